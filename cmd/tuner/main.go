@@ -1,0 +1,39 @@
+// Command tuner finds the best way to serve an ONNX model on this machine and writes a Triton model repository that is
+// ready to deploy. Each verb has a file of its own in this folder: its flags, the wiring of concrete types, and nothing else.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := withSignals(context.Background())
+	code := run(ctx, console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// console is what a verb reads from and writes to: out carries data, err carries messages for people.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// withSignals returns a context that ends on the first SIGINT or SIGTERM, so that the verb can finish cleanly; the second
+// signal ends the process at once (child engines notice the closed pipe and end too).
+func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}

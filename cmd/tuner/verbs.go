@@ -1,0 +1,8 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// verbs lists the verbs in the order in which a user meets them.
+func verbs(con console) []*cobra.Command {
+	return []*cobra.Command{}
+}
