@@ -1,0 +1,99 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Setting is one knob's value in a candidate.
+type Setting struct {
+	Knob  string `json:"knob"`
+	Value Value  `json:"value"`
+}
+
+// Candidate is one configuration: a value for each knob of the space, in the space's order. It is immutable. The zero
+// value is the default configuration: no knob is touched (design §5, "Default").
+type Candidate struct{ settings []Setting }
+
+// NewCandidate makes a candidate from settings, whose order it keeps.
+func NewCandidate(settings ...Setting) Candidate {
+	return Candidate{append([]Setting(nil), settings...)}
+}
+
+// IsDefault reports whether the candidate is the default configuration.
+func (c Candidate) IsDefault() bool { return len(c.settings) == 0 }
+
+// Settings returns a copy of the candidate's settings.
+func (c Candidate) Settings() []Setting { return append([]Setting(nil), c.settings...) }
+
+// Get returns the value of a knob, and false when the candidate leaves it alone.
+func (c Candidate) Get(knob string) (Value, bool) {
+	for _, s := range c.settings {
+		if s.Knob == knob {
+			return s.Value, true
+		}
+	}
+	return "", false
+}
+
+// With returns the candidate with one knob set to another value (appended when it had none).
+func (c Candidate) With(knob string, v Value) Candidate {
+	settings := c.Settings()
+	for i := range settings {
+		if settings[i].Knob == knob {
+			settings[i].Value = v
+			return Candidate{settings}
+		}
+	}
+	return Candidate{append(settings, Setting{knob, v})}
+}
+
+// Key is the candidate's canonical text, equal exactly for equal candidates of one space: "default", or
+// "precision=fp32 intra_op_threads=2 …".
+func (c Candidate) Key() string { return c.key(func(Setting) bool { return true }) }
+
+// PoolKey is the part of Key that needs an engine process of its own: every knob but the batcher's.
+func (c Candidate) PoolKey() string {
+	return c.key(func(s Setting) bool {
+		scope, known := KnobScope(s.Knob)
+		return !known || scope != ScopeBatcher
+	})
+}
+
+// String is Key.
+func (c Candidate) String() string { return c.Key() }
+
+func (c Candidate) key(keep func(Setting) bool) string {
+	if c.IsDefault() {
+		return "default"
+	}
+	var parts []string
+	for _, s := range c.settings {
+		if keep(s) {
+			parts = append(parts, s.Knob+"="+string(s.Value))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// MarshalJSON writes the settings as a list, [] for the default.
+func (c Candidate) MarshalJSON() ([]byte, error) {
+	if c.settings == nil {
+		return []byte("[]"), nil
+	}
+	return json.Marshal(c.settings)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Candidate) UnmarshalJSON(data []byte) error {
+	var settings []Setting
+	if err := json.Unmarshal(data, &settings); err != nil {
+		return fmt.Errorf("cannot read candidate: %w", err)
+	}
+	c.settings = nil
+	if len(settings) > 0 {
+		c.settings = settings
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+// Package search decides what to measure next. A Space holds the knobs and their values, a Candidate is one choice for each
+// knob, a Strategy answers Ask with the next Action and learns from Tell. It is pure: no clock, no I/O, no goroutine, no
+// global randomness. The next action is a function of settings, seed and events, so that a campaign is resumed by
+// replaying its journal, and a strategy is evaluated in seconds against recorded or synthetic landscapes.
+package search
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Scope says what a change of a knob costs, from dearest to cheapest.
+type Scope int
+
+// The scopes of knobs.
+const (
+	ScopeArtifact Scope = iota // another model file or ONNX Runtime build: conversion once, new process
+	ScopeEngine                // session options: new process
+	ScopePool                  // instances: new process
+	ScopeBatcher               // batcher settings: reconfigured over the wire
+)
+
+// The knobs, by their names in YAML and output (design §5).
+const (
+	KnobExecutionProvider  = "execution_provider"
+	KnobRuntime            = "runtime"
+	KnobPrecision          = "precision"
+	KnobIntraOpThreads     = "intra_op_threads"
+	KnobInterOpThreads     = "inter_op_threads"
+	KnobExecutionMode      = "execution_mode"
+	KnobGraphOptimization  = "graph_optimization"
+	KnobMemoryArena        = "memory_arena"
+	KnobMemoryPattern      = "memory_pattern"
+	KnobAllowSpinning      = "allow_spinning"
+	KnobInstanceCount      = "instance_count"
+	KnobMaxBatchSize       = "max_batch_size"
+	KnobPreferredBatchSize = "preferred_batch_size"
+	KnobMaxQueueDelay      = "max_queue_delay"
+)
+
+// KnobScope returns the scope of a named knob, and false for an unknown name. `session.*` entries are engine knobs.
+func KnobScope(name string) (Scope, bool) {
+	switch name {
+	case KnobExecutionProvider, KnobRuntime, KnobPrecision:
+		return ScopeArtifact, true
+	case KnobIntraOpThreads, KnobInterOpThreads, KnobExecutionMode, KnobGraphOptimization, KnobMemoryArena,
+		KnobMemoryPattern, KnobAllowSpinning:
+		return ScopeEngine, true
+	case KnobInstanceCount:
+		return ScopePool, true
+	case KnobMaxBatchSize, KnobPreferredBatchSize, KnobMaxQueueDelay:
+		return ScopeBatcher, true
+	}
+	if strings.HasPrefix(name, "session.") {
+		return ScopeEngine, true
+	}
+	return 0, false
+}
+
+// Knob is one dimension of a space: a name and the values to choose from, in the user's order.
+type Knob struct {
+	Name   string
+	Scope  Scope
+	Values []Value
+}
+
+// Value is a knob's setting in canonical text: "cpu", "2", "true", "100us", "[4,8]".
+type Value string
+
+// IntValue, BoolValue, DurationValue and IntsValue make canonical values.
+func IntValue(n int) Value { return Value(strconv.Itoa(n)) }
+
+// BoolValue makes "true" or "false".
+func BoolValue(b bool) Value { return Value(strconv.FormatBool(b)) }
+
+// DurationValue prints the duration in whole microseconds ("0us", "100us", "2000us"): Triton's resolution.
+func DurationValue(d time.Duration) Value { return Value(fmt.Sprintf("%dus", d.Microseconds())) }
+
+// IntsValue makes "[4,8]"; the empty list is "[]".
+func IntsValue(ns []int) Value {
+	parts := make([]string, len(ns))
+	for i, n := range ns {
+		parts[i] = strconv.Itoa(n)
+	}
+	return Value("[" + strings.Join(parts, ",") + "]")
+}
+
+// Int reads an integer value.
+func (v Value) Int() (int, error) {
+	n, err := strconv.Atoi(string(v))
+	if err != nil {
+		return 0, fmt.Errorf("cannot read %q as an integer", string(v))
+	}
+	return n, nil
+}
+
+// Bool reads a boolean value.
+func (v Value) Bool() (bool, error) {
+	b, err := strconv.ParseBool(string(v))
+	if err != nil {
+		return false, fmt.Errorf("cannot read %q as a boolean", string(v))
+	}
+	return b, nil
+}
+
+// Duration reads a duration value.
+func (v Value) Duration() (time.Duration, error) {
+	d, err := time.ParseDuration(string(v))
+	if err != nil {
+		return 0, fmt.Errorf("cannot read %q as a duration", string(v))
+	}
+	return d, nil
+}
+
+// Ints reads a list of integers.
+func (v Value) Ints() ([]int, error) {
+	text, ok := strings.CutPrefix(string(v), "[")
+	text, closed := strings.CutSuffix(text, "]")
+	if !ok || !closed {
+		return nil, fmt.Errorf("cannot read %q as a list of integers", string(v))
+	}
+	if text == "" {
+		return nil, nil
+	}
+	var ns []int
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := Value(part).Int()
+		if err != nil {
+			return nil, err
+		}
+		ns = append(ns, n)
+	}
+	return ns, nil
+}

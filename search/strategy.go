@@ -1,0 +1,65 @@
+package search
+
+import (
+	"time"
+
+	"tuner/measure"
+)
+
+// Strategy chooses the trials of a campaign, one after the other. Ask returns the next action and changes nothing: asked
+// twice, it answers the same. Tell reports the outcome of that action. Both are deterministic and never block.
+type Strategy interface {
+	Ask() Action
+	Tell(Event)
+}
+
+// Action is what to do next: run a trial, or stop.
+type Action struct {
+	Trial Trial
+	Stop  bool
+	// Why says in a few words why this trial is next, or why the search ends.
+	Why string
+}
+
+// Trial is a value that says all that one measurement needs: which configuration, under which load, for how long.
+type Trial struct {
+	Candidate Candidate     `json:"candidate"`
+	Load      measure.Load  `json:"load"`
+	Windows   int           `json:"windows"`         // number of windows, ≥ 1
+	Window    time.Duration `json:"window"`          // length of each
+	Fresh     bool          `json:"fresh,omitempty"` // on an engine process launched for this trial
+	Phase     Phase         `json:"phase"`
+}
+
+// Phase is the part of a campaign that a trial belongs to.
+type Phase string
+
+// The phases of a campaign, in their order.
+const (
+	PhaseDefault Phase = "default" // the default configuration, always first
+	PhaseSearch  Phase = "search"
+	PhaseFinal   Phase = "final" // default and finalists in turn, on fresh launches
+)
+
+// Event is the outcome of a trial.
+type Event struct {
+	Trial       Trial               `json:"trial"`
+	Measurement measure.Measurement `json:"measurement"`
+	Elapsed     time.Duration       `json:"elapsed"` // since the campaign's start, pauses between resumed runs left out
+}
+
+// Budget bounds a campaign. Zero fields do not bound. The time budget is kept to within one window: no trial is begun that
+// is expected to end after it.
+type Budget struct {
+	Time   time.Duration
+	Trials int
+}
+
+// Settings is all that a strategy depends on.
+type Settings struct {
+	Space  Space
+	Goal   Goal
+	Budget Budget
+	Seed   uint64
+	Window time.Duration // length of one window in the search phase
+}
