@@ -1,0 +1,79 @@
+# Everything a developer or CI does, as thin lines that also work by hand. `make help` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+TUNER      := bin/tuner
+MODELS     := models
+GO_SOURCES := $(shell git ls-files '*.go' 2>/dev/null) go.mod go.sum
+STATICCHECK := go tool -modfile=tools/go.mod staticcheck
+
+# Fuzz targets run for this long each under `make fuzz`.
+FUZZTIME ?= 20s
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-zA-Z_-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99 ≤ 50 ms, and analyze the result
+	@echo "==> demo: profiling MiniLM (configs/minilm.profile.yaml)"
+	$(TUNER) profile -f configs/minilm.profile.yaml
+	@echo "==> demo: analyzing (configs/minilm.analyze.yaml)"
+	$(TUNER) analyze -f configs/minilm.analyze.yaml
+
+.PHONY: test
+test: setup lint ## All set-up, then all tests: unit and integration, with the race detector
+	@echo "==> test: downloading ONNX Runtime with OpenVINO if needed"
+	$(TUNER) runtime install openvino
+	@echo "==> test: making the sample models if needed"
+	go run ./cmd/samplemodels -o $(MODELS) all-small
+	@echo "==> test: unit and integration tests"
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime path cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m ./...
+
+.PHONY: unit
+unit: ## The fast tests alone: no ONNX Runtime, no network
+	go test ./...
+
+.PHONY: setup
+setup: check-tools build ## Get what demo and test need: the binary, ONNX Runtime, the MiniLM model
+	@echo "==> setup: downloading ONNX Runtime if needed"
+	$(TUNER) runtime install cpu
+	@$(MAKE) --no-print-directory $(MODELS)/minilm.onnx
+
+.PHONY: check-tools
+check-tools: ## Say which tools are missing
+	@scripts/check-tools.sh
+
+.PHONY: build
+build: check-tools $(TUNER) ## Build bin/tuner
+
+$(TUNER): $(GO_SOURCES)
+	@echo "==> build: compiling bin/tuner (the first time takes a few minutes)"
+	go build -o $(TUNER) ./cmd/tuner
+
+$(MODELS)/minilm.onnx:
+	@echo "==> setup: making the MiniLM model (83 MB download)"
+	go run ./cmd/samplemodels -o $(MODELS) minilm
+
+.PHONY: lint
+lint: ## gofmt, go vet and staticcheck
+	@echo "==> lint: gofmt, go vet, staticcheck"
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (20s)
+	scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: golden
+golden: ## Rewrite the golden files from the present output
+	go test ./report ./analyze ./cmd/tuner -update
+
+.PHONY: proto
+proto: ## Generate the protocol buffer code again (needs Python 3 with pip)
+	scripts/proto.sh
+
+.PHONY: clean
+clean: ## Remove build outputs, generated models and results
+	rm -rf bin models out

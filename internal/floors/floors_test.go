@@ -1,0 +1,162 @@
+// Package floors holds the table of which package may import which, and the test that enforces it. Imports go down only:
+// data flows one way (docs/design/architecture.md).
+package floors
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed lists, for each folder, the folders of this module that it may import directly. A folder stands for itself and
+// all below it, unless a longer entry exists. cmd/tuner is where concrete types are wired: it may import everything.
+var allowed = map[string][]string{
+	"cmd/tuner":        {"*"},
+	"cmd/samplemodels": {"onnx", "ortlib"},
+	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats"},
+	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo"},
+	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats"},
+	"runner":           {"engine/api", "load", "hostinfo", "ortlib", "modelrepo", "measure"},
+	"spec":             {"search", "modelconfig", "measure"},
+	"search":           {"measure", "stats"},
+	"search/searchtest": {
+		"search", "measure",
+	},
+	"modelrepo":           {"modelconfig"},
+	"modelconfig":         {},
+	"onnx":                {},
+	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
+	"engine/api":          {"modelconfig/configpb", "modelconfig"},
+	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},
+	"ort":                 {},
+	"ortlib":              {},
+	"load":                {"engine/api", "measure", "stats"},
+	"journal":             {"measure"},
+	"measure":             {"stats"},
+	"stats":               {},
+	"hostinfo":            {},
+	"internal/floors":     {},
+	"internal/acceptance": {"*"},
+}
+
+// walls are edges that no refactoring may add, each with its reason. The module's packages are named by folder, others by
+// import path.
+var walls = []struct {
+	from   []string // folders; empty: every folder but those in except
+	except []string
+	to     string
+	reason string
+}{
+	{nil, []string{"ort"}, "github.com/yalue/onnxruntime_go", "package ort is the only one that touches ONNX Runtime"},
+	{nil, []string{"cmd/tuner", "engine", "ort", "internal/acceptance"}, "ort", "an ONNX Runtime abort must not kill a campaign: the process boundary is the contract"},
+	{[]string{"search"}, nil, "os", "search is pure: replayable and benchmarked in seconds"},
+	{[]string{"search"}, nil, "net", "search is pure: replayable and benchmarked in seconds"},
+	{[]string{"search"}, nil, "context", "search is pure: it never blocks"},
+	{[]string{"search"}, nil, "math/rand", "search is pure: its randomness comes from the seed (math/rand/v2 with a source of its own)"},
+	{[]string{"report"}, nil, "runner", "a report must be reproducible from the journal"},
+	{[]string{"report"}, nil, "profile", "a report must be reproducible from the journal"},
+}
+
+// pkg is the part of `go list -json` that the test reads.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+const module = "tuner/"
+
+func TestImportsGoDown(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		folder := strings.TrimPrefix(p.ImportPath, module)
+		entry, ok := entryOf(folder)
+		if !ok {
+			t.Errorf("package %s is not in the table of internal/floors: give it a floor", folder)
+			continue
+		}
+		for _, imported := range p.Imports {
+			target, ours := strings.CutPrefix(imported, module)
+			if ours && !mayImport(entry, target) {
+				t.Errorf("%s imports %s: the table allows only %v", folder, target, allowed[entry])
+			}
+		}
+	}
+}
+
+func TestWallsStand(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		folder := strings.TrimPrefix(p.ImportPath, module)
+		for _, w := range walls {
+			if !applies(w.from, w.except, folder) {
+				continue
+			}
+			for _, imported := range p.Imports {
+				if strings.TrimPrefix(imported, module) == w.to {
+					t.Errorf("%s imports %s: %s", folder, w.to, w.reason)
+				}
+			}
+		}
+	}
+}
+
+// applies reports whether a wall stands in front of folder.
+func applies(from, except []string, folder string) bool {
+	inAny := func(folders []string) bool {
+		return slices.ContainsFunc(folders, func(f string) bool { return within(folder, f) })
+	}
+	return (len(from) == 0 || inAny(from)) && !inAny(except)
+}
+
+// within reports whether folder is root or lies below it.
+func within(folder, root string) bool {
+	return folder == root || strings.HasPrefix(folder, root+"/")
+}
+
+// entryOf returns the longest table entry that folder lies in.
+func entryOf(folder string) (string, bool) {
+	best, found := "", false
+	for entry := range allowed {
+		if within(folder, entry) && len(entry) >= len(best) {
+			best, found = entry, true
+		}
+	}
+	return best, found
+}
+
+// mayImport reports whether a package of a table entry may import target: its own folder always.
+func mayImport(entry, target string) bool {
+	if within(target, entry) {
+		return true
+	}
+	return slices.ContainsFunc(allowed[entry], func(a string) bool {
+		if a == "*" || a == target {
+			return true
+		}
+		owner, _ := entryOf(target)
+		return within(target, a) && within(a, owner)
+	})
+}
+
+// listPackages asks the go command for every package of the module and its direct imports, tests left out.
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatalf("cannot read go list's output: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}
