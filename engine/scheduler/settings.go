@@ -1,0 +1,79 @@
+package scheduler
+
+import (
+	"slices"
+	"time"
+)
+
+// Settings says how requests are queued and batched. The zero value executes each request alone, in order of arrival.
+type Settings struct {
+	Dynamic            bool          // false: each request is an execution of its own, and nothing below applies
+	MaxBatch           int           // rows in a batch, at most; at least 1
+	Preferred          []int         // batch sizes to aim at, rows; empty: only MaxBatch
+	Delay              time.Duration // how long the oldest request may wait for company; 0: never
+	PreserveOrdering   bool          // answer in the order of arrival
+	Levels             uint64        // priority levels 1 (highest) … Levels; 0: no priorities
+	DefaultLevel       uint64        // for a request without priority
+	DefaultPolicy      Policy
+	PolicyOfLevel      map[uint64]Policy // overrides DefaultPolicy
+	disablePrefetching bool              // derived, see normalised
+}
+
+// Policy bounds the queue of one priority level.
+type Policy struct {
+	Timeout       time.Duration // 0: none
+	Postpone      bool          // an expired request is served after all others of its level instead of being rejected
+	AllowOverride bool          // a request may shorten Timeout
+	MaxQueue      int           // requests, at most; 0: no limit
+}
+
+// normalised returns s with the defaults filled in and the preferred sizes sorted.
+func (s Settings) normalised() Settings {
+	s.MaxBatch = max(s.MaxBatch, 1)
+	s.Preferred = slices.Sorted(slices.Values(s.Preferred))
+	if len(s.Preferred) == 0 {
+		s.Preferred = []int{s.MaxBatch}
+	}
+	if s.Levels == 0 {
+		s.Levels, s.DefaultLevel = 1, 1
+	} else {
+		s.disablePrefetching = true
+	}
+	s.DefaultLevel = min(max(s.DefaultLevel, 1), s.Levels)
+	p := s.DefaultPolicy
+	if p.Timeout != 0 || p.AllowOverride || p.MaxQueue != 0 {
+		s.disablePrefetching = true
+	}
+	return s
+}
+
+// largestPreferred is the size beyond which a batch is not grown while a smaller one is preferred.
+func (s *Settings) largestPreferred() int { return s.Preferred[len(s.Preferred)-1] }
+
+func (s *Settings) isPreferred(size int) bool {
+	_, found := slices.BinarySearch(s.Preferred, size)
+	return found
+}
+
+// level is the priority level of a request; 0 or one that does not exist means the default.
+func (s *Settings) level(priority uint64) uint64 {
+	if priority == 0 || priority > s.Levels {
+		return s.DefaultLevel
+	}
+	return priority
+}
+
+func (s *Settings) policy(level uint64) Policy {
+	if p, ok := s.PolicyOfLevel[level]; ok {
+		return p
+	}
+	return s.DefaultPolicy
+}
+
+// timeout is what a request that asks for want may wait in the queue; 0 is forever. A request can only shorten it.
+func (p Policy) timeout(want time.Duration) time.Duration {
+	if p.AllowOverride && want != 0 && want < p.Timeout {
+		return want
+	}
+	return p.Timeout
+}
