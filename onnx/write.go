@@ -1,0 +1,166 @@
+package onnx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/onnx/onnxpb"
+)
+
+// MaxInline is the largest file, in bytes, that Write makes without external data: protobuf's limit of 2 GiB, less some room.
+const MaxInline = 2<<30 - 64<<20
+
+const (
+	externalAlign = 4096 // so that a runtime can map a tensor into memory
+	externalMin   = 1024 // smaller tensors stay in the file
+)
+
+// Write writes the model to path, all or nothing: a reader sees the old file or the new one. Data that m has outside, and all
+// larger tensors when the file would exceed maxInline bytes (0: MaxInline), go into path + ".data", written first.
+func (m *Model) Write(path string, maxInline int64) error {
+	if maxInline <= 0 {
+		maxInline = MaxInline
+	}
+	if err := m.write(path, maxInline); err != nil {
+		return fmt.Errorf("cannot write the model %q: %w", path, err)
+	}
+	return nil
+}
+
+func (m *Model) write(path string, maxInline int64) error {
+	p := m.proto
+	tooLarge := int64(proto.Size(p)) > maxInline
+	if tooLarge || len(m.external) > 0 {
+		p = proto.Clone(p).(*onnxpb.ModelProto)
+		if err := m.externalise(p, path+".data", tooLarge); err != nil {
+			return err
+		}
+	}
+	data, err := marshal(p)
+	if err != nil {
+		return err
+	}
+	return writeAtomic(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// externalise moves tensors of p, a clone of m's content, into one file: those that are outside already and, if all is set,
+// every larger one.
+func (m *Model) externalise(p *onnxpb.ModelProto, path string, all bool) error {
+	return writeAtomic(path, func(w io.Writer) error {
+		out := &externalWriter{model: m, w: w, location: filepath.Base(path)}
+		var problems []error
+		eachTensor(p, func(t *onnxpb.TensorProto) {
+			if isExternal(t) || all && isMovable(t) {
+				problems = append(problems, out.move(t))
+			}
+		})
+		return errors.Join(problems...)
+	})
+}
+
+func isMovable(t *onnxpb.TensorProto) bool {
+	size, err := tensorSize(t)
+	return err == nil && size >= externalMin
+}
+
+// externalWriter appends tensors to an external data file.
+type externalWriter struct {
+	model    *Model
+	w        io.Writer
+	location string
+	offset   int64
+}
+
+// move writes t's values and lets t point at them.
+func (e *externalWriter) move(t *onnxpb.TensorProto) error {
+	size, err := tensorSize(t)
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", t.GetName(), err)
+	}
+	if err := e.pad(); err != nil {
+		return err
+	}
+	r, err := e.open(t, size)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := io.CopyN(e.w, r, size); err != nil {
+		return fmt.Errorf("tensor %q: %w", t.GetName(), err)
+	}
+	t.RawData, t.FloatData, t.Int32Data, t.Int64Data, t.DoubleData, t.Uint64Data = nil, nil, nil, nil, nil, nil
+	t.DataLocation = onnxpb.TensorProto_EXTERNAL.Enum()
+	t.ExternalData = []*onnxpb.StringStringEntryProto{
+		entry("location", e.location),
+		entry("offset", strconv.FormatInt(e.offset, 10)),
+		entry("length", strconv.FormatInt(size, 10)),
+	}
+	e.offset += size
+	return nil
+}
+
+func (e *externalWriter) open(t *onnxpb.TensorProto, size int64) (io.ReadCloser, error) {
+	if isExternal(t) {
+		return e.model.openExternal(t, size)
+	}
+	data, err := e.model.Data(t)
+	return io.NopCloser(bytes.NewReader(data)), err
+}
+
+// pad brings the offset to the next multiple of externalAlign.
+func (e *externalWriter) pad() error {
+	gap := (externalAlign - e.offset%externalAlign) % externalAlign
+	if _, err := e.w.Write(make([]byte, gap)); err != nil {
+		return err
+	}
+	e.offset += gap
+	return nil
+}
+
+func entry(key, value string) *onnxpb.StringStringEntryProto {
+	return &onnxpb.StringStringEntryProto{Key: proto.String(key), Value: proto.String(value)}
+}
+
+// writeAtomic writes a file through a temporary one in the same folder; a failure leaves nothing behind.
+func writeAtomic(path string, fill func(io.Writer) error) error {
+	temp, err := writeTemp(path, fill)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// writeTemp writes and syncs a new file beside path and returns its name.
+func writeTemp(path string, fill func(io.Writer) error) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(fill(f), f.Chmod(0o644), f.Sync())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
+// syncDir makes a rename in the folder survive a crash.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
