@@ -1,0 +1,234 @@
+// Package journal is the append-only log of a campaign: `<output>/journal.jsonl`, one JSON record per line, a header
+// first, then everything that happened. It stands between the campaign loop, which appends to it before it learns from an
+// event, and everything after the campaign (resume, analysis, reports), which is a replay of it. It keeps records in order
+// and whole; it does not know what they mean.
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// FileName is the journal's name in the campaign's output folder.
+const FileName = "journal.jsonl"
+
+// Journal is an open journal: its lock is held until Close. It is for one goroutine.
+type Journal struct {
+	path   string
+	file   file
+	lock   *os.File
+	header Header
+	size   int64 // bytes of whole, synced records
+	seq    int   // number of the last record
+	broken bool  // a failed append could not be undone
+}
+
+// file is what a journal needs of *os.File; tests put a full disk in its place.
+type file interface {
+	Write([]byte) (int, error)
+	Sync() error
+	Truncate(size int64) error
+	Close() error
+}
+
+// Create makes the folder where needed and starts its journal with a header; the header's Format is filled in. The error
+// is fs.ErrExist when the folder holds a journal already, and names the other process when one is writing there.
+func Create(dir string, h Header) (*Journal, error) {
+	path := filepath.Join(dir, FileName)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot create journal %q: %w", path, err)
+	}
+	lock, err := acquire(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create journal %q: %w", path, err)
+	}
+	j, err := create(path, h, lock)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot create journal %q: %w", path, err), lock.Close())
+	}
+	return j, nil
+}
+
+func create(path string, h Header, lock *os.File) (*Journal, error) {
+	switch _, err := os.Lstat(path); {
+	case err == nil:
+		return nil, fs.ErrExist
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	h.Format = Format
+	line, err := encode(1, KindHeader, h)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeWhole(path, line); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Journal{path: path, file: f, lock: lock, header: h, size: int64(len(line)), seq: 1}, nil
+}
+
+// Open takes the lock of a folder's journal and returns its records, the header's first. A torn last line, left by a
+// crash in the middle of an append, is cut off the file. The error is fs.ErrNotExist when there is no journal, and names
+// the other process when one is writing there.
+func Open(dir string) (*Journal, []Record, error) {
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Stat(path); err != nil { // before the lock, which would leave its file in a foreign folder
+		return nil, nil, fmt.Errorf("cannot open journal: %w", err)
+	}
+	lock, err := acquire(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot open journal %q: %w", path, err)
+	}
+	j, records, err := open(path, lock)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("cannot open journal: %w", err), lock.Close())
+	}
+	return j, records, nil
+}
+
+func open(path string, lock *os.File) (*Journal, []Record, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	header, records, size, err := decode(path, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	j := &Journal{path: path, file: f, lock: lock, header: header, size: size, seq: len(records)}
+	if size < int64(len(data)) {
+		if err := j.cut(); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("cannot cut the torn last line of %q: %w", path, err), f.Close())
+		}
+	}
+	return j, records, nil
+}
+
+// Read returns the header and the records, the header's first, of a folder's journal without locking it: also while a
+// campaign writes it. A torn last line is left out. The error is fs.ErrNotExist when there is no journal; for a damaged
+// one it names file and line.
+func Read(dir string) (Header, []Record, error) {
+	path := filepath.Join(dir, FileName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Header{}, nil, fmt.Errorf("cannot read journal: %w", err)
+	}
+	header, records, _, err := decode(path, data)
+	if err != nil {
+		return Header{}, nil, fmt.Errorf("cannot read journal: %w", err)
+	}
+	return header, records, nil
+}
+
+// Header returns the journal's first record.
+func (j *Journal) Header() Header { return j.header }
+
+// Append writes one record and returns when it is on disk. After an error the journal still ends with a whole record: a
+// partly written line is cut off again. When even that fails, every further append is refused, and the next Open cuts it.
+func (j *Journal) Append(kind string, v any) error {
+	line, err := encode(j.seq+1, kind, v)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot append %s to journal: %w", kind, err)
+	case kind == KindHeader:
+		return fmt.Errorf("cannot append %s to journal %q: it has one", kind, j.path)
+	case j.broken:
+		return fmt.Errorf("cannot append %s to journal %q: an earlier write failed and could not be undone", kind, j.path)
+	}
+	if err := j.write(line); err != nil {
+		if undo := j.cut(); undo != nil {
+			j.broken = true
+			err = errors.Join(err, fmt.Errorf("cannot undo the partial write: %w", undo))
+		}
+		return fmt.Errorf("cannot append %s to journal %q (%d records are safe%s): %w", kind, j.path, j.seq, remedy(err), err)
+	}
+	j.size += int64(len(line))
+	j.seq++
+	return nil
+}
+
+func (j *Journal) write(line []byte) error {
+	if _, err := j.file.Write(line); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// cut shortens the file to its whole records.
+func (j *Journal) cut() error {
+	return errors.Join(j.file.Truncate(j.size), j.file.Sync())
+}
+
+// remedy says what a user can do about a failed write.
+func remedy(err error) string {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return "; free some space and run the same command again to go on"
+	}
+	return ""
+}
+
+// Close gives up the lock. Closing twice is safe.
+func (j *Journal) Close() error {
+	if j.lock == nil {
+		return nil
+	}
+	err := errors.Join(j.file.Close(), j.lock.Close())
+	j.lock, j.broken = nil, true
+	if err != nil {
+		return fmt.Errorf("cannot close journal %q: %w", j.path, err)
+	}
+	return nil
+}
+
+// encode makes a record's line, newline included.
+func encode(seq int, kind string, v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	line, err := json.Marshal(Record{Seq: seq, At: time.Now().UTC(), Kind: kind, Data: data})
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}
+
+// writeWhole writes a new file so that it is there wholly or not at all.
+func writeWhole(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename in the folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

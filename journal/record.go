@@ -1,0 +1,141 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Format is the version of the journal's format that this package writes and reads.
+const Format = 1
+
+// The kinds of records.
+const (
+	KindHeader  = "header"  // Header: the first record, and only that
+	KindSession = "session" // Session: a run of the program begins
+	KindTrial   = "trial"   // search.Event: a trial ended
+	KindEnd     = "end"     // End: a run of the program ended by itself
+)
+
+// Header says all that the campaign depends on, so that it can be resumed and its reports can be reproduced.
+type Header struct {
+	Format      int             `json:"format"`
+	Tool        string          `json:"tool"` // version of the program
+	Created     time.Time       `json:"created"`
+	Spec        SpecFile        `json:"spec"`
+	Seed        uint64          `json:"seed"`
+	Runtime     RuntimeInfo     `json:"runtime"`
+	Machine     json.RawMessage `json:"machine,omitempty"`     // facts of the machine, for reports
+	Fingerprint string          `json:"fingerprint"`           // of the machine: figures of another one do not compare
+	Model       string          `json:"model"`                 // name under which the model is served
+	Models      []ModelFile     `json:"models"`                // one per precision
+	BaseConfig  string          `json:"base_config,omitempty"` // config.pbtxt of the default configuration
+	Facts       json.RawMessage `json:"facts,omitempty"`       // search.Facts that the space was folded with
+}
+
+// SpecFile is the profile file that was run, with its text.
+type SpecFile struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // of Text, hex
+	Text   string `json:"text"`
+}
+
+// RuntimeInfo is the ONNX Runtime build that the engine opens.
+type RuntimeInfo struct {
+	Flavour string `json:"flavour"`
+	Version string `json:"version"`
+	Library string `json:"library"` // path
+}
+
+// ModelFile is the model file of one precision.
+type ModelFile struct {
+	Precision string `json:"precision"`
+	Path      string `json:"path"`
+	SHA256    string `json:"sha256"` // of the file, hex
+	Bytes     int64  `json:"bytes"`
+}
+
+// Session marks the begin of a run of the program, the first or a resumed one.
+type Session struct {
+	Tool    string        `json:"tool"`    // version of the program
+	Elapsed time.Duration `json:"elapsed"` // campaign time that earlier runs used
+}
+
+// End says why a run of the program ended, and where its time went, earlier runs of the campaign included.
+type End struct {
+	Reason           string        `json:"reason"` // for people
+	Interrupted      bool          `json:"interrupted"`
+	Elapsed          time.Duration `json:"elapsed"`          // all of it; the parts below add up to it
+	Windows          time.Duration `json:"windows"`          // load windows
+	Launches         time.Duration `json:"launches"`         // starting engine processes
+	Reconfigurations time.Duration `json:"reconfigurations"` // loading another configuration into a running one
+	WarmUps          time.Duration `json:"warm_ups"`
+	Decisions        time.Duration `json:"decisions"` // the rest: choosing, building variants, writing
+}
+
+// Record is one line of the journal.
+type Record struct {
+	Seq  int             `json:"seq"` // from 1: also the number of its line
+	At   time.Time       `json:"at"`  // UTC
+	Kind string          `json:"kind"`
+	Data json.RawMessage `json:"data"`
+}
+
+// Decode reads the record's data into a value of its kind.
+func (r Record) Decode(v any) error {
+	if err := json.Unmarshal(r.Data, v); err != nil {
+		return fmt.Errorf("cannot read record %d (%s) of the journal: %w", r.Seq, r.Kind, err)
+	}
+	return nil
+}
+
+// decode reads a journal's bytes: its header, its whole records, and how many bytes those take. The last line is torn,
+// and left out, when it has no newline or is no record: nobody was told that it was written. Errors name path and line.
+func decode(path string, data []byte) (Header, []Record, int64, error) {
+	var header Header
+	var records []Record
+	var size int64
+	for len(data) > 0 {
+		line, rest, whole := bytes.Cut(data, []byte{'\n'})
+		var r Record
+		err := json.Unmarshal(line, &r)
+		if !whole || (err != nil && len(rest) == 0) {
+			break
+		}
+		if err == nil {
+			err = check(r, len(records)+1, &header)
+		}
+		if err != nil {
+			return Header{}, nil, 0, fmt.Errorf("%s:%d: %w", path, len(records)+1, err)
+		}
+		records = append(records, r)
+		size += int64(len(line)) + 1
+		data = rest
+	}
+	if len(records) == 0 {
+		return Header{}, nil, 0, fmt.Errorf("%s:1: this is not a journal: it has no header", path)
+	}
+	return header, records, size, nil
+}
+
+// check verifies that a record belongs at its place, and reads the header from the first.
+func check(r Record, seq int, header *Header) error {
+	switch {
+	case r.Seq != seq:
+		return fmt.Errorf("record has the number %d, not %d: lines are missing or out of order", r.Seq, seq)
+	case (r.Kind == KindHeader) != (seq == 1):
+		return fmt.Errorf("unexpected record of kind %q: the first record is the header, and only that", r.Kind)
+	case len(r.Data) == 0:
+		return fmt.Errorf("record of kind %q has no data", r.Kind)
+	case seq > 1:
+		return nil
+	}
+	if err := r.Decode(header); err != nil {
+		return err
+	}
+	if header.Format != Format {
+		return fmt.Errorf("journal has format %d; this version of tuner reads format %d", header.Format, Format)
+	}
+	return nil
+}
