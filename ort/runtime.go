@@ -1,0 +1,145 @@
+// Package ort runs ONNX models on ONNX Runtime. It is the only package that touches ONNX Runtime, and only the serving
+// engine imports it: a crash in native code must never take a tuning campaign along, so the tuner talks to engine processes.
+//
+// The library is opened at run time (Open), one per process. Most of the configuration goes through the binding
+// github.com/yalue/onnxruntime_go; the running of models goes through a small shim (shim.h), because the binding copies
+// every output, halves those of 16-bit types, drops error codes, and cannot pass empty tensors, scalars or strings with a
+// zero byte.
+//
+// The package knows sessions and tensors. It refuses to know models (names, versions, batching) and to schedule: that is
+// the engine's work.
+package ort
+
+/*
+#cgo CFLAGS: -O2 -Wall
+#cgo linux LDFLAGS: -ldl
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// table is ONNX Runtime's function table.
+type table struct{ api C.api_table }
+
+// Runtime is an opened ONNX Runtime library. All methods may be called concurrently.
+type Runtime struct {
+	table
+	library   string
+	version   string
+	providers []string
+	env       unsafe.Pointer // OrtEnv, shared with the binding
+	memory    unsafe.Pointer // OrtMemoryInfo: the CPU's memory
+	closing   sync.Once
+}
+
+// remedy is what to do when a library cannot be opened.
+const remedy = "install a working one with 'tuner runtime install cpu', or name another with --ort-library"
+
+// Open loads the ONNX Runtime library at a path, such as /usr/lib/libonnxruntime.so.1.31.1. A process can have one open
+// at a time; a second Open fails. Errors name the file, what is wrong with it, and the remedy.
+func Open(library string) (*Runtime, error) {
+	if err := checkLibraryFile(library); err != nil {
+		return nil, err
+	}
+	if binding.IsInitialized() {
+		return nil, fmt.Errorf("cannot open ONNX Runtime %q: this process has opened one already", library)
+	}
+	r := &Runtime{library: library}
+	name := C.CString(library)
+	defer C.free(unsafe.Pointer(name))
+	var version *C.char
+	problem := C.api_open(name, &r.api, &version)
+	r.version = C.GoString(version)
+	if problem != nil {
+		return nil, r.openError(errors.New(C.GoString(problem)))
+	}
+	binding.SetSharedLibraryPath(library)
+	if err := binding.InitializeEnvironment(binding.WithLogLevelWarning()); err != nil {
+		return nil, r.openError(err)
+	}
+	if err := r.prepare(); err != nil {
+		r.Close()
+		return nil, r.openError(err)
+	}
+	return r, nil
+}
+
+func checkLibraryFile(library string) error {
+	info, err := os.Stat(library)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("cannot open ONNX Runtime %q: no such file; %s", library, remedy)
+	case err != nil:
+		return fmt.Errorf("cannot open ONNX Runtime: %w", err)
+	case info.IsDir():
+		return fmt.Errorf("cannot open ONNX Runtime %q: it is a folder; name the library file in it (libonnxruntime.so.<version>)", library)
+	}
+	return nil
+}
+
+func (r *Runtime) openError(cause error) error {
+	version := ""
+	if r.version != "" {
+		version = " (version " + r.version + ")"
+	}
+	return fmt.Errorf("cannot open ONNX Runtime %q%s: %w; %s", r.library, version, cause, remedy)
+}
+
+// prepare obtains what sessions and tensors need for the life of the runtime.
+func (r *Runtime) prepare() error {
+	if err := r.check(C.api_env(r.api, &r.env)); err != nil {
+		return err
+	}
+	if err := r.check(C.api_cpu_memory(r.api, &r.memory)); err != nil {
+		return err
+	}
+	var names **C.char
+	var count C.int
+	if err := r.check(C.api_providers(r.api, &names, &count)); err != nil {
+		return err
+	}
+	for _, name := range unsafe.Slice(names, int(count)) {
+		r.providers = append(r.providers, shortName(C.GoString(name)))
+	}
+	C.api_providers_end(r.api, names, count)
+	return nil
+}
+
+// shortName turns ONNX Runtime's name of an execution provider into ours: OpenVINOExecutionProvider is openvino.
+func shortName(name string) string {
+	return strings.ToLower(strings.TrimSuffix(name, "ExecutionProvider"))
+}
+
+// Version returns the version of the library, such as 1.31.1.
+func (r *Runtime) Version() string { return r.version }
+
+// Library returns the path that was opened.
+func (r *Runtime) Library() string { return r.library }
+
+// Providers returns the execution providers that the library was compiled with, in ONNX Runtime's order of preference:
+// "tensorrt", "cuda", "openvino", "cpu". One that is listed may still fail to create a session on this machine.
+func (r *Runtime) Providers() []string { return slices.Clone(r.providers) }
+
+// Close ends the use of the library; sessions and tensors must be closed before. The library's code stays loaded until
+// the process ends, since its threads may still run. Closing twice is safe.
+func (r *Runtime) Close() error {
+	var err error
+	r.closing.Do(func() {
+		C.api_release(r.api, C.kReleaseMemoryInfo, r.memory)
+		C.api_release(r.api, C.kReleaseEnv, r.env)
+		err = binding.DestroyEnvironment()
+	})
+	return err
+}

@@ -1,0 +1,172 @@
+package ort
+
+/*
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"unsafe"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// TensorInfo describes an input or output of a model.
+type TensorInfo struct {
+	Name  string
+	Type  ElementType
+	Shape []int64 // -1: the dimension may have any size; empty: a scalar
+}
+
+// Session is a model ready to run. Its methods may be called concurrently.
+type Session struct {
+	runtime    *Runtime
+	inputs     []TensorInfo
+	outputs    []TensorInfo
+	inputNames []*C.char
+	outputName map[string]*C.char
+	runEntries map[string]string
+
+	use     sync.RWMutex   // held for reading by each run, so that Close waits for them
+	session unsafe.Pointer // OrtSession; nil once closed
+}
+
+// ErrClosed is what a closed session answers.
+var ErrClosed = errors.New("session is closed")
+
+// NewSession loads a model file, with the external data beside it, and prepares it to run. A model that ONNX Runtime
+// refuses gives an *Error with its code and message; a model with an input or output that is no tensor, or of an element
+// type that Triton doesn't have, is refused with an error that names it.
+func (r *Runtime) NewSession(modelPath string, o SessionOptions) (*Session, error) {
+	options, err := o.build(r)
+	if err != nil {
+		return nil, err
+	}
+	defer options.Destroy()
+	s := &Session{runtime: r, outputName: map[string]*C.char{}, runEntries: o.RunEntries}
+	path := C.CString(modelPath)
+	defer C.free(unsafe.Pointer(path))
+	if err := r.check(C.api_session(r.api, r.env, path, nativeOptions(options), &s.session)); err != nil {
+		return nil, err
+	}
+	if err := s.describe(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("cannot serve model %q: %w", modelPath, err)
+	}
+	return s, nil
+}
+
+// nativeOptions returns the OrtSessionOptions that the binding keeps to itself; creating the session through the binding
+// would lose the error code.
+func nativeOptions(options *binding.SessionOptions) unsafe.Pointer {
+	return reflect.ValueOf(options).Elem().FieldByName("o").UnsafePointer()
+}
+
+// describe reads the session's inputs and outputs; all those that are refused are reported together.
+func (s *Session) describe() error {
+	var inputs, outputs C.size_t
+	if err := s.runtime.check(C.api_session_counts(s.runtime.api, s.session, &inputs, &outputs)); err != nil {
+		return err
+	}
+	var problems []error
+	for i := range inputs {
+		info, err := s.describeOne("input", i)
+		s.inputs, problems = append(s.inputs, info), append(problems, err)
+		s.inputNames = append(s.inputNames, C.CString(info.Name))
+	}
+	for i := range outputs {
+		info, err := s.describeOne("output", i)
+		s.outputs, problems = append(s.outputs, info), append(problems, err)
+		s.outputName[info.Name] = C.CString(info.Name)
+	}
+	return errors.Join(problems...)
+}
+
+// describeOne reads one input or output.
+func (s *Session) describeOne(side string, index C.size_t) (TensorInfo, error) {
+	var name *C.char
+	var view C.tensor_view
+	isOutput := C.int(0)
+	if side == "output" {
+		isOutput = 1
+	}
+	if err := s.runtime.check(C.api_session_io(s.runtime.api, s.session, isOutput, index, &name, &view)); err != nil {
+		return TensorInfo{}, err
+	}
+	info := TensorInfo{Name: C.GoString(name)}
+	if err := s.runtime.check(C.api_free(s.runtime.api, unsafe.Pointer(name))); err != nil {
+		return info, err
+	}
+	if kind := kindName(int(view.kind)); kind != "tensor" {
+		return info, fmt.Errorf("%s %q is a %s; only tensors can be served", side, info.Name, kind)
+	}
+	var err error
+	info.Type, info.Shape, err = typeAndShape(&view)
+	if err != nil {
+		return info, fmt.Errorf("%s %q: %w", side, info.Name, err)
+	}
+	return info, nil
+}
+
+// kindName names a value of ONNX Runtime's ONNXType.
+func kindName(kind int) string {
+	names := []string{"value of unknown kind", "tensor", "sequence", "map", "opaque value", "sparse tensor", "optional value"}
+	if kind < 0 || kind >= len(names) {
+		return names[0]
+	}
+	return names[kind]
+}
+
+// typeAndShape reads what a view says; types and ranks that aren't supported are errors.
+func typeAndShape(v *C.tensor_view) (ElementType, []int64, error) {
+	elementType := ElementType(v._type)
+	if !elementType.IsSupported() {
+		return 0, nil, fmt.Errorf("%v is not supported; the types are BOOL, UINT8 to UINT64, INT8 to INT64, FP16, BF16, FP32, FP64, STRING", elementType)
+	}
+	if v.rank > C.MAX_RANK {
+		return 0, nil, fmt.Errorf("it has %d dimensions, at most %d are supported", v.rank, C.MAX_RANK)
+	}
+	shape := make([]int64, v.rank)
+	for i := range shape {
+		shape[i] = int64(v.dims[i])
+	}
+	return elementType, shape, nil
+}
+
+// Inputs returns the inputs that a run needs, in the model's order.
+func (s *Session) Inputs() []TensorInfo { return cloneInfos(s.inputs) }
+
+// Outputs returns the outputs in the model's order, with the shapes that ONNX Runtime has inferred.
+func (s *Session) Outputs() []TensorInfo { return cloneInfos(s.outputs) }
+
+func cloneInfos(infos []TensorInfo) []TensorInfo {
+	clones := slices.Clone(infos)
+	for i := range clones {
+		clones[i].Shape = slices.Clone(clones[i].Shape)
+	}
+	return clones
+}
+
+// Close waits for the runs in progress and gives back the session's memory. Closing twice is safe.
+func (s *Session) Close() error {
+	s.use.Lock()
+	defer s.use.Unlock()
+	if s.session == nil {
+		return nil
+	}
+	C.api_release(s.runtime.api, C.kReleaseSession, s.session)
+	s.session = nil
+	for _, name := range s.inputNames {
+		C.free(unsafe.Pointer(name))
+	}
+	for _, name := range s.outputName {
+		C.free(unsafe.Pointer(name))
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+	api_table (*get_api)(uint32_t version);
+	const char *(*get_version)(void);
+} api_base;
+
+// CALL(slot, types...)(arguments...) calls a function of the table that returns an OrtStatus.
+#define CALL(slot, ...) ((void *(*)(__VA_ARGS__))api[slot])
+
+const char *api_open(const char *library, api_table *api, const char **version) {
+	void *handle = dlopen(library, RTLD_LAZY);
+	if (handle == NULL) return dlerror();
+	const api_base *(*get_base)(void) = (const api_base *(*)(void))dlsym(handle, "OrtGetApiBase");
+	if (get_base == NULL) {
+		dlclose(handle);
+		return "it is a library, but not ONNX Runtime (no symbol OrtGetApiBase)";
+	}
+	const api_base *base = get_base();
+	*version = base->get_version();
+	*api = base->get_api(API_VERSION);
+	// The handle is kept for the life of the process: ONNX Runtime's threads and exit handlers run code of the library.
+	return *api == NULL ? "its C API is too old" : NULL;
+}
+
+int api_status_code(api_table api, void *status) {
+	return ((int (*)(const void *))api[kGetErrorCode])(status);
+}
+
+const char *api_status_message(api_table api, void *status) {
+	return ((const char *(*)(const void *))api[kGetErrorMessage])(status);
+}
+
+void api_status_end(api_table api, void *status) { api_release(api, kReleaseStatus, status); }
+
+void api_release(api_table api, enum api_slot slot, void *object) {
+	if (object != NULL) ((void (*)(void *))api[slot])(object);
+}
+
+void *api_env(api_table api, void **env) {
+	const int warning = 2;
+	return CALL(kCreateEnv, int, const char *, void **)(warning, "tuner", env);
+}
+
+void *api_cpu_memory(api_table api, void **memory) {
+	const int arena_allocator = 1, default_memory = 0;
+	return CALL(kCreateCpuMemoryInfo, int, int, void **)(arena_allocator, default_memory, memory);
+}
+
+void *api_providers(api_table api, char ***names, int *count) {
+	return CALL(kGetAvailableProviders, char ***, int *)(names, count);
+}
+
+void api_providers_end(api_table api, char **names, int count) {
+	void *status = CALL(kReleaseAvailableProviders, char **, int)(names, count);
+	api_status_end(api, status);
+}
+
+void *api_session(api_table api, void *env, const char *model, void *options, void **session) {
+	return CALL(kCreateSession, void *, const char *, void *, void **)(env, model, options, session);
+}
+
+void *api_session_counts(api_table api, void *session, size_t *inputs, size_t *outputs) {
+	void *status = CALL(kSessionGetInputCount, void *, size_t *)(session, inputs);
+	if (status != NULL) return status;
+	return CALL(kSessionGetOutputCount, void *, size_t *)(session, outputs);
+}
+
+// Reads element type and shape out of an OrtTensorTypeAndShapeInfo.
+static void *read_shape(api_table api, void *info, tensor_view *view) {
+	void *status = CALL(kGetTensorElementType, void *, int *)(info, &view->type);
+	if (status != NULL) return status;
+	status = CALL(kGetDimensionsCount, void *, size_t *)(info, &view->rank);
+	if (status != NULL) return status;
+	size_t rank = view->rank < MAX_RANK ? view->rank : MAX_RANK;
+	return CALL(kGetDimensions, void *, int64_t *, size_t)(info, view->dims, rank);
+}
+
+static const int dense_tensor = 1;  // ONNX_TYPE_TENSOR
+static const int strings = 8;       // ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING
+
+static void *read_type(api_table api, void *info, tensor_view *view) {
+	void *status = CALL(kGetOnnxTypeFromTypeInfo, void *, int *)(info, &view->kind);
+	if (status != NULL || view->kind != dense_tensor) return status;
+	void *shape = NULL;  // belongs to info
+	status = CALL(kCastTypeInfoToTensorInfo, void *, void **)(info, &shape);
+	if (status != NULL) return status;
+	return read_shape(api, shape, view);
+}
+
+static void *default_allocator(api_table api, void **allocator) {
+	return CALL(kGetAllocatorWithDefaultOptions, void **)(allocator);
+}
+
+void *api_session_io(api_table api, void *session, int is_output, size_t index, char **name, tensor_view *view) {
+	void *info = NULL, *allocator = NULL;
+	void *status = CALL(is_output ? kSessionGetOutputTypeInfo : kSessionGetInputTypeInfo, void *, size_t, void **)(session, index, &info);
+	if (status != NULL) return status;
+	status = read_type(api, info, view);
+	api_release(api, kReleaseTypeInfo, info);
+	if (status != NULL) return status;
+	status = default_allocator(api, &allocator);
+	if (status != NULL) return status;
+	return CALL(is_output ? kSessionGetOutputName : kSessionGetInputName, void *, size_t, void *, char **)(session, index, allocator, name);
+}
+
+void *api_free(api_table api, void *memory) {
+	void *allocator = NULL;
+	void *status = default_allocator(api, &allocator);
+	if (status != NULL) return status;
+	return CALL(kAllocatorFree, void *, void *)(allocator, memory);
+}
+
+void *api_run_options(api_table api, void **options) { return CALL(kCreateRunOptions, void **)(options); }
+
+void *api_run_options_entry(api_table api, void *options, const char *key, const char *value) {
+	return CALL(kAddRunConfigEntry, void *, const char *, const char *)(options, key, value);
+}
+
+void *api_terminate(api_table api, void *options) { return CALL(kRunOptionsSetTerminate, void *)(options); }
+
+void *api_run(api_table api, void *session, void *options, const char *const *input_names, void *const *inputs,
+	size_t input_count, const char *const *output_names, size_t output_count, void **outputs) {
+	return CALL(kRun, void *, void *, const char *const *, void *const *, size_t, const char *const *, size_t, void **)(
+		session, options, input_names, inputs, input_count, output_names, output_count, outputs);
+}
+
+void *api_tensor(api_table api, void *memory, void *data, size_t size, const int64_t *dims, size_t rank, int type, void **value) {
+	return CALL(kCreateTensorWithDataAsOrtValue, void *, void *, size_t, const int64_t *, size_t, int, void **)(
+		memory, data, size, dims, rank, type, value);
+}
+
+void *api_string_tensor(api_table api, const int64_t *dims, size_t rank, const char *bytes, const size_t *lengths,
+	size_t count, void **value) {
+	void *allocator = NULL;
+	void *status = default_allocator(api, &allocator);
+	if (status != NULL) return status;
+	status = CALL(kCreateTensorAsOrtValue, void *, const int64_t *, size_t, int, void **)(allocator, dims, rank, strings, value);
+	for (size_t i = 0; status == NULL && i < count; i++) {
+		char *element = NULL;
+		status = CALL(kGetResizedStringTensorElementBuffer, void *, size_t, size_t, char **)(*value, i, lengths[i], &element);
+		if (status == NULL) memcpy(element, bytes, lengths[i]);
+		bytes += lengths[i];
+	}
+	return status;
+}
+
+void *api_value_view(api_table api, void *value, tensor_view *view) {
+	void *info = NULL;
+	void *status = CALL(kGetTensorTypeAndShape, void *, void **)(value, &info);
+	if (status != NULL) return status;
+	view->kind = dense_tensor;
+	status = read_shape(api, info, view);
+	api_release(api, kReleaseTensorTypeAndShapeInfo, info);
+	if (status != NULL || view->type == strings) return status;
+	return CALL(kGetTensorMutableData, void *, void **)(value, &view->data);
+}
+
+void *api_strings_length(api_table api, void *value, size_t *size) {
+	return CALL(kGetStringTensorDataLength, void *, size_t *)(value, size);
+}
+
+void *api_strings(api_table api, void *value, void *bytes, size_t size, size_t *offsets, size_t count) {
+	return CALL(kGetStringTensorContent, void *, void *, size_t, size_t *, size_t)(value, bytes, size, offsets, count);
+}
+
+void *aligned_buffer(size_t size) {
+	void *memory = NULL;
+	return posix_memalign(&memory, 64, size) == 0 ? memory : NULL;
+}

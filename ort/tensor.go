@@ -1,0 +1,225 @@
+package ort
+
+/*
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"slices"
+	"unsafe"
+)
+
+// Tensor is an input or output of a run. Its elements are little-endian and row-major.
+type Tensor struct {
+	runtime     *Runtime
+	elementType ElementType
+	shape       []int64
+	bytes       []byte         // view of the elements; nil for strings
+	value       unsafe.Pointer // OrtValue; nil once closed
+	aligned     *Buffer        // owned copy, when the caller's memory is not aligned to the element type
+	pinned      runtime.Pinner
+}
+
+// NewTensor makes a tensor over data, without a copy: data must not change while a run uses it, and may be reused once the
+// tensor is closed. It may be memory of a Buffer or of Go (which is pinned until Close). Only data whose address isn't a
+// multiple of the element's size is copied. STRING tensors are made by NewStringTensor.
+func (r *Runtime) NewTensor(t ElementType, shape []int64, data []byte) (*Tensor, error) {
+	if t.Size() == 0 {
+		return nil, fmt.Errorf("cannot make a tensor of %v from bytes", t)
+	}
+	size, err := byteSize(t, shape)
+	if err != nil {
+		return nil, err
+	}
+	if size != len(data) {
+		return nil, fmt.Errorf("cannot make a tensor: shape %v of %v takes %d bytes, found %d", shape, t, size, len(data))
+	}
+	tensor := &Tensor{runtime: r, elementType: t, shape: slices.Clone(shape), bytes: data}
+	if err := tensor.align(); err != nil {
+		return nil, err
+	}
+	address := r.memory // ONNX Runtime wants an address even of nothing; any will do
+	if size > 0 {
+		address = unsafe.Pointer(unsafe.SliceData(tensor.bytes))
+		tensor.pinned.Pin(address)
+	}
+	dims := nativeDims(shape)
+	err = r.check(C.api_tensor(r.api, r.memory, address, C.size_t(size), unsafe.SliceData(dims), C.size_t(len(dims)), C.int(t), &tensor.value))
+	if err != nil {
+		tensor.Close()
+		return nil, err
+	}
+	return tensor, nil
+}
+
+// align copies the tensor's bytes into memory of its own when their address doesn't fit the element type: native code may
+// load elements with instructions that demand it.
+func (t *Tensor) align() error {
+	address := uintptr(unsafe.Pointer(unsafe.SliceData(t.bytes)))
+	if len(t.bytes) == 0 || address%uintptr(t.elementType.Size()) == 0 {
+		return nil
+	}
+	buffer, err := NewBuffer(len(t.bytes))
+	if err != nil {
+		return err
+	}
+	copy(buffer.Bytes(), t.bytes)
+	t.aligned, t.bytes = buffer, buffer.Bytes()
+	return nil
+}
+
+// NewStringTensor makes a STRING tensor; the elements may hold any bytes and are copied.
+func (r *Runtime) NewStringTensor(shape []int64, elements [][]byte) (*Tensor, error) {
+	count, err := elementCount(shape)
+	if err != nil {
+		return nil, err
+	}
+	if count != len(elements) {
+		return nil, fmt.Errorf("cannot make a tensor: shape %v takes %d strings, found %d", shape, count, len(elements))
+	}
+	lengths := make([]C.size_t, len(elements))
+	for i, element := range elements {
+		lengths[i] = C.size_t(len(element))
+	}
+	joined := slices.Concat(elements...)
+	dims := nativeDims(shape)
+	tensor := &Tensor{runtime: r, elementType: String, shape: slices.Clone(shape)}
+	err = r.check(C.api_string_tensor(r.api, unsafe.SliceData(dims), C.size_t(len(dims)),
+		(*C.char)(unsafe.Pointer(unsafe.SliceData(joined))), unsafe.SliceData(lengths), C.size_t(count), &tensor.value))
+	if err != nil {
+		tensor.Close()
+		return nil, err
+	}
+	return tensor, nil
+}
+
+// adoptAll takes over values that ONNX Runtime has made.
+func (r *Runtime) adoptAll(values []unsafe.Pointer) ([]*Tensor, error) {
+	tensors := make([]*Tensor, len(values))
+	var failed error
+	for i, value := range values {
+		tensors[i] = &Tensor{runtime: r, value: value}
+		if err := tensors[i].view(); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	if failed == nil {
+		return tensors, nil
+	}
+	for _, t := range tensors {
+		t.Close()
+	}
+	return nil, failed
+}
+
+// view reads type, shape and address of a value that ONNX Runtime has made.
+func (t *Tensor) view() error {
+	var view C.tensor_view
+	err := t.runtime.check(C.api_value_view(t.runtime.api, t.value, &view))
+	if err != nil {
+		return err
+	}
+	if t.elementType, t.shape, err = typeAndShape(&view); err != nil {
+		return fmt.Errorf("cannot read an output: %w", err)
+	}
+	if t.elementType == String {
+		return nil
+	}
+	size, err := byteSize(t.elementType, t.shape)
+	if err != nil {
+		return err
+	}
+	if size > 0 {
+		t.bytes = unsafe.Slice((*byte)(view.data), size)
+	}
+	return nil
+}
+
+// Type returns the type of the elements.
+func (t *Tensor) Type() ElementType { return t.elementType }
+
+// Shape returns the tensor's dimensions; the caller must not change them.
+func (t *Tensor) Shape() []int64 { return t.shape }
+
+// Bytes returns the elements without copying them; they are valid until Close. It is nil for STRING.
+func (t *Tensor) Bytes() []byte { return t.bytes }
+
+// Strings returns copies of the elements of a STRING tensor.
+func (t *Tensor) Strings() ([][]byte, error) {
+	if t.elementType != String || t.value == nil {
+		return nil, fmt.Errorf("cannot read strings: the tensor holds %v, or is closed", t.elementType)
+	}
+	count, err := elementCount(t.shape)
+	if err != nil || count == 0 {
+		return nil, err
+	}
+	var size C.size_t
+	if err := t.runtime.check(C.api_strings_length(t.runtime.api, t.value, &size)); err != nil {
+		return nil, err
+	}
+	joined := make([]byte, size)
+	offsets := make([]C.size_t, count, count+1)
+	err = t.runtime.check(C.api_strings(t.runtime.api, t.value, unsafe.Pointer(unsafe.SliceData(joined)), size, unsafe.SliceData(offsets), C.size_t(count)))
+	if err != nil {
+		return nil, err
+	}
+	offsets = append(offsets, size)
+	elements := make([][]byte, count)
+	for i := range elements {
+		elements[i] = joined[offsets[i]:offsets[i+1]:offsets[i+1]]
+	}
+	return elements, nil
+}
+
+// Close gives back what the tensor holds; its bytes must not be used any more. Closing twice is safe; no run may be using
+// the tensor.
+func (t *Tensor) Close() {
+	C.api_release(t.runtime.api, C.kReleaseValue, t.value)
+	t.value, t.bytes = nil, nil
+	t.pinned.Unpin()
+	if t.aligned != nil {
+		t.aligned.Close()
+	}
+}
+
+// elementCount returns the number of elements of a shape, 1 for a scalar.
+func elementCount(shape []int64) (int, error) {
+	count := uint64(1)
+	for _, dim := range shape {
+		if dim < 0 {
+			return 0, fmt.Errorf("cannot make a tensor: shape %v has a negative dimension", shape)
+		}
+		high, low := bits.Mul64(count, uint64(dim))
+		if high != 0 || low > math.MaxInt {
+			return 0, fmt.Errorf("cannot make a tensor: shape %v has too many elements", shape)
+		}
+		count = low
+	}
+	return int(count), nil
+}
+
+// byteSize returns the bytes that a tensor takes.
+func byteSize(t ElementType, shape []int64) (int, error) {
+	count, err := elementCount(shape)
+	if err != nil {
+		return 0, err
+	}
+	if count > math.MaxInt/t.Size() {
+		return 0, fmt.Errorf("cannot make a tensor: shape %v of %v has too many bytes", shape, t)
+	}
+	return count * t.Size(), nil
+}
+
+func nativeDims(shape []int64) []C.int64_t {
+	dims := make([]C.int64_t, len(shape))
+	for i, dim := range shape {
+		dims[i] = C.int64_t(dim)
+	}
+	return dims
+}
