@@ -1,0 +1,81 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Describe names the candidate in a few words for people: "2 instances × 1 thread, batch 16, int8". What goes without saying
+// (fp32, the cpu execution provider, no delay) is left out; unlike Key it is no identity.
+func (c Candidate) Describe() string {
+	if c.IsDefault() {
+		return "default"
+	}
+	parts := []string{}
+	if text := c.describePool(); text != "" {
+		parts = append(parts, text)
+	}
+	for _, s := range c.settings {
+		if text := describeSetting(s); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return c.Key()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// describePool joins instances and threads: "2 instances × 1 thread".
+func (c Candidate) describePool() string {
+	var parts []string
+	for _, k := range []struct{ knob, one string }{{KnobInstanceCount, "instance"}, {KnobIntraOpThreads, "thread"}} {
+		v, ok := c.Get(k.knob)
+		switch {
+		case !ok:
+		case k.knob == KnobIntraOpThreads && v == "0":
+			parts = append(parts, "all cores")
+		case v == "1":
+			parts = append(parts, "1 "+k.one)
+		default:
+			parts = append(parts, string(v)+" "+k.one+"s")
+		}
+	}
+	return strings.Join(parts, " × ")
+}
+
+// describeSetting names a setting other than instances and threads; "" when it goes without saying.
+func describeSetting(s Setting) string {
+	switch s.Knob {
+	case KnobInstanceCount, KnobIntraOpThreads:
+		return ""
+	case KnobMaxBatchSize:
+		if s.Value == "0" {
+			return "no batching"
+		}
+		return "batch " + string(s.Value)
+	case KnobMaxQueueDelay:
+		if d, err := s.Value.Duration(); err != nil || d == 0 {
+			return ""
+		}
+		return "delay " + strings.Replace(string(s.Value), "us", " µs", 1)
+	case KnobPreferredBatchSize:
+		if s.Value == "[]" {
+			return ""
+		}
+		return "preferred " + string(s.Value)
+	case KnobPrecision:
+		return unless(s.Value, "fp32")
+	case KnobExecutionProvider:
+		return unless(s.Value, "cpu")
+	}
+	return fmt.Sprintf("%s %s", s.Knob, s.Value)
+}
+
+// unless returns the value's text, or "" when it is the usual one.
+func unless(v Value, usual string) string {
+	if string(v) == usual {
+		return ""
+	}
+	return string(v)
+}
