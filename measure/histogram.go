@@ -1,8 +1,10 @@
 package measure
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -15,46 +17,109 @@ const (
 	latencyDigits  = 3
 )
 
-// Histogram is an immutable latency distribution in HdrHistogram's compressed encoding: small in memory and in the
-// journal, decoded only to be merged. The zero value is the empty distribution.
-type Histogram struct{ encoded string }
+// Histogram is an immutable latency distribution with HdrHistogram's buckets: 1 µs to 10 min with three significant
+// digits. It keeps the used buckets only, so that it is small and merging is cheap; in JSON it is HdrHistogram's own
+// compressed encoding (V2, base64), which other tools read. The zero value is the empty distribution.
+type Histogram struct {
+	bins  []bin // ascending by latency, counts > 0
+	count int64
+}
 
-// NewHistogram encodes latencies.
+// bin is one bucket: how many latencies fell into it, and the latency in its middle.
+type bin struct {
+	latency time.Duration
+	count   int64
+}
+
+// NewHistogram counts latencies; those outside the range count as its nearest end.
 func NewHistogram(latencies []time.Duration) (Histogram, error) {
 	if len(latencies) == 0 {
 		return Histogram{}, nil
 	}
-	h := hdr.New(lowestLatency, highestLatency, latencyDigits)
+	h := newHDR()
 	for _, l := range latencies {
-		if err := h.RecordValue(min(max(int64(l), lowestLatency), highestLatency)); err != nil {
+		if err := h.RecordValue(clampLatency(l)); err != nil {
 			return Histogram{}, fmt.Errorf("cannot record latency %v: %w", l, err)
 		}
 	}
-	encoded, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return Histogram{}, fmt.Errorf("cannot encode latency histogram: %w", err)
-	}
-	return Histogram{string(encoded)}, nil
+	return fromHDR(h), nil
 }
 
-// Merge decodes distributions into one HdrHistogram of nanoseconds.
-func Merge(parts ...Histogram) (*hdr.Histogram, error) {
-	sum := hdr.New(lowestLatency, highestLatency, latencyDigits)
+// Merge adds distributions up.
+func Merge(parts ...Histogram) Histogram {
+	var sum Histogram
 	for _, p := range parts {
-		if p.encoded == "" {
+		sum.bins = append(sum.bins, p.bins...)
+		sum.count += p.count
+	}
+	slices.SortFunc(sum.bins, func(a, b bin) int { return cmp.Compare(a.latency, b.latency) })
+	merged := sum.bins[:0]
+	for _, b := range sum.bins {
+		if last := len(merged) - 1; last >= 0 && merged[last].latency == b.latency {
+			merged[last].count += b.count
 			continue
 		}
-		h, err := hdr.Decode([]byte(p.encoded))
-		if err != nil {
-			return nil, fmt.Errorf("cannot decode latency histogram: %w", err)
-		}
-		sum.Merge(h)
+		merged = append(merged, b)
 	}
-	return sum, nil
+	sum.bins = merged
+	return sum
 }
 
-// MarshalJSON writes the base64 text of the encoding.
-func (h Histogram) MarshalJSON() ([]byte, error) { return json.Marshal(h.encoded) }
+// Count is the number of latencies.
+func (h Histogram) Count() int { return int(h.count) }
+
+// Rank returns the latency with the given rank in ascending order, from 1; ranks outside 1..Count count as the nearest.
+// 0 for the empty distribution.
+func (h Histogram) Rank(rank int) time.Duration {
+	var seen int64
+	for _, b := range h.bins {
+		if seen += b.count; seen >= int64(rank) {
+			return b.latency
+		}
+	}
+	if len(h.bins) == 0 {
+		return 0
+	}
+	return h.bins[len(h.bins)-1].latency
+}
+
+// Quantile returns the latency that the share q (0..1) of the requests did not exceed. 0 for the empty distribution.
+func (h Histogram) Quantile(q float64) time.Duration {
+	return h.Rank(quantileRank(h.count, q))
+}
+
+// Mean is the mean latency; 0 for the empty distribution.
+func (h Histogram) Mean() time.Duration {
+	if h.count == 0 {
+		return 0
+	}
+	var sum float64
+	for _, b := range h.bins {
+		sum += float64(b.latency) * float64(b.count)
+	}
+	return time.Duration(sum / float64(h.count))
+}
+
+// Equal reports whether two distributions have the same counts.
+func (h Histogram) Equal(other Histogram) bool { return slices.Equal(h.bins, other.bins) }
+
+// MarshalJSON writes HdrHistogram's base64 text; "" for the empty distribution.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	if h.count == 0 {
+		return []byte(`""`), nil
+	}
+	full := newHDR()
+	for _, b := range h.bins {
+		if err := full.RecordValues(clampLatency(b.latency), b.count); err != nil {
+			return nil, fmt.Errorf("cannot encode latency histogram: %w", err)
+		}
+	}
+	encoded, err := full.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode latency histogram: %w", err)
+	}
+	return json.Marshal(string(encoded))
+}
 
 // UnmarshalJSON reads what MarshalJSON wrote, and refuses text that is not an encoded histogram.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
@@ -62,9 +127,39 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("cannot read latency histogram: %w", err)
 	}
-	if _, err := Merge(Histogram{text}); err != nil {
-		return err
+	if text == "" {
+		*h = Histogram{}
+		return nil
 	}
-	h.encoded = text
+	full, err := hdr.Decode([]byte(text))
+	if err != nil {
+		return fmt.Errorf("cannot decode latency histogram: %w", err)
+	}
+	*h = fromHDR(full)
 	return nil
+}
+
+func newHDR() *hdr.Histogram { return hdr.New(lowestLatency, highestLatency, latencyDigits) }
+
+// fromHDR keeps the used buckets.
+func fromHDR(full *hdr.Histogram) Histogram {
+	var h Histogram
+	for _, bar := range full.Distribution() {
+		if bar.Count > 0 {
+			h.bins = append(h.bins, bin{time.Duration(bar.From + (bar.To-bar.From)/2), bar.Count})
+			h.count += bar.Count
+		}
+	}
+	return h
+}
+
+func clampLatency(l time.Duration) int64 { return min(max(int64(l), lowestLatency), highestLatency) }
+
+// quantileRank is the rank of the q-quantile among n values: the smallest with at least the share q at or below it.
+func quantileRank(n int64, q float64) int {
+	rank := int64(q * float64(n))
+	if float64(rank) < q*float64(n) {
+		rank++
+	}
+	return int(min(max(rank, 1), n))
 }

@@ -45,8 +45,3 @@ func (t Times) Add(u Times) Times {
 
 // Total is the sum of the parts.
 func (t Times) Total() time.Duration { return t.Launch + t.Reconfigure + t.WarmUp + t.Windows }
-
-// Estimate is a metric's value with its 95 % confidence interval. Lo = Hi = Value when no interval can be computed.
-type Estimate struct {
-	Value, Lo, Hi float64
-}

@@ -1,0 +1,103 @@
+package measure
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func histogram(t testing.TB, latencies ...time.Duration) Histogram {
+	t.Helper()
+	h, err := NewHistogram(latencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// near reports whether a and b differ by at most the given share of b.
+func near(a, b, share float64) bool { return math.Abs(a-b) <= share*math.Abs(b) }
+
+func TestHistogramRanks(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	latencies := make([]time.Duration, 1000)
+	for i := range latencies {
+		latencies[i] = time.Duration(float64(20*time.Millisecond) * math.Exp(random.NormFloat64()))
+	}
+	h := histogram(t, latencies...)
+	slices.Sort(latencies)
+	// Three significant digits: a bucket is at most 1/1024 wide, so its middle is at most 0.05 % off.
+	for _, rank := range []int{1, 2, 500, 990, 1000} {
+		if got, want := h.Rank(rank), latencies[rank-1]; !near(float64(got), float64(want), 0.0006) {
+			t.Errorf("rank %d is %v, want %v", rank, got, want)
+		}
+	}
+	if got, want := h.Quantile(0.99), h.Rank(990); got != want {
+		t.Errorf("99th percentile of 1000 is %v, want the value of rank 990, %v", got, want)
+	}
+	if h.Rank(0) != h.Rank(1) || h.Rank(2000) != h.Rank(1000) {
+		t.Error("ranks outside 1..n do not count as the nearest")
+	}
+}
+
+func TestHistogramMergeEqualsRecordingAll(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	merged := Merge(histogram(t, 3*ms, ms, 7*ms), Histogram{}, histogram(t, 3*ms, 2*ms))
+	if diff := cmp.Diff(histogram(t, ms, 2*ms, 3*ms, 3*ms, 7*ms), merged); diff != "" {
+		t.Errorf("merged differs (-want +got):\n%s", diff)
+	}
+	// (1+2+3+3+7)/5
+	if got := merged.Mean(); !near(got.Seconds(), 0.0032, 0.001) {
+		t.Errorf("mean is %v, want 3.2 ms", got)
+	}
+}
+
+func TestHistogramClampsAtItsEnds(t *testing.T) {
+	t.Parallel()
+	h := histogram(t, -time.Second, 0, time.Hour)
+	if h.Count() != 3 || h.Rank(1) > 2*time.Microsecond || !near(h.Rank(3).Minutes(), 10, 0.001) {
+		t.Errorf("counts %d, from %v to %v, want 3 from 1 µs to 10 min", h.Count(), h.Rank(1), h.Rank(3))
+	}
+}
+
+func TestEmptyHistogram(t *testing.T) {
+	t.Parallel()
+	var h Histogram
+	if h.Count() != 0 || h.Mean() != 0 || h.Quantile(0.5) != 0 || !h.Equal(Merge()) || !h.Equal(histogram(t)) {
+		t.Errorf("the zero value is not the empty distribution: %+v", h)
+	}
+}
+
+func FuzzHistogramJSON(f *testing.F) {
+	for _, latencies := range [][]time.Duration{nil, {time.Microsecond}, {20 * time.Millisecond, 21 * time.Millisecond, time.Hour}} {
+		text, err := json.Marshal(histogram(f, latencies...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`"HISTFAAA"`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var first, second Histogram
+		if json.Unmarshal(text, &first) != nil {
+			return
+		}
+		again, err := json.Marshal(first)
+		if err != nil {
+			return // foreign buckets may hold more than ours can count
+		}
+		if err := json.Unmarshal(again, &second); err != nil {
+			t.Fatalf("cannot read what was written: %v", err)
+		}
+		if first.Count() != second.Count() {
+			t.Errorf("%d latencies became %d", first.Count(), second.Count())
+		}
+	})
+}

@@ -1,0 +1,61 @@
+// Package stats holds the statistics that judge measurements: quantiles with intervals, batch means, trends, and paired
+// ratios. Everything is a function of numbers. It sits below measure and knows neither units nor clocks, and it never
+// drops a value: what to do with a bad window is the caller's decision.
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Estimate is a value with its 95 % confidence interval. Lo = Hi = Value when no interval can be computed.
+type Estimate struct {
+	Value, Lo, Hi float64
+}
+
+// tail is the probability on each side of a 95 % interval.
+const tail = 0.025
+
+// TQuantile is the p-quantile of Student's t distribution with df > 0 degrees of freedom.
+func TQuantile(p, df float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
+}
+
+// Mean returns the mean of independent values with Student's interval. The zero Estimate for no values.
+func Mean(values []float64) Estimate { return meanInterval(values, 1) }
+
+// meanInterval is the mean with Student's interval, its variance multiplied by inflation.
+func meanInterval(values []float64, inflation float64) Estimate {
+	n := float64(len(values))
+	if n == 0 {
+		return Estimate{}
+	}
+	mean, variance := stat.MeanVariance(values, nil)
+	if n == 1 {
+		return Estimate{mean, mean, mean}
+	}
+	half := TQuantile(1-tail, n-1) * math.Sqrt(variance*inflation/n)
+	return Estimate{mean, mean - half, mean + half}
+}
+
+// Quantile returns the q-quantile (0 ≤ q ≤ 1) of values in ascending order, interpolated linearly between the two
+// nearest (Hyndman and Fan's type 7). NaN for no values.
+func Quantile(ascending []float64, q float64) float64 {
+	if len(ascending) == 0 {
+		return math.NaN()
+	}
+	at := q * float64(len(ascending)-1)
+	below := int(at)
+	if below == len(ascending)-1 {
+		return ascending[below]
+	}
+	return ascending[below] + (at-float64(below))*(ascending[below+1]-ascending[below])
+}
+
+// Median returns the median of values in any order; NaN for no values.
+func Median(values []float64) float64 {
+	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
+}
