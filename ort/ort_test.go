@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,7 +16,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The library can be opened once per process, so all integration tests share it. It is closed by TestMain.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if r, err := shared(); err == nil {
+		for range 2 { // twice is safe
+			if err := r.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// The library can be opened once per process, so all integration tests share it.
 var shared = sync.OnceValues(func() (*Runtime, error) { return Open(os.Getenv("TUNER_ORT_LIBRARY")) })
 
 func testRuntime(t *testing.T) *Runtime {
@@ -70,6 +84,26 @@ func run(t *testing.T, s *Session, inputs []*Tensor, outputs ...string) []*Tenso
 		t.Cleanup(r.Close)
 	}
 	return results
+}
+
+// Not parallel: it must come before the library is opened, which happens in the parallel tests.
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "libonnxruntime.so")
+	if err := os.WriteFile(text, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ path, want string }{
+		{filepath.Join(dir, "absent.so"), "no such file; install a working one with 'tuner runtime install cpu'"},
+		{dir, "it is a folder"},
+		{text, "tuner runtime install cpu"},
+	}
+	for _, tt := range tests {
+		_, err := Open(tt.path)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.path) {
+			t.Errorf("Open(%q): error %v, want one with %q", tt.path, err, tt.want)
+		}
+	}
 }
 
 func TestSessionDescribesItsModel(t *testing.T) {

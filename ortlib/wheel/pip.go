@@ -1,0 +1,78 @@
+package wheel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// pipDownload lets pip put the wheel into dir. Its standard output is progress itself: pip draws a bar on a terminal.
+func pipDownload(ctx context.Context, python string, spec Spec, dir string, progress io.Writer) error {
+	if err := checkPip(ctx, python); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(progress, "%s: downloading with %s -m pip download\n", spec.Requirement, python); err != nil {
+		return err
+	}
+	cmd := groupCommand(ctx, python, append([]string{"-m", "pip"}, pipArguments(spec, dir)...)...)
+	var complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = progress, &complaints
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("pip failed (%w):\n%s", err, lastLines(complaints.String(), 8))
+	}
+	return nil
+}
+
+func pipArguments(spec Spec, dir string) []string {
+	args := []string{"download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--no-input", "--dest", dir}
+	for _, option := range [][2]string{{"--platform", spec.Platform}, {"--python-version", spec.PythonVersion}, {"--abi", spec.ABI}} {
+		if option[1] != "" {
+			args = append(args, option[0], option[1])
+		}
+	}
+	if spec.ABI != "" {
+		args = append(args, "--implementation", "cp")
+	}
+	return append(args, "--", spec.Requirement)
+}
+
+// checkPip tells the two usual lacks apart from a failing download.
+func checkPip(ctx context.Context, python string) error {
+	if _, err := exec.LookPath(python); err != nil {
+		return fmt.Errorf("%s is not on the PATH; install Python 3 with pip: it fetches packages with your own index and proxy settings", python)
+	}
+	cmd := groupCommand(ctx, python, "-m", "pip", "--version")
+	output, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &exit):
+		return fmt.Errorf("%s has no working pip; install it (Debian: apt-get install python3-pip; elsewhere: %s -m ensurepip):\n%s", python, python, lastLines(string(output), 3))
+	}
+	return err
+}
+
+// groupCommand makes a command that is ended with its whole process group: pip starts helpers.
+func groupCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second // for pipes that an escaped helper holds open
+	return cmd
+}
+
+// lastLines returns the last n lines that say something.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
+}

