@@ -1,0 +1,123 @@
+package modelconfig
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tuner/modelconfig/configpb"
+)
+
+// CheckModel checks a complete configuration against the model it is for, as
+// the onnxruntime backend does when it loads: counts, names, data types and
+// shapes. It stops at the first difference and says it in the backend's words.
+func CheckModel(c *Config, io ModelIO) error {
+	required := 0
+	for _, in := range c.GetInput() {
+		if !in.GetOptional() {
+			required++
+		}
+	}
+	if required != len(io.Inputs) {
+		return refuse("unable to load model '%s', configuration expects %d inputs, model provides %d",
+			c.GetName(), required, len(io.Inputs))
+	}
+	for _, in := range c.GetInput() {
+		if in.GetOptional() && c.GetMaxBatchSize() != 0 {
+			return refuse("unable to load model '%s', optional input '%s' is not supported for models that support batching",
+				c.GetName(), in.GetName())
+		}
+		if err := checkAgainst(c, "input", in, io.Inputs); err != nil {
+			return err
+		}
+	}
+	for _, out := range c.GetOutput() {
+		if err := checkAgainst(c, "output", out, io.Outputs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAgainst compares one configured tensor with the model's of that name.
+func checkAgainst(c *Config, side string, t tensorConfig, declared []Tensor) error {
+	i := slices.IndexFunc(declared, func(d Tensor) bool { return d.Name == t.GetName() })
+	if i < 0 {
+		names := make([]string, len(declared))
+		for j, d := range declared {
+			names[j] = d.Name
+		}
+		slices.Sort(names)
+		return refuse("unexpected inference %s '%s', allowed %ss are: %s", side, t.GetName(), side, strings.Join(names, ", "))
+	}
+	model := declared[i]
+	if t.GetDataType() != model.DataType {
+		return refuse("unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s",
+			c.GetName(), t.GetDataType(), side, t.GetName(), model.DataType)
+	}
+	dims := t.GetDims()
+	if t.GetReshape() != nil {
+		dims = t.GetReshape().GetShape()
+	}
+	switch {
+	case len(model.Dims) == 0:
+		return checkScalar(c.GetName(), t.GetName(), dims)
+	case side == "output" && isBatchOutput(c, t.GetName()):
+		return nil // scattered back to the requests, so its shape is not theirs
+	default:
+		return checkShape(c, model, dims, side == "output")
+	}
+}
+
+func isBatchOutput(c *Config, name string) bool {
+	return slices.ContainsFunc(c.GetBatchOutput(), func(b *configpb.BatchOutput) bool {
+		return slices.Contains(b.GetTargetName(), name)
+	})
+}
+
+func checkScalar(model, tensor string, dims []int64) error {
+	for _, d := range dims {
+		if d != 1 {
+			return refuse("unable to load model '%s', scalar tensor '%s', should only provide 1 in the model configuration when the model doesn't support batching. Model configuration provided: %s.",
+				model, tensor, Shape(dims))
+		}
+	}
+	return nil
+}
+
+// checkShape compares shapes. A configured input may be narrower than the
+// model, where the model leaves a dimension open; outputs must be exact.
+func checkShape(c *Config, model Tensor, dims []int64, exact bool) error {
+	prefix := fmt.Sprintf("model '%s', tensor '%s': ", c.GetName(), model.Name)
+	batching := c.GetMaxBatchSize() > 0
+	full := dims
+	if batching {
+		if model.Dims[0] != -1 {
+			return refuse("%sfor the model to support batching the shape should have at least 1 dimension and the first dimension must be -1; but shape expected by the model is %s",
+				prefix, Shape(model.Dims))
+		}
+		full = append([]int64{-1}, dims...)
+	}
+	agree := func(modelDim, configDim int64) bool {
+		return modelDim == configDim || !exact && modelDim == -1
+	}
+	if slices.EqualFunc(model.Dims, full, agree) {
+		return nil
+	}
+	specified := fmt.Sprintf("(shape %s)", Shape(full))
+	if batching {
+		specified = fmt.Sprintf("(an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape %s)", Shape(full))
+	}
+	return refuse("%sthe model expects %d dimensions (shape %s) but the model configuration specifies %d dimensions %s",
+		prefix, len(model.Dims), Shape(model.Dims), len(full), specified)
+}
+
+// Shape writes dimensions as Triton does in its messages: [-1,384].
+func Shape(dims []int64) string {
+	text := make([]string, len(dims))
+	for i, d := range dims {
+		text[i] = strconv.FormatInt(d, 10)
+	}
+	return "[" + strings.Join(text, ",") + "]"
+}

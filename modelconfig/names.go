@@ -1,0 +1,142 @@
+package modelconfig
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/protocolbuffers/txtpbfmt/ast"
+	"github.com/protocolbuffers/txtpbfmt/parser"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// maxExplained is the size in bytes up to which a rejected text is examined for
+// misspelt names. The syntax tree is built recursively, so a large hostile text
+// gets prototext's plain error instead.
+const maxExplained = 256 << 10
+
+// unknownNames finds every field and enum value of text that the schema does
+// not have, so that the user sees all of them at once. It returns nil if there
+// is none or the text cannot be read at all.
+func unknownNames(file string, text []byte) error {
+	if len(text) > maxExplained {
+		return nil
+	}
+	nodes, err := parser.Parse(text)
+	if err != nil {
+		return nil
+	}
+	e := explainer{text: text}
+	e.message(nodes, (&Config{}).ProtoReflect().Descriptor())
+	return joinFindings(file, text, e.found)
+}
+
+// An explainer walks a syntax tree beside the schema.
+type explainer struct {
+	text  []byte
+	found []finding
+}
+
+func (e *explainer) message(nodes []*ast.Node, md protoreflect.MessageDescriptor) {
+	for _, n := range nodes {
+		if n.Name == "" {
+			e.message(n.Children, md) // an element of a list, or a comment
+			continue
+		}
+		fd := md.Fields().ByTextName(n.Name)
+		switch {
+		case fd == nil:
+			e.add(n, fmt.Sprintf("unknown field %q in %s%s", n.Name, md.Name(), hint(n.Name, fieldNames(md))))
+		case fd.Message() != nil:
+			e.message(n.Children, fd.Message())
+		case fd.Enum() != nil:
+			e.enum(n, fd.Enum())
+		}
+	}
+}
+
+func (e *explainer) enum(n *ast.Node, ed protoreflect.EnumDescriptor) {
+	for _, v := range n.Values {
+		if v.Value == "" || strings.ContainsAny(v.Value[:1], `-0123456789"'`) ||
+			ed.Values().ByName(protoreflect.Name(v.Value)) != nil {
+			continue // numbers and quoted names are left to prototext
+		}
+		allowed := valueNames(ed)
+		e.add(n, fmt.Sprintf("unknown value %q of field %q%s (allowed: %s)",
+			v.Value, n.Name, hint(v.Value, allowed), strings.Join(allowed, ", ")))
+	}
+}
+
+// add notes a finding at the node's name; its Start may lie before it, at white
+// space or comments.
+func (e *explainer) add(n *ast.Node, text string) {
+	offset := min(int(n.Start.Byte), len(e.text))
+	for offset < len(e.text) {
+		switch e.text[offset] {
+		case '#':
+			for offset < len(e.text) && e.text[offset] != '\n' {
+				offset++
+			}
+		case ' ', '\t', '\r', '\n', ',', ';':
+			offset++
+		default:
+			e.found = append(e.found, finding{offset, text})
+			return
+		}
+	}
+	e.found = append(e.found, finding{offset, text})
+}
+
+func fieldNames(md protoreflect.MessageDescriptor) []string {
+	names := make([]string, md.Fields().Len())
+	for i := range names {
+		names[i] = md.Fields().Get(i).TextName()
+	}
+	return names
+}
+
+func valueNames(ed protoreflect.EnumDescriptor) []string {
+	names := make([]string, ed.Values().Len())
+	for i := range names {
+		names[i] = string(ed.Values().Get(i).Name())
+	}
+	return names
+}
+
+// hint proposes the known name that the user probably meant, if one is near.
+func hint(name string, known []string) string {
+	best, bestDistance := "", 1+max(1, len(name)/3)
+	for _, k := range known {
+		d := editDistance(strings.ToLower(name), strings.ToLower(k))
+		if len(name) > 3 && strings.HasPrefix(k, name) {
+			d = 1 // cut short
+		}
+		if d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// editDistance is Levenshtein's: how many bytes to insert, delete or replace to
+// make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
