@@ -15,6 +15,7 @@ type bert struct {
 	vocabulary, positions int64
 	types                 int64 // token types
 	epsilon               float32
+	sequence              onnx.Dim
 }
 
 // weights gives the values of a parameter by its published (PyTorch) name, or why it cannot.
@@ -51,7 +52,8 @@ func (e *encoder) build(inputs bertInputs) (string, error) {
 	return x, errors.Join(e.errs...)
 }
 
-// embed sums the embeddings of word, position and token type. The position table is cut to the length of the sequence.
+// embed sums the embeddings of word, position and token type. The position table is cut to the length of the sequence; saying
+// that the result has that length gives all layers a known shape, without which no skip layer norm is fused.
 func (e *encoder) embed(inputs bertInputs) string {
 	words := e.Node("Gather", in(e.param("embeddings.word_embeddings.weight", e.vocabulary, e.hidden), inputs.ids))
 	types := e.Node("Gather", in(e.param("embeddings.token_type_embeddings.weight", e.types, e.hidden), inputs.types))
@@ -59,6 +61,7 @@ func (e *encoder) embed(inputs bertInputs) string {
 	length := e.Node("Slice", in(shape, e.Int64s("one", []int64{1}, 1), e.Int64s("two", []int64{2}, 1)))
 	positions := e.Node("Slice", in(e.param("embeddings.position_embeddings.weight", e.positions, e.hidden),
 		e.Int64s("zero", []int64{0}, 1), length))
+	e.Describe(positions, onnx.Float, e.sequence, onnx.Fixed(e.hidden))
 	sum := e.Node("Add", in(e.Node("Add", in(words, types)), positions))
 	return e.layerNorm("embeddings.LayerNorm", sum)
 }
@@ -82,7 +85,7 @@ func (e *encoder) attention(layer, x, bias, split, merge, scale string) string {
 	k := head("key", 0, 2, 3, 1)
 	v := head("value", 0, 2, 1, 3)
 	scores := e.Node("Div", in(e.Node("MatMul", in(q, k)), scale))
-	shares := e.Node("Softmax", in(e.Node("Add", in(scores, bias))), intAttr("axis", -1))
+	shares := e.Node("Softmax", in(e.Node("Add", in(scores, bias))), intAttr("axis", 3))
 	mixed := e.Node("Transpose", in(e.Node("MatMul", in(shares, v))), intsAttr("perm", 0, 2, 1, 3))
 	return e.linear(layer+".attention.output.dense", e.Node("Reshape", in(mixed, merge)), e.hidden, e.hidden)
 }
