@@ -1,0 +1,255 @@
+// Package ortlib finds and installs builds of ONNX Runtime, called flavours: cpu, openvino, cuda, in several versions side by
+// side. It hands the path of a library to whoever starts an engine process; it never loads one itself, so the tuner stays
+// free of native code. What it installs is pinned by version and digest, and comes through the user's own pip.
+package ortlib
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tuner/ortlib/wheel"
+)
+
+// External is the flavour of a library that the user named.
+const External = "external"
+
+// Build is a usable ONNX Runtime library on this machine.
+type Build struct {
+	Flavour string // cpu, openvino, cuda, or External
+	Version string // such as 1.31.1; "" when the file name of an external library has none
+	Library string // path of the library: …/libonnxruntime.so.1.31.1
+	Dir     string // folder of the library, with its providers and what they load
+}
+
+// Name returns flavour@version, as selectors have it.
+func (b Build) Name() string {
+	if b.Version == "" {
+		return b.Flavour
+	}
+	return b.Flavour + "@" + b.Version
+}
+
+// Environment returns base with the build's folder put first on the loader's path: the environment of a process that opens
+// the library.
+func (b Build) Environment(base []string) []string {
+	variable := "LD_LIBRARY_PATH"
+	if runtime.GOOS == "darwin" {
+		variable = "DYLD_LIBRARY_PATH"
+	}
+	folders := b.Dir
+	env := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
+		others, found := strings.CutPrefix(entry, variable+"=")
+		if found && others != "" {
+			folders = b.Dir + string(os.PathListSeparator) + others
+		}
+		return found
+	})
+	return append(env, variable+"="+folders)
+}
+
+// Store is a folder of installed builds.
+type Store struct {
+	dir      string
+	platform string // GOOS/GOARCH
+}
+
+// NewStore returns the store in a cache folder; nothing is created yet.
+func NewStore(cacheDir string) Store {
+	return Store{filepath.Join(cacheDir, "runtimes"), runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+// UserStore returns the store in the user's cache folder: TUNER_CACHE, else "tuner" in the system's place for caches.
+func UserStore() (Store, error) {
+	if dir := os.Getenv("TUNER_CACHE"); dir != "" {
+		return NewStore(dir), nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return Store{}, fmt.Errorf("cannot find your cache folder: %w; set TUNER_CACHE", err)
+	}
+	return NewStore(filepath.Join(dir, "tuner")), nil
+}
+
+// Offered lists what Install takes on this platform, as flavour@version, each flavour's default first.
+func (s Store) Offered() []string {
+	var names []string
+	for _, r := range releases() {
+		if r.platform == s.platform {
+			names = append(names, r.name())
+		}
+	}
+	return names
+}
+
+// Install makes a build available, cpu or cpu@1.31.1; one that is there already is returned at once, without a download.
+// progress receives lines for people. An interrupted or failed installation leaves nothing behind.
+func (s Store) Install(ctx context.Context, selector string, progress io.Writer) (Build, error) {
+	r, err := findRelease(selector, s.platform)
+	if err != nil {
+		return Build{}, err
+	}
+	dir := filepath.Join(s.dir, r.name())
+	if build, err := s.open(r.name()); err == nil {
+		return build, nil
+	}
+	file, err := wheel.Fetch(ctx, r.spec(), filepath.Join(s.dir, "downloads"), progress)
+	if err != nil {
+		return Build{}, err
+	}
+	err = wheel.Unpack(file, dir, isWanted)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // another process may have been faster
+		return Build{}, err
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Build{}, fmt.Errorf("cannot remove the download: %w", err)
+	}
+	return s.open(r.name())
+}
+
+// isWanted picks the libraries and the licences out of a wheel; the rest is Python.
+func isWanted(name string) bool {
+	folder, base := path.Split(name)
+	if folder == "onnxruntime/" {
+		return base == "LICENSE" || base == "ThirdPartyNotices.txt" || base == "Privacy.md"
+	}
+	return folder == "onnxruntime/capi/" && strings.HasPrefix(base, "lib") && (strings.Contains(base, ".so") || strings.HasSuffix(base, ".dylib"))
+}
+
+// libraryFile matches ONNX Runtime's library on Linux and macOS, and captures the version.
+var libraryFile = regexp.MustCompile(`^libonnxruntime(?:\.so\.([0-9.]+)|\.([0-9.]+)\.dylib)$`)
+
+func libraryVersion(base string) (version string, ok bool) {
+	match := libraryFile.FindStringSubmatch(base)
+	if match == nil {
+		return "", false
+	}
+	return match[1] + match[2], true
+}
+
+// open reads an installed build; its folder is complete if it exists, since it was put there by a rename.
+func (s Store) open(name string) (Build, error) {
+	flavour, _, _ := strings.Cut(name, "@")
+	dir := filepath.Join(s.dir, name, "onnxruntime", "capi")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return Build{}, fmt.Errorf("cannot read the installed runtime: %w", err)
+	}
+	for _, entry := range entries {
+		if version, ok := libraryVersion(entry.Name()); ok {
+			return Build{flavour, version, filepath.Join(dir, entry.Name()), dir}, nil
+		}
+	}
+	return Build{}, fmt.Errorf("cannot use the installed runtime in %q: it has no ONNX Runtime library; delete the folder and install again", dir)
+}
+
+// List returns the installed builds: by flavour, newest version first. A store that doesn't exist yet is empty.
+func (s Store) List() ([]Build, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot list the installed runtimes: %w", err)
+	}
+	var builds []Build
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") || !strings.Contains(entry.Name(), "@") {
+			continue // downloads and unpacking in progress
+		}
+		build, err := s.open(entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		builds = append(builds, build)
+	}
+	slices.SortFunc(builds, func(a, b Build) int {
+		return cmp.Or(cmp.Compare(rank(a.Flavour), rank(b.Flavour)), cmp.Compare(a.Flavour, b.Flavour), compareVersions(b.Version, a.Version))
+	})
+	return builds, nil
+}
+
+// rank orders flavours: cpu is what a user gets who asks for nothing.
+func rank(flavour string) int {
+	order := []string{"cpu", "openvino", "cuda"}
+	if i := slices.Index(order, flavour); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// compareVersions compares number by number: 1.9.0 is older than 1.31.1.
+func compareVersions(a, b string) int {
+	numbers := func(version string) []int {
+		var list []int
+		for field := range strings.SplitSeq(version, ".") {
+			n, _ := strconv.Atoi(field) // a field that is no number counts as 0
+			list = append(list, n)
+		}
+		return list
+	}
+	return slices.Compare(numbers(a), numbers(b))
+}
+
+// Find returns the installed build that a selector names: cpu@1.31.1; cpu, its newest version; "", any, cpu before others.
+func (s Store) Find(selector string) (Build, error) {
+	builds, err := s.List()
+	if err != nil {
+		return Build{}, err
+	}
+	var names []string
+	for _, build := range builds {
+		if selector == "" || selector == build.Flavour || selector == build.Name() {
+			return build, nil
+		}
+		names = append(names, build.Name())
+	}
+	if selector == "" {
+		return Build{}, errors.New("no ONNX Runtime is installed; run 'tuner runtime install cpu', or name a library with --ort-library or TUNER_ORT_LIBRARY")
+	}
+	if len(names) == 0 {
+		names = []string{"none"}
+	}
+	return Build{}, fmt.Errorf("runtime %q is not installed (installed: %s); run 'tuner runtime install %s'", selector, strings.Join(names, ", "), selector)
+}
+
+// Resolve returns the build to use: the library of a --ort-library flag, else that of TUNER_ORT_LIBRARY, else the build
+// installed for the user that Find("") returns.
+func Resolve(flag string) (Build, error) {
+	if flag != "" {
+		return externalBuild("--ort-library", flag)
+	}
+	if library := os.Getenv("TUNER_ORT_LIBRARY"); library != "" {
+		return externalBuild("TUNER_ORT_LIBRARY", library)
+	}
+	store, err := UserStore()
+	if err != nil {
+		return Build{}, err
+	}
+	return store.Find("")
+}
+
+// externalBuild describes a library that the user named. source says where.
+func externalBuild(source, library string) (Build, error) {
+	absolute, err := filepath.Abs(library)
+	if err != nil {
+		return Build{}, fmt.Errorf("%s: %w", source, err)
+	}
+	info, err := os.Stat(absolute)
+	if err != nil {
+		return Build{}, fmt.Errorf("%s: %w; name the library file, or leave it out and run 'tuner runtime install cpu'", source, err)
+	}
+	if info.IsDir() {
+		return Build{}, fmt.Errorf("%s: %q is a folder; name the library file in it (libonnxruntime.so.<version>)", source, library)
+	}
+	version, _ := libraryVersion(filepath.Base(absolute))
+	return Build{External, version, absolute, filepath.Dir(absolute)}, nil
+}

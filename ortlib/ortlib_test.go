@@ -1,0 +1,230 @@
+package ortlib
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// storeWith makes a store on linux/amd64 in which builds are installed, by flavour@version.
+func storeWith(t *testing.T, names ...string) Store {
+	t.Helper()
+	store := Store{filepath.Join(t.TempDir(), "runtimes"), "linux/amd64"}
+	for _, name := range names {
+		_, version, _ := strings.Cut(name, "@")
+		touch(t, filepath.Join(store.dir, name, "onnxruntime", "capi", "libonnxruntime.so."+version))
+		touch(t, filepath.Join(store.dir, name, "onnxruntime", "capi", "libonnxruntime_providers_shared.so"))
+	}
+	return store
+}
+
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestListOrdersBuilds(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, "openvino@1.24.1", "cpu@1.9.0", "cpu@1.31.1", "zeta@1.0", "cuda@1.31.1")
+	// What an interrupted installation leaves is not a build.
+	touch(t, filepath.Join(store.dir, ".cpu@1.30.0-123", "onnxruntime", "capi", "libonnxruntime.so.1.30.0"))
+	touch(t, filepath.Join(store.dir, "downloads", "cpu.whl"))
+	builds, err := store.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, b := range builds {
+		names = append(names, b.Name())
+	}
+	want := []string{"cpu@1.31.1", "cpu@1.9.0", "openvino@1.24.1", "cuda@1.31.1", "zeta@1.0"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	dir := filepath.Join(store.dir, "cpu@1.31.1", "onnxruntime", "capi")
+	if diff := cmp.Diff(Build{"cpu", "1.31.1", filepath.Join(dir, "libonnxruntime.so.1.31.1"), dir}, builds[0]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, "openvino@1.24.1", "cpu@1.24.4", "cpu@1.31.1")
+	tests := []struct{ selector, want string }{
+		{"", "cpu@1.31.1"},
+		{"cpu", "cpu@1.31.1"},
+		{"cpu@1.24.4", "cpu@1.24.4"},
+		{"openvino", "openvino@1.24.1"},
+	}
+	for _, tt := range tests {
+		build, err := store.Find(tt.selector)
+		if err != nil || build.Name() != tt.want {
+			t.Errorf("Find(%q) = %v, %v; want %s", tt.selector, build.Name(), err, tt.want)
+		}
+	}
+}
+
+func TestFindErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		store    Store
+		selector string
+		want     string
+	}{
+		{storeWith(t), "", "run 'tuner runtime install cpu'"},
+		{storeWith(t), "openvino", `runtime "openvino" is not installed (installed: none); run 'tuner runtime install openvino'`},
+		{storeWith(t, "cpu@1.31.1"), "cpu@1.0", `runtime "cpu@1.0" is not installed (installed: cpu@1.31.1)`},
+	}
+	for _, tt := range tests {
+		_, err := tt.store.Find(tt.selector)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Find(%q): error %v, want one with %q", tt.selector, err, tt.want)
+		}
+	}
+}
+
+func TestListNamesDamagedBuild(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, "cpu@1.31.1")
+	library := filepath.Join(store.dir, "cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1")
+	if err := os.Remove(library); err != nil {
+		t.Fatal(err)
+	}
+	_, err := store.List()
+	if err == nil || !strings.Contains(err.Error(), "delete the folder and install again") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestInstallTwiceDownloadsNothing(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, "cpu@1.31.1")
+	var progress bytes.Buffer
+	build, err := store.Install(context.Background(), "cpu", &progress)
+	if err != nil || build.Name() != "cpu@1.31.1" || progress.Len() != 0 {
+		t.Errorf("Install = %v, %v, progress %q", build, err, progress.String())
+	}
+}
+
+func TestInstallErrors(t *testing.T) {
+	t.Parallel()
+	elsewhere := Store{t.TempDir(), "plan9/mips"}
+	tests := []struct {
+		store    Store
+		selector string
+		want     string
+	}{
+		{storeWith(t), "gpu", `cannot install runtime "gpu": for linux/amd64 there are cpu@1.31.1, cpu@1.24.4, openvino@1.24.1, cuda@1.31.1`},
+		{storeWith(t), "cpu@1.0", `cannot install runtime "cpu@1.0"`},
+		{elsewhere, "cpu", "there are no builds for plan9/mips"},
+	}
+	for _, tt := range tests {
+		_, err := tt.store.Install(context.Background(), tt.selector, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Install(%q): error %v, want one with %q", tt.selector, err, tt.want)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("TUNER_CACHE", cache)
+	t.Setenv("TUNER_ORT_LIBRARY", "")
+	if _, err := Resolve(""); err == nil || !strings.Contains(err.Error(), "tuner runtime install cpu") {
+		t.Errorf("nothing installed: error %v", err)
+	}
+	touch(t, filepath.Join(cache, "runtimes", "cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1"))
+	mine := filepath.Join(cache, "mine", "libonnxruntime.so.1.27.0")
+	touch(t, mine)
+	other := filepath.Join(cache, "other", "ort.so")
+	touch(t, other)
+	check := func(flag, env string, want Build) {
+		t.Helper()
+		t.Setenv("TUNER_ORT_LIBRARY", env)
+		got, err := Resolve(flag)
+		if err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want.Name()+" "+want.Library, got.Name()+" "+got.Library); diff != "" {
+			t.Error(diff)
+		}
+	}
+	installed, err := NewStore(cache).Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("", "", installed)
+	check("", mine, Build{Flavour: External, Version: "1.27.0", Library: mine})
+	check(other, mine, Build{Flavour: External, Library: other})
+	for _, bad := range []string{filepath.Dir(mine), filepath.Join(cache, "absent")} {
+		if _, err := Resolve(bad); err == nil || !strings.Contains(err.Error(), "--ort-library: ") {
+			t.Errorf("Resolve(%q): error %v", bad, err)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "darwin" {
+		t.Skip("the variable's name is Linux's")
+	}
+	build := Build{Dir: "/builds/cpu"}
+	check := func(base, want []string) {
+		t.Helper()
+		if diff := cmp.Diff(want, build.Environment(base)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	check([]string{"A=1"}, []string{"A=1", "LD_LIBRARY_PATH=/builds/cpu"})
+	check([]string{"LD_LIBRARY_PATH=/usr/x", "A=1"}, []string{"A=1", "LD_LIBRARY_PATH=/builds/cpu:/usr/x"})
+	check([]string{"LD_LIBRARY_PATH="}, []string{"LD_LIBRARY_PATH=/builds/cpu"})
+}
+
+func TestIsWanted(t *testing.T) {
+	t.Parallel()
+	wanted := []string{"onnxruntime/capi/libonnxruntime.so.1.31.1", "onnxruntime/capi/libonnxruntime.1.31.1.dylib",
+		"onnxruntime/capi/libtbb.so.12", "onnxruntime/LICENSE"}
+	unwanted := []string{"onnxruntime/capi/onnxruntime_pybind11_state.so", "onnxruntime/__init__.py",
+		"onnxruntime/capi/deep/libx.so", "libx.so", "onnxruntime/datasets/sigmoid.onnx"}
+	for _, name := range wanted {
+		if !isWanted(name) {
+			t.Errorf("%s is left out", name)
+		}
+	}
+	if i := slices.IndexFunc(unwanted, isWanted); i >= 0 {
+		t.Errorf("%s is unpacked", unwanted[i])
+	}
+}
+
+// Each release is complete, and each platform that has builds at all has the cpu flavour, which every remedy names.
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	platforms := map[string]bool{}
+	for _, r := range releases() {
+		if digest, err := hex.DecodeString(r.digest); err != nil || len(digest) != 32 {
+			t.Errorf("%s for %s: digest %q", r.name(), r.platform, r.digest)
+		}
+		if _, ok := libraryVersion("libonnxruntime.so." + r.version); !ok || r.project == "" || r.tag == "" {
+			t.Errorf("%s for %s is incomplete", r.name(), r.platform)
+		}
+		platforms[r.platform] = true
+	}
+	for platform := range platforms {
+		if _, err := findRelease("cpu", platform); err != nil {
+			t.Error(err)
+		}
+	}
+}
