@@ -58,11 +58,6 @@ func (g *Graph) OutputAs(name, value string, t onnx.DataType, shape ...onnx.Dim)
 	g.Output(name, t, shape...)
 }
 
-// Describe declares the type and shape of an inner value that shape inference cannot find out.
-func (g *Graph) Describe(value string, t onnx.DataType, shape ...onnx.Dim) {
-	g.proto.ValueInfo = append(g.proto.ValueInfo, tensorInfo(value, t, shape))
-}
-
 func tensorInfo(name string, t onnx.DataType, shape []onnx.Dim) *onnxpb.ValueInfoProto {
 	dims := &onnxpb.TensorShapeProto{}
 	for _, d := range shape {

@@ -17,10 +17,10 @@ func MiniLM(safetensorsFile []byte) (*onnx.Model, error) {
 	e := &encoder{
 		Graph: NewGraph("all-MiniLM-L6-v2"),
 		bert: bert{layers: 6, heads: 12, hidden: 384, intermediate: 1536, vocabulary: 30522, positions: 512, types: 2,
-			epsilon: 1e-12, sequence: onnx.Symbol("sequence")},
+			epsilon: 1e-12},
 		weights: stored.floats,
 	}
-	shape := []onnx.Dim{onnx.Symbol("batch"), e.sequence}
+	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("sequence")}
 	inputs := bertInputs{
 		ids:   e.Input("input_ids", onnx.Int64, shape...),
 		mask:  e.Input("attention_mask", onnx.Int64, shape...),
