@@ -1,0 +1,283 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/search"
+)
+
+// Apply returns the configuration that serves the candidate: its knobs set in a copy of base, everything else as in base,
+// which should be complete (modelconfig.Complete). The default candidate is base itself. Precision and runtime are not
+// part of a configuration: they choose the model file and the server's library.
+func Apply(base *modelconfig.Config, c search.Candidate) (*modelconfig.Config, error) {
+	if c.IsDefault() {
+		return base, nil
+	}
+	options, err := modelconfig.ORTOptions(base)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the session options of model %q: %w", base.GetName(), err)
+	}
+	a := applier{candidate: c, config: modelconfig.Clone(base), options: options}
+	steps := []func() error{a.sessionKnobs, a.provider, a.instances, a.batching, a.rest}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("cannot configure %s: %w", c, err)
+		}
+	}
+	applied := modelconfig.SetORTOptions(a.config, a.options)
+	if err := modelconfig.Validate(applied); err != nil {
+		return nil, fmt.Errorf("cannot configure %s: %w", c, err)
+	}
+	return applied, nil
+}
+
+// applier is a configuration in the making.
+type applier struct {
+	candidate search.Candidate
+	config    *modelconfig.Config
+	options   modelconfig.Options
+}
+
+// whole reads a knob that is an integer; set is false when the candidate leaves it alone.
+func (a *applier) whole(knob string) (n int, set bool, err error) {
+	v, set := a.candidate.Get(knob)
+	if !set {
+		return 0, false, nil
+	}
+	n, err = v.Int()
+	if err == nil && (n < 0 || n > 1<<31-1) {
+		err = fmt.Errorf("%d is not a number from 0 to %d", n, 1<<31-1)
+	}
+	return n, true, err
+}
+
+// sessionKnobs sets ONNX Runtime's session options.
+func (a *applier) sessionKnobs() error {
+	for _, s := range a.candidate.Settings() {
+		if err := a.sessionKnob(s.Knob, s.Value); err != nil {
+			return fmt.Errorf("%s: %w", s.Knob, err)
+		}
+	}
+	return nil
+}
+
+func (a *applier) sessionKnob(knob string, v search.Value) (err error) {
+	o := &a.options
+	switch knob {
+	case search.KnobIntraOpThreads:
+		o.IntraOpThreads, err = v.Int()
+	case search.KnobInterOpThreads:
+		o.InterOpThreads, err = v.Int()
+	case search.KnobExecutionMode:
+		o.Parallel = v == "parallel"
+	case search.KnobMemoryArena:
+		o.MemoryArena, err = switchOf(v)
+	case search.KnobMemoryPattern:
+		o.MemoryPattern, err = switchOf(v)
+	case search.KnobGraphOptimization:
+		o.Graph, err = graphLevel(v)
+	case search.KnobAllowSpinning:
+		err = a.spinning(v)
+	default:
+		if strings.HasPrefix(knob, "session.") {
+			a.sessionEntry(knob, string(v))
+		}
+	}
+	return err
+}
+
+// spinning says whether idle threads wait busily, in both of ONNX Runtime's thread pools.
+func (a *applier) spinning(v search.Value) error {
+	on, err := v.Bool()
+	if err != nil {
+		return err
+	}
+	text := "0"
+	if on {
+		text = "1"
+	}
+	a.sessionEntry("session.intra_op.allow_spinning", text)
+	a.sessionEntry("session.inter_op.allow_spinning", text)
+	return nil
+}
+
+func (a *applier) sessionEntry(key, text string) {
+	if a.options.Session == nil {
+		a.options.Session = map[string]string{}
+	}
+	a.options.Session[key] = text
+}
+
+func switchOf(v search.Value) (modelconfig.Switch, error) {
+	on, err := v.Bool()
+	if on {
+		return modelconfig.On, err
+	}
+	return modelconfig.Off, err
+}
+
+func graphLevel(v search.Value) (modelconfig.GraphLevel, error) {
+	switch v {
+	case "disable":
+		return modelconfig.GraphDisabled, nil
+	case "basic":
+		return modelconfig.GraphBasic, nil
+	case "extended":
+		return modelconfig.GraphExtended, nil
+	case "all":
+		return modelconfig.GraphAll, nil
+	}
+	return 0, fmt.Errorf("unknown level %q", v)
+}
+
+// provider moves the model to an execution provider, as a stock Triton is told: the kind of the instances for CUDA, an
+// accelerator besides for all others. Accelerators that base names are kept only for their own provider.
+func (a *applier) provider() error {
+	provider, set := a.candidate.Get(search.KnobExecutionProvider)
+	if !set {
+		return nil
+	}
+	kind := configpb.ModelInstanceGroup_KIND_CPU
+	var gpu, cpu []modelconfig.Accelerator
+	switch provider {
+	case "cpu":
+	case "cuda", "tensorrt":
+		kind = configpb.ModelInstanceGroup_KIND_GPU
+		gpu = slices.DeleteFunc(slices.Clone(a.options.GPUAccelerators),
+			func(x modelconfig.Accelerator) bool { return x.Name != string(provider) })
+		if provider == "tensorrt" && len(gpu) == 0 {
+			gpu = []modelconfig.Accelerator{{Name: "tensorrt"}}
+		}
+	default:
+		cpu = slices.DeleteFunc(slices.Clone(a.options.CPUAccelerators),
+			func(x modelconfig.Accelerator) bool { return x.Name != string(provider) })
+		if len(cpu) == 0 {
+			cpu = []modelconfig.Accelerator{{Name: string(provider)}}
+		}
+	}
+	a.options.GPUAccelerators, a.options.CPUAccelerators = gpu, cpu
+	for _, g := range a.groups() {
+		if g.Kind != kind {
+			g.Kind, g.Gpus = kind, nil
+		}
+	}
+	return nil
+}
+
+// groups returns the instance groups, one on the CPU for a configuration without any.
+func (a *applier) groups() []*configpb.ModelInstanceGroup {
+	if len(a.config.InstanceGroup) == 0 {
+		a.config.InstanceGroup = []*configpb.ModelInstanceGroup{{Kind: configpb.ModelInstanceGroup_KIND_CPU}}
+	}
+	return a.config.InstanceGroup
+}
+
+// instances sets the count of the instance group, which keeps its kind and host policy.
+func (a *applier) instances() error {
+	n, set, err := a.whole(search.KnobInstanceCount)
+	if err != nil || !set {
+		return err
+	}
+	groups := a.groups()
+	if len(groups) > 1 {
+		return fmt.Errorf("the model's configuration has %d instance groups; %s needs a single one", len(groups), search.KnobInstanceCount)
+	}
+	groups[0].Count = int32(n)
+	return nil
+}
+
+// batching sets the batch size and the dynamic batcher. With another batch size, the base's preferred sizes no longer fit
+// and are dropped: the server then prefers full batches.
+func (a *applier) batching() error {
+	n, set, err := a.whole(search.KnobMaxBatchSize)
+	if err != nil {
+		return err
+	}
+	if set {
+		if int32(n) != a.config.MaxBatchSize && a.config.GetDynamicBatching() != nil {
+			a.config.GetDynamicBatching().PreferredBatchSize = nil
+		}
+		a.config.MaxBatchSize = int32(n)
+	}
+	if set && n == 0 && a.config.GetDynamicBatching() != nil {
+		a.config.SchedulingChoice = nil
+	}
+	if set && n > 0 {
+		if _, err := a.batcher(); err != nil {
+			return err
+		}
+	}
+	return a.batcherKnobs()
+}
+
+// batcherKnobs sets preferred sizes and delay.
+func (a *applier) batcherKnobs() error {
+	if v, set := a.candidate.Get(search.KnobPreferredBatchSize); set {
+		sizes, err := v.Ints()
+		if err != nil {
+			return err
+		}
+		if len(sizes) > 0 || a.config.GetDynamicBatching() != nil {
+			b, err := a.batcher()
+			if err != nil {
+				return err
+			}
+			b.PreferredBatchSize = mapped(sizes, func(n int) int32 { return int32(n) })
+		}
+	}
+	v, set := a.candidate.Get(search.KnobMaxQueueDelay)
+	if !set {
+		return nil
+	}
+	delay, err := v.Duration()
+	if err != nil || delay == 0 && a.config.GetDynamicBatching() == nil {
+		return err
+	}
+	b, err := a.batcher()
+	if err != nil {
+		return err
+	}
+	b.MaxQueueDelayMicroseconds = uint64(delay.Microseconds())
+	return nil
+}
+
+// batcher returns the dynamic batcher, a new one for a configuration without a scheduler.
+func (a *applier) batcher() (*configpb.ModelDynamicBatching, error) {
+	if a.config.MaxBatchSize == 0 {
+		return nil, fmt.Errorf("batching needs a %s above 0", search.KnobMaxBatchSize)
+	}
+	switch s := a.config.SchedulingChoice.(type) {
+	case *configpb.ModelConfig_DynamicBatching:
+		return s.DynamicBatching, nil
+	case nil:
+		b := &configpb.ModelDynamicBatching{}
+		a.config.SchedulingChoice = &configpb.ModelConfig_DynamicBatching{DynamicBatching: b}
+		return b, nil
+	}
+	return nil, fmt.Errorf("the model's configuration has another scheduler than dynamic_batching")
+}
+
+// rest sets parameters and ModelConfig fields, and refuses what no step knows.
+func (a *applier) rest() error {
+	for _, s := range a.candidate.Settings() {
+		if _, isKnob := search.KnobScope(s.Knob); isKnob {
+			continue
+		}
+		if key, found := strings.CutPrefix(s.Knob, parametersField+"."); found {
+			if a.config.Parameters == nil {
+				a.config.Parameters = map[string]*configpb.ModelParameter{}
+			}
+			a.config.Parameters[key] = &configpb.ModelParameter{StringValue: string(s.Value)}
+			continue
+		}
+		if err := setConfigField(a.config, s.Knob, s.Value); err != nil {
+			return fmt.Errorf("%s: %w", strconv.Quote(s.Knob), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package spec
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// profileDefaults is the value of every field that a profile.yaml may leave out; docs/formats/profile.md says the same.
+// Name and Output follow from the model's file name (defaulted), space and load from the machine (Space).
+func profileDefaults() Profile {
+	return Profile{
+		DeployTarget: TargetTriton,
+		Runner:       Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
+		Search: Search{
+			Strategy: StrategyGrid,
+			Budget:   search.Budget{Time: 10 * time.Minute},
+			Seed:     1,
+			Window:   time.Second,
+		},
+		Load: search.LoadAxis{BatchSize: 1},
+		Goal: search.Goal{Objective: single(measure.Throughput)},
+	}
+}
+
+// analyzeDefaults is the value of every field that an analyze.yaml may leave out; docs/formats/analyze.md says the same.
+// Output follows from Input.
+func analyzeDefaults() Analyze {
+	return Analyze{Top: 3, Mode: ModeOnline, Formats: formats()}
+}
+
+// defaulted fills in what follows from other fields.
+func (p Profile) defaulted() Profile {
+	if p.Name == "" {
+		p.Name = servableName(strings.TrimSuffix(filepath.Base(p.Model.Path), ".onnx"))
+	}
+	if p.Output == "" {
+		p.Output = relativeTo(p.Path, filepath.Join("out", p.Name))
+	}
+	precisions := map[string]string{PrecisionOriginal: p.Model.Path}
+	for name, file := range p.Model.Precisions {
+		precisions[name] = file
+	}
+	p.Model.Precisions = precisions
+	return p
+}

@@ -1,0 +1,92 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error is one mistake in a YAML file, with all that is needed to mend it.
+type Error struct {
+	File    string
+	Line    int    // from 1
+	Path    string // "space.max_batch_size[2]"; "" for the file as a whole
+	Value   string // what the file says there, shortened; "" when there is nothing to show
+	Problem string // what is wrong, without the value
+	Allowed string // what may stand there; "" when the problem says it
+	Hint    string // what to do; "" when the rest says it
+}
+
+// Error is "file:line: path: problem (value "x"); allowed: …", and the hint on a line of its own.
+func (e Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	b.WriteString(e.Problem)
+	if e.Value != "" {
+		fmt.Fprintf(&b, " (value %q)", e.Value)
+	}
+	if e.Allowed != "" {
+		b.WriteString("; allowed: " + e.Allowed)
+	}
+	if e.Hint != "" {
+		b.WriteString("\n    hint: " + e.Hint)
+	}
+	return b.String()
+}
+
+// Errors is every mistake of a file, by line.
+type Errors []Error
+
+// Error is one mistake per line; several are announced by their number.
+func (es Errors) Error() string {
+	lines := make([]string, 0, len(es)+1)
+	if len(es) > 1 {
+		lines = append(lines, fmt.Sprintf("%d mistakes in %s", len(es), es[0].File))
+	}
+	for _, e := range es {
+		lines = append(lines, e.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sorted returns the mistakes by line; those of one line keep their order.
+func (es Errors) sorted() Errors {
+	sorted := slices.Clone(es)
+	slices.SortStableFunc(sorted, func(a, b Error) int { return cmp.Compare(a.Line, b.Line) })
+	return sorted
+}
+
+// nearest returns the known name that the user probably meant by name, "" when none is near.
+func nearest(name string, known []string) string {
+	best, bestDistance := "", 2+len(name)/3
+	for _, k := range known {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's: how many bytes to insert, delete or replace to make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,206 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// alias returns the metric behind a tag of Triton Model Analyzer, "" for none.
+func alias(tag string) measure.Metric {
+	switch tag {
+	case "perf_throughput":
+		return measure.Throughput
+	case "perf_latency_avg":
+		return measure.LatencyAvg
+	case "perf_latency_p90":
+		return measure.LatencyP90
+	case "perf_latency_p95":
+		return measure.LatencyP95
+	case "perf_latency_p99":
+		return measure.LatencyP99
+	case "perf_server_queue":
+		return measure.QueueTime
+	case "perf_server_compute_input":
+		return measure.ComputeInput
+	case "perf_server_compute_infer":
+		return measure.ComputeInfer
+	case "perf_server_compute_output":
+		return measure.ComputeOutput
+	case "cpu_used_ram":
+		return measure.Memory
+	}
+	return ""
+}
+
+// metric reads the name of a metric, or its tag in Model Analyzer.
+func (v value) metric() (measure.Metric, bool) {
+	name := v.node.Value
+	if m := alias(name); m != "" {
+		return m, true
+	}
+	if _, known := measure.Metric(name).Info(); known {
+		return measure.Metric(name), true
+	}
+	known := mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) })
+	e := Error{Problem: "is not a metric", Allowed: strings.Join(known, ", ")}
+	switch near := nearest(name, known); {
+	case strings.HasPrefix(name, "gpu_"):
+		e.Problem = "GPU metrics are not measured by this version"
+	case near != "":
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	v.fail(e)
+	return "", false
+}
+
+// single is the objective of one metric.
+func single(m measure.Metric) search.Objective {
+	return search.Objective{Terms: []search.Term{{Metric: m, Weight: 1}}}
+}
+
+// objective reads one metric.
+func (v value) objective() search.Objective {
+	if len(v.node.Content) > 0 {
+		v.fail(Error{Problem: "must be one metric", Hint: "several, weighted: weights: {throughput: 10, latency_p99: 5}"})
+		return search.Objective{}
+	}
+	m, ok := v.metric()
+	if !ok {
+		return search.Objective{}
+	}
+	return single(m)
+}
+
+// weights reads {metric: weight}.
+func (v value) weights() search.Objective {
+	var o search.Objective
+	var seen []measure.Metric
+	v.mapping(nil, func(key, v value) bool {
+		m, known := key.metric()
+		if !known {
+			return true
+		}
+		seen = appendMetric(key, seen, m)
+		if w, ok := v.number("a weight above 0"); ok {
+			o.Terms = append(o.Terms, search.Term{Metric: m, Weight: w})
+		}
+		return true
+	})
+	if len(v.node.Content) == 0 {
+		v.fail(Error{Problem: "has no metric", Allowed: "metric: weight, at least one"})
+	}
+	return o
+}
+
+// appendMetric appends m, or reports that it was named already, perhaps by its other name.
+func appendMetric(v value, seen []measure.Metric, m measure.Metric) []measure.Metric {
+	for _, s := range seen {
+		if s == m {
+			v.fail(Error{Problem: fmt.Sprintf("names the metric %s a second time", m), Hint: "keep one of the two"})
+			return seen
+		}
+	}
+	return append(seen, m)
+}
+
+// constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs from "not said".
+func (v value) constraints() []search.Constraint {
+	list := []search.Constraint{}
+	var seen []measure.Metric
+	v.mapping(nil, func(key, v value) bool {
+		if key.node.Value == "accuracy" {
+			key.fail(Error{Problem: "accuracy constraints are not supported by this version, and are not ignored",
+				Hint: "remove the line, and check the accuracy of your own precision files yourself"})
+			return true
+		}
+		m, known := key.metric()
+		if !known {
+			return true
+		}
+		seen = appendMetric(key, seen, m)
+		if c, ok := v.constraint(m); ok {
+			list = append(list, c)
+		}
+		return true
+	})
+	return list
+}
+
+// constraint reads the bound of a metric: a minimum where higher is better, else a maximum.
+func (v value) constraint(m measure.Metric) (search.Constraint, bool) {
+	info, _ := m.Info()
+	bound, other := "max", "min"
+	if info.HigherBetter {
+		bound, other = other, bound
+	}
+	c := search.Constraint{Metric: m}
+	set := false
+	wrong := func(v value) {
+		v.fail(Error{Problem: fmt.Sprintf("would reject the better values of %s", m), Allowed: bound, Hint: "write " + bound + " instead of " + other})
+	}
+	given := v.mapping([]field{
+		{bound, func(v value) {
+			if x, ok := v.bound(info.Unit); ok {
+				set = true
+				if info.HigherBetter {
+					c.Min = &x
+				} else {
+					c.Max = &x
+				}
+			}
+		}},
+		{other, wrong},
+	}, nil)
+	if len(given) == 0 && v.node.Kind == yaml.MappingNode {
+		v.fail(Error{Problem: "is a constraint without a bound", Allowed: fmt.Sprintf("{%s: …}", bound)})
+	}
+	return c, set
+}
+
+// bound reads a value above 0 in the base unit. As in Model Analyzer, a bare latency is in milliseconds and a bare size in
+// megabytes.
+func (v value) bound(unit measure.Unit) (float64, bool) {
+	switch unit {
+	case measure.Seconds:
+		return v.latency()
+	case measure.Bytes:
+		return v.size()
+	}
+	return v.number(fmt.Sprintf("a number above 0, in %s", unit))
+}
+
+// latency reads a duration above 0 in seconds; a bare number is milliseconds.
+func (v value) latency() (float64, bool) {
+	seconds, ok := v.float()
+	seconds /= 1e3
+	if !ok {
+		d, isDuration := v.duration()
+		if !isDuration {
+			return 0, false
+		}
+		seconds = d.Seconds()
+	}
+	if seconds <= 0 {
+		v.fail(Error{Problem: "must be above 0", Allowed: durationUnits + "; a bare number is milliseconds"})
+		return 0, false
+	}
+	return seconds, true
+}
+
+// size reads a size in bytes; a bare number is megabytes.
+func (v value) size() (float64, bool) {
+	if mb, bare := v.float(); bare && mb > 0 {
+		return mb * 1e6, true
+	}
+	if bytes, ok := parseSize(v.node.Value); ok && bytes > 0 {
+		return bytes, true
+	}
+	v.fail(Error{Problem: "is not a size above 0", Allowed: "a number with a unit: 512MB, 2GiB; a bare number is megabytes",
+		Hint: "units: B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024)"})
+	return 0, false
+}

@@ -1,0 +1,253 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/search"
+)
+
+// Auto is the execution_provider that stands for each one that creates a session for this model on this machine.
+const Auto = "auto"
+
+// providers lists the execution providers that a configuration for the target can name.
+func providers(target string) []string {
+	stock := []string{"cpu", "openvino", "cuda", "tensorrt"}
+	if target == TargetTuner {
+		return append(stock, "xnnpack", "dnnl", "coreml")
+	}
+	return stock
+}
+
+// knobReader reads the values of one knob, in the user's order.
+type knobReader func(v value) []search.Value
+
+// knobFields returns the fields of `space:` for the knobs with names of their own.
+func (r profileReader) knobFields() []field {
+	knob := func(name string, read knobReader) field {
+		return field{name, func(v value) {
+			scope, _ := search.KnobScope(name)
+			r.addKnob(name, scope, read(v))
+		}}
+	}
+	return []field{
+		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, providers(TargetTuner)...)...)),
+		knob(search.KnobRuntime, runtimeValues),
+		knob(search.KnobPrecision, r.precisionValues),
+		knob(search.KnobIntraOpThreads, wholeValues(0)),
+		knob(search.KnobInterOpThreads, wholeValues(0)),
+		knob(search.KnobExecutionMode, wordValues("sequential", "parallel")),
+		knob(search.KnobGraphOptimization, wordValues("disable", "basic", "extended", "all")),
+		knob(search.KnobMemoryArena, flagValues),
+		knob(search.KnobMemoryPattern, flagValues),
+		knob(search.KnobAllowSpinning, flagValues),
+		knob(search.KnobInstanceCount, wholeValues(1)),
+		knob(search.KnobMaxBatchSize, batchValues),
+		knob(search.KnobPreferredBatchSize, sizeListValues),
+		knob(search.KnobMaxQueueDelay, delayValues),
+	}
+}
+
+// space reads the knobs.
+func (r profileReader) space(v value) {
+	v.mapping(r.knobFields(), r.otherKnob)
+	if len(v.node.Content) == 0 && v.node.Kind == yaml.MappingNode {
+		v.fail(Error{Problem: "is empty", Hint: "name at least one knob, or remove the line to search the default space"})
+	}
+}
+
+// addKnob appends a knob; one whose values were all wrong has been reported already.
+func (r profileReader) addKnob(name string, scope search.Scope, values []search.Value) {
+	if len(values) > 0 {
+		r.p.Knobs = append(r.p.Knobs, search.Knob{Name: name, Scope: scope, Values: values})
+	}
+}
+
+// otherKnob takes session.* entries and the fields of Triton's ModelConfig.
+func (r profileReader) otherKnob(key, v value) bool {
+	name := key.node.Value
+	if entry, found := strings.CutPrefix(name, "session."); found && entry != "" {
+		r.addKnob(name, search.ScopeEngine, textValues(v))
+		return true
+	}
+	fields := r.configFields(configDescriptor(), "")
+	for _, f := range fields {
+		if f.name == name {
+			f.read(v)
+			return true
+		}
+	}
+	known := names(r.knobFields())
+	e := Error{Problem: "is neither a knob nor a field of Triton's ModelConfig", Allowed: strings.Join(known, ", ") + ", session.*, ModelConfig fields"}
+	if near := nearest(name, append(known, names(fields)...)); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	key.fail(e)
+	return true
+}
+
+// knob returns the knob of that name, false when the space has none.
+func (p Profile) knob(name string) (search.Knob, bool) {
+	for _, k := range p.Knobs {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return search.Knob{}, false
+}
+
+func wholeValues(low int64) knobReader {
+	return func(v value) []search.Value {
+		numbers, _ := v.series(wholeScale(low))
+		return mapped(numbers, func(n int64) search.Value { return search.IntValue(int(n)) })
+	}
+}
+
+// batchValues reads max_batch_size: sizes from 1, or 0 alone for a model without batching.
+func batchValues(v value) []search.Value {
+	values := wholeValues(0)(v)
+	if len(values) > 1 && slices.Contains(values, search.IntValue(0)) {
+		v.fail(Error{Problem: "mixes 0 (the model has no batch dimension) with batch sizes", Allowed: "0 alone, or sizes from 1",
+			Hint: "remove the 0; without batching but with a batch dimension is 1"})
+		return nil
+	}
+	return values
+}
+
+func delayValues(v value) []search.Value {
+	delays, _ := v.series(microScale())
+	return mapped(delays, func(n int64) search.Value { return search.DurationValue(time.Duration(n)) })
+}
+
+func wordValues(allowed ...string) knobReader {
+	return listValues(func(v value) (search.Value, bool) {
+		word, ok := v.word(allowed)
+		return search.Value(word), ok
+	})
+}
+
+func flagValues(v value) []search.Value {
+	return listValues(func(v value) (search.Value, bool) {
+		b, ok := v.flag()
+		return search.BoolValue(b), ok
+	})(v)
+}
+
+func textValues(v value) []search.Value {
+	return listValues(func(v value) (search.Value, bool) {
+		text, ok := v.text()
+		return search.Value(text), ok
+	})(v)
+}
+
+func runtimeValues(v value) []search.Value {
+	v.fail(Error{Problem: "choosing among ONNX Runtime builds is not supported by this version",
+		Hint: "remove the line; --ort-library chooses the build that is measured"})
+	return nil
+}
+
+// listValues makes a reader of one value or a list without repetition.
+func listValues(read func(value) (search.Value, bool)) knobReader {
+	return func(v value) []search.Value {
+		var values []search.Value
+		for _, e := range v.list() {
+			if x, ok := read(e); ok {
+				values = appendOnce(e, values, x)
+			}
+		}
+		return values
+	}
+}
+
+// sizeListValues reads preferred_batch_size, which is a list itself: [4, 8] is one value, [[4], [4, 8]] are two.
+func sizeListValues(v value) []search.Value {
+	lists := v.list()
+	nested := slices.ContainsFunc(lists, func(e value) bool { return e.node.Kind == yaml.SequenceNode })
+	if !nested {
+		lists = []value{v}
+	}
+	var values []search.Value
+	for _, list := range lists {
+		if nested && list.node.Kind != yaml.SequenceNode {
+			list.fail(Error{Problem: "mixes sizes with lists of sizes", Allowed: "[4, 8] for one value, [[4], [4, 8]] for several"})
+			continue
+		}
+		var sizes []int
+		for _, e := range list.elements() {
+			if n, ok := e.whole(1, 1<<20); ok {
+				sizes = appendOnce(e, sizes, int(n))
+			}
+		}
+		values = appendOnce(list, values, search.IntsValue(sizes))
+	}
+	return values
+}
+
+// precisionValues reads names, or a map from name to the user's own ONNX file.
+func (r profileReader) precisionValues(v value) []search.Value {
+	if v.node.Kind == yaml.MappingNode {
+		return r.precisionFiles(v)
+	}
+	return listValues(func(v value) (search.Value, bool) {
+		name, ok := v.text()
+		if ok && name != PrecisionOriginal {
+			v.fail(Error{Problem: "is a precision without a file", Allowed: PrecisionOriginal + " (the model as given)",
+				Hint: fmt.Sprintf("name the file: precision: {%s: %s, %s: FILE.onnx}; this version does not convert models",
+					PrecisionOriginal, "MODEL.onnx", name)})
+			return "", false
+		}
+		return search.Value(name), ok
+	})(v)
+}
+
+func (r profileReader) precisionFiles(v value) []search.Value {
+	files := map[string]string{}
+	var values []search.Value
+	v.mapping(nil, func(key, v value) bool {
+		name := key.node.Value
+		if servableName(name) != name {
+			key.fail(Error{Problem: "is the file of a precision whose name has other characters than letters, digits and _ . -"})
+			return true
+		}
+		if file, ok := v.text(); ok {
+			files[name] = relativeTo(r.p.Path, file)
+			values = append(values, search.Value(name))
+		}
+		return true
+	})
+	if len(v.node.Content) == 0 {
+		v.fail(Error{Problem: "is empty", Allowed: "names with their ONNX files"})
+	}
+	r.p.Model.Precisions = files
+	return values
+}
+
+// checkTarget reports providers that a stock Triton would not take.
+func (r profileReader) checkTarget(given map[string]value) {
+	space, has := given["space"]
+	if !has || r.p.DeployTarget != TargetTriton {
+		return
+	}
+	knob, _ := r.p.knob(search.KnobExecutionProvider)
+	stock := providers(TargetTriton)
+	for _, v := range knob.Values {
+		if v != Auto && !slices.Contains(stock, string(v)) {
+			space.child(search.KnobExecutionProvider).fail(Error{
+				Problem: fmt.Sprintf("%s is not an execution provider of a stock Triton", v),
+				Allowed: strings.Join(stock, ", ") + ", " + Auto, Hint: "write deploy_target: tuner to open all"})
+		}
+	}
+}
+
+// mapped applies f to each element.
+func mapped[A, B any](list []A, f func(A) B) []B {
+	result := make([]B, len(list))
+	for i, x := range list {
+		result[i] = f(x)
+	}
+	return result
+}

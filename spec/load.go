@@ -1,0 +1,96 @@
+package spec
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/search"
+)
+
+// load reads the range of loads and what the requests carry.
+func (r profileReader) load(v value) {
+	axis := &r.p.Load
+	given := v.mapping([]field{
+		{"concurrency", func(v value) { readLevels(v, axis) }},
+		{"request_rate", func(v value) { axis.Rate = true; readLevels(v, axis) }},
+		{"client_batch_size", func(v value) {
+			if n, ok := v.whole(1, math.MaxInt32); ok {
+				axis.BatchSize = int(n)
+			}
+		}},
+		{"inputs", r.inputs},
+	}, nil)
+	_, closed := given["concurrency"]
+	if rate, open := given["request_rate"]; closed && open {
+		rate.fail(Error{Problem: "contradicts concurrency", Hint: "keep one of the two: a closed loop or a rate"})
+	}
+}
+
+// readLevels reads the levels of the load axis in ascending order. `auto` leaves them nil: Space chooses them.
+func readLevels(v value, axis *search.LoadAxis) {
+	if v.node.Kind == yaml.ScalarNode && v.node.Value == Auto && !axis.Rate {
+		return
+	}
+	numbers, ranged := v.series(wholeScale(1))
+	slices.Sort(numbers)
+	axis.Levels = mapped(numbers, func(n int64) float64 { return float64(n) })
+	axis.Any = ranged
+}
+
+func (r profileReader) inputs(v value) {
+	v.mapping([]field{{"shape", func(v value) {
+		shapes := map[string][]int64{}
+		v.mapping(nil, func(key, v value) bool {
+			if dims, ok := v.shape(); ok {
+				shapes[key.node.Value] = dims
+			}
+			return true
+		})
+		r.p.Inputs.Shape = shapes
+	}}}, nil)
+}
+
+// shape reads a list of dimensions ≥ 1.
+func (v value) shape() ([]int64, bool) {
+	if v.node.Kind != yaml.SequenceNode {
+		v.fail(Error{Problem: "must be a list of dimensions without the batch dimension", Allowed: "[32], [3, 224, 224]"})
+		return nil, false
+	}
+	dims := []int64{}
+	for _, e := range v.elements() {
+		n, ok := e.whole(1, math.MaxInt32)
+		if !ok {
+			return nil, false
+		}
+		dims = append(dims, n)
+	}
+	return dims, true
+}
+
+// checkBatch reports requests that are larger than every batch the server would accept.
+func (r profileReader) checkBatch(given map[string]value) {
+	load, hasLoad := given["load"]
+	knob, hasKnob := r.p.knob(search.KnobMaxBatchSize)
+	if !hasLoad || !hasKnob {
+		return
+	}
+	largest := largestInt(knob, 0)
+	if r.p.Load.BatchSize > max(1, largest) {
+		load.child("client_batch_size").fail(Error{
+			Problem: fmt.Sprintf("is larger than every max_batch_size of the space (at most %d)", largest),
+			Hint:    "a request of batch n needs max_batch_size n or more"})
+	}
+}
+
+// largestInt returns the largest integer value of the knob, at least floor.
+func largestInt(k search.Knob, floor int) int {
+	for _, v := range k.Values {
+		if n, err := v.Int(); err == nil {
+			floor = max(floor, n)
+		}
+	}
+	return floor
+}

@@ -1,0 +1,282 @@
+// Package spec reads the files that a user writes: profile.yaml, which says what to search, and analyze.yaml, which says
+// what to make of the results (docs/formats describes every field). It stands at the beginning of the data flow: text in,
+// the values that search, profile and analyze work with out. Apply goes the other way, from a candidate of the search to
+// the model configuration that is served.
+//
+// Reading is strict. Every mistake of a file is reported at once, each with its line, what may stand there and a hint. It
+// is also pure: no file is opened and no machine looked at, so that a campaign resumed from its journal reads the same. What
+// depends on the machine comes in as search.Facts, through Profile.Space and Profile.Settings.
+package spec
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/search"
+)
+
+// Profile is a profile.yaml with its defaults filled in. It is immutable. File names are relative to the working folder, as
+// the profile's own name is.
+type Profile struct {
+	Path         string // of the YAML file
+	Text         []byte // of the YAML file; shared, must not be changed
+	Name         string // of the model when served
+	Output       string // folder of the campaign: journal, results
+	DeployTarget string // TargetTriton or TargetTuner
+	Model        ModelSource
+	Runner       Runner
+	Search       Search
+	Knobs        []search.Knob   // in the file's order; nil without space: see Space
+	Load         search.LoadAxis // Levels nil for auto: see Space
+	Inputs       Inputs
+	Goal         search.Goal
+}
+
+// ModelSource is where the model's files are.
+type ModelSource struct {
+	Path   string // ONNX file, or Triton model folder
+	Config string // config.pbtxt of the default configuration, for an ONNX file; "" for what Triton's auto-completion makes
+	// Precisions maps each name of the precision knob to its ONNX file. PrecisionOriginal maps to Path unless the user says
+	// otherwise; where Path is a folder, that means the folder's own model file.
+	Precisions map[string]string
+}
+
+// PrecisionOriginal is the precision that stands for the model as given.
+const PrecisionOriginal = "fp32"
+
+// What a configuration must be deployable on: a stock Triton server, or this program's own engine with all its options.
+const (
+	TargetTriton = "triton"
+	TargetTuner  = "tuner"
+)
+
+// Runner says which server is measured and how it is talked to.
+type Runner struct {
+	Mode     string // RunnerBundled
+	Protocol string // ProtocolGRPC or ProtocolHTTP
+}
+
+// The values of Runner's fields.
+const (
+	RunnerBundled = "bundled"
+	ProtocolGRPC  = "grpc"
+	ProtocolHTTP  = "http"
+)
+
+// Search says how the space is searched.
+type Search struct {
+	Strategy string // StrategyGrid, StrategyRandom or StrategyQuick
+	Budget   search.Budget
+	Seed     uint64
+	Window   time.Duration // length of one measurement window
+}
+
+// The strategies.
+const (
+	StrategyGrid   = "grid"
+	StrategyRandom = "random"
+	StrategyQuick  = "quick"
+)
+
+// Inputs says what the requests carry.
+type Inputs struct {
+	// Shape gives inputs with symbolic dimensions their size in a request, the batch dimension left out: every dimension ≥ 1.
+	Shape map[string][]int64
+}
+
+// ParseProfile reads a profile.yaml. path is its file name: it appears in errors, and relative paths in the file are
+// relative to its folder. The error is an Errors with every mistake of the file.
+func ParseProfile(path string, text []byte) (Profile, error) {
+	d := &document{file: path}
+	p := profileDefaults()
+	p.Path, p.Text = path, slices.Clone(text)
+	root, ok := d.open(text)
+	if !ok || root.isForeign() {
+		return Profile{}, d.err()
+	}
+	r := profileReader{&p}
+	r.check(root, root.mapping(r.fields(), nil))
+	if err := d.err(); err != nil {
+		return Profile{}, err
+	}
+	return p.defaulted(), nil
+}
+
+// isForeign reports files of Triton Model Analyzer, which would otherwise yield a page of unknown fields.
+func (v value) isForeign() bool {
+	for i := 0; i+1 < len(v.node.Content); i += 2 {
+		key := value{v.doc, v.node.Content[i], v.node.Content[i].Value}
+		switch key.path {
+		case "profile_models", "report_model_configs":
+			key.fail(Error{Problem: "this is a file for Triton Model Analyzer, which this version does not read yet",
+				Hint: "`tuner init MODEL` writes a profile.yaml for the same model"})
+			return true
+		}
+	}
+	return false
+}
+
+// profileReader reads the fields of a profile.yaml into p.
+type profileReader struct{ p *Profile }
+
+func (r profileReader) fields() []field {
+	return []field{
+		{"model", r.model},
+		{"config", func(v value) { r.file(v, &r.p.Model.Config) }},
+		{"name", r.name},
+		{"output", func(v value) { r.file(v, &r.p.Output) }},
+		{"deploy_target", func(v value) { setWord(v, &r.p.DeployTarget, []string{TargetTriton, TargetTuner}) }},
+		{"runner", r.runner},
+		{"search", r.search},
+		{"space", r.space},
+		{"load", r.load},
+		{"objective", func(v value) { r.p.Goal.Objective = v.objective() }},
+		{"weights", func(v value) { r.p.Goal.Objective = v.weights() }},
+		{"constraints", func(v value) { r.p.Goal.Constraints = v.constraints() }},
+		{"models", func(v value) {
+			v.fail(Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
+		}},
+	}
+}
+
+// setWord reads one of the allowed words into target, which keeps its default after a mistake.
+func setWord(v value, target *string, allowed []string, later ...string) {
+	if word, ok := v.word(allowed, later...); ok {
+		*target = word
+	}
+}
+
+// check finds what is missing, and fields that contradict each other.
+func (r profileReader) check(root value, given map[string]value) {
+	_, hasModel := given["model"]
+	_, hasModels := given["models"]
+	if !hasModel && !hasModels {
+		root.doc.add(Error{Line: max(root.node.Line, 1), Path: "model", Problem: "is required",
+			Allowed: "an ONNX file or a Triton model folder", Hint: "add a line model: FILE"})
+	}
+	checkObjective(given)
+	r.checkTarget(given)
+	r.checkBatch(given)
+}
+
+// checkObjective reports an objective given in both ways.
+func checkObjective(given map[string]value) {
+	_, single := given["objective"]
+	if weights, several := given["weights"]; single && several {
+		weights.fail(Error{Problem: "contradicts objective", Hint: "keep one of the two"})
+	}
+}
+
+func (r profileReader) model(v value) {
+	if len(v.node.Content) > 0 {
+		v.fail(Error{Problem: "must be one file name", Hint: "write model: FILE, one profile per model"})
+		return
+	}
+	r.file(v, &r.p.Model.Path)
+}
+
+// file reads a file name into target, relative to the profile's folder.
+func (r profileReader) file(v value, target *string) {
+	if name, ok := v.text(); ok {
+		*target = relativeTo(r.p.Path, name)
+	}
+}
+
+// relativeTo makes a name that was written in the file at path usable from the working folder.
+func relativeTo(path, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(filepath.Dir(path), name)
+}
+
+func (r profileReader) name(v value) {
+	name, ok := v.text()
+	if !ok {
+		return
+	}
+	if servableName(name) != name {
+		v.fail(Error{Problem: "is not usable as a model name and as a folder", Allowed: "letters, digits and _ . - (not first)"})
+		return
+	}
+	r.p.Name = name
+}
+
+// servableName makes a model name of any text: what is not a letter, digit or one of _ . - becomes _, and the first is
+// never a dot or dash. "" becomes "model".
+func servableName(text string) string {
+	name := strings.Map(func(c rune) rune {
+		if c < 128 && (c == '_' || c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c|32 && c|32 <= 'z') {
+			return c
+		}
+		return '_'
+	}, text)
+	name = strings.TrimLeft(name, ".-")
+	if name == "" {
+		return "model"
+	}
+	return name
+}
+
+func (r profileReader) runner(v value) {
+	v.mapping([]field{
+		{"mode", func(v value) { setWord(v, &r.p.Runner.Mode, []string{RunnerBundled}, "local", "remote") }},
+		{"protocol", func(v value) { setWord(v, &r.p.Runner.Protocol, []string{ProtocolGRPC, ProtocolHTTP}) }},
+	}, nil)
+}
+
+// The limits of a window: shorter ones hold too few requests, longer ones waste the budget.
+const (
+	shortestWindow = 50 * time.Millisecond
+	longestWindow  = 5 * time.Minute
+)
+
+func (r profileReader) search(v value) {
+	s := &r.p.Search
+	v.mapping([]field{
+		{"strategy", func(v value) {
+			setWord(v, &s.Strategy, []string{StrategyGrid, StrategyRandom, StrategyQuick}, "guided")
+		}},
+		{"budget", r.budget},
+		{"seed", func(v value) {
+			if n, ok := v.whole(0, 1<<62); ok {
+				s.Seed = uint64(n)
+			}
+		}},
+		{"window", func(v value) {
+			if d, ok := v.durationWithin(shortestWindow, longestWindow); ok {
+				s.Window = d
+			}
+		}},
+	}, nil)
+}
+
+// The limits of a time budget.
+const (
+	shortestBudget = time.Second
+	longestBudget  = 30 * 24 * time.Hour
+)
+
+// budget reads a time, or {time, trials}. A budget in trials alone has no limit in time.
+func (r profileReader) budget(v value) {
+	readTime := func(v value) {
+		if d, ok := v.durationWithin(shortestBudget, longestBudget); ok {
+			r.p.Search.Budget.Time = d
+		}
+	}
+	if len(v.node.Content) == 0 {
+		readTime(v)
+		return
+	}
+	r.p.Search.Budget = search.Budget{}
+	v.mapping([]field{
+		{"time", readTime},
+		{"trials", func(v value) {
+			if n, ok := v.whole(1, 1_000_000); ok {
+				r.p.Search.Budget.Trials = int(n)
+			}
+		}},
+	}, nil)
+}

@@ -1,0 +1,128 @@
+package spec
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"tuner/search"
+)
+
+// Space returns what the campaign searches on the machine and with the model that facts describe: `auto` and a missing
+// `space:` or `concurrency:` are filled in. Facts.TritonOnly and Facts.Precisions are set from the profile.
+func (p Profile) Space(facts search.Facts) search.Space {
+	facts.TritonOnly = p.DeployTarget == TargetTriton
+	facts.Precisions = slices.Sorted(maps.Keys(p.Model.Precisions))
+	s := search.Space{Knobs: slices.Clone(p.Knobs), Load: p.Load, Facts: facts}
+	if s.Knobs == nil {
+		s.Knobs = defaultKnobs(facts)
+	}
+	for i, k := range s.Knobs {
+		if k.Name == search.KnobExecutionProvider {
+			s.Knobs[i].Values = p.expandAuto(k.Values)
+		}
+	}
+	if s.Load.Levels == nil {
+		s.Load.Levels = autoLevels(s)
+		s.Load.Any = true
+	}
+	return s
+}
+
+// Settings returns what a search strategy depends on.
+func (p Profile) Settings(facts search.Facts) search.Settings {
+	return search.Settings{
+		Space:  p.Space(facts),
+		Goal:   p.Goal,
+		Budget: p.Search.Budget,
+		Seed:   p.Search.Seed,
+		Window: p.Search.Window,
+	}
+}
+
+// expandAuto replaces `auto` by every provider of the target. Those that Facts.Unavailable names are folded by the search,
+// with their reason, so that the user sees them.
+func (p Profile) expandAuto(values []search.Value) []search.Value {
+	var expanded []search.Value
+	add := func(v search.Value) {
+		if !slices.Contains(expanded, v) {
+			expanded = append(expanded, v)
+		}
+	}
+	for _, v := range values {
+		if v != Auto {
+			add(v)
+			continue
+		}
+		for _, provider := range providers(p.DeployTarget) {
+			add(search.Value(provider))
+		}
+	}
+	return expanded
+}
+
+// The ends of the space that is searched when the profile has none.
+const (
+	mostDefaultInstances = 4
+	largestDefaultBatch  = 32
+)
+
+// defaultKnobs is the space of a profile without one: threads, instances and, for a model with a batch dimension, batches.
+func defaultKnobs(facts search.Facts) []search.Knob {
+	cores := max(1, facts.Cores)
+	knobs := []search.Knob{
+		{Name: search.KnobIntraOpThreads, Scope: search.ScopeEngine, Values: intValues(powers(cores))},
+		{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: intValues(upTo(min(mostDefaultInstances, cores)))},
+	}
+	if !facts.Batching {
+		return knobs
+	}
+	return append(knobs,
+		search.Knob{Name: search.KnobMaxBatchSize, Scope: search.ScopeBatcher, Values: intValues(powers(largestDefaultBatch))},
+		search.Knob{Name: search.KnobMaxQueueDelay, Scope: search.ScopeBatcher, Values: []search.Value{search.DurationValue(0)}},
+	)
+}
+
+// powers returns 1, 2, 4 … up to n, and n itself.
+func powers(n int) []int {
+	var list []int
+	for p := 1; p < n; p *= 2 {
+		list = append(list, p)
+	}
+	return append(list, n)
+}
+
+// upTo returns 1, 2, 3 … n.
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i + 1
+	}
+	return list
+}
+
+func intValues(ns []int) []search.Value { return mapped(ns, search.IntValue) }
+
+// The ends of the load axis when it is auto.
+const (
+	leastAutoConcurrency = 64
+	mostAutoConcurrency  = 1024
+)
+
+// autoLevels is the load axis for `auto`: powers of two, up to four full batches for every instance of the largest pool.
+// Two keep every instance busy while the next batch fills; twice that shows where more clients only wait.
+func autoLevels(s search.Space) []float64 {
+	batch, instances := 1, 1
+	for _, k := range s.Knobs {
+		switch k.Name {
+		case search.KnobMaxBatchSize:
+			batch = largestInt(k, batch)
+		case search.KnobInstanceCount:
+			instances = largestInt(k, instances)
+		}
+	}
+	// The product is bounded before it is formed: knob values may be as large as an int32.
+	most := min(batch, mostAutoConcurrency) * min(instances, mostAutoConcurrency) * 4 / s.Load.BatchSize
+	most = min(max(most, leastAutoConcurrency), mostAutoConcurrency)
+	return mapped(powers(1<<bits.Len(uint(most-1))), func(n int) float64 { return float64(n) })
+}

@@ -1,0 +1,175 @@
+package spec
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tuner/modelconfig"
+	"tuner/search"
+)
+
+// A field of Triton's ModelConfig that no knob stands for can be swept too: its knob is named by its path
+// ("dynamic_batching.preserve_ordering"), its values are in protobuf's text form.
+
+func configDescriptor() protoreflect.MessageDescriptor {
+	return (*modelconfig.Config)(nil).ProtoReflect().Descriptor()
+}
+
+// parametersField is the ModelConfig field that maps names to texts.
+const parametersField = "parameters"
+
+// takenBy returns the knob that stands for a ModelConfig field, or why it cannot be swept; "" when it can.
+func takenBy(path string) string {
+	switch path {
+	case "dynamic_batching.max_queue_delay_microseconds":
+		return "use the knob " + search.KnobMaxQueueDelay
+	case "dynamic_batching.preferred_batch_size":
+		return "use the knob " + search.KnobPreferredBatchSize
+	case "instance_group":
+		return "use the knobs " + search.KnobInstanceCount + " and " + search.KnobExecutionProvider
+	case "optimization.graph":
+		return "use the knob " + search.KnobGraphOptimization
+	case "optimization.execution_accelerators":
+		return "use the knob " + search.KnobExecutionProvider
+	case parametersField + ".intra_op_thread_count":
+		return "use the knob " + search.KnobIntraOpThreads
+	case parametersField + ".inter_op_thread_count":
+		return "use the knob " + search.KnobInterOpThreads
+	case parametersField + ".execution_mode":
+		return "use the knob " + search.KnobExecutionMode
+	case parametersField + ".enable_mem_arena":
+		return "use the knob " + search.KnobMemoryArena
+	case parametersField + ".enable_mem_pattern":
+		return "use the knob " + search.KnobMemoryPattern
+	case "name", "platform", "backend", "default_model_filename", "ensemble_scheduling":
+		return "what is served does not change during a search"
+	}
+	return ""
+}
+
+// configFields returns the readers of a ModelConfig message's fields; prefix is the message's path.
+func (r profileReader) configFields(m protoreflect.MessageDescriptor, prefix string) []field {
+	fields := make([]field, m.Fields().Len())
+	for i := range fields {
+		f := m.Fields().Get(i)
+		fields[i] = field{f.TextName(), func(v value) { r.configField(f, join(prefix, f.TextName()), v) }}
+	}
+	return fields
+}
+
+// configField reads the values of one ModelConfig field, or of those below it.
+func (r profileReader) configField(f protoreflect.FieldDescriptor, path string, v value) {
+	hint := takenBy(path)
+	switch {
+	case hint != "":
+		v.fail(Error{Problem: "cannot be swept as a field of ModelConfig", Hint: hint})
+	case path == parametersField:
+		r.configParameters(v)
+	case f.IsMap() || f.IsList():
+		v.fail(Error{Problem: "is a repeated field of ModelConfig, which this version does not sweep",
+			Allowed: "scalar fields, parameters", Hint: "set it in the model's own config.pbtxt"})
+	case f.Message() != nil:
+		v.mapping(r.configFields(f.Message(), path), nil)
+	default:
+		r.addKnob(path, search.ScopePool, fieldValues(f, v))
+	}
+}
+
+// configParameters reads {name: value or list of values}.
+func (r profileReader) configParameters(v value) {
+	v.mapping(nil, func(key, v value) bool {
+		path := join(parametersField, key.node.Value)
+		if hint := takenBy(path); hint != "" {
+			key.fail(Error{Problem: "cannot be swept as a parameter", Hint: hint})
+			return true
+		}
+		r.addKnob(path, search.ScopePool, textValues(v))
+		return true
+	})
+}
+
+// fieldValues reads one value or a list for a scalar field.
+func fieldValues(f protoreflect.FieldDescriptor, v value) []search.Value {
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return flagValues(v)
+	case protoreflect.EnumKind:
+		var allowed []string
+		for i := range f.Enum().Values().Len() {
+			allowed = append(allowed, string(f.Enum().Values().Get(i).Name()))
+		}
+		return wordValues(allowed...)(v)
+	case protoreflect.StringKind:
+		return textValues(v)
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return listValues(func(v value) (search.Value, bool) {
+			x, ok := v.number("a number above 0")
+			return search.Value(strconv.FormatFloat(x, 'g', -1, 64)), ok
+		})(v)
+	}
+	low, high := wholeLimits(f.Kind())
+	return listValues(func(v value) (search.Value, bool) {
+		n, ok := v.whole(low, high)
+		return search.Value(strconv.FormatInt(n, 10)), ok
+	})(v)
+}
+
+// wholeLimits returns the range of a whole-number kind, as far as int64 reaches.
+func wholeLimits(k protoreflect.Kind) (low, high int64) {
+	switch k {
+	case protoreflect.Int32Kind:
+		return math.MinInt32, math.MaxInt32
+	case protoreflect.Uint32Kind:
+		return 0, math.MaxUint32
+	case protoreflect.Uint64Kind:
+		return 0, math.MaxInt64
+	}
+	return math.MinInt64, math.MaxInt64
+}
+
+// setConfigField sets the field at a dotted path of c, which is changed.
+func setConfigField(c *modelconfig.Config, path string, v search.Value) error {
+	names := strings.Split(path, ".")
+	text, err := fieldText(configDescriptor(), names, string(v))
+	if err != nil {
+		return err
+	}
+	parsed, err := modelconfig.Parse(path, []byte(text))
+	if err != nil {
+		return err
+	}
+	from, to := parsed.ProtoReflect(), c.ProtoReflect()
+	for _, name := range names {
+		f := to.Descriptor().Fields().ByTextName(name)
+		if one := f.ContainingOneof(); one != nil {
+			if set := to.WhichOneof(one); set != nil && set != f {
+				return fmt.Errorf("the model's configuration has %q, which excludes %q", set.TextName(), f.TextName())
+			}
+		}
+		if f.Message() == nil {
+			to.Set(f, from.Get(f))
+			return nil
+		}
+		from, to = from.Get(f).Message(), to.Mutable(f).Message()
+	}
+	return nil
+}
+
+// fieldText is a configuration in text form that holds nothing but one scalar field.
+func fieldText(m protoreflect.MessageDescriptor, names []string, v string) (string, error) {
+	f := m.Fields().ByTextName(names[0])
+	switch {
+	case f == nil || f.IsList() || f.IsMap() || (f.Message() == nil) != (len(names) == 1):
+		return "", fmt.Errorf("no scalar field %q in %s", names[0], m.Name())
+	case f.Message() != nil:
+		inner, err := fieldText(f.Message(), names[1:], v)
+		return fmt.Sprintf("%s { %s }", names[0], inner), err
+	case f.Kind() == protoreflect.StringKind:
+		return fmt.Sprintf("%s: %q", names[0], v), nil
+	}
+	return fmt.Sprintf("%s: %s", names[0], v), nil
+}
