@@ -107,7 +107,7 @@ func hint(name string, known []string) string {
 	best, bestDistance := "", 1+max(1, len(name)/3)
 	for _, k := range known {
 		d := editDistance(strings.ToLower(name), strings.ToLower(k))
-		if len(name) > 3 && strings.HasPrefix(k, name) {
+		if len(name) >= 3 && strings.HasPrefix(k, name) {
 			d = 1 // cut short
 		}
 		if d < bestDistance {

@@ -9,6 +9,7 @@ import (
 	"github.com/protocolbuffers/txtpbfmt/ast"
 	"github.com/protocolbuffers/txtpbfmt/parser"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Parse reads config.pbtxt. It is as strict as Triton: an unknown field, an
@@ -56,26 +57,27 @@ func Format(c *Config) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot print configuration of %q: %w", c.GetName(), err)
 	}
-	return parser.PrettyBytes(tidy(nodes), 0), nil
+	return parser.PrettyBytes(tidy(nodes, c.ProtoReflect().Descriptor()), 0), nil
 }
 
 // tidy gives the tree the look of Triton's own examples, at every depth: no
-// colon before a brace, and neighbouring scalars of one field, which is how
-// prototext prints a repeated field, as one list.
-func tidy(nodes []*ast.Node) []*ast.Node {
+// colon before a brace, and the scalars of a repeated field, which prototext
+// prints one by one, as a list.
+func tidy(nodes []*ast.Node, md protoreflect.MessageDescriptor) []*ast.Node {
 	var tidied []*ast.Node
 	for _, n := range nodes {
-		if len(n.Values) == 0 {
+		fd := md.Fields().ByTextName(n.Name)
+		if fd.Message() != nil {
 			n.SkipColon = true
-		}
-		if len(n.Children) > 0 {
-			n.Children = tidy(n.Children)
-		}
-		last := len(tidied) - 1
-		if last >= 0 && len(n.Values) > 0 && tidied[last].Name == n.Name {
-			tidied[last].Values = append(tidied[last].Values, n.Values...)
-			tidied[last].ValuesAsList, tidied[last].ChildrenSameLine = true, true
-			continue
+			if len(n.Children) > 0 { // an empty list would lose its braces
+				n.Children = tidy(n.Children, fd.Message())
+			}
+		} else if fd.IsList() {
+			if last := len(tidied) - 1; last >= 0 && tidied[last].Name == n.Name {
+				tidied[last].Values = append(tidied[last].Values, n.Values...)
+				continue
+			}
+			n.ValuesAsList, n.ChildrenSameLine = true, true
 		}
 		tidied = append(tidied, n)
 	}

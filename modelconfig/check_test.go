@@ -1,0 +1,99 @@
+package modelconfig
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/modelconfig/configpb"
+)
+
+// TestCheckModel has the texts that a real Triton 2.51 was seen to say for an
+// adder of two [-1,4] tensors, and those of its backend's scalar and optional
+// inputs.
+func TestCheckModel(t *testing.T) {
+	t.Parallel()
+	const x, y = `input { name: "x" data_type: TYPE_FP32 dims: 4 }`, `input { name: "y" data_type: TYPE_FP32 dims: 4 }`
+	const batch = `name: "m" max_batch_size: 8 `
+	scalar := ModelIO{Inputs: []Tensor{tensor("x", fp32)}, Outputs: []Tensor{tensor("y", fp32)}}
+	sequence := ModelIO{Inputs: []Tensor{tensor("ids", i64, -1, -1)}, Outputs: []Tensor{tensor("y", fp32, -1, -1)}}
+	tests := []struct {
+		name, in string
+		io       ModelIO
+		want     string
+	}{
+		{"agrees", batch + x + y + `output { name: "sum" data_type: TYPE_FP32 dims: 4 }`, addSub, ""},
+		{"count", batch + x, addSub, "unable to load model 'm', configuration expects 1 inputs, model provides 2"},
+		{"input name", batch + x + `input { name: "z" data_type: TYPE_FP32 dims: 4 }`, addSub, "unexpected inference input 'z', allowed inputs are: x, y"},
+		{"output name", batch + x + y + `output { name: "quot" data_type: TYPE_FP32 dims: 4 }`, addSub, "unexpected inference output 'quot', allowed outputs are: diff, sum"},
+		{"input type", batch + x + `input { name: "y" data_type: TYPE_INT64 dims: 4 }`, addSub, "unable to load model 'm', configuration expects datatype TYPE_INT64 for input 'y', model provides TYPE_FP32"},
+		{"output type", batch + x + y + `output { name: "sum" data_type: TYPE_FP16 dims: 4 }`, addSub, "unable to load model 'm', configuration expects datatype TYPE_FP16 for output 'sum', model provides TYPE_FP32"},
+		{"no batch dimension", batch + `input { name: "x" data_type: TYPE_FP32 dims: 4 }`, fixed, "model 'm', tensor 'x': for the model to support batching the shape should have at least 1 dimension and the first dimension must be -1; but shape expected by the model is [1,4]"},
+		{"dims, batching", batch + x + `input { name: "y" data_type: TYPE_FP32 dims: 5 }`, addSub, "model 'm', tensor 'y': the model expects 2 dimensions (shape [-1,4]) but the model configuration specifies 2 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,5])"},
+		{"dims, not batching", `name: "m"` + x + y, addSub, "model 'm', tensor 'x': the model expects 2 dimensions (shape [-1,4]) but the model configuration specifies 1 dimensions (shape [4])"},
+		{"-1 over a fixed dimension", batch + x + `input { name: "y" data_type: TYPE_FP32 dims: -1 }`, addSub, "model 'm', tensor 'y': the model expects 2 dimensions (shape [-1,4]) but the model configuration specifies 2 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,-1])"},
+		{"narrower input", batch + `input { name: "ids" data_type: TYPE_INT64 dims: 32 } output { name: "y" data_type: TYPE_FP32 dims: -1 }`, sequence, ""},
+		{"narrower output", batch + `input { name: "ids" data_type: TYPE_INT64 dims: 32 } output { name: "y" data_type: TYPE_FP32 dims: 32 }`, sequence, "model 'm', tensor 'y': the model expects 2 dimensions (shape [-1,-1]) but the model configuration specifies 2 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,32])"},
+		{"reshape", batch + `input { name: "ids" data_type: TYPE_INT64 dims: [4, 8] reshape { shape: 32 } }`, sequence, ""},
+		{"scalar", `name: "m" input { name: "x" data_type: TYPE_FP32 dims: 1 } output { name: "y" data_type: TYPE_FP32 dims: 1 }`, scalar, ""},
+		{"scalar with a size", `name: "m" input { name: "x" data_type: TYPE_FP32 dims: 2 }`, scalar, "unable to load model 'm', scalar tensor 'x', should only provide 1 in the model configuration when the model doesn't support batching. Model configuration provided: [2]."},
+		{"optional", batch + x + y + `input { name: "z" data_type: TYPE_FP32 dims: 4 optional: true }`, addSub, "unable to load model 'm', optional input 'z' is not supported for models that support batching"},
+		{"batch output", batch + x + y + `output { name: "sum" data_type: TYPE_FP32 dims: -1 } batch_output { target_name: "sum" }`, addSub, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if err := CheckModel(mustParse(t, []byte(test.in)), test.io); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefuseUnsupported(t *testing.T) {
+	t.Parallel()
+	if err := RefuseUnsupported(mustParse(t, []byte(named+addSubIO+`dynamic_batching {}`))); err != nil {
+		t.Errorf("an ordinary model: %v", err)
+	}
+	err := RefuseUnsupported(mustParse(t, []byte(`name: "m" sequence_batching {} model_transaction_policy { decoupled: true }
+		batch_input {} batch_output {}
+		input { name: "x" allow_ragged_batch: true } input { name: "y" is_shape_tensor: true } output { name: "z" is_shape_tensor: true }`)))
+	for _, want := range []string{"sequence_batching", "decoupled", "batch_input", "batch_output", `input[0].allow_ragged_batch ("x")`, `input[1].is_shape_tensor ("y")`, `output[0].is_shape_tensor ("z")`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q not in %v", want, err)
+		}
+	}
+	if err := RefuseUnsupported(mustParse(t, []byte(`name: "m" ensemble_scheduling {}`))); err == nil {
+		t.Error("an ensemble is not refused")
+	}
+}
+
+func TestDataTypes(t *testing.T) {
+	t.Parallel()
+	// Sizes by the element types' definition, in the order of their numbers.
+	sizes := []int{0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 0, 2}
+	for number, size := range sizes {
+		dataType := configpb.DataType(number)
+		if got := ByteSize(dataType); got != size {
+			t.Errorf("ByteSize(%v) = %d, want %d", dataType, got, size)
+		}
+		back, err := DataTypeOf(WireName(dataType))
+		if number == 0 {
+			if err == nil {
+				t.Error("INVALID is taken for a data type")
+			}
+		} else if err != nil || back != dataType {
+			t.Errorf("DataTypeOf(%q) = %v, %v", WireName(dataType), back, err)
+		}
+	}
+	for _, wrong := range []string{"", "STRING", "TYPE_FP32", "fp32", "INVALID"} {
+		if got, err := DataTypeOf(wrong); err == nil {
+			t.Errorf("DataTypeOf(%q) = %v", wrong, got)
+		}
+	}
+}
