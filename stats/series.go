@@ -76,25 +76,28 @@ func Slope(series []float64) Estimate {
 // mserBatch is the number of values that MSER-5 averages before it looks for the end of the transient.
 const mserBatch = 5
 
-// WarmUpEnd returns how many leading values of a series belong to its transient, by the rule MSER-5: the truncation that
-// minimises the standard error of the mean of what is left, over means of 5 values. steady is false when that truncation
-// is in the second half: then the series is too short to tell.
+// WarmUpEnd returns how many leading values of a series belong to its transient, by the rule MSER-5: the truncation in the
+// first half that minimises the standard error of the mean of what is left, over means of 5 values. found is false when
+// that truncation is the middle itself, or there are less than 20 values: then the series is too short to tell.
 //
 // Source: White, An Effective Truncation Heuristic for Bias Reduction in Simulation Output, Simulation 69 (1997).
-func WarmUpEnd(series []float64) (transient int, steady bool) {
+func WarmUpEnd(series []float64) (transient int, found bool) {
 	batches := make([]float64, 0, len(series)/mserBatch)
 	for batch := range slices.Chunk(series, mserBatch) {
 		if len(batch) == mserBatch {
 			batches = append(batches, stat.Mean(batch, nil))
 		}
 	}
+	half := len(batches) / 2
+	if half < 2 {
+		return 0, false
+	}
 	best, least := 0, math.Inf(1)
-	for d := 0; d+2 <= len(batches); d++ {
+	for d := 0; d <= half; d++ {
 		rest := batches[d:]
-		n := float64(len(rest))
-		if score := stat.PopVariance(rest, nil) / n; score < least {
+		if score := stat.PopVariance(rest, nil) / float64(len(rest)); score < least {
 			best, least = d, score
 		}
 	}
-	return best * mserBatch, len(batches) >= 2 && best <= len(batches)/2
+	return best * mserBatch, best < half
 }

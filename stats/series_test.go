@@ -119,16 +119,16 @@ func TestWarmUpEnd(t *testing.T) {
 		}
 	}
 	// The transient of 30 values must go, and little more.
-	if end, steady := WarmUpEnd(series); !steady || end < 25 || end > 50 {
-		t.Errorf("transient of 30 is found to be %d, steady %t", end, steady)
+	if end, found := WarmUpEnd(series); !found || end < 25 || end > 50 {
+		t.Errorf("transient of 30 is taken for %d, found %t", end, found)
 	}
 	for i := range series {
 		series[i] = float64(i)
 	}
-	if _, steady := WarmUpEnd(series); steady {
-		t.Error("a pure trend is called steady")
+	if _, found := WarmUpEnd(series); found {
+		t.Error("a transient is found in a pure trend")
 	}
-	if _, steady := WarmUpEnd([]float64{1, 2, 3}); steady {
-		t.Error("three values are called steady")
+	if _, found := WarmUpEnd([]float64{1, 2, 3}); found {
+		t.Error("a transient is found in three values")
 	}
 }

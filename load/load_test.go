@@ -1,0 +1,321 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tuner/measure"
+)
+
+const ms = time.Millisecond
+
+// server is a fake: each request takes the service time that it says at that moment, whatever else is in flight.
+type server struct {
+	epoch   time.Time
+	service func(at time.Duration) time.Duration // negative: never answers
+	refuse  func(n int64) error                  // whether to refuse the n-th request, from 1; nil: none
+
+	sent, inFlight, closed atomic.Int64
+	peaks                  [3]atomic.Int64 // requests that began with 1, 2, 3 or more in flight
+}
+
+// constant is a server with a fixed service time.
+func constant(d time.Duration) *server {
+	return &server{epoch: time.Now(), service: func(time.Duration) time.Duration { return d }}
+}
+
+func (s *server) dial(context.Context, int) (Sender, error) { return connection{s}, nil }
+
+type connection struct{ s *server }
+
+func (c connection) Send(ctx context.Context) error {
+	n := c.s.sent.Add(1)
+	c.s.peaks[min(c.s.inFlight.Add(1), 3)-1].Add(1)
+	defer c.s.inFlight.Add(-1)
+	if c.s.refuse != nil {
+		if err := c.s.refuse(n); err != nil {
+			return err
+		}
+	}
+	d := c.s.service(time.Since(c.s.epoch))
+	if d < 0 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func (c connection) Close() error {
+	c.s.closed.Add(1)
+	return nil
+}
+
+// at asks for two windows of 1 s at a concurrency.
+func at(s *server, concurrency int) Options {
+	return Options{
+		Load:     measure.Load{Concurrency: concurrency, BatchSize: 1},
+		Dial:     s.dial,
+		WarmUp:   5 * time.Second,
+		Windows:  2,
+		Length:   func(time.Duration) time.Duration { return time.Second },
+		Edge:     func(context.Context, int) error { return nil },
+		Patience: 10 * time.Second,
+	}
+}
+
+func TestWindowsHoldWhatCompletedInThem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(20 * ms)
+		o := at(s, 4)
+		o.Load.BatchSize = 8
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Windows) != 2 || r.WarmUp < shortestWarmUp || r.WarmUp > 400*ms {
+			t.Fatalf("%d windows after a warm-up of %v, want 2 after 0.2 to 0.4 s", len(r.Windows), r.WarmUp)
+		}
+		if r.Windows[1].Start != r.Windows[0].Start+r.Windows[0].Duration {
+			t.Error("the windows do not adjoin")
+		}
+		for _, w := range r.Windows {
+			// 4 clients × 50 requests/s in 1 s, ± one round at the edges; 20 in each tenth.
+			if w.Duration != time.Second || w.Requests < 196 || w.Requests > 204 || w.Inferences != 8*w.Requests || len(w.Sub) != 10 {
+				t.Errorf("%d requests, %d inferences in %v, %d parts", w.Requests, w.Inferences, w.Duration, len(w.Sub))
+			}
+			if p50 := w.Sub[3].Latency.Quantile(0.5); p50 < 19900*time.Microsecond || p50 > 20100*time.Microsecond || w.Sub[3].Requests != 20 {
+				t.Errorf("%d requests of %v in a tenth, want 20 of 20 ms", w.Sub[3].Requests, p50)
+			}
+			if len(w.Flags) != 0 || w.Errors != 0 || w.FirstError != "" {
+				t.Errorf("a good window has flags %v, %d errors %q", w.Flags, w.Errors, w.FirstError)
+			}
+		}
+		if s.closed.Load() != 4 {
+			t.Errorf("%d of 4 connections were closed", s.closed.Load())
+		}
+	})
+}
+
+func TestTheCallerIsAskedAtTheEdges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(50 * ms)
+		o := at(s, 2)
+		var edges []int
+		o.Edge = func(_ context.Context, edge int) error {
+			if s.inFlight.Load() != 2 {
+				t.Errorf("%d requests in flight at edge %d, want 2", s.inFlight.Load(), edge)
+			}
+			edges = append(edges, edge)
+			return nil
+		}
+		o.Length = func(p99 time.Duration) time.Duration {
+			if p99 != 50*ms || len(edges) != 1 {
+				t.Errorf("asked for a length for p99 %v after %d edges, want 50 ms after 1", p99, len(edges))
+			}
+			return 3 * time.Second
+		}
+		r, err := Run(t.Context(), o)
+		if err != nil || !slices.Equal(edges, []int{0, 1, 2}) || r.Windows[1].Duration != 3*time.Second {
+			t.Errorf("edges %v, windows of %v, %v", edges, r.Windows[1].Duration, err)
+		}
+		wrong := errors.New("no statistics")
+		o.Edge = func(context.Context, int) error { return wrong }
+		if _, err := Run(t.Context(), o); !errors.Is(err, wrong) {
+			t.Errorf("an edge's error ends the run with %v", err)
+		}
+	})
+}
+
+func TestRampSendsTwiceAtEachConcurrency(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(10 * ms)
+		o := at(s, 3)
+		o.Ramp = []int{1, 2}
+		stop := errors.New("enough")
+		o.Edge = func(context.Context, int) error { return stop }
+		if _, err := Run(t.Context(), o); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		// One client sends 2 requests alone. Of two clients' 4 requests 2 begin alone or second; then 3 clients go on.
+		if alone := s.peaks[0].Load(); alone < 3 {
+			t.Errorf("%d requests began alone, want the 2 of the first step and some of the second", alone)
+		}
+		if pairs := s.peaks[1].Load(); pairs < 2 {
+			t.Errorf("%d requests began second, want those of the second step", pairs)
+		}
+	})
+}
+
+func TestRefusalsAreCountedAndDoNotSpin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(20 * ms)
+		s.refuse = func(n int64) error {
+			if n%3 == 0 {
+				return fmt.Errorf("queue full at request %d", n)
+			}
+			return nil
+		}
+		r, err := Run(t.Context(), at(s, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range r.Windows {
+			// Two of three requests take 20 ms, the third is refused at once and costs 1 ms: a cycle of 3 takes 41 ms for
+			// each client, so 2 × 1000/41 ≈ 49 refusals/s.
+			if w.Errors < 44 || w.Errors > 54 || w.FirstError == "" || !slices.Contains(w.Flags, measure.FlagErrors) {
+				t.Errorf("%d errors, first %q, flags %v, want about 49", w.Errors, w.FirstError, w.Flags)
+			}
+		}
+	})
+}
+
+func TestServerThatRefusesEverything(t *testing.T) {
+	t.Parallel()
+	for name, ramp := range map[string][]int{"with a ramp": {1, 2}, "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := constant(time.Second)
+				s.refuse = func(int64) error { return errors.New("model is not ready") }
+				o := at(s, 2)
+				o.Ramp = ramp
+				_, err := Run(t.Context(), o)
+				var refused *RefusedError
+				if !errors.As(err, &refused) || refused.First != "model is not ready" || refused.Requests == 0 {
+					t.Errorf("ended with %v", err)
+				}
+				// Pauses double to 100 ms: at most 2 × (8 + 50) requests in 5 s.
+				if s.sent.Load() > 2*(8+50) {
+					t.Errorf("%d requests were sent to a server that refuses all", s.sent.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestHungServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		service func(time.Duration) time.Duration
+		want    time.Duration // after how long it is noticed, since the last answer
+	}{
+		"from the beginning": {func(time.Duration) time.Duration { return -1 }, 10 * time.Second},
+		"in a window": {func(at time.Duration) time.Duration {
+			if at > time.Second {
+				return -1
+			}
+			return 20 * ms
+		}, 10 * time.Second},
+		"a slow one gets 20 latencies": {func(at time.Duration) time.Duration {
+			if at > 2500*ms {
+				return -1
+			}
+			return time.Second
+		}, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := constant(0)
+				s.service = c.service
+				_, err := Run(t.Context(), at(s, 2))
+				var hung *HungError
+				if !errors.As(err, &hung) || hung.Waited < c.want || hung.Waited > c.want+200*ms {
+					t.Errorf("ended with %v, want a hang noticed after %v", err, c.want)
+				}
+				if s.inFlight.Load() != 0 {
+					t.Errorf("%d requests were left in flight", s.inFlight.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestCancelledRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(20 * ms)
+		crashed := errors.New("engine exited")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(crashed) })
+		begin := time.Now()
+		if _, err := Run(ctx, at(s, 3)); !errors.Is(err, crashed) || time.Since(begin) > time.Second+tick {
+			t.Errorf("ended after %v with %v, want the cause", time.Since(begin), err)
+		}
+		if s.inFlight.Load() != 0 || s.closed.Load() != 3 {
+			t.Errorf("%d requests left in flight, %d of 3 connections closed", s.inFlight.Load(), s.closed.Load())
+		}
+	})
+}
+
+func TestDriftingLoadIsUnsteady(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(0)
+		s.service = func(at time.Duration) time.Duration { return 10*ms + at/50 } // 20 ms slower every second
+		r, err := Run(t.Context(), at(s, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.WarmUp < 5*time.Second || !slices.Contains(r.Windows[0].Flags, measure.FlagUnsteady) {
+			t.Errorf("warm-up of %v, flags %v, want the cap of 5 s and unsteady", r.WarmUp, r.Windows[0].Flags)
+		}
+	})
+}
+
+// A client that is kept from sending has less in flight than asked for.
+func TestIdleClientsBreakLittlesLaw(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(20 * ms)
+		s.refuse = func(n int64) error {
+			if n > 100 && n%2 == 0 {
+				return errors.New("busy") // and the client pauses for 1 ms or more
+			}
+			return nil
+		}
+		r, err := Run(t.Context(), at(s, 2))
+		if err != nil || !slices.Contains(r.Windows[1].Flags, measure.FlagLittle) {
+			t.Errorf("flags %v, %v, want little", r.Windows[1].Flags, err)
+		}
+	})
+}
+
+func TestConnectionThatFails(t *testing.T) {
+	t.Parallel()
+	s := constant(0)
+	o := at(s, 3)
+	o.Dial = func(ctx context.Context, worker int) (Sender, error) {
+		if worker == 2 {
+			return nil, errors.New("connection refused")
+		}
+		return s.dial(ctx, worker)
+	}
+	if _, err := Run(t.Context(), o); err == nil || s.closed.Load() != 2 {
+		t.Errorf("ended with %v, %d of 2 connections closed", err, s.closed.Load())
+	}
+}
+
+func TestOpenLoopIsRefused(t *testing.T) {
+	t.Parallel()
+	o := at(constant(0), 1)
+	o.Load = measure.Load{RequestRate: 100, BatchSize: 1}
+	if _, err := Run(t.Context(), o); err == nil {
+		t.Error("a load that is not known was made")
+	}
+}
