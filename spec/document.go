@@ -113,9 +113,13 @@ func (v value) resolved() value {
 	return v
 }
 
-// fail reports a mistake at this place; file, line, path and value are filled in.
+// fail reports a mistake at this place; file, line, path and value are filled in. The value of a key is not shown: its path
+// ends with it.
 func (v value) fail(e Error) {
-	e.Line, e.Path, e.Value = max(v.node.Line, 1), v.path, v.show()
+	e.Line, e.Path = max(v.node.Line, 1), v.path
+	if v.node.Kind != yaml.ScalarNode || !strings.HasSuffix(v.path, v.node.Value) {
+		e.Value = v.show()
+	}
 	v.doc.add(e)
 }
 

@@ -36,7 +36,6 @@ func (r profileReader) knobFields() []field {
 	}
 	return []field{
 		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, providers(TargetTuner)...)...)),
-		knob(search.KnobRuntime, runtimeValues),
 		knob(search.KnobPrecision, r.precisionValues),
 		knob(search.KnobIntraOpThreads, wholeValues(0)),
 		knob(search.KnobInterOpThreads, wholeValues(0)),
@@ -67,11 +66,16 @@ func (r profileReader) addKnob(name string, scope search.Scope, values []search.
 	}
 }
 
-// otherKnob takes session.* entries and the fields of Triton's ModelConfig.
+// otherKnob takes session.* entries, the fields of Triton's ModelConfig, and the knob that a later version will have.
 func (r profileReader) otherKnob(key, v value) bool {
 	name := key.node.Value
 	if entry, found := strings.CutPrefix(name, "session."); found && entry != "" {
 		r.addKnob(name, search.ScopeEngine, textValues(v))
+		return true
+	}
+	if name == search.KnobRuntime {
+		key.fail(Error{Problem: "choosing among ONNX Runtime builds is not supported by this version",
+			Hint: "remove the line; --ort-library chooses the build that is measured"})
 		return true
 	}
 	fields := r.configFields(configDescriptor(), "")
@@ -142,12 +146,6 @@ func textValues(v value) []search.Value {
 		text, ok := v.text()
 		return search.Value(text), ok
 	})(v)
-}
-
-func runtimeValues(v value) []search.Value {
-	v.fail(Error{Problem: "choosing among ONNX Runtime builds is not supported by this version",
-		Hint: "remove the line; --ort-library chooses the build that is measured"})
-	return nil
 }
 
 // listValues makes a reader of one value or a list without repetition.

@@ -97,7 +97,7 @@ func ParseProfile(path string, text []byte) (Profile, error) {
 		return Profile{}, d.err()
 	}
 	r := profileReader{&p}
-	r.check(root, root.mapping(r.fields(), nil))
+	r.check(root, root.mapping(r.fields(), severalModels))
 	if err := d.err(); err != nil {
 		return Profile{}, err
 	}
@@ -135,10 +135,16 @@ func (r profileReader) fields() []field {
 		{"objective", func(v value) { r.p.Goal.Objective = v.objective() }},
 		{"weights", func(v value) { r.p.Goal.Objective = v.weights() }},
 		{"constraints", func(v value) { r.p.Goal.Constraints = v.constraints() }},
-		{"models", func(v value) {
-			v.fail(Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
-		}},
 	}
+}
+
+// severalModels takes the field that a later version will have.
+func severalModels(key, _ value) bool {
+	if key.node.Value != "models" {
+		return false
+	}
+	key.fail(Error{Problem: "several models are not supported by this version", Hint: "write model: FILE, one profile per model"})
+	return true
 }
 
 // setWord reads one of the allowed words into target, which keeps its default after a mistake.

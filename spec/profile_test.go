@@ -1,0 +1,334 @@
+package spec
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func parse(t *testing.T, text string) Profile {
+	t.Helper()
+	p, err := ParseProfile("work/profile.yaml", []byte(text))
+	if err != nil {
+		t.Fatalf("ParseProfile: %v", err)
+	}
+	return p
+}
+
+// mistakes returns "line path: problem" of each error.
+func mistakes(t *testing.T, err error) []string {
+	t.Helper()
+	var es Errors
+	if !errors.As(err, &es) {
+		t.Fatalf("error is %T (%v), want Errors", err, err)
+	}
+	return mapped(es, func(e Error) string {
+		short := e
+		short.File, short.Hint, short.Allowed, short.Value = "", "", "", ""
+		return strings.TrimPrefix(short.Error(), ":")
+	})
+}
+
+func pointer[T any](x T) *T { return &x }
+
+func TestParseProfileComplete(t *testing.T) {
+	t.Parallel()
+	text := `
+model: ../models/minilm.onnx
+config: config.pbtxt
+name: mini
+output: /srv/out
+deploy_target: tuner
+runner: {mode: bundled, protocol: http}
+search:
+  strategy: random
+  budget: {time: 90s, trials: 40}
+  seed: 7
+  window: 500ms
+space:
+  execution_provider: [cpu, xnnpack]
+  precision: {fp32: a.onnx, int8: b.onnx}
+  intra_op_threads: {min: 1, max: 8, scale: pow2}
+  inter_op_threads: 1
+  execution_mode: [sequential, parallel]
+  graph_optimization: all
+  memory_arena: [true, false]
+  allow_spinning: true
+  session.set_denormal_as_zero: ["0", "1"]
+  instance_count: {min: 1, max: 4}
+  max_batch_size: [8, 4]
+  preferred_batch_size: [[], [2, 4]]
+  max_queue_delay: [0, 100us, 1ms]
+  optimization: {priority: [PRIORITY_DEFAULT, PRIORITY_MAX], eager_batching: [false, true]}
+  parameters: {my_key: [a, b]}
+load:
+  concurrency: {min: 2, max: 10, step: 4}
+  client_batch_size: 4
+  inputs: {shape: {input_ids: [32], image: [3, 224, 224]}}
+weights: {throughput: 10, perf_latency_p99: 5}
+constraints:
+  latency_p99: {max: 30}
+  latency_avg: {max: 1.5s}
+  cpu_used_ram: {max: 2GiB}
+  perf_throughput: {min: 100}
+`
+	knob := func(name string, scope search.Scope, values ...search.Value) search.Knob {
+		return search.Knob{Name: name, Scope: scope, Values: values}
+	}
+	want := Profile{
+		Path: "work/profile.yaml", Text: []byte(text), Name: "mini", Output: "/srv/out", DeployTarget: TargetTuner,
+		Model: ModelSource{Path: "models/minilm.onnx", Config: "work/config.pbtxt",
+			Precisions: map[string]string{"fp32": "work/a.onnx", "int8": "work/b.onnx"}},
+		Runner: Runner{RunnerBundled, ProtocolHTTP},
+		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond},
+		Knobs: []search.Knob{
+			knob("execution_provider", search.ScopeArtifact, "cpu", "xnnpack"),
+			knob("precision", search.ScopeArtifact, "fp32", "int8"),
+			knob("intra_op_threads", search.ScopeEngine, "1", "2", "4", "8"),
+			knob("inter_op_threads", search.ScopeEngine, "1"),
+			knob("execution_mode", search.ScopeEngine, "sequential", "parallel"),
+			knob("graph_optimization", search.ScopeEngine, "all"),
+			knob("memory_arena", search.ScopeEngine, "true", "false"),
+			knob("allow_spinning", search.ScopeEngine, "true"),
+			knob("session.set_denormal_as_zero", search.ScopeEngine, "0", "1"),
+			knob("instance_count", search.ScopePool, "1", "2", "3", "4"),
+			knob("max_batch_size", search.ScopeBatcher, "8", "4"),
+			knob("preferred_batch_size", search.ScopeBatcher, "[]", "[2,4]"),
+			knob("max_queue_delay", search.ScopeBatcher, "0us", "100us", "1000us"),
+			knob("optimization.priority", search.ScopePool, "PRIORITY_DEFAULT", "PRIORITY_MAX"),
+			knob("optimization.eager_batching", search.ScopePool, "false", "true"),
+			knob("parameters.my_key", search.ScopePool, "a", "b"),
+		},
+		Load:   search.LoadAxis{Levels: []float64{2, 6, 10}, Any: true, BatchSize: 4},
+		Inputs: Inputs{map[string][]int64{"input_ids": {32}, "image": {3, 224, 224}}},
+		Goal: search.Goal{
+			Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 10}, {Metric: measure.LatencyP99, Weight: 5}}},
+			Constraints: []search.Constraint{
+				{Metric: measure.LatencyP99, Max: pointer(0.030)}, // a bare number is milliseconds
+				{Metric: measure.LatencyAvg, Max: pointer(1.5)},
+				{Metric: measure.Memory, Max: pointer(2147483648.0)}, // 2 · 2^30
+				{Metric: measure.Throughput, Min: pointer(100.0)},
+			},
+		},
+	}
+	if diff := cmp.Diff(want, parse(t, text)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseProfileDefaults(t *testing.T) {
+	t.Parallel()
+	text := "model: models/my model.v2.onnx"
+	want := Profile{
+		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
+		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
+		Runner: Runner{RunnerBundled, ProtocolGRPC},
+		Search: Search{StrategyGrid, search.Budget{Time: 10 * time.Minute}, 1, time.Second},
+		Load:   search.LoadAxis{BatchSize: 1},
+		Goal:   search.Goal{Objective: single(measure.Throughput)},
+	}
+	if diff := cmp.Diff(want, parse(t, text)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBudgetInTrialsHasNoTime(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "model: a.onnx\nsearch: {budget: {trials: 20}}")
+	if want := (search.Budget{Trials: 20}); p.Search.Budget != want {
+		t.Errorf("budget %+v, want %+v", p.Search.Budget, want)
+	}
+}
+
+func TestAliasesAndAnchors(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "model: a.onnx\nspace: {intra_op_threads: &n [1, 2], instance_count: *n}")
+	for _, k := range p.Knobs {
+		if diff := cmp.Diff([]search.Value{"1", "2"}, k.Values); diff != "" {
+			t.Errorf("%s: %s", k.Name, diff)
+		}
+	}
+}
+
+// Every mistake of a file is reported, and each names its line and path.
+func TestProfileMistakes(t *testing.T) {
+	t.Parallel()
+	check := func(name, text string, want ...string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ParseProfile("p.yaml", []byte(text))
+			if diff := cmp.Diff(want, mistakes(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	check("empty", "", "1: is empty")
+	check("comments", "# nothing\n", "1: is empty")
+	check("not a mapping", "- a", "1: must be a mapping (field: value)", "1: model: is required")
+	check("null", "~", "1: must be a mapping (field: value)", "1: model: is required")
+	check("not YAML", "model: [a", "1: is not valid YAML: did not find expected ',' or ']'")
+	check("two documents", "model: a\n---\nmodel: b", "2: a second YAML document begins here")
+	check("alias loop", "model: a\nspace: &x {instance_count: [*x]}", "1: has more than 100000 values once its aliases (*name) are expanded")
+	check("model missing", "name: a", "1: model: is required")
+	check("key twice", "model: a\nmodel: b", "2: model: is given twice")
+	check("no value", "model: a\nspace:\n", "2: space: has no value")
+	check("model list", "model: [a, b]", "1: model: must be one file name")
+	check("models", "models: [a, b]", "1: models: several models are not supported by this version")
+	check("bad name", "model: a\nname: a/b", "2: name: is not usable as a model name and as a folder")
+	check("Model Analyzer", "model_repository: x\nprofile_models: [a]\nfoo: 1",
+		"2: profile_models: this is a file for Triton Model Analyzer, which this version does not read yet")
+	check("runner", "model: a\nrunner: {mode: remote, protocol: tcp}",
+		"2: runner.mode: is not supported by this version", "2: runner.protocol: is not known")
+	check("strategy", "model: a\nsearch: {strategy: guided}", "2: search.strategy: is not supported by this version")
+	check("budget", "model: a\nsearch: {budget: 10}", "2: search.budget: is a duration without a unit")
+	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")
+	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")
+	check("finals", "model: a\nfinals: {}", "2: finals: unknown field")
+	check("both objectives", "model: a\nobjective: throughput\nweights: {throughput: 1}", "3: weights: contradicts objective")
+	check("both loads", "model: a\nload: {concurrency: 1, request_rate: 2}", "2: load.request_rate: contradicts concurrency")
+}
+
+func TestSpaceMistakes(t *testing.T) {
+	t.Parallel()
+	check := func(space string, want ...string) {
+		t.Run(space, func(t *testing.T) {
+			t.Parallel()
+			_, err := ParseProfile("p.yaml", []byte("model: a\nspace:\n  "+space))
+			if diff := cmp.Diff(mapped(want, func(w string) string { return "3: space." + w }), mistakes(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	check(`intra_op_thread: 1`, "intra_op_thread: is neither a knob nor a field of Triton's ModelConfig")
+	check(`intra_op_threads: "2"`, "intra_op_threads: must be a whole number")
+	check(`intra_op_threads: [1, x, 2.5]`, "intra_op_threads[1]: must be a whole number", "intra_op_threads[2]: must be a whole number")
+	check(`intra_op_threads: []`, "intra_op_threads: is an empty list")
+	check(`intra_op_threads: [1, 1]`, "intra_op_threads[1]: appears twice in the list")
+	check(`intra_op_threads: -1`, "intra_op_threads: is out of range")
+	check(`intra_op_threads: {min: 4, max: 2}`, "intra_op_threads: is an empty range: min is greater than max")
+	check(`intra_op_threads: {min: 4}`, `intra_op_threads: range without "max"`)
+	check(`intra_op_threads: {min: 0, max: 4, scale: pow2}`, "intra_op_threads: cannot double from 0")
+	check(`intra_op_threads: {min: 1, max: 4, scale: pow2, step: 1}`, "intra_op_threads.scale: contradicts step")
+	check(`intra_op_threads: {min: 1, max: 4, step: 0}`, "intra_op_threads.step: must be above 0")
+	check(`intra_op_threads: {min: 1, max: 4, scale: log}`, "intra_op_threads.scale: is not known")
+	check(`instance_count: {min: 1, max: 2000000000}`, "instance_count: is a range of 2000000000 values")
+	check(`instance_count: 0`, "instance_count: is out of range")
+	check(`max_batch_size: [0, 4]`, "max_batch_size: mixes 0 (the model has no batch dimension) with batch sizes")
+	check(`preferred_batch_size: [4, [8]]`,
+		"preferred_batch_size[0]: mixes sizes with lists of sizes")
+	check(`max_queue_delay: 100`, "max_queue_delay: is a duration without a unit")
+	check(`max_queue_delay: 5parsecs`, "max_queue_delay: is not a duration")
+	check(`max_queue_delay: 1500ns`, "max_queue_delay: is finer than a microsecond")
+	check(`max_queue_delay: -1ms`, "max_queue_delay: is negative")
+	check(`max_queue_delay: {min: 0, max: 1ms}`, "max_queue_delay: range without a step")
+	check(`memory_arena: yes please`, "memory_arena: must be true or false")
+	check(`execution_provider: gpu`, "execution_provider: is not known")
+	check(`execution_provider: xnnpack`, "execution_provider: xnnpack is not an execution provider of a stock Triton")
+	check(`precision: [fp32, int8]`, "precision[1]: is a precision without a file")
+	check(`precision: {}`, "precision: is empty")
+	check(`runtime: cpu`, "runtime: choosing among ONNX Runtime builds is not supported by this version")
+	check(`dynamic_batching: {max_queue_delay_microseconds: 5}`,
+		"dynamic_batching.max_queue_delay_microseconds: cannot be swept as a field of ModelConfig")
+	check(`dynamic_batching: {preserve_order: true}`, "dynamic_batching.preserve_order: unknown field")
+	check(`version_policy: {specific: {versions: [1]}}`,
+		"version_policy.specific.versions: is a repeated field of ModelConfig, which this version does not sweep")
+	check(`parameters: {enable_mem_arena: [1]}`, "parameters.enable_mem_arena: cannot be swept as a parameter")
+	check(`optimization: {priority: HIGH}`, "optimization.priority: is not known")
+}
+
+func TestGoalMistakes(t *testing.T) {
+	t.Parallel()
+	check := func(line string, want ...string) {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			_, err := ParseProfile("p.yaml", []byte("model: a\n"+line))
+			if diff := cmp.Diff(mapped(want, func(w string) string { return "2: " + w }), mistakes(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	check("objective: speed", "objective: is not a metric")
+	check("objective: [throughput]", "objective: must be one metric")
+	check("objective: gpu_used_memory", "objective: GPU metrics are not measured by this version")
+	check("weights: {throughput: 0}", "weights.throughput: must be a number above 0")
+	check("weights: {throughput: 1, perf_throughput: 2}", "weights.perf_throughput: names the metric throughput a second time")
+	check("weights: {}", "weights: has no metric")
+	check("constraints: {latency_p99: 30ms}", "constraints.latency_p99: must be a mapping (field: value)")
+	check("constraints: {latency_p99: {}}", "constraints.latency_p99: is a constraint without a bound")
+	check("constraints: {latency_p99: {min: 3ms}}", "constraints.latency_p99.min: would reject the better values of latency_p99")
+	check("constraints: {latency_p99: {max: 0}}", "constraints.latency_p99.max: must be above 0")
+	check("constraints: {latency_p99: {max: -3}}", "constraints.latency_p99.max: must be above 0")
+	check("constraints: {latency_p99: {max: .inf}}", "constraints.latency_p99.max: is not a duration")
+	check("constraints: {memory: {max: 2 gigs}}", "constraints.memory.max: is not a size above 0")
+	check("constraints: {throughput: {min: lots}}", "constraints.throughput.min: must be a number above 0")
+	check("constraints: {accuracy: {metric: cosine, min: 0.99}}",
+		"constraints.accuracy: accuracy constraints are not supported by this version, and are not ignored")
+	check("load: {inputs: {shape: {ids: [32, 0]}}}", "load.inputs.shape.ids[1]: is out of range")
+	check("load: {inputs: {shape: {ids: 32}}}", "load.inputs.shape.ids: must be a list of dimensions without the batch dimension")
+	check("load: {concurrency: 0}", "load.concurrency: is out of range")
+	check("load: {client_batch_size: 8, concurrency: 1}\nspace: {max_batch_size: 4}",
+		"load.client_batch_size: is larger than every max_batch_size of the space (at most 4)")
+}
+
+// What a user sees is kept in a golden file: three mistakes at once, with values, allowed values and hints.
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	_, err := ParseProfile("work/profile.yaml", []byte(`model: m.onnx
+serach: {strategy: grid}
+space:
+  instance_count: {min: 4, max: 2}
+  max_queue_delay: [0, 100]
+  intra_op_thread: [1, 2]
+constraints:
+  gpu_used_memory: {max: 100}
+`))
+	golden(t, "mistakes.txt", err.Error()+"\n")
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want float64) {
+		got, ok := parseSize(text)
+		if !ok || !cmp.Equal(got, want, cmpopts.EquateApprox(1e-12, 0)) {
+			t.Errorf("parseSize(%q) = %v, %v; want %v", text, got, ok, want)
+		}
+	}
+	check("2GiB", 2*1024*1024*1024)
+	check("512MB", 512e6)
+	check("1.5 kB", 1500)
+	check("100B", 100)
+	for _, text := range []string{"", "2", "GiB", "2G", "2gb", "NaNMB", "infGB"} {
+		if got, ok := parseSize(text); ok {
+			t.Errorf("parseSize(%q) = %v, want an error", text, got)
+		}
+	}
+}
