@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code is the class of an error, as Triton has them; each front end maps it to its own status.
+type Code int
+
+// Classes of errors.
+const (
+	Unknown Code = iota
+	Internal
+	NotFound
+	InvalidArgument
+	Unavailable
+	Unsupported
+	AlreadyExists
+	Cancelled
+)
+
+// String is the prefix that Triton gives to the reason of a failed load.
+func (c Code) String() string {
+	switch c {
+	case Internal:
+		return "Internal"
+	case NotFound:
+		return "Not found"
+	case InvalidArgument:
+		return "Invalid argument"
+	case Unavailable:
+		return "Unavailable"
+	case Unsupported:
+		return "Unsupported"
+	case AlreadyExists:
+		return "Already exists"
+	case Cancelled:
+		return "Cancelled"
+	default:
+		return "Unknown"
+	}
+}
+
+// Error is an error that reaches a client. Text is Triton's wording wherever Triton has the same error, because clients
+// match on it: it may therefore break this project's own style of messages.
+type Error struct {
+	Code Code
+	Text string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Errorf makes an Error.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{code, fmt.Sprintf(format, args...)}
+}
+
+// CodeOf returns the class of err: Internal for errors that are no Error.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return Internal
+}
+
+// reason is err with its class in front, as the repository index shows it.
+func reason(err error) string { return fmt.Sprintf("%v: %v", CodeOf(err), err) }

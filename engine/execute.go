@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"time"
+
+	"tuner/engine/scheduler"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+// executor runs batches on one session. It keeps its lists from batch to batch, so that a steady load allocates little.
+type executor struct {
+	session Session
+	batch   Batch
+}
+
+// Execute runs the batch and leaves in each job its response or error.
+func (e *executor) Execute(items []scheduler.Item[*job]) {
+	begin := time.Now()
+	rows := e.gather(items)
+	result, err := e.session.Execute(&e.batch)
+	e.forget()
+	var memory *shared
+	if err == nil {
+		memory = &shared{free: result.Free}
+		memory.users.Store(1) // ours, until all responses are made
+		err = respond(items, result.Outputs, rows, memory)
+		memory.release()
+	}
+	end := time.Now()
+	m := items[0].Value.model
+	if err != nil {
+		fail(items, err, end)
+		return
+	}
+	d := span{result.Gathered.Sub(begin), result.Computed.Sub(result.Gathered), end.Sub(result.Computed)}
+	m.stats.executed(rows, d)
+	for _, it := range items {
+		j := it.Value
+		j.model.stats.succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
+	}
+}
+
+// gather lists the parts of each input and returns the rows of the batch.
+func (e *executor) gather(items []scheduler.Item[*job]) int {
+	sig := items[0].Value.model.signature
+	rows := 0
+	for _, it := range items {
+		rows += it.Value.prepared.rows
+	}
+	for i, in := range items[0].Value.prepared.inputs {
+		if i == len(e.batch.Inputs) {
+			e.batch.Inputs = append(e.batch.Inputs, BatchInput{})
+		}
+		b := &e.batch.Inputs[i]
+		b.Name, b.DataType = in.Name, in.DataType
+		b.Shape = append(b.Shape[:0], in.Shape...)
+		if sig.maxBatch > 0 {
+			b.Shape[0] = int64(rows)
+		}
+		b.Parts = b.Parts[:0]
+		for _, it := range items {
+			b.Parts = append(b.Parts, it.Value.prepared.inputs[i].Data)
+		}
+	}
+	e.batch.Outputs = e.batch.Outputs[:0]
+	for _, out := range sig.outputs {
+		e.batch.Outputs = append(e.batch.Outputs, out.name)
+	}
+	return rows
+}
+
+// forget drops the references to the requests' memory.
+func (e *executor) forget() {
+	for i := range e.batch.Inputs {
+		clear(e.batch.Inputs[i].Parts)
+	}
+}
+
+func fail(items []scheduler.Item[*job], err error, end time.Time) {
+	var known *Error
+	if !errors.As(err, &known) {
+		known = Errorf(Internal, "%v", err)
+	}
+	for _, it := range items {
+		it.Value.err = known
+		it.Value.model.stats.failed(FailureBackend, end.Sub(it.Value.started))
+	}
+}
+
+// respond slices the outputs of a batch into responses.
+func respond(items []scheduler.Item[*job], outputs []Tensor, rows int, memory *shared) error {
+	sig := items[0].Value.model.signature
+	cut := make([]slicer, len(outputs))
+	for i := range outputs {
+		var err error
+		if cut[i], err = newSlicer(&outputs[i], rows, sig.maxBatch > 0); err != nil {
+			return err
+		}
+	}
+	responses := make([]Response, len(items))
+	for k, it := range items {
+		j := it.Value
+		tensors := make([]Tensor, 0, len(outputs))
+		for i := range outputs {
+			t, err := cut[i].next(j.prepared.rows)
+			if err != nil {
+				return err
+			}
+			if spec := &sig.outputs[i]; spec.reshaped {
+				t.Shape = spec.requestShape(t.Shape, sig.maxBatch > 0)
+			}
+			if j.prepared.outputs[i] {
+				tensors = append(tensors, t)
+			}
+		}
+		responses[k] = Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, Outputs: tensors, memory: memory}
+	}
+	memory.users.Add(int32(len(items)))
+	for k, it := range items {
+		it.Value.response = &responses[k]
+	}
+	return nil
+}
+
+// slicer cuts an output of a batch into the parts of its requests.
+type slicer struct {
+	whole    *Tensor
+	rest     []byte
+	rowBytes int // 0: strings, whose sizes differ
+	perRow   uint64
+	batched  bool
+}
+
+func newSlicer(t *Tensor, rows int, batched bool) (slicer, error) {
+	s := slicer{whole: t, rest: t.Data, batched: batched}
+	if !batched {
+		return s, nil
+	}
+	if len(t.Shape) == 0 || t.Shape[0] != int64(rows) {
+		return s, Errorf(Internal, "output '%s' has shape %s, expected a first dimension of %d, the batch size", t.Name, shapeText(t.Shape), rows)
+	}
+	perRow, ok := product(t.Shape[1:])
+	if !ok || perRow > math.MaxInt32 {
+		return s, Errorf(Internal, "output '%s' has too many elements: shape %s", t.Name, shapeText(t.Shape))
+	}
+	s.perRow = perRow
+	s.rowBytes = int(perRow) * modelconfig.ByteSize(t.DataType)
+	return s, nil
+}
+
+func (s *slicer) next(rows int) (Tensor, error) {
+	t := *s.whole
+	if !s.batched {
+		return t, nil
+	}
+	t.Shape = append([]int64{int64(rows)}, t.Shape[1:]...)
+	n := rows * s.rowBytes
+	if t.DataType == configpb.DataType_TYPE_STRING {
+		n = stringsLength(s.rest, uint64(rows)*s.perRow)
+	}
+	if n > len(s.rest) {
+		return t, Errorf(Internal, "output '%s' is shorter than its shape %s says", t.Name, shapeText(s.whole.Shape))
+	}
+	t.Data, s.rest = s.rest[:n:n], s.rest[n:]
+	return t, nil
+}
+
+// stringsLength is the number of bytes that count length-prefixed strings take; more than there are if they are incomplete.
+func stringsLength(data []byte, count uint64) int {
+	n := 0
+	for range count {
+		if len(data)-n < 4 {
+			return len(data) + 1
+		}
+		n += 4 + int(binary.LittleEndian.Uint32(data[n:]))
+		if n > len(data) {
+			return len(data) + 1
+		}
+	}
+	return n
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/modelconfig"
+)
+
+// Metadata describes the server.
+func (s *Server) Metadata() api.ServerMetadata {
+	return api.ServerMetadata{Name: s.options.ID, Version: s.options.Version, Extensions: []string{
+		api.ExtensionModelRepository, "model_repository(unload_dependents)", "schedule_policy", "model_configuration",
+		"binary_tensor_data", "parameters", api.ExtensionStatistics,
+	}}
+}
+
+// Ready reports whether requests may be sent: with strict readiness, whether every known model that was not unloaded is
+// ready.
+func (s *Server) Ready() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closing {
+		return false
+	}
+	if !s.options.StrictReadiness {
+		return true
+	}
+	for _, e := range s.entries {
+		if len(e.versions) == 0 {
+			return false
+		}
+		for _, v := range e.versions {
+			if v.state != api.StateReady && v.reason != unloadedReason {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Closing reports whether the server is shutting down.
+func (s *Server) Closing() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.closing
+}
+
+// ModelReady returns nil if a model is ready; version 0 is the newest.
+func (s *Server) ModelReady(name string, version int64) error {
+	_, err := s.model(name, version)
+	return err
+}
+
+// ModelMetadata describes a model; version 0 stands for all versions that are ready.
+func (s *Server) ModelMetadata(name string, version int64) (api.ModelMetadata, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	m, err := s.find(name, version)
+	if err != nil {
+		return api.ModelMetadata{}, err
+	}
+	if version != 0 {
+		return m.metadata([]string{strconv.FormatInt(version, 10)}), nil
+	}
+	var numbers []int64
+	for n, v := range s.entries[name].versions {
+		if v.state == api.StateReady {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	var versions []string
+	for _, n := range numbers {
+		versions = append(versions, strconv.FormatInt(n, 10))
+	}
+	return m.metadata(versions), nil
+}
+
+// ModelConfig returns the complete configuration of a model, which the caller must not change; version 0 is the newest.
+func (s *Server) ModelConfig(name string, version int64) (*modelconfig.Config, error) {
+	m, err := s.model(name, version)
+	if err != nil {
+		return nil, err
+	}
+	return m.config, nil
+}
+
+func (s *Server) model(name string, version int64) (*model, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.find(name, version)
+}
+
+// Statistics returns the counters of a model, or of all with an empty name; version 0 is all versions.
+func (s *Server) Statistics(name string, version int64) (api.Statistics, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := api.Statistics{ModelStats: []api.ModelStatistics{}}
+	for _, m := range s.readyModels() {
+		if (name == "" || name == m.name) && (version == 0 || version == m.version) {
+			stats, _ := m.stats.snapshot(m.name, m.version)
+			out.ModelStats = append(out.ModelStats, stats)
+		}
+	}
+	switch {
+	case len(out.ModelStats) > 0 || name == "":
+		return out, nil
+	case version != 0 && s.entries[name] != nil:
+		return out, Errorf(InvalidArgument, "requested model version is not available for model '%s'", name)
+	}
+	return out, Errorf(InvalidArgument, "requested model '%s' is not available", name)
+}
+
+// ModelMetrics are the figures of a model that metrics are made of.
+type ModelMetrics struct {
+	Statistics   api.ModelStatistics
+	Failures     map[Failure]uint64
+	Pending      int // requests that wait for an instance
+	LoadDuration time.Duration
+}
+
+// Metrics returns the figures of all models that are ready, by name and version.
+func (s *Server) Metrics() []ModelMetrics {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []ModelMetrics
+	for _, m := range s.readyModels() {
+		stats, failures := m.stats.snapshot(m.name, m.version)
+		out = append(out, ModelMetrics{stats, failures, m.pool.scheduler.Pending(), m.loadDuration})
+	}
+	return out
+}
+
+// readyModels lists what is ready, by name and version. Server.mu is held.
+func (s *Server) readyModels() []*model {
+	var out []*model
+	for _, e := range s.entries {
+		for _, v := range e.versions {
+			if v.state == api.StateReady {
+				out = append(out, v.model)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *model) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+	})
+	return out
+}
+
+// Index lists the models of the repositories with their states; onlyReady leaves out all that are not ready.
+func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
+	names, err := listModels(s.options.Repositories)
+	if err != nil {
+		return nil, Errorf(Internal, "%v", err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	names = slices.AppendSeq(names, maps.Keys(s.entries))
+	slices.Sort(names)
+	out := []api.IndexEntry{}
+	for _, name := range slices.Compact(names) {
+		e := s.entries[name]
+		if e == nil || len(e.versions) == 0 {
+			if !onlyReady {
+				out = append(out, api.IndexEntry{Name: name})
+			}
+			continue
+		}
+		for _, n := range slices.Sorted(maps.Keys(e.versions)) {
+			if v := e.versions[n]; !onlyReady || v.state == api.StateReady {
+				out = append(out, api.IndexEntry{Name: name, Version: strconv.FormatInt(n, 10), State: v.state, Reason: v.reason})
+			}
+		}
+	}
+	return out, nil
+}

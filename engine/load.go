@@ -1,0 +1,423 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+// Load loads a model, or loads it again: what serves now goes on serving until its successor is ready, and finishes what
+// it has accepted. It returns when the model is ready. Only in explicit mode.
+func (s *Server) Load(ctx context.Context, name string, o Override) error {
+	if err := s.controllable(name); err != nil {
+		return err
+	}
+	if len(o.Files) > 0 && o.Config == "" {
+		return Errorf(InvalidArgument, "failed to load '%s', override model directory requires 'config' parameter", name)
+	}
+	return s.load(ctx, name, o)
+}
+
+// controllable refuses load and unload requests that can never be served.
+func (s *Server) controllable(name string) error {
+	if !s.options.Explicit {
+		return Errorf(Unavailable, "explicit model load / unload is not allowed if polling is enabled")
+	}
+	return checkModelName(name)
+}
+
+func (s *Server) load(ctx context.Context, name string, o Override) error {
+	e, err := s.enter(name)
+	if err != nil {
+		return err
+	}
+	defer e.loading.Unlock()
+	src, err := s.read(name, o)
+	if err != nil {
+		s.forget(name, e)
+		return err
+	}
+	if src.temp != nil {
+		defer src.temp.release() // the pools hold it now
+	}
+	if s.isServing(e, src) {
+		return nil
+	}
+	versions, err := s.build(ctx, e, src)
+	if err != nil {
+		err = s.loadError(name, versions, err)
+		s.forget(name, e)
+		return err
+	}
+	s.publish(e, src, versions)
+	return nil
+}
+
+// enter finds or makes a model's entry and locks it for loading.
+func (s *Server) enter(name string) (*entry, error) {
+	for {
+		s.mu.Lock()
+		if s.closing {
+			s.mu.Unlock()
+			return nil, Errorf(Unavailable, "Server is stopping")
+		}
+		e := s.entries[name]
+		if e == nil {
+			e = &entry{versions: map[int64]*version{}}
+			s.entries[name] = e
+		}
+		s.mu.Unlock()
+		e.loading.Lock()
+		if s.isCurrent(name, e) {
+			return e, nil
+		}
+		e.loading.Unlock() // it was dropped, or the server closed, while we waited
+	}
+}
+
+func (s *Server) isCurrent(name string, e *entry) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.entries[name] == e && !s.closing
+}
+
+// forget drops the entry of a model of which nothing is known after a failed load request. A model that failed at start
+// stays known: the server is not ready.
+func (s *Server) forget(name string, e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.options.Explicit && len(e.versions) == 0 {
+		delete(s.entries, name)
+	}
+}
+
+// read gets a model's configuration from the repository or the request, and fills in what needs no model.
+func (s *Server) read(name string, o Override) (*source, error) {
+	src, err := findModel(s.options.Repositories, name)
+	if err == nil && o.Config == "" {
+		err = src.readConfig(s.options.DisableAutoComplete)
+	}
+	if o.Config != "" && (err == nil || len(o.Files) > 0) {
+		src, err = o.apply(src, name)
+	}
+	if err == nil {
+		src.config, err = s.complete(src, nil)
+	}
+	if err != nil && src != nil && src.temp != nil {
+		src.temp.release()
+	}
+	var refused *Error
+	var poll *modelconfig.PollError
+	switch {
+	case err == nil || errors.As(err, &refused):
+		return src, err
+	case errors.As(err, &poll), src == nil, src.config == nil:
+		s.options.Log.Error("poll failed for model directory", "model", name, "error", err)
+		return nil, Errorf(Internal, "failed to load '%s', failed to poll from model repository", name)
+	}
+	return nil, s.loadError(name, s.unavailable(src, err), err)
+}
+
+// complete fills in a configuration; io nil: only what needs no model.
+func (s *Server) complete(src *source, io *modelconfig.ModelIO) (*modelconfig.Config, error) {
+	c, err := modelconfig.Complete(src.config, modelconfig.CompleteOptions{
+		DirName: src.name, HasModelFile: src.hasModelFile(), IO: io,
+		DefaultMaxBatchSize: s.options.DefaultMaxBatchSize, GPUs: s.options.GPUs, DisableAutoComplete: s.options.DisableAutoComplete,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, modelconfig.RefuseUnsupported(c)
+}
+
+// isServing reports whether exactly this is loaded already; a model with an override is always loaded again.
+func (s *Server) isServing(e *entry, src *source) bool {
+	old := e.source
+	if old == nil || old.override || src.override || old.text != src.text || !slices.Equal(old.versions, src.versions) {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, n := range src.selectVersions(src.config.GetVersionPolicy()) {
+		stamp, err := src.stamp(n)
+		if v := e.versions[n]; err != nil || v == nil || v.state != api.StateReady || v.stamp != stamp {
+			return false
+		}
+	}
+	return true
+}
+
+// build makes all versions of a model ready. If one fails, nothing is kept, and the result says what is wrong with each.
+func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*version, error) {
+	numbers := src.selectVersions(src.config.GetVersionPolicy())
+	if len(numbers) == 0 {
+		return nil, Errorf(InvalidArgument, "at least one version must be available under the version policy of model '%s'", src.name)
+	}
+	s.announceLoading(e, numbers)
+	versions := map[int64]*version{}
+	var failed error
+	for _, n := range numbers {
+		begin := time.Now()
+		stamp, _ := src.stamp(n) // a folder that can't be read fails below
+		v := &version{state: api.StateReady, stamp: stamp}
+		var err error
+		if v.model, err = s.reuse(e, src, n, stamp); v.model == nil && err == nil {
+			v.model, err = s.newModel(ctx, src, n)
+		}
+		if err != nil {
+			v.state, v.reason = api.StateUnavailable, reason(err)
+			failed = errors.Join(failed, err)
+		} else {
+			v.model.loadDuration = time.Since(begin)
+		}
+		versions[n] = v
+	}
+	if failed == nil {
+		return versions, nil
+	}
+	for _, v := range versions {
+		if v.model != nil && !e.uses(v.model.pool) {
+			failed = errors.Join(failed, v.model.pool.retire())
+		}
+		if v.model != nil {
+			v.model, v.state, v.reason = nil, api.StateUnavailable, "another version of the model failed to load"
+		}
+	}
+	return versions, failed
+}
+
+// announceLoading shows in the index what is being loaded, unless it serves meanwhile.
+func (s *Server) announceLoading(e *entry, numbers []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range numbers {
+		if v := e.versions[n]; v == nil || v.model == nil {
+			e.versions[n] = &version{state: api.StateLoading}
+		}
+	}
+}
+
+func (e *entry) uses(p *pool) bool {
+	for _, v := range e.versions {
+		if v.model != nil && v.model.pool == p {
+			return true
+		}
+	}
+	return false
+}
+
+// reuse makes a model on the sessions that serve now, if only the way in which requests are batched has changed: a change
+// of milliseconds instead of a new set of sessions. It returns nil where that is not possible. The warm-up is not
+// repeated: these sessions are warm.
+func (s *Server) reuse(e *entry, src *source, number int64, stamp string) (*model, error) {
+	s.mu.RLock()
+	var old *model
+	if v := e.versions[number]; v != nil && v.state == api.StateReady && v.stamp == stamp {
+		old = v.model
+	}
+	s.mu.RUnlock()
+	if old == nil {
+		return nil, nil
+	}
+	io := old.pool.sessions[0].IO()
+	c, err := s.finish(src, &io)
+	if err != nil || !sameSessions(old.config, c) {
+		return nil, err
+	}
+	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: newStatistics(), pool: old.pool}, nil
+}
+
+// sameSessions reports whether two complete configurations differ in batching at most.
+func sameSessions(a, b *modelconfig.Config) bool {
+	if (a.GetMaxBatchSize() > 0) != (b.GetMaxBatchSize() > 0) {
+		return false // shapes mean something else
+	}
+	return modelconfig.Equal(withoutBatching(a), withoutBatching(b))
+}
+
+func withoutBatching(c *modelconfig.Config) *modelconfig.Config {
+	out := modelconfig.Clone(c)
+	out.MaxBatchSize = 0
+	out.ModelWarmup = nil
+	if out.GetDynamicBatching() != nil {
+		out.SchedulingChoice = nil
+	}
+	return out
+}
+
+// newModel makes the sessions of a version.
+func (s *Server) newModel(ctx context.Context, src *source, number int64) (*model, error) {
+	files, err := src.files(number, src.config.GetDefaultModelFilename())
+	if err != nil {
+		return nil, err
+	}
+	var (
+		sessions []Session
+		c        *modelconfig.Config
+	)
+	for _, in := range instances(src.config) {
+		var next Session
+		if next, err = s.options.Backend.NewSession(ctx, files, src.config, in); err != nil {
+			break
+		}
+		sessions = append(sessions, next)
+		if c == nil { // the first session tells what the model's inputs and outputs are
+			io := next.IO()
+			if c, err = s.finish(src, &io); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil && len(sessions) == 0 {
+		err = Errorf(InvalidArgument, "model '%s' has no instance: all of its instance groups are passive", src.name)
+	}
+	if err == nil {
+		err = warmUp(src, c, sessions)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeSessions(sessions))
+	}
+	p := newPool(sessions, settings(c))
+	if src.temp != nil {
+		src.temp.users.Add(1)
+		p.files = src.temp
+	}
+	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: newStatistics(), pool: p}, nil
+}
+
+// finish completes a configuration from the model itself and checks it against it.
+func (s *Server) finish(src *source, io *modelconfig.ModelIO) (*modelconfig.Config, error) {
+	c, err := s.complete(src, io)
+	if err == nil {
+		err = modelconfig.CheckModel(c, *io)
+	}
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return c, nil
+}
+
+// invalid classes an error of package modelconfig.
+func invalid(err error) error {
+	var known *Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return Errorf(InvalidArgument, "%v", err)
+}
+
+// instances lists where the instances run that a configuration asks for, passive groups left out.
+func instances(c *modelconfig.Config) []Instance {
+	var out []Instance
+	for _, g := range c.GetInstanceGroup() {
+		for range g.GetCount() {
+			switch {
+			case g.GetPassive():
+			case g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU:
+				for _, gpu := range g.GetGpus() {
+					out = append(out, Instance{OnGPU: true, GPU: int(gpu)})
+				}
+			default:
+				out = append(out, Instance{})
+			}
+		}
+	}
+	return out
+}
+
+// publish puts new versions in the place of the old ones, which are freed when their last request has been answered.
+func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := e.versions
+	e.versions, e.source = versions, src
+	for _, v := range versions {
+		v.model.pool.scheduler.Reconfigure(settings(v.model.config)) // it may serve the older configuration so far
+		s.options.Log.Info("loaded model", "model", src.name, "version", v.model.version, "duration", v.model.loadDuration)
+	}
+	for number, v := range old {
+		if v.model != nil && !e.uses(v.model.pool) {
+			s.retire(v.model.pool, nil)
+		}
+		if versions[number] == nil {
+			versions[number] = &version{state: api.StateUnavailable, reason: unloadedReason}
+		}
+	}
+}
+
+// unavailable describes each version of a model that can't be loaded for a reason that has nothing to do with the version.
+func (s *Server) unavailable(src *source, err error) map[int64]*version {
+	versions := map[int64]*version{}
+	for _, n := range src.selectVersions(src.config.GetVersionPolicy()) {
+		versions[n] = &version{state: api.StateUnavailable, reason: reason(invalid(err))}
+	}
+	return versions
+}
+
+// loadError records why a load failed, unless an older load still serves, and words the answer.
+func (s *Server) loadError(name string, versions map[int64]*version, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var text strings.Builder
+	fmt.Fprintf(&text, "load failed for model '%s': ", name)
+	for _, n := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(&text, "version %d is at UNAVAILABLE state: %s;", n, versions[n].reason)
+	}
+	if len(versions) == 0 {
+		text.WriteString(err.Error())
+	}
+	text.WriteString("\n")
+	e := s.entries[name]
+	for n, v := range versions {
+		if was := e.versions[n]; was == nil || was.model == nil {
+			e.versions[n] = v
+		}
+	}
+	return &Error{InvalidArgument, text.String()}
+}
+
+// Unload takes a model out of service and returns at once; what it has accepted is answered before it is freed.
+func (s *Server) Unload(name string) error {
+	if err := s.controllable(name); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	e := s.entries[name]
+	s.mu.RUnlock()
+	if e == nil {
+		return nil
+	}
+	e.loading.Lock()
+	defer e.loading.Unlock()
+	s.unload(e)
+	return nil
+}
+
+// unload takes all versions of a model out of service, and frees them in the background. The entry is locked for loading.
+func (s *Server) unload(e *entry) {
+	e.source = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, v := range e.versions {
+		gone := &version{state: api.StateUnavailable, reason: unloadedReason}
+		if v.model == nil {
+			e.versions[n] = gone
+			continue
+		}
+		gone.state, gone.reason = api.StateUnloading, ""
+		e.versions[n] = gone
+		s.retire(v.model.pool, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			gone.state, gone.reason = api.StateUnavailable, unloadedReason
+		})
+	}
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/engine/scheduler"
+	"tuner/modelconfig"
+)
+
+// model is one version of a model that is, or was, ready to serve. It is immutable but for its counters.
+type model struct {
+	name         string
+	version      int64
+	config       *modelconfig.Config
+	signature    *signature
+	stats        *statistics
+	pool         *pool
+	loadDuration time.Duration
+}
+
+// pool is the sessions of a model with their scheduler. Models that differ only in how requests are batched share one.
+type pool struct {
+	scheduler *scheduler.Scheduler[*job]
+	sessions  []Session
+	files     *shared        // the temporary folder of the model's files, if there is one
+	users     sync.WaitGroup // requests between Start and Wait; none is added after the pool has been retired
+}
+
+func newPool(sessions []Session, set scheduler.Settings) *pool {
+	var executors []scheduler.Executor[*job]
+	for _, s := range sessions {
+		executors = append(executors, &executor{session: s})
+	}
+	return &pool{scheduler: scheduler.New(set, executors), sessions: sessions}
+}
+
+// retire waits for the last request and frees the sessions.
+func (p *pool) retire() error {
+	p.users.Wait()
+	p.scheduler.Close()
+	if p.files != nil {
+		defer p.files.release()
+	}
+	return closeSessions(p.sessions)
+}
+
+func closeSessions(sessions []Session) error {
+	var errs []error
+	for _, s := range sessions {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// job is a request on its way through the scheduler.
+type job struct {
+	model    *model
+	request  *Request
+	prepared prepared
+	started  time.Time
+
+	response *Response
+	err      error
+}
+
+// Pending is a request that has been accepted. Wait must be called, once.
+type Pending struct {
+	job    *job
+	ticket *scheduler.Ticket[*job]
+}
+
+// start checks and queues a request; the pool must have been entered (see Server.acquire) and is left by Wait, or on error.
+func (m *model) start(r *Request) (*Pending, error) {
+	j := &job{model: m, request: r, started: time.Now()}
+	var err error
+	if j.prepared, err = m.signature.prepare(r); err != nil {
+		m.pool.users.Done()
+		return nil, err
+	}
+	ticket, err := m.pool.scheduler.Enqueue(scheduler.Item[*job]{
+		Value: j, Rows: j.prepared.rows, Shape: j.prepared.shape, Priority: r.Priority, Timeout: r.Timeout,
+	})
+	if err != nil {
+		m.pool.users.Done()
+		return nil, m.refuse(j, err)
+	}
+	return &Pending{j, ticket}, nil
+}
+
+// Wait blocks until the request is answered. When ctx ends while it is queued, it is taken out of the queue; one that is
+// being executed is waited for. The caller releases the Response.
+func (p *Pending) Wait(ctx context.Context) (*Response, error) {
+	defer p.job.model.pool.users.Done()
+	if err := p.ticket.Wait(ctx); err != nil {
+		return nil, p.job.model.refuse(p.job, err)
+	}
+	return p.job.response, p.job.err
+}
+
+// refuse counts a request that was not executed and words the error.
+func (m *model) refuse(j *job, err error) error {
+	id := j.request.ID
+	if id == "" {
+		id = "<id_unknown>"
+	}
+	elapsed := time.Since(j.started)
+	switch {
+	case errors.Is(err, scheduler.ErrQueueFull):
+		m.stats.failed(FailureRejected, elapsed)
+		return Errorf(Unavailable, "[request id: %s] Exceeds maximum queue size", id)
+	case errors.Is(err, scheduler.ErrExpired):
+		m.stats.failed(FailureRejected, elapsed)
+		return Errorf(Unavailable, "[request id: %s] Request timeout expired", id)
+	case errors.Is(err, scheduler.ErrClosed):
+		m.stats.failed(FailureOther, elapsed)
+		return Errorf(Unavailable, "[request id: %s] Server is stopping, scheduler for model has stopped accepting new inference requests", id)
+	default:
+		m.stats.failed(FailureCanceled, elapsed)
+		return Errorf(Cancelled, "[request id: %s] request was cancelled", id)
+	}
+}
+
+// metadata describes the model to clients; versions are those to list.
+func (m *model) metadata(versions []string) api.ModelMetadata {
+	platform := m.config.GetPlatform()
+	if platform == "" {
+		platform = m.config.GetBackend()
+	}
+	meta := api.ModelMetadata{Name: m.name, Versions: versions, Platform: platform, Inputs: []api.TensorMetadata{}, Outputs: []api.TensorMetadata{}}
+	batched := m.signature.maxBatch > 0
+	for _, in := range m.config.GetInput() {
+		meta.Inputs = append(meta.Inputs, api.TensorMetadata{Name: in.GetName(), Datatype: wireName(in.GetDataType()), Shape: fullShape(in.GetDims(), batched)})
+	}
+	for _, out := range m.config.GetOutput() {
+		meta.Outputs = append(meta.Outputs, api.TensorMetadata{Name: out.GetName(), Datatype: wireName(out.GetDataType()), Shape: fullShape(out.GetDims(), batched)})
+	}
+	return meta
+}
+
+// fullShape is dims with the batch dimension in front, for a model that batches.
+func fullShape(dims []int64, batched bool) []int64 {
+	shape := make([]int64, 0, len(dims)+1)
+	if batched {
+		shape = append(shape, -1)
+	}
+	return append(shape, dims...)
+}

@@ -1,0 +1,169 @@
+// Package onnxruntime is the engine's Backend on ONNX Runtime: it turns a model configuration into session options, as
+// Triton's onnxruntime backend does, and runs batches in sessions. It is the only part of the engine that imports package
+// ort, and it knows nothing of requests, queues or wires.
+package onnxruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"tuner/engine"
+	"tuner/modelconfig"
+	"tuner/ort"
+)
+
+// Backend makes sessions in one ONNX Runtime library.
+type Backend struct{ runtime *ort.Runtime }
+
+// New returns a backend on an opened runtime, which stays the caller's and must outlive all sessions.
+func New(r *ort.Runtime) *Backend { return &Backend{r} }
+
+// NewSession loads the model file.
+func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, config *modelconfig.Config, in engine.Instance) (engine.Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	options, err := b.options(config, in)
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.runtime.NewSession(files.Path, options)
+	if err != nil {
+		return nil, backendError(err)
+	}
+	return newSession(b.runtime, s)
+}
+
+// backendError gives ONNX Runtime's errors the form in which Triton passes them on.
+func backendError(err error) error {
+	var known *ort.Error
+	if errors.As(err, &known) {
+		return engine.Errorf(engine.Internal, "onnx runtime error %d: %s", known.Code, known.Message)
+	}
+	return engine.Errorf(engine.Internal, "%v", err)
+}
+
+// options translates the session settings of a configuration.
+func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.SessionOptions, error) {
+	o, err := modelconfig.ORTOptions(config)
+	if err != nil {
+		return ort.SessionOptions{}, engine.Errorf(engine.InvalidArgument, "%v", err)
+	}
+	out := ort.SessionOptions{
+		IntraOpThreads: o.IntraOpThreads, InterOpThreads: o.InterOpThreads,
+		GraphOptimization: graphLevel(o.Graph), MemoryArena: toggle(o.MemoryArena), MemoryPattern: toggle(o.MemoryPattern),
+		Entries: o.Session,
+	}
+	if o.Parallel {
+		out.ExecutionMode = ort.Parallel
+	}
+	if o.ArenaShrinkage != "" {
+		out.RunEntries = map[string]string{"memory.enable_memory_arena_shrinkage": o.ArenaShrinkage}
+	}
+	out.Providers, err = b.providers(o, in)
+	return out, err
+}
+
+// providers lists the execution providers in Triton's order: the accelerators of the instance's kind, and for a GPU
+// instance CUDA behind them. ONNX Runtime's own CPU provider always comes last.
+func (b *Backend) providers(o modelconfig.Options, in engine.Instance) ([]ort.Provider, error) {
+	accelerators := o.CPUAccelerators
+	if in.OnGPU {
+		accelerators = o.GPUAccelerators
+	}
+	var out []ort.Provider
+	for _, a := range accelerators {
+		if !slices.Contains(b.runtime.Providers(), a.Name) {
+			return nil, engine.Errorf(engine.InvalidArgument, "unknown Execution Accelerator '%s' is requested", a.Name)
+		}
+		p := ort.Provider{Name: a.Name, Options: a.Parameters}
+		if in.OnGPU {
+			p.Options = gpuOptions(a, in.GPU)
+		}
+		out = append(out, p)
+	}
+	if in.OnGPU && !slices.ContainsFunc(out, func(p ort.Provider) bool { return p.Name == "cuda" }) {
+		out = append(out, ort.Provider{Name: "cuda", Options: gpuOptions(modelconfig.Accelerator{Name: "cuda", Parameters: o.CUDA}, in.GPU)})
+	}
+	return out, nil
+}
+
+// gpuOptions adds the device, and for TensorRT translates those names that differ between Triton and ONNX Runtime.
+func gpuOptions(a modelconfig.Accelerator, gpu int) map[string]string {
+	out := map[string]string{"device_id": strconv.Itoa(gpu)}
+	for key, value := range a.Parameters {
+		if a.Name == "tensorrt" {
+			key, value = tensorRTOption(key, value)
+		}
+		out[key] = value
+	}
+	return out
+}
+
+func tensorRTOption(key, value string) (string, string) {
+	switch key {
+	case "precision_mode":
+		switch value {
+		case "FP16":
+			return "trt_fp16_enable", "1"
+		case "INT8":
+			return "trt_int8_enable", "1"
+		case "BF16":
+			return "trt_bf16_enable", "1"
+		}
+		return "trt_fp16_enable", "0" // FP32
+	case "max_workspace_size_bytes":
+		return "trt_max_workspace_size", value
+	case "int8_calibration_table_name", "int8_use_native_calibration_table":
+		return "trt_" + key, value
+	}
+	return key, value
+}
+
+func graphLevel(level modelconfig.GraphLevel) ort.GraphOptimization {
+	switch level {
+	case modelconfig.GraphExtended:
+		return ort.OptimizeExtended
+	case modelconfig.GraphBasic:
+		return ort.OptimizeBasic
+	case modelconfig.GraphDisabled:
+		return ort.OptimizeNothing
+	default:
+		return ort.OptimizeAll
+	}
+}
+
+func toggle(s modelconfig.Switch) ort.Switch {
+	switch s {
+	case modelconfig.On:
+		return ort.On
+	case modelconfig.Off:
+		return ort.Off
+	default:
+		return ort.Default
+	}
+}
+
+// tensors translates what a session says of its inputs or outputs.
+func tensors(infos []ort.TensorInfo) ([]modelconfig.Tensor, error) {
+	var out []modelconfig.Tensor
+	for _, info := range infos {
+		t, err := dataType(info.Type)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", info.Name, err)
+		}
+		out = append(out, modelconfig.Tensor{Name: info.Name, DataType: t, Dims: info.Shape})
+	}
+	return out, nil
+}
+
+// dataType is the configuration's name of an element type.
+func dataType(t ort.ElementType) (engine.DataType, error) {
+	if t == ort.String {
+		return modelconfig.DataTypeOf("BYTES")
+	}
+	return modelconfig.DataTypeOf(t.String())
+}

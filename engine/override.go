@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tuner/modelconfig"
+)
+
+// Override is what a load request may bring in place of what the repository has.
+type Override struct {
+	Config string            // the whole configuration as JSON; empty: config.pbtxt
+	Files  map[string][]byte // by path within the model's folder, such as 1/model.onnx; then only these exist
+}
+
+// apply turns src into what the override says. With files src may be nil: the model need not be in a repository.
+func (o Override) apply(src *source, name string) (*source, error) {
+	config, err := modelconfig.ParseJSON([]byte(o.Config))
+	if err != nil {
+		return nil, Errorf(InvalidArgument, "%v", err)
+	}
+	if len(o.Files) > 0 {
+		if src, err = o.writeFiles(name); err != nil {
+			return nil, err
+		}
+	}
+	out := *src
+	out.config, out.text, out.override = config, o.Config, true
+	return &out, nil
+}
+
+// writeFiles puts the files into a temporary folder, which is removed when the model is gone.
+func (o Override) writeFiles(name string) (*source, error) {
+	root, err := os.MkdirTemp("", "tuner-model-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot create a folder for the files of model %q: %w", name, err)
+	}
+	src := &source{name: name, root: root, dir: filepath.Join(root, name), temp: &shared{free: func() { _ = os.RemoveAll(root) }}}
+	src.temp.users.Store(1)
+	for path, data := range o.Files {
+		if err := src.writeFile(path, data); err != nil {
+			src.temp.release()
+			return nil, err
+		}
+	}
+	if err := src.readVersions(); err != nil {
+		src.temp.release()
+		return nil, err
+	}
+	return src, nil
+}
+
+func (s *source) writeFile(path string, data []byte) error {
+	if !filepath.IsLocal(path) || strings.Contains(path, `\`) {
+		return Errorf(InvalidArgument, "failed to load '%s', file path '%s' leaves the model's folder", s.name, path)
+	}
+	file := filepath.Join(s.dir, path)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.name, err)
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return fmt.Errorf("cannot store file %q of model %q: %w", path, s.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"tuner/engine/api"
+)
+
+// Options say what a server serves. Backend and Log are required.
+type Options struct {
+	ID                  string // the server's name in its metadata
+	Version             string
+	Repositories        []string
+	Explicit            bool     // models are loaded and unloaded by request only; otherwise all at start, and never again
+	LoadModels          []string // with Explicit: what to load at start; "*" alone is all
+	StrictReadiness     bool     // ready means that every model is
+	ExitOnError         bool     // a model that fails at start is an error of Open
+	LoadThreads         int      // models that are loaded at the same time; 0: 1
+	DisableAutoComplete bool
+	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
+	GPUs                int // usable ones
+	Backend             Backend
+	Log                 *slog.Logger
+}
+
+// Server serves the models of its repositories. All methods are safe for concurrent use.
+type Server struct {
+	options  Options
+	retiring sync.WaitGroup // models that are being drained and freed
+
+	mu      sync.RWMutex
+	entries map[string]*entry
+	closing bool
+}
+
+// entry is what the server knows of a model that it was asked to load.
+type entry struct {
+	loading  sync.Mutex         // held by a load or unload
+	versions map[int64]*version // guarded by Server.mu
+	source   *source            // of the versions that serve; guarded by loading
+}
+
+// version is the state of one version of a model.
+type version struct {
+	state  string
+	reason string
+	stamp  string // of its files
+	model  *model // nil unless ready, or unloading
+}
+
+// unloadedReason marks versions that were unloaded on request; they don't make the server unready.
+const unloadedReason = "unloaded"
+
+// Open starts a server and loads the models that are to be served from the start.
+func Open(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{options: o, entries: map[string]*entry{}}
+	names, err := s.startModels()
+	if err != nil {
+		return nil, err
+	}
+	failed := make([]error, len(names))
+	var group errgroup.Group
+	group.SetLimit(max(1, o.LoadThreads))
+	for i, name := range names {
+		group.Go(func() error {
+			if failed[i] = s.load(ctx, name, Override{}); failed[i] != nil {
+				s.options.Log.Error("cannot load model", "model", name, "error", failed[i])
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in failed
+	if err := errors.Join(failed...); err != nil && o.ExitOnError {
+		s.Close()
+		return nil, fmt.Errorf("creating server: Internal - failed to load all models: %w", err)
+	}
+	return s, nil
+}
+
+// startModels names the models to load at start.
+func (s *Server) startModels() ([]string, error) {
+	o := s.options
+	if len(o.Repositories) == 0 {
+		return nil, errors.New("cannot serve: no model repository given: pass --model-repository")
+	}
+	all, err := listModels(o.Repositories)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Explicit || len(o.LoadModels) == 1 && o.LoadModels[0] == "*" {
+		return all, nil
+	}
+	return o.LoadModels, nil
+}
+
+// Close refuses new requests, answers those that were accepted, and frees all models. It may be called more than once.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closing = true
+	entries := slices.Collect(maps.Values(s.entries))
+	s.mu.Unlock()
+	for _, e := range entries {
+		e.loading.Lock() // a load that has begun ends first
+		s.unload(e)
+		e.loading.Unlock()
+	}
+	s.retiring.Wait()
+}
+
+// retire frees a pool in the background once its last request is answered. Server.mu is held, and no new request can
+// reach the pool.
+func (s *Server) retire(p *pool, done func()) {
+	s.retiring.Go(func() {
+		if err := p.retire(); err != nil {
+			s.options.Log.Error("cannot free a model", "error", err)
+		}
+		if done != nil {
+			done()
+		}
+	})
+}
+
+// Start checks and queues a request. The caller waits for the Pending.
+func (s *Server) Start(r *Request) (*Pending, error) {
+	m, err := s.acquire(r.Model, r.Version)
+	if err != nil {
+		return nil, err
+	}
+	return m.start(r)
+}
+
+// Infer runs a request and blocks until it is answered. The caller releases the Response.
+func (s *Server) Infer(ctx context.Context, r *Request) (*Response, error) {
+	p, err := s.Start(r)
+	if err != nil {
+		return nil, err
+	}
+	return p.Wait(ctx)
+}
+
+// acquire finds a model and enters its pool, so that it is not freed before the request has been answered.
+func (s *Server) acquire(name string, version int64) (*model, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	m, err := s.find(name, version)
+	if err == nil {
+		m.pool.users.Add(1)
+	}
+	return m, err
+}
+
+// find returns a ready model; version 0 is the newest. Server.mu is held.
+func (s *Server) find(name string, number int64) (*model, error) {
+	if s.closing {
+		return nil, Errorf(Unavailable, "Server is stopping, scheduler for model has stopped accepting new inference requests")
+	}
+	e := s.entries[name]
+	switch {
+	case e == nil:
+		return nil, Errorf(NotFound, "Request for unknown model: '%s' is not found", name)
+	case number == 0:
+		if m := e.newest(); m != nil {
+			return m, nil
+		}
+		return nil, Errorf(NotFound, "Request for unknown model: '%s' has no available versions", name)
+	}
+	v := e.versions[number]
+	switch {
+	case v == nil:
+		return nil, Errorf(NotFound, "Request for unknown model: '%s' version %d is not found", name, number)
+	case v.state != api.StateReady:
+		return nil, Errorf(Unavailable, "Request for unknown model: '%s' version %d is not at ready state", name, number)
+	}
+	return v.model, nil
+}
+
+// newest is the highest ready version, or nil.
+func (e *entry) newest() *model {
+	var best *model
+	for number, v := range e.versions {
+		if v.state == api.StateReady && (best == nil || number > best.version) {
+			best = v.model
+		}
+	}
+	return best
+}
