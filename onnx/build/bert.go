@@ -68,7 +68,7 @@ func (e *encoder) embed(inputs bertInputs) string {
 func (e *encoder) maskBias(mask string) string {
 	rows := e.Node("Unsqueeze", in(mask, e.Int64s("axis_1", []int64{1}, 1)))
 	wide := e.Node("Unsqueeze", in(rows, e.Int64s("axis_2", []int64{2}, 1)))
-	kept := e.Node("Cast", in(wide), intAttr("to", int64(onnx.Float)))
+	kept := e.Node("Cast", in(wide), IntAttribute("to", int64(onnx.Float)))
 	hidden := e.Node("Sub", in(e.Floats("mask_one", []float32{1}), kept))
 	return e.Node("Mul", in(hidden, e.Floats("mask_bias", []float32{-10000})))
 }
@@ -83,7 +83,7 @@ func (e *encoder) attention(layer, x, bias, split, merge, scale string) string {
 	k := head("key", 0, 2, 3, 1)
 	v := head("value", 0, 2, 1, 3)
 	scores := e.Node("Div", in(e.Node("MatMul", in(q, k)), scale))
-	shares := e.Node("Softmax", in(e.Node("Add", in(scores, bias))), intAttr("axis", 3))
+	shares := e.Node("Softmax", in(e.Node("Add", in(scores, bias))), IntAttribute("axis", 3))
 	mixed := e.Node("Transpose", in(e.Node("MatMul", in(shares, v))), intsAttr("perm", 0, 2, 1, 3))
 	return e.linear(layer+".attention.output.dense", e.Node("Reshape", in(mixed, merge)), e.hidden, e.hidden)
 }
@@ -97,7 +97,7 @@ func (e *encoder) linear(name, x string, inSize, outSize int64) string {
 
 func (e *encoder) layerNorm(name, x string) string {
 	return e.Node("LayerNormalization", in(x, e.param(name+".weight", e.hidden), e.param(name+".bias", e.hidden)),
-		intAttr("axis", -1), floatAttr("epsilon", e.epsilon))
+		IntAttribute("axis", -1), floatAttr("epsilon", e.epsilon))
 }
 
 // gelu is x·(1 + erf(x/√2))/2.

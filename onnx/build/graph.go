@@ -133,7 +133,8 @@ func (g *Graph) constant(name string, t onnx.DataType, raw []byte, shape []int64
 // in lists a node's inputs.
 func in(values ...string) []string { return values }
 
-func intAttr(name string, v int64) *onnxpb.AttributeProto {
+// IntAttribute makes an attribute that is a whole number.
+func IntAttribute(name string, v int64) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(v)}
 }
 

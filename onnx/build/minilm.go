@@ -38,15 +38,15 @@ func MiniLM(safetensorsFile []byte) (*onnx.Model, error) {
 // meanPool averages the token vectors whose mask is 1; a row without any gives zeros, not NaN.
 func meanPool(g *Graph, tokens, mask string) string {
 	weight := g.Node("Cast", in(g.Node("Unsqueeze", in(mask, g.Int64s("axis_last", []int64{-1}, 1)))),
-		intAttr("to", int64(onnx.Float)))
+		IntAttribute("to", int64(onnx.Float)))
 	axis := g.Int64s("axis_sequence", []int64{1}, 1)
-	sum := g.Node("ReduceSum", in(g.Node("Mul", in(tokens, weight)), axis), intAttr("keepdims", 0))
-	count := g.Node("ReduceSum", in(weight, axis), intAttr("keepdims", 0))
+	sum := g.Node("ReduceSum", in(g.Node("Mul", in(tokens, weight)), axis), IntAttribute("keepdims", 0))
+	count := g.Node("ReduceSum", in(weight, axis), IntAttribute("keepdims", 0))
 	return g.Node("Div", in(sum, g.Node("Max", in(count, g.Floats("pool_floor", []float32{1e-9})))))
 }
 
 // normalise scales each row to length 1.
 func normalise(g *Graph, rows string) string {
-	length := g.Node("ReduceL2", in(rows), intsAttr("axes", -1), intAttr("keepdims", 1))
+	length := g.Node("ReduceL2", in(rows), intsAttr("axes", -1), IntAttribute("keepdims", 1))
 	return g.Node("Div", in(rows, g.Node("Max", in(length, g.Floats("norm_floor", []float32{1e-12})))))
 }

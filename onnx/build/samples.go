@@ -56,7 +56,7 @@ func CNN(batchSize int64) *onnx.Model {
 	x = convolve(g, "conv0", x, []int64{16, 3, 3, 3}, 1, 2)
 	x = convolve(g, "depthwise", x, []int64{16, 1, 3, 3}, 16, 1)
 	x = convolve(g, "pointwise", x, []int64{32, 16, 1, 1}, 1, 1)
-	x = g.Node("Flatten", in(g.Node("GlobalAveragePool", in(x))), intAttr("axis", 1))
+	x = g.Node("Flatten", in(g.Node("GlobalAveragePool", in(x))), IntAttribute("axis", 1))
 	g.OutputAs("logits", dense(g, "classifier", x, 32, 10), onnx.Float, batch, onnx.Fixed(10))
 	return g.Model()
 }
@@ -66,7 +66,7 @@ func convolve(g *Graph, name, x string, shape []int64, group, stride int64) stri
 	w := g.Floats(name+".weight", random(name+".weight", shape...), shape...)
 	pad := shape[2] / 2
 	x = g.Node("Conv", in(x, w), intsAttr("kernel_shape", shape[2:]...), intsAttr("strides", stride, stride),
-		intsAttr("pads", pad, pad, pad, pad), intAttr("group", group))
+		intsAttr("pads", pad, pad, pad, pad), IntAttribute("group", group))
 	channels := shape[0]
 	ones, zeros := slices.Repeat([]float32{1}, int(channels)), make([]float32, channels)
 	x = g.Node("BatchNormalization", in(x, g.Floats(name+".scale", ones, channels), g.Floats(name+".bias", zeros, channels),
@@ -97,7 +97,7 @@ func BertSquadLike() *onnx.Model {
 		types: e.Input("segment_ids", onnx.Int64, shape...),
 	})
 	logits := e.linear("qa_outputs", tokens, e.hidden, 2)
-	sides := e.Nodes("Split", 2, in(logits), intAttr("axis", -1))
+	sides := e.Nodes("Split", 2, in(logits), IntAttribute("axis", -1))
 	axis := e.Int64s("axis_logit", []int64{-1}, 1)
 	for i, name := range []string{"start", "end"} {
 		e.addNode("Squeeze", in(sides[i], axis), []string{name}, nil)
@@ -117,7 +117,7 @@ func EmbeddingRecommender() *onnx.Model {
 	v := g.Node("Gather", in(g.Floats("items.table", random("items.table", items, width), items, width), item))
 	u = g.Node("Relu", in(dense(g, "user_layer", u, width, width)))
 	product := g.Node("Mul", in(u, v)) // [batch, 1, width] against [batch, 20, width]
-	scores := g.Node("ReduceSum", in(product, g.Int64s("axis_width", []int64{2}, 1)), intAttr("keepdims", 0))
+	scores := g.Node("ReduceSum", in(product, g.Int64s("axis_width", []int64{2}, 1)), IntAttribute("keepdims", 0))
 	g.OutputAs("scores", scores, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(20))
 	return g.Model()
 }
@@ -131,7 +131,7 @@ func ConstantTime(iterations int64) *onnx.Model {
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Fixed(16)}
 	x := g.Input("INPUT", onnx.Float, shape...)
 	zero := g.Floats("zero", []float32{0})
-	nothing := g.Node("Mul", in(g.Node("ReduceMax", in(x), intAttr("keepdims", 0)), zero))
+	nothing := g.Node("Mul", in(g.Node("ReduceMax", in(x), IntAttribute("keepdims", 0)), zero))
 	start := g.Node("Add", in(g.Floats("start", random("start", n, n), n, n), nothing))
 
 	body := NewGraph("body")
@@ -144,7 +144,7 @@ func ConstantTime(iterations int64) *onnx.Model {
 	body.Output("matrix_next", onnx.Float, onnx.Fixed(n), onnx.Fixed(n))
 
 	end := g.Node("Loop", in(g.Int64s("iterations", []int64{iterations}), g.True("forever"), start), graphAttr("body", body))
-	rest := g.Node("Mul", in(g.Node("ReduceMax", in(end), intAttr("keepdims", 0)), zero))
+	rest := g.Node("Mul", in(g.Node("ReduceMax", in(end), IntAttribute("keepdims", 0)), zero))
 	g.addNode("Add", in(x, rest), in("OUTPUT"), nil)
 	g.Output("OUTPUT", onnx.Float, shape...)
 	return g.Model()
