@@ -1,0 +1,77 @@
+package spec
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+func TestParseAnalyze(t *testing.T) {
+	t.Parallel()
+	check := func(name, text string, want Analyze) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := ParseAnalyze("work/analyze.yaml", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	check("defaults", "input: out/minilm", Analyze{Path: "work/analyze.yaml", Input: "work/out/minilm", Output: "work/out/minilm",
+		Top: 3, Mode: ModeOnline, Formats: []string{"table", "csv", "png", "config", "repository"}})
+	p99 := single(measure.LatencyP99)
+	check("complete", `
+input: ../out
+output: results
+objective: perf_latency_p99
+constraints: {perf_throughput: {min: 50}}
+top: 5
+mode: offline
+formats: [csv, table]
+`, Analyze{Path: "work/analyze.yaml", Input: "out", Output: "work/results", Objective: &p99,
+		Constraints: []search.Constraint{{Metric: measure.Throughput, Min: pointer(50.0)}},
+		Top:         5, Mode: ModeOffline, Formats: []string{"csv", "table"}})
+}
+
+func TestAnalyzeMistakes(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want ...string) {
+		t.Helper()
+		_, err := ParseAnalyze("a.yaml", []byte(text))
+		if diff := cmp.Diff(want, mistakes(t, err)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	check("", "1: is empty")
+	check("top: 0", "1: top: is out of range", "1: input: is required")
+	check("input: x\nmode: fast\nformats: [csv, pdf, csv]",
+		"2: mode: is not known", "3: formats[1]: is not known", "3: formats[2]: appears twice in the list")
+	check("input: x\nobjective: throughput\nweights: {cpu: 1}", "3: weights: contradicts objective")
+	check("report_model_configs: [a]", "1: report_model_configs: this is a file for Triton Model Analyzer, which this version does not read yet")
+}
+
+// An analyze.yaml replaces what it gives and keeps the rest; an empty mapping of constraints removes them.
+func TestAnalyzeGoal(t *testing.T) {
+	t.Parallel()
+	campaign := search.Goal{Objective: single(measure.Throughput),
+		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: pointer(0.05)}}}
+	check := func(text string, want search.Goal) {
+		t.Helper()
+		a, err := ParseAnalyze("a.yaml", []byte("input: x\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, a.Goal(campaign)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	check("", campaign)
+	check("objective: memory", search.Goal{Objective: single(measure.Memory), Constraints: campaign.Constraints})
+	check("constraints: {}", search.Goal{Objective: campaign.Objective, Constraints: []search.Constraint{}})
+}

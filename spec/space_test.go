@@ -1,0 +1,94 @@
+package spec
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/search"
+)
+
+func valuesOf(s search.Space) map[string][]search.Value {
+	values := map[string][]search.Value{}
+	for _, k := range s.Knobs {
+		values[k.Name] = k.Values
+	}
+	return values
+}
+
+func TestDefaultSpace(t *testing.T) {
+	t.Parallel()
+	check := func(name string, facts search.Facts, want map[string][]search.Value) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := parse(t, "model: a.onnx").Space(facts)
+			if diff := cmp.Diff(want, valuesOf(s)); diff != "" {
+				t.Error(diff)
+			}
+			if !s.Facts.TritonOnly || !cmp.Equal(s.Facts.Precisions, []string{"fp32"}) || s.Facts.Cores != facts.Cores {
+				t.Errorf("facts %+v", s.Facts)
+			}
+		})
+	}
+	// Powers of two up to the 6 cores, and the cores themselves; instances up to min(4, cores).
+	check("6 cores", search.Facts{Cores: 6, Batching: true}, map[string][]search.Value{
+		"intra_op_threads": {"1", "2", "4", "6"},
+		"instance_count":   {"1", "2", "3", "4"},
+		"max_batch_size":   {"1", "2", "4", "8", "16", "32"},
+		"max_queue_delay":  {"0us"},
+	})
+	check("no batch dimension", search.Facts{Cores: 2}, map[string][]search.Value{
+		"intra_op_threads": {"1", "2"}, "instance_count": {"1", "2"},
+	})
+	check("cores unknown", search.Facts{}, map[string][]search.Value{"intra_op_threads": {"1"}, "instance_count": {"1"}})
+}
+
+func TestAutoProviders(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want ...search.Value) {
+		p := parse(t, "model: a\n"+text)
+		if diff := cmp.Diff(want, valuesOf(p.Space(search.Facts{Cores: 1}))[search.KnobExecutionProvider]); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+		if k, _ := p.knob(search.KnobExecutionProvider); k.Values[len(k.Values)-1] != Auto {
+			t.Errorf("%s: Space changed the profile: %v", text, k.Values)
+		}
+	}
+	check("space: {execution_provider: auto}", "cpu", "openvino", "cuda", "tensorrt")
+	check("space: {execution_provider: [openvino, auto]}", "openvino", "cpu", "cuda", "tensorrt")
+	check("deploy_target: tuner\nspace: {execution_provider: auto}", "cpu", "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml")
+}
+
+func TestLoadAxis(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want search.LoadAxis) {
+		s := parse(t, "model: a\n"+text).Space(search.Facts{Cores: 2, Batching: true})
+		if diff := cmp.Diff(want, s.Load); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	check("load: {concurrency: [8, 1]}", search.LoadAxis{Levels: []float64{1, 8}, BatchSize: 1})
+	check("load: {request_rate: {min: 10, max: 30, step: 10}}",
+		search.LoadAxis{Rate: true, Levels: []float64{10, 20, 30}, Any: true, BatchSize: 1})
+	// 4 · batch 2 · 2 instances = 16, at least 64.
+	auto64 := search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64}, Any: true, BatchSize: 1}
+	check("space: {max_batch_size: 2, instance_count: 2}", auto64)
+	check("space: {max_batch_size: 2}\nload: {concurrency: auto}", auto64)
+	// 4 · 32 · 3 / 2 per request = 192, the next power of two is 256.
+	check("space: {max_batch_size: 32, instance_count: 3}\nload: {client_batch_size: 2}",
+		search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}, Any: true, BatchSize: 2})
+	// Never more than 1024, whatever the space.
+	check("space: {max_batch_size: 2000000000, instance_count: 2000000000}",
+		search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, Any: true, BatchSize: 1})
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "model: a\nsearch: {budget: 1m, seed: 5, window: 2s}\nobjective: latency_p99")
+	facts := search.Facts{Cores: 2, Batching: true}
+	want := search.Settings{Space: p.Space(facts), Goal: p.Goal, Budget: search.Budget{Time: time.Minute}, Seed: 5, Window: 2 * time.Second}
+	if diff := cmp.Diff(want, p.Settings(facts)); diff != "" {
+		t.Error(diff)
+	}
+}
