@@ -1,0 +1,79 @@
+//go:build linux && cgo
+
+package hostinfo
+
+import (
+	"fmt"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// readGPUs asks NVIDIA's management library, which is opened at run time. Without GPUs the note says why.
+func readGPUs() ([]GPU, string) { return readNVML(nvml.New()) }
+
+func readNVML(library nvml.Interface) ([]GPU, string) {
+	if result := library.Init(); result != nvml.SUCCESS {
+		if result == nvml.ERROR_LIBRARY_NOT_FOUND || result == nvml.ERROR_DRIVER_NOT_LOADED {
+			return nil, "no NVIDIA driver"
+		}
+		return nil, "NVIDIA driver not usable: " + library.ErrorString(result)
+	}
+	defer library.Shutdown()
+	count, result := library.DeviceGetCount()
+	if result != nvml.SUCCESS {
+		return nil, "cannot count GPUs: " + library.ErrorString(result)
+	}
+	if count == 0 {
+		return nil, "NVIDIA driver, but no GPU"
+	}
+	driver := driverVersions(library)
+	var gpus []GPU
+	for i := range count {
+		gpu, result := readDevice(library, i)
+		if result != nvml.SUCCESS {
+			return gpus, fmt.Sprintf("cannot read GPU %d: %s", i, library.ErrorString(result))
+		}
+		gpu.Driver, gpu.CUDADriver = driver.Driver, driver.CUDADriver
+		gpus = append(gpus, gpu)
+	}
+	return gpus, ""
+}
+
+// driverVersions returns a GPU with the versions set that hold for all; a version that cannot be read is "".
+func driverVersions(library nvml.Interface) GPU {
+	var gpu GPU
+	if version, result := library.SystemGetDriverVersion(); result == nvml.SUCCESS {
+		gpu.Driver = version
+	}
+	if version, result := library.SystemGetCudaDriverVersion(); result == nvml.SUCCESS {
+		gpu.CUDADriver = fmt.Sprintf("%d.%d", version/1000, version%1000/10) // 12080 is 12.8
+	}
+	return gpu
+}
+
+func readDevice(library nvml.Interface, index int) (GPU, nvml.Return) {
+	device, result := library.DeviceGetHandleByIndex(index)
+	if result != nvml.SUCCESS {
+		return GPU{}, result
+	}
+	name, result := device.GetName()
+	if result != nvml.SUCCESS {
+		return GPU{}, result
+	}
+	uuid, result := device.GetUUID()
+	if result != nvml.SUCCESS {
+		return GPU{}, result
+	}
+	memory, result := device.GetMemoryInfo()
+	if result != nvml.SUCCESS {
+		return GPU{}, result
+	}
+	major, minor, result := device.GetCudaComputeCapability()
+	if result != nvml.SUCCESS {
+		return GPU{}, result
+	}
+	return GPU{
+		Index: index, Name: name, UUID: uuid, Memory: int64(memory.Total), Used: int64(memory.Used),
+		Capability: fmt.Sprintf("%d.%d", major, minor),
+	}, nvml.SUCCESS
+}

@@ -1,0 +1,72 @@
+//go:build linux && cgo
+
+package hostinfo
+
+import (
+	"testing"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/google/go-cmp/cmp"
+)
+
+// library is a driver with one GPU.
+func library() *mock.Interface {
+	device := &mock.Device{
+		GetNameFunc:                  func() (string, nvml.Return) { return "NVIDIA T4", nvml.SUCCESS },
+		GetUUIDFunc:                  func() (string, nvml.Return) { return "GPU-1", nvml.SUCCESS },
+		GetMemoryInfoFunc:            func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 16 << 30, Used: 1 << 30}, nvml.SUCCESS },
+		GetCudaComputeCapabilityFunc: func() (int, int, nvml.Return) { return 7, 5, nvml.SUCCESS },
+	}
+	return &mock.Interface{
+		InitFunc:                       func() nvml.Return { return nvml.SUCCESS },
+		ShutdownFunc:                   func() nvml.Return { return nvml.SUCCESS },
+		ErrorStringFunc:                func(nvml.Return) string { return "some reason" },
+		DeviceGetCountFunc:             func() (int, nvml.Return) { return 1, nvml.SUCCESS },
+		DeviceGetHandleByIndexFunc:     func(int) (nvml.Device, nvml.Return) { return device, nvml.SUCCESS },
+		SystemGetDriverVersionFunc:     func() (string, nvml.Return) { return "580.10", nvml.SUCCESS },
+		SystemGetCudaDriverVersionFunc: func() (int, nvml.Return) { return 13010, nvml.SUCCESS },
+	}
+}
+
+func TestReadNVML(t *testing.T) {
+	t.Parallel()
+	want := []GPU{{Name: "NVIDIA T4", UUID: "GPU-1", Memory: 16 << 30, Used: 1 << 30, Capability: "7.5", Driver: "580.10", CUDADriver: "13.1"}}
+	tests := []struct {
+		name   string
+		change func(*mock.Interface)
+		want   []GPU
+		note   string
+	}{
+		{"a GPU", func(*mock.Interface) {}, want, ""},
+		{"no library", func(m *mock.Interface) {
+			m.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
+		}, nil, "no NVIDIA driver"},
+		{"no driver", func(m *mock.Interface) {
+			m.InitFunc = func() nvml.Return { return nvml.ERROR_DRIVER_NOT_LOADED }
+		}, nil, "no NVIDIA driver"},
+		{"no permission", func(m *mock.Interface) {
+			m.InitFunc = func() nvml.Return { return nvml.ERROR_NO_PERMISSION }
+		}, nil, "NVIDIA driver not usable: some reason"},
+		{"no GPU", func(m *mock.Interface) {
+			m.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
+		}, nil, "NVIDIA driver, but no GPU"},
+		{"lost GPU", func(m *mock.Interface) {
+			m.DeviceGetHandleByIndexFunc = func(int) (nvml.Device, nvml.Return) { return nil, nvml.ERROR_GPU_IS_LOST }
+		}, nil, "cannot read GPU 0: some reason"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := library()
+			tt.change(m)
+			gpus, note := readNVML(m)
+			if diff := cmp.Diff(tt.want, gpus); diff != "" || note != tt.note {
+				t.Errorf("note %q, want %q\n%s", note, tt.note, diff)
+			}
+			if len(m.ShutdownCalls()) != len(m.DeviceGetCountCalls()) {
+				t.Error("the library was opened but not shut down")
+			}
+		})
+	}
+}

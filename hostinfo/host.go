@@ -1,0 +1,173 @@
+// Package hostinfo reads facts about the machine and about processes on it: what a configuration can use (cores, quota,
+// memory, CPU features, GPUs), what says whether a measurement was disturbed (steal and busy time), and what an engine
+// process has used (CPU time, memory). doctor shows them, the journal keeps them, the runner and the engine read them.
+// It changes nothing, but for the peak of a process's memory (ResetPeak), and it judges nothing.
+package hostinfo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/klauspost/cpuid/v2"
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/mem"
+)
+
+// Host describes the machine as this process may use it. What could not be read is zero, and Problems says why.
+type Host struct {
+	OS       string     `json:"os"` // GOOS
+	Arch     string     `json:"arch"`
+	Platform string     `json:"platform"` // such as "debian 12.5"
+	Kernel   string     `json:"kernel"`
+	CPU      CPU        `json:"cpu"`
+	Memory   Memory     `json:"memory"`
+	NUMA     []NUMANode `json:"numa"`
+	GPUs     []GPU      `json:"gpus"`
+	GPUNote  string     `json:"gpu_note,omitempty"` // why there are no GPUs: no driver is a normal answer
+	Problems []string   `json:"problems,omitempty"`
+}
+
+// CPU describes the processors.
+type CPU struct {
+	Model    string   `json:"model"`
+	Logical  int      `json:"logical"`  // hardware threads of the machine
+	Physical int      `json:"physical"` // cores of the machine; 0: unknown
+	Allowed  []int    `json:"allowed"`  // hardware threads that the affinity mask lets this process use; empty: unknown
+	Quota    float64  `json:"quota"`    // cores' worth of time that the cgroup grants; 0: unlimited
+	Features []string `json:"features"` // those of interestingFeatures that the processor has
+}
+
+// Usable is the cores' worth of CPU time that this process can have at once: the affinity mask or the quota, whichever is
+// less.
+func (c CPU) Usable() float64 {
+	cores := float64(c.Logical)
+	if len(c.Allowed) > 0 {
+		cores = float64(len(c.Allowed))
+	}
+	if c.Quota > 0 {
+		cores = math.Min(cores, c.Quota)
+	}
+	return cores
+}
+
+// Memory describes the main memory, in bytes.
+type Memory struct {
+	Total     int64 `json:"total"`
+	Available int64 `json:"available"` // for new processes without swapping
+	Limit     int64 `json:"limit"`     // of the cgroup; 0: unlimited
+}
+
+// Usable is the memory that this process can have at most.
+func (m Memory) Usable() int64 {
+	if m.Limit > 0 {
+		return min(m.Total, m.Limit)
+	}
+	return m.Total
+}
+
+// NUMANode is a group of processors with memory near to them.
+type NUMANode struct {
+	ID     int   `json:"id"`
+	CPUs   []int `json:"cpus"`
+	Memory int64 `json:"memory"` // bytes
+}
+
+// Read reads the facts. It never fails as a whole.
+func Read(ctx context.Context) Host {
+	h := Host{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	h.readSystem(ctx)
+	if runtime.GOOS == "linux" {
+		h.readLinux(os.DirFS("/"))
+	}
+	h.GPUs, h.GPUNote = readGPUs()
+	return h
+}
+
+// readSystem fills in what every system tells.
+func (h *Host) readSystem(ctx context.Context) {
+	h.CPU.Model = cpuid.CPU.BrandName
+	h.CPU.Features = features(cpuid.CPU.Supports)
+	var err error
+	h.CPU.Logical, err = cpu.CountsWithContext(ctx, true)
+	h.note("logical processors", err)
+	h.CPU.Physical, err = cpu.CountsWithContext(ctx, false)
+	h.note("physical cores", err)
+	if infos, err := cpu.InfoWithContext(ctx); h.CPU.Model == "" && err == nil && len(infos) > 0 {
+		h.CPU.Model = infos[0].ModelName
+	}
+	if info, err := host.InfoWithContext(ctx); err == nil {
+		h.Kernel, h.Platform = info.KernelVersion, info.Platform+" "+info.PlatformVersion
+	} else {
+		h.note("operating system", err)
+	}
+	if memory, err := mem.VirtualMemoryWithContext(ctx); err == nil {
+		h.Memory.Total, h.Memory.Available = int64(memory.Total), int64(memory.Available)
+	} else {
+		h.note("memory", err)
+	}
+}
+
+// readLinux fills in what /proc and /sys tell; root is the file system's root.
+func (h *Host) readLinux(root fs.FS) {
+	var err error
+	h.CPU.Allowed, err = readAffinity(root)
+	h.note("CPU affinity", err)
+	limits, err := readLimits(root)
+	h.note("cgroup limits", err)
+	h.CPU.Quota, h.Memory.Limit = limits.cores, limits.memory
+	if h.Memory.Limit >= h.Memory.Total {
+		h.Memory.Limit = 0
+	}
+	h.NUMA, err = readNUMA(root)
+	h.note("NUMA nodes", err)
+}
+
+func (h *Host) note(what string, err error) {
+	if err != nil {
+		h.Problems = append(h.Problems, fmt.Sprintf("cannot read %s: %v", what, err))
+	}
+}
+
+// interestingFeatures are the instruction sets that decide which kernels ONNX Runtime can choose: vectors, int8 dot
+// products, bfloat16 and matrix tiles.
+func interestingFeatures() []cpuid.FeatureID {
+	return []cpuid.FeatureID{
+		cpuid.AVX2, cpuid.FMA3, cpuid.AVXVNNI, cpuid.AVX512F, cpuid.AVX512VNNI, cpuid.AVX512BF16, cpuid.AVX512FP16,
+		cpuid.AMXTILE, cpuid.AMXINT8, cpuid.AMXBF16, // x86
+		cpuid.ASIMD, cpuid.ASIMDDP, cpuid.FPHP, cpuid.SVE, // Arm
+	}
+}
+
+func features(supports func(...cpuid.FeatureID) bool) []string {
+	names := []string{}
+	for _, feature := range interestingFeatures() {
+		if supports(feature) {
+			names = append(names, feature.String())
+		}
+	}
+	return names
+}
+
+// Fingerprint identifies the machine for comparisons of measurements: it is the same as long as what decides speed is the
+// same, and does not change with the load or with the kernel. It is 16 hexadecimal digits.
+func (h Host) Fingerprint() string {
+	const gibibyte = 1 << 30
+	hash := sha256.New()
+	fmt.Fprintln(hash, h.OS, h.Arch, h.CPU.Model, h.CPU.Logical, h.CPU.Physical, len(h.CPU.Allowed), h.CPU.Quota, h.CPU.Features)
+	fmt.Fprintln(hash, (h.Memory.Usable()+gibibyte/2)/gibibyte, len(h.NUMA)) // the kernel's share varies by some MiB
+	for _, gpu := range h.GPUs {
+		fmt.Fprintln(hash, gpu.Name, gpu.Memory)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
+
+// Has tells whether the processor has a feature, by its name in Features.
+func (c CPU) Has(feature string) bool { return slices.Contains(c.Features, feature) }

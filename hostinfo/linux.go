@@ -1,0 +1,250 @@
+package hostinfo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Paths are relative to the root of the file system, as package fs has them.
+const (
+	cgroupRoot = "sys/fs/cgroup"
+	nodeRoot   = "sys/devices/system/node"
+)
+
+// readAffinity returns the processors that this process may run on.
+func readAffinity(root fs.FS) ([]int, error) {
+	status, err := fs.ReadFile(root, "proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	return parseCPUList(statusField(string(status), "Cpus_allowed_list"))
+}
+
+// statusField returns the text after "name:" in /proc/PID/status; "" when it isn't there.
+func statusField(status, name string) string {
+	for line := range strings.Lines(status) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// maxCPU bounds processor numbers, so that a damaged list cannot ask for much memory; Linux itself allows 8192.
+const maxCPU = 1 << 16
+
+// parseCPUList reads the kernel's lists: "0-3,8" is 0, 1, 2, 3, 8.
+func parseCPUList(list string) ([]int, error) {
+	cpus := []int{}
+	for field := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		if field == "" {
+			continue
+		}
+		first, last, isRange := strings.Cut(field, "-")
+		if !isRange {
+			last = first
+		}
+		low, err := strconv.Atoi(first)
+		if err != nil {
+			return nil, fmt.Errorf("CPU list %q: %w", list, err)
+		}
+		high, err := strconv.Atoi(last)
+		if err != nil {
+			return nil, fmt.Errorf("CPU list %q: %w", list, err)
+		}
+		if low < 0 || high < low || high >= maxCPU || len(cpus) > maxCPU {
+			return nil, fmt.Errorf("CPU list %q: %q is no range of processors", list, field)
+		}
+		for cpu := low; cpu <= high; cpu++ {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, nil
+}
+
+// limits are what the cgroups grant; 0: unlimited.
+type limits struct {
+	cores  float64
+	memory int64 // bytes
+}
+
+// readLimits takes the tightest limit on the way from this process's cgroup to the root, of version 2 and of version 1.
+func readLimits(root fs.FS) (limits, error) {
+	text, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return limits{}, err
+	}
+	var tightest limits
+	for _, group := range parseCgroups(string(text)) {
+		for _, mount := range group.mounts() {
+			for dir := group.path; ; dir = path.Dir(dir) {
+				tightest = tightest.and(group.limitsIn(root, path.Join(mount, dir)))
+				if dir == "/" {
+					break
+				}
+			}
+		}
+	}
+	return tightest, nil
+}
+
+func (l limits) and(other limits) limits {
+	if other.cores > 0 && (l.cores == 0 || other.cores < l.cores) {
+		l.cores = other.cores
+	}
+	if other.memory > 0 && (l.memory == 0 || other.memory < l.memory) {
+		l.memory = other.memory
+	}
+	return l
+}
+
+// cgroup is a line of /proc/self/cgroup.
+type cgroup struct {
+	controllers []string // empty: version 2
+	path        string   // absolute and clean
+}
+
+// parseCgroups reads /proc/self/cgroup: lines of hierarchy:controllers:path. Lines of another form are skipped.
+func parseCgroups(text string) []cgroup {
+	var groups []cgroup
+	for line := range strings.Lines(text) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 || !strings.HasPrefix(fields[2], "/") {
+			continue
+		}
+		group := cgroup{path: path.Clean(fields[2])}
+		if fields[1] != "" {
+			group.controllers = strings.Split(fields[1], ",")
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// mounts returns where the group's hierarchy is usually mounted.
+func (g cgroup) mounts() []string {
+	switch {
+	case len(g.controllers) == 0:
+		return []string{cgroupRoot, cgroupRoot + "/unified"} // the second beside version 1
+	case slices.Contains(g.controllers, "cpu"):
+		return []string{cgroupRoot + "/cpu", cgroupRoot + "/cpu,cpuacct"}
+	case slices.Contains(g.controllers, "memory"):
+		return []string{cgroupRoot + "/memory"}
+	}
+	return nil
+}
+
+// limitsIn reads the limits set in one folder; files that aren't there limit nothing.
+func (g cgroup) limitsIn(root fs.FS, dir string) limits {
+	read := func(name string) string {
+		text, err := fs.ReadFile(root, path.Join(dir, name))
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	if len(g.controllers) == 0 {
+		return limits{parseCPUMax(read("cpu.max")), parseMemoryLimit(read("memory.max"))}
+	}
+	return limits{
+		parseCPUMax(read("cpu.cfs_quota_us") + " " + read("cpu.cfs_period_us")),
+		parseMemoryLimit(read("memory.limit_in_bytes")),
+	}
+}
+
+// parseCPUMax reads "quota period" in µs and returns cores; "max", -1 or anything else is unlimited.
+func parseCPUMax(text string) float64 {
+	fields := strings.Fields(text)
+	if len(fields) != 2 {
+		return 0
+	}
+	quota, err := strconv.ParseInt(fields[0], 10, 64)
+	period, periodErr := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil || periodErr != nil || quota <= 0 || period <= 0 {
+		return 0
+	}
+	return float64(quota) / float64(period)
+}
+
+// parseMemoryLimit reads bytes. "max" is unlimited, and so is what version 1 writes for it, the largest number of whole
+// pages.
+func parseMemoryLimit(text string) int64 {
+	const unlimited = 1 << 62
+	limit, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || limit <= 0 || limit >= unlimited {
+		return 0
+	}
+	return limit
+}
+
+// readNUMA returns the NUMA nodes by number; none on a kernel without them.
+func readNUMA(root fs.FS) ([]NUMANode, error) {
+	entries, err := fs.ReadDir(root, nodeRoot)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var nodes []NUMANode
+	for _, entry := range entries {
+		digits, ok := strings.CutPrefix(entry.Name(), "node")
+		id, err := strconv.Atoi(digits)
+		if !ok || err != nil {
+			continue
+		}
+		node, err := readNode(root, id)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, func(a, b NUMANode) int { return a.ID - b.ID })
+	return nodes, nil
+}
+
+func readNode(root fs.FS, id int) (NUMANode, error) {
+	dir := fmt.Sprintf("%s/node%d", nodeRoot, id)
+	list, err := fs.ReadFile(root, dir+"/cpulist")
+	if err != nil {
+		return NUMANode{}, err
+	}
+	cpus, err := parseCPUList(string(list))
+	if err != nil {
+		return NUMANode{}, err
+	}
+	text, err := fs.ReadFile(root, dir+"/meminfo")
+	if err != nil {
+		return NUMANode{}, err
+	}
+	memory, err := parseNodeMemory(string(text))
+	return NUMANode{id, cpus, memory}, err
+}
+
+// parseNodeMemory finds "Node 0 MemTotal: 16384 kB" and returns bytes.
+func parseNodeMemory(meminfo string) (int64, error) {
+	for line := range strings.Lines(meminfo) {
+		if _, value, ok := strings.Cut(line, "MemTotal:"); ok {
+			return parseKibibytes(value)
+		}
+	}
+	return 0, errors.New("no MemTotal in the node's meminfo")
+}
+
+// parseKibibytes reads "16384 kB", by which the kernel means KiB, and returns bytes.
+func parseKibibytes(text string) (int64, error) {
+	number, ok := strings.CutSuffix(strings.TrimSpace(text), " kB")
+	if !ok {
+		return 0, fmt.Errorf("%q is no size in kB", text)
+	}
+	size, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || size < 0 || size > 1<<50 {
+		return 0, fmt.Errorf("%q is no size in kB", text)
+	}
+	return size << 10, nil
+}

@@ -1,0 +1,142 @@
+package hostinfo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ProcessUsage is what a process has used.
+type ProcessUsage struct {
+	CPU     time.Duration // user and system time of all its threads; steps of 10 ms
+	RSS     int64         // resident set now, bytes
+	PeakRSS int64         // highest resident set since its start or ResetPeak, bytes
+}
+
+// Process reads the usage of a process. Linux only.
+func Process(pid int) (ProcessUsage, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ProcessUsage{}, fmt.Errorf("cannot read process %d: %w", pid, err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return ProcessUsage{}, fmt.Errorf("cannot read process %d: %w", pid, err)
+	}
+	usage, err := parseProcess(string(stat), string(status))
+	if err != nil {
+		return ProcessUsage{}, fmt.Errorf("cannot read process %d: %w", pid, err)
+	}
+	return usage, nil
+}
+
+// ResetPeak makes the present resident set the peak of a process, so that PeakRSS covers what comes next. It needs the
+// right to write the process's memory facts: its owner has it. Linux only.
+func ResetPeak(pid int) error {
+	const resetPeak = "5" // see proc(5), clear_refs
+	err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte(resetPeak), 0)
+	if err != nil {
+		return fmt.Errorf("cannot reset the peak memory of process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// tick is the unit of CPU time in /proc: Linux shows 100 per second on every architecture that Go supports.
+const tick = 10 * time.Millisecond
+
+// parseProcess reads /proc/PID/stat and /proc/PID/status. A process that has exited but was not waited for has no memory.
+func parseProcess(stat, status string) (ProcessUsage, error) {
+	// The second field is the command in parentheses, which may itself hold blanks and parentheses.
+	end := strings.LastIndexByte(stat, ')')
+	fields := strings.Fields(stat[end+1:])
+	const userTime, systemTime = 14 - 3, 15 - 3 // proc(5) counts from 1, and the fields here begin with the third
+	if end < 0 || len(fields) <= systemTime {
+		return ProcessUsage{}, errors.New("its stat has too few fields")
+	}
+	user, err := parseTicks(fields[userTime])
+	if err != nil {
+		return ProcessUsage{}, err
+	}
+	system, err := parseTicks(fields[systemTime])
+	if err != nil {
+		return ProcessUsage{}, err
+	}
+	usage := ProcessUsage{CPU: user + system}
+	if usage.RSS, err = memoryField(status, "VmRSS"); err != nil {
+		return ProcessUsage{}, err
+	}
+	usage.PeakRSS, err = memoryField(status, "VmHWM")
+	return usage, err
+}
+
+func memoryField(status, name string) (int64, error) {
+	text := statusField(status, name)
+	if text == "" {
+		return 0, nil
+	}
+	return parseKibibytes(text)
+}
+
+func parseTicks(text string) (time.Duration, error) {
+	ticks, err := strconv.ParseUint(text, 10, 38) // 38 bits: some 87 years, so that a sum of two cannot overflow
+	if err != nil {
+		return 0, fmt.Errorf("%q is no CPU time", text)
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// CPUUsage is how the machine's processors spent an interval, summed over all of them.
+type CPUUsage struct {
+	Busy  time.Duration // running something, interrupts included
+	Idle  time.Duration // idle or waiting for I/O
+	Steal time.Duration // wanted to run, but the hypervisor ran something else
+}
+
+// CPUSnapshot is how the machine's processors have spent their time since it started. Two of them make a CPUUsage. It
+// counts ticks, because a large machine gathers more than the 292 years of a time.Duration.
+type CPUSnapshot struct{ busy, idle, steal uint64 }
+
+// Since returns the usage from an earlier snapshot to this one.
+func (s CPUSnapshot) Since(earlier CPUSnapshot) CPUUsage {
+	spent := func(now, before uint64) time.Duration { return time.Duration(now-before) * tick }
+	return CPUUsage{spent(s.busy, earlier.busy), spent(s.idle, earlier.idle), spent(s.steal, earlier.steal)}
+}
+
+// CPUTimes reads the machine's CPU times. Linux only.
+func CPUTimes() (CPUSnapshot, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return CPUSnapshot{}, fmt.Errorf("cannot read the machine's CPU times: %w", err)
+	}
+	snapshot, err := parseCPUTimes(string(text))
+	if err != nil {
+		return CPUSnapshot{}, fmt.Errorf("cannot read the machine's CPU times: %w", err)
+	}
+	return snapshot, nil
+}
+
+// parseCPUTimes reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice.
+// The guests' times are contained in user and nice.
+func parseCPUTimes(stat string) (CPUSnapshot, error) {
+	line, _, _ := strings.Cut(stat, "\n")
+	fields := strings.Fields(line)
+	const user, nice, system, idle, iowait, irq, softirq, steal = 1, 2, 3, 4, 5, 6, 7, 8
+	if len(fields) <= steal || fields[0] != "cpu" {
+		return CPUSnapshot{}, fmt.Errorf("%q is no line of CPU times", line)
+	}
+	var ticks [steal + 1]uint64
+	for i := user; i <= steal; i++ {
+		var err error
+		if ticks[i], err = strconv.ParseUint(fields[i], 10, 56); err != nil { // 56 bits: sums cannot overflow
+			return CPUSnapshot{}, fmt.Errorf("%q is no CPU time", fields[i])
+		}
+	}
+	return CPUSnapshot{
+		busy:  ticks[user] + ticks[nice] + ticks[system] + ticks[irq] + ticks[softirq],
+		idle:  ticks[idle] + ticks[iowait],
+		steal: ticks[steal],
+	}, nil
+}
