@@ -60,7 +60,9 @@ func TestApply(t *testing.T) {
 		batcher = `dynamic_batching { preferred_batch_size: [4] max_queue_delay_microseconds: 50 }`
 		arena   = `parameters { key: "enable_mem_arena" value { string_value: "0" } }`
 	)
-	parameter := func(key, v string) string { return `parameters { key: "` + key + `" value { string_value: "` + v + `" } }` }
+	parameter := func(key, v string) string {
+		return `parameters { key: "` + key + `" value { string_value: "` + v + `" } }`
+	}
 	check := func(name string, c search.Candidate, replace ...string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

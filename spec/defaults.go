@@ -2,7 +2,6 @@ package spec
 
 import (
 	"path/filepath"
-	"strings"
 	"time"
 
 	"tuner/measure"
@@ -35,7 +34,7 @@ func analyzeDefaults() Analyze {
 // defaulted fills in what follows from other fields.
 func (p Profile) defaulted() Profile {
 	if p.Name == "" {
-		p.Name = servableName(strings.TrimSuffix(filepath.Base(p.Model.Path), ".onnx"))
+		p.Name = nameOf(p.Model.Path)
 	}
 	if p.Output == "" {
 		p.Output = relativeTo(p.Path, filepath.Join("out", p.Name))

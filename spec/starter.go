@@ -1,0 +1,100 @@
+package spec
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Names of the files that `tuner init` writes.
+const (
+	ProfileName = "profile.yaml"
+	AnalyzeName = "analyze.yaml"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Starter is what a commented profile.yaml and analyze.yaml for a model are made of. Paths are as they shall stand in the
+// files: relative to their folder.
+type Starter struct {
+	Model    string // ONNX file or Triton model folder
+	Config   string // config.pbtxt; "" for a model folder, which has its own
+	Name     string // served name
+	Output   string // folder of the campaign
+	Cores    int    // of the machine, ≥ 1
+	Batching bool   // the model has a batch dimension
+	Shapes   []StarterShape
+}
+
+// StarterShape is an input with symbolic dimensions, and the example value of each.
+type StarterShape struct {
+	Input string
+	Dims  []int64 // without the batch dimension, every one ≥ 1
+	Note  string  // one line for people: which dimension is symbolic
+}
+
+// NewStarter returns the starter for a model: served under the model's file name, with the campaign in out/NAME.
+func NewStarter(model string) Starter {
+	name := nameOf(model)
+	return Starter{Model: model, Name: name, Output: filepath.Join("out", name), Cores: 1}
+}
+
+// nameOf is the name under which a model is served when the user gives none: that of its file or folder.
+func nameOf(model string) string {
+	return servableName(strings.TrimSuffix(filepath.Base(model), ".onnx"))
+}
+
+// Threads and Instances are the values of the knobs in the written space, chosen for the machine's cores.
+func (s Starter) Threads() []int { return powers(max(1, s.Cores)) }
+
+// Instances: see Threads.
+func (s Starter) Instances() []int { return upTo(min(mostDefaultInstances, max(1, s.Cores))) }
+
+// ProfileName and AnalyzeName are the names of the files, for their own comments.
+func (s Starter) ProfileName() string { return ProfileName }
+
+// AnalyzeName: see ProfileName.
+func (s Starter) AnalyzeName() string { return AnalyzeName }
+
+// Profile returns the text of the profile.yaml.
+func (s Starter) Profile() ([]byte, error) { return s.execute(ProfileName) }
+
+// Analyze returns the text of the analyze.yaml.
+func (s Starter) Analyze() ([]byte, error) { return s.execute(AnalyzeName) }
+
+func (s Starter) execute(name string) ([]byte, error) {
+	name += ".tmpl"
+	functions := template.FuncMap{"quote": quoteYAML, "list": listYAML, "comment": commentYAML}
+	t, err := template.New(name).Funcs(functions).ParseFS(templates, "templates/"+name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the template %s: %w", name, err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, s); err != nil {
+		return nil, fmt.Errorf("cannot fill in the template %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// quoteYAML writes text as a YAML scalar on one line, quoted only where it must be.
+func quoteYAML(text string) (string, error) {
+	node := yaml.Node{}
+	node.SetString(text)
+	if strings.ContainsAny(text, "\n\r,[]{}") {
+		node.Style = yaml.DoubleQuotedStyle // line breaks must be escaped; flow indicators are not safe inside {…}
+	}
+	quoted, err := yaml.Marshal(&node)
+	return strings.TrimSpace(string(quoted)), err
+}
+
+// listYAML writes numbers as a list on one line.
+func listYAML(numbers any) string { return strings.ReplaceAll(fmt.Sprint(numbers), " ", ", ") }
+
+// commentYAML makes text fit behind a #: names in a model file may hold line breaks.
+func commentYAML(text string) string { return strings.Join(strings.Fields(text), " ") }

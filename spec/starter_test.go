@@ -1,0 +1,110 @@
+package spec
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/search"
+)
+
+func starterTexts(t *testing.T, s Starter) (profile, analyze string) {
+	t.Helper()
+	p, err := s.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.Analyze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(p), string(a)
+}
+
+func minilmStarter() Starter {
+	s := NewStarter("../models/minilm.onnx")
+	s.Config, s.Cores, s.Batching = "config.pbtxt", 6, true
+	s.Shapes = []StarterShape{{"input_ids", []int64{32}, "INT64[batch,sequence]: sequence = 32"}}
+	return s
+}
+
+func TestStarterText(t *testing.T) {
+	t.Parallel()
+	profile, analyze := starterTexts(t, minilmStarter())
+	golden(t, "starter.profile.yaml", profile)
+	golden(t, "starter.analyze.yaml", analyze)
+}
+
+// What is written reads back without a mistake and means the same as a profile without a space on that machine.
+func TestStarterParses(t *testing.T) {
+	t.Parallel()
+	check := func(name string, s Starter) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			profile, analyze := starterTexts(t, s)
+			p, err := ParseProfile("profile.yaml", []byte(profile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			facts := search.Facts{Cores: s.Cores, Batching: s.Batching}
+			if diff := cmp.Diff(parse(t, "model: a").Space(facts), p.Space(facts)); diff != "" {
+				t.Errorf("space: %s", diff)
+			}
+			if p.Name != s.Name || p.Model.Path != s.Model {
+				t.Errorf("name %q, model %q", p.Name, p.Model.Path)
+			}
+			for _, shape := range s.Shapes {
+				if diff := cmp.Diff(shape.Dims, p.Inputs.Shape[shape.Input]); diff != "" {
+					t.Errorf("%s: %s", shape.Input, diff)
+				}
+			}
+			a, err := ParseAnalyze("analyze.yaml", []byte(analyze))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Input != p.Output {
+				t.Errorf("analyze reads %q, profile writes %q", a.Input, p.Output)
+			}
+		})
+	}
+	check("minilm", minilmStarter())
+	check("plain", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 1})
+	odd := NewStarter("/data/it's: a #model, {new}\t\n.onnx")
+	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x"}, {"yes", nil, "note"}}
+	odd.Shapes[1].Dims = []int64{1}
+	check("odd names", odd)
+}
+
+// The commented-out examples are valid too: uncommented one at a time, each line still reads without a mistake.
+func TestStarterExamples(t *testing.T) {
+	t.Parallel()
+	profile, analyze := starterTexts(t, minilmStarter())
+	check := func(text string, excluded map[string]string, parse func(string) error) {
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			indent, example, found := strings.Cut(line, "# ")
+			key, _, isField := strings.Cut(example, ": ")
+			if !found || strings.TrimSpace(indent) != "" || !isField || strings.Contains(key, " ") {
+				continue
+			}
+			tried := append([]string{}, lines...)
+			tried[i] = indent + example
+			joined := strings.Join(tried, "\n")
+			if other := excluded[key]; other != "" {
+				joined = strings.Replace(joined, "\n"+indent+other+":", "\n"+indent+"#"+other+":", 1)
+			}
+			if err := parse(joined); err != nil {
+				t.Errorf("with line %d uncommented: %v", i+1, err)
+			}
+		}
+	}
+	check(profile, map[string]string{"request_rate": "concurrency", "weights": "objective"}, func(text string) error {
+		_, err := ParseProfile("p.yaml", []byte(text))
+		return err
+	})
+	check(analyze, nil, func(text string) error {
+		_, err := ParseAnalyze("a.yaml", []byte(text))
+		return err
+	})
+}
