@@ -1,0 +1,147 @@
+package modelrepo
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tuner/modelconfig"
+)
+
+// receiptName is the file by which Write knows its own folders again. Triton
+// ignores it.
+const receiptName = ".tuner.json"
+
+// A receipt says what Write left in a model's folder.
+type receipt struct {
+	ConfigSHA256 string   `json:"config_sha256"`
+	Files        []string `json:"files"` // sorted, relative to the model's folder
+}
+
+// Write puts model m with configuration c into the repository dir, to be
+// deployed: dir/<model>/{config.pbtxt,1/…}. The files are copies, so that the
+// repository keeps what was measured whatever becomes of the original.
+//
+// A folder of that name is replaced only if Write made it and nobody changed it
+// since; other folders of dir are left alone. The new folder is complete before
+// it takes the old one's place.
+func Write(dir string, m Source, c *modelconfig.Config) error {
+	p, err := newPlan(m, c)
+	if err != nil {
+		return err
+	}
+	target := filepath.Join(dir, p.model)
+	if err := checkReplaceable(target); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot create model repository %q: %w", dir, cause(err))
+	}
+	return whole(dir, func(temp string) error {
+		fresh := filepath.Join(temp, "new")
+		if err := p.write(fresh, duplicate); err != nil {
+			return err
+		}
+		if err := p.writeReceipt(fresh); err != nil {
+			return err
+		}
+		return swap(fresh, target, filepath.Join(temp, "old"))
+	})
+}
+
+func (p plan) writeReceipt(dir string) error {
+	r := receipt{ConfigSHA256: sum(p.config), Files: []string{configName, receiptName}}
+	for _, e := range p.files {
+		r.Files = append(r.Files, filepath.ToSlash(e.to))
+	}
+	slices.Sort(r.Files)
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot write file %q: %w", filepath.Join(dir, receiptName), err)
+	}
+	if err := writeFile(filepath.Join(dir, receiptName), append(text, '\n')); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func sum(content []byte) string {
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
+}
+
+// swap moves fresh to target and what was there to old, or leaves target as it
+// was. No file system renames one folder over another, so there is a moment
+// without target.
+func swap(fresh, target, old string) error {
+	moved := false
+	if err := os.Rename(target, old); err == nil {
+		moved = true
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot replace folder %q: %w", target, cause(err))
+	}
+	err := os.Rename(fresh, target)
+	if err == nil {
+		return nil
+	}
+	if moved {
+		err = errors.Join(err, os.Rename(old, target))
+	}
+	return fmt.Errorf("cannot create folder %q: %w", target, cause(err))
+}
+
+// checkReplaceable refuses a folder with anything in it that Write did not put
+// there.
+func checkReplaceable(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot replace folder %q: %w", dir, cause(err))
+	}
+	foreign := func(why string) error {
+		return fmt.Errorf("cannot replace folder %q: %s; move it away or choose another output folder", dir, why)
+	}
+	if !info.IsDir() {
+		return foreign("it is not a folder")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, receiptName))
+	if err != nil {
+		return foreign("it was not written by tuner")
+	}
+	var r receipt
+	if err := json.Unmarshal(text, &r); err != nil {
+		return foreign(receiptName + " in it is damaged")
+	}
+	files, err := listFiles(dir)
+	if err != nil {
+		return fmt.Errorf("cannot replace folder %q: %w", dir, cause(err))
+	}
+	config, err := os.ReadFile(filepath.Join(dir, configName))
+	if err != nil || sum(config) != r.ConfigSHA256 || !slices.Equal(files, r.Files) {
+		return foreign("it was changed since tuner wrote it")
+	}
+	return nil
+}
+
+// listFiles names everything in dir that is not a folder, sorted.
+func listFiles(dir string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files = append(files, filepath.ToSlash(rel))
+		return err
+	})
+	slices.Sort(files)
+	return files, err
+}

@@ -1,0 +1,71 @@
+package modelrepo
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// place puts the file from at to: a hard link where the file system allows it,
+// else a copy. from must not be a link itself, to must not exist.
+func place(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return duplicate(from, to)
+}
+
+// duplicate copies a file durably. File systems that can share blocks do so.
+func duplicate(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("cannot open file %q: %w", from, cause(err))
+	}
+	defer in.Close()
+	return create(to, func(out io.Writer) error {
+		_, err := io.Copy(out, in)
+		return err
+	})
+}
+
+// writeFile writes a new file durably.
+func writeFile(path string, content []byte) error {
+	return create(path, func(out io.Writer) error {
+		_, err := out.Write(content)
+		return err
+	})
+}
+
+// create makes a new file, lets fill write it and makes it durable.
+func create(path string, fill func(io.Writer) error) error {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		err = fill(out)
+		if err == nil {
+			err = out.Sync()
+		}
+		if closeErr := out.Close(); err == nil {
+			err = closeErr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write file %q: %w", path, cause(err))
+	}
+	return nil
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err == nil {
+		err = d.Sync()
+		if closeErr := d.Close(); err == nil {
+			err = closeErr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot sync folder %q: %w", filepath.Clean(dir), cause(err))
+	}
+	return nil
+}
