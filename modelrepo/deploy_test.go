@@ -1,0 +1,166 @@
+package modelrepo
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	m := source(t)
+	dir := filepath.Join(t.TempDir(), "out", "repository")
+	if err := Write(dir, m, config(t, `name: "m" max_batch_size: 4`)); err != nil {
+		t.Fatal(err)
+	}
+	got := tree(t, dir)
+	if !strings.Contains(got["m/.tuner.json"], `"1/data/more.bin"`) {
+		t.Errorf("receipt: %s", got["m/.tuner.json"])
+	}
+	delete(got, "m/.tuner.json")
+	want := map[string]string{
+		"m/config.pbtxt": "name: \"m\"\nmax_batch_size: 4\n", "m/1/model.onnx": "graph",
+		"m/1/w.bin": "weights", "m/1/data/more.bin": "more",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	// The original is written over in place: what was deployed stays.
+	if err := os.WriteFile(m.Path, []byte("changed"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, dir)["m/1/model.onnx"]; got != "graph" {
+		t.Errorf("deployed model is %q", got)
+	}
+
+	// Another model beside it and a second time.
+	if err := Write(dir, m, config(t, `name: "n"`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, m, config(t, `name: "m" max_batch_size: 8 default_model_filename: "net.onnx"`)); err != nil {
+		t.Fatal(err)
+	}
+	checkOnly(t, dir, "m", "n")
+	checkOnly(t, filepath.Join(dir, "m", "1"), "data", "net.onnx", "w.bin")
+}
+
+// TestWriteRefuses: nothing that Write did not make itself is replaced.
+func TestWriteRefuses(t *testing.T) {
+	t.Parallel()
+	c := config(t, `name: "m"`)
+	tests := []struct {
+		name    string
+		prepare func(t *testing.T, dir string) // makes something at dir/m
+		want    string
+	}{
+		{"another's folder", func(t *testing.T, dir string) { put(t, dir, "m/config.pbtxt", "") }, "it was not written by tuner"},
+		{"a file", func(t *testing.T, dir string) { put(t, dir, "m", "") }, "it is not a folder"},
+		{"changed configuration", func(t *testing.T, dir string) {
+			write(t, dir, c)
+			put(t, dir, "m/config.pbtxt", "name: \"m\"\nmax_batch_size: 2\n")
+		}, "it was changed since"},
+		{"added file", func(t *testing.T, dir string) { write(t, dir, c); put(t, dir, "m/2/model.onnx", "mine") }, "it was changed since"},
+		{"damaged receipt", func(t *testing.T, dir string) { write(t, dir, c); put(t, dir, "m/.tuner.json", "{") }, "is damaged"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			test.prepare(t, dir)
+			before := tree(t, dir)
+			if err := Write(dir, source(t), c); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v lacks %q", err, test.want)
+			}
+			if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+				t.Errorf("something was changed: -before +after:\n%s", diff)
+			}
+			checkOnly(t, dir, "m")
+		})
+	}
+}
+
+func write(t *testing.T, dir string, c *modelconfig.Config) {
+	t.Helper()
+	if err := Write(dir, source(t), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, dir, path, content string) {
+	t.Helper()
+	full := filepath.Join(dir, path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSwapRollsBack: what was there stays if the new folder cannot take its place.
+func TestSwapRollsBack(t *testing.T) {
+	t.Parallel()
+	dir := makeTree(t, map[string]string{"target/old": "old"})
+	err := swap(filepath.Join(dir, "missing"), filepath.Join(dir, "target"), filepath.Join(dir, "aside"))
+	if err == nil {
+		t.Error("no error")
+	}
+	if diff := cmp.Diff(map[string]string{"target/old": "old"}, tree(t, dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestAddWarmup(t *testing.T) {
+	t.Parallel()
+	inputs := []modelconfig.Tensor{
+		{Name: "ids", DataType: configpb.DataType_TYPE_INT64, Dims: []int64{-1, 32}},
+		{Name: "image", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, 3, 8}},
+		{Name: "scale", DataType: configpb.DataType_TYPE_BOOL, Dims: []int64{-1}},
+	}
+	sample := func(batch string) string {
+		return `model_warmup { name: "batch_` + batch + `" batch_size: ` + batch + `
+			inputs { key: "ids" value { data_type: TYPE_INT64 dims: 32 zero_data: true } }
+			inputs { key: "image" value { data_type: TYPE_FP32 dims: [3, 8] random_data: true } }
+			inputs { key: "scale" value { data_type: TYPE_BOOL dims: 1 zero_data: true } } }`
+	}
+	const own = `model_warmup { name: "mine" batch_size: 2 }`
+	in := config(t, `name: "m" max_batch_size: 8 `+own)
+	got, err := AddWarmup(in, inputs, 1, 8, 8, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config(t, `name: "m" max_batch_size: 8 `+own+sample("1")+sample("8"))
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if again, err := AddWarmup(got, inputs, 1, 8); err != nil || !modelconfig.Equal(got, again) {
+		t.Errorf("a second time: %v, %v", again, err)
+	}
+	if len(in.GetModelWarmup()) != 1 {
+		t.Error("the argument was changed")
+	}
+
+	// Without batching the whole shape counts, once.
+	whole := []modelconfig.Tensor{{Name: "x", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{1, 4}}}
+	got, err = AddWarmup(config(t, `name: "m"`), whole, 1, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = config(t, `name: "m" model_warmup { name: "batch_1" batch_size: 1 inputs { key: "x" value { data_type: TYPE_FP32 dims: [1, 4] random_data: true } } }`)
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
+	open := []modelconfig.Tensor{{Name: "x", DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, -1}}}
+	if _, err := AddWarmup(in, open, 1); err == nil || !strings.Contains(err.Error(), `input "x" has shape [-1,-1]; give it a size`) {
+		t.Errorf("a shape that is not concrete: %v", err)
+	}
+}
