@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tuner/hostinfo"
+	"tuner/journal"
+	"tuner/ortlib"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// profileOptions are the flags of `tuner profile`.
+type profileOptions struct {
+	file       string
+	dryRun     bool
+	quiet      bool
+	output     string
+	ortLibrary string
+}
+
+func newProfile(con console) *cobra.Command {
+	var o profileOptions
+	cmd := verb(&cobra.Command{
+		Use:   "profile -f profile.yaml",
+		Short: "Search and measure configurations of a model",
+		Long: `Searches configurations of an ONNX model: launches the bundled engine with one configuration after the other, finds the
+highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl.
+
+Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
+Then 'tuner analyze' ranks the configurations and writes the results.`,
+		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runProfile(cmd.Context(), con, o) },
+	})
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md)")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, what was folded and why, and a time estimate; measure nothing")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	cmd.Flags().StringVar(&o.output, "output", "text", "summary on stdout: text or json")
+	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
+	return cmd
+}
+
+func runProfile(ctx context.Context, con console, o profileOptions) error {
+	if err := checkOutputFormat(o.output); err != nil {
+		return err
+	}
+	p, err := readProfile(o.file)
+	if err != nil {
+		return err
+	}
+	host := hostinfo.Read(ctx)
+	subject, err := profile.OpenSubject(p, len(host.GPUs))
+	if err != nil {
+		return inputError(err)
+	}
+	facts := profile.FactsOf(p, subject, int(math.Ceil(host.CPU.Usable())), nil)
+	if o.dryRun {
+		return printDryRun(con.out, o.output, profile.PlanOf(p, facts))
+	}
+	build, err := ortlib.Resolve(o.ortLibrary)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	setup := profile.Setup{Profile: p, Subject: subject, Facts: facts, Tool: toolVersion(), Fingerprint: host.Fingerprint(),
+		Runtime: journal.RuntimeInfo{Flavour: build.Flavour, Version: build.Version, Library: build.Library}}
+	if setup.Machine, err = json.Marshal(host); err != nil {
+		return fmt.Errorf("cannot encode the facts of the machine: %w", err)
+	}
+	return runCampaign(ctx, con, o, setup, build)
+}
+
+// runCampaign opens the journal and the runner, runs the campaign to its end, and prints the summary.
+func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, build ortlib.Build) (err error) {
+	settings := setup.Profile.Settings(setup.Facts)
+	strategy, err := search.New(setup.Profile.Search.Strategy, settings)
+	if err != nil {
+		return usageErrorf("%s: %v", o.file, err)
+	}
+	log, err := profile.OpenLog(setup, time.Now().UTC())
+	if err != nil {
+		return inputError(err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	trialer, err := newTrialer(setup, build)
+	if err != nil {
+		return inputError(err)
+	}
+	defer func() { err = errors.Join(err, trialer.Close()) }()
+
+	var past time.Duration
+	if n := len(log.Past); n > 0 {
+		past = log.Past[n-1].Elapsed
+	}
+	observer, finish := observe(con, o, settings, past)
+	announce(con, o, setup, log)
+	campaign := profile.Campaign{Strategy: strategy, Goal: settings.Goal, Trialer: trialer, Recorder: log, Observer: observer,
+		Now: time.Now, Past: log.Past}
+	outcome, err := campaign.Run(ctx)
+	finish()
+	if err != nil {
+		return inputError(err)
+	}
+	return summarize(con, o, setup, outcome)
+}
+
+// observe returns the observer that the flags ask for, and the function that takes its bar off the terminal.
+func observe(con console, o profileOptions, settings search.Settings, past time.Duration) (profile.Observer, func()) {
+	if o.quiet {
+		return quiet{}, func() {}
+	}
+	p := newProgress(con.err, settings.Goal, settings.Budget, past)
+	return p, p.Close
+}
+
+// announce says what begins, or what goes on.
+func announce(con console, o profileOptions, setup profile.Setup, log profile.Log) {
+	if o.quiet {
+		return
+	}
+	fmt.Fprintf(con.err, "%s: %s on ONNX Runtime %s (%s), results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
+		setup.Runtime.Version, setup.Runtime.Flavour, setup.Profile.Output)
+	if n := len(log.Past); n > 0 {
+		fmt.Fprintf(con.err, "going on after %d trials of an earlier run (%s)\n", n, clockText(log.Past[n-1].Elapsed))
+	}
+}
+
+// summary is what `tuner profile --output json` prints.
+type summary struct {
+	Model       string        `json:"model"`
+	Output      string        `json:"output"`
+	Trials      int           `json:"trials"`
+	Failed      int           `json:"failed"`
+	Reason      string        `json:"reason"`
+	Interrupted bool          `json:"interrupted"`
+	Elapsed     float64       `json:"elapsed_seconds"`
+	Leader      *search.Trial `json:"leader,omitempty"` // best trial within the constraints; confirmed figures come from analyze
+}
+
+func summarize(con console, o profileOptions, setup profile.Setup, outcome profile.Outcome) error {
+	standing, end := outcome.Standing, outcome.End
+	s := summary{Model: setup.Subject.Name, Output: setup.Profile.Output, Trials: standing.Trials, Failed: standing.Failed,
+		Reason: end.Reason, Interrupted: end.Interrupted, Elapsed: end.Elapsed.Seconds()}
+	if standing.Leader != nil {
+		s.Leader = &standing.Leader.Trial
+	}
+	if o.output == "json" {
+		if err := writeJSON(con.out, s); err != nil {
+			return err
+		}
+	} else {
+		printSummary(con.out, s, standing)
+	}
+	if end.Interrupted {
+		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
+	}
+	return nil
+}
+
+func printSummary(out io.Writer, s summary, standing profile.Standing) {
+	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(standing.Elapsed), s.Reason)
+	if l := standing.Leader; l != nil {
+		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Trial.Candidate.Describe(), l.Trial.Load, figuresText(l.Measurement))
+	} else {
+		fmt.Fprintln(out, "no configuration satisfied the constraints so far")
+	}
+	fmt.Fprintf(out, "next: tuner analyze --input %s\n", s.Output)
+}
+
+// readProfile reads and parses a profile; every mistake is a usage error.
+func readProfile(path string) (spec.Profile, error) {
+	if path == "" {
+		return spec.Profile{}, usageErrorf("no profile given: use -f profile.yaml ('tuner init MODEL' writes one)")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return spec.Profile{}, usageErrorf("cannot read profile: %v", err)
+	}
+	p, err := spec.ParseProfile(filepath.Clean(path), text)
+	return p, withExit(exitUsage, err)
+}
+
+// inputError gives exit code 2 to what the user can mend: bad input, and an output folder that cannot be written.
+func inputError(err error) error {
+	var input *profile.InputError
+	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.ENOTDIR} {
+		if errors.Is(err, cause) {
+			return withExit(exitUsage, err)
+		}
+	}
+	if errors.As(err, &input) {
+		return withExit(exitUsage, err)
+	}
+	return err
+}
+
+// checkOutputFormat accepts the values of --output.
+func checkOutputFormat(format string) error {
+	if format != "text" && format != "json" {
+		return usageErrorf("--output %q: allowed are text and json", format)
+	}
+	return nil
+}
+
+// writeJSON prints a value for programs.
+func writeJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("cannot write JSON: %w", err)
+	}
+	return nil
+}
+
+// quiet is the observer of --quiet.
+type quiet struct{}
+
+func (quiet) TrialBegun(search.Trial, string)           {}
+func (quiet) TrialEnded(search.Event, profile.Standing) {}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"tuner/measure"
+	"tuner/profile"
+	"tuner/search"
+)
+
+// progress shows a campaign on stderr: a line per trial, and on a terminal a bar below them. It is a profile.Observer.
+type progress struct {
+	out    io.Writer // lines
+	goal   search.Goal
+	budget search.Budget
+	bar    *campaignBar // nil when stderr is no terminal
+}
+
+// newProgress follows a campaign whose earlier runs used past. Close must be called.
+func newProgress(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *progress {
+	p := &progress{out: err, goal: goal, budget: budget}
+	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.bar = newCampaignBar(f, budget, past)
+		p.out = p.bar.bars
+	}
+	return p
+}
+
+func (p *progress) Close() {
+	if p.bar != nil {
+		p.bar.close()
+	}
+}
+
+// TrialBegun names the configuration being measured.
+func (p *progress) TrialBegun(trial search.Trial, _ string) {
+	if p.bar != nil {
+		p.bar.begin(trial)
+	}
+}
+
+// TrialEnded prints the trial's line: number, time, configuration, load, figures, and whether it satisfies the constraints.
+func (p *progress) TrialEnded(event search.Event, standing profile.Standing) {
+	fmt.Fprintf(p.out, "%4d  %6s  %s · %s  →  %s\n", standing.Trials, clockText(standing.Elapsed),
+		event.Trial.Candidate.Describe(), event.Trial.Load, outcomeText(event.Measurement, p.goal))
+	if p.bar != nil {
+		p.bar.end(standing)
+	}
+}
+
+// outcomeText is a trial's result in a few words.
+func outcomeText(m measure.Measurement, goal search.Goal) string {
+	if m.Failure != nil {
+		return fmt.Sprintf("failed (%s): %s", m.Failure.Stage, firstLine(m.Failure.Reason))
+	}
+	parts := []string{figuresText(m)}
+	if len(goal.Constraints) > 0 && !goal.Satisfies(m) {
+		parts = append(parts, "misses the constraints")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// figuresText prints throughput and p99.
+func figuresText(m measure.Measurement) string {
+	throughput, _ := m.Estimate(measure.Throughput)
+	p99, _ := m.Estimate(measure.LatencyP99)
+	return fmt.Sprintf("%s, p99 %s", measure.Throughput.Format(throughput.Value), measure.LatencyP99.Format(p99.Value))
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// clockText prints a duration as 3m05s: whole seconds.
+func clockText(d time.Duration) string { return d.Round(time.Second).String() }
+
+// campaignBar is the bar below the trials' lines: elapsed time of the budget, time left, best so far, current trial. It is
+// redrawn by its own goroutine, which close waits for.
+type campaignBar struct {
+	bars   *mpb.Progress
+	bar    *mpb.Bar
+	ticker sync.WaitGroup
+	done   chan struct{}
+
+	mu       sync.Mutex
+	started  time.Time // start of this run, less what earlier runs used
+	budget   search.Budget
+	standing profile.Standing
+	current  string
+}
+
+// barSteps is the resolution of the bar.
+const barSteps = 1000
+
+func newCampaignBar(out io.Writer, budget search.Budget, past time.Duration) *campaignBar {
+	b := &campaignBar{
+		bars: mpb.New(mpb.WithOutput(out), mpb.WithWidth(30), mpb.WithRefreshRate(250*time.Millisecond)),
+		done: make(chan struct{}), started: time.Now().Add(-past), budget: budget, current: "starting",
+	}
+	b.bar = b.bars.AddBar(barSteps,
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return b.timeText() })),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return b.stateText() })),
+		mpb.BarRemoveOnComplete())
+	b.ticker.Go(b.tick)
+	return b
+}
+
+func (b *campaignBar) tick() {
+	for ticks := time.NewTicker(250 * time.Millisecond); ; {
+		select {
+		case <-b.done:
+			ticks.Stop()
+			return
+		case <-ticks.C:
+			b.bar.SetCurrent(int64(b.share() * (barSteps - 1)))
+		}
+	}
+}
+
+func (b *campaignBar) close() {
+	close(b.done)
+	b.ticker.Wait()
+	b.bar.Abort(true)
+	b.bars.Wait()
+}
+
+func (b *campaignBar) begin(trial search.Trial) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.current = fmt.Sprintf("%s · %s", trial.Candidate.Describe(), trial.Load)
+}
+
+func (b *campaignBar) end(standing profile.Standing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.standing = standing
+}
+
+// share is the part of the campaign that is done, 0..1: of the budget, or of the trials that the strategy expects.
+func (b *campaignBar) share() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	share := 0.0
+	if b.budget.Time > 0 {
+		share = time.Since(b.started).Seconds() / b.budget.Time.Seconds()
+	}
+	if expected := b.expected(); expected > 0 {
+		share = max(share, float64(b.standing.Trials)/float64(expected))
+	}
+	return min(share, 1)
+}
+
+// expected is the number of trials expected in all; 0 when unknown.
+func (b *campaignBar) expected() int {
+	if b.budget.Trials > 0 && (b.standing.Expected == 0 || b.budget.Trials < b.standing.Expected) {
+		return b.budget.Trials
+	}
+	return b.standing.Expected
+}
+
+func (b *campaignBar) timeText() string {
+	share := b.share()
+	elapsed := time.Since(b.started)
+	text := clockText(elapsed)
+	if share > 0.02 {
+		text += fmt.Sprintf(", about %s left", clockText(time.Duration(float64(elapsed)*(1-share)/share)))
+	}
+	return text + " "
+}
+
+func (b *campaignBar) stateText() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	best := "none within the constraints yet"
+	if l := b.standing.Leader; l != nil {
+		best = fmt.Sprintf("best %s (%s)", figuresText(l.Measurement), l.Trial.Candidate.Describe())
+	}
+	return fmt.Sprintf(" %s │ now %s", best, b.current)
+}

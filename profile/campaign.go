@@ -1,0 +1,145 @@
+// Package profile runs a campaign: it asks the strategy for the next trial, has the runner measure it, appends the outcome to
+// the journal, tells the strategy, and goes on until the strategy stops, the budget is used up, or the user interrupts. It
+// owns the loop and nothing else: what to measure is package search's business, how is package runner's, and what it means
+// is package analyze's.
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/search"
+)
+
+// Trialer measures one trial. An engine that does not start, crashes or hangs is a Measurement with a Failure; an error means
+// that the campaign itself cannot go on. A cancelled context ends the trial soon, with the context's error.
+type Trialer interface {
+	Measure(ctx context.Context, trial search.Trial) (measure.Measurement, error)
+}
+
+// Recorder keeps the campaign's events. Append returns when the event is durable.
+type Recorder interface {
+	Append(kind string, value any) error
+}
+
+// Observer follows a campaign, on the goroutine that runs it.
+type Observer interface {
+	TrialBegun(trial search.Trial, why string)
+	TrialEnded(event search.Event, standing Standing)
+}
+
+// Standing is how a campaign stands after a trial.
+type Standing struct {
+	Trials   int           // measured so far, failures included
+	Failed   int           // of these, without figures
+	Elapsed  time.Duration // wall time so far, earlier runs included
+	Expected int           // trials that the strategy expects in all; 0 unknown
+	Leader   *search.Event // best trial within the constraints so far; nil when there is none
+}
+
+// Outcome is how a campaign ended, and how it stood then.
+type Outcome struct {
+	End      journal.End
+	Standing Standing
+}
+
+// Campaign is one search of one model's configurations, ready to run.
+type Campaign struct {
+	Strategy search.Strategy
+	Goal     search.Goal
+	Trialer  Trialer
+	Recorder Recorder
+	Observer Observer
+	Now      func() time.Time
+	Past     []search.Event // events of earlier runs, in order; the strategy has not been told them
+}
+
+// Run carries the campaign on to its end and returns how it ended. A cancelled context ends it cleanly: the trial under way
+// is dropped, all earlier ones count, and End.Interrupted is set. An error means that it could not go on; the journal then
+// still holds all events before.
+func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
+	state := c.replay()
+	start := c.Now()
+	base := state.Elapsed
+	elapsed := func() time.Duration { return base + c.Now().Sub(start) }
+	for {
+		action := c.Strategy.Ask()
+		if action.Stop {
+			return c.finish(state, journal.End{Reason: action.Why, Elapsed: elapsed()})
+		}
+		if ctx.Err() != nil {
+			return c.interrupted(state, elapsed())
+		}
+		c.Observer.TrialBegun(action.Trial, action.Why)
+		m, err := c.Trialer.Measure(ctx, action.Trial)
+		switch {
+		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return c.interrupted(state, elapsed())
+		case err != nil:
+			return Outcome{}, fmt.Errorf("cannot measure %s at %s: %w", action.Trial.Candidate, action.Trial.Load, err)
+		}
+		event := search.Event{Trial: action.Trial, Measurement: m, Elapsed: elapsed()}
+		if err := c.Recorder.Append(journal.KindTrial, event); err != nil {
+			return Outcome{}, err
+		}
+		c.Strategy.Tell(event)
+		state.add(event, c.Goal)
+		c.Observer.TrialEnded(event, c.standing(state))
+	}
+}
+
+// replay tells the strategy what earlier runs measured.
+func (c *Campaign) replay() *state {
+	s := &state{}
+	for _, e := range c.Past {
+		c.Strategy.Tell(e)
+		s.add(e, c.Goal)
+	}
+	return s
+}
+
+func (c *Campaign) interrupted(s *state, elapsed time.Duration) (Outcome, error) {
+	return c.finish(s, journal.End{Reason: "interrupted by the user", Interrupted: true, Elapsed: elapsed})
+}
+
+// finish records the end of this run: why, and where the wall time went. What is not launch, reconfiguration, warm-up or
+// window is the campaign's own work: decisions and the journal.
+func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
+	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.WarmUp
+	end.Decisions = max(0, end.Elapsed-s.times.Total())
+	return Outcome{end, c.standing(s)}, c.Recorder.Append(journal.KindEnd, end)
+}
+
+// standing summarises the state for observers.
+func (c *Campaign) standing(s *state) Standing {
+	standing := s.Standing
+	if p, ok := c.Strategy.(interface{ Progress() (done, expected int) }); ok {
+		_, standing.Expected = p.Progress()
+	}
+	return standing
+}
+
+// state accumulates what the campaign has seen.
+type state struct {
+	Standing
+	times measure.Times
+	best  float64
+}
+
+func (s *state) add(e search.Event, goal search.Goal) {
+	s.Trials++
+	s.Elapsed = e.Elapsed
+	s.times = s.times.Add(e.Measurement.Times)
+	if e.Measurement.Failure != nil {
+		s.Failed++
+		return
+	}
+	score, ok := goal.Score(e.Measurement)
+	if ok && goal.Satisfies(e.Measurement) && (s.Leader == nil || score > s.best) {
+		s.Leader, s.best = &e, score
+	}
+}

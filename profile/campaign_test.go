@@ -1,0 +1,175 @@
+package profile_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/profile"
+	"tuner/search"
+)
+
+// script is a strategy that asks for the given concurrencies of the default configuration, one after the other.
+type script struct {
+	levels []int
+	told   []search.Event
+}
+
+func (s *script) Ask() search.Action {
+	if len(s.told) >= len(s.levels) {
+		return search.Action{Stop: true, Why: "script is over"}
+	}
+	load := measure.Load{Concurrency: s.levels[len(s.told)], BatchSize: 1}
+	return search.Action{Trial: search.Trial{Load: load, Windows: 1, Window: time.Second}}
+}
+
+func (s *script) Tell(e search.Event) { s.told = append(s.told, e) }
+
+// clock is a fake clock that only trials move on.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// fakeTrialer answers each trial with throughput 100 × concurrency in one second of window and half a second around it,
+// unless before says otherwise.
+type fakeTrialer struct {
+	clock  *clock
+	before func(trial search.Trial) (*measure.Measurement, error)
+}
+
+func (f fakeTrialer) Measure(_ context.Context, trial search.Trial) (measure.Measurement, error) {
+	if f.before != nil {
+		if m, err := f.before(trial); err != nil || m != nil {
+			if m == nil {
+				return measure.Measurement{}, err
+			}
+			return *m, err
+		}
+	}
+	f.clock.now = f.clock.now.Add(1500 * time.Millisecond)
+	n := 100 * trial.Load.Concurrency
+	return measure.Measurement{
+		Windows: []measure.Window{{Duration: time.Second, Requests: n, Inferences: n}},
+		Times:   measure.Times{Launch: 200 * time.Millisecond, WarmUp: 200 * time.Millisecond, Windows: time.Second},
+	}, nil
+}
+
+// memory is a recorder that keeps events in memory.
+type memory struct {
+	kinds  []string
+	events []search.Event
+}
+
+func (m *memory) Append(kind string, value any) error {
+	m.kinds = append(m.kinds, kind)
+	if e, ok := value.(search.Event); ok {
+		m.events = append(m.events, e)
+	}
+	return nil
+}
+
+// silent is an observer that remembers the last standing.
+type silent struct{ last profile.Standing }
+
+func (*silent) TrialBegun(search.Trial, string)                  {}
+func (s *silent) TrialEnded(_ search.Event, st profile.Standing) { s.last = st }
+
+var throughputGoal = search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
+
+func newCampaign(levels ...int) (*profile.Campaign, *script, *memory, *silent, *clock) {
+	strategy, recorder, observer, c := &script{levels: levels}, &memory{}, &silent{}, &clock{now: time.Unix(0, 0)}
+	return &profile.Campaign{
+		Strategy: strategy, Goal: throughputGoal, Trialer: fakeTrialer{clock: c}, Recorder: recorder, Observer: observer, Now: c.Now,
+	}, strategy, recorder, observer, c
+}
+
+func TestRunRecordsBeforeItTells(t *testing.T) {
+	t.Parallel()
+	campaign, strategy, recorder, observer, _ := newCampaign(1, 4, 2)
+	outcome, err := campaign.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(recorder.events) != 3 || len(strategy.told) != 3 || recorder.kinds[3] != journal.KindEnd {
+		t.Fatalf("recorded %v, told %d events", recorder.kinds, len(strategy.told))
+	}
+	// Three trials of 1.5 s: 1 s of window, 0.2 s launch, 0.2 s warm-up and 0.1 s of other work each.
+	want := journal.End{Reason: "script is over", Elapsed: 4500 * time.Millisecond, Windows: 3 * time.Second,
+		Launches: 600 * time.Millisecond, WarmUps: 600 * time.Millisecond, Decisions: 300 * time.Millisecond}
+	if outcome.End != want {
+		t.Errorf("end is %+v, want %+v", outcome.End, want)
+	}
+	if observer.last.Trials != 3 || observer.last.Leader == nil || observer.last.Leader.Trial.Load.Concurrency != 4 {
+		t.Errorf("standing is %+v: the leader must be the trial at concurrency 4", observer.last)
+	}
+}
+
+func TestResumedRunGoesOnWhereTheEventsEnd(t *testing.T) {
+	t.Parallel()
+	first, _, recorder, _, _ := newCampaign(1, 2)
+	if _, err := first.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, strategy, again, _, _ := newCampaign(1, 2, 4)
+	second.Past = recorder.events
+	outcome, err := second.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.events) != 1 || again.events[0].Trial.Load.Concurrency != 4 || len(strategy.told) != 3 {
+		t.Errorf("the second run measured %d trials and told %d events", len(again.events), len(strategy.told))
+	}
+	if end := outcome.End; end.Elapsed != 4500*time.Millisecond || end.Windows != 3*time.Second {
+		t.Errorf("times of both runs must add up: %+v", end)
+	}
+}
+
+func TestInterruptDropsTheTrialUnderWay(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	campaign, strategy, recorder, _, c := newCampaign(1, 2, 4)
+	campaign.Trialer = fakeTrialer{clock: c, before: func(trial search.Trial) (*measure.Measurement, error) {
+		if trial.Load.Concurrency == 2 {
+			cancel()
+			return nil, context.Canceled
+		}
+		return nil, nil
+	}}
+	outcome, err := campaign.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := outcome.End; !end.Interrupted || len(strategy.told) != 1 || len(recorder.events) != 1 {
+		t.Errorf("end %+v with %d events recorded, want interrupted with 1", end, len(recorder.events))
+	}
+}
+
+func TestEngineFailureIsAResult(t *testing.T) {
+	t.Parallel()
+	campaign, strategy, _, observer, c := newCampaign(1, 2)
+	campaign.Trialer = fakeTrialer{clock: c, before: func(trial search.Trial) (*measure.Measurement, error) {
+		if trial.Load.Concurrency == 1 {
+			return &measure.Measurement{Failure: &measure.Failure{Stage: measure.StageCrash, Reason: "signal: aborted"}}, nil
+		}
+		return nil, nil
+	}}
+	if _, err := campaign.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(strategy.told) != 2 || observer.last.Failed != 1 || observer.last.Leader == nil {
+		t.Errorf("standing %+v after %d events: the failure must count and the campaign go on", observer.last, len(strategy.told))
+	}
+}
+
+func TestFaultOfTheCampaignEndsIt(t *testing.T) {
+	t.Parallel()
+	fault := errors.New("no such program")
+	campaign, strategy, recorder, _, c := newCampaign(1, 2)
+	campaign.Trialer = fakeTrialer{clock: c, before: func(search.Trial) (*measure.Measurement, error) { return nil, fault }}
+	if _, err := campaign.Run(t.Context()); err == nil || len(strategy.told) != 0 || len(recorder.events) != 0 {
+		t.Errorf("err = %v after %d events, want an error and none", err, len(recorder.events))
+	}
+}

@@ -1,0 +1,158 @@
+package profile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"strings"
+	"time"
+
+	"tuner/journal"
+	"tuner/modelconfig"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Setup is what a campaign depends on, beside the time of day: all of it goes into the journal's header.
+type Setup struct {
+	Profile     spec.Profile
+	Subject     Subject
+	Facts       search.Facts
+	Tool        string // version of the program
+	Runtime     journal.RuntimeInfo
+	Machine     json.RawMessage // facts for reports
+	Fingerprint string          // figures of a machine with another one do not compare
+}
+
+// header makes the journal's first record.
+func (s Setup) header(now time.Time) (journal.Header, error) {
+	config, err := modelconfig.Format(s.Subject.Config)
+	if err != nil {
+		return journal.Header{}, fmt.Errorf("cannot print the default configuration: %w", err)
+	}
+	facts, err := json.Marshal(s.Facts)
+	if err != nil {
+		return journal.Header{}, fmt.Errorf("cannot encode the facts of the space: %w", err)
+	}
+	sum := sha256.Sum256(s.Profile.Text)
+	h := journal.Header{
+		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
+		Spec:  journal.SpecFile{Path: s.Profile.Path, SHA256: hex.EncodeToString(sum[:]), Text: string(s.Profile.Text)},
+		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts,
+	}
+	for _, f := range s.Subject.Files {
+		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
+	}
+	return h, nil
+}
+
+// Log is a campaign's open journal with what earlier runs wrote to it.
+type Log struct {
+	*journal.Journal
+	Past []search.Event
+}
+
+// OpenLog starts the journal in the campaign's output folder, or goes on with the one that is there. A journal of another
+// campaign (other profile, model, machine or runtime) is an InputError and left untouched.
+func OpenLog(s Setup, now time.Time) (Log, error) {
+	header, err := s.header(now)
+	if err != nil {
+		return Log{}, err
+	}
+	created, err := journal.Create(s.Profile.Output, header)
+	if err == nil {
+		return begin(s, Log{Journal: created})
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return Log{}, fmt.Errorf("cannot use output folder %q: %w", s.Profile.Output, err)
+	}
+	opened, records, err := journal.Open(s.Profile.Output)
+	if err != nil {
+		return Log{}, fmt.Errorf("cannot go on with the campaign in %q: %w", s.Profile.Output, err)
+	}
+	log, err := resume(s, header, opened, records)
+	if err != nil {
+		return Log{}, errors.Join(err, opened.Close())
+	}
+	return begin(s, log)
+}
+
+// begin marks the start of a run.
+func begin(s Setup, log Log) (Log, error) {
+	session := journal.Session{Tool: s.Tool}
+	if n := len(log.Past); n > 0 {
+		session.Elapsed = log.Past[n-1].Elapsed
+	}
+	if err := log.Append(journal.KindSession, session); err != nil {
+		return Log{}, errors.Join(err, log.Close())
+	}
+	return log, nil
+}
+
+// resume checks that the journal belongs to this campaign and reads its events.
+func resume(s Setup, now journal.Header, j *journal.Journal, records []journal.Record) (Log, error) {
+	if differences := differences(s.Profile, j.Header(), now); len(differences) > 0 {
+		return Log{}, &InputError{fmt.Errorf("output folder %q holds the journal of another campaign:\n  %s\nchoose another `output:`, or remove the folder to start over",
+			s.Profile.Output, strings.Join(differences, "\n  "))}
+	}
+	log := Log{Journal: j}
+	for _, r := range records {
+		if r.Kind != journal.KindTrial {
+			continue
+		}
+		var e search.Event
+		if err := r.Decode(&e); err != nil {
+			return Log{}, err
+		}
+		log.Past = append(log.Past, e)
+	}
+	return log, nil
+}
+
+// differences lists why a journal cannot be gone on with. The budget may differ: a larger one continues the campaign.
+func differences(p spec.Profile, old, now journal.Header) []string {
+	var list []string
+	add := func(what, then, now string) {
+		if then != now {
+			list = append(list, fmt.Sprintf("%s: %s then, %s now", what, then, now))
+		}
+	}
+	if old.Spec.SHA256 != now.Spec.SHA256 && !sameSearch(old.Spec, p) {
+		list = append(list, fmt.Sprintf("profile: %s asks for another search than the journal's (%s)", p.Path, old.Spec.Path))
+	}
+	add("model name", old.Model, now.Model)
+	add("models", digests(old.Models), digests(now.Models))
+	add("default configuration", shortDigest(old.BaseConfig), shortDigest(now.BaseConfig))
+	add("ONNX Runtime", old.Runtime.Flavour+"@"+old.Runtime.Version, now.Runtime.Flavour+"@"+now.Runtime.Version)
+	add("machine", old.Fingerprint, now.Fingerprint)
+	return list
+}
+
+// sameSearch reports whether the journal's profile asks for the same search as p, whatever its comments, budget and paths.
+func sameSearch(old journal.SpecFile, p spec.Profile) bool {
+	then, err := spec.ParseProfile(old.Path, []byte(old.Text))
+	return err == nil && reflect.DeepEqual(searchOf(then), searchOf(p))
+}
+
+// searchOf leaves out of a profile what does not change the search; models are compared by digest.
+func searchOf(p spec.Profile) spec.Profile {
+	p.Path, p.Text, p.Output, p.Model, p.Search.Budget = "", nil, "", spec.ModelSource{}, search.Budget{}
+	return p
+}
+
+func digests(files []journal.ModelFile) string {
+	parts := make([]string, len(files))
+	for i, f := range files {
+		parts[i] = f.Precision + " " + f.SHA256[:min(12, len(f.SHA256))]
+	}
+	return strings.Join(parts, ", ")
+}
+
+func shortDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}

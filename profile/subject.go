@@ -1,0 +1,259 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/modelrepo"
+	"tuner/onnx"
+	"tuner/spec"
+)
+
+// Subject is what a campaign searches configurations for: a model in one or more precisions, and its default configuration.
+type Subject struct {
+	Name   string
+	Files  []File              // the original precision first, the others by name
+	Model  *onnx.Model         // of the original precision: inputs, shapes
+	Config *modelconfig.Config // the default configuration, complete
+}
+
+// File is the model file of one precision.
+type File struct {
+	Precision string
+	Bytes     int64 // of the model file alone
+	Source    modelrepo.Source
+}
+
+// InputError says that what the user handed in cannot be used; the program ends with exit code 2.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// OpenSubject reads a profile's model files and makes the default configuration: the user's config.pbtxt where there is one,
+// completed as Triton would. gpus is the number of GPUs of the machine. Errors are InputErrors.
+func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
+	s := Subject{Name: p.Name}
+	origin, err := locate(p)
+	if err != nil {
+		return Subject{}, &InputError{err}
+	}
+	paths := maps.Clone(p.Model.Precisions)
+	if paths[spec.PrecisionOriginal] == p.Model.Path {
+		paths[spec.PrecisionOriginal] = origin.model
+	}
+	var problems []error
+	for _, precision := range orderPrecisions(paths) {
+		model, file, err := openFile(precision, paths[precision], origin.folder)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+			continue
+		case s.Model == nil:
+			s.Model = model
+		default:
+			problems = append(problems, sameSignature(s.Model, model))
+		}
+		s.Files = append(s.Files, file)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return Subject{}, &InputError{err}
+	}
+	if s.Config, err = defaultConfig(p, origin, s.Model, gpus); err != nil {
+		return Subject{}, &InputError{err}
+	}
+	return s, nil
+}
+
+// orderPrecisions puts the original first and the others by name.
+func orderPrecisions(paths map[string]string) []string {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(paths)), func(name string) bool { return name == spec.PrecisionOriginal })
+	return append([]string{spec.PrecisionOriginal}, others...)
+}
+
+// origin is where a profile's model and configuration are.
+type origin struct {
+	model  string // the original precision's ONNX file
+	config string // config.pbtxt; "" without one
+	text   []byte // of config
+	folder string // the Triton model folder, with the other files that config names; "" without one
+}
+
+// locate finds the original model file and the user's configuration: in the folder where the model is a Triton model folder.
+func locate(p spec.Profile) (origin, error) {
+	info, err := os.Stat(p.Model.Path)
+	if err != nil {
+		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w", p.Path, p.Model.Path, pathCause(err))
+	}
+	o := origin{model: p.Model.Path, config: p.Model.Config}
+	if info.IsDir() {
+		folder, err := modelrepo.OpenModel(p.Model.Path)
+		if err != nil {
+			return origin{}, fmt.Errorf("%s: model: %w", p.Path, err)
+		}
+		o.folder = folder.Dir
+		if o.config == "" {
+			o.config = folder.ConfigPath
+		}
+		if o.model, err = folder.ModelFile(); err != nil {
+			return origin{}, fmt.Errorf("%s: model: %w", p.Path, err)
+		}
+	}
+	if o.config == "" {
+		return o, nil
+	}
+	if o.text, err = os.ReadFile(o.config); err != nil {
+		return origin{}, fmt.Errorf("cannot read configuration %q: %w", o.config, pathCause(err))
+	}
+	return o, nil
+}
+
+// pathCause leaves the path out of a file error: the message around it has it.
+func pathCause(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+// openFile reads one precision's model and computes its digest.
+func openFile(precision, path, folder string) (*onnx.Model, File, error) {
+	model, err := onnx.Read(path)
+	if err != nil {
+		return nil, File{}, err
+	}
+	if err := model.CheckServable(); err != nil {
+		return nil, File{}, err
+	}
+	digest, err := model.Digest()
+	if err != nil {
+		return nil, File{}, fmt.Errorf("cannot compute the digest of %q: %w", path, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, File{}, fmt.Errorf("cannot open %q: %w", path, pathCause(err))
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, File{}, fmt.Errorf("cannot resolve %q: %w", path, err)
+	}
+	file := File{Precision: precision, Bytes: info.Size(), Source: modelrepo.Source{Path: absolute, Digest: digest, Folder: folder}}
+	for _, data := range model.ExternalFiles() {
+		file.Source.Data = append(file.Source.Data, data.Path)
+	}
+	return model, file, nil
+}
+
+// sameSignature checks that another precision of a model takes and yields the same tensors by name.
+func sameSignature(original, other *onnx.Model) error {
+	for _, side := range []struct {
+		name string
+		a, b []onnx.Value
+	}{{"inputs", original.Inputs(), other.Inputs()}, {"outputs", original.Outputs(), other.Outputs()}} {
+		a, b := names(side.a), names(side.b)
+		if !slices.Equal(a, b) {
+			return fmt.Errorf("%s: %s are %v, but those of %s are %v: every precision must serve the same requests",
+				other.Path(), side.name, b, original.Path(), a)
+		}
+	}
+	return nil
+}
+
+func names(values []onnx.Value) []string {
+	var names []string
+	for _, v := range values {
+		names = append(names, v.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// defaultConfig completes the user's configuration, or an empty one, as Triton does.
+func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*modelconfig.Config, error) {
+	config := &modelconfig.Config{}
+	if o.config != "" {
+		parsed, err := modelconfig.Parse(o.config, o.text)
+		if err != nil {
+			return nil, err
+		}
+		config = modelconfig.Clone(parsed)
+	}
+	config.Name = p.Name
+	io := Signature(model)
+	complete, err := modelconfig.Complete(config, modelconfig.CompleteOptions{DirName: p.Name, HasModelFile: true, IO: &io, GPUs: gpus})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name(model), err)
+	}
+	if err := errors.Join(modelconfig.RefuseUnsupported(complete), modelconfig.Validate(complete), modelconfig.CheckModel(complete, io)); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name(model), err)
+	}
+	return complete, nil
+}
+
+// name is the file that the configuration comes from.
+func (o origin) name(model *onnx.Model) string {
+	if o.config != "" {
+		return o.config
+	}
+	return model.Path()
+}
+
+// Signature is a model's inputs and outputs as its configuration describes them: symbolic dimensions are -1.
+func Signature(m *onnx.Model) modelconfig.ModelIO {
+	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(m.Outputs())}
+}
+
+func tensors(values []onnx.Value) []modelconfig.Tensor {
+	tensors := make([]modelconfig.Tensor, len(values))
+	for i, v := range values {
+		t := modelconfig.Tensor{Name: v.Name, DataType: dataType(v.Type)}
+		for _, d := range v.Shape {
+			t.Dims = append(t.Dims, d.Size)
+		}
+		tensors[i] = t
+	}
+	return tensors
+}
+
+// dataType maps ONNX's element type to the configuration's; CheckServable has refused all others.
+func dataType(t onnx.DataType) configpb.DataType {
+	switch t {
+	case onnx.Bool:
+		return configpb.DataType_TYPE_BOOL
+	case onnx.Uint8:
+		return configpb.DataType_TYPE_UINT8
+	case onnx.Uint16:
+		return configpb.DataType_TYPE_UINT16
+	case onnx.Uint32:
+		return configpb.DataType_TYPE_UINT32
+	case onnx.Uint64:
+		return configpb.DataType_TYPE_UINT64
+	case onnx.Int8:
+		return configpb.DataType_TYPE_INT8
+	case onnx.Int16:
+		return configpb.DataType_TYPE_INT16
+	case onnx.Int32:
+		return configpb.DataType_TYPE_INT32
+	case onnx.Int64:
+		return configpb.DataType_TYPE_INT64
+	case onnx.Float16:
+		return configpb.DataType_TYPE_FP16
+	case onnx.Float:
+		return configpb.DataType_TYPE_FP32
+	case onnx.Double:
+		return configpb.DataType_TYPE_FP64
+	case onnx.String:
+		return configpb.DataType_TYPE_STRING
+	case onnx.BFloat16:
+		return configpb.DataType_TYPE_BF16
+	}
+	return configpb.DataType_TYPE_INVALID
+}
