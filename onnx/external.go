@@ -133,7 +133,7 @@ func checkSpan(t *onnxpb.TensorProto, s span, f ExternalFile) error {
 		return fmt.Errorf("%s%v needs %d bytes, its external data has %d", DataType(t.GetDataType()), t.GetDims(), want, s.length)
 	}
 	if s.offset > f.Size || want > f.Size-s.offset {
-		return fmt.Errorf("it ends at byte %d of %q, which has only %d (truncated?)", s.offset+want, f.Path, f.Size)
+		return fmt.Errorf("its %d bytes from byte %d on are not in %q, which has only %d (truncated?)", want, s.offset, f.Path, f.Size)
 	}
 	return nil
 }

@@ -146,6 +146,7 @@ func floatAttr(name string, v float32) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_FLOAT.Enum(), F: proto.Float32(v)}
 }
 
-func graphAttr(name string, v *Graph) *onnxpb.AttributeProto {
+// GraphAttribute makes an attribute that is a graph: the body of a Loop, a branch of an If.
+func GraphAttribute(name string, v *Graph) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_GRAPH.Enum(), G: v.proto}
 }

@@ -143,7 +143,7 @@ func ConstantTime(iterations int64) *onnx.Model {
 	body.Output("go_on_next", onnx.Bool)
 	body.Output("matrix_next", onnx.Float, onnx.Fixed(n), onnx.Fixed(n))
 
-	end := g.Node("Loop", in(g.Int64s("iterations", []int64{iterations}), g.True("forever"), start), graphAttr("body", body))
+	end := g.Node("Loop", in(g.Int64s("iterations", []int64{iterations}), g.True("forever"), start), GraphAttribute("body", body))
 	rest := g.Node("Mul", in(g.Node("ReduceMax", in(end), IntAttribute("keepdims", 0)), zero))
 	g.addNode("Add", in(x, rest), in("OUTPUT"), nil)
 	g.Output("OUTPUT", onnx.Float, shape...)

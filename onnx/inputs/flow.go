@@ -94,6 +94,7 @@ type findings struct {
 // demand narrows the index range.
 func (r *findings) demand(want Range, reason string) {
 	if r.index == nil {
+		want = intersect(want, want)
 		r.index, r.reason = &want, reason
 		return
 	}
@@ -127,9 +128,6 @@ func (f *flow) trace(in Input) findings {
 			f.examine(u, s, &found)
 			queue = append(queue, f.follow(u, s)...)
 		}
-	}
-	if found.index != nil && found.index.Lo >= found.index.Hi {
-		*found.index = Range{0, 1} // contradicting demands: zero is the best guess
 	}
 	return found
 }

@@ -136,8 +136,13 @@ func typeRange(t onnx.DataType) Range {
 	}
 }
 
+// intersect returns what two ranges share. Of two that share nothing it returns zero, the best guess at a contradiction.
 func intersect(a, b Range) Range {
-	return Range{max(a.Lo, b.Lo), min(a.Hi, b.Hi)}
+	both := Range{max(a.Lo, b.Lo), min(a.Hi, b.Hi)}
+	if both.Lo >= both.Hi {
+		return Range{0, 1}
+	}
+	return both
 }
 
 // settleShapes gives every input the dimensions of one request.
