@@ -179,3 +179,17 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 	}
 	return out, nil
 }
+
+// RawInput makes the input of a request whose body is nothing but the data of the model's only input: one row, at most one
+// dimension of any size, whose extent follows from the amount of data; a string is a single element.
+func (s *Server) RawInput(name string, number int64, data []byte) (Tensor, error) {
+	m, err := s.model(name, number)
+	if err != nil {
+		return Tensor{}, err
+	}
+	sig := m.signature
+	if len(sig.inputs) != 1 {
+		return Tensor{}, Errorf(InvalidArgument, "Raw request must only have 1 input (found %d) to be deduced but got %d inputs in model configuration", 1, len(sig.inputs))
+	}
+	return sig.rawInput(data)
+}

@@ -314,3 +314,32 @@ func shapeText(shape []int64) string {
 	}
 	return string(append(text, ']'))
 }
+
+// rawInput guesses the shape of the only input from the amount of data.
+func (s *signature) rawInput(data []byte) (Tensor, error) {
+	spec := s.inputs[0]
+	t := Tensor{Name: spec.name, DataType: spec.dataType, Shape: slices.Clone(spec.dims), Data: data}
+	width := uint64(modelconfig.ByteSize(spec.dataType))
+	if width == 0 {
+		width = max(1, uint64(len(data)))
+		t.Data = append(binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data...)
+	}
+	variable, fixed := -1, width
+	for i, d := range t.Shape {
+		switch {
+		case d >= 0:
+			fixed, _ = multiply(fixed, uint64(d), true)
+		case variable >= 0:
+			return t, Errorf(InvalidArgument, "The shape of Raw request's input '%s' can not be deduced because there are more than one variable-sized dimensions", spec.name)
+		default:
+			variable = i
+		}
+	}
+	if variable >= 0 {
+		t.Shape[variable] = int64(uint64(len(data)) / max(1, fixed))
+	}
+	if s.maxBatch > 0 {
+		t.Shape = append([]int64{1}, t.Shape...)
+	}
+	return t, nil // a size that doesn't fit is found when the request is checked
+}
