@@ -1,6 +1,11 @@
 package search
 
-import "tuner/measure"
+import (
+	"fmt"
+	"math"
+
+	"tuner/measure"
+)
 
 // Goal is what makes a measurement good: an objective to improve, within constraints.
 type Goal struct {
@@ -18,6 +23,33 @@ type Objective struct {
 type Term struct {
 	Metric measure.Metric `json:"metric"`
 	Weight float64        `json:"weight"`
+}
+
+// Gain is the relative improvement from one score to another: the weighted geometric mean of the metrics' ratios, less 1.
+// It is 0.05 when a single metric is better by 5 %.
+func (o Objective) Gain(from, to float64) float64 { return math.Exp((to-from)/o.weight()) - 1 }
+
+func (o Objective) weight() float64 {
+	sum := 0.0
+	for _, t := range o.Terms {
+		sum += t.Weight
+	}
+	return sum
+}
+
+// rises reports whether more load can improve the objective, falls whether less load can: throughput rises with the load,
+// and so does everything else, which is better low.
+func (o Objective) rises() bool { return o.has(true) }
+
+func (o Objective) falls() bool { return o.has(false) }
+
+func (o Objective) has(higherBetter bool) bool {
+	for _, t := range o.Terms {
+		if info, _ := t.Metric.Info(); info.HigherBetter == higherBetter {
+			return true
+		}
+	}
+	return false
 }
 
 // Constraint bounds a metric, in the metric's base unit. Nil bounds do not bound; at least one is set.
@@ -38,3 +70,65 @@ func (c Constraint) Violation(value float64) float64 {
 	}
 	return 0
 }
+
+// Miss is a constraint that a measurement does not satisfy.
+type Miss struct {
+	Constraint Constraint
+	Value      float64 // in the metric's base unit; 0 when it is missing
+	Violation  float64 // relative; 1 when the value is missing
+	Missing    bool    // the measurement does not tell the metric, which is no reason to trust it
+}
+
+// String says for people what is missed: "latency_p99 is 61.2 ms, 22 % above the limit of 50.0 ms".
+func (m Miss) String() string {
+	metric := m.Constraint.Metric
+	switch {
+	case m.Missing:
+		return fmt.Sprintf("%s is unknown", metric)
+	case m.Constraint.Max != nil && m.Value > *m.Constraint.Max:
+		return fmt.Sprintf("%s is %s, %.0f %% above the limit of %s", metric, metric.Format(m.Value), m.Violation*100,
+			metric.Format(*m.Constraint.Max))
+	}
+	return fmt.Sprintf("%s is %s, %.0f %% below the least of %s", metric, metric.Format(m.Value), m.Violation*100,
+		metric.Format(*m.Constraint.Min))
+}
+
+// Score is the objective's value for a measurement; higher is better. It is false when the trial failed, or a metric of
+// the objective is unknown or not positive, which has no logarithm.
+func (g Goal) Score(m measure.Measurement) (float64, bool) {
+	if m.Failure != nil {
+		return 0, false
+	}
+	score := 0.0
+	for _, t := range g.Objective.Terms {
+		e, ok := m.Estimate(t.Metric)
+		if !ok || e.Value <= 0 {
+			return 0, false
+		}
+		if info, _ := t.Metric.Info(); info.HigherBetter {
+			score += t.Weight * math.Log(e.Value)
+		} else {
+			score -= t.Weight * math.Log(e.Value)
+		}
+	}
+	return score, true
+}
+
+// Misses lists the constraints that a measurement does not satisfy, in their order. A metric that the measurement does
+// not tell is missed.
+func (g Goal) Misses(m measure.Measurement) []Miss {
+	var misses []Miss
+	for _, c := range g.Constraints {
+		e, ok := m.Estimate(c.Metric)
+		switch v := c.Violation(e.Value); {
+		case !ok || m.Failure != nil:
+			misses = append(misses, Miss{Constraint: c, Violation: 1, Missing: true})
+		case v > 0:
+			misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: v})
+		}
+	}
+	return misses
+}
+
+// Satisfies reports whether a trial succeeded and its measurement is within every constraint.
+func (g Goal) Satisfies(m measure.Measurement) bool { return m.Failure == nil && len(g.Misses(m)) == 0 }

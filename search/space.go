@@ -1,6 +1,11 @@
 package search
 
-import "tuner/measure"
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+)
 
 // Space is what a campaign searches: the knobs, the loads, and the rules that fold illegal or equivalent combinations.
 type Space struct {
@@ -12,7 +17,7 @@ type Space struct {
 // LoadAxis is the range of loads in which each configuration's highest load within the constraints is sought.
 type LoadAxis struct {
 	Rate      bool      // levels are request rates (requests/s), else concurrencies
-	Levels    []float64 // ascending: the levels of the first sweep
+	Levels    []float64 // ascending, at least one: the levels of the first sweep
 	Any       bool      // any whole level between the first and the last may be tried too (the axis was given as a range)
 	BatchSize int       // client batch, ≥ 1
 }
@@ -25,15 +30,57 @@ func (a LoadAxis) At(level float64) measure.Load {
 	return measure.Load{Concurrency: int(level), BatchSize: a.BatchSize}
 }
 
+// AtLeast returns the lowest level of the axis that is not below target, or the last one.
+func (a LoadAxis) AtLeast(target float64) float64 {
+	if a.Any {
+		return min(max(math.Ceil(target), a.first()), a.last())
+	}
+	for _, level := range a.Levels {
+		if level >= target {
+			return level
+		}
+	}
+	return a.last()
+}
+
+// AtMost returns the highest level of the axis that is not above target, or the first one.
+func (a LoadAxis) AtMost(target float64) float64 {
+	if a.Any {
+		return max(min(math.Floor(target), a.last()), a.first())
+	}
+	for _, level := range slices.Backward(a.Levels) {
+		if level <= target {
+			return level
+		}
+	}
+	return a.first()
+}
+
+func (a LoadAxis) first() float64 { return a.Levels[0] }
+
+func (a LoadAxis) last() float64 { return a.Levels[len(a.Levels)-1] }
+
 // Facts is what the folding rules need to know about model and machine.
 type Facts struct {
-	Cores      int  // usable cores
+	Cores      int  // usable cores; 0 unknown
 	Batching   bool // every input and output has a symbolic first dimension
 	TritonOnly bool // deploy_target triton: keep only what a stock Triton honours
+	// BaseMaxBatchSize and BaseInstances are the default configuration's, for candidates that leave those knobs alone;
+	// 0 unknown.
+	BaseMaxBatchSize int
+	BaseInstances    int
 	// Unavailable maps an execution provider to the reason why it creates no session here.
 	Unavailable map[string]string
-	// Runtimes lists the execution providers of each installed runtime, by the runtime knob's value.
-	Precisions []string // precisions with a model file
+	Precisions  []string // precisions with a model file
+}
+
+// Knee is the concurrency at which a configuration saturates in a closed loop: every instance has a full batch at work and
+// another one waiting, 2 · max_batch_size · instances inferences in flight (Model Analyzer's formula), in requests of the
+// axis's client batch.
+func (s Space) Knee(c Candidate) float64 {
+	batch := c.intOr(KnobMaxBatchSize, s.Facts.BaseMaxBatchSize)
+	instances := c.intOr(KnobInstanceCount, s.Facts.BaseInstances)
+	return float64(2*max(batch, 1)*max(instances, 1)) / float64(max(s.Load.BatchSize, 1))
 }
 
 // Fold says why combinations were left out or merged into others.

@@ -1,0 +1,148 @@
+package search
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+)
+
+// Point is what one load of a configuration yielded, seen through the goal.
+type Point struct {
+	Level   float64 // on the load axis
+	Score   float64 // 0 unless Scored
+	Scored  bool    // the measurement has every metric of the objective
+	Misses  []Miss  // the constraints that it misses
+	Failure *measure.Failure
+}
+
+// Judge sees a measurement at a load through the goal.
+func (g Goal) Judge(load measure.Load, m measure.Measurement) Point {
+	score, ok := g.Score(m)
+	return Point{Level: load.Level(), Score: score, Scored: ok, Misses: g.Misses(m), Failure: m.Failure}
+}
+
+// Passes reports whether the point has a score and is within every constraint.
+func (p Point) Passes() bool { return p.Scored && len(p.Misses) == 0 }
+
+// Violation is the sum of the relative amounts by which constraints are missed.
+func (p Point) Violation() float64 {
+	sum := 0.0
+	for _, m := range p.Misses {
+		sum += m.Violation
+	}
+	return sum
+}
+
+// better orders points: passing ones by score, before failing ones by violation, before those without a score.
+func (p Point) better(q Point) bool {
+	switch {
+	case p.Passes() != q.Passes():
+		return p.Passes()
+	case p.Passes():
+		return p.Score > q.Score
+	case p.Scored != q.Scored:
+		return p.Scored
+	}
+	return p.Violation() < q.Violation()
+}
+
+// Standing is a configuration at its best load so far: the best within the constraints, else the nearest to them.
+type Standing struct {
+	Candidate   Candidate
+	Load        measure.Load
+	Point       Point
+	Measurement measure.Measurement
+}
+
+// Ledger is what a campaign has learned so far, by configuration. It is for one goroutine.
+type Ledger struct {
+	goal    Goal
+	entries map[string]*entry // by candidate key
+	order   []*entry          // as first measured
+	leader  *entry            // nil while nothing passes
+	pools   map[string]string // why a pool's engine process does not start
+}
+
+type entry struct {
+	best   Standing
+	points []Point // in the order of the trials
+}
+
+// NewLedger returns an empty ledger, whose points are judged by a goal.
+func NewLedger(g Goal) *Ledger {
+	return &Ledger{goal: g, entries: map[string]*entry{}, pools: map[string]string{}}
+}
+
+// Add enters the outcome of a trial.
+func (l *Ledger) Add(e Event) {
+	c := e.Trial.Candidate
+	now := Standing{c, e.Trial.Load, l.goal.Judge(e.Trial.Load, e.Measurement), e.Measurement}
+	if f := e.Measurement.Failure; f != nil && f.Stage == measure.StageStart {
+		l.pools[c.PoolKey()] = f.Reason
+	}
+	known, ok := l.entries[c.Key()]
+	if !ok {
+		known = &entry{best: now}
+		l.entries[c.Key()] = known
+		l.order = append(l.order, known)
+	}
+	known.points = append(known.points, now.Point)
+	if now.Point.better(known.best.Point) {
+		known.best = now
+	}
+	if known.best.Point.Passes() && (l.leader == nil || known.best.Point.better(l.leader.best.Point)) {
+		l.leader = known
+	}
+}
+
+// Points returns the points of a configuration in the order of its trials; the caller must not change them.
+func (l *Ledger) Points(c Candidate) []Point {
+	if known, ok := l.entries[c.Key()]; ok {
+		return known.points
+	}
+	return nil
+}
+
+// Leader returns the best configuration within the constraints so far, and false while there is none.
+func (l *Ledger) Leader() (Standing, bool) {
+	if l.leader == nil {
+		return Standing{}, false
+	}
+	return l.leader.best, true
+}
+
+// Lead is the leader's score, -Inf while there is none.
+func (l *Ledger) Lead() float64 {
+	if l.leader == nil {
+		return math.Inf(-1)
+	}
+	return l.leader.best.Point.Score
+}
+
+// Ranked lists the measured configurations from best to worst, equal ones in the order of their first trials.
+func (l *Ledger) Ranked() []Standing {
+	ranked := make([]Standing, len(l.order))
+	for i, e := range l.order {
+		ranked[i] = e.best
+	}
+	slices.SortStableFunc(ranked, func(a, b Standing) int {
+		switch {
+		case a.Point.better(b.Point):
+			return -1
+		case b.Point.better(a.Point):
+			return 1
+		}
+		return 0
+	})
+	return ranked
+}
+
+// Len is the number of configurations that were tried.
+func (l *Ledger) Len() int { return len(l.order) }
+
+// PoolFailure returns why the engine process of a candidate's pool does not start, and false when that is not known.
+func (l *Ledger) PoolFailure(c Candidate) (string, bool) {
+	reason, ok := l.pools[c.PoolKey()]
+	return reason, ok
+}

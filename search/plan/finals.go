@@ -1,0 +1,207 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+const (
+	rounds       = 4 // of finals, where the budget allows
+	extraRounds  = 2 // more, for members whose load was lowered late
+	confirmed    = 2 // trials that a member needs at its load
+	runnersUp    = 2 // at most
+	maxMembers   = 2 + runnersUp
+	contention   = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
+	finalWindows = 2    // windows of the finals are longer by this factor
+	backOff      = 1.1  // least factor by which a load is lowered that turned out too high
+	curveReach   = 4    // the curves go up to this multiple of the best load
+)
+
+// finals compares the best configurations and the default, each at its best load, on engine processes launched for each
+// trial, in the order A B C, C B A, A B C, … so that slow changes of the machine hit all alike.
+type finals struct {
+	settings search.Settings
+	members  []member
+	slot     int            // place in the order of trials
+	curve    []search.Trial // trials of the curve phase
+}
+
+// member is a configuration in the finals.
+type member struct {
+	standing search.Standing     // as found by the search; its load is lowered when it turns out too high
+	pooled   measure.Measurement // all final windows at that load
+	trials   int                 // at that load
+	out      bool                // it failed on a fresh launch
+}
+
+// newFinals chooses the members: the leader, what comes close to it, and the default.
+func (p *Plan) newFinals() *finals {
+	f := &finals{settings: p.settings}
+	ranked := slices.DeleteFunc(p.ledger.Ranked(), func(s search.Standing) bool { return !s.Point.Scored })
+	for i, s := range ranked {
+		isClose := s.Point.Passes() && len(f.members) <= runnersUp &&
+			p.settings.Goal.Objective.Gain(ranked[0].Point.Score, s.Point.Score) >= -contention
+		if i == 0 || isClose || s.Candidate.IsDefault() {
+			f.members = append(f.members, member{standing: s})
+		}
+	}
+	return f
+}
+
+// finalTrial is one long window on a fresh launch.
+func finalTrial(s search.Settings, c search.Candidate, level float64) search.Trial {
+	t := s.Trial(c, level, search.PhaseFinal)
+	t.Window *= finalWindows
+	t.Fresh = true
+	return t
+}
+
+// at returns the member whose turn it is at a place of the order.
+func (f *finals) at(slot int) int {
+	n := len(f.members)
+	if i := slot % n; slot/n%2 == 0 {
+		return i
+	}
+	return n - 1 - slot%n
+}
+
+// turn is the next place in the order whose member is still in, and false when the rounds are over.
+func (f *finals) turn() (slot int, ok bool) {
+	all := rounds
+	if slices.ContainsFunc(f.members, func(m member) bool { return !m.out && m.trials < confirmed }) {
+		all += extraRounds
+	}
+	for slot := f.slot; slot < all*len(f.members); slot++ {
+		if !f.members[f.at(slot)].out {
+			return slot, true
+		}
+	}
+	return 0, false
+}
+
+// next returns the next trial. After the first round, a round is begun only when all of it is affordable.
+func (f *finals) next(affordable func([]search.Trial) bool) (search.Action, bool) {
+	slot, ok := f.turn()
+	if !ok {
+		return search.Action{}, false
+	}
+	n := len(f.members)
+	var rest []search.Trial
+	for i := slot; i < (slot/n+1)*n; i++ {
+		if m := f.members[f.at(i)]; !m.out {
+			rest = append(rest, finalTrial(f.settings, m.standing.Candidate, m.standing.Point.Level))
+		}
+	}
+	if slot%n != 0 || slot < n {
+		rest = rest[:1]
+	}
+	return search.Action{Trial: rest[0], Why: "finals: fresh launches in turn"}, affordable(rest)
+}
+
+// tell enters a final trial. A member that was within the constraints and is not any more goes on at a lower load.
+func (f *finals) tell(e search.Event) {
+	if slot, ok := f.turn(); ok {
+		f.slot = slot + 1
+	}
+	i := slices.IndexFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == e.Trial.Candidate.Key() })
+	if i < 0 {
+		return
+	}
+	m := &f.members[i]
+	if e.Measurement.Failure != nil {
+		m.out = true
+		return
+	}
+	m.trials++
+	m.pooled.Windows = append(m.pooled.Windows, e.Measurement.Windows...)
+	m.pooled.Memory = max(m.pooled.Memory, e.Measurement.Memory)
+	point := f.settings.Goal.Judge(e.Trial.Load, m.pooled)
+	if !m.standing.Point.Passes() || point.Passes() {
+		return
+	}
+	level := f.settings.Space.Load.AtMost(point.Level / max(backOff, 1+worst(point)))
+	if level < point.Level {
+		m.standing.Load, m.standing.Point.Level = f.settings.Space.Load.At(level), level
+		m.pooled, m.trials = measure.Measurement{}, 0
+	}
+}
+
+// worst is the largest violation of a point, at most 1: no load is lowered to less than half at once.
+func worst(p search.Point) float64 {
+	v := 0.0
+	for _, m := range p.Misses {
+		v = max(v, m.Violation)
+	}
+	return min(v, 1)
+}
+
+// leader is the member with the best confirmed score within the constraints.
+func (f *finals) leader() (search.Standing, bool) {
+	var best search.Standing
+	found := false
+	for _, m := range f.members {
+		s := m.standing
+		s.Measurement, s.Point = m.pooled, f.settings.Goal.Judge(s.Load, m.pooled)
+		if s.Point.Passes() && (!found || s.Point.Score > best.Point.Score) {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+// curve returns a level of the axis at which the best or the default was not measured yet, the nearest to its best load
+// first. Loads from which on a configuration failed are left alone.
+func (p *Plan) curve(f *finals) (search.Action, bool) {
+	best, ok := f.leader()
+	if !ok {
+		best, ok = p.ledger.Leader()
+	}
+	if !ok {
+		return search.Action{}, false
+	}
+	standings := []search.Standing{best}
+	for _, m := range f.members {
+		if m.standing.Candidate.IsDefault() && !best.Candidate.IsDefault() && !m.out {
+			standings = append(standings, m.standing)
+		}
+	}
+	for _, s := range standings {
+		if level, ok := p.missing(f, s); ok {
+			return search.Action{Trial: p.settings.Trial(s.Candidate, level, search.PhaseCurve), Why: "load curve"}, true
+		}
+	}
+	return search.Action{}, false
+}
+
+// missing is the unmeasured level of the axis that is nearest to a configuration's best load.
+func (p *Plan) missing(f *finals, s search.Standing) (float64, bool) {
+	limit := s.Point.Level * curveReach
+	measured := map[float64]bool{s.Point.Level: true}
+	for _, point := range p.ledger.Points(s.Candidate) {
+		measured[point.Level] = true
+		if point.Failure != nil {
+			limit = min(limit, point.Level)
+		}
+	}
+	for _, t := range f.curve {
+		if t.Candidate.Key() == s.Candidate.Key() {
+			measured[t.Load.Level()] = true
+		}
+	}
+	var levels []float64
+	for _, level := range p.settings.Space.Load.Levels {
+		if level <= limit && !measured[level] {
+			levels = append(levels, level)
+		}
+	}
+	if len(levels) == 0 {
+		return 0, false
+	}
+	return slices.MinFunc(levels, func(a, b float64) int {
+		return cmp.Compare(math.Abs(math.Log(a/s.Point.Level)), math.Abs(math.Log(b/s.Point.Level)))
+	}), true
+}

@@ -1,0 +1,247 @@
+// Package plan is the frame of every campaign. Around a strategy it puts what all have in common: the default
+// configuration is measured first; then the strategy searches for as long as the budget allows; then the finalists and the
+// default are compared on fresh launches in alternating order; and what is left goes into the load curves of the best and
+// the default. It is a strategy itself, and as pure: it knows the time only from the events.
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tuner/search"
+	"tuner/search/grid"
+	"tuner/search/quick"
+	"tuner/search/random"
+)
+
+// The shares of the budget that the search phase leaves to the finals.
+const (
+	reserved    = 0.20 // at least
+	reservedMax = 0.50 // at most, where one round of finals needs more than the least
+)
+
+// maxCombinations is the size of a space that is still expanded: a million candidates take about a second and a gigabyte.
+const maxCombinations = 1_000_000
+
+// Names lists the strategies that New knows.
+func Names() []string { return []string{"grid", "random", "quick"} }
+
+// explorer is a strategy that Plan frames.
+type explorer interface {
+	search.Strategy
+	Remaining() int         // candidates still to be measured, an estimate
+	Skipped() []search.Fold // candidates passed over, by reason
+}
+
+// Plan is a campaign's strategy.
+type Plan struct {
+	settings search.Settings
+	ledger   *search.Ledger // default and search phase
+	costs    costs
+	base     *search.Tour // the default configuration
+	inner    explorer
+	finals   *finals // nil until the first final trial was told
+	ended    string  // why the search phase ended
+	folds    []search.Fold
+	size     int // candidates of the space
+}
+
+// New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
+// at once.
+func New(name string, s search.Settings) (*Plan, error) {
+	if err := errors.Join(checkName(name), check(s)); err != nil {
+		return nil, fmt.Errorf("cannot plan campaign: %w", err)
+	}
+	candidates, folds := s.Space.Candidates()
+	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), folds: folds, size: len(candidates)}
+	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
+	switch name {
+	case "grid":
+		p.inner = grid.New(s, p.ledger, candidates)
+	case "random":
+		p.inner = random.New(s, p.ledger, candidates)
+	case "quick":
+		p.inner = quick.New(s, p.ledger, candidates)
+	}
+	return p, nil
+}
+
+func checkName(name string) error {
+	if slices.Contains(Names(), name) {
+		return nil
+	}
+	return fmt.Errorf("unknown strategy %q; allowed: %q", name, Names())
+}
+
+func check(s search.Settings) error {
+	var errs []error
+	if len(s.Goal.Objective.Terms) == 0 {
+		errs = append(errs, errors.New("the goal has no objective"))
+	}
+	levels := s.Space.Load.Levels
+	if len(levels) == 0 || !slices.IsSorted(levels) || levels[0] <= 0 {
+		errs = append(errs, fmt.Errorf("the load axis has the levels %v; allowed: one or more, positive and ascending", levels))
+	}
+	if s.Window <= 0 {
+		errs = append(errs, fmt.Errorf("the window is %v; allowed: a positive length", s.Window))
+	}
+	if n := s.Space.Combinations(maxCombinations); n >= maxCombinations {
+		errs = append(errs, fmt.Errorf("the space has %d combinations or more; list fewer values or knobs", n))
+	}
+	return errors.Join(errs...)
+}
+
+// Ask returns the next trial, or why the campaign ends.
+func (p *Plan) Ask() search.Action {
+	if p.finals != nil {
+		return p.afterSearch(p.finals, p.ended)
+	}
+	next := p.searching()
+	if !next.Stop {
+		return next
+	}
+	return p.afterSearch(p.newFinals(), next.Why)
+}
+
+// searching is the next trial of the default and search phases.
+func (p *Plan) searching() search.Action {
+	if next := p.base.Ask(); !next.Stop {
+		if p.costs.trials > 0 && !p.affords(next.Trial, budgetPart{}) {
+			return search.Action{Stop: true, Why: p.spent()}
+		}
+		return next
+	}
+	next := p.inner.Ask()
+	if !next.Stop && !p.affords(next.Trial, p.reserve()) {
+		return search.Action{Stop: true, Why: p.spent()}
+	}
+	return next
+}
+
+// afterSearch is the next trial of the final and curve phases.
+func (p *Plan) afterSearch(f *finals, why string) search.Action {
+	if next, ok := f.next(func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:])) }); ok {
+		return next
+	}
+	if next, ok := p.curve(f); ok && p.affords(next.Trial, budgetPart{}) {
+		return next
+	}
+	return search.Action{Stop: true, Why: why}
+}
+
+// spent says which budget ended the search.
+func (p *Plan) spent() string {
+	if b := p.settings.Budget; b.Trials > 0 && p.costs.trials+1 > b.Trials-p.reserve().trials {
+		return fmt.Sprintf("the budget of %d trials is used", b.Trials)
+	}
+	return fmt.Sprintf("the budget of %v is used", p.settings.Budget.Time)
+}
+
+// Tell learns the outcome of the last trial.
+func (p *Plan) Tell(e search.Event) {
+	phase := e.Trial.Phase
+	if p.finals == nil && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
+		p.ended = p.searching().Why
+		p.finals = p.newFinals()
+	}
+	p.costs.add(e)
+	switch phase {
+	case search.PhaseFinal:
+		p.finals.tell(e)
+	case search.PhaseCurve:
+		p.finals.curve = append(p.finals.curve, e.Trial)
+	default:
+		p.ledger.Add(e)
+		p.base.Tell(e)
+		p.inner.Tell(e)
+	}
+}
+
+// Leader is the best configuration within the constraints so far, for progress displays; false while there is none.
+// Once finals run, only their members count, at their confirmed loads.
+func (p *Plan) Leader() (search.Standing, bool) {
+	if p.finals != nil {
+		if s, ok := p.finals.leader(); ok {
+			return s, true
+		}
+	}
+	return p.ledger.Leader()
+}
+
+// Folds says which combinations of the space were left out or merged, and why.
+func (p *Plan) Folds() []search.Fold { return p.folds }
+
+// Size is the number of candidates of the space, the default not counted.
+func (p *Plan) Size() int { return p.size }
+
+// Skipped says which candidates were passed over in the search, by reason.
+func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }
+
+// Progress returns the number of trials told, and how many there are expected to be in the end: an estimate from the
+// trials per configuration so far, within the budget.
+func (p *Plan) Progress() (done, expected int) {
+	const typicalSeek = 2.5 // trials per configuration, as long as none is known
+	done = p.costs.trials
+	perCandidate := typicalSeek
+	if n := p.ledger.Len(); n > 1 {
+		perCandidate = float64(done) / float64(n)
+	}
+	ahead := 0
+	if p.finals == nil {
+		ahead = int(perCandidate * float64(p.base.Remaining()+p.inner.Remaining()))
+		ahead += rounds * p.members()
+	} else {
+		ahead = max(rounds*len(p.finals.members)-p.finals.slot, 0)
+	}
+	if b := p.settings.Budget; b.Trials > 0 {
+		ahead = min(ahead, b.Trials-done)
+	}
+	if b := p.settings.Budget; b.Time > 0 && done > 0 && p.costs.elapsed > 0 {
+		ahead = min(ahead, int(float64(b.Time-p.costs.elapsed)/float64(p.costs.elapsed)*float64(done)))
+	}
+	if p.Ask().Stop {
+		ahead = 0
+	}
+	return done, done + max(ahead, 0)
+}
+
+// budgetPart is a part of the budget that is set aside.
+type budgetPart struct {
+	time   time.Duration
+	trials int
+}
+
+// affords reports whether a trial is expected to end within the budget less what is set aside.
+func (p *Plan) affords(t search.Trial, aside budgetPart) bool {
+	b := p.settings.Budget
+	if b.Trials > 0 && p.costs.trials+1 > b.Trials-aside.trials {
+		return false
+	}
+	return b.Time == 0 || p.costs.elapsed+p.costs.expect(t) <= b.Time-aside.time
+}
+
+// surcharge is the cost of trials that are to follow another.
+func (p *Plan) surcharge(trials []search.Trial) budgetPart {
+	part := budgetPart{trials: len(trials)}
+	for _, t := range trials {
+		part.time += p.costs.expect(t)
+	}
+	return part
+}
+
+// reserve is what the search phase leaves to the finals: room for a round of them, and at least a fifth of the budget.
+func (p *Plan) reserve() budgetPart {
+	b, n := p.settings.Budget, p.members()
+	round := time.Duration(n) * p.costs.expect(finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0]))
+	least := time.Duration(float64(b.Time) * reserved)
+	most := time.Duration(float64(b.Time) * reservedMax)
+	return budgetPart{
+		time:   min(max(least, round), most),
+		trials: min(max(int(float64(b.Trials)*reserved), n), int(float64(b.Trials)*reservedMax)),
+	}
+}
+
+// members is how many configurations the finals will have, as far as can be known.
+func (p *Plan) members() int { return min(max(p.ledger.Len(), 2), maxMembers) }

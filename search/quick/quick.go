@@ -1,0 +1,128 @@
+// Package quick is Model Analyzer's quick search, the baseline to beat: a hill climb over max_batch_size (by powers of
+// two, or whatever values the space has) and instance_count at the load 2 · max_batch_size · instance_count, then a search
+// of the best loads of the three best configurations. It searches no other knob: each stays at its first legal value.
+//
+// It differs from the original in three points: both dimensions are bounded by the space's values; a combination that is
+// folded away counts as a failed measurement without costing a trial; and the sweep at the end really seeks the best load
+// within the constraints (the original measures 1, 2, 4, 8 clients whatever the results).
+package quick
+
+import "tuner/search"
+
+// finalists is how many configurations of the climb get a search for their best load.
+const finalists = 3
+
+// Quick is the strategy. It reads the ledger that its owner writes.
+type Quick struct {
+	settings search.Settings
+	ledger   *search.Ledger
+	climb    *climb
+	measured []search.Candidate // by the climb, in its order
+	sweep    *search.Tour       // nil until the climb is done
+}
+
+// New returns the strategy for the candidates of the settings' space.
+func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *Quick {
+	q := &Quick{settings: s, ledger: l}
+	t, ok := newTerrain(s.Space, candidates)
+	if !ok {
+		q.sweep = search.NewTour(s, l, search.PhaseSearch, nil)
+		return q
+	}
+	q.climb = newClimb(t, s.Goal.Objective)
+	q.skipKnown()
+	return q
+}
+
+// Ask returns the climb's next coordinate at its load, then the sweep's loads.
+func (q *Quick) Ask() search.Action {
+	if q.sweep != nil {
+		return q.sweep.Ask()
+	}
+	c, _ := q.climb.terrain.candidate(q.climb.at)
+	return search.Action{
+		Trial: q.settings.Trial(c, q.climb.terrain.level(c), search.PhaseSearch),
+		Why:   "hill climb",
+	}
+}
+
+// Tell moves the climb on when its coordinate was measured.
+func (q *Quick) Tell(e search.Event) {
+	if q.sweep != nil {
+		q.sweep.Tell(e)
+		return
+	}
+	q.skipKnown()
+}
+
+// Remaining estimates how many configurations are still to be measured; a climb usually takes a dozen trials.
+func (q *Quick) Remaining() int {
+	if q.sweep != nil {
+		return q.sweep.Remaining()
+	}
+	const typical = 12
+	return max(typical-len(q.measured), 1) + finalists
+}
+
+// Skipped says which candidates were passed over, by reason.
+func (q *Quick) Skipped() []search.Fold {
+	if q.sweep == nil {
+		return nil
+	}
+	return q.sweep.Skipped()
+}
+
+// skipKnown feeds the climb with what the ledger knows already, until it needs a trial or is done.
+func (q *Quick) skipKnown() {
+	for !q.climb.done {
+		r, known := q.lookUp(q.climb.at)
+		if !known {
+			return
+		}
+		q.climb.learn(r)
+	}
+	if q.sweep == nil {
+		q.sweep = search.NewTour(q.settings, q.ledger, search.PhaseSearch, q.best())
+	}
+}
+
+// lookUp returns the result at a coordinate, and false when it is not measured yet.
+func (q *Quick) lookUp(at coordinate) (result, bool) {
+	c, legal := q.climb.terrain.candidate(at)
+	if !legal {
+		return result{}, true
+	}
+	level := q.climb.terrain.level(c)
+	for _, p := range q.ledger.Points(c) {
+		if p.Level == level {
+			q.remember(c)
+			return result{p, p.Failure == nil}, true
+		}
+	}
+	_, broken := q.ledger.PoolFailure(c)
+	return result{}, broken
+}
+
+func (q *Quick) remember(c search.Candidate) {
+	for _, known := range q.measured {
+		if known.Key() == c.Key() {
+			return
+		}
+	}
+	q.measured = append(q.measured, c)
+}
+
+// best returns the climb's best configurations.
+func (q *Quick) best() []search.Candidate {
+	climbed := map[string]bool{}
+	for _, c := range q.measured {
+		climbed[c.Key()] = true
+	}
+	var best []search.Candidate
+	for _, standing := range q.ledger.Ranked() {
+		if c := standing.Candidate; climbed[c.Key()] && len(best) < finalists {
+			best = append(best, c)
+		}
+	}
+	return best
+}

@@ -1,0 +1,48 @@
+// Package random is the strategy that tries candidates in a seeded random order without repetition: the baseline that a
+// cleverer strategy has to beat, and a fair sample of the space when the budget covers a part of it only.
+package random
+
+import (
+	"math/rand/v2"
+
+	"tuner/search"
+)
+
+// perVisit is how many candidates of a pool are tried before its engine process is ended. Two of a pool at a time halve
+// the launches of a plain permutation, while a small budget still reaches many pools.
+const perVisit = 2
+
+// New returns a tour through all candidates in a random order, which reads the ledger that its owner writes. The order
+// goes round the pools, in an order drawn once, and takes from each the next two of its candidates.
+func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *search.Tour {
+	return search.NewTour(s, l, search.PhaseSearch, shuffled(s.Seed, candidates))
+}
+
+func shuffled(seed uint64, candidates []search.Candidate) []search.Candidate {
+	random := rand.New(rand.NewPCG(seed, 0))
+	var pools [][]search.Candidate
+	index := map[string]int{}
+	for _, c := range candidates {
+		key := c.PoolKey()
+		i, ok := index[key]
+		if !ok {
+			i = len(pools)
+			index[key] = i
+			pools = append(pools, nil)
+		}
+		pools[i] = append(pools[i], c)
+	}
+	random.Shuffle(len(pools), func(i, j int) { pools[i], pools[j] = pools[j], pools[i] })
+	for _, pool := range pools {
+		random.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
+	}
+	order := make([]search.Candidate, 0, len(candidates))
+	for len(order) < len(candidates) {
+		for i, pool := range pools {
+			n := min(perVisit, len(pool))
+			order = append(order, pool[:n]...)
+			pools[i] = pool[n:]
+		}
+	}
+	return order
+}

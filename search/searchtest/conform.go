@@ -1,0 +1,206 @@
+package searchtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// longest is the number of trials after which a campaign is taken for endless.
+const longest = 3000
+
+// Conform checks what every campaign's strategy must keep, on several machines and budgets: Ask changes nothing, equal
+// settings and events give equal actions (also after the events went through the journal's encoding), the default comes
+// first, candidates and loads are of the space, the budget is kept, and it ends.
+func Conform(t *testing.T, make func(search.Settings) (search.Strategy, error)) {
+	t.Helper()
+	for name, c := range cases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fresh := func() search.Strategy {
+				s, err := make(c.settings)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			events := c.machine.Run(fresh(), longest)
+			if len(events) == longest {
+				t.Fatalf("no end after %d trials", longest)
+			}
+			checkTrials(t, c.settings, events)
+			checkBudget(t, c.settings.Budget, events)
+			checkReplay(t, fresh, events)
+		})
+	}
+}
+
+type testCase struct {
+	machine  Landscape
+	settings search.Settings
+}
+
+func cases() map[string]testCase {
+	machine := Small()
+	failing := Small()
+	failing.Fail = func(t search.Trial) *measure.Failure {
+		instances, _ := t.Candidate.Get(search.KnobInstanceCount)
+		switch {
+		case instances == "2":
+			return &measure.Failure{Stage: measure.StageStart, Reason: "no"}
+		case instances == "3" && t.Load.Concurrency > 8:
+			return &measure.Failure{Stage: measure.StageHang, Reason: "no answer"}
+		}
+		return nil
+	}
+	dead := Small()
+	dead.Fail = func(search.Trial) *measure.Failure { return &measure.Failure{Stage: measure.StageLoad, Reason: "no"} }
+	noisy := Small()
+	noisy.Noise = 0.1
+	tests := map[string]testCase{}
+	add := func(name string, m Landscape, b search.Budget, change func(*search.Settings)) {
+		s := Settings(m, 50*time.Millisecond)
+		s.Budget = b
+		if change != nil {
+			change(&s)
+		}
+		tests[name] = testCase{m, s}
+	}
+	add("no budget", machine, search.Budget{}, nil)
+	for _, d := range []time.Duration{time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute} {
+		add(fmt.Sprint("budget ", d), machine, search.Budget{Time: d}, nil)
+	}
+	for _, n := range []int{1, 2, 5, 20} {
+		add(fmt.Sprint(n, " trials"), machine, search.Budget{Trials: n}, nil)
+	}
+	add("noise", noisy, search.Budget{Time: time.Minute}, nil)
+	add("failures", failing, search.Budget{Time: time.Minute}, nil)
+	add("everything fails", dead, search.Budget{}, nil)
+	add("nothing satisfies", machine, search.Budget{Time: time.Minute}, func(s *search.Settings) {
+		s.Goal.Constraints = []search.Constraint{AtMost(measure.LatencyP99, 1e-6)}
+	})
+	add("latency", machine, search.Budget{}, func(s *search.Settings) {
+		s.Goal.Objective.Terms = []search.Term{{Metric: measure.LatencyP99, Weight: 1}}
+		least := 300.0
+		s.Goal.Constraints = []search.Constraint{{Metric: measure.Throughput, Min: &least}}
+	})
+	add("weights", machine, search.Budget{}, func(s *search.Settings) {
+		s.Goal.Objective.Terms = []search.Term{{Metric: measure.Throughput, Weight: 10}, {Metric: measure.LatencyP99, Weight: 5}}
+	})
+	add("one load", machine, search.Budget{}, func(s *search.Settings) {
+		s.Space.Load = search.LoadAxis{Levels: []float64{8}, BatchSize: 1}
+	})
+	add("only the default", machine, search.Budget{}, func(s *search.Settings) { s.Space.Knobs = nil })
+	return tests
+}
+
+// Settings is a space of 2 precisions × 3 thread counts × 4 instance counts × 5 batch sizes × 2 delays with any
+// concurrency from 1 to 64, for the highest throughput at a limited p99.
+func Settings(l Landscape, p99 time.Duration) search.Settings {
+	knob := func(name string, values ...search.Value) search.Knob {
+		scope, _ := search.KnobScope(name)
+		return search.Knob{Name: name, Scope: scope, Values: values}
+	}
+	return search.Settings{
+		Space: search.Space{
+			Knobs: []search.Knob{
+				knob(search.KnobPrecision, "fp32", "int8"),
+				knob(search.KnobIntraOpThreads, "1", "2", "4"),
+				knob(search.KnobInstanceCount, "1", "2", "3", "4"),
+				knob(search.KnobMaxBatchSize, "1", "2", "4", "8", "16"),
+				knob(search.KnobMaxQueueDelay, "0us", "100us"),
+			},
+			Load:  search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64}, Any: true, BatchSize: 1},
+			Facts: l.Facts(),
+		},
+		Goal: search.Goal{
+			Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+			Constraints: []search.Constraint{AtMost(measure.LatencyP99, p99.Seconds())},
+		},
+		Seed:   1,
+		Window: time.Second,
+	}
+}
+
+// AtMost is an upper bound in the metric's base unit.
+func AtMost(m measure.Metric, limit float64) search.Constraint {
+	return search.Constraint{Metric: m, Max: &limit}
+}
+
+func checkTrials(t *testing.T, s search.Settings, events []search.Event) {
+	t.Helper()
+	if len(events) == 0 || !events[0].Trial.Candidate.IsDefault() || events[0].Trial.Phase != search.PhaseDefault {
+		t.Error("the default configuration is not measured first")
+	}
+	legal := map[string]bool{search.Candidate{}.Key(): true}
+	candidates, _ := s.Space.Candidates()
+	for _, c := range candidates {
+		legal[c.Key()] = true
+	}
+	axis := s.Space.Load
+	order := []search.Phase{search.PhaseDefault, search.PhaseSearch, search.PhaseFinal, search.PhaseCurve}
+	phase := 0
+	for i, e := range events {
+		level := e.Trial.Load.Level()
+		switch now := slices.Index(order, e.Trial.Phase); {
+		case !legal[e.Trial.Candidate.Key()]:
+			t.Errorf("trial %d: %v is no candidate of the space", i, e.Trial.Candidate)
+		case axis.AtLeast(level) != level || axis.AtMost(level) != level:
+			t.Errorf("trial %d: %v is no load of the axis", i, e.Trial.Load)
+		case e.Trial.Windows < 1 || e.Trial.Window <= 0:
+			t.Errorf("trial %d: has %d windows of %v", i, e.Trial.Windows, e.Trial.Window)
+		case now < phase:
+			t.Errorf("trial %d: phase %s after %s", i, e.Trial.Phase, order[phase])
+		default:
+			phase = now
+		}
+	}
+}
+
+// checkBudget allows the first trial, without which nothing is known.
+func checkBudget(t *testing.T, b search.Budget, events []search.Event) {
+	t.Helper()
+	if n := len(events); n > 1 && b.Trials > 0 && n > b.Trials {
+		t.Errorf("%d trials with a budget of %d", n, b.Trials)
+	}
+	if last := events[len(events)-1]; len(events) > 1 && b.Time > 0 && last.Elapsed > b.Time+last.Trial.Window {
+		t.Errorf("ended after %v with a budget of %v", last.Elapsed, b.Time)
+	}
+}
+
+// checkReplay tells the events to another strategy, as a resumed campaign does, and asks it twice before each.
+func checkReplay(t *testing.T, fresh func() search.Strategy, events []search.Event) {
+	t.Helper()
+	s := fresh()
+	for i, e := range events {
+		first, second := s.Ask(), s.Ask()
+		if a, b := text(t, first), text(t, second); a != b {
+			t.Fatalf("trial %d: Ask answers\n%s\nthen\n%s", i, a, b)
+		}
+		if a, b := text(t, first.Trial), text(t, e.Trial); a != b || first.Stop {
+			t.Fatalf("trial %d: replay asks for\n%s\nthe campaign asked for\n%s", i, a, b)
+		}
+		var journaled search.Event
+		if err := json.Unmarshal([]byte(text(t, e)), &journaled); err != nil {
+			t.Fatal(err)
+		}
+		s.Tell(journaled)
+	}
+	if a := s.Ask(); !a.Stop || a.Why == "" {
+		t.Errorf("at the end the replay asks for %v, or gives no reason for its end", text(t, a))
+	}
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,149 @@
+// Package searchtest is what strategies are tested with: a machine in closed form, on which a campaign runs in
+// milliseconds and whose best configuration is known, and a conformance suite that every strategy passes. It stands in for
+// the campaign loop and the runner, and imports neither.
+package searchtest
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// Landscape is a serving machine in closed form. An instance takes (Fixed + PerItem·b) / threads^0.8 for a batch of b;
+// int8 takes 0.6 of that; more threads than cores slow all down in proportion, and by a tenth. With n requests in flight
+// on k instances batches are n/k large, at most max_batch_size; beyond that requests wait, and latency grows with n.
+type Landscape struct {
+	Cores       int
+	Fixed       time.Duration
+	PerItem     time.Duration
+	Instances   int // of the default configuration
+	MaxBatch    int // of the default configuration
+	Launch      time.Duration
+	Reconfigure time.Duration
+	WarmUp      time.Duration
+	Noise       float64 // standard deviation of a window's log throughput
+	Seed        uint64  // of the noise
+	// Fail makes trials fail; nil when none does.
+	Fail func(search.Trial) *measure.Failure
+}
+
+// Small is a machine with 4 cores on which batching pays.
+func Small() Landscape {
+	return Landscape{
+		Cores: 4, Fixed: 4 * time.Millisecond, PerItem: 2 * time.Millisecond, Instances: 2, MaxBatch: 4,
+		Launch: 800 * time.Millisecond, Reconfigure: 200 * time.Millisecond, WarmUp: 300 * time.Millisecond,
+	}
+}
+
+// Facts returns the machine's facts for folding, with precisions fp32 and int8.
+func (l Landscape) Facts() search.Facts {
+	return search.Facts{
+		Cores: l.Cores, Batching: true, TritonOnly: true, BaseMaxBatchSize: l.MaxBatch, BaseInstances: l.Instances,
+		Precisions: []string{"fp32", "int8"},
+	}
+}
+
+// Serve returns throughput (inferences/s) and latency of a configuration at a load in a closed loop.
+func (l Landscape) Serve(c search.Candidate, load measure.Load) (float64, time.Duration) {
+	instances := setting(c, search.KnobInstanceCount, l.Instances)
+	batch := max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1)
+	threads := setting(c, search.KnobIntraOpThreads, l.Cores)
+	k, n := float64(instances), float64(load.Concurrency)
+	b := min(float64(batch), max(1, n/k))
+	service := (l.Fixed.Seconds() + l.PerItem.Seconds()*b) / math.Pow(float64(threads), 0.8)
+	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
+		service *= 0.6
+	}
+	if used := instances * threads; used > l.Cores {
+		service *= float64(used) / float64(l.Cores) / 0.9
+	}
+	throughput := min(k, n) * b / service
+	return throughput, time.Duration(n / throughput * float64(time.Second))
+}
+
+func setting(c search.Candidate, knob string, base int) int {
+	v, ok := c.Get(knob)
+	if !ok {
+		return base
+	}
+	n, err := v.Int()
+	if err != nil {
+		return base
+	}
+	return n
+}
+
+// Run runs a campaign to its end, or for at most limit trials, and returns its events.
+func (l Landscape) Run(s search.Strategy, limit int) []search.Event {
+	var run session
+	for len(run.events) < limit {
+		next := s.Ask()
+		if next.Stop {
+			break
+		}
+		e := run.trial(l, next.Trial)
+		run.events = append(run.events, e)
+		s.Tell(e)
+	}
+	return run.events
+}
+
+// session is the state of a campaign: its clock, and the engine process that runs.
+type session struct {
+	events   []search.Event
+	elapsed  time.Duration
+	launches int
+	last     search.Candidate
+}
+
+func (s *session) trial(l Landscape, t search.Trial) search.Event {
+	m := measure.Measurement{Times: measure.Times{WarmUp: l.WarmUp, Windows: time.Duration(t.Windows) * t.Window}}
+	switch {
+	case s.launches == 0 || t.Fresh || t.Candidate.PoolKey() != s.last.PoolKey():
+		s.launches++
+		m.Times.Launch = l.Launch
+	case t.Candidate.Key() != s.last.Key():
+		m.Times.Reconfigure = l.Reconfigure
+	}
+	m.Launch, s.last = s.launches, t.Candidate
+	if l.Fail != nil {
+		m.Failure = l.Fail(t)
+	}
+	if m.Failure == nil {
+		random := rand.New(rand.NewPCG(l.Seed, uint64(len(s.events))))
+		throughput, latency := l.Serve(t.Candidate, t.Load)
+		factor := math.Exp(l.Noise * random.NormFloat64())
+		m = withWindows(m, t, throughput*factor, time.Duration(float64(latency)/factor))
+	} else {
+		m.Times.WarmUp, m.Times.Windows = 0, 0
+	}
+	s.elapsed += m.Times.Total()
+	return search.Event{Trial: t, Measurement: m, Elapsed: s.elapsed}
+}
+
+// Measured makes the measurement of a trial that had one throughput and one latency throughout.
+func Measured(t search.Trial, throughput float64, latency time.Duration) measure.Measurement {
+	return withWindows(measure.Measurement{Launch: 1}, t, throughput, latency)
+}
+
+func withWindows(m measure.Measurement, t search.Trial, throughput float64, latency time.Duration) measure.Measurement {
+	m.Memory = 100e6
+	histogram, err := measure.NewHistogram([]time.Duration{latency})
+	if err != nil {
+		panic(err) // a latency is always in range: NewHistogram clamps it
+	}
+	for range t.Windows {
+		// Windows are made long, so that counts of whole inferences do not round the throughput.
+		const seconds = 1000
+		m.Windows = append(m.Windows, measure.Window{
+			Duration:   seconds * time.Second,
+			Requests:   int(throughput * seconds),
+			Inferences: int(throughput * seconds),
+			Sub:        []measure.SubWindow{{Requests: 1, Latency: histogram}},
+		})
+	}
+	return m
+}
