@@ -156,6 +156,9 @@ func features(supports func(...cpuid.FeatureID) bool) []string {
 	return names
 }
 
+// UsableCores is CPU.Usable as a number of threads, at least 1: a part of a core counts as one.
+func (h Host) UsableCores() int { return max(1, int(math.Ceil(h.CPU.Usable()))) }
+
 // Fingerprint identifies the machine for comparisons of measurements: it is the same as long as what decides speed is the
 // same, and does not change with the load or with the kernel. It is 16 hexadecimal digits.
 func (h Host) Fingerprint() string {

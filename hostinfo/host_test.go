@@ -25,6 +25,12 @@ func TestUsable(t *testing.T) {
 			t.Errorf("%+v: usable %v, want %v", tt.cpu, got, tt.want)
 		}
 	}
+	if got := (Host{CPU: CPU{Logical: 8, Quota: 1.5}}).UsableCores(); got != 2 {
+		t.Errorf("1.5 cores are %d threads, want 2", got)
+	}
+	if got := (Host{}).UsableCores(); got != 1 {
+		t.Errorf("unknown cores are %d threads, want 1", got)
+	}
 	if got := (Memory{Total: 8, Limit: 3}).Usable(); got != 3 {
 		t.Errorf("memory below its limit: %d", got)
 	}

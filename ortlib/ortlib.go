@@ -221,20 +221,38 @@ func (s Store) Find(selector string) (Build, error) {
 	return Build{}, fmt.Errorf("runtime %q is not installed (installed: %s); run 'tuner runtime install %s'", selector, strings.Join(names, ", "), selector)
 }
 
-// Resolve returns the build to use: the library of a --ort-library flag, else that of TUNER_ORT_LIBRARY, else the build
-// installed for the user that Find("") returns.
+// Resolve returns the build to use: what a --ort-library flag names, a library file or an installed build (cpu,
+// cpu@1.31.1); else what TUNER_ORT_LIBRARY names in the same way; else the build installed for the user that Find("")
+// returns.
 func Resolve(flag string) (Build, error) {
 	if flag != "" {
-		return externalBuild("--ort-library", flag)
+		return named("--ort-library", flag)
 	}
-	if library := os.Getenv("TUNER_ORT_LIBRARY"); library != "" {
-		return externalBuild("TUNER_ORT_LIBRARY", library)
+	if value := os.Getenv("TUNER_ORT_LIBRARY"); value != "" {
+		return named("TUNER_ORT_LIBRARY", value)
 	}
 	store, err := UserStore()
 	if err != nil {
 		return Build{}, err
 	}
 	return store.Find("")
+}
+
+// named returns what a user has named: a file, or a selector, which has no slash. source says where it was named.
+func named(source, value string) (Build, error) {
+	_, err := os.Stat(value)
+	if err == nil || strings.ContainsRune(value, os.PathSeparator) {
+		return externalBuild(source, value)
+	}
+	store, err := UserStore()
+	if err != nil {
+		return Build{}, err
+	}
+	build, err := store.Find(value)
+	if err != nil {
+		return Build{}, fmt.Errorf("%s: there is no file %q, and %w", source, value, err)
+	}
+	return build, nil
 }
 
 // externalBuild describes a library that the user named. source says where.

@@ -169,6 +169,11 @@ func TestResolve(t *testing.T) {
 	check("", "", installed)
 	check("", mine, Build{Flavour: External, Version: "1.27.0", Library: mine})
 	check(other, mine, Build{Flavour: External, Library: other})
+	check("cpu", mine, installed)
+	check("", "cpu@1.31.1", installed)
+	if _, err := Resolve("openvino"); err == nil || !strings.Contains(err.Error(), `--ort-library: there is no file "openvino", and runtime "openvino" is not installed`) {
+		t.Errorf("selector of nothing: error %v", err)
+	}
 	for _, bad := range []string{filepath.Dir(mine), filepath.Join(cache, "absent")} {
 		if _, err := Resolve(bad); err == nil || !strings.Contains(err.Error(), "--ort-library: ") {
 			t.Errorf("Resolve(%q): error %v", bad, err)

