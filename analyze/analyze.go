@@ -1,0 +1,170 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Options say how to look at a campaign.
+type Options struct {
+	Goal *search.Goal // instead of the profile's; nil keeps it
+	Top  int          // see Result.Top
+}
+
+// Analyze ranks what a campaign measured. The same campaign and options give the same result.
+func Analyze(c Campaign, o Options) (Result, error) {
+	goal := c.Profile.Goal
+	if o.Goal != nil {
+		goal = *o.Goal
+	}
+	base, err := modelconfig.Parse("the journal's base configuration", []byte(c.Header.BaseConfig))
+	if err != nil {
+		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
+	}
+	configs, err := describe(c, base)
+	if err != nil {
+		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
+	}
+	for i := range configs {
+		configs[i].Points = points(c.Events, configs[i].Candidate, goal)
+		configs[i].Best = bestPoint(configs[i].Points)
+	}
+	_, folds := c.Profile.Space(c.Facts).Candidates()
+	r := Result{
+		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
+		Ending: ending(c), Account: account(c), Trials: len(c.Events), Windows: countWindows(c.Events),
+		Failures: failures(c.Events, configs), Folds: folds,
+	}
+	r.Configs = compare(rank(configs, r.Cores), goal)
+	return r, nil
+}
+
+// describe lists the configurations that were tried in order of first trial, the default first even when it was not.
+func describe(c Campaign, base *modelconfig.Config) ([]Config, error) {
+	candidates := []search.Candidate{{}}
+	seen := map[string]bool{candidates[0].Key(): true}
+	for _, e := range c.Events {
+		if key := e.Trial.Candidate.Key(); !seen[key] {
+			seen[key] = true
+			candidates = append(candidates, e.Trial.Candidate)
+		}
+	}
+	configs := make([]Config, len(candidates))
+	for i, candidate := range candidates {
+		deployed, err := spec.Apply(base, candidate)
+		if err != nil {
+			return nil, fmt.Errorf("candidate %s: %w", candidate, err)
+		}
+		setup, err := setupOf(c, candidate, deployed)
+		if err != nil {
+			return nil, fmt.Errorf("candidate %s: %w", candidate, err)
+		}
+		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidate, Setup: setup, Deployed: deployed}
+	}
+	return configs, nil
+}
+
+// configName names the configurations as Model Analyzer does; index 0 is the default.
+func configName(model string, index int) string {
+	if index == 0 {
+		return model + "_config_default"
+	}
+	return fmt.Sprintf("%s_config_%d", model, index-1)
+}
+
+// points pools a candidate's successful trials by load, the final phase's apart from the search's.
+func points(events []search.Event, candidate search.Candidate, goal search.Goal) []Point {
+	type pools struct{ search, final []measure.Measurement }
+	byLoad := map[measure.Load]*pools{}
+	key := candidate.Key()
+	for _, e := range events {
+		if e.Trial.Candidate.Key() != key || e.Measurement.Failure != nil || len(e.Measurement.Windows) == 0 {
+			continue
+		}
+		p := byLoad[e.Trial.Load]
+		if p == nil {
+			p = &pools{}
+			byLoad[e.Trial.Load] = p
+		}
+		if e.Trial.Phase == search.PhaseFinal && e.Trial.Fresh {
+			p.final = append(p.final, e.Measurement)
+		} else {
+			p.search = append(p.search, e.Measurement)
+		}
+	}
+	var list []Point
+	for load, p := range byLoad {
+		list = append(list, newPoint(load, p.search, p.final, goal))
+	}
+	slices.SortFunc(list, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Load.BatchSize, b.Load.BatchSize), cmp.Compare(a.Load.Level(), b.Load.Level()))
+	})
+	return list
+}
+
+// newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to
+// confirm, so that the chosen ones tend to flatter.
+func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal) Point {
+	if len(final) == 0 {
+		return Point{Load: load, Sample: newSample(searched, goal)}
+	}
+	p := Point{Load: load, Sample: newSample(final, goal), Confirmed: true}
+	if len(searched) > 0 {
+		s := newSample(searched, goal)
+		p.Searched = &s
+	}
+	return p
+}
+
+// failures lists the trials without figures in the order in which they happened.
+func failures(events []search.Event, configs []Config) []Failure {
+	names := map[string]string{}
+	for _, c := range configs {
+		names[c.Candidate.Key()] = c.Name
+	}
+	var list []Failure
+	for _, e := range events {
+		if f := e.Measurement.Failure; f != nil {
+			list = append(list, Failure{names[e.Trial.Candidate.Key()], e.Trial.Candidate, e.Trial.Load, f.Stage, f.Reason})
+		}
+	}
+	return list
+}
+
+// ending reads how the campaign ended.
+func ending(c Campaign) Ending {
+	if c.End == nil {
+		return Ending{Interrupted: true, Reason: "the campaign was killed, or is still running"}
+	}
+	return Ending{c.End.Interrupted, c.End.Reason}
+}
+
+// account sums up where the time went. Without a record of the end, the last event tells how long it took.
+func account(c Campaign) Account {
+	if e := c.End; e != nil {
+		return Account{e.Elapsed, e.Windows, e.Launches, e.Reconfigurations, e.WarmUps, e.Decisions}
+	}
+	var t measure.Times
+	var a Account
+	for _, e := range c.Events {
+		t = t.Add(e.Measurement.Times)
+		a.Elapsed = max(a.Elapsed, e.Elapsed)
+	}
+	a.Windows, a.Launches, a.Reconfigurations, a.WarmUps = t.Windows, t.Launch, t.Reconfigure, t.WarmUp
+	a.Decisions = max(0, a.Elapsed-t.Total())
+	return a
+}
+
+func countWindows(events []search.Event) int {
+	n := 0
+	for _, e := range events {
+		n += len(e.Measurement.Windows)
+	}
+	return n
+}

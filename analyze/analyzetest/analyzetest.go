@@ -1,0 +1,251 @@
+// Package analyzetest makes synthetic campaigns for the tests of analyze, report and the verbs: measurements of a server
+// that follows a formula, with small deterministic noise. No figure in it comes from a machine.
+package analyzetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"tuner/analyze"
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Cores is the number of cores of the synthetic machine.
+const Cores = 2
+
+// Profile is the profile.yaml of the synthetic campaigns.
+const Profile = `model: minilm.onnx
+name: minilm
+output: out
+search: {strategy: grid, budget: 3m}
+space:
+  intra_op_threads: [1, 2]
+  instance_count: [1, 2]
+  max_batch_size: [4, 8, 16]
+load: {concurrency: {min: 1, max: 64, scale: pow2}, inputs: {shape: {input_ids: [32]}}}
+objective: throughput
+constraints: {latency_p99: {max: 50ms}}
+`
+
+// BaseConfig is the default configuration's config.pbtxt.
+const BaseConfig = `name: "minilm"
+platform: "onnxruntime_onnx"
+backend: "onnxruntime"
+default_model_filename: "model.onnx"
+version_policy { latest { num_versions: 1 } }
+max_batch_size: 4
+input { name: "input_ids" data_type: TYPE_INT64 dims: -1 }
+output { name: "embedding" data_type: TYPE_FP32 dims: 384 }
+instance_group { name: "minilm" kind: KIND_CPU count: 2 }
+dynamic_batching {}
+`
+
+// Builder collects the events of a campaign. Its methods are for one goroutine.
+type Builder struct {
+	campaign analyze.Campaign
+	noise    *rand.Rand
+	launch   int
+	pool     string
+	elapsed  time.Duration
+}
+
+// New starts a campaign with a profile's text, Profile as a rule.
+func New(t testing.TB, profile string) *Builder {
+	t.Helper()
+	p, err := spec.ParseProfile("minilm.profile.yaml", []byte(profile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := search.Facts{Cores: Cores, Batching: true, TritonOnly: true, Precisions: []string{"fp32"}}
+	encoded, err := json.Marshal(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := journal.Header{
+		Format: journal.Format, Tool: "tuner test", Created: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
+		Spec: journal.SpecFile{Path: p.Path, SHA256: "5eed", Text: profile}, Seed: 1,
+		Runtime:     journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "libonnxruntime.so.1.31.1"},
+		Machine:     json.RawMessage(`{"cores":2}`),
+		Fingerprint: "2 cores", Model: "minilm", BaseConfig: BaseConfig, Facts: encoded,
+		Models: []journal.ModelFile{{Precision: "fp32", Path: "minilm.onnx", SHA256: "ab12", Bytes: 90_000_000}},
+	}
+	return &Builder{
+		campaign: analyze.Campaign{Dir: "out", Header: header, Profile: p, Facts: facts},
+		noise:    rand.New(rand.NewPCG(1, 2)),
+	}
+}
+
+// Candidate makes a candidate of the synthetic space.
+func Candidate(instances, threads, batch int) search.Candidate {
+	return search.NewCandidate(
+		search.Setting{Knob: search.KnobIntraOpThreads, Value: search.IntValue(threads)},
+		search.Setting{Knob: search.KnobInstanceCount, Value: search.IntValue(instances)},
+		search.Setting{Knob: search.KnobMaxBatchSize, Value: search.IntValue(batch)},
+	)
+}
+
+// Measure adds a search-phase trial of two windows at each concurrency.
+func (b *Builder) Measure(c search.Candidate, concurrencies ...int) *Builder {
+	for _, n := range concurrencies {
+		phase := search.PhaseSearch
+		if c.IsDefault() {
+			phase = search.PhaseDefault
+		}
+		b.trial(c, n, phase, false)
+	}
+	return b
+}
+
+// Confirm adds a final-phase trial on a fresh launch.
+func (b *Builder) Confirm(c search.Candidate, concurrency int) *Builder {
+	b.trial(c, concurrency, search.PhaseFinal, true)
+	return b
+}
+
+// Fail adds a trial without figures.
+func (b *Builder) Fail(c search.Candidate, concurrency int, stage measure.Stage, reason string) *Builder {
+	b.elapsed += 2 * time.Second
+	b.pool = ""
+	b.add(c, concurrency, search.PhaseSearch, false, measure.Measurement{
+		Failure: &measure.Failure{Stage: stage, Reason: reason}, Times: measure.Times{Launch: 2 * time.Second},
+	})
+	return b
+}
+
+// End adds the record of the campaign's end.
+func (b *Builder) End(reason string, interrupted bool) *Builder {
+	var t measure.Times
+	for _, e := range b.campaign.Events {
+		t = t.Add(e.Measurement.Times)
+	}
+	b.campaign.End = &journal.End{
+		Reason: reason, Interrupted: interrupted, Elapsed: b.elapsed, Windows: t.Windows, Launches: t.Launch,
+		Reconfigurations: t.Reconfigure, WarmUps: t.WarmUp, Decisions: b.elapsed - t.Total(),
+	}
+	return b
+}
+
+// Campaign returns what was built.
+func (b *Builder) Campaign() analyze.Campaign { return b.campaign }
+
+// WriteJournal writes the campaign as a journal into a folder.
+func (b *Builder) WriteJournal(t testing.TB, dir string) {
+	t.Helper()
+	j, err := journal.Create(dir, b.campaign.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(j.Append(journal.KindSession, journal.Session{Tool: "tuner test"}))
+	for _, e := range b.campaign.Events {
+		check(j.Append(journal.KindTrial, e))
+	}
+	if b.campaign.End != nil {
+		check(j.Append(journal.KindEnd, b.campaign.End))
+	}
+	check(j.Close())
+}
+
+func (b *Builder) trial(c search.Candidate, concurrency int, phase search.Phase, fresh bool) {
+	times := measure.Times{WarmUp: 400 * time.Millisecond, Windows: 2 * time.Second}
+	if fresh || b.pool != c.PoolKey() {
+		b.launch++
+		b.pool = c.PoolKey()
+		times.Launch = 600 * time.Millisecond
+	} else {
+		times.Reconfigure = 80 * time.Millisecond
+	}
+	m := measure.Measurement{Launch: b.launch, Memory: memory(c), Times: times}
+	for range 2 {
+		m.Windows = append(m.Windows, b.window(c, concurrency))
+	}
+	b.elapsed += times.Total() + 20*time.Millisecond
+	b.add(c, concurrency, phase, fresh, m)
+}
+
+func (b *Builder) add(c search.Candidate, concurrency int, phase search.Phase, fresh bool, m measure.Measurement) {
+	b.campaign.Events = append(b.campaign.Events, search.Event{
+		Trial: search.Trial{
+			Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Windows: 2, Window: time.Second,
+			Fresh: fresh, Phase: phase,
+		},
+		Measurement: m, Elapsed: b.elapsed,
+	})
+}
+
+// shape reads what the formula depends on. The default runs two instances on all cores each.
+func shape(c search.Candidate) (instances, threads, batch float64) {
+	read := func(knob string, otherwise int) float64 {
+		v, ok := c.Get(knob)
+		if !ok {
+			return float64(otherwise)
+		}
+		n, err := v.Int()
+		if err != nil {
+			return float64(otherwise)
+		}
+		return float64(n)
+	}
+	return read(search.KnobInstanceCount, 2), read(search.KnobIntraOpThreads, Cores), read(search.KnobMaxBatchSize, 4)
+}
+
+// memory is 100 MB and 95 MB for each instance.
+func memory(c search.Candidate) int64 {
+	instances, _, _ := shape(c)
+	return int64(100e6 + 95e6*instances)
+}
+
+// throughput is the formula: a batch of b takes 2 ms + 3 ms · b on one thread, threads speed it up with exponent 0.7, and
+// more threads than cores share them with a loss of a tenth for each surplus core. A batch has as many requests as wait for
+// its instance, at most the maximum.
+func throughput(c search.Candidate, concurrency int) (inferPerSecond, executed float64) {
+	instances, threads, most := shape(c)
+	busy := math.Min(instances, float64(concurrency))
+	executed = math.Max(1, math.Min(most, float64(concurrency)/busy))
+	seconds := (0.002 + 0.003*executed) / math.Pow(threads, 0.7)
+	if surplus := busy*threads/Cores - 1; surplus > 0 {
+		seconds *= (1 + surplus) * (1 + 0.1*surplus*Cores)
+	}
+	return busy * executed / seconds, executed
+}
+
+// window makes one second of load with a relative noise of 1 %.
+func (b *Builder) window(c search.Candidate, concurrency int) measure.Window {
+	rate, batch := throughput(c, concurrency)
+	w := measure.Window{Start: b.elapsed, Duration: time.Second, EngineCPU: 1900 * time.Millisecond, ClientCPU: 50 * time.Millisecond}
+	for range 10 {
+		n := max(1, int(math.Round(rate/10*(1+0.01*b.noise.NormFloat64()))))
+		latencies := make([]time.Duration, n)
+		for i := range latencies {
+			mean := float64(concurrency) / rate
+			latencies[i] = time.Duration(mean * (1 + 0.08*math.Abs(b.noise.NormFloat64())) * float64(time.Second))
+		}
+		h, err := measure.NewHistogram(latencies)
+		if err != nil {
+			panic(fmt.Sprintf("synthetic latencies do not encode: %v", err)) // a mistake in the formula
+		}
+		w.Sub = append(w.Sub, measure.SubWindow{Requests: n, Latency: h})
+		w.Requests += n
+	}
+	w.Inferences = w.Requests
+	executions := max(1, int(float64(w.Requests)/batch))
+	per := time.Duration(float64(concurrency) / rate * float64(time.Second))
+	w.Server = measure.ServerStats{
+		Requests: w.Requests, Inferences: w.Requests, Executions: executions,
+		Queue:        time.Duration(w.Requests) * per / 2,
+		ComputeInfer: time.Duration(w.Requests) * per / 2,
+	}
+	return w
+}

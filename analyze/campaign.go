@@ -1,0 +1,69 @@
+// Package analyze turns a campaign's journal into a Result: every configuration that was tried, its figures with 95 %
+// intervals, their ranking under the goal, and the gain over the default configuration. It stands between the journal and
+// the reports. It is a pure function of the journal and the goal: it measures nothing, writes nothing, and never lets a
+// figure look better than it was measured.
+package analyze
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tuner/journal"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Campaign is a journal read back.
+type Campaign struct {
+	Dir     string // the campaign's output folder
+	Header  journal.Header
+	Profile spec.Profile   // parsed from the text in the header
+	Facts   search.Facts   // that the space was folded with
+	Events  []search.Event // in the order in which they happened
+	End     *journal.End   // of the last run; nil when it was killed or still goes on
+}
+
+// Replay reads the journal in a campaign's output folder, also while the campaign is running. The error is fs.ErrNotExist
+// when there is none.
+func Replay(dir string) (Campaign, error) {
+	header, records, err := journal.Read(dir)
+	if err != nil {
+		return Campaign{}, fmt.Errorf("cannot replay campaign: %w", err)
+	}
+	c := Campaign{Dir: dir, Header: header}
+	if c.Profile, err = spec.ParseProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
+		return Campaign{}, fmt.Errorf("cannot replay campaign in %q: its profile does not parse any more: %w", dir, err)
+	}
+	if len(header.Facts) > 0 {
+		if err := json.Unmarshal(header.Facts, &c.Facts); err != nil {
+			return Campaign{}, fmt.Errorf("cannot replay campaign in %q: cannot read its facts: %w", dir, err)
+		}
+	}
+	for _, r := range records {
+		if err := c.apply(r); err != nil {
+			return Campaign{}, fmt.Errorf("cannot replay campaign in %q: %w", dir, err)
+		}
+	}
+	return c, nil
+}
+
+// apply adds one record; kinds that say nothing about results are passed over.
+func (c *Campaign) apply(r journal.Record) error {
+	switch r.Kind {
+	case journal.KindSession:
+		c.End = nil
+	case journal.KindTrial:
+		var e search.Event
+		if err := r.Decode(&e); err != nil {
+			return err
+		}
+		c.Events = append(c.Events, e)
+	case journal.KindEnd:
+		var end journal.End
+		if err := r.Decode(&end); err != nil {
+			return err
+		}
+		c.End = &end
+	}
+	return nil
+}

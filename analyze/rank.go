@@ -1,0 +1,141 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// tieMargin is the difference of scores (on log scale: 1 %) up to which two configurations may be called tied.
+var tieMargin = math.Log(1.01)
+
+// rank puts configurations into their order and names ties. The order is total, and does not depend on the order in which
+// they come: satisfying before failing before unmeasured; satisfying ones by score, failing ones by how much they miss.
+//
+// Overlap of intervals is not transitive, so ties are formed from the top: the best configuration that is in no group yet
+// and all that are tied with it are one group. Within a group other merits decide, see less.
+func rank(configs []Config, cores int) []Config {
+	ranked := slices.Clone(configs)
+	base := defaultSetup(configs)
+	slices.SortFunc(ranked, byMerit)
+	for begin := 0; begin < len(ranked); {
+		end := begin + 1
+		for end < len(ranked) && areTied(ranked[begin], ranked[end]) {
+			end++
+		}
+		group := ranked[begin:end]
+		slices.SortFunc(group, func(a, b Config) int { return byCost(a, b, cores, base) })
+		nameTies(group)
+		begin = end
+	}
+	for i := range ranked {
+		if ranked[i].Best != nil {
+			ranked[i].Rank = i + 1
+		}
+	}
+	return ranked
+}
+
+// byMerit orders by constraints and score alone. Equal ones are ordered by name, to make the order total.
+func byMerit(a, b Config) int {
+	if order := -compareBool(a.Best != nil, b.Best != nil); order != 0 || a.Best == nil {
+		return cmp.Or(order, byName(a, b))
+	}
+	return cmp.Or(
+		cmp.Compare(a.Best.Violation(), b.Best.Violation()),
+		-cmp.Compare(a.Best.Score.Value, b.Best.Score.Value),
+		byName(a, b),
+	)
+}
+
+// areTied reports whether two satisfying configurations cannot be told apart.
+func areTied(a, b Config) bool {
+	if !a.Satisfies() || !b.Satisfies() {
+		return false
+	}
+	x, y := a.Best.Score, b.Best.Score
+	return math.Abs(x.Value-y.Value) <= tieMargin && x.Lo <= y.Hi && y.Lo <= x.Hi
+}
+
+// byCost orders tied configurations: confirmed first, then lower memory, lower p99, fewer threads, closer to the default.
+func byCost(a, b Config, cores int, base Setup) int {
+	return cmp.Or(
+		-compareBool(a.Best.Confirmed, b.Best.Confirmed),
+		compareKnown(a.Best.Values, b.Best.Values, measure.Memory),
+		compareKnown(a.Best.Values, b.Best.Values, measure.LatencyP99),
+		cmp.Compare(a.Setup.Threads(cores), b.Setup.Threads(cores)),
+		cmp.Compare(a.Setup.differences(base), b.Setup.differences(base)),
+		byName(a, b),
+	)
+}
+
+// compareKnown orders by a metric, lower first, and unknown values last.
+func compareKnown(a, b map[measure.Metric]measure.Estimate, metric measure.Metric) int {
+	x, knownX := a[metric]
+	y, knownY := b[metric]
+	return cmp.Or(-compareBool(knownX, knownY), cmp.Compare(x.Value, y.Value))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// byName orders by the order of first trial, which the names tell: shorter numbers first.
+func byName(a, b Config) int {
+	return cmp.Or(
+		-compareBool(a.Candidate.IsDefault(), b.Candidate.IsDefault()),
+		cmp.Compare(len(a.Name), len(b.Name)),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+// nameTies writes into each configuration of a group the names of the others.
+func nameTies(group []Config) {
+	for i := range group {
+		group[i].TiedWith = nil
+		for j := range group {
+			if j != i {
+				group[i].TiedWith = append(group[i].TiedWith, group[j].Name)
+			}
+		}
+	}
+}
+
+func defaultSetup(configs []Config) Setup {
+	return Result{Configs: configs}.Default().Setup
+}
+
+// compare fills in the gains over the default. The ratio's interval follows from both scores' intervals, taken as
+// independent; it is divided by the summed weights, so that a gain is a factor whatever the weights' scale.
+func compare(configs []Config, goal search.Goal) []Config {
+	base := Result{Configs: configs}.Default()
+	weights := 0.0
+	for _, t := range goal.Objective.Terms {
+		weights += t.Weight
+	}
+	compared := slices.Clone(configs)
+	for i, c := range compared {
+		if !c.Satisfies() || !base.Satisfies() || weights == 0 {
+			continue
+		}
+		if c.Candidate.IsDefault() {
+			compared[i].Gain = &measure.Estimate{Value: 1, Lo: 1, Hi: 1}
+			continue
+		}
+		difference := (c.Best.Score.Value - base.Best.Score.Value) / weights
+		half := math.Hypot(c.Best.Score.Hi-c.Best.Score.Value, base.Best.Score.Hi-base.Best.Score.Value) / weights
+		compared[i].Gain = &measure.Estimate{
+			Value: math.Exp(difference), Lo: math.Exp(difference - half), Hi: math.Exp(difference + half),
+		}
+	}
+	return compared
+}

@@ -1,0 +1,169 @@
+package analyze
+
+import (
+	"time"
+
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/search"
+)
+
+// Result is what a campaign found. It is immutable, and holds all that a report needs.
+type Result struct {
+	Header   journal.Header
+	Goal     search.Goal
+	Shapes   map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
+	Cores    int                // usable cores of the machine
+	Top      int                // how many configurations tables and charts bring out, the default not counted; 0 all
+	Ending   Ending
+	Account  Account
+	Trials   int      // trials made, failed ones included
+	Windows  int      // load windows measured
+	Configs  []Config // best first; the default is always one of them
+	Failures []Failure
+	Folds    []search.Fold // combinations that were not tried, with the reasons
+}
+
+// Ending says how the campaign came to its end.
+type Ending struct {
+	Interrupted bool   // by the user or by a crash: more was to come
+	Reason      string // for people
+}
+
+// Account says where the campaign's wall time went; the parts add up to Elapsed.
+type Account struct {
+	Elapsed          time.Duration
+	Windows          time.Duration // under measured load
+	Launches         time.Duration // starting engine processes
+	Reconfigurations time.Duration // loading another configuration into a running engine
+	WarmUps          time.Duration
+	Decisions        time.Duration // the rest
+}
+
+// Share returns a part's share of the whole, 0..1.
+func (a Account) Share(part time.Duration) float64 {
+	if a.Elapsed <= 0 {
+		return 0
+	}
+	return float64(part) / float64(a.Elapsed)
+}
+
+// Config is one configuration with all its figures.
+type Config struct {
+	Name      string // <model>_config_default, or <model>_config_N in the order of first trial, from 0
+	Candidate search.Candidate
+	Setup     Setup
+	Deployed  *modelconfig.Config // what it is served with; not to be changed
+
+	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
+	Points []Point // ascending by load; empty when every trial failed
+	Best   *Point  // the point that the configuration is ranked by; nil when there are no points
+	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
+	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
+	Gain *measure.Estimate
+	// TiedWith names the configurations that cannot be told from this one: their scores differ by at most 1 %, and their
+	// intervals overlap. The order among them follows other merits.
+	TiedWith []string
+}
+
+// Satisfies reports whether some load was found under which the configuration keeps every constraint.
+func (c Config) Satisfies() bool { return c.Best != nil && len(c.Best.Misses) == 0 }
+
+// Setup is the part of a configuration that tables and legends show.
+type Setup struct {
+	Provider       string // execution provider
+	Precision      string
+	Instances      int
+	IntraOpThreads int // of each instance; 0 is ONNX Runtime's choice, all cores
+	MaxBatchSize   int // 0: the model does not batch
+	QueueDelay     time.Duration
+}
+
+// Threads is the number of threads that all instances together run on.
+func (s Setup) Threads(cores int) int {
+	if s.IntraOpThreads > 0 {
+		return s.Instances * s.IntraOpThreads
+	}
+	return s.Instances * max(cores, 1)
+}
+
+// differences counts the fields in which two setups differ.
+func (s Setup) differences(t Setup) int {
+	n := 0
+	for _, differs := range []bool{
+		s.Provider != t.Provider, s.Precision != t.Precision, s.Instances != t.Instances,
+		s.IntraOpThreads != t.IntraOpThreads, s.MaxBatchSize != t.MaxBatchSize, s.QueueDelay != t.QueueDelay,
+	} {
+		if differs {
+			n++
+		}
+	}
+	return n
+}
+
+// Point is one configuration under one load.
+type Point struct {
+	Load measure.Load
+	Sample
+	Confirmed bool    // measured in the final phase, on fresh launches, in turn with the default
+	Searched  *Sample // for a confirmed point: what the search phase had measured; nil when it had not
+}
+
+// Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
+type Sample struct {
+	Values    map[measure.Metric]measure.Estimate // without the metrics that could not be measured
+	Score     measure.Estimate                    // of the goal's objective; on log scale, higher is better
+	Misses    []search.Miss                       // constraints that are not kept; empty when it satisfies all
+	Windows   int
+	Launches  int // distinct engine launches
+	Requests  int // completed without error
+	Errors    int
+	MeanBatch float64 // executed by the server; 0 unknown
+	Flags     []measure.Flag
+}
+
+// Violation is the summed relative amount by which constraints are missed.
+func (s Sample) Violation() float64 {
+	sum := 0.0
+	for _, m := range s.Misses {
+		sum += m.Violation
+	}
+	return sum
+}
+
+// Failure is a trial that yielded no figures.
+type Failure struct {
+	Name      string // of the configuration
+	Candidate search.Candidate
+	Load      measure.Load
+	Stage     measure.Stage
+	Reason    string
+}
+
+// Winner returns the best configuration that satisfies the constraints, and false when none does.
+func (r Result) Winner() (Config, bool) {
+	if len(r.Configs) == 0 || !r.Configs[0].Satisfies() {
+		return Config{}, false
+	}
+	return r.Configs[0], true
+}
+
+// Nearest returns, when nothing satisfies the constraints, the configuration that misses them least; false when one
+// satisfies them or nothing was measured.
+func (r Result) Nearest() (Config, bool) {
+	if len(r.Configs) == 0 || r.Configs[0].Best == nil || r.Configs[0].Satisfies() {
+		return Config{}, false
+	}
+	return r.Configs[0], true
+}
+
+// Default returns the default configuration, which is always there in a Result that Analyze made.
+func (r Result) Default() Config {
+	for _, c := range r.Configs {
+		if c.Candidate.IsDefault() {
+			return c
+		}
+	}
+	return Config{}
+}

@@ -1,0 +1,104 @@
+package analyze
+
+import (
+	"math"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// newSample pools the windows of measurements and computes every figure from all of them.
+func newSample(parts []measure.Measurement, goal search.Goal) Sample {
+	pooled := pool(parts)
+	s := Sample{
+		Values:   map[measure.Metric]measure.Estimate{},
+		Misses:   goal.Misses(pooled),
+		Windows:  len(pooled.Windows),
+		Launches: countLaunches(parts),
+		Errors:   pooled.Errors(),
+		Flags:    pooled.Flags(),
+	}
+	for _, metric := range measure.Metrics() {
+		if e, ok := pooled.Estimate(metric); ok {
+			s.Values[metric] = e
+		}
+	}
+	var server measure.ServerStats
+	for _, w := range pooled.Windows {
+		s.Requests += w.Requests
+		server.Inferences += w.Server.Inferences
+		server.Executions += w.Server.Executions
+	}
+	s.MeanBatch = server.MeanBatch()
+	s.Score = scoreOf(pooled, s.Values, goal)
+	return s
+}
+
+// pool joins measurements of one configuration under one load. Its memory is the highest peak seen.
+func pool(parts []measure.Measurement) measure.Measurement {
+	var sum measure.Measurement
+	for _, p := range parts {
+		sum.Windows = append(sum.Windows, p.Windows...)
+		sum.Memory = max(sum.Memory, p.Memory)
+		sum.Times = sum.Times.Add(p.Times)
+		sum.Launch = p.Launch
+	}
+	return sum
+}
+
+// countLaunches counts the engine processes behind the measurements.
+func countLaunches(parts []measure.Measurement) int {
+	seen := map[int]bool{}
+	for _, p := range parts {
+		seen[p.Launch] = true
+	}
+	return len(seen)
+}
+
+// scoreOf gives the goal's score an interval: the terms' relative half-widths, weighted and added in squares (the delta
+// method for a sum of logarithms of independent figures). A measurement without a score ranks below every other.
+func scoreOf(m measure.Measurement, values map[measure.Metric]measure.Estimate, goal search.Goal) measure.Estimate {
+	score, ok := goal.Score(m)
+	if !ok {
+		return measure.Estimate{Value: math.Inf(-1), Lo: math.Inf(-1), Hi: math.Inf(-1)}
+	}
+	squares := 0.0
+	for _, t := range goal.Objective.Terms {
+		if e := values[t.Metric]; e.Value > 0 {
+			h := t.Weight * (e.Hi - e.Lo) / 2 / e.Value
+			squares += h * h
+		}
+	}
+	half := math.Sqrt(squares)
+	return measure.Estimate{Value: score, Lo: score - half, Hi: score + half}
+}
+
+// bestPoint returns the point that a configuration is ranked by: the best that satisfies the constraints, else the nearest
+// to doing so. A confirmed point goes before the others unless one of them is better beyond both intervals.
+func bestPoint(points []Point) *Point {
+	best := -1
+	for i := range points {
+		if best < 0 || isBetterPoint(points[i], points[best]) {
+			best = i
+		}
+	}
+	for i := range points {
+		if best < 0 || points[best].Confirmed || !points[i].Confirmed || len(points[i].Misses) > 0 {
+			continue
+		}
+		if points[best].Score.Lo <= points[i].Score.Hi {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return &points[best]
+}
+
+func isBetterPoint(a, b Point) bool {
+	if va, vb := a.Violation(), b.Violation(); va != vb {
+		return va < vb
+	}
+	return a.Score.Value > b.Score.Value
+}

@@ -1,0 +1,44 @@
+package analyze
+
+import (
+	"time"
+
+	"tuner/journal"
+	"tuner/modelconfig"
+	"tuner/search"
+)
+
+// setupOf reads what a configuration is served with.
+func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Config) (Setup, error) {
+	options, err := modelconfig.ORTOptions(deployed)
+	if err != nil {
+		return Setup{}, err
+	}
+	s := Setup{
+		Provider:       "cpu",
+		Precision:      Precision(c.Header.Models, candidate),
+		IntraOpThreads: options.IntraOpThreads,
+		MaxBatchSize:   int(deployed.GetMaxBatchSize()),
+		QueueDelay:     time.Duration(deployed.GetDynamicBatching().GetMaxQueueDelayMicroseconds()) * time.Microsecond,
+	}
+	if v, ok := candidate.Get(search.KnobExecutionProvider); ok {
+		s.Provider = string(v)
+	}
+	for _, g := range deployed.GetInstanceGroup() {
+		s.Instances += max(1, int(g.GetCount()))
+	}
+	s.Instances = max(1, s.Instances)
+	return s, nil
+}
+
+// Precision returns the precision of a candidate's model file: its own, else that of the campaign's first model file, which
+// the default is served from.
+func Precision(models []journal.ModelFile, candidate search.Candidate) string {
+	if v, ok := candidate.Get(search.KnobPrecision); ok {
+		return string(v)
+	}
+	if len(models) > 0 {
+		return models[0].Precision
+	}
+	return ""
+}
