@@ -55,6 +55,22 @@ func Write(dir string, m Source, c *modelconfig.Config) error {
 	})
 }
 
+// Remove takes away dir/<model>, if Write made it and nobody changed it since; a
+// folder that is not there is no error.
+func Remove(dir, model string) error {
+	target := filepath.Join(dir, model)
+	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := checkReplaceable(target); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(target); err != nil {
+		return fmt.Errorf("cannot remove folder %q: %w", target, cause(err))
+	}
+	return syncDir(dir)
+}
+
 func (p plan) writeReceipt(dir string) error {
 	r := receipt{ConfigSHA256: sum(p.config), Files: []string{configName, receiptName}}
 	for _, e := range p.files {
@@ -107,7 +123,7 @@ func checkReplaceable(dir string) error {
 		return fmt.Errorf("cannot replace folder %q: %w", dir, cause(err))
 	}
 	foreign := func(why string) error {
-		return fmt.Errorf("cannot replace folder %q: %s; move it away or choose another output folder", dir, why)
+		return fmt.Errorf("cannot replace or remove folder %q: %s; move it away or choose another output folder", dir, why)
 	}
 	if !info.IsDir() {
 		return foreign("it is not a folder")

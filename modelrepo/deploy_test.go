@@ -76,6 +76,9 @@ func TestWriteRefuses(t *testing.T) {
 			dir := t.TempDir()
 			test.prepare(t, dir)
 			before := tree(t, dir)
+			if err := Remove(dir, "m"); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Remove: error %v lacks %q", err, test.want)
+			}
 			if err := Write(dir, source(t), c); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v lacks %q", err, test.want)
 			}
@@ -84,6 +87,19 @@ func TestWriteRefuses(t *testing.T) {
 			}
 			checkOnly(t, dir, "m")
 		})
+	}
+}
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, config(t, `name: "m"`))
+	write(t, dir, config(t, `name: "n"`))
+	for range 2 { // the second time there is nothing to remove
+		if err := Remove(dir, "m"); err != nil {
+			t.Error(err)
+		}
+		checkOnly(t, dir, "n")
 	}
 }
 
