@@ -1,0 +1,371 @@
+package build_test
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/onnx"
+	"tuner/onnx/build"
+	"tuner/onnx/inputs"
+	"tuner/ort"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if os.Getenv("TUNER_ORT_LIBRARY") != "" {
+		if r, err := shared(); err == nil {
+			if err := r.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// The library can be opened once per process, so all tests share it.
+var shared = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(os.Getenv("TUNER_ORT_LIBRARY")) })
+
+// session loads a model file with ONNX Runtime, in one thread.
+func session(t *testing.T, path string) (*ort.Runtime, *ort.Session) {
+	t.Helper()
+	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
+		t.Skip("needs ONNX Runtime: run 'make test', or set TUNER_ORT_LIBRARY to the library's path")
+	}
+	r, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.NewSession(path, ort.SessionOptions{IntraOpThreads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return r, s
+}
+
+// load writes a model and loads it.
+func load(t *testing.T, m *onnx.Model) (*ort.Runtime, *ort.Session) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := m.Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	return session(t, path)
+}
+
+// result is one output of a run.
+type result struct {
+	shape   []int64
+	data    []byte
+	strings [][]byte
+}
+
+// infer runs the model on the given inputs and returns all outputs.
+func infer(t *testing.T, r *ort.Runtime, s *ort.Session, in map[string]inputs.Tensor) (map[string]result, error) {
+	t.Helper()
+	var feeds []*ort.Tensor
+	for _, info := range s.Inputs() {
+		feed, err := newFeed(r, in[info.Name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer feed.Close()
+		feeds = append(feeds, feed)
+	}
+	var names []string
+	for _, info := range s.Outputs() {
+		names = append(names, info.Name)
+	}
+	outputs, err := s.Run(context.Background(), feeds, names)
+	if err != nil {
+		return nil, err
+	}
+	results := map[string]result{}
+	for i, o := range outputs {
+		got := result{shape: slices.Clone(o.Shape()), data: slices.Clone(o.Bytes())}
+		if o.Type() == ort.String {
+			if got.strings, err = o.Strings(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		results[names[i]] = got
+		o.Close()
+	}
+	return results, nil
+}
+
+// newFeed makes ONNX Runtime's tensor; both packages number the types as ONNX does.
+func newFeed(r *ort.Runtime, in inputs.Tensor) (*ort.Tensor, error) {
+	if in.Type == onnx.String {
+		return r.NewStringTensor(in.Shape, in.Strings)
+	}
+	return r.NewTensor(ort.ElementType(in.Type), in.Shape, in.Data)
+}
+
+// Every model runs on the inputs derived from it, at two batch sizes, and gives outputs of the declared shapes.
+func TestModelsRunOnDerivedInputs(t *testing.T) {
+	t.Parallel()
+	models := map[string]*onnx.Model{
+		"simple": build.Simple(), "mlp": build.MLP(), "cnn": build.CNN(0), "cnn_fixed": build.CNN(1),
+		"bertsquad": build.BertSquadLike(), "recommender": build.EmbeddingRecommender(), "constant_time": build.ConstantTime(10),
+	}
+	for _, typ := range onnx.ServableTypes() {
+		models["identity_"+typ.String()] = build.Identity(typ)
+	}
+	for name, m := range models {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, s := load(t, m)
+			for _, batch := range []int{1, 3} {
+				runDerived(t, m, r, s, batch)
+			}
+		})
+	}
+}
+
+func runDerived(t *testing.T, m *onnx.Model, r *ort.Runtime, s *ort.Session, batch int) {
+	t.Helper()
+	derived, err := inputs.Derive(m, inputs.Options{Default: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := infer(t, r, s, inputs.Generate(derived, batch, uint64(batch)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range m.Outputs() {
+		want := v.Dims()
+		for i := range want {
+			switch {
+			case i == 0 && inputs.Batches(m):
+				want[i] = int64(batch)
+			case want[i] < 0:
+				want[i] = 5
+			}
+		}
+		if diff := cmp.Diff(want, results[v.Name].shape); diff != "" {
+			t.Errorf("shape of %s at batch %d (-want +got):\n%s", v, batch, diff)
+		}
+	}
+}
+
+func TestIdentityCopies(t *testing.T) {
+	t.Parallel()
+	for _, typ := range onnx.ServableTypes() {
+		t.Run(typ.String(), func(t *testing.T) {
+			t.Parallel()
+			m := build.Identity(typ)
+			r, s := load(t, m)
+			derived, err := inputs.Derive(m, inputs.Options{Default: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := inputs.Generate(derived, 2, 1)
+			out, err := infer(t, r, s, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(out["OUTPUT0"].data, in["INPUT0"].Data) {
+				t.Errorf("bytes % x became % x", in["INPUT0"].Data, out["OUTPUT0"].data)
+			}
+			if diff := cmp.Diff(in["INPUT0"].Strings, out["OUTPUT0"].strings); diff != "" {
+				t.Errorf("strings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSimpleAddsAndSubtracts(t *testing.T) {
+	t.Parallel()
+	r, s := load(t, build.Simple())
+	var a, b, sum, difference []byte
+	for i := range uint32(16) {
+		a = binary.LittleEndian.AppendUint32(a, i)
+		b = binary.LittleEndian.AppendUint32(b, 2)
+		sum = binary.LittleEndian.AppendUint32(sum, i+2)
+		difference = binary.LittleEndian.AppendUint32(difference, i-2)
+	}
+	tensor := func(data []byte) inputs.Tensor {
+		return inputs.Tensor{Type: onnx.Int32, Shape: []int64{1, 16}, Data: data}
+	}
+	out, err := infer(t, r, s, map[string]inputs.Tensor{"INPUT0": tensor(a), "INPUT1": tensor(b)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(out["OUTPUT0"].data, sum) || !slices.Equal(out["OUTPUT1"].data, difference) {
+		t.Errorf("got % x and % x", out["OUTPUT0"].data, out["OUTPUT1"].data)
+	}
+}
+
+func TestConstantTimeCopies(t *testing.T) {
+	t.Parallel()
+	m := build.ConstantTime(50)
+	r, s := load(t, m)
+	derived, err := inputs.Derive(m, inputs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := inputs.Generate(derived, 4, 1)
+	out, err := infer(t, r, s, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(out["OUTPUT"].data, in["INPUT"].Data) {
+		t.Error("the output is not the input")
+	}
+}
+
+func TestFailingLoadsAndFails(t *testing.T) {
+	t.Parallel()
+	m := build.Failing()
+	r, s := load(t, m)
+	derived, err := inputs.Derive(m, inputs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = infer(t, r, s, inputs.Generate(derived, 1, 1))
+	var failure *ort.Error
+	if !errors.As(err, &failure) {
+		t.Errorf("a run gave %v, want ONNX Runtime's error", err)
+	}
+}
+
+// reference is testdata/minilm/reference.json: what scripts/minilm_reference.py computed with PyTorch and transformers.
+type reference struct {
+	Sentences []string    `json:"sentences"`
+	IDs       [][]int64   `json:"input_ids"`
+	Mask      [][]int64   `json:"attention_mask"`
+	Types     [][]int64   `json:"token_type_ids"`
+	Embedding [][]float64 `json:"embedding"`
+}
+
+func readReference(t *testing.T) reference {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "minilm", "reference.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ref reference
+	if err := json.Unmarshal(data, &ref); err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// The embeddings agree with those of an independent implementation, for all sentences in one padded batch and for each alone
+// without padding: padding must not change them.
+func TestMiniLMGivesTheReferenceEmbeddings(t *testing.T) {
+	t.Parallel()
+	ref := readReference(t)
+	r, s := session(t, minilmPath(t))
+	batch := len(ref.Sentences)
+	compare(t, ref, 0, embed(t, r, s, ref.IDs, ref.Mask, ref.Types))
+	for i := range batch {
+		length := 0
+		for _, m := range ref.Mask[i] {
+			length += int(m)
+		}
+		alone := embed(t, r, s, [][]int64{ref.IDs[i][:length]}, [][]int64{ref.Mask[i][:length]}, [][]int64{ref.Types[i][:length]})
+		compare(t, ref, i, alone)
+	}
+}
+
+func minilmPath(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("TUNER_MODELS")
+	if dir == "" {
+		t.Skip("needs the MiniLM model: run 'make test', or set TUNER_MODELS to the folder of minilm.onnx")
+	}
+	return filepath.Join(dir, "minilm.onnx")
+}
+
+func embed(t *testing.T, r *ort.Runtime, s *ort.Session, ids, mask, types [][]int64) [][]float64 {
+	t.Helper()
+	out, err := infer(t, r, s, map[string]inputs.Tensor{
+		"input_ids": matrix(ids), "attention_mask": matrix(mask), "token_type_ids": matrix(types),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([][]float64, len(ids))
+	data := out["embedding"].data
+	for i := range rows {
+		for range 384 {
+			rows[i] = append(rows[i], float64(math.Float32frombits(binary.LittleEndian.Uint32(data))))
+			data = data[4:]
+		}
+	}
+	return rows
+}
+
+func matrix(rows [][]int64) inputs.Tensor {
+	var data []byte
+	for _, row := range rows {
+		for _, v := range row {
+			data = binary.LittleEndian.AppendUint64(data, uint64(v))
+		}
+	}
+	return inputs.Tensor{Type: onnx.Int64, Shape: []int64{int64(len(rows)), int64(len(rows[0]))}, Data: data}
+}
+
+// compare checks rows against the reference's from row first on. 32-bit arithmetic in another order of operations costs some
+// 1e-7; 1e-4 and a cosine of 0.99999 leave room for other processors.
+func compare(t *testing.T, ref reference, first int, rows [][]float64) {
+	t.Helper()
+	for i, row := range rows {
+		want := ref.Embedding[first+i]
+		var dot, norm, wantNorm, worst float64
+		for j := range row {
+			dot += row[j] * want[j]
+			norm += row[j] * row[j]
+			wantNorm += want[j] * want[j]
+			worst = max(worst, math.Abs(row[j]-want[j]))
+		}
+		if cosine := dot / math.Sqrt(norm*wantNorm); !(cosine >= 0.99999 && worst <= 1e-4) {
+			t.Errorf("%q: cosine %.7f, largest difference %.2g", ref.Sentences[first+i], cosine, worst)
+		}
+		if math.Abs(norm-1) > 1e-5 {
+			t.Errorf("%q: the embedding's squared length is %v, want 1", ref.Sentences[first+i], norm)
+		}
+	}
+}
+
+func TestMiniLMRunsOnDerivedInputs(t *testing.T) {
+	t.Parallel()
+	path := minilmPath(t)
+	m, err := onnx.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, s := session(t, path)
+	derived, err := inputs.Derive(m, inputs.Options{Shape: map[string][]int64{"input_ids": {32}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The published vocabulary has 30522 tokens and 2 token types; one given shape settles the shared symbol.
+	want := map[string]inputs.Range{"input_ids": {Lo: 0, Hi: 30522}, "attention_mask": {Lo: 0, Hi: 2}, "token_type_ids": {Lo: 0, Hi: 2}}
+	for _, in := range derived {
+		if in.Range != want[in.Name] || !slices.Equal(in.Dims, []int64{32}) {
+			t.Errorf("%s: %v of %v, want [32] of %v", in.Name, in.Dims, in.Range, want[in.Name])
+		}
+	}
+	out, err := infer(t, r, s, inputs.Generate(derived, 4, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{4, 384}, out["embedding"].shape); diff != "" {
+		t.Error(diff)
+	}
+}
