@@ -1,0 +1,88 @@
+package enginetest
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"tuner/engine"
+	"tuner/engine/frontends"
+)
+
+// drainTime is how long a test's engine may take to end.
+const drainTime = 10 * time.Second
+
+// Options of a test's engine.
+type Options struct {
+	Backend *Backend // nil: a new one
+	Model   string   // its name; empty: "fake"
+	Config  string   // config.pbtxt; empty: none
+}
+
+// Engine is a running engine in explicit mode, with one model loaded.
+type Engine struct {
+	Server     *engine.Server
+	Addresses  frontends.Addresses
+	Repository string // the folder that holds the model's folder
+	Model      string
+	Backend    *Backend
+}
+
+// Start serves a fake model on loopback ports until the test ends.
+func Start(t testing.TB, o Options) *Engine {
+	t.Helper()
+	if o.Backend == nil {
+		o.Backend = &Backend{}
+	}
+	if o.Model == "" {
+		o.Model = "fake"
+	}
+	e := &Engine{Repository: t.TempDir(), Model: o.Model, Backend: o.Backend}
+	WriteModel(t, e.Repository, o.Model, o.Config)
+	log := slog.New(slog.DiscardHandler)
+	var err error
+	e.Server, err = engine.Open(t.Context(), engine.Options{
+		ID: "triton", Version: "test", Repositories: []string{e.Repository}, Explicit: true, LoadModels: []string{o.Model},
+		StrictReadiness: true, ExitOnError: true, Backend: o.Backend, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	any := frontends.Listen{Enabled: true, Address: "127.0.0.1"}
+	f, err := frontends.Open(e.Server, frontends.Options{HTTP: any, GRPC: any, Metrics: any, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Addresses = f.Addresses()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- f.Serve(ctx, drainTime) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("engine: %v", err)
+		}
+		e.Server.Close()
+	})
+	return e
+}
+
+// WriteModel puts a model with an empty model file into a repository.
+func WriteModel(t testing.TB, repository, name, config string) {
+	t.Helper()
+	dir := filepath.Join(repository, name)
+	if err := os.MkdirAll(filepath.Join(dir, "1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "1", "model.onnx"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if config != "" {
+		if err := os.WriteFile(filepath.Join(dir, "config.pbtxt"), []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+// Package frontends puts an engine.Server on the network: it opens the listeners of HTTP, gRPC and metrics, says where
+// they are, and ends them in order. It is what `tuner serve` runs and what tests start.
+package frontends
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tuner/engine"
+	"tuner/engine/grpcapi"
+	"tuner/engine/metrics"
+	"tuner/engine/rest"
+)
+
+// Listen says where one front end listens. The zero value is not served.
+type Listen struct {
+	Enabled bool
+	Address string // host
+	Port    int    // 0: chosen by the kernel
+	Flag    string // the option that sets the port, for messages
+}
+
+// Options of all front ends.
+type Options struct {
+	HTTP, GRPC, Metrics Listen
+	REST                rest.Options
+	Log                 *slog.Logger
+}
+
+// Addresses are host:port of each front end; empty where it is not served.
+type Addresses struct{ HTTP, GRPC, Metrics string }
+
+// frontend is what the three have in common.
+type frontend struct {
+	title    string // of the start line
+	listener net.Listener
+	serve    func(net.Listener) error
+	shutdown func(context.Context) error
+}
+
+// Frontends are open listeners of a server.
+type Frontends struct {
+	all       []frontend
+	addresses Addresses
+	log       *slog.Logger
+}
+
+// Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
+func Open(s *engine.Server, o Options) (*Frontends, error) {
+	f := &Frontends{log: o.Log}
+	r, g, m := rest.New(s, o.REST), grpcapi.New(s), metrics.New(s)
+	errs := []error{
+		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
+		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
+		f.open(o.Metrics, "Metrics Service", &f.addresses.Metrics, m.Serve, m.Shutdown),
+	}
+	if err := errors.Join(errs...); err != nil {
+		for _, one := range f.all {
+			_ = one.listener.Close() // the first error is the one that matters
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *Frontends) open(at Listen, title string, address *string, serve func(net.Listener) error, shutdown func(context.Context) error) error {
+	if !at.Enabled {
+		return nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(at.Address, strconv.Itoa(at.Port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("cannot start %s: port %d on %s is in use: end the process that uses it, or choose another port with --%s (0: any free one)",
+			title, at.Port, at.Address, at.Flag)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot start %s: %w", title, err)
+	}
+	*address = l.Addr().String()
+	f.all = append(f.all, frontend{title, l, serve, shutdown})
+	return nil
+}
+
+// Addresses returns where the front ends listen.
+func (f *Frontends) Addresses() Addresses { return f.addresses }
+
+// Serve answers clients until ctx ends; then it stops accepting, lets what was accepted finish, for drain at most, and
+// returns. A front end that fails ends the others.
+func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
+	group, running := errgroup.WithContext(ctx)
+	for _, one := range f.all {
+		f.log.Info("Started " + one.title + " at " + one.listener.Addr().String())
+		group.Go(func() error {
+			if err := one.serve(one.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("%s failed: %w", one.title, err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		<-running.Done()
+		return f.stop(context.WithoutCancel(ctx), drain)
+	})
+	return group.Wait()
+}
+
+func (f *Frontends) stop(ctx context.Context, drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, drain)
+	defer cancel()
+	var group errgroup.Group
+	for _, one := range f.all {
+		group.Go(func() error { return one.shutdown(ctx) })
+	}
+	return group.Wait()
+}
