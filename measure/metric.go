@@ -3,7 +3,11 @@
 // and the reports; it measures nothing itself and decides nothing.
 package measure
 
-import "fmt"
+import (
+	"fmt"
+
+	"tuner/stats"
+)
 
 // Metric names a measured quantity. Values are in base units: infer/s, seconds, bytes, ratios.
 type Metric string
@@ -69,6 +73,16 @@ func (m Metric) Quantile() (float64, bool) {
 		return 0.99, true
 	}
 	return 0, false
+}
+
+// Samples is the smallest number of independent requests whose order statistics bound a latency percentile from above, 0
+// for any other metric: 368 for the 99th percentile.
+func (m Metric) Samples() int {
+	q, ok := m.Quantile()
+	if !ok {
+		return 0
+	}
+	return stats.OrderSamples(q)
 }
 
 // Metrics lists every metric in the order in which tables show them.

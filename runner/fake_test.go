@@ -1,0 +1,161 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/load"
+	"tuner/measure"
+)
+
+const ms = time.Millisecond
+
+// lab launches fake engines and is the wire to them.
+type lab struct {
+	startError error         // of Launch
+	loadTakes  time.Duration // LoadModel
+	loadError  error
+	service    time.Duration                // of a request
+	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
+
+	engines []*engine
+	loads   []string // configurations, in order
+}
+
+// engine is a fake server that executes each request by itself.
+type engine struct {
+	lab   *lab
+	pid   int
+	exit  Exit
+	words string
+	done  chan struct{}
+	end   sync.Once
+	stops int
+
+	mu    sync.Mutex
+	sent  int
+	stats api.ModelStatistics
+}
+
+func (l *lab) Launch(ctx context.Context, _, _ string) (Engine, error) {
+	time.Sleep(300 * ms)
+	if l.startError != nil {
+		return nil, l.startError
+	}
+	e := &engine{lab: l, done: make(chan struct{}), words: "last words"}
+	l.engines = append(l.engines, e)
+	return e, ctx.Err()
+}
+
+func (l *lab) last() *engine { return l.engines[len(l.engines)-1] }
+
+func (l *lab) Connect(api.Announcement) (Control, error) { return control{l.last()}, nil }
+
+func (l *lab) Dial(context.Context, api.Announcement, Job, int) (load.Sender, error) {
+	return sender{l.last()}, nil
+}
+
+func (e *engine) Address() api.Announcement { return api.Announcement{} }
+func (e *engine) PID() int                  { return e.pid }
+func (e *engine) Done() <-chan struct{}     { return e.done }
+func (e *engine) Exit() Exit                { return e.exit }
+func (e *engine) LastWords() string         { return e.words }
+func (e *engine) Stop(context.Context)      { e.stops++; e.die(Exit{Text: "exit status 0"}) }
+
+// die ends the engine, once.
+func (e *engine) die(exit Exit) {
+	e.end.Do(func() {
+		e.exit = exit
+		close(e.done)
+	})
+}
+
+type control struct{ e *engine }
+
+func (c control) LoadModel(ctx context.Context, _, config string) error {
+	c.e.lab.loads = append(c.e.lab.loads, config)
+	select {
+	case <-time.After(c.e.lab.loadTakes):
+		return c.e.lab.loadError
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c control) Statistics(context.Context, string) (api.Statistics, error) {
+	select {
+	case <-c.e.done:
+		return api.Statistics{}, errors.New("connection refused")
+	default:
+	}
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	s := c.e.stats
+	s.BatchStats = append([]api.BatchStatistics(nil), s.BatchStats...)
+	return api.Statistics{ModelStats: []api.ModelStatistics{s}}, nil
+}
+
+func (c control) Close() error { return nil }
+
+type sender struct{ e *engine }
+
+func (s sender) Send(ctx context.Context) error {
+	s.e.mu.Lock()
+	s.e.sent++
+	n := s.e.sent
+	s.e.mu.Unlock()
+	if s.e.lab.send != nil {
+		if err := s.e.lab.send(s.e, n); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.e.done:
+		return errors.New("connection reset")
+	case <-time.After(s.e.lab.service):
+		s.e.count()
+		return nil
+	}
+}
+
+func (s sender) Close() error { return nil }
+
+// count adds a request of one row to the statistics: 1/4 of the time in the queue, the rest computing.
+func (e *engine) count() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	quarter := uint64(e.lab.service / 4)
+	e.stats.InferenceCount++
+	e.stats.ExecutionCount++
+	s := &e.stats.InferenceStats
+	s.Success = addDurations(s.Success, api.Duration{Count: 1, NS: 4 * quarter})
+	s.Queue = addDurations(s.Queue, api.Duration{Count: 1, NS: quarter})
+	s.ComputeInfer = addDurations(s.ComputeInfer, api.Duration{Count: 1, NS: 3 * quarter})
+	if len(e.stats.BatchStats) == 0 {
+		e.stats.BatchStats = []api.BatchStatistics{{BatchSize: 1}}
+	}
+	b := &e.stats.BatchStats[0]
+	b.ComputeInfer = addDurations(b.ComputeInfer, api.Duration{Count: 1, NS: 3 * quarter})
+}
+
+// newLab makes a lab of good engines and a runner in it.
+func newLab(t *testing.T) (*lab, *Runner) {
+	l := &lab{service: 20 * ms, loadTakes: 100 * ms}
+	r := New(Options{Launcher: l, Wire: l, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Epoch: time.Now()})
+	t.Cleanup(func() { r.Close(context.Background()) })
+	return l, r
+}
+
+// job is a job at concurrency 4 with two windows of 1 s.
+func job(pool, config string) Job {
+	return Job{Pool: pool, Config: config, Model: "m", Instances: 1, Load: measure.Load{Concurrency: 4, BatchSize: 1},
+		Windows: 2, Window: time.Second}
+}

@@ -1,0 +1,85 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tuner/hostinfo"
+)
+
+// memoryError says that an engine used more memory than it may.
+type memoryError struct{ used, limit int64 }
+
+func (e *memoryError) Error() string {
+	return fmt.Sprintf("the engine uses %.0f MB of memory, more than the limit of %.0f MB", float64(e.used)/1e6, float64(e.limit)/1e6)
+}
+
+// errEngineEnded ends a trial whose engine is gone.
+var errEngineEnded = errors.New("the engine ended by itself")
+
+// lookEvery is how often the guard looks at the engine's memory.
+const lookEvery = 100 * time.Millisecond
+
+// guard watches an engine during a trial: its end and its memory.
+type guard struct {
+	pid     int
+	cancel  context.CancelCauseFunc
+	watcher sync.WaitGroup
+	peak    int64 // highest resident set seen
+	isReset bool  // the kernel's own peak covers this trial
+}
+
+// watch returns a context that ends when the engine ends or exceeds the limit (bytes, 0: none), and the guard to be
+// stopped at the end of the trial.
+func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	g := &guard{pid: e.PID(), cancel: cancel}
+	if g.pid != 0 {
+		g.isReset = hostinfo.ResetPeak(g.pid) == nil
+	}
+	g.watcher.Go(func() {
+		look := time.NewTicker(lookEvery)
+		defer look.Stop()
+		for {
+			g.look(limit)
+			select {
+			case <-ctx.Done():
+				return
+			case <-e.Done():
+				cancel(errEngineEnded)
+				return
+			case <-look.C:
+			}
+		}
+	})
+	return ctx, g
+}
+
+// look notes the engine's memory.
+func (g *guard) look(limit int64) {
+	if g.pid == 0 {
+		return
+	}
+	usage, err := hostinfo.Process(g.pid)
+	if err != nil {
+		return // it has just ended, or the system does not tell
+	}
+	g.peak = max(g.peak, usage.RSS)
+	if g.isReset {
+		g.peak = max(g.peak, usage.PeakRSS)
+	}
+	if limit > 0 && g.peak > limit {
+		g.cancel(&memoryError{g.peak, limit})
+	}
+}
+
+// stop ends the watch and returns the engine's peak resident set since it began; 0 when it is not known.
+func (g *guard) stop() int64 {
+	g.cancel(nil)
+	g.watcher.Wait()
+	g.look(0)
+	return g.peak
+}

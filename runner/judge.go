@@ -1,0 +1,93 @@
+package runner
+
+import (
+	"runtime"
+	"time"
+
+	"tuner/hostinfo"
+	"tuner/measure"
+)
+
+// Bounds of the validity flags (see package measure).
+const (
+	mostSteal     = 0.01 // of the machine's CPU time
+	mostForeign   = 0.10 // of the machine's CPU time
+	mostClientCPU = 0.80 // of the CPU time that this process may use
+)
+
+// A window shall hold 30 batches of each instance and last 5 of the slowest requests, within three times what was asked.
+const (
+	batchesPerWindow   = 30
+	latenciesPerWindow = 5
+	longestStretch     = 3
+)
+
+// windowLength is the length of the job's windows, given the 99th percentile of the latency and the rate of executions.
+func windowLength(job Job, p99 time.Duration, executionsPerSecond float64) time.Duration {
+	length := max(job.Window, latenciesPerWindow*p99)
+	if executionsPerSecond > 0 {
+		seconds := batchesPerWindow * float64(max(1, job.Instances)) / executionsPerSecond
+		length = max(length, time.Duration(seconds*float64(time.Second)))
+	}
+	return min(length, longestStretch*job.Window)
+}
+
+// ramp lists the concurrencies to begin with so that an engine that was given batches up to ramped sees the larger ones
+// that the job can lead to: powers of two, and the job's own. It returns the largest batch after that.
+func ramp(job Job, ramped int) (levels []int, largest int) {
+	rows := max(1, job.Load.BatchSize)
+	batch := func(concurrency int) int { return min(concurrency*rows, max(job.MaxBatch, rows)) }
+	for c := 1; c < job.Load.Concurrency; c *= 2 {
+		if batch(c) > ramped {
+			levels, ramped = append(levels, c), batch(c)
+		}
+	}
+	if c := job.Load.Concurrency; batch(c) > ramped {
+		levels, ramped = append(levels, c), batch(c)
+	}
+	return levels, ramped
+}
+
+// shares tells which part of the machine's CPU time the hypervisor took, and which part processes other than the engine
+// and this one (own, their CPU time) used.
+func shares(machine hostinfo.CPUUsage, own time.Duration) (steal, foreign float64) {
+	total := float64(machine.Busy + machine.Idle + machine.Steal)
+	if total <= 0 {
+		return 0, 0
+	}
+	return float64(machine.Steal) / total, max(0, float64(machine.Busy-own)/total)
+}
+
+// machineFlags tells what the system's figures say against a window.
+func machineFlags(w measure.Window) []measure.Flag {
+	var flags []measure.Flag
+	if float64(w.ClientCPU) > mostClientCPU*float64(w.Duration)*float64(runtime.GOMAXPROCS(0)) {
+		flags = append(flags, measure.FlagClientCPU)
+	}
+	if w.Steal > mostSteal {
+		flags = append(flags, measure.FlagSteal)
+	}
+	if w.Foreign > mostForeign {
+		flags = append(flags, measure.FlagForeign)
+	}
+	return flags
+}
+
+// flagFew flags all windows when they hold fewer requests in all than a percentile that matters needs, even if all of
+// them were independent.
+func flagFew(windows []measure.Window, percentiles []measure.Metric) []measure.Window {
+	requests, needed := 0, 0
+	for _, w := range windows {
+		requests += w.Requests
+	}
+	for _, p := range percentiles {
+		needed = max(needed, p.Samples())
+	}
+	if requests >= needed {
+		return windows
+	}
+	for i := range windows {
+		windows[i].Flags = append(windows[i].Flags, measure.FlagFew)
+	}
+	return windows
+}

@@ -1,0 +1,197 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"tuner/engine/api"
+)
+
+// The file descriptors of the child contract: ExtraFiles begin at 3.
+const (
+	announceFD = 3
+	parentFD   = 4
+)
+
+// outputDelay bounds how long a dead process's output is read, in case something else holds it open.
+const outputDelay = time.Second
+
+// process is an engine process of our own: started in a process group of its own, ready once it has announced its
+// addresses, and never left behind. It dies with us by a signal of the kernel and by the end of file on parentFD.
+type process struct {
+	cmd      *exec.Cmd
+	tail     tail
+	address  api.Announcement
+	lifeline *os.File // our end of parentFD
+	drain    time.Duration
+	kills    int // for want of memory on this system before it started
+
+	mu    sync.Mutex
+	state state
+	died  bool          // exited by itself
+	exit  string        // how it exited: "exit status 1", "signal: killed"
+	oom   bool          // killed by the kernel for want of memory
+	done  chan struct{} // closed when it has exited
+}
+
+// startProcess starts a command that keeps the child contract, and waits until it has announced its addresses, exited, or
+// taken longer than patience. Once ready it has drain to end after SIGTERM. A *StartError says that it did not become ready; it is then gone.
+func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Duration) (*process, error) {
+	announce, announceChild, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a pipe to the engine: %w", err)
+	}
+	defer func() { _ = announce.Close() }()
+	defer func() { _ = announceChild.Close() }()
+	parentChild, lifeline, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a pipe to the engine: %w", err)
+	}
+	defer func() { _ = parentChild.Close() }()
+
+	p := &process{cmd: cmd, drain: drain, kills: memoryKills(), lifeline: lifeline, done: make(chan struct{})}
+	cmd.Stderr = &p.tail
+	cmd.ExtraFiles = []*os.File{announceChild, parentChild}
+	cmd.SysProcAttr = processAttributes()
+	cmd.WaitDelay = outputDelay
+	if err := p.start(); err != nil {
+		_ = lifeline.Close()
+		return nil, fmt.Errorf("cannot start engine: %w", err)
+	}
+	_ = announceChild.Close() // so that the child's exit is the end of the file
+	if err := p.awaitReady(ctx, announce, patience); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// start starts the command and sees to its end, on a thread that lives as long as the process: the kernel sends the
+// parent's death signal when the thread that started it ends.
+func (p *process) start() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = p.cmd.Wait() // how it ended is in ProcessState
+		p.ended()
+	}()
+	return <-started
+}
+
+// ended notes how the process exited.
+func (p *process) ended() {
+	_ = p.lifeline.Close()
+	p.mu.Lock()
+	p.died = p.state == starting || p.state == ready
+	p.exit = p.cmd.ProcessState.String()
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	p.oom = ok && p.died && status.Signaled() && status.Signal() == syscall.SIGKILL && memoryKills() > p.kills
+	p.mu.Unlock()
+	p.handle(exitedEvent)
+	close(p.done)
+}
+
+// handle makes the transition of an event.
+func (p *process) handle(e event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var do action
+	p.state, do = p.state.next(e)
+	switch do {
+	case terminate:
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM) // fails only when it is already gone
+	case kill:
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	case noAction:
+	}
+}
+
+// awaitReady reads the announcement.
+func (p *process) awaitReady(ctx context.Context, announce *os.File, patience time.Duration) error {
+	if err := announce.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return fmt.Errorf("cannot wait for the engine: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = announce.SetReadDeadline(time.Unix(0, 0)) })()
+	line, err := bufio.NewReader(announce).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &p.address)
+	}
+	if err == nil {
+		p.handle(announcedEvent)
+		return nil
+	}
+	if ctx.Err() == nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		p.wait(outputDelay) // the end of the file: most likely its exit
+	}
+	p.handle(overdueEvent)
+	<-p.done
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &StartError{p.startReason(err, patience)}
+}
+
+func (p *process) startReason(err error, patience time.Duration) string {
+	reason := "it announced no addresses: " + err.Error()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		reason = fmt.Sprintf("it was not ready within %v", patience)
+	case p.died:
+		reason = "it ended before it was ready (" + p.exit + ")"
+	}
+	return withTail(reason, p.tail.String())
+}
+
+// Stop sends SIGTERM, and SIGKILL when the process has not ended in time, to its whole group.
+func (p *process) Stop(ctx context.Context) {
+	p.handle(stopEvent)
+	select {
+	case <-p.done:
+		return
+	case <-time.After(p.drain):
+	case <-ctx.Done():
+	}
+	p.handle(overdueEvent)
+	<-p.done
+}
+
+// wait waits for the exit, but not longer than d.
+func (p *process) wait(d time.Duration) {
+	select {
+	case <-p.done:
+	case <-time.After(d):
+	}
+}
+
+func (p *process) Address() api.Announcement { return p.address }
+func (p *process) PID() int                  { return p.cmd.Process.Pid }
+func (p *process) Done() <-chan struct{}     { return p.done }
+func (p *process) LastWords() string         { return p.tail.String() }
+
+func (p *process) Exit() Exit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Exit{Text: p.exit, OutOfMemory: p.oom}
+}
+
+// withTail adds the engine's last words to a reason.
+func withTail(reason, words string) string {
+	if words == "" {
+		return reason
+	}
+	return reason + "; its last words:\n" + words
+}

@@ -1,0 +1,237 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// roleVariable makes the test binary play an engine process, or a tuner that starts one.
+const roleVariable = "TUNER_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(roleVariable)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(play(role))
+}
+
+// play is what the fake processes do.
+func play(role string) int {
+	announce, parent := os.NewFile(announceFD, "announce"), os.NewFile(parentFD, "parent")
+	switch role {
+	case "failing":
+		for i := range 30 {
+			fmt.Fprintf(os.Stderr, "line %d\n", i+1)
+		}
+		return 7
+	case "talking nonsense":
+		fmt.Fprintln(announce, "hello")
+	case "silent":
+	case "dying":
+		fmt.Fprintln(announce, `{"pid":1}`)
+		fmt.Fprintln(os.Stderr, "about to die")
+		return 3
+	case "tuner":
+		return playTuner()
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Fprintln(announce, `{"http":"127.0.0.1:1","grpc":"127.0.0.1:2"}`)
+	default:
+		fmt.Fprintln(announce, `{"http":"127.0.0.1:1","grpc":"127.0.0.1:2"}`)
+	}
+	_, _ = io.Copy(io.Discard, parent) // until the parent dies, or a signal comes
+	return 0
+}
+
+// playTuner starts an engine that holds stdout open, says so, and waits to be killed.
+func playTuner() int {
+	cmd := fake("good")
+	cmd.Stdout = os.Stdout
+	if _, err := startProcess(context.Background(), cmd, time.Minute, time.Minute); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("started")
+	select {}
+}
+
+// fake is the command of a fake process.
+func fake(role string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	return cmd
+}
+
+// begin starts a fake engine and sees to its end.
+func begin(t *testing.T, role string, drain time.Duration) *process {
+	t.Helper()
+	p, err := startProcess(t.Context(), fake(role), time.Minute, drain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Stop(context.Background()) })
+	return p
+}
+
+func TestGoodProcess(t *testing.T) {
+	t.Parallel()
+	p := begin(t, "good", time.Minute)
+	if p.Address().GRPC != "127.0.0.1:2" || p.PID() == 0 {
+		t.Errorf("announced %+v, pid %d", p.Address(), p.PID())
+	}
+	if group, err := syscall.Getpgid(p.PID()); err != nil || group != p.PID() {
+		t.Errorf("process group %d of process %d, %v: want one of its own", group, p.PID(), err)
+	}
+	p.Stop(t.Context())
+	select {
+	case <-p.Done():
+	default:
+		t.Fatal("stopped, but not done")
+	}
+	if exit := p.Exit(); exit.Text != "signal: terminated" || exit.OutOfMemory {
+		t.Errorf("exit %+v, want by SIGTERM", exit)
+	}
+	p.Stop(t.Context()) // again
+}
+
+func TestProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*testing.T, *process){
+		"after the drain time": func(t *testing.T, p *process) { p.Stop(t.Context()) },
+		"at once when the context ends": func(t *testing.T, p *process) {
+			p.drain = time.Hour
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			p.Stop(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, "deaf", 10*time.Millisecond)
+			stop(t, p)
+			if exit := p.Exit(); exit.Text != "signal: killed" || exit.OutOfMemory {
+				t.Errorf("exit %+v, want killed, not for memory", exit)
+			}
+		})
+	}
+}
+
+func TestProcessesThatDoNotStart(t *testing.T) {
+	t.Parallel()
+	for role, want := range map[string]string{
+		"failing":          "it ended before it was ready (exit status 7); its last words:\nline 11\n",
+		"talking nonsense": "it announced no addresses: ",
+		"silent":           "it was not ready within 300ms",
+	} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			patience := time.Minute
+			if role == "silent" {
+				patience = 300 * time.Millisecond
+			}
+			_, err := startProcess(t.Context(), fake(role), patience, time.Minute)
+			var start *StartError
+			if !errors.As(err, &start) || !strings.HasPrefix(start.Reason, want) {
+				t.Errorf("ended with %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+func TestStartOfNoProgramIsTheCampaignsFault(t *testing.T) {
+	t.Parallel()
+	_, err := startProcess(t.Context(), exec.Command("/nonexistent/tuner"), time.Minute, time.Minute)
+	var start *StartError
+	if err == nil || errors.As(err, &start) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestCancelledStart(t *testing.T) {
+	t.Parallel()
+	stopped := errors.New("stopped by the user")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(stopped) })
+	if _, err := startProcess(ctx, fake("silent"), time.Minute, time.Minute); !errors.Is(err, stopped) {
+		t.Errorf("ended with %v, want the context's cause", err)
+	}
+}
+
+func TestDyingProcess(t *testing.T) {
+	t.Parallel()
+	p := begin(t, "dying", time.Minute)
+	<-p.Done()
+	failure := exitFailure(p)
+	if failure.Stage != "crash" || failure.Reason != "the engine ended by itself (exit status 3); its last words:\nabout to die" {
+		t.Errorf("failure %+v", failure)
+	}
+}
+
+// SIGKILL to the tuner must end the engine too: only then is the output, which both hold open, at its end.
+func TestEngineDiesWithTheTuner(t *testing.T) {
+	t.Parallel()
+	tuner := fake("tuner")
+	stdout, err := tuner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tuner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	output := bufio.NewReader(stdout)
+	line, err := output.ReadString('\n')
+	if killError := tuner.Process.Kill(); killError != nil || err != nil || line != "started\n" {
+		t.Fatalf("the tuner said %q, %v, %v", line, err, killError)
+	}
+	if rest, err := io.ReadAll(output); err != nil || len(rest) > 0 {
+		t.Errorf("then it said %q, %v", rest, err)
+	}
+	_ = tuner.Wait() // killed
+}
+
+func TestTailKeepsTheLastLines(t *testing.T) {
+	t.Parallel()
+	var last tail
+	for i := range 100 {
+		fmt.Fprintf(&last, "line %d\npart", i)
+		fmt.Fprintf(&last, " of a line\n")
+	}
+	fmt.Fprint(&last, strings.Repeat("x", 10*longestLine))
+	lines := strings.Split(last.String(), "\n")
+	if len(lines) != tailLines+1 || lines[0] != "line 90" || lines[19] != "part of a line" || len(lines[20]) != longestLine {
+		t.Errorf("kept %q", lines)
+	}
+}
+
+func TestLibraryPath(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ before, after string }{
+		{"A=1", "A=1 LD_LIBRARY_PATH=/ort"},
+		{"LD_LIBRARY_PATH=/usr/lib A=1", "A=1 LD_LIBRARY_PATH=/ort:/usr/lib"},
+		{"LD_LIBRARY_PATH=", "LD_LIBRARY_PATH=/ort"},
+	} {
+		if got := strings.Join(withLibraryPath(strings.Fields(c.before), "/ort"), " "); got != c.after {
+			t.Errorf("%q became %q, want %q", c.before, got, c.after)
+		}
+	}
+}
+
+func TestParseMemoryKills(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 0, "pgfault 7\noom_kill 3\nunevictable 0\n": 3, "oom_kill\noom_kill x": 0} {
+		if got := parseMemoryKills(text); got != want {
+			t.Errorf("%q: %d kills, want %d", text, got, want)
+		}
+	}
+}

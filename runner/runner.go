@@ -1,0 +1,306 @@
+// Package runner measures one trial after the other on engine processes: it starts an engine for a pool of configurations,
+// reconfigures it over the wire, puts the load on it, and makes windows out of what the clients, the server's statistics
+// and the operating system say. Package profile hands it jobs and takes measurements.
+//
+// Whatever an engine does (not start, refuse a configuration, crash, hang, run out of memory) is a measurement with a
+// failure; only the campaign's own faults are errors. The runner knows neither search nor candidates, judges no figure,
+// and never leaves an engine behind.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tuner/load"
+	"tuner/measure"
+)
+
+// Options say how to measure. Zero durations take the defaults.
+type Options struct {
+	Launcher Launcher
+	Wire     Wire
+	Log      *slog.Logger
+
+	Epoch    time.Time // the campaign's start, which windows count from
+	Launches int       // engine launches of the campaign so far
+
+	WarmUp   time.Duration // longest warm-up under load; default 5 s
+	Load     time.Duration // how long loading a model may take; default 2 min
+	Patience time.Duration // how long an engine may complete no request; default 10 s, and at least 20 latencies
+}
+
+// Job is all that one measurement needs.
+type Job struct {
+	Pool       string // jobs of the same pool, repository and library can share an engine process
+	Repository string // folder of the model repository that holds the model
+	Library    string // ONNX Runtime library
+	Model      string // name of the model
+	Config     string // complete model configuration as JSON, loaded instead of the repository's
+	Instances  int    // instances of the model, ≥ 1
+	MaxBatch   int    // largest batch of the configuration; 0 without batching
+
+	Load    measure.Load
+	Windows int           // number of windows, ≥ 1
+	Window  time.Duration // length of each, at least; made longer for slow models, up to three times
+	Fresh   bool          // on a process launched for this job
+
+	MemoryLimit int64            // bytes; an engine that exceeds it is stopped; 0: none
+	Percentiles []measure.Metric // latency percentiles that matter: few requests for them are flagged
+}
+
+// Runner measures jobs, one at a time.
+type Runner struct {
+	options  Options
+	launches int
+	pool     *pool // nil when no engine runs
+}
+
+// pool is a running engine with what is loaded in it.
+type pool struct {
+	job     Job // the one it was launched for
+	engine  Engine
+	control Control
+	config  string // loaded configuration; "" when none is
+	ramped  int    // largest batch that it has been given; 0 when none
+}
+
+// New makes a runner without an engine.
+func New(o Options) *Runner {
+	if o.WarmUp == 0 {
+		o.WarmUp = 5 * time.Second
+	}
+	if o.Load == 0 {
+		o.Load = 2 * time.Minute
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	return &Runner{options: o, launches: o.Launches}
+}
+
+// Close stops the engine, if one runs. The runner may be used again.
+func (r *Runner) Close(ctx context.Context) {
+	if r.pool == nil {
+		return
+	}
+	_ = r.pool.control.Close() // the engine goes away anyhow
+	r.pool.engine.Stop(ctx)
+	r.pool = nil
+}
+
+// Measure runs a job. The engine of the last job is kept if it is the right one. An error means that the campaign cannot
+// go on: the context ended (then the engine is stopped, with its own deadline), or no engine can be launched at all.
+func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, error) {
+	var m measure.Measurement
+	windows, err := r.measure(ctx, job, &m)
+	m.Launch = r.launches
+	if err == nil {
+		m.Windows = windows
+		m.Failure = refusedAll(windows)
+		return m, nil
+	}
+	failure, err := r.explain(ctx, err)
+	if err != nil {
+		r.Close(context.WithoutCancel(ctx))
+		return measure.Measurement{}, err
+	}
+	r.options.Log.Info("trial failed", "stage", failure.Stage, "reason", failure.Reason)
+	if failure.Stage != measure.StageLoad {
+		r.Close(ctx)
+	}
+	m.Failure = failure
+	return m, nil
+}
+
+// measure fills in the times and the memory, also when it fails, and returns the windows.
+func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) ([]measure.Window, error) {
+	begin := time.Now()
+	launched, err := r.launch(ctx, job)
+	if err != nil {
+		m.Times.Launch = time.Since(begin)
+		return nil, err
+	}
+	ctx, guard := watch(ctx, r.pool.engine, job.MemoryLimit)
+	defer func() { m.Memory = guard.stop() }()
+	err = r.configure(ctx, job)
+	if launched {
+		m.Times.Launch = time.Since(begin)
+	} else {
+		m.Times.Reconfigure = time.Since(begin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.load(ctx, job, &m.Times)
+}
+
+// launch sees to it that the right engine runs, and reports whether it had to start one.
+func (r *Runner) launch(ctx context.Context, job Job) (bool, error) {
+	if r.pool != nil && !job.Fresh && r.pool.fits(job) {
+		return false, nil
+	}
+	r.Close(ctx)
+	r.launches++
+	engine, err := r.options.Launcher.Launch(ctx, job.Repository, job.Library)
+	if err != nil {
+		return false, err
+	}
+	control, err := r.options.Wire.Connect(engine.Address())
+	if err != nil {
+		engine.Stop(context.WithoutCancel(ctx))
+		return false, err
+	}
+	r.pool = &pool{job: job, engine: engine, control: control}
+	r.options.Log.Debug("engine launched", "launch", r.launches, "pid", engine.PID(), "pool", job.Pool)
+	return true, nil
+}
+
+// fits reports whether a job can be measured in the pool's process.
+func (p *pool) fits(job Job) bool {
+	select {
+	case <-p.engine.Done():
+		return false
+	default:
+	}
+	return p.job.Pool == job.Pool && p.job.Repository == job.Repository && p.job.Library == job.Library
+}
+
+// configure loads the job's configuration unless it is loaded.
+func (r *Runner) configure(ctx context.Context, job Job) error {
+	if r.pool.config == job.Config {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Load, &overdueError{"loading the model", r.options.Load})
+	defer cancel()
+	if err := r.pool.control.LoadModel(ctx, job.Model, job.Config); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &loadError{err}
+	}
+	r.pool.config = job.Config
+	return nil
+}
+
+// load puts the load on the engine and returns its windows.
+func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]measure.Window, error) {
+	seen := &edges{pool: r.pool, model: job.Model}
+	begin := time.Now()
+	if err := seen.add(ctx); err != nil {
+		return nil, err
+	}
+	levels, ramped := ramp(job, r.pool.ramped)
+	result, err := load.Run(ctx, load.Options{
+		Load: job.Load,
+		Dial: func(ctx context.Context, worker int) (load.Sender, error) {
+			return r.options.Wire.Dial(ctx, r.pool.engine.Address(), job, worker)
+		},
+		Ramp: levels, WarmUp: r.options.WarmUp, Windows: job.Windows, Patience: r.options.Patience,
+		Length: func(p99 time.Duration) time.Duration {
+			return windowLength(job, p99, seen.list[1].executionsPerSecond(seen.list[0]))
+		},
+		Edge: func(ctx context.Context, _ int) error { return seen.add(ctx) },
+	})
+	times.WarmUp, times.Windows = seen.split(begin, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	r.pool.ramped = ramped
+	windows := seen.complete(result.Windows, begin.Sub(r.options.Epoch))
+	return flagFew(windows, job.Percentiles), nil
+}
+
+// loadError says that the engine refused to load the model.
+type loadError struct{ cause error }
+
+func (e *loadError) Error() string { return e.cause.Error() }
+
+// overdueError says that something did not end in time.
+type overdueError struct {
+	what   string
+	waited time.Duration
+}
+
+func (e *overdueError) Error() string { return fmt.Sprintf("%s took more than %v", e.what, e.waited) }
+
+// exitDelay is how long a failing engine may take to exit before its failure is explained without that.
+const exitDelay = 200 * time.Millisecond
+
+// explain turns what ended a trial into a failure, or returns the error when it is the campaign's.
+func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var start *StartError
+	if errors.As(err, &start) {
+		return &measure.Failure{Stage: measure.StageStart, Reason: start.Reason}, nil
+	}
+	if r.pool == nil {
+		return nil, err
+	}
+	var memory *memoryError
+	if errors.As(err, &memory) {
+		return &measure.Failure{Stage: measure.StageMemory, Reason: memory.Error()}, nil
+	}
+	var (
+		refusedLoad *loadError
+		overdue     *overdueError
+		hung        *load.HungError
+		refused     *load.RefusedError
+	)
+	engine := r.pool.engine
+	if hasExited(engine) {
+		return exitFailure(engine), nil
+	}
+	stage, words := measure.StageErrors, ""
+	switch {
+	case errors.As(err, &refusedLoad):
+		stage = measure.StageLoad
+	case errors.As(err, &hung), errors.As(err, &overdue):
+		stage, words = measure.StageHang, engine.LastWords()
+	case errors.As(err, &refused):
+	default:
+		words = engine.LastWords()
+	}
+	return &measure.Failure{Stage: stage, Reason: withTail(err.Error(), words)}, nil
+}
+
+// hasExited reports whether an engine has ended, and gives one whose connections just broke the time for it.
+func hasExited(e Engine) bool {
+	select {
+	case <-e.Done():
+		return true
+	case <-time.After(exitDelay):
+		return false
+	}
+}
+
+// exitFailure explains the end of an engine.
+func exitFailure(e Engine) *measure.Failure {
+	exit := e.Exit()
+	if exit.OutOfMemory {
+		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine for want of memory (" + exit.Text + ")"}
+	}
+	return &measure.Failure{Stage: measure.StageCrash, Reason: withTail("the engine ended by itself ("+exit.Text+")", e.LastWords())}
+}
+
+// refusedAll is the failure of windows in which no request succeeded; nil when one did.
+func refusedAll(windows []measure.Window) *measure.Failure {
+	failed, first := 0, ""
+	for _, w := range windows {
+		if w.Requests > 0 {
+			return nil
+		}
+		failed += w.Errors
+		if first == "" {
+			first = w.FirstError
+		}
+	}
+	if failed == 0 {
+		return &measure.Failure{Stage: measure.StageHang, Reason: "no request was completed in the windows"}
+	}
+	return &measure.Failure{Stage: measure.StageErrors, Reason: fmt.Sprintf("all %d requests failed, the first with: %s", failed, first)}
+}

@@ -1,0 +1,236 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/measure"
+)
+
+func TestMeasurementOfAGoodEngine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, r := newLab(t)
+		time.Sleep(5 * time.Second) // the campaign began earlier
+		m, err := r.Measure(t.Context(), job("a", "1"))
+		if err != nil || m.Failure != nil || len(m.Windows) != 2 || m.Launch != 1 {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		// 0.3 s to launch, 0.1 s to load.
+		if m.Times.Launch != 400*ms || m.Times.Reconfigure != 0 || m.Times.Windows != 2*time.Second || m.Times.WarmUp > 500*ms {
+			t.Errorf("times %+v", m.Times)
+		}
+		if want := 5*time.Second + 400*ms + m.Times.WarmUp; m.Windows[0].Start != want {
+			t.Errorf("the first window starts at %v, want %v", m.Windows[0].Start, want)
+		}
+		w := m.Windows[1]
+		// 4 clients × 50 requests/s, each 20 ms: a quarter in the queue.
+		if w.Requests < 196 || w.Requests > 204 || w.Server.Requests < 196 || w.Server.Requests > 204 {
+			t.Errorf("%d requests, the server says %d, want 200", w.Requests, w.Server.Requests)
+		}
+		n := w.Server.Requests
+		want := measure.ServerStats{Requests: n, Inferences: n, Executions: n, Queue: time.Duration(n) * 5 * ms, ComputeInfer: time.Duration(n) * 15 * ms,
+			Batches: []measure.BatchStat{{Size: 1, Executions: n, ComputeInfer: time.Duration(n) * 15 * ms}}}
+		if diff := cmp.Diff(want, w.Server); diff != "" {
+			t.Errorf("server statistics differ (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestEnginesAreKeptAsLongAsTheyFit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		fresh := job("b", "2")
+		fresh.Fresh = true
+		for i, step := range []struct {
+			job            Job
+			launch, loads  int // so far
+			launched, load bool
+		}{
+			{job("a", "1"), 1, 1, true, false},
+			{job("a", "1"), 1, 1, false, false}, // the same again
+			{job("a", "2"), 1, 2, false, true},  // another configuration
+			{job("b", "2"), 2, 3, true, false},  // another pool
+			{fresh, 3, 4, true, false},
+		} {
+			m, err := r.Measure(t.Context(), step.job)
+			if err != nil || m.Failure != nil {
+				t.Fatalf("step %d: %+v, %v", i, m.Failure, err)
+			}
+			if m.Launch != step.launch || len(l.loads) != step.loads || (m.Times.Launch > 0) != step.launched || (m.Times.Reconfigure > 0) != step.load {
+				t.Errorf("step %d: launch %d, %d loads, times %+v", i, m.Launch, len(l.loads), m.Times)
+			}
+		}
+		l.last().die(Exit{})
+		if m, err := r.Measure(t.Context(), job("b", "2")); err != nil || m.Failure != nil || m.Launch != 4 {
+			t.Errorf("after the engine's end between jobs: launch %d, %+v, %v", m.Launch, m.Failure, err)
+		}
+		r.Close(t.Context())
+		for i, e := range l.engines {
+			if e.stops == 0 {
+				t.Errorf("engine %d was not stopped", i+1)
+			}
+		}
+	})
+}
+
+func TestFailuresAreMeasurements(t *testing.T) {
+	t.Parallel()
+	die := func(at int, exit Exit) func(*engine, int) error {
+		return func(e *engine, n int) error {
+			if n == at {
+				e.die(exit)
+			}
+			return nil
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil  func(*lab)
+		stage  measure.Stage
+		reason string // part of it
+		keeps  bool   // the engine goes on
+	}{
+		"does not start":            {func(l *lab) { l.startError = &StartError{"not ready"} }, measure.StageStart, "not ready", false},
+		"refuses the configuration": {func(l *lab) { l.loadError = errors.New("bad value") }, measure.StageLoad, "bad value", true},
+		"loads for ever":            {func(l *lab) { l.loadTakes = time.Hour }, measure.StageHang, "loading the model took more than 2m0s", false},
+		"dies while loading": {func(l *lab) {
+			l.loadTakes = time.Second
+			time.AfterFunc(800*ms, func() { l.last().die(Exit{Text: "signal: aborted"}) })
+		}, measure.StageCrash, "the engine ended by itself (signal: aborted); its last words:\nlast words", false},
+		"dies in the ramp":     {func(l *lab) { l.send = die(1, Exit{Text: "exit status 1"}) }, measure.StageCrash, "exit status 1", false},
+		"dies in a window":     {func(l *lab) { l.send = die(300, Exit{Text: "signal: segmentation fault"}) }, measure.StageCrash, "segmentation", false},
+		"is killed for memory": {func(l *lab) { l.send = die(300, Exit{Text: "signal: killed", OutOfMemory: true}) }, measure.StageMemory, "want of memory", false},
+		"hangs":                {func(l *lab) { l.service = time.Hour }, measure.StageHang, "completed no request for 10", false},
+		"refuses everything":   {func(l *lab) { l.send = func(*engine, int) error { return errors.New("out of range") } }, measure.StageErrors, "out of range", false},
+		"refuses from some time on": {func(l *lab) {
+			l.send = func(_ *engine, n int) error {
+				if n > 30 {
+					return errors.New("broken")
+				}
+				return nil
+			}
+		}, measure.StageErrors, "broken", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l, r := newLab(t)
+				c.spoil(l)
+				m, err := r.Measure(t.Context(), job("a", "1"))
+				if err != nil || m.Failure == nil || m.Failure.Stage != c.stage || !strings.Contains(m.Failure.Reason, c.reason) {
+					t.Fatalf("failure %+v, %v, want stage %q with %q", m.Failure, err, c.stage, c.reason)
+				}
+				if m.Times.Total() == 0 {
+					t.Error("it took no time")
+				}
+				if kept := r.pool != nil; kept != c.keeps {
+					t.Errorf("engine kept: %t, want %t", kept, c.keeps)
+				}
+				*l = lab{service: 20 * ms, engines: l.engines}
+				if m, err := r.Measure(t.Context(), job("a", "2")); err != nil || m.Failure != nil {
+					t.Errorf("the next job fails too: %+v, %v", m.Failure, err)
+				}
+			})
+		})
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.send = func(e *engine, _ int) error { return nil }
+		j := job("a", "1")
+		if _, err := r.launch(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		l.last().pid = os.Getpid() // a process that certainly has memory
+		m, err := r.Measure(t.Context(), j)
+		if err != nil || m.Failure != nil || m.Memory < 1e6 {
+			t.Fatalf("%d bytes, %+v, %v", m.Memory, m.Failure, err)
+		}
+		j.MemoryLimit = 1
+		m, err = r.Measure(t.Context(), j)
+		if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageMemory || m.Memory < 1e6 {
+			t.Errorf("%d bytes, %+v, %v", m.Memory, m.Failure, err)
+		}
+	})
+}
+
+func TestCancelledMeasurementStopsTheEngine(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]time.Duration{"while loading": 350 * ms, "in a window": 2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l, r := newLab(t)
+				stopped := errors.New("stopped by the user")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(after, func() { cancel(stopped) })
+				if _, err := r.Measure(ctx, job("a", "1")); !errors.Is(err, stopped) {
+					t.Errorf("ended with %v, want the context's cause", err)
+				}
+				if l.last().stops == 0 || r.pool != nil {
+					t.Error("the engine was left running")
+				}
+			})
+		})
+	}
+}
+
+func TestLauncherThatCannotLaunch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.startError = os.ErrNotExist
+		if _, err := r.Measure(t.Context(), job("a", "1")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("ended with %v, want the campaign's own error", err)
+		}
+	})
+}
+
+// Once the engine has seen the larger batches, the next trials do without a ramp.
+func TestWarmUpIsShortAfterTheFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, r := newLab(t)
+		j := job("a", "1")
+		j.MaxBatch = 4
+		first, err := r.Measure(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := r.Measure(t.Context(), j)
+		// The ramp 1, 2, 4 of two requests of 20 ms each takes 120 ms.
+		if err != nil || first.Times.WarmUp-second.Times.WarmUp != 120*ms {
+			t.Errorf("warm-ups of %v and %v, %v, want a difference of 120 ms", first.Times.WarmUp, second.Times.WarmUp, err)
+		}
+	})
+}
+
+func TestUnknownFlagsDoNotComeFromNowhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, r := newLab(t)
+		j := job("a", "1")
+		j.Percentiles = []measure.Metric{measure.LatencyP99}
+		m, err := r.Measure(t.Context(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 400 requests are enough for a p99 (368), and the fake engine is steady. Steal and foreign depend on the machine.
+		flags := slices.DeleteFunc(m.Flags(), func(f measure.Flag) bool { return f == measure.FlagSteal || f == measure.FlagForeign })
+		if len(flags) != 0 {
+			t.Errorf("flags %v", flags)
+		}
+	})
+}
