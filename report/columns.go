@@ -1,0 +1,220 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tuner/analyze"
+	"tuner/measure"
+)
+
+// unknown stands for a figure that there is not.
+const unknown = "–"
+
+// column is one column of the ranking, in the terminal and in Markdown.
+type column struct {
+	header string
+	cell   func(analyze.Config) string
+	varies bool // left out when every row has the same text, which is then said beside the table
+	right  bool // right-aligned
+}
+
+// columns lists the ranking's columns in their order. They are narrow, so that a row with all of them fits a terminal.
+func columns(r analyze.Result) []column {
+	return []column{
+		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
+		{header: "Config", cell: func(c analyze.Config) string { return shortName(r, c) }},
+		{header: "Inst × thr", cell: func(c analyze.Config) string { return threadsCell(c.Setup) }, right: true},
+		{header: "Batch", cell: func(c analyze.Config) string { return strconv.Itoa(c.Setup.MaxBatchSize) }, right: true},
+		{header: "Delay", cell: func(c analyze.Config) string { return delayCell(c.Setup.QueueDelay) }, right: true, varies: true},
+		{header: "Provider", cell: func(c analyze.Config) string { return c.Setup.Provider }, varies: true},
+		{header: "Precision", cell: func(c analyze.Config) string { return c.Setup.Precision }, varies: true},
+		{header: loadHeader(r), cell: loadCell, right: true},
+		{header: "infer/s", cell: throughputCell, right: true},
+		{header: "p99 ms", cell: valueCell(measure.LatencyP99, msCell), right: true},
+		{header: "RSS MB", cell: valueCell(measure.Memory, megabytesCell), right: true},
+		{header: "× default", cell: gainCell, right: true},
+		{header: "OK", cell: satisfiesCell},
+	}
+}
+
+// rows picks the configurations to show: the Top best and the default.
+func rows(r analyze.Result) []analyze.Config {
+	var shown []analyze.Config
+	top := r.Top
+	for _, c := range r.Configs {
+		switch {
+		case c.Candidate.IsDefault():
+			shown = append(shown, c)
+		case r.Top == 0 || top > 0:
+			shown = append(shown, c)
+			top--
+		}
+	}
+	return shown
+}
+
+// grid is the ranking as text, with the columns that vary, and what is the same in all rows.
+type grid struct {
+	columns []column
+	cells   [][]string
+	common  string // "cpu, fp32"
+}
+
+// newGrid makes the ranking's text.
+func newGrid(r analyze.Result) grid {
+	shown := rows(r)
+	g := grid{cells: make([][]string, len(shown))}
+	var common []string
+	for _, col := range columns(r) {
+		texts := make([]string, len(shown))
+		same := true
+		for i, c := range shown {
+			texts[i] = col.cell(c)
+			same = same && texts[i] == texts[0]
+		}
+		if col.varies && same {
+			if len(texts) > 0 && texts[0] != "" {
+				common = append(common, strings.ToLower(col.header)+" "+texts[0])
+			}
+			continue
+		}
+		g.columns = append(g.columns, col)
+		for i := range texts {
+			g.cells[i] = append(g.cells[i], texts[i])
+		}
+	}
+	g.common = strings.Join(common, ", ")
+	return g
+}
+
+func (g grid) headers() []string {
+	headers := make([]string, len(g.columns))
+	for i, c := range g.columns {
+		headers[i] = c.header
+	}
+	return headers
+}
+
+// shortName drops what all names begin with; the default has a star.
+func shortName(r analyze.Result, c analyze.Config) string {
+	if c.Candidate.IsDefault() {
+		return "default *"
+	}
+	return strings.TrimPrefix(c.Name, r.Header.Model+"_")
+}
+
+// rankCell gives tied configurations the rank of the first of them.
+func rankCell(r analyze.Result, c analyze.Config) string {
+	switch {
+	case c.Rank == 0:
+		return unknown
+	case len(c.TiedWith) == 0:
+		return strconv.Itoa(c.Rank)
+	}
+	first := c.Rank
+	for _, other := range r.Configs {
+		if slices.Contains(c.TiedWith, other.Name) {
+			first = min(first, other.Rank)
+		}
+	}
+	return "=" + strconv.Itoa(first)
+}
+
+func threadsCell(s analyze.Setup) string {
+	if s.IntraOpThreads == 0 {
+		return fmt.Sprintf("%d × all", s.Instances)
+	}
+	return fmt.Sprintf("%d × %d", s.Instances, s.IntraOpThreads)
+}
+
+func delayCell(d time.Duration) string {
+	if d == 0 {
+		return "0"
+	}
+	return measure.QueueTime.Format(d.Seconds())
+}
+
+// isRate reports whether the campaign's loads are request rates.
+func isRate(r analyze.Result) bool {
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			return p.Load.RequestRate > 0
+		}
+	}
+	return false
+}
+
+func loadHeader(r analyze.Result) string {
+	if isRate(r) {
+		return "Rate"
+	}
+	return "Load"
+}
+
+func loadCell(c analyze.Config) string {
+	if c.Best == nil {
+		return unknown
+	}
+	return strconv.FormatFloat(c.Best.Load.Level(), 'g', 5, 64)
+}
+
+// valueCell shows a metric at the configuration's best load.
+func valueCell(m measure.Metric, format func(float64) string) func(analyze.Config) string {
+	return func(c analyze.Config) string {
+		if c.Best == nil {
+			return unknown
+		}
+		e, ok := c.Best.Values[m]
+		if !ok {
+			return unknown
+		}
+		return format(e.Value)
+	}
+}
+
+// msCell prints seconds as milliseconds without the unit.
+func msCell(seconds float64) string {
+	if seconds < 10e-3 {
+		return fmt.Sprintf("%.2f", seconds*1e3)
+	}
+	return fmt.Sprintf("%.1f", seconds*1e3)
+}
+
+func megabytesCell(bytes float64) string { return fmt.Sprintf("%.0f", bytes/1e6) }
+
+func throughputCell(c analyze.Config) string {
+	if c.Best == nil {
+		return unknown
+	}
+	e, ok := c.Best.Values[measure.Throughput]
+	if !ok {
+		return unknown
+	}
+	return fmt.Sprintf("%.1f ±%.1f", e.Value, (e.Hi-e.Lo)/2)
+}
+
+func gainCell(c analyze.Config) string {
+	switch {
+	case c.Gain == nil:
+		return unknown
+	case c.Candidate.IsDefault():
+		return "1"
+	}
+	return fmt.Sprintf("%.2f ±%.2f", c.Gain.Value, (c.Gain.Hi-c.Gain.Lo)/2)
+}
+
+func satisfiesCell(c analyze.Config) string {
+	switch {
+	case c.Best == nil:
+		return "failed"
+	case !c.Satisfies():
+		return "no"
+	case c.Best.Confirmed:
+		return "confirmed"
+	}
+	return "yes"
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// curve is a configuration's measured points, joined in the order of their loads.
+type curve struct {
+	points []dot
+	look   look
+}
+
+// dot is one measured point.
+type dot struct {
+	x, y   float64
+	hollow bool // it misses a constraint
+	ringed bool // the best of all
+}
+
+// look is how a curve is drawn.
+type look struct {
+	color  color.RGBA
+	width  vg.Length
+	dashes []vg.Length
+	radius vg.Length // of the dots
+	sides  int       // of the dots: 3, 4, or many for a circle
+	turn   float64   // of the dots, in radians
+}
+
+// The looks of the curves that stand out, best first, of the default, and of all others.
+var (
+	outstanding = [...]look{
+		{color: palette[0], width: 2, radius: 4, sides: 32},
+		{color: palette[1], width: 2, radius: 4.6, sides: 4},
+		{color: palette[2], width: 2, radius: 4.8, sides: 3},
+		{color: palette[3], width: 2, radius: 4.8, sides: 3, turn: math.Pi},
+		{color: palette[4], width: 2, radius: 4.6, sides: 4, turn: math.Pi / 4},
+	}
+	defaultLook = look{color: inkColor, width: 2, radius: 4.6, sides: 4, turn: math.Pi / 4, dashes: []vg.Length{6, 3}}
+	otherLook   = look{color: paleColor, width: 1, radius: 2, sides: 16}
+)
+
+// Plot implements plot.Plotter.
+func (c curve) Plot(canvas draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&canvas)
+	line := make([]vg.Point, len(c.points))
+	for i, d := range c.points {
+		line[i] = vg.Point{X: x(d.x), Y: y(d.y)}
+	}
+	canvas.StrokeLines(draw.LineStyle{Color: c.look.color, Width: c.look.width, Dashes: c.look.dashes}, line)
+	for i, d := range c.points {
+		c.look.drawDot(canvas, line[i], d.hollow)
+		if d.ringed {
+			drawRing(canvas, line[i], 9, c.look.color)
+		}
+	}
+}
+
+// drawDot draws a filled dot, or a hollow one.
+func (l look) drawDot(canvas draw.Canvas, at vg.Point, hollow bool) {
+	shape := polygon(at, l.radius, l.sides, l.turn)
+	canvas.SetColor(l.color)
+	if hollow {
+		canvas.SetColor(color.White)
+	}
+	canvas.Fill(shape)
+	canvas.SetLineStyle(draw.LineStyle{Color: l.color, Width: 1.25})
+	canvas.Stroke(shape)
+}
+
+// drawRing marks the best point.
+func drawRing(canvas draw.Canvas, at vg.Point, radius vg.Length, c color.Color) {
+	canvas.SetLineStyle(draw.LineStyle{Color: c, Width: 1.5})
+	canvas.Stroke(polygon(at, radius, 48, 0))
+}
+
+// polygon is a regular polygon with a corner on top, turned by an angle.
+func polygon(center vg.Point, radius vg.Length, sides int, turn float64) vg.Path {
+	var path vg.Path
+	for i := range sides {
+		angle := turn + math.Pi/2 + 2*math.Pi*float64(i)/float64(sides)
+		corner := vg.Point{
+			X: center.X + radius*vg.Length(math.Cos(angle)),
+			Y: center.Y + radius*vg.Length(math.Sin(angle)),
+		}
+		if i == 0 {
+			path.Move(corner)
+		} else {
+			path.Line(corner)
+		}
+	}
+	path.Close()
+	return path
+}
+
+// entry is one line of a legend.
+type entry struct {
+	label string
+	look  look
+	mark  mark
+}
+
+// mark is what a legend shows before a name.
+type mark int
+
+const (
+	markCurve  mark = iota // a piece of the curve
+	markHollow             // a hollow dot
+	markRing               // the ring around the best
+)
+
+const (
+	legendThumb  = 26 * vg.Length(1)
+	legendLine   = 17 * vg.Length(1)
+	legendSize   = 10
+	legendMost   = 46 // letters of a label; longer ones are cut
+	legendIndent = legendThumb + 7
+)
+
+// legendWidth is the width that the legend needs.
+func legendWidth(entries []entry) vg.Length {
+	style := textStyle(legendSize, inkColor)
+	width := vg.Length(0)
+	for _, e := range entries {
+		width = max(width, legendIndent+style.Width(shorten(e.label)))
+	}
+	return width
+}
+
+// drawLegend lists the entries from the top.
+func drawLegend(canvas draw.Canvas, entries []entry) {
+	style := textStyle(legendSize, inkColor)
+	for i, e := range entries {
+		y := canvas.Max.Y - legendLine*(vg.Length(i)+0.5)
+		left := vg.Point{X: canvas.Min.X, Y: y}
+		middle := vg.Point{X: left.X + legendThumb/2, Y: y}
+		switch e.mark {
+		case markCurve:
+			line := draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}
+			canvas.StrokeLine2(line, left.X, y, left.X+legendThumb, y)
+			e.look.drawDot(canvas, middle, false)
+		case markHollow:
+			e.look.drawDot(canvas, middle, true)
+		case markRing:
+			drawRing(canvas, middle, 6, e.look.color)
+		}
+		canvas.FillText(style, vg.Point{X: left.X + legendIndent, Y: y - 3.5}, shorten(e.label))
+	}
+}
+
+// shorten cuts a label that would push the chart aside.
+func shorten(label string) string {
+	letters := []rune(label)
+	if len(letters) <= legendMost {
+		return label
+	}
+	return string(letters[:legendMost-1]) + "…"
+}

@@ -1,0 +1,204 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+)
+
+// WriteConfig writes the winner's config.pbtxt, with comments on top that say why it is the best. The error says so when
+// no configuration satisfies the constraints.
+func WriteConfig(w io.Writer, r analyze.Result) error {
+	best, ok := r.Winner()
+	if !ok {
+		return errors.New("cannot write the optimal configuration: none satisfies the constraints")
+	}
+	config, unwarmed, err := deployable(r, best)
+	if err != nil {
+		return err
+	}
+	text, err := modelconfig.Format(config)
+	if err != nil {
+		return fmt.Errorf("cannot write the optimal configuration: %w", err)
+	}
+	var b strings.Builder
+	for _, line := range reasons(r, best, unwarmed) {
+		fmt.Fprintf(&b, "# %s\n", line)
+	}
+	fmt.Fprintf(&b, "\n%s", text)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("cannot write the optimal configuration: %w", err)
+	}
+	return nil
+}
+
+// WriteRepository writes the deployable repository dir/<model>/ with the winner's configuration and the model file that was
+// measured. It refuses a model file that changed since, and a folder that it did not write itself.
+func WriteRepository(dir string, r analyze.Result) error {
+	best, ok := r.Winner()
+	if !ok {
+		return errors.New("cannot write the model repository: no configuration satisfies the constraints")
+	}
+	model, err := modelFile(r, best.Setup.Precision)
+	if err != nil {
+		return err
+	}
+	config, _, err := deployable(r, best)
+	if err != nil {
+		return err
+	}
+	return modelrepo.Write(dir, modelrepo.Source{Path: model.Path, Digest: model.SHA256}, config)
+}
+
+// modelFile finds the file of a precision, and verifies that it is the one that was measured.
+func modelFile(r analyze.Result, precision string) (journal.ModelFile, error) {
+	for _, m := range r.Header.Models {
+		if m.Precision != precision {
+			continue
+		}
+		digest, err := digestOf(m.Path)
+		if err != nil {
+			return journal.ModelFile{}, err
+		}
+		if digest != m.SHA256 {
+			return journal.ModelFile{}, fmt.Errorf("cannot write the model repository: the model file %q changed since it was "+
+				"measured (SHA-256 was %s, is %s); put the old file back, or profile the new one", m.Path, m.SHA256, digest)
+		}
+		return m, nil
+	}
+	return journal.ModelFile{}, fmt.Errorf("cannot write the model repository: the journal names no model file of precision %q", precision)
+}
+
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the measured model file: %w", err)
+	}
+	defer f.Close() // read only
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("cannot read the measured model file: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// deployable adds warm-up requests for the smallest and the largest batch to a configuration. When an input's size is not
+// known there is none, and unwarmed names the input.
+func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config, unwarmed string, err error) {
+	var inputs []modelconfig.Tensor
+	batches := c.Deployed.GetMaxBatchSize() > 0
+	for _, in := range c.Deployed.GetInput() {
+		dims, ok := requestDims(in.GetDims(), r.Shapes[in.GetName()])
+		if !ok {
+			return c.Deployed, in.GetName(), nil
+		}
+		if batches {
+			dims = append([]int64{-1}, dims...)
+		}
+		inputs = append(inputs, modelconfig.Tensor{Name: in.GetName(), DataType: in.GetDataType(), Dims: dims})
+	}
+	config, err = modelrepo.AddWarmup(c.Deployed, inputs, 1, int(max(1, c.Deployed.GetMaxBatchSize())))
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot make warm-up requests: %w", err)
+	}
+	return config, "", nil
+}
+
+// requestDims gives an input's free dimensions the sizes that were measured. Of a configuration that does not batch the
+// first dimension may be the model's batch dimension, which the measured shape leaves out: its size is 1.
+func requestDims(dims, measured []int64) ([]int64, bool) {
+	if len(measured)+1 == len(dims) && dims[0] == -1 {
+		measured = append([]int64{1}, measured...)
+	}
+	sizes := make([]int64, len(dims))
+	for i, d := range dims {
+		switch {
+		case d > 0:
+			sizes[i] = d
+		case len(measured) == len(dims) && measured[i] > 0:
+			sizes[i] = measured[i]
+		default:
+			return nil, false
+		}
+	}
+	return sizes, true
+}
+
+// configMark begins every optimal config.pbtxt, so that a later run knows it for its own.
+const configMark = "Written by tuner"
+
+// reasons are the comments above the optimal configuration.
+func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
+	lines := []string{
+		fmt.Sprintf("%s: the best of %s for model %q.", configMark, count(len(r.Configs), "configuration"), r.Header.Model),
+		fmt.Sprintf("%s: %s", best.Name, best.Candidate.Describe()),
+		fmt.Sprintf("Goal: %s%s.", objectiveText(r.Goal.Objective), within(r.Goal)),
+		fmt.Sprintf("Measured at %s: %s.", best.Best.Load, strings.Join(intervals(best), ", ")),
+	}
+	if best.Gain != nil && !best.Candidate.IsDefault() {
+		lines = append(lines, headline(r))
+	}
+	if best.Best.Confirmed {
+		lines = append(lines, fmt.Sprintf("Confirmed on %s, in turn with the default.", count(best.Best.Launches, "fresh engine launch")))
+	} else {
+		lines = append(lines, "Not confirmed on fresh engine launches.")
+	}
+	if unwarmed != "" {
+		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
+	}
+	h := r.Header
+	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, ONNX Runtime %s (%s), %s.", h.Spec.Path, h.Seed,
+		h.Runtime.Version, h.Runtime.Flavour, h.Created.UTC().Format("2006-01-02 15:04 MST")))
+}
+
+// intervals prints a configuration's main figures with their 95 % intervals.
+func intervals(c analyze.Config) []string {
+	var parts []string
+	for _, m := range []measure.Metric{measure.Throughput, measure.LatencyP50, measure.LatencyP99} {
+		if e, ok := c.Best.Values[m]; ok {
+			parts = append(parts, fmt.Sprintf("%s %s [%s, %s]", metricLabel(m), m.Format(e.Value), m.Format(e.Lo), m.Format(e.Hi)))
+		}
+	}
+	if e, ok := c.Best.Values[measure.Memory]; ok {
+		parts = append(parts, "memory "+measure.Memory.Format(e.Value))
+	}
+	return parts
+}
+
+// removeStale takes away what an earlier run wrote as the optimum, when there is none any more. What tuner did not write
+// stays, and is an error, because it would be taken for the optimum.
+func removeStale(dir, model string) error {
+	optimal := filepath.Join(dir, configDir, configName)
+	repository := filepath.Join(dir, repositoryDir, model)
+	for _, stale := range []struct{ path, proof, mark string }{
+		{optimal, optimal, "# " + configMark},
+		{repository, filepath.Join(repository, receiptName), ""},
+	} {
+		if _, err := os.Lstat(stale.path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		text, err := os.ReadFile(stale.proof)
+		if err != nil || !strings.HasPrefix(string(text), stale.mark) {
+			return fmt.Errorf("cannot remove %q, which is not the optimum any more: tuner did not write it; move it away", stale.path)
+		}
+		if err := os.RemoveAll(stale.path); err != nil {
+			return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+		}
+	}
+	return nil
+}
+
+// receiptName is the file that modelrepo.Write leaves in the folders that it made.
+const receiptName = ".tuner.json"

@@ -1,0 +1,271 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/search"
+)
+
+// ResultFormat is the version of result.json; it grows when a field changes its meaning or goes away.
+const ResultFormat = 1
+
+// The statuses of a result.
+const (
+	statusSatisfied  = "satisfied"  // the best configuration satisfies the constraints
+	statusInfeasible = "infeasible" // none does
+	statusUnmeasured = "unmeasured" // every trial failed
+)
+
+// document is result.json, described in docs/formats/results.md. Times are seconds, sizes bytes.
+type document struct {
+	Format         int              `json:"format"`
+	Status         string           `json:"status"`
+	Summary        string           `json:"summary"`
+	Model          string           `json:"model"`
+	Best           string           `json:"best,omitempty"`
+	Nearest        string           `json:"nearest,omitempty"`
+	Goal           jsonGoal         `json:"goal"`
+	Configurations []jsonConfig     `json:"configurations"`
+	Failures       []jsonFailure    `json:"failures"`
+	LeftOut        []jsonFold       `json:"left_out"`
+	Trials         int              `json:"trials"`
+	Windows        int              `json:"windows"`
+	Ending         jsonEnding       `json:"ending"`
+	Time           jsonAccount      `json:"time"`
+	Origin         jsonOrigin       `json:"origin"`
+	Machine        *json.RawMessage `json:"machine,omitempty"`
+}
+
+type jsonGoal struct {
+	Objective   []search.Term       `json:"objective"`
+	Constraints []search.Constraint `json:"constraints"`
+}
+
+type jsonConfig struct {
+	Name      string           `json:"name"`
+	Rank      int              `json:"rank,omitempty"`
+	Default   bool             `json:"default"`
+	Satisfies bool             `json:"satisfies"`
+	Confirmed bool             `json:"confirmed"`
+	TiedWith  []string         `json:"tied_with,omitempty"`
+	Gain      *jsonEstimate    `json:"gain,omitempty"`
+	BestLoad  *measure.Load    `json:"best_load,omitempty"`
+	Setup     jsonSetup        `json:"setup"`
+	Settings  search.Candidate `json:"settings"`
+	Points    []jsonPoint      `json:"points"`
+	Config    string           `json:"config"`
+}
+
+type jsonSetup struct {
+	Provider       string  `json:"execution_provider"`
+	Precision      string  `json:"precision"`
+	Instances      int     `json:"instance_count"`
+	IntraOpThreads int     `json:"intra_op_threads"`
+	MaxBatchSize   int     `json:"max_batch_size"`
+	QueueDelay     float64 `json:"max_queue_delay"`
+}
+
+type jsonPoint struct {
+	Load      measure.Load `json:"load"`
+	Confirmed bool         `json:"confirmed"`
+	jsonSample
+	Searched *jsonSample `json:"searched,omitempty"`
+}
+
+type jsonSample struct {
+	Satisfies bool                            `json:"satisfies"`
+	Misses    []string                        `json:"misses,omitempty"`
+	Values    map[measure.Metric]jsonEstimate `json:"values"`
+	Windows   int                             `json:"windows"`
+	Launches  int                             `json:"launches"`
+	Requests  int                             `json:"requests"`
+	Errors    int                             `json:"errors"`
+	MeanBatch float64                         `json:"mean_batch,omitempty"`
+	Flags     []measure.Flag                  `json:"flags,omitempty"`
+}
+
+type jsonEstimate struct {
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+}
+
+type jsonFailure struct {
+	Name   string        `json:"name"`
+	Load   measure.Load  `json:"load"`
+	Stage  measure.Stage `json:"stage"`
+	Reason string        `json:"reason"`
+}
+
+type jsonFold struct {
+	Reason string `json:"reason"`
+	Count  int    `json:"count"`
+	Into   string `json:"into,omitempty"`
+}
+
+type jsonEnding struct {
+	Interrupted bool   `json:"interrupted"`
+	Reason      string `json:"reason"`
+}
+
+type jsonAccount struct {
+	Elapsed          float64 `json:"elapsed"`
+	Windows          float64 `json:"windows"`
+	Launches         float64 `json:"launches"`
+	Reconfigurations float64 `json:"reconfigurations"`
+	WarmUps          float64 `json:"warm_ups"`
+	Decisions        float64 `json:"decisions"`
+}
+
+type jsonOrigin struct {
+	Tool          string      `json:"tool"`
+	Created       time.Time   `json:"created"`
+	Profile       string      `json:"profile"`
+	ProfileSHA256 string      `json:"profile_sha256"`
+	Seed          uint64      `json:"seed"`
+	Flavour       string      `json:"runtime"`
+	Version       string      `json:"runtime_version"`
+	Fingerprint   string      `json:"machine_fingerprint"`
+	Models        []jsonModel `json:"models"`
+}
+
+type jsonModel struct {
+	Precision string `json:"precision"`
+	Path      string `json:"path"`
+	SHA256    string `json:"sha256"`
+	Bytes     int64  `json:"bytes"`
+}
+
+// WriteJSON writes result.json: everything that is known, for programs.
+func WriteJSON(w io.Writer, r analyze.Result) error {
+	d, err := newDocument(r)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(d); err != nil {
+		return fmt.Errorf("cannot write JSON: %w", err)
+	}
+	return nil
+}
+
+func newDocument(r analyze.Result) (document, error) {
+	d := document{
+		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
+		Goal:           jsonGoal{r.Goal.Objective.Terms, notNil(r.Goal.Constraints)},
+		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
+		Trials: r.Trials, Windows: r.Windows, Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Origin: newJSONOrigin(r),
+	}
+	if best, ok := r.Winner(); ok {
+		d.Status, d.Best = statusSatisfied, best.Name
+	}
+	if nearest, ok := r.Nearest(); ok {
+		d.Status, d.Nearest = statusInfeasible, nearest.Name
+	}
+	if len(r.Header.Machine) > 0 {
+		d.Machine = &r.Header.Machine
+	}
+	for _, c := range r.Configs {
+		config, err := newJSONConfig(c)
+		if err != nil {
+			return document{}, err
+		}
+		d.Configurations = append(d.Configurations, config)
+	}
+	for _, f := range r.Failures {
+		d.Failures = append(d.Failures, jsonFailure{f.Name, f.Load, f.Stage, f.Reason})
+	}
+	for _, f := range r.Folds {
+		d.LeftOut = append(d.LeftOut, jsonFold(f))
+	}
+	return d, nil
+}
+
+func newJSONConfig(c analyze.Config) (jsonConfig, error) {
+	text, err := modelconfig.Format(c.Deployed)
+	if err != nil {
+		return jsonConfig{}, fmt.Errorf("cannot print the configuration %s: %w", c.Name, err)
+	}
+	s := c.Setup
+	j := jsonConfig{
+		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
+		Setup:    jsonSetup{s.Provider, s.Precision, s.Instances, s.IntraOpThreads, s.MaxBatchSize, s.QueueDelay.Seconds()},
+		Settings: c.Candidate, Points: []jsonPoint{}, Config: string(text),
+	}
+	if c.Best != nil {
+		j.BestLoad, j.Confirmed = &c.Best.Load, c.Best.Confirmed
+	}
+	if c.Gain != nil {
+		gain := newJSONEstimate(*c.Gain)
+		j.Gain = &gain
+	}
+	for _, p := range c.Points {
+		point := jsonPoint{Load: p.Load, Confirmed: p.Confirmed, jsonSample: newJSONSample(p.Sample)}
+		if p.Searched != nil {
+			searched := newJSONSample(*p.Searched)
+			point.Searched = &searched
+		}
+		j.Points = append(j.Points, point)
+	}
+	return j, nil
+}
+
+func newJSONSample(s analyze.Sample) jsonSample {
+	j := jsonSample{
+		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]jsonEstimate{}, Windows: s.Windows, Launches: s.Launches,
+		Requests: s.Requests, Errors: s.Errors, MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags,
+	}
+	for metric, e := range s.Values {
+		j.Values[metric] = newJSONEstimate(e)
+	}
+	for _, m := range s.Misses {
+		j.Misses = append(j.Misses, m.String())
+	}
+	return j
+}
+
+// newJSONEstimate keeps six significant digits, which is more than any measurement has.
+func newJSONEstimate(e measure.Estimate) jsonEstimate {
+	round := func(v float64) float64 {
+		if v == 0 {
+			return 0
+		}
+		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+		return math.Round(v*scale) / scale
+	}
+	return jsonEstimate{round(e.Value), round(e.Lo), round(e.Hi)}
+}
+
+func newJSONAccount(a analyze.Account) jsonAccount {
+	return jsonAccount{a.Elapsed.Seconds(), a.Windows.Seconds(), a.Launches.Seconds(), a.Reconfigurations.Seconds(),
+		a.WarmUps.Seconds(), a.Decisions.Seconds()}
+}
+
+func newJSONOrigin(r analyze.Result) jsonOrigin {
+	h := r.Header
+	o := jsonOrigin{
+		Tool: h.Tool, Created: h.Created, Profile: h.Spec.Path, ProfileSHA256: h.Spec.SHA256, Seed: h.Seed,
+		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []jsonModel{},
+	}
+	for _, m := range h.Models {
+		o.Models = append(o.Models, jsonModel{m.Precision, m.Path, m.SHA256, m.Bytes})
+	}
+	return o
+}
+
+// notNil makes an absent list an empty one, which JSON prints as [].
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

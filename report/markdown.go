@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tuner/analyze"
+)
+
+// WriteMarkdown writes report.md: the summary for a pull request or a wiki, with the same table as the terminal's. With
+// charts it shows the pictures in plots/.
+func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: tuning result\n\n%s\n\n", r.Header.Model, headline(r))
+	if best, ok := r.Winner(); ok {
+		fmt.Fprintf(&b, "Best: **%s**.\n\n", nameAndSetup(best))
+	}
+	fmt.Fprintf(&b, "%s.\n\n", effort(r))
+	g := newGrid(r)
+	b.WriteString(markdownTable(g.headers(), g.cells, g.columns))
+	fmt.Fprintln(&b)
+	for _, line := range notes(r, g) {
+		fmt.Fprintf(&b, "- %s\n", escapeMarkdown(line))
+	}
+	if charts {
+		fmt.Fprintf(&b, "\n![Throughput against p99 latency](plots/%s)\n\n![Throughput against load](plots/%s)\n",
+			latencyChartName, loadChartName)
+	}
+	writeAccount(&b, r.Account)
+	writeFolds(&b, r)
+	writeOrigin(&b, r)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("cannot write Markdown: %w", err)
+	}
+	return nil
+}
+
+// markdownTable prints a table; without columns every cell is left-aligned.
+func markdownTable(headers []string, cells [][]string, columns []column) string {
+	var b strings.Builder
+	line := func(texts []string) {
+		escaped := make([]string, len(texts))
+		for i, t := range texts {
+			escaped[i] = escapeMarkdown(t)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(escaped, " | "))
+	}
+	line(headers)
+	rules := make([]string, len(headers))
+	for i := range headers {
+		rules[i] = "---"
+		if i < len(columns) && columns[i].right {
+			rules[i] = "---:"
+		}
+	}
+	fmt.Fprintf(&b, "| %s |\n", strings.Join(rules, " | "))
+	for _, row := range cells {
+		line(row)
+	}
+	return b.String()
+}
+
+// escapeMarkdown keeps text from being read as markup.
+func escapeMarkdown(text string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "#", `\#`).Replace(text)
+}
+
+func writeAccount(b *strings.Builder, a analyze.Account) {
+	fmt.Fprintf(b, "\n## Where the time went\n\n")
+	var cells [][]string
+	for _, p := range accountParts(a) {
+		cells = append(cells, []string{p.name, p.time.Round(100 * time.Millisecond).String(), fmt.Sprintf("%.0f %%", 100*a.Share(p.time))})
+	}
+	cells = append(cells, []string{"all", a.Elapsed.Round(100 * time.Millisecond).String(), ""})
+	b.WriteString(markdownTable([]string{"part", "time", "share"}, cells, nil))
+}
+
+func writeFolds(b *strings.Builder, r analyze.Result) {
+	if len(r.Folds) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## Combinations that were not tried\n\n")
+	for _, f := range r.Folds {
+		fmt.Fprintf(b, "- %d: %s\n", f.Count, escapeMarkdown(f.Reason))
+	}
+}
+
+// writeOrigin names what is needed to reproduce the result.
+func writeOrigin(b *strings.Builder, r analyze.Result) {
+	h := r.Header
+	fmt.Fprintf(b, "\n## Origin\n\n")
+	fmt.Fprintf(b, "- profile: `%s`, SHA-256 `%s`, seed %d\n", h.Spec.Path, h.Spec.SHA256, h.Seed)
+	for _, m := range h.Models {
+		fmt.Fprintf(b, "- model (%s): `%s`, SHA-256 `%s`\n", m.Precision, m.Path, m.SHA256)
+	}
+	fmt.Fprintf(b, "- ONNX Runtime %s (%s), %s\n", h.Runtime.Version, h.Runtime.Flavour, h.Tool)
+	fmt.Fprintf(b, "- machine: `%s`, measured %s\n", h.Fingerprint, h.Created.UTC().Format("2006-01-02 15:04 MST"))
+}

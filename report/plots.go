@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+
+	"tuner/analyze"
+	"tuner/measure"
+)
+
+// WriteLatencyChart draws throughput against p99 latency as a PNG picture: each configuration's points in the order of
+// their loads, the best ones coloured, the default dashed, the constraints' limits as dashed lines.
+func WriteLatencyChart(w io.Writer, r analyze.Result) error {
+	c := newChart(r, "Throughput against p99 latency", func(p analyze.Point) (float64, bool) {
+		e, ok := p.Values[measure.LatencyP99]
+		return e.Value * 1e3, ok && e.Value > 0
+	})
+	c.limits = append(c.limits, limitsOf(r, measure.LatencyP99, 1e3, true)...)
+	c.x = logAxis("p99 latency (ms), log scale", c.extent(), decadeTicks)
+	return c.write(w)
+}
+
+// WriteLoadChart draws throughput against the load, concurrency or request rate, as a PNG picture.
+func WriteLoadChart(w io.Writer, r analyze.Result) error {
+	name := "concurrency"
+	title := "Concurrency (requests in flight), log scale"
+	if isRate(r) {
+		name, title = "request rate", "Request rate (requests/s), log scale"
+	}
+	c := newChart(r, "Throughput against "+name, func(p analyze.Point) (float64, bool) { return p.Load.Level(), true })
+	c.x = logAxis(title, c.extent(), doublingTicks)
+	return c.write(w)
+}
+
+// newChart makes what both charts have in common: throughput as y, the curves and their legend.
+func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bool)) chart {
+	c := chart{title: title, subtitle: subtitle(r), limits: limitsOf(r, measure.Throughput, 1, false)}
+	var others, prominent []curve
+	free := outstanding[:]
+	for _, config := range r.Configs {
+		drawn := curve{points: dots(r, config, x), look: otherLook}
+		switch {
+		case len(drawn.points) == 0:
+			continue
+		case config.Candidate.IsDefault():
+			drawn.look = defaultLook
+		case len(free) > 0:
+			drawn.look, free = free[0], free[1:]
+		default:
+			others = append(others, drawn)
+			continue
+		}
+		prominent = append(prominent, drawn)
+		c.legend = append(c.legend, entry{label: legendLabel(config), look: drawn.look})
+	}
+	c.legend = append(c.legend, keys(prominent, len(others))...)
+	slices.Reverse(prominent)
+	c.curves = append(others, prominent...)
+	most := c.highest() * 1.12 // leaves a band free on top for the limit's label
+	c.y = axis{title: "Throughput (infer/s)", max: most, ticks: linearTicks(most)}
+	return c
+}
+
+// dots are a configuration's points as x and throughput.
+func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float64, bool)) []dot {
+	best, found := r.Winner()
+	var list []dot
+	for _, p := range config.Points {
+		y, measured := p.Values[measure.Throughput]
+		at, ok := x(p)
+		if !measured || !ok {
+			continue
+		}
+		list = append(list, dot{
+			x: at, y: y.Value, hollow: len(p.Misses) > 0,
+			ringed: found && config.Name == best.Name && p.Load == best.Best.Load,
+		})
+	}
+	return list
+}
+
+// keys are the legend's lines about everything but single configurations, as far as they occur.
+func keys(prominent []curve, others int) []entry {
+	var list []entry
+	if others > 0 {
+		list = append(list, entry{label: count(others, "other configuration"), look: otherLook})
+	}
+	for _, c := range prominent {
+		if slices.ContainsFunc(c.points, func(d dot) bool { return d.ringed }) {
+			list = append(list, entry{label: "best within the constraints", look: c.look, mark: markRing})
+		}
+	}
+	isHollow := func(c curve) bool { return slices.ContainsFunc(c.points, func(d dot) bool { return d.hollow }) }
+	if slices.ContainsFunc(prominent, isHollow) {
+		key := look{color: softColor, radius: outstanding[0].radius, sides: outstanding[0].sides}
+		list = append(list, entry{label: "misses a constraint", look: key, mark: markHollow})
+	}
+	return list
+}
+
+// limitsOf are the bounds of a metric in the goal, in the chart's unit.
+func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool) []limit {
+	var list []limit
+	for _, c := range r.Goal.Constraints {
+		for _, bound := range []*float64{c.Min, c.Max} {
+			if c.Metric == m && bound != nil && *bound > 0 {
+				list = append(list, limit{label: constraintText(c), value: *bound * factor, vertical: vertical})
+			}
+		}
+	}
+	return list
+}
+
+// legendLabel names a configuration in a few words.
+func legendLabel(c analyze.Config) string {
+	if c.Candidate.IsDefault() {
+		return "default: " + setupText(c.Setup)
+	}
+	return c.Candidate.Describe()
+}
+
+// setupText says in a few words what the default is.
+func setupText(s analyze.Setup) string {
+	text := count(s.Instances, "instance") + " × "
+	if s.IntraOpThreads == 0 {
+		text += "all cores"
+	} else {
+		text += count(s.IntraOpThreads, "thread")
+	}
+	return fmt.Sprintf("%s, batch %d", text, s.MaxBatchSize)
+}
+
+// subtitle says what the picture shows.
+func subtitle(r analyze.Result) string {
+	parts := []string{r.Header.Model, "goal: " + objectiveText(r.Goal.Objective) + within(r.Goal),
+		count(len(r.Configs), "configuration")}
+	if v := r.Header.Runtime.Version; v != "" {
+		parts = append(parts, "ONNX Runtime "+v)
+	}
+	return strings.Join(parts, "  ·  ")
+}
+
+// narrowest is the least ratio between the ends of a logarithmic axis.
+const narrowest = 6
+
+// extent is the range of x over the curves and the limits; never empty, and positive.
+func (c chart) extent() [2]float64 {
+	least, most := math.Inf(1), math.Inf(-1)
+	add := func(v float64) { least, most = min(least, v), max(most, v) }
+	for _, drawn := range c.curves {
+		for _, d := range drawn.points {
+			add(d.x)
+		}
+	}
+	for _, l := range c.limits {
+		if l.vertical {
+			add(l.value)
+		}
+	}
+	if least > most {
+		return [2]float64{1, 10}
+	}
+	return [2]float64{least, most}
+}
+
+// highest is the largest y of curves and limits; positive.
+func (c chart) highest() float64 {
+	most := 0.0
+	for _, drawn := range c.curves {
+		for _, d := range drawn.points {
+			most = max(most, d.y)
+		}
+	}
+	for _, l := range c.limits {
+		if !l.vertical {
+			most = max(most, l.value)
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	return most
+}
+
+// logAxis leaves some room on both sides of an extent, and more around a narrow one, so that there are ticks to read.
+func logAxis(title string, extent [2]float64, ticks func(least, most float64) []plot.Tick) axis {
+	room := max(1.18, math.Sqrt(narrowest*extent[0]/extent[1]))
+	a := axis{title: title, log: true, min: extent[0] / room, max: extent[1] * room}
+	a.ticks = ticks(a.min, a.max)
+	return a
+}

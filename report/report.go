@@ -1,0 +1,114 @@
+// Package report writes an analyzed campaign in the forms that people and programs use: the terminal's table, CSV with Model
+// Analyzer's columns, charts, Markdown, JSON, the optimal config.pbtxt and a deployable model repository. It is the last
+// step of the data flow. Each writer is a function of the Result alone, without clock or locale: the same journal gives the
+// same bytes. It measures nothing and changes no ranking.
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tuner/analyze"
+	"tuner/journal"
+	"tuner/spec"
+)
+
+// The output tree.
+const (
+	resultsDir       = "results"
+	plotsDir         = "plots"
+	latencyChartName = "throughput_vs_p99.png"
+	loadChartName    = "throughput_vs_concurrency.png"
+	markdownName     = "report.md"
+	jsonName         = "result.json"
+	configDir        = "optimal"
+	configName       = "config.pbtxt"
+	repositoryDir    = "repository"
+)
+
+// file is one file of the output tree.
+type file struct {
+	format string // spec's word for it; "" is always written
+	path   string
+	write  func(io.Writer, analyze.Result) error
+}
+
+// files lists the output tree in the order in which it is written. The machine-readable result and the summary are always
+// written; the optimum only when there is one.
+func files(r analyze.Result, formats []string) []file {
+	markdown := func(w io.Writer, r analyze.Result) error {
+		return WriteMarkdown(w, r, slices.Contains(formats, spec.FormatPNG))
+	}
+	list := []file{
+		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-inference.csv"), WriteInferenceCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-gpu.csv"), WriteGPUCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-server-only.csv"), WriteServerCSV},
+		{spec.FormatPNG, filepath.Join(plotsDir, latencyChartName), WriteLatencyChart},
+		{spec.FormatPNG, filepath.Join(plotsDir, loadChartName), WriteLoadChart},
+		{"", markdownName, markdown},
+		{"", jsonName, WriteJSON},
+	}
+	if _, ok := r.Winner(); ok {
+		list = append(list, file{spec.FormatConfig, filepath.Join(configDir, configName), WriteConfig})
+	}
+	return list
+}
+
+// WriteAll writes the result into an output folder in the formats that spec names, each file whole or not at all, and returns
+// the paths of what it wrote, in order; the table is for the terminal, and no file. When no configuration satisfies the
+// constraints there is no optimal configuration and no repository, and those of an earlier run are removed. A folder with
+// content that is not tuner's is refused. On an error the paths written until then are returned with it.
+func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) {
+	if err := checkOutput(dir); err != nil {
+		return nil, err
+	}
+	var written []string
+	for _, f := range files(r, formats) {
+		if f.format != "" && !slices.Contains(formats, f.format) {
+			continue
+		}
+		var b bytes.Buffer
+		if err := f.write(&b, r); err != nil {
+			return written, err
+		}
+		path := filepath.Join(dir, f.path)
+		if err := writeFile(path, b.Bytes()); err != nil {
+			return written, err
+		}
+		written = append(written, path)
+	}
+	if _, ok := r.Winner(); !ok {
+		return written, removeStale(dir, r.Header.Model)
+	}
+	if !slices.Contains(formats, spec.FormatRepository) {
+		return written, nil
+	}
+	repository := filepath.Join(dir, repositoryDir)
+	if err := WriteRepository(repository, r); err != nil {
+		return written, err
+	}
+	return append(written, filepath.Join(repository, r.Header.Model)), nil
+}
+
+// checkOutput accepts a folder that is absent or empty, a campaign's, or one that has been reported into before.
+func checkOutput(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(entries) == 0) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write results: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == journal.FileName || e.Name() == jsonName {
+			return nil
+		}
+	}
+	return fmt.Errorf("cannot write results into %q: it holds other files and no tuner results; choose another output folder", dir)
+}

@@ -1,0 +1,220 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/search"
+)
+
+// WriteTable writes the result for a terminal: what was found in a sentence, the ranking in at most 120 columns, then what
+// one should know about the figures.
+func WriteTable(w io.Writer, r analyze.Result) error {
+	g := newGrid(r)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", headline(r))
+	if best, ok := r.Winner(); ok {
+		fmt.Fprintf(&b, "Best: %s.\n", nameAndSetup(best))
+	}
+	fmt.Fprintf(&b, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
+	if err := renderTable(&b, g); err != nil {
+		return err
+	}
+	fmt.Fprintln(&b)
+	for _, line := range notes(r, g) {
+		fmt.Fprintln(&b, line)
+	}
+	if _, err := io.WriteString(w, fold(b.String())); err != nil {
+		return fmt.Errorf("cannot write table: %w", err)
+	}
+	return nil
+}
+
+// tableWidth is the number of columns that a terminal is expected to have.
+const tableWidth = 120
+
+// fold breaks longer lines at spaces, and drops spaces at their ends.
+func fold(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		for utf8.RuneCountInString(line) > tableWidth {
+			head := string([]rune(line)[:tableWidth+1])
+			cut := strings.LastIndexByte(head, ' ')
+			if cut <= len(foldIndent) {
+				break
+			}
+			fmt.Fprintln(&b, line[:cut])
+			line = foldIndent + line[cut+1:]
+		}
+		fmt.Fprintln(&b, line)
+	}
+	return b.String()
+}
+
+const foldIndent = "  "
+
+// renderTable draws columns apart by spaces, with one line under the header.
+func renderTable(w io.Writer, g grid) error {
+	rendition := tw.Rendition{
+		Borders: tw.BorderNone,
+		Symbols: tw.NewSymbols(tw.StyleLight),
+		Settings: tw.Settings{
+			Separators: tw.Separators{ShowHeader: tw.On, BetweenColumns: tw.Off, BetweenRows: tw.Off},
+			Lines:      tw.Lines{ShowHeaderLine: tw.On},
+		},
+	}
+	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(g.columns))}
+	padding.PerColumn[len(g.columns)-1] = tw.Padding{Overwrite: true}
+	alignment := tw.CellAlignment{PerColumn: g.alignment()}
+	table := tablewriter.NewTable(w,
+		tablewriter.WithRenderer(renderer.NewBlueprint(rendition)),
+		tablewriter.WithConfig(tablewriter.Config{
+			Header: tw.CellConfig{
+				Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment,
+			},
+			Row: tw.CellConfig{Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment},
+		}))
+	return fill(table, g)
+}
+
+// fill gives the table its text and writes it.
+func fill(table *tablewriter.Table, g grid) error {
+	table.Header(g.headers())
+	if err := table.Bulk(g.cells); err != nil {
+		return fmt.Errorf("cannot build table: %w", err)
+	}
+	if err := table.Render(); err != nil {
+		return fmt.Errorf("cannot write table: %w", err)
+	}
+	return nil
+}
+
+func (g grid) alignment() tw.Alignment {
+	alignment := make(tw.Alignment, len(g.columns))
+	for i, c := range g.columns {
+		alignment[i] = tw.AlignLeft
+		if c.right {
+			alignment[i] = tw.AlignRight
+		}
+	}
+	return alignment
+}
+
+// notes are the lines below the ranking: legend, ties, flags, failures, what was left out.
+func notes(r analyze.Result, g grid) []string {
+	lines := legendNotes(r, g)
+	if hidden := len(r.Configs) - len(g.cells); hidden > 0 {
+		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", count(hidden, "more configuration")))
+	}
+	lines = append(lines, otherKnobNotes(r)...)
+	lines = append(lines, flagNotes(r)...)
+	lines = append(lines, failureNotes(r)...)
+	if r.Ending.Interrupted {
+		lines = append(lines, fmt.Sprintf("The campaign did not end by itself: %s. The same `tuner profile` command resumes it.",
+			r.Ending.Reason))
+	}
+	return lines
+}
+
+// legendNotes explain the table's columns and marks, as far as they occur.
+func legendNotes(r analyze.Result, g grid) []string {
+	text := "* what you had · inst × thr: instances × threads of each · load: requests in flight · ±: half of the 95 % interval"
+	if isRate(r) {
+		text = "* what you had · inst × thr: instances × threads of each · rate: requests/s · ±: half of the 95 % interval"
+	}
+	if g.common != "" {
+		text += " · all: " + g.common
+	}
+	lines := []string{text}
+	shown := rows(r)
+	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return c.Satisfies() && c.Best.Confirmed }) {
+		lines = append(lines, "confirmed: measured again on fresh engine launches, in turn with the default")
+	}
+	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return len(c.TiedWith) > 0 }) {
+		lines = append(lines, "= tied: within 1 % and with overlapping intervals; confirmed ones come first, then lower memory, lower p99, fewer threads")
+	}
+	return lines
+}
+
+// otherKnobNotes list the settings that have no column.
+func otherKnobNotes(r analyze.Result) []string {
+	var lines []string
+	for _, c := range rows(r) {
+		var parts []string
+		for _, s := range c.Candidate.Settings() {
+			if !hasColumn(s.Knob) {
+				parts = append(parts, s.Knob+" "+string(s.Value))
+			}
+		}
+		if len(parts) > 0 {
+			lines = append(lines, shortName(r, c)+": "+strings.Join(parts, ", "))
+		}
+	}
+	return lines
+}
+
+func hasColumn(knob string) bool {
+	switch knob {
+	case search.KnobInstanceCount, search.KnobIntraOpThreads, search.KnobMaxBatchSize, search.KnobMaxQueueDelay,
+		search.KnobExecutionProvider, search.KnobPrecision:
+		return true
+	}
+	return false
+}
+
+// flagNotes say which of the figures shown deserve less trust, and why: one line for each flag.
+func flagNotes(r analyze.Result) []string {
+	names := map[measure.Flag][]string{}
+	var order []measure.Flag
+	for _, c := range rows(r) {
+		if c.Best == nil {
+			continue
+		}
+		for _, f := range c.Best.Flags {
+			if names[f] == nil {
+				order = append(order, f)
+			}
+			names[f] = append(names[f], shortName(r, c))
+		}
+	}
+	var lines []string
+	for _, f := range order {
+		lines = append(lines, fmt.Sprintf("Less certain, %s: %s.", flagText(f), strings.Join(names[f], ", ")))
+	}
+	return lines
+}
+
+// mostFailures is how many failures are listed one by one.
+const mostFailures = 10
+
+// failureNotes list the failed trials, equal ones of a configuration once.
+func failureNotes(r analyze.Result) []string {
+	var lines []string
+	seen := map[string]bool{}
+	for _, f := range r.Failures {
+		if key := f.Name + string(f.Stage) + f.Reason; !seen[key] {
+			seen[key] = true
+			lines = append(lines, fmt.Sprintf("Failed: %s (%s) at %s, %s: %s", f.Name, f.Candidate.Describe(), f.Load, f.Stage,
+				firstLine(f.Reason)))
+		}
+	}
+	if rest := len(lines) - mostFailures; rest > 0 {
+		lines = append(lines[:mostFailures], fmt.Sprintf("%s; all are in result.json.", count(rest, "more failure")))
+	}
+	return lines
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

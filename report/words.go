@@ -1,0 +1,228 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/search"
+)
+
+// metricLabel is a metric's short name for people.
+func metricLabel(m measure.Metric) string {
+	switch m {
+	case measure.LatencyAvg:
+		return "mean latency"
+	case measure.LatencyP50, measure.LatencyP90, measure.LatencyP95, measure.LatencyP99:
+		return strings.TrimPrefix(string(m), "latency_")
+	case measure.QueueTime:
+		return "queue time"
+	case measure.CPU:
+		return "CPU use"
+	}
+	return strings.ReplaceAll(string(m), "_", " ")
+}
+
+// constraintText prints a constraint: "p99 ≤ 50 ms".
+func constraintText(c search.Constraint) string {
+	var parts []string
+	if c.Min != nil {
+		parts = append(parts, fmt.Sprintf("%s ≥ %s", metricLabel(c.Metric), limitText(c.Metric, *c.Min)))
+	}
+	if c.Max != nil {
+		parts = append(parts, fmt.Sprintf("%s ≤ %s", metricLabel(c.Metric), limitText(c.Metric, *c.Max)))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// limitText prints a bound as the user would write it, without digits that say nothing: "50 ms", "7.5 ms", "2147 MB".
+func limitText(m measure.Metric, value float64) string {
+	info, _ := m.Info()
+	switch info.Unit {
+	case measure.Seconds:
+		if value < 1e-3 {
+			return fmt.Sprintf("%.4g µs", value*1e6)
+		}
+		return fmt.Sprintf("%.6g ms", value*1e3)
+	case measure.InferPerSecond:
+		return fmt.Sprintf("%.6g infer/s", value)
+	}
+	return m.Format(value)
+}
+
+// constraintsText prints all constraints: "p99 ≤ 50 ms, memory ≤ 2147 MB"; "" when there are none.
+func constraintsText(goal search.Goal) string {
+	parts := make([]string, len(goal.Constraints))
+	for i, c := range goal.Constraints {
+		parts[i] = constraintText(c)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// within is the constraints as the end of a phrase: " within p99 ≤ 50 ms", or " with throughput ≥ 100 infer/s".
+func within(goal search.Goal) string {
+	word := " within "
+	for _, c := range goal.Constraints {
+		if c.Min != nil {
+			word = " with "
+		}
+	}
+	if len(goal.Constraints) == 0 {
+		return ""
+	}
+	return word + constraintsText(goal)
+}
+
+// objectiveText names the objective: "throughput", or "throughput × 10, p99 × 5".
+func objectiveText(o search.Objective) string {
+	if len(o.Terms) == 1 {
+		return metricLabel(o.Terms[0].Metric)
+	}
+	parts := make([]string, len(o.Terms))
+	for i, t := range o.Terms {
+		parts[i] = fmt.Sprintf("%s × %g", metricLabel(t.Metric), t.Weight)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// headline is the report's first sentence: what was found, and how sure that is.
+func headline(r analyze.Result) string {
+	if nearest, ok := r.Nearest(); ok {
+		return fmt.Sprintf("Nothing satisfies %s. The nearest is %s at %s: %s.",
+			constraintsText(r.Goal), nameAndSetup(nearest), nearest.Best.Load, missesText(nearest.Best.Misses))
+	}
+	best, ok := r.Winner()
+	switch {
+	case !ok:
+		return "Nothing was measured: every trial failed."
+	case best.Candidate.IsDefault():
+		return fmt.Sprintf("The default configuration is the best that was found%s: %s at %s.",
+			within(r.Goal), figures(r.Goal, best), best.Best.Load)
+	case best.Gain == nil:
+		return fmt.Sprintf("The best%s is %s: %s at %s. The default does not satisfy the constraints at any load tried.",
+			within(r.Goal), nameAndSetup(best), figures(r.Goal, best), best.Best.Load)
+	}
+	base := r.Default()
+	lo, hi := factor(r.Goal, best.Gain.Lo), factor(r.Goal, best.Gain.Hi)
+	return fmt.Sprintf("%s [%.2f, %.2f]%s: %s at %s against %s at %s.", gainText(r.Goal, best.Gain.Value),
+		min(lo, hi), max(lo, hi), within(r.Goal),
+		figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
+}
+
+// gainText says what a gain is a factor of: "1.84 × the default's throughput", "0.62 × the default's p99".
+func gainText(goal search.Goal, gain float64) string {
+	terms := goal.Objective.Terms
+	if len(terms) != 1 {
+		return fmt.Sprintf("%.2f × better than the default in %s", gain, objectiveText(goal.Objective))
+	}
+	return fmt.Sprintf("%.2f × the default's %s", factor(goal, gain), metricLabel(terms[0].Metric))
+}
+
+// factor turns a gain into the ratio of the objective's own values: below 1 for a single metric of which less is better.
+func factor(goal search.Goal, gain float64) float64 {
+	terms := goal.Objective.Terms
+	if len(terms) != 1 {
+		return gain
+	}
+	if info, _ := terms[0].Metric.Info(); info.HigherBetter {
+		return gain
+	}
+	return 1 / gain
+}
+
+// figures prints a configuration's values of the objective's metrics at its best load.
+func figures(goal search.Goal, c analyze.Config) string {
+	var parts []string
+	for _, t := range goal.Objective.Terms {
+		if e, ok := c.Best.Values[t.Metric]; ok {
+			parts = append(parts, t.Metric.Format(e.Value))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// nameAndSetup prints "minilm_config_3 (2 instances × 1 thread, batch 16)".
+func nameAndSetup(c analyze.Config) string {
+	if c.Candidate.IsDefault() {
+		return c.Name
+	}
+	return fmt.Sprintf("%s (%s)", c.Name, c.Candidate.Describe())
+}
+
+// missesText says by how much each constraint is missed.
+func missesText(misses []search.Miss) string {
+	parts := make([]string, len(misses))
+	for i, m := range misses {
+		parts[i] = m.String()
+	}
+	return strings.Join(parts, "; ")
+}
+
+// effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
+func effort(r analyze.Result) string {
+	text := fmt.Sprintf("%s, %s (%s) in %s", count(len(r.Configs), "configuration"),
+		count(r.Trials-len(r.Failures), "measurement"), count(r.Windows, "window"), r.Account.Elapsed.Round(time.Second))
+	if n := len(r.Failures); n > 0 {
+		text += fmt.Sprintf("; %d of %s failed", n, count(r.Trials, "trial"))
+	}
+	if r.Ending.Interrupted {
+		text += "; interrupted"
+	}
+	return text
+}
+
+// accountText says where the time went.
+func accountText(a analyze.Account) string {
+	var parts []string
+	for _, p := range accountParts(a) {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", p.name, 100*a.Share(p.time)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// accountPart is one line of the account.
+type accountPart struct {
+	name string
+	time time.Duration
+}
+
+func accountParts(a analyze.Account) []accountPart {
+	return []accountPart{
+		{"load windows", a.Windows}, {"launches", a.Launches}, {"reconfiguration", a.Reconfigurations},
+		{"warm-up", a.WarmUps}, {"decisions", a.Decisions},
+	}
+}
+
+// count prints a number with its noun in the right form.
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "ch"):
+		noun += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// flagText says what a validity flag means.
+func flagText(f measure.Flag) string {
+	switch f {
+	case measure.FlagLittle:
+		return "throughput × latency differs from the concurrency by more than 3 %"
+	case measure.FlagErrors:
+		return "requests failed"
+	case measure.FlagClientCPU:
+		return "the load generator was short of CPU"
+	case measure.FlagSteal:
+		return "the hypervisor took more than 1 % of the CPU time"
+	case measure.FlagForeign:
+		return "other processes used more than 10 % of the CPU time"
+	case measure.FlagUnsteady:
+		return "throughput still had a trend after warm-up"
+	case measure.FlagFew:
+		return "too few requests for the constrained percentile"
+	}
+	return string(f)
+}
