@@ -140,7 +140,7 @@ func failures(events []search.Event, configs []Config) []Failure {
 // ending reads how the campaign ended.
 func ending(c Campaign) Ending {
 	if c.End == nil {
-		return Ending{Interrupted: true, Reason: "the campaign was killed, or is still running"}
+		return Ending{Interrupted: true, Reason: "it was killed, or is still running"}
 	}
 	return Ending{c.End.Interrupted, c.End.Reason}
 }

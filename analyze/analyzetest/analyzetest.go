@@ -4,7 +4,6 @@ package analyzetest
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -49,6 +48,7 @@ dynamic_batching {}
 
 // Builder collects the events of a campaign. Its methods are for one goroutine.
 type Builder struct {
+	t        testing.TB
 	campaign analyze.Campaign
 	noise    *rand.Rand
 	launch   int
@@ -77,6 +77,7 @@ func New(t testing.TB, profile string) *Builder {
 		Models: []journal.ModelFile{{Precision: "fp32", Path: "minilm.onnx", SHA256: "ab12", Bytes: 90_000_000}},
 	}
 	return &Builder{
+		t:        t,
 		campaign: analyze.Campaign{Dir: "out", Header: header, Profile: p, Facts: facts},
 		noise:    rand.New(rand.NewPCG(1, 2)),
 	}
@@ -136,7 +137,8 @@ func (b *Builder) End(reason string, interrupted bool) *Builder {
 func (b *Builder) Campaign() analyze.Campaign { return b.campaign }
 
 // WriteJournal writes the campaign as a journal into a folder.
-func (b *Builder) WriteJournal(t testing.TB, dir string) {
+func (b *Builder) WriteJournal(dir string) {
+	t := b.t
 	t.Helper()
 	j, err := journal.Create(dir, b.campaign.Header)
 	if err != nil {
@@ -234,7 +236,7 @@ func (b *Builder) window(c search.Candidate, concurrency int) measure.Window {
 		}
 		h, err := measure.NewHistogram(latencies)
 		if err != nil {
-			panic(fmt.Sprintf("synthetic latencies do not encode: %v", err)) // a mistake in the formula
+			b.t.Fatalf("synthetic latencies do not encode: %v", err)
 		}
 		w.Sub = append(w.Sub, measure.SubWindow{Requests: n, Latency: h})
 		w.Requests += n

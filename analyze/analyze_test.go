@@ -1,0 +1,215 @@
+package analyze_test
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/measure"
+	"tuner/search"
+)
+
+func mustAnalyze(t *testing.T, b *analyzetest.Builder, o analyze.Options) analyze.Result {
+	t.Helper()
+	r, err := analyze.Analyze(b.Campaign(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func names(configs []analyze.Config) []string {
+	var list []string
+	for _, c := range configs {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+func TestReplayReturnsWhatTheJournalHolds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 4, 8).
+		Fail(analyzetest.Candidate(4, 1, 8), 8, measure.StageCrash, "signal: killed").
+		Confirm(search.Candidate{}, 8).
+		End("the space is exhausted", false)
+	b.WriteJournal(dir)
+	got, err := analyze.Replay(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := b.Campaign()
+	want.Dir = dir
+	byKey := cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })
+	if diff := cmp.Diff(want, got, byKey, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("replayed campaign differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestReplayWithoutJournal(t *testing.T) {
+	t.Parallel()
+	if _, err := analyze.Replay(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error is %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestConfigurationsAreNamedInOrderOfFirstTrial(t *testing.T) {
+	t.Parallel()
+	// The better one is tried second, and failed trials count.
+	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 8).
+		Fail(analyzetest.Candidate(4, 2, 4), 8, measure.StageStart, "not ready").
+		Measure(analyzetest.Candidate(1, 1, 4), 8).
+		Measure(analyzetest.Candidate(2, 1, 16), 16), analyze.Options{})
+	want := []string{"minilm_config_2", "minilm_config_default", "minilm_config_1", "minilm_config_0"}
+	if diff := cmp.Diff(want, names(r.Configs)); diff != "" {
+		t.Errorf("ranking (-want +got):\n%s", diff)
+	}
+	if got := r.Failures[0].Name; got != "minilm_config_0" {
+		t.Errorf("failure is of %s, want minilm_config_0", got)
+	}
+	if last := r.Configs[3]; last.Rank != 0 || last.Best != nil {
+		t.Errorf("a configuration without figures has rank %d and best point %v", last.Rank, last.Best)
+	}
+}
+
+func TestDefaultIsAlwaysARow(t *testing.T) {
+	t.Parallel()
+	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(analyzetest.Candidate(2, 1, 16), 16), analyze.Options{})
+	if got := r.Default().Name; got != "minilm_config_default" {
+		t.Fatalf("default is %q", got)
+	}
+	if best, _ := r.Winner(); best.Gain != nil {
+		t.Errorf("gain over an unmeasured default is %v, want none", *best.Gain)
+	}
+}
+
+func TestGainIsTheRatioOfBestValues(t *testing.T) {
+	t.Parallel()
+	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 4, 8).
+		Measure(analyzetest.Candidate(2, 1, 16), 8, 16), analyze.Options{})
+	best, ok := r.Winner()
+	if !ok || best.Gain == nil {
+		t.Fatalf("no winner with a gain: %+v", best)
+	}
+	// The objective is throughput alone, so that the gain is the quotient of the two throughputs.
+	own, base := best.Best.Values[measure.Throughput].Value, r.Default().Best.Values[measure.Throughput].Value
+	if math.Abs(best.Gain.Value-own/base) > 1e-9 {
+		t.Errorf("gain is %v, want %v / %v = %v", best.Gain.Value, own, base, own/base)
+	}
+	if best.Gain.Lo >= best.Gain.Value || best.Gain.Hi <= best.Gain.Value {
+		t.Errorf("interval [%v, %v] does not hold %v", best.Gain.Lo, best.Gain.Hi, best.Gain.Value)
+	}
+}
+
+func TestFinalPhaseTakesPrecedence(t *testing.T) {
+	t.Parallel()
+	c := analyzetest.Candidate(2, 1, 16)
+	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 8).Measure(c, 8, 16).
+		Confirm(c, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(c, 16), analyze.Options{})
+	best, _ := r.Winner()
+	if !best.Best.Confirmed || best.Best.Load.Concurrency != 16 {
+		t.Fatalf("best point is %v at %v, want the confirmed one at concurrency 16", best.Best.Confirmed, best.Best.Load)
+	}
+	// Two confirming trials of two windows each, on a launch of their own each.
+	if got := [2]int{best.Best.Windows, best.Best.Launches}; got != [2]int{4, 2} {
+		t.Errorf("windows and launches are %v, want [4 2]", got)
+	}
+	if best.Best.Searched == nil || best.Best.Searched.Windows != 2 {
+		t.Errorf("figures of the search phase are %+v, want two windows", best.Best.Searched)
+	}
+}
+
+func TestGoalOverride(t *testing.T) {
+	t.Parallel()
+	limit := 0.012 // s: of the loads tried, only the smallest keep it
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}},
+	}
+	b := analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 2, 8).Measure(analyzetest.Candidate(2, 1, 16), 4, 16)
+	best, ok := mustAnalyze(t, b, analyze.Options{Goal: &goal}).Winner()
+	if !ok || best.Best.Load.Concurrency != 4 {
+		t.Errorf("winner is %s at %v, want concurrency 4", best.Name, best.Best)
+	}
+}
+
+func TestNothingSatisfies(t *testing.T) {
+	t.Parallel()
+	limit := 0.003
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}},
+	}
+	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 4, 8).
+		Measure(analyzetest.Candidate(2, 1, 16), 2, 8).
+		Measure(analyzetest.Candidate(1, 1, 4), 2), analyze.Options{Goal: &goal})
+	if _, ok := r.Winner(); ok {
+		t.Fatal("there is a winner")
+	}
+	nearest, ok := r.Nearest()
+	// At concurrency 2 two instances answer in 5 ms, one instance in 8 ms (a batch of two).
+	if !ok || nearest.Name != "minilm_config_0" || nearest.Best.Load.Concurrency != 2 {
+		t.Fatalf("nearest is %s at %v, want minilm_config_0 at concurrency 2", nearest.Name, nearest.Best)
+	}
+	if !slices.IsSortedFunc(r.Configs, func(a, b analyze.Config) int {
+		return int(math.Copysign(1, a.Best.Violation()-b.Best.Violation()))
+	}) {
+		t.Errorf("failing configurations are not ordered by how much they miss: %v", names(r.Configs))
+	}
+	if nearest.Gain != nil {
+		t.Errorf("a configuration that misses a constraint has the gain %v", *nearest.Gain)
+	}
+}
+
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	// One launch (0.6 s) and one reconfiguration (0.08 s); two warm-ups of 0.4 s; 2 × 2 s of windows; 2 × 20 ms besides.
+	want := analyze.Account{
+		Elapsed: 5520 * time.Millisecond, Windows: 4 * time.Second, Launches: 600 * time.Millisecond,
+		Reconfigurations: 80 * time.Millisecond, WarmUps: 800 * time.Millisecond, Decisions: 40 * time.Millisecond,
+	}
+	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 8)
+	killed := mustAnalyze(t, b, analyze.Options{})
+	if diff := cmp.Diff(want, killed.Account); diff != "" {
+		t.Errorf("account without an end (-want +got):\n%s", diff)
+	}
+	if !killed.Ending.Interrupted {
+		t.Error("a campaign without an end does not count as interrupted")
+	}
+	ended := mustAnalyze(t, b.End("the space is exhausted", false), analyze.Options{})
+	if diff := cmp.Diff(want, ended.Account); diff != "" {
+		t.Errorf("account with an end (-want +got):\n%s", diff)
+	}
+	if ended.Ending.Interrupted {
+		t.Error("a campaign that ended by itself counts as interrupted")
+	}
+	if got := want.Share(want.Windows); math.Abs(got-4.0/5.52) > 1e-12 {
+		t.Errorf("share of windows is %v", got)
+	}
+}
+
+func TestSetupOfDefaultAndCandidate(t *testing.T) {
+	t.Parallel()
+	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(analyzetest.Candidate(1, 2, 16), 8), analyze.Options{})
+	if diff := cmp.Diff(analyze.Setup{Provider: "cpu", Precision: "fp32", Instances: 2, MaxBatchSize: 4}, r.Default().Setup); diff != "" {
+		t.Errorf("default (-want +got):\n%s", diff)
+	}
+	want := analyze.Setup{Provider: "cpu", Precision: "fp32", Instances: 1, IntraOpThreads: 2, MaxBatchSize: 16}
+	if diff := cmp.Diff(want, r.Configs[0].Setup); diff != "" {
+		t.Errorf("candidate (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,203 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// configWith makes a configuration with one point; violation 0 satisfies.
+func configWith(name string, score, half, violation, memory float64) Config {
+	p := Point{Sample: Sample{
+		Score:  measure.Estimate{Value: score, Lo: score - half, Hi: score + half},
+		Values: map[measure.Metric]measure.Estimate{measure.Memory: {Value: memory}},
+	}}
+	if violation > 0 {
+		p.Misses = []search.Miss{{Violation: violation}}
+	}
+	c := Config{Name: name, Candidate: search.NewCandidate(search.Setting{Knob: "k", Value: search.Value(name)}), Points: []Point{p}}
+	c.Best = &c.Points[0]
+	return c
+}
+
+// randomConfigs makes configurations whose scores are close, so that many tie.
+func randomConfigs(r *rand.Rand, n int) []Config {
+	configs := make([]Config, n)
+	for i := range configs {
+		violation := 0.0
+		if r.IntN(3) == 0 {
+			violation = float64(r.IntN(4)) / 10
+		}
+		configs[i] = configWith(fmt.Sprintf("m_config_%d", i), float64(r.IntN(20))/300, float64(r.IntN(4))/200,
+			violation, float64(r.IntN(3)))
+		if r.IntN(8) == 0 {
+			configs[i].Points, configs[i].Best = nil, nil
+		}
+	}
+	return configs
+}
+
+func order(configs []Config) []string {
+	list := make([]string, len(configs))
+	for i, c := range configs {
+		list[i] = fmt.Sprint(c.Name, c.TiedWith)
+	}
+	return list
+}
+
+func TestRankDoesNotDependOnTheOrder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 7))
+	for range 300 {
+		configs := randomConfigs(r, 2+r.IntN(12))
+		want := order(rank(configs, 2))
+		shuffled := slices.Clone(configs)
+		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if diff := cmp.Diff(want, order(rank(shuffled, 2))); diff != "" {
+			t.Fatalf("shuffled configurations rank differently (-first +shuffled):\n%s", diff)
+		}
+	}
+}
+
+func TestComparisonsAreTransitive(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(8, 8))
+	compare := map[string]func(a, b Config) int{
+		"byMerit": byMerit,
+		"byCost":  func(a, b Config) int { return byCost(a, b, 2, Setup{}) },
+	}
+	for range 2000 {
+		c := randomConfigs(r, 3)
+		if c[0].Best == nil || c[1].Best == nil || c[2].Best == nil {
+			continue
+		}
+		for name, less := range compare {
+			if less(c[0], c[1]) < 0 && less(c[1], c[2]) < 0 && less(c[0], c[2]) >= 0 {
+				t.Fatalf("%s: a before b before c, but not a before c: %v", name, order(c))
+			}
+		}
+	}
+}
+
+func TestSatisfyingBeforeFailingBeforeUnmeasured(t *testing.T) {
+	t.Parallel()
+	unmeasured := Config{Name: "m_config_4"}
+	got := rank([]Config{
+		unmeasured,
+		configWith("m_config_0", 9, 0, 0.5, 1), // the best score of all, but far off
+		configWith("m_config_1", 1, 0, 0.1, 1),
+		configWith("m_config_2", 2, 0, 0, 1),
+		configWith("m_config_3", 3, 0, 0, 1),
+	}, 2)
+	var list []string
+	var ranks []int
+	for _, c := range got {
+		list, ranks = append(list, c.Name), append(ranks, c.Rank)
+	}
+	if diff := cmp.Diff([]string{"m_config_3", "m_config_2", "m_config_1", "m_config_0", "m_config_4"}, list); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{1, 2, 3, 4, 0}, ranks); diff != "" {
+		t.Errorf("ranks (-want +got):\n%s", diff)
+	}
+}
+
+func TestTies(t *testing.T) {
+	t.Parallel()
+	check := func(name string, want []string, configs ...Config) {
+		t.Helper()
+		if diff := cmp.Diff(want, order(rank(configs, 2))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	check("within 1 %, overlapping: lower memory first",
+		[]string{"b[a]", "a[b]"}, configWith("a", 1.005, 0.01, 0, 300), configWith("b", 1, 0.01, 0, 200))
+	check("within 1 %, but told apart by the intervals",
+		[]string{"a[]", "b[]"}, configWith("a", 1.005, 0.001, 0, 300), configWith("b", 1, 0.001, 0, 200))
+	check("overlapping, but more than 1 % apart: noise is no reason to give away 2 %",
+		[]string{"a[]", "b[]"}, configWith("a", 1.02, 0.1, 0, 300), configWith("b", 1, 0.1, 0, 200))
+	check("a chain: c is tied with b, but not with a, whose group comes first",
+		[]string{"b[a]", "a[b]", "c[]"},
+		configWith("a", 1.008, 0.1, 0, 300), configWith("b", 1, 0.1, 0, 200), configWith("c", 0.992, 0.1, 0, 100))
+	check("failing ones are never tied",
+		[]string{"a[]", "b[]"}, configWith("a", 1, 0.1, 0.1, 300), configWith("b", 1, 0.1, 0.1, 200))
+}
+
+// window is a second of n requests that all took the same time.
+func window(n int, latency time.Duration) measure.Window {
+	latencies := slices.Repeat([]time.Duration{latency}, n)
+	h, err := measure.NewHistogram(latencies)
+	if err != nil {
+		panic(err)
+	}
+	return measure.Window{
+		Duration: time.Second, Requests: n, Inferences: n, Sub: []measure.SubWindow{{Requests: n, Latency: h}},
+	}
+}
+
+// With these weights a ranking by differences relative to each pair's mean, as Model Analyzer's, runs in a circle: the
+// first beats the second, the second the third, and the third the first.
+func TestWeightedObjectiveHasNoCircles(t *testing.T) {
+	t.Parallel()
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{
+		{Metric: measure.Throughput, Weight: 3}, {Metric: measure.LatencyP99, Weight: 2},
+	}}}
+	var configs []Config
+	for i, m := range []struct {
+		rate    int
+		latency time.Duration
+	}{{150, 2 * time.Millisecond}, {300, 8 * time.Millisecond}, {800, 80 * time.Millisecond}} {
+		c := Config{Name: fmt.Sprint(i), Points: []Point{{
+			Sample: newSample([]measure.Measurement{{Windows: []measure.Window{window(m.rate, m.latency)}}}, goal),
+		}}}
+		c.Best = &c.Points[0]
+		configs = append(configs, c)
+	}
+	// 3 ln 150 − 2 ln 0.002 = 27.46; 3 ln 300 − 2 ln 0.008 = 26.77; 3 ln 800 − 2 ln 0.080 = 25.11.
+	for i, want := range []float64{27.46, 26.77, 25.11} {
+		if got := configs[i].Best.Score.Value; math.Abs(got-want) > 0.01 {
+			t.Errorf("score %d is %.2f, want %.2f", i, got, want)
+		}
+	}
+	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		ranked := rank([]Config{configs[p[0]], configs[p[1]], configs[p[2]]}, 2)
+		if got := ranked[0].Name + ranked[1].Name + ranked[2].Name; got != "012" {
+			t.Errorf("insertion order %v ranks %s, want 012", p, got)
+		}
+	}
+}
+
+func TestBestPoint(t *testing.T) {
+	t.Parallel()
+	point := func(concurrency int, score, half, violation float64, confirmed bool) Point {
+		p := configWith("", score, half, violation, 0).Points[0]
+		p.Load, p.Confirmed = measure.Load{Concurrency: concurrency}, confirmed
+		return p
+	}
+	check := func(name string, want int, points ...Point) {
+		t.Helper()
+		if got := bestPoint(points); got.Load.Concurrency != want {
+			t.Errorf("%s: best is at %v, want concurrency %d", name, got.Load, want)
+		}
+	}
+	check("the best score that satisfies", 4,
+		point(2, 1, 0, 0, false), point(4, 2, 0, 0, false), point(8, 3, 0, 0.1, false))
+	check("none satisfies: the nearest", 2, point(2, 1, 0, 0.1, false), point(4, 2, 0, 0.2, false))
+	check("a confirmed point goes before one that may be luck", 4,
+		point(4, 2, 0.1, 0, true), point(8, 2.05, 0.1, 0, false))
+	check("a point that is better beyond both intervals stays", 8,
+		point(4, 2, 0.1, 0, true), point(8, 2.5, 0.1, 0, false))
+	check("a confirmed point that misses a constraint does not count", 4,
+		point(4, 2, 0.1, 0, false), point(8, 2, 0.1, 0.1, true))
+	if got := bestPoint(nil); got != nil {
+		t.Errorf("best of no points is %v", got)
+	}
+}
