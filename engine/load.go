@@ -12,6 +12,7 @@ import (
 	"tuner/engine/api"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
+	"tuner/modelrepo"
 )
 
 // Load loads a model, or loads it again: what serves now goes on serving until its successor is ready, and finishes what
@@ -146,7 +147,7 @@ func (s *Server) isServing(e *entry, src *source) bool {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, n := range src.selectVersions(src.config.GetVersionPolicy()) {
+	for _, n := range modelrepo.Served(src.versions, src.config.GetVersionPolicy()) {
 		stamp, err := src.stamp(n)
 		if v := e.versions[n]; err != nil || v == nil || v.state != api.StateReady || v.stamp != stamp {
 			return false
@@ -157,7 +158,7 @@ func (s *Server) isServing(e *entry, src *source) bool {
 
 // build makes all versions of a model ready. If one fails, nothing is kept, and the result says what is wrong with each.
 func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*version, error) {
-	numbers := src.selectVersions(src.config.GetVersionPolicy())
+	numbers := modelrepo.Served(src.versions, src.config.GetVersionPolicy())
 	if len(numbers) == 0 {
 		return nil, Errorf(InvalidArgument, "at least one version must be available under the version policy of model '%s'", src.name)
 	}
@@ -356,7 +357,7 @@ func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
 // unavailable describes each version of a model that can't be loaded for a reason that has nothing to do with the version.
 func (s *Server) unavailable(src *source, err error) map[int64]*version {
 	versions := map[int64]*version{}
-	for _, n := range src.selectVersions(src.config.GetVersionPolicy()) {
+	for _, n := range modelrepo.Served(src.versions, src.config.GetVersionPolicy()) {
 		versions[n] = &version{state: api.StateUnavailable, reason: reason(invalid(err))}
 	}
 	return versions

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
 )
 
 // source is a model as found on disk, or as a load request brought it: its configuration before completion, and its
@@ -95,18 +94,6 @@ func (s *source) hasModelFile() bool {
 	}
 	_, err := os.Stat(filepath.Join(s.dir, strconv.FormatInt(s.versions[0], 10), modelconfig.DefaultModelFilename))
 	return err == nil
-}
-
-// selectVersions applies the version policy.
-func (s *source) selectVersions(p *configpb.ModelVersionPolicy) []int64 {
-	switch {
-	case p.GetAll() != nil:
-		return s.versions
-	case p.GetSpecific() != nil:
-		return slices.DeleteFunc(slices.Clone(s.versions), func(v int64) bool { return !slices.Contains(p.GetSpecific().GetVersions(), v) })
-	}
-	n := min(max(1, int(p.GetLatest().GetNumVersions())), len(s.versions))
-	return s.versions[len(s.versions)-n:]
 }
 
 // files locates the model file of a version.
