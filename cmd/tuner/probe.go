@@ -1,0 +1,113 @@
+//go:build !noengine
+
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tuner/ort"
+)
+
+// probeModel adds and subtracts two tensors: the smallest thing that a provider can run.
+//
+//go:embed probe.onnx
+var probeModel []byte
+
+// newProbe is the hidden verb that doctor and profile run in a child process: a library or provider that crashes must not
+// take them along. Its answer, a probeAnswer, is JSON on stdout; a provider that fails is an answer too.
+func newProbe(con console) *cobra.Command {
+	var library, provider, model string
+	cmd := &cobra.Command{
+		Use:    "probe --library FILE [--provider NAME] [--model FILE]",
+		Short:  "Try whether an ONNX Runtime library and a provider work (used by doctor and profile)",
+		Hidden: true,
+		Args:   usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return writeJSON(con.out, probe(cmd.Context(), library, provider, model))
+		},
+	}
+	cmd.Flags().StringVar(&library, "library", "", "ONNX Runtime library")
+	cmd.Flags().StringVar(&provider, "provider", "", "execution provider to create a session with; none: only open the library")
+	cmd.Flags().StringVar(&model, "model", "", "model to create the session for; none: a tiny one, which is also run")
+	return cmd
+}
+
+// probe opens the library, and creates a session with the provider unless that is "".
+func probe(ctx context.Context, library, provider, model string) probeAnswer {
+	runtime, err := ort.Open(library)
+	if err != nil {
+		return probeAnswer{Error: err.Error()}
+	}
+	defer runtime.Close()
+	// The azure provider only forwards to a remote service; it is no way to run a model here.
+	providers := slices.DeleteFunc(runtime.Providers(), func(name string) bool { return name == "azure" })
+	answer := probeAnswer{Version: runtime.Version(), Providers: providers}
+	if provider == "" {
+		return answer
+	}
+	start := time.Now()
+	if err := trySession(ctx, runtime, provider, model); err != nil {
+		answer.Error = err.Error()
+		return answer
+	}
+	answer.Milliseconds = float64(time.Since(start).Microseconds()) / 1000
+	return answer
+}
+
+func trySession(ctx context.Context, runtime *ort.Runtime, provider, model string) error {
+	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, Providers: []ort.Provider{{Name: provider}}}
+	if model != "" {
+		session, err := runtime.NewSession(model, options)
+		if err != nil {
+			return err
+		}
+		return session.Close()
+	}
+	dir, err := os.MkdirTemp("", "tuner-probe-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "probe.onnx")
+	if err := os.WriteFile(path, probeModel, 0o600); err != nil {
+		return err
+	}
+	session, err := runtime.NewSession(path, options)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return runProbeModel(ctx, runtime, session)
+}
+
+// runProbeModel computes 1+1 four times and checks the sums.
+func runProbeModel(ctx context.Context, runtime *ort.Runtime, session *ort.Session) error {
+	numbers := func(v float32) []byte {
+		return bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)), 4)
+	}
+	one, err := runtime.NewTensor(ort.Float32, []int64{1, 4}, numbers(1))
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	outputs, err := session.Run(ctx, []*ort.Tensor{one, one}, []string{"sum"})
+	if err != nil {
+		return err
+	}
+	defer outputs[0].Close()
+	if !bytes.Equal(outputs[0].Bytes(), numbers(2)) {
+		return fmt.Errorf("it computes 1 + 1 = %v", outputs[0].Bytes())
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"tuner/ortlib"
+)
+
+// probeAnswer is what the child process `tuner probe` finds out.
+type probeAnswer struct {
+	Version      string   `json:"version,omitempty"`   // of the library
+	Providers    []string `json:"providers,omitempty"` // that it was compiled with
+	Milliseconds float64  `json:"milliseconds,omitempty"`
+	Error        string   `json:"error,omitempty"` // "": it works
+}
+
+// prober asks child processes what works: a library or provider that crashes takes only the child along.
+type prober struct {
+	program string // this program's file
+	name    string // what it was called; kept, since links to a program may mean something
+	timeout time.Duration
+}
+
+// newProber makes a prober of this program itself.
+func newProber() (prober, error) {
+	// Building a first engine for a GPU takes tens of seconds.
+	const timeout = 90 * time.Second
+	program, err := os.Executable()
+	if err != nil {
+		return prober{}, fmt.Errorf("cannot find this program's own file: %w", err)
+	}
+	return prober{program, os.Args[0], timeout}, nil
+}
+
+// probe asks whether a build works with a provider ("": whether the library opens at all) and a model ("": a tiny one).
+// However the child ends, the answer says so.
+func (p prober) probe(ctx context.Context, build ortlib.Build, provider, model string) probeAnswer {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.program, "probe", "--library", build.Library, "--provider", provider, "--model", model)
+	cmd.Args[0] = p.name
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = build.Environment(os.Environ())
+	cmd.WaitDelay = time.Second // for a helper of the child that holds its pipes open
+	if err := cmd.Run(); err != nil {
+		return probeAnswer{Error: p.endOfChild(ctx, err, stderr.String())}
+	}
+	var answer probeAnswer
+	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
+		return probeAnswer{Error: fmt.Sprintf("unreadable answer of the child process: %v", err)}
+	}
+	return answer
+}
+
+// endOfChild says how a child that gave no answer ended, with its last words.
+func (p prober) endOfChild(ctx context.Context, err error, stderr string) string {
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Sprintf("failed: no answer within %v", p.timeout)
+	case ctx.Err() != nil:
+		return "failed: interrupted"
+	case !errors.As(err, &exit):
+		return fmt.Sprintf("failed: %v", err)
+	}
+	text := "failed: " + exit.String()
+	if words := lastWords(stderr); words != "" {
+		text += ": " + words
+	}
+	return text
+}
+
+// lastWords returns the last line that says something; of Go's report of a crash, the line that says what happened.
+func lastWords(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
+}

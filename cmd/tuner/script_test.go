@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes `tuner` a command of the scripts: this test binary, called by that name, is the program.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"tuner": main})
+}
+
+// TestScripts runs testdata/script: each file is a session at a shell. A script that needs ONNX Runtime begins with
+// [!ort] skip 'needs ONNX Runtime: run make test', one that needs the built sample models with [!models] in the same way.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup:               setupScript,
+		Condition:           scriptCondition,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode},
+	})
+}
+
+// setupScript hides the user's settings from a script, but for those that name what tests may use. $TUNER is the program's
+// path, for scripts that change PATH.
+func setupScript(env *testscript.Env) error {
+	program, err := exec.LookPath("tuner")
+	if err != nil {
+		return err
+	}
+	env.Setenv("TUNER", program)
+	env.Setenv("TUNER_CACHE", env.WorkDir+"/cache")
+	for _, name := range []string{"TUNER_ORT_LIBRARY", "TUNER_MODELS"} {
+		env.Setenv(name, os.Getenv(name))
+	}
+	return nil
+}
+
+// scriptCondition answers [ort] and [models].
+func scriptCondition(name string) (bool, error) {
+	switch name {
+	case "ort":
+		return os.Getenv("TUNER_ORT_LIBRARY") != "", nil
+	case "models":
+		return os.Getenv("TUNER_MODELS") != "", nil
+	}
+	return false, errors.New("unknown condition")
+}
+
+// exitcode is the script command "exitcode N command args…": the command must end with exit code N.
+func exitcode(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N command args…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
