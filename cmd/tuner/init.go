@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tuner/hostinfo"
+	"tuner/modelconfig"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// configFileName is Triton's name of a model's configuration.
+const configFileName = "config.pbtxt"
+
+// initOptions are the flags of `tuner init`.
+type initOptions struct {
+	dir   string
+	force bool
+}
+
+func newInit(con console) *cobra.Command {
+	var o initOptions
+	cmd := verb(&cobra.Command{
+		Use:   "init MODEL",
+		Short: "Write a commented profile and a complete configuration for a model",
+		Long: `Reads an ONNX file and writes profile.yaml, analyze.yaml (each field explained, with values for this machine) and config.pbtxt,
+the complete configuration that Triton's auto-completion makes of the model.
+
+MODEL may also be a Triton model folder: its config.pbtxt is then the default configuration, and stays as it is.
+No existing file is replaced without --force.`,
+		Example: "  tuner init model.onnx\n  tuner init model.onnx -o work\n  tuner init repository/resnet -o work",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf("tuner init takes one model: an ONNX file or a Triton model folder (%d given)", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runInit(cmd.Context(), con, o, args[0]) },
+	})
+	cmd.Flags().StringVarP(&o.dir, "output-folder", "o", ".", "folder to write to; made when it does not exist")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace existing files")
+	return cmd
+}
+
+// newFile is a file that init is about to write.
+type newFile struct {
+	path string
+	text []byte
+	note string // what it is, for people
+}
+
+func runInit(ctx context.Context, con console, o initOptions, model string) error {
+	info, err := os.Stat(model)
+	if err != nil {
+		return usageErrorf("cannot read the model %q: %v", model, withoutPath(err))
+	}
+	absolute, err := filepath.Abs(model)
+	if err != nil {
+		return fmt.Errorf("cannot resolve %q: %w", model, err)
+	}
+	host := hostinfo.Read(ctx)
+	source := spec.Profile{
+		Path: "init", Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
+		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
+	}
+	subject, err := profile.OpenSubject(source, len(host.GPUs))
+	if err != nil {
+		return inputError(err)
+	}
+	starter, err := newStarter(model, o.dir, info.IsDir(), subject)
+	if err != nil {
+		return err
+	}
+	starter.Cores = max(1, int(host.CPU.Usable()))
+	files, err := initFiles(o.dir, starter, subject)
+	if err != nil {
+		return err
+	}
+	if err := writeNew(o.dir, files, o.force); err != nil {
+		return inputError(err)
+	}
+	printInit(con, files, starter, subject)
+	return nil
+}
+
+// withoutPath leaves the path out of a file error: the message around it has it, and without a temporary name.
+func withoutPath(err error) error {
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		return cause.Err
+	}
+	return err
+}
+
+// newStarter collects what the written files say about the model.
+func newStarter(model, dir string, isFolder bool, subject profile.Subject) (spec.Starter, error) {
+	path, err := pathFrom(dir, model)
+	if err != nil {
+		return spec.Starter{}, err
+	}
+	s := spec.NewStarter(path)
+	s.Name, s.Output = subject.Name, filepath.Join("out", subject.Name)
+	if !isFolder {
+		s.Config = configFileName
+	}
+	s.Batching = inputs.Batches(subject.Model) && subject.Config.GetMaxBatchSize() > 0
+	s.Shapes = exampleShapes(subject)
+	return s, nil
+}
+
+// pathFrom writes a path as it is seen from dir. An absolute one stays absolute: it was meant so.
+func pathFrom(dir, path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot resolve %q: %w", dir, err)
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot resolve %q: %w", path, err)
+	}
+	return filepath.Rel(from, to)
+}
+
+// exampleShapes gives every symbolic dimension, the batch left out, an example value; sizes that the user's configuration
+// fixes are taken from it.
+func exampleShapes(subject profile.Subject) []spec.StarterShape {
+	configured := map[string][]int64{}
+	for _, in := range subject.Config.GetInput() {
+		configured[in.GetName()] = in.GetDims()
+	}
+	batches := inputs.Batches(subject.Model)
+	var shapes []spec.StarterShape
+	for _, in := range subject.Model.Inputs() {
+		dims := in.Shape
+		if batches {
+			dims = dims[1:]
+		}
+		if slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
+			shapes = append(shapes, exampleShape(in, dims, configured[in.Name]))
+		}
+	}
+	return shapes
+}
+
+// exampleShape settles the dimensions of one input. configured are those of the configuration, which may leave out the batch
+// dimension that dims has, or the other way round: they are matched from the last on.
+func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64) spec.StarterShape {
+	shape := spec.StarterShape{Input: in.Name, Note: strings.TrimPrefix(in.String(), in.Name+" ")}
+	for i, d := range dims {
+		size := d.Size
+		fromEnd := len(configured) - len(dims) + i
+		switch {
+		case d.IsFixed():
+		case fromEnd >= 0 && configured[fromEnd] > 0:
+			size = configured[fromEnd]
+		default:
+			size = exampleSize(d.Symbol)
+			shape.Note += fmt.Sprintf("; %s = %d is an example", d, size)
+		}
+		shape.Dims = append(shape.Dims, size)
+	}
+	return shape
+}
+
+// exampleSize is a plausible size for a symbolic dimension: an image's side, else a short sequence.
+func exampleSize(symbol string) int64 {
+	for _, side := range []string{"height", "width"} {
+		if strings.Contains(strings.ToLower(symbol), side) {
+			return 224
+		}
+	}
+	return 32
+}
+
+// initFiles makes the texts, and reads them back: what init writes is valid, or it is not written.
+func initFiles(dir string, s spec.Starter, subject profile.Subject) ([]newFile, error) {
+	profileText, err := s.Profile()
+	if err != nil {
+		return nil, err
+	}
+	analyzeText, err := s.Analyze()
+	if err != nil {
+		return nil, err
+	}
+	files := []newFile{
+		{filepath.Join(dir, spec.ProfileName), profileText, "what to search"},
+		{filepath.Join(dir, spec.AnalyzeName), analyzeText, "what to make of the results"},
+	}
+	_, profileErr := spec.ParseProfile(files[0].path, profileText)
+	_, analyzeErr := spec.ParseAnalyze(files[1].path, analyzeText)
+	if err := errors.Join(profileErr, analyzeErr); err != nil {
+		return nil, fmt.Errorf("cannot write a valid profile for this model: %w", err)
+	}
+	if s.Config == "" {
+		return files, nil
+	}
+	config, err := modelconfig.Format(subject.Config)
+	if err != nil {
+		return nil, err
+	}
+	header := fmt.Sprintf("# The default configuration of %s: what Triton's auto-completion makes of the model.\n"+
+		"# tuner profile measures it first, and compares every other configuration with it.\n", s.Name)
+	return append(files, newFile{filepath.Join(dir, s.Config), slices.Concat([]byte(header), config), "the default configuration"}), nil
+}
+
+// writeNew writes the files, each whole or not at all, and none of them when one exists and may not be replaced.
+func writeNew(dir string, files []newFile, force bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make folder %q: %w", dir, withoutPath(err))
+	}
+	var existing []string
+	for _, f := range files {
+		if _, err := os.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) && !force {
+			existing = append(existing, f.path)
+		}
+	}
+	if len(existing) > 0 {
+		return usageErrorf("cannot write %s: already there; use --force to replace, or -o for another folder", strings.Join(existing, ", "))
+	}
+	for _, f := range files {
+		if err := replaceFile(f.path, f.text); err != nil {
+			return fmt.Errorf("cannot write %q: %w", f.path, withoutPath(err))
+		}
+	}
+	return nil
+}
+
+// replaceFile writes a file under a temporary name and renames it, so that no half-written file is ever seen.
+func replaceFile(path string, text []byte) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp.Name()))
+		}
+	}()
+	_, err = bytes.NewReader(text).WriteTo(temp)
+	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// printInit says what was read and written, and what comes next.
+func printInit(con console, files []newFile, s spec.Starter, subject profile.Subject) {
+	fmt.Fprintf(con.out, "%s:\n", s.Name)
+	for _, in := range subject.Model.Inputs() {
+		fmt.Fprintf(con.out, "  input   %s\n", in)
+	}
+	for _, out := range subject.Model.Outputs() {
+		fmt.Fprintf(con.out, "  output  %s\n", out)
+	}
+	fmt.Fprintln(con.out, "wrote:")
+	for _, f := range files {
+		fmt.Fprintf(con.out, "  %s  (%s)\n", f.path, f.note)
+	}
+	if s.Config == "" {
+		fmt.Fprintln(con.out, "the model folder stays as it is")
+	}
+	if len(s.Shapes) > 0 {
+		fmt.Fprintf(con.out, "check load.inputs.shape in %s: sizes of symbolic dimensions are examples\n", files[0].path)
+	}
+	fmt.Fprintf(con.out, "next:\n  tuner profile -f %s --dry-run\n  tuner profile -f %s\n  tuner analyze -f %s\n",
+		files[0].path, files[0].path, files[1].path)
+}
