@@ -175,12 +175,19 @@ func linearTicks(most float64) []plot.Tick {
 	return ticks
 }
 
-// decadeTicks marks 1, 2 and 5 times each power of ten within the range.
+// decadeTicks marks round numbers of each power of ten within the range, more of them where the range is short.
 func decadeTicks(least, most float64) []plot.Tick {
+	if ticks := stepTicks(least, most, 1, 2, 5); len(ticks) >= 4 {
+		return ticks
+	}
+	return stepTicks(least, most, 1, 1.5, 2, 3, 5, 7)
+}
+
+func stepTicks(least, most float64, steps ...float64) []plot.Tick {
 	var ticks []plot.Tick
 	for decade := math.Pow(10, math.Floor(math.Log10(least))); decade <= most; decade *= 10 {
-		for _, factor := range []float64{1, 2, 5} {
-			if v := decade * factor; v >= least && v <= most {
+		for _, step := range steps {
+			if v := decade * step; v >= least && v <= most {
 				ticks = append(ticks, numberTick(v))
 			}
 		}

@@ -58,7 +58,7 @@ func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bo
 		prominent = append(prominent, drawn)
 		c.legend = append(c.legend, entry{label: legendLabel(config), look: drawn.look})
 	}
-	c.legend = append(c.legend, keys(prominent, len(others))...)
+	c.legend = append(c.legend, keys(r, prominent, len(others))...)
 	slices.Reverse(prominent)
 	c.curves = append(others, prominent...)
 	most := c.highest() * 1.12 // leaves a band free on top for the limit's label
@@ -68,7 +68,7 @@ func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bo
 
 // dots are a configuration's points as x and throughput.
 func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float64, bool)) []dot {
-	best, found := r.Winner()
+	first := r.Configs[0] // the best, or the nearest to satisfying the constraints
 	var list []dot
 	for _, p := range config.Points {
 		y, measured := p.Values[measure.Throughput]
@@ -78,21 +78,28 @@ func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float6
 		}
 		list = append(list, dot{
 			x: at, y: y.Value, hollow: len(p.Misses) > 0,
-			ringed: found && config.Name == best.Name && p.Load == best.Best.Load,
+			ringed: config.Name == first.Name && p.Load == first.Best.Load,
 		})
 	}
 	return list
 }
 
 // keys are the legend's lines about everything but single configurations, as far as they occur.
-func keys(prominent []curve, others int) []entry {
+func keys(r analyze.Result, prominent []curve, others int) []entry {
+	ring := "best within the constraints"
+	if _, found := r.Winner(); !found {
+		ring = "nearest to the constraints"
+	}
+	if len(r.Goal.Constraints) == 0 {
+		ring = "best"
+	}
 	var list []entry
 	if others > 0 {
 		list = append(list, entry{label: count(others, "other configuration"), look: otherLook})
 	}
 	for _, c := range prominent {
 		if slices.ContainsFunc(c.points, func(d dot) bool { return d.ringed }) {
-			list = append(list, entry{label: "best within the constraints", look: c.look, mark: markRing})
+			list = append(list, entry{label: ring, look: c.look, mark: markRing})
 		}
 	}
 	isHollow := func(c curve) bool { return slices.ContainsFunc(c.points, func(d dot) bool { return d.hollow }) }
@@ -139,6 +146,9 @@ func setupText(s analyze.Setup) string {
 func subtitle(r analyze.Result) string {
 	parts := []string{r.Header.Model, "goal: " + objectiveText(r.Goal.Objective) + within(r.Goal),
 		count(len(r.Configs), "configuration")}
+	if len(r.Failures) == r.Trials {
+		parts = append(parts, "nothing was measured")
+	}
 	if v := r.Header.Runtime.Version; v != "" {
 		parts = append(parts, "ONNX Runtime "+v)
 	}

@@ -243,6 +243,7 @@ func TestTicks(t *testing.T) {
 	}
 	check("doublings", "1 2 4 8 16 32 64", labels(logAxis("", [2]float64{1, 64}, doublingTicks)))
 	check("one load still has neighbours", "2 4 8", labels(logAxis("", [2]float64{4, 4}, doublingTicks)))
+	check("a short range has more", "15 20 30 50 70 100", labels(logAxis("", [2]float64{15, 100}, decadeTicks)))
 	check("decades", "5 10 20 50 100", labels(logAxis("", [2]float64{5, 120}, decadeTicks)))
 	check("from zero in round steps", "0 200 400 600", labels(axis{ticks: linearTicks(717)}))
 	check("small numbers", "0 0.05 0.1 0.15 0.2 0.25", labels(axis{ticks: linearTicks(0.26)}))
@@ -414,4 +415,44 @@ func TestRequestDims(t *testing.T) {
 	check("measured size", []int64{-1}, []int64{32}, []int64{32})
 	check("own batch dimension", []int64{-1, -1}, []int64{32}, []int64{1, 32})
 	check("unknown", []int64{-1, 4}, nil, nil)
+}
+
+// TestPictures writes the charts where one can look at them: TUNER_PICTURES=dir go test ./report -run Pictures.
+func TestPictures(t *testing.T) {
+	dir := os.Getenv("TUNER_PICTURES")
+	if dir == "" {
+		t.Skip("set TUNER_PICTURES to a folder to write the charts there and look at them")
+	}
+	many := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 1, 2, 4, 8, 16)
+	for instances := 1; instances <= 4; instances++ {
+		for threads := 1; threads <= 3; threads++ {
+			for _, batch := range []int{1, 2, 4, 8, 16} {
+				many.Measure(analyzetest.Candidate(instances, threads, batch), 1, 4, 8, 16, 32)
+			}
+		}
+	}
+	long := analyzetest.Candidate(2, 1, 16).With(search.KnobMaxQueueDelay, "2000us").With(search.KnobExecutionProvider, "openvino").
+		With(search.KnobGraphOptimization, "extended").With(search.KnobMemoryArena, "false")
+	for name, r := range map[string]analyze.Result{
+		"typical":    result(t, typical(t), analyze.Options{}),
+		"infeasible": result(t, typical(t), analyze.Options{Goal: tight()}),
+		"alone":      result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{}),
+		"many":       result(t, many, analyze.Options{}),
+		"long names": result(t, typical(t).Measure(long, 8, 24, 48), analyze.Options{}),
+		"failed": result(t, analyzetest.New(t, analyzetest.Profile).
+			Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
+	} {
+		for _, f := range files(r, allFormats()) {
+			if f.format != spec.FormatPNG {
+				continue
+			}
+			var b bytes.Buffer
+			if err := f.write(&b, r); err != nil {
+				t.Fatal(err)
+			}
+			if err := writeFile(filepath.Join(dir, name, filepath.Base(f.path)), b.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
