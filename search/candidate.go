@@ -62,11 +62,15 @@ func (c Candidate) With(knob string, v Value) Candidate {
 	return Candidate{append(settings, Setting{knob, v})}
 }
 
+// defaultKey is the key of the default configuration and of its pool.
+const defaultKey = "default"
+
 // Key is the candidate's canonical text, equal exactly for equal candidates of one space: "default", or
 // "precision=fp32 intra_op_threads=2 …".
 func (c Candidate) Key() string { return c.key(func(Setting) bool { return true }) }
 
-// PoolKey is the part of Key that needs an engine process of its own: every knob but the batcher's.
+// PoolKey is the part of Key that needs an engine process of its own: every knob but the batcher's. It is "default" for
+// candidates that change batcher knobs only: they run in the default's process.
 func (c Candidate) PoolKey() string {
 	return c.key(func(s Setting) bool {
 		scope, known := KnobScope(s.Knob)
@@ -79,13 +83,16 @@ func (c Candidate) String() string { return c.Key() }
 
 func (c Candidate) key(keep func(Setting) bool) string {
 	if c.IsDefault() {
-		return "default"
+		return defaultKey
 	}
 	var parts []string
 	for _, s := range c.settings {
 		if keep(s) {
 			parts = append(parts, s.Knob+"="+string(s.Value))
 		}
+	}
+	if len(parts) == 0 {
+		return defaultKey
 	}
 	return strings.Join(parts, " ")
 }

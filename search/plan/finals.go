@@ -42,11 +42,15 @@ type member struct {
 func (p *Plan) newFinals() *finals {
 	f := &finals{settings: p.settings}
 	ranked := slices.DeleteFunc(p.ledger.Ranked(), func(s search.Standing) bool { return !s.Point.Scored })
+	rivals := 0 // runners-up so far
 	for i, s := range ranked {
-		isClose := s.Point.Passes() && len(f.members) <= runnersUp &&
+		isClose := s.Point.Passes() && rivals < runnersUp &&
 			p.settings.Goal.Objective.Gain(ranked[0].Point.Score, s.Point.Score) >= -contention
 		if i == 0 || isClose || s.Candidate.IsDefault() {
 			f.members = append(f.members, member{standing: s})
+		}
+		if i > 0 && isClose && !s.Candidate.IsDefault() {
+			rivals++
 		}
 	}
 	return f

@@ -202,9 +202,9 @@ func (p *Plan) Progress() (done, expected int) {
 		ahead = min(ahead, int(float64(b.Time-p.costs.elapsed)/float64(p.costs.elapsed)*float64(done)))
 	}
 	if p.Ask().Stop {
-		ahead = 0
+		return done, done
 	}
-	return done, done + max(ahead, 0)
+	return done, done + max(ahead, 1)
 }
 
 // budgetPart is a part of the budget that is set aside.

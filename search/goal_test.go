@@ -1,0 +1,98 @@
+package search_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/searchtest"
+)
+
+// measured has 400 infer/s at a latency of 20 ms and 100 MB.
+func measured() measure.Measurement {
+	return searchtest.Measured(search.Trial{Windows: 1, Window: time.Second}, 400, 20*time.Millisecond)
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
+
+func TestScoreIsAWeightedSumOfLogarithms(t *testing.T) {
+	t.Parallel()
+	check := func(name string, want float64, terms ...search.Term) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := search.Goal{Objective: search.Objective{Terms: terms}}.Score(measured())
+			if !ok || !near(got, want) {
+				t.Errorf("score is %v, %t; want %v", got, ok, want)
+			}
+		})
+	}
+	throughput := search.Term{Metric: measure.Throughput, Weight: 1}
+	check("higher is better", math.Log(400), throughput)
+	check("lower is better", -math.Log(0.020), search.Term{Metric: measure.LatencyP99, Weight: 1})
+	check("weights", 10*math.Log(400)-5*math.Log(100e6), search.Term{Metric: measure.Throughput, Weight: 10},
+		search.Term{Metric: measure.Memory, Weight: 5})
+}
+
+func TestScoreNeedsEveryMetric(t *testing.T) {
+	t.Parallel()
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.CPU, Weight: 1}}}}
+	if score, ok := goal.Score(measured()); ok {
+		t.Errorf("score without CPU time is %v", score)
+	}
+	goal.Objective.Terms[0].Metric = measure.Throughput
+	failed := measured()
+	failed.Failure = &measure.Failure{Stage: measure.StageCrash}
+	idle := searchtest.Measured(search.Trial{Windows: 1}, 0, time.Second)
+	for name, m := range map[string]measure.Measurement{"failed": failed, "no windows": {}, "zero throughput": idle} {
+		if score, ok := goal.Score(m); ok {
+			t.Errorf("%s: score is %v", name, score)
+		}
+	}
+}
+
+func TestGainIsTheWeightedGeometricMean(t *testing.T) {
+	t.Parallel()
+	// Weights 3 and 1: a throughput × 1.2 and a latency × 2 give (1.2³ / 2)^(1/4) − 1 = −3.6 %.
+	o := search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 3}, {Metric: measure.LatencyP99, Weight: 1}}}
+	from, to := 3*math.Log(100)-math.Log(0.01), 3*math.Log(120)-math.Log(0.02)
+	if got, want := o.Gain(from, to), math.Pow(1.2*1.2*1.2/2, 0.25)-1; !near(got, want) {
+		t.Errorf("gain is %v, want %v", got, want)
+	}
+}
+
+func TestMisses(t *testing.T) {
+	t.Parallel()
+	least := 500.0
+	goal := func(c ...search.Constraint) search.Goal { return search.Goal{Constraints: c} }
+	check := func(name string, g search.Goal, m measure.Measurement, want ...string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			misses := g.Misses(m)
+			if g.Satisfies(m) != (len(want) == 0) || len(misses) != len(want) {
+				t.Fatalf("satisfies: %t, misses: %v; want %q", g.Satisfies(m), misses, want)
+			}
+			for i, miss := range misses {
+				if miss.String() != want[i] {
+					t.Errorf("miss is %q, want %q", miss, want[i])
+				}
+			}
+		})
+	}
+	p99 := func(limit float64) search.Constraint { return searchtest.AtMost(measure.LatencyP99, limit) }
+	failed := measured()
+	failed.Failure = &measure.Failure{Stage: measure.StageHang}
+	check("none", goal(), measured())
+	check("within", goal(p99(0.021)), measured())
+	check("maximum", goal(p99(0.016)), measured(), "latency_p99 is 20.0 ms, 25 % above the limit of 16.0 ms")
+	check("minimum", goal(search.Constraint{Metric: measure.Throughput, Min: &least}), measured(),
+		"throughput is 400.0 infer/s, 20 % below the least of 500.0 infer/s")
+	check("unknown is missed", goal(searchtest.AtMost(measure.CPU, 1)), measured(), "cpu is unknown")
+	check("all of them", goal(p99(0.016), searchtest.AtMost(measure.Memory, 50e6)), measured(),
+		"latency_p99 is 20.0 ms, 25 % above the limit of 16.0 ms", "memory is 100 MB, 100 % above the limit of 50 MB")
+	check("failed", goal(p99(1)), failed, "latency_p99 is unknown")
+	if goal().Satisfies(failed) {
+		t.Error("a failed trial satisfies a goal without constraints")
+	}
+}
