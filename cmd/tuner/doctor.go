@@ -84,7 +84,7 @@ func diagnose(ctx context.Context, model string) (diagnosis, error) {
 		return diagnosis{}, err
 	}
 	host := hostinfo.Read(ctx)
-	d := diagnosis{Fingerprint: host.Fingerprint(), Host: host, Noise: listen(ctx), Runtimes: []runtimeFact{}, Installable: []string{}}
+	d := diagnosis{Fingerprint: host.Fingerprint(), Host: host, Noise: measureNoise(ctx), Runtimes: []runtimeFact{}, Installable: []string{}}
 	if err := wheel.Check(ctx); err != nil {
 		d.Pip = err.Error()
 	}
@@ -105,17 +105,17 @@ func diagnose(ctx context.Context, model string) (diagnosis, error) {
 	return d, ctx.Err()
 }
 
-// listenTime is long enough for the 10 ms steps of CPU times to show some percent.
-const listenTime = time.Second
+// noiseTime is long enough for the 10 ms steps of CPU times to show some percent.
+const noiseTime = time.Second
 
-// listen measures the work of others by doing nothing for a moment.
-func listen(ctx context.Context) *noise {
+// measureNoise measures the work of others by doing nothing for a moment.
+func measureNoise(ctx context.Context) *noise {
 	before, err := hostinfo.CPUTimes()
 	if err != nil {
 		return nil
 	}
 	select {
-	case <-time.After(listenTime):
+	case <-time.After(noiseTime):
 	case <-ctx.Done():
 		return nil
 	}
