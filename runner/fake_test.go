@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/load"
 	"tuner/measure"
 )
 
 const ms = time.Millisecond
 
-// lab launches fake engines and is the wire to them.
+// lab launches fake engines and makes clients of them.
 type lab struct {
 	startError error         // of Launch
 	loadTakes  time.Duration // LoadModel
@@ -55,11 +54,7 @@ func (l *lab) Launch(ctx context.Context, _, _ string) (Engine, error) {
 
 func (l *lab) last() *engine { return l.engines[len(l.engines)-1] }
 
-func (l *lab) Connect(api.Announcement) (Control, error) { return control{l.last()}, nil }
-
-func (l *lab) Dial(context.Context, api.Announcement, Job, int) (load.Sender, error) {
-	return sender{l.last()}, nil
-}
+func (l *lab) dial(api.Announcement) (api.Client, error) { return client{e: l.last()}, nil }
 
 func (e *engine) Address() api.Announcement { return api.Announcement{} }
 func (e *engine) PID() int                  { return e.pid }
@@ -76,9 +71,13 @@ func (e *engine) die(exit Exit) {
 	})
 }
 
-type control struct{ e *engine }
+// client is what the runner needs of an api.Client.
+type client struct {
+	api.Client
+	e *engine
+}
 
-func (c control) LoadModel(ctx context.Context, _, config string) error {
+func (c client) LoadModel(ctx context.Context, _, config string, _ ...api.File) error {
 	c.e.lab.loads = append(c.e.lab.loads, config)
 	select {
 	case <-time.After(c.e.lab.loadTakes):
@@ -88,7 +87,7 @@ func (c control) LoadModel(ctx context.Context, _, config string) error {
 	}
 }
 
-func (c control) Statistics(context.Context, string) (api.Statistics, error) {
+func (c client) Statistics(context.Context, string) (api.Statistics, error) {
 	select {
 	case <-c.e.done:
 		return api.Statistics{}, errors.New("connection refused")
@@ -101,32 +100,35 @@ func (c control) Statistics(context.Context, string) (api.Statistics, error) {
 	return api.Statistics{ModelStats: []api.ModelStatistics{s}}, nil
 }
 
-func (c control) Close() error { return nil }
+func (c client) Close() error { return nil }
 
-type sender struct{ e *engine }
+func (c client) Encode(api.InferRequest) (*api.Encoded, error) { return new(api.Encoded), nil }
 
-func (s sender) Send(ctx context.Context) error {
-	s.e.mu.Lock()
-	s.e.sent++
-	n := s.e.sent
-	s.e.mu.Unlock()
-	if s.e.lab.send != nil {
-		if err := s.e.lab.send(s.e, n); err != nil {
+func (c client) Infer(ctx context.Context, _ *api.Encoded) (*api.InferResponse, error) {
+	return nil, c.e.infer(ctx)
+}
+
+// infer is one request.
+func (e *engine) infer(ctx context.Context) error {
+	e.mu.Lock()
+	e.sent++
+	n := e.sent
+	e.mu.Unlock()
+	if e.lab.send != nil {
+		if err := e.lab.send(e, n); err != nil {
 			return err
 		}
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.e.done:
+	case <-e.done:
 		return errors.New("connection reset")
-	case <-time.After(s.e.lab.service):
-		s.e.count()
+	case <-time.After(e.lab.service):
+		e.count()
 		return nil
 	}
 }
-
-func (s sender) Close() error { return nil }
 
 // count adds a request of one row to the statistics: 1/4 of the time in the queue, the rest computing.
 func (e *engine) count() {
@@ -149,13 +151,13 @@ func (e *engine) count() {
 // newLab makes a lab of good engines and a runner in it.
 func newLab(t *testing.T) (*lab, *Runner) {
 	l := &lab{service: 20 * ms, loadTakes: 100 * ms}
-	r := New(Options{Launcher: l, Wire: l, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Epoch: time.Now()})
+	r := New(Options{Launcher: l, Dial: l.dial, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Epoch: time.Now()})
 	t.Cleanup(func() { r.Close(context.Background()) })
 	return l, r
 }
 
 // job is a job at concurrency 4 with two windows of 1 s.
 func job(pool, config string) Job {
-	return Job{Pool: pool, Config: config, Model: "m", Instances: 1, Load: measure.Load{Concurrency: 4, BatchSize: 1},
+	return Job{Pool: pool, Config: config, Model: "m", Instances: 1, Requests: Requests{{Model: "m"}, {Model: "m"}}, Load: measure.Load{Concurrency: 4, BatchSize: 1},
 		Windows: 2, Window: time.Second}
 }

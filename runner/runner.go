@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"time"
 
+	"tuner/engine/api"
 	"tuner/load"
 	"tuner/measure"
 )
@@ -21,7 +22,7 @@ import (
 // Options say how to measure. Zero durations take the defaults.
 type Options struct {
 	Launcher Launcher
-	Wire     Wire
+	Dial     Dial // GRPC or HTTP
 	Log      *slog.Logger
 
 	Epoch    time.Time // the campaign's start, which windows count from
@@ -41,6 +42,7 @@ type Job struct {
 	Config     string // complete model configuration as JSON, loaded instead of the repository's
 	Instances  int    // instances of the model, ≥ 1
 	MaxBatch   int    // largest batch of the configuration; 0 without batching
+	Requests   Requests
 
 	Load    measure.Load
 	Windows int           // number of windows, ≥ 1
@@ -56,13 +58,14 @@ type Runner struct {
 	options  Options
 	launches int
 	pool     *pool // nil when no engine runs
+	encoded  encoded
 }
 
 // pool is a running engine with what is loaded in it.
 type pool struct {
 	job     Job // the one it was launched for
 	engine  Engine
-	control Control
+	control api.Client
 	config  string // loaded configuration; "" when none is
 	ramped  int    // largest batch that it has been given; 0 when none
 }
@@ -148,7 +151,7 @@ func (r *Runner) launch(ctx context.Context, job Job) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	control, err := r.options.Wire.Connect(engine.Address())
+	control, err := r.options.Dial(engine.Address())
 	if err != nil {
 		engine.Stop(context.WithoutCancel(ctx))
 		return false, err
@@ -187,16 +190,24 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 
 // load puts the load on the engine and returns its windows.
 func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]measure.Window, error) {
-	seen := &edges{pool: r.pool, model: job.Model}
 	begin := time.Now()
+	if !r.encoded.is(job.Requests) {
+		e, err := encode(r.pool.control, job.Requests)
+		if err != nil {
+			return nil, &requestError{err}
+		}
+		r.encoded = e
+	}
+	seen := &edges{pool: r.pool, model: job.Model}
 	if err := seen.add(ctx); err != nil {
 		return nil, err
 	}
 	levels, ramped := ramp(job, r.pool.ramped)
 	result, err := load.Run(ctx, load.Options{
 		Load: job.Load,
-		Dial: func(ctx context.Context, worker int) (load.Sender, error) {
-			return r.options.Wire.Dial(ctx, r.pool.engine.Address(), job, worker)
+		Dial: func(_ context.Context, worker int) (load.Sender, error) {
+			client, err := r.options.Dial(r.pool.engine.Address())
+			return &sender{client, r.encoded.list, worker}, err
 		},
 		Ramp: levels, WarmUp: r.options.WarmUp, Windows: job.Windows, Patience: r.options.Patience,
 		Length: func(p99 time.Duration) time.Duration {
@@ -218,6 +229,11 @@ type loadError struct{ cause error }
 
 func (e *loadError) Error() string { return e.cause.Error() }
 
+// requestError says that the job's requests cannot be sent, which is not the engine's fault.
+type requestError struct{ cause error }
+
+func (e *requestError) Error() string { return e.cause.Error() }
+
 // overdueError says that something did not end in time.
 type overdueError struct {
 	what   string
@@ -227,7 +243,7 @@ type overdueError struct {
 func (e *overdueError) Error() string { return fmt.Sprintf("%s took more than %v", e.what, e.waited) }
 
 // exitDelay is how long a failing engine may take to exit before its failure is explained without that.
-const exitDelay = 200 * time.Millisecond
+const exitDelay = 500 * time.Millisecond
 
 // explain turns what ended a trial into a failure, or returns the error when it is the campaign's.
 func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, error) {
@@ -238,34 +254,38 @@ func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, erro
 	if errors.As(err, &start) {
 		return &measure.Failure{Stage: measure.StageStart, Reason: start.Reason}, nil
 	}
-	if r.pool == nil {
+	var request *requestError
+	if r.pool == nil || errors.As(err, &request) {
 		return nil, err
 	}
 	var memory *memoryError
 	if errors.As(err, &memory) {
 		return &measure.Failure{Stage: measure.StageMemory, Reason: memory.Error()}, nil
 	}
-	var (
-		refusedLoad *loadError
-		overdue     *overdueError
-		hung        *load.HungError
-		refused     *load.RefusedError
-	)
 	engine := r.pool.engine
 	if hasExited(engine) {
 		return exitFailure(engine), nil
 	}
-	stage, words := measure.StageErrors, ""
+	return answerFailure(err, engine.LastWords()), nil
+}
+
+// answerFailure explains what ended a trial on an engine that is still there.
+func answerFailure(err error, words string) *measure.Failure {
+	var (
+		model   *loadError
+		refused *load.RefusedError
+		hung    *load.HungError
+		overdue *overdueError
+	)
 	switch {
-	case errors.As(err, &refusedLoad):
-		stage = measure.StageLoad
-	case errors.As(err, &hung), errors.As(err, &overdue):
-		stage, words = measure.StageHang, engine.LastWords()
+	case errors.As(err, &model):
+		return &measure.Failure{Stage: measure.StageLoad, Reason: err.Error()}
 	case errors.As(err, &refused):
-	default:
-		words = engine.LastWords()
+		return &measure.Failure{Stage: measure.StageErrors, Reason: err.Error()}
+	case errors.As(err, &hung), errors.As(err, &overdue):
+		return &measure.Failure{Stage: measure.StageHang, Reason: withTail(err.Error(), words)}
 	}
-	return &measure.Failure{Stage: stage, Reason: withTail(err.Error(), words)}, nil
+	return &measure.Failure{Stage: measure.StageErrors, Reason: withTail(err.Error(), words)}
 }
 
 // hasExited reports whether an engine has ended, and gives one whose connections just broke the time for it.

@@ -2,24 +2,75 @@ package runner
 
 import (
 	"context"
+	"errors"
 
 	"tuner/engine/api"
-	"tuner/load"
 )
 
-// Wire is how the runner talks to engines: the inference protocol over HTTP or gRPC.
-type Wire interface {
-	// Connect makes a connection for what is not inference.
-	Connect(address api.Announcement) (Control, error)
-	// Dial makes the inference connection of a worker, which sends the job's requests in turn, beginning with another one
-	// than its neighbours.
-	Dial(ctx context.Context, address api.Announcement, job Job, worker int) (load.Sender, error)
+// Dial makes a client of a launched engine. It connects when it is used.
+type Dial func(api.Announcement) (api.Client, error)
+
+// GRPC talks to engines over gRPC.
+func GRPC(a api.Announcement) (api.Client, error) {
+	if a.GRPC == "" {
+		return nil, errors.New("cannot talk to the engine over gRPC: it does not serve it")
+	}
+	return api.NewGRPC(a.GRPC)
 }
 
-// Control is a connection for what is not inference. Its methods are called one at a time.
-type Control interface {
-	// LoadModel loads a model with a configuration (JSON) instead of the repository's, and returns when it is ready.
-	LoadModel(ctx context.Context, model, config string) error
-	Statistics(ctx context.Context, model string) (api.Statistics, error)
-	Close() error
+// HTTP talks to engines over HTTP/REST.
+func HTTP(a api.Announcement) (api.Client, error) {
+	if a.HTTP == "" {
+		return nil, errors.New("cannot talk to the engine over HTTP: it does not serve it")
+	}
+	return api.NewHTTP(a.HTTP), nil
 }
+
+// Requests are different requests of the same client batch, which the clients send in turn. They are encoded once for all
+// jobs that are given the same slice.
+type Requests []api.InferRequest
+
+// encoded are requests in the form that goes over the wire.
+type encoded struct {
+	of   Requests
+	list []*api.Encoded
+}
+
+// is reports whether e was made from the very same requests.
+func (e encoded) is(r Requests) bool {
+	return len(e.of) == len(r) && len(r) > 0 && &e.of[0] == &r[0]
+}
+
+// encode prepares the requests for clients of the same protocol.
+func encode(client api.Client, r Requests) (encoded, error) {
+	if len(r) == 0 {
+		return encoded{}, errors.New("cannot make a load of no requests")
+	}
+	e := encoded{of: r}
+	for _, request := range r {
+		one, err := client.Encode(request)
+		if err != nil {
+			return encoded{}, err
+		}
+		e.list = append(e.list, one)
+	}
+	return e, nil
+}
+
+// sender sends encoded requests in turn over a connection of its own.
+type sender struct {
+	client   api.Client
+	requests []*api.Encoded
+	next     int
+}
+
+// Send sends the next request. The answer is not decoded: that is not the server's work.
+func (s *sender) Send(ctx context.Context) error {
+	request := s.requests[s.next%len(s.requests)]
+	s.next++
+	_, err := s.client.Infer(ctx, request)
+	return err
+}
+
+// Close closes the connection.
+func (s *sender) Close() error { return s.client.Close() }

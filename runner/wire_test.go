@@ -1,0 +1,131 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/engine/enginetest"
+	"tuner/measure"
+)
+
+// onLoopback launches the engine with a fake backend, within this process.
+type onLoopback struct {
+	t       *testing.T
+	backend *enginetest.Backend
+	n       int
+}
+
+func (l *onLoopback) Launch(context.Context, string, string) (Engine, error) {
+	l.n++
+	return loopback{enginetest.Start(l.t, enginetest.Options{Backend: l.backend, Model: "fake", Config: config(4)})}, nil
+}
+
+// loopback ends with the test.
+type loopback struct{ e *enginetest.Engine }
+
+func (l loopback) Address() api.Announcement {
+	return api.Announcement{HTTP: l.e.Addresses.HTTP, GRPC: l.e.Addresses.GRPC}
+}
+func (l loopback) PID() int              { return 0 }
+func (l loopback) Done() <-chan struct{} { return nil }
+func (l loopback) Exit() Exit            { return Exit{} }
+func (l loopback) LastWords() string     { return "" }
+func (l loopback) Stop(context.Context)  {}
+
+// config is a model configuration with batches up to a size.
+func config(maxBatch int) string {
+	tensor := `{ name: "%s%d" data_type: TYPE_INT32 dims: [16] }`
+	return fmt.Sprintf(`name: "fake" backend: "onnxruntime" max_batch_size: %d dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }
+		input [`+tensor+","+tensor+"] output ["+tensor+","+tensor+"]", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
+}
+
+// configJSON is config as it goes over the wire.
+func configJSON(maxBatch int) string {
+	tensor := `{"name":"%s%d","data_type":"TYPE_INT32","dims":[16]}`
+	return fmt.Sprintf(`{"name":"fake","backend":"onnxruntime","max_batch_size":%d,"dynamic_batching":{},"instance_group":[{"count":1,"kind":"KIND_CPU"}],
+		"input":[`+tensor+","+tensor+`],"output":[`+tensor+","+tensor+"]}", maxBatch, "INPUT", 0, "INPUT", 1, "OUTPUT", 0, "OUTPUT", 1)
+}
+
+func simpleRequests() Requests {
+	requests := make(Requests, 4)
+	for i := range requests {
+		data := []byte(strings.Repeat(string([]byte{byte(i), 0, 0, 0}), 16))
+		requests[i] = api.InferRequest{Model: "fake"}
+		for _, name := range []string{"INPUT0", "INPUT1"} {
+			requests[i].Inputs = append(requests[i].Inputs, api.Tensor{Name: name, Datatype: "INT32", Shape: []int64{1, 16}, Data: data})
+		}
+	}
+	return requests
+}
+
+// The whole way over real connections: load with a configuration, warm up, measure, reconfigure, measure again.
+func TestRunnerOverTheWire(t *testing.T) {
+	t.Parallel()
+	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &onLoopback{t: t, backend: &enginetest.Backend{ServiceTime: func(rows, _ int) time.Duration { return 2*ms + time.Duration(rows)*ms/4 }}}
+			r := New(Options{Launcher: l, Dial: dial, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+			defer r.Close(t.Context())
+			requests := simpleRequests()
+			for _, maxBatch := range []int{4, 2} {
+				m, err := r.Measure(t.Context(), Job{
+					Pool: "a", Model: "fake", Config: configJSON(maxBatch), Instances: 1, MaxBatch: maxBatch, Requests: requests,
+					Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 2, Window: 200 * ms,
+				})
+				if err != nil || m.Failure != nil {
+					t.Fatalf("%+v, %v", m.Failure, err)
+				}
+				checkWindows(t, m, maxBatch)
+			}
+			if l.n != 1 {
+				t.Errorf("%d launches, want 1: the second job only reconfigures", l.n)
+			}
+			m, err := r.Measure(t.Context(), Job{Pool: "a", Model: "fake", Config: "{}}", Requests: requests, Load: measure.Load{Concurrency: 1}, Windows: 1, Window: 200 * ms})
+			if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageLoad {
+				t.Errorf("a broken configuration yields %+v, %v", m.Failure, err)
+			}
+		})
+	}
+}
+
+// checkWindows checks what must hold whatever the machine's speed.
+func checkWindows(t *testing.T, m measure.Measurement, maxBatch int) {
+	t.Helper()
+	for _, w := range m.Windows {
+		s := w.Server
+		if w.Requests == 0 || w.Errors != 0 || s.Requests == 0 || s.Executions == 0 || s.ComputeInfer == 0 {
+			t.Errorf("window with %d requests, %d errors %q, server %+v", w.Requests, w.Errors, w.FirstError, s)
+		}
+		if mean := s.MeanBatch(); mean < 1 || mean > float64(maxBatch) {
+			t.Errorf("mean batch %g, want 1 to %d", mean, maxBatch)
+		}
+		executions := 0
+		for _, b := range s.Batches {
+			executions += b.Executions
+			if b.Size > maxBatch {
+				t.Errorf("%d batches of %d, the largest allowed is %d", b.Executions, b.Size, maxBatch)
+			}
+		}
+		if executions != s.Executions {
+			t.Errorf("the batches add up to %d executions of %d", executions, s.Executions)
+		}
+	}
+	if e, ok := m.Estimate(measure.LatencyP50); !ok || e.Value < 0.002 {
+		t.Errorf("p50 %+v, %t, want 2 ms of service time at least", e, ok)
+	}
+}
+
+func TestEngineThatDoesNotServeTheProtocol(t *testing.T) {
+	t.Parallel()
+	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
+		if _, err := dial(api.Announcement{}); err == nil {
+			t.Errorf("a client over %s was made without an address", name)
+		}
+	}
+}
