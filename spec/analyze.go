@@ -14,15 +14,12 @@ type Analyze struct {
 	Objective   *search.Objective   // nil: the campaign's
 	Constraints []search.Constraint // in place of the campaign's; nil: the campaign's, empty: none
 	Top         int                 // how many configurations the report shows in detail, ≥ 1
-	Mode        string              // ModeOnline or ModeOffline
+	Mode        string              // ModeOnline
 	Formats     []string            // what is written: some of the Format constants, in the file's order
 }
 
-// What a report is for: serving requests that someone waits for, or throughput alone.
-const (
-	ModeOnline  = "online"
-	ModeOffline = "offline"
-)
+// ModeOnline is what a report is for: serving requests that someone waits for.
+const ModeOnline = "online"
 
 // The formats of results.
 const (
@@ -94,7 +91,7 @@ func analyzeFields(a *Analyze) []field {
 				a.Top = int(n)
 			}
 		}},
-		{"mode", func(v value) { setWord(v, &a.Mode, []string{ModeOnline, ModeOffline}) }},
+		{"mode", func(v value) { setWord(v, &a.Mode, []string{ModeOnline}, "offline") }},
 		{"formats", func(v value) {
 			var list []string
 			for _, e := range v.list() {

@@ -32,11 +32,11 @@ output: results
 objective: perf_latency_p99
 constraints: {perf_throughput: {min: 50}}
 top: 5
-mode: offline
+mode: online
 formats: [csv, table]
 `, Analyze{Path: "work/analyze.yaml", Input: "out", Output: "work/results", Objective: &p99,
 		Constraints: []search.Constraint{{Metric: measure.Throughput, Min: pointer(50.0)}},
-		Top:         5, Mode: ModeOffline, Formats: []string{"csv", "table"}})
+		Top:         5, Mode: ModeOnline, Formats: []string{"csv", "table"}})
 }
 
 func TestAnalyzeMistakes(t *testing.T) {
@@ -50,6 +50,7 @@ func TestAnalyzeMistakes(t *testing.T) {
 	}
 	check("", "1: is empty")
 	check("top: 0", "1: top: is out of range", "1: input: is required")
+	check("input: x\nmode: offline", "2: mode: is not supported by this version")
 	check("input: x\nmode: fast\nformats: [csv, pdf, csv]",
 		"2: mode: is not known", "3: formats[1]: is not known", "3: formats[2]: appears twice in the list")
 	check("input: x\nobjective: throughput\nweights: {cpu: 1}", "3: weights: contradicts objective")

@@ -13,25 +13,30 @@ import (
 // load reads the range of loads and what the requests carry.
 func (r profileReader) load(v value) {
 	axis := &r.p.Load
-	given := v.mapping([]field{
+	v.mapping([]field{
 		{"concurrency", func(v value) { readLevels(v, axis) }},
-		{"request_rate", func(v value) { axis.Rate = true; readLevels(v, axis) }},
 		{"client_batch_size", func(v value) {
 			if n, ok := v.whole(1, math.MaxInt32); ok {
 				axis.BatchSize = int(n)
 			}
 		}},
 		{"inputs", r.inputs},
-	}, nil)
-	_, closed := given["concurrency"]
-	if rate, open := given["request_rate"]; closed && open {
-		rate.fail(Error{Problem: "contradicts concurrency", Hint: "keep one of the two: a closed loop or a rate"})
+	}, requestRate)
+}
+
+// requestRate takes the load that a later version will have.
+func requestRate(key, _ value) bool {
+	if key.node.Value != "request_rate" {
+		return false
 	}
+	key.fail(Error{Problem: "a load of requests at a rate is not supported by this version", Allowed: "concurrency",
+		Hint: "write concurrency: auto, the best load within the constraints is sought"})
+	return true
 }
 
 // readLevels reads the levels of the load axis in ascending order. `auto` leaves them nil: Space chooses them.
 func readLevels(v value, axis *search.LoadAxis) {
-	if v.node.Kind == yaml.ScalarNode && v.node.Value == Auto && !axis.Rate {
+	if v.node.Kind == yaml.ScalarNode && v.node.Value == Auto {
 		return
 	}
 	numbers, ranged := v.series(wholeScale(1))

@@ -197,7 +197,7 @@ func TestProfileMistakes(t *testing.T) {
 	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")
 	check("finals", "model: a\nfinals: {}", "2: finals: unknown field")
 	check("both objectives", "model: a\nobjective: throughput\nweights: {throughput: 1}", "3: weights: contradicts objective")
-	check("both loads", "model: a\nload: {concurrency: 1, request_rate: 2}", "2: load.request_rate: contradicts concurrency")
+	check("rate", "model: a\nload: {request_rate: 2}", "2: load.request_rate: a load of requests at a rate is not supported by this version")
 }
 
 func TestSpaceMistakes(t *testing.T) {

@@ -69,8 +69,8 @@ func TestLoadAxis(t *testing.T) {
 		}
 	}
 	check("load: {concurrency: [8, 1]}", search.LoadAxis{Levels: []float64{1, 8}, BatchSize: 1})
-	check("load: {request_rate: {min: 10, max: 30, step: 10}}",
-		search.LoadAxis{Rate: true, Levels: []float64{10, 20, 30}, Any: true, BatchSize: 1})
+	check("load: {concurrency: {min: 10, max: 30, step: 10}}",
+		search.LoadAxis{Levels: []float64{10, 20, 30}, Any: true, BatchSize: 1})
 	// 4 · batch 2 · 2 instances = 16, at least 64.
 	auto64 := search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64}, Any: true, BatchSize: 1}
 	check("space: {max_batch_size: 2, instance_count: 2}", auto64)

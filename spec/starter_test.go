@@ -99,7 +99,7 @@ func TestStarterExamples(t *testing.T) {
 			}
 		}
 	}
-	check(profile, map[string]string{"request_rate": "concurrency", "weights": "objective"}, func(text string) error {
+	check(profile, map[string]string{"weights": "objective"}, func(text string) error {
 		_, err := ParseProfile("p.yaml", []byte(text))
 		return err
 	})
