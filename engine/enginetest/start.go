@@ -10,6 +10,7 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/frontends"
+	"tuner/engine/rest"
 )
 
 // drainTime is how long a test's engine may take to end.
@@ -42,21 +43,26 @@ func Start(t testing.TB, o Options) *Engine {
 	}
 	e := &Engine{Repository: t.TempDir(), Model: o.Model, Backend: o.Backend}
 	WriteModel(t, e.Repository, o.Model, o.Config)
-	log := slog.New(slog.DiscardHandler)
-	var err error
-	e.Server, err = engine.Open(t.Context(), engine.Options{
-		ID: "triton", Version: "test", Repositories: []string{e.Repository}, Explicit: true, LoadModels: []string{o.Model},
-		StrictReadiness: true, ExitOnError: true, Backend: o.Backend, Log: log,
+	e.Server, e.Addresses = Serve(t, engine.Options{
+		Repositories: []string{e.Repository}, Explicit: true, LoadModels: []string{o.Model}, Backend: o.Backend,
 	})
+	return e
+}
+
+// Serve runs a server on loopback ports until the test ends. The log is discarded, and readiness is strict.
+func Serve(t testing.TB, o engine.Options) (*engine.Server, frontends.Addresses) {
+	t.Helper()
+	o.ID, o.Version, o.StrictReadiness, o.ExitOnError = "triton", "test", true, true
+	o.Log = slog.New(slog.DiscardHandler)
+	server, err := engine.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	any := frontends.Listen{Enabled: true, Address: "127.0.0.1"}
-	f, err := frontends.Open(e.Server, frontends.Options{HTTP: any, GRPC: any, Metrics: any, Log: log})
+	local := frontends.Listen{Enabled: true, Address: "127.0.0.1"}
+	f, err := frontends.Open(server, frontends.Options{HTTP: local, GRPC: local, Metrics: local, REST: rest.Options{Log: o.Log}, Log: o.Log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Addresses = f.Addresses()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() { served <- f.Serve(ctx, drainTime) }()
@@ -65,9 +71,9 @@ func Start(t testing.TB, o Options) *Engine {
 		if err := <-served; err != nil {
 			t.Errorf("engine: %v", err)
 		}
-		e.Server.Close()
+		server.Close()
 	})
-	return e
+	return server, f.Addresses()
 }
 
 // WriteModel puts a model with an empty model file into a repository.
