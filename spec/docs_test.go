@@ -48,3 +48,33 @@ func TestDocsNameEveryField(t *testing.T) {
 	check("profile.md", "", allowedAt(t, parseProfile, "weights: {zzzzzz: 1}"))
 	check("analyze.md", "", allowedAt(t, parseAnalyze, "zzzzzz: 1"))
 }
+
+// Every YAML example in the documentation reads without a mistake.
+func TestDocsExamples(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, page := range []string{"../README.md", "../docs/formats/profile.md", "../docs/formats/analyze.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for block := range strings.SplitSeq(string(text), "```yaml\n") {
+			example, _, fenced := strings.Cut(block, "```")
+			switch {
+			case fenced && strings.HasPrefix(example, "model:"):
+				_, err = ParseProfile(page, []byte(example))
+			case fenced && strings.HasPrefix(example, "input:"):
+				_, err = ParseAnalyze(page, []byte(example))
+			default:
+				continue
+			}
+			found++
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("found %d examples, expected one in each page at least", found)
+	}
+}

@@ -1,0 +1,67 @@
+package spec
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/search"
+)
+
+// completeConfig is what Triton's auto-completion makes of a small model with a batch dimension.
+func completeConfig(t *testing.T) *modelconfig.Config {
+	t.Helper()
+	side := func(name string) []modelconfig.Tensor {
+		return []modelconfig.Tensor{{Name: name, DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, 8}}}
+	}
+	c, err := modelconfig.Complete(&modelconfig.Config{}, modelconfig.CompleteOptions{
+		DirName: "m", HasModelFile: true, IO: &modelconfig.ModelIO{Inputs: side("x"), Outputs: side("y")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Every candidate of the shipped examples is a configuration that Triton would take, is read back from its text, and differs
+// from every other candidate's, the precision (which is not configuration) left out.
+func TestEveryCandidateApplies(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../configs/*.profile.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples found (%v)", err)
+	}
+	base := completeConfig(t)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := ParseProfile(file, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			candidates, _ := p.Space(search.Facts{Cores: 2, Batching: true}).Candidates()
+			seen := map[string]string{}
+			for _, c := range candidates {
+				precision, _ := c.Get(search.KnobPrecision)
+				applied, err := Apply(base, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				printed := formatConfig(t, applied)
+				if !modelconfig.Equal(applied, parseConfig(t, printed)) {
+					t.Fatalf("%s does not survive printing", c)
+				}
+				key := string(precision) + printed
+				if other := seen[key]; other != "" {
+					t.Fatalf("%s and %s are the same configuration", c, other)
+				}
+				seen[key] = c.Key()
+			}
+		})
+	}
+}
