@@ -114,7 +114,7 @@ func listen(ctx context.Context, con console, o *serveOptions, server *engine.Se
 		return err
 	}
 	at := f.Addresses()
-	if err := announce(o.announceFD, api.Announcement{
+	if err := announceServer(o.announceFD, api.Announcement{
 		PID: os.Getpid(), HTTP: at.HTTP, GRPC: at.GRPC, Metrics: at.Metrics,
 		ORTVersion: runtime.Version(), ORTLibrary: runtime.Library(),
 	}); err != nil {
@@ -149,8 +149,8 @@ func reviewFlags(flags *pflag.FlagSet, log *slog.Logger) error {
 	return nil
 }
 
-// announce writes where the server is reached to a file descriptor, and closes it; 0: nobody listens.
-func announce(fd int, a api.Announcement) error {
+// announceServer writes where the server is reached to a file descriptor, and closes it; 0: nobody listens.
+func announceServer(fd int, a api.Announcement) error {
 	if fd == 0 {
 		return nil
 	}
