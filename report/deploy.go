@@ -1,14 +1,13 @@
 package report
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tuner/analyze"
@@ -16,6 +15,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
+	"tuner/onnx"
 )
 
 // WriteConfig writes the winner's config.pbtxt, with comments on top that say why it is the best. The error says so when
@@ -51,47 +51,55 @@ func WriteRepository(dir string, r analyze.Result) error {
 	if !ok {
 		return errors.New("cannot write the model repository: no configuration satisfies the constraints")
 	}
-	model, err := modelFile(r, best.Setup.Precision)
+	source, err := measuredModel(r, best.Setup.Precision)
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot write the model repository: %w", err)
 	}
 	config, _, err := deployable(r, best)
 	if err != nil {
 		return err
 	}
-	return modelrepo.Write(dir, modelrepo.Source{Path: model.Path, Digest: model.SHA256}, config)
+	return modelrepo.Write(dir, source, config)
 }
 
-// modelFile finds the file of a precision, and verifies that it is the one that was measured.
-func modelFile(r analyze.Result, precision string) (journal.ModelFile, error) {
-	for _, m := range r.Header.Models {
-		if m.Precision != precision {
-			continue
-		}
-		digest, err := digestOf(m.Path)
-		if err != nil {
-			return journal.ModelFile{}, err
-		}
-		if digest != m.SHA256 {
-			return journal.ModelFile{}, fmt.Errorf("cannot write the model repository: the model file %q changed since it was "+
-				"measured (SHA-256 was %s, is %s); put the old file back, or profile the new one", m.Path, m.SHA256, digest)
-		}
-		return m, nil
+// measuredModel finds the files of a precision's model, and verifies that they are what was measured.
+func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
+	i := slices.IndexFunc(r.Header.Models, func(m journal.ModelFile) bool { return m.Precision == precision })
+	if i < 0 {
+		return modelrepo.Source{}, fmt.Errorf("the journal names no model file of precision %q", precision)
 	}
-	return journal.ModelFile{}, fmt.Errorf("cannot write the model repository: the journal names no model file of precision %q", precision)
-}
-
-func digestOf(path string) (string, error) {
-	f, err := os.Open(path)
+	file := r.Header.Models[i]
+	model, err := onnx.Read(file.Path)
 	if err != nil {
-		return "", fmt.Errorf("cannot read the measured model file: %w", err)
+		return modelrepo.Source{}, err
 	}
-	defer f.Close() // read only
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("cannot read the measured model file: %w", err)
+	digest, err := model.Digest()
+	if err != nil {
+		return modelrepo.Source{}, err
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	if digest != file.SHA256 {
+		return modelrepo.Source{}, fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is %s); "+
+			"put the old file back, or profile the new one into another output folder", file.Path, file.SHA256, digest)
+	}
+	source := modelrepo.Source{Path: file.Path, Digest: digest, Folder: modelFolder(file.Path)}
+	for _, data := range model.ExternalFiles() {
+		source.Data = append(source.Data, data.Path)
+	}
+	return source, nil
+}
+
+// modelFolder returns the Triton model folder that a model file lies in, <folder>/<version>/model.onnx or one level deeper,
+// where the other files that a configuration names are; "" when it lies in none.
+func modelFolder(path string) string {
+	version := filepath.Dir(path)
+	for range 2 {
+		folder := filepath.Dir(version)
+		if _, err := os.Stat(filepath.Join(folder, configName)); err == nil {
+			return folder
+		}
+		version = folder
+	}
+	return ""
 }
 
 // deployable adds warm-up requests for the smallest and the largest batch to a configuration. When an input's size is not
@@ -180,25 +188,21 @@ func intervals(c analyze.Config) []string {
 // removeStale takes away what an earlier run wrote as the optimum, when there is none any more. What tuner did not write
 // stays, and is an error, because it would be taken for the optimum.
 func removeStale(dir, model string) error {
-	optimal := filepath.Join(dir, configDir, configName)
-	repository := filepath.Join(dir, repositoryDir, model)
-	for _, stale := range []struct{ path, proof, mark string }{
-		{optimal, optimal, "# " + configMark},
-		{repository, filepath.Join(repository, receiptName), ""},
-	} {
-		if _, err := os.Lstat(stale.path); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		text, err := os.ReadFile(stale.proof)
-		if err != nil || !strings.HasPrefix(string(text), stale.mark) {
-			return fmt.Errorf("cannot remove %q, which is not the optimum any more: tuner did not write it; move it away", stale.path)
-		}
-		if err := os.RemoveAll(stale.path); err != nil {
+	path := filepath.Join(dir, configDir, configName)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+	case !strings.HasPrefix(string(text), "# "+configMark):
+		return fmt.Errorf("cannot remove %q, which is not the optimum any more: tuner did not write it; move it away", path)
+	default:
+		if err := os.Remove(path); err != nil {
 			return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 		}
 	}
+	if err := modelrepo.Remove(filepath.Join(dir, repositoryDir), model); err != nil {
+		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+	}
 	return nil
 }
-
-// receiptName is the file that modelrepo.Write leaves in the folders that it made.
-const receiptName = ".tuner.json"

@@ -42,6 +42,9 @@ func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bo
 	c := chart{title: title, subtitle: subtitle(r), limits: limitsOf(r, measure.Throughput, 1, false)}
 	var others, prominent []curve
 	free := outstanding[:]
+	if r.Top > 0 {
+		free = free[:min(r.Top, len(free))]
+	}
 	for _, config := range r.Configs {
 		drawn := curve{points: dots(r, config, x), look: otherLook}
 		switch {

@@ -2,8 +2,6 @@ package report
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"image"
@@ -12,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +20,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
 	"tuner/modelconfig"
+	"tuner/onnx"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -249,19 +249,36 @@ func TestTicks(t *testing.T) {
 	check("small numbers", "0 0.05 0.1 0.15 0.2 0.25", labels(axis{ticks: linearTicks(0.26)}))
 }
 
-// withModel puts a model file on disk and its digest into the result.
+// withModel puts a model with external data on disk and its digest into the result.
 func withModel(t *testing.T, r analyze.Result) analyze.Result {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "minilm.onnx")
-	content := []byte("not parsed here")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	dir := t.TempDir()
+	for _, name := range []string{"external.onnx", "external.bin"} {
+		copyFile(t, filepath.Join("../testdata/ort", name), filepath.Join(dir, name))
+	}
+	model, err := onnx.Read(filepath.Join(dir, "external.onnx"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	digest := sha256.Sum256(content)
-	models := append(r.Header.Models[:0:0], r.Header.Models...)
-	models[0].Path, models[0].SHA256 = path, hex.EncodeToString(digest[:])
+	digest, err := model.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := slices.Clone(r.Header.Models)
+	models[0].Path, models[0].SHA256 = model.Path(), digest
 	r.Header.Models = models
 	return r
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func allFormats() []string {
@@ -318,8 +335,10 @@ func checkDeployed(t *testing.T, dir string) {
 	if c.GetMaxBatchSize() != 16 || c.GetInstanceGroup()[0].GetCount() != 2 || len(c.GetModelWarmup()) != 2 {
 		t.Errorf("not the winner's configuration with two warm-ups: %v", c)
 	}
-	if model, err := os.ReadFile(filepath.Join(dir, "repository/minilm/1/model.onnx")); err != nil || string(model) != "not parsed here" {
-		t.Errorf("model file is %q, %v", model, err)
+	for _, name := range []string{"model.onnx", "external.bin"} {
+		if info, err := os.Stat(filepath.Join(dir, "repository/minilm/1", name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }
 
@@ -372,9 +391,7 @@ func TestForeignOptimumStays(t *testing.T) {
 func TestChangedModelIsRefused(t *testing.T) {
 	t.Parallel()
 	r := withModel(t, result(t, typical(t), analyze.Options{}))
-	if err := os.WriteFile(r.Header.Models[0].Path, []byte("another model"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	copyFile(t, "../testdata/ort/add_sub.onnx", r.Header.Models[0].Path)
 	dir := t.TempDir()
 	written, err := WriteAll(dir, r, allFormats())
 	if err == nil || !strings.Contains(err.Error(), "changed since it was measured") {
@@ -455,4 +472,29 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestModelFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	check := func(file, want string) {
+		t.Helper()
+		if got := modelFolder(filepath.Join(dir, file)); got != want {
+			t.Errorf("model folder of %s is %q, want %q", file, got, want)
+		}
+	}
+	check("repo/minilm/1/model.onnx", "")
+	copyFile(t, "testdata/found.pbtxt", makeFolder(t, dir, "repo/minilm")+"/config.pbtxt")
+	check("repo/minilm/1/model.onnx", filepath.Join(dir, "repo/minilm"))
+	check("repo/minilm/1/model.onnx/model.onnx", filepath.Join(dir, "repo/minilm"))
+	check("elsewhere/minilm.onnx", "")
+}
+
+func makeFolder(t *testing.T, dir, name string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
