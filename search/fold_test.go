@@ -139,18 +139,22 @@ func TestCandidatesOfABigSpace(t *testing.T) {
 		t.Errorf("candidates and folds count %d of %d combinations", sum, want)
 	}
 	last := ""
-	for _, c := range candidates {
-		if unique[c.Key()] {
+	for i, c := range candidates {
+		key := c.Key()
+		if unique[key] {
 			t.Fatalf("%v is there twice", c)
 		}
-		unique[c.Key()] = true
+		unique[key] = true
 		if pool := c.PoolKey(); pool != last {
 			if pools[pool] {
 				t.Fatalf("candidates of %v are not neighbours", pool)
 			}
 			pools[pool], last = true, pool
 		}
-		if canonical, illegal := space.Canonical(c); illegal != "" || canonical.Key() != c.Key() {
+		if i%100 != 0 {
+			continue
+		}
+		if canonical, illegal := space.Canonical(c); illegal != "" || canonical.Key() != key {
 			t.Fatalf("%v is not canonical: %v, %s", c, canonical, illegal)
 		}
 	}

@@ -17,10 +17,11 @@ import (
 
 func TestStrategiesConform(t *testing.T) {
 	t.Parallel()
+	machine := searchtest.Small()
 	for _, name := range plan.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			searchtest.Conform(t, func(s search.Settings) (search.Strategy, error) { return plan.New(name, s) })
+			searchtest.Conform(t, machine, func(s search.Settings) (search.Strategy, error) { return plan.New(name, s) })
 		})
 	}
 }

@@ -14,12 +14,12 @@ import (
 // longest is the number of trials after which a campaign is taken for endless.
 const longest = 3000
 
-// Conform checks what every campaign's strategy must keep, on several machines and budgets: Ask changes nothing, equal
+// Conform checks what every campaign's strategy must keep, on variants of a machine and several budgets: Ask changes nothing, equal
 // settings and events give equal actions (also after the events went through the journal's encoding), the default comes
 // first, candidates and loads are of the space, the budget is kept, and it ends.
-func Conform(t *testing.T, make func(search.Settings) (search.Strategy, error)) {
+func Conform(t *testing.T, l Landscape, make func(search.Settings) (search.Strategy, error)) {
 	t.Helper()
-	for name, c := range cases() {
+	for name, c := range cases(l) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fresh := func() search.Strategy {
@@ -48,9 +48,8 @@ type testCase struct {
 	settings search.Settings
 }
 
-func cases() map[string]testCase {
-	machine := Small()
-	failing := Small()
+func cases(machine Landscape) map[string]testCase {
+	failing := machine
 	failing.Fail = func(t search.Trial) *measure.Failure {
 		instances, _ := t.Candidate.Get(search.KnobInstanceCount)
 		switch {
@@ -61,9 +60,9 @@ func cases() map[string]testCase {
 		}
 		return nil
 	}
-	dead := Small()
+	dead := machine
 	dead.Fail = func(search.Trial) *measure.Failure { return &measure.Failure{Stage: measure.StageLoad, Reason: "no"} }
-	noisy := Small()
+	noisy := machine
 	noisy.Noise = 0.1
 	tests := map[string]testCase{}
 	add := func(name string, m Landscape, b search.Budget, change func(*search.Settings)) {

@@ -6,6 +6,7 @@ package searchtest
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"tuner/measure"
@@ -28,6 +29,8 @@ type Landscape struct {
 	Seed        uint64  // of the noise
 	// Fail makes trials fail; nil when none does.
 	Fail func(search.Trial) *measure.Failure
+
+	histograms *sync.Map // time.Duration → measure.Histogram: making one takes longer than all the rest of a trial
 }
 
 // Small is a machine with 4 cores on which batching pays.
@@ -35,6 +38,7 @@ func Small() Landscape {
 	return Landscape{
 		Cores: 4, Fixed: 4 * time.Millisecond, PerItem: 2 * time.Millisecond, Instances: 2, MaxBatch: 4,
 		Launch: 800 * time.Millisecond, Reconfigure: 200 * time.Millisecond, WarmUp: 300 * time.Millisecond,
+		histograms: &sync.Map{},
 	}
 }
 
@@ -116,7 +120,8 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 		random := rand.New(rand.NewPCG(l.Seed, uint64(len(s.events))))
 		throughput, latency := l.Serve(t.Candidate, t.Load)
 		factor := math.Exp(l.Noise * random.NormFloat64())
-		m = withWindows(m, t, throughput*factor, time.Duration(float64(latency)/factor))
+		latency = time.Duration(float64(latency) / factor).Round(time.Microsecond)
+		m = withWindows(m, t, throughput*factor, l.histogram(latency))
 	} else {
 		m.Times.WarmUp, m.Times.Windows = 0, 0
 	}
@@ -126,15 +131,11 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 
 // Measured makes the measurement of a trial that had one throughput and one latency throughout.
 func Measured(t search.Trial, throughput float64, latency time.Duration) measure.Measurement {
-	return withWindows(measure.Measurement{Launch: 1}, t, throughput, latency)
+	return withWindows(measure.Measurement{Launch: 1}, t, throughput, histogram(latency))
 }
 
-func withWindows(m measure.Measurement, t search.Trial, throughput float64, latency time.Duration) measure.Measurement {
+func withWindows(m measure.Measurement, t search.Trial, throughput float64, latency measure.Histogram) measure.Measurement {
 	m.Memory = 100e6
-	histogram, err := measure.NewHistogram([]time.Duration{latency})
-	if err != nil {
-		panic(err) // a latency is always in range: NewHistogram clamps it
-	}
 	for range t.Windows {
 		// Windows are made long, so that counts of whole inferences do not round the throughput.
 		const seconds = 1000
@@ -142,8 +143,29 @@ func withWindows(m measure.Measurement, t search.Trial, throughput float64, late
 			Duration:   seconds * time.Second,
 			Requests:   int(throughput * seconds),
 			Inferences: int(throughput * seconds),
-			Sub:        []measure.SubWindow{{Requests: 1, Latency: histogram}},
+			Sub:        []measure.SubWindow{{Requests: 1, Latency: latency}},
 		})
 	}
 	return m
+}
+
+func (l Landscape) histogram(latency time.Duration) measure.Histogram {
+	if l.histograms == nil {
+		return histogram(latency)
+	}
+	if known, ok := l.histograms.Load(latency); ok {
+		return known.(measure.Histogram)
+	}
+	h := histogram(latency)
+	l.histograms.Store(latency, h)
+	return h
+}
+
+// histogram is the distribution of a single latency.
+func histogram(latency time.Duration) measure.Histogram {
+	h, err := measure.NewHistogram([]time.Duration{latency})
+	if err != nil {
+		panic(err) // no latency is out of range: NewHistogram clamps it
+	}
+	return h
 }
