@@ -94,28 +94,50 @@ func (s Store) Offered() []string {
 }
 
 // Install makes a build available, cpu or cpu@1.31.1; one that is there already is returned at once, without a download.
-// progress receives lines for people. An interrupted or failed installation leaves nothing behind.
+// progress receives lines for people. An interrupted or failed installation leaves no build behind, and what else it leaves
+// the next one removes. Processes that install at the same time wait for each other.
 func (s Store) Install(ctx context.Context, selector string, progress io.Writer) (Build, error) {
 	r, err := findRelease(selector, s.platform)
 	if err != nil {
 		return Build{}, err
 	}
-	dir := filepath.Join(s.dir, r.name())
 	if build, err := s.open(r.name()); err == nil {
 		return build, nil
 	}
-	file, err := wheel.Fetch(ctx, r.spec(), filepath.Join(s.dir, "downloads"), progress)
+	unlock, err := s.lock(ctx, progress)
 	if err != nil {
-		return Build{}, err
+		return Build{}, fmt.Errorf("cannot install %s: %w", r.name(), err)
 	}
-	err = wheel.Unpack(file, dir, isWanted)
-	if err != nil && !errors.Is(err, fs.ErrExist) { // another process may have been faster
-		return Build{}, err
+	defer unlock()
+	if build, err := s.open(r.name()); err == nil {
+		return build, nil // by another process, while this one waited
 	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Build{}, fmt.Errorf("cannot remove the download: %w", err)
+	if err := s.fetch(ctx, r, progress); err != nil {
+		return Build{}, err
 	}
 	return s.open(r.name())
+}
+
+// fetch downloads and unpacks a release. The store is locked.
+func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
+	downloads := filepath.Join(s.dir, "downloads")
+	for _, pattern := range []string{filepath.Join(s.dir, ".*@*"), filepath.Join(downloads, "download-*")} {
+		leftovers, err := filepath.Glob(pattern)
+		for _, path := range leftovers {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+		if err != nil {
+			return fmt.Errorf("cannot remove what an interrupted installation left: %w", err)
+		}
+	}
+	file, err := wheel.Fetch(ctx, r.spec(), downloads, progress)
+	if err != nil {
+		return fmt.Errorf("%w\n(a library that you have already can be named with --ort-library or TUNER_ORT_LIBRARY)", err)
+	}
+	if err := wheel.Unpack(file, filepath.Join(s.dir, r.name()), isWanted); err != nil {
+		return err
+	}
+	return os.RemoveAll(downloads)
 }
 
 // isWanted picks the libraries and the licences out of a wheel; the rest is Python.

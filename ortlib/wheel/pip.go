@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +21,8 @@ func pipDownload(ctx context.Context, python string, spec Spec, dir string, prog
 	if _, err := fmt.Fprintf(progress, "%s: downloading with %s -m pip download\n", spec.Requirement, python); err != nil {
 		return err
 	}
+	runtime.LockOSThread() // see childAttributes
+	defer runtime.UnlockOSThread()
 	cmd := groupCommand(ctx, python, append([]string{"-m", "pip"}, pipArguments(spec, dir)...)...)
 	var complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = progress, &complaints
@@ -68,7 +71,7 @@ func checkPip(ctx context.Context, python string) error {
 // groupCommand makes a command that is ended with its whole process group: pip starts helpers.
 func groupCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = childAttributes()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second // for pipes that an escaped helper holds open
 	return cmd

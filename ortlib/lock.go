@@ -1,0 +1,41 @@
+package ortlib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// lock makes this process the only one that installs into the store, and waits while another does. The kernel ends the lock
+// with the process, so that a crash leaves none behind.
+func (s Store) lock(ctx context.Context, progress io.Writer) (unlock func(), err error) {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for told := false; ; told = true {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { file.Close() }, nil // closing unlocks
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("cannot lock %q: %w", file.Name(), err), file.Close())
+		}
+		if !told {
+			fmt.Fprintln(progress, "waiting for another installation to end") // for people only: not worth failing
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), file.Close())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
