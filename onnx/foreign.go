@@ -14,6 +14,7 @@ const (
 	convertTensorFlow = "convert it to ONNX first (python -m tf2onnx.convert)"
 	convertPyTorch    = "export it to ONNX first (torch.onnx.export)"
 	remedyCopy        = "copy or export it again"
+	remedyTensors     = `export it with tensors only (from scikit-learn: options={"zipmap": False})`
 )
 
 // foreign recognises what is not a whole ONNX file: a *FileError without a path, or nil. ONNX has no magic number, so first
@@ -99,7 +100,7 @@ func checkFields(data []byte) error {
 			return errForeign
 		}
 		if !known && !plausible {
-			return errForeign // every writer puts ir_version first
+			return errForeign // newer fields come after those that we know
 		}
 		plausible = plausible || known
 		size := protowire.ConsumeFieldValue(number, wire, data[n:])

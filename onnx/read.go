@@ -84,7 +84,7 @@ func Parse(path string, data []byte) (*Model, error) {
 	m := New(p)
 	m.path, m.dir, m.fileDigest, m.external = path, filepath.Dir(path), hexDigest(data), external
 	if err := m.CheckServable(); err != nil {
-		return nil, &FileError{Path: path, Problem: oneLine(err)}
+		return nil, &FileError{Path: path, Problem: oneLine(err), Remedy: remedyTensors}
 	}
 	return m, nil
 }

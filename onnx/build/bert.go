@@ -77,14 +77,14 @@ func (e *encoder) maskBias(mask string) string {
 func (e *encoder) attention(layer, x, bias, split, merge, scale string) string {
 	head := func(part string, order ...int64) string {
 		projected := e.linear(layer+".attention.self."+part, x, e.hidden, e.hidden)
-		return e.Node("Transpose", in(e.Node("Reshape", in(projected, split))), intsAttr("perm", order...))
+		return e.Node("Transpose", in(e.Node("Reshape", in(projected, split))), IntsAttribute("perm", order...))
 	}
 	q := head("query", 0, 2, 1, 3)
 	k := head("key", 0, 2, 3, 1)
 	v := head("value", 0, 2, 1, 3)
 	scores := e.Node("Div", in(e.Node("MatMul", in(q, k)), scale))
 	shares := e.Node("Softmax", in(e.Node("Add", in(scores, bias))), IntAttribute("axis", 3))
-	mixed := e.Node("Transpose", in(e.Node("MatMul", in(shares, v))), intsAttr("perm", 0, 2, 1, 3))
+	mixed := e.Node("Transpose", in(e.Node("MatMul", in(shares, v))), IntsAttribute("perm", 0, 2, 1, 3))
 	return e.linear(layer+".attention.output.dense", e.Node("Reshape", in(mixed, merge)), e.hidden, e.hidden)
 }
 
@@ -97,7 +97,7 @@ func (e *encoder) linear(name, x string, inSize, outSize int64) string {
 
 func (e *encoder) layerNorm(name, x string) string {
 	return e.Node("LayerNormalization", in(x, e.param(name+".weight", e.hidden), e.param(name+".bias", e.hidden)),
-		IntAttribute("axis", -1), floatAttr("epsilon", e.epsilon))
+		IntAttribute("axis", -1), FloatAttribute("epsilon", e.epsilon))
 }
 
 // gelu is x·(1 + erf(x/√2))/2.

@@ -138,11 +138,13 @@ func IntAttribute(name string, v int64) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(v)}
 }
 
-func intsAttr(name string, v ...int64) *onnxpb.AttributeProto {
+// IntsAttribute makes an attribute that is a list of whole numbers.
+func IntsAttribute(name string, v ...int64) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_INTS.Enum(), Ints: v}
 }
 
-func floatAttr(name string, v float32) *onnxpb.AttributeProto {
+// FloatAttribute makes an attribute that is a number.
+func FloatAttribute(name string, v float32) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_FLOAT.Enum(), F: proto.Float32(v)}
 }
 

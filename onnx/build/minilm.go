@@ -47,6 +47,6 @@ func meanPool(g *Graph, tokens, mask string) string {
 
 // normalise scales each row to length 1.
 func normalise(g *Graph, rows string) string {
-	length := g.Node("ReduceL2", in(rows), intsAttr("axes", -1), IntAttribute("keepdims", 1))
+	length := g.Node("ReduceL2", in(rows), IntsAttribute("axes", -1), IntAttribute("keepdims", 1))
 	return g.Node("Div", in(rows, g.Node("Max", in(length, g.Floats("norm_floor", []float32{1e-12})))))
 }

@@ -65,8 +65,8 @@ func CNN(batchSize int64) *onnx.Model {
 func convolve(g *Graph, name, x string, shape []int64, group, stride int64) string {
 	w := g.Floats(name+".weight", random(name+".weight", shape...), shape...)
 	pad := shape[2] / 2
-	x = g.Node("Conv", in(x, w), intsAttr("kernel_shape", shape[2:]...), intsAttr("strides", stride, stride),
-		intsAttr("pads", pad, pad, pad, pad), IntAttribute("group", group))
+	x = g.Node("Conv", in(x, w), IntsAttribute("kernel_shape", shape[2:]...), IntsAttribute("strides", stride, stride),
+		IntsAttribute("pads", pad, pad, pad, pad), IntAttribute("group", group))
 	channels := shape[0]
 	ones, zeros := slices.Repeat([]float32{1}, int(channels)), make([]float32, channels)
 	x = g.Node("BatchNormalization", in(x, g.Floats(name+".scale", ones, channels), g.Floats(name+".bias", zeros, channels),

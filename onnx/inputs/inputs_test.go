@@ -69,63 +69,130 @@ func reading(body func(g *build.Graph, x string) string) *onnx.Model {
 	return g.Model()
 }
 
-func TestDeriveFollowsTheGraph(t *testing.T) {
-	t.Parallel()
-	check := func(name string, distribution inputs.Distribution, lo, hi int64, body func(g *build.Graph, x string) string) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			in := derive(t, reading(body), inputs.Options{})["x"]
-			if in.Distribution != distribution || in.Range != (inputs.Range{Lo: lo, Hi: hi}) {
-				t.Errorf("got %v %v, want %v {%d %d}", in.Distribution, in.Range, distribution, lo, hi)
-			}
-		})
-	}
-	node := func(g *build.Graph, op string, in ...string) string { return g.Node(op, in) }
-	table := func(g *build.Graph) string { return g.Floats("table", make([]float32, 10*3), 10, 3) }
+// checkReading checks what is derived for x from what body does with it.
+func checkReading(t *testing.T, name string, distribution inputs.Distribution, lo, hi int64, body func(g *build.Graph, x string) string) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		in := derive(t, reading(body), inputs.Options{})["x"]
+		if in.Distribution != distribution || in.Range != (inputs.Range{Lo: lo, Hi: hi}) {
+			t.Errorf("got %v %v, want %v {%d %d}", in.Distribution, in.Range, distribution, lo, hi)
+		}
+	})
+}
 
-	check("table's first axis", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
+func node(g *build.Graph, op string, in ...string) string { return g.Node(op, in) }
+
+func table(g *build.Graph) string { return g.Floats("table", make([]float32, 10*3), 10, 3) }
+
+func cast(g *build.Graph, x string) string {
+	return g.Node("Cast", []string{x}, build.IntAttribute("to", int64(onnx.Float)))
+}
+
+func TestDeriveFollowsIndices(t *testing.T) {
+	t.Parallel()
+	checkReading(t, "table's first axis", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
 		return node(g, "Gather", table(g), x)
 	})
-	check("table's last axis", inputs.Uniform, 0, 3, func(g *build.Graph, x string) string {
+	checkReading(t, "table's last axis", inputs.Uniform, 0, 3, func(g *build.Graph, x string) string {
 		return g.Node("Gather", []string{table(g), x}, build.IntAttribute("axis", -1))
 	})
-	check("through shape changes", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
+	checkReading(t, "through shape changes", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
 		flat := node(g, "Reshape", node(g, "Identity", x), g.Int64s("flat", []int64{-1}, 1))
 		return node(g, "Gather", table(g), flat)
 	})
 	// 0 ≤ x+2 < 10, and for the column offsets 0 and 5: 0 ≤ x+0 and x+5 < 10.
-	check("plus a constant", inputs.Uniform, -2, 8, func(g *build.Graph, x string) string {
+	checkReading(t, "plus a constant", inputs.Uniform, -2, 8, func(g *build.Graph, x string) string {
 		return node(g, "Gather", table(g), node(g, "Add", g.Int64s("two", []int64{2}), x))
 	})
-	check("minus a constant", inputs.Uniform, 2, 12, func(g *build.Graph, x string) string {
+	checkReading(t, "minus a constant", inputs.Uniform, 2, 12, func(g *build.Graph, x string) string {
 		return node(g, "Gather", table(g), node(g, "Sub", x, g.Int64s("two", []int64{2})))
 	})
-	check("plus column offsets", inputs.Uniform, 0, 5, func(g *build.Graph, x string) string {
+	checkReading(t, "plus column offsets", inputs.Uniform, 0, 5, func(g *build.Graph, x string) string {
 		return node(g, "Gather", table(g), node(g, "Add", x, g.Int64s("offsets", []int64{0, 0, 0, 5}, 4)))
 	})
-	check("two tables: the smaller", inputs.Uniform, 0, 4, func(g *build.Graph, x string) string {
+	checkReading(t, "two tables: the smaller", inputs.Uniform, 0, 4, func(g *build.Graph, x string) string {
 		small := g.Floats("small", make([]float32, 4*3), 4, 3)
 		return node(g, "Add", node(g, "Gather", table(g), x), node(g, "Gather", small, x))
 	})
-	check("table that is converted first", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
+	checkReading(t, "table that is converted first", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
 		return node(g, "Gather", g.Node("Cast", []string{table(g)}, build.IntAttribute("to", int64(onnx.Float))), x)
 	})
-	check("table of unknown size", inputs.Uniform, 0, 1, func(g *build.Graph, x string) string {
+	checkReading(t, "table of unknown size", inputs.Uniform, 0, 1, func(g *build.Graph, x string) string {
 		return node(g, "Gather", node(g, "Shape", x), x)
 	})
-	cast := func(g *build.Graph, x string) string {
-		return g.Node("Cast", []string{x}, build.IntAttribute("to", int64(onnx.Float)))
-	}
-	check("one minus it", inputs.Mask, 0, 2, func(g *build.Graph, x string) string {
+	checkReading(t, "one of the classes", inputs.Uniform, 0, 6, func(g *build.Graph, x string) string {
+		return node(g, "OneHot", x, g.Int64s("depth", []int64{6}), g.Floats("values", []float32{0, 1}, 2))
+	})
+	checkReading(t, "contradicting demands", inputs.Uniform, 0, 1, func(g *build.Graph, x string) string {
+		far := node(g, "Gather", table(g), node(g, "Sub", x, g.Int64s("far", []int64{100})))
+		return node(g, "Add", node(g, "Gather", table(g), x), far)
+	})
+}
+
+func TestDeriveFollowsOtherUses(t *testing.T) {
+	t.Parallel()
+	checkReading(t, "one minus it", inputs.Mask, 0, 2, func(g *build.Graph, x string) string {
 		return node(g, "Sub", g.Floats("one", []float32{1}), cast(g, x))
 	})
-	check("scaled, not a mask", inputs.Uniform, 0, 256, func(g *build.Graph, x string) string {
+	checkReading(t, "scaled, not a mask", inputs.Uniform, 0, 256, func(g *build.Graph, x string) string {
 		return node(g, "Mul", cast(g, x), g.Floats("scale", []float32{1.0 / 255}))
 	})
-	check("divisor", inputs.Uniform, 1, 2, func(g *build.Graph, x string) string {
+	checkReading(t, "divisor", inputs.Uniform, 1, 2, func(g *build.Graph, x string) string {
 		return cast(g, node(g, "Div", g.Int64s("hundred", []int64{100}), x))
 	})
-	check("nothing known", inputs.Uniform, 0, 256, cast)
+	checkReading(t, "nothing known", inputs.Uniform, 0, 256, cast)
+}
+
+func TestDeriveFollowsLoops(t *testing.T) {
+	t.Parallel()
+	checkReading(t, "captured by a loop's body", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
+		body := loopBody()
+		body.OutputAs("row", node(body, "Gather", table(body), x), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4), onnx.Fixed(3))
+		return g.Node("Loop", []string{g.Int64s("n", []int64{2}), g.True("yes")}, build.GraphAttribute("body", body))
+	})
+	checkReading(t, "carried by a loop", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
+		body := loopBody()
+		state := body.Input("state", onnx.Int64, onnx.Symbol("batch"), onnx.Fixed(4))
+		body.Output(state, onnx.Int64, onnx.Symbol("batch"), onnx.Fixed(4))
+		body.OutputAs("row", node(body, "Gather", table(body), state), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4), onnx.Fixed(3))
+		return g.Nodes("Loop", 2, []string{g.Int64s("n", []int64{2}), g.True("yes"), x}, build.GraphAttribute("body", body))[1]
+	})
+	checkReading(t, "a loop's count", inputs.Uniform, 1, 2, func(g *build.Graph, x string) string {
+		body := loopBody()
+		body.OutputAs("each", body.Floats("one", []float32{1}), onnx.Float)
+		return g.Node("Loop", []string{x, g.True("yes")}, build.GraphAttribute("body", body))
+	})
+}
+
+// loopBody begins the body of a Loop, which goes on as long as it is told.
+func loopBody() *build.Graph {
+	body := build.NewGraph("body")
+	body.Input("iteration", onnx.Int64)
+	body.Output(body.Input("go_on", onnx.Bool), onnx.Bool)
+	return body
+}
+
+func TestDeriveByTypeAndName(t *testing.T) {
+	t.Parallel()
+	check := func(name string, typ onnx.DataType, distribution inputs.Distribution, lo, hi int64) {
+		t.Helper()
+		g := build.NewGraph("copy")
+		x := g.Input(name, typ, onnx.Symbol("batch"), onnx.Fixed(4))
+		g.OutputAs("y", x, typ, onnx.Symbol("batch"), onnx.Fixed(4))
+		in := derive(t, g.Model(), inputs.Options{})[name]
+		if in.Distribution != distribution || in.Range != (inputs.Range{Lo: lo, Hi: hi}) {
+			t.Errorf("%s %v: got %v %v, want %v {%d %d}", name, typ, in.Distribution, in.Range, distribution, lo, hi)
+		}
+	}
+	check("x", onnx.Float, inputs.Normal, 0, 0)
+	check("x", onnx.BFloat16, inputs.Normal, 0, 0)
+	check("x", onnx.Bool, inputs.Uniform, 0, 2)
+	check("x", onnx.Int8, inputs.Uniform, 0, 128) // all of 0–255 that fits
+	check("x", onnx.Uint8, inputs.Uniform, 0, 256)
+	check("x", onnx.Uint64, inputs.Uniform, 0, 256)
+	check("x", onnx.String, inputs.Text, 0, 100)
+	check("Padding_Mask", onnx.Int32, inputs.Mask, 0, 2)
+	check("mask", onnx.Float, inputs.Mask, 0, 2)
 }
 
 func TestDeriveTellsWhy(t *testing.T) {
