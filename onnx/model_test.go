@@ -103,7 +103,7 @@ func TestProducersAndConsumers(t *testing.T) {
 	t.Parallel()
 	g := build.NewGraph("consumers")
 	x := g.Input("x", onnx.Float, onnx.Symbol("batch"))
-	body := build.NewGraph("body")
+	body := g.Subgraph("body")
 	body.Input("i", onnx.Int64)
 	body.Input("go_on", onnx.Bool)
 	body.Output("go_on", onnx.Bool)

@@ -26,9 +26,15 @@ type Graph struct {
 	next  map[string]int // per operator, to number the values
 }
 
-// NewGraph starts a graph.
+// NewGraph starts a model's main graph.
 func NewGraph(name string) *Graph {
 	return &Graph{proto: &onnxpb.GraphProto{Name: proto.String(name)}, next: map[string]int{}}
+}
+
+// Subgraph starts a graph for an attribute of one of g's nodes (GraphAttribute): it may use g's values, and its own get other
+// names than g's, as ONNX demands.
+func (g *Graph) Subgraph(name string) *Graph {
+	return &Graph{proto: &onnxpb.GraphProto{Name: proto.String(name)}, next: g.next}
 }
 
 // Model closes the graph.

@@ -134,7 +134,7 @@ func ConstantTime(iterations int64) *onnx.Model {
 	nothing := g.Node("Mul", in(g.Node("ReduceMax", in(x), IntAttribute("keepdims", 0)), zero))
 	start := g.Node("Add", in(g.Floats("start", random("start", n, n), n, n), nothing))
 
-	body := NewGraph("body")
+	body := g.Subgraph("body")
 	body.Input("iteration", onnx.Int64)
 	body.Input("go_on", onnx.Bool)
 	body.Input("matrix", onnx.Float, onnx.Fixed(n), onnx.Fixed(n))

@@ -146,27 +146,27 @@ func TestDeriveFollowsOtherUses(t *testing.T) {
 func TestDeriveFollowsLoops(t *testing.T) {
 	t.Parallel()
 	checkReading(t, "captured by a loop's body", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
-		body := loopBody()
+		body := loopBody(g)
 		body.OutputAs("row", node(body, "Gather", table(body), x), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4), onnx.Fixed(3))
 		return g.Node("Loop", []string{g.Int64s("n", []int64{2}), g.True("yes")}, build.GraphAttribute("body", body))
 	})
 	checkReading(t, "carried by a loop", inputs.Uniform, 0, 10, func(g *build.Graph, x string) string {
-		body := loopBody()
+		body := loopBody(g)
 		state := body.Input("state", onnx.Int64, onnx.Symbol("batch"), onnx.Fixed(4))
 		body.Output(state, onnx.Int64, onnx.Symbol("batch"), onnx.Fixed(4))
 		body.OutputAs("row", node(body, "Gather", table(body), state), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4), onnx.Fixed(3))
 		return g.Nodes("Loop", 2, []string{g.Int64s("n", []int64{2}), g.True("yes"), x}, build.GraphAttribute("body", body))[1]
 	})
 	checkReading(t, "a loop's count", inputs.Uniform, 1, 2, func(g *build.Graph, x string) string {
-		body := loopBody()
+		body := loopBody(g)
 		body.OutputAs("each", body.Floats("one", []float32{1}), onnx.Float)
 		return g.Node("Loop", []string{x, g.True("yes")}, build.GraphAttribute("body", body))
 	})
 }
 
 // loopBody begins the body of a Loop, which goes on as long as it is told.
-func loopBody() *build.Graph {
-	body := build.NewGraph("body")
+func loopBody(g *build.Graph) *build.Graph {
+	body := g.Subgraph("body")
 	body.Input("iteration", onnx.Int64)
 	body.Output(body.Input("go_on", onnx.Bool), onnx.Bool)
 	return body
