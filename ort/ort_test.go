@@ -268,6 +268,32 @@ func TestConcurrentRuns(t *testing.T) {
 	wait.Wait()
 }
 
+// Close waits for runs in progress; runs after it fail cleanly.
+func TestCloseDuringRuns(t *testing.T) {
+	t.Parallel()
+	s := testSession(t, "add_sub", SessionOptions{IntraOpThreads: 1})
+	x := testTensor(t, Float32, []int64{1, 4}, floats(1, 2, 3, 4))
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for {
+				outputs, err := s.Run(context.Background(), []*Tensor{x, x}, []string{"sum"})
+				if err != nil {
+					if !errors.Is(err, ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+				outputs[0].Close()
+			}
+		})
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	wait.Wait()
+}
+
 func TestSessionOptions(t *testing.T) {
 	t.Parallel()
 	optimized := filepath.Join(t.TempDir(), "optimized.onnx")
@@ -421,5 +447,36 @@ func TestRuntime(t *testing.T) {
 	}
 	if _, err := Open(r.Library()); err == nil || !strings.Contains(err.Error(), "opened one already") {
 		t.Errorf("second Open: error %v", err)
+	}
+}
+
+// The cost of a run beyond the computing: two tensors, a tiny model, two outputs.
+func BenchmarkRun(b *testing.B) {
+	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
+		b.Skip("needs ONNX Runtime: set TUNER_ORT_LIBRARY to the library's path")
+	}
+	r, err := shared()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := r.NewSession(model("add_sub"), SessionOptions{IntraOpThreads: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	data := floats(1, 2, 3, 4)
+	b.ReportAllocs()
+	for b.Loop() {
+		x, err := r.NewTensor(Float32, []int64{1, 4}, data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		outputs, err := s.Run(context.Background(), []*Tensor{x, x}, []string{"sum", "diff"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		outputs[0].Close()
+		outputs[1].Close()
+		x.Close()
 	}
 }

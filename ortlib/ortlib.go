@@ -131,6 +131,9 @@ func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
 		}
 	}
 	file, err := wheel.Fetch(ctx, r.spec(), downloads, progress)
+	if ctx.Err() != nil {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%w\n(a library that you have already can be named with --ort-library or TUNER_ORT_LIBRARY)", err)
 	}
