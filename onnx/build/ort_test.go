@@ -369,3 +369,31 @@ func TestMiniLMRunsOnDerivedInputs(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// ONNX Runtime finds the tensors that Write put outside the file.
+func TestExternalDataRuns(t *testing.T) {
+	t.Parallel()
+	m := build.MLP()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := m.Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
+		t.Fatal(err)
+	}
+	derived, err := inputs.Derive(m, inputs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := inputs.Generate(derived, 2, 1)
+	r, outside := session(t, path)
+	_, inside := load(t, m)
+	got, err := infer(t, r, outside, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := infer(t, r, inside, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got["OUTPUT"].data, want["OUTPUT"].data) {
+		t.Error("with external data the model computes something else")
+	}
+}
