@@ -48,7 +48,7 @@ func TestAnalyzeMistakes(t *testing.T) {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
-	check("", "1: is empty")
+	check("", "1: the file is empty")
 	check("top: 0", "1: top: is out of range", "1: input: is required")
 	check("input: x\nmode: offline", "2: mode: is not supported by this version")
 	check("input: x\nmode: fast\nformats: [csv, pdf, csv]",

@@ -1,9 +1,9 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tuner/modelconfig"
@@ -259,7 +259,7 @@ func (a *applier) batcher() (*configpb.ModelDynamicBatching, error) {
 		a.config.SchedulingChoice = &configpb.ModelConfig_DynamicBatching{DynamicBatching: b}
 		return b, nil
 	}
-	return nil, fmt.Errorf("the model's configuration has another scheduler than dynamic_batching")
+	return nil, errors.New("the model's configuration has another scheduler than dynamic_batching")
 }
 
 // rest sets parameters and ModelConfig fields, and refuses what no step knows.
@@ -276,7 +276,7 @@ func (a *applier) rest() error {
 			continue
 		}
 		if err := setConfigField(a.config, s.Knob, s.Value); err != nil {
-			return fmt.Errorf("%s: %w", strconv.Quote(s.Knob), err)
+			return fmt.Errorf("%q: %w", s.Knob, err)
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func (d *document) open(text []byte) (root value, ok bool) {
 	}
 	budget := maxNodes
 	if countNodes(&node, &budget); budget < 0 {
-		d.add(Error{Line: 1, Problem: fmt.Sprintf("has more than %d values once its aliases (*name) are expanded", maxNodes),
+		d.add(Error{Line: 1, Problem: fmt.Sprintf("the file has more than %d values once its aliases (*name) are expanded", maxNodes),
 			Hint: "write the values without aliases"})
 		return value{}, false
 	}
@@ -50,11 +50,11 @@ func (d *document) open(text []byte) (root value, ok bool) {
 // unreadable reports text that is not YAML.
 func (d *document) unreadable(err error) {
 	if errors.Is(err, io.EOF) {
-		d.add(Error{Line: 1, Problem: "is empty", Hint: "`tuner init MODEL` writes a complete file with explanations"})
+		d.add(Error{Line: 1, Problem: "the file is empty", Hint: "`tuner init MODEL` writes a complete file with explanations"})
 		return
 	}
 	line, problem := syntaxError(err)
-	d.add(Error{Line: line, Problem: "is not valid YAML: " + problem})
+	d.add(Error{Line: line, Problem: "the file is not valid YAML: " + problem})
 }
 
 // syntaxPattern takes the YAML library's message apart: the line stands nowhere else than in the text.

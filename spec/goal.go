@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -99,11 +100,9 @@ func (v value) weights() search.Objective {
 
 // appendMetric appends m, or reports that it was named already, perhaps by its other name.
 func appendMetric(v value, seen []measure.Metric, m measure.Metric) []measure.Metric {
-	for _, s := range seen {
-		if s == m {
-			v.fail(Error{Problem: fmt.Sprintf("names the metric %s a second time", m), Hint: "keep one of the two"})
-			return seen
-		}
+	if slices.Contains(seen, m) {
+		v.fail(Error{Problem: fmt.Sprintf("names the metric %s a second time", m), Hint: "keep one of the two"})
+		return seen
 	}
 	return append(seen, m)
 }

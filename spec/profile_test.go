@@ -174,13 +174,13 @@ func TestProfileMistakes(t *testing.T) {
 			}
 		})
 	}
-	check("empty", "", "1: is empty")
-	check("comments", "# nothing\n", "1: is empty")
+	check("empty", "", "1: the file is empty")
+	check("comments", "# nothing\n", "1: the file is empty")
 	check("not a mapping", "- a", "1: must be a mapping (field: value)", "1: model: is required")
 	check("null", "~", "1: must be a mapping (field: value)", "1: model: is required")
-	check("not YAML", "model: [a", "1: is not valid YAML: did not find expected ',' or ']'")
+	check("not YAML", "model: [a", "1: the file is not valid YAML: did not find expected ',' or ']'")
 	check("two documents", "model: a\n---\nmodel: b", "2: a second YAML document begins here")
-	check("alias loop", "model: a\nspace: &x {instance_count: [*x]}", "1: has more than 100000 values once its aliases (*name) are expanded")
+	check("alias loop", "model: a\nspace: &x {instance_count: [*x]}", "1: the file has more than 100000 values once its aliases (*name) are expanded")
 	check("model missing", "name: a", "1: model: is required")
 	check("key twice", "model: a\nmodel: b", "2: model: is given twice")
 	check("no value", "model: a\nspace:\n", "2: space: has no value")

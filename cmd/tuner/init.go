@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -97,9 +96,13 @@ func runInit(ctx context.Context, con console, o initOptions, model string) erro
 
 // withoutPath leaves the path out of a file error: the message around it has it, and without a temporary name.
 func withoutPath(err error) error {
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
-		return cause.Err
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
 	}
 	return err
 }
@@ -218,7 +221,7 @@ func initFiles(dir string, s spec.Starter, subject profile.Subject) ([]newFile, 
 	return append(files, newFile{filepath.Join(dir, s.Config), slices.Concat([]byte(header), config), "the default configuration"}), nil
 }
 
-// writeNew writes the files, each whole or not at all, and none of them when one exists and may not be replaced.
+// writeNew writes the files, all or none: none when one exists and may not be replaced.
 func writeNew(dir string, files []newFile, force bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make folder %q: %w", dir, withoutPath(err))
@@ -232,36 +235,37 @@ func writeNew(dir string, files []newFile, force bool) error {
 	if len(existing) > 0 {
 		return usageErrorf("cannot write %s: already there; use --force to replace, or -o for another folder", strings.Join(existing, ", "))
 	}
+	return replaceFiles(dir, files)
+}
+
+// replaceFiles writes all files under temporary names before it renames the first, so that a full disk leaves nothing behind
+// and no half-written file is ever seen. All lie in dir.
+func replaceFiles(dir string, files []newFile) error {
+	var staged []string
+	defer func() {
+		for _, temp := range staged {
+			_ = os.Remove(temp) // gone after the renaming
+		}
+	}()
 	for _, f := range files {
-		if err := replaceFile(f.path, f.text); err != nil {
+		temp, err := os.CreateTemp(dir, "."+filepath.Base(f.path)+"-*")
+		if err != nil {
+			return fmt.Errorf("cannot write %q: %w", f.path, withoutPath(err))
+		}
+		staged = append(staged, temp.Name())
+		_, err = temp.Write(f.text)
+		if err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
 			return fmt.Errorf("cannot write %q: %w", f.path, withoutPath(err))
 		}
 	}
-	return nil
-}
-
-// replaceFile writes a file under a temporary name and renames it, so that no half-written file is ever seen.
-func replaceFile(path string, text []byte) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
+	for i, f := range files {
+		if err := os.Rename(staged[i], f.path); err != nil {
+			return fmt.Errorf("cannot write %q: %w", f.path, withoutPath(err))
 		}
-	}()
-	_, err = bytes.NewReader(text).WriteTo(temp)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
-	if err != nil {
-		return err
 	}
-	if err := os.Rename(temp.Name(), path); err != nil {
-		return err
-	}
-	folder, err := os.Open(filepath.Dir(path))
+	folder, err := os.Open(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot flush folder %q: %w", dir, withoutPath(err))
 	}
 	return errors.Join(folder.Sync(), folder.Close())
 }
