@@ -5,8 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"tuner/measure"
 	"tuner/search"
+	"tuner/stats"
 )
 
 // tieMargin is the difference of scores (on log scale: 1 %) up to which two configurations may be called tied.
@@ -114,8 +117,8 @@ func defaultSetup(configs []Config) Setup {
 	return Result{Configs: configs}.Default().Setup
 }
 
-// compare fills in the gains over the default. The ratio's interval follows from both scores' intervals, taken as
-// independent; it is divided by the summed weights, so that a gain is a factor whatever the weights' scale.
+// compare fills in the gains over the default. A difference of scores is divided by the summed weights, so that a gain is a
+// factor whatever the weights' scale.
 func compare(configs []Config, goal search.Goal) []Config {
 	base := Result{Configs: configs}.Default()
 	weights := 0.0
@@ -124,18 +127,30 @@ func compare(configs []Config, goal search.Goal) []Config {
 	}
 	compared := slices.Clone(configs)
 	for i, c := range compared {
-		if !c.Satisfies() || !base.Satisfies() || weights == 0 {
-			continue
-		}
-		if c.Candidate.IsDefault() {
+		switch {
+		case !c.Satisfies() || !base.Satisfies() || weights == 0:
+		case c.Candidate.IsDefault():
 			compared[i].Gain = &measure.Estimate{Value: 1, Lo: 1, Hi: 1}
-			continue
-		}
-		difference := (c.Best.Score.Value - base.Best.Score.Value) / weights
-		half := math.Hypot(c.Best.Score.Hi-c.Best.Score.Value, base.Best.Score.Hi-base.Best.Score.Value) / weights
-		compared[i].Gain = &measure.Estimate{
-			Value: math.Exp(difference), Lo: math.Exp(difference - half), Hi: math.Exp(difference + half),
+		default:
+			difference := (c.Best.Score.Value - base.Best.Score.Value) / weights
+			half := differenceHalf(*c.Best, *base.Best) / weights
+			compared[i].Gain = &measure.Estimate{
+				Value: math.Exp(difference), Lo: math.Exp(difference - half), Hi: math.Exp(difference + half),
+			}
 		}
 	}
 	return compared
+}
+
+// differenceHalf is half the 95 % interval of the difference of two points' scores: from both scores' own intervals, taken as
+// independent, and, for two points that were confirmed on several launches each, at least Student's interval of the two
+// means with the pooled spread between launches, which the windows of one launch do not show.
+func differenceHalf(a, b Point) float64 {
+	within := math.Hypot(a.Score.Hi-a.Score.Value, b.Score.Hi-b.Score.Value)
+	n, m := float64(len(a.TrialScores)), float64(len(b.TrialScores))
+	if !a.Confirmed || !b.Confirmed || n < 2 || m < 2 {
+		return within
+	}
+	pooled := ((n-1)*stat.Variance(a.TrialScores, nil) + (m-1)*stat.Variance(b.TrialScores, nil)) / (n + m - 2)
+	return max(within, stats.TQuantile(0.975, n+m-2)*math.Sqrt(pooled*(1/n+1/m)))
 }

@@ -201,3 +201,25 @@ func TestBestPoint(t *testing.T) {
 		t.Errorf("best of no points is %v", got)
 	}
 }
+
+func TestGainKnowsTheSpreadBetweenLaunches(t *testing.T) {
+	t.Parallel()
+	point := func(half float64, confirmed bool, trials ...float64) Point {
+		p := Point{Confirmed: confirmed}
+		p.Score, p.TrialScores = measure.Estimate{Value: 1, Lo: 1 - half, Hi: 1 + half}, trials
+		return p
+	}
+	check := func(name string, want float64, a, b Point) {
+		t.Helper()
+		if got := differenceHalf(a, b); math.Abs(got-want) > 1e-4 {
+			t.Errorf("%s: half-width is %.5f, want %.5f", name, got, want)
+		}
+	}
+	check("one trial each: 0.03 and 0.04 at right angles", 0.05, point(0.03, true, 1), point(0.04, true, 2))
+	check("not confirmed: repeats in one engine say nothing about launches", 0.05,
+		point(0.03, false, 0.9, 1.1), point(0.04, true, 1.9, 2.1))
+	// Both variances are 0.02, so is the pooled one; with two degrees of freedom t is 4.3027, and
+	// 4.3027 · √(0.02 · (1/2 + 1/2)) = 0.60849.
+	check("launches differ more than windows", 0.60849, point(0.03, true, 0.9, 1.1), point(0.04, true, 1.9, 2.1))
+	check("launches agree", 0.05, point(0.03, true, 1, 1), point(0.04, true, 2, 2))
+}

@@ -112,15 +112,16 @@ type Point struct {
 
 // Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
 type Sample struct {
-	Values    map[measure.Metric]measure.Estimate // without the metrics that could not be measured
-	Score     measure.Estimate                    // of the goal's objective; on log scale, higher is better
-	Misses    []search.Miss                       // constraints that are not kept; empty when it satisfies all
-	Windows   int
-	Launches  int // distinct engine launches
-	Requests  int // completed without error
-	Errors    int
-	MeanBatch float64 // executed by the server; 0 unknown
-	Flags     []measure.Flag
+	Values      map[measure.Metric]measure.Estimate // without the metrics that could not be measured
+	Score       measure.Estimate                    // of the goal's objective; on log scale, higher is better
+	TrialScores []float64                           // the score of each trial by itself, for the spread between launches
+	Misses      []search.Miss                       // constraints that are not kept; empty when it satisfies all
+	Windows     int
+	Launches    int // distinct engine launches
+	Requests    int // completed without error
+	Errors      int
+	MeanBatch   float64 // executed by the server; 0 unknown
+	Flags       []measure.Flag
 }
 
 // Violation is the summed relative amount by which constraints are missed.

@@ -31,6 +31,11 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 	}
 	s.MeanBatch = server.MeanBatch()
 	s.Score = scoreOf(pooled, s.Values, goal)
+	for _, p := range parts {
+		if score, ok := goal.Score(p); ok {
+			s.TrialScores = append(s.TrialScores, score)
+		}
+	}
 	return s
 }
 
