@@ -10,21 +10,23 @@ import (
 )
 
 const (
-	rounds       = 4 // of finals, where the budget allows
-	extraRounds  = 2 // more, for members whose load was lowered late
-	confirmed    = 2 // trials that a member needs at its load
-	runnersUp    = 2 // at most
-	maxMembers   = 2 + runnersUp
-	contention   = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
-	finalWindows = 2    // windows of the finals are longer by this factor
-	backOff      = 1.1  // least factor by which a load is lowered that turned out too high
-	curveReach   = 4    // the curves go up to this multiple of the best load
+	rounds      = 4 // of finals, where the budget allows
+	extraRounds = 2 // more, for members whose load was lowered late
+	confirmed   = 2 // trials that a member needs at its load
+	runnersUp   = 2 // at most
+	maxMembers  = 2 + runnersUp
+	contention  = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
+	longer      = 2    // windows of the finals are longer by this factor
+	maxWindows  = 3    // of one launch in the finals
+	backOff     = 1.1  // least factor by which a load is lowered that turned out too high
+	curveReach  = 4    // the curves go up to this multiple of the best load
 )
 
 // finals compares the best configurations and the default, each at its best load, on engine processes launched for each
 // trial, in the order A B C, C B A, A B C, … so that slow changes of the machine hit all alike.
 type finals struct {
 	settings search.Settings
+	windows  int // of each trial
 	members  []member
 	slot     int            // place in the order of trials
 	curve    []search.Trial // trials of the curve phase
@@ -40,7 +42,7 @@ type member struct {
 
 // newFinals chooses the members: the leader, what comes close to it, and the default.
 func (p *Plan) newFinals() *finals {
-	f := &finals{settings: p.settings}
+	f := &finals{settings: p.settings, windows: p.finalWindows()}
 	ranked := slices.DeleteFunc(p.ledger.Ranked(), func(s search.Standing) bool { return !s.Point.Scored })
 	rivals := 0 // runners-up so far
 	for i, s := range ranked {
@@ -56,10 +58,19 @@ func (p *Plan) newFinals() *finals {
 	return f
 }
 
-// finalTrial is one long window on a fresh launch.
-func finalTrial(s search.Settings, c search.Candidate, level float64) search.Trial {
+// finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
+// dearer launch is worth more of them (Kalibera and Jones, 2013: repeat most where the costs are least).
+func (p *Plan) finalWindows() int {
+	launch := p.costs.launch.or(guessedLaunch) + p.costs.warmUp.or(guessedWarmUp)
+	n := math.Round(1.5 * launch.Seconds() / (longer * p.settings.Window).Seconds())
+	return min(max(int(n), 1), maxWindows)
+}
+
+// finalTrial is a trial with long windows on a fresh launch.
+func finalTrial(s search.Settings, c search.Candidate, level float64, windows int) search.Trial {
 	t := s.Trial(c, level, search.PhaseFinal)
-	t.Window *= finalWindows
+	t.Windows = windows
+	t.Window *= longer
 	t.Fresh = true
 	return t
 }
@@ -97,7 +108,7 @@ func (f *finals) next(affordable func([]search.Trial) bool) (search.Action, bool
 	var rest []search.Trial
 	for i := slot; i < (slot/n+1)*n; i++ {
 		if m := f.members[f.at(i)]; !m.out {
-			rest = append(rest, finalTrial(f.settings, m.standing.Candidate, m.standing.Point.Level))
+			rest = append(rest, finalTrial(f.settings, m.standing.Candidate, m.standing.Point.Level, f.windows))
 		}
 	}
 	if slot%n != 0 || slot < n {

@@ -22,7 +22,7 @@ const (
 	reservedMax = 0.50 // at most, where one round of finals needs more than the least
 )
 
-// maxCombinations is the size of a space that is still expanded: a million candidates take about a second and a gigabyte.
+// maxCombinations is the size of a space that is not expanded any more, which would take seconds and gigabytes.
 const maxCombinations = 1_000_000
 
 // Names lists the strategies that New knows.
@@ -46,6 +46,7 @@ type Plan struct {
 	ended    string  // why the search phase ended
 	folds    []search.Fold
 	size     int // candidates of the space
+	pools    int // engine processes that they need, at least
 }
 
 // New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
@@ -55,7 +56,7 @@ func New(name string, s search.Settings) (*Plan, error) {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
 	candidates, folds := s.Space.Candidates()
-	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), folds: folds, size: len(candidates)}
+	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), folds: folds, size: len(candidates), pools: pools(candidates)}
 	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
 	switch name {
 	case "grid":
@@ -66,6 +67,17 @@ func New(name string, s search.Settings) (*Plan, error) {
 		p.inner = quick.New(s, p.ledger, candidates)
 	}
 	return p, nil
+}
+
+// pools counts the pools of candidates whose pools are neighbours.
+func pools(candidates []search.Candidate) int {
+	n, last := 0, ""
+	for _, c := range candidates {
+		if pool := c.PoolKey(); pool != last {
+			n, last = n+1, pool
+		}
+	}
+	return n
 }
 
 func checkName(name string) error {
@@ -207,6 +219,21 @@ func (p *Plan) Progress() (done, expected int) {
 	return done, done + max(ahead, 1)
 }
 
+// Remaining estimates how long the campaign still takes: the trials expected, as long as those so far were in the mean, or
+// before the first as long as guessed, within the budget.
+func (p *Plan) Remaining() time.Duration {
+	done, expected := p.Progress()
+	trial := p.settings.Window + guessedWarmUp + guessedReconfigure + guessedLaunch*time.Duration(p.pools)/time.Duration(p.size+1)
+	if done > 0 {
+		trial = p.costs.elapsed / time.Duration(done)
+	}
+	d := time.Duration(expected-done) * trial
+	if b := p.settings.Budget.Time; b > 0 {
+		d = min(d, max(b-p.costs.elapsed, 0))
+	}
+	return d
+}
+
 // budgetPart is a part of the budget that is set aside.
 type budgetPart struct {
 	time   time.Duration
@@ -234,7 +261,8 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 // reserve is what the search phase leaves to the finals: room for a round of them, and at least a fifth of the budget.
 func (p *Plan) reserve() budgetPart {
 	b, n := p.settings.Budget, p.members()
-	round := time.Duration(n) * p.costs.expect(finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0]))
+	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
+	round := time.Duration(n) * p.costs.expect(trial)
 	least := time.Duration(float64(b.Time) * reserved)
 	most := time.Duration(float64(b.Time) * reservedMax)
 	return budgetPart{

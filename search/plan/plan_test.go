@@ -247,6 +247,9 @@ func TestProgress(t *testing.T) {
 		for range 1000 {
 			next := p.Ask()
 			done, expected := p.Progress()
+			if left := p.Remaining(); (left == 0) != next.Stop || (b.Time > 0 && left > b.Time) {
+				t.Fatalf("budget %+v: remaining after %d trials is %v, stop %t", b, told, left, next.Stop)
+			}
 			if done != told || expected < done || (expected == done) != next.Stop || (b.Trials > 0 && expected > b.Trials) {
 				t.Fatalf("budget %+v: progress after %d trials is %d of %d, stop %t", b, told, done, expected, next.Stop)
 			}
@@ -259,6 +262,20 @@ func TestProgress(t *testing.T) {
 				Trial: next.Trial, Measurement: searchtest.Measured(next.Trial, throughput, latency),
 				Elapsed: time.Duration(told) * time.Second,
 			})
+		}
+	}
+}
+
+func TestDearLaunchesGetMoreWindows(t *testing.T) {
+	t.Parallel()
+	// 1.5 × (launch + 0.3 s of warm-up) / 2 s, rounded, from 1 to 3.
+	for launch, want := range map[time.Duration]int{800 * time.Millisecond: 1, 2400 * time.Millisecond: 2, time.Minute: 3} {
+		l := searchtest.Small()
+		l.Launch = launch
+		for _, e := range phases(l.Run(newPlan(t, "quick", l, search.Budget{}), 1000), search.PhaseFinal) {
+			if e.Trial.Windows != want {
+				t.Errorf("launches of %v: %d windows in the finals, want %d", launch, e.Trial.Windows, want)
+			}
 		}
 	}
 }
