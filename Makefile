@@ -28,7 +28,7 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: making the sample models if needed"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
 	@echo "==> test: unit and integration tests"
-	TUNER_ORT_LIBRARY="$$($(TUNER) runtime path cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m ./...
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m ./...
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network

@@ -1,47 +1,57 @@
 package profile
 
 import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"tuner/engine/api"
 	"tuner/modelconfig"
 	"tuner/onnx/inputs"
+	"tuner/runner"
 	"tuner/spec"
 )
 
 // requestVariety is how many different requests a campaign sends in turn: enough that no cache of values helps.
 const requestVariety = 32
 
-// Requests makes valid random inputs for a subject: requestVariety requests of the profile's client batch. Shapes come from
-// the profile, else from the configuration where it fixes them. An input whose shape is not settled is an InputError.
-func Requests(p spec.Profile, s Subject) ([]map[string]inputs.Tensor, error) {
+// Requests makes valid random requests for a subject, of the profile's client batch. Shapes come from the profile, else from
+// the configuration where it fixes them. An input whose shape is not settled is an InputError.
+func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
 	derived, err := inputs.Derive(s.Model, inputs.Options{Shape: requestShapes(p, s.Config)})
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	requests := make([]map[string]inputs.Tensor, requestVariety)
+	requests := make(runner.Requests, requestVariety)
 	for i := range requests {
-		requests[i] = inputs.Generate(derived, p.Load.BatchSize, p.Search.Seed+uint64(i))
+		values := inputs.Generate(derived, p.Load.BatchSize, p.Search.Seed+uint64(i))
+		requests[i] = api.InferRequest{Model: s.Name}
+		for _, in := range derived {
+			requests[i].Inputs = append(requests[i].Inputs, wireTensor(in.Name, values[in.Name]))
+		}
 	}
 	return requests, nil
+}
+
+// wireTensor puts a value into the protocol's form.
+func wireTensor(name string, v inputs.Tensor) api.Tensor {
+	t := api.Tensor{Name: name, Datatype: modelconfig.WireName(dataType(v.Type)), Shape: v.Shape, Data: v.Data}
+	for _, element := range v.Strings {
+		t.Data = binary.LittleEndian.AppendUint32(t.Data, uint32(len(element)))
+		t.Data = append(t.Data, element...)
+	}
+	return t
 }
 
 // requestShapes merges the shapes of the profile with those that the configuration fixes.
 func requestShapes(p spec.Profile, config *modelconfig.Config) map[string][]int64 {
 	shapes := map[string][]int64{}
 	for _, in := range config.GetInput() {
-		if isFixed(in.GetDims()) && in.GetReshape() == nil {
+		isOpen := slices.ContainsFunc(in.GetDims(), func(d int64) bool { return d < 0 })
+		if !isOpen && in.GetReshape() == nil {
 			shapes[in.GetName()] = in.GetDims()
 		}
 	}
-	for name, shape := range p.Inputs.Shape {
-		shapes[name] = shape
-	}
+	maps.Copy(shapes, p.Inputs.Shape)
 	return shapes
-}
-
-func isFixed(dims []int64) bool {
-	for _, d := range dims {
-		if d < 0 {
-			return false
-		}
-	}
-	return true
 }

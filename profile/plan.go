@@ -1,22 +1,17 @@
 package profile
 
 import (
+	"math"
 	"time"
 
+	"tuner/hostinfo"
 	"tuner/search"
 	"tuner/spec"
 )
 
-// FactsOf collects what the folding rules of the space need to know. cores is the number of cores that the engine may use;
-// unavailable maps execution providers that create no session here to the reason.
-func FactsOf(p spec.Profile, s Subject, cores int, unavailable map[string]string) search.Facts {
-	facts := search.Facts{
-		Cores: cores, Batching: Signature(s.Model).CanBatch(), TritonOnly: p.DeployTarget == spec.TargetTriton, Unavailable: unavailable,
-	}
-	for _, f := range s.Files {
-		facts.Precisions = append(facts.Precisions, f.Precision)
-	}
-	return facts
+// FactsOf collects what the folding rules of the space need to know of model and machine, but for the execution providers.
+func FactsOf(s Subject, cpu hostinfo.CPU) search.Facts {
+	return search.Facts{Cores: int(math.Ceil(cpu.Usable())), Batching: Signature(s.Model).CanBatch()}
 }
 
 // Plan is what a campaign is about to do: the answer of a dry run.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,6 +19,7 @@ import (
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/search"
+	"tuner/search/plan"
 	"tuner/spec"
 )
 
@@ -67,26 +67,31 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err != nil {
 		return inputError(err)
 	}
-	facts := profile.FactsOf(p, subject, int(math.Ceil(host.CPU.Usable())), nil)
-	if o.dryRun {
+	facts := profile.FactsOf(subject, host.CPU)
+	build, missing := ortlib.Resolve(o.ortLibrary)
+	if missing == nil {
+		if facts.Unavailable, err = unavailableProviders(ctx, build, p.Space(facts), subject); err != nil {
+			return err
+		}
+	}
+	if o.dryRun { // needs no ONNX Runtime, only knows more with one
 		return printDryRun(con.out, o.output, profile.PlanOf(p, facts))
 	}
-	build, err := ortlib.Resolve(o.ortLibrary)
-	if err != nil {
-		return withExit(exitUsage, err)
+	if missing != nil {
+		return withExit(exitUsage, missing)
 	}
 	setup := profile.Setup{Profile: p, Subject: subject, Facts: facts, Tool: toolVersion(), Fingerprint: host.Fingerprint(),
 		Runtime: journal.RuntimeInfo{Flavour: build.Flavour, Version: build.Version, Library: build.Library}}
 	if setup.Machine, err = json.Marshal(host); err != nil {
 		return fmt.Errorf("cannot encode the facts of the machine: %w", err)
 	}
-	return runCampaign(ctx, con, o, setup, build)
+	return runCampaign(ctx, con, o, setup)
 }
 
 // runCampaign opens the journal and the runner, runs the campaign to its end, and prints the summary.
-func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, build ortlib.Build) (err error) {
+func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup) (err error) {
 	settings := setup.Profile.Settings(setup.Facts)
-	strategy, err := search.New(setup.Profile.Search.Strategy, settings)
+	strategy, err := plan.New(setup.Profile.Search.Strategy, settings)
 	if err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
@@ -95,11 +100,15 @@ func runCampaign(ctx context.Context, con console, o profileOptions, setup profi
 		return inputError(err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	trialer, err := newTrialer(setup, build)
+	requests, err := profile.Requests(setup.Profile, setup.Subject)
 	if err != nil {
 		return inputError(err)
 	}
-	defer func() { err = errors.Join(err, trialer.Close()) }()
+	engines, err := newRunner(con, setup.Profile, log.Past)
+	if err != nil {
+		return err
+	}
+	defer engines.Close(context.WithoutCancel(ctx))
 
 	var past time.Duration
 	if n := len(log.Past); n > 0 {
@@ -107,7 +116,7 @@ func runCampaign(ctx context.Context, con console, o profileOptions, setup profi
 	}
 	observer, finish := observe(con, o, settings, past)
 	announce(con, o, setup, log)
-	campaign := profile.Campaign{Strategy: strategy, Goal: settings.Goal, Trialer: trialer, Recorder: log, Observer: observer,
+	campaign := profile.Campaign{Strategy: strategy, Goal: settings.Goal, Trialer: profile.NewEngines(setup, engines, requests), Recorder: log, Observer: observer,
 		Now: time.Now, Past: log.Past}
 	outcome, err := campaign.Run(ctx)
 	finish()

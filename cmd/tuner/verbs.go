@@ -4,5 +4,13 @@ import "github.com/spf13/cobra"
 
 // verbs lists the verbs in the order in which a user meets them.
 func verbs(con console) []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newInit(con),
+		newProfile(con),
+		newAnalyze(con),
+		newServe(con),
+		newDoctor(con),
+		newRuntime(con),
+		newProbe(con),
+	}
 }

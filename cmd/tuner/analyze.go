@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tuner/analyze"
+	"tuner/report"
+	"tuner/spec"
+)
+
+// analyzeOptions are the flags of `tuner analyze`.
+type analyzeOptions struct {
+	file   string
+	input  string
+	output string
+}
+
+func newAnalyze(con console) *cobra.Command {
+	var o analyzeOptions
+	cmd := verb(&cobra.Command{
+		Use:   "analyze -f analyze.yaml",
+		Short: "Rank what was measured under constraints and write the results",
+		Long: `Reads a campaign's journal, ranks the configurations under the constraints, prints the table, and writes CSV, charts, the
+optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing: constraints and objective may
+be changed and the analysis repeated at will, also while the campaign is running.`,
+		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm",
+		Args:    usageArgs(cobra.NoArgs),
+		RunE:    func(*cobra.Command, []string) error { return runAnalyze(con, o) },
+	})
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/formats/analyze.md)")
+	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
+	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: text (the table) or json (the result)")
+	return cmd
+}
+
+func runAnalyze(con console, o analyzeOptions) error {
+	if err := checkOutputFormat(o.output); err != nil {
+		return err
+	}
+	a, err := readAnalyze(o)
+	if err != nil {
+		return err
+	}
+	campaign, err := analyze.Replay(a.Input)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageErrorf("no campaign in %q: run 'tuner profile' first, or name its output folder", a.Input)
+	}
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	goal := a.Goal(campaign.Profile.Goal)
+	result, err := analyze.Analyze(campaign, analyze.Options{Goal: &goal, Top: a.Top})
+	if err != nil {
+		return err
+	}
+	if err := printResult(con.out, o.output, a.Formats, result); err != nil {
+		return err
+	}
+	written, err := report.WriteAll(a.Output, result, a.Formats)
+	if err != nil {
+		return inputError(err)
+	}
+	listFiles(con.err, a.Output, written)
+	return infeasible(result)
+}
+
+// readAnalyze reads the analyze file, or stands in for one when only --input is given.
+func readAnalyze(o analyzeOptions) (spec.Analyze, error) {
+	switch {
+	case o.file == "" && o.input == "":
+		return spec.Analyze{}, usageErrorf("nothing to analyze: use -f analyze.yaml, or --input with a campaign's output folder")
+	case o.file != "" && o.input != "":
+		return spec.Analyze{}, usageErrorf("-f and --input contradict each other: the file names its own input")
+	case o.file == "":
+		a, err := spec.ParseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", o.input)))
+		return a, withExit(exitUsage, err)
+	}
+	text, err := os.ReadFile(o.file)
+	if err != nil {
+		return spec.Analyze{}, usageErrorf("cannot read %s: %v", o.file, err)
+	}
+	a, err := spec.ParseAnalyze(filepath.Clean(o.file), text)
+	return a, withExit(exitUsage, err)
+}
+
+// printResult puts the result on stdout: JSON, or the table where the formats include it.
+func printResult(out io.Writer, format string, formats []string, r analyze.Result) error {
+	switch {
+	case format == "json":
+		return report.WriteJSON(out, r)
+	case slices.Contains(formats, spec.FormatTable):
+		return report.WriteTable(out, r)
+	}
+	return nil
+}
+
+// listFiles says where the results are.
+func listFiles(out io.Writer, dir string, written []string) {
+	fmt.Fprintf(out, "\nwritten to %s:\n", dir)
+	for _, path := range written {
+		if relative, err := filepath.Rel(dir, path); err == nil {
+			path = relative
+		}
+		fmt.Fprintf(out, "  %s\n", path)
+	}
+}
+
+// infeasible is the error of exit code 5: which constraint the nearest configuration misses, and by how much.
+func infeasible(r analyze.Result) error {
+	if _, ok := r.Winner(); ok {
+		return nil
+	}
+	nearest, ok := r.Nearest()
+	if !ok {
+		return withExit(exitInfeasible, errors.New("nothing satisfies the constraints: no configuration could be measured"))
+	}
+	misses := make([]string, len(nearest.Best.Misses))
+	for i, m := range nearest.Best.Misses {
+		misses[i] = m.String()
+	}
+	return withExit(exitInfeasible, fmt.Errorf("nothing satisfies the constraints; nearest is %s at %s: %s",
+		nearest.Candidate.Describe(), nearest.Best.Load, strings.Join(misses, ", and ")))
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"tuner/ortlib"
+	"tuner/profile"
+	"tuner/runner"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// How long an engine may take to serve, and to end after SIGTERM before it is killed.
+const (
+	engineStart = 30 * time.Second
+	engineDrain = 5 * time.Second
+)
+
+// newRunner wires the bundled engine for a campaign with past events. It must be closed.
+func newRunner(con console, p spec.Profile, past []search.Event) (*runner.Runner, error) {
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find tuner's own program file: %w", err)
+	}
+	options := runner.Options{
+		Launcher: runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain},
+		Dial:     runner.GRPC,
+		Log:      slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Epoch:    time.Now(),
+	}
+	if p.Runner.Protocol == spec.ProtocolHTTP {
+		options.Dial = runner.HTTP
+	}
+	if n := len(past); n > 0 {
+		options.Epoch = options.Epoch.Add(-past[n-1].Elapsed)
+		options.Launches = past[n-1].Measurement.Launch
+	}
+	return runner.New(options), nil
+}
+
+// unavailableProviders tries each execution provider of the space with the model, each in a child process, and returns those
+// that create no session, with the reason. The cpu provider is always there.
+func unavailableProviders(ctx context.Context, build ortlib.Build, space search.Space, s profile.Subject) (map[string]string, error) {
+	p, err := newProber()
+	if err != nil {
+		return nil, err
+	}
+	unavailable := map[string]string{}
+	for _, k := range space.Knobs {
+		for _, v := range k.Values {
+			if k.Name != search.KnobExecutionProvider || v == "cpu" {
+				continue
+			}
+			if answer := p.probe(ctx, build, string(v), s.Files[0].Source.Path); answer.Error != "" {
+				unavailable[string(v)] = answer.Error
+			}
+		}
+	}
+	return unavailable, nil
+}

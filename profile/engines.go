@@ -1,0 +1,116 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/runner"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// variantsFolder is the folder of the variants within a campaign's output folder.
+const variantsFolder = "variants"
+
+// Engines measures trials on engine processes: it makes the variant of a trial's candidate and hands the runner the job.
+type Engines struct {
+	setup    Setup
+	runner   *runner.Runner
+	requests runner.Requests
+	variants map[string]modelrepo.Variant // by precision
+}
+
+// NewEngines prepares the measuring of a campaign's trials on r.
+func NewEngines(setup Setup, r *runner.Runner, requests runner.Requests) *Engines {
+	return &Engines{setup: setup, runner: r, requests: requests, variants: map[string]modelrepo.Variant{}}
+}
+
+// Measure implements Trialer.
+func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Measurement, error) {
+	config, err := spec.Apply(e.setup.Subject.Config, trial.Candidate)
+	if err != nil {
+		return measure.Measurement{}, err
+	}
+	text, err := modelconfig.FormatJSON(config)
+	if err != nil {
+		return measure.Measurement{}, fmt.Errorf("cannot print configuration: %w", err)
+	}
+	variant, err := e.variant(trial.Candidate)
+	if err != nil {
+		return measure.Measurement{}, err
+	}
+	return e.runner.Measure(ctx, runner.Job{
+		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Runtime.Library, Model: variant.Model, Config: string(text),
+		Instances: instances(config), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
+		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh,
+		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
+	})
+}
+
+// variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each
+// trial's travels over the wire.
+func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
+	precision := spec.PrecisionOriginal
+	if v, ok := c.Get(search.KnobPrecision); ok {
+		precision = string(v)
+	}
+	if v, ok := e.variants[precision]; ok {
+		return v, nil
+	}
+	for _, f := range e.setup.Subject.Files {
+		if f.Precision != precision {
+			continue
+		}
+		root, err := filepath.Abs(filepath.Join(e.setup.Profile.Output, variantsFolder))
+		if err != nil {
+			return modelrepo.Variant{}, fmt.Errorf("cannot resolve %q: %w", e.setup.Profile.Output, err)
+		}
+		v, err := modelrepo.Build(root, f.Source, e.setup.Subject.Config)
+		if err != nil {
+			return modelrepo.Variant{}, err
+		}
+		e.variants[precision] = v
+		return v, nil
+	}
+	return modelrepo.Variant{}, fmt.Errorf("candidate %s: there is no model file of precision %q", c, precision)
+}
+
+// instances is the number of instances that a complete configuration asks for.
+func instances(config *modelconfig.Config) int {
+	n := 0
+	for _, g := range config.GetInstanceGroup() {
+		n += int(g.GetCount()) * max(1, len(g.GetGpus()))
+	}
+	return max(1, n)
+}
+
+// memoryLimit is the memory constraint's upper bound in bytes, with room to see by how much it is missed; 0 without one.
+func memoryLimit(goal search.Goal) int64 {
+	for _, c := range goal.Constraints {
+		if c.Metric == measure.Memory && c.Max != nil {
+			return int64(2 * *c.Max)
+		}
+	}
+	return 0
+}
+
+// percentiles lists the latency percentiles that the goal depends on.
+func percentiles(goal search.Goal) []measure.Metric {
+	var metrics []measure.Metric
+	add := func(m measure.Metric) {
+		if _, ok := m.Quantile(); ok {
+			metrics = append(metrics, m)
+		}
+	}
+	for _, t := range goal.Objective.Terms {
+		add(t.Metric)
+	}
+	for _, c := range goal.Constraints {
+		add(c.Metric)
+	}
+	return metrics
+}
