@@ -163,3 +163,30 @@ func TestWriteLeavesNothingBehind(t *testing.T) {
 		t.Errorf("%d files are left, want the folder alone", len(files))
 	}
 }
+
+func TestWriteTakesSmallTensorsIn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := proto.Clone(build.MLP().Proto()).(*onnxpb.ModelProto)
+	bias := p.GetGraph().GetInitializer()[1]
+	want := bias.GetRawData()
+	if len(want) != 512 { // layer0.bias, FLOAT[128]
+		t.Fatalf("%q has %d bytes, the test is about 512", bias.GetName(), len(want))
+	}
+	writeFile(t, filepath.Join(dir, "bias.bin"), want)
+	bias.RawData, bias.DataLocation = nil, onnxpb.TensorProto_EXTERNAL.Enum()
+	bias.ExternalData = []*onnxpb.StringStringEntryProto{{Key: proto.String("location"), Value: proto.String("bias.bin")}}
+	outside := read(t, writeFile(t, filepath.Join(dir, "m.onnx"), encode(t, p)))
+
+	inside := read(t, save(t, outside, filepath.Join(t.TempDir(), "n.onnx"), 0))
+	if len(inside.ExternalFiles()) > 0 {
+		t.Errorf("external files are left: %v", inside.ExternalFiles())
+	}
+	got, err := inside.Data(inside.Initializer("layer0.bias"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the bias changed")
+	}
+}

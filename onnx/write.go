@@ -22,8 +22,9 @@ const (
 	externalMin   = 1024 // smaller tensors stay in the file
 )
 
-// Write writes the model to path, all or nothing: a reader sees the old file or the new one. Data that m has outside, and all
-// larger tensors when the file would exceed maxInline bytes (0: MaxInline), go into path + ".data", written first.
+// Write writes the model to path, all or nothing: a reader sees the old file or the new one. Tensors that m has outside, and
+// all of a kilobyte and more when the file would exceed maxInline bytes (0: MaxInline), go into path + ".data", written
+// first. Smaller tensors are always inside.
 func (m *Model) Write(path string, maxInline int64) error {
 	if maxInline <= 0 {
 		maxInline = MaxInline
@@ -39,8 +40,14 @@ func (m *Model) write(path string, maxInline int64) error {
 	tooLarge := int64(proto.Size(p)) > maxInline
 	if tooLarge || len(m.external) > 0 {
 		p = proto.Clone(p).(*onnxpb.ModelProto)
-		if err := m.externalise(p, path+".data", tooLarge); err != nil {
+		outside, err := m.place(p, tooLarge)
+		if err != nil {
 			return err
+		}
+		if len(outside) > 0 {
+			if err := m.externalise(outside, path+".data"); err != nil {
+				return err
+			}
 		}
 	}
 	data, err := marshal(p)
@@ -53,24 +60,36 @@ func (m *Model) write(path string, maxInline int64) error {
 	})
 }
 
-// externalise moves tensors of p, a clone of m's content, into one file: those that are outside already and, if all is set,
-// every larger one.
-func (m *Model) externalise(p *onnxpb.ModelProto, path string, all bool) error {
-	return writeAtomic(path, func(w io.Writer) error {
-		out := &externalWriter{model: m, w: w, location: filepath.Base(path)}
-		var problems []error
-		eachTensor(p, func(t *onnxpb.TensorProto) {
-			if isExternal(t) || all && isMovable(t) {
-				problems = append(problems, out.move(t))
-			}
-		})
-		return errors.Join(problems...)
+// place decides for each tensor of p, a clone of m's content, where it goes: it returns those for the external file, and takes
+// the small ones that were outside into p. (Shapes and axes must be inside: ONNX Runtime doesn't load a model without them.)
+func (m *Model) place(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProto, error) {
+	var outside []*onnxpb.TensorProto
+	var problems []error
+	eachTensor(p, func(t *onnxpb.TensorProto) {
+		size, err := tensorSize(t)
+		switch {
+		case err == nil && size >= externalMin && (tooLarge || isExternal(t)):
+			outside = append(outside, t)
+		case isExternal(t):
+			data, err := m.Data(t)
+			problems = append(problems, err)
+			t.RawData, t.DataLocation, t.ExternalData = data, nil, nil
+		}
 	})
+	return outside, errors.Join(problems...)
 }
 
-func isMovable(t *onnxpb.TensorProto) bool {
-	size, err := tensorSize(t)
-	return err == nil && size >= externalMin
+// externalise moves tensors of a clone of m's content into one file.
+func (m *Model) externalise(tensors []*onnxpb.TensorProto, path string) error {
+	return writeAtomic(path, func(w io.Writer) error {
+		out := &externalWriter{model: m, w: w, location: filepath.Base(path)}
+		for _, t := range tensors {
+			if err := out.move(t); err != nil {
+				return fmt.Errorf("tensor %q: %w", t.GetName(), err)
+			}
+		}
+		return nil
+	})
 }
 
 // externalWriter appends tensors to an external data file.
@@ -85,7 +104,7 @@ type externalWriter struct {
 func (e *externalWriter) move(t *onnxpb.TensorProto) error {
 	size, err := tensorSize(t)
 	if err != nil {
-		return fmt.Errorf("tensor %q: %w", t.GetName(), err)
+		return err
 	}
 	if err := e.pad(); err != nil {
 		return err
@@ -96,7 +115,7 @@ func (e *externalWriter) move(t *onnxpb.TensorProto) error {
 	}
 	defer r.Close()
 	if _, err := io.CopyN(e.w, r, size); err != nil {
-		return fmt.Errorf("tensor %q: %w", t.GetName(), err)
+		return err
 	}
 	t.RawData, t.FloatData, t.Int32Data, t.Int64Data, t.DoubleData, t.Uint64Data = nil, nil, nil, nil, nil, nil
 	t.DataLocation = onnxpb.TensorProto_EXTERNAL.Enum()
