@@ -311,6 +311,30 @@ func TestSessionOptions(t *testing.T) {
 	}
 }
 
+// Every provider that creates a session computes the same; one that doesn't (no GPU, say) gives an error, and nothing worse.
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	r := testRuntime(t)
+	x := testTensor(t, Float32, []int64{2, 4}, floats(1, 2, 3, 4, 5, 6, 7, 8))
+	for _, name := range r.Providers() {
+		s, err := r.NewSession(model("add_sub"), SessionOptions{IntraOpThreads: 1, Providers: []Provider{{Name: name}}})
+		if err != nil {
+			t.Logf("%s: %v", name, err)
+			if name == "cpu" {
+				t.Error("the cpu provider must work")
+			}
+			continue
+		}
+		output := run(t, s, []*Tensor{x, x}, "sum")[0]
+		if err := s.Close(); err != nil { // an output outlives its session
+			t.Error(err)
+		}
+		if diff := cmp.Diff(floats(2, 4, 6, 8, 10, 12, 14, 16), output.Bytes()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestCancelledRun(t *testing.T) {
 	t.Parallel()
 	s := testSession(t, "count", SessionOptions{})

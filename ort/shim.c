@@ -24,7 +24,7 @@ const char *api_open(const char *library, api_table *api, const char **version) 
 	*version = base->get_version();
 	*api = base->get_api(API_VERSION);
 	// The handle is kept for the life of the process: ONNX Runtime's threads and exit handlers run code of the library.
-	return *api == NULL ? "its C API is too old" : NULL;
+	return *api == NULL ? "it is too old (1.24 or newer is needed)" : NULL;
 }
 
 int api_status_code(api_table api, void *status) {

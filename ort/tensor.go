@@ -147,7 +147,8 @@ func (t *Tensor) Type() ElementType { return t.elementType }
 // Shape returns the tensor's dimensions; the caller must not change them.
 func (t *Tensor) Shape() []int64 { return t.shape }
 
-// Bytes returns the elements without copying them; they are valid until Close. It is nil for STRING.
+// Bytes returns the elements without copying them; they are valid until Close, even beyond the end of the session that made
+// them. It is nil for STRING.
 func (t *Tensor) Bytes() []byte { return t.bytes }
 
 // Strings returns copies of the elements of a STRING tensor.
