@@ -1,0 +1,68 @@
+package search_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/searchtest"
+)
+
+// told enters the outcome of a configuration at a concurrency; a throughput of 0 is a failure to start.
+func told(l *search.Ledger, name search.Value, concurrency int, throughput float64, latency time.Duration) {
+	t := search.Trial{
+		Candidate: search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: name}),
+		Load:      measure.Load{Concurrency: concurrency, BatchSize: 1},
+		Windows:   1,
+	}
+	m := searchtest.Measured(t, throughput, latency)
+	if throughput == 0 {
+		m = measure.Measurement{Failure: &measure.Failure{Stage: measure.StageStart, Reason: "no"}}
+	}
+	l.Add(search.Event{Trial: t, Measurement: m})
+}
+
+func TestLedgerRanksConfigurationsByTheirBestLoad(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	l := search.NewLedger(seek(1, 0.050).Goal)
+	if _, ok := l.Leader(); ok || !math.IsInf(l.Lead(), -1) {
+		t.Error("an empty ledger has a leader")
+	}
+	told(l, "far", 8, 900, 100*ms)
+	told(l, "near", 8, 100, 55*ms)
+	told(l, "dead", 8, 0, 0)
+	if leader, ok := l.Leader(); ok {
+		t.Errorf("nothing passes, but %v leads", leader.Candidate)
+	}
+	told(l, "good", 8, 300, 20*ms)
+	told(l, "good", 16, 350, 60*ms) // too slow: 8 in flight stay its best load
+	told(l, "best", 4, 320, 20*ms)
+	told(l, "best", 8, 400, 30*ms)
+	var got []string
+	for _, s := range l.Ranked() {
+		got = append(got, s.Candidate.Key()+" at "+s.Load.String())
+	}
+	want := []string{
+		"instance_count=best at concurrency 8", "instance_count=good at concurrency 8",
+		"instance_count=near at concurrency 8", "instance_count=far at concurrency 8", "instance_count=dead at concurrency 8",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("ranking (-want +got):\n" + diff)
+	}
+	leader, ok := l.Leader()
+	if !ok || leader.Candidate.Key() != "instance_count=best" || !near(l.Lead(), math.Log(400)) {
+		t.Errorf("leader is %v with %v, %t", leader.Candidate, l.Lead(), ok)
+	}
+	dead := search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "dead"})
+	if reason, ok := l.PoolFailure(dead.With(search.KnobMaxBatchSize, "8")); !ok || reason != "no" {
+		t.Errorf("the pool's failure is %q, %t", reason, ok)
+	}
+	if l.Len() != 5 || len(l.Points(dead)) != 1 {
+		t.Errorf("%d configurations, %d points of the dead one", l.Len(), len(l.Points(dead)))
+	}
+}
