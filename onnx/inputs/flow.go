@@ -93,13 +93,11 @@ type findings struct {
 
 // demand narrows the index range.
 func (r *findings) demand(want Range, reason string) {
-	if r.index == nil {
-		want = intersect(want, want)
-		r.index, r.reason = &want, reason
-		return
+	before := Range{math.MinInt64, math.MaxInt64}
+	if r.index != nil {
+		before = *r.index
 	}
-	both := intersect(*r.index, want)
-	if both != *r.index {
+	if both := intersect(before, want); r.index == nil || both != before {
 		r.index, r.reason = &both, reason
 	}
 }
