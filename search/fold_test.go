@@ -193,15 +193,18 @@ func TestLoadAxis(t *testing.T) {
 
 func TestKnee(t *testing.T) {
 	t.Parallel()
-	space := searchtest.Settings(searchtest.Small(), 0).Space // default: 2 instances, max batch 4
+	space := searchtest.Settings(searchtest.Small(), 0).Space
+	space.Facts.BaseInstances, space.Facts.BaseMaxBatchSize = 3, 0 // 0 is Triton's 4
 	check := func(c search.Candidate, clientBatch int, want float64) {
 		space.Load.BatchSize = clientBatch
 		if got := space.Knee(c); got != want {
 			t.Errorf("knee of %v with client batch %d is %v, want %v", c, clientBatch, got, want)
 		}
 	}
-	check(search.Candidate{}, 1, 16)
-	check(search.Candidate{}, 4, 4)
-	check(search.NewCandidate(search.Setting{Knob: "max_batch_size", Value: "8"}), 1, 32)
-	check(search.NewCandidate(search.Setting{Knob: "max_batch_size", Value: "0"}, search.Setting{Knob: "instance_count", Value: "3"}), 1, 6)
+	check(search.Candidate{}, 1, 24)
+	check(search.Candidate{}, 4, 6)
+	check(search.NewCandidate(search.Setting{Knob: "max_batch_size", Value: "8"}), 1, 48)
+	check(search.NewCandidate(search.Setting{Knob: "max_batch_size", Value: "0"}, search.Setting{Knob: "instance_count", Value: "2"}), 1, 4)
+	space.Facts.Batching = false
+	check(search.Candidate{}, 1, 6)
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -66,7 +67,7 @@ type Facts struct {
 	Batching   bool // every input and output has a symbolic first dimension
 	TritonOnly bool // deploy_target triton: keep only what a stock Triton honours
 	// BaseMaxBatchSize and BaseInstances are the default configuration's, for candidates that leave those knobs alone;
-	// 0 unknown.
+	// 0 is what Triton's auto-completion makes: 4 and 2.
 	BaseMaxBatchSize int
 	BaseInstances    int
 	// Unavailable maps an execution provider to the reason why it creates no session here.
@@ -78,8 +79,12 @@ type Facts struct {
 // another one waiting, 2 · max_batch_size · instances inferences in flight (Model Analyzer's formula), in requests of the
 // axis's client batch.
 func (s Space) Knee(c Candidate) float64 {
-	batch := c.intOr(KnobMaxBatchSize, s.Facts.BaseMaxBatchSize)
-	instances := c.intOr(KnobInstanceCount, s.Facts.BaseInstances)
+	const completedBatch, completedInstances = 4, 2
+	batch := c.intOr(KnobMaxBatchSize, cmp.Or(s.Facts.BaseMaxBatchSize, completedBatch))
+	if !s.Facts.Batching {
+		batch = 1
+	}
+	instances := c.intOr(KnobInstanceCount, cmp.Or(s.Facts.BaseInstances, completedInstances))
 	return float64(2*max(batch, 1)*max(instances, 1)) / float64(max(s.Load.BatchSize, 1))
 }
 
