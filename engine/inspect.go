@@ -19,8 +19,8 @@ func (s *Server) Metadata() api.ServerMetadata {
 	}}
 }
 
-// Ready reports whether requests may be sent: with strict readiness, whether every known model that was not unloaded is
-// ready.
+// Ready reports whether requests may be sent: with strict readiness, whether every known model is
+// ready, or was unloaded on request.
 func (s *Server) Ready() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -35,7 +35,7 @@ func (s *Server) Ready() bool {
 			return false
 		}
 		for _, v := range e.versions {
-			if v.state != api.StateReady && v.reason != unloadedReason {
+			if v.state != api.StateReady && v.state != api.StateUnloading && v.reason != unloadedReason {
 				return false
 			}
 		}
