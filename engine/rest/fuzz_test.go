@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"testing"
+
+	"tuner/engine"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+// FuzzInferRequest feeds the reader of infer requests. It must never panic, must not take more memory than the input
+// justifies, and what it accepts must come back unchanged when it is written and read again.
+func FuzzInferRequest(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":"1","inputs":[{"name":"a","shape":[1,2],"datatype":"INT32","data":[[1,-2]]}],"outputs":[{"name":"b"}]}`,
+		`{"inputs":[{"name":"a","shape":[2],"datatype":"BYTES","data":["\u00fc","\ud83d\ude00"]}]}`,
+		`{"inputs":[{"name":"a","shape":[2],"datatype":"FP32","data":[NaN,-Infinity]}],"parameters":{"binary_data_output":true}}`,
+		`{"inputs":[{"name":"a","shape":[2],"datatype":"BOOL","data":[true,false]},{"name":"b","shape":[1],"datatype":"UINT64","data":[18446744073709551615]}]}`,
+		`{"inputs":[{"name":"a","shape":[4611686018427387904,4],"datatype":"INT32","data":[]}]}`,
+		`{"inputs":[{"name":"a","shape":[0],"datatype":"FP64","data":[]}],"x":{"y":[null,1e5,"\\"]}}`,
+	} {
+		f.Add([]byte(seed), len(seed))
+	}
+	binary := `{"inputs":[{"name":"a","shape":[1],"datatype":"INT32","parameters":{"binary_data_size":4}}]}`
+	f.Add([]byte(binary+"\x01\x00\x00\x00"), len(binary))
+	f.Fuzz(func(t *testing.T, body []byte, header int) {
+		if header < 0 || header > len(body) {
+			return
+		}
+		r, err := decodeInfer(body, header, DefaultMaxInput)
+		if err != nil {
+			return
+		}
+		for i := range r.Inputs {
+			in := &r.Inputs[i]
+			if in.DataType == configpb.DataType_TYPE_INVALID {
+				continue
+			}
+			if len(in.Data) > 8*len(body)+8 {
+				t.Errorf("%d bytes of data from a body of %d bytes", len(in.Data), len(body))
+			}
+			checkRoundTrip(t, in, header < len(body))
+		}
+	})
+}
+
+// checkRoundTrip writes a tensor as JSON and reads it again.
+func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
+	half := in.DataType == configpb.DataType_TYPE_FP16 || in.DataType == configpb.DataType_TYPE_BF16
+	width := modelconfig.ByteSize(in.DataType)
+	if half || maybeBinary && (width == 0 || len(in.Data)%width != 0) {
+		return // not to be written as JSON before it has been checked against a model
+	}
+	text := appendJSON(nil, in)
+	data, _, err := appendData(nil, text, in.DataType)
+	if err != nil {
+		t.Fatalf("cannot read %s again: %v", text, err)
+	}
+	if in.DataType == configpb.DataType_TYPE_BOOL && maybeBinary {
+		return // any byte but 0 is true
+	}
+	if in.DataType == configpb.DataType_TYPE_FP32 || in.DataType == configpb.DataType_TYPE_FP64 {
+		text, data = appendJSON(nil, &engine.Tensor{DataType: in.DataType, Data: data}), appendJSON(nil, in) // NaNs have many forms
+		in = &engine.Tensor{Data: text}
+	}
+	if !bytes.Equal(data, in.Data) {
+		t.Fatalf("%q became %q through %s", in.Data, data, text)
+	}
+}
+
+// Everything that encoding/json reads, the scanner skips over completely, and the other way round but for the numbers that
+// JSON does not have.
+func FuzzScanner(f *testing.F) {
+	for _, seed := range []string{`{}`, `[1,2.5e-3,"x",null,true]`, ` {"a":{"b":["\u12ab\\"]}} `, `nul`, `[1,]`, `"\x"`, `-`, `1e999`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s := &scanner{data: text}
+		_, err := s.skip()
+		if err == nil {
+			err = s.end()
+		}
+		if json.Valid(text) && err != nil && !tooDeep(text) {
+			t.Errorf("%q is JSON, but: %v", text, err)
+		}
+	})
+}
+
+// tooDeep reports whether the text may nest deeper than the scanner allows.
+func tooDeep(text []byte) bool {
+	return bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxDepth
+}
+
+func TestAppendFloat(t *testing.T) {
+	t.Parallel()
+	for f, want := range map[float64]string{
+		1: "1.0", -0.5: "-0.5", 1e21: "1e+21", 1e-7: "1e-07", float64(float32(0.1)): "0.10000000149011612",
+		math.Inf(1): "Infinity", math.Inf(-1): "-Infinity", 0: "0.0",
+	} {
+		if got := string(appendFloat(nil, f)); got != want {
+			t.Errorf("%v: got %s, want %s", f, got, want)
+		}
+	}
+}

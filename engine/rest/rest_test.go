@@ -1,0 +1,288 @@
+package rest_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/engine/enginetest"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+// answer is what a client sees.
+type answer struct {
+	status int
+	body   string
+	header http.Header
+}
+
+func call(t *testing.T, e *enginetest.Engine, method, path, body string, header ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+e.Addresses.HTTP+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, string(text), response.Header}
+}
+
+func one(name string, values string) string {
+	return `{"name":"` + name + `","datatype":"INT32","shape":[1,16],"data":` + values + `}`
+}
+
+const (
+	counted = "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,-15]"
+	nested  = "[[0,1,2,3,4,5,6,7],[[8,9,10,11],[12,13,14,-15]]]"
+	failure = `{"error":"`
+)
+
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	good := `{"inputs":[` + one("INPUT0", counted) + `,` + one("INPUT1", nested) + `]}`
+	const output = `"datatype":"INT32","shape":[1,16],"data":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,-15]}`
+	for _, tc := range []struct {
+		method, path, body string
+		status             int
+		want               string // the whole body, or with … at the end its beginning
+	}{
+		{"GET", "/v2/health/live", "", 200, ""},
+		{"GET", "/v2/health/ready", "", 200, ""},
+		{"GET", "/v2/health/well", "", 404, `{"error":"Not Found"}`},
+		{"GET", "/v1", "", 404, `{"error":"Not Found"}`},
+		{"POST", "/v2", "", 405, `{"error":"Method Not Allowed"}`},
+		{"GET", "/v2", "", 200, `{"name":"triton","version":"test","extensions":["model_repository",…`},
+		{"GET", "/v2/models/fake", "", 200, `{"name":"fake","versions":["1"],"platform":"onnxruntime_onnx","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16]},{"name":"INPUT1","datatype":"INT32","shape":[-1,16]}],"outputs":[{"name":"OUTPUT0","datatype":"INT32","shape":[-1,16]},{"name":"OUTPUT1","datatype":"INT32","shape":[-1,16]}]}`},
+		{"GET", "/v2/models/fake/versions/1", "", 200, `{"name":"fake","versions":["1"],…`},
+		{"GET", "/v2/models/fake/versions/2", "", 404, `{"error":"Request for unknown model: 'fake' version 2 is not found"}`},
+		{"GET", "/v2/models/fake/versions/x", "", 404, `{"error":"Not Found"}`},
+		{"GET", "/v2/models/fake/ready", "", 200, ""},
+		{"GET", "/v2/models/x/ready", "", 404, `{"error":"Request for unknown model: 'x' is not found"}`},
+		{"GET", "/v2/models/fake/versions/1/config", "", 200, `{"name":"fake","platform":"onnxruntime_onnx","backend":"onnxruntime","runtime":"",…`},
+		{"GET", "/v2/models/x/config", "", 404, `{"error":"Request for unknown model: 'x' is not found"}`},
+		{"GET", "/v2/models/x/stats", "", 400, `{"error":"requested model 'x' is not available"}`},
+		{"GET", "/v2/models/fake/versions/7/stats", "", 400, `{"error":"requested model version is not available for model 'fake'"}`},
+		{"GET", "/v2/models/stats", "", 200, `{"model_stats":[{"name":"fake","version":"1","last_inference":0,"inference_count":0,"execution_count":0,"inference_stats":{"success":{"count":0,"ns":0},…`},
+		{"GET", "/v2/models/fake/infer", "", 405, `{"error":"Method Not Allowed"}`},
+		{"POST", "/v2/models/fake/generate", "", 404, `{"error":"Not Found"}`},
+		{"POST", "/v2/models/fake/infer", good, 200, `{"model_name":"fake","model_version":"1","outputs":[{"name":"OUTPUT0",` + output + `,{"name":"OUTPUT1",` + output + `]}`},
+		{"POST", "/v2/models/fake/versions/1/infer", strings.Replace(good, "{", `{"id":"a\"b","parameters":{"custom":1.5,"priority":2,"timeout":0,"sequence_id":1},"outputs":[{"name":"OUTPUT1"}],`, 1), 200,
+			`{"id":"a\"b","model_name":"fake","model_version":"1","outputs":[{"name":"OUTPUT1",` + output + `]}`},
+		{"POST", "/v2/models/x/infer", good, 404, `{"error":"Request for unknown model: 'x' is not found"}`},
+		{"POST", "/v2/repository/index", "", 200, `[{"name":"fake","version":"1","state":"READY"}]`},
+		{"POST", "/v2/repository/index", `{"ready":true}`, 200, `[{"name":"fake","version":"1","state":"READY"}]`},
+		{"POST", "/v2/repository/index", `{"ready":1}`, 400, `{"error":"failed to parse the request JSON buffer: …`},
+		{"POST", "/v2/repository/models/nosuch/load", "", 500, `{"error":"failed to load 'nosuch', failed to poll from model repository"}`},
+		{"POST", "/v2/repository/models/nosuch/unload", "", 200, ""},
+		{"POST", "/v2/repository/repo/models/fake/load", "", 501, `{"error":"'repository_name' specification is not supported"}`},
+		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"config":1}}`, 400, `{"error":"Unable to parse 'config': …`},
+		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"what":"1"}}`, 500, `{"error":"unexpected error on creating Triton parameter"}`},
+		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"file:1/model.onnx":"%"}}`, 400, `{"error":"cannot decode parameter …`},
+		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"config":"{\"max_batch_size\":2}"}}`, 200, ""},
+	} {
+		got := call(t, e, tc.method, tc.path, tc.body)
+		prefix, cut := strings.CutSuffix(tc.want, "…")
+		if got.status != tc.status || got.body != prefix && !(cut && strings.HasPrefix(got.body, prefix)) {
+			t.Errorf("%s %s %s:\n got %d %s\nwant %d %s", tc.method, tc.path, tc.body, got.status, got.body, tc.status, tc.want)
+		}
+	}
+}
+
+func TestBadInferRequests(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	a, b := one("INPUT0", counted), one("INPUT1", counted)
+	raw := func(extra string) string {
+		return `{"name":"INPUT1","datatype":"INT32","shape":[1,16]` + extra + `}`
+	}
+	for _, tc := range []struct {
+		name, body string
+		status     int
+		want       string // part of the text
+	}{
+		{"empty", "", 500, "failed to parse the request JSON buffer: "},
+		{"not JSON", "hello", 500, "failed to parse the request JSON buffer: "},
+		{"cut off", `{"inputs":[` + a, 500, "failed to parse the request JSON buffer: "},
+		{"more behind", `{"inputs":[` + a + `,` + b + `]} x`, 500, "must not be followed"},
+		{"no inputs", `{}`, 500, "Unable to parse 'inputs'"},
+		{"inputs no array", `{"inputs":{}}`, 500, "Expected an array"},
+		{"no name", `{"inputs":[{"datatype":"INT32","shape":[1],"data":[1]}]}`, 500, "'name'"},
+		{"no shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","data":[1]}]}`, 500, "'shape'"},
+		{"negative shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16],"data":[1]}]}`, 400, "Unable to parse 'shape'"},
+		{"no data", `{"inputs":[` + a + `,` + raw("") + `]}`, 400, "neither"},
+		{"data and size", `{"inputs":[` + a + `,` + raw(`,"data":[1],"parameters":{"binary_data_size":4}`) + `]}`, 400, "unexpected 'data' field"},
+		{"binary missing", `{"inputs":[` + a + `,` + raw(`,"parameters":{"binary_data_size":64}`) + `]}`, 400, "unexpected size for input 'INPUT1', expecting 64 additional bytes"},
+		{"size huge", `{"inputs":[` + a + `,` + raw(`,"parameters":{"binary_data_size":99999999999}`) + `]}`, 400, "too large"},
+		{"shared memory", `{"inputs":[` + a + `,` + raw(`,"parameters":{"shared_memory_region":"x"}`) + `]}`, 501, "Client shared memory is disabled"},
+		{"too few elements", `{"inputs":[` + a + `,` + one("INPUT1", "[1,2]") + `]}`, 500, "Shape does not match"},
+		{"too many elements", `{"inputs":[` + a + `,` + one("INPUT1", "["+counted+",1]") + `]}`, 500, "Shape does not match"},
+		{"huge shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[4294967296,4294967296],"data":[1]}]}`, 400, "too many elements"},
+		{"large shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[2147483647],"data":[1]}]}`, 400, "exceeds the maximum allowed input size"},
+		{"integer too large", `{"inputs":[` + a + `,` + one("INPUT1", strings.Replace(counted, "14", "2147483648", 1)) + `]}`, 500, "Unable to parse 'data'"},
+		{"float for integer", `{"inputs":[` + a + `,` + one("INPUT1", strings.Replace(counted, "14", "1.5", 1)) + `]}`, 500, "Unable to parse 'data'"},
+		{"half floats as JSON", `{"inputs":[` + strings.Replace(a, "INT32", "FP16", 1) + `]}`, 400, "FP16 data via JSON is not supported"},
+		{"unknown type", `{"inputs":[` + a + `,` + strings.Replace(b, "INT32", "INT31", 1) + `]}`, 400, "data-type is '<invalid>'"},
+		{"reserved parameter", `{"parameters":{"triton_x":1},"inputs":[` + a + `,` + b + `]}`, 400, "reserved"},
+		{"bad priority", `{"parameters":{"priority":-1},"inputs":[` + a + `,` + b + `]}`, 400, "Unable to parse 'priority'"},
+		{"object as parameter", `{"parameters":{"x":{}},"inputs":[` + a + `,` + b + `]}`, 400, "parameter 'x' has invalid type"},
+		{"output twice", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"OUTPUT0"},{"name":"OUTPUT0"}]}`, 400, "already requested"},
+		{"too deep", `{"inputs":[` + a + `,` + one("INPUT1", strings.Repeat("[", 101)+strings.Repeat("]", 101)) + `]}`, 500, "too deep"},
+		{"bad escape", `{"id":"\q","inputs":[` + a + `,` + b + `]}`, 500, "Invalid escape"},
+		{"half a surrogate", `{"id":"\ud800","inputs":[` + a + `,` + b + `]}`, 500, "Invalid escape"},
+	} {
+		got := call(t, e, "POST", "/v2/models/fake/infer", tc.body)
+		var body struct{ Error string }
+		if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != tc.status || !strings.Contains(body.Error, tc.want) {
+			t.Errorf("%s:\n got %d %s\nwant %d …%s…", tc.name, got.status, got.body, tc.status, tc.want)
+		}
+	}
+	for header, want := range map[string]string{"-1": "is not between", "x": "is not between", "999": "is not between", "0": "Raw request must only have 1 input"} {
+		if got := call(t, e, "POST", "/v2/models/fake/infer", "{}", "Inference-Header-Content-Length", header); got.status != 400 || !strings.Contains(got.body, want) {
+			t.Errorf("header length %q: got %d %s, want 400 …%s…", header, got.status, got.body, want)
+		}
+	}
+	if got := call(t, e, "POST", "/v2/models/fake/infer", "{}", "Content-Encoding", "br"); got.status != 501 {
+		t.Errorf("compressed body: got %d %s, want 501", got.status, got.body)
+	}
+	tail := `{"inputs":[` + a + `,` + raw(`,"parameters":{"binary_data_size":64}`) + `]}`
+	if got := call(t, e, "POST", "/v2/models/fake/infer", tail+strings.Repeat("x", 65), "Inference-Header-Content-Length", strconv.Itoa(len(tail))); got.status != 400 || !strings.Contains(got.body, "unexpected additional input data for model") {
+		t.Errorf("bytes left over: got %d %s", got.status, got.body)
+	}
+}
+
+// typed is a model that copies one input of the given type.
+func typed(t *testing.T, dataType configpb.DataType, dims ...int64) *enginetest.Engine {
+	return enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{
+		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: dataType, Dims: dims}},
+		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: dataType, Dims: dims}},
+	}}})
+}
+
+// JSON in, JSON out: every type's elements come back as they were sent, including what JSON has no number for.
+func TestJSONTensors(t *testing.T) {
+	t.Parallel()
+	for dataType, data := range map[string]string{
+		"BOOL": "[true,false]", "INT8": "[-128,127]", "UINT8": "[0,255]", "INT16": "[-32768,32767]", "UINT16": "[0,65535]",
+		"INT32": "[-2147483648,2147483647]", "UINT32": "[0,4294967295]",
+		"INT64": "[-9223372036854775808,9223372036854775807]", "UINT64": "[0,18446744073709551615]",
+		"FP32": "[0.5,NaN]", "FP64": "[-Infinity,1e+300]", "BYTES": `["","a\"\\\n\u0001zü"]`,
+	} {
+		t.Run(dataType, func(t *testing.T) {
+			t.Parallel()
+			inModel, err := modelconfig.DataTypeOf(dataType)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := typed(t, inModel, -1, 2)
+			got := call(t, e, "POST", "/v2/models/fake/infer", `{"inputs":[{"name":"X","datatype":"`+dataType+`","shape":[1,2],"data":`+data+`}]}`)
+			want := `{"model_name":"fake","model_version":"1","outputs":[{"name":"Y","datatype":"` + dataType + `","shape":[1,2],"data":` + data + `}]}`
+			if got.status != 200 || got.body != want {
+				t.Errorf("got %d %s\nwant %s", got.status, got.body, want)
+			}
+		})
+	}
+}
+
+func TestHalfFloatsNeedTheBinaryForm(t *testing.T) {
+	t.Parallel()
+	e := typed(t, configpb.DataType_TYPE_FP16, -1, 2)
+	head := `{"inputs":[{"name":"X","datatype":"FP16","shape":[1,2],"parameters":{"binary_data_size":4}}],"outputs":[{"name":"Y","parameters":{"binary_data":true}}]}`
+	send := func(head string) answer {
+		return call(t, e, "POST", "/v2/models/fake/infer", head+"\x00\x3c\x00\xbc", "Inference-Header-Content-Length", strconv.Itoa(len(head)))
+	}
+	got := send(head)
+	n, _ := strconv.Atoi(got.header.Get("Inference-Header-Content-Length"))
+	if got.status != 200 || n == 0 || got.body[n:] != "\x00\x3c\x00\xbc" || got.header.Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("got %d, %d bytes of JSON, %q", got.status, n, got.body)
+	}
+	if got := send(strings.Replace(head, "true", "false", 1)); got.status != 400 || !strings.Contains(got.body, "sending FP16 data via JSON is not supported") {
+		t.Errorf("as JSON: got %d %s", got.status, got.body)
+	}
+}
+
+// With a JSON length of 0 the body is nothing but the data of the only input.
+func TestRawBody(t *testing.T) {
+	t.Parallel()
+	e := typed(t, configpb.DataType_TYPE_INT32, -1, -1)
+	data := "\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00"
+	got := call(t, e, "POST", "/v2/models/fake/infer", data, "Inference-Header-Content-Length", "0")
+	n, _ := strconv.Atoi(got.header.Get("Inference-Header-Content-Length"))
+	if got.status != 200 || !strings.Contains(got.body[:n], `"shape":[1,3]`) || got.body[n:] != data {
+		t.Errorf("got %d %q", got.status, got.body)
+	}
+	s := typed(t, configpb.DataType_TYPE_STRING, -1, 1)
+	if got := call(t, s, "POST", "/v2/models/fake/infer", "hello", "Inference-Header-Content-Length", "0"); !strings.HasSuffix(got.body, "\x05\x00\x00\x00hello") {
+		t.Errorf("string: got %d %q", got.status, got.body)
+	}
+}
+
+func TestFileOverride(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	load := map[string]any{"parameters": map[string]string{
+		"config": `{"backend":"onnxruntime","max_batch_size":7}`, "file:5/model.onnx": base64.StdEncoding.EncodeToString([]byte("x")),
+	}}
+	body, err := json.Marshal(load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := call(t, e, "POST", "/v2/repository/models/fake/load", string(body)); got.status != 200 {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	if got := call(t, e, "GET", "/v2/models/fake", ""); !strings.Contains(got.body, `"versions":["5"]`) {
+		t.Errorf("got %s, want version 5", got.body)
+	}
+}
+
+// Requests on one connection are answered one after the other, and garbage does not harm the next connection.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	for _, garbage := range []string{"\x16\x03\x01\x00\xff", "GET /v2 HTTP/9\r\n\r\n", "POST /v2/models/fake/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", "X"} {
+		conn, err := net.Dial("tcp", e.Addresses.HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write([]byte(garbage)); err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := conn.(*net.TCPConn); ok {
+			_ = c.CloseWrite() // the server may have hung up already
+		}
+		reply, _ := io.ReadAll(conn) // a reset is as good as an answer
+		if bytes.Contains(reply, []byte("200 OK")) {
+			t.Errorf("%q was answered with %q", garbage, reply)
+		}
+		_ = conn.Close()
+	}
+	if got := call(t, e, "GET", "/v2/health/ready", ""); got.status != 200 {
+		t.Errorf("afterwards: got %d", got.status)
+	}
+	if d := cmp.Diff(200, call(t, e, "GET", "//v2//models/../models/fake", "").status); d != "" {
+		t.Errorf("another spelling of a path (-want +got):\n%s", d)
+	}
+}
