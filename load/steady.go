@@ -13,12 +13,12 @@ const (
 	shortestWarmUp = 200 * time.Millisecond
 	mserRequests   = 20   // below this MSER-5 has too few batches to work on
 	trendGroups    = 20   // points of the trend test
-	trendless      = 0.01 // a drift of 1 % over what was looked at is no trend
+	trendless      = 0.02 // a drift of 2 % over what was looked at is no trend
 )
 
 // isSteady judges a closed loop by its latencies, which Little's law ties to its throughput. It is steady when it has run
 // for 0.2 s and 3 mean latencies, MSER-5 finds its transient in the first half, and the latencies after the transient have
-// no trend: the interval of their Theil–Sen slope holds 0, or it amounts to less than 1 %.
+// no trend: the interval of their Theil–Sen slope holds 0, or it amounts to less than 2 %.
 func isSteady(records []record, elapsed time.Duration) bool {
 	latencies := latenciesInOrder(records)
 	if len(latencies) == 0 || elapsed < shortestWarmUp || elapsed.Seconds() < 3*stats.Mean(latencies).Value {

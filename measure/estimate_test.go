@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -70,6 +71,34 @@ func TestPercentileCountsBatchesNotRequests(t *testing.T) {
 	few, _ := Measurement{Windows: []Window{w}}.Estimate(LatencyP90)
 	if want := w.Sub[0].Latency; few.Hi < want.Rank(want.Count()).Seconds() {
 		t.Errorf("upper bound %v is below the largest latency", few.Hi)
+	}
+}
+
+// Batches of 8 requests that end together: the interval must cover the true quantile about 95 % of the time. Taken for
+// independent, the requests would promise an interval that covers far less often.
+func TestPercentileIntervalCovers(t *testing.T) {
+	t.Parallel()
+	const rounds, batches, size = 200, 100, 8
+	const median = 0.020
+	random := rand.New(rand.NewPCG(13, 14))
+	covered, naive := 0, 0
+	for range rounds {
+		var latencies []time.Duration
+		for range batches {
+			l := time.Duration(median * math.Exp(0.3*random.NormFloat64()) * float64(time.Second))
+			latencies = append(latencies, repeat(l, size)...)
+		}
+		m := Measurement{Windows: []Window{steady(t, 1, latencies)}}
+		if e, _ := m.Estimate(LatencyP50); e.Lo <= median && median <= e.Hi {
+			naive++
+		}
+		m.Windows[0].Server = ServerStats{Requests: batches * size, Executions: batches}
+		if e, _ := m.Estimate(LatencyP50); e.Lo <= median && median <= e.Hi {
+			covered++
+		}
+	}
+	if covered < rounds*92/100 || naive > rounds*70/100 {
+		t.Errorf("covered %d of %d, %d when batches are ignored", covered, rounds, naive)
 	}
 }
 

@@ -8,6 +8,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,13 @@ type Options struct {
 	Load     time.Duration // how long loading a model may take; default 2 min
 	Patience time.Duration // how long an engine may complete no request; default 10 s, and at least 20 latencies
 }
+
+// The defaults of Options.
+const (
+	defaultWarmUp   = 5 * time.Second
+	defaultLoad     = 2 * time.Minute
+	defaultPatience = 10 * time.Second
+)
 
 // Job is all that one measurement needs.
 type Job struct {
@@ -72,15 +80,9 @@ type pool struct {
 
 // New makes a runner without an engine.
 func New(o Options) *Runner {
-	if o.WarmUp == 0 {
-		o.WarmUp = 5 * time.Second
-	}
-	if o.Load == 0 {
-		o.Load = 2 * time.Minute
-	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
-	}
+	o.WarmUp = cmp.Or(o.WarmUp, defaultWarmUp)
+	o.Load = cmp.Or(o.Load, defaultLoad)
+	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	return &Runner{options: o, launches: o.Launches}
 }
 
@@ -101,8 +103,9 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 	windows, err := r.measure(ctx, job, &m)
 	m.Launch = r.launches
 	if err == nil {
-		m.Windows = windows
-		m.Failure = refusedAll(windows)
+		if m.Failure = refusedAll(windows); m.Failure == nil {
+			m.Windows = windows
+		}
 		return m, nil
 	}
 	failure, err := r.explain(ctx, err)

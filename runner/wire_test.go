@@ -76,7 +76,7 @@ func TestRunnerOverTheWire(t *testing.T) {
 			for _, maxBatch := range []int{4, 2} {
 				m, err := r.Measure(t.Context(), Job{
 					Pool: "a", Model: "fake", Config: configJSON(maxBatch), Instances: 1, MaxBatch: maxBatch, Requests: requests,
-					Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 2, Window: 200 * ms,
+					Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 2, Window: 500 * ms,
 				})
 				if err != nil || m.Failure != nil {
 					t.Fatalf("%+v, %v", m.Failure, err)
