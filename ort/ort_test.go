@@ -294,47 +294,6 @@ func TestCloseDuringRuns(t *testing.T) {
 	wait.Wait()
 }
 
-func TestSessionOptions(t *testing.T) {
-	t.Parallel()
-	optimized := filepath.Join(t.TempDir(), "optimized.onnx")
-	s := testSession(t, "add_sub", SessionOptions{
-		ExecutionMode: Parallel, IntraOpThreads: 2, InterOpThreads: 2, GraphOptimization: OptimizeExtended,
-		MemoryArena: Off, MemoryPattern: Off, LogSeverity: LogError, OptimizedModelPath: optimized,
-		Entries:    map[string]string{"session.intra_op.allow_spinning": "0"},
-		RunEntries: map[string]string{"disable_synchronize_execution_providers": "1"},
-		Providers:  []Provider{{Name: "cpu"}},
-	})
-	x := testTensor(t, Float32, []int64{1, 4}, floats(1, 2, 3, 4))
-	run(t, s, []*Tensor{x, x}, "sum")
-	if _, err := os.Stat(optimized); err != nil {
-		t.Errorf("the optimised model was not written: %v", err)
-	}
-}
-
-// Every provider that creates a session computes the same; one that doesn't (no GPU, say) gives an error, and nothing worse.
-func TestProviders(t *testing.T) {
-	t.Parallel()
-	r := testRuntime(t)
-	x := testTensor(t, Float32, []int64{2, 4}, floats(1, 2, 3, 4, 5, 6, 7, 8))
-	for _, name := range r.Providers() {
-		s, err := r.NewSession(model("add_sub"), SessionOptions{IntraOpThreads: 1, Providers: []Provider{{Name: name}}})
-		if err != nil {
-			t.Logf("%s: %v", name, err)
-			if name == "cpu" {
-				t.Error("the cpu provider must work")
-			}
-			continue
-		}
-		output := run(t, s, []*Tensor{x, x}, "sum")[0]
-		if err := s.Close(); err != nil { // an output outlives its session
-			t.Error(err)
-		}
-		if diff := cmp.Diff(floats(2, 4, 6, 8, 10, 12, 14, 16), output.Bytes()); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}
-
 func TestCancelledRun(t *testing.T) {
 	t.Parallel()
 	s := testSession(t, "count", SessionOptions{})
@@ -409,33 +368,6 @@ func TestRunErrors(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
-	}
-}
-
-func TestTensorErrors(t *testing.T) {
-	t.Parallel()
-	r := testRuntime(t)
-	tests := []struct {
-		elementType ElementType
-		shape       []int64
-		bytes       int
-		want        string
-	}{
-		{Float32, []int64{2}, 4, "takes 8 bytes, found 4"},
-		{Float32, []int64{-1}, 4, "negative dimension"},
-		{Int64, []int64{math.MaxInt64}, 8, "too many bytes"},
-		{Int64, []int64{math.MaxInt64, 3}, 8, "too many elements"},
-		{String, []int64{1}, 1, "cannot make a tensor of STRING"},
-		{ElementType(14), []int64{1}, 8, "cannot make a tensor of ONNX element type 14"},
-	}
-	for _, tt := range tests {
-		_, err := r.NewTensor(tt.elementType, tt.shape, make([]byte, tt.bytes))
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v %v: error %v, want one with %q", tt.elementType, tt.shape, err, tt.want)
-		}
-	}
-	if _, err := r.NewStringTensor([]int64{2}, [][]byte{{}}); err == nil {
-		t.Error("two strings out of one: no error")
 	}
 }
 

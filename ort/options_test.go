@@ -1,0 +1,50 @@
+package ort
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSessionOptions(t *testing.T) {
+	t.Parallel()
+	optimized := filepath.Join(t.TempDir(), "optimized.onnx")
+	s := testSession(t, "add_sub", SessionOptions{
+		ExecutionMode: Parallel, IntraOpThreads: 2, InterOpThreads: 2, GraphOptimization: OptimizeExtended,
+		MemoryArena: Off, MemoryPattern: Off, LogSeverity: LogError, OptimizedModelPath: optimized,
+		Entries:    map[string]string{"session.intra_op.allow_spinning": "0"},
+		RunEntries: map[string]string{"disable_synchronize_execution_providers": "1"},
+		Providers:  []Provider{{Name: "cpu"}},
+	})
+	x := testTensor(t, Float32, []int64{1, 4}, floats(1, 2, 3, 4))
+	run(t, s, []*Tensor{x, x}, "sum")
+	if _, err := os.Stat(optimized); err != nil {
+		t.Errorf("the optimised model was not written: %v", err)
+	}
+}
+
+// Every provider that creates a session computes the same; one that doesn't (no GPU, say) gives an error, and nothing worse.
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	r := testRuntime(t)
+	x := testTensor(t, Float32, []int64{2, 4}, floats(1, 2, 3, 4, 5, 6, 7, 8))
+	for _, name := range r.Providers() {
+		s, err := r.NewSession(model("add_sub"), SessionOptions{IntraOpThreads: 1, Providers: []Provider{{Name: name}}})
+		if err != nil {
+			t.Logf("%s: %v", name, err)
+			if name == "cpu" {
+				t.Error("the cpu provider must work")
+			}
+			continue
+		}
+		output := run(t, s, []*Tensor{x, x}, "sum")[0]
+		if err := s.Close(); err != nil { // an output outlives its session
+			t.Error(err)
+		}
+		if diff := cmp.Diff(floats(2, 4, 6, 8, 10, 12, 14, 16), output.Bytes()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

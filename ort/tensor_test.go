@@ -1,0 +1,34 @@
+package ort
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestTensorErrors(t *testing.T) {
+	t.Parallel()
+	r := testRuntime(t)
+	tests := []struct {
+		elementType ElementType
+		shape       []int64
+		bytes       int
+		want        string
+	}{
+		{Float32, []int64{2}, 4, "takes 8 bytes, found 4"},
+		{Float32, []int64{-1}, 4, "negative dimension"},
+		{Int64, []int64{math.MaxInt64}, 8, "too many bytes"},
+		{Int64, []int64{math.MaxInt64, 3}, 8, "too many elements"},
+		{String, []int64{1}, 1, "cannot make a tensor of STRING"},
+		{ElementType(14), []int64{1}, 8, "cannot make a tensor of ONNX element type 14"},
+	}
+	for _, tt := range tests {
+		_, err := r.NewTensor(tt.elementType, tt.shape, make([]byte, tt.bytes))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v %v: error %v, want one with %q", tt.elementType, tt.shape, err, tt.want)
+		}
+	}
+	if _, err := r.NewStringTensor([]int64{2}, [][]byte{{}}); err == nil {
+		t.Error("two strings out of one: no error")
+	}
+}
