@@ -78,8 +78,8 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 		return modelrepo.Source{}, err
 	}
 	if digest != file.SHA256 {
-		return modelrepo.Source{}, fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is %s); "+
-			"put the old file back, or profile the new one into another output folder", file.Path, file.SHA256, digest)
+		return modelrepo.Source{}, &InputError{fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is %s); "+
+			"put the old file back, or profile the new one into another output folder", file.Path, file.SHA256, digest)}
 	}
 	source := modelrepo.Source{Path: file.Path, Digest: digest, Folder: modelFolder(file.Path)}
 	for _, data := range model.ExternalFiles() {
@@ -158,11 +158,7 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 	if best.Gain != nil && !best.Candidate.IsDefault() {
 		lines = append(lines, headline(r))
 	}
-	if best.Best.Confirmed {
-		lines = append(lines, fmt.Sprintf("Confirmed on %s, in turn with the default.", count(best.Best.Launches, "fresh engine launch")))
-	} else {
-		lines = append(lines, "Not confirmed on fresh engine launches.")
-	}
+	lines = append(lines, confirmation(*best.Best))
 	if unwarmed != "" {
 		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
 	}
@@ -195,7 +191,7 @@ func removeStale(dir, model string) error {
 	case err != nil:
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
 	case !strings.HasPrefix(string(text), "# "+configMark):
-		return fmt.Errorf("cannot remove %q, which is not the optimum any more: tuner did not write it; move it away", path)
+		return &InputError{fmt.Errorf("cannot remove %q, which is not the optimum any more: tuner did not write it; move it away", path)}
 	default:
 		if err := os.Remove(path); err != nil {
 			return fmt.Errorf("cannot remove the outdated optimum: %w", err)

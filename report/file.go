@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -11,11 +12,11 @@ import (
 func writeFile(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot write %q: %w", path, err)
+		return fmt.Errorf("cannot make folder %q: %w", dir, cause(err))
 	}
 	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("cannot write %q: %w", path, err)
+		return fmt.Errorf("cannot write %q: %w", path, cause(err))
 	}
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
@@ -23,7 +24,7 @@ func writeFile(path string, data []byte) error {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("cannot write %q: %w", path, err), os.Remove(temp.Name()))
+		return errors.Join(fmt.Errorf("cannot write %q: %w", path, cause(err)), os.Remove(temp.Name()))
 	}
 	return syncDir(dir)
 }
@@ -38,4 +39,13 @@ func syncDir(dir string) error {
 		return fmt.Errorf("cannot sync %q: %w", dir, err)
 	}
 	return nil
+}
+
+// cause leaves the path out of a file error: the message around it has it.
+func cause(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
 }

@@ -15,7 +15,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: tuning result\n\n%s\n\n", r.Header.Model, headline(r))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: **%s**.\n\n", nameAndSetup(best))
+		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", nameAndSetup(best), confirmation(*best.Best))
 	}
 	fmt.Fprintf(&b, "%s.\n\n", effort(r))
 	g := newGrid(r)
@@ -96,5 +96,5 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 		fmt.Fprintf(b, "- model (%s): `%s`, SHA-256 `%s`\n", m.Precision, m.Path, m.SHA256)
 	}
 	fmt.Fprintf(b, "- ONNX Runtime %s (%s), %s\n", h.Runtime.Version, h.Runtime.Flavour, h.Tool)
-	fmt.Fprintf(b, "- machine: `%s`, measured %s\n", h.Fingerprint, h.Created.UTC().Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(b, "- machine: %s (fingerprint `%s`), campaign begun %s\n", escapeMarkdown(machineText(h.Machine)), h.Fingerprint, h.Created.UTC().Format("2006-01-02 15:04 MST"))
 }

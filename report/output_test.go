@@ -178,11 +178,21 @@ func TestForeignFolderIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WriteAll(dir, result(t, typical(t), analyze.Options{}), allFormats()); err == nil {
-		t.Error("a folder with other files was written into")
+	var refused *InputError
+	if _, err := WriteAll(dir, result(t, typical(t), analyze.Options{}), allFormats()); !errors.As(err, &refused) {
+		t.Errorf("error is %v, want an InputError", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("folder has %d entries, want the user's one", len(entries))
+	}
+}
+
+func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makeFolder(t, dir, resultsDir) // a disk was full before result.json was written
+	if _, err := WriteAll(dir, result(t, typical(t), analyze.Options{}), nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -96,19 +96,34 @@ func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) 
 	return append(written, filepath.Join(repository, r.Header.Model)), nil
 }
 
-// checkOutput accepts a folder that is absent or empty, a campaign's, or one that has been reported into before.
+// InputError says that the user's files stand in the way: the program ends with exit code 2. Nothing of them was changed.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// checkOutput accepts a folder that is absent, a campaign's, or one with nothing in it but results, also half-written ones.
 func checkOutput(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(entries) == 0) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write results: %w", err)
+		return fmt.Errorf("cannot write results into %q: %w", dir, cause(err))
 	}
+	ours := []string{resultsDir, plotsDir, markdownName, jsonName, configDir, repositoryDir}
+	foreign := ""
 	for _, e := range entries {
 		if e.Name() == journal.FileName || e.Name() == jsonName {
 			return nil
 		}
+		if !slices.Contains(ours, e.Name()) {
+			foreign = e.Name()
+		}
 	}
-	return fmt.Errorf("cannot write results into %q: it holds other files and no tuner results; choose another output folder", dir)
+	if foreign == "" {
+		return nil
+	}
+	return &InputError{fmt.Errorf("cannot write results into %q: it holds other files, such as %q, and no tuner results; "+
+		"choose another output folder", dir, foreign)}
 }

@@ -23,7 +23,7 @@ func WriteTable(w io.Writer, r analyze.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", headline(r))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: %s.\n", nameAndSetup(best))
+		fmt.Fprintf(&b, "Best: %s. %s\n", nameAndSetup(best), confirmation(*best.Best))
 	}
 	fmt.Fprintf(&b, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
 	if err := renderTable(&b, g); err != nil {

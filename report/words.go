@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -158,6 +159,31 @@ func missesText(misses []search.Miss) string {
 		parts[i] = m.String()
 	}
 	return strings.Join(parts, "; ")
+}
+
+// confirmation says whether a point stands on more than the search.
+func confirmation(p analyze.Point) string {
+	if p.Confirmed {
+		return fmt.Sprintf("Confirmed on %s, in turn with the default.", count(p.Launches, "fresh engine launch"))
+	}
+	return "Not confirmed on fresh engine launches: the figures are the search's own, and may flatter."
+}
+
+// machineText names the machine from the facts in the journal, as far as they tell.
+func machineText(facts json.RawMessage) string {
+	var m struct {
+		CPU struct {
+			Model   string `json:"model"`
+			Logical int    `json:"logical"`
+		} `json:"cpu"`
+		Memory struct {
+			Total float64 `json:"total"`
+		} `json:"memory"`
+	}
+	if err := json.Unmarshal(facts, &m); err != nil || m.CPU.Model == "" {
+		return "unknown processor" // the facts are for people only: nothing depends on them
+	}
+	return fmt.Sprintf("%s, %s, %.0f GB", m.CPU.Model, count(m.CPU.Logical, "core"), m.Memory.Total/1e9)
 }
 
 // effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
