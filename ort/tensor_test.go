@@ -32,3 +32,26 @@ func TestTensorErrors(t *testing.T) {
 		t.Error("two strings out of one: no error")
 	}
 }
+
+func TestByteSize(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		elementType ElementType
+		shape       []int64
+		want        int // -1: an error
+	}{
+		{Float32, nil, 4}, // a scalar
+		{Float32, []int64{2, 3}, 24},
+		{Int64, []int64{0, 5}, 0},
+		{Bool, []int64{-1}, -1},
+		{Bool, []int64{math.MaxInt64}, math.MaxInt64},
+		{Uint16, []int64{math.MaxInt64}, -1},
+		{Bool, []int64{1 << 32, 1 << 32}, -1}, // 2^64, which is 0 in 64 bits
+	}
+	for _, tt := range tests {
+		got, err := byteSize(tt.elementType, tt.shape)
+		if (err != nil) != (tt.want < 0) || err == nil && got != tt.want {
+			t.Errorf("%v %v: %d, %v; want %d", tt.elementType, tt.shape, got, err, tt.want)
+		}
+	}
+}
