@@ -39,6 +39,8 @@ func checkIO(c *Config) error {
 	return errors.Join(errs...)
 }
 
+// checkTensor checks one input or output. A name given twice is refused although
+// Triton loads it: the second one could never be served.
 func checkTensor(side string, t tensorConfig, maxBatchSize int32, seen map[string]bool) error {
 	name := t.GetName()
 	switch {
