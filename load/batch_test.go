@@ -1,0 +1,116 @@
+package load
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tuner/measure"
+)
+
+// batcher is a fake server with instances that each take what waits, up to a batch size, and work on it for a time that
+// grows with the batch and varies by 3 %.
+type batcher struct {
+	queue chan chan struct{} // of what is closed as the answer
+	stop  chan struct{}
+}
+
+// newBatcher runs until the test ends; a batch of n takes (1 + n) × unit.
+func newBatcher(t *testing.T, instances, largest int, unit time.Duration) *batcher {
+	b := &batcher{queue: make(chan chan struct{}, 1000), stop: make(chan struct{})}
+	var serving sync.WaitGroup
+	for i := range instances {
+		serving.Go(func() { b.serve(rand.New(rand.NewPCG(uint64(i), 1)), largest, unit) })
+	}
+	t.Cleanup(func() {
+		close(b.stop)
+		serving.Wait()
+	})
+	return b
+}
+
+func (b *batcher) serve(random *rand.Rand, largest int, unit time.Duration) {
+	for {
+		var batch []chan struct{}
+		select {
+		case <-b.stop:
+			return
+		case first := <-b.queue:
+			batch = append(batch, first)
+		}
+		for len(batch) < largest && len(b.queue) > 0 {
+			batch = append(batch, <-b.queue)
+		}
+		time.Sleep(time.Duration(float64(unit) * float64(1+len(batch)) * math.Exp(0.03*random.NormFloat64())))
+		for _, answer := range batch {
+			close(answer)
+		}
+	}
+}
+
+func (b *batcher) Send(ctx context.Context) error {
+	answer := make(chan struct{})
+	b.queue <- answer
+	select {
+	case <-answer:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *batcher) Close() error { return nil }
+
+// On a server that batches, the warm-up must be short, for it is what a campaign pays for every trial, and the windows
+// must show the server's throughput without flags.
+func TestWarmUpOnABatchingServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		instances, largest, concurrency int
+		unit                            time.Duration
+	}{
+		"one instance":     {1, 8, 16, 5 * ms},
+		"two instances":    {2, 8, 32, 5 * ms},
+		"under capacity":   {2, 8, 4, 5 * ms},
+		"deep queue":       {1, 4, 64, 2 * ms},
+		"without batching": {1, 1, 4, 10 * ms},
+		"one client":       {1, 8, 1, 20 * ms},
+		"one client, slow": {1, 1, 1, 200 * ms},
+		"fast":             {2, 16, 32, ms / 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := newBatcher(t, c.instances, c.largest, c.unit)
+				o := at(constant(0), c.concurrency)
+				o.Dial = func(context.Context, int) (Sender, error) { return server, nil }
+				var p99 time.Duration
+				o.Length = func(seen time.Duration) time.Duration {
+					p99 = seen
+					return 4 * time.Second
+				}
+				r, err := Run(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("warm-up %v, p99 %v, %d requests in %v, flags %v", r.WarmUp, p99, r.Windows[0].Requests, r.Windows[0].Duration, r.Windows[0].Flags)
+				m := measure.Measurement{Windows: r.Windows}
+				mean, _ := m.Estimate(measure.LatencyAvg)
+				if most := time.Duration(6*mean.Value*float64(time.Second)) + 400*ms; r.WarmUp > most {
+					t.Errorf("warm-up of %v, want at most %v", r.WarmUp, most)
+				}
+				if flags := m.Flags(); len(flags) > 0 {
+					t.Errorf("flags %v", flags)
+				}
+				// Little's law: requests = concurrency × time / latency.
+				if want := float64(c.concurrency) / mean.Value; math.Abs(float64(r.Windows[0].Requests)/4/want-1) > 0.1 {
+					t.Errorf("%d requests in 4 s, want %.0f/s", r.Windows[0].Requests, want)
+				}
+			})
+		})
+	}
+}
