@@ -1,0 +1,101 @@
+package frontends_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/engine"
+	"tuner/engine/api"
+	"tuner/engine/enginetest"
+	"tuner/engine/frontends"
+)
+
+func server(t *testing.T, b *enginetest.Backend) *engine.Server {
+	t.Helper()
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "fake", "")
+	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, Backend: b, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	_, err = frontends.Open(server(t, &enginetest.Backend{}), frontends.Options{
+		HTTP: frontends.Listen{Enabled: true, Address: "127.0.0.1", Port: 0, Flag: "http-port"},
+		GRPC: frontends.Listen{Enabled: true, Address: "127.0.0.1", Port: port, Flag: "grpc-port"},
+		Log:  slog.New(slog.DiscardHandler),
+	})
+	want := "cannot start GRPCInferenceService: port " + strconv.Itoa(port) + " on 127.0.0.1 is in use: end the process that uses it, or choose another port with --grpc-port (0: any free one)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+// What was accepted before the end is answered; what is not enabled is not served.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	running, release := make(chan struct{}), make(chan struct{})
+	s := server(t, &enginetest.Backend{ServiceTime: func(int, int) time.Duration {
+		close(running)
+		<-release
+		return 0
+	}})
+	var log strings.Builder
+	f, err := frontends.Open(s, frontends.Options{
+		HTTP: frontends.Listen{Enabled: true, Address: "127.0.0.1"}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := f.Addresses()
+	if at.HTTP == "" || at.GRPC != "" || at.Metrics != "" {
+		t.Errorf("addresses %+v, want HTTP only", at)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- f.Serve(ctx, time.Minute) }()
+	c := api.NewHTTP(at.HTTP)
+	defer c.Close()
+	data := make([]byte, 64)
+	r, err := c.Encode(api.InferRequest{Model: "fake", Inputs: []api.Tensor{
+		{Name: "INPUT0", Datatype: "INT32", Shape: []int64{1, 16}, Data: data}, {Name: "INPUT1", Datatype: "INT32", Shape: []int64{1, 16}, Data: data},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := c.Infer(t.Context(), r)
+		answered <- err
+	}()
+	<-running
+	stop()
+	close(release)
+	if err := <-answered; err != nil {
+		t.Errorf("the request in flight: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("serve: %v", err)
+	}
+	if want := "Started HTTPService at " + at.HTTP; !strings.Contains(log.String(), want) {
+		t.Errorf("the log lacks %q:\n%s", want, log.String())
+	}
+}
