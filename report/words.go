@@ -164,7 +164,7 @@ func missesText(misses []search.Miss) string {
 // confirmation says whether a point stands on more than the search.
 func confirmation(p analyze.Point) string {
 	if p.Confirmed {
-		return fmt.Sprintf("Confirmed on %s, in turn with the default.", count(p.Launches, "fresh engine launch"))
+		return fmt.Sprintf("Confirmed on %s.", count(p.Launches, "fresh engine launch"))
 	}
 	return "Not confirmed on fresh engine launches: the figures are the search's own, and may flatter."
 }
