@@ -15,6 +15,13 @@ import (
 	"tuner/search"
 )
 
+// Planner is the strategy of a campaign, which also says how the search stands.
+type Planner interface {
+	search.Strategy
+	Leader() (search.Standing, bool) // best configuration within the constraints so far
+	Remaining() time.Duration        // expected wall time until it stops
+}
+
 // Trialer measures one trial. An engine that does not start, crashes or hangs is a Measurement with a Failure; an error means
 // that the campaign itself cannot go on. A cancelled context ends the trial soon, with the context's error.
 type Trialer interface {
@@ -29,28 +36,27 @@ type Recorder interface {
 // Observer follows a campaign, on the goroutine that runs it.
 type Observer interface {
 	TrialBegun(trial search.Trial, why string)
-	TrialEnded(event search.Event, standing Standing)
+	TrialEnded(event search.Event, status Status)
 }
 
-// Standing is how a campaign stands after a trial.
-type Standing struct {
-	Trials   int           // measured so far, failures included
-	Failed   int           // of these, without figures
-	Elapsed  time.Duration // wall time so far, earlier runs included
-	Expected int           // trials that the strategy expects in all; 0 unknown
-	Leader   *search.Event // best trial within the constraints so far; nil when there is none
+// Status is how a campaign stands after a trial.
+type Status struct {
+	Trials    int              // measured so far, failures included
+	Failed    int              // of these, without figures
+	Elapsed   time.Duration    // wall time so far, earlier runs included
+	Remaining time.Duration    // expected wall time until the end
+	Leader    *search.Standing // best configuration within the constraints so far; nil when there is none
 }
 
 // Outcome is how a campaign ended, and how it stood then.
 type Outcome struct {
-	End      journal.End
-	Standing Standing
+	End    journal.End
+	Status Status
 }
 
 // Campaign is one search of one model's configurations, ready to run.
 type Campaign struct {
-	Strategy search.Strategy
-	Goal     search.Goal
+	Strategy Planner
 	Trialer  Trialer
 	Recorder Recorder
 	Observer Observer
@@ -87,8 +93,8 @@ func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
 			return Outcome{}, err
 		}
 		c.Strategy.Tell(event)
-		state.add(event, c.Goal)
-		c.Observer.TrialEnded(event, c.standing(state))
+		state.add(event)
+		c.Observer.TrialEnded(event, c.status(state))
 	}
 }
 
@@ -97,7 +103,7 @@ func (c *Campaign) replay() *state {
 	s := &state{}
 	for _, e := range c.Past {
 		c.Strategy.Tell(e)
-		s.add(e, c.Goal)
+		s.add(e)
 	}
 	return s
 }
@@ -111,35 +117,30 @@ func (c *Campaign) interrupted(s *state, elapsed time.Duration) (Outcome, error)
 func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
 	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.WarmUp
 	end.Decisions = max(0, end.Elapsed-s.times.Total())
-	return Outcome{end, c.standing(s)}, c.Recorder.Append(journal.KindEnd, end)
+	return Outcome{end, c.status(s)}, c.Recorder.Append(journal.KindEnd, end)
 }
 
-// standing summarises the state for observers.
-func (c *Campaign) standing(s *state) Standing {
-	standing := s.Standing
-	if p, ok := c.Strategy.(interface{ Progress() (done, expected int) }); ok {
-		_, standing.Expected = p.Progress()
+// status summarises the state for observers.
+func (c *Campaign) status(s *state) Status {
+	status := s.Status
+	status.Remaining = c.Strategy.Remaining()
+	if leader, ok := c.Strategy.Leader(); ok {
+		status.Leader = &leader
 	}
-	return standing
+	return status
 }
 
 // state accumulates what the campaign has seen.
 type state struct {
-	Standing
+	Status
 	times measure.Times
-	best  float64
 }
 
-func (s *state) add(e search.Event, goal search.Goal) {
+func (s *state) add(e search.Event) {
 	s.Trials++
 	s.Elapsed = e.Elapsed
 	s.times = s.times.Add(e.Measurement.Times)
 	if e.Measurement.Failure != nil {
 		s.Failed++
-		return
-	}
-	score, ok := goal.Score(e.Measurement)
-	if ok && goal.Satisfies(e.Measurement) && (s.Leader == nil || score > s.best) {
-		s.Leader, s.best = &e, score
 	}
 }

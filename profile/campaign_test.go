@@ -3,6 +3,7 @@ package profile_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +28,21 @@ func (s *script) Ask() search.Action {
 }
 
 func (s *script) Tell(e search.Event) { s.told = append(s.told, e) }
+
+// Leader is the last trial that yielded figures.
+func (s *script) Leader() (search.Standing, bool) {
+	for _, e := range slices.Backward(s.told) {
+		if e.Measurement.Failure == nil {
+			return search.Standing{Candidate: e.Trial.Candidate, Load: e.Trial.Load, Measurement: e.Measurement}, true
+		}
+	}
+	return search.Standing{}, false
+}
+
+// Remaining is 1.5 s for each trial to come.
+func (s *script) Remaining() time.Duration {
+	return time.Duration(len(s.levels)-len(s.told)) * 1500 * time.Millisecond
+}
 
 // clock is a fake clock that only trials move on.
 type clock struct{ now time.Time }
@@ -72,17 +88,15 @@ func (m *memory) Append(kind string, value any) error {
 }
 
 // silent is an observer that remembers the last standing.
-type silent struct{ last profile.Standing }
+type silent struct{ last profile.Status }
 
-func (*silent) TrialBegun(search.Trial, string)                  {}
-func (s *silent) TrialEnded(_ search.Event, st profile.Standing) { s.last = st }
-
-var throughputGoal = search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
+func (*silent) TrialBegun(search.Trial, string)                {}
+func (s *silent) TrialEnded(_ search.Event, st profile.Status) { s.last = st }
 
 func newCampaign(levels ...int) (*profile.Campaign, *script, *memory, *silent, *clock) {
 	strategy, recorder, observer, c := &script{levels: levels}, &memory{}, &silent{}, &clock{now: time.Unix(0, 0)}
 	return &profile.Campaign{
-		Strategy: strategy, Goal: throughputGoal, Trialer: fakeTrialer{clock: c}, Recorder: recorder, Observer: observer, Now: c.Now,
+		Strategy: strategy, Trialer: fakeTrialer{clock: c}, Recorder: recorder, Observer: observer, Now: c.Now,
 	}, strategy, recorder, observer, c
 }
 
@@ -102,8 +116,8 @@ func TestRunRecordsBeforeItTells(t *testing.T) {
 	if outcome.End != want {
 		t.Errorf("end is %+v, want %+v", outcome.End, want)
 	}
-	if observer.last.Trials != 3 || observer.last.Leader == nil || observer.last.Leader.Trial.Load.Concurrency != 4 {
-		t.Errorf("standing is %+v: the leader must be the trial at concurrency 4", observer.last)
+	if s := observer.last; s.Trials != 3 || s.Remaining != 0 || s.Leader == nil || s.Leader.Load.Concurrency != 2 {
+		t.Errorf("status is %+v, want 3 trials, nothing left, and the strategy's leader", s)
 	}
 }
 
@@ -160,7 +174,7 @@ func TestEngineFailureIsAResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(strategy.told) != 2 || observer.last.Failed != 1 || observer.last.Leader == nil {
-		t.Errorf("standing %+v after %d events: the failure must count and the campaign go on", observer.last, len(strategy.told))
+		t.Errorf("status %+v after %d events: the failure must count and the campaign go on", observer.last, len(strategy.told))
 	}
 }
 

@@ -6,46 +6,53 @@ import (
 	"strings"
 	"time"
 
-	"tuner/profile"
 	"tuner/search"
+	"tuner/search/plan"
 )
 
-// dryRun is what `tuner profile --dry-run --output json` prints.
+// dryRun is what a campaign is about to do, as `tuner profile --dry-run --output json` prints it.
 type dryRun struct {
 	Candidates []search.Candidate `json:"candidates"`
 	Folds      []search.Fold      `json:"folds"`
-	Pools      int                `json:"pools"`
+	Pools      int                `json:"pools"` // engine processes
 	Loads      []float64          `json:"loads"`
 	Estimate   float64            `json:"estimate_seconds"`
 	Budget     float64            `json:"budget_seconds,omitempty"`
 }
 
-// printDryRun lists the candidates, what was folded and why, and how long measuring all of them would take.
-func printDryRun(out io.Writer, format string, plan profile.Plan) error {
-	if format == "json" {
-		return writeJSON(out, dryRun{plan.Candidates, plan.Folds, plan.Pools, plan.Loads, plan.Estimate.Seconds(), plan.Budget.Time.Seconds()})
+// runDryRun lists the candidates, what was folded and why, and how long the campaign would take.
+func runDryRun(con console, o profileOptions, settings search.Settings, strategy string) error {
+	planned, err := plan.New(strategy, settings)
+	if err != nil {
+		return usageErrorf("%s: %v", o.file, err)
 	}
-	fmt.Fprintf(out, "%d candidates and the default, in %d engine processes\n", len(plan.Candidates), plan.Pools)
-	for _, c := range plan.Candidates {
+	candidates, folds := settings.Space.Candidates()
+	d := dryRun{Candidates: candidates, Folds: folds, Pools: planned.Pools(), Loads: settings.Space.Load.Levels,
+		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
+	if o.output == "json" {
+		return writeJSON(con.out, d)
+	}
+	printDryRun(con.out, d, planned.Remaining(), settings.Budget.Time)
+	return nil
+}
+
+func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
+	fmt.Fprintf(out, "%d candidates and the default, in %d engine processes\n", len(d.Candidates), d.Pools)
+	for _, c := range d.Candidates {
 		fmt.Fprintf(out, "  %s\n", c.Describe())
 	}
-	if len(plan.Folds) > 0 {
+	if len(d.Folds) > 0 {
 		fmt.Fprintln(out, "folded:")
 	}
-	for _, f := range plan.Folds {
+	for _, f := range d.Folds {
 		fmt.Fprintf(out, "  %d × %s\n", f.Count, f.Reason)
 	}
-	fmt.Fprintf(out, "loads: %s\n", levelsText(plan.Loads))
-	fmt.Fprintf(out, "time: about %s for all of them", clockText(plan.Estimate.Round(time.Second)))
-	switch budget := plan.Budget.Time; {
-	case budget > 0 && budget < plan.Estimate:
-		fmt.Fprintf(out, "; the budget of %s ends the search earlier\n", budget)
-	case budget > 0:
-		fmt.Fprintf(out, ", within the budget of %s\n", budget)
-	default:
-		fmt.Fprintln(out)
+	fmt.Fprintf(out, "loads: %s\n", levelsText(d.Loads))
+	fmt.Fprintf(out, "time: about %s", clockText(estimate))
+	if budget > 0 {
+		fmt.Fprintf(out, " (budget %s)", clockText(budget))
 	}
-	return nil
+	fmt.Fprintln(out)
 }
 
 func levelsText(levels []float64) string {

@@ -16,6 +16,7 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/journal"
+	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/search"
@@ -75,7 +76,7 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		}
 	}
 	if o.dryRun { // needs no ONNX Runtime, only knows more with one
-		return printDryRun(con.out, o.output, profile.PlanOf(p, facts))
+		return runDryRun(con, o, p.Settings(facts), p.Search.Strategy)
 	}
 	if missing != nil {
 		return withExit(exitUsage, missing)
@@ -116,7 +117,7 @@ func runCampaign(ctx context.Context, con console, o profileOptions, setup profi
 	}
 	observer, finish := observe(con, o, settings, past)
 	announce(con, o, setup, log)
-	campaign := profile.Campaign{Strategy: strategy, Goal: settings.Goal, Trialer: profile.NewEngines(setup, engines, requests), Recorder: log, Observer: observer,
+	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(setup, engines, requests), Recorder: log, Observer: observer,
 		Now: time.Now, Past: log.Past}
 	outcome, err := campaign.Run(ctx)
 	finish()
@@ -149,29 +150,35 @@ func announce(con console, o profileOptions, setup profile.Setup, log profile.Lo
 
 // summary is what `tuner profile --output json` prints.
 type summary struct {
-	Model       string        `json:"model"`
-	Output      string        `json:"output"`
-	Trials      int           `json:"trials"`
-	Failed      int           `json:"failed"`
-	Reason      string        `json:"reason"`
-	Interrupted bool          `json:"interrupted"`
-	Elapsed     float64       `json:"elapsed_seconds"`
-	Leader      *search.Trial `json:"leader,omitempty"` // best trial within the constraints; confirmed figures come from analyze
+	Model       string  `json:"model"`
+	Output      string  `json:"output"`
+	Trials      int     `json:"trials"`
+	Failed      int     `json:"failed"`
+	Reason      string  `json:"reason"`
+	Interrupted bool    `json:"interrupted"`
+	Elapsed     float64 `json:"elapsed_seconds"`
+	Leader      *leader `json:"leader,omitempty"` // best configuration within the constraints; its figures come from analyze
+}
+
+// leader is the best configuration so far, at its best load.
+type leader struct {
+	Candidate search.Candidate `json:"candidate"`
+	Load      measure.Load     `json:"load"`
 }
 
 func summarize(con console, o profileOptions, setup profile.Setup, outcome profile.Outcome) error {
-	standing, end := outcome.Standing, outcome.End
-	s := summary{Model: setup.Subject.Name, Output: setup.Profile.Output, Trials: standing.Trials, Failed: standing.Failed,
+	status, end := outcome.Status, outcome.End
+	s := summary{Model: setup.Subject.Name, Output: setup.Profile.Output, Trials: status.Trials, Failed: status.Failed,
 		Reason: end.Reason, Interrupted: end.Interrupted, Elapsed: end.Elapsed.Seconds()}
-	if standing.Leader != nil {
-		s.Leader = &standing.Leader.Trial
+	if l := status.Leader; l != nil {
+		s.Leader = &leader{l.Candidate, l.Load}
 	}
 	if o.output == "json" {
 		if err := writeJSON(con.out, s); err != nil {
 			return err
 		}
 	} else {
-		printSummary(con.out, s, standing)
+		printSummary(con.out, s, status)
 	}
 	if end.Interrupted {
 		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
@@ -179,10 +186,10 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 	return nil
 }
 
-func printSummary(out io.Writer, s summary, standing profile.Standing) {
-	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(standing.Elapsed), s.Reason)
-	if l := standing.Leader; l != nil {
-		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Trial.Candidate.Describe(), l.Trial.Load, figuresText(l.Measurement))
+func printSummary(out io.Writer, s summary, status profile.Status) {
+	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(status.Elapsed), s.Reason)
+	if l := status.Leader; l != nil {
+		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Candidate.Describe(), l.Load, figuresText(l.Measurement))
 	} else {
 		fmt.Fprintln(out, "no configuration satisfied the constraints so far")
 	}
@@ -237,5 +244,5 @@ func writeJSON(out io.Writer, v any) error {
 // quiet is the observer of --quiet.
 type quiet struct{}
 
-func (quiet) TrialBegun(search.Trial, string)           {}
-func (quiet) TrialEnded(search.Event, profile.Standing) {}
+func (quiet) TrialBegun(search.Trial, string)         {}
+func (quiet) TrialEnded(search.Event, profile.Status) {}

@@ -19,15 +19,14 @@ import (
 
 // progress shows a campaign on stderr: a line per trial, and on a terminal a bar below them. It is a profile.Observer.
 type progress struct {
-	out    io.Writer // lines
-	goal   search.Goal
-	budget search.Budget
-	bar    *campaignBar // nil when stderr is no terminal
+	out  io.Writer // lines
+	goal search.Goal
+	bar  *campaignBar // nil when stderr is no terminal
 }
 
 // newProgress follows a campaign whose earlier runs used past. Close must be called.
 func newProgress(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *progress {
-	p := &progress{out: err, goal: goal, budget: budget}
+	p := &progress{out: err, goal: goal}
 	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.bar = newCampaignBar(f, budget, past)
 		p.out = p.bar.bars
@@ -49,11 +48,11 @@ func (p *progress) TrialBegun(trial search.Trial, _ string) {
 }
 
 // TrialEnded prints the trial's line: number, time, configuration, load, figures, and whether it satisfies the constraints.
-func (p *progress) TrialEnded(event search.Event, standing profile.Standing) {
-	fmt.Fprintf(p.out, "%4d  %6s  %s · %s  →  %s\n", standing.Trials, clockText(standing.Elapsed),
+func (p *progress) TrialEnded(event search.Event, status profile.Status) {
+	fmt.Fprintf(p.out, "%4d  %6s  %s · %s  →  %s\n", status.Trials, clockText(status.Elapsed),
 		event.Trial.Candidate.Describe(), event.Trial.Load, outcomeText(event.Measurement, p.goal))
 	if p.bar != nil {
-		p.bar.end(standing)
+		p.bar.end(status)
 	}
 }
 
@@ -84,19 +83,20 @@ func firstLine(text string) string {
 // clockText prints a duration as 3m05s: whole seconds.
 func clockText(d time.Duration) string { return d.Round(time.Second).String() }
 
-// campaignBar is the bar below the trials' lines: elapsed time of the budget, time left, best so far, current trial. It is
-// redrawn by its own goroutine, which close waits for.
+// campaignBar is the bar below the trials' lines: time spent and left, best so far, current trial. It is redrawn by its own
+// goroutine, which close waits for.
 type campaignBar struct {
 	bars   *mpb.Progress
 	bar    *mpb.Bar
 	ticker sync.WaitGroup
 	done   chan struct{}
 
-	mu       sync.Mutex
-	started  time.Time // start of this run, less what earlier runs used
-	budget   search.Budget
-	standing profile.Standing
-	current  string
+	mu      sync.Mutex
+	started time.Time // start of this run, less what earlier runs used
+	budget  time.Duration
+	status  profile.Status
+	ended   time.Time // when status was true
+	current string
 }
 
 // barSteps is the resolution of the bar.
@@ -105,7 +105,7 @@ const barSteps = 1000
 func newCampaignBar(out io.Writer, budget search.Budget, past time.Duration) *campaignBar {
 	b := &campaignBar{
 		bars: mpb.New(mpb.WithOutput(out), mpb.WithWidth(30), mpb.WithRefreshRate(250*time.Millisecond)),
-		done: make(chan struct{}), started: time.Now().Add(-past), budget: budget, current: "starting",
+		done: make(chan struct{}), started: time.Now().Add(-past), budget: budget.Time, current: "starting",
 	}
 	b.bar = b.bars.AddBar(barSteps,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return b.timeText() })),
@@ -140,40 +140,41 @@ func (b *campaignBar) begin(trial search.Trial) {
 	b.current = fmt.Sprintf("%s · %s", trial.Candidate.Describe(), trial.Load)
 }
 
-func (b *campaignBar) end(standing profile.Standing) {
+func (b *campaignBar) end(status profile.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.standing = standing
+	b.status, b.ended = status, time.Now()
 }
 
-// share is the part of the campaign that is done, 0..1: of the budget, or of the trials that the strategy expects.
+// left is the expected time until the end; false while nothing is known of it.
+func (b *campaignBar) left() (time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.budget - time.Since(b.started)
+	if b.status.Trials == 0 {
+		return max(left, 0), b.budget > 0
+	}
+	remaining := b.status.Remaining - time.Since(b.ended)
+	if b.budget > 0 {
+		remaining = min(remaining, left)
+	}
+	return max(remaining, 0), true
+}
+
+// share is the part of the campaign's time that is over, 0..1.
 func (b *campaignBar) share() float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	share := 0.0
-	if b.budget.Time > 0 {
-		share = time.Since(b.started).Seconds() / b.budget.Time.Seconds()
+	left, known := b.left()
+	if !known {
+		return 0
 	}
-	if expected := b.expected(); expected > 0 {
-		share = max(share, float64(b.standing.Trials)/float64(expected))
-	}
-	return min(share, 1)
-}
-
-// expected is the number of trials expected in all; 0 when unknown.
-func (b *campaignBar) expected() int {
-	if b.budget.Trials > 0 && (b.standing.Expected == 0 || b.budget.Trials < b.standing.Expected) {
-		return b.budget.Trials
-	}
-	return b.standing.Expected
+	elapsed := time.Since(b.started)
+	return elapsed.Seconds() / (elapsed + left).Seconds()
 }
 
 func (b *campaignBar) timeText() string {
-	share := b.share()
-	elapsed := time.Since(b.started)
-	text := clockText(elapsed)
-	if share > 0.02 {
-		text += fmt.Sprintf(", about %s left", clockText(time.Duration(float64(elapsed)*(1-share)/share)))
+	text := clockText(time.Since(b.started))
+	if left, known := b.left(); known {
+		text += fmt.Sprintf(", about %s left", clockText(left))
 	}
 	return text + " "
 }
@@ -182,8 +183,8 @@ func (b *campaignBar) stateText() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	best := "none within the constraints yet"
-	if l := b.standing.Leader; l != nil {
-		best = fmt.Sprintf("best %s (%s)", figuresText(l.Measurement), l.Trial.Candidate.Describe())
+	if l := b.status.Leader; l != nil {
+		best = fmt.Sprintf("best %s (%s)", figuresText(l.Measurement), l.Candidate.Describe())
 	}
 	return fmt.Sprintf(" %s │ now %s", best, b.current)
 }

@@ -69,6 +69,9 @@ func New(name string, s search.Settings) (*Plan, error) {
 	return p, nil
 }
 
+// Pools is the number of engine processes that the space's candidates need, at least.
+func (p *Plan) Pools() int { return p.pools }
+
 // pools counts the pools of candidates whose pools are neighbours.
 func pools(candidates []search.Candidate) int {
 	n, last := 0, ""

@@ -1,0 +1,18 @@
+package profile
+
+import (
+	"math"
+
+	"tuner/hostinfo"
+	"tuner/search"
+)
+
+// FactsOf collects what the folding rules of the space need to know of model and machine, but for the execution providers.
+func FactsOf(s Subject, cpu hostinfo.CPU) search.Facts {
+	return search.Facts{
+		Cores:            int(math.Ceil(cpu.Usable())),
+		Batching:         Signature(s.Model).CanBatch(),
+		BaseMaxBatchSize: int(s.Config.GetMaxBatchSize()),
+		BaseInstances:    instances(s.Config),
+	}
+}
