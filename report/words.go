@@ -102,14 +102,25 @@ func headline(r analyze.Result) string {
 		return fmt.Sprintf("The default configuration is the best that was found%s: %s at %s.",
 			within(r.Goal), figures(r.Goal, best), best.Best.Load)
 	case best.Gain == nil:
-		return fmt.Sprintf("The best%s is %s: %s at %s. The default does not satisfy the constraints at any load tried.",
-			within(r.Goal), nameAndSetup(best), figures(r.Goal, best), best.Best.Load)
+		return fmt.Sprintf("The best%s is %s: %s at %s. %s", within(r.Goal), nameAndSetup(best), figures(r.Goal, best),
+			best.Best.Load, defaultMiss(r.Default()))
 	}
 	base := r.Default()
 	lo, hi := factor(r.Goal, best.Gain.Lo), factor(r.Goal, best.Gain.Hi)
-	return fmt.Sprintf("%s [%.2f, %.2f]%s: %s at %s against %s at %s.", gainText(r.Goal, best.Gain.Value),
-		min(lo, hi), max(lo, hi), within(r.Goal),
-		figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
+	text := fmt.Sprintf("%s [%.2f, %.2f]%s: %s at %s against %s at %s.", gainText(r.Goal, best.Gain.Value),
+		min(lo, hi), max(lo, hi), within(r.Goal), figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
+	if best.Gain.Lo <= 1 {
+		text += " The interval holds 1: it is not shown to be better than the default."
+	}
+	return text
+}
+
+// defaultMiss says why there is no gain over the default.
+func defaultMiss(base analyze.Config) string {
+	if base.Best == nil {
+		return "The default was not measured."
+	}
+	return fmt.Sprintf("The default does not satisfy the constraints: nearest at %s, %s.", base.Best.Load, missesText(base.Best.Misses))
 }
 
 // gainText says what a gain is a factor of: "1.84 × the default's throughput", "0.62 × the default's p99".

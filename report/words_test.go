@@ -1,0 +1,88 @@
+package report
+
+import (
+	"encoding/json"
+	"testing"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/search"
+)
+
+// summary makes a result of a default and a better configuration out of values of one metric.
+func summary(goal search.Goal, base, best, gain, lo, hi float64) analyze.Result {
+	metric := goal.Objective.Terms[0].Metric
+	config := func(name string, value float64, c search.Candidate) analyze.Config {
+		p := &analyze.Point{Load: measure.Load{Concurrency: 8, BatchSize: 1}}
+		p.Values = map[measure.Metric]measure.Estimate{metric: {Value: value}}
+		return analyze.Config{Name: name, Candidate: c, Best: p}
+	}
+	winner := config("m_config_0", best, search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "16"}))
+	winner.Gain = &measure.Estimate{Value: gain, Lo: lo, Hi: hi}
+	return analyze.Result{Goal: goal, Configs: []analyze.Config{winner, config("m_config_default", base, search.Candidate{})}}
+}
+
+func objective(terms ...search.Term) search.Goal {
+	return search.Goal{Objective: search.Objective{Terms: terms}}
+}
+
+func TestHeadline(t *testing.T) {
+	t.Parallel()
+	check := func(name, want string, r analyze.Result) {
+		t.Helper()
+		if got := headline(r); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
+	}
+	throughput := objective(search.Term{Metric: measure.Throughput, Weight: 1})
+	latency := objective(search.Term{Metric: measure.LatencyP99, Weight: 1})
+	weighted := objective(search.Term{Metric: measure.Throughput, Weight: 10}, search.Term{Metric: measure.LatencyP99, Weight: 5})
+	check("more is better", "2.00 × the default's throughput [1.90, 2.10]: 200.0 infer/s at concurrency 8 against 100.0 infer/s at concurrency 8.",
+		summary(throughput, 100, 200, 2, 1.9, 2.1))
+	// A gain of 2 in latency is half the latency; 1/2.5 = 0.40 and 1/1.6 = 0.625.
+	check("less is better", "0.50 × the default's p99 [0.40, 0.62]: 10.0 ms at concurrency 8 against 20.0 ms at concurrency 8.",
+		summary(latency, 0.020, 0.010, 2, 1.6, 2.5))
+	check("several metrics", "1.20 × better than the default in throughput × 10, p99 × 5 [1.10, 1.30]: 120.0 infer/s at concurrency 8 against 100.0 infer/s at concurrency 8.",
+		summary(weighted, 100, 120, 1.2, 1.1, 1.3))
+	check("not shown to be better", "1.02 × the default's throughput [0.98, 1.06]: 102.0 infer/s at concurrency 8 against 100.0 infer/s at concurrency 8. "+
+		"The interval holds 1: it is not shown to be better than the default.",
+		summary(throughput, 100, 102, 1.02, 0.98, 1.06))
+	noGain := summary(throughput, 100, 200, 2, 1.9, 2.1)
+	noGain.Configs[0].Gain, noGain.Configs[1].Best = nil, nil
+	check("the default was not measured", "The best is m_config_0 (batch 16): 200.0 infer/s at concurrency 8. The default was not measured.", noGain)
+	alone := summary(throughput, 100, 200, 2, 1.9, 2.1)
+	alone.Configs = alone.Configs[1:]
+	check("the default is the best", "The default configuration is the best that was found: 100.0 infer/s at concurrency 8.", alone)
+	check("nothing", "Nothing was measured: every trial failed.", analyze.Result{Goal: throughput})
+}
+
+func TestConstraintText(t *testing.T) {
+	t.Parallel()
+	number := func(v float64) *float64 { return &v }
+	check := func(want string, constraints ...search.Constraint) {
+		t.Helper()
+		if got := within(search.Goal{Constraints: constraints}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	check("")
+	check(" within p99 ≤ 50 ms", search.Constraint{Metric: measure.LatencyP99, Max: number(0.05)})
+	check(" within p95 ≤ 750 µs, memory ≤ 2147 MB", search.Constraint{Metric: measure.LatencyP95, Max: number(0.00075)},
+		search.Constraint{Metric: measure.Memory, Max: number(2 << 30)})
+	check(" with throughput ≥ 100 infer/s", search.Constraint{Metric: measure.Throughput, Min: number(100)})
+	check(" with mean latency ≥ 1 ms and mean latency ≤ 7.5 ms",
+		search.Constraint{Metric: measure.LatencyAvg, Min: number(0.001), Max: number(0.0075)})
+}
+
+func TestMachineText(t *testing.T) {
+	t.Parallel()
+	check := func(facts, want string) {
+		t.Helper()
+		if got := machineText(json.RawMessage(facts)); got != want {
+			t.Errorf("facts %s: got %q, want %q", facts, got, want)
+		}
+	}
+	check(`{"cpu":{"model":"Formula","logical":2},"memory":{"total":16000000000}}`, "Formula, 2 cores, 16 GB")
+	check(``, "unknown processor")
+	check(`{"cpu":7}`, "unknown processor")
+}
