@@ -199,8 +199,8 @@ func TestServerThatRefusesEverything(t *testing.T) {
 				if !errors.As(err, &refused) || refused.First != "model is not ready" || refused.Requests == 0 {
 					t.Errorf("ended with %v", err)
 				}
-				// Pauses double to 100 ms: at most 2 × (8 + 50) requests in 5 s.
-				if s.sent.Load() > 2*(8+50) {
+				// Pauses double to 100 ms: at most 2 × (8 + 10) requests in about 1 s.
+				if s.sent.Load() > 2*(8+10) {
 					t.Errorf("%d requests were sent to a server that refuses all", s.sent.Load())
 				}
 			})

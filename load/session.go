@@ -10,6 +10,9 @@ import (
 // tick is how often the completions are gathered, the load's steadiness is judged and the server is looked at.
 const tick = 100 * time.Millisecond
 
+// refusedFor is how long a server may refuse every request before the load gives up.
+const refusedFor = time.Second
+
 // session is one run: its workers, and what they completed so far. All instants are durations since epoch.
 type session struct {
 	options  Options
@@ -162,9 +165,9 @@ func (s *session) warmUp(ctx context.Context) error {
 		}
 		s.warm = len(s.records) - first
 		s.steady = isSteady(s.records[first:], s.now()-begin)
-	}
-	if s.good == 0 {
-		return s.refused()
+		if s.good == 0 && s.answers > 0 && s.now() > begin+refusedFor {
+			return s.refused()
+		}
 	}
 	return nil
 }

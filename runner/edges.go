@@ -23,9 +23,10 @@ type edge struct {
 
 // edges collects the instants of a trial: before the ramp, at the first window's beginning, at each window's end.
 type edges struct {
-	pool  *pool
-	model string
-	list  []edge
+	pool     *pool
+	model    string
+	patience time.Duration // for the statistics
+	list     []edge
 }
 
 // add looks at everything. An error says that the engine gave no statistics.
@@ -35,6 +36,8 @@ func (s *edges) add(ctx context.Context) error {
 	if pid := s.pool.engine.PID(); pid != 0 {
 		e.engine, _ = hostinfo.Process(pid)
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience, &overdueError{"reading the statistics", s.patience})
+	defer cancel()
 	stats, err := s.pool.control.Statistics(ctx, s.model)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -20,6 +20,7 @@ type lab struct {
 	startError error         // of Launch
 	loadTakes  time.Duration // LoadModel
 	loadError  error
+	deaf       bool                         // the statistics are never answered
 	service    time.Duration                // of a request
 	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
 
@@ -36,6 +37,8 @@ type engine struct {
 	done  chan struct{}
 	end   sync.Once
 	stops int
+	// killed says that the last stop did not wait for a polite end.
+	killed bool
 
 	mu    sync.Mutex
 	sent  int
@@ -61,7 +64,12 @@ func (e *engine) PID() int                  { return e.pid }
 func (e *engine) Done() <-chan struct{}     { return e.done }
 func (e *engine) Exit() Exit                { return e.exit }
 func (e *engine) LastWords() string         { return e.words }
-func (e *engine) Stop(context.Context)      { e.stops++; e.die(Exit{Text: "exit status 0"}) }
+
+func (e *engine) Stop(ctx context.Context) {
+	e.stops++
+	e.killed = ctx.Err() != nil
+	e.die(Exit{Text: "exit status 0"})
+}
 
 // die ends the engine, once.
 func (e *engine) die(exit Exit) {
@@ -87,7 +95,11 @@ func (c client) LoadModel(ctx context.Context, _, config string, _ ...api.File) 
 	}
 }
 
-func (c client) Statistics(context.Context, string) (api.Statistics, error) {
+func (c client) Statistics(ctx context.Context, _ string) (api.Statistics, error) {
+	if c.e.lab.deaf {
+		<-ctx.Done()
+		return api.Statistics{}, ctx.Err()
+	}
 	select {
 	case <-c.e.done:
 		return api.Statistics{}, errors.New("connection refused")

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"tuner/engine/api"
@@ -96,6 +97,13 @@ func (r *Runner) Close(ctx context.Context) {
 	r.pool = nil
 }
 
+// kill is Close for an engine that is not expected to end when it is asked.
+func (r *Runner) kill(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	r.Close(ctx)
+}
+
 // Measure runs a job. The engine of the last job is kept if it is the right one. An error means that the campaign cannot
 // go on: the context ended (then the engine is stopped, with its own deadline), or no engine can be launched at all.
 func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, error) {
@@ -114,7 +122,11 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 		return measure.Measurement{}, err
 	}
 	r.options.Log.Info("trial failed", "stage", failure.Stage, "reason", failure.Reason)
-	if failure.Stage != measure.StageLoad {
+	switch failure.Stage {
+	case measure.StageLoad: // the engine is as good as before
+	case measure.StageHang, measure.StageMemory:
+		r.kill(ctx)
+	default:
 		r.Close(ctx)
 	}
 	m.Failure = failure
@@ -201,7 +213,7 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 		}
 		r.encoded = e
 	}
-	seen := &edges{pool: r.pool, model: job.Model}
+	seen := &edges{pool: r.pool, model: job.Model, patience: r.options.Patience}
 	if err := seen.add(ctx); err != nil {
 		return nil, err
 	}
@@ -230,7 +242,14 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 // loadError says that the engine refused to load the model.
 type loadError struct{ cause error }
 
-func (e *loadError) Error() string { return e.cause.Error() }
+// Error is the engine's own words where there are any.
+func (e *loadError) Error() string {
+	var answered *api.StatusError
+	if errors.As(e.cause, &answered) {
+		return strings.TrimRight(answered.Text, "; \n")
+	}
+	return e.cause.Error()
+}
 
 // requestError says that the job's requests cannot be sent, which is not the engine's fault.
 type requestError struct{ cause error }

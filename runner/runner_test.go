@@ -109,6 +109,7 @@ func TestFailuresAreMeasurements(t *testing.T) {
 		"dies in the ramp":     {func(l *lab) { l.send = die(1, Exit{Text: "exit status 1"}) }, measure.StageCrash, "exit status 1", false},
 		"dies in a window":     {func(l *lab) { l.send = die(300, Exit{Text: "signal: segmentation fault"}) }, measure.StageCrash, "segmentation", false},
 		"is killed for memory": {func(l *lab) { l.send = die(300, Exit{Text: "signal: killed", OutOfMemory: true}) }, measure.StageMemory, "want of memory", false},
+		"gives no statistics":  {func(l *lab) { l.deaf = true }, measure.StageHang, "reading the statistics took more than 10s", false},
 		"hangs":                {func(l *lab) { l.service = time.Hour }, measure.StageHang, "completed no request for 10", false},
 		"refuses everything":   {func(l *lab) { l.send = func(*engine, int) error { return errors.New("out of range") } }, measure.StageErrors, "out of range", false},
 		"refuses from some time on": {func(l *lab) {
@@ -128,6 +129,9 @@ func TestFailuresAreMeasurements(t *testing.T) {
 				m, err := r.Measure(t.Context(), job("a", "1"))
 				if err != nil || m.Failure == nil || m.Failure.Stage != c.stage || !strings.Contains(m.Failure.Reason, c.reason) {
 					t.Fatalf("failure %+v, %v, want stage %q with %q", m.Failure, err, c.stage, c.reason)
+				}
+				if killed := c.stage == measure.StageHang || c.stage == measure.StageMemory; len(l.engines) > 0 && !c.keeps && l.last().killed != killed {
+					t.Errorf("engine killed at once: %t, want %t", l.last().killed, killed)
 				}
 				if m.Times.Total() == 0 {
 					t.Error("it took no time")
