@@ -71,7 +71,7 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 	file := r.Header.Models[i]
 	model, err := onnx.Read(file.Path)
 	if err != nil {
-		return modelrepo.Source{}, err
+		return modelrepo.Source{}, &InputError{err}
 	}
 	digest, err := model.Digest()
 	if err != nil {

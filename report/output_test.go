@@ -167,8 +167,9 @@ func TestChangedModelIsRefused(t *testing.T) {
 	copyFile(t, "../testdata/ort/add_sub.onnx", r.Header.Models[0].Path)
 	dir := t.TempDir()
 	written, err := WriteAll(dir, r, withoutCharts())
-	if err == nil || !strings.Contains(err.Error(), "changed since it was measured") {
-		t.Errorf("error is %v", err)
+	var input *InputError
+	if !errors.As(err, &input) || !strings.Contains(err.Error(), "changed since it was measured") {
+		t.Errorf("error is %v, want an InputError", err)
 	}
 	if len(written) != 6 { // everything but the repository
 		t.Errorf("written: %v", written)
