@@ -117,6 +117,7 @@ func notes(r analyze.Result, g grid) []string {
 		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", count(hidden, "more configuration")))
 	}
 	lines = append(lines, otherKnobNotes(r)...)
+	lines = append(lines, limitNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
 	lines = append(lines, failureNotes(r)...)
 	if r.Ending.Interrupted {
@@ -170,6 +171,28 @@ func hasColumn(knob string) bool {
 		return true
 	}
 	return false
+}
+
+// limitNotes name the configurations that satisfy a constraint, but not with their whole interval.
+func limitNotes(r analyze.Result) []string {
+	var lines []string
+	for _, constraint := range r.Goal.Constraints {
+		var names []string
+		for _, c := range rows(r) {
+			if !c.Satisfies() {
+				continue
+			}
+			e, ok := c.Best.Values[constraint.Metric]
+			if ok && (constraint.Violation(e.Lo) > 0 || constraint.Violation(e.Hi) > 0) {
+				names = append(names, shortName(r, c))
+			}
+		}
+		if len(names) > 0 {
+			lines = append(lines, fmt.Sprintf("Close to the limit, the 95 %% interval reaches beyond %s: %s.",
+				constraintText(constraint), strings.Join(names, ", ")))
+		}
+	}
+	return lines
 }
 
 // flagNotes say which of the figures shown deserve less trust, and why: one line for each flag.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/search"
@@ -85,4 +87,18 @@ func TestMachineText(t *testing.T) {
 	check(`{"cpu":{"model":"Formula","logical":2},"memory":{"total":16000000000}}`, "Formula, 2 cores, 16 GB")
 	check(``, "unknown processor")
 	check(`{"cpu":7}`, "unknown processor")
+}
+
+func TestLimitNotes(t *testing.T) {
+	t.Parallel()
+	limit := 0.050
+	goal := objective(search.Term{Metric: measure.LatencyP99, Weight: 1})
+	goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
+	r := summary(goal, 0.045, 0.040, 1.1, 1, 1.2)
+	r.Configs[0].Best.Values[measure.LatencyP99] = measure.Estimate{Value: 0.040, Lo: 0.039, Hi: 0.041}
+	r.Configs[1].Best.Values[measure.LatencyP99] = measure.Estimate{Value: 0.045, Lo: 0.041, Hi: 0.052}
+	want := []string{"Close to the limit, the 95 % interval reaches beyond p99 ≤ 50 ms: default *."}
+	if diff := cmp.Diff(want, limitNotes(r)); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
 }
