@@ -59,7 +59,7 @@ func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bo
 			continue
 		}
 		prominent = append(prominent, drawn)
-		c.legend = append(c.legend, entry{label: legendLabel(config), look: drawn.look})
+		c.legend = append(c.legend, entry{label: legendLabel(r, config), look: drawn.look})
 	}
 	c.legend = append(c.legend, keys(r, prominent, len(others))...)
 	slices.Reverse(prominent)
@@ -126,12 +126,16 @@ func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool)
 	return list
 }
 
-// legendLabel names a configuration in a few words.
-func legendLabel(c analyze.Config) string {
+// legendLabel names a configuration in a few words; where these will be cut, the name in the table tells it from others.
+func legendLabel(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
 		return "default: " + setupText(c.Setup)
 	}
-	return c.Candidate.Describe()
+	label := c.Candidate.Describe()
+	if len([]rune(label)) > legendMost {
+		return shortName(r, c) + ": " + label
+	}
+	return label
 }
 
 // setupText says in a few words what the default is.
