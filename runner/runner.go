@@ -62,6 +62,19 @@ type Job struct {
 	Percentiles []measure.Metric // latency percentiles that matter: few requests for them are flagged
 }
 
+// check says what makes the job senseless, which is never the engine's fault.
+func (j Job) check() error {
+	switch {
+	case j.Load.Concurrency < 1:
+		return fmt.Errorf("cannot measure at %s: only closed loops of concurrency 1 or more are known", j.Load)
+	case j.Windows < 1 || j.Window <= 0:
+		return fmt.Errorf("cannot measure %d windows of %v", j.Windows, j.Window)
+	case len(j.Requests) == 0:
+		return errors.New("cannot make a load of no requests")
+	}
+	return nil
+}
+
 // Runner measures jobs, one at a time.
 type Runner struct {
 	options  Options
@@ -105,8 +118,12 @@ func (r *Runner) kill(ctx context.Context) {
 }
 
 // Measure runs a job. The engine of the last job is kept if it is the right one. An error means that the campaign cannot
-// go on: the context ended (then the engine is stopped, with its own deadline), or no engine can be launched at all.
+// go on: the context ended (then the engine is stopped, with its own deadline), the job makes no sense, or no engine can be
+// launched at all.
 func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, error) {
+	if err := job.check(); err != nil {
+		return measure.Measurement{}, err
+	}
 	var m measure.Measurement
 	windows, err := r.measure(ctx, job, &m)
 	m.Launch = r.launches

@@ -191,6 +191,23 @@ func TestCancelledMeasurementStopsTheEngine(t *testing.T) {
 	}
 }
 
+func TestSenselessJobsAreTheCampaignsFault(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*Job){
+		"open loop":   func(j *Job) { j.Load = measure.Load{RequestRate: 100, BatchSize: 1} },
+		"no windows":  func(j *Job) { j.Windows = 0 },
+		"no length":   func(j *Job) { j.Window = 0 },
+		"no requests": func(j *Job) { j.Requests = nil },
+	} {
+		l, r := newLab(t)
+		j := job("a", "1")
+		spoil(&j)
+		if m, err := r.Measure(t.Context(), j); err == nil || len(l.engines) > 0 {
+			t.Errorf("%s: %+v, %v, %d launches", name, m, err, len(l.engines))
+		}
+	}
+}
+
 func TestLauncherThatCannotLaunch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -221,7 +238,7 @@ func TestWarmUpIsShortAfterTheFirst(t *testing.T) {
 	})
 }
 
-func TestUnknownFlagsDoNotComeFromNowhere(t *testing.T) {
+func TestGoodWindowsHaveNoFlags(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, r := newLab(t)

@@ -41,11 +41,8 @@ func (e encoded) is(r Requests) bool {
 	return len(e.of) == len(r) && len(r) > 0 && &e.of[0] == &r[0]
 }
 
-// encode prepares the requests for clients of the same protocol.
+// encode prepares the requests for clients of the same protocol as client.
 func encode(client api.Client, r Requests) (encoded, error) {
-	if len(r) == 0 {
-		return encoded{}, errors.New("cannot make a load of no requests")
-	}
 	e := encoded{of: r}
 	for _, request := range r {
 		one, err := client.Encode(request)
