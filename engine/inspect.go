@@ -189,7 +189,7 @@ func (s *Server) RawInput(name string, number int64, data []byte) (Tensor, error
 	}
 	sig := m.signature
 	if len(sig.inputs) != 1 {
-		return Tensor{}, Errorf(InvalidArgument, "Raw request must only have 1 input (found %d) to be deduced but got %d inputs in model configuration", 1, len(sig.inputs))
+		return Tensor{}, Errorf(InvalidArgument, "%s Raw request must only have 1 input (found 1) to be deduced but got %d inputs in '%s' model configuration", idPrefix(""), len(sig.inputs), name)
 	}
 	return sig.rawInput(data)
 }

@@ -103,24 +103,21 @@ func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 
 // refuse counts a request that was not executed and words the error.
 func (m *model) refuse(j *job, err error) error {
-	id := j.request.ID
-	if id == "" {
-		id = "<id_unknown>"
-	}
+	id := idPrefix(j.request.ID)
 	elapsed := time.Since(j.started)
 	switch {
 	case errors.Is(err, scheduler.ErrQueueFull):
 		m.stats.failed(FailureRejected, elapsed)
-		return Errorf(Unavailable, "[request id: %s] Exceeds maximum queue size", id)
+		return Errorf(Unavailable, "%s Exceeds maximum queue size", id)
 	case errors.Is(err, scheduler.ErrExpired):
 		m.stats.failed(FailureRejected, elapsed)
-		return Errorf(Unavailable, "[request id: %s] Request timeout expired", id)
+		return Errorf(Unavailable, "%s Request timeout expired", id)
 	case errors.Is(err, scheduler.ErrClosed):
 		m.stats.failed(FailureOther, elapsed)
-		return Errorf(Unavailable, "[request id: %s] Server is stopping, scheduler for model has stopped accepting new inference requests", id)
+		return Errorf(Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", id)
 	default:
 		m.stats.failed(FailureCanceled, elapsed)
-		return Errorf(Cancelled, "[request id: %s] request was cancelled", id)
+		return Errorf(Cancelled, "%s request was cancelled", id)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestRequestValidation(t *testing.T) {
 		{"input too many", func(r *engine.Request) { r.Inputs = append(r.Inputs, tensor("X", 1)) }, engine.InvalidArgument,
 			"[request id: <id_unknown>] expected 2 inputs but got 3 inputs for model 'm'. Got input(s) ['INPUT0','INPUT1','X'], but missing required input(s) ]. Please provide all required input(s)."},
 		{"input unknown, with id", func(r *engine.Request) { r.ID, r.Inputs[1].Name = "7", "X" }, engine.InvalidArgument,
-			"[request id: 7] unexpected inference input 'X' for model 'm'"},
+			"unexpected inference input 'X' for model 'm'"},
 		{"input twice", func(r *engine.Request) { r.Inputs[1].Name = "INPUT0" }, engine.InvalidArgument,
 			"[request id: <id_unknown>] input 'INPUT0' already exists in request"},
 		{"output unknown", func(r *engine.Request) { r.Outputs = []string{"bar"} }, engine.InvalidArgument,

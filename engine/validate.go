@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -59,17 +60,25 @@ type prepared struct {
 // prepare checks a request. The texts are those of Triton, observed on a real one.
 func (s *signature) prepare(r *Request) (prepared, error) {
 	p, err := s.check(r)
-	if err != nil {
-		id := r.ID
-		if id == "" {
-			id = "<id_unknown>"
-		}
-		return p, Errorf(InvalidArgument, "[request id: %s] %s", id, err.Error())
+	var final *Error // some texts come without the request's id
+	if err != nil && !errors.As(err, &final) {
+		final = Errorf(InvalidArgument, "%s %v", idPrefix(r.ID), err)
+	}
+	if final != nil {
+		return p, final
 	}
 	if p.outputs, err = s.wanted(r.Outputs); err != nil {
 		return p, err
 	}
 	return p, nil
+}
+
+// idPrefix begins most texts that concern a request.
+func idPrefix(id string) string {
+	if id == "" {
+		id = "<id_unknown>"
+	}
+	return "[request id: " + id + "]"
 }
 
 func (s *signature) check(r *Request) (prepared, error) {
@@ -109,7 +118,7 @@ func (s *signature) arrange(r *Request, inputs []Tensor) error {
 		i := slices.IndexFunc(s.inputs, func(spec tensorSpec) bool { return spec.name == in.Name })
 		switch {
 		case i < 0:
-			return fmt.Errorf("unexpected inference input '%s' for model '%s'", in.Name, s.name)
+			return Errorf(InvalidArgument, "unexpected inference input '%s' for model '%s'", in.Name, s.name)
 		case inputs[i].Name != "":
 			return fmt.Errorf("input '%s' already exists in request", in.Name)
 		}
@@ -321,6 +330,9 @@ func (s *signature) rawInput(data []byte) (Tensor, error) {
 	t := Tensor{Name: spec.name, DataType: spec.dataType, Shape: slices.Clone(spec.dims), Data: data}
 	width := uint64(modelconfig.ByteSize(spec.dataType))
 	if width == 0 {
+		if !slices.Equal(spec.dims, []int64{1}) {
+			return t, Errorf(InvalidArgument, "%s For BYTE datatype raw input '%s', the model must have input shape [1]", idPrefix(""), spec.name)
+		}
 		width = max(1, uint64(len(data)))
 		t.Data = append(binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data...)
 	}

@@ -33,11 +33,11 @@ type inputHeader struct {
 
 // decodeInfer reads the body of an infer request: header bytes of JSON, then the binary tensors. The request refers to
 // the body's memory. jsonLimit bounds the JSON and each tensor in it, in bytes.
-func decodeInfer(body []byte, header, jsonLimit int) (*inferRequest, error) {
+func decodeInfer(model string, body []byte, header, jsonLimit int) (*inferRequest, error) {
 	if header > jsonLimit {
 		return nil, engine.Errorf(engine.InvalidArgument, "request JSON size of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", header, jsonLimit)
 	}
-	r := &inferRequest{binary: map[string]bool{}}
+	r := &inferRequest{Request: engine.Request{Model: model}, binary: map[string]bool{}}
 	var inputs []inputHeader
 	s := &scanner{data: body[:header]}
 	err := s.object(func(key string) error {
@@ -54,27 +54,31 @@ func decodeInfer(body []byte, header, jsonLimit int) (*inferRequest, error) {
 		default:
 			err = s.skipOne()
 		}
-		return err
+		return inField(key, err)
 	})
-	if err == nil {
+	var kind *kindError
+	switch {
+	case err == nil:
 		err = s.end()
+	case errors.As(err, &kind): // the whole is no object
+		err = missing("inputs")
 	}
 	if err != nil {
 		return nil, parseError(err)
 	}
 	if inputs == nil {
-		return nil, engine.Errorf(engine.Internal, "Unable to parse 'inputs': JSON has no array of inputs")
+		return nil, missing("inputs")
 	}
 	r.Inputs = make([]engine.Tensor, 0, len(inputs))
 	rest := body[header:]
 	for i := range inputs {
-		if rest, err = inputs[i].fill(rest, jsonLimit); err != nil {
+		if rest, err = inputs[i].fill(rest, model, jsonLimit); err != nil {
 			return nil, err
 		}
 		r.Inputs = append(r.Inputs, inputs[i].tensor)
 	}
 	if len(rest) > 0 {
-		return nil, engine.Errorf(engine.InvalidArgument, "unexpected additional input data for model '%s'", r.Model)
+		return nil, engine.Errorf(engine.InvalidArgument, "unexpected additional input data for model '%s'", model)
 	}
 	return r, nil
 }
@@ -86,6 +90,18 @@ func parseError(err error) error {
 		return err
 	}
 	return engine.Errorf(engine.Internal, "failed to parse the request JSON buffer: %v", err)
+}
+
+// inField says in which field a value of the wrong kind was found.
+func inField(key string, err error) error {
+	var kind *kindError
+	switch {
+	case !errors.As(err, &kind):
+		return err
+	case key == "parameters":
+		return engine.Errorf(engine.Internal, "failed to get request params.: attempt to get members for non-object")
+	}
+	return engine.Errorf(engine.Internal, "Unable to parse '%s': %v", key, kind)
 }
 
 // parameters reads the request's parameters; those that the server does not know are for the model, which ONNX models ignore.
@@ -108,7 +124,7 @@ func (r *inferRequest) parameters(s *scanner) error {
 			return s.skipOne()
 		}
 		if strings.HasPrefix(key, "triton_") {
-			return engine.Errorf(engine.InvalidArgument, "parameter keys starting with 'triton_' are reserved for Triton usage")
+			return engine.Errorf(engine.InvalidArgument, "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
 		}
 		switch s.peek() {
 		case '{', '[', 'n':
@@ -121,7 +137,7 @@ func (r *inferRequest) parameters(s *scanner) error {
 func (s *scanner) boolean(key string) (bool, error) {
 	w, err := s.word()
 	if err != nil || string(w) != "true" && string(w) != "false" {
-		return false, engine.Errorf(engine.InvalidArgument, "Unable to parse '%s': attempt to access JSON non-boolean as boolean", key)
+		return false, inField(key, &kindError{"boolean"})
 	}
 	return string(w) == "true", nil
 }
@@ -134,7 +150,7 @@ func (s *scanner) unsigned(key string) (uint64, error) {
 			return n, nil
 		}
 	}
-	return 0, engine.Errorf(engine.InvalidArgument, "Unable to parse '%s': attempt to access JSON non-unsigned-integer as unsigned-integer", key)
+	return 0, inField(key, &kindError{"unsigned-integer"})
 }
 
 func decodeInputs(s *scanner) ([]inputHeader, error) {
@@ -152,7 +168,7 @@ func decodeInputs(s *scanner) ([]inputHeader, error) {
 
 func decodeInput(s *scanner) (inputHeader, error) {
 	in := inputHeader{size: -1}
-	var named, shaped, typed bool
+	var named, shaped, typed, invalid bool
 	err := s.object(func(key string) error {
 		var err error
 		switch key {
@@ -162,6 +178,7 @@ func decodeInput(s *scanner) (inputHeader, error) {
 		case "datatype":
 			typed = true
 			in.tensor.DataType, err = decodeType(s)
+			invalid = err == nil && in.tensor.DataType == configpb.DataType_TYPE_INVALID
 		case "shape":
 			shaped = true
 			in.tensor.Shape, err = decodeShape(s)
@@ -172,25 +189,33 @@ func decodeInput(s *scanner) (inputHeader, error) {
 		default:
 			err = s.skipOne()
 		}
-		return err
+		return inField(key, err)
 	})
 	switch {
 	case err != nil:
+	case in.size < 0 && in.data == nil:
+		err = engine.Errorf(engine.InvalidArgument, "%s But no field is set", onlyOne)
+	case in.size >= 0 && in.data != nil:
+		err = engine.Errorf(engine.InvalidArgument, "%s But set 'data' 'binary_data_size'", onlyOne)
 	case !named:
 		err = missing("name")
 	case !shaped:
 		err = missing("shape")
 	case !typed:
 		err = missing("datatype")
+	case invalid:
+		err = engine.Errorf(engine.InvalidArgument, "invalid datatype for input %s", in.tensor.Name)
 	}
 	return in, err
 }
 
+const onlyOne = "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'."
+
 func missing(key string) error {
-	return engine.Errorf(engine.Internal, "Unable to parse 'inputs': JSON object has no member '%s'", key)
+	return engine.Errorf(engine.Internal, "Unable to parse '%s': attempt to access non-existing object member '%s'", key, key)
 }
 
-// decodeType reads a data type's name; an unknown one is found out when the request is checked against the model.
+// decodeType reads a data type's name; TYPE_INVALID is an unknown one.
 func decodeType(s *scanner) (engine.DataType, error) {
 	raw, _, err := s.rawText()
 	if err != nil {
@@ -212,7 +237,7 @@ func decodeShape(s *scanner) ([]int64, error) {
 		}
 		d, err := strconv.ParseInt(string(w), 10, 64)
 		if err != nil || d < 0 {
-			return engine.Errorf(engine.InvalidArgument, "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer")
+			return &kindError{"unsigned-integer"}
 		}
 		shape = append(shape, d)
 		return nil
@@ -238,15 +263,10 @@ func (in *inputHeader) parameters(s *scanner) error {
 }
 
 // fill takes the tensor's data from the JSON, or from the front of the binary data, and returns the rest of that.
-func (in *inputHeader) fill(binary []byte, limit int) ([]byte, error) {
-	name := in.tensor.Name
+func (in *inputHeader) fill(binary []byte, model string, limit int) ([]byte, error) {
 	switch {
-	case in.size >= 0 && in.data != nil:
-		return nil, engine.Errorf(engine.InvalidArgument, "unexpected 'data' field when 'binary_data_size' is specified for input '%s'", name)
-	case in.size < 0 && in.data == nil:
-		return nil, engine.Errorf(engine.InvalidArgument, "Unable to parse 'data': input '%s' has neither 'data' nor 'binary_data_size'", name)
 	case in.size > int64(len(binary)):
-		return nil, engine.Errorf(engine.InvalidArgument, "unexpected size for input '%s', expecting %d additional bytes for model", name, in.size-int64(len(binary)))
+		return nil, engine.Errorf(engine.InvalidArgument, "unexpected size for input '%s', expecting %d additional bytes for model '%s'", in.tensor.Name, in.size-int64(len(binary)), model)
 	case in.size >= 0:
 		in.tensor.Data = binary[:in.size:in.size]
 		return binary[in.size:], nil
@@ -257,11 +277,8 @@ func (in *inputHeader) fill(binary []byte, limit int) ([]byte, error) {
 // decodeData turns the JSON array into the tensor's data.
 func (in *inputHeader) decodeData(limit int) error {
 	t := &in.tensor
-	switch t.DataType {
-	case configpb.DataType_TYPE_INVALID:
-		return nil // reported with the model's type
-	case configpb.DataType_TYPE_FP16, configpb.DataType_TYPE_BF16:
-		return engine.Errorf(engine.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input '%s'", modelconfig.WireName(t.DataType), t.Name)
+	if t.DataType == configpb.DataType_TYPE_FP16 || t.DataType == configpb.DataType_TYPE_BF16 {
+		return engine.Errorf(engine.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input %s", modelconfig.WireName(t.DataType), t.Name)
 	}
 	count := uint64(1)
 	for _, d := range t.Shape {
@@ -278,6 +295,9 @@ func (in *inputHeader) decodeData(limit int) error {
 	// The JSON needs at least two characters for each element, so that is all the memory that it can ask for.
 	t.Data = make([]byte, 0, min(size, uint64(len(in.data)+1)/2*8))
 	data, n, err := appendData(t.Data, in.data, t.DataType)
+	if err != nil && t.DataType == configpb.DataType_TYPE_STRING {
+		return engine.Errorf(engine.Internal, "Unable to parse JSON bytes array: %v", err)
+	}
 	if err != nil {
 		return engine.Errorf(engine.Internal, "Unable to parse 'data': %v", err)
 	}
@@ -291,9 +311,6 @@ func (in *inputHeader) decodeData(limit int) error {
 // outputs reads which outputs are wanted, and in which form.
 func (r *inferRequest) outputs(s *scanner) error {
 	return s.array(func() error {
-		if len(r.Outputs) == maxTensors {
-			return engine.Errorf(engine.InvalidArgument, "request has more than %d outputs", maxTensors)
-		}
 		name, binary, named := "", false, false
 		err := s.object(func(key string) error {
 			var err error
@@ -306,18 +323,21 @@ func (r *inferRequest) outputs(s *scanner) error {
 			default:
 				err = s.skipOne()
 			}
-			return err
+			return inField(key, err)
 		})
-		switch _, twice := r.binary[name]; {
-		case err != nil:
-			return err
-		case !named:
-			return engine.Errorf(engine.Internal, "Unable to parse 'outputs': JSON object has no member 'name'")
-		case twice:
-			return engine.Errorf(engine.AlreadyExists, "output '%s' already requested", name)
+		if err == nil && !named {
+			err = missing("name")
 		}
-		r.Outputs = append(r.Outputs, name)
+		if err != nil {
+			return err
+		}
+		if _, again := r.binary[name]; !again {
+			r.Outputs = append(r.Outputs, name)
+		}
 		r.binary[name] = binary
+		if len(r.Outputs) > maxTensors {
+			return engine.Errorf(engine.InvalidArgument, "request has more than %d outputs", maxTensors)
+		}
 		return nil
 	})
 }
@@ -353,7 +373,7 @@ func headerLength(value []byte, body int) (int, error) {
 	}
 	n, err := strconv.ParseInt(string(value), 10, 32)
 	if err != nil || n < 0 || n > int64(body) {
-		return 0, fmt.Errorf("Inference-Header-Content-Length %q is not between 0 and the body's %d bytes", value, body)
+		return 0, fmt.Errorf("inference header size should be in range (0, %d), got: %s", body, value)
 	}
 	return int(n), nil
 }

@@ -30,7 +30,7 @@ func FuzzInferRequest(f *testing.F) {
 		if header < 0 || header > len(body) {
 			return
 		}
-		r, err := decodeInfer(body, header, DefaultMaxInput)
+		r, err := decodeInfer("m", body, header, DefaultMaxInput)
 		if err != nil {
 			return
 		}

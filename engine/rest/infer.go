@@ -59,18 +59,17 @@ func untilAnswered(ctx *fasthttp.RequestCtx) context.Context { return context.Wi
 
 func (f *Frontend) decode(ctx *fasthttp.RequestCtx, name string, version int64) (*inferRequest, error) {
 	if e := ctx.Request.Header.ContentEncoding(); len(e) > 0 && !bytes.Equal(e, []byte("identity")) {
-		return nil, engine.Errorf(engine.Unsupported, "unsupported Content-Encoding: %s", e)
+		return nil, engine.Errorf(engine.Unsupported, "Unsupported compression type")
 	}
 	body := ctx.Request.Body()
-	length := ctx.Request.Header.Peek(api.HeaderLength)
-	header, err := headerLength(length, len(body))
+	header, err := headerLength(ctx.Request.Header.Peek(api.HeaderLength), len(body))
 	if err != nil {
 		return nil, engine.Errorf(engine.InvalidArgument, "%v", err)
 	}
-	if header == 0 && len(length) > 0 {
+	if header == 0 {
 		return f.decodeRaw(body, name, version)
 	}
-	return decodeInfer(body, header, f.options.MaxInput)
+	return decodeInfer(name, body, header, f.options.MaxInput)
 }
 
 // decodeRaw takes the whole body as the only input of the model; all outputs are binary.

@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -35,25 +38,44 @@ func (f *Frontend) repository(ctx *fasthttp.RequestCtx, parts []string) {
 
 func (f *Frontend) index(ctx *fasthttp.RequestCtx) {
 	var r api.IndexRequest
-	if body := ctx.Request.Body(); len(body) > 0 {
-		if err := json.Unmarshal(body, &r); err != nil {
-			fail(ctx, engine.Errorf(engine.InvalidArgument, "failed to parse the request JSON buffer: %v", err))
-			return
-		}
+	if err := decodeBody(ctx.Request.Body(), &r); err != nil {
+		fail(ctx, err)
+		return
 	}
 	answer(ctx)(f.server.Index(r.Ready))
+}
+
+// decodeBody reads an optional JSON body.
+func decodeBody(body []byte, out any) error {
+	if len(body) == 0 {
+		return nil
+	}
+	s := &scanner{data: body}
+	err := s.skipOne()
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
+		return parseError(err)
+	}
+	var wrong *json.UnmarshalTypeError
+	if err := json.Unmarshal(body, out); errors.As(err, &wrong) {
+		kind := map[reflect.Kind]string{reflect.Bool: "boolean", reflect.Map: "object"}[wrong.Type.Kind()]
+		return engine.Errorf(engine.Internal, "%v", &kindError{cmp.Or(kind, wrong.Type.String())})
+	} else if err != nil {
+		return parseError(err)
+	}
+	return nil
 }
 
 // control loads or unloads a model.
 func (f *Frontend) control(ctx *fasthttp.RequestCtx, name, verb string) {
 	var r api.LoadRequest
-	if body := ctx.Request.Body(); len(body) > 0 {
-		if err := json.Unmarshal(body, &r); err != nil {
-			fail(ctx, engine.Errorf(engine.Internal, "failed to parse the request JSON buffer: %v", err))
-			return
-		}
+	err := decodeBody(ctx.Request.Body(), &r)
+	if err != nil {
+		fail(ctx, err)
+		return
 	}
-	var err error
 	if verb == "unload" {
 		err = f.server.Unload(name)
 	} else {
@@ -73,7 +95,7 @@ func override(parameters map[string]any) (engine.Override, error) {
 	for key, value := range parameters {
 		text, ok := value.(string)
 		if !ok {
-			return o, engine.Errorf(engine.InvalidArgument, "Unable to parse '%s': attempt to access JSON non-string as string", key)
+			return o, engine.Errorf(engine.Internal, "attempt to access JSON non-string as string")
 		}
 		path, isFile := strings.CutPrefix(key, "file:")
 		switch {

@@ -92,11 +92,11 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v2/models/x/infer", good, 404, `{"error":"Request for unknown model: 'x' is not found"}`},
 		{"POST", "/v2/repository/index", "", 200, `[{"name":"fake","version":"1","state":"READY"}]`},
 		{"POST", "/v2/repository/index", `{"ready":true}`, 200, `[{"name":"fake","version":"1","state":"READY"}]`},
-		{"POST", "/v2/repository/index", `{"ready":1}`, 400, `{"error":"failed to parse the request JSON buffer: …`},
+		{"POST", "/v2/repository/index", `{"ready":1}`, 500, `{"error":"attempt to access JSON non-boolean as boolean"}`},
 		{"POST", "/v2/repository/models/nosuch/load", "", 500, `{"error":"failed to load 'nosuch', failed to poll from model repository"}`},
 		{"POST", "/v2/repository/models/nosuch/unload", "", 200, ""},
 		{"POST", "/v2/repository/repo/models/fake/load", "", 501, `{"error":"'repository_name' specification is not supported"}`},
-		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"config":1}}`, 400, `{"error":"Unable to parse 'config': …`},
+		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"config":1}}`, 500, `{"error":"attempt to access JSON non-string as string"}`},
 		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"what":"1"}}`, 500, `{"error":"unexpected error on creating Triton parameter"}`},
 		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"file:1/model.onnx":"%"}}`, 400, `{"error":"cannot decode parameter …`},
 		{"POST", "/v2/repository/models/fake/load", `{"parameters":{"config":"{\"max_batch_size\":2}"}}`, 200, ""},
@@ -121,17 +121,17 @@ func TestBadInferRequests(t *testing.T) {
 		status     int
 		want       string // part of the text
 	}{
-		{"empty", "", 500, "failed to parse the request JSON buffer: "},
+		{"empty", "", 400, "Raw request must only have 1 input"},
 		{"not JSON", "hello", 500, "failed to parse the request JSON buffer: "},
 		{"cut off", `{"inputs":[` + a, 500, "failed to parse the request JSON buffer: "},
 		{"more behind", `{"inputs":[` + a + `,` + b + `]} x`, 500, "must not be followed"},
 		{"no inputs", `{}`, 500, "Unable to parse 'inputs'"},
-		{"inputs no array", `{"inputs":{}}`, 500, "Expected an array"},
+		{"inputs no array", `{"inputs":{}}`, 500, "Unable to parse 'inputs': attempt to access JSON non-array as array"},
 		{"no name", `{"inputs":[{"datatype":"INT32","shape":[1],"data":[1]}]}`, 500, "'name'"},
 		{"no shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","data":[1]}]}`, 500, "'shape'"},
-		{"negative shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16],"data":[1]}]}`, 400, "Unable to parse 'shape'"},
-		{"no data", `{"inputs":[` + a + `,` + raw("") + `]}`, 400, "neither"},
-		{"data and size", `{"inputs":[` + a + `,` + raw(`,"data":[1],"parameters":{"binary_data_size":4}`) + `]}`, 400, "unexpected 'data' field"},
+		{"negative shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[-1,16],"data":[1]}]}`, 500, "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer"},
+		{"no data", `{"inputs":[` + a + `,` + raw("") + `]}`, 400, "But no field is set"},
+		{"data and size", `{"inputs":[` + a + `,` + raw(`,"data":[1],"parameters":{"binary_data_size":4}`) + `]}`, 400, "But set 'data' 'binary_data_size'"},
 		{"binary missing", `{"inputs":[` + a + `,` + raw(`,"parameters":{"binary_data_size":64}`) + `]}`, 400, "unexpected size for input 'INPUT1', expecting 64 additional bytes"},
 		{"size huge", `{"inputs":[` + a + `,` + raw(`,"parameters":{"binary_data_size":99999999999}`) + `]}`, 400, "too large"},
 		{"shared memory", `{"inputs":[` + a + `,` + raw(`,"parameters":{"shared_memory_region":"x"}`) + `]}`, 501, "Client shared memory is disabled"},
@@ -142,11 +142,13 @@ func TestBadInferRequests(t *testing.T) {
 		{"integer too large", `{"inputs":[` + a + `,` + one("INPUT1", strings.Replace(counted, "14", "2147483648", 1)) + `]}`, 500, "Unable to parse 'data'"},
 		{"float for integer", `{"inputs":[` + a + `,` + one("INPUT1", strings.Replace(counted, "14", "1.5", 1)) + `]}`, 500, "Unable to parse 'data'"},
 		{"half floats as JSON", `{"inputs":[` + strings.Replace(a, "INT32", "FP16", 1) + `]}`, 400, "FP16 data via JSON is not supported"},
-		{"unknown type", `{"inputs":[` + a + `,` + strings.Replace(b, "INT32", "INT31", 1) + `]}`, 400, "data-type is '<invalid>'"},
+		{"unknown type", `{"inputs":[` + a + `,` + strings.Replace(b, "INT32", "INT31", 1) + `]}`, 400, "invalid datatype for input INPUT1"},
 		{"reserved parameter", `{"parameters":{"triton_x":1},"inputs":[` + a + `,` + b + `]}`, 400, "reserved"},
-		{"bad priority", `{"parameters":{"priority":-1},"inputs":[` + a + `,` + b + `]}`, 400, "Unable to parse 'priority'"},
+		{"bad priority", `{"parameters":{"priority":-1},"inputs":[` + a + `,` + b + `]}`, 500, "Unable to parse 'priority': attempt to access JSON non-unsigned-integer as unsigned-integer"},
 		{"object as parameter", `{"parameters":{"x":{}},"inputs":[` + a + `,` + b + `]}`, 400, "parameter 'x' has invalid type"},
-		{"output twice", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"OUTPUT0"},{"name":"OUTPUT0"}]}`, 400, "already requested"},
+		{"id no string", `{"id":5,"inputs":[` + a + `,` + b + `]}`, 500, "Unable to parse 'id': attempt to access JSON non-string as string"},
+		{"parameters no object", `{"parameters":[],"inputs":[` + a + `,` + b + `]}`, 500, "failed to get request params.: attempt to get members for non-object"},
+		{"string for integer", `{"inputs":[` + a + `,` + one("INPUT1", strings.Replace(counted, "14", `"14"`, 1)) + `]}`, 500, "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer"},
 		{"too deep", `{"inputs":[` + a + `,` + one("INPUT1", strings.Repeat("[", 101)+strings.Repeat("]", 101)) + `]}`, 500, "too deep"},
 		{"bad escape", `{"id":"\q","inputs":[` + a + `,` + b + `]}`, 500, "Invalid escape"},
 		{"half a surrogate", `{"id":"\ud800","inputs":[` + a + `,` + b + `]}`, 500, "Invalid escape"},
@@ -157,7 +159,7 @@ func TestBadInferRequests(t *testing.T) {
 			t.Errorf("%s:\n got %d %s\nwant %d …%s…", tc.name, got.status, got.body, tc.status, tc.want)
 		}
 	}
-	for header, want := range map[string]string{"-1": "is not between", "x": "is not between", "999": "is not between", "0": "Raw request must only have 1 input"} {
+	for header, want := range map[string]string{"-1": "should be in range (0, 2), got: -1", "x": "got: x", "999": "got: 999", "0": "Raw request must only have 1 input"} {
 		if got := call(t, e, "POST", "/v2/models/fake/infer", "{}", "Inference-Header-Content-Length", header); got.status != 400 || !strings.Contains(got.body, want) {
 			t.Errorf("header length %q: got %d %s, want 400 …%s…", header, got.status, got.body, want)
 		}

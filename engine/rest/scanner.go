@@ -20,6 +20,23 @@ type scanner struct {
 	depth int
 }
 
+// kindError says that a value is not of the kind that is expected.
+type kindError struct{ kind string }
+
+func (e *kindError) Error() string {
+	return "attempt to access JSON non-" + e.kind + " as " + e.kind
+}
+
+// expect returns the error for a value of another kind; what is no value at all is a syntax error.
+func (s *scanner) expect(kind string) error {
+	at := s.pos
+	if _, err := s.skip(); err != nil {
+		return err
+	}
+	s.pos = at
+	return &kindError{kind}
+}
+
 // syntaxError says what is wrong where.
 func (s *scanner) syntaxError(what string) error {
 	return fmt.Errorf("%s at %d", what, s.pos)
@@ -58,9 +75,12 @@ func (s *scanner) end() error {
 // object reads an object and calls f for each key; f must consume the value.
 func (s *scanner) object(f func(key string) error) error {
 	if !s.take('{') {
-		return s.syntaxError("Expected an object.")
+		return s.expect("object")
 	}
-	return s.members('}', func() error {
+	return s.members('}', "Missing a comma or '}' after an object member.", func() error {
+		if s.peek() != '"' {
+			return s.syntaxError("Missing a name for object member.")
+		}
 		key, err := s.text()
 		if err != nil {
 			return err
@@ -75,13 +95,13 @@ func (s *scanner) object(f func(key string) error) error {
 // array reads an array and calls f before each element; f must consume it.
 func (s *scanner) array(f func() error) error {
 	if !s.take('[') {
-		return s.syntaxError("Expected an array.")
+		return s.expect("array")
 	}
-	return s.members(']', f)
+	return s.members(']', "Missing a comma or ']' after an array element.", f)
 }
 
 // members reads what stands between brackets, of which the first is consumed already.
-func (s *scanner) members(end byte, f func() error) error {
+func (s *scanner) members(end byte, unfinished string, f func() error) error {
 	if s.depth++; s.depth > maxDepth {
 		return s.syntaxError("Nested too deep.")
 	}
@@ -97,7 +117,7 @@ func (s *scanner) members(end byte, f func() error) error {
 		case s.take(end):
 			return nil
 		case !s.take(','):
-			return s.syntaxError("Missing a comma or closing bracket after a value.")
+			return s.syntaxError(unfinished)
 		}
 	}
 }
@@ -118,7 +138,7 @@ func (s *scanner) text() (string, error) {
 // rawText reads a string and returns what stands between its quotes.
 func (s *scanner) rawText() (raw []byte, escaped bool, err error) {
 	if !s.take('"') {
-		return nil, false, s.syntaxError("Expected a string.")
+		return nil, false, s.expect("string")
 	}
 	start := s.pos
 	for s.pos < len(s.data) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tuner/engine"
+	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 )
 
@@ -35,6 +36,9 @@ func appendElement(dst []byte, s *scanner, t engine.DataType) ([]byte, error) {
 	if t == configpb.DataType_TYPE_STRING {
 		return appendText(dst, s)
 	}
+	if c := s.peek(); c == '"' || c == '{' {
+		return dst, s.expect(kindOf(t))
+	}
 	w, err := s.word()
 	if err != nil {
 		return dst, err
@@ -47,7 +51,7 @@ func appendElement(dst []byte, s *scanner, t engine.DataType) ([]byte, error) {
 		case "false":
 			return append(dst, 0), nil
 		}
-		return dst, fmt.Errorf("attempt to access JSON non-boolean as boolean: %s", w)
+		return dst, &kindError{"boolean"}
 	case configpb.DataType_TYPE_FP32:
 		f, err := parseFloat(w, 32)
 		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(f))), err
@@ -80,7 +84,7 @@ func appendText(dst []byte, s *scanner) ([]byte, error) {
 func parseFloat(w []byte, bits int) (float64, error) {
 	f, err := strconv.ParseFloat(string(w), bits)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("attempt to access JSON non-number as number: %s", w)
+		return 0, &kindError{"number"}
 	}
 	return f, nil
 }
@@ -100,8 +104,11 @@ func appendInteger(dst, w []byte, t engine.DataType) ([]byte, error) {
 	} else {
 		u, err = strconv.ParseUint(string(w), 10, bits)
 	}
-	if err != nil {
-		return dst, fmt.Errorf("attempt to access JSON value as %v, which it is not or does not fit: %s", t, w)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return dst, fmt.Errorf("%s does not fit %s", w, modelconfig.WireName(t))
+	case err != nil:
+		return dst, &kindError{kindOf(t)}
 	}
 	switch bits {
 	case 8:
@@ -113,6 +120,20 @@ func appendInteger(dst, w []byte, t engine.DataType) ([]byte, error) {
 	default:
 		return binary.LittleEndian.AppendUint64(dst, u), nil
 	}
+}
+
+// kindOf names what JSON value an element of the type is.
+func kindOf(t engine.DataType) string {
+	bits, signed := integerType(t)
+	switch {
+	case t == configpb.DataType_TYPE_BOOL:
+		return "boolean"
+	case bits == 0:
+		return "number"
+	case signed:
+		return "signed-integer"
+	}
+	return "unsigned-integer"
 }
 
 func integerType(t engine.DataType) (bits int, signed bool) {
