@@ -75,6 +75,30 @@ func TestEmptyHistogram(t *testing.T) {
 	}
 }
 
+func TestHistogramJSONRoundTrip(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(19, 20))
+	latencies := []time.Duration{0, time.Hour}
+	for range 500 {
+		latencies = append(latencies, time.Duration(math.Exp(25*random.Float64()))) // 1 ns to 72 s
+	}
+	for _, want := range []Histogram{{}, histogram(t, latencies...)} {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Histogram
+		if err := json.Unmarshal(text, &got); err != nil || !got.Equal(want) || got.Count() != want.Count() {
+			t.Errorf("%d latencies became %d others, %v", want.Count(), got.Count(), err)
+		}
+	}
+	for _, text := range []string{`"nonsense"`, `7`, `"HISTFAAA"`} {
+		if err := json.Unmarshal([]byte(text), new(Histogram)); err == nil {
+			t.Errorf("%s was read as a histogram", text)
+		}
+	}
+}
+
 func FuzzHistogramJSON(f *testing.F) {
 	for _, latencies := range [][]time.Duration{nil, {time.Microsecond}, {20 * time.Millisecond, 21 * time.Millisecond, time.Hour}} {
 		text, err := json.Marshal(histogram(f, latencies...))
