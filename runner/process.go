@@ -44,7 +44,8 @@ type process struct {
 }
 
 // startProcess starts a command that keeps the child contract, and waits until it has announced its addresses, exited, or
-// taken longer than patience. Once ready it has drain to end after SIGTERM. A *StartError says that it did not become ready; it is then gone.
+// taken longer than patience. Once ready it has drain to end after SIGTERM. A *StartError says that it did not become
+// ready; it is then gone.
 func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Duration) (*process, error) {
 	announce, announceChild, err := os.Pipe()
 	if err != nil {
