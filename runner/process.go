@@ -124,6 +124,8 @@ func (p *process) handle(e event) {
 // awaitReady reads the announcement.
 func (p *process) awaitReady(ctx context.Context, announce *os.File, patience time.Duration) error {
 	if err := announce.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		p.handle(overdueEvent)
+		<-p.done
 		return fmt.Errorf("cannot wait for the engine: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = announce.SetReadDeadline(time.Unix(0, 0)) })()
