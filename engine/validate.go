@@ -144,6 +144,7 @@ func (s *signature) countError(r *Request) error {
 	if len(missing) == 0 {
 		open = "" // as Triton prints it
 	}
+	//lint:ignore ST1005 Triton's wording
 	return fmt.Errorf("expected %d inputs but got %d inputs for model '%s'. Got input(s) [%s], but missing required input(s) %s%s]. Please provide all required input(s).",
 		len(s.inputs), len(r.Inputs), s.name, strings.Join(got, ","), open, strings.Join(missing, ","))
 }

@@ -28,6 +28,11 @@ import (
 // protocolVersion is the Triton release whose protocol the server speaks.
 const protocolVersion = "2.51.0"
 
+// errExitTimeout ends a server that could not end in time.
+//
+//lint:ignore ST1005 tritonserver's wording
+var errExitTimeout = errors.New("Exit timeout expired. Exiting immediately.")
+
 const serveLong = `Serve the models of a Triton model repository over HTTP, gRPC and metrics, with ONNX Runtime.
 
 The options are tritonserver's, with its names and defaults; those that mean nothing here are accepted with a warning.
@@ -122,7 +127,7 @@ func listen(ctx context.Context, con console, o *serveOptions, server *engine.Se
 	}
 	failed := f.Serve(ctx, o.exitTime())
 	if errors.Is(failed, context.DeadlineExceeded) {
-		return errors.New("Exit timeout expired. Exiting immediately.") //nolint:staticcheck // tritonserver's words
+		return errExitTimeout
 	}
 	closed := make(chan struct{})
 	go func() { defer close(closed); server.Close() }()
@@ -130,7 +135,7 @@ func listen(ctx context.Context, con console, o *serveOptions, server *engine.Se
 	case <-closed:
 		return failed
 	case <-time.After(max(o.exitTime(), time.Second)):
-		return errors.New("Exit timeout expired. Exiting immediately.") //nolint:staticcheck // tritonserver's words
+		return errExitTimeout
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -37,7 +38,7 @@ func NewGRPC(address string) (*GRPCClient, error) {
 
 // Close closes the connection.
 func (c *GRPCClient) Close() error {
-	if err := c.conn.Close(); err != nil && !errors.Is(err, grpc.ErrClientConnClosing) {
+	if err := c.conn.Close(); err != nil && status.Code(err) != codes.Canceled {
 		return fmt.Errorf("cannot close the connection: %w", err)
 	}
 	return nil

@@ -159,7 +159,8 @@ func (s *scanner) rawText() (raw []byte, escaped bool, err error) {
 	return nil, false, s.syntaxError("Missing a closing quotation mark in string.")
 }
 
-var errEscape = errors.New("Invalid escape character in string.") //nolint:staticcheck // part of a sentence of the protocol
+//lint:ignore ST1005 the protocol's wording
+var errEscape = errors.New("Invalid escape character in string.")
 
 // unescape appends raw, without its escapes, to dst.
 func unescape(dst, raw []byte) ([]byte, error) {

@@ -289,11 +289,7 @@ func (s *Scheduler[T]) reject(tickets []*Ticket[T]) {
 // answer makes the outcome of t known, behind those of all earlier requests if order is to be preserved.
 func (s *Scheduler[T]) answer(t *Ticket[T], err error) {
 	t.err, t.answered = err, true
-	if len(s.ordered) == 0 {
-		close(t.done)
-		return
-	}
-	if !slices.Contains(s.ordered, t) { // it came before order was asked for
+	if !slices.Contains(s.ordered, t) { // order does not matter, or did not when it came
 		close(t.done)
 	}
 	for len(s.ordered) > 0 && s.ordered[0].answered {
@@ -320,6 +316,7 @@ func (s *Scheduler[T]) cancel(t *Ticket[T], cause error) {
 			b.closed = true
 		}
 	}
+	s.ordered = slices.DeleteFunc(s.ordered, func(x *Ticket[T]) bool { return x == t }) // nobody waits for its turn
 	s.answer(t, cause)
 	s.pump(time.Now())
 }

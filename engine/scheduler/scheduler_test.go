@@ -352,6 +352,25 @@ func TestPreserveOrdering(t *testing.T) {
 	})
 }
 
+// With order preserved, a request that nobody waits for any more does not hold up those behind it, nor its own end.
+func TestCancelWithPreservedOrdering(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(2, scheduler.Settings{Dynamic: true, MaxBatch: 2, PreserveOrdering: true, Delay: 10 * x})
+		defer b.s.Close()
+		first := b.enqueue(t, scheduler.Item[string]{Value: "A"}) // waits for company, in vain
+		ctx, cancel := context.WithTimeout(t.Context(), x)
+		defer cancel()
+		if err := first.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(b.start) != x {
+			t.Errorf("first: %v after %v, want deadline exceeded after %v", err, time.Since(b.start), x)
+		}
+		second := b.enqueue(t, scheduler.Item[string]{Value: "B", Rows: 2})
+		if err := second.Wait(t.Context()); err != nil || time.Since(b.start) != 2*x {
+			t.Errorf("second: %v after %v, want it executed after %v", err, time.Since(b.start), 2*x)
+		}
+	})
+}
+
 func TestReconfigureKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
