@@ -2,8 +2,10 @@ package profile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"syscall"
 
 	"tuner/measure"
 	"tuner/modelconfig"
@@ -70,6 +72,9 @@ func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
 			return modelrepo.Variant{}, fmt.Errorf("cannot resolve %q: %w", e.setup.Profile.Output, err)
 		}
 		v, err := modelrepo.Build(root, f.Source, e.setup.Subject.Config)
+		if errors.Is(err, syscall.ENOSPC) {
+			err = fmt.Errorf("%w; free some space and run the same command again to go on", err)
+		}
 		if err != nil {
 			return modelrepo.Variant{}, err
 		}

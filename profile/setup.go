@@ -68,17 +68,26 @@ func OpenLog(s Setup, now time.Time) (Log, error) {
 		return begin(s, Log{Journal: created})
 	}
 	if !errors.Is(err, fs.ErrExist) {
-		return Log{}, fmt.Errorf("cannot use output folder %q: %w", s.Profile.Output, err)
+		return Log{}, outputError(s.Profile, err)
 	}
 	opened, records, err := journal.Open(s.Profile.Output)
 	if err != nil {
-		return Log{}, fmt.Errorf("cannot go on with the campaign in %q: %w", s.Profile.Output, err)
+		return Log{}, outputError(s.Profile, err)
 	}
 	log, err := resume(s, header, opened, records)
 	if err != nil {
 		return Log{}, errors.Join(err, opened.Close())
 	}
 	return begin(s, log)
+}
+
+// outputError says that the output folder cannot be used, which is the user's to mend.
+func outputError(p spec.Profile, err error) error {
+	remedy := ""
+	if errors.As(err, new(*fs.PathError)) {
+		remedy = "; choose another `output:` on a disk that can be written"
+	}
+	return &InputError{fmt.Errorf("%s: output: cannot use folder %q: %w%s", p.Path, p.Output, err, remedy)}
 }
 
 // begin marks the start of a run.
@@ -96,8 +105,8 @@ func begin(s Setup, log Log) (Log, error) {
 // resume checks that the journal belongs to this campaign and reads its events.
 func resume(s Setup, now journal.Header, j *journal.Journal, records []journal.Record) (Log, error) {
 	if differences := differences(s.Profile, j.Header(), now); len(differences) > 0 {
-		return Log{}, &InputError{fmt.Errorf("output folder %q holds the journal of another campaign:\n  %s\nchoose another `output:`, or remove the folder to start over",
-			s.Profile.Output, strings.Join(differences, "\n  "))}
+		return Log{}, &InputError{fmt.Errorf("%s: output: folder %q holds the journal of another campaign:\n  %s\nchoose another `output:`, or remove the folder to start over",
+			s.Profile.Path, s.Profile.Output, strings.Join(differences, "\n  "))}
 	}
 	log := Log{Journal: j}
 	for _, r := range records {

@@ -54,12 +54,14 @@ func OpenSubject(p spec.Profile, gpus int) (Subject, error) {
 		model, file, err := openFile(precision, paths[precision], origin.folder)
 		switch {
 		case err != nil:
-			problems = append(problems, err)
+			problems = append(problems, fmt.Errorf("%s: %s: %w", p.Path, modelField(p, precision), err))
 			continue
 		case s.Model == nil:
 			s.Model = model
 		default:
-			problems = append(problems, sameSignature(s.Model, model))
+			if err := sameSignature(s.Model, model); err != nil {
+				problems = append(problems, fmt.Errorf("%s: %s: %w", p.Path, modelField(p, precision), err))
+			}
 		}
 		s.Files = append(s.Files, file)
 	}
@@ -78,6 +80,14 @@ func orderPrecisions(paths map[string]string) []string {
 	return append([]string{spec.PrecisionOriginal}, others...)
 }
 
+// modelField is the field of the profile that names a precision's model file.
+func modelField(p spec.Profile, precision string) string {
+	if precision == spec.PrecisionOriginal && p.Model.Precisions[precision] == p.Model.Path {
+		return "model"
+	}
+	return "space.precision." + precision
+}
+
 // origin is where a profile's model and configuration are.
 type origin struct {
 	model  string // the original precision's ONNX file
@@ -90,7 +100,7 @@ type origin struct {
 func locate(p spec.Profile) (origin, error) {
 	info, err := os.Stat(p.Model.Path)
 	if err != nil {
-		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w", p.Path, p.Model.Path, pathCause(err))
+		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w; paths are relative to the profile's folder", p.Path, p.Model.Path, pathCause(err))
 	}
 	o := origin{model: p.Model.Path, config: p.Model.Config}
 	if info.IsDir() {
@@ -110,7 +120,7 @@ func locate(p spec.Profile) (origin, error) {
 		return o, nil
 	}
 	if o.text, err = os.ReadFile(o.config); err != nil {
-		return origin{}, fmt.Errorf("cannot read configuration %q: %w", o.config, pathCause(err))
+		return origin{}, fmt.Errorf("%s: config: cannot read %q: %w; paths are relative to the profile's folder", p.Path, o.config, pathCause(err))
 	}
 	return o, nil
 }
