@@ -42,6 +42,22 @@ func newRunner(con console, p spec.Profile, past []search.Event) (*runner.Runner
 	return runner.New(options), nil
 }
 
+// openBuild has a child process open a build, so that a library that is none is found out before the campaign, and returns
+// the build with the version that the library itself says.
+func openBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
+	p, err := newProber()
+	if err != nil {
+		return ortlib.Build{}, err
+	}
+	answer := p.probe(ctx, build, "", "")
+	if answer.Error != "" {
+		return ortlib.Build{}, usageErrorf("cannot use the ONNX Runtime %s: %s\nname another with --ort-library, or run 'tuner runtime install cpu'",
+			build.Name(), answer.Error)
+	}
+	build.Version = answer.Version
+	return build, nil
+}
+
 // unavailableProviders tries each execution provider of the space with the model, each in a child process, and returns those
 // that create no session, with the reason. The cpu provider is always there.
 func unavailableProviders(ctx context.Context, build ortlib.Build, space search.Space, s profile.Subject) (map[string]string, error) {

@@ -71,6 +71,9 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	facts := profile.FactsOf(subject, host.CPU)
 	build, missing := ortlib.Resolve(o.ortLibrary)
 	if missing == nil {
+		if build, err = openBuild(ctx, build); err != nil {
+			return interruptedOr(ctx, err)
+		}
 		if facts.Unavailable, err = unavailableProviders(ctx, build, p.Space(facts), subject); err != nil {
 			return err
 		}
@@ -212,13 +215,13 @@ func readProfile(path string) (spec.Profile, error) {
 // inputError gives exit code 2 to what the user can mend: bad input, and an output folder that cannot be written.
 func inputError(err error) error {
 	var input *profile.InputError
+	if errors.As(err, &input) {
+		return withExit(exitUsage, err)
+	}
 	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.ENOTDIR} {
 		if errors.Is(err, cause) {
 			return withExit(exitUsage, err)
 		}
-	}
-	if errors.As(err, &input) {
-		return withExit(exitUsage, err)
 	}
 	return err
 }

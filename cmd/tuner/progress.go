@@ -59,7 +59,7 @@ func (p *progress) TrialEnded(event search.Event, status profile.Status) {
 // outcomeText is a trial's result in a few words.
 func outcomeText(m measure.Measurement, goal search.Goal) string {
 	if m.Failure != nil {
-		return fmt.Sprintf("failed (%s): %s", m.Failure.Stage, firstLine(m.Failure.Reason))
+		return fmt.Sprintf("failed (%s): %s", m.Failure.Stage, briefly(m.Failure.Reason))
 	}
 	parts := []string{figuresText(m)}
 	if len(goal.Constraints) > 0 && !goal.Satisfies(m) {
@@ -75,9 +75,13 @@ func figuresText(m measure.Measurement) string {
 	return fmt.Sprintf("%s, p99 %s", measure.Throughput.Format(throughput.Value), measure.LatencyP99.Format(p99.Value))
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
+// briefly is the first line of a reason, and the last one too: there an engine's log says what happened.
+func briefly(reason string) string {
+	first, rest, more := strings.Cut(strings.TrimSpace(reason), "\n")
+	if !more {
+		return first
+	}
+	return first + " … " + lastWords(rest)
 }
 
 // clockText prints a duration as 3m05s: whole seconds.

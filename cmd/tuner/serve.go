@@ -84,7 +84,7 @@ func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagS
 	}
 	build, err := ortlib.Resolve(o.ortLibrary)
 	if err != nil {
-		return err
+		return withExit(exitUsage, err)
 	}
 	runtime, err := ort.Open(build.Library)
 	if err != nil {
@@ -113,7 +113,7 @@ func listen(ctx context.Context, con console, o *serveOptions, server *engine.Se
 	})
 	if err != nil {
 		server.Close()
-		return err
+		return withExit(exitUsage, err) // a port in use, an address that is none
 	}
 	if err := printModels(con.err, server); err != nil {
 		return err
