@@ -5,21 +5,19 @@ import (
 	"math"
 	"slices"
 
-	"tuner/measure"
 	"tuner/search"
 )
 
 const (
-	rounds      = 4 // of finals, where the budget allows
-	extraRounds = 2 // more, for members whose load was lowered late
-	confirmed   = 2 // trials that a member needs at its load
-	runnersUp   = 2 // at most
-	maxMembers  = 2 + runnersUp
-	contention  = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
-	longer      = 2    // windows of the finals are longer by this factor
-	maxWindows  = 3    // of one launch in the finals
-	backOff     = 1.1  // least factor by which a load is lowered that turned out too high
-	curveReach  = 4    // the curves go up to this multiple of the best load
+	rounds     = 4  // of finals, where the budget allows
+	allRounds  = 12 // with those for members whose best load moves
+	confirmed  = 2  // trials that a member needs at its load
+	runnersUp  = 2  // at most
+	maxMembers = 2 + runnersUp
+	contention = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
+	longer     = 2    // windows of the finals are longer by this factor
+	maxWindows = 3    // of one launch in the finals
+	curveReach = 4    // the curves go up to this multiple of the best load
 )
 
 // finals compares the best configurations and the default, each at its best load, on engine processes launched for each
@@ -32,14 +30,6 @@ type finals struct {
 	curve    []search.Trial // trials of the curve phase
 }
 
-// member is a configuration in the finals.
-type member struct {
-	standing search.Standing     // as found by the search; its load is lowered when it turns out too high
-	pooled   measure.Measurement // all final windows at that load
-	trials   int                 // at that load
-	out      bool                // it failed on a fresh launch
-}
-
 // newFinals chooses the members: the leader, what comes close to it, and the default.
 func (p *Plan) newFinals() *finals {
 	f := &finals{settings: p.settings, windows: p.finalWindows()}
@@ -49,7 +39,7 @@ func (p *Plan) newFinals() *finals {
 		isClose := s.Point.Passes() && rivals < runnersUp &&
 			p.settings.Goal.Objective.Gain(ranked[0].Point.Score, s.Point.Score) >= -contention
 		if i == 0 || isClose || s.Candidate.IsDefault() {
-			f.members = append(f.members, member{standing: s})
+			f.members = append(f.members, newMember(s))
 		}
 		if i > 0 && isClose && !s.Candidate.IsDefault() {
 			rivals++
@@ -87,8 +77,8 @@ func (f *finals) at(slot int) int {
 // turn is the next place in the order whose member is still in, and false when the rounds are over.
 func (f *finals) turn() (slot int, ok bool) {
 	all := rounds
-	if slices.ContainsFunc(f.members, func(m member) bool { return !m.out && m.trials < confirmed }) {
-		all += extraRounds
+	if slices.ContainsFunc(f.members, member.isOpen) {
+		all = allRounds
 	}
 	for slot := f.slot; slot < all*len(f.members); slot++ {
 		if !f.members[f.at(slot)].out {
@@ -108,7 +98,7 @@ func (f *finals) next(affordable func([]search.Trial) bool) (search.Action, bool
 	var rest []search.Trial
 	for i := slot; i < (slot/n+1)*n; i++ {
 		if m := f.members[f.at(i)]; !m.out {
-			rest = append(rest, finalTrial(f.settings, m.standing.Candidate, m.standing.Point.Level, f.windows))
+			rest = append(rest, finalTrial(f.settings, m.standing.Candidate, m.current, f.windows))
 		}
 	}
 	if slot%n != 0 || slot < n {
@@ -117,41 +107,15 @@ func (f *finals) next(affordable func([]search.Trial) bool) (search.Action, bool
 	return search.Action{Trial: rest[0], Why: "finals: fresh launches in turn"}, affordable(rest)
 }
 
-// tell enters a final trial. A member that was within the constraints and is not any more goes on at a lower load.
+// tell enters a final trial.
 func (f *finals) tell(e search.Event) {
 	if slot, ok := f.turn(); ok {
 		f.slot = slot + 1
 	}
 	i := slices.IndexFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == e.Trial.Candidate.Key() })
-	if i < 0 {
-		return
+	if i >= 0 {
+		f.members[i].tell(e, f.settings.Goal, f.settings.Space.Load)
 	}
-	m := &f.members[i]
-	if e.Measurement.Failure != nil {
-		m.out = true
-		return
-	}
-	m.trials++
-	m.pooled.Windows = append(m.pooled.Windows, e.Measurement.Windows...)
-	m.pooled.Memory = max(m.pooled.Memory, e.Measurement.Memory)
-	point := f.settings.Goal.Judge(e.Trial.Load, m.pooled)
-	if !m.standing.Point.Passes() || point.Passes() {
-		return
-	}
-	level := f.settings.Space.Load.AtMost(point.Level / max(backOff, 1+worst(point)))
-	if level < point.Level {
-		m.standing.Load, m.standing.Point.Level = f.settings.Space.Load.At(level), level
-		m.pooled, m.trials = measure.Measurement{}, 0
-	}
-}
-
-// worst is the largest violation of a point, at most 1: no load is lowered to less than half at once.
-func worst(p search.Point) float64 {
-	v := 0.0
-	for _, m := range p.Misses {
-		v = max(v, m.Violation)
-	}
-	return min(v, 1)
 }
 
 // leader is the member with the best confirmed score within the constraints.
@@ -159,9 +123,8 @@ func (f *finals) leader() (search.Standing, bool) {
 	var best search.Standing
 	found := false
 	for _, m := range f.members {
-		s := m.standing
-		s.Measurement, s.Point = m.pooled, f.settings.Goal.Judge(s.Load, m.pooled)
-		if s.Point.Passes() && (!found || s.Point.Score > best.Point.Score) {
+		s, ok := m.best(f.settings)
+		if ok && (!found || s.Point.Score > best.Point.Score) {
 			best, found = s, true
 		}
 	}

@@ -153,6 +153,48 @@ func TestFinalsLowerALoadThatWasTooHigh(t *testing.T) {
 	}
 }
 
+// TestFinalsRaiseALoadThatWasTooLow lets the default look ten times slower than it is in the search, as on a machine that
+// was busy for a while: the finals must find the load that it really bears, so that the gain over it is not overstated.
+func TestFinalsRaiseALoadThatWasTooLow(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	limit := 40 * time.Millisecond
+	p, err := plan.New("grid", searchtest.Settings(l, limit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loads []int
+	for range 1000 {
+		next := p.Ask()
+		if next.Stop {
+			break
+		}
+		throughput, latency := l.Serve(next.Trial.Candidate, next.Trial.Load)
+		if next.Trial.Candidate.IsDefault() && next.Trial.Phase == search.PhaseDefault {
+			latency *= 10
+		}
+		if next.Trial.Candidate.IsDefault() && next.Trial.Phase == search.PhaseFinal {
+			loads = append(loads, next.Trial.Load.Concurrency)
+		}
+		p.Tell(search.Event{Trial: next.Trial, Measurement: searchtest.Measured(next.Trial, throughput, latency)})
+	}
+	throughputAt := func(n int) float64 {
+		x, latency := l.Serve(search.Candidate{}, measure.Load{Concurrency: n, BatchSize: 1})
+		if latency > limit {
+			return 0
+		}
+		return x
+	}
+	best := 0.0 // throughput of the default at its best load within the limit
+	for n := 1; n <= 64; n++ {
+		best = max(best, throughputAt(n))
+	}
+	first, last := throughputAt(loads[0]), throughputAt(loads[len(loads)-1])
+	if first > 0.8*best || last < 0.95*best {
+		t.Errorf("loads of the default in the finals are %v: from %.0f to %.0f infer/s of the %.0f that it bears", loads, first, last, best)
+	}
+}
+
 func TestBudgetLeavesRoomForFinals(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()

@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// How a member's load moves in the finals.
+const (
+	backOff   = 1.1  // least factor by which a load is lowered that turned out too high
+	raise     = 1.25 // least factor by which a load is raised that keeps its distance from the limits
+	raiseMax  = 2.0  // most
+	nearLimit = 0.85 // of a limit: a load that comes so near to it is not raised
+	worthIt   = 1.02 // a higher load counts when it is better by this
+)
+
+// member is a configuration in the finals. Its load was sought with single short windows; here it goes down when it turns
+// out too high, and up while there is room below the limits, so that the default and the best are compared each at its
+// best.
+type member struct {
+	standing search.Standing // as found by the search
+	current  float64         // level of its next trial
+	ceiling  float64         // the lowest level that is known to miss the constraints, or to be no better
+	levels   []confirmedLevel
+	out      bool // it failed on a fresh launch
+}
+
+// confirmedLevel is what a member's final trials at one level yielded together.
+type confirmedLevel struct {
+	level  float64
+	pooled measure.Measurement
+	trials int
+}
+
+func newMember(s search.Standing) member {
+	return member{standing: s, current: s.Point.Level, ceiling: math.Inf(1)}
+}
+
+// at returns the entry of a level, nil when there was no trial.
+func (m *member) at(level float64) *confirmedLevel {
+	i := slices.IndexFunc(m.levels, func(l confirmedLevel) bool { return l.level == level })
+	if i < 0 {
+		return nil
+	}
+	return &m.levels[i]
+}
+
+// isOpen reports whether the member's load is not settled yet: it needs more trials at it.
+func (m member) isOpen() bool {
+	l := m.at(m.current)
+	return !m.out && (l == nil || l.trials < confirmed)
+}
+
+// tell enters a trial of the member and settles the load of the next.
+func (m *member) tell(e search.Event, goal search.Goal, axis search.LoadAxis) {
+	level := e.Trial.Load.Level()
+	if e.Measurement.Failure != nil {
+		m.out = len(m.levels) == 0 || level <= m.levels[0].level
+		m.ceiling = min(m.ceiling, level)
+		if below, ok := m.bestLevel(goal, axis, level); ok {
+			m.current = below
+		}
+		return
+	}
+	l := m.at(level)
+	if l == nil {
+		m.levels = append(m.levels, confirmedLevel{level: level})
+		l = &m.levels[len(m.levels)-1]
+	}
+	l.trials++
+	l.pooled.Windows = append(l.pooled.Windows, e.Measurement.Windows...)
+	l.pooled.Memory = max(l.pooled.Memory, e.Measurement.Memory)
+	m.move(*l, goal, axis)
+}
+
+// move settles the load of the next trial after one at l.
+func (m *member) move(l confirmedLevel, goal search.Goal, axis search.LoadAxis) {
+	best, known := m.bestLevel(goal, axis, math.Inf(1))
+	point := goal.Judge(axis.At(l.level), l.pooled)
+	switch {
+	case !point.Passes() && !known && !m.standing.Point.Passes():
+		// It never kept the constraints: it stays where it misses them least.
+	case !point.Passes():
+		m.ceiling = min(m.ceiling, l.level)
+		m.current = m.below(l.level, best, known, point, axis)
+	case best != l.level: // a higher load that is no better, or a lower one
+		if l.level > best {
+			m.ceiling = min(m.ceiling, l.level)
+		}
+		m.current = best
+	default:
+		use := usage(goal, l.pooled)
+		next := axis.AtLeast(l.level * min(max(nearLimit/use, raise), raiseMax))
+		if use < nearLimit && next > l.level && next < m.ceiling {
+			m.current = next
+		}
+	}
+}
+
+// below is the level to go on with after one that missed the constraints: between it and the best known, or that one itself
+// when they are close.
+func (m *member) below(level, best float64, known bool, missed search.Point, axis search.LoadAxis) float64 {
+	if !known {
+		return axis.AtMost(level / max(backOff, 1+worst(missed)))
+	}
+	between := axis.AtMost(math.Sqrt(best * level))
+	if between < best*backOff || m.at(between) != nil {
+		return best
+	}
+	return between
+}
+
+// bestLevel is the level below a limit with the best confirmed score within the constraints; a higher one must be worth it.
+func (m *member) bestLevel(goal search.Goal, axis search.LoadAxis, below float64) (float64, bool) {
+	levels := slices.Clone(m.levels)
+	slices.SortFunc(levels, func(a, b confirmedLevel) int { return int(math.Copysign(1, a.level-b.level)) })
+	best, score, found := 0.0, 0.0, false
+	for _, l := range levels {
+		p := goal.Judge(axis.At(l.level), l.pooled)
+		if l.level < below && p.Passes() && (!found || goal.Objective.Gain(score, p.Score) > worthIt-1) {
+			best, score, found = l.level, p.Score, true
+		}
+	}
+	return best, found
+}
+
+// best is the member at its best confirmed level; false when it kept the constraints at none.
+func (m *member) best(s search.Settings) (search.Standing, bool) {
+	level, ok := m.bestLevel(s.Goal, s.Space.Load, math.Inf(1))
+	if !ok {
+		return search.Standing{}, false
+	}
+	load := s.Space.Load.At(level)
+	pooled := m.at(level).pooled
+	return search.Standing{Candidate: m.standing.Candidate, Load: load, Point: s.Goal.Judge(load, pooled), Measurement: pooled}, true
+}
+
+// usage is the largest share of an upper limit that a measurement takes up; 0 without limits.
+func usage(goal search.Goal, m measure.Measurement) float64 {
+	use := 0.0
+	for _, c := range goal.Constraints {
+		if e, ok := m.Estimate(c.Metric); ok && c.Max != nil {
+			use = max(use, e.Value/(*c.Max))
+		}
+	}
+	return use
+}
+
+// worst is the largest violation of a point, at most 1: no load is lowered to less than half at once.
+func worst(p search.Point) float64 {
+	v := 0.0
+	for _, m := range p.Misses {
+		v = max(v, m.Violation)
+	}
+	return min(v, 1)
+}
