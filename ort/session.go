@@ -168,5 +168,6 @@ func (s *Session) Close() error {
 	for _, name := range s.outputName {
 		C.free(unsafe.Pointer(name))
 	}
+	C.return_free_memory()
 	return nil
 }

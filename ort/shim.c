@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 
 typedef struct {
@@ -171,4 +174,10 @@ void *api_strings(api_table api, void *value, void *bytes, size_t size, size_t *
 void *aligned_buffer(size_t size) {
 	void *memory = NULL;
 	return posix_memalign(&memory, 64, size) == 0 ? memory : NULL;
+}
+
+void return_free_memory(void) {
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }

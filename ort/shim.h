@@ -110,4 +110,8 @@ void *api_strings(api_table api, void *value, void *bytes, size_t size, size_t *
 // size bytes, aligned to 64; NULL when there is no memory.
 void *aligned_buffer(size_t size);
 
+// Gives free memory back to the system, where the C library keeps it: what a closed session used is many times what the
+// next one may need, and a server's memory is a figure that users set limits on.
+void return_free_memory(void);
+
 #endif
