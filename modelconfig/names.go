@@ -104,7 +104,17 @@ func valueNames(ed protoreflect.EnumDescriptor) []string {
 
 // hint proposes the known name that the user probably meant, if one is near.
 func hint(name string, known []string) string {
-	best, bestDistance := "", 1+max(1, len(name)/3)
+	if best := Nearest(name, known); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return ""
+}
+
+// Nearest returns the known name that a user who wrote name probably meant:
+// the beginning of it, or at most about a third of it misspelt. "" when none is
+// near.
+func Nearest(name string, known []string) string {
+	best, bestDistance := "", 2+len(name)/3
 	for _, k := range known {
 		d := editDistance(strings.ToLower(name), strings.ToLower(k))
 		if len(name) >= 3 && strings.HasPrefix(k, name) {
@@ -114,10 +124,7 @@ func hint(name string, known []string) string {
 			best, bestDistance = k, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return best
 }
 
 // editDistance is Levenshtein's: how many bytes to insert, delete or replace to

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"tuner/modelconfig"
 )
 
 // maxNodes is how many values a document may have after its aliases are expanded; more is a mistake or an attack.
@@ -192,7 +194,7 @@ func (v value) entry(key, child value, fields []field, other func(key, v value) 
 		return
 	}
 	e := Error{Problem: "unknown field", Allowed: fieldNames(fields)}
-	if near := nearest(name, names(fields)); near != "" {
+	if near := modelconfig.Nearest(name, names(fields)); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	key.fail(e)

@@ -59,34 +59,3 @@ func (es Errors) sorted() Errors {
 	slices.SortStableFunc(sorted, func(a, b Error) int { return cmp.Compare(a.Line, b.Line) })
 	return sorted
 }
-
-// nearest returns the known name that the user probably meant by name, "" when none is near.
-func nearest(name string, known []string) string {
-	best, bestDistance := "", 2+len(name)/3
-	for _, k := range known {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < bestDistance {
-			best, bestDistance = k, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's: how many bytes to insert, delete or replace to make b of a.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}

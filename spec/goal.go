@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"tuner/measure"
+	"tuner/modelconfig"
 	"tuner/search"
 )
 
@@ -49,7 +50,7 @@ func (v value) metric() (measure.Metric, bool) {
 	}
 	known := mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) })
 	e := Error{Problem: "is not a metric", Allowed: strings.Join(known, ", ")}
-	switch near := nearest(name, known); {
+	switch near := modelconfig.Nearest(name, known); {
 	case strings.HasPrefix(name, "gpu_"):
 		e.Problem = "GPU metrics are not measured by this version"
 	case near != "":

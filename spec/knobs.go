@@ -8,6 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"tuner/modelconfig"
 	"tuner/search"
 )
 
@@ -87,7 +88,7 @@ func (r profileReader) otherKnob(key, v value) bool {
 	}
 	known := names(r.knobFields())
 	e := Error{Problem: "is neither a knob nor a field of Triton's ModelConfig", Allowed: strings.Join(known, ", ") + ", session.*, ModelConfig fields"}
-	if near := nearest(name, append(known, names(fields)...)); near != "" {
+	if near := modelconfig.Nearest(name, append(known, names(fields)...)); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	key.fail(e)

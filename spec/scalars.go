@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"tuner/modelconfig"
 )
 
 // text reads a string that is not empty.
@@ -38,7 +40,7 @@ func (v value) word(allowed []string, later ...string) (string, bool) {
 	e := Error{Problem: "is not known", Allowed: list}
 	if slices.Contains(later, word) {
 		e.Problem = "is not supported by this version"
-	} else if near := nearest(word, allowed); near != "" {
+	} else if near := modelconfig.Nearest(word, allowed); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	v.fail(e)
