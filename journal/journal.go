@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"tuner/internal/durable"
 )
 
 // FileName is the journal's name in the campaign's output folder.
@@ -67,7 +69,7 @@ func create(path string, h Header, lock *os.File) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writeWhole(path, line); err != nil {
+	if err := durable.WriteFile(path, durable.Bytes(line)); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -205,30 +207,4 @@ func encode(seq int, kind string, v any) ([]byte, error) {
 		return nil, err
 	}
 	return append(line, '\n'), nil
-}
-
-// writeWhole writes a new file so that it is there wholly or not at all.
-func writeWhole(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename in the folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 )
 
@@ -41,7 +42,7 @@ func Write(dir string, m Source, c *modelconfig.Config) error {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot create model repository %q: %w", dir, cause(err))
+		return fmt.Errorf("cannot create model repository %q: %w", dir, durable.Cause(err))
 	}
 	return whole(dir, func(temp string) error {
 		fresh := filepath.Join(temp, "new")
@@ -66,7 +67,7 @@ func Remove(dir, model string) error {
 		return err
 	}
 	if err := os.RemoveAll(target); err != nil {
-		return fmt.Errorf("cannot remove folder %q: %w", target, cause(err))
+		return fmt.Errorf("cannot remove folder %q: %w", target, durable.Cause(err))
 	}
 	return syncDir(dir)
 }
@@ -100,7 +101,7 @@ func swap(fresh, target, old string) error {
 	if err := os.Rename(target, old); err == nil {
 		moved = true
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot replace folder %q: %w", target, cause(err))
+		return fmt.Errorf("cannot replace folder %q: %w", target, durable.Cause(err))
 	}
 	err := os.Rename(fresh, target)
 	if err == nil {
@@ -109,7 +110,7 @@ func swap(fresh, target, old string) error {
 	if moved {
 		err = errors.Join(err, os.Rename(old, target))
 	}
-	return fmt.Errorf("cannot create folder %q: %w", target, cause(err))
+	return fmt.Errorf("cannot create folder %q: %w", target, durable.Cause(err))
 }
 
 // checkReplaceable refuses a folder with anything in it that Write did not put
@@ -120,7 +121,7 @@ func checkReplaceable(dir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot replace folder %q: %w", dir, cause(err))
+		return fmt.Errorf("cannot replace folder %q: %w", dir, durable.Cause(err))
 	}
 	foreign := func(why string) error {
 		return fmt.Errorf("cannot replace or remove folder %q: %s; move it away or choose another output folder", dir, why)
@@ -138,7 +139,7 @@ func checkReplaceable(dir string) error {
 	}
 	files, err := listFiles(dir)
 	if err != nil {
-		return fmt.Errorf("cannot replace folder %q: %w", dir, cause(err))
+		return fmt.Errorf("cannot replace folder %q: %w", dir, durable.Cause(err))
 	}
 	config, err := os.ReadFile(filepath.Join(dir, configName))
 	if err != nil || sum(config) != r.ConfigSHA256 || !slices.Equal(files, r.Files) {

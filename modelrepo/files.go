@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"tuner/internal/durable"
 )
 
 // place puts the file from at to: a hard link where the file system allows it,
@@ -20,7 +22,7 @@ func place(from, to string) error {
 func duplicate(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
-		return fmt.Errorf("cannot open file %q: %w", from, cause(err))
+		return fmt.Errorf("cannot open file %q: %w", from, durable.Cause(err))
 	}
 	defer in.Close()
 	return create(to, func(out io.Writer) error {
@@ -50,22 +52,15 @@ func create(path string, fill func(io.Writer) error) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write file %q: %w", path, cause(err))
+		return fmt.Errorf("cannot write file %q: %w", path, durable.Cause(err))
 	}
 	return nil
 }
 
 // syncDir makes the names in a folder durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err == nil {
-		err = d.Sync()
-		if closeErr := d.Close(); err == nil {
-			err = closeErr
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("cannot sync folder %q: %w", filepath.Clean(dir), cause(err))
+	if err := durable.SyncDir(dir); err != nil {
+		return fmt.Errorf("cannot sync folder %q: %w", filepath.Clean(dir), durable.Cause(err))
 	}
 	return nil
 }

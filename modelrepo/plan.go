@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 )
 
@@ -114,11 +115,11 @@ func (p *plan) add(from, to string) error {
 func newEntry(from, to string) (entry, error) {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
-		return entry{}, fmt.Errorf("cannot open file %q: %w", from, cause(err))
+		return entry{}, fmt.Errorf("cannot open file %q: %w", from, durable.Cause(err))
 	}
 	info, err := os.Stat(real)
 	if err != nil {
-		return entry{}, fmt.Errorf("cannot open file %q: %w", from, cause(err))
+		return entry{}, fmt.Errorf("cannot open file %q: %w", from, durable.Cause(err))
 	}
 	if !info.Mode().IsRegular() {
 		return entry{}, fmt.Errorf("cannot use %q: not a regular file", from)
@@ -167,7 +168,7 @@ func (p plan) write(dir string, put func(from, to string) error) error {
 	for _, e := range p.files {
 		to := filepath.Join(dir, e.to)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return fmt.Errorf("cannot create folder %q: %w", filepath.Dir(to), cause(err))
+			return fmt.Errorf("cannot create folder %q: %w", filepath.Dir(to), durable.Cause(err))
 		}
 		if err := put(e.from, to); err != nil {
 			return err

@@ -10,14 +10,13 @@
 package modelrepo
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 )
@@ -43,7 +42,7 @@ type Model struct {
 func Open(dir string) (Repository, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return Repository{}, fmt.Errorf("cannot open model repository %q: %w", dir, cause(err))
+		return Repository{}, fmt.Errorf("cannot open model repository %q: %w", dir, durable.Cause(err))
 	}
 	r := Repository{Dir: dir}
 	for _, e := range entries {
@@ -64,11 +63,11 @@ func Open(dir string) (Repository, error) {
 func OpenModel(dir string) (Model, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
-		return Model{}, fmt.Errorf("cannot open model folder %q: %w", dir, cause(err))
+		return Model{}, fmt.Errorf("cannot open model folder %q: %w", dir, durable.Cause(err))
 	}
 	entries, err := os.ReadDir(absolute)
 	if err != nil {
-		return Model{}, fmt.Errorf("cannot open model folder %q: %w", dir, cause(err))
+		return Model{}, fmt.Errorf("cannot open model folder %q: %w", dir, durable.Cause(err))
 	}
 	m := Model{Name: filepath.Base(absolute), Dir: absolute}
 	for _, e := range entries {
@@ -102,7 +101,7 @@ func (m Model) Config() (*modelconfig.Config, error) {
 	}
 	text, err := os.ReadFile(m.ConfigPath)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read configuration %q: %w", m.ConfigPath, cause(err))
+		return nil, fmt.Errorf("cannot read configuration %q: %w", m.ConfigPath, durable.Cause(err))
 	}
 	return modelconfig.Parse(m.ConfigPath, text)
 }
@@ -133,7 +132,7 @@ func (m Model) ModelFile() (string, error) {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot find the model file %q: %w", path, cause(err))
+		return "", fmt.Errorf("cannot find the model file %q: %w", path, durable.Cause(err))
 	}
 	return path, nil
 }
@@ -150,19 +149,5 @@ func Served(versions []int64, p *configpb.ModelVersionPolicy) []int64 {
 	default:
 		n := max(1, int(p.GetLatest().GetNumVersions()))
 		return slices.Clone(versions[max(0, len(versions)-n):])
-	}
-}
-
-// cause leaves the path out of a file error, where the message around it has it.
-func cause(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	default:
-		return err
 	}
 }

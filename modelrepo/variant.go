@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 )
 
@@ -47,14 +48,14 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 		return v, p.check(filepath.Join(v.Dir, v.Model))
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return Variant{}, fmt.Errorf("cannot create variant folder %q: %w", root, cause(err))
+		return Variant{}, fmt.Errorf("cannot create variant folder %q: %w", root, durable.Cause(err))
 	}
 	err = whole(root, func(temp string) error {
 		if err := p.write(filepath.Join(temp, v.Model), place); err != nil {
 			return err
 		}
 		if err := os.Rename(temp, v.Dir); err != nil && !errors.Is(err, os.ErrExist) {
-			return fmt.Errorf("cannot create variant folder %q: %w", v.Dir, cause(err))
+			return fmt.Errorf("cannot create variant folder %q: %w", v.Dir, durable.Cause(err))
 		}
 		return nil // if it exists, another process was faster
 	})
@@ -69,11 +70,11 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 func whole(dir string, write func(temp string) error) error {
 	temp, err := os.MkdirTemp(dir, ".tuner-*")
 	if err != nil {
-		return fmt.Errorf("cannot write into folder %q: %w", dir, cause(err))
+		return fmt.Errorf("cannot write into folder %q: %w", dir, durable.Cause(err))
 	}
 	defer os.RemoveAll(temp) // whatever of it is left
 	if err := os.Chmod(temp, 0o755); err != nil {
-		return fmt.Errorf("cannot write into folder %q: %w", dir, cause(err))
+		return fmt.Errorf("cannot write into folder %q: %w", dir, durable.Cause(err))
 	}
 	if err := write(temp); err != nil {
 		return err
@@ -89,7 +90,7 @@ func digest(m Source, configText []byte, extra []entry) (string, error) {
 	for _, e := range extra {
 		content, err := os.ReadFile(e.from)
 		if err != nil {
-			return "", fmt.Errorf("cannot read file %q, which the configuration names: %w", e.from, cause(err))
+			return "", fmt.Errorf("cannot read file %q, which the configuration names: %w", e.from, durable.Cause(err))
 		}
 		fmt.Fprintf(h, "%q\n%x\n", e.to, sha256.Sum256(content))
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/durable"
 	"tuner/onnx/onnxpb"
 )
 
@@ -54,7 +54,7 @@ func (m *Model) write(path string, maxInline int64) error {
 	if err != nil {
 		return err
 	}
-	return writeAtomic(path, func(w io.Writer) error {
+	return durable.WriteFile(path, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -81,7 +81,7 @@ func (m *Model) place(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProt
 
 // externalise moves tensors of a clone of m's content into one file.
 func (m *Model) externalise(tensors []*onnxpb.TensorProto, path string) error {
-	return writeAtomic(path, func(w io.Writer) error {
+	return durable.WriteFile(path, func(w io.Writer) error {
 		out := &externalWriter{model: m, w: w, location: filepath.Base(path)}
 		for _, t := range tensors {
 			if err := out.move(t); err != nil {
@@ -148,38 +148,4 @@ func (e *externalWriter) pad() error {
 
 func entry(key, value string) *onnxpb.StringStringEntryProto {
 	return &onnxpb.StringStringEntryProto{Key: proto.String(key), Value: proto.String(value)}
-}
-
-// writeAtomic writes a file through a temporary one in the same folder; a failure leaves nothing behind.
-func writeAtomic(path string, fill func(io.Writer) error) error {
-	temp, err := writeTemp(path, fill)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// writeTemp writes and syncs a new file beside path and returns its name.
-func writeTemp(path string, fill func(io.Writer) error) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return "", err
-	}
-	err = errors.Join(fill(f), f.Chmod(0o644), f.Sync())
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), nil
-}
-
-// syncDir makes a rename in the folder survive a crash.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -3,12 +3,12 @@ package profile
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 	"tuner/modelrepo"
@@ -100,7 +100,7 @@ type origin struct {
 func locate(p spec.Profile) (origin, error) {
 	info, err := os.Stat(p.Model.Path)
 	if err != nil {
-		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w; paths are relative to the profile's folder", p.Path, p.Model.Path, pathCause(err))
+		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w; paths are relative to the profile's folder", p.Path, p.Model.Path, durable.Cause(err))
 	}
 	o := origin{model: p.Model.Path, config: p.Model.Config}
 	if info.IsDir() {
@@ -120,18 +120,9 @@ func locate(p spec.Profile) (origin, error) {
 		return o, nil
 	}
 	if o.text, err = os.ReadFile(o.config); err != nil {
-		return origin{}, fmt.Errorf("%s: config: cannot read %q: %w; paths are relative to the profile's folder", p.Path, o.config, pathCause(err))
+		return origin{}, fmt.Errorf("%s: config: cannot read %q: %w; paths are relative to the profile's folder", p.Path, o.config, durable.Cause(err))
 	}
 	return o, nil
-}
-
-// pathCause leaves the path out of a file error: the message around it has it.
-func pathCause(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }
 
 // openFile reads one precision's model and computes its digest.
@@ -149,7 +140,7 @@ func openFile(precision, path, folder string) (*onnx.Model, File, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, File{}, fmt.Errorf("cannot open %q: %w", path, pathCause(err))
+		return nil, File{}, fmt.Errorf("cannot open %q: %w", path, durable.Cause(err))
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {

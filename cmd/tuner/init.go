@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/hostinfo"
+	"tuner/internal/durable"
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
@@ -63,7 +64,7 @@ type newFile struct {
 func runInit(ctx context.Context, con console, o initOptions, model string) error {
 	info, err := os.Stat(model)
 	if err != nil {
-		return usageErrorf("cannot read the model %q: %v", model, withoutPath(err))
+		return usageErrorf("cannot read the model %q: %v", model, durable.Cause(err))
 	}
 	absolute, err := filepath.Abs(model)
 	if err != nil {
@@ -92,19 +93,6 @@ func runInit(ctx context.Context, con console, o initOptions, model string) erro
 	}
 	printInit(con, files, starter, subject)
 	return nil
-}
-
-// withoutPath leaves the path out of a file error: the message around it has it, and without a temporary name.
-func withoutPath(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }
 
 // newStarter collects what the written files say about the model.
@@ -224,7 +212,7 @@ func initFiles(dir string, s spec.Starter, subject profile.Subject) ([]newFile, 
 // writeNew writes the files, all or none: none when one exists and may not be replaced.
 func writeNew(dir string, files []newFile, force bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make folder %q: %w", dir, withoutPath(err))
+		return fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))
 	}
 	var existing []string
 	for _, f := range files {
@@ -248,26 +236,21 @@ func replaceFiles(dir string, files []newFile) error {
 		}
 	}()
 	for _, f := range files {
-		temp, err := os.CreateTemp(dir, "."+filepath.Base(f.path)+"-*")
+		temp, err := durable.Stage(f.path, durable.Bytes(f.text))
 		if err != nil {
-			return fmt.Errorf("cannot write %q: %w", f.path, withoutPath(err))
+			return fmt.Errorf("cannot write %q: %w", f.path, durable.Cause(err))
 		}
-		staged = append(staged, temp.Name())
-		_, err = temp.Write(f.text)
-		if err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
-			return fmt.Errorf("cannot write %q: %w", f.path, withoutPath(err))
-		}
+		staged = append(staged, temp)
 	}
 	for i, f := range files {
 		if err := os.Rename(staged[i], f.path); err != nil {
-			return fmt.Errorf("cannot write %q: %w", f.path, withoutPath(err))
+			return fmt.Errorf("cannot write %q: %w", f.path, durable.Cause(err))
 		}
 	}
-	folder, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("cannot flush folder %q: %w", dir, withoutPath(err))
+	if err := durable.SyncDir(dir); err != nil {
+		return fmt.Errorf("cannot flush folder %q: %w", dir, durable.Cause(err))
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return nil
 }
 
 // printInit says what was read and written, and what comes next.

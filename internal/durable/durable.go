@@ -1,0 +1,69 @@
+// Package durable writes files so that they are there wholly or not at all, also after a crash or on a full disk: to a
+// temporary name in the same folder, synced, renamed, and the folder synced. Every package that writes files that matter
+// uses it; it knows nothing of what is in them.
+package durable
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile puts a file in place with what fill writes. A failure leaves an earlier file as it was, and nothing beside it.
+func WriteFile(path string, fill func(io.Writer) error) error {
+	temp, err := Stage(path, fill)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Stage writes and syncs a new file beside path, for the caller to rename or remove, and returns its name. A failure leaves
+// nothing behind.
+func Stage(path string, fill func(io.Writer) error) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(fill(f), f.Chmod(0o644), f.Sync())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
+// Bytes makes a fill function of data.
+func Bytes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// SyncDir makes changes of a folder's entries survive a crash.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Cause leaves path and operation out of a file error: the message around it names the file that the user knows, not a
+// temporary one.
+func Cause(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	var linkError *os.LinkError
+	if errors.As(err, &linkError) {
+		return linkError.Err
+	}
+	return err
+}
