@@ -17,7 +17,7 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib"},
-	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats"},
+	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx"}, // onnx: files and shapes of what is deployed
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo"},
 	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats"},
 	"runner":           {"engine/api", "load", "hostinfo", "ortlib", "modelrepo", "measure"},
