@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/measure"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+// Four pairs in which B is 2 %, 0 %, 4 % and 2 % faster; up to 4 pairs the interval is Student's on the logarithms:
+// mean(ln 1.02, 0, ln 1.04, ln 1.02) = 0.019706, s = 0.016013, t(0.975, 3) = 3.1824, half width t·s/2 = 0.025480,
+// so e^0.019706 = 1.020 in [e^-0.005774, e^0.045186] = [0.994, 1.046].
+func TestComparisonIsPrinted(t *testing.T) {
+	t.Parallel()
+	side := func(throughput float64) figures {
+		return figures{Throughput: throughput, P99: 2 / throughput, Foreign: 0.1}
+	}
+	c := comparison{
+		Model: "mlp", A: "campaign", B: "deployed", Window: 3 * time.Second,
+		LoadA: measure.Load{Concurrency: 4, BatchSize: 1}, LoadB: measure.Load{Concurrency: 4, BatchSize: 1},
+		Reported: measure.Estimate{Value: 100, Lo: 95, Hi: 105},
+		Pairs: []pair{
+			{A: side(100), B: side(102)},
+			{A: side(100), B: side(100), Reversed: true},
+			{A: side(100), B: side(104)},
+			{A: side(100), B: side(102), Reversed: true},
+		},
+	}
+	var got bytes.Buffer
+	if err := c.write(&got); err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "comparison.txt")
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"extra"}, {"-against", "nobody"}, {"-pairs", "0"}, {"-window", "0s"}, {"-pairs", "x"}} {
+		if _, err := parse(args, t.Output()); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+	if o, err := parse(nil, t.Output()); err != nil || o.pairs != 8 || o.window != 3*time.Second || o.against != againstCampaign {
+		t.Errorf("defaults are %+v, %v", o, err)
+	}
+}
+
+func TestFailedTrialHasNoFigures(t *testing.T) {
+	t.Parallel()
+	m := measure.Measurement{Failure: &measure.Failure{Stage: measure.StageCrash, Reason: "signal: killed"}}
+	if _, err := newFigures(m); err == nil || err.Error() != "failed (crash): signal: killed" {
+		t.Errorf("err = %v", err)
+	}
+}

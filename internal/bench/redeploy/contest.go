@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"tuner/analyze"
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/profile"
+	"tuner/runner"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// contest is a campaign opened for measuring two ways of serving against each other.
+type contest struct {
+	result  analyze.Result
+	a, b    *side // a: as the campaign measures; b: the deployed repository
+	runners []*runner.Runner
+}
+
+// side is one way of serving, under one load.
+type side struct {
+	name    string
+	trial   search.Trial
+	measure func(ctx context.Context, trial search.Trial) (measure.Measurement, error)
+	runner  *runner.Runner
+}
+
+// run measures the side on a fresh engine, which is gone afterwards: the other side has the machine for itself.
+func (s *side) run(ctx context.Context) (figures, error) {
+	m, err := s.measure(ctx, s.trial)
+	s.runner.Close(context.WithoutCancel(ctx))
+	if err != nil {
+		return figures{}, err
+	}
+	return newFigures(m)
+}
+
+func (c *contest) close(ctx context.Context) {
+	for _, r := range c.runners {
+		r.Close(context.WithoutCancel(ctx))
+	}
+}
+
+// reported is the throughput of the winner at its best load, as analyze reports it.
+func (c *contest) reported() measure.Estimate {
+	winner, _ := c.result.Winner() // open has made sure of it
+	return winner.Best.Values[measure.Throughput]
+}
+
+// open reads the campaign and prepares both sides.
+func open(o options) (*contest, error) {
+	campaign, err := analyze.Replay(o.campaign)
+	if err != nil {
+		return nil, err
+	}
+	goal := campaign.Profile.Goal
+	result, err := analyze.Analyze(campaign, analyze.Options{Goal: &goal})
+	if err != nil {
+		return nil, err
+	}
+	winner, ok := result.Winner()
+	if !ok {
+		return nil, fmt.Errorf("cannot redeploy the campaign in %q: no configuration satisfies its constraints", o.campaign)
+	}
+	setup, requests, err := subject(campaign)
+	if err != nil {
+		return nil, err
+	}
+	contender := winner
+	if o.against == againstDefault {
+		if contender = result.Default(); contender.Best == nil {
+			return nil, fmt.Errorf("cannot compare with the default in the campaign in %q: it was not measured", o.campaign)
+		}
+	}
+	return newContest(o, result, setup, requests, contender, winner)
+}
+
+// subject opens what the campaign measured, and makes its requests again.
+func subject(c analyze.Campaign) (profile.Setup, runner.Requests, error) {
+	opened, err := profile.OpenSubject(c.Profile, 0) // GPUs only matter for the default configuration, which is the journal's
+	if err != nil {
+		return profile.Setup{}, nil, err
+	}
+	if opened.Config, err = modelconfig.Parse("base_config of the journal", []byte(c.Header.BaseConfig)); err != nil {
+		return profile.Setup{}, nil, err
+	}
+	for i, f := range opened.Files {
+		if i >= len(c.Header.Models) || c.Header.Models[i].SHA256 != f.Source.Digest {
+			return profile.Setup{}, nil, fmt.Errorf("cannot measure %q again: it is not the file that the campaign measured", f.Source.Path)
+		}
+	}
+	requests, err := profile.Requests(c.Profile, opened)
+	return profile.Setup{Profile: c.Profile, Subject: opened, Facts: c.Facts, Runtime: c.Header.Runtime}, requests, err
+}
+
+func newContest(o options, result analyze.Result, setup profile.Setup, requests runner.Requests, contender, winner analyze.Config) (*contest, error) {
+	binary, err := filepath.Abs(o.tuner)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the tuner program %q: %w", o.tuner, err)
+	}
+	repository, err := filepath.Abs(filepath.Join(o.campaign, "repository"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the repository of %q: %w", o.campaign, err)
+	}
+	options := runner.Options{Dial: runner.GRPC, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()}
+	if setup.Profile.Runner.Protocol == spec.ProtocolHTTP {
+		options.Dial = runner.HTTP
+	}
+	bundled := runner.Bundled{Binary: binary}
+
+	options.Launcher = bundled
+	a := &side{name: o.against, trial: trial(o, contender), runner: runner.New(options)}
+	a.measure = profile.NewEngines(setup, a.runner, requests).Measure
+
+	options.Launcher = deployed{bundled, options.Dial, result.Header.Model}
+	b := &side{name: "deployed", trial: trial(o, winner), runner: runner.New(options)}
+	b.measure = deployment{repository, setup.Runtime, winner, requests, b.runner, result.Header.Model}.measure
+	return &contest{result: result, a: a, b: b, runners: []*runner.Runner{a.runner, b.runner}}, nil
+}
+
+// trial is a configuration at its best load.
+func trial(o options, c analyze.Config) search.Trial {
+	return search.Trial{Candidate: c.Candidate, Load: c.Best.Load, Windows: 1, Window: o.window, Fresh: true, Phase: search.PhaseFinal}
+}
+
+// deployed launches engines on a repository and has them load a model by its own config.pbtxt: no configuration goes over
+// the wire.
+type deployed struct {
+	bundled runner.Bundled
+	dial    runner.Dial
+	model   string
+}
+
+// Launch implements runner.Launcher.
+func (d deployed) Launch(ctx context.Context, repository, library string) (runner.Engine, error) {
+	engine, err := d.bundled.Launch(ctx, repository, library)
+	if err != nil {
+		return nil, err
+	}
+	client, err := d.dial(engine.Address())
+	if err == nil {
+		err = errors.Join(client.LoadModel(ctx, d.model, ""), client.Close())
+	}
+	if err != nil {
+		engine.Stop(context.WithoutCancel(ctx))
+		return nil, fmt.Errorf("cannot serve %q of %q: %w", d.model, repository, err)
+	}
+	return engine, nil
+}
+
+// deployment measures the deployed repository.
+type deployment struct {
+	repository string
+	runtime    journal.RuntimeInfo
+	winner     analyze.Config
+	requests   runner.Requests
+	runner     *runner.Runner
+	model      string
+}
+
+func (d deployment) measure(ctx context.Context, t search.Trial) (measure.Measurement, error) {
+	return d.runner.Measure(ctx, runner.Job{
+		Pool: "deployed", Repository: d.repository, Library: d.runtime.Library, Model: d.model,
+		Instances: d.winner.Setup.Instances, MaxBatch: d.winner.Setup.MaxBatchSize, Requests: d.requests,
+		Load: t.Load, Windows: t.Windows, Window: t.Window, Fresh: t.Fresh,
+		Percentiles: []measure.Metric{measure.LatencyP99},
+	})
+}
