@@ -14,9 +14,10 @@ import (
 
 // figures are one side's of one pair.
 type figures struct {
-	Throughput float64 // inferences per second
-	P99        float64 // seconds
-	Foreign    float64 // share of the machine's CPU time that other processes used, 0..1
+	Throughput float64        // inferences per second
+	P99        float64        // seconds
+	Foreign    float64        // share of the machine's CPU time that other processes used, 0..1
+	Window     measure.Window // that they were taken from
 }
 
 // newFigures takes the figures out of a measurement of one window.
@@ -29,7 +30,7 @@ func newFigures(m measure.Measurement) (figures, error) {
 	if !ok || !known || len(m.Windows) == 0 {
 		return figures{}, errors.New("no request was completed")
 	}
-	return figures{throughput.Value, p99.Value, m.Windows[0].Foreign}, nil
+	return figures{throughput.Value, p99.Value, m.Windows[0].Foreign, m.Windows[0]}, nil
 }
 
 // pair is both sides, measured one right after the other.
@@ -97,12 +98,24 @@ func (c comparison) writeSummary(out io.Writer) {
 	reported := c.column(func(pair) float64 { return c.Reported.Value })
 	foreign := stats.Mean(c.column(func(p pair) float64 { return (p.A.Foreign + p.B.Foreign) / 2 })).Value
 	fmt.Fprintf(out, "\nmedian throughput   A %.1f, B %.1f infer/s\n", stats.Median(a), stats.Median(b))
-	fmt.Fprintf(out, "median p99          A %.2f, B %.2f ms\n",
-		1000*stats.Median(c.column(func(p pair) float64 { return p.A.P99 })), 1000*stats.Median(c.column(func(p pair) float64 { return p.B.P99 })))
+	fmt.Fprintf(out, "p99 of all windows  A %s, B %s\n", c.p99(func(p pair) figures { return p.A }), c.p99(func(p pair) figures { return p.B }))
 	fmt.Fprintf(out, "B/A                 %s\n", ratioText(stats.PairedRatio(b, a)))
 	fmt.Fprintf(out, "B/reported          %s, of %.1f [%.1f, %.1f] infer/s\n", ratioText(stats.PairedRatio(b, reported)),
 		c.Reported.Value, c.Reported.Lo, c.Reported.Hi)
 	fmt.Fprintf(out, "foreign CPU load    %.0f %% of the machine\n\n", 100*foreign)
+}
+
+// p99 is the 99th percentile of the latencies in all windows of a side: a single window has few requests above it.
+func (c comparison) p99(of func(pair) figures) string {
+	var all measure.Measurement
+	for _, p := range c.Pairs {
+		all.Windows = append(all.Windows, of(p).Window)
+	}
+	p99, ok := all.Estimate(measure.LatencyP99)
+	if !ok {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.2f [%.2f, %.2f] ms", 1000*p99.Value, 1000*p99.Lo, 1000*p99.Hi)
 }
 
 func ratioText(e stats.Estimate) string {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write golden files")
 func TestComparisonIsPrinted(t *testing.T) {
 	t.Parallel()
 	side := func(throughput float64) figures {
-		return figures{Throughput: throughput, P99: 2 / throughput, Foreign: 0.1}
+		return figures{Throughput: throughput, P99: 2 / throughput, Foreign: 0.1, Window: window(t)}
 	}
 	c := comparison{
 		Model: "mlp", A: "campaign", B: "deployed", Window: 3 * time.Second,
@@ -51,6 +51,21 @@ func TestComparisonIsPrinted(t *testing.T) {
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// window has 1000 requests, with latencies of 1, 2, … 1000 ms: their 99th percentile is 990 ms, at the
+// histogram's resolution.
+func window(t *testing.T) measure.Window {
+	t.Helper()
+	latencies := make([]time.Duration, 1000)
+	for i := range latencies {
+		latencies[i] = time.Duration(i+1) * time.Millisecond
+	}
+	histogram, err := measure.NewHistogram(latencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return measure.Window{Duration: time.Second, Requests: 1000, Inferences: 1000, Sub: []measure.SubWindow{{Requests: 1000, Latency: histogram}}}
 }
 
 func TestFlagsAreChecked(t *testing.T) {
