@@ -58,7 +58,7 @@ func (s ServerStats) MeanBatch() float64 {
 // Flag marks a window whose figures deserve less trust, and says why. A flagged window is shown, never silently dropped.
 type Flag string
 
-// The validity flags (reference: the measurement design in docs/design).
+// The validity flags (docs/design/measurement.md).
 const (
 	FlagLittle    Flag = "little"     // throughput × mean latency differs from the concurrency by more than 3 %
 	FlagErrors    Flag = "errors"     // requests failed
