@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"tuner/analyze"
+	"tuner/internal/durable"
 	"tuner/journal"
 	"tuner/spec"
 )
@@ -109,7 +110,7 @@ func checkOutput(dir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write results into %q: %w", dir, cause(err))
+		return fmt.Errorf("cannot write results into %q: %w", dir, durable.Cause(err))
 	}
 	ours := []string{resultsDir, plotsDir, markdownName, jsonName, configDir, repositoryDir}
 	foreign := ""
