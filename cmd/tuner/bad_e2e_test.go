@@ -75,8 +75,8 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run(exitOK, "profile", "-f", "profile.yaml")
-	if n := len(w.trials()); n != 12 {
-		t.Errorf("%d trials, want the 12 of the budget", n)
+	if n := len(w.trials()); n != budget {
+		t.Errorf("%d trials, want the %d of the budget", n, budget)
 	}
 }
 
@@ -89,8 +89,8 @@ func TestOutputInUse(t *testing.T) {
 	second := w.run(exitUsage, "profile", "-f", "profile.yaml")
 	expect(t, second.stderr.String(), "profile.yaml: output: cannot use folder",
 		"another campaign (process "+strconv.Itoa(first.cmd.Process.Pid)+") is writing there")
-	if code := first.exit(); code != exitOK || len(w.trials()) != 12 {
-		t.Errorf("the first campaign: exit code %d after %d trials, want 0 after 12", code, len(w.trials()))
+	if code := first.exit(); code != exitOK || len(w.trials()) != budget {
+		t.Errorf("the first campaign: exit code %d after %d trials, want 0 after %d", code, len(w.trials()), budget)
 	}
 }
 

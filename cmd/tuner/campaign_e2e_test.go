@@ -23,6 +23,9 @@ import (
 // hangs is when a test takes something for hung: far more than anything takes on a busy machine.
 const hangs = time.Minute
 
+// budget is the number of trials of the campaigns.
+const budget = 6
+
 // workplace is a folder with the profile of a campaign.
 type workplace struct {
 	t      *testing.T
@@ -30,7 +33,7 @@ type workplace struct {
 	output string // the campaign's output folder
 }
 
-// newWorkplace writes a profile of the small MLP with 12 trials, about five seconds, into a new folder. The test is skipped
+// newWorkplace writes a profile of the small MLP, of some seconds, into a new folder. The test is skipped
 // where there is no ONNX Runtime.
 func newWorkplace(t *testing.T) workplace {
 	t.Helper()
@@ -44,14 +47,14 @@ func newWorkplace(t *testing.T) workplace {
 	return w
 }
 
-// profileText is a profile of 12 trials.
+// profileText is a profile with more to try than the budget allows.
 func profileText(model, output string) string {
 	return fmt.Sprintf(`model: %q
 output: %q
-search: {budget: {time: 2m, trials: 12}, window: 100ms}
+search: {budget: {time: 2m, trials: %d}, window: 100ms}
 space: {intra_op_threads: [1, 2], instance_count: [1, 2, 3]}
 load: {concurrency: [1, 2, 4]}
-`, model, output)
+`, model, output, budget)
 }
 
 func (w workplace) write(name, text string) {
@@ -177,6 +180,40 @@ func (w workplace) awaitTrials(p *program, n int) int {
 	return engine
 }
 
+// awaitLoad waits until an engine is under load: then it has, beside its three listeners and the control connection, at
+// least one connection more. It reports whether the campaign still goes on.
+func (p *program) awaitLoad() (engine int, running bool) {
+	p.t.Helper()
+	running = true
+	eventually(p.t, "an engine under load", func() bool {
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+			running = false
+		default:
+			engine = engineOf(p.cmd.Process.Pid)
+		}
+		return !running || (engine != 0 && sockets(engine) >= 5)
+	})
+	return engine, running
+}
+
+// sockets counts a process's sockets; 0 when it is gone.
+func sockets(pid int) int {
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, e := range entries {
+		if target, err := os.Readlink(filepath.Join(folder, e.Name())); err == nil && strings.HasPrefix(target, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
 // engineOf finds the engine that a process has started; 0 when there is none.
 func engineOf(parent int) int {
 	entries, err := os.ReadDir("/proc")
@@ -222,12 +259,4 @@ func awaitGone(t *testing.T, pid int) {
 		return state == "" || state == "Z"
 	})
 	t.Logf("engine %d was gone after %v", pid, took)
-}
-
-// kill sends a signal to an engine.
-func kill(t *testing.T, pid int, s syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, s); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -44,8 +44,8 @@ func TestKilledCampaignGoesOn(t *testing.T) {
 		t.Error("the journal from before the kill was changed")
 	}
 	all := w.trials()
-	if len(all) != 12 { // the budget: the trial that the kill took was not counted
-		t.Errorf("%d trials in all, %d of them before the kill; want 12", len(all), len(kept))
+	if len(all) != budget { // the trial that the kill took was not counted
+		t.Errorf("%d trials in all, %d of them before the kill; want %d", len(all), len(kept), budget)
 	}
 	for _, e := range searched(all[len(kept):]) {
 		if slices.Contains(searched(kept), e) {
@@ -101,8 +101,12 @@ func TestInterruptedTwiceEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	p := w.start("profile", "-f", "profile.yaml")
-	engine := w.awaitTrials(p, 2)
-	kill(t, engine, syscall.SIGSTOP)
+	w.awaitTrials(p, 2)
+	engine := 0
+	eventually(t, "a stopped engine", func() bool { // the campaign itself may just have ended it: then the next one
+		engine, _ = p.awaitLoad()
+		return syscall.Kill(engine, syscall.SIGSTOP) == nil
+	})
 	p.signal(syscall.SIGINT)
 	p.signal(syscall.SIGTERM) // another signal, since two equal ones may become one
 	if code := p.exit(); code != exitInterrupted {
@@ -120,9 +124,14 @@ func TestKilledEngineIsAFailedTrial(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	p := w.start("profile", "-f", "profile.yaml")
-	for trials := 2; len(failed(w.trials())) == 0 && trials < 8; trials++ { // a kill between two trials harms nobody
-		_ = syscall.Kill(w.awaitTrials(p, trials), syscall.SIGKILL) // fails when the campaign has just stopped it itself
-		eventually(t, "the next trial", func() bool { return len(w.trials()) > trials })
+	for len(failed(w.trials())) == 0 { // again where the trial ended just before the kill
+		seen := len(w.trials())
+		engine, running := p.awaitLoad()
+		if !running {
+			break
+		}
+		_ = syscall.Kill(engine, syscall.SIGKILL) // fails when the campaign has just stopped it itself
+		eventually(t, "the next trial", func() bool { return len(w.trials()) > seen })
 	}
 	if code := p.exit(); code != exitOK {
 		t.Fatalf("exit code %d; stderr:\n%s", code, p.stderr.String())
@@ -136,8 +145,8 @@ func TestKilledEngineIsAFailedTrial(t *testing.T) {
 			t.Errorf("failure %q (%s), want a crash or want of memory", f.Stage, f.Reason)
 		}
 	}
-	if n := len(w.trials()); n != 12 || len(failures) == n {
-		t.Errorf("%d trials, %d failed; want 12, and those after the kill to succeed", n, len(failures))
+	if n := len(w.trials()); n != budget || len(failures) == n {
+		t.Errorf("%d trials, %d failed; want %d, and those after the kill to succeed", n, len(failures), budget)
 	}
 	w.run(exitOK, "analyze", "--input", w.output)
 }
