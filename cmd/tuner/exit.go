@@ -3,6 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tuner/profile"
+	"tuner/report"
 )
 
 // Exit codes: the same for every verb, and repeated in its help.
@@ -52,4 +59,29 @@ func exitCode(err error) int {
 		return e.code
 	}
 	return exitFailure
+}
+
+// inputError gives exit code 2 to what the user can mend: bad input, and folders that cannot be written.
+func inputError(err error) error {
+	var subject *profile.InputError
+	var output *report.InputError
+	if errors.As(err, &subject) || errors.As(err, &output) {
+		return withExit(exitUsage, err)
+	}
+	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.ENOTDIR} {
+		if errors.Is(err, cause) {
+			return withExit(exitUsage, err)
+		}
+	}
+	return err
+}
+
+// usageArgs makes wrong arguments end the program with exit code 2.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageErrorf("%v\nSee '%s --help'", err, cmd.CommandPath())
+		}
+		return nil
+	}
 }

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -210,38 +208,6 @@ func readProfile(path string) (spec.Profile, error) {
 	}
 	p, err := spec.ParseProfile(filepath.Clean(path), text)
 	return p, withExit(exitUsage, err)
-}
-
-// inputError gives exit code 2 to what the user can mend: bad input, and an output folder that cannot be written.
-func inputError(err error) error {
-	var input *profile.InputError
-	if errors.As(err, &input) {
-		return withExit(exitUsage, err)
-	}
-	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.ENOTDIR} {
-		if errors.Is(err, cause) {
-			return withExit(exitUsage, err)
-		}
-	}
-	return err
-}
-
-// checkOutputFormat accepts the values of --output.
-func checkOutputFormat(format string) error {
-	if format != "text" && format != "json" {
-		return usageErrorf("--output %q: allowed are text and json", format)
-	}
-	return nil
-}
-
-// writeJSON prints a value for programs.
-func writeJSON(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("cannot write JSON: %w", err)
-	}
-	return nil
 }
 
 // quiet is the observer of --quiet.

@@ -33,16 +33,6 @@ To use a library of your own instead, name it with --ort-library or TUNER_ORT_LI
 	return cmd
 }
 
-// usageArgs makes wrong arguments end the program with exit code 2.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageErrorf("%v\nSee '%s --help'", err, cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
 func newRuntimeInstall(con console) *cobra.Command {
 	return verb(&cobra.Command{
 		Use:     "install FLAVOUR[@VERSION]",
