@@ -42,7 +42,7 @@ highest load within the constraints for each, and appends every measurement to <
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
 		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run",
-		Args:    cobra.NoArgs,
+		Args:    usageArgs(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runProfile(cmd.Context(), con, o) },
 	})
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md)")
@@ -97,15 +97,15 @@ func runCampaign(ctx context.Context, con console, o profileOptions, setup profi
 	if err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
+	requests, err := profile.Requests(setup.Profile, setup.Subject)
+	if err != nil {
+		return inputError(err)
+	}
 	log, err := profile.OpenLog(setup, time.Now().UTC())
 	if err != nil {
 		return inputError(err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	requests, err := profile.Requests(setup.Profile, setup.Subject)
-	if err != nil {
-		return inputError(err)
-	}
 	engines, err := newRunner(con, setup.Profile, log.Past)
 	if err != nil {
 		return err
