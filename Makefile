@@ -62,6 +62,15 @@ lint: ## gofmt, go vet and staticcheck
 	go vet ./...
 	$(STATICCHECK) ./...
 
+# The campaign that `make bench` measures again: the demonstration's, unless you name another.
+CAMPAIGN ?= out/minilm
+
+.PHONY: bench
+bench: build ## Measure the deployed repository of a campaign (the demo's) again, in turn with what was measured
+	@test -f $(CAMPAIGN)/result.json || { echo "no analyzed campaign in $(CAMPAIGN): run 'make demo' first"; exit 2; }
+	@echo "==> bench: $(CAMPAIGN), 8 alternating pairs (about 2 minutes)"
+	go run ./internal/bench/redeploy -campaign $(CAMPAIGN) -tuner $(TUNER) -pairs 8 -window 3s
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	scripts/fuzz.sh $(FUZZTIME)

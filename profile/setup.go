@@ -136,7 +136,9 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 	add("model name", old.Model, now.Model)
 	add("models", digests(old.Models), digests(now.Models))
 	add("default configuration", shortDigest(old.BaseConfig), shortDigest(now.BaseConfig))
-	add("ONNX Runtime", old.Runtime.Flavour+"@"+old.Runtime.Version, now.Runtime.Flavour+"@"+now.Runtime.Version)
+	if old.Runtime.Library != now.Runtime.Library { // the same file may be known by name once, and by path the other time
+		add("ONNX Runtime", old.Runtime.Flavour+"@"+old.Runtime.Version, now.Runtime.Flavour+"@"+now.Runtime.Version)
+	}
 	add("machine", old.Fingerprint, now.Fingerprint)
 	return list
 }

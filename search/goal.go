@@ -81,16 +81,17 @@ type Miss struct {
 
 // String says for people what is missed: "latency_p99 is 61.2 ms, 22 % above the limit of 50.0 ms".
 func (m Miss) String() string {
-	metric := m.Constraint.Metric
+	metric, bound, side := m.Constraint.Metric, m.Constraint.Min, "below the least of"
+	if m.Constraint.Max != nil && m.Value > *m.Constraint.Max {
+		bound, side = m.Constraint.Max, "above the limit of"
+	}
 	switch {
 	case m.Missing:
 		return fmt.Sprintf("%s is unknown", metric)
-	case m.Constraint.Max != nil && m.Value > *m.Constraint.Max:
-		return fmt.Sprintf("%s is %s, %.0f %% above the limit of %s", metric, metric.Format(m.Value), m.Violation*100,
-			metric.Format(*m.Constraint.Max))
+	case m.Violation >= 1 && *bound > 0:
+		return fmt.Sprintf("%s is %s, %.3g × the limit of %s", metric, metric.Format(m.Value), m.Value/(*bound), metric.Format(*bound))
 	}
-	return fmt.Sprintf("%s is %s, %.0f %% below the least of %s", metric, metric.Format(m.Value), m.Violation*100,
-		metric.Format(*m.Constraint.Min))
+	return fmt.Sprintf("%s is %s, %.0f %% %s %s", metric, metric.Format(m.Value), m.Violation*100, side, metric.Format(*bound))
 }
 
 // Score is the objective's value for a measurement; higher is better. It is false when the trial failed, or a metric of

@@ -191,6 +191,8 @@ func printSummary(out io.Writer, s summary, status profile.Status) {
 	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(status.Elapsed), s.Reason)
 	if l := status.Leader; l != nil {
 		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Candidate.Describe(), l.Load, figuresText(l.Measurement))
+	} else if s.Failed == s.Trials {
+		fmt.Fprintln(out, "nothing could be measured")
 	} else {
 		fmt.Fprintln(out, "no configuration satisfied the constraints so far")
 	}
