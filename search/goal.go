@@ -89,7 +89,7 @@ func (m Miss) String() string {
 	case m.Missing:
 		return fmt.Sprintf("%s is unknown", metric)
 	case m.Violation >= 1 && *bound > 0:
-		return fmt.Sprintf("%s is %s, %.3g × the limit of %s", metric, metric.Format(m.Value), m.Value/(*bound), metric.Format(*bound))
+		return fmt.Sprintf("%s is %s, %.1f × the limit of %s", metric, metric.Format(m.Value), m.Value/(*bound), metric.Format(*bound))
 	}
 	return fmt.Sprintf("%s is %s, %.0f %% %s %s", metric, metric.Format(m.Value), m.Violation*100, side, metric.Format(*bound))
 }

@@ -90,7 +90,7 @@ func TestMisses(t *testing.T) {
 		"throughput is 400.0 infer/s, 20 % below the least of 500.0 infer/s")
 	check("unknown is missed", goal(searchtest.AtMost(measure.CPU, 1)), measured(), "cpu is unknown")
 	check("all of them", goal(p99(0.016), searchtest.AtMost(measure.Memory, 50e6)), measured(),
-		"latency_p99 is 20.0 ms, 25 % above the limit of 16.0 ms", "memory is 100 MB, 2 × the limit of 50 MB")
+		"latency_p99 is 20.0 ms, 25 % above the limit of 16.0 ms", "memory is 100 MB, 2.0 × the limit of 50 MB")
 	check("failed", goal(p99(1)), failed, "latency_p99 is unknown")
 	if goal().Satisfies(failed) {
 		t.Error("a failed trial satisfies a goal without constraints")
