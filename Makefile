@@ -23,12 +23,12 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 
 .PHONY: test
 test: setup lint ## All set-up, then all tests: unit and integration, with the race detector
-	@echo "==> test: downloading ONNX Runtime with OpenVINO if needed"
-	$(TUNER) runtime install openvino
 	@echo "==> test: making the sample models if needed"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
 	@echo "==> test: unit and integration tests"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m ./...
+	@echo "==> test: ONNX Runtime with OpenVINO"
+	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" go test -race ./ort ./engine/onnxruntime
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network

@@ -147,7 +147,7 @@ func (f folding) candidate(values []Value) Candidate {
 
 // apply rewrites a combination into its canonical form, and says why that differs; or says why it is illegal.
 func (f folding) apply(values []Value) (merged, illegal string) {
-	for _, rule := range []func(folding, []Value) string{ignoredByTriton, noBatchDimension, batchOfOne, sequential} {
+	for _, rule := range []func(folding, []Value) string{ignoredByTriton, ownThreads, noBatchDimension, batchOfOne, sequential} {
 		if reason := rule(f, values); reason != "" && merged == "" {
 			merged = reason
 		}
@@ -207,6 +207,14 @@ func ignoredByTriton(f folding, values []Value) string {
 		reason = "a stock Triton has one runtime (deploy_target: tuner compares several)"
 	}
 	return reason
+}
+
+// ownThreads: Triton's onnxruntime backend hands OpenVINO nothing but the device, so ONNX Runtime's threads do not reach it.
+func ownThreads(f folding, values []Value) string {
+	if f.space.Facts.TritonOnly && f.value(values, KnobExecutionProvider) == "openvino" && f.set(values, KnobIntraOpThreads, IntValue(0)) {
+		return "in a stock Triton OpenVINO chooses its own threads, so intra_op_threads has no effect on it"
+	}
+	return ""
 }
 
 func noBatchDimension(f folding, values []Value) string {

@@ -100,6 +100,16 @@ func TestFoldingRules(t *testing.T) {
 			Into: "execution_provider=cpu runtime=cpu@1",
 		},
 		search.Fold{Reason: "a stock Triton has no execution_provider dnnl (deploy_target: tuner does)", Count: 4})
+	check("OpenVINO's threads", triton, 1,
+		knobs{knob("execution_provider", "openvino", "cpu"), knob("intra_op_threads", "1", "2")},
+		[]string{
+			"execution_provider=openvino intra_op_threads=0",
+			"execution_provider=cpu intra_op_threads=1", "execution_provider=cpu intra_op_threads=2",
+		},
+		search.Fold{
+			Reason: "in a stock Triton OpenVINO chooses its own threads, so intra_op_threads has no effect on it", Count: 1,
+			Into: "execution_provider=openvino intra_op_threads=0",
+		})
 	check("nothing left but the default", triton, 1, knobs{knob("session.x", "1", "2")}, nil,
 		search.Fold{Reason: "a stock Triton does not honour session.x (deploy_target: tuner does)", Count: 2, Into: "default"})
 	check("twice", facts, 1, knobs{knob("instance_count", "1", "1")}, []string{"instance_count=1"},
