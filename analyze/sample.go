@@ -5,6 +5,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/stats"
 )
 
 // newSample pools the windows of measurements and computes every figure from all of them.
@@ -20,7 +21,7 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 	}
 	for _, metric := range measure.Metrics() {
 		if e, ok := pooled.Estimate(metric); ok {
-			s.Values[metric] = e
+			s.Values[metric] = widened(e, metric, parts)
 		}
 	}
 	var server measure.ServerStats
@@ -37,6 +38,27 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 		}
 	}
 	return s
+}
+
+// spreadTrials is the number of trials from which their spread says something; Student's interval of two is far too wide.
+const spreadTrials = 3
+
+// widened is an estimate from all windows of several trials with an interval that is never narrower than Student's over the
+// trials: engine launches, and minutes on a shared machine, differ by more than the windows of one trial do.
+func widened(e measure.Estimate, metric measure.Metric, parts []measure.Measurement) measure.Estimate {
+	var values []float64
+	for _, p := range parts {
+		if one, ok := p.Estimate(metric); ok {
+			values = append(values, one.Value)
+		}
+	}
+	if len(values) < spreadTrials {
+		return e
+	}
+	spread := stats.Mean(values)
+	half := (spread.Hi - spread.Lo) / 2
+	e.Lo, e.Hi = min(e.Lo, e.Value-half), max(e.Hi, e.Value+half)
+	return e
 }
 
 // pool joins measurements of one configuration under one load. Its memory is the highest peak seen.

@@ -10,7 +10,7 @@ import (
 
 const (
 	rounds     = 4  // of finals, where the budget allows
-	allRounds  = 12 // with those for members whose best load moves
+	allRounds  = 12 // with those for members whose best load moves, and for figures that are still vague
 	confirmed  = 2  // trials that a member needs at its load
 	runnersUp  = 2  // at most
 	maxMembers = 2 + runnersUp
@@ -74,10 +74,11 @@ func (f *finals) at(slot int) int {
 	return n - 1 - slot%n
 }
 
-// turn is the next place in the order whose member is still in, and false when the rounds are over.
-func (f *finals) turn() (slot int, ok bool) {
+// turn is the next place in the order whose member is still in, and false when the rounds are over. There are more rounds
+// while a member's load is not settled, and with refine while the figures that will be reported are vague.
+func (f *finals) turn(refine bool) (slot int, ok bool) {
 	all := rounds
-	if slices.ContainsFunc(f.members, member.isOpen) {
+	if slices.ContainsFunc(f.members, member.isOpen) || refine && f.isVague() {
 		all = allRounds
 	}
 	for slot := f.slot; slot < all*len(f.members); slot++ {
@@ -88,9 +89,18 @@ func (f *finals) turn() (slot int, ok bool) {
 	return 0, false
 }
 
+// isVague reports whether more trials would make the statement about the best and the default more certain.
+func (f *finals) isVague() bool {
+	best, ok := f.leader()
+	return slices.ContainsFunc(f.members, func(m member) bool {
+		c := m.standing.Candidate
+		return (c.IsDefault() || ok && c.Key() == best.Candidate.Key()) && m.isVague(f.settings.Goal)
+	})
+}
+
 // next returns the next trial. After the first round, a round is begun only when all of it is affordable.
-func (f *finals) next(affordable func([]search.Trial) bool) (search.Action, bool) {
-	slot, ok := f.turn()
+func (f *finals) next(affordable func([]search.Trial) bool, refine bool) (search.Action, bool) {
+	slot, ok := f.turn(refine)
 	if !ok {
 		return search.Action{}, false
 	}
@@ -109,7 +119,7 @@ func (f *finals) next(affordable func([]search.Trial) bool) (search.Action, bool
 
 // tell enters a final trial.
 func (f *finals) tell(e search.Event) {
-	if slot, ok := f.turn(); ok {
+	if slot, ok := f.turn(true); ok {
 		f.slot = slot + 1
 	}
 	i := slices.IndexFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == e.Trial.Candidate.Key() })

@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/stats"
 )
 
 // How a member's load moves in the finals.
@@ -15,6 +16,7 @@ const (
 	raiseMax  = 2.0  // most
 	nearLimit = 0.85 // of a limit: a load that comes so near to it is not raised
 	worthIt   = 1.02 // a higher load counts when it is better by this
+	precise   = 0.02 // half-width of an interval that is narrow enough, relative
 )
 
 // member is a configuration in the finals. Its load was sought with single short windows; here it goes down when it turns
@@ -33,6 +35,7 @@ type confirmedLevel struct {
 	level  float64
 	pooled measure.Measurement
 	trials int
+	logs   map[measure.Metric][]float64 // of each trial's value, for the metrics of the goal
 }
 
 func newMember(s search.Standing) member {
@@ -54,6 +57,43 @@ func (m member) isOpen() bool {
 	return !m.out && (l == nil || l.trials < confirmed)
 }
 
+// isVague reports whether the spread between the member's launches leaves open what its figures are at its load: a metric of
+// the objective to more than 2 %, or whether a constraint is kept. Windows of one launch know nothing of that spread.
+func (m member) isVague(goal search.Goal) bool {
+	l := m.at(m.current)
+	if m.out || l == nil || l.trials < confirmed {
+		return !m.out
+	}
+	for _, t := range goal.Objective.Terms {
+		if e := stats.Mean(l.logs[t.Metric]); (e.Hi-e.Lo)/2 > precise {
+			return true
+		}
+	}
+	for _, c := range goal.Constraints {
+		e := stats.Mean(l.logs[c.Metric])
+		for _, bound := range []*float64{c.Min, c.Max} {
+			if bound != nil && e.Lo < math.Log(*bound) && math.Log(*bound) < e.Hi {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// metrics lists the metrics of a goal.
+func metrics(goal search.Goal) []measure.Metric {
+	var list []measure.Metric
+	for _, t := range goal.Objective.Terms {
+		list = append(list, t.Metric)
+	}
+	for _, c := range goal.Constraints {
+		if !slices.Contains(list, c.Metric) {
+			list = append(list, c.Metric)
+		}
+	}
+	return list
+}
+
 // tell enters a trial of the member and settles the load of the next.
 func (m *member) tell(e search.Event, goal search.Goal, axis search.LoadAxis) {
 	level := e.Trial.Load.Level()
@@ -67,12 +107,17 @@ func (m *member) tell(e search.Event, goal search.Goal, axis search.LoadAxis) {
 	}
 	l := m.at(level)
 	if l == nil {
-		m.levels = append(m.levels, confirmedLevel{level: level})
+		m.levels = append(m.levels, confirmedLevel{level: level, logs: map[measure.Metric][]float64{}})
 		l = &m.levels[len(m.levels)-1]
 	}
 	l.trials++
 	l.pooled.Windows = append(l.pooled.Windows, e.Measurement.Windows...)
 	l.pooled.Memory = max(l.pooled.Memory, e.Measurement.Memory)
+	for _, metric := range metrics(goal) {
+		if v, ok := e.Measurement.Estimate(metric); ok && v.Value > 0 {
+			l.logs[metric] = append(l.logs[metric], math.Log(v.Value))
+		}
+	}
 	m.move(*l, goal, axis)
 }
 

@@ -135,13 +135,19 @@ func (p *Plan) searching() search.Action {
 	return next
 }
 
-// afterSearch is the next trial of the final and curve phases.
+// afterSearch is the next trial of the final and curve phases. What a budget leaves after them makes the finals more precise.
 func (p *Plan) afterSearch(f *finals, why string) search.Action {
-	if next, ok := f.next(func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:])) }); ok {
+	affordable := func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:])) }
+	if next, ok := f.next(affordable, false); ok {
 		return next
 	}
 	if next, ok := p.curve(f); ok && p.affords(next.Trial, budgetPart{}) {
 		return next
+	}
+	if p.settings.Budget != (search.Budget{}) {
+		if next, ok := f.next(affordable, true); ok {
+			return next
+		}
 	}
 	return search.Action{Stop: true, Why: why}
 }
@@ -208,7 +214,11 @@ func (p *Plan) Progress() (done, expected int) {
 		ahead = int(perCandidate * float64(p.base.Remaining()+p.inner.Remaining()))
 		ahead += rounds * p.members()
 	} else {
-		ahead = max(rounds*len(p.finals.members)-p.finals.slot, 0)
+		all := rounds
+		if p.finals.slot >= rounds*len(p.finals.members) {
+			all = allRounds
+		}
+		ahead = max(all*len(p.finals.members)-p.finals.slot, 0)
 	}
 	if b := p.settings.Budget; b.Trials > 0 {
 		ahead = min(ahead, b.Trials-done)

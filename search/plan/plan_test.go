@@ -195,6 +195,41 @@ func TestFinalsRaiseALoadThatWasTooLow(t *testing.T) {
 	}
 }
 
+// TestBudgetMakesFinalsPrecise lets launches differ by ±8 %: with budget left, the finals go on after their four rounds, and
+// end when they have been twelve. Launches that are alike need no more than four.
+func TestBudgetMakesFinalsPrecise(t *testing.T) {
+	t.Parallel()
+	check := func(spread float64, isEnough func(rounds int) bool) {
+		l := searchtest.Small()
+		p, err := plan.New("grid", func() search.Settings {
+			s := searchtest.Settings(l, 40*time.Millisecond)
+			s.Budget.Time = time.Hour
+			return s
+		}())
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials := map[string]int{}
+		for launch := 0; launch < 1000; launch++ {
+			next := p.Ask()
+			if next.Stop {
+				break
+			}
+			throughput, latency := l.Serve(next.Trial.Candidate, next.Trial.Load)
+			if next.Trial.Phase == search.PhaseFinal {
+				trials[next.Trial.Candidate.Key()]++
+				throughput *= 1 + spread*float64(launch/2%2*2-1)
+			}
+			p.Tell(search.Event{Trial: next.Trial, Measurement: searchtest.Measured(next.Trial, throughput, latency)})
+		}
+		if n := trials["default"]; !isEnough(n) {
+			t.Errorf("launches that differ by %v: %d rounds of finals", spread, n)
+		}
+	}
+	check(0, func(rounds int) bool { return rounds == 4 })
+	check(0.08, func(rounds int) bool { return 4 < rounds && rounds <= 12 })
+}
+
 func TestBudgetLeavesRoomForFinals(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
