@@ -19,11 +19,16 @@ var tieMargin = math.Log(1.01)
 // they come: satisfying before failing before unmeasured; satisfying ones by score, failing ones by how much they miss.
 //
 // Overlap of intervals is not transitive, so ties are formed from the top: the best configuration that is in no group yet
-// and all that are tied with it are one group. Within a group other merits decide, see less.
+// and all that are tied with it are one group. Within a group other merits decide, see byCost.
+//
+// The first is one that was confirmed wherever the figures allow: the best of many single windows is partly luck, and the
+// finals have just taken that away from their members alone. So a configuration that only the search saw comes first only
+// when it is better than the best confirmed one beyond both intervals.
 func rank(configs []Config, cores int) []Config {
 	ranked := slices.Clone(configs)
 	base := defaultSetup(configs)
 	slices.SortFunc(ranked, byMerit)
+	ranked = confirmedFirst(ranked)
 	for begin := 0; begin < len(ranked); {
 		end := begin + 1
 		for end < len(ranked) && areTied(ranked[begin], ranked[end]) {
@@ -40,6 +45,20 @@ func rank(configs []Config, cores int) []Config {
 		}
 	}
 	return ranked
+}
+
+// confirmedFirst puts the best confirmed configuration, and those behind it that are tied with it, before the ones that only
+// the search saw and that are not better beyond both intervals. The configurations are ordered by merit.
+func confirmedFirst(ranked []Config) []Config {
+	first := slices.IndexFunc(ranked, func(c Config) bool { return c.Satisfies() && c.Best.Confirmed })
+	if first <= 0 || ranked[0].Best.Score.Lo > ranked[first].Best.Score.Hi {
+		return ranked
+	}
+	end := first + 1
+	for end < len(ranked) && areTied(ranked[first], ranked[end]) {
+		end++
+	}
+	return slices.Concat(ranked[first:end], ranked[:first], ranked[end:])
 }
 
 // byMerit orders by constraints and score alone. Equal ones are ordered by name, to make the order total.

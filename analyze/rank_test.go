@@ -38,6 +38,7 @@ func randomConfigs(r *rand.Rand, n int) []Config {
 		}
 		configs[i] = configWith(fmt.Sprintf("m_config_%d", i), float64(r.IntN(20))/300, float64(r.IntN(4))/200,
 			violation, float64(r.IntN(3)))
+		configs[i].Best.Confirmed = r.IntN(4) == 0
 		if r.IntN(8) == 0 {
 			configs[i].Points, configs[i].Best = nil, nil
 		}
@@ -129,6 +130,35 @@ func TestTies(t *testing.T) {
 		configWith("a", 1.008, 0.1, 0, 300), configWith("b", 1, 0.1, 0, 200), configWith("c", 0.992, 0.1, 0, 100))
 	check("failing ones are never tied",
 		[]string{"a[]", "b[]"}, configWith("a", 1, 0.1, 0.1, 300), configWith("b", 1, 0.1, 0.1, 200))
+}
+
+func TestConfirmedFirst(t *testing.T) {
+	t.Parallel()
+	seen := func(name string, score, half float64) Config { return configWith(name, score, half, 0, 300) }
+	confirmed := func(name string, score, half float64) Config {
+		c := configWith(name, score, half, 0, 300)
+		c.Best.Confirmed = true
+		return c
+	}
+	check := func(name string, want []string, configs ...Config) {
+		t.Helper()
+		if diff := cmp.Diff(want, order(rank(configs, 2))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	check("a lucky window of the search does not beat what was confirmed",
+		[]string{"a[]", "b[]"}, confirmed("a", 1, 0.03), seen("b", 1.05, 0.03))
+	check("beyond both intervals it does",
+		[]string{"b[]", "a[]"}, confirmed("a", 1, 0.03), seen("b", 1.5, 0.03))
+	check("the tied stay together, and the unconfirmed keep their order",
+		[]string{"a[b]", "b[a]", "c[]", "d[]", "e[]"},
+		confirmed("a", 1.005, 0.03), confirmed("b", 1, 0.03), seen("c", 1.06, 0.05), seen("d", 1.03, 0.05), seen("e", 0.9, 0.03))
+	check("nothing was confirmed: the score decides",
+		[]string{"b[]", "a[]"}, seen("a", 1, 0.03), seen("b", 1.05, 0.03))
+	failing := configWith("a", 2, 0.03, 0.1, 300)
+	failing.Best.Confirmed = true
+	check("a confirmed one that misses a constraint does not come first",
+		[]string{"b[]", "a[]"}, failing, seen("b", 1.05, 0.03))
 }
 
 // window is a second of n requests that all took the same time.
