@@ -164,7 +164,7 @@ func (p *Plan) spent() string {
 func (p *Plan) Tell(e search.Event) {
 	phase := e.Trial.Phase
 	if p.finals == nil && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
-		p.ended = p.searching().Why
+		p.ended = p.whyEnded()
 		p.finals = p.newFinals()
 	}
 	p.costs.add(e)
@@ -178,6 +178,15 @@ func (p *Plan) Tell(e search.Event) {
 		p.base.Tell(e)
 		p.inner.Tell(e)
 	}
+}
+
+// whyEnded says why the search phase is over now that a later phase has begun. A journal's campaign may have had a smaller
+// budget, with which the search ended earlier than it would today.
+func (p *Plan) whyEnded() string {
+	if next := p.searching(); next.Stop {
+		return next.Why
+	}
+	return "the search had ended with the smaller budget of an earlier run"
 }
 
 // Leader is the best configuration within the constraints so far, for progress displays; false while there is none.

@@ -253,6 +253,19 @@ func TestBudgetLeavesRoomForFinals(t *testing.T) {
 	}
 }
 
+func TestLargerBudgetAfterTheFinalsBegan(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	p := newPlan(t, "grid", l, search.Budget{Time: 5 * time.Minute})
+	for _, e := range l.Run(newPlan(t, "grid", l, search.Budget{Time: time.Minute}), 1000) {
+		p.Tell(e)
+	}
+	l.Run(p, 1000)
+	if next, want := p.Ask(), "the search had ended with the smaller budget of an earlier run"; !next.Stop || next.Why != want {
+		t.Errorf("the campaign's last action is %+v, want an end because %s", next, want)
+	}
+}
+
 func TestPoolThatDoesNotStartIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
