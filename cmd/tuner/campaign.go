@@ -59,7 +59,7 @@ func openBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 }
 
 // unavailableProviders tries each execution provider of the space with the model, each in a child process, and returns those
-// that create no session, with the reason. The cpu provider is always there.
+// that create no session, with the reason. The cpu provider is always there. A context that ends is the error.
 func unavailableProviders(ctx context.Context, build ortlib.Build, space search.Space, s profile.Subject) (map[string]string, error) {
 	p, err := newProber()
 	if err != nil {
@@ -71,7 +71,11 @@ func unavailableProviders(ctx context.Context, build ortlib.Build, space search.
 			if k.Name != search.KnobExecutionProvider || v == "cpu" {
 				continue
 			}
-			if answer := p.probe(ctx, build, string(v), s.Files[0].Source.Path); answer.Error != "" {
+			answer := p.probe(ctx, build, string(v), s.Files[0].Source.Path)
+			if ctx.Err() != nil {
+				return nil, ctx.Err() // what the child says of its end tells nothing of the provider
+			}
+			if answer.Error != "" {
 				unavailable[string(v)] = answer.Error
 			}
 		}

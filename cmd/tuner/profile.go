@@ -73,7 +73,7 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 			return interruptedOr(ctx, err)
 		}
 		if facts.Unavailable, err = unavailableProviders(ctx, build, p.Space(facts), subject); err != nil {
-			return err
+			return interruptedOr(ctx, err)
 		}
 	}
 	if o.dryRun { // needs no ONNX Runtime, only knows more with one
