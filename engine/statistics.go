@@ -27,7 +27,8 @@ func Failures() []Failure {
 	return []Failure{FailureRejected, FailureCanceled, FailureBackend, FailureOther}
 }
 
-// statistics counts what one version of a model did. A snapshot is consistent: it never shows half of a batch.
+// statistics counts what one version of a model did. The requests of a batch are counted one after the other, behind their
+// execution, so that a snapshot can show an execution before all of its requests.
 type statistics struct {
 	mu            sync.Mutex
 	total         api.ModelStatistics // without BatchStats
