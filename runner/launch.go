@@ -7,10 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"tuner/engine/api"
+	"tuner/ortlib"
 )
 
 // Launcher starts engines.
@@ -65,27 +65,10 @@ func (b Bundled) Launch(ctx context.Context, repository, library string) (Engine
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
 		fmt.Sprintf("--announce-fd=%d", announceFD), fmt.Sprintf("--parent-fd=%d", parentFD),
 		"--ort-library="+library)
-	cmd.Env = withLibraryPath(os.Environ(), filepath.Dir(library))
+	cmd.Env = ortlib.Build{Library: library, Dir: filepath.Dir(library)}.Environment(os.Environ())
 	p, err := startProcess(ctx, cmd, cmp.Or(b.Start, defaultStart), cmp.Or(b.Drain, defaultDrain))
 	if err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// withLibraryPath puts a folder in front of the loader's search path: provider libraries look for their neighbours there.
-func withLibraryPath(env []string, dir string) []string {
-	const name = "LD_LIBRARY_PATH="
-	path := dir
-	result := make([]string, 0, len(env)+1)
-	for _, variable := range env {
-		if rest, ok := strings.CutPrefix(variable, name); ok {
-			if rest != "" {
-				path = dir + string(os.PathListSeparator) + rest
-			}
-			continue
-		}
-		result = append(result, variable)
-	}
-	return append(result, name+path)
 }

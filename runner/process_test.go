@@ -214,19 +214,6 @@ func TestTailKeepsTheLastLines(t *testing.T) {
 	}
 }
 
-func TestLibraryPath(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ before, after string }{
-		{"A=1", "A=1 LD_LIBRARY_PATH=/ort"},
-		{"LD_LIBRARY_PATH=/usr/lib A=1", "A=1 LD_LIBRARY_PATH=/ort:/usr/lib"},
-		{"LD_LIBRARY_PATH=", "LD_LIBRARY_PATH=/ort"},
-	} {
-		if got := strings.Join(withLibraryPath(strings.Fields(c.before), "/ort"), " "); got != c.after {
-			t.Errorf("%q became %q, want %q", c.before, got, c.after)
-		}
-	}
-}
-
 func TestParseMemoryKills(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": 0, "pgfault 7\noom_kill 3\nunevictable 0\n": 3, "oom_kill\noom_kill x": 0} {
