@@ -11,7 +11,7 @@ import (
 func FactsOf(s Subject, cpu hostinfo.CPU) search.Facts {
 	return search.Facts{
 		Cores:            int(math.Ceil(cpu.Usable())),
-		Batching:         Signature(s.Model).CanBatch(),
+		Batching:         Signature(s.Model).CanBatch() && s.Config.GetMaxBatchSize() > 0,
 		BaseMaxBatchSize: int(s.Config.GetMaxBatchSize()),
 		BaseInstances:    instances(s.Config),
 	}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,7 +154,7 @@ func (f folding) apply(values []Value) (merged, illegal string) {
 		}
 	}
 	for _, rule := range []func(folding, []Value) string{
-		unavailableProvider, missingPrecision, preferredTooLarge, clientBatchTooLarge, tooManyThreads,
+		unavailableProvider, missingPrecision, withoutBatchDimension, preferredTooLarge, clientBatchTooLarge, tooManyThreads,
 	} {
 		if reason := rule(f, values); reason != "" {
 			return "", reason
@@ -219,14 +220,22 @@ func ownThreads(f folding, values []Value) string {
 
 func noBatchDimension(f folding, values []Value) string {
 	if !f.space.Facts.Batching && f.set(values, KnobMaxBatchSize, IntValue(0)) {
-		return "the model has no batch dimension, so max_batch_size is 0"
+		return "the model has no batch dimension, or its configuration counts it among the dims, so max_batch_size is 0"
+	}
+	return ""
+}
+
+// withoutBatchDimension: the dims of a configuration with batching leave the batch dimension out, and 0 would take it away.
+func withoutBatchDimension(f folding, values []Value) string {
+	if batch, ok := f.integer(values, KnobMaxBatchSize); ok && batch == 0 && f.space.Facts.Batching {
+		return "max_batch_size 0 is for models without a batch dimension"
 	}
 	return ""
 }
 
 func batchOfOne(f folding, values []Value) string {
 	batch, ok := f.integer(values, KnobMaxBatchSize)
-	if !ok || batch > 1 {
+	if f.space.Facts.Batching && !ok || batch > 1 {
 		return ""
 	}
 	delay := f.set(values, KnobMaxQueueDelay, DurationValue(0))
@@ -265,8 +274,11 @@ func missingPrecision(f folding, values []Value) string {
 
 func preferredTooLarge(f folding, values []Value) string {
 	batch, ok := f.integer(values, KnobMaxBatchSize)
+	if !ok {
+		batch = cmp.Or(f.space.Facts.BaseMaxBatchSize, completedBatch)
+	}
 	preferred := f.value(values, KnobPreferredBatchSize)
-	if !ok || preferred == "" {
+	if preferred == "" {
 		return ""
 	}
 	sizes, err := preferred.Ints()

@@ -59,7 +59,20 @@ func TestFoldingRules(t *testing.T) {
 			Count:  3, Into: "max_batch_size=1 max_queue_delay=0us preferred_batch_size=[]",
 		})
 	check("no batch dimension", fixed, 1, knobs{knob("max_batch_size", "1", "2", "4")}, []string{"max_batch_size=0"},
-		search.Fold{Reason: "the model has no batch dimension, so max_batch_size is 0", Count: 2, Into: "max_batch_size=0"})
+		search.Fold{Reason: "the model has no batch dimension, or its configuration counts it among the dims, so max_batch_size is 0", Count: 2, Into: "max_batch_size=0"})
+	check("no batch dimension and no knob for it", fixed, 1,
+		knobs{knob("max_queue_delay", "0us", "100us"), knob("preferred_batch_size", "[2]")},
+		[]string{"max_queue_delay=0us preferred_batch_size=[]"},
+		search.Fold{
+			Reason: "a batch of one never waits, so queue delay and preferred sizes have no effect with max_batch_size ≤ 1",
+			Count:  1, Into: "max_queue_delay=0us preferred_batch_size=[]",
+		})
+	check("0 for a model with a batch dimension", facts, 1, knobs{knob("max_batch_size", "0")}, nil,
+		search.Fold{Reason: "max_batch_size 0 is for models without a batch dimension", Count: 1})
+	check("preferred sizes beyond the default configuration's batch of 4", facts, 1,
+		knobs{knob("preferred_batch_size", "[4]", "[4,8]")},
+		[]string{"preferred_batch_size=[4]"},
+		search.Fold{Reason: "a preferred_batch_size is larger than max_batch_size", Count: 1})
 	check("preferred sizes", facts, 1,
 		knobs{knob("max_batch_size", "2", "4"), knob("preferred_batch_size", "[2,4]")},
 		[]string{"max_batch_size=4 preferred_batch_size=[2,4]"},

@@ -61,10 +61,13 @@ func (a LoadAxis) first() float64 { return a.Levels[0] }
 
 func (a LoadAxis) last() float64 { return a.Levels[len(a.Levels)-1] }
 
+// What Triton's auto-completion makes of a model with a batch dimension.
+const completedBatch, completedInstances = 4, 2
+
 // Facts is what the folding rules need to know about model and machine.
 type Facts struct {
 	Cores      int  // usable cores; 0 unknown
-	Batching   bool // every input and output has a symbolic first dimension
+	Batching   bool // every input and output has a symbolic first dimension, and the default configuration batches
 	TritonOnly bool // deploy_target triton: keep only what a stock Triton honours
 	// BaseMaxBatchSize and BaseInstances are the default configuration's, for candidates that leave those knobs alone;
 	// 0 is what Triton's auto-completion makes: 4 and 2.
@@ -79,7 +82,6 @@ type Facts struct {
 // another one waiting, 2 · max_batch_size · instances inferences in flight (Model Analyzer's formula), in requests of the
 // axis's client batch.
 func (s Space) Knee(c Candidate) float64 {
-	const completedBatch, completedInstances = 4, 2
 	batch := c.intOr(KnobMaxBatchSize, cmp.Or(s.Facts.BaseMaxBatchSize, completedBatch))
 	if !s.Facts.Batching {
 		batch = 1
