@@ -57,8 +57,12 @@ type Log struct {
 }
 
 // OpenLog starts the journal in the campaign's output folder, or goes on with the one that is there. A journal of another
-// campaign (other profile, model, machine or runtime) is an InputError and left untouched.
+// campaign (other profile, model, machine or runtime) is an InputError and left untouched; so is a space with a candidate
+// that the default configuration cannot be changed into, since neither campaign nor analysis could go on with it.
 func OpenLog(s Setup, now time.Time) (Log, error) {
+	if err := checkSpace(s); err != nil {
+		return Log{}, &InputError{err}
+	}
 	header, err := s.header(now)
 	if err != nil {
 		return Log{}, err
@@ -79,6 +83,17 @@ func OpenLog(s Setup, now time.Time) (Log, error) {
 		return Log{}, errors.Join(err, opened.Close())
 	}
 	return begin(s, log)
+}
+
+// checkSpace makes the configuration of every candidate, and returns the first one's error.
+func checkSpace(s Setup) error {
+	candidates, _ := s.Profile.Space(s.Facts).Candidates()
+	for _, c := range candidates {
+		if _, err := spec.Apply(s.Subject.Config, c); err != nil {
+			return fmt.Errorf("%s: space: %w", s.Profile.Path, err)
+		}
+	}
+	return nil
 }
 
 // outputError says that the output folder cannot be used, which is the user's to mend.
