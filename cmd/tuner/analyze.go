@@ -33,7 +33,7 @@ func newAnalyze(con console) *cobra.Command {
 optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing: constraints and objective may
 be changed and the analysis repeated at will, also while the campaign is running.`,
 		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm",
-		Args:    usageArgs(cobra.NoArgs),
+		Args:    usageArgs(fileByFlag),
 		RunE:    func(*cobra.Command, []string) error { return runAnalyze(con, o) },
 	})
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/formats/analyze.md)")

@@ -36,10 +36,21 @@ func runDryRun(con console, o profileOptions, settings search.Settings, strategy
 	return nil
 }
 
+// maxListed is how many candidates are printed for people: the counts below them must stay on the screen.
+const maxListed = 60
+
 func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
-	fmt.Fprintf(out, "%d candidates and the default, in %d engine processes\n", len(d.Candidates), d.Pools)
-	for _, c := range d.Candidates {
+	fmt.Fprintf(out, "%s and the default, in %s\n", countText(len(d.Candidates), "candidate", "candidates"),
+		countText(d.Pools, "engine process", "engine processes"))
+	listed := d.Candidates
+	if len(listed) > maxListed {
+		listed = listed[:maxListed]
+	}
+	for _, c := range listed {
 		fmt.Fprintf(out, "  %s\n", c.Describe())
+	}
+	if more := len(d.Candidates) - len(listed); more > 0 {
+		fmt.Fprintf(out, "  … and %d more (all of them: --output json)\n", more)
 	}
 	if len(d.Folds) > 0 {
 		fmt.Fprintln(out, "folded:")
@@ -53,6 +64,14 @@ func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
 		fmt.Fprintf(out, " (budget %s)", clockText(budget))
 	}
 	fmt.Fprintln(out)
+}
+
+// countText prints a number with its noun.
+func countText(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 func levelsText(levels []float64) string {

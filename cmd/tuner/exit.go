@@ -85,3 +85,11 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// fileByFlag refuses arguments, and says how a verb's file is given.
+func fileByFlag(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q: the file is given as -f %s", args[0], args[0])
+	}
+	return nil
+}

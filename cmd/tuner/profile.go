@@ -17,6 +17,7 @@ import (
 	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/profile"
+	"tuner/runner"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec"
@@ -42,7 +43,7 @@ highest load within the constraints for each, and appends every measurement to <
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
 		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run",
-		Args:    usageArgs(cobra.NoArgs),
+		Args:    usageArgs(fileByFlag),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runProfile(cmd.Context(), con, o) },
 	})
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md)")
@@ -66,6 +67,10 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err != nil {
 		return inputError(err)
 	}
+	requests, err := profile.Requests(p, subject)
+	if err != nil {
+		return inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
+	}
 	facts := profile.FactsOf(subject, host.CPU)
 	build, missing := ortlib.Resolve(o.ortLibrary)
 	if missing == nil {
@@ -87,19 +92,15 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if setup.Machine, err = json.Marshal(host); err != nil {
 		return fmt.Errorf("cannot encode the facts of the machine: %w", err)
 	}
-	return runCampaign(ctx, con, o, setup)
+	return runCampaign(ctx, con, o, setup, requests)
 }
 
 // runCampaign opens the journal and the runner, runs the campaign to its end, and prints the summary.
-func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup) (err error) {
+func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, requests runner.Requests) (err error) {
 	settings := setup.Profile.Settings(setup.Facts)
 	strategy, err := plan.New(setup.Profile.Search.Strategy, settings)
 	if err != nil {
 		return usageErrorf("%s: %v", o.file, err)
-	}
-	requests, err := profile.Requests(setup.Profile, setup.Subject)
-	if err != nil {
-		return inputError(err)
 	}
 	log, err := profile.OpenLog(setup, time.Now().UTC())
 	if err != nil {

@@ -24,6 +24,9 @@ func newRoot(con console) *cobra.Command {
 		Use:           "tuner",
 		Short:         "Find the best way to serve an ONNX model, prove it, and write a deployable Triton repository",
 		Long:          "tuner finds the best way to serve an ONNX model on this machine, proves it with honest statistics,\nand writes a Triton model repository that is ready to deploy.\n\n" + exitCodesHelp,
+		Version:       toolVersion(),
+		Args:          unknownVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -33,9 +36,22 @@ func newRoot(con console) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf("%v\nSee '%s --help'", err, cmd.CommandPath())
 	})
+	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(verbs(con)...)
 	return root
+}
+
+// unknownVerb refuses what is no verb, and names the verb that was probably meant.
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", similar[0])
+	}
+	return usageErrorf("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.Name(), hint, cmd.CommandPath())
 }
 
 // verb gives a command what every verb shares: the exit codes in its help.
