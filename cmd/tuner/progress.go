@@ -49,7 +49,11 @@ func (p *progress) TrialBegun(trial search.Trial, _ string) {
 
 // TrialEnded prints the trial's line: number, time, configuration, load, figures, and whether it satisfies the constraints.
 func (p *progress) TrialEnded(event search.Event, status profile.Status) {
-	fmt.Fprintf(p.out, "%4d  %6s  %s · %s  →  %s\n", status.Trials, clockText(status.Elapsed),
+	start := ""
+	if p.bar != nil {
+		start = lineStart
+	}
+	fmt.Fprintf(p.out, "%s%4d  %6s  %s · %s  →  %s\n", start, status.Trials, clockText(status.Elapsed),
 		event.Trial.Candidate.Describe(), event.Trial.Load, outcomeText(event.Measurement, p.goal))
 	if p.bar != nil {
 		p.bar.end(status)
@@ -87,9 +91,10 @@ func briefly(reason string) string {
 // clockText prints a duration as 3m05s: whole seconds.
 func clockText(d time.Duration) string { return d.Round(time.Second).String() }
 
-// campaignBar is the bar below the trials' lines: time spent and left, best so far, current trial. It is redrawn by its own
-// goroutine, which close waits for.
+// campaignBar is the two lines below those of the trials: time spent and left, a bar, the best so far; then the current trial.
+// They are redrawn by a goroutine of its own, which close waits for.
 type campaignBar struct {
+	out    io.Writer // the terminal
 	bars   *mpb.Progress
 	bar    *mpb.Bar
 	ticker sync.WaitGroup
@@ -103,17 +108,30 @@ type campaignBar struct {
 	current string
 }
 
+// lineStart begins each line on a terminal: where a key was pressed meanwhile (^C), the cursor is not in the first column.
+const lineStart = "\r"
+
+// barWidth is the width of the bar with its space; the texts around it are shortened to leave it room.
+const barWidth = 24
+
 // barSteps is the resolution of the bar.
 const barSteps = 1000
 
 func newCampaignBar(out io.Writer, budget search.Budget, past time.Duration) *campaignBar {
 	b := &campaignBar{
-		bars: mpb.New(mpb.WithOutput(out), mpb.WithWidth(30), mpb.WithRefreshRate(250*time.Millisecond)),
+		out:  out,
+		bars: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(250*time.Millisecond)),
 		done: make(chan struct{}), started: time.Now().Add(-past), budget: budget.Time, current: "starting",
 	}
 	b.bar = b.bars.AddBar(barSteps,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return b.timeText() })),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return b.stateText() })),
+		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
+			return shorten(b.bestText(), s.AvailableWidth-barWidth)
+		})),
+		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error {
+			_, err := fmt.Fprintln(w, lineStart+shorten("now "+b.currentText(), s.AvailableWidth))
+			return err
+		}), false),
 		mpb.BarRemoveOnComplete())
 	b.ticker.Go(b.tick)
 	return b
@@ -136,6 +154,7 @@ func (b *campaignBar) close() {
 	b.ticker.Wait()
 	b.bar.Abort(true)
 	b.bars.Wait()
+	fmt.Fprint(b.out, lineStart)
 }
 
 func (b *campaignBar) begin(trial search.Trial) {
@@ -176,19 +195,36 @@ func (b *campaignBar) share() float64 {
 }
 
 func (b *campaignBar) timeText() string {
-	text := clockText(time.Since(b.started))
+	text := lineStart + clockText(time.Since(b.started))
 	if left, known := b.left(); known {
 		text += fmt.Sprintf(", about %s left", clockText(left))
 	}
 	return text + " "
 }
 
-func (b *campaignBar) stateText() string {
+func (b *campaignBar) bestText() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	best := "none within the constraints yet"
 	if l := b.status.Leader; l != nil {
-		best = fmt.Sprintf("best %s (%s)", figuresText(l.Measurement), l.Candidate.Describe())
+		return fmt.Sprintf(" best %s (%s)", figuresText(l.Measurement), l.Candidate.Describe())
 	}
-	return fmt.Sprintf(" %s │ now %s", best, b.current)
+	return " none within the constraints yet"
+}
+
+func (b *campaignBar) currentText() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.current
+}
+
+// shorten cuts text to a number of columns; every character that is printed here takes one.
+func shorten(text string, columns int) string {
+	characters := []rune(text)
+	if len(characters) <= columns {
+		return text
+	}
+	if columns < 1 {
+		return ""
+	}
+	return string(characters[:columns-1]) + "…"
 }
