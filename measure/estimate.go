@@ -37,6 +37,8 @@ func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 	case CPU:
 		e, ok := m.ratio(func(w Window) (float64, float64) { return w.EngineCPU.Seconds(), w.Duration.Seconds() })
 		return e, ok && e.Value > 0
+	case ErrorRate:
+		return m.errorRate()
 	case QueueTime:
 		return m.serverPart(func(s ServerStats) time.Duration { return s.Queue })
 	case ComputeInput:
@@ -66,6 +68,19 @@ func (m Measurement) Errors() int {
 		n += w.Errors
 	}
 	return n
+}
+
+// errorRate is the share of the windows' requests that failed, without an interval; false when there were none.
+func (m Measurement) errorRate() (Estimate, bool) {
+	failed, all := m.Errors(), m.Errors()
+	for _, w := range m.Windows {
+		all += w.Requests
+	}
+	if all == 0 {
+		return Estimate{}, false
+	}
+	rate := float64(failed) / float64(all)
+	return Estimate{Value: rate, Lo: rate, Hi: rate}, true
 }
 
 // throughput pools the windows' inferences and time.

@@ -26,6 +26,7 @@ const (
 	ComputeInfer  Metric = "compute_infer"  // s, mean per request, from the server's statistics
 	ComputeOutput Metric = "compute_output" // s, mean per request, from the server's statistics
 	CPU           Metric = "cpu"            // cores used by the engine process, mean over the window
+	ErrorRate     Metric = "error_rate"     // share of requests that failed or were refused, 0..1
 )
 
 // Unit is what a metric's value counts.
@@ -37,6 +38,7 @@ const (
 	Seconds        Unit = "s"
 	Bytes          Unit = "B"
 	Cores          Unit = "cores"
+	Share          Unit = "share" // 0..1
 )
 
 // Info describes a metric: its unit and which direction is better.
@@ -56,6 +58,8 @@ func (m Metric) Info() (Info, bool) {
 		return Info{Bytes, false}, true
 	case CPU:
 		return Info{Cores, false}, true
+	case ErrorRate:
+		return Info{Share, false}, true
 	}
 	return Info{}, false
 }
@@ -85,7 +89,8 @@ func (m Metric) Samples() int {
 	return stats.OrderSamples(q)
 }
 
-// Metrics lists every metric in the order in which tables show them.
+// Metrics lists the metrics that goals and tables are made of, in the order in which tables show them. ErrorRate is not one:
+// every goal has its limit.
 func Metrics() []Metric {
 	return []Metric{Throughput, LatencyAvg, LatencyP50, LatencyP90, LatencyP95, LatencyP99, Memory,
 		QueueTime, ComputeInput, ComputeInfer, ComputeOutput, CPU}
@@ -99,6 +104,8 @@ func (m Metric) Format(value float64) string {
 		return fmt.Sprintf("%.1f infer/s", value)
 	case Seconds:
 		return formatSeconds(value)
+	case Share:
+		return fmt.Sprintf("%.1f %%", value*100)
 	case Bytes:
 		return fmt.Sprintf("%.0f MB", value/1e6)
 	}

@@ -115,8 +115,12 @@ func (g Goal) Score(m measure.Measurement) (float64, bool) {
 	return score, true
 }
 
-// Misses lists the constraints that a measurement does not satisfy, in their order. A metric that the measurement does
-// not tell is missed.
+// mostErrors is the share of failed requests that every goal tolerates: a configuration that refuses requests is quick with
+// the others, and must not be taken for a good one.
+const mostErrors = 0.01
+
+// Misses lists the constraints that a measurement does not satisfy, in their order, and last the limit on failed requests
+// that every goal has. A metric that the measurement does not tell is missed.
 func (g Goal) Misses(m measure.Measurement) []Miss {
 	var misses []Miss
 	for _, c := range g.Constraints {
@@ -127,6 +131,11 @@ func (g Goal) Misses(m measure.Measurement) []Miss {
 		case v > 0:
 			misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: v})
 		}
+	}
+	limit := mostErrors
+	c := Constraint{Metric: measure.ErrorRate, Max: &limit}
+	if e, ok := m.Estimate(measure.ErrorRate); ok && m.Failure == nil && c.Violation(e.Value) > 0 {
+		misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: c.Violation(e.Value)})
 	}
 	return misses
 }

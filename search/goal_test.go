@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -92,6 +93,16 @@ func TestMisses(t *testing.T) {
 	check("all of them", goal(p99(0.016), searchtest.AtMost(measure.Memory, 50e6)), measured(),
 		"latency_p99 is 20.0 ms, 25 % above the limit of 16.0 ms", "memory is 100 MB, 2.0 × the limit of 50 MB")
 	check("failed", goal(p99(1)), failed, "latency_p99 is unknown")
+	refusing := func(share float64) measure.Measurement { // of all requests
+		m := measured()
+		m.Windows = slices.Clone(m.Windows)
+		for i, w := range m.Windows {
+			m.Windows[i].Errors = int(share / (1 - share) * float64(w.Requests))
+		}
+		return m
+	}
+	check("few failed requests", goal(), refusing(0.009))
+	check("many failed requests", goal(), refusing(0.2), "error_rate is 20.0 %, 20.0 × the limit of 1.0 %")
 	if goal().Satisfies(failed) {
 		t.Error("a failed trial satisfies a goal without constraints")
 	}
