@@ -33,7 +33,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	}
 	for i := range configs {
 		configs[i].Points = points(c.Events, configs[i].Candidate, goal)
-		configs[i].Best = bestPoint(configs[i].Points)
+		configs[i].Best = bestPoint(configs[i].Points, configs[i].Candidate.IsDefault())
 	}
 	_, folds := c.Profile.Space(c.Facts).Candidates()
 	r := Result{

@@ -48,9 +48,10 @@ func rank(configs []Config, cores int) []Config {
 }
 
 // confirmedFirst puts the best confirmed configuration, and those behind it that are tied with it, before the ones that only
-// the search saw and that are not better beyond both intervals. The configurations are ordered by merit.
+// the search saw and that are not better beyond both intervals. The default counts as confirmed: luck did not pick it. The
+// configurations are ordered by merit.
 func confirmedFirst(ranked []Config) []Config {
-	first := slices.IndexFunc(ranked, func(c Config) bool { return c.Satisfies() && c.Best.Confirmed })
+	first := slices.IndexFunc(ranked, func(c Config) bool { return c.Satisfies() && (c.Best.Confirmed || c.Candidate.IsDefault()) })
 	if first <= 0 || ranked[0].Best.Score.Lo > ranked[first].Best.Score.Hi {
 		return ranked
 	}

@@ -214,7 +214,7 @@ func TestBestPoint(t *testing.T) {
 	}
 	check := func(name string, want int, points ...Point) {
 		t.Helper()
-		if got := bestPoint(points); got.Load.Concurrency != want {
+		if got := bestPoint(points, false); got.Load.Concurrency != want {
 			t.Errorf("%s: best is at %v, want concurrency %d", name, got.Load, want)
 		}
 	}
@@ -227,7 +227,11 @@ func TestBestPoint(t *testing.T) {
 		point(4, 2, 0.1, 0, true), point(8, 2.5, 0.1, 0, false))
 	check("a confirmed point that misses a constraint does not count", 4,
 		point(4, 2, 0.1, 0, false), point(8, 2, 0.1, 0.1, true))
-	if got := bestPoint(nil); got != nil {
+	tuned := []Point{point(4, 2, 0.1, 0, true), point(8, 2.05, 0.1, 0, false)}
+	if got := bestPoint(tuned, true); got.Load.Concurrency != 8 {
+		t.Errorf("the default's best is at %v: it must not be understated", got.Load)
+	}
+	if got := bestPoint(nil, false); got != nil {
 		t.Errorf("best of no points is %v", got)
 	}
 }

@@ -101,8 +101,9 @@ func scoreOf(m measure.Measurement, values map[measure.Metric]measure.Estimate, 
 }
 
 // bestPoint returns the point that a configuration is ranked by: the best that satisfies the constraints, else the nearest
-// to doing so. A confirmed point goes before the others unless one of them is better beyond both intervals.
-func bestPoint(points []Point) *Point {
+// to doing so. A confirmed point goes before the others unless one of them is better beyond both intervals; not so for the
+// default, whose best load is never understated.
+func bestPoint(points []Point, isDefault bool) *Point {
 	best := -1
 	for i := range points {
 		if best < 0 || isBetterPoint(points[i], points[best]) {
@@ -110,7 +111,7 @@ func bestPoint(points []Point) *Point {
 		}
 	}
 	for i := range points {
-		if best < 0 || points[best].Confirmed || !points[i].Confirmed || len(points[i].Misses) > 0 {
+		if isDefault || best < 0 || points[best].Confirmed || !points[i].Confirmed || len(points[i].Misses) > 0 {
 			continue
 		}
 		if points[best].Score.Lo <= points[i].Score.Hi {

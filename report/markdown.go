@@ -95,6 +95,6 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 	for _, m := range h.Models {
 		fmt.Fprintf(b, "- model (%s): `%s`, SHA-256 `%s`\n", m.Precision, m.Path, m.SHA256)
 	}
-	fmt.Fprintf(b, "- ONNX Runtime %s (%s), %s\n", h.Runtime.Version, h.Runtime.Flavour, h.Tool)
+	fmt.Fprintf(b, "- ONNX Runtime %s (%s), tuner %s\n", h.Runtime.Version, h.Runtime.Flavour, h.Tool)
 	fmt.Fprintf(b, "- machine: %s (fingerprint `%s`), campaign begun %s\n", escapeMarkdown(machineText(h.Machine)), h.Fingerprint, h.Created.UTC().Format("2006-01-02 15:04 MST"))
 }
