@@ -56,6 +56,14 @@ type Log struct {
 	Past []search.Event
 }
 
+// Elapsed is the campaign time that earlier runs used.
+func (l Log) Elapsed() time.Duration {
+	if len(l.Past) == 0 {
+		return 0
+	}
+	return l.Past[len(l.Past)-1].Elapsed
+}
+
 // OpenLog starts the journal in the campaign's output folder, or goes on with the one that is there. A journal of another
 // campaign (other profile, model, machine or runtime) is an InputError and left untouched; so is a space with a candidate
 // that the default configuration cannot be changed into, since neither campaign nor analysis could go on with it.
@@ -107,10 +115,7 @@ func outputError(p spec.Profile, err error) error {
 
 // begin marks the start of a run.
 func begin(s Setup, log Log) (Log, error) {
-	session := journal.Session{Tool: s.Tool}
-	if n := len(log.Past); n > 0 {
-		session.Elapsed = log.Past[n-1].Elapsed
-	}
+	session := journal.Session{Tool: s.Tool, Elapsed: log.Elapsed()}
 	if err := log.Append(journal.KindSession, session); err != nil {
 		return Log{}, errors.Join(err, log.Close())
 	}

@@ -113,11 +113,7 @@ func runCampaign(ctx context.Context, con console, o profileOptions, setup profi
 	}
 	defer engines.Close(context.WithoutCancel(ctx))
 
-	var past time.Duration
-	if n := len(log.Past); n > 0 {
-		past = log.Past[n-1].Elapsed
-	}
-	observer, finish := observe(con, o, settings, past)
+	observer, finish := observe(con, o, settings, log.Elapsed())
 	announce(con, o, setup, log)
 	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(setup, engines, requests), Recorder: log, Observer: observer,
 		Now: time.Now, Past: log.Past}
@@ -146,7 +142,7 @@ func announce(con console, o profileOptions, setup profile.Setup, log profile.Lo
 	fmt.Fprintf(con.err, "%s: %s on ONNX Runtime %s (%s), results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
 		setup.Runtime.Version, setup.Runtime.Flavour, setup.Profile.Output)
 	if n := len(log.Past); n > 0 {
-		fmt.Fprintf(con.err, "going on after %d trials of an earlier run (%s)\n", n, clockText(log.Past[n-1].Elapsed))
+		fmt.Fprintf(con.err, "going on after %d trials of an earlier run (%s)\n", n, clockText(log.Elapsed()))
 	}
 }
 
