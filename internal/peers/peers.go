@@ -1,0 +1,69 @@
+// Package peers runs the programs that tuner is measured and checked against: a real Triton with its onnxruntime backend,
+// the real perf_analyzer and the real Model Analyzer, and tuner's own engine in the same way.
+//
+// It finds what scripts/peers.sh has installed. It knows how to start and stop them, nothing of what is asked of them. It
+// is for conformance tests and benchmarks alone: no verb of tuner needs a peer.
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Folder is where scripts/peers.sh installs the peers, below the repository's root; the environment variable TUNER_PEERS
+// names another place.
+const Folder = ".peers"
+
+// Peers are the paths of the installed programs.
+type Peers struct {
+	Python        string // with tritonclient, onnx, onnxruntime and numpy
+	Triton        string // tritonserver with the onnxruntime backend
+	PerfAnalyzer  string
+	ModelAnalyzer string
+	ORTLibrary    string // the ONNX Runtime that Triton's backend loads
+}
+
+// Find returns the peers. The error names what is missing, and how to get it.
+func Find() (*Peers, error) {
+	dir := os.Getenv("TUNER_PEERS")
+	if dir == "" {
+		root, err := moduleRoot()
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(root, Folder)
+	}
+	p := &Peers{
+		Python:        filepath.Join(dir, "triton", "bin", "python"),
+		Triton:        filepath.Join(dir, "tritonserver"),
+		PerfAnalyzer:  filepath.Join(dir, "perf_analyzer"),
+		ModelAnalyzer: filepath.Join(dir, "ma", "bin", "model-analyzer"),
+		ORTLibrary:    filepath.Join(dir, "backends", "onnxruntime", "libonnxruntime.so.1"),
+	}
+	for _, path := range []string{p.Python, p.Triton, p.PerfAnalyzer, p.ModelAnalyzer, p.ORTLibrary} {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("the real peers are not installed: %w; run scripts/peers.sh %s", err, dir)
+		}
+	}
+	return p, nil
+}
+
+// moduleRoot is the folder of go.mod, at or above the working folder.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the repository: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("cannot find the repository: no go.mod at or above the working folder")
+		}
+		dir = parent
+	}
+}
