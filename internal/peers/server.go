@@ -93,6 +93,7 @@ func (s *Server) live(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
+	request.Close = true // Triton does not end before its connections have
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return false
