@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tuner/engine/hostpolicy"
 	"tuner/modelconfig"
 )
 
@@ -18,6 +19,9 @@ type Backend interface {
 type Instance struct {
 	OnGPU bool
 	GPU   int // its number, with OnGPU
+	// Policy has been applied to the thread that calls NewSession, and will be to the one that calls Execute; the backend's
+	// own threads are to stay within it.
+	Policy hostpolicy.Policy
 }
 
 // ModelFiles says where the files of one version of a model are.

@@ -19,12 +19,12 @@ func (s *Server) Metadata() api.ServerMetadata {
 	}}
 }
 
-// Ready reports whether requests may be sent: with strict readiness, whether every known model is
+// Ready reports whether requests may be sent: the models of the start have been loaded and, with strict readiness, whether every known model is
 // ready, or was unloaded on request.
 func (s *Server) Ready() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closing {
+	if s.closing || !s.started {
 		return false
 	}
 	if !s.options.StrictReadiness {

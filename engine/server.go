@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tuner/engine/api"
+	"tuner/engine/hostpolicy"
 )
 
 // Options say what a server serves. Backend and Log are required.
@@ -22,11 +23,12 @@ type Options struct {
 	Explicit            bool     // models are loaded and unloaded by request only; otherwise all at start, and never again
 	LoadModels          []string // with Explicit: what to load at start; "*" alone is all
 	StrictReadiness     bool     // ready means that every model is
-	ExitOnError         bool     // a model that fails at start is an error of Open
+	ExitOnError         bool     // a model that fails at start is an error of LoadAll
 	LoadThreads         int      // models that are loaded at the same time; 0: 1
 	DisableAutoComplete bool
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
-	GPUs                int // usable ones
+	GPUs                int // usable ones, numbered from 0
+	HostPolicies        []hostpolicy.Policy
 	Backend             Backend
 	Log                 *slog.Logger
 }
@@ -38,6 +40,7 @@ type Server struct {
 
 	mu      sync.RWMutex
 	entries map[string]*entry
+	started bool // the models of the start have been tried
 	closing bool
 }
 
@@ -61,14 +64,38 @@ const unloadedReason = "unloaded"
 
 // Open starts a server and loads the models that are to be served from the start.
 func Open(ctx context.Context, o Options) (*Server, error) {
-	s := &Server{options: o, entries: map[string]*entry{}}
-	names, err := s.startModels()
+	s, err := New(o)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.LoadAll(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// New makes a server that has loaded nothing: it answers, but is not ready before LoadAll. The caller closes it.
+func New(o Options) (*Server, error) {
+	if len(o.Repositories) == 0 {
+		return nil, errors.New("cannot serve: no model repository given: pass --model-repository")
+	}
+	if _, err := listModels(o.Repositories); err != nil {
+		return nil, err
+	}
+	return &Server{options: o, entries: map[string]*entry{}}, nil
+}
+
+// LoadAll loads the models that are to be served from the start. With ExitOnError a model that fails is an error; the
+// others serve nevertheless.
+func (s *Server) LoadAll(ctx context.Context) error {
+	names, err := s.startModels()
+	if err != nil {
+		return err
+	}
 	failed := make([]error, len(names))
 	var group errgroup.Group
-	group.SetLimit(max(1, o.LoadThreads))
+	group.SetLimit(max(1, s.options.LoadThreads))
 	for i, name := range names {
 		group.Go(func() error {
 			if failed[i] = s.load(ctx, name, Override{}); failed[i] != nil {
@@ -78,19 +105,18 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		})
 	}
 	_ = group.Wait() // the errors are in failed
-	if err := errors.Join(failed...); err != nil && o.ExitOnError {
-		s.Close()
-		return nil, fmt.Errorf("creating server: Internal - failed to load all models: %w", err)
+	if err := errors.Join(failed...); err != nil && s.options.ExitOnError {
+		return fmt.Errorf("creating server: Internal - failed to load all models: %w", err)
 	}
-	return s, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = true
+	return nil
 }
 
 // startModels names the models to load at start.
 func (s *Server) startModels() ([]string, error) {
 	o := s.options
-	if len(o.Repositories) == 0 {
-		return nil, errors.New("cannot serve: no model repository given: pass --model-repository")
-	}
 	all, err := listModels(o.Repositories)
 	if err != nil {
 		return nil, err

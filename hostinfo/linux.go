@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -181,6 +182,9 @@ func parseMemoryLimit(text string) int64 {
 	}
 	return limit
 }
+
+// NUMANodes returns the machine's NUMA nodes by number; none on a kernel without them.
+func NUMANodes() ([]NUMANode, error) { return readNUMA(os.DirFS("/")) }
 
 // readNUMA returns the NUMA nodes by number; none on a kernel without them.
 func readNUMA(root fs.FS) ([]NUMANode, error) {
