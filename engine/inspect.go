@@ -24,7 +24,7 @@ func (s *Server) Metadata() api.ServerMetadata {
 func (s *Server) Ready() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closing || !s.started {
+	if s.closing || s.draining || !s.started {
 		return false
 	}
 	if !s.options.StrictReadiness {
@@ -47,7 +47,7 @@ func (s *Server) Ready() bool {
 func (s *Server) Closing() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.closing
+	return s.closing || s.draining
 }
 
 // ModelReady returns nil if a model is ready; version 0 is the newest.

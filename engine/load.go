@@ -233,7 +233,7 @@ func (s *Server) reuse(e *entry, src *source, number int64, stamp string) (*mode
 	if err != nil || !sameSessions(old.config, c) {
 		return nil, err
 	}
-	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: newStatistics(), pool: old.pool}, nil
+	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: s.newStatistics(src.name, number), pool: old.pool}, nil
 }
 
 // sameSessions reports whether two complete configurations differ in batching at most.
@@ -291,7 +291,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64) (*mode
 		src.temp.users.Add(1)
 		p.files = src.temp
 	}
-	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: newStatistics(), pool: p}, nil
+	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: s.newStatistics(src.name, number), pool: p}, nil
 }
 
 // finish completes a configuration from the model itself and checks it against it.

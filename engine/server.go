@@ -29,6 +29,7 @@ type Options struct {
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
 	GPUs                int // usable ones, numbered from 0
 	HostPolicies        []hostpolicy.Policy
+	Observe             func(model string, version int64, t Timing) // told of each answered request, by whoever answers it; nil: nobody asks
 	Backend             Backend
 	Log                 *slog.Logger
 }
@@ -38,10 +39,11 @@ type Server struct {
 	options  Options
 	retiring sync.WaitGroup // models that are being drained and freed
 
-	mu      sync.RWMutex
-	entries map[string]*entry
-	started bool // the models of the start have been tried
-	closing bool
+	mu       sync.RWMutex
+	entries  map[string]*entry
+	started  bool // the models of the start have been tried
+	draining bool // no longer ready, but every request is still answered
+	closing  bool
 }
 
 // entry is what the server knows of a model that it was asked to load.
@@ -125,6 +127,14 @@ func (s *Server) startModels() ([]string, error) {
 		return all, nil
 	}
 	return o.LoadModels, nil
+}
+
+// Drain makes the server unready from now on, so that whoever balances load sends requests elsewhere; those that still come
+// are answered. Close follows.
+func (s *Server) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
 }
 
 // Close refuses new requests, answers those that were accepted, and frees all models. It may be called more than once.

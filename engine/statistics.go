@@ -35,13 +35,23 @@ type statistics struct {
 	batches       map[int]*api.BatchStatistics
 	failures      map[Failure]uint64
 	lastInference time.Time
+	observe       func(Timing) // of each answered request; nil: nobody asks
 }
+
+// Timing is what one answered request took: from its acceptance to its answer, in the queue, and in the three steps of its
+// execution.
+type Timing struct{ Total, Queue, Input, Infer, Output time.Duration }
 
 // span is what one execution took, in three steps.
 type span struct{ input, infer, output time.Duration }
 
-func newStatistics() *statistics {
-	return &statistics{batches: map[int]*api.BatchStatistics{}, failures: map[Failure]uint64{}}
+// newStatistics makes the counters of a model version, and lets the server's observer know of its requests.
+func (s *Server) newStatistics(model string, version int64) *statistics {
+	out := &statistics{batches: map[int]*api.BatchStatistics{}, failures: map[Failure]uint64{}}
+	if tell := s.options.Observe; tell != nil {
+		out.observe = func(t Timing) { tell(model, version, t) }
+	}
+	return out
 }
 
 // executed counts a successful execution of a batch.
@@ -61,6 +71,9 @@ func (s *statistics) executed(rows int, d span) {
 
 // succeeded counts a request that was answered at end.
 func (s *statistics) succeeded(rows int, total, queue time.Duration, d span, end time.Time) {
+	if s.observe != nil {
+		s.observe(Timing{total, queue, d.input, d.infer, d.output})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastInference = end
