@@ -2,17 +2,21 @@ package scheduler
 
 import "time"
 
-// batch is a set of requests on their way to one execution. It is open, that is it may still grow, until it is closed or
-// an instance takes it.
+// batch is a set of requests on their way to one execution.
 type batch[T any] struct {
 	tickets []*Ticket[T]
-	size    int // rows
-	closed  bool
-	queued  bool // in the list of batches ready for an instance
-	taken   bool
+	size    int       // rows
+	oldest  time.Time // arrival of the request that came first
+	queued  bool      // in the list of batches ready for an instance
+	taken   bool      // by an instance
+	closed  bool      // no request joins it any more
+	alone   bool      // no other batch is merged with it: the next request in line had another shape
 }
 
 func (b *batch[T]) add(t *Ticket[T]) {
+	if len(b.tickets) == 0 || t.item.Enqueued.Before(b.oldest) {
+		b.oldest = t.item.Enqueued
+	}
 	b.tickets = append(b.tickets, t)
 	b.size += t.item.Rows
 	t.batch = b
@@ -23,81 +27,105 @@ func (b *batch[T]) fits(t *Ticket[T]) bool {
 	return len(b.tickets) == 0 || b.tickets[0].item.Shape == t.item.Shape
 }
 
-// decision is what to do with the head of the queue.
-type decision struct {
-	take int           // requests to move to the open batch
-	wait time.Duration // > 0: nothing yet, look again after this time at the latest
+// outlook is what a look at the queue's head finds.
+type outlook[T any] struct {
+	pending, rows int       // requests that could join the open batch, their rows
+	best          int       // requests that make up a preferred size; 0: none do
+	sendNow       bool      // the batch cannot grow beyond pending
+	oldest        time.Time // arrival of the oldest pending one
 }
 
-// decide looks at the queue from its head and decides how many requests join the open batch now. It closes the batch when
-// that can't grow any more. It follows Triton's rules: a preferred size that can be reached exactly is taken at once; a
-// batch that cannot grow further, or whose oldest request has waited Delay, is sent as it is; else it waits.
-func (s *Scheduler[T]) decide(now time.Time) decision {
+// look scans the queue for what the open batch could become, and closes that if it can't grow any more.
+func (s *Scheduler[T]) look() outlook[T] {
+	var o outlook[T]
+	var first *Ticket[T]
 	b, set := s.open, &s.settings
-	var (
-		pending, rows int // scanned requests, their rows
-		best          int // requests that make up a preferred size
-		sendNow       bool
-		first, oldest *Ticket[T]
-	)
 	s.queue.scan(func(t *Ticket[T]) bool {
 		next := t.item.Rows
-		if b.size+pending > 0 {
-			if b.size+rows+next > set.largestPreferred() && best == 0 {
-				best, b.closed = pending, true
+		if b.size+o.pending > 0 {
+			if b.size+o.rows+next > set.largestPreferred() && o.best == 0 {
+				o.best, b.closed = o.pending, true
 			}
-			if b.size+rows+next > set.MaxBatch {
-				sendNow = true
+			if b.size+o.rows+next > set.MaxBatch {
+				o.sendNow = true
 				return false
 			}
 			if !b.fits(t) || first != nil && first.item.Shape != t.item.Shape {
-				sendNow, b.closed = true, true
+				o.sendNow, b.closed, b.alone = true, true, true
 				return false
 			}
 		}
 		if first == nil {
 			first = t
 		}
-		if oldest == nil || t.enqueued.Before(oldest.enqueued) {
-			oldest = t
+		if o.pending == 0 || t.item.Enqueued.Before(o.oldest) {
+			o.oldest = t.item.Enqueued
 		}
-		pending++
-		rows += next
-		if set.isPreferred(b.size + rows) {
-			best = pending
+		o.pending++
+		o.rows += next
+		if set.isPreferred(b.size + o.rows) {
+			o.best = o.pending
 		}
 		return true
 	})
-	if pending == 0 {
-		return decision{} // the open batch has just been closed: the next one starts
-	}
-	age := now.Sub(oldest.enqueued)
-	late := s.draining || set.Delay > 0 && age >= set.Delay
-	switch {
-	case best != 0 && !late:
-		b.closed = b.closed || set.Delay == 0
-		return decision{take: best}
-	case sendNow || b.size+rows >= set.largestPreferred():
-		b.closed = true
-		return decision{take: pending}
-	case late || set.Delay == 0:
-		return decision{take: pending}
-	}
-	return decision{wait: set.Delay - age}
+	return o
 }
 
-// merge joins to b, which an instance takes, the open batches behind it that have waited longer than Delay, while they fit.
+// decide says how many requests join the open batch now, or how long the first of them may still wait for company. It
+// follows DynamicBatchScheduler::GetDynamicBatch: a preferred size that can be reached exactly is taken at once; a batch
+// that cannot grow further, or whose oldest request has waited Delay, is sent as it is; else it waits. What arrives while
+// a batch waits for an instance joins that without delay, unless the batch has a preferred size.
+func (s *Scheduler[T]) decide(now time.Time) (take int, wait time.Duration) {
+	b, set := s.open, &s.settings
+	o := s.look()
+	if o.pending == 0 {
+		return 0, 0 // the open batch has just been closed: the next one starts
+	}
+	age := now.Sub(o.oldest)
+	late := s.draining || set.Delay > 0 && age >= set.Delay
+	switch {
+	case o.best != 0 && !late:
+		b.closed = b.closed || set.Delay == 0
+		return o.best, 0
+	case o.sendNow || b.size+o.rows >= set.largestPreferred():
+		b.closed = true
+		return o.pending, 0
+	case late || set.Delay == 0:
+		return o.pending, 0
+	}
+	s.awaited = set.nextPreferred(b.size+o.rows) - b.size
+	if b.size > 0 && !b.closed && !set.isPreferred(b.size) {
+		return o.pending, 0
+	}
+	return 0, set.Delay - age
+}
+
+// rouses reports whether the arrival of t is a reason to look at the queue. As in Triton's Enqueue it is not while a batch
+// waits, for company or for an instance, and the queue holds too few rows for the next preferred size. What is not looked
+// at is seen when an instance takes a batch or ends one, or when Delay is over.
+func (s *Scheduler[T]) rouses(t *Ticket[T]) bool {
+	return s.open == nil || s.open.closed || t.item.Shape != "" || !t.expires.IsZero() || s.queue.rows >= s.awaited
+}
+
+// merge joins to b, which an instance takes, the batches behind it that have waited longer than Delay, while they fit: what
+// InstanceQueue::Dequeue does. The first one that does not fit will not grow either.
 func (s *Scheduler[T]) merge(b *batch[T], now time.Time) {
-	for s.settings.Dynamic && s.settings.Delay > 0 && !b.closed && len(s.ready) > 0 {
-		next := s.ready[0]
-		if next.closed || len(next.tickets) == 0 || now.Sub(next.tickets[0].enqueued) <= s.settings.Delay ||
-			b.size+next.size > s.settings.MaxBatch || !b.fits(next.tickets[0]) {
+	if !s.settings.Dynamic || s.settings.Delay == 0 || b.alone {
+		return
+	}
+	for s.ready.len() > 0 {
+		next := s.ready.all()[0]
+		if next.alone || now.Sub(next.oldest) <= s.settings.Delay {
 			return
 		}
-		next.taken = true
+		next.closed = true
+		if b.size+next.size > s.settings.MaxBatch || !b.fits(next.tickets[0]) {
+			return
+		}
+		s.ready.pop()
 		for _, t := range next.tickets {
 			b.add(t)
 		}
-		s.ready = s.ready[1:]
+		s.retire(next)
 	}
 }

@@ -1,36 +1,44 @@
 package scheduler
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // queue holds the waiting requests: by priority level, within a level by arrival, the postponed ones of a level last.
 type queue[T any] struct {
 	levels  []level[T] // index: level-1
-	len     int
-	nearest time.Time // no request expires before; zero: none expires
+	len     int        // requests
+	rows    int        // of all requests
+	nearest time.Time  // no request expires before; zero: none expires
 }
 
 type level[T any] struct {
-	waiting   []*Ticket[T]
-	postponed []*Ticket[T] // expired, but served all the same
+	waiting   fifo[*Ticket[T]]
+	postponed fifo[*Ticket[T]] // expired, but served all the same
 }
 
 func newQueue[T any](levels uint64) *queue[T] {
 	return &queue[T]{levels: make([]level[T], levels)}
 }
 
+// lists are the parts of a level in the order of service.
+func (l *level[T]) lists() [2]*fifo[*Ticket[T]] {
+	return [2]*fifo[*Ticket[T]]{&l.waiting, &l.postponed}
+}
+
 // count is the number of requests of a level.
 func (q *queue[T]) count(lvl uint64) int {
 	l := &q.levels[lvl-1]
-	return len(l.waiting) + len(l.postponed)
+	return l.waiting.len() + l.postponed.len()
 }
 
 func (q *queue[T]) push(t *Ticket[T]) {
-	l := &q.levels[t.level-1]
-	l.waiting = append(l.waiting, t)
+	q.levels[t.level-1].waiting.push(t)
 	q.len++
+	q.rows += t.item.Rows
+	q.notice(t)
+}
+
+// notice takes the expiry of t into account.
+func (q *queue[T]) notice(t *Ticket[T]) {
 	if !t.expires.IsZero() && (q.nearest.IsZero() || t.expires.Before(q.nearest)) {
 		q.nearest = t.expires
 	}
@@ -39,8 +47,8 @@ func (q *queue[T]) push(t *Ticket[T]) {
 // scan calls f for each request in the order of service until f returns false.
 func (q *queue[T]) scan(f func(*Ticket[T]) bool) {
 	for i := range q.levels {
-		for _, list := range [2][]*Ticket[T]{q.levels[i].waiting, q.levels[i].postponed} {
-			for _, t := range list {
+		for _, list := range q.levels[i].lists() {
+			for _, t := range list.all() {
 				if !f(t) {
 					return
 				}
@@ -51,31 +59,30 @@ func (q *queue[T]) scan(f func(*Ticket[T]) bool) {
 
 // take removes the first n requests in the order of service and gives each to f.
 func (q *queue[T]) take(n int, f func(*Ticket[T])) {
+	q.len -= n
 	for i := range q.levels {
-		for _, list := range [2]*[]*Ticket[T]{&q.levels[i].waiting, &q.levels[i].postponed} {
-			k := min(n, len(*list))
-			for _, t := range (*list)[:k] {
+		for _, list := range q.levels[i].lists() {
+			k := min(n, list.len())
+			for _, t := range list.all()[:k] {
+				q.rows -= t.item.Rows
 				f(t)
 			}
-			clear((*list)[:k]) // the array lives on, what it pointed to should not
-			*list = (*list)[k:]
+			list.discard(k)
 			n -= k
-			q.len -= k
 		}
 	}
 }
 
-// remove takes t out wherever it waits, and reports whether it was there.
-func (q *queue[T]) remove(t *Ticket[T]) bool {
-	l := &q.levels[t.level-1]
-	for _, list := range [2]*[]*Ticket[T]{&l.waiting, &l.postponed} {
-		if i := slices.Index(*list, t); i >= 0 {
-			*list = slices.Delete(*list, i, i+1)
+// remove takes t out wherever it waits.
+func (q *queue[T]) remove(t *Ticket[T]) {
+	for _, list := range q.levels[t.level-1].lists() {
+		before := list.len()
+		list.keep(func(x *Ticket[T]) bool { return x != t })
+		if list.len() < before {
 			q.len--
-			return true
+			q.rows -= t.item.Rows
 		}
 	}
-	return false
 }
 
 // expire deals with the requests whose time is over: those of a postponing level go to its end, the others are returned.
@@ -86,23 +93,20 @@ func (q *queue[T]) expire(now time.Time) (rejected []*Ticket[T]) {
 	q.nearest = time.Time{}
 	for i := range q.levels {
 		l := &q.levels[i]
-		keep := l.waiting[:0]
-		for _, t := range l.waiting {
+		l.waiting.keep(func(t *Ticket[T]) bool {
 			switch {
 			case t.expires.IsZero() || now.Before(t.expires):
-				keep = append(keep, t)
-				if !t.expires.IsZero() && (q.nearest.IsZero() || t.expires.Before(q.nearest)) {
-					q.nearest = t.expires
-				}
+				q.notice(t)
+				return true
 			case t.postpone:
-				l.postponed = append(l.postponed, t)
+				l.postponed.push(t)
 			default:
 				rejected = append(rejected, t)
 				q.len--
+				q.rows -= t.item.Rows
 			}
-		}
-		clear(l.waiting[len(keep):])
-		l.waiting = keep
+			return false
+		})
 	}
 	return rejected
 }

@@ -1,82 +1,38 @@
 package scheduler
 
 import (
-	"context"
-	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Why a request was not executed.
-var (
-	ErrQueueFull = errors.New("the queue is full")
-	ErrExpired   = errors.New("the request waited longer than its timeout")
-	ErrClosed    = errors.New("the scheduler is closed")
-)
-
-// Executor runs batches on one instance of a model. Execute is called by one goroutine at a time, always on the same
-// operating-system thread; it blocks until the batch is done and leaves the outcome in the items. It must not keep them.
+// Executor runs batches on one instance of a model. Execute is called by one goroutine alone; it blocks until the batch is
+// done and leaves the outcome in the items. It must not keep them.
 type Executor[T any] interface {
 	Execute(items []Item[T])
-}
-
-// Item is a request as the scheduler sees it.
-type Item[T any] struct {
-	Value    T
-	Rows     int           // its batch size, at least 1
-	Shape    string        // requests with different shapes never share a batch
-	Priority uint64        // 1 is the highest; 0: the default
-	Timeout  time.Duration // asks to be rejected after waiting that long; 0: no wish
-
-	Enqueued time.Time // set by the scheduler
-}
-
-// Ticket stands for a request that is queued or being executed.
-type Ticket[T any] struct {
-	item     Item[T]
-	owner    *Scheduler[T]
-	level    uint64
-	enqueued time.Time
-	expires  time.Time // zero: never
-	postpone bool
-	batch    *batch[T]
-	err      error
-	answered bool // err is final; guarded by the scheduler's lock
-	done     chan struct{}
-}
-
-// Wait blocks until the request was executed (nil), or rejected, or ctx ended while it was queued. A request that is being
-// executed is always waited for, because the execution uses its memory.
-func (t *Ticket[T]) Wait(ctx context.Context) error {
-	select {
-	case <-t.done:
-	case <-ctx.Done():
-		t.owner.cancel(t, context.Cause(ctx))
-		<-t.done
-	}
-	return t.err
 }
 
 // Scheduler queues and batches the requests of one model and feeds its instances. All methods are safe for concurrent use.
 type Scheduler[T any] struct {
 	instances int
 	workers   sync.WaitGroup
+	tickets   sync.Pool // of *Ticket[T]
 
 	mu       sync.Mutex
 	settings Settings
 	queue    *queue[T]
-	open     *batch[T]   // the batch that is being formed, or the last one formed
-	ready    []*batch[T] // formed and not yet taken, in order
-	idle     int         // instances that wait for work
-	work     *sync.Cond  // a batch is ready, or draining began
+	open     *batch[T]       // the batch that is being formed, or the last one formed; nil once that is taken
+	awaited  int             // rows in the queue that are worth a look while the open batch waits
+	ready    fifo[*batch[T]] // formed and not yet taken, in order
+	idle     int             // instances that wait for work
+	work     *sync.Cond      // a batch is ready, or draining began
 	timer    *time.Timer
 	draining bool
-	ordered  []*Ticket[T] // with PreserveOrdering: not yet answered, in order of arrival
+	ordered  fifo[*Ticket[T]] // with PreserveOrdering: not yet answered, in the order in which they joined batches
+	spare    []*batch[T]      // to be used again
 }
 
-// New starts a scheduler with one thread per executor. Close ends it.
+// New starts a scheduler with one goroutine per executor. Close ends it.
 func New[T any](set Settings, executors []Executor[T]) *Scheduler[T] {
 	s := &Scheduler[T]{instances: len(executors), settings: set.normalised()}
 	s.queue = newQueue[T](s.settings.Levels)
@@ -126,7 +82,7 @@ func (s *Scheduler[T]) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.queue.len
-	for _, b := range s.ready {
+	for _, b := range s.ready.all() {
 		n += len(b.tickets)
 	}
 	return n
@@ -134,32 +90,41 @@ func (s *Scheduler[T]) Pending() int {
 
 // Enqueue adds a request and returns at once. The error is ErrQueueFull or ErrClosed.
 func (s *Scheduler[T]) Enqueue(item Item[T]) (*Ticket[T], error) {
-	now := time.Now()
-	item.Enqueued = now
+	item.Enqueued = time.Now()
 	item.Rows = max(item.Rows, 1)
-	t := &Ticket[T]{item: item, owner: s, enqueued: now, done: make(chan struct{})}
+	t := s.newTicket(item)
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	err := s.admit(t)
+	s.mu.Unlock()
+	if err != nil {
+		s.recycle(t)
+		return nil, err
+	}
+	return t, nil
+}
+
+// admit queues t, unless there is no room.
+func (s *Scheduler[T]) admit(t *Ticket[T]) error {
 	if s.draining {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	s.place(t)
-	if limit := s.settings.policy(t.level).MaxQueue; s.settings.Dynamic && limit != 0 {
-		s.reject(s.queue.expire(now))
-		if s.queue.count(t.level) >= limit {
-			return nil, ErrQueueFull
-		}
-	}
-	if s.settings.PreserveOrdering {
-		s.ordered = append(s.ordered, t)
-	}
 	if !s.settings.Dynamic {
 		s.dispatch(t)
-		return t, nil
+		return nil
+	}
+	now := t.item.Enqueued
+	if limit := s.settings.policy(t.level).MaxQueue; limit != 0 {
+		s.reject(s.queue.expire(now))
+		if s.queue.count(t.level) >= limit {
+			return ErrQueueFull
+		}
 	}
 	s.queue.push(t)
-	s.pump(now)
-	return t, nil
+	if s.rouses(t) {
+		s.pump(now)
+	}
+	return nil
 }
 
 // place gives t its priority level and what its policy says of timeouts.
@@ -168,21 +133,31 @@ func (s *Scheduler[T]) place(t *Ticket[T]) {
 	p := s.settings.policy(t.level)
 	t.postpone, t.expires = p.Postpone, time.Time{}
 	if d := p.timeout(t.item.Timeout); d != 0 {
-		t.expires = t.enqueued.Add(d)
+		t.expires = t.item.Enqueued.Add(d)
 	}
 }
 
 // dispatch makes a batch of t alone.
 func (s *Scheduler[T]) dispatch(t *Ticket[T]) {
-	b := &batch[T]{closed: true}
+	b := s.newBatch()
+	b.closed, b.alone = true, true
 	b.add(t)
 	s.offer(b)
+}
+
+// join moves t to the open batch.
+func (s *Scheduler[T]) join(t *Ticket[T]) {
+	s.open.add(t)
+	if s.settings.PreserveOrdering {
+		t.ordered = true
+		s.ordered.push(t)
+	}
 }
 
 // offer puts b at the end of the list from which the instances take.
 func (s *Scheduler[T]) offer(b *batch[T]) {
 	b.queued = true
-	s.ready = append(s.ready, b)
+	s.ready.push(b)
 	s.work.Signal()
 }
 
@@ -191,16 +166,16 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	s.reject(s.queue.expire(now))
 	var wake time.Time
 	for s.queue.len > 0 && s.hasSlot() {
-		if s.open == nil || s.open.closed || s.open.taken {
-			s.open = &batch[T]{}
+		if s.open == nil || s.open.closed {
+			s.open, s.awaited = s.newBatch(), 0
 		}
-		d := s.decide(now)
-		if d.wait > 0 {
-			wake = now.Add(d.wait)
+		take, wait := s.decide(now)
+		if wait > 0 {
+			wake = now.Add(wait)
 			break
 		}
-		s.queue.take(d.take, s.open.add)
-		if !s.open.queued && len(s.open.tickets) > 0 {
+		s.queue.take(take, s.join)
+		if !s.open.queued && take > 0 {
 			s.offer(s.open)
 		}
 	}
@@ -212,13 +187,13 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	}
 }
 
-// hasSlot reports whether another batch may be formed. Without priorities and queue policies two batches per instance are
+// hasSlot reports whether a batch may be formed or grown. Without priorities and queue policies two batches per instance are
 // prepared ahead; with them a batch is formed only for an idle instance, so that they apply as late as possible.
 func (s *Scheduler[T]) hasSlot() bool {
 	if s.settings.disablePrefetching {
-		return s.idle > len(s.ready)
+		return s.idle > s.ready.len()
 	}
-	return len(s.ready) < 2*s.instances
+	return s.ready.len() < 2*s.instances
 }
 
 func (s *Scheduler[T]) tick() {
@@ -227,74 +202,51 @@ func (s *Scheduler[T]) tick() {
 	s.pump(time.Now())
 }
 
-// serve is the life of an instance.
-func (s *Scheduler[T]) serve(e Executor[T]) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var items []Item[T]
-	for {
-		b := s.next()
-		if b == nil {
-			return
-		}
-		items = items[:0]
-		for _, t := range b.tickets {
-			items = append(items, t.item)
-		}
-		e.Execute(items)
-		clear(items)
-		s.finish(b)
+// newBatch returns an empty batch.
+func (s *Scheduler[T]) newBatch() *batch[T] {
+	n := len(s.spare)
+	if n == 0 {
+		return &batch[T]{}
 	}
-}
-
-// next blocks until there is a batch for an idle instance; nil means that there will be none any more.
-func (s *Scheduler[T]) next() *batch[T] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle++
-	for s.pump(time.Now()); len(s.ready) == 0; s.pump(time.Now()) {
-		if s.draining {
-			s.idle--
-			return nil
-		}
-		s.work.Wait()
-	}
-	s.idle--
-	b := s.ready[0]
-	s.ready[0] = nil
-	s.ready = s.ready[1:]
-	b.taken = true
-	now := time.Now()
-	s.merge(b, now)
-	s.pump(now) // a slot became free
+	b := s.spare[n-1]
+	s.spare = s.spare[:n-1]
 	return b
 }
 
-// finish answers the requests of an executed batch.
-func (s *Scheduler[T]) finish(b *batch[T]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range b.tickets {
-		s.answer(t, nil)
+// retire keeps b, which is in no list any more, for another use.
+func (s *Scheduler[T]) retire(b *batch[T]) {
+	if s.open == b {
+		s.open = nil
 	}
+	clear(b.tickets)
+	*b = batch[T]{tickets: b.tickets[:0]}
+	s.spare = append(s.spare, b)
 }
 
 // reject answers requests whose time is over.
 func (s *Scheduler[T]) reject(tickets []*Ticket[T]) {
 	for _, t := range tickets {
-		s.answer(t, ErrExpired)
+		announce(s.settle(t, ErrExpired, nil))
 	}
 }
 
-// answer makes the outcome of t known, behind those of all earlier requests if order is to be preserved.
-func (s *Scheduler[T]) answer(t *Ticket[T], err error) {
+// settle makes err the outcome of t, and appends to heard the tickets that may hear of theirs now: behind those of all
+// earlier ones if order is to be preserved.
+func (s *Scheduler[T]) settle(t *Ticket[T], err error, heard []*Ticket[T]) []*Ticket[T] {
 	t.err, t.answered = err, true
-	if !slices.Contains(s.ordered, t) { // order does not matter, or did not when it came
-		close(t.done)
+	if !t.ordered {
+		heard = append(heard, t)
 	}
-	for len(s.ordered) > 0 && s.ordered[0].answered {
-		close(s.ordered[0].done)
-		s.ordered = s.ordered[1:]
+	for s.ordered.len() > 0 && s.ordered.all()[0].answered {
+		heard = append(heard, s.ordered.pop())
+	}
+	return heard
+}
+
+// announce wakes those who wait for settled tickets.
+func announce[T any](tickets []*Ticket[T]) {
+	for _, t := range tickets {
+		t.done <- struct{}{}
 	}
 }
 
@@ -311,12 +263,14 @@ func (s *Scheduler[T]) cancel(t *Ticket[T], cause error) {
 		b.tickets = slices.DeleteFunc(b.tickets, func(x *Ticket[T]) bool { return x == t })
 		b.size -= t.item.Rows
 		if len(b.tickets) == 0 {
-			s.ready = slices.DeleteFunc(s.ready, func(x *batch[T]) bool { return x == b })
-			b.queued = false
-			b.closed = true
+			s.ready.keep(func(x *batch[T]) bool { return x != b })
+			s.retire(b)
 		}
 	}
-	s.ordered = slices.DeleteFunc(s.ordered, func(x *Ticket[T]) bool { return x == t }) // nobody waits for its turn
-	s.answer(t, cause)
+	if t.ordered { // nobody waits for its turn
+		s.ordered.keep(func(x *Ticket[T]) bool { return x != t })
+		t.ordered = false
+	}
+	announce(s.settle(t, cause, nil))
 	s.pump(time.Now())
 }

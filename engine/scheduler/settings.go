@@ -11,7 +11,7 @@ type Settings struct {
 	MaxBatch           int           // rows in a batch, at most; at least 1
 	Preferred          []int         // batch sizes to aim at, rows; empty: only MaxBatch
 	Delay              time.Duration // how long the oldest request may wait for company; 0: never
-	PreserveOrdering   bool          // answer in the order of arrival
+	PreserveOrdering   bool          // answer in the order in which requests joined batches
 	Levels             uint64        // priority levels 1 (highest) … Levels; 0: no priorities
 	DefaultLevel       uint64        // for a request without priority
 	DefaultPolicy      Policy
@@ -35,7 +35,7 @@ func (s Settings) normalised() Settings {
 		s.Preferred = []int{s.MaxBatch}
 	}
 	if s.Levels == 0 {
-		s.Levels, s.DefaultLevel = 1, 1
+		s.Levels, s.DefaultLevel, s.PolicyOfLevel = 1, 1, nil
 	} else {
 		s.disablePrefetching = true
 	}
@@ -53,6 +53,14 @@ func (s *Settings) largestPreferred() int { return s.Preferred[len(s.Preferred)-
 func (s *Settings) isPreferred(size int) bool {
 	_, found := slices.BinarySearch(s.Preferred, size)
 	return found
+}
+
+// nextPreferred is the smallest preferred size above size, or 0.
+func (s *Settings) nextPreferred(size int) int {
+	if i, _ := slices.BinarySearch(s.Preferred, size+1); i < len(s.Preferred) {
+		return s.Preferred[i]
+	}
+	return 0
 }
 
 // level is the priority level of a request; 0 or one that does not exist means the default.

@@ -1,0 +1,70 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Why a request was not executed.
+var (
+	ErrQueueFull = errors.New("the queue is full")
+	ErrExpired   = errors.New("the request waited longer than its timeout")
+	ErrClosed    = errors.New("the scheduler is closed")
+)
+
+// Item is a request as the scheduler sees it.
+type Item[T any] struct {
+	Value    T
+	Rows     int           // its batch size, at least 1
+	Shape    string        // requests with different shapes never share a batch; empty: the model has one shape only
+	Priority uint64        // 1 is the highest; 0: the default
+	Timeout  time.Duration // asks to be rejected after waiting that long; 0: no wish
+
+	Enqueued time.Time // set by the scheduler
+}
+
+// Ticket stands for a request that is queued or being executed. It is used again for another request once it was waited for.
+type Ticket[T any] struct {
+	item     Item[T]
+	owner    *Scheduler[T]
+	level    uint64
+	expires  time.Time // zero: never
+	postpone bool
+	batch    *batch[T]
+	ordered  bool // it has a place in the owner's list of answers
+	err      error
+	answered bool          // err is final; guarded by the scheduler's lock
+	done     chan struct{} // receives once, when err may be read; never blocks the sender
+}
+
+// Wait blocks until the request was executed (nil), or rejected, or ctx ended while it was queued. A request that is being
+// executed is always waited for, because the execution uses its memory. Wait must be called exactly once: the ticket is
+// gone when it returns.
+func (t *Ticket[T]) Wait(ctx context.Context) error {
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		t.owner.cancel(t, context.Cause(ctx))
+		<-t.done
+	}
+	err := t.err
+	t.owner.recycle(t)
+	return err
+}
+
+// newTicket returns a ticket for item.
+func (s *Scheduler[T]) newTicket(item Item[T]) *Ticket[T] {
+	t, ok := s.tickets.Get().(*Ticket[T])
+	if !ok {
+		t = &Ticket[T]{owner: s, done: make(chan struct{}, 1)}
+	}
+	t.item = item
+	return t
+}
+
+// recycle keeps t, which nobody refers to any more, for another request.
+func (s *Scheduler[T]) recycle(t *Ticket[T]) {
+	*t = Ticket[T]{owner: s, done: t.done}
+	s.tickets.Put(t)
+}
