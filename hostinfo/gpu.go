@@ -11,3 +11,18 @@ type GPU struct {
 	Driver     string `json:"driver"`      // version of the driver
 	CUDADriver string `json:"cuda_driver"` // newest CUDA version that the driver supports
 }
+
+// ReadGPUs lists the NVIDIA GPUs of this machine. Without any the note says why.
+func ReadGPUs() (gpus []GPU, note string) { return readGPUs() }
+
+// GPUUsage is what a GPU does now. What the driver does not tell is NaN.
+type GPUUsage struct {
+	UUID                    string
+	Utilization             float64 // share of time with work, 0 to 1
+	MemoryTotal, MemoryUsed int64   // bytes
+	Power, PowerLimit       float64 // watts
+	Energy                  float64 // joules since the driver was loaded
+}
+
+// ReadGPUUsage reads the usage of all NVIDIA GPUs; those that cannot be read are left out.
+func ReadGPUUsage() []GPUUsage { return readGPUUsage() }

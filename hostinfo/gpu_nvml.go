@@ -4,6 +4,7 @@ package hostinfo
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -76,4 +77,58 @@ func readDevice(library nvml.Interface, index int) (GPU, nvml.Return) {
 		Index: index, Name: name, UUID: uuid, Memory: int64(memory.Total), Used: int64(memory.Used),
 		Capability: fmt.Sprintf("%d.%d", major, minor),
 	}, nvml.SUCCESS
+}
+
+func readGPUUsage() []GPUUsage { return readNVMLUsage(nvml.New()) }
+
+func readNVMLUsage(library nvml.Interface) []GPUUsage {
+	if library.Init() != nvml.SUCCESS {
+		return nil
+	}
+	defer library.Shutdown()
+	count, result := library.DeviceGetCount()
+	if result != nvml.SUCCESS {
+		return nil
+	}
+	var usages []GPUUsage
+	for i := range count {
+		device, result := library.DeviceGetHandleByIndex(i)
+		if result != nvml.SUCCESS {
+			continue
+		}
+		if usage, result := deviceUsage(device); result == nvml.SUCCESS {
+			usages = append(usages, usage)
+		}
+	}
+	return usages
+}
+
+// deviceUsage reads a GPU. Its identity and memory are always known; many lack the rest.
+func deviceUsage(device nvml.Device) (GPUUsage, nvml.Return) {
+	uuid, result := device.GetUUID()
+	if result != nvml.SUCCESS {
+		return GPUUsage{}, result
+	}
+	memory, result := device.GetMemoryInfo()
+	if result != nvml.SUCCESS {
+		return GPUUsage{}, result
+	}
+	u := GPUUsage{UUID: uuid, MemoryTotal: int64(memory.Total), MemoryUsed: int64(memory.Used), Utilization: math.NaN()}
+	if rates, result := device.GetUtilizationRates(); result == nvml.SUCCESS {
+		u.Utilization = float64(rates.Gpu) / 100
+	}
+	power, result := device.GetPowerUsage()
+	u.Power = fromMilli(uint64(power), result)
+	limit, result := device.GetPowerManagementLimit()
+	u.PowerLimit = fromMilli(uint64(limit), result)
+	energy, result := device.GetTotalEnergyConsumption()
+	u.Energy = fromMilli(energy, result)
+	return u, nvml.SUCCESS
+}
+
+func fromMilli(n uint64, result nvml.Return) float64 {
+	if result != nvml.SUCCESS {
+		return math.NaN()
+	}
+	return float64(n) / 1000
 }

@@ -3,11 +3,13 @@
 package hostinfo
 
 import (
+	"math"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // library is a driver with one GPU.
@@ -68,5 +70,33 @@ func TestReadNVML(t *testing.T) {
 				t.Error("the library was opened but not shut down")
 			}
 		})
+	}
+}
+
+func TestReadNVMLUsage(t *testing.T) {
+	t.Parallel()
+	device := &mock.Device{
+		GetUUIDFunc:                   func() (string, nvml.Return) { return "GPU-1", nvml.SUCCESS },
+		GetMemoryInfoFunc:             func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 16, Used: 1}, nvml.SUCCESS },
+		GetUtilizationRatesFunc:       func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{Gpu: 25}, nvml.SUCCESS },
+		GetPowerUsageFunc:             func() (uint32, nvml.Return) { return 60500, nvml.SUCCESS },
+		GetPowerManagementLimitFunc:   func() (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
+		GetTotalEnergyConsumptionFunc: func() (uint64, nvml.Return) { return 1500, nvml.SUCCESS },
+	}
+	m := library()
+	m.DeviceGetCountFunc = func() (int, nvml.Return) { return 2, nvml.SUCCESS }
+	m.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		if i == 0 {
+			return nil, nvml.ERROR_GPU_IS_LOST
+		}
+		return device, nvml.SUCCESS
+	}
+	want := []GPUUsage{{UUID: "GPU-1", Utilization: 0.25, MemoryTotal: 16, MemoryUsed: 1, Power: 60.5, PowerLimit: math.NaN(), Energy: 1.5}}
+	if diff := cmp.Diff(want, readNVMLUsage(m), cmpopts.EquateNaNs()); diff != "" {
+		t.Error(diff)
+	}
+	m.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
+	if got := readNVMLUsage(m); got != nil || len(m.ShutdownCalls()) != 1 {
+		t.Errorf("no library: got %v, shut down %d times", got, len(m.ShutdownCalls()))
 	}
 }

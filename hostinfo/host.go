@@ -108,11 +108,20 @@ func (h *Host) readSystem(ctx context.Context) {
 	} else {
 		h.note("operating system", err)
 	}
-	if memory, err := mem.VirtualMemoryWithContext(ctx); err == nil {
-		h.Memory.Total, h.Memory.Available = int64(memory.Total), int64(memory.Available)
-	} else {
-		h.note("memory", err)
+	memory, err := ReadMemory()
+	h.Memory.Total, h.Memory.Available = memory.Total, memory.Available
+	if err != nil {
+		h.Problems = append(h.Problems, err.Error())
 	}
+}
+
+// ReadMemory reads the machine's memory, without the limit of the cgroup.
+func ReadMemory() (Memory, error) {
+	memory, err := mem.VirtualMemory()
+	if err != nil {
+		return Memory{}, fmt.Errorf("cannot read the memory: %w", err)
+	}
+	return Memory{Total: int64(memory.Total), Available: int64(memory.Available)}, nil
 }
 
 // readLinux fills in what /proc and /sys tell; root is the file system's root.

@@ -4,6 +4,7 @@ package frontends
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,15 +25,17 @@ import (
 // Listen says where one front end listens. The zero value is not served.
 type Listen struct {
 	Enabled bool
-	Address string // host
-	Port    int    // 0: chosen by the kernel
-	Flag    string // the option that sets the port, for messages
+	Address string      // host
+	Port    int         // 0: chosen by the kernel
+	Flag    string      // the option that sets the port, for messages
+	TLS     *tls.Config // nil: clear text
 }
 
 // Options of all front ends.
 type Options struct {
 	HTTP, GRPC, Metrics Listen
 	REST                rest.Options
+	Figures             metrics.Options
 	Log                 *slog.Logger
 }
 
@@ -49,6 +52,7 @@ type frontend struct {
 
 // Frontends are open listeners of a server.
 type Frontends struct {
+	server    *engine.Server
 	all       []frontend
 	addresses Addresses
 	log       *slog.Logger
@@ -56,8 +60,8 @@ type Frontends struct {
 
 // Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
 func Open(s *engine.Server, o Options) (*Frontends, error) {
-	f := &Frontends{log: o.Log}
-	r, g, m := rest.New(s, o.REST), grpcapi.New(s), metrics.New(s)
+	f := &Frontends{server: s, log: o.Log}
+	r, g, m := rest.New(s, o.REST), grpcapi.New(s), metrics.New(s, o.Figures)
 	errs := []error{
 		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
@@ -85,6 +89,9 @@ func (f *Frontends) open(at Listen, title string, address *string, serve func(ne
 		return fmt.Errorf("cannot start %s: %w", title, err)
 	}
 	*address = l.Addr().String()
+	if at.TLS != nil {
+		l = tls.NewListener(l, at.TLS)
+	}
 	f.all = append(f.all, frontend{title, l, serve, shutdown})
 	return nil
 }
@@ -92,8 +99,8 @@ func (f *Frontends) open(at Listen, title string, address *string, serve func(ne
 // Addresses returns where the front ends listen.
 func (f *Frontends) Addresses() Addresses { return f.addresses }
 
-// Serve answers clients until ctx ends; then it stops accepting, lets what was accepted finish, for drain at most, and
-// returns. A front end that fails ends the others.
+// Serve answers clients until ctx ends; then the server is no longer ready, nothing new is accepted, what was accepted may
+// finish, for drain at most, and Serve returns. A front end that fails ends the others.
 func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	group, running := errgroup.WithContext(ctx)
 	for _, one := range f.all {
@@ -107,6 +114,7 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	}
 	group.Go(func() error {
 		<-running.Done()
+		f.server.Drain()
 		return f.stop(context.WithoutCancel(ctx), drain)
 	})
 	return group.Wait()

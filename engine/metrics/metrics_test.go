@@ -2,7 +2,9 @@ package metrics_test
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
+	"tuner/engine/metrics"
 	"tuner/modelconfig/configpb"
 )
 
@@ -28,28 +31,20 @@ func TestPage(t *testing.T) {
 		}
 		return nil
 	}}})
-	infer := func(rows int64) {
-		data := make([]byte, 64*rows)
-		response, err := e.Server.Infer(t.Context(), &engine.Request{Model: "fake", Inputs: []engine.Tensor{
-			{Name: "INPUT0", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{rows, 16}, Data: data},
-			{Name: "INPUT1", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{rows, 16}, Data: data},
-		}})
-		if err == nil {
-			response.Release()
-		}
-	}
-	infer(1)
-	infer(3)
-	infer(3)
+	infer(t, e.Server, 1)
+	infer(t, e.Server, 3)
+	infer(t, e.Server, 3)
 	broken.Store(true)
-	infer(1)
+	if _, err := e.Server.Infer(t.Context(), request(1)); err == nil {
+		t.Error("a broken model answered")
+	}
 	text, err := api.Metrics(t.Context(), e.Addresses.Metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for line := range strings.Lines(durations.ReplaceAllString(string(text), "$1 …")) {
-		if !strings.HasPrefix(line, "#") && !strings.Contains(line, `le="`) {
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go_goroutines ") && !strings.Contains(line, `le="`) {
 			got = append(got, strings.TrimSpace(line))
 		}
 	}
@@ -62,6 +57,7 @@ func TestPage(t *testing.T) {
 		`nv_inference_request_failure{model="fake",reason="BACKEND",version="1"} 1`, `nv_inference_request_failure{model="fake",reason="CANCELED",version="1"} 0`,
 		`nv_inference_request_failure{model="fake",reason="OTHER",version="1"} 0`, `nv_inference_request_failure{model="fake",reason="REJECTED",version="1"} 0`,
 		"nv_inference_request_success" + m + " 3", "nv_model_load_duration_secs" + m + " …",
+		"nv_pinned_memory_pool_total_bytes 0", "nv_pinned_memory_pool_used_bytes 0",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("metrics (-want +got):\n%s", d)
@@ -76,7 +72,10 @@ func TestPage(t *testing.T) {
 func TestOtherPaths(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
-	for path, want := range map[string]string{"GET /metrics/": "200", "GET /other": "200", "POST /metrics": "405"} {
+	for path, want := range map[string]string{
+		"GET /metrics/": "200", "GET /metrics?x=1": "200", "GET /other": "200", "GET /": "200",
+		"POST /metrics": "405", "HEAD /metrics": "405", "PUT /other": "405",
+	} {
 		method, path, _ := strings.Cut(path, " ")
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+e.Addresses.Metrics+path, nil)
 		if err != nil {
@@ -90,4 +89,73 @@ func TestOtherPaths(t *testing.T) {
 			t.Errorf("%s %s: %s, %v; want %s", method, path, response.Status, err, want)
 		}
 	}
+}
+
+// Summaries count every answered request, beside the counters or in their place; a model that is loaded again begins at zero.
+func TestSummaries(t *testing.T) {
+	t.Parallel()
+	summaries := metrics.NewSummaries(map[float64]float64{0.5: 0.05})
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "fake", "")
+	s, err := engine.Open(t.Context(), engine.Options{
+		Repositories: []string{root}, Explicit: true, LoadModels: []string{"fake"}, Observe: summaries.Observe,
+		Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	web := httptest.NewServer(metrics.New(s, metrics.Options{NoTotals: true, Summaries: summaries}).Handler)
+	defer web.Close()
+	page := func() string {
+		text, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for range 3 {
+		infer(t, s, 2)
+	}
+	const m = `{model="fake",version="1"}`
+	got := page()
+	for _, step := range []string{"request", "queue", "compute_input", "compute_infer", "compute_output"} {
+		if name := "nv_inference_" + step + "_summary_us"; !strings.Contains(got, name+"_count"+m+" 3\n") ||
+			!strings.Contains(got, name+`{model="fake",version="1",quantile="0.5"} `) {
+			t.Errorf("the page lacks three requests in %s:\n%s", name, got)
+		}
+	}
+	if strings.Contains(got, "_duration_us") {
+		t.Errorf("the page has counters of latencies:\n%s", got)
+	}
+	if err := s.Unload("fake"); err != nil {
+		t.Fatal(err)
+	}
+	if got := page(); strings.Contains(got, "summary_us") {
+		t.Errorf("unloaded: the page has summaries:\n%s", got)
+	}
+	if err := s.Load(t.Context(), "fake", engine.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	infer(t, s, 2)
+	if got := page(); !strings.Contains(got, "nv_inference_request_summary_us_count"+m+" 1\n") {
+		t.Errorf("loaded again, one request: got\n%s", got)
+	}
+}
+
+func infer(t *testing.T, s *engine.Server, rows int64) {
+	t.Helper()
+	response, err := s.Infer(t.Context(), request(rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Release()
+}
+
+func request(rows int64) *engine.Request {
+	data := make([]byte, 64*rows)
+	return &engine.Request{Model: "fake", Inputs: []engine.Tensor{
+		{Name: "INPUT0", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{rows, 16}, Data: data},
+		{Name: "INPUT1", DataType: configpb.DataType_TYPE_INT32, Shape: []int64{rows, 16}, Data: data},
+	}}
 }

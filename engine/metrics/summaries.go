@@ -1,0 +1,94 @@
+package metrics
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tuner/engine"
+)
+
+// A summary's quantiles are those of the last minute, in five steps: the defaults of the library that Triton uses.
+const (
+	summaryAge   = time.Minute
+	summarySteps = 5
+)
+
+// DefaultQuantiles are Triton's: quantiles with their allowed errors.
+func DefaultQuantiles() map[float64]float64 {
+	return map[float64]float64{0.5: 0.05, 0.9: 0.01, 0.95: 0.001, 0.99: 0.001, 0.999: 0.001}
+}
+
+// Summaries keep the quantiles of the latencies of every model. Observe is for the engine's options.
+type Summaries struct {
+	steps [5]step
+
+	mu    sync.Mutex
+	known map[modelKey]bool
+}
+
+// modelKey is a model and its version, as labels have them.
+type modelKey struct{ model, version string }
+
+// step is one of the durations that a request consists of.
+type step struct {
+	values *prometheus.SummaryVec
+	of     func(engine.Timing) time.Duration
+}
+
+// NewSummaries returns summaries without a request yet.
+func NewSummaries(quantiles map[float64]float64) *Summaries {
+	vec := func(name, help string) *prometheus.SummaryVec {
+		return prometheus.NewSummaryVec(prometheus.SummaryOpts{
+			Name: name, Help: help, Objectives: quantiles, MaxAge: summaryAge, AgeBuckets: summarySteps,
+		}, modelLabels())
+	}
+	return &Summaries{known: map[modelKey]bool{}, steps: [5]step{
+		{vec("nv_inference_request_summary_us", "Summary of inference request duration in microseconds (includes cached requests)"),
+			func(t engine.Timing) time.Duration { return t.Total }},
+		{vec("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds (includes cached requests)"),
+			func(t engine.Timing) time.Duration { return t.Queue }},
+		{vec("nv_inference_compute_input_summary_us", "Cumulative compute input duration in microseconds (does not include cached requests)"),
+			func(t engine.Timing) time.Duration { return t.Input }},
+		{vec("nv_inference_compute_infer_summary_us", "Cumulative compute inference duration in microseconds (does not include cached requests)"),
+			func(t engine.Timing) time.Duration { return t.Infer }},
+		{vec("nv_inference_compute_output_summary_us", "Cumulative inference compute output duration in microseconds (does not include cached requests)"),
+			func(t engine.Timing) time.Duration { return t.Output }},
+	}}
+}
+
+// Observe counts an answered request. It is safe for concurrent use.
+func (s *Summaries) Observe(model string, version int64, t engine.Timing) {
+	key := modelKey{model, strconv.FormatInt(version, 10)}
+	s.mu.Lock()
+	s.known[key] = true
+	s.mu.Unlock()
+	for _, one := range s.steps {
+		one.values.WithLabelValues(key.model, key.version).Observe(float64(one.of(t).Microseconds()))
+	}
+}
+
+func (s *Summaries) describe(out chan<- *prometheus.Desc) {
+	for _, one := range s.steps {
+		one.values.Describe(out)
+	}
+}
+
+// collect shows the models that are ready, and forgets the others: what is loaded again begins at zero.
+func (s *Summaries) collect(ready map[modelKey]bool, out chan<- prometheus.Metric) {
+	s.mu.Lock()
+	for key := range s.known {
+		if !ready[key] {
+			delete(s.known, key)
+			for _, one := range s.steps {
+				one.values.DeleteLabelValues(key.model, key.version)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, one := range s.steps {
+		one.values.Collect(out)
+	}
+}
