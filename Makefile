@@ -71,6 +71,17 @@ bench: build ## Measure the deployed repository of a campaign (the demo's) again
 	@echo "==> bench: $(CAMPAIGN), 8 alternating pairs (about 2 minutes)"
 	go run ./internal/bench/redeploy -campaign $(CAMPAIGN) -tuner $(TUNER) -pairs 8 -window 3s
 
+# What `make bench-peers` measures: frontend, latency, saturation, ranking or all.
+WHAT ?= all
+
+.PHONY: bench-peers
+bench-peers: setup ## Measure the engine side by side with a real Triton (about 50 minutes; WHAT=frontend etc. for a part)
+	@echo "==> bench-peers: installing the real peers if needed"
+	scripts/peers.sh .peers
+	go run ./cmd/samplemodels -o $(MODELS) simple
+	@echo "==> bench-peers: measuring $(WHAT)"
+	go run ./internal/bench/peers -what $(WHAT) -tuner $(TUNER) -models $(MODELS)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	scripts/fuzz.sh $(FUZZTIME)

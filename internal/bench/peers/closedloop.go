@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/load"
+	"tuner/measure"
+)
+
+// closedLoop is the client that tuner itself measures with: its load generator over gRPC, a connection for each request in
+// flight. It warms up until the load is steady, and measures a window.
+func closedLoop(request api.InferRequest, concurrency int, window time.Duration) client {
+	return func(ctx context.Context, s *side) (seen, error) {
+		result, err := load.Run(ctx, load.Options{
+			Load: measure.Load{Concurrency: concurrency, BatchSize: 1},
+			Dial: func(context.Context, int) (load.Sender, error) { return dial(s.server.GRPC, request) },
+			// Each batch size may cost its first use: ONNX Runtime plans its memory anew.
+			Ramp:    []int{1, 2, 4, 8, 16, 32},
+			WarmUp:  2 * time.Second,
+			Windows: 1, Length: func(time.Duration) time.Duration { return window },
+			Edge:     func(context.Context, int) error { return nil },
+			Patience: 20 * time.Second,
+		})
+		if err != nil {
+			return seen{}, err
+		}
+		return tell(result.Windows)
+	}
+}
+
+// tell takes the figures out of windows.
+func tell(windows []measure.Window) (seen, error) {
+	m := measure.Measurement{Windows: windows}
+	throughput, ok := m.Estimate(measure.Throughput)
+	p50, ok50 := m.Estimate(measure.LatencyP50)
+	p99, ok99 := m.Estimate(measure.LatencyP99)
+	switch {
+	case m.Errors() > 0:
+		return seen{}, fmt.Errorf("%d requests failed, the first with: %s", m.Errors(), windows[0].FirstError)
+	case !ok || !ok50 || !ok99:
+		return seen{}, errors.New("no request was completed")
+	}
+	return seen{Throughput: throughput.Value, P50: p50.Value, P99: p99.Value}, nil
+}
+
+// sender sends one request over and over.
+type sender struct {
+	client  api.Client
+	request *api.Encoded
+}
+
+func dial(address string, request api.InferRequest) (*sender, error) {
+	client, err := api.NewGRPC(address)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := client.Encode(request)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &sender{client, encoded}, nil
+}
+
+// Send implements load.Sender.
+func (s *sender) Send(ctx context.Context) error {
+	_, err := s.client.Infer(ctx, s.request)
+	return err
+}
+
+// Close implements load.Sender.
+func (s *sender) Close() error { return s.client.Close() }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// latency compares what the servers add to a single inference: the client's median latency, less the mean time inside ONNX
+// Runtime by the server's statistics.
+func (b *bench) latency(ctx context.Context) (err error) {
+	o := b.or(10, time.Second)
+	if err := b.quantized(ctx); err != nil {
+		return err
+	}
+	s := setting{Instances: 1, Threads: 1, MaxBatch: 16}
+	repository, err := b.repository(fileInt8, s.config())
+	if err != nil {
+		return err
+	}
+	c, err := b.start(ctx, repository, repository)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	var lines []comparison
+	for _, protocol := range []string{protocolHTTP, protocolGRPC} {
+		rounds, err := c.alternate(ctx, o.rounds, b.perfAnalyzer(minilm, protocol, 1, o.window))
+		if err != nil {
+			return fmt.Errorf("%s: %w", protocol, err)
+		}
+		lines = append(lines,
+			comparison{protocol + ": added median latency", "µs", rounds, added, 1e6, "≤ 0.7"},
+			comparison{protocol + ": time inside ONNX Runtime", "µs", rounds, infer, 1e6, ""})
+		fmt.Fprintf(b.messages, "latency: %s done\n", protocol)
+	}
+	return writeTable(b.out, fmt.Sprintf("### Latency: MiniLM int8, %v, concurrency 1, perf_analyzer", s), lines)
+}

@@ -1,0 +1,152 @@
+// Peers measures tuner's engine side by side with a real Triton and its onnxruntime backend: whether both put the same
+// configurations in the same order (ranking), how much they do when they are saturated (saturation), what their front ends
+// cost (frontend), and what they add to a single inference (latency).
+//
+// The real peers come from scripts/peers.sh, the models from cmd/samplemodels. Both servers load the same library of ONNX
+// Runtime and the same files; they are measured in turn, and what is printed are ratios with intervals, beside the CPU time
+// that others took from the machine. It judges nothing: the goals stand beside the figures.
+//
+// Run it from the root of the repository:
+//
+//	go run ./internal/bench/peers -what saturation -rounds 10 -window 1s
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"tuner/internal/peers"
+)
+
+// options are the flags.
+type options struct {
+	what   string
+	rounds int
+	window time.Duration
+	tuner  string
+	models string
+}
+
+// all stands for every benchmark.
+const all = "all"
+
+// benchmarks are the values of -what, in the order in which all runs them.
+func benchmarks() []string { return []string{"frontend", "latency", "saturation", "ranking"} }
+
+// bench is what every benchmark needs.
+type bench struct {
+	options
+	peers    *peers.Peers
+	work     string // a folder of its own, on the file system of the models, so that repositories can link them
+	out      io.Writer
+	messages io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "peers: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, messages io.Writer) (err error) {
+	o, err := parse(args, messages)
+	if err != nil {
+		return err
+	}
+	installed, err := peers.Find()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(o.models, ".bench-peers-")
+	if err != nil {
+		return fmt.Errorf("cannot make a folder beside the models: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	b := &bench{options: o, peers: installed, work: work, out: out, messages: messages}
+	fmt.Fprintf(out, "%s\n", machine(ctx))
+	for _, name := range benchmarks() {
+		if o.what != all && o.what != name {
+			continue
+		}
+		if err := b.run(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) run(ctx context.Context, name string) error {
+	begin := time.Now()
+	var err error
+	switch name {
+	case "frontend":
+		err = b.frontend(ctx)
+	case "latency":
+		err = b.latency(ctx)
+	case "saturation":
+		err = b.saturation(ctx)
+	case "ranking":
+		err = b.ranking(ctx)
+	}
+	fmt.Fprintf(b.messages, "%s took %v\n", name, time.Since(begin).Round(time.Second))
+	return err
+}
+
+func parse(args []string, messages io.Writer) (options, error) {
+	var o options
+	allowed := append(benchmarks(), all)
+	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	flags.StringVar(&o.what, "what", all, "which benchmark: "+strings.Join(allowed, ", "))
+	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 1 of ranking")
+	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of the others")
+	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
+	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case !slices.Contains(allowed, o.what):
+		return options{}, fmt.Errorf("-what %q: allowed are %s", o.what, strings.Join(allowed, ", "))
+	case o.rounds < 0 || o.window < 0:
+		return options{}, fmt.Errorf("-rounds %d -window %v: neither may be below zero", o.rounds, o.window)
+	}
+	for _, path := range []*string{&o.tuner, &o.models} {
+		absolute, err := filepath.Abs(*path)
+		if err == nil {
+			_, err = os.Stat(absolute)
+		}
+		if err != nil {
+			return options{}, fmt.Errorf("cannot find %q: %w", *path, err)
+		}
+		*path = absolute
+	}
+	return o, nil
+}
+
+// or returns the rounds and the window that were asked for, else a benchmark's own.
+func (o options) or(rounds int, window time.Duration) options {
+	if o.rounds == 0 {
+		o.rounds = rounds
+	}
+	if o.window == 0 {
+		o.window = window
+	}
+	return o
+}
