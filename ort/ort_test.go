@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // The library can be opened once per process, so all integration tests share it.
 var shared = sync.OnceValues(func() (*Runtime, error) { return Open(os.Getenv("TUNER_ORT_LIBRARY")) })
 
-func testRuntime(t *testing.T) *Runtime {
+func testRuntime(t testing.TB) *Runtime {
 	t.Helper()
 	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
 		t.Skip("needs ONNX Runtime: run 'make test', or set TUNER_ORT_LIBRARY to the library's path")
@@ -46,7 +46,7 @@ func testRuntime(t *testing.T) *Runtime {
 
 func model(name string) string { return filepath.Join("..", "testdata", "ort", name+".onnx") }
 
-func testSession(t *testing.T, name string, o SessionOptions) *Session {
+func testSession(t testing.TB, name string, o SessionOptions) *Session {
 	t.Helper()
 	s, err := testRuntime(t).NewSession(model(name), o)
 	if err != nil {

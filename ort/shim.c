@@ -171,6 +171,54 @@ void *api_strings(api_table api, void *value, void *bytes, size_t size, size_t *
 	return CALL(kGetStringTensorContent, void *, void *, size_t, size_t *, size_t)(value, bytes, size, offsets, count);
 }
 
+run_plan *plan_new(size_t inputs, size_t outputs) {
+	run_plan *plan = calloc(1, sizeof *plan);
+	if (plan == NULL) return NULL;
+	plan->input_count = inputs;
+	plan->output_count = outputs;
+	plan->input_names = calloc(inputs + 1, sizeof *plan->input_names);
+	plan->output_names = calloc(outputs + 1, sizeof *plan->output_names);
+	plan->inputs = calloc(inputs + 1, sizeof *plan->inputs);
+	plan->values = calloc(inputs + 1, sizeof *plan->values);
+	plan->outputs = calloc(outputs + 1, sizeof *plan->outputs);
+	plan->views = calloc(outputs + 1, sizeof *plan->views);
+	if (plan->input_names && plan->output_names && plan->inputs && plan->values && plan->outputs && plan->views) return plan;
+	plan_free(plan);
+	return NULL;
+}
+
+void plan_free(run_plan *plan) {
+	if (plan == NULL) return;
+	free(plan->input_names);
+	free(plan->output_names);
+	free(plan->inputs);
+	free(plan->values);
+	free(plan->outputs);
+	free(plan->views);
+	free(plan);
+}
+
+void *api_run_plan(api_table api, void *session, void *memory, run_plan *plan) {
+	void *status = NULL;
+	size_t made = 0;
+	for (; status == NULL && made < plan->input_count; made++) {
+		plan_input *in = &plan->inputs[made];
+		plan->values[made] = in->value;
+		if (in->value == NULL)
+			status = api_tensor(api, memory, in->data, in->size, in->dims, in->rank, in->type, &plan->values[made]);
+	}
+	memset(plan->outputs, 0, plan->output_count * sizeof *plan->outputs);
+	if (status == NULL)
+		status = api_run(api, session, plan->options, plan->input_names, plan->values, plan->input_count,
+			plan->output_names, plan->output_count, plan->outputs);
+	for (size_t i = 0; status == NULL && i < plan->output_count; i++)
+		status = api_value_view(api, plan->outputs[i], &plan->views[i]);
+	for (size_t i = 0; status != NULL && i < plan->output_count; i++) api_release(api, kReleaseValue, plan->outputs[i]);
+	for (size_t i = 0; i < made; i++)
+		if (plan->inputs[i].value == NULL) api_release(api, kReleaseValue, plan->values[i]);
+	return status;
+}
+
 void *aligned_buffer(size_t size) {
 	void *memory = NULL;
 	return posix_memalign(&memory, 64, size) == 0 ? memory : NULL;

@@ -98,6 +98,33 @@ void *api_terminate(api_table api, void *options);
 void *api_run(api_table api, void *session, void *options, const char *const *input_names, void *const *inputs,
 	size_t input_count, const char *const *output_names, size_t output_count, void **outputs);
 
+// An input of a plan.
+typedef struct {
+	void *value;  // an OrtValue, which stays the caller's; NULL: the run makes one of the fields below
+	void *data;
+	size_t size;
+	int type;
+	size_t rank;
+	int64_t dims[MAX_RANK];
+} plan_input;
+
+// A run that is made again and again. It lives in C's memory, so that one call needs nothing of Go's.
+typedef struct {
+	void *options;
+	size_t input_count, output_count;
+	const char **input_names, **output_names;
+	plan_input *inputs;
+	void **values;       // scratch: those of the inputs
+	void **outputs;      // of the last run; they are the caller's
+	tensor_view *views;  // of the outputs
+} run_plan;
+
+// NULL when there is no memory.
+run_plan *plan_new(size_t inputs, size_t outputs);
+void plan_free(run_plan *plan);
+// Makes the inputs' values, runs the session, describes the outputs and ends the inputs' values.
+void *api_run_plan(api_table api, void *session, void *memory, run_plan *plan);
+
 // A tensor over memory that stays the caller's.
 void *api_tensor(api_table api, void *memory, void *data, size_t size, const int64_t *dims, size_t rank, int type, void **value);
 // A tensor of strings: bytes holds them one after the other.

@@ -121,11 +121,16 @@ func (r *Runtime) adoptAll(values []unsafe.Pointer) ([]*Tensor, error) {
 // view reads type, shape and address of a value that ONNX Runtime has made.
 func (t *Tensor) view() error {
 	var view C.tensor_view
-	err := t.runtime.check(C.api_value_view(t.runtime.api, t.value, &view))
-	if err != nil {
+	if err := t.runtime.check(C.api_value_view(t.runtime.api, t.value, &view)); err != nil {
 		return err
 	}
-	if t.elementType, t.shape, err = typeAndShape(&view); err != nil {
+	return t.read(&view)
+}
+
+// read takes over what a view says.
+func (t *Tensor) read(view *C.tensor_view) error {
+	var err error
+	if t.elementType, t.shape, err = typeAndShape(view); err != nil {
 		return fmt.Errorf("cannot read an output: %w", err)
 	}
 	if t.elementType == String {

@@ -34,7 +34,7 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	if err != nil {
 		return nil, backendError(err)
 	}
-	return newSession(b.runtime, s)
+	return newSession(s)
 }
 
 // backendError gives ONNX Runtime's errors the form in which Triton passes them on.

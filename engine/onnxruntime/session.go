@@ -1,41 +1,39 @@
 package onnxruntime
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"tuner/engine"
 	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
 	"tuner/ort"
 )
 
-// session is one instance of a model. Its buffers are used again for each batch.
+// session is one instance of a model.
 type session struct {
-	runtime *ort.Runtime
 	session *ort.Session
+	plan    *ort.Plan // for all outputs of the last batch; nil until the first
+	outputs []string  // of the plan
 	io      modelconfig.ModelIO
-	types   []ort.ElementType // of the inputs
-	buffers []*ort.Buffer     // of the inputs, as large as was needed so far; nil until then
-	tensors []*ort.Tensor     // of the batch that is running
+	types   []ort.ElementType          // of the inputs
+	kinds   map[string]engine.DataType // of the outputs
 }
 
-func newSession(r *ort.Runtime, s *ort.Session) (*session, error) {
+func newSession(s *ort.Session) (*session, error) {
 	inputs, errIn := tensors(s.Inputs())
 	outputs, errOut := tensors(s.Outputs())
 	if err := errors.Join(errIn, errOut); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	out := &session{runtime: r, session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs}}
+	out := &session{session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs}, kinds: map[string]engine.DataType{}}
 	for _, info := range s.Inputs() {
 		out.types = append(out.types, info.Type)
 	}
-	out.buffers = make([]*ort.Buffer, len(inputs))
-	out.tensors = make([]*ort.Tensor, len(inputs))
+	for _, t := range outputs {
+		out.kinds[t.Name] = t.DataType
+	}
 	return out, nil
 }
 
@@ -44,97 +42,71 @@ func (s *session) IO() modelconfig.ModelIO { return s.io }
 
 // Close frees the session and its buffers.
 func (s *session) Close() error {
-	for i, b := range s.buffers {
-		if b != nil {
-			b.Close()
-			s.buffers[i] = nil
-		}
+	if s.plan != nil {
+		s.plan.Close()
 	}
 	return s.session.Close()
 }
 
 // Execute gathers the batch, once, into memory that ONNX Runtime reads in place, and runs it. The outputs stay in ONNX
-// Runtime's memory until they are freed.
+// Runtime's memory until they are freed. A run is never abandoned: it uses the requests' memory.
 func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
-	defer s.closeTensors()
+	if err := s.prepare(b.Outputs); err != nil {
+		return engine.Result{}, backendError(err)
+	}
 	for i, want := range s.io.Inputs {
 		in := slices.IndexFunc(b.Inputs, func(in engine.BatchInput) bool { return in.Name == want.Name })
 		if in < 0 {
 			return engine.Result{}, engine.Errorf(engine.Internal, "the batch lacks input '%s'", want.Name)
 		}
-		var err error
-		if s.tensors[i], err = s.gather(i, &b.Inputs[in]); err != nil {
+		if err := s.gather(i, &b.Inputs[in]); err != nil {
 			return engine.Result{}, backendError(err)
 		}
 	}
 	result := engine.Result{Gathered: time.Now()}
-	values, err := s.session.Run(context.Background(), s.tensors, b.Outputs) // a run is never abandoned: it uses the requests' memory
+	values, err := s.plan.Run()
 	if err != nil {
 		return engine.Result{}, backendError(err)
 	}
 	result.Computed = time.Now()
 	result.Free = func() {
-		for _, v := range values {
-			v.Close()
+		for i := range values {
+			values[i].Close()
 		}
 	}
-	if result.Outputs, err = wireTensors(b.Outputs, values); err != nil {
+	if result.Outputs, err = s.wireTensors(values); err != nil {
 		result.Free()
 		return engine.Result{}, backendError(err)
 	}
 	return result, nil
 }
 
-func (s *session) closeTensors() {
-	for i, t := range s.tensors {
-		if t != nil {
-			t.Close()
-			s.tensors[i] = nil
-		}
+// prepare makes the plan for the given outputs, unless it is there.
+func (s *session) prepare(outputs []string) error {
+	if s.plan != nil && slices.Equal(s.outputs, outputs) {
+		return nil
 	}
+	plan, err := s.session.NewPlan(outputs)
+	if err != nil {
+		return err
+	}
+	if s.plan != nil {
+		s.plan.Close()
+	}
+	s.plan, s.outputs = plan, slices.Clone(outputs)
+	return nil
 }
 
-// gather makes the tensor of an input. The data of a single request is used where it is.
-func (s *session) gather(i int, in *engine.BatchInput) (*ort.Tensor, error) {
-	if s.types[i] == ort.String {
-		elements, err := splitStrings(in.Parts)
-		if err != nil {
-			return nil, err
-		}
-		return s.runtime.NewStringTensor(in.Shape, elements)
+// gather gives the plan the data of input i.
+func (s *session) gather(i int, in *engine.BatchInput) error {
+	if s.types[i] != ort.String {
+		return s.plan.Gather(i, in.Shape, in.Parts)
 	}
-	if len(in.Parts) == 1 {
-		return s.runtime.NewTensor(s.types[i], in.Shape, in.Parts[0])
-	}
-	size := 0
-	for _, p := range in.Parts {
-		size += len(p)
-	}
-	memory, err := s.buffer(i, size)
+	elements, err := splitStrings(in.Parts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	at := 0
-	for _, p := range in.Parts {
-		at += copy(memory[at:], p)
-	}
-	return s.runtime.NewTensor(s.types[i], in.Shape, memory)
-}
-
-// buffer returns size bytes of the input's buffer.
-func (s *session) buffer(i, size int) ([]byte, error) {
-	if b := s.buffers[i]; b != nil && len(b.Bytes()) >= size {
-		return b.Bytes()[:size], nil
-	}
-	larger, err := ort.NewBuffer(size)
-	if err != nil {
-		return nil, err
-	}
-	if s.buffers[i] != nil {
-		s.buffers[i].Close()
-	}
-	s.buffers[i] = larger
-	return larger.Bytes(), nil
+	return s.plan.GatherStrings(i, in.Shape, elements)
 }
 
 // splitStrings takes length-prefixed elements apart.
@@ -153,15 +125,12 @@ func splitStrings(parts [][]byte) ([][]byte, error) {
 }
 
 // wireTensors views the outputs in wire form; only strings are copied.
-func wireTensors(names []string, values []*ort.Tensor) ([]engine.Tensor, error) {
+func (s *session) wireTensors(values []ort.Tensor) ([]engine.Tensor, error) {
 	out := make([]engine.Tensor, len(values))
-	for i, v := range values {
-		t, err := dataType(v.Type())
-		if err != nil {
-			return nil, fmt.Errorf("output %q: %w", names[i], err)
-		}
-		out[i] = engine.Tensor{Name: names[i], DataType: t, Shape: v.Shape(), Data: v.Bytes()}
-		if t == configpb.DataType_TYPE_STRING {
+	for i := range values {
+		v := &values[i]
+		out[i] = engine.Tensor{Name: s.outputs[i], DataType: s.kinds[s.outputs[i]], Shape: v.Shape(), Data: v.Bytes()}
+		if v.Type() == ort.String {
 			elements, err := v.Strings()
 			if err != nil {
 				return nil, err

@@ -1,0 +1,210 @@
+package ort
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+)
+
+// inPlaceBytes is the size from which the data of an input is used where it is rather than copied: below, a copy into the
+// plan's own memory takes less time than to pin Go's.
+const inPlaceBytes = 32 << 10
+
+// Plan is a session prepared to run again and again with the same outputs. What its runs need is made once: the names, the
+// run options, the memory in which inputs are gathered. It is not for concurrent use.
+type Plan struct {
+	session *Session
+	native  *C.run_plan // nil once closed
+	buffers []*Buffer   // of the inputs, as large as was needed so far; nil until then
+	strings []*Tensor   // of the inputs that are strings
+	pinned  runtime.Pinner
+}
+
+// NewPlan prepares runs that compute the named outputs. The caller closes the plan before the session.
+func (s *Session) NewPlan(outputNames []string) (*Plan, error) {
+	if len(outputNames) == 0 {
+		return nil, errors.New("cannot run the model: no outputs are asked for")
+	}
+	p := &Plan{session: s, buffers: make([]*Buffer, len(s.inputs)), strings: make([]*Tensor, len(s.inputs))}
+	p.native = C.plan_new(C.size_t(len(s.inputs)), C.size_t(len(outputNames)))
+	if p.native == nil {
+		return nil, errors.New("cannot prepare a run: out of memory")
+	}
+	copy(unsafe.Slice(p.native.input_names, len(s.inputs)), s.inputNames)
+	for i, info := range s.inputs {
+		p.inputs()[i]._type = C.int(info.Type)
+	}
+	for i, name := range outputNames {
+		native := s.outputName[name]
+		if native == nil {
+			p.Close()
+			return nil, fmt.Errorf("cannot run the model: it has no output %q", name)
+		}
+		unsafe.Slice(p.native.output_names, len(outputNames))[i] = native
+	}
+	var err error
+	if p.native.options, err = s.runOptions(context.Background()); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Plan) inputs() []C.plan_input { return unsafe.Slice(p.native.inputs, len(p.buffers)) }
+
+// Gather makes the parts, one after the other, the data of input i for the next run. They must not change until that has
+// ended; they are copied but for a single large one. The input's elements must not be strings.
+func (p *Plan) Gather(i int, shape []int64, parts [][]byte) error {
+	t := p.session.inputs[i].Type
+	if t.Size() == 0 {
+		return fmt.Errorf("cannot make a tensor of %v from bytes", t)
+	}
+	found := 0
+	for _, part := range parts {
+		found += len(part)
+	}
+	size, err := byteSize(t, shape)
+	if err != nil {
+		return err
+	}
+	if size != found {
+		return fmt.Errorf("cannot make a tensor: shape %v of %v takes %d bytes, found %d", shape, t, size, found)
+	}
+	if len(parts) == 1 && size >= inPlaceBytes && uintptr(unsafe.Pointer(unsafe.SliceData(parts[0])))%uintptr(t.Size()) == 0 {
+		address := unsafe.Pointer(unsafe.SliceData(parts[0]))
+		p.pinned.Pin(address)
+		return p.set(i, shape, address, size)
+	}
+	memory, err := p.buffer(i, size)
+	if err != nil {
+		return err
+	}
+	at := 0
+	for _, part := range parts {
+		at += copy(memory[at:], part)
+	}
+	return p.set(i, shape, unsafe.Pointer(unsafe.SliceData(memory)), size)
+}
+
+// GatherStrings makes copies of the elements the data of input i for the next run.
+func (p *Plan) GatherStrings(i int, shape []int64, elements [][]byte) error {
+	t, err := p.session.runtime.NewStringTensor(shape, elements)
+	if err != nil {
+		return err
+	}
+	if p.strings[i] != nil { // of a run that did not come about
+		p.strings[i].Close()
+	}
+	p.strings[i] = t
+	p.inputs()[i].value = t.value
+	return nil
+}
+
+// buffer returns size bytes of the input's buffer.
+func (p *Plan) buffer(i, size int) ([]byte, error) {
+	if b := p.buffers[i]; b != nil && len(b.Bytes()) >= size {
+		return b.Bytes()[:size], nil
+	}
+	larger, err := NewBuffer(max(size, 1)) // ONNX Runtime wants an address even of nothing
+	if err != nil {
+		return nil, err
+	}
+	if p.buffers[i] != nil {
+		p.buffers[i].Close()
+	}
+	p.buffers[i] = larger
+	return larger.Bytes()[:size], nil
+}
+
+func (p *Plan) set(i int, shape []int64, data unsafe.Pointer, size int) error {
+	if len(shape) > C.MAX_RANK {
+		return fmt.Errorf("cannot make a tensor: it has %d dimensions, at most %d are supported", len(shape), C.MAX_RANK)
+	}
+	in := &p.inputs()[i]
+	in.data, in.size, in.rank = data, C.size_t(size), C.size_t(len(shape))
+	for k, d := range shape {
+		in.dims[k] = C.int64_t(d)
+	}
+	return nil
+}
+
+// Run computes the outputs of what was gathered, for all inputs, since the last run. They live in ONNX Runtime's memory, and
+// the caller closes them. A failed run gives an *Error.
+func (p *Plan) Run() ([]Tensor, error) {
+	defer p.forget()
+	s := p.session
+	s.use.RLock()
+	defer s.use.RUnlock()
+	if s.session == nil || p.native == nil {
+		return nil, fmt.Errorf("cannot run the model: %w", ErrClosed)
+	}
+	for i, in := range p.inputs() {
+		if in.value == nil && in.data == nil {
+			return nil, fmt.Errorf("cannot run the model: input %q has no data", s.inputs[i].Name)
+		}
+	}
+	if err := s.runtime.check(C.api_run_plan(s.runtime.api, s.session, s.runtime.memory, p.native)); err != nil {
+		return nil, err
+	}
+	return p.adopt()
+}
+
+// forget drops what was gathered.
+func (p *Plan) forget() {
+	p.pinned.Unpin()
+	if p.native == nil {
+		return
+	}
+	for i := range p.inputs() {
+		in := &p.inputs()[i]
+		in.value, in.data = nil, nil
+		if p.strings[i] != nil {
+			p.strings[i].Close()
+			p.strings[i] = nil
+		}
+	}
+}
+
+// adopt takes over the values of the last run.
+func (p *Plan) adopt() ([]Tensor, error) {
+	n := int(p.native.output_count)
+	values, views := unsafe.Slice(p.native.outputs, n), unsafe.Slice(p.native.views, n)
+	tensors := make([]Tensor, n)
+	var failed error
+	for i := range tensors {
+		tensors[i] = Tensor{runtime: p.session.runtime, value: values[i]}
+		if err := tensors[i].read(&views[i]); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	if failed == nil {
+		return tensors, nil
+	}
+	for i := range tensors {
+		tensors[i].Close()
+	}
+	return nil, failed
+}
+
+// Close gives back the plan's memory; outputs stay valid. Closing twice is safe.
+func (p *Plan) Close() {
+	if p.native == nil {
+		return
+	}
+	p.forget()
+	for _, b := range p.buffers {
+		if b != nil {
+			b.Close()
+		}
+	}
+	C.api_release(p.session.runtime.api, C.kReleaseRunOptions, p.native.options)
+	C.plan_free(p.native)
+	p.native = nil
+}
