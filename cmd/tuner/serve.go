@@ -10,17 +10,22 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/frontends"
+	"tuner/engine/hostpolicy"
+	"tuner/engine/metrics"
 	"tuner/engine/onnxruntime"
 	"tuner/engine/rest"
+	"tuner/hostinfo"
 	"tuner/ort"
 	"tuner/ortlib"
 )
@@ -35,7 +40,8 @@ var errExitTimeout = errors.New("Exit timeout expired. Exiting immediately.")
 
 const serveLong = `Serve the models of a Triton model repository over HTTP, gRPC and metrics, with ONNX Runtime.
 
-The options are tritonserver's, with its names and defaults; those that mean nothing here are accepted with a warning.
+The options are tritonserver's, with its names and defaults, but for the addresses: this server listens on loopback unless
+told otherwise. Options that mean nothing here are accepted with a warning.
 Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, the second at once.`
 
 // newServe is the verb that serves models.
@@ -60,10 +66,6 @@ func newServe(con console) *cobra.Command {
 		},
 	})
 	o.flags(cmd.Flags())
-	for _, name := range refusedFlags() {
-		cmd.Flags().String(name, "", "not supported")
-		_ = cmd.Flags().MarkHidden(name) // fails only for a name that is not defined
-	}
 	return cmd
 }
 
@@ -75,10 +77,12 @@ func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagS
 		return err
 	}
 	log := o.logger(con)
-	if err := reviewFlags(flags, log); err != nil {
+	warnOfIgnored(flags, log)
+	listeners, err := o.frontends(log)
+	if err != nil {
 		return err
 	}
-	batch, err := o.defaultMaxBatch(log)
+	models, err := o.engine(log, listeners.Figures.Summaries)
 	if err != nil {
 		return err
 	}
@@ -90,68 +94,121 @@ func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagS
 	if err != nil {
 		return err
 	}
-	server, err := engine.Open(ctx, engine.Options{
-		ID: o.id, Version: protocolVersion, Repositories: o.repositories,
-		Explicit: o.controlMode == "explicit", LoadModels: o.loadModels,
-		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
-		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: batch,
-		Backend: onnxruntime.New(runtime), Log: log,
-	})
+	models.Backend, models.GPUs = onnxruntime.New(runtime), usableGPUs(runtime)
+	server, err := engine.New(models)
 	if err != nil {
 		return errors.Join(err, runtime.Close())
 	}
-	if err := listen(ctx, con, o, server, runtime, log); err != nil {
+	if err := listen(ctx, con, o, server, listeners, runtime); err != nil {
 		return err // at once: what is still running may not end in time
 	}
 	return runtime.Close()
 }
 
-// listen serves until ctx ends, and drains within the exit timeout.
-func listen(ctx context.Context, con console, o *serveOptions, server *engine.Server, runtime *ort.Runtime, log *slog.Logger) error {
-	f, err := frontends.Open(server, frontends.Options{
-		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, REST: rest.Options{MaxInput: int(o.httpMaxInput), Log: log}, Log: log,
-	})
+// engine gathers the engine's options, without its backend.
+func (o *serveOptions) engine(log *slog.Logger, summaries *metrics.Summaries) (engine.Options, error) {
+	batch, err := o.defaultMaxBatch(log)
+	if err != nil {
+		return engine.Options{}, err
+	}
+	policies, err := hostpolicy.Parse(o.hostPolicies)
+	if err != nil {
+		return engine.Options{}, withExit(exitUsage, err)
+	}
+	return engine.Options{
+		ID: o.id, Version: protocolVersion, Repositories: o.repositories,
+		Explicit: o.explicit(), LoadModels: o.loadModels,
+		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
+		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: batch,
+		HostPolicies: policies, Observe: observer(summaries), Log: log,
+	}, nil
+}
+
+// frontends gathers the options of the front ends.
+func (o *serveOptions) frontends(log *slog.Logger) (frontends.Options, error) {
+	figures, err := o.figures(log)
+	if err != nil {
+		return frontends.Options{}, err
+	}
+	if o.grpc.TLS, err = o.rpc.tls(); err != nil {
+		return frontends.Options{}, err
+	}
+	if len(o.httpRestricted)+len(o.rpc.restricted) > 0 {
+		return frontends.Options{}, usageErrorf("--http-restricted-api and --grpc-restricted-protocol are not supported by this engine: put a proxy in front of it, or serve with a real Triton")
+	}
+	return frontends.Options{
+		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, Figures: figures,
+		REST: rest.Options{MaxInput: int(o.httpMaxInput), Log: log}, Log: log,
+	}, nil
+}
+
+// usableGPUs counts the GPUs that this build of ONNX Runtime can use.
+func usableGPUs(runtime *ort.Runtime) int {
+	if !slices.Contains(runtime.Providers(), "cuda") {
+		return 0
+	}
+	gpus, _ := hostinfo.ReadGPUs()
+	return len(gpus)
+}
+
+// listen opens the ports, loads the models, and serves until ctx ends or something fails; then it drains, within the exit
+// timeout. Probes are answered while models load: the server is live then, but not ready.
+func listen(ctx context.Context, con console, o *serveOptions, server *engine.Server, listeners frontends.Options, runtime *ort.Runtime) error {
+	f, err := frontends.Open(server, listeners)
 	if err != nil {
 		server.Close()
 		return withExit(exitUsage, err) // a port in use, an address that is none
 	}
-	if err := printModels(con.err, server); err != nil {
-		return err
-	}
-	at := f.Addresses()
-	if err := announceServer(o.announceFD, api.Announcement{
-		PID: os.Getpid(), HTTP: at.HTTP, GRPC: at.GRPC, Metrics: at.Metrics,
-		ORTVersion: runtime.Version(), ORTLibrary: runtime.Library(),
-	}); err != nil {
-		return err
-	}
-	failed := f.Serve(ctx, o.exitTime())
-	if errors.Is(failed, context.DeadlineExceeded) {
-		return errExitTimeout
-	}
-	closed := make(chan struct{})
-	go func() { defer close(closed); server.Close() }()
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.Serve(running, o.exitTime()) })
+	group.Go(func() error {
+		if err := server.LoadAll(running); err != nil {
+			return err
+		}
+		if err := printModels(con.err, server); err != nil {
+			return err
+		}
+		f.Started()
+		at := f.Addresses()
+		return announceServer(o.announceFD, api.Announcement{
+			PID: os.Getpid(), HTTP: at.HTTP, GRPC: at.GRPC, Metrics: at.Metrics,
+			ORTVersion: runtime.Version(), ORTLibrary: runtime.Library(),
+		})
+	})
+	ended := make(chan error, 1)
+	go func() {
+		err := group.Wait()
+		server.Close()
+		ended <- err
+	}()
 	select {
-	case <-closed:
-		return failed
-	case <-time.After(max(o.exitTime(), time.Second)):
+	case err = <-ended:
+	case <-after(running, max(o.exitTime(), time.Second)):
 		return errExitTimeout
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errExitTimeout
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // asked to end while models were being loaded
+	}
+	return err
 }
 
-// reviewFlags warns of options that mean nothing here, and refuses those that promise protection.
-func reviewFlags(flags *pflag.FlagSet, log *slog.Logger) error {
+// after is closed some time after ctx has ended.
+func after(ctx context.Context, d time.Duration) <-chan struct{} {
+	out := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { close(out) }) })
+	return out
+}
+
+// warnOfIgnored warns of options that mean nothing here.
+func warnOfIgnored(flags *pflag.FlagSet, log *slog.Logger) {
 	for _, name := range ignoredFlags() {
 		if flags.Changed(name) {
 			log.Warn("option ignored: it means nothing to this engine", "option", "--"+name)
 		}
 	}
-	for _, name := range refusedFlags() {
-		if flags.Changed(name) {
-			return usageErrorf("--%s is not supported by this engine: put a proxy in front of it, or serve with a real Triton", name)
-		}
-	}
-	return nil
 }
 
 // announceServer writes where the server is reached to a file descriptor, and closes it; 0: nobody listens.

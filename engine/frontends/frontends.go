@@ -61,7 +61,7 @@ type Frontends struct {
 // Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
 func Open(s *engine.Server, o Options) (*Frontends, error) {
 	f := &Frontends{server: s, log: o.Log}
-	r, g, m := rest.New(s, o.REST), grpcapi.New(s), metrics.New(s, o.Figures)
+	r, g, m := rest.New(s, o.REST), grpcapi.New(s, grpcapi.Options{}), metrics.New(s, o.Figures)
 	errs := []error{
 		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
@@ -99,12 +99,18 @@ func (f *Frontends) open(at Listen, title string, address *string, serve func(ne
 // Addresses returns where the front ends listen.
 func (f *Frontends) Addresses() Addresses { return f.addresses }
 
+// Started logs where the front ends listen, in the words that tritonserver has when its models are loaded.
+func (f *Frontends) Started() {
+	for _, one := range f.all {
+		f.log.Info("Started " + one.title + " at " + one.listener.Addr().String())
+	}
+}
+
 // Serve answers clients until ctx ends; then the server is no longer ready, nothing new is accepted, what was accepted may
 // finish, for drain at most, and Serve returns. A front end that fails ends the others.
 func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	group, running := errgroup.WithContext(ctx)
 	for _, one := range f.all {
-		f.log.Info("Started " + one.title + " at " + one.listener.Addr().String())
 		group.Go(func() error {
 			if err := one.serve(one.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("%s failed: %w", one.title, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func server(t *testing.T, b *enginetest.Backend) *engine.Server {
 	t.Helper()
 	root := t.TempDir()
 	enginetest.WriteModel(t, root, "fake", "")
-	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, Backend: b, Log: slog.New(slog.DiscardHandler)})
+	s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, StrictReadiness: true, Backend: b, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +63,7 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.Started()
 	at := f.Addresses()
 	if at.HTTP == "" || at.GRPC != "" || at.Metrics != "" {
 		t.Errorf("addresses %+v, want HTTP only", at)
@@ -84,7 +86,13 @@ func TestDrain(t *testing.T) {
 		answered <- err
 	}()
 	<-running
+	if !s.Ready() {
+		t.Error("not ready before the end")
+	}
 	stop()
+	for s.Ready() { // the front end is told in a goroutine of its own
+		runtime.Gosched()
+	}
 	close(release)
 	if err := <-answered; err != nil {
 		t.Errorf("the request in flight: %v", err)
