@@ -82,6 +82,17 @@ bench-peers: setup ## Measure the engine side by side with a real Triton (about 
 	@echo "==> bench-peers: measuring $(WHAT)"
 	go run ./internal/bench/peers -what $(WHAT) -tuner $(TUNER) -models $(MODELS)
 
+# What is compared: all, or the tests that a regular expression names.
+RUN ?= .
+
+.PHONY: conformance
+conformance: setup ## Compare the engine with a real Triton, and run Triton's own tools on it (installs them: minutes)
+	scripts/peers.sh
+	go run ./cmd/samplemodels -o $(MODELS) all-small
+	@echo "==> conformance: requests, loads, perf_analyzer, tritonclient, Model Analyzer (about 8 minutes)"
+	go vet -tags conformance ./internal/conformance
+	TUNER_BINARY="$(CURDIR)/$(TUNER)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -tags conformance -count=1 -timeout 20m -run '$(RUN)' ./internal/conformance
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	scripts/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,132 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Answer is what a server answered, in a form in which answers that mean the same are equal.
+type Answer struct {
+	Status  string   // HTTP status code or name of the gRPC code
+	Headers []string // of HTTP, those that the protocol is about
+	Text    string   // JSON with sorted keys, one value a line; or the text itself where it is no JSON
+	Binary  []byte   // tensors behind the JSON
+}
+
+// String is the answer as people read and diffs show it.
+func (a Answer) String() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, a.Status)
+	for _, h := range a.Headers {
+		fmt.Fprintln(&b, h)
+	}
+	fmt.Fprintln(&b, a.Text)
+	b.WriteString(hex.Dump(a.Binary))
+	return b.String()
+}
+
+// Summary is the answer on one line, cut where it gets long.
+func (a Answer) Summary() string {
+	const enough = 800
+	text := strings.Join(append([]string{a.Status}, a.Headers...), ", ") + " " + a.Text
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(a.Text)) == nil {
+		text = strings.TrimSuffix(text, a.Text) + compact.String()
+	}
+	if len(a.Binary) > 0 {
+		text += " " + hex.EncodeToString(a.Binary)
+	}
+	if len(text) > enough {
+		text = text[:enough] + " …"
+	}
+	return text
+}
+
+// normalize writes JSON so that equal values are equal text, without what differs from run to run: the durations and times
+// of statistics are only zero or not. Text that is no JSON stays as it is, bytes that are no text are quoted.
+func normalize(text []byte) string {
+	if !utf8.Valid(text) {
+		return strconv.Quote(string(text))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return string(text)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return string(text)
+	}
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(clean(value)); err != nil {
+		return string(text)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+func clean(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		return number(v)
+	case []any:
+		for i := range v {
+			v[i] = clean(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = cleanField(v, key)
+		}
+	}
+	return value
+}
+
+// cleanField is clean for the field of an object.
+func cleanField(object map[string]any, key string) any {
+	value := clean(object[key])
+	switch key {
+	case "ns", "last_inference":
+		if text := fmt.Sprint(value); text != "0" {
+			return "some"
+		}
+	case "inputs", "outputs", "input", "output":
+		// The real backend completes a configuration in the order of a hash map. The tensors of an inference are in a
+		// defined order, which is compared.
+		if list, ok := value.([]any); ok && isDescription(object) {
+			slices.SortStableFunc(list, func(a, b any) int { return cmp.Compare(nameOf(a), nameOf(b)) })
+		}
+	}
+	return value
+}
+
+// isDescription reports whether an object is a model's metadata or configuration.
+func isDescription(object map[string]any) bool { return object["platform"] != nil }
+
+func nameOf(value any) string {
+	object, _ := value.(map[string]any)
+	name, _ := object["name"].(string)
+	return name
+}
+
+// number writes a number so that equal ones are equal: 1, 1.0 and 1e0. Whole numbers keep all their digits.
+func number(n json.Number) any {
+	text := n.String()
+	if !strings.ContainsAny(text, ".eE") {
+		return n
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
+}

@@ -1,0 +1,27 @@
+package conformance
+
+import "testing"
+
+func TestNormalize(t *testing.T) {
+	t.Parallel()
+	same := func(a, b string) {
+		t.Helper()
+		if x, y := normalize([]byte(a)), normalize([]byte(b)); x != y {
+			t.Errorf("%s and %s are different: %s, %s", a, b, x, y)
+		}
+	}
+	differ := func(a, b string) {
+		t.Helper()
+		if x, y := normalize([]byte(a)), normalize([]byte(b)); x == y {
+			t.Errorf("%s and %s are the same: %s", a, b, x)
+		}
+	}
+	same(`{"a":1,"b":[1.0,2e1]}`, `{ "b":[1,20.0], "a":1e0 }`)
+	same(`{"ns":17}`, `{"ns":"4711"}`) // gRPC's JSON has 64-bit numbers as text
+	same(`{"platform":"p","inputs":[{"name":"b"},{"name":"a"}]}`, `{"platform":"p","inputs":[{"name":"a"},{"name":"b"}]}`)
+	differ(`{"ns":0}`, `{"ns":1}`)
+	differ(`{"outputs":[{"name":"b"},{"name":"a"}]}`, `{"outputs":[{"name":"a"},{"name":"b"}]}`) // of an inference
+	differ(`[18446744073709551615]`, `[18446744073709551614]`)
+	differ(`[NaN]`, `[Infinity]`)
+	differ(`1`, `1 2`)
+}

@@ -1,0 +1,105 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// requestTime bounds one request; loading MiniLM on a busy machine takes most.
+const requestTime = 60 * time.Second
+
+// maxAnswer bounds the bytes of an answer that are read.
+const maxAnswer = 64 << 20
+
+// jsonLength is the header that says where the JSON of a message ends and binary tensors begin. "auto" as its value in a
+// request is the length of the first part.
+const jsonLength = "Inference-Header-Content-Length"
+
+// compared are the headers of an answer that belong to the protocol.
+var compared = []string{"Content-Type", jsonLength, "Content-Encoding", "Accept-Encoding"}
+
+// HTTPClient makes requests exactly as they are written: it adds no compression and follows nothing.
+type HTTPClient struct{ client http.Client }
+
+// NewHTTPClient makes a client.
+func NewHTTPClient() *HTTPClient {
+	return &HTTPClient{http.Client{
+		Transport:     &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Close closes idle connections: while one is open, Triton does not end.
+func (h *HTTPClient) Close() { h.client.CloseIdleConnections() }
+
+// Do makes a request of the server at address. An error means that there is no answer that could be read.
+func (h *HTTPClient) Do(ctx context.Context, address string, c Case) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	request, err := newRequest(ctx, address, c)
+	if err != nil {
+		return Answer{}, err
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return Answer{}, fmt.Errorf("cannot read the answer: %w", err)
+	}
+	return httpAnswer(response, body), nil
+}
+
+func newRequest(ctx context.Context, address string, c Case) (*http.Request, error) {
+	body := strings.Join(c.Parts, "")
+	request, err := http.NewRequestWithContext(ctx, c.Verb, "http://"+address, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	path, query, _ := strings.Cut(c.Target, "?")
+	request.URL = &url.URL{Scheme: "http", Host: address, Opaque: path, RawQuery: query} // opaque: escapes stay as written
+	for _, h := range c.Headers {
+		switch {
+		case h.Key == jsonLength && h.Value == "auto":
+			request.Header.Set(h.Key, strconv.Itoa(len(c.Parts[0])))
+		case h.Key == "Transfer-Encoding":
+			request.ContentLength = -1
+		default:
+			request.Header.Add(h.Key, h.Value)
+		}
+	}
+	return request, nil
+}
+
+// httpAnswer separates an answer into what is compared as JSON and what as bytes.
+func httpAnswer(response *http.Response, body []byte) Answer {
+	a := Answer{Status: strconv.Itoa(response.StatusCode)}
+	for _, key := range compared {
+		if key == "Content-Type" && (len(body) == 0 || response.StatusCode >= http.StatusBadRequest) {
+			continue // no client asks the type of nothing, or of an error: Triton's is text/plain for some
+		}
+		if value := response.Header.Get(key); value != "" && key != jsonLength {
+			a.Headers = append(a.Headers, key+": "+value)
+		}
+	}
+	length := len(body)
+	if value := response.Header.Get(jsonLength); value != "" {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || n > len(body) {
+			a.Headers = append(a.Headers, fmt.Sprintf("%s: %s, wrong for %d bytes", jsonLength, value, len(body)))
+		} else {
+			a.Headers = append(a.Headers, jsonLength+": as it should be")
+			length = n
+		}
+	}
+	a.Text, a.Binary = normalize(body[:length]), body[length:]
+	return a
+}
