@@ -1,12 +1,11 @@
 package rest
 
 import (
-	"errors"
-	"fmt"
+	"bytes"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"tuner/engine"
@@ -17,345 +16,375 @@ import (
 // maxTensors bounds the inputs and the outputs of a request.
 const maxTensors = 1 << 16
 
-// inferRequest is a decoded request with what the answer's form depends on.
+// inferRequest is a decoded request with what the answer's form depends on. Its memory is used again for later requests.
 type inferRequest struct {
 	engine.Request
-	binaryAll bool            // with no outputs listed: all in binary form
-	binary    map[string]bool // of the listed outputs
+	document  document
+	binaryAll bool    // with no outputs listed: all in binary form
+	binary    []bool  // of the listed outputs, by position
+	dims      []int64 // memory of the shapes
+	data      []byte  // memory of the tensors that came as JSON
 }
 
-// inputHeader is an input as the JSON part describes it.
-type inputHeader struct {
-	tensor engine.Tensor
-	data   []byte // the JSON array; nil: none
-	size   int64  // of the binary data; -1: none
+// reset forgets the last request. Names stay where they are, because the next request probably has the same.
+func (r *inferRequest) reset() {
+	for i := range r.Inputs {
+		r.Inputs[i].Shape, r.Inputs[i].Data = nil, nil
+	}
+	r.Request = engine.Request{Model: r.Model, Inputs: r.Inputs[:0], Outputs: r.Outputs[:0]}
+	r.binaryAll, r.binary, r.dims, r.data = false, r.binary[:0], r.dims[:0], r.data[:0]
+	r.document.text = nil
 }
 
-// decodeInfer reads the body of an infer request: header bytes of JSON, then the binary tensors. The request refers to
-// the body's memory. jsonLimit bounds the JSON and each tensor in it, in bytes.
-func decodeInfer(model string, body []byte, header, jsonLimit int) (*inferRequest, error) {
-	if header > jsonLimit {
-		return nil, engine.Errorf(engine.InvalidArgument, "request JSON size of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", header, jsonLimit)
-	}
-	r := &inferRequest{Request: engine.Request{Model: model}, binary: map[string]bool{}}
-	var inputs []inputHeader
-	s := &scanner{data: body[:header]}
-	err := s.object(func(key string) error {
-		var err error
-		switch key {
-		case "id":
-			r.ID, err = s.text()
-		case "parameters":
-			err = r.parameters(s)
-		case "inputs":
-			inputs, err = decodeInputs(s)
-		case "outputs":
-			err = r.outputs(s)
-		default:
-			err = s.skipOne()
-		}
-		return inField(key, err)
-	})
-	var kind *kindError
-	switch {
-	case err == nil:
-		err = s.end()
-	case errors.As(err, &kind): // the whole is no object
-		err = missing("inputs")
-	}
-	if err != nil {
-		return nil, parseError(err)
-	}
-	if inputs == nil {
-		return nil, missing("inputs")
-	}
-	r.Inputs = make([]engine.Tensor, 0, len(inputs))
-	rest := body[header:]
-	for i := range inputs {
-		if rest, err = inputs[i].fill(rest, model, jsonLimit); err != nil {
-			return nil, err
-		}
-		r.Inputs = append(r.Inputs, inputs[i].tensor)
-	}
-	if len(rest) > 0 {
-		return nil, engine.Errorf(engine.InvalidArgument, "unexpected additional input data for model '%s'", model)
-	}
-	return r, nil
-}
-
-// parseError classes an error of the JSON part: its syntax is an internal error in Triton's terms.
-func parseError(err error) error {
-	var known *engine.Error
-	if errors.As(err, &known) {
+// decode reads the body of an infer request: header bytes of JSON, then the binary tensors. The request refers to the
+// body's memory. What is wrong is looked for in Triton's order, so that a request with several mistakes gets its message.
+func (r *inferRequest) decode(body []byte, header int) error {
+	if err := r.document.parse(body[:header]); err != nil {
 		return err
 	}
-	return engine.Errorf(engine.Internal, "failed to parse the request JSON buffer: %v", err)
-}
-
-// inField says in which field a value of the wrong kind was found.
-func inField(key string, err error) error {
-	var kind *kindError
-	switch {
-	case !errors.As(err, &kind):
-		return err
-	case key == "parameters":
-		return engine.Errorf(engine.Internal, "failed to get request params.: attempt to get members for non-object")
+	d := &r.document
+	if i := d.find(0, "id"); i != nothing {
+		id, err := d.string(i)
+		if err != nil {
+			return unable("id", err)
+		}
+		r.ID = string(id)
 	}
-	return engine.Errorf(engine.Internal, "Unable to parse '%s': %v", key, kind)
+	if err := r.parameters(); err != nil {
+		return err
+	}
+	if err := r.decodeInputs(body[header:]); err != nil {
+		return err
+	}
+	return r.decodeOutputs()
 }
 
 // parameters reads the request's parameters; those that the server does not know are for the model, which ONNX models ignore.
-func (r *inferRequest) parameters(s *scanner) error {
-	return s.object(func(key string) error {
-		switch key {
-		case "binary_data_output":
-			var err error
-			r.binaryAll, err = s.boolean(key)
-			return err
-		case "priority":
-			n, err := s.unsigned(key)
-			r.Priority = n
-			return err
-		case "timeout":
-			n, err := s.unsigned(key)
-			r.Timeout = time.Duration(min(n, uint64(math.MaxInt64/time.Microsecond))) * time.Microsecond
-			return err
-		case "sequence_id", "sequence_start", "sequence_end":
-			return s.skipOne()
-		}
-		if strings.HasPrefix(key, "triton_") {
-			return engine.Errorf(engine.InvalidArgument, "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
-		}
-		switch s.peek() {
-		case '{', '[', 'n':
-			return engine.Errorf(engine.InvalidArgument, "parameter '%s' has invalid type. It should be either 'int', 'bool', or 'string'.", key)
-		}
-		return s.skipOne()
-	})
-}
-
-func (s *scanner) boolean(key string) (bool, error) {
-	w, err := s.word()
-	if err != nil || string(w) != "true" && string(w) != "false" {
-		return false, inField(key, &kindError{"boolean"})
-	}
-	return string(w) == "true", nil
-}
-
-func (s *scanner) unsigned(key string) (uint64, error) {
-	w, err := s.word()
-	if err == nil {
-		var n uint64
-		if n, err = strconv.ParseUint(string(w), 10, 64); err == nil {
-			return n, nil
-		}
-	}
-	return 0, inField(key, &kindError{"unsigned-integer"})
-}
-
-func decodeInputs(s *scanner) ([]inputHeader, error) {
-	inputs := []inputHeader{}
-	err := s.array(func() error {
-		if len(inputs) == maxTensors {
-			return engine.Errorf(engine.InvalidArgument, "request has more than %d inputs", maxTensors)
-		}
-		in, err := decodeInput(s)
-		inputs = append(inputs, in)
-		return err
-	})
-	return inputs, err
-}
-
-func decodeInput(s *scanner) (inputHeader, error) {
-	in := inputHeader{size: -1}
-	var named, shaped, typed, invalid bool
-	err := s.object(func(key string) error {
-		var err error
-		switch key {
-		case "name":
-			named = true
-			in.tensor.Name, err = s.text()
-		case "datatype":
-			typed = true
-			in.tensor.DataType, err = decodeType(s)
-			invalid = err == nil && in.tensor.DataType == configpb.DataType_TYPE_INVALID
-		case "shape":
-			shaped = true
-			in.tensor.Shape, err = decodeShape(s)
-		case "data":
-			in.data, err = s.skip()
-		case "parameters":
-			err = in.parameters(s)
-		default:
-			err = s.skipOne()
-		}
-		return inField(key, err)
-	})
+func (r *inferRequest) parameters() error {
+	d := &r.document
+	all := d.find(0, "parameters")
 	switch {
-	case err != nil:
-	case in.size < 0 && in.data == nil:
-		err = engine.Errorf(engine.InvalidArgument, "%s But no field is set", onlyOne)
-	case in.size >= 0 && in.data != nil:
-		err = engine.Errorf(engine.InvalidArgument, "%s But set 'data' 'binary_data_size'", onlyOne)
-	case !named:
-		err = missing("name")
-	case !shaped:
-		err = missing("shape")
-	case !typed:
-		err = missing("datatype")
-	case invalid:
-		err = engine.Errorf(engine.InvalidArgument, "invalid datatype for input %s", in.tensor.Name)
-	}
-	return in, err
-}
-
-const onlyOne = "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'."
-
-func missing(key string) error {
-	return engine.Errorf(engine.Internal, "Unable to parse '%s': attempt to access non-existing object member '%s'", key, key)
-}
-
-// decodeType reads a data type's name; TYPE_INVALID is an unknown one.
-func decodeType(s *scanner) (engine.DataType, error) {
-	raw, _, err := s.rawText()
-	if err != nil {
-		return 0, err
-	}
-	t, err := modelconfig.DataTypeOf(string(raw))
-	if err != nil {
-		return configpb.DataType_TYPE_INVALID, nil
-	}
-	return t, nil
-}
-
-func decodeShape(s *scanner) ([]int64, error) {
-	shape := make([]int64, 0, 4)
-	err := s.array(func() error {
-		w, err := s.word()
-		if err != nil {
-			return err
-		}
-		d, err := strconv.ParseInt(string(w), 10, 64)
-		if err != nil || d < 0 {
-			return &kindError{"unsigned-integer"}
-		}
-		shape = append(shape, d)
+	case all == nothing:
 		return nil
-	})
-	return shape, err
-}
-
-func (in *inputHeader) parameters(s *scanner) error {
-	return s.object(func(key string) error {
-		switch key {
-		case "binary_data_size":
-			n, err := s.unsigned(key)
-			if err == nil && n > math.MaxInt32 {
-				err = engine.Errorf(engine.InvalidArgument, "Unable to parse 'binary_data_size': %d is too large", n)
-			}
-			in.size = int64(n)
+	case d.nodes[all].kind != '{':
+		return engine.Errorf(engine.Internal, "failed to get request params.: attempt to get members for non-object")
+	}
+	for i := all + 1; i < d.nodes[all].next; i = d.nodes[i].next {
+		if err := r.parameter(i); err != nil {
 			return err
-		case "shared_memory_region", "shared_memory_offset", "shared_memory_byte_size":
-			return engine.Errorf(engine.Unsupported, "Client shared memory is disabled")
 		}
-		return s.skipOne()
-	})
-}
-
-// fill takes the tensor's data from the JSON, or from the front of the binary data, and returns the rest of that.
-func (in *inputHeader) fill(binary []byte, model string, limit int) ([]byte, error) {
-	switch {
-	case in.size > int64(len(binary)):
-		return nil, engine.Errorf(engine.InvalidArgument, "unexpected size for input '%s', expecting %d additional bytes for model '%s'", in.tensor.Name, in.size-int64(len(binary)), model)
-	case in.size >= 0:
-		in.tensor.Data = binary[:in.size:in.size]
-		return binary[in.size:], nil
 	}
-	return binary, in.decodeData(limit)
-}
-
-// decodeData turns the JSON array into the tensor's data.
-func (in *inputHeader) decodeData(limit int) error {
-	t := &in.tensor
-	if t.DataType == configpb.DataType_TYPE_FP16 || t.DataType == configpb.DataType_TYPE_BF16 {
-		return engine.Errorf(engine.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input %s", modelconfig.WireName(t.DataType), t.Name)
-	}
-	count := uint64(1)
-	for _, d := range t.Shape {
-		high, low := bits.Mul64(count, uint64(d))
-		if high != 0 || low > math.MaxInt32 {
-			return engine.Errorf(engine.InvalidArgument, "shape of input '%s' has too many elements", t.Name)
-		}
-		count = low
-	}
-	size := count * uint64(max(1, modelconfig.ByteSize(t.DataType)))
-	if size > uint64(limit) {
-		return engine.Errorf(engine.InvalidArgument, "input '%s' of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", t.Name, size, limit)
-	}
-	// The JSON needs at least two characters for each element, so that is all the memory that it can ask for.
-	t.Data = make([]byte, 0, min(size, uint64(len(in.data)+1)/2*8))
-	data, n, err := appendData(t.Data, in.data, t.DataType)
-	if err != nil && t.DataType == configpb.DataType_TYPE_STRING {
-		return engine.Errorf(engine.Internal, "Unable to parse JSON bytes array: %v", err)
-	}
-	if err != nil {
-		return engine.Errorf(engine.Internal, "Unable to parse 'data': %v", err)
-	}
-	if uint64(n) != count {
-		return engine.Errorf(engine.Internal, "Unable to parse 'data': Shape does not match true shape of 'data' field")
-	}
-	t.Data = data
 	return nil
 }
 
-// outputs reads which outputs are wanted, and in which form.
-func (r *inferRequest) outputs(s *scanner) error {
-	return s.array(func() error {
-		name, binary, named := "", false, false
-		err := s.object(func(key string) error {
-			var err error
-			switch key {
-			case "name":
-				named = true
-				name, err = s.text()
-			case "parameters":
-				binary, err = outputParameters(s)
-			default:
-				err = s.skipOne()
-			}
-			return inField(key, err)
-		})
-		if err == nil && !named {
-			err = missing("name")
+func (r *inferRequest) parameter(i int32) error {
+	d := &r.document
+	key := d.key(i)
+	var err error
+	switch key {
+	case "binary_data_output":
+		r.binaryAll, err = d.bool(i)
+	case "priority":
+		r.Priority, err = d.unsigned(i)
+	case "timeout":
+		var n uint64
+		n, err = d.unsigned(i)
+		r.Timeout = time.Duration(min(n, uint64(math.MaxInt64/time.Microsecond))) * time.Microsecond
+	case "sequence_start", "sequence_end":
+		_, err = d.bool(i)
+	case "sequence_id":
+		if _, err = d.unsigned(i); err != nil {
+			_, err = d.string(i)
 		}
+	default:
+		return r.custom(key, d.nodes[i].kind)
+	}
+	return unable(key, err)
+}
+
+func (r *inferRequest) custom(key string, kind byte) error {
+	switch {
+	case len(key) >= 7 && key[:7] == "triton_":
+		return engine.Errorf(engine.InvalidArgument, "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
+	case kind == '{' || kind == '[' || kind == 'n':
+		return engine.Errorf(engine.InvalidArgument, "parameter '%s' has invalid type. It should be either 'int', 'bool', or 'string'.", key)
+	}
+	return nil
+}
+
+// decodeInputs reads the inputs; those in binary form take their data from the front of rest, one after the other.
+func (r *inferRequest) decodeInputs(rest []byte) error {
+	d := &r.document
+	list, err := d.memberArray(0, "inputs")
+	if err != nil {
+		return unable("inputs", err)
+	}
+	for i := list + 1; i < d.nodes[list].next; i = d.nodes[i].next {
+		if len(r.Inputs) == maxTensors {
+			return engine.Errorf(engine.InvalidArgument, "request has more than %d inputs", maxTensors)
+		}
+		if rest, err = r.decodeInput(i, rest); err != nil {
+			return err
+		}
+	}
+	if len(rest) > 0 {
+		return engine.Errorf(engine.InvalidArgument, "unexpected additional input data for model '%s'", r.Model)
+	}
+	return nil
+}
+
+// decodeInput reads one input and returns what is left of the binary data.
+func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
+	d := &r.document
+	data, size, region := d.find(input, "data"), int32(nothing), int32(nothing)
+	if p := d.find(input, "parameters"); p != nothing {
+		size, region = d.find(p, "binary_data_size"), d.find(p, "shared_memory_region")
+	}
+	if err := onlyOne(data, size, region); err != nil {
+		return nil, err
+	}
+	name, err := d.memberString(input, "name")
+	if err != nil {
+		return nil, unable("name", err)
+	}
+	t := r.nextInput(name)
+	dataType, err := d.memberString(input, "datatype")
+	if err != nil {
+		return nil, unable("datatype", err)
+	}
+	t.DataType = dataTypeOf(dataType)
+	if t.Shape, err = r.shape(input); err != nil {
+		return nil, unable("shape", err)
+	}
+	switch {
+	case size != nothing:
+		return r.cut(t, size, rest)
+	case region != nothing:
+		return nil, r.sharedMemory(input, region)
+	}
+	return rest, r.decodeData(t, data)
+}
+
+// onlyOne requires that exactly one source of an input's data is given.
+func onlyOne(data, size, region int32) error {
+	set := ""
+	n := 0
+	for _, source := range [...]struct {
+		node int32
+		name string
+	}{{data, " 'data'"}, {size, " 'binary_data_size'"}, {region, " 'shared_memory_region'"}} {
+		if source.node != nothing {
+			set += source.name
+			n++
+		}
+	}
+	switch n {
+	case 1:
+		return nil
+	case 0:
+		set = "no field is set"
+	default:
+		set = "set" + set
+	}
+	return engine.Errorf(engine.InvalidArgument, "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But %s", set)
+}
+
+// nextInput adds an input.
+func (r *inferRequest) nextInput(name []byte) *engine.Tensor {
+	n := len(r.Inputs)
+	if n < cap(r.Inputs) {
+		r.Inputs = r.Inputs[:n+1]
+	} else {
+		r.Inputs = append(r.Inputs, engine.Tensor{})
+	}
+	t := &r.Inputs[n]
+	keep(&t.Name, name)
+	return t
+}
+
+// keep sets s to a text, without new memory if it is the same already.
+func keep(s *string, text []byte) {
+	if *s != string(text) {
+		*s = string(text)
+	}
+}
+
+// dataTypeOf is TYPE_INVALID for an unknown name.
+func dataTypeOf(name []byte) engine.DataType {
+	t, err := modelconfig.DataTypeOf(string(name))
+	if err != nil {
+		return configpb.DataType_TYPE_INVALID
+	}
+	return t
+}
+
+func (r *inferRequest) shape(input int32) ([]int64, error) {
+	i, err := r.document.memberArray(input, "shape")
+	if err != nil {
+		return nil, err
+	}
+	if bytes.IndexByte(r.document.raw(i)[1:], '[') >= 0 {
+		return nil, kindError("unsigned-integer")
+	}
+	from := len(r.dims)
+	for e := (elements{text: r.document.raw(i)}); e.next(); {
+		n, err := strconv.ParseInt(string(e.element), 10, 64)
+		if err != nil || n < 0 {
+			return nil, kindError("unsigned-integer")
+		}
+		r.dims = append(r.dims, n)
+	}
+	return r.dims[from:len(r.dims):len(r.dims)], nil
+}
+
+// cut takes a tensor's data from the front of the binary data and returns the rest.
+func (r *inferRequest) cut(t *engine.Tensor, size int32, rest []byte) ([]byte, error) {
+	n, err := r.document.unsigned(size)
+	if err != nil {
+		return nil, unable("binary_data_size", err)
+	}
+	if have := uint64(len(rest)); n > have {
+		return nil, engine.Errorf(engine.InvalidArgument, "unexpected size for input '%s', expecting %d additional bytes for model '%s'", t.Name, n-have, r.Model)
+	}
+	t.Data = rest[:n:n]
+	return rest[n:], nil
+}
+
+// sharedMemory refuses a reference to shared memory: no region can be registered, so that none is found.
+func (r *inferRequest) sharedMemory(tensor, region int32) error {
+	d := &r.document
+	name, err := d.string(region)
+	if err != nil {
+		return unable("shared_memory_region", err)
+	}
+	p := d.find(tensor, "parameters")
+	for _, field := range [...]string{"shared_memory_offset", "shared_memory_byte_size"} {
+		if i := d.find(p, field); i != nothing {
+			if _, err := d.unsigned(i); err != nil {
+				return unable(field, err)
+			}
+		}
+	}
+	return engine.Errorf(engine.NotFound, "Unable to find shared memory region: '%s'", name)
+}
+
+// decodeData turns the JSON array of an input into its data. Of an empty tensor the array is not looked at.
+func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
+	count, ok := elementCount(t.Shape)
+	switch {
+	case !ok:
+		return engine.Errorf(engine.InvalidArgument, "shape of input '%s' has too many elements", t.Name)
+	case count == 0:
+		return nil
+	case r.document.nodes[array].kind != '[':
+		return unable("data", kindError("array"))
+	}
+	raw := r.document.raw(array)
+	switch t.DataType {
+	case configpb.DataType_TYPE_FP16, configpb.DataType_TYPE_BF16:
+		return engine.Errorf(engine.InvalidArgument, "receiving %s data via JSON is not supported. Please use the binary data format for input %s", modelconfig.WireName(t.DataType), t.Name)
+	case configpb.DataType_TYPE_INVALID:
+		return engine.Errorf(engine.InvalidArgument, "invalid datatype for input %s", t.Name)
+	case configpb.DataType_TYPE_STRING:
+		from := len(r.data)
+		var err error
+		if r.data, err = appendStrings(slices.Grow(r.data, 2*len(raw)), raw); err != nil {
+			return within("Unable to parse JSON bytes array", err)
+		}
+		t.Data = r.data[from:len(r.data):len(r.data)]
+		return nil
+	}
+	// The JSON needs at least two characters for each element, so that is all the memory that it can ask for.
+	size := min(count, uint64(len(raw)/2)) * uint64(modelconfig.ByteSize(t.DataType))
+	r.data = slices.Grow(r.data, int(size))
+	from := len(r.data)
+	data, err := appendNumbers(r.data, raw, t.DataType, count)
+	if err != nil {
+		return unable("data", err)
+	}
+	r.data = data
+	t.Data = data[from:len(data):len(data)]
+	return nil
+}
+
+// elementCount is the number of elements of a shape; false if it is too large for any memory. A shape without dimensions
+// counts as empty, as in Triton.
+func elementCount(shape []int64) (uint64, bool) {
+	if len(shape) == 0 || slices.Contains(shape, 0) {
+		return 0, true
+	}
+	count := uint64(1)
+	for _, d := range shape {
+		high, low := bits.Mul64(count, uint64(d))
+		if high != 0 || low > math.MaxInt64 {
+			return 0, false
+		}
+		count = low
+	}
+	return count, true
+}
+
+// decodeOutputs reads which outputs are wanted, and in which form. The first mention of an output counts.
+func (r *inferRequest) decodeOutputs() error {
+	d := &r.document
+	list := d.find(0, "outputs")
+	switch {
+	case list == nothing:
+		return nil
+	case d.nodes[list].kind != '[':
+		return unable("outputs", kindError("array"))
+	}
+	for i := list + 1; i < d.nodes[list].next; i = d.nodes[i].next {
+		if len(r.Outputs) == maxTensors {
+			return engine.Errorf(engine.InvalidArgument, "request has more than %d outputs", maxTensors)
+		}
+		name, err := d.memberString(i, "name")
+		if err != nil {
+			return unable("name", err)
+		}
+		r.nextOutput(name)
+		binary, err := r.outputForm(i)
 		if err != nil {
 			return err
 		}
-		if _, again := r.binary[name]; !again {
-			r.Outputs = append(r.Outputs, name)
-		}
-		r.binary[name] = binary
-		if len(r.Outputs) > maxTensors {
-			return engine.Errorf(engine.InvalidArgument, "request has more than %d outputs", maxTensors)
-		}
-		return nil
-	})
+		r.binary = append(r.binary, binary)
+	}
+	return nil
 }
 
-func outputParameters(s *scanner) (binary bool, err error) {
-	err = s.object(func(key string) error {
-		switch key {
-		case "binary_data":
-			binary, err = s.boolean(key)
-			return err
-		case "classification":
-			return engine.Errorf(engine.Unsupported, "the classification extension is not supported")
-		case "shared_memory_region", "shared_memory_offset", "shared_memory_byte_size":
-			return engine.Errorf(engine.Unsupported, "Client shared memory is disabled")
+func (r *inferRequest) nextOutput(name []byte) {
+	n := len(r.Outputs)
+	if n < cap(r.Outputs) {
+		r.Outputs = r.Outputs[:n+1]
+	} else {
+		r.Outputs = append(r.Outputs, "")
+	}
+	keep(&r.Outputs[n], name)
+}
+
+// outputForm reports whether an output is wanted in binary form.
+func (r *inferRequest) outputForm(output int32) (binary bool, err error) {
+	d := &r.document
+	p := d.find(output, "parameters")
+	if p == nothing {
+		return false, nil
+	}
+	if i := d.find(p, "classification"); i != nothing {
+		classes, err := d.unsigned(i)
+		if err != nil {
+			return false, within("Unable to set 'classification'", err)
 		}
-		return s.skipOne()
-	})
-	return binary, err
+		if classes > 0 {
+			return false, engine.Errorf(engine.Unsupported, "the classification extension is not supported")
+		}
+	}
+	if i := d.find(p, "shared_memory_region"); i != nothing {
+		return false, r.sharedMemory(output, i)
+	}
+	if i := d.find(p, "binary_data"); i != nothing {
+		binary, err = d.bool(i)
+	}
+	return binary, unable("binary_data", err)
 }
 
 // isBinary reports in which form an output is wanted.
@@ -363,17 +392,19 @@ func (r *inferRequest) isBinary(name string) bool {
 	if len(r.Outputs) == 0 {
 		return r.binaryAll
 	}
-	return r.binary[name]
+	i := slices.Index(r.Outputs, name)
+	return i >= 0 && r.binary[i]
 }
 
 // headerLength reads the length of the JSON part; without the header the whole body is JSON.
 func headerLength(value []byte, body int) (int, error) {
+	value = bytes.TrimSpace(value)
 	if len(value) == 0 {
 		return body, nil
 	}
 	n, err := strconv.ParseInt(string(value), 10, 32)
 	if err != nil || n < 0 || n > int64(body) {
-		return 0, fmt.Errorf("inference header size should be in range (0, %d), got: %s", body, value)
+		return 0, engine.Errorf(engine.InvalidArgument, "inference header size should be in range (0, %d), got: %s", body, value)
 	}
 	return int(n), nil
 }

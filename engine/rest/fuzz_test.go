@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"tuner/engine"
@@ -30,8 +31,8 @@ func FuzzInferRequest(f *testing.F) {
 		if header < 0 || header > len(body) {
 			return
 		}
-		r, err := decodeInfer("m", body, header, DefaultMaxInput)
-		if err != nil {
+		r := &inferRequest{Request: engine.Request{Model: "m"}}
+		if r.decode(body, header) != nil {
 			return
 		}
 		for i := range r.Inputs {
@@ -55,7 +56,7 @@ func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
 		return // not to be written as JSON before it has been checked against a model
 	}
 	text := appendJSON(nil, in)
-	data, _, err := appendData(nil, text, in.DataType)
+	data, err := readAgain(text, in.DataType)
 	if err != nil {
 		t.Fatalf("cannot read %s again: %v", text, err)
 	}
@@ -71,27 +72,75 @@ func checkRoundTrip(t *testing.T, in *engine.Tensor, maybeBinary bool) {
 	}
 }
 
-// Everything that encoding/json reads, the scanner skips over completely, and the other way round but for the numbers that
-// JSON does not have.
-func FuzzScanner(f *testing.F) {
-	for _, seed := range []string{`{}`, `[1,2.5e-3,"x",null,true]`, ` {"a":{"b":["\u12ab\\"]}} `, `nul`, `[1,]`, `"\x"`, `-`, `1e999`} {
+// readAgain reads an array of any length.
+func readAgain(text []byte, dataType engine.DataType) ([]byte, error) {
+	if err := new(document).parse(text); err != nil {
+		return nil, err
+	}
+	if dataType == configpb.DataType_TYPE_STRING {
+		return appendStrings(nil, text)
+	}
+	count := uint64(0)
+	for e := (elements{text: text}); e.next(); {
+		count++
+	}
+	return appendNumbers(nil, text, dataType, count)
+}
+
+// Everything that encoding/json reads is a document; what it holds is found by its name.
+func FuzzDocument(f *testing.F) {
+	for _, seed := range []string{`{}`, `[1,2.5e-3,"x",null,true]`, ` {"a":{"b":["\u12ab\\"]}} `, `nul`, `[1,]`, `"\x"`, `-`, `1e999`, `{"\u0061":1,"a":2}`, `[NaN,-Inf,Infinity]`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s := &scanner{data: text}
-		_, err := s.skip()
-		if err == nil {
-			err = s.end()
+		d := &document{}
+		if err := d.parse(text); err != nil {
+			if json.Valid(text) && !beyondLimits(text) {
+				t.Errorf("%q is JSON, but: %v", text, err)
+			}
+			return
 		}
-		if json.Valid(text) && err != nil && !tooDeep(text) {
-			t.Errorf("%q is JSON, but: %v", text, err)
+		var members map[string]any
+		if json.Unmarshal(text, &members) != nil {
+			return
+		}
+		for name := range members {
+			if !strings.ContainsRune(name, '\uFFFD') && d.find(0, name) == nothing {
+				t.Errorf("member %q of %q is not found", name, text)
+			}
 		}
 	})
 }
 
-// tooDeep reports whether the text may nest deeper than the scanner allows.
-func tooDeep(text []byte) bool {
-	return bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxDepth
+// beyondLimits reports whether the text may nest too deep, or hold too large a number or half of a surrogate pair, all of
+// which encoding/json only finds out later or not at all.
+func beyondLimits(text []byte) bool {
+	var value any
+	return bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxDepth ||
+		json.Unmarshal(text, &value) != nil || bytes.Contains(bytes.ToLower(text), []byte(`\ud`))
+}
+
+// FuzzRoute feeds targets of requests. There is one spelling of each route.
+func FuzzRoute(f *testing.F) {
+	for _, seed := range []string{"/v2", "/v2/", "//v2", "/v2/health/live", "/v2/models/m/versions/1/infer", "/v2/models/m%2finfer", "/v2/repository/r/models/m/load?x=1", "http://h/v2/models/stats", "/v2/models/../models/m"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, target []byte) {
+		r := routeOf(target)
+		if r.verb == noVerb {
+			return
+		}
+		path, _, _ := bytes.Cut(target, []byte("?"))
+		if rest, ok := bytes.CutPrefix(path, []byte("http://")); ok {
+			path = rest[bytes.IndexByte(rest, '/'):]
+		}
+		if bytes.Contains(path, []byte("//")) || bytes.HasSuffix(path, []byte("/")) || !bytes.HasPrefix(path, []byte("/v2")) {
+			t.Errorf("%q is a route: %+v", target, r)
+		}
+		if bytes.ContainsRune(r.model, '/') || len(r.version) > 0 && !isDigits(r.version) {
+			t.Errorf("%q is a route to %q, %q", target, r.model, r.version)
+		}
+	})
 }
 
 func TestAppendFloat(t *testing.T) {

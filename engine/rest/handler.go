@@ -7,44 +7,53 @@ package rest
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"tuner/engine"
 	"tuner/engine/api"
+	"tuner/modelconfig"
 )
 
-// DefaultMaxInput is the default of Options.MaxInput.
-const DefaultMaxInput = 64 << 20
-
-// Limits on what a connection may hold.
+// Defaults of Options.
 const (
-	headerBytes = 64 << 10
-	bodyTime    = 10 * time.Minute
+	DefaultMaxInput  = 64 << 20
+	DefaultMaxMemory = 4 << 30
+)
+
+// Limits on what a connection may hold, and for how long.
+const (
+	headerBytes = 16 << 10
+	headerTime  = time.Minute // for the headers and the begin of the body
+	writeTime   = 10 * time.Minute
 	idleTime    = 10 * time.Minute
 )
 
-// Options of the front end.
+// Options of the front end. The zero value of a number is its default.
 type Options struct {
-	MaxInput int // bytes of JSON in a request, and of one tensor in it; 0: DefaultMaxInput
-	Log      *slog.Logger
+	MaxInput   int              // bytes of JSON in a request, and of a request that is one raw tensor
+	MaxMemory  int64            // bytes that the bodies of all requests may take together
+	Restricted api.Restrictions // headers that restricted calls must bring
+	Log        *slog.Logger
 }
 
 // Frontend serves HTTP.
 type Frontend struct {
-	server  *engine.Server
-	options Options
-	http    *fasthttp.Server
-	scratch sync.Pool // of *[]byte, for the JSON of answers
+	server     *engine.Server
+	options    Options
+	http       *fasthttp.Server
+	inferences sync.Pool    // of *inference
+	memory     atomic.Int64 // bytes of bodies that are held
 }
 
 // New returns a front end of a server.
@@ -52,20 +61,26 @@ func New(s *engine.Server, o Options) *Frontend {
 	if o.MaxInput == 0 {
 		o.MaxInput = DefaultMaxInput
 	}
+	if o.MaxMemory == 0 {
+		o.MaxMemory = DefaultMaxMemory
+	}
 	f := &Frontend{server: s, options: o}
-	f.scratch.New = func() any { return new([]byte) }
+	f.inferences.New = func() any { return new(inference) }
 	f.http = &fasthttp.Server{
 		Handler:                      f.handle,
 		ErrorHandler:                 f.badRequest,
-		Name:                         "tuner",
+		NoDefaultServerHeader:        true,
 		NoDefaultDate:                true,
+		NoDefaultContentType:         true,
 		ReadBufferSize:               headerBytes,
-		ReadTimeout:                  bodyTime,
-		WriteTimeout:                 bodyTime,
+		ReadTimeout:                  headerTime,
+		WriteTimeout:                 writeTime,
 		IdleTimeout:                  idleTime,
-		MaxRequestBodySize:           math.MaxInt32,
+		StreamRequestBody:            true,
+		MaxRequestBodySize:           math.MaxInt,
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
+		SecureErrorLogMessage:        true,
 		Logger:                       quiet{o.Log},
 	}
 	return f
@@ -84,128 +99,121 @@ func (f *Frontend) Serve(l net.Listener) error { return f.http.Serve(l) }
 // Shutdown stops accepting, and waits until all connections are idle or ctx ends.
 func (f *Frontend) Shutdown(ctx context.Context) error { return f.http.ShutdownWithContext(ctx) }
 
-// badRequest answers what is not HTTP, or too large.
+// badRequest answers what is not HTTP, or did not come in time. What was sent is not repeated.
 func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {
-	if errors.Is(err, fasthttp.ErrBodyTooLarge) {
-		fail(ctx, engine.Errorf(engine.InvalidArgument, "Unable to parse Content-Length, value is out of range"))
-		return
+	var large *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.As(err, &large):
+		failWith(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge, "the headers of the request are too large")
+	case errors.As(err, &network) && network.Timeout():
+		failWith(ctx, fasthttp.StatusRequestTimeout, "the request did not arrive in time")
+	default:
+		failWith(ctx, fasthttp.StatusBadRequest, "cannot read the request: it is not HTTP/1.1")
 	}
-	fail(ctx, engine.Errorf(engine.InvalidArgument, "cannot read the request: %v", err))
 }
 
-// handle routes a request. The path has been decoded and cleaned by fasthttp, so that there is one spelling of each route.
+// handle serves a request.
 func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
-	parts := strings.Split(strings.Trim(string(ctx.Path()), "/"), "/")
-	if parts[0] != "v2" {
-		notFound(ctx)
-		return
-	}
-	switch parts = parts[1:]; {
-	case len(parts) == 0:
-		f.get(ctx, func() { reply(ctx, f.server.Metadata()) })
-	case parts[0] == "health" && len(parts) == 2:
-		f.health(ctx, parts[1])
-	case parts[0] == "models" && len(parts) == 2 && parts[1] == "stats":
-		f.get(ctx, func() { f.statistics(ctx, "", 0) })
-	case parts[0] == "models" && len(parts) > 1:
-		f.model(ctx, parts[1], parts[2:])
-	case parts[0] == "repository":
-		f.repository(ctx, parts[1:])
+	at := routeOf(ctx.Request.Header.RequestURI())
+	b := reader{frontend: f, ctx: ctx}
+	defer b.end()
+	switch {
+	case at.verb == noVerb:
+		failWith(ctx, fasthttp.StatusNotFound, "Not Found")
+	case !f.admit(ctx, at.verb): // has been answered
+	case at.verb == modelInfer:
+		f.infer(&b, &at)
+	case at.verb >= repositoryIndex:
+		f.repository(&b, &at)
 	default:
-		notFound(ctx)
+		f.describe(ctx, &at)
 	}
 }
 
-func (f *Frontend) get(ctx *fasthttp.RequestCtx, serve func()) {
-	f.method(ctx, fasthttp.MethodGet, serve)
-}
-
-func (f *Frontend) post(ctx *fasthttp.RequestCtx, serve func()) {
-	f.method(ctx, fasthttp.MethodPost, serve)
-}
-
-func (f *Frontend) method(ctx *fasthttp.RequestCtx, method string, serve func()) {
-	if string(ctx.Method()) != method {
+// admit answers a request that lacks what its category is restricted to, or has another method than its route.
+func (f *Frontend) admit(ctx *fasthttp.RequestCtx, v verb) bool {
+	d := v.demand()
+	if r, ok := f.options.Restricted[d.category]; ok && !bringsHeader(ctx, r) {
+		failWith(ctx, fasthttp.StatusForbidden, "This API is restricted, expecting header '"+r.Header+"'")
+		return false
+	}
+	if string(ctx.Method()) != d.method {
 		failWith(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
+		return false
+	}
+	return true
+}
+
+func bringsHeader(ctx *fasthttp.RequestCtx, r api.Restriction) bool {
+	return subtle.ConstantTimeCompare(ctx.Request.Header.Peek(r.Header), []byte(r.Value)) == 1
+}
+
+// describe answers what a request without effects asks for.
+func (f *Frontend) describe(ctx *fasthttp.RequestCtx, at *route) {
+	name := string(at.model)
+	version, err := at.number()
+	var value any
+	switch {
+	case at.verb == serverLive || at.verb == serverReady:
+		f.health(ctx, at.verb)
+		return
+	case at.verb == modelReady:
+		f.ready(ctx, name, version, err)
+		return
+	case err != nil:
+	case at.verb == serverMetadata:
+		value = f.server.Metadata()
+	case at.verb == modelMetadata:
+		value, err = f.server.ModelMetadata(name, version)
+	case at.verb == modelStatistics:
+		value, err = f.server.Statistics(name, version)
+	case at.verb == modelConfig:
+		value, err = f.config(name, version)
+	}
+	reply(ctx, value, err)
+}
+
+func (f *Frontend) health(ctx *fasthttp.RequestCtx, v verb) {
+	switch {
+	case f.server.Closing():
+		failWith(ctx, fasthttp.StatusServiceUnavailable, "Server is stopping")
+	case v == serverReady && !f.server.Ready():
+		ctx.SetStatusCode(fasthttp.StatusBadRequest)
+	}
+}
+
+// ready answers whether a model is ready; for all that is not, Triton has one text.
+func (f *Frontend) ready(ctx *fasthttp.RequestCtx, name string, version int64, err error) {
+	if err != nil && engine.CodeOf(err) != engine.NotFound { // no version number
+		fail(ctx, err)
 		return
 	}
-	serve()
-}
-
-func (f *Frontend) health(ctx *fasthttp.RequestCtx, what string) {
-	if what != "live" && what != "ready" {
-		notFound(ctx)
-		return
-	}
-	f.get(ctx, func() {
-		switch {
-		case f.server.Closing():
-			failWith(ctx, fasthttp.StatusServiceUnavailable, "Server is stopping")
-		case what == "ready" && !f.server.Ready():
-			ctx.SetStatusCode(fasthttp.StatusBadRequest)
-		}
-	})
-}
-
-// model serves /v2/models/NAME[/versions/N][/VERB].
-func (f *Frontend) model(ctx *fasthttp.RequestCtx, name string, parts []string) {
-	var version int64
-	if len(parts) >= 2 && parts[0] == "versions" {
-		n, err := strconv.ParseInt(parts[1], 10, 64)
-		if err != nil || n < 0 {
-			notFound(ctx)
-			return
-		}
-		version, parts = n, parts[2:]
-	}
-	verb := strings.Join(parts, "/")
-	switch verb {
-	case "":
-		f.get(ctx, func() { answer(ctx)(f.server.ModelMetadata(name, version)) })
-	case "ready":
-		f.get(ctx, func() {
-			if err := f.server.ModelReady(name, version); err != nil {
-				fail(ctx, err)
-			}
-		})
-	case "config":
-		f.get(ctx, func() { f.config(ctx, name, version) })
-	case "stats":
-		f.get(ctx, func() { f.statistics(ctx, name, version) })
-	case "infer":
-		f.post(ctx, func() { f.infer(ctx, name, version) })
-	default:
-		notFound(ctx)
+	if err != nil || f.server.ModelReady(name, version) != nil {
+		failWith(ctx, fasthttp.StatusBadRequest, "Model version not ready")
 	}
 }
 
-func (f *Frontend) statistics(ctx *fasthttp.RequestCtx, name string, version int64) {
-	answer(ctx)(f.server.Statistics(name, version))
-}
-
-func notFound(ctx *fasthttp.RequestCtx) { failWith(ctx, fasthttp.StatusNotFound, "Not Found") }
-
-// answer replies with a value, or with the error that came in its place.
-func answer(ctx *fasthttp.RequestCtx) func(value any, err error) {
-	return func(value any, err error) {
-		if err != nil {
-			fail(ctx, err)
-			return
-		}
-		reply(ctx, value)
+func (f *Frontend) config(name string, version int64) (json.RawMessage, error) {
+	c, err := f.server.ModelConfig(name, version)
+	if err != nil {
+		return nil, err
 	}
+	return modelconfig.FormatJSON(c)
 }
 
-func reply(ctx *fasthttp.RequestCtx, value any) {
-	text, err := json.Marshal(value)
+// reply answers with a value, or with the error that came in its place.
+func reply(ctx *fasthttp.RequestCtx, value any, err error) {
+	var text []byte
+	if raw, ok := value.(json.RawMessage); ok {
+		text = raw
+	} else if err == nil {
+		text, err = json.Marshal(value)
+	}
 	if err != nil {
 		fail(ctx, err)
 		return
 	}
-	replyJSON(ctx, text)
-}
-
-func replyJSON(ctx *fasthttp.RequestCtx, text []byte) {
 	ctx.SetContentType(api.ContentTypeJSON)
 	ctx.SetBody(text)
 }
@@ -215,7 +223,6 @@ func fail(ctx *fasthttp.RequestCtx, err error) {
 }
 
 func failWith(ctx *fasthttp.RequestCtx, status int, text string) {
-	ctx.Response.Reset()
 	ctx.SetStatusCode(status)
 	ctx.SetContentType(api.ContentTypeJSON)
 	body := append([]byte(`{"error":`), appendQuoted(nil, []byte(text))...)

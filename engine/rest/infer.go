@@ -2,95 +2,156 @@ package rest
 
 import (
 	"bytes"
-	"context"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"tuner/engine"
 	"tuner/engine/api"
-	"tuner/modelconfig"
 )
 
+// inference is the memory of one inference on its way through the front end. It is used again for later ones.
+type inference struct {
+	request inferRequest
+	body    []byte
+	answer  []byte
+	watch   watch
+}
+
+// release keeps x for a later inference, without what is too large for it.
+func (f *Frontend) release(x *inference) {
+	x.request.reset()
+	if cap(x.body) > keptBuffer {
+		x.body = nil
+	}
+	if cap(x.answer) > keptBuffer {
+		x.answer = nil
+	}
+	if cap(x.request.data) > keptBuffer {
+		x.request.data = nil
+	}
+	if cap(x.request.document.nodes) > keptNodes || cap(x.request.dims) > keptNodes {
+		x.request = inferRequest{}
+	}
+	f.inferences.Put(x)
+}
+
+// keptNodes bounds the lists that are kept for the next request.
+const keptNodes = 4096
+
 // infer serves an inference. The request's tensors stay where they are in the body, which lives until the answer is made.
-func (f *Frontend) infer(ctx *fasthttp.RequestCtx, name string, version int64) {
-	r, err := f.decode(ctx, name, version)
-	if err != nil {
+func (f *Frontend) infer(b *reader, at *route) {
+	ctx := b.ctx
+	x := f.inferences.Get().(*inference)
+	defer f.release(x)
+	r := &x.request
+	keep(&r.Model, at.model)
+	var err error
+	if r.Version, err = at.number(); err != nil {
 		fail(ctx, err)
 		return
 	}
-	r.Model, r.Version = name, version
-	response, err := f.server.Infer(untilAnswered(ctx), &r.Request)
+	if err := f.decode(x, b); err != nil {
+		// Triton looks for the model before it looks at the request.
+		if _, unknown := f.server.ModelMetadata(r.Model, r.Version); unknown != nil {
+			err = unknown
+		}
+		fail(ctx, err)
+		return
+	}
+	x.watch.begin(ctx.Conn())
+	response, err := f.server.Infer(&x.watch, &r.Request)
+	x.watch.end()
 	if err != nil {
 		fail(ctx, err)
 		return
 	}
 	defer response.Release()
-	f.reply(ctx, response, r)
+	f.respond(ctx, response, x)
 }
 
-// reply writes an answer. The outputs are copied once, from the model's memory into the answer's.
-func (f *Frontend) reply(ctx *fasthttp.RequestCtx, response *engine.Response, r *inferRequest) {
-	scratch := f.scratch.Get().(*[]byte)
-	defer f.scratch.Put(scratch)
-	json, binaryBytes, err := appendResponse((*scratch)[:0], response, r)
-	*scratch = json
-	if err != nil {
-		fail(ctx, err)
-		return
+// decode reads the request.
+func (f *Frontend) decode(x *inference, b *reader) error {
+	head := &b.ctx.Request.Header
+	if e := head.ContentEncoding(); len(e) > 0 && !bytes.Equal(e, []byte("identity")) {
+		return engine.Errorf(engine.Unsupported, "Unsupported compression type")
 	}
-	ctx.SetContentType(api.ContentTypeJSON)
-	ctx.Response.SetBody(json)
-	if binaryBytes == 0 {
-		return
-	}
-	ctx.SetContentType(api.ContentTypeBytes)
-	ctx.Response.Header.Set(api.HeaderLength, strconv.Itoa(len(json)))
-	for i := range response.Outputs {
-		if r.isBinary(response.Outputs[i].Name) {
-			ctx.Response.AppendBody(response.Outputs[i].Data)
+	length := head.Peek(api.HeaderLength)
+	if announced := head.ContentLength(); announced >= 0 { // what is too large is not read
+		json, err := headerLength(length, announced)
+		if err != nil {
+			return err
+		}
+		if err := f.checkSize(json, announced); err != nil {
+			return err
 		}
 	}
+	var err error
+	if x.body, err = b.read(x.body); err != nil {
+		return err
+	}
+	json, err := headerLength(length, len(x.body))
+	if err != nil {
+		return err
+	}
+	if err := f.checkSize(json, len(x.body)); err != nil {
+		return err
+	}
+	if json == 0 {
+		return f.decodeRaw(x)
+	}
+	// Decoded, JSON takes at most four times as much, 8 bytes for an element of two characters.
+	if err := b.reserve(4 * json); err != nil {
+		return err
+	}
+	return x.request.decode(x.body, json)
 }
 
-// untilAnswered is ctx without its end: fasthttp ends it when the server begins to shut down, but what has been accepted
-// is answered.
-func untilAnswered(ctx *fasthttp.RequestCtx) context.Context { return context.WithoutCancel(ctx) }
-
-func (f *Frontend) decode(ctx *fasthttp.RequestCtx, name string, version int64) (*inferRequest, error) {
-	if e := ctx.Request.Header.ContentEncoding(); len(e) > 0 && !bytes.Equal(e, []byte("identity")) {
-		return nil, engine.Errorf(engine.Unsupported, "Unsupported compression type")
+// checkSize bounds the JSON of a request, and what is not split into tensors.
+func (f *Frontend) checkSize(json, body int) error {
+	limit := f.options.MaxInput
+	switch {
+	case json > limit:
+		return engine.Errorf(engine.InvalidArgument, "request JSON size of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", json, limit)
+	case json == 0 && body > limit:
+		return engine.Errorf(engine.InvalidArgument, "raw input of %d bytes exceeds the maximum allowed input size of %d bytes. Use --http-max-input-size to increase the limit.", body, limit)
 	}
-	body := ctx.Request.Body()
-	header, err := headerLength(ctx.Request.Header.Peek(api.HeaderLength), len(body))
-	if err != nil {
-		return nil, engine.Errorf(engine.InvalidArgument, "%v", err)
-	}
-	if header == 0 {
-		return f.decodeRaw(body, name, version)
-	}
-	return decodeInfer(name, body, header, f.options.MaxInput)
+	return nil
 }
 
 // decodeRaw takes the whole body as the only input of the model; all outputs are binary.
-func (f *Frontend) decodeRaw(body []byte, name string, version int64) (*inferRequest, error) {
-	input, err := f.server.RawInput(name, version, body)
+func (f *Frontend) decodeRaw(x *inference) error {
+	r := &x.request
+	input, err := f.server.RawInput(r.Model, r.Version, x.body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &inferRequest{Request: engine.Request{Inputs: []engine.Tensor{input}}, binaryAll: true}, nil
+	r.Inputs = append(r.Inputs, input)
+	r.binaryAll = true
+	return nil
 }
 
-func (f *Frontend) config(ctx *fasthttp.RequestCtx, name string, version int64) {
-	c, err := f.server.ModelConfig(name, version)
+// respond writes an answer. The outputs are copied once, from the model's memory into the answer's.
+func (f *Frontend) respond(ctx *fasthttp.RequestCtx, response *engine.Response, x *inference) {
+	json, binaryBytes, err := appendResponse(x.answer[:0], response, &x.request)
+	x.answer = json
 	if err != nil {
 		fail(ctx, err)
 		return
 	}
-	text, err := modelconfig.FormatJSON(c)
-	if err != nil {
-		fail(ctx, err)
-		return
+	head := &ctx.Response.Header
+	if binaryBytes == 0 {
+		head.SetContentType(api.ContentTypeJSON)
+	} else {
+		var digits [20]byte
+		head.SetContentType(api.ContentTypeBytes)
+		head.SetCanonical([]byte(api.HeaderLength), strconv.AppendInt(digits[:0], int64(len(json)), 10))
+		for i := range response.Outputs {
+			if x.request.isBinary(response.Outputs[i].Name) {
+				x.answer = append(x.answer, response.Outputs[i].Data...)
+			}
+		}
 	}
-	replyJSON(ctx, text)
+	// The answer's memory goes into the reply, and that of an earlier one comes back.
+	x.answer = ctx.Response.SwapBody(x.answer)
 }

@@ -1,139 +1,186 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 
 	"tuner/engine"
-	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 )
 
-// appendData decodes the JSON array raw, flat or nested, and appends its elements in wire form to dst. It returns how many
-// there were.
-func appendData(dst, raw []byte, t engine.DataType) ([]byte, int, error) {
-	s := &scanner{data: raw}
-	count := 0
-	var element func() error
-	element = func() error {
-		if s.peek() == '[' {
-			return s.array(element)
-		}
-		var err error
-		dst, err = appendElement(dst, s, t)
-		count++
-		return err
-	}
-	err := s.array(element)
-	return dst, count, err
+// elements walks over the elements of a JSON array, flat or nested. The array has been checked, so that brackets, commas
+// and white space tell nothing.
+type elements struct {
+	text    []byte
+	element []byte // the present one: with its quotes, if it is a string; of an object only the bracket
 }
 
-// appendElement decodes one element.
-func appendElement(dst []byte, s *scanner, t engine.DataType) ([]byte, error) {
-	if t == configpb.DataType_TYPE_STRING {
-		return appendText(dst, s)
+func (e *elements) next() bool {
+	i := 0
+	for i < len(e.text) && (e.text[i] <= ' ' || e.text[i] == ',' || e.text[i] == '[' || e.text[i] == ']') {
+		i++
 	}
-	if c := s.peek(); c == '"' || c == '{' {
-		return dst, s.expect(kindOf(t))
+	e.text = e.text[i:]
+	if len(e.text) == 0 {
+		return false
 	}
-	w, err := s.word()
-	if err != nil {
-		return dst, err
-	}
-	switch t {
-	case configpb.DataType_TYPE_BOOL:
-		switch string(w) {
-		case "true":
-			return append(dst, 1), nil
-		case "false":
-			return append(dst, 0), nil
+	n := 1
+	switch e.text[0] {
+	case '{': // the walk ends here, because no tensor has objects
+	case '"':
+		for e.text[n] != '"' {
+			if e.text[n] == '\\' {
+				n++
+			}
+			n++
 		}
-		return dst, &kindError{"boolean"}
-	case configpb.DataType_TYPE_FP32:
-		f, err := parseFloat(w, 32)
-		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(f))), err
-	case configpb.DataType_TYPE_FP64:
-		f, err := parseFloat(w, 64)
-		return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f)), err
+		n++
+	default:
+		for n < len(e.text) && e.text[n] > ' ' && e.text[n] != ',' && e.text[n] != ']' {
+			n++
+		}
 	}
-	return appendInteger(dst, w, t)
+	e.element, e.text = e.text[:n], e.text[n:]
+	return true
 }
 
-func appendText(dst []byte, s *scanner) ([]byte, error) {
-	raw, escaped, err := s.rawText()
-	if err != nil {
-		return dst, err
-	}
-	at := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
-	if escaped {
-		if dst, err = unescape(dst, raw); err != nil {
-			return dst, err
+// appendStrings appends the strings of an array in wire form.
+func appendStrings(dst, array []byte) ([]byte, error) {
+	for e := (elements{text: array}); e.next(); {
+		if e.element[0] != '"' {
+			return dst, kindError("string")
 		}
-	} else {
-		dst = append(dst, raw...)
+		at := len(dst)
+		dst = append(dst, 0, 0, 0, 0)
+		dst = appendUnescaped(dst, e.element[1:len(e.element)-1])
+		binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	}
-	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	return dst, nil
 }
 
-// parseFloat reads a number, NaN or Infinity; too large a number for the type becomes infinite.
-func parseFloat(w []byte, bits int) (float64, error) {
-	f, err := strconv.ParseFloat(string(w), bits)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, &kindError{"number"}
+// appendNumbers appends the elements of an array in wire form; there must be count of them.
+func appendNumbers(dst, array []byte, t engine.DataType, count uint64) ([]byte, error) {
+	bits, signed := integerType(t)
+	n := uint64(0)
+	for e := (elements{text: array}); e.next(); n++ {
+		if n == count {
+			return dst, errCount()
+		}
+		var err error
+		switch {
+		case signed:
+			dst, err = appendSigned(dst, e.element, bits)
+		case bits != 0:
+			dst, err = appendUnsigned(dst, e.element, bits)
+		case t == configpb.DataType_TYPE_BOOL:
+			dst, err = appendBool(dst, e.element)
+		default:
+			dst, err = appendReal(dst, e.element, t)
+		}
+		if err != nil {
+			return dst, err
+		}
 	}
-	return f, nil
+	if n != count {
+		return dst, errCount()
+	}
+	return dst, nil
 }
 
-// appendInteger appends an integer of the type's width; a number that doesn't fit is an error.
-func appendInteger(dst, w []byte, t engine.DataType) ([]byte, error) {
-	bits, signed := integerType(t)
-	if bits == 0 {
-		return dst, fmt.Errorf("unsupported data type %v", t)
+func errCount() error {
+	return engine.Errorf(engine.Internal, "Shape does not match true shape of 'data' field")
+}
+
+func appendBool(dst, element []byte) ([]byte, error) {
+	switch element[0] {
+	case 't':
+		return append(dst, 1), nil
+	case 'f':
+		return append(dst, 0), nil
+	}
+	return dst, kindError("boolean")
+}
+
+// appendReal appends a number. It becomes a double first, as in Triton, and infinite if it is too large for the type.
+func appendReal(dst, element []byte, t engine.DataType) ([]byte, error) {
+	switch element[0] {
+	case '"', '{', 't', 'f', 'n':
+		return dst, kindErrorAs("number", "double")
+	}
+	f, err := strconv.ParseFloat(string(element), 64)
+	if err != nil { // -NaN, which strconv does not know
+		f = math.NaN()
+	}
+	if t == configpb.DataType_TYPE_FP32 {
+		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(f))), nil
+	}
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f)), nil
+}
+
+// appendSigned appends an integer of a width in bits; one that does not fit is an error.
+func appendSigned(dst, element []byte, bits int) ([]byte, error) {
+	digits, negative := bytes.CutPrefix(element, []byte("-"))
+	u, ok := parseDigits(digits)
+	limit := uint64(1) << 63
+	if !negative {
+		limit--
+	}
+	if !ok || u > limit {
+		return dst, kindError("signed-integer")
+	}
+	if negative {
+		u = -u
+	}
+	if int64(u)<<(64-bits)>>(64-bits) != int64(u) {
+		return dst, errRange(element, "INT", bits)
+	}
+	return appendWidth(dst, u, bits), nil
+}
+
+func appendUnsigned(dst, element []byte, bits int) ([]byte, error) {
+	u, ok := parseDigits(element)
+	if !ok {
+		return dst, kindError("unsigned-integer")
+	}
+	if u<<(64-bits)>>(64-bits) != u {
+		return dst, errRange(element, "UINT", bits)
+	}
+	return appendWidth(dst, u, bits), nil
+}
+
+func errRange(element []byte, kind string, bits int) error {
+	return engine.Errorf(engine.InvalidArgument, "%s does not fit %s%d", element, kind, bits)
+}
+
+// parseDigits reads an unsigned integer; false if the text is anything else, or more than 64 bits.
+func parseDigits(text []byte) (uint64, bool) {
+	if len(text) > 19 {
+		u, err := strconv.ParseUint(string(text), 10, 64)
+		return u, err == nil
 	}
 	var u uint64
-	var err error
-	if signed {
-		var n int64
-		n, err = strconv.ParseInt(string(w), 10, bits)
-		u = uint64(n)
-	} else {
-		u, err = strconv.ParseUint(string(w), 10, bits)
+	for _, c := range text {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		u = u*10 + uint64(c)
 	}
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return dst, fmt.Errorf("%s does not fit %s", w, modelconfig.WireName(t))
-	case err != nil:
-		return dst, &kindError{kindOf(t)}
-	}
-	switch bits {
-	case 8:
-		return append(dst, byte(u)), nil
-	case 16:
-		return binary.LittleEndian.AppendUint16(dst, uint16(u)), nil
-	case 32:
-		return binary.LittleEndian.AppendUint32(dst, uint32(u)), nil
-	default:
-		return binary.LittleEndian.AppendUint64(dst, u), nil
-	}
+	return u, len(text) > 0
 }
 
-// kindOf names what JSON value an element of the type is.
-func kindOf(t engine.DataType) string {
-	bits, signed := integerType(t)
-	switch {
-	case t == configpb.DataType_TYPE_BOOL:
-		return "boolean"
-	case bits == 0:
-		return "number"
-	case signed:
-		return "signed-integer"
+func appendWidth(dst []byte, u uint64, bits int) []byte {
+	switch bits {
+	case 8:
+		return append(dst, byte(u))
+	case 16:
+		return binary.LittleEndian.AppendUint16(dst, uint16(u))
+	case 32:
+		return binary.LittleEndian.AppendUint32(dst, uint32(u))
+	default:
+		return binary.LittleEndian.AppendUint64(dst, u)
 	}
-	return "unsigned-integer"
 }
 
 func integerType(t engine.DataType) (bits int, signed bool) {
@@ -222,27 +269,4 @@ func appendFloat(dst []byte, f float64) []byte {
 		}
 	}
 	return append(dst, ".0"...)
-}
-
-// appendQuoted writes a JSON string. Bytes that are not valid UTF-8 are passed on as they are.
-func appendQuoted(dst, text []byte) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for _, c := range text {
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c == '\n':
-			dst = append(dst, `\n`...)
-		case c == '\r':
-			dst = append(dst, `\r`...)
-		case c == '\t':
-			dst = append(dst, `\t`...)
-		case c < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return append(dst, '"')
 }

@@ -1,0 +1,127 @@
+package rest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"tuner/engine"
+)
+
+// Limits on bodies and on how slowly they may come.
+const (
+	prefetched  = 8 << 10         // bytes of a body that fasthttp reads before it calls the handler
+	firstBuffer = 64 << 10        // bytes; a buffer grows to twice what has arrived
+	keptBuffer  = 1 << 20         // bytes; larger buffers are not kept for the next request
+	maxChunks   = 1 << 16         // of a chunked body, besides one for each chunkBytes
+	chunkBytes  = 1 << 10         // a body in chunks of that size is never refused for their number
+	maxBody     = 1<<31 - 1       // bytes, as in Triton
+	skipped     = 1 << 20         // bytes of a refused body that are read, so that the client sees the answer
+	stalled     = time.Minute     // without any progress
+	skipTime    = 5 * time.Second // for reading what is skipped
+)
+
+// reader reads the body of one request.
+type reader struct {
+	frontend *Frontend
+	ctx      *fasthttp.RequestCtx
+	reserved int64 // of Frontend.memory
+	done     bool
+}
+
+// read returns the body in buf, or in a larger buffer. Memory is allocated as the body arrives, not as it is announced, and
+// all bodies together may take Options.MaxMemory.
+func (b *reader) read(buf []byte) ([]byte, error) {
+	length := b.ctx.Request.Header.ContentLength()
+	if length > maxBody {
+		return buf, engine.Errorf(engine.InvalidArgument, "Unable to parse Content-Length, value is out of range [ 0, %d ], got: %d", maxBody, length)
+	}
+	stream := b.ctx.RequestBodyStream()
+	if length == 0 || stream == nil {
+		b.done = true
+		return buf[:0], nil
+	}
+	buf = buf[:0]
+	if err := b.reserve(cap(buf)); err != nil {
+		return buf, err
+	}
+	for chunks := 0; ; chunks++ {
+		if len(buf) == cap(buf) || length > 0 && cap(buf) < min(length, firstBuffer) {
+			var err error
+			if buf, err = b.grow(buf, length); err != nil {
+				return buf, err
+			}
+		}
+		if len(buf) >= prefetched || length < 0 {
+			b.expect(stalled)
+		}
+		n, err := stream.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case err == io.EOF || err == nil && len(buf) == length:
+			b.done = true
+			return buf, nil
+		case err != nil:
+			return buf, badBody(err)
+		case len(buf) > maxBody:
+			return buf, engine.Errorf(engine.InvalidArgument, "request body exceeds %d bytes", maxBody)
+		case length < 0 && chunks > maxChunks+len(buf)/chunkBytes:
+			return buf, engine.Errorf(engine.InvalidArgument, "request body has too many chunks")
+		}
+	}
+}
+
+// grow makes room for more of a body of length bytes; a negative length is unknown.
+func (b *reader) grow(buf []byte, length int) ([]byte, error) {
+	size := max(firstBuffer, 2*len(buf))
+	if length > 0 {
+		size = min(size, length)
+	}
+	if err := b.reserve(size - cap(buf)); err != nil {
+		return buf, err
+	}
+	return append(make([]byte, 0, size), buf...), nil
+}
+
+// reserve takes bytes out of what all bodies together may have.
+func (b *reader) reserve(bytes int) error {
+	b.reserved += int64(bytes)
+	if b.frontend.memory.Add(int64(bytes)) > b.frontend.options.MaxMemory {
+		return engine.Errorf(engine.Unavailable, "request bodies take more than %d bytes of memory, try again later", b.frontend.options.MaxMemory)
+	}
+	return nil
+}
+
+// end gives back what was reserved. A body that was not wanted, or not to its end, is read and forgotten if it is small,
+// otherwise the connection ends with the answer: what follows in it is not the next request.
+func (b *reader) end() {
+	if b.reserved != 0 {
+		b.frontend.memory.Add(-b.reserved)
+	}
+	length := b.ctx.Request.Header.ContentLength()
+	stream := b.ctx.RequestBodyStream()
+	if b.done || stream == nil || length >= 0 && length <= prefetched {
+		return
+	}
+	b.expect(skipTime)
+	if n, err := io.CopyN(io.Discard, stream, skipped); err != io.EOF && n != int64(length) {
+		b.ctx.SetConnectionClose()
+	}
+}
+
+// expect ends the connection's reads after a time.
+func (b *reader) expect(d time.Duration) {
+	_ = b.ctx.Conn().SetReadDeadline(time.Now().Add(d)) // if it fails, so does the next read
+}
+
+// badBody words the error of a body that cannot be read to its end.
+func badBody(err error) error {
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		return engine.Errorf(engine.InvalidArgument, "cannot read the request: its body did not arrive in time")
+	}
+	return engine.Errorf(engine.InvalidArgument, "cannot read the request: its body is incomplete or malformed")
+}

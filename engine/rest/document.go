@@ -1,0 +1,405 @@
+package rest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"tuner/engine"
+)
+
+// Limits on the JSON of a request.
+const (
+	maxDepth = 100     // how deep arrays and objects may nest
+	maxNodes = 1 << 20 // values that are kept, see document
+)
+
+// document is a JSON text that has been checked as a whole, with an index of its values. Arrays of data are not part of the
+// index, so that its size does not depend on that of the tensors: kept are the members of objects and the elements of the
+// arrays that are members of the outermost object (the inputs and the outputs of a request).
+//
+// Unlike encoding/json it accepts NaN and Infinity, which the protocol allows. Its messages and their positions are those
+// of RapidJSON, which Triton passes on to clients.
+type document struct {
+	text  []byte
+	pos   int
+	level int    // how many arrays and objects are open
+	nodes []node // the first is the outermost value
+}
+
+// node is a value. Texts are positions in the document: between the quotes for strings, with the brackets for the others.
+type node struct {
+	kind             byte // '{', '[', '"', 't', 'f', 'n', or '0' for numbers
+	escaped          bool // of a string: it contains escapes
+	keyEscaped       bool
+	start, end       int32
+	keyStart, keyEnd int32 // of a member of an object
+	next             int32 // the node after this one and all that is in it
+}
+
+// nothing is the index of no node; the outermost value is never looked for.
+const nothing = 0
+
+// parse checks a text and indexes it. The document refers to the text's memory.
+func (d *document) parse(text []byte) error {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	*d = document{text: text, nodes: d.nodes[:0]}
+	if len(text) > math.MaxInt32 {
+		return d.wrong("The document is too large.")
+	}
+	if d.peek() == 0 && d.pos == len(text) {
+		return d.wrong("The document is empty.")
+	}
+	if err := d.value(0, node{}); err != nil {
+		return err
+	}
+	if d.peek(); d.pos < len(text) {
+		return d.wrong("The document root must not be followed by other values.")
+	}
+	return nil
+}
+
+// wrong makes the error for what is found at the present position.
+func (d *document) wrong(what string) error { return d.wrongAt(what, d.pos) }
+
+func (d *document) wrongAt(what string, pos int) error {
+	return engine.Errorf(engine.Internal, "failed to parse the request JSON buffer: %s at %d", what, pos)
+}
+
+// peek skips white space and returns the next byte, 0 at the end.
+func (d *document) peek() byte {
+	for d.pos < len(d.text) {
+		switch c := d.text[d.pos]; c {
+		case ' ', '\t', '\r', '\n':
+			d.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// value reads a value; as holds its key. depth is that of its node, or negative if it has none.
+func (d *document) value(depth int, as node) error {
+	as.kind = d.peek()
+	at := len(d.nodes)
+	if depth >= 0 {
+		if at == maxNodes {
+			return engine.Errorf(engine.InvalidArgument, "request JSON has more than %d values", maxNodes)
+		}
+		d.nodes = append(d.nodes, node{})
+	}
+	begin := d.pos
+	var err error
+	switch as.kind {
+	case '{':
+		err = d.object(depth)
+	case '[':
+		err = d.array(depth)
+	case '"':
+		as.escaped, err = d.quoted()
+	case 't':
+		err = d.literal("true")
+	case 'f':
+		err = d.literal("false")
+	case 'n':
+		err = d.literal("null")
+	default:
+		as.kind = '0'
+		err = d.number()
+	}
+	if err != nil || depth < 0 {
+		return err
+	}
+	as.start, as.end, as.next = int32(begin), int32(d.pos), int32(len(d.nodes))
+	if as.kind == '"' {
+		as.start, as.end = as.start+1, as.end-1
+	}
+	d.nodes[at] = as
+	return nil
+}
+
+// below is the depth of what is inside of a value at a depth.
+func below(depth int) int {
+	if depth < 0 {
+		return depth
+	}
+	return depth + 1
+}
+
+func (d *document) object(depth int) error {
+	if err := d.open(); err != nil {
+		return err
+	}
+	if d.peek() == '}' {
+		d.close()
+		return nil
+	}
+	for {
+		if d.peek() != '"' {
+			return d.wrong("Missing a name for object member.")
+		}
+		as := node{keyStart: int32(d.pos + 1)}
+		var err error
+		if as.keyEscaped, err = d.quoted(); err != nil {
+			return err
+		}
+		as.keyEnd = int32(d.pos - 1)
+		if d.peek() != ':' {
+			return d.wrong("Missing a colon after a name of object member.")
+		}
+		d.pos++
+		if err := d.value(below(depth), as); err != nil {
+			return err
+		}
+		switch d.peek() {
+		case ',':
+			d.pos++
+		case '}':
+			d.close()
+			return nil
+		default:
+			return d.wrong("Missing a comma or '}' after an object member.")
+		}
+	}
+}
+
+func (d *document) array(depth int) error {
+	if err := d.open(); err != nil {
+		return err
+	}
+	if d.peek() == ']' {
+		d.close()
+		return nil
+	}
+	inside := -1
+	if depth == 0 || depth == 1 {
+		inside = depth + 1
+	}
+	for {
+		if err := d.value(inside, node{}); err != nil {
+			return err
+		}
+		switch d.peek() {
+		case ',':
+			d.pos++
+		case ']':
+			d.close()
+			return nil
+		default:
+			return d.wrong("Missing a comma or ']' after an array element.")
+		}
+	}
+}
+
+func (d *document) open() error {
+	if d.level++; d.level > maxDepth {
+		return d.wrong("Nested too deep.")
+	}
+	d.pos++
+	return nil
+}
+
+func (d *document) close() {
+	d.level--
+	d.pos++
+}
+
+func (d *document) literal(word string) error {
+	for i := range len(word) {
+		if d.pos == len(d.text) || d.text[d.pos] != word[i] {
+			return d.wrong("Invalid value.")
+		}
+		d.pos++
+	}
+	return nil
+}
+
+// quoted reads a string and reports whether there are escapes in it.
+func (d *document) quoted() (escaped bool, err error) {
+	d.pos++
+	for d.pos < len(d.text) {
+		switch c := d.text[d.pos]; {
+		case c == '"':
+			d.pos++
+			return escaped, nil
+		case c == '\\':
+			escaped = true
+			n, what := escape(d.text[d.pos:])
+			if what != "" {
+				return false, d.wrong(what)
+			}
+			d.pos += n
+		case c == 0:
+			return false, d.wrong("Missing a closing quotation mark in string.")
+		case c < ' ':
+			return false, d.wrong("Invalid escape character in string.")
+		default:
+			d.pos++
+		}
+	}
+	return false, d.wrong("Missing a closing quotation mark in string.")
+}
+
+// number reads a number, or NaN or an infinity.
+func (d *document) number() error {
+	begin := d.pos
+	if d.at('-') {
+		d.pos++
+	}
+	switch {
+	case d.at('0'):
+		d.pos++
+	case d.digits():
+	case d.at('N'):
+		return d.literal("NaN")
+	case d.at('I'):
+		if err := d.literal("Inf"); err != nil || !d.at('i') {
+			return err
+		}
+		return d.literal("inity")
+	default:
+		return d.wrong("Invalid value.")
+	}
+	large := d.pos-begin > 300
+	if d.at('.') {
+		d.pos++
+		if !d.digits() {
+			return d.wrong("Miss fraction part in number.")
+		}
+	}
+	if d.at('e') || d.at('E') {
+		d.pos++
+		if d.at('+') || d.at('-') {
+			d.pos++
+		}
+		from := d.pos
+		if !d.digits() {
+			return d.wrong("Miss exponent in number.")
+		}
+		large = large || d.pos-from > 2
+	}
+	if large {
+		if _, err := strconv.ParseFloat(string(d.text[begin:d.pos]), 64); errors.Is(err, strconv.ErrRange) {
+			return d.wrongAt("Number too big to be stored in double.", begin)
+		}
+	}
+	return nil
+}
+
+func (d *document) at(c byte) bool { return d.pos < len(d.text) && d.text[d.pos] == c }
+
+// digits skips digits and reports whether there were any.
+func (d *document) digits() bool {
+	from := d.pos
+	for d.pos < len(d.text) && d.text[d.pos]-'0' <= 9 {
+		d.pos++
+	}
+	return d.pos > from
+}
+
+// find returns the first member of an object that has the name, or nothing, also if the node is no object.
+func (d *document) find(object int32, name string) int32 {
+	if d.nodes[object].kind != '{' {
+		return nothing
+	}
+	for i := object + 1; i < d.nodes[object].next; i = d.nodes[i].next {
+		if n := &d.nodes[i]; n.keyEscaped {
+			if d.key(i) == name {
+				return i
+			}
+		} else if string(d.text[n.keyStart:n.keyEnd]) == name {
+			return i
+		}
+	}
+	return nothing
+}
+
+// key is the name of a member.
+func (d *document) key(i int32) string {
+	n := &d.nodes[i]
+	return string(unquote(d.text[n.keyStart:n.keyEnd], n.keyEscaped))
+}
+
+// raw is the text of a value.
+func (d *document) raw(i int32) []byte { return d.text[d.nodes[i].start:d.nodes[i].end] }
+
+// kindError is the error for a value that is not of the kind that is expected.
+func kindError(kind string) error { return kindErrorAs(kind, kind) }
+
+func kindErrorAs(not, as string) error {
+	return engine.Errorf(engine.Internal, "attempt to access JSON non-%s as %s", not, as)
+}
+
+// within puts in front of an error where it was found.
+func within(what string, err error) error {
+	var known *engine.Error
+	if errors.As(err, &known) {
+		return &engine.Error{Code: known.Code, Text: what + ": " + known.Text}
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// unable says of which field an error speaks.
+func unable(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return within("Unable to parse '"+field+"'", err)
+}
+
+// text is the value of a string; it may be part of the document's memory.
+func (d *document) string(i int32) ([]byte, error) {
+	if d.nodes[i].kind != '"' {
+		return nil, kindError("string")
+	}
+	return unquote(d.raw(i), d.nodes[i].escaped), nil
+}
+
+func (d *document) bool(i int32) (bool, error) {
+	switch d.nodes[i].kind {
+	case 't':
+		return true, nil
+	case 'f':
+		return false, nil
+	}
+	return false, kindError("boolean")
+}
+
+func (d *document) unsigned(i int32) (uint64, error) {
+	if d.nodes[i].kind == '0' {
+		if n, err := strconv.ParseUint(string(d.raw(i)), 10, 64); err == nil {
+			return n, nil
+		}
+	}
+	return 0, kindError("unsigned-integer")
+}
+
+// member finds what must be there.
+func (d *document) member(object int32, name string) (int32, error) {
+	i := d.find(object, name)
+	if i == nothing {
+		return i, engine.Errorf(engine.Internal, "attempt to access non-existing object member '%s'", name)
+	}
+	return i, nil
+}
+
+// memberString is a string that must be there.
+func (d *document) memberString(object int32, name string) ([]byte, error) {
+	i, err := d.member(object, name)
+	if err != nil {
+		return nil, err
+	}
+	return d.string(i)
+}
+
+// memberArray is an array that must be there.
+func (d *document) memberArray(object int32, name string) (int32, error) {
+	i, err := d.member(object, name)
+	if err == nil && d.nodes[i].kind != '[' {
+		err = kindError("array")
+	}
+	return i, err
+}

@@ -1,0 +1,185 @@
+package rest
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+
+	"tuner/engine"
+	"tuner/engine/api"
+)
+
+// verb is what a request asks for.
+type verb int
+
+const (
+	noVerb verb = iota
+	serverLive
+	serverReady
+	serverMetadata
+	modelMetadata
+	modelReady
+	modelConfig
+	modelStatistics
+	modelInfer
+	repositoryIndex
+	modelLoad
+	modelUnload
+)
+
+// demand is what a verb demands of a request.
+type demand struct {
+	method   string
+	category api.Category // of the restrictions
+}
+
+func (v verb) demand() demand {
+	switch v {
+	case serverLive, serverReady, modelReady:
+		return demand{http.MethodGet, api.CategoryHealth}
+	case serverMetadata, modelMetadata:
+		return demand{http.MethodGet, api.CategoryMetadata}
+	case modelConfig:
+		return demand{http.MethodGet, api.CategoryModelConfig}
+	case modelStatistics:
+		return demand{http.MethodGet, api.CategoryStatistics}
+	case modelInfer:
+		return demand{http.MethodPost, api.CategoryInference}
+	default:
+		return demand{http.MethodPost, api.CategoryModelRepository}
+	}
+}
+
+// route is a path's meaning.
+type route struct {
+	verb    verb
+	model   []byte // empty: of no model
+	version []byte // digits; empty: the newest
+	named   bool   // the path names a repository
+}
+
+// routeOf finds out what the target of a request means. Paths are compared as they were sent, as Triton does: each route has
+// one spelling, so that no other one gets around a restriction, of this server or of a proxy before it.
+func routeOf(target []byte) route {
+	path, _, _ := bytes.Cut(target, []byte("?"))
+	if rest, ok := bytes.CutPrefix(path, []byte("http://")); ok { // the absolute form, for proxies
+		path = rest[max(0, bytes.IndexByte(rest, '/')):]
+	}
+	path, ok := bytes.CutPrefix(path, []byte("/v2"))
+	if !ok {
+		return route{}
+	}
+	switch string(path) {
+	case "":
+		return route{verb: serverMetadata}
+	case "/health/live":
+		return route{verb: serverLive}
+	case "/health/ready":
+		return route{verb: serverReady}
+	case "/models/stats":
+		return route{verb: modelStatistics}
+	}
+	if rest, ok := bytes.CutPrefix(path, []byte("/models/")); ok {
+		return modelRoute(rest)
+	}
+	if rest, ok := bytes.CutPrefix(path, []byte("/repository/")); ok {
+		return repositoryRoute(rest)
+	}
+	return route{}
+}
+
+// modelRoute reads MODEL[/versions/N][/VERB].
+func modelRoute(path []byte) route {
+	name, rest := segment(path)
+	r := route{model: name}
+	if tail, ok := bytes.CutPrefix(rest, []byte("/versions/")); ok {
+		if r.version, rest = segment(tail); !isDigits(r.version) {
+			return route{}
+		}
+	}
+	switch string(rest) {
+	case "":
+		r.verb = modelMetadata
+	case "/infer":
+		r.verb = modelInfer
+	case "/ready":
+		r.verb = modelReady
+	case "/config":
+		r.verb = modelConfig
+	case "/stats":
+		r.verb = modelStatistics
+	}
+	if len(name) == 0 || r.verb == noVerb {
+		return route{}
+	}
+	return r
+}
+
+// repositoryRoute reads [REPOSITORY/]index and [REPOSITORY/]models/MODEL/load|unload.
+func repositoryRoute(path []byte) route {
+	if r := unnamedRoute(path); r.verb != noVerb {
+		return r
+	}
+	name, rest := segment(path)
+	if len(name) == 0 || len(rest) == 0 {
+		return route{}
+	}
+	r := unnamedRoute(rest[1:])
+	r.named = true
+	return r
+}
+
+func unnamedRoute(path []byte) route {
+	if string(path) == "index" {
+		return route{verb: repositoryIndex}
+	}
+	path, ok := bytes.CutPrefix(path, []byte("models/"))
+	if !ok {
+		return route{}
+	}
+	name, rest := segment(path)
+	switch {
+	case len(name) == 0:
+	case string(rest) == "/load":
+		return route{verb: modelLoad, model: name}
+	case string(rest) == "/unload":
+		return route{verb: modelUnload, model: name}
+	}
+	return route{}
+}
+
+// segment splits a path before its first slash.
+func segment(path []byte) (name, rest []byte) {
+	if i := bytes.IndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i:]
+	}
+	return path, nil
+}
+
+func isDigits(text []byte) bool {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
+// number is the version that the route asks for; 0 is the newest. No model has a version 0, so that one that is asked for
+// by this number is not found.
+func (r *route) number() (int64, error) {
+	if len(r.version) == 0 {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(string(r.version), 10, 64)
+	if err != nil {
+		return 0, engine.Errorf(engine.InvalidArgument, "failed to get model version from specified version string '%s' (details: stol), version should be an integral value > 0", r.version)
+	}
+	if n > 0 {
+		return n, nil
+	}
+	if r.verb == modelStatistics {
+		return 0, engine.Errorf(engine.InvalidArgument, "requested model version is not available for model '%s'", r.model)
+	}
+	return 0, engine.Errorf(engine.NotFound, "Request for unknown model: '%s' version 0 is not found", r.model)
+}
