@@ -35,6 +35,7 @@ type Listen struct {
 type Options struct {
 	HTTP, GRPC, Metrics Listen
 	REST                rest.Options
+	RPC                 grpcapi.Options
 	Figures             metrics.Options
 	Log                 *slog.Logger
 }
@@ -61,7 +62,7 @@ type Frontends struct {
 // Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
 func Open(s *engine.Server, o Options) (*Frontends, error) {
 	f := &Frontends{server: s, log: o.Log}
-	r, g, m := rest.New(s, o.REST), grpcapi.New(s, grpcapi.Options{}), metrics.New(s, o.Figures)
+	r, g, m := rest.New(s, o.REST), grpcapi.New(s, o.RPC), metrics.New(s, o.Figures)
 	errs := []error{
 		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),

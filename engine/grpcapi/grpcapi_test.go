@@ -51,6 +51,18 @@ func TestHealth(t *testing.T) {
 	if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
 		t.Errorf("health: %v, %v", answer, err)
 	}
+	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err == nil {
+		_, err = watch.Recv()
+	}
+	if status.Code(err) != codes.Unimplemented {
+		t.Errorf("watch: %v, want unimplemented", err)
+	}
+	for name, want := range map[string]bool{"fake": true, "x": false} {
+		if ready, err := client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: name}); err != nil || ready.GetReady() != want {
+			t.Errorf("model %s: ready %v, %v; want %v", name, ready.GetReady(), err, want)
+		}
+	}
 	if live, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{}); err != nil || !live.GetLive() {
 		t.Errorf("live: %v, %v", live, err)
 	}
@@ -69,17 +81,20 @@ func TestErrors(t *testing.T) {
 		want   string
 	}{
 		{"unknown model", func(r *pb.ModelInferRequest) { r.ModelName = "x" }, codes.NotFound, "Request for unknown model: 'x' is not found"},
-		{"version", func(r *pb.ModelInferRequest) { r.ModelVersion = "one" }, codes.InvalidArgument, "failed to get model version from specified version string 'one' (details: expected an integer)"},
+		{"version", func(r *pb.ModelInferRequest) { r.ModelVersion = "one" }, codes.InvalidArgument, "failed to get model version from specified version string 'one' (details: stol), version should be an integral value > 0"},
 		{"raw and contents", func(r *pb.ModelInferRequest) { r.Inputs[0].Contents = &pb.InferTensorContents{IntContents: []int32{1}} }, codes.InvalidArgument,
 			"contents field must not be specified when using raw_input_contents for 'INPUT0' for model 'fake'"},
-		{"raw contents missing", func(r *pb.ModelInferRequest) { r.RawInputContents = r.RawInputContents[:1] }, codes.InvalidArgument, "expected 2 inputs but got 1 raw_input_contents"},
-		{"no contents", func(r *pb.ModelInferRequest) { r.RawInputContents = nil }, codes.InvalidArgument, "[request id: 1] input byte size mismatch for input 'INPUT0' for model 'fake'. Expected 64, got 0"},
+		{"raw contents missing", func(r *pb.ModelInferRequest) { r.RawInputContents = r.RawInputContents[:1] }, codes.InvalidArgument, "unable to find data for input tensor 'INPUT1' for model 'fake' in request."},
+		{"no contents", func(r *pb.ModelInferRequest) { r.RawInputContents = nil }, codes.InvalidArgument, "unable to find data for input tensor 'INPUT0' for model 'fake' in request."},
 		{"priority", parameter("priority", &pb.InferParameter{ParameterChoice: &pb.InferParameter_StringParam{StringParam: "1"}}), codes.InvalidArgument,
 			"invalid value type for 'priority' parameter, expected int64_param or uint64_param."},
 		{"reserved", parameter("triton_x", &pb.InferParameter{}), codes.InvalidArgument,
-			"parameter keys starting with 'triton_' are reserved for Triton usage. Only 'triton_enable_empty_final_response' is allowed."},
-		{"half floats as contents", func(r *pb.ModelInferRequest) { r.RawInputContents = nil; r.Inputs[0].Datatype = "BF16" }, codes.InvalidArgument,
-			"BF16 data must be specified in raw_input_contents for input 'INPUT0'"},
+			"parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response"},
+		{"half floats as contents", func(r *pb.ModelInferRequest) {
+			r.RawInputContents = nil
+			r.Inputs[0].Datatype = "BF16"
+			r.Inputs[0].Contents = &pb.InferTensorContents{Fp32Contents: []float32{1}}
+		}, codes.InvalidArgument, "unexpected explicit tensor data for input tensor 'INPUT0' for model 'fake' of type 'FP32', expected datatype 'BF16'"},
 		{"integer too wide", func(r *pb.ModelInferRequest) {
 			r.RawInputContents = nil
 			r.Inputs[0].Datatype = "INT8"
@@ -87,7 +102,7 @@ func TestErrors(t *testing.T) {
 		}, codes.InvalidArgument, "value 128 of input 'INPUT0' does not fit INT8"},
 		{"shared memory", func(r *pb.ModelInferRequest) {
 			r.Inputs[0].Parameters = map[string]*pb.InferParameter{"shared_memory_region": {}}
-		}, codes.Unimplemented, "Client shared memory is disabled"},
+		}, codes.InvalidArgument, "invalid value type for 'shared_memory_region' parameter for tensor 'INPUT0', expected string_param."},
 	} {
 		r := request()
 		tc.change(r)
@@ -218,7 +233,13 @@ func TestStatisticsAndConfig(t *testing.T) {
 	if err != nil || config.GetConfig().GetInput()[0].GetDataType() != configpb.DataType_TYPE_INT32 {
 		t.Errorf("config: %v, %v", config, err)
 	}
-	if _, err := c.SystemSharedMemoryStatus(t.Context(), &pb.SystemSharedMemoryStatusRequest{}); status.Code(err) != codes.Unimplemented {
-		t.Errorf("shared memory: %v, want unimplemented", err)
+	if _, err := c.SystemSharedMemoryRegister(t.Context(), &pb.SystemSharedMemoryRegisterRequest{Name: "r"}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("register shared memory: %v, want unimplemented", err)
+	}
+	if _, err := c.SystemSharedMemoryUnregister(t.Context(), &pb.SystemSharedMemoryUnregisterRequest{}); err != nil {
+		t.Errorf("unregister all shared memory: %v", err)
+	}
+	if _, err := c.CudaSharedMemoryStatus(t.Context(), &pb.CudaSharedMemoryStatusRequest{Name: "r"}); status.Code(err) != codes.NotFound {
+		t.Errorf("status of an unknown region: %v, want not found", err)
 	}
 }

@@ -1,0 +1,46 @@
+package grpcapi
+
+import (
+	"errors"
+
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // the codec of every other message
+	"google.golang.org/grpc/mem"
+
+	"tuner/engine"
+)
+
+// codec serialises inferences by hand, so that a tensor is copied at most once in each direction, and leaves every other
+// message to protobuf.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
+
+// Marshal passes on a mem.BufferSlice, which is serialised already.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if serialised, ok := v.(mem.BufferSlice); ok {
+		return serialised, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// errParse is what gRPC's C++ servers answer to bytes that are no message.
+var errParse = engine.Errorf(engine.Internal, "Unable to parse request")
+
+// Unmarshal reads a *message, which keeps the buffer until it is reset. Bytes that are no message are the message's error,
+// so that the handler words the answer.
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	m, ok := v.(*message)
+	if !ok {
+		return c.CodecV2.Unmarshal(data, v)
+	}
+	m.reset()
+	m.buffer = data.MaterializeToBuffer(mem.DefaultBufferPool())
+	switch err := m.parse(m.buffer.ReadOnlyData()); {
+	case errors.Is(err, errTooMany):
+		m.err = engine.Errorf(engine.InvalidArgument, "%v", err)
+	case err != nil:
+		m.err = errParse
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package grpcapi
+
+import (
+	"compress/zlib"
+	"context"
+	"io"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/gzip" // also: requests may be compressed with it
+)
+
+// Compression is how much the answers to inferences are compressed, for clients that accept it.
+type Compression int
+
+// Levels of compression, as gRPC has them: low is gzip, the others deflate.
+const (
+	CompressionNone Compression = iota
+	CompressionLow
+	CompressionMedium
+	CompressionHigh
+)
+
+// deflateName is gRPC's name of zlib's format.
+const deflateName = "deflate"
+
+// gRPC looks compressors up in a table of its own, which may be written while the program is initialised only.
+func init() { encoding.RegisterCompressor(&deflate{}) }
+
+// deflate is the compressor that gRPC's other implementations have and Go's has not.
+type deflate struct{ writers, readers sync.Pool }
+
+// Name is what the header grpc-encoding says.
+func (*deflate) Name() string { return deflateName }
+
+// Compress returns a writer that compresses into w; Close completes it.
+func (d *deflate) Compress(w io.Writer) (io.WriteCloser, error) {
+	z, ok := d.writers.Get().(*zlib.Writer)
+	if !ok {
+		z = zlib.NewWriter(w)
+	} else {
+		z.Reset(w)
+	}
+	return &deflateWriter{z, d}, nil
+}
+
+type deflateWriter struct {
+	*zlib.Writer
+	from *deflate
+}
+
+// Close completes the data and gives the writer back.
+func (w *deflateWriter) Close() error {
+	defer w.from.writers.Put(w.Writer)
+	return w.Writer.Close()
+}
+
+// Decompress returns a reader of what r has compressed; Close gives it back.
+func (d *deflate) Decompress(r io.Reader) (io.Reader, error) {
+	z, ok := d.readers.Get().(io.ReadCloser)
+	if !ok {
+		var err error
+		if z, err = zlib.NewReader(r); err != nil {
+			return nil, err
+		}
+	} else if err := z.(zlib.Resetter).Reset(r, nil); err != nil {
+		return nil, err
+	}
+	return &deflateReader{z, d}, nil
+}
+
+type deflateReader struct {
+	io.ReadCloser
+	from *deflate
+}
+
+// Close gives the reader back.
+func (r *deflateReader) Close() error {
+	defer r.from.readers.Put(r.ReadCloser)
+	return r.ReadCloser.Close()
+}
+
+// compress says how the answer of a call is compressed. Left alone, gRPC would compress it as the request is.
+func (c Compression) compress(ctx context.Context) error {
+	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface {
+		RecvCompress() string
+		ClientAdvertisedCompressors() []string
+	})
+	if !ok {
+		return nil
+	}
+	if request := stream.RecvCompress(); c == CompressionNone && (request == "" || request == encoding.Identity) {
+		return nil
+	}
+	name := encoding.Identity
+	switch accepted := stream.ClientAdvertisedCompressors(); {
+	case c == CompressionNone:
+	case c == CompressionLow && slices.Contains(accepted, gzip.Name), !slices.Contains(accepted, deflateName) && slices.Contains(accepted, gzip.Name):
+		name = gzip.Name
+	case slices.Contains(accepted, deflateName):
+		name = deflateName
+	}
+	return grpc.SetSendCompressor(ctx, name)
+}

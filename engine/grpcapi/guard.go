@@ -1,0 +1,56 @@
+package grpcapi
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"tuner/engine/api"
+)
+
+// guard lets calls of restricted categories through that bring the agreed metadata.
+type guard struct{ restricted api.Restrictions }
+
+// categories of the calls, by method.
+var categories = map[string]api.Category{
+	"ServerLive": api.CategoryHealth, "ServerReady": api.CategoryHealth, "ModelReady": api.CategoryHealth, "Check": api.CategoryHealth, "Watch": api.CategoryHealth,
+	"ServerMetadata": api.CategoryMetadata, "ModelMetadata": api.CategoryMetadata,
+	"ModelInfer": api.CategoryInference, "ModelStreamInfer": api.CategoryInference,
+	"ModelConfig": api.CategoryModelConfig, "ModelStatistics": api.CategoryStatistics,
+	"RepositoryIndex": api.CategoryModelRepository, "RepositoryModelLoad": api.CategoryModelRepository, "RepositoryModelUnload": api.CategoryModelRepository,
+	"SystemSharedMemoryStatus": api.CategorySharedMemory, "SystemSharedMemoryRegister": api.CategorySharedMemory, "SystemSharedMemoryUnregister": api.CategorySharedMemory,
+	"CudaSharedMemoryStatus": api.CategorySharedMemory, "CudaSharedMemoryRegister": api.CategorySharedMemory, "CudaSharedMemoryUnregister": api.CategorySharedMemory,
+	"TraceSetting": api.CategoryTrace, "LogSettings": api.CategoryLogging,
+}
+
+// check says whether a call may go on.
+func (g guard) check(ctx context.Context, fullMethod string) error {
+	method := fullMethod[strings.LastIndexByte(fullMethod, '/')+1:]
+	r, restricted := g.restricted[categories[method]]
+	if !restricted {
+		return nil
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	if values := md.Get(r.Header); len(values) > 0 && values[0] == r.Value {
+		return nil
+	}
+	return status.Errorf(codes.Unavailable, "This protocol is restricted, expecting header '%s'", r.Header)
+}
+
+func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if err := g.check(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	return handle(ctx, request)
+}
+
+func (g guard) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	if err := g.check(stream.Context(), info.FullMethod); err != nil {
+		return err
+	}
+	return handle(server, stream)
+}

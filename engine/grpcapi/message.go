@@ -1,0 +1,374 @@
+package grpcapi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"tuner/engine"
+	pb "tuner/engine/api/inferencepb"
+)
+
+// message is a ModelInferRequest whose names and contents lie in the received buffer. Messages are kept in a pool, with the
+// request that is made of them, so that a steady load allocates little.
+type message struct {
+	model, version, id []byte
+	parameters         []parameter
+	inputs             []input
+	outputs            []output
+	raw                [][]byte
+
+	elements int        // of all lists
+	err      error      // the bytes are no ModelInferRequest
+	buffer   mem.Buffer // what the slices above refer to; nil: nothing was received
+	request  engine.Request
+}
+
+// input is an InferInputTensor.
+type input struct {
+	name, dataType []byte
+	shape          []int64
+	parameters     []parameter
+	contents       *pb.InferTensorContents // nil: the field is absent
+}
+
+// output is an InferRequestedOutputTensor.
+type output struct {
+	name       []byte
+	parameters []parameter
+}
+
+// parameter is an entry of a map of InferParameter.
+type parameter struct {
+	key  []byte
+	kind protowire.Number // which field of the choice is set; 0: none
+	bits uint64           // bool, int64, uint64, or the bits of a double
+	text []byte           // string
+}
+
+// Fields of InferParameter's choice.
+const (
+	boolParam   protowire.Number = 1
+	int64Param  protowire.Number = 2
+	stringParam protowire.Number = 3
+	doubleParam protowire.Number = 4
+	uint64Param protowire.Number = 5
+)
+
+const (
+	// maxElements bounds what a message may list: tensors, dimensions, parameters. An element takes two bytes on the wire
+	// and a hundred in memory.
+	maxElements = 1 << 16
+	// maxPooled bounds the elements of a message that is kept for the next request.
+	maxPooled = 64
+)
+
+// pool has the messages that are not in use.
+type pool struct{ messages sync.Pool }
+
+func (p *pool) take() *message {
+	if m, ok := p.messages.Get().(*message); ok {
+		return m
+	}
+	return &message{}
+}
+
+// put frees the received buffer; nothing of the message may be in use.
+func (p *pool) put(m *message) {
+	small := m.elements <= maxPooled
+	m.reset()
+	if small {
+		p.messages.Put(m)
+	}
+}
+
+// reset empties the message and frees the received buffer. Lists keep their memory.
+func (m *message) reset() {
+	if m.buffer != nil {
+		m.buffer.Free()
+		m.buffer = nil
+	}
+	m.model, m.version, m.id, m.err = nil, nil, nil, nil
+	for i := range m.inputs {
+		in := &m.inputs[i]
+		*in = input{shape: in.shape[:0], parameters: emptied(in.parameters)}
+	}
+	for i := range m.outputs {
+		m.outputs[i] = output{parameters: emptied(m.outputs[i].parameters)}
+	}
+	for i := range m.request.Inputs {
+		m.request.Inputs[i].Data = nil
+	}
+	m.inputs, m.outputs, m.elements = m.inputs[:0], m.outputs[:0], 0
+	m.parameters, m.raw = emptied(m.parameters), emptied(m.raw)
+}
+
+// emptied is the list without its elements, and without what they refer to.
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
+}
+
+// extend adds an element to a list: what the list had there before, if it was longer once.
+func extend[T any](list []T) ([]T, *T) {
+	if len(list) < cap(list) {
+		list = list[:len(list)+1]
+	} else {
+		var none T
+		list = append(list, none)
+	}
+	return list, &list[len(list)-1]
+}
+
+// Errors of messages that are not what they should be.
+var (
+	errMalformed = errors.New("proto: cannot parse invalid wire-format data")
+	errUTF8      = errors.New("proto: string field contains invalid UTF-8")
+	errTooMany   = fmt.Errorf("the message lists more than %d tensors, dimensions and parameters", maxElements)
+)
+
+// field is one field of a message as it is on the wire.
+type field struct {
+	number protowire.Number
+	kind   protowire.Type
+	value  []byte // of BytesType
+	bits   uint64 // of VarintType and Fixed64Type
+}
+
+// is reports whether the field is the one with that number and kind. A field of another kind than the message declares is
+// ignored, as unknown fields are.
+func (f *field) is(number protowire.Number, kind protowire.Type) bool {
+	return f.number == number && f.kind == kind
+}
+
+// text stores a string field.
+func (f *field) text(out *[]byte) error {
+	if !utf8.Valid(f.value) {
+		return errUTF8
+	}
+	*out = f.value
+	return nil
+}
+
+// next reads the first field of a serialised message.
+func next(b []byte) (f field, rest []byte, err error) {
+	tag, n := protowire.ConsumeVarint(b)
+	if n < 0 || tag>>3 < uint64(protowire.MinValidNumber) || tag>>3 > uint64(protowire.MaxValidNumber) {
+		return f, nil, errMalformed
+	}
+	b = b[n:]
+	f.number, f.kind = protowire.Number(tag>>3), protowire.Type(tag&7)
+	switch f.kind {
+	case protowire.BytesType:
+		f.value, n = protowire.ConsumeBytes(b)
+	case protowire.VarintType:
+		f.bits, n = protowire.ConsumeVarint(b)
+	case protowire.Fixed64Type:
+		f.bits, n = protowire.ConsumeFixed64(b)
+	default:
+		n = protowire.ConsumeFieldValue(f.number, f.kind, b)
+	}
+	if n < 0 {
+		return f, nil, errMalformed
+	}
+	return f, b[n:], nil
+}
+
+// count checks that the message does not list too much.
+func (m *message) count() error {
+	if m.elements++; m.elements > maxElements {
+		return errTooMany
+	}
+	return nil
+}
+
+// parse reads a serialised ModelInferRequest into an empty message, which refers to b from then on. It accepts what protobuf
+// accepts, but for lists without measure.
+func (m *message) parse(b []byte) error {
+	for len(b) > 0 {
+		f, rest, err := next(b)
+		if err == nil && f.kind == protowire.BytesType {
+			err = m.set(&f)
+		}
+		if err != nil {
+			return err
+		}
+		b = rest
+	}
+	m.parameters = lastOfEach(m.parameters)
+	return nil
+}
+
+// set takes a field of the request.
+func (m *message) set(f *field) error {
+	switch f.number {
+	case 1:
+		return f.text(&m.model)
+	case 2:
+		return f.text(&m.version)
+	case 3:
+		return f.text(&m.id)
+	case 4:
+		return m.parseParameter(&m.parameters, f.value)
+	case 5:
+		var in *input
+		m.inputs, in = extend(m.inputs)
+		return m.parseInput(in, f.value)
+	case 6:
+		var out *output
+		m.outputs, out = extend(m.outputs)
+		return m.parseOutput(out, f.value)
+	case 7:
+		m.raw = append(m.raw, f.value)
+		return m.count()
+	default:
+		return nil
+	}
+}
+
+func (m *message) parseInput(in *input, b []byte) error {
+	err := m.count()
+	for err == nil && len(b) > 0 {
+		var f field
+		if f, b, err = next(b); err != nil {
+			return err
+		}
+		switch {
+		case f.is(3, protowire.VarintType):
+			err = m.addDimension(in, f.bits)
+		case f.kind != protowire.BytesType:
+		case f.number == 1:
+			err = f.text(&in.name)
+		case f.number == 2:
+			err = f.text(&in.dataType)
+		case f.number == 3:
+			err = m.parseShape(in, f.value)
+		case f.number == 4:
+			err = m.parseParameter(&in.parameters, f.value)
+		case f.number == 5:
+			err = in.parseContents(f.value)
+		}
+	}
+	in.parameters = lastOfEach(in.parameters)
+	return err
+}
+
+// parseShape reads dimensions in packed form.
+func (m *message) parseShape(in *input, b []byte) error {
+	for len(b) > 0 {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return errMalformed
+		}
+		if err := m.addDimension(in, v); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func (m *message) addDimension(in *input, bits uint64) error {
+	in.shape = append(in.shape, int64(bits))
+	return m.count()
+}
+
+// parseContents leaves typed contents, which nobody in a hurry sends, to protobuf. A second occurrence is merged.
+func (in *input) parseContents(b []byte) error {
+	if in.contents == nil {
+		in.contents = &pb.InferTensorContents{}
+	}
+	return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true}.Unmarshal(b, in.contents)
+}
+
+func (m *message) parseOutput(out *output, b []byte) error {
+	err := m.count()
+	for err == nil && len(b) > 0 {
+		var f field
+		if f, b, err = next(b); err != nil {
+			return err
+		}
+		switch {
+		case f.is(1, protowire.BytesType):
+			err = f.text(&out.name)
+		case f.is(2, protowire.BytesType):
+			err = m.parseParameter(&out.parameters, f.value)
+		}
+	}
+	out.parameters = lastOfEach(out.parameters)
+	return err
+}
+
+// parseParameter reads an entry of a map of InferParameter.
+func (m *message) parseParameter(list *[]parameter, b []byte) error {
+	var p parameter
+	err := m.count()
+	for err == nil && len(b) > 0 {
+		var f field
+		if f, b, err = next(b); err != nil {
+			return err
+		}
+		switch {
+		case f.is(1, protowire.BytesType):
+			err = f.text(&p.key)
+		case f.is(2, protowire.BytesType):
+			err = p.parse(f.value)
+		}
+	}
+	*list = append(*list, p)
+	return err
+}
+
+// parse reads an InferParameter; the last field of its choice counts.
+func (p *parameter) parse(b []byte) error {
+	for len(b) > 0 {
+		f, rest, err := next(b)
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.is(stringParam, protowire.BytesType):
+			if err := f.text(&p.text); err != nil {
+				return err
+			}
+			p.kind, p.bits = stringParam, 0
+		case f.is(boolParam, protowire.VarintType), f.is(int64Param, protowire.VarintType), f.is(uint64Param, protowire.VarintType),
+			f.is(doubleParam, protowire.Fixed64Type):
+			p.kind, p.bits, p.text = f.number, f.bits, nil
+		}
+		b = rest
+	}
+	return nil
+}
+
+// lastOfEach leaves of the entries with the same key the last, as maps do.
+func lastOfEach(list []parameter) []parameter {
+	if len(list) < 2 {
+		return list
+	}
+	last := make(map[string]int, len(list))
+	for i := range list {
+		last[string(list[i].key)] = i
+	}
+	if len(last) == len(list) {
+		return list
+	}
+	kept := list[:0]
+	for i := range list {
+		if last[string(list[i].key)] == i {
+			kept = append(kept, list[i])
+		}
+	}
+	return kept
+}
+
+// unsigned is the parameter as a number of at least 0.
+func (p *parameter) unsigned() (uint64, bool) {
+	return p.bits, p.kind == uint64Param || p.kind == int64Param && p.bits <= math.MaxInt64
+}

@@ -1,0 +1,201 @@
+package grpcapi
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"tuner/engine"
+	pb "tuner/engine/api/inferencepb"
+	"tuner/modelconfig/configpb"
+)
+
+// asProto is the message as protobuf has it.
+func (m *message) asProto() *pb.ModelInferRequest {
+	out := &pb.ModelInferRequest{ModelName: string(m.model), ModelVersion: string(m.version), Id: string(m.id), Parameters: protoParameters(m.parameters)}
+	for _, in := range m.inputs {
+		out.Inputs = append(out.Inputs, &pb.ModelInferRequest_InferInputTensor{Name: string(in.name), Datatype: string(in.dataType),
+			Shape: in.shape, Parameters: protoParameters(in.parameters), Contents: in.contents})
+	}
+	for _, o := range m.outputs {
+		out.Outputs = append(out.Outputs, &pb.ModelInferRequest_InferRequestedOutputTensor{Name: string(o.name), Parameters: protoParameters(o.parameters)})
+	}
+	out.RawInputContents = append(out.RawInputContents, m.raw...)
+	return out
+}
+
+func protoParameters(list []parameter) map[string]*pb.InferParameter {
+	out := map[string]*pb.InferParameter{}
+	for _, p := range list {
+		v := &pb.InferParameter{}
+		switch p.kind {
+		case boolParam:
+			v.ParameterChoice = &pb.InferParameter_BoolParam{BoolParam: p.bits != 0}
+		case int64Param:
+			v.ParameterChoice = &pb.InferParameter_Int64Param{Int64Param: int64(p.bits)}
+		case stringParam:
+			v.ParameterChoice = &pb.InferParameter_StringParam{StringParam: string(p.text)}
+		case doubleParam:
+			v.ParameterChoice = &pb.InferParameter_DoubleParam{DoubleParam: math.Float64frombits(p.bits)}
+		case uint64Param:
+			v.ParameterChoice = &pb.InferParameter_Uint64Param{Uint64Param: p.bits}
+		}
+		out[string(p.key)] = v
+	}
+	return out
+}
+
+// sample is a request that has everything.
+func sample() *pb.ModelInferRequest {
+	parameters := map[string]*pb.InferParameter{
+		"priority": {ParameterChoice: &pb.InferParameter_Uint64Param{Uint64Param: 2}},
+		"timeout":  {ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: -1}},
+		"text":     {ParameterChoice: &pb.InferParameter_StringParam{StringParam: "é"}},
+		"number":   {ParameterChoice: &pb.InferParameter_DoubleParam{DoubleParam: -0.5}},
+		"flag":     {ParameterChoice: &pb.InferParameter_BoolParam{BoolParam: true}},
+		"":         {},
+	}
+	return &pb.ModelInferRequest{ModelName: "m", ModelVersion: "1", Id: "x", Parameters: parameters,
+		Inputs: []*pb.ModelInferRequest_InferInputTensor{
+			{Name: "A", Datatype: "FP32", Shape: []int64{-1, 2, 1 << 40}, Parameters: parameters},
+			{Name: "B", Datatype: "BYTES", Contents: &pb.InferTensorContents{BytesContents: [][]byte{{1}, nil}, IntContents: []int32{-1, 1}}},
+		},
+		Outputs:          []*pb.ModelInferRequest_InferRequestedOutputTensor{{Name: "C", Parameters: parameters}, {}},
+		RawInputContents: [][]byte{{1, 2, 3}, nil},
+	}
+}
+
+func marshal(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// agree checks that the own decoder accepts and reads what protobuf accepts and reads.
+func agree(t *testing.T, b []byte, m *message) {
+	t.Helper()
+	want := &pb.ModelInferRequest{}
+	wantErr := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, want)
+	if err := (codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m); err != nil {
+		t.Fatal(err)
+	}
+	err := m.err
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("%x: error %v, protobuf's %v", b, err, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	if d := cmp.Diff(want, m.asProto(), protocmp.Transform(), cmp.Comparer(sameFloat)); d != "" {
+		t.Errorf("%x (-protobuf +own):\n%s", b, d)
+	}
+}
+
+func sameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+
+// Two messages in a row go into a serialised request: protobuf merges them.
+func TestParseAgrees(t *testing.T) {
+	t.Parallel()
+	whole := marshal(t, sample())
+	m := &message{}
+	for _, b := range [][]byte{
+		nil,
+		whole,
+		append(whole[:len(whole):len(whole)], whole...),
+		{0x28, 1},              // inputs as a varint: ignored
+		{0x2a, 2, 0x18, 5},     // a dimension that is not packed
+		{0x2a, 3, 0x1a, 1, 5},  // a packed one
+		{0x2a, 3, 0x1a, 1, 85}, // …
+		{0x2a, 3, 0x1a, 1, 0xff},
+		{0x0a, 1, 0xff},                      // not UTF-8
+		{0x22, 3, 0x0a, 1, 0xff},             // a key that is not UTF-8
+		{0x22, 5, 0x12, 3, 0x1a, 1, 0xff},    // a string that is not UTF-8
+		{0x22, 6, 0x12, 2, 8, 1, 0x12, 0},    // a parameter in two parts
+		{0x22, 4, 0x12, 2, 8, 2},             // true as 2
+		{0x22, 0, 0x22, 4, 0x12, 2, 8, 1},    // the same key twice
+		{0x0b, 0x0c},                         // a group in place of a string
+		{0x0b, 0x14},                         // a group that another one ends
+		{0x0c},                               // a group that ends only
+		{0},                                  // field 0
+		{0xf8, 0xff, 0xff, 0xff, 0x0f, 0},    // the largest field number
+		{0xf8, 0xff, 0xff, 0xff, 0x1f, 0},    // a larger one
+		{0x2a, 8, 0x2a, 2, 8, 1, 0x2a, 2, 8}, // contents that are cut off
+		{0x2a, 8, 0x2a, 2, 8, 1, 0x2a, 2, 8, 0},
+	} {
+		agree(t, b, m)
+	}
+	for i := range whole {
+		agree(t, whole[:i], m)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(marshal(f, sample()))
+	f.Add([]byte{0x2a, 8, 0x2a, 2, 8, 1, 0x2a, 2, 8, 0})
+	f.Add([]byte{0x22, 6, 0x12, 2, 8, 1, 0x12, 0, 0x0b, 0x0c})
+	m := &message{}
+	f.Fuzz(func(t *testing.T, b []byte) { agree(t, b, m) })
+}
+
+// A short message must not take much memory by listing empty things.
+func TestParseIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string][]byte{"inputs": {0x2a, 0}, "outputs": {0x32, 0}, "raw contents": {0x3a, 0}, "parameters": {0x22, 0}} {
+		var b []byte
+		for range maxElements {
+			b = append(b, one...)
+		}
+		if err := (&message{}).parse(b); err != nil {
+			t.Errorf("%s, %d: %v", name, maxElements, err)
+		}
+		if err := (&message{}).parse(append(b, one...)); err != errTooMany {
+			t.Errorf("%s, one more: %v, want %v", name, err, errTooMany)
+		}
+	}
+}
+
+// Typed contents never make more or fewer elements than were sent, and only of the input's own type.
+func FuzzContents(f *testing.F) {
+	for _, c := range []*pb.InferTensorContents{
+		{BoolContents: []bool{true, false}}, {IntContents: []int32{1, -128, 300}}, {Int64Contents: []int64{1 << 40}}, {UintContents: []uint32{255, 70000}},
+		{Uint64Contents: []uint64{1}}, {Fp32Contents: []float32{0.5}}, {Fp64Contents: []float64{0.5}}, {BytesContents: [][]byte{[]byte("ab"), nil}},
+	} {
+		f.Add(marshal(f, c), byte(configpb.DataType_TYPE_INT8))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, number byte) {
+		c := &pb.InferTensorContents{}
+		if proto.Unmarshal(b, c) != nil {
+			return
+		}
+		kind := engine.DataType(int(number) % len(typeNames))
+		data, err := contents(kind, c, "x", "m")
+		if err != nil {
+			return
+		}
+		if want := contentsSize(kind, c); len(data) != want {
+			t.Errorf("%s of %v: %d bytes, want %d", nameOf(kind), c, len(data), want)
+		}
+	})
+}
+
+// contentsSize is the number of bytes that all values together take, as elements of the type.
+func contentsSize(t engine.DataType, c *pb.InferTensorContents) int {
+	width := map[engine.DataType]int{
+		configpb.DataType_TYPE_BOOL: 1, configpb.DataType_TYPE_INT8: 1, configpb.DataType_TYPE_UINT8: 1, configpb.DataType_TYPE_INT16: 2, configpb.DataType_TYPE_UINT16: 2,
+		configpb.DataType_TYPE_INT32: 4, configpb.DataType_TYPE_UINT32: 4, configpb.DataType_TYPE_FP32: 4,
+		configpb.DataType_TYPE_INT64: 8, configpb.DataType_TYPE_UINT64: 8, configpb.DataType_TYPE_FP64: 8, configpb.DataType_TYPE_STRING: 4,
+	}[t]
+	size := width * (len(c.GetBoolContents()) + len(c.GetIntContents()) + len(c.GetInt64Contents()) + len(c.GetUintContents()) +
+		len(c.GetUint64Contents()) + len(c.GetFp32Contents()) + len(c.GetFp64Contents()) + len(c.GetBytesContents()))
+	for _, s := range c.GetBytesContents() {
+		size += len(s)
+	}
+	return size
+}

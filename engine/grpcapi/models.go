@@ -1,0 +1,114 @@
+package grpcapi
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"tuner/engine"
+	"tuner/engine/api"
+	pb "tuner/engine/api/inferencepb"
+)
+
+// statusOf gives an error its gRPC status.
+func statusOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.Error(codeOf(engine.CodeOf(err)), err.Error())
+}
+
+func codeOf(c engine.Code) codes.Code {
+	switch c {
+	case engine.Internal:
+		return codes.Internal
+	case engine.NotFound:
+		return codes.NotFound
+	case engine.InvalidArgument:
+		return codes.InvalidArgument
+	case engine.Unavailable:
+		return codes.Unavailable
+	case engine.Unsupported:
+		return codes.Unimplemented
+	case engine.AlreadyExists:
+		return codes.AlreadyExists
+	case engine.Cancelled:
+		return codes.Canceled
+	default:
+		return codes.Unknown
+	}
+}
+
+func (s *service) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.ServerLiveResponse, error) {
+	return &pb.ServerLiveResponse{Live: true}, nil
+}
+
+func (s *service) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.ServerReadyResponse, error) {
+	return &pb.ServerReadyResponse{Ready: s.server.Ready()}, nil
+}
+
+func (s *service) ModelReady(_ context.Context, r *pb.ModelReadyRequest) (*pb.ModelReadyResponse, error) {
+	version, err := parseVersion(r.GetName(), r.GetVersion())
+	if err == nil {
+		err = s.server.ModelReady(r.GetName(), version)
+	}
+	if code := engine.CodeOf(err); err != nil && code != engine.NotFound && code != engine.Unavailable {
+		return nil, statusOf(err)
+	}
+	return &pb.ModelReadyResponse{Ready: err == nil}, nil
+}
+
+func (s *service) ServerMetadata(context.Context, *pb.ServerMetadataRequest) (*pb.ServerMetadataResponse, error) {
+	m := s.server.Metadata()
+	return &pb.ServerMetadataResponse{Name: m.Name, Version: m.Version, Extensions: m.Extensions}, nil
+}
+
+func (s *service) ModelMetadata(_ context.Context, r *pb.ModelMetadataRequest) (*pb.ModelMetadataResponse, error) {
+	version, err := parseVersion(r.GetName(), r.GetVersion())
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	m, err := s.server.ModelMetadata(r.GetName(), version)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	return &pb.ModelMetadataResponse{Name: m.Name, Versions: m.Versions, Platform: m.Platform,
+		Inputs: tensorMetadata(m.Inputs), Outputs: tensorMetadata(m.Outputs)}, nil
+}
+
+func tensorMetadata(tensors []api.TensorMetadata) []*pb.ModelMetadataResponse_TensorMetadata {
+	var out []*pb.ModelMetadataResponse_TensorMetadata
+	for _, t := range tensors {
+		out = append(out, &pb.ModelMetadataResponse_TensorMetadata{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape})
+	}
+	return out
+}
+
+func (s *service) ModelConfig(_ context.Context, r *pb.ModelConfigRequest) (*pb.ModelConfigResponse, error) {
+	version, err := parseVersion(r.GetName(), r.GetVersion())
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	c, err := s.server.ModelConfig(r.GetName(), version)
+	return &pb.ModelConfigResponse{Config: c}, statusOf(err)
+}
+
+func (s *service) ModelStatistics(_ context.Context, r *pb.ModelStatisticsRequest) (*pb.ModelStatisticsResponse, error) {
+	version, err := parseVersion(r.GetName(), r.GetVersion())
+	if engine.CodeOf(err) == engine.NotFound && err != nil {
+		err = engine.Errorf(engine.InvalidArgument, "requested model version is not available for model '%s'", r.GetName())
+	}
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	stats, err := s.server.Statistics(r.GetName(), version)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	out := &pb.ModelStatisticsResponse{}
+	for i := range stats.ModelStats {
+		out.ModelStats = append(out.ModelStats, statistics(&stats.ModelStats[i]))
+	}
+	return out, nil
+}

@@ -1,0 +1,84 @@
+package grpcapi
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"tuner/engine"
+	pb "tuner/engine/api/inferencepb"
+)
+
+func (s *service) RepositoryIndex(_ context.Context, r *pb.RepositoryIndexRequest) (*pb.RepositoryIndexResponse, error) {
+	if r.GetRepositoryName() != "" {
+		return nil, status.Error(codes.Unimplemented, "'repository_name' specification is not supported")
+	}
+	entries, err := s.server.Index(r.GetReady())
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	out := &pb.RepositoryIndexResponse{}
+	for _, e := range entries {
+		out.Models = append(out.Models, &pb.RepositoryIndexResponse_ModelIndex{Name: e.Name, Version: e.Version, State: e.State, Reason: e.Reason})
+	}
+	return out, nil
+}
+
+func (s *service) RepositoryModelLoad(ctx context.Context, r *pb.RepositoryModelLoadRequest) (*pb.RepositoryModelLoadResponse, error) {
+	if r.GetRepositoryName() != "" {
+		return nil, status.Error(codes.Unimplemented, "'repository_name' specification is not supported")
+	}
+	o := engine.Override{Files: map[string][]byte{}}
+	for key, value := range r.GetParameters() {
+		if err := setOverride(&o, key, value); err != nil {
+			return nil, statusOf(err)
+		}
+	}
+	// A client that goes does not undo a load: the next one would find half of it.
+	if err := s.server.Load(context.WithoutCancel(ctx), r.GetModelName(), o); err != nil {
+		return nil, statusOf(err)
+	}
+	return &pb.RepositoryModelLoadResponse{}, nil
+}
+
+// setOverride takes a parameter of a load request.
+func setOverride(o *engine.Override, key string, value *pb.ModelRepositoryParameter) error {
+	path, isFile := strings.CutPrefix(key, "file:")
+	switch v := value.GetParameterChoice().(type) {
+	case *pb.ModelRepositoryParameter_StringParam:
+		if key == "config" {
+			o.Config = v.StringParam
+			return nil
+		}
+	case *pb.ModelRepositoryParameter_BytesParam:
+		if isFile {
+			o.Files[path] = v.BytesParam
+			return nil
+		}
+	}
+	switch {
+	case key == "config":
+		return engine.Errorf(engine.InvalidArgument, "invalid value type for load parameter '%s', expected string_param.", key)
+	case isFile:
+		return engine.Errorf(engine.InvalidArgument, "invalid value type for load parameter '%s', expected bytes_param.", key)
+	default:
+		return engine.Errorf(engine.InvalidArgument, "unrecognized load parameter '%s'.", key)
+	}
+}
+
+func (s *service) RepositoryModelUnload(_ context.Context, r *pb.RepositoryModelUnloadRequest) (*pb.RepositoryModelUnloadResponse, error) {
+	if r.GetRepositoryName() != "" {
+		return nil, status.Error(codes.Unimplemented, "'repository_name' specification is not supported")
+	}
+	if p, given := r.GetParameters()["unload_dependents"]; given {
+		if _, ok := p.GetParameterChoice().(*pb.ModelRepositoryParameter_BoolParam); !ok {
+			return nil, status.Error(codes.InvalidArgument, "invalid value type for 'unload_dependents' parameter, expected bool_param.")
+		}
+	}
+	if err := s.server.Unload(r.GetModelName()); err != nil {
+		return nil, statusOf(err)
+	}
+	return &pb.RepositoryModelUnloadResponse{}, nil
+}

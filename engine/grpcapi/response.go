@@ -1,0 +1,154 @@
+package grpcapi
+
+import (
+	"math"
+	"strconv"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"tuner/engine"
+)
+
+// encode serialises a ModelInferResponse. The outputs are copied from the model's memory, so that the response may be
+// released afterwards.
+func encode(r *engine.Response) (mem.BufferSlice, error) {
+	size := responseSize(r)
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	return serialise(size, func(b []byte) []byte { return appendResponse(b, r) }), nil
+}
+
+// finalResponse is the entry of ModelInferResponse.parameters that answers on a stream have: triton_final_response, true.
+// Models answer a request once.
+var finalResponse = appendFinalResponse()
+
+func appendFinalResponse() []byte {
+	entry := appendString(nil, 1, "triton_final_response")
+	entry = protowire.AppendTag(entry, 2, protowire.BytesType)
+	entry = protowire.AppendBytes(entry, []byte{byte(boolParam) << 3, 1})
+	return protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), entry)
+}
+
+// encodeStreamed serialises a ModelStreamInferResponse that has a response.
+func encodeStreamed(r *engine.Response) (mem.BufferSlice, error) {
+	size := responseSize(r) + len(finalResponse)
+	if err := checkSize(size); err != nil {
+		return nil, err
+	}
+	return serialise(sizeBytes(2, size), func(b []byte) []byte {
+		b = protowire.AppendTag(b, 2, protowire.BytesType)
+		b = protowire.AppendVarint(b, uint64(size))
+		return appendResponse(append(b, finalResponse...), r)
+	}), nil
+}
+
+// encodeRefusal serialises a ModelStreamInferResponse to a request that was not accepted: the error, and a response with
+// the request's id alone.
+func encodeRefusal(text string, m *message) mem.BufferSlice {
+	return encodeError(text, appendString(nil, 3, string(m.id)))
+}
+
+// encodeFailure serialises a ModelStreamInferResponse to a request that was accepted and failed.
+func encodeFailure(text string, m *message) mem.BufferSlice {
+	response := appendString(nil, 1, string(m.model))
+	response = appendString(response, 2, string(m.version))
+	response = appendString(response, 3, string(m.id))
+	return encodeError(text, append(response, finalResponse...))
+}
+
+func encodeError(text string, response []byte) mem.BufferSlice {
+	b := appendString(nil, 1, text)
+	b = protowire.AppendTag(b, 2, protowire.BytesType)
+	return mem.BufferSlice{mem.SliceBuffer(protowire.AppendBytes(b, response))}
+}
+
+// checkSize refuses an answer that is larger than gRPC's messages may be.
+func checkSize(size int) error {
+	if size > math.MaxInt32 {
+		return engine.Errorf(engine.InvalidArgument, "Response has byte size %d which exceeds gRPC's byte size limit %d.", size, math.MaxInt32)
+	}
+	return nil
+}
+
+// serialise gives write a buffer of the size that it will fill.
+func serialise(size int, write func([]byte) []byte) mem.BufferSlice {
+	if mem.IsBelowBufferPoolingThreshold(size) {
+		return mem.BufferSlice{mem.SliceBuffer(write(make([]byte, 0, size)))}
+	}
+	pool := mem.DefaultBufferPool()
+	b := pool.Get(size)
+	write((*b)[:0])
+	return mem.BufferSlice{mem.NewBuffer(b, pool)}
+}
+
+func responseSize(r *engine.Response) int {
+	size := sizeString(1, r.Model) + sizeString(2, strconv.FormatInt(r.Version, 10)) + sizeString(3, r.ID)
+	for i := range r.Outputs {
+		size += sizeBytes(5, outputSize(&r.Outputs[i])) + sizeBytes(6, len(r.Outputs[i].Data))
+	}
+	return size
+}
+
+// appendResponse writes a ModelInferResponse as protobuf does, fields in the order of their numbers.
+func appendResponse(b []byte, r *engine.Response) []byte {
+	b = appendString(b, 1, r.Model)
+	b = appendString(b, 2, strconv.FormatInt(r.Version, 10))
+	b = appendString(b, 3, r.ID)
+	for i := range r.Outputs {
+		t := &r.Outputs[i]
+		b = protowire.AppendTag(b, 5, protowire.BytesType)
+		b = protowire.AppendVarint(b, uint64(outputSize(t)))
+		b = appendString(b, 1, t.Name)
+		b = appendString(b, 2, nameOf(t.DataType))
+		if len(t.Shape) > 0 {
+			b = protowire.AppendTag(b, 3, protowire.BytesType)
+			b = protowire.AppendVarint(b, uint64(shapeSize(t.Shape)))
+			for _, d := range t.Shape {
+				b = protowire.AppendVarint(b, uint64(d))
+			}
+		}
+	}
+	for i := range r.Outputs {
+		b = protowire.AppendTag(b, 6, protowire.BytesType)
+		b = protowire.AppendBytes(b, r.Outputs[i].Data)
+	}
+	return b
+}
+
+func outputSize(t *engine.Tensor) int {
+	size := sizeString(1, t.Name) + sizeString(2, nameOf(t.DataType))
+	if len(t.Shape) > 0 {
+		size += sizeBytes(3, shapeSize(t.Shape))
+	}
+	return size
+}
+
+func shapeSize(shape []int64) int {
+	size := 0
+	for _, d := range shape {
+		size += protowire.SizeVarint(uint64(d))
+	}
+	return size
+}
+
+// sizeBytes is the size of a field of n bytes.
+func sizeBytes(number protowire.Number, n int) int {
+	return protowire.SizeTag(number) + protowire.SizeBytes(n)
+}
+
+// sizeString is the size of a string field, which is left out when it is empty.
+func sizeString(number protowire.Number, s string) int {
+	if s == "" {
+		return 0
+	}
+	return sizeBytes(number, len(s))
+}
+
+func appendString(b []byte, number protowire.Number, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s)
+}

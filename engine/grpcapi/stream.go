@@ -1,0 +1,126 @@
+package grpcapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"tuner/engine"
+)
+
+// maxInFlight bounds the requests of one stream that are not answered yet; then the stream is not read on.
+const maxInFlight = 1 << 10
+
+// strictKey in a stream's metadata, with the value "true", asks that the first failed execution ends the stream with its
+// status. Requests that are refused before are answered as on any stream, as Triton does.
+const strictKey = "triton_grpc_error"
+
+// streamed is a request of a stream, queued or refused.
+type streamed struct {
+	message *message
+	pending *engine.Pending
+	err     error // of a refused one
+}
+
+// errStopping is what streams end with when the server does.
+var errStopping = status.Error(codes.Unavailable, "GRPC server is shutting down and has stopped accepting new requests.")
+
+// serveStream is the handler of ModelStreamInfer: requests are queued as they come, and answered in the same order. One
+// that fails is answered with its error, and the stream goes on unless the client asked for the opposite.
+func serveStream(server any, stream grpc.ServerStream) error {
+	s := server.(*service)
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	if err := s.compression.compress(ctx); err != nil {
+		return err
+	}
+	queue := make(chan streamed, maxInFlight)
+	received := make(chan error, 1)
+	go func() {
+		defer close(queue)
+		received <- s.receive(stream, queue)
+	}()
+	if err := s.answer(ctx, stream, queue); err != nil {
+		// What is queued is given up. The receiver ends with the stream, which ends with this call.
+		go s.discard(ctx, queue)
+		return err
+	}
+	return <-received
+}
+
+// receive starts the requests of a stream.
+func (s *service) receive(stream grpc.ServerStream, queue chan<- streamed) error {
+	for {
+		next := streamed{message: s.pool.take()}
+		if err := stream.RecvMsg(next.message); err != nil {
+			s.pool.put(next.message)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		next.pending, next.err = s.start(next.message)
+		queue <- next // somebody reads it to the end
+	}
+}
+
+// answer answers the requests in their order, until the last one, a failure to send, or the server's end.
+func (s *service) answer(ctx context.Context, stream grpc.ServerStream, queue <-chan streamed) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	strict := slices.Equal(md.Get(strictKey), []string{"true"})
+	for {
+		var next streamed
+		var open bool
+		select {
+		case next, open = <-queue:
+		case <-s.stopping: // what has come is still answered
+			if len(queue) == 0 {
+				return errStopping
+			}
+			next, open = <-queue
+		}
+		if !open {
+			return nil
+		}
+		answer, err := next.finish(ctx)
+		s.pool.put(next.message)
+		if err != nil && strict {
+			return statusOf(err)
+		}
+		if err := stream.SendMsg(answer); err != nil {
+			return err
+		}
+	}
+}
+
+// discard waits for requests whose answers nobody wants.
+func (s *service) discard(ctx context.Context, queue <-chan streamed) {
+	for next := range queue {
+		if next.pending != nil {
+			if response, err := next.pending.Wait(ctx); err == nil {
+				response.Release()
+			}
+		}
+		s.pool.put(next.message)
+	}
+}
+
+// finish waits for the request and serialises its answer. The error is that of a request that was accepted and failed, for
+// streams that end with it; in the answer it is anyway.
+func (q *streamed) finish(ctx context.Context) (mem.BufferSlice, error) {
+	if q.err != nil {
+		return encodeRefusal(q.err.Error(), q.message), nil
+	}
+	answer, err := finish(ctx, q.pending, encodeStreamed)
+	if err != nil {
+		answer = encodeFailure(err.Error(), q.message)
+	}
+	return answer, err
+}

@@ -1,0 +1,40 @@
+package grpcapi
+
+import (
+	"strconv"
+	"strings"
+
+	"tuner/engine"
+)
+
+// parseVersion reads a model version; empty is the newest, 0. As with C's strtol, white space in front and whatever
+// follows the digits is ignored.
+func parseVersion(model, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(number(text), 10, 64)
+	switch {
+	case err != nil:
+		return 0, engine.Errorf(engine.InvalidArgument,
+			"failed to get model version from specified version string '%s' (details: stol), version should be an integral value > 0", text)
+	case n < 0:
+		return 0, engine.Errorf(engine.InvalidArgument, "invalid model version specified '%s' , version should be an integral value > 0", text)
+	case n == 0: // which is not a version, and not the newest either
+		return 0, engine.Errorf(engine.NotFound, "Request for unknown model: '%s' version 0 is not found", model)
+	}
+	return n, nil
+}
+
+// number is the part of a text that strtol reads.
+func number(text string) string {
+	text = strings.TrimLeft(text, " \t\n\v\f\r")
+	end := 0
+	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
+		end = 1
+	}
+	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
+		end++
+	}
+	return text[:end]
+}
