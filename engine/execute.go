@@ -15,6 +15,7 @@ import (
 type executor struct {
 	session Session
 	batch   Batch
+	cuts    []slicer
 }
 
 // Execute runs the batch and leaves in each job its response or error.
@@ -22,12 +23,12 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 	begin := time.Now()
 	rows := e.gather(items)
 	result, err := e.session.Execute(&e.batch)
-	e.forget()
+	defer e.forget()
 	var memory *shared
 	if err == nil {
 		memory = &shared{free: result.Free}
 		memory.users.Store(1) // ours, until all responses are made
-		err = respond(items, result.Outputs, rows, memory)
+		err = e.respond(items, result.Outputs, rows, memory)
 		memory.release()
 	}
 	end := time.Now()
@@ -78,6 +79,7 @@ func (e *executor) forget() {
 	for i := range e.batch.Inputs {
 		clear(e.batch.Inputs[i].Parts)
 	}
+	clear(e.cuts)
 }
 
 func fail(items []scheduler.Item[*job], err error, end time.Time) {
@@ -91,33 +93,48 @@ func fail(items []scheduler.Item[*job], err error, end time.Time) {
 	}
 }
 
-// respond slices the outputs of a batch into responses.
-func respond(items []scheduler.Item[*job], outputs []Tensor, rows int, memory *shared) error {
+// respond slices the outputs of a batch into responses. All of these share three arrays, so that what a batch allocates does
+// not depend on the number of its requests.
+func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows int, memory *shared) error {
 	sig := items[0].Value.model.signature
-	cut := make([]slicer, len(outputs))
+	e.cuts = e.cuts[:0]
+	rank := 0 // of all outputs
 	for i := range outputs {
-		var err error
-		if cut[i], err = newSlicer(&outputs[i], rows, sig.maxBatch > 0); err != nil {
+		cut, err := newSlicer(&outputs[i], rows, sig.maxBatch > 0)
+		if err != nil {
 			return err
 		}
+		e.cuts = append(e.cuts, cut)
+		rank += len(outputs[i].Shape)
 	}
 	responses := make([]Response, len(items))
+	tensors := make([]Tensor, 0, len(items)*len(outputs))
+	dims := make([]int64, 0, len(items)*rank)
 	for k, it := range items {
 		j := it.Value
-		tensors := make([]Tensor, 0, len(outputs))
+		first := len(tensors)
 		for i := range outputs {
-			t, err := cut[i].next(j.prepared.rows)
+			data, err := e.cuts[i].next(j.prepared.rows)
 			if err != nil {
 				return err
+			}
+			if j.prepared.outputs != nil && !j.prepared.outputs[i] {
+				continue
+			}
+			t := outputs[i]
+			t.Data = data
+			if sig.maxBatch > 0 {
+				from := len(dims)
+				dims = append(append(dims, int64(j.prepared.rows)), t.Shape[1:]...)
+				t.Shape = dims[from:len(dims):len(dims)]
 			}
 			if spec := &sig.outputs[i]; spec.reshaped {
 				t.Shape = spec.requestShape(t.Shape, sig.maxBatch > 0)
 			}
-			if j.prepared.outputs[i] {
-				tensors = append(tensors, t)
-			}
+			tensors = append(tensors, t)
 		}
-		responses[k] = Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, Outputs: tensors, memory: memory}
+		responses[k] = Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, memory: memory,
+			Outputs: tensors[first:len(tensors):len(tensors)]}
 	}
 	memory.users.Add(int32(len(items)))
 	for k, it := range items {
@@ -152,21 +169,21 @@ func newSlicer(t *Tensor, rows int, batched bool) (slicer, error) {
 	return s, nil
 }
 
-func (s *slicer) next(rows int) (Tensor, error) {
-	t := *s.whole
+// next returns the data of the following rows.
+func (s *slicer) next(rows int) ([]byte, error) {
 	if !s.batched {
-		return t, nil
+		return s.rest, nil
 	}
-	t.Shape = append([]int64{int64(rows)}, t.Shape[1:]...)
 	n := rows * s.rowBytes
-	if t.DataType == configpb.DataType_TYPE_STRING {
+	if s.whole.DataType == configpb.DataType_TYPE_STRING {
 		n = stringsLength(s.rest, uint64(rows)*s.perRow)
 	}
 	if n > len(s.rest) {
-		return t, Errorf(Internal, "output '%s' is shorter than its shape %s says", t.Name, shapeText(s.whole.Shape))
+		return nil, Errorf(Internal, "output '%s' is shorter than its shape %s says", s.whole.Name, shapeText(s.whole.Shape))
 	}
-	t.Data, s.rest = s.rest[:n:n], s.rest[n:]
-	return t, nil
+	data := s.rest[:n:n]
+	s.rest = s.rest[n:]
+	return data, nil
 }
 
 // stringsLength is the number of bytes that count length-prefixed strings take; more than there are if they are incomplete.

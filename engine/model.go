@@ -69,26 +69,27 @@ type job struct {
 
 // Pending is a request that has been accepted. Wait must be called, once.
 type Pending struct {
-	job    *job
+	job    job
 	ticket *scheduler.Ticket[*job]
 }
 
 // start checks and queues a request; the pool must have been entered (see Server.acquire) and is left by Wait, or on error.
 func (m *model) start(r *Request) (*Pending, error) {
-	j := &job{model: m, request: r, started: time.Now()}
+	p := &Pending{job: job{model: m, request: r, started: time.Now()}}
+	j := &p.job
 	var err error
 	if j.prepared, err = m.signature.prepare(r); err != nil {
 		m.pool.users.Done()
 		return nil, err
 	}
-	ticket, err := m.pool.scheduler.Enqueue(scheduler.Item[*job]{
+	p.ticket, err = m.pool.scheduler.Enqueue(scheduler.Item[*job]{
 		Value: j, Rows: j.prepared.rows, Shape: j.prepared.shape, Priority: r.Priority, Timeout: r.Timeout,
 	})
 	if err != nil {
 		m.pool.users.Done()
 		return nil, m.refuse(j, err)
 	}
-	return &Pending{j, ticket}, nil
+	return p, nil
 }
 
 // Wait blocks until the request is answered. When ctx ends while it is queued, it is taken out of the queue; one that is
@@ -96,7 +97,7 @@ func (m *model) start(r *Request) (*Pending, error) {
 func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	defer p.job.model.pool.users.Done()
 	if err := p.ticket.Wait(ctx); err != nil {
-		return nil, p.job.model.refuse(p.job, err)
+		return nil, p.job.model.refuse(&p.job, err)
 	}
 	return p.job.response, p.job.err
 }
