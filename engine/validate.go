@@ -53,24 +53,19 @@ func newTensorSpec(name string, t DataType, dims []int64, reshape *configpb.Mode
 type prepared struct {
 	rows    int // 1 where the model does not batch
 	inputs  []Tensor
-	outputs []bool // which of the signature's outputs are wanted
+	outputs []bool // which of the signature's outputs are wanted; nil: all
 	shape   string // requests with the same may share a batch
 }
 
-// prepare checks a request. The texts are those of Triton, observed on a real one.
+// prepare checks a request. Texts and order of the checks are those of Triton, observed on a real one.
 func (s *signature) prepare(r *Request) (prepared, error) {
-	p, err := s.check(r)
+	var p prepared
+	err := s.check(r, &p)
 	var final *Error // some texts come without the request's id
 	if err != nil && !errors.As(err, &final) {
-		final = Errorf(InvalidArgument, "%s %v", idPrefix(r.ID), err)
+		return p, Errorf(InvalidArgument, "%s %v", idPrefix(r.ID), err)
 	}
-	if final != nil {
-		return p, final
-	}
-	if p.outputs, err = s.wanted(r.Outputs); err != nil {
-		return p, err
-	}
-	return p, nil
+	return p, err
 }
 
 // idPrefix begins most texts that concern a request.
@@ -81,65 +76,90 @@ func idPrefix(id string) string {
 	return "[request id: " + id + "]"
 }
 
-func (s *signature) check(r *Request) (prepared, error) {
-	p := prepared{rows: 1, inputs: make([]Tensor, len(s.inputs))}
-	if err := s.arrange(r, p.inputs); err != nil {
-		return p, err
+// check goes over the inputs from the last to the first, as Triton's hash table of them does where it is small: so that
+// the same one is named if several are wrong.
+func (s *signature) check(r *Request, p *prepared) error {
+	if name := duplicate(r.Inputs); name != "" {
+		return fmt.Errorf("input '%s' already exists in request", name)
 	}
-	for i, spec := range s.inputs {
-		if got := p.inputs[i].DataType; got != spec.dataType {
-			return p, fmt.Errorf("inference input '%s' data-type is '%s', but model '%s' expects '%s'", spec.name, wireName(got), s.name, wireName(spec.dataType))
-		}
+	var err error
+	if p.outputs, err = s.wanted(r.Outputs); err != nil {
+		return err
 	}
-	if s.maxBatch > 0 {
-		if err := s.checkRows(&p); err != nil {
-			return p, err
-		}
-	}
-	var shapes []byte
-	for i := range s.inputs {
-		if err := s.checkTensor(&s.inputs[i], &p.inputs[i], p.rows); err != nil {
-			return p, err
-		}
-		if s.variable {
-			shapes = appendShape(shapes, p.inputs[i].Shape, s.maxBatch > 0)
-		}
-	}
-	p.shape = string(shapes)
-	return p, nil
-}
-
-// arrange puts the request's inputs into the configuration's order.
-func (s *signature) arrange(r *Request, inputs []Tensor) error {
 	if len(r.Inputs) != len(s.inputs) {
 		return s.countError(r)
 	}
-	for _, in := range r.Inputs {
-		i := slices.IndexFunc(s.inputs, func(spec tensorSpec) bool { return spec.name == in.Name })
-		switch {
-		case i < 0:
-			return Errorf(InvalidArgument, "unexpected inference input '%s' for model '%s'", in.Name, s.name)
-		case inputs[i].Name != "":
-			return fmt.Errorf("input '%s' already exists in request", in.Name)
+	p.inputs = make([]Tensor, len(s.inputs))
+	for k := range slices.Backward(r.Inputs) {
+		i := s.indexOf(r.Inputs[k].Name, k)
+		if i < 0 {
+			return Errorf(InvalidArgument, "unexpected inference input '%s' for model '%s'", r.Inputs[k].Name, s.name)
 		}
-		inputs[i] = in
+		p.inputs[i] = r.Inputs[k]
+	}
+	if p.rows, err = s.batchSize(r.Inputs); err != nil {
+		return err
+	}
+	for k := range slices.Backward(r.Inputs) {
+		i := s.indexOf(r.Inputs[k].Name, k)
+		if err := s.checkTensor(&s.inputs[i], &p.inputs[i], p.rows); err != nil {
+			return err
+		}
+	}
+	if s.variable {
+		var shapes []byte
+		for i := range p.inputs {
+			shapes = appendShape(shapes, p.inputs[i].Shape, s.maxBatch > 0)
+		}
+		p.shape = string(shapes)
 	}
 	return nil
+}
+
+// duplicate returns the name that two inputs have, or "".
+func duplicate(inputs []Tensor) string {
+	const few = 16 // so many are compared with each other sooner than put into a table
+	if len(inputs) <= few {
+		for k := range inputs {
+			for _, other := range inputs[:k] {
+				if other.Name == inputs[k].Name {
+					return other.Name
+				}
+			}
+		}
+		return ""
+	}
+	seen := make(map[string]bool, len(inputs))
+	for _, in := range inputs {
+		if seen[in.Name] {
+			return in.Name
+		}
+		seen[in.Name] = true
+	}
+	return ""
+}
+
+// indexOf finds an input by name, most likely at the given place; -1: there is none.
+func (s *signature) indexOf(name string, likely int) int {
+	if s.inputs[likely].name == name {
+		return likely
+	}
+	return slices.IndexFunc(s.inputs, func(spec tensorSpec) bool { return spec.name == name })
 }
 
 // countError says which inputs there are and which are missing.
 func (s *signature) countError(r *Request) error {
 	var got, missing []string
-	for _, in := range r.Inputs {
+	there := map[string]bool{}
+	for _, in := range slices.Backward(r.Inputs) {
 		got = append(got, "'"+in.Name+"'")
+		there[in.Name] = true
 	}
 	for _, spec := range s.inputs {
-		if !slices.Contains(got, "'"+spec.name+"'") {
+		if !there[spec.name] {
 			missing = append(missing, "'"+spec.name+"'")
 		}
 	}
-	slices.Sort(got)
-	slices.Sort(missing)
 	open := "["
 	if len(missing) == 0 {
 		open = "" // as Triton prints it
@@ -149,27 +169,36 @@ func (s *signature) countError(r *Request) error {
 		len(s.inputs), len(r.Inputs), s.name, strings.Join(got, ","), open, strings.Join(missing, ","))
 }
 
-// checkRows finds the batch size, which all inputs must agree on.
-func (s *signature) checkRows(p *prepared) error {
-	for i, in := range p.inputs {
-		if len(in.Shape) == 0 || in.Shape[0] < 0 || in.Shape[0] > math.MaxInt32 {
-			return fmt.Errorf("input '%s' has no batch dimension for '%s'", in.Name, s.name)
+// batchSize is the number of rows, which all inputs must agree on; 1 where the model does not batch, or if there are none.
+func (s *signature) batchSize(inputs []Tensor) (int, error) {
+	if s.maxBatch == 0 {
+		return 1, nil
+	}
+	var rows int64
+	for _, in := range slices.Backward(inputs) {
+		switch {
+		case len(in.Shape) == 0:
+			return 0, fmt.Errorf("input '%s' has no shape but model requires batch dimension for '%s'", in.Name, s.name)
+		case rows == 0:
+			rows = in.Shape[0]
+		case rows != in.Shape[0]:
+			return 0, fmt.Errorf("input '%s' batch size does not match other inputs for '%s'", in.Name, s.name)
 		}
-		if i > 0 && in.Shape[0] != p.inputs[0].Shape[0] {
-			return fmt.Errorf("input '%s' batch size does not match other inputs for '%s'", in.Name, s.name)
+		if rows < 0 {
+			return 0, s.sizeError(&in, -1)
 		}
 	}
-	if len(p.inputs) > 0 {
-		p.rows = max(1, int(p.inputs[0].Shape[0]))
+	if rows > int64(s.maxBatch) {
+		return 0, fmt.Errorf("inference request batch-size must be <= %d for '%s'", s.maxBatch, s.name)
 	}
-	if p.rows > s.maxBatch {
-		return fmt.Errorf("inference request batch-size must be <= %d for '%s'", s.maxBatch, s.name)
-	}
-	return nil
+	return max(1, int(rows)), nil
 }
 
-// checkTensor checks shape and size of an input and turns its shape into the model's.
+// checkTensor checks data type, shape and size of an input and turns its shape into the model's.
 func (s *signature) checkTensor(spec *tensorSpec, in *Tensor, rows int) error {
+	if in.DataType != spec.dataType {
+		return fmt.Errorf("inference input '%s' data-type is '%s', but model '%s' expects '%s'", spec.name, wireName(in.DataType), s.name, wireName(spec.dataType))
+	}
 	dims := in.Shape
 	if s.maxBatch > 0 {
 		dims = dims[1:]
@@ -198,45 +227,59 @@ func (s *signature) checkSize(in *Tensor, elements uint64) error {
 	}
 	want, ok := multiply(elements, size, true)
 	if !ok || want != uint64(len(in.Data)) {
-		return fmt.Errorf("input byte size mismatch for input '%s' for model '%s'. Expected %d, got %d", in.Name, s.name, want, len(in.Data))
+		return s.sizeError(in, int64(want))
 	}
 	return nil
 }
 
+func (s *signature) sizeError(in *Tensor, want int64) error {
+	return fmt.Errorf("input byte size mismatch for input '%s' for model '%s'. Expected %d, got %d", in.Name, s.name, want, len(in.Data))
+}
+
 // checkStrings walks over length-prefixed elements: there must be exactly as many as the shape says.
 func (s *signature) checkStrings(in *Tensor, elements uint64) error {
-	rest := in.Data
-	for i := range elements {
+	found := uint64(0)
+	for rest := in.Data; len(rest) > 0; {
 		if len(rest) < 4 {
-			return fmt.Errorf("expected %d string elements for inference input '%s', got %d", elements, in.Name, i)
+			//lint:ignore ST1005 Triton's wording
+			return fmt.Errorf("incomplete string length indicator for inference input '%s' for model '%s', expecting 4 bytes but only %d bytes available. Please make sure the string length indicator is in one buffer.", in.Name, s.name, len(rest))
+		}
+		if found++; found > elements {
+			return fmt.Errorf("unexpected number of string elements %d for inference input '%s' for model '%s', expecting %d", found, in.Name, s.name, elements)
 		}
 		n := uint64(binary.LittleEndian.Uint32(rest))
 		if rest = rest[4:]; uint64(len(rest)) < n {
-			return fmt.Errorf("incomplete string data for inference input '%s', expecting string of length %d but only %d bytes available", in.Name, n, len(rest))
+			return fmt.Errorf("incomplete string data for inference input '%s' for model '%s', expecting string of length %d but only %d bytes available", in.Name, s.name, n, len(rest))
 		}
 		rest = rest[n:]
 	}
-	if len(rest) > 0 {
-		return fmt.Errorf("unexpected number of string elements %d for inference input '%s', expecting %d", elements+1, in.Name, elements)
+	if found < elements {
+		return fmt.Errorf("expected %d string elements for inference input '%s' for model '%s', got %d", elements, in.Name, s.name, found)
 	}
 	return nil
 }
 
 func (s *signature) shapeError(spec *tensorSpec, in *Tensor) error {
 	want, note := spec.dims, ""
+	dims := in.Shape
 	if s.maxBatch > 0 {
+		dims = dims[1:]
 		want = append([]int64{-1}, want...)
-		note = " NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
+		note = "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
 	}
-	return fmt.Errorf("unexpected shape for input '%s' for model '%s'. Expected %s, got %s.%s", in.Name, s.name, shapeText(want), shapeText(in.Shape), note)
+	if len(dims) == len(spec.dims) && slices.Contains(dims, -1) {
+		//lint:ignore ST1005 Triton's wording
+		return fmt.Errorf("All input dimensions should be specified for input '%s' for model '%s', got %s", in.Name, s.name, shapeText(in.Shape))
+	}
+	return fmt.Errorf("unexpected shape for input '%s' for model '%s'. Expected %s, got %s. %s", in.Name, s.name, shapeText(want), shapeText(in.Shape), note)
 }
 
 // wanted marks the outputs that a request asks for.
 func (s *signature) wanted(names []string) ([]bool, error) {
-	marks := make([]bool, len(s.outputs))
-	for i := range marks {
-		marks[i] = len(names) == 0
+	if len(names) == 0 {
+		return nil, nil
 	}
+	marks := make([]bool, len(s.outputs))
 	for _, name := range names {
 		i, found := slices.BinarySearchFunc(s.outputs, name, func(spec tensorSpec, name string) int { return strings.Compare(spec.name, name) })
 		if !found {
@@ -343,7 +386,7 @@ func (s *signature) rawInput(data []byte) (Tensor, error) {
 		case d >= 0:
 			fixed, _ = multiply(fixed, uint64(d), true)
 		case variable >= 0:
-			return t, Errorf(InvalidArgument, "The shape of Raw request's input '%s' can not be deduced because there are more than one variable-sized dimensions", spec.name)
+			return t, Errorf(InvalidArgument, "%s The shape of the raw input '%s' can not be deduced because there are more than one variable-sized dimension", idPrefix(""), spec.name)
 		default:
 			variable = i
 		}
