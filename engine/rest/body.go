@@ -61,7 +61,7 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 		n, err := stream.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
-		case err == io.EOF || err == nil && len(buf) == length:
+		case len(buf) == length || err == io.EOF && length < 0:
 			b.done = true
 			return buf, nil
 		case err != nil:

@@ -10,6 +10,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -108,6 +109,8 @@ func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {
 		failWith(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge, "the headers of the request are too large")
 	case errors.As(err, &network) && network.Timeout():
 		failWith(ctx, fasthttp.StatusRequestTimeout, "the request did not arrive in time")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		fail(ctx, badBody(err))
 	default:
 		failWith(ctx, fasthttp.StatusBadRequest, "cannot read the request: it is not HTTP/1.1")
 	}
