@@ -67,7 +67,8 @@ func stopAtEnd(t *testing.T, s *peers.Server) {
 			t.Errorf("cannot stop the server: %v", err)
 		}
 		if t.Failed() && testing.Verbose() {
-			t.Logf("output of %s:\n%s", s.HTTP, s.Output())
+			lines := strings.Split(s.Output(), "\n")
+			t.Logf("the last that %s printed:\n%s", s.HTTP, strings.Join(lines[max(0, len(lines)-30):], "\n"))
 		}
 	})
 }

@@ -70,12 +70,12 @@ func start(ctx context.Context, program string, verb []string, repository string
 	return s, nil
 }
 
-// awaitReady polls until the server is live: models that failed to load may keep it from being ready.
+// awaitReady polls until the server is ready: all models that it was asked to load are.
 func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
-		if s.live(ctx) {
+		if s.ready(ctx) {
 			return nil
 		}
 		select {
@@ -88,8 +88,8 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-func (s *Server) live(ctx context.Context) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.HTTP+"/v2/health/live", nil)
+func (s *Server) ready(ctx context.Context) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.HTTP+"/v2/health/ready", nil)
 	if err != nil {
 		return false
 	}
