@@ -133,12 +133,17 @@ func (o *serveOptions) frontends(log *slog.Logger) (frontends.Options, error) {
 	if o.grpc.TLS, err = o.rpc.tls(); err != nil {
 		return frontends.Options{}, err
 	}
-	if len(o.httpRestricted)+len(o.rpc.restricted) > 0 {
-		return frontends.Options{}, usageErrorf("--http-restricted-api and --grpc-restricted-protocol are not supported by this engine: put a proxy in front of it, or serve with a real Triton")
+	rpc, err := o.rpc.options()
+	if err != nil {
+		return frontends.Options{}, err
+	}
+	restricted, err := parseRestrictions("http-restricted-api", o.httpRestricted, "")
+	if err != nil {
+		return frontends.Options{}, err
 	}
 	return frontends.Options{
 		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, Figures: figures,
-		REST: rest.Options{MaxInput: int(o.httpMaxInput), Log: log}, Log: log,
+		REST: rest.Options{MaxInput: int(o.httpMaxInput), Restricted: restricted, Log: log}, RPC: rpc, Log: log,
 	}, nil
 }
 

@@ -4,15 +4,33 @@ package main
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"math/big"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	rpcstatus "google.golang.org/grpc/status"
 
 	"tuner/engine/api"
+	pb "tuner/engine/api/inferencepb"
 	"tuner/onnx/build"
 )
 
@@ -23,7 +41,7 @@ type child struct {
 	at     api.Announcement
 }
 
-func startChild(t *testing.T) *child {
+func startChild(t *testing.T, options ...string) *child {
 	t.Helper()
 	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
 		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
@@ -41,10 +59,10 @@ func startChild(t *testing.T) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{parent: parentWrite, cmd: exec.CommandContext(t.Context(), program, "serve",
+	args := append([]string{"serve",
 		"--model-repository", filepath.Dir(filepath.Dir(filepath.Dir(model))), "--model-control-mode=explicit", "--load-model=*",
-		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--http-port=0", "--grpc-port=0", "--metrics-port=0",
-		"--announce-fd=3", "--parent-fd=4")}
+		"--http-port=0", "--grpc-port=0", "--metrics-port=0", "--announce-fd=3", "--parent-fd=4"}, options...)
+	c := &child{parent: parentWrite, cmd: exec.CommandContext(t.Context(), program, args...)}
 	c.cmd.ExtraFiles = []*os.File{announceWrite, parentRead} // descriptors 3 and 4
 	c.cmd.Stderr = t.Output()
 	if err := c.cmd.Start(); err != nil {
@@ -114,4 +132,107 @@ func TestServeDiesWithItsParent(t *testing.T) {
 	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitFailure {
 		t.Errorf("got %v, want exit code %d", err, exitFailure)
 	}
+}
+
+// What is restricted needs its header, on both protocols; the rest is open.
+func TestServeRestricts(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--http-restricted-api=metadata,statistics:secret=s1", "--grpc-restricted-protocol=metadata:secret=s2")
+	for path, want := range map[string]int{"/v2": http.StatusForbidden, "/v2/models/stats": http.StatusForbidden, "/v2/health/ready": http.StatusOK} {
+		for _, header := range []string{"", "s1"} {
+			if header != "" {
+				want = http.StatusOK
+			}
+			if got := get(t, "http://"+c.at.HTTP+path, header); got != want {
+				t.Errorf("%s with secret %q: status %d, want %d", path, header, got, want)
+			}
+		}
+	}
+	connection, err := grpc.NewClient(c.at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	client := pb.NewGRPCInferenceServiceClient(connection)
+	if _, err := client.ServerMetadata(t.Context(), &pb.ServerMetadataRequest{}); rpcstatus.Code(err) != codes.Unavailable {
+		t.Errorf("gRPC without the key: got %v, want UNAVAILABLE", err)
+	}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "triton-grpc-protocol-secret", "s2")
+	if _, err := client.ServerMetadata(ctx, &pb.ServerMetadataRequest{}); err != nil {
+		t.Errorf("gRPC with the key: %v", err)
+	}
+}
+
+func get(t *testing.T, url, secret string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret != "" {
+		r.Header.Set("secret", secret)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// With --grpc-use-ssl-mutual only clients with a certificate are answered.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	cert, key, pair := certificate(t)
+	c := startChild(t, "--grpc-use-ssl-mutual=true", "--grpc-server-cert="+cert, "--grpc-server-key="+key, "--grpc-root-cert="+cert)
+	roots := x509.NewCertPool()
+	roots.AddCert(pair.Leaf)
+	live := func(config *tls.Config) error {
+		connection, err := grpc.NewClient(c.at.GRPC, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		_, err = pb.NewGRPCInferenceServiceClient(connection).ServerLive(t.Context(), &pb.ServerLiveRequest{})
+		return err
+	}
+	if err := live(&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}); err != nil {
+		t.Errorf("with a certificate: %v", err)
+	}
+	if err := live(&tls.Config{RootCAs: roots}); err == nil {
+		t.Error("a client without a certificate was answered")
+	}
+}
+
+// certificate makes a certificate of 127.0.0.1 that signs itself, and its files.
+func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: keyDER}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pair, err = tls.LoadX509KeyPair(certFile, keyFile); err != nil {
+		t.Fatal(err)
+	}
+	return certFile, keyFile, pair
 }
