@@ -16,10 +16,13 @@ import (
 )
 
 // Backend makes sessions in one ONNX Runtime library.
-type Backend struct{ runtime *ort.Runtime }
+type Backend struct {
+	runtime    *ort.Runtime
+	processors processors
+}
 
-// New returns a backend on an opened runtime, which stays the caller's and must outlive all sessions.
-func New(r *ort.Runtime) *Backend { return &Backend{r} }
+// New returns a backend on an opened runtime, which stays the caller's and must outlive all sessions. A process has one.
+func New(r *ort.Runtime) *Backend { return &Backend{runtime: r} }
 
 // NewSession loads the model file.
 func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, config *modelconfig.Config, in engine.Instance) (engine.Session, error) {
@@ -34,7 +37,7 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	if err != nil {
 		return nil, backendError(err)
 	}
-	return newSession(s)
+	return newSession(s, &b.processors)
 }
 
 // backendError gives ONNX Runtime's errors the form in which Triton passes them on.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"tuner/engine"
@@ -19,15 +20,18 @@ type session struct {
 	io      modelconfig.ModelIO
 	types   []ort.ElementType          // of the inputs
 	kinds   map[string]engine.DataType // of the outputs
+	release func()                     // gives back the session's processor
 }
 
-func newSession(s *ort.Session) (*session, error) {
+func newSession(s *ort.Session, p *processors) (*session, error) {
 	inputs, errIn := tensors(s.Inputs())
 	outputs, errOut := tensors(s.Outputs())
 	if err := errors.Join(errIn, errOut); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	out := &session{session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs}, kinds: map[string]engine.DataType{}}
+	out := &session{session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs}, kinds: map[string]engine.DataType{},
+		release: sync.OnceFunc(func() { p.add(-1) })}
+	p.add(1)
 	for _, info := range s.Inputs() {
 		out.types = append(out.types, info.Type)
 	}
@@ -45,6 +49,7 @@ func (s *session) Close() error {
 	if s.plan != nil {
 		s.plan.Close()
 	}
+	s.release()
 	return s.session.Close()
 }
 

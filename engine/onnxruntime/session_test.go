@@ -1,0 +1,101 @@
+package onnxruntime_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"tuner/engine"
+	"tuner/engine/api"
+	"tuner/engine/onnxruntime"
+	"tuner/modelconfig"
+	"tuner/onnx/build"
+)
+
+// Each open session has a processor of Go's, so that goroutines run while all sessions are inside ONNX Runtime.
+func TestSessionsComeWithProcessors(t *testing.T) {
+	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
+		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
+	}
+	r, err := runtime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := build.Simple().Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	backend, before := onnxruntime.New(r), goruntime.GOMAXPROCS(0)
+	var sessions []engine.Session
+	for range 2 {
+		s, err := backend.NewSession(t.Context(), engine.ModelFiles{Path: path}, &modelconfig.Config{}, engine.Instance{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+	}
+	if got := goruntime.GOMAXPROCS(0); got != before+2 {
+		t.Errorf("with two sessions: GOMAXPROCS %d, want %d", got, before+2)
+	}
+	for _, s := range append(sessions, sessions...) { // closing twice is safe
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := goruntime.GOMAXPROCS(0); got != before {
+		t.Errorf("after they are closed: GOMAXPROCS %d, want %d", got, before)
+	}
+}
+
+// An index outside of an embedding's table makes ONNX Runtime throw: the requests of that batch fail with its words, and no
+// other; the session goes on.
+func TestFailureStaysInItsBatch(t *testing.T) {
+	s := serve(t, build.EmbeddingRecommender(), `max_batch_size: 2 dynamic_batching { } instance_group { count: 1 kind: KIND_CPU }`)
+	request := func(user byte) api.InferRequest {
+		return api.InferRequest{Model: s.model, Inputs: []api.Tensor{
+			{Name: "user", Datatype: "INT64", Shape: []int64{1, 1}, Data: []byte{user, 0, 0, 0, 0, 0, user / 255, 0}},
+			{Name: "items", Datatype: "INT64", Shape: []int64{1, 20}, Data: make([]byte, 160)},
+		}}
+	}
+	alone, err := infer(t.Context(), s.grpc, request(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients sync.WaitGroup
+	for client := range 4 {
+		c := []api.Client{s.http, s.grpc}[client%2]
+		clients.Go(func() {
+			for i := range 50 {
+				wrong := client == 0 && i%5 == 0
+				user := byte(1)
+				if wrong {
+					user = 255
+				}
+				got, err := infer(t.Context(), c, request(user))
+				var refused *api.StatusError
+				switch {
+				case wrong && err == nil:
+					t.Error("an index outside of the table was answered")
+				case err != nil && (!errors.As(err, &refused) || !strings.Contains(refused.Text, "onnx runtime error 2: ")):
+					t.Errorf("got %v, want ONNX Runtime's error 2", err)
+				case err == nil && !bytes.Equal(got["scores"].Data, alone["scores"].Data):
+					t.Error("the answer differs from that of the request alone")
+				}
+			}
+		})
+	}
+	clients.Wait()
+	stats, err := s.http.Statistics(t.Context(), s.model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := stats.ModelStats[0].InferenceStats
+	if failed := m.Fail.Count; failed < 10 || failed > 20 || m.Success.Count+failed != 201 {
+		t.Errorf("%d of 201 failed, %d were answered; want the 10 wrong ones and those in their batches of two", failed, m.Success.Count)
+	}
+}
