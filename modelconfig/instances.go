@@ -11,6 +11,10 @@ import (
 // makes when the configuration does not say.
 const defaultCPUInstances = 2
 
+// maxInstances is how many instances a group may have on one device: each is a
+// session with threads and a copy of the model's weights.
+const maxInstances = 1024
+
 // completeInstanceGroups gives every group a name, a kind, a count and its GPUs.
 func completeInstanceGroups(c *Config, gpus int) error {
 	if c.GetEnsembleScheduling() != nil {
@@ -95,12 +99,15 @@ func checkInstanceGroup(c *Config, g *configpb.ModelInstanceGroup) error {
 		if len(g.GetGpus()) > 0 {
 			return refuse("instance group %s of model %s has kind %s but specifies one or more GPUs", g.GetName(), c.GetName(), g.GetKind())
 		}
-	case configpb.ModelInstanceGroup_KIND_GPU:
+	case configpb.ModelInstanceGroup_KIND_GPU: // see checkGPUs
 	default:
 		return refuse("instance group %s of model %s has unexpected kind %s", g.GetName(), c.GetName(), g.GetKind())
 	}
+	if g.GetCount() > maxInstances {
+		return refuse("instance group %s of model %s has count %d; this engine makes %d instances at most", g.GetName(), c.GetName(), g.GetCount(), maxInstances)
+	}
 	if len(g.GetProfile()) > 0 {
-		return refuse("instance group %s of model %s and platform %s specifies profile field which is only supported for TensorRT models", g.GetName(), c.GetName(), c.GetPlatform())
+		return refuse("instance group %s of model %s and platform %sspecifies profile field which is only supported for TensorRT models", g.GetName(), c.GetName(), c.GetPlatform())
 	}
 	return nil
 }

@@ -107,6 +107,7 @@ func TestParseJSONErrors(t *testing.T) {
 		{`{"name":"a","name":"b"}`, `Invalid config override: duplicate field "name"`},
 		{`{"max_batch_size":"many"}`, `Invalid config override: invalid value for int32 field maxBatchSize: "many"`},
 		{strings.Repeat(`{"a":`, 200), "Invalid config override: nested deeper than 100 levels"},
+		{strings.Repeat(" ", 5<<20), "Invalid config override: 5242880 bytes are more than the 4194304 that are allowed"},
 		{`[]`, "Invalid config override: unexpected token ["},
 		{`3`, "Invalid config override: unexpected token 3"},
 	} {

@@ -88,8 +88,8 @@ type Options struct {
 func ORTOptions(c *Config) (Options, error) {
 	p := parameterReader{parameters: c.GetParameters()}
 	o := Options{
-		IntraOpThreads: max(0, p.integer(keyIntraOpThreads)),
-		InterOpThreads: max(0, p.integer(keyInterOpThreads)),
+		IntraOpThreads: p.threads(keyIntraOpThreads),
+		InterOpThreads: p.threads(keyInterOpThreads),
 		Parallel:       p.parallel(),
 		MemoryArena:    p.boolean(keyMemoryArena),
 		MemoryPattern:  p.boolean(keyMemoryPattern),
@@ -230,8 +230,23 @@ func (p *parameterReader) integer(key string) int {
 	n, err := strconv.Atoi(strings.TrimSpace(value.GetStringValue()))
 	if err != nil {
 		p.errs = append(p.errs, refuse("failed to convert '%s' to integral number", value.GetStringValue()))
+		return 0
 	}
 	return n
+}
+
+// maxThreads bounds what ONNX Runtime is asked for: it creates the threads at
+// once and ends the process where the system has not so many.
+const maxThreads = 1024
+
+// threads is 0 where ONNX Runtime is to choose.
+func (p *parameterReader) threads(key string) int {
+	n := p.integer(key)
+	if n > maxThreads {
+		p.errs = append(p.errs, refuse("parameter '%s' is %d; this engine allows %d threads at most", key, n, maxThreads))
+		return 0
+	}
+	return max(0, n)
 }
 
 func (p *parameterReader) parallel() bool {

@@ -87,6 +87,11 @@ func TestORTOptionsErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ key, value, want string }{
 		{"intra_op_thread_count", "abc", "failed to convert 'abc' to integral number"},
+		{"intra_op_thread_count", "", "failed to convert '' to integral number"},
+		{"intra_op_thread_count", "99999999999999999999", "failed to convert '99999999999999999999' to integral number"},
+		{"intra_op_thread_count", "99999999999", "parameter 'intra_op_thread_count' is 99999999999; this engine allows 1024 threads at most"},
+		{"inter_op_thread_count", "x", "failed to convert 'x' to integral number"},
+		{"enable_mem_pattern", "2", "failed to convert '2' to boolean"},
 		{"execution_mode", "2", "Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got 2 ."},
 		{"enable_mem_arena", "maybe", "failed to convert 'maybe' to boolean"},
 	} {

@@ -3,6 +3,8 @@ package modelconfig
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // RefuseUnsupported says which features of a configuration the bundled engine
@@ -40,5 +42,34 @@ func RefuseUnsupported(c *Config) error {
 			add(fmt.Sprintf("output[%d].is_shape_tensor (%q)", i, out.GetName()), "only TensorRT models have shape tensors")
 		}
 	}
+	for i, g := range c.GetInstanceGroup() {
+		if g.GetRateLimiter() != nil {
+			add(fmt.Sprintf("instance_group[%d].rate_limiter", i), "instances take requests as soon as they are idle")
+		}
+		if len(g.GetSecondaryDevices()) > 0 {
+			add(fmt.Sprintf("instance_group[%d].secondary_devices", i), "an instance has one device")
+		}
+	}
+	if len(c.GetModelRepositoryAgents().GetAgents()) > 0 {
+		add("model_repository_agents", "no agent is loaded")
+	}
+	if len(c.GetModelOperations().GetOpLibraryFilename()) > 0 {
+		add("model_operations.op_library_filename", "only ONNX Runtime's own operators can be run")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.GetParameters())) {
+		if namesFile(key) {
+			add(fmt.Sprintf("parameters[%q]", key), "no file outside of the model's folder is read or written")
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// namesFile reports whether a session entry of ONNX Runtime makes it read or write a file of any path.
+func namesFile(key string) bool {
+	switch key {
+	case "session.model_external_initializers_file_folder_path", "session.collect_node_memory_stats_to_file",
+		"session.resource_cuda_partitioning_settings", "session.optimized_model_external_initializers_file_name":
+		return true
+	}
+	return false
 }

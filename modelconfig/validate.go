@@ -57,6 +57,9 @@ func checkBackend(c *Config) error {
 	return nil
 }
 
+// maxPriorityLevels bounds the queues of a model: each level has its own.
+const maxPriorityLevels = 1 << 16
+
 func checkDynamicBatching(c *Config) []error {
 	b := c.GetDynamicBatching()
 	if b == nil {
@@ -64,6 +67,9 @@ func checkDynamicBatching(c *Config) []error {
 	}
 	errs := checkPreferred("dynamic batching preferred size", c, b.GetPreferredBatchSize())
 	levels := b.GetPriorityLevels()
+	if levels > maxPriorityLevels {
+		errs = append(errs, refuse("dynamic batching has %d priority levels for %s; this engine has %d at most", levels, c.GetName(), maxPriorityLevels))
+	}
 	if levels != 0 {
 		if d := b.GetDefaultPriorityLevel(); d == 0 || d > levels {
 			errs = append(errs, refuse("default priority level must be in range [1, %d] for %s", levels, c.GetName()))

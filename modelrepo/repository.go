@@ -3,7 +3,7 @@
 //
 // The tuner reads the user's model through it, builds one small repository for
 // each variant that it measures (Build), and writes the one to deploy (Write).
-// The engine reads repositories by itself, under its own rules of containment.
+// The engine reads repositories through it, under its own rules of containment.
 //
 // It never looks into a model file, never follows or makes a symbolic link when
 // writing, and never changes a folder that it did not write.
@@ -37,26 +37,36 @@ type Model struct {
 	Versions   []int64 // ascending
 }
 
-// Open lists the models of a repository. Folders whose names begin with a dot
-// are not models.
+// Open lists the models of a repository.
 func Open(dir string) (Repository, error) {
-	entries, err := os.ReadDir(dir)
+	names, err := Names(dir)
 	if err != nil {
-		return Repository{}, fmt.Errorf("cannot open model repository %q: %w", dir, durable.Cause(err))
+		return Repository{}, err
 	}
 	r := Repository{Dir: dir}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if info, err := os.Stat(path); err != nil || !info.IsDir() || e.Name()[0] == '.' {
-			continue
-		}
-		m, err := OpenModel(path)
+	for _, name := range names {
+		m, err := OpenModel(filepath.Join(dir, name))
 		if err != nil {
 			return Repository{}, err
 		}
 		r.Models = append(r.Models, m)
 	}
 	return r, nil
+}
+
+// Names lists the folders of a repository, which are its models, in order. Those whose names begin with a dot are none.
+func Names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open model repository %q: %w", dir, durable.Cause(err))
+	}
+	var names []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() && e.Name()[0] != '.' {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
 }
 
 // OpenModel reads one model's folder: what is there, not what it holds.
@@ -138,16 +148,19 @@ func (m Model) ModelFile() (string, error) {
 }
 
 // Served applies a version policy to the versions at hand, ascending; without a
-// policy the newest one is served.
+// policy the newest one is served, with one that chooses nothing all are.
 func Served(versions []int64, p *configpb.ModelVersionPolicy) []int64 {
 	switch {
-	case p.GetAll() != nil:
-		return slices.Clone(versions)
 	case p.GetSpecific() != nil:
 		listed := p.GetSpecific().GetVersions()
 		return slices.DeleteFunc(slices.Clone(versions), func(v int64) bool { return !slices.Contains(listed, v) })
-	default:
-		n := max(1, int(p.GetLatest().GetNumVersions()))
+	case p == nil || p.GetLatest() != nil:
+		n := 1
+		if p != nil {
+			n = int(p.GetLatest().GetNumVersions())
+		}
 		return slices.Clone(versions[max(0, len(versions)-n):])
+	default:
+		return slices.Clone(versions)
 	}
 }

@@ -134,7 +134,8 @@ func TestServed(t *testing.T) {
 		{``, []int64{5}},
 		{`version_policy { latest { num_versions: 2 } }`, []int64{3, 5}},
 		{`version_policy { latest { num_versions: 9 } }`, []int64{1, 3, 5}},
-		{`version_policy { latest {} }`, []int64{5}},
+		{`version_policy { latest {} }`, nil}, // none of them, as a real Triton has it
+		{`version_policy {}`, []int64{1, 3, 5}},
 		{`version_policy { all {} }`, []int64{1, 3, 5}},
 		{`version_policy { specific { versions: [5, 1, 4] } }`, []int64{1, 5}},
 	}
