@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -49,6 +50,11 @@ func (c comparison) noise() (foreign, idle float64) {
 	return stats.Median(f), stats.Median(i)
 }
 
+// report prints comparisons as a table, and records them.
+func (b *bench) report(title string, lines []comparison) error {
+	return errors.Join(writeTable(b.out, title, lines), writeRecord(b.record, lines))
+}
+
 // writeTable prints comparisons as a table in Markdown.
 func writeTable(out io.Writer, title string, lines []comparison) error {
 	var text strings.Builder
@@ -65,6 +71,23 @@ func writeTable(out io.Writer, title string, lines []comparison) error {
 	}
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return fmt.Errorf("cannot print the table: %w", err)
+	}
+	return nil
+}
+
+// writeRecord writes every figure of comparisons as a line of a Go benchmark: `benchstat -col /side FILE` reads them.
+func writeRecord(out io.Writer, lines []comparison) error {
+	var text strings.Builder
+	for _, c := range lines {
+		name := strings.ReplaceAll(c.Name, " ", "_")
+		tuner, triton := c.values()
+		for i := range tuner {
+			fmt.Fprintf(&text, "BenchmarkPeers/%s/side=tuner 1 %g %s\n", name, tuner[i], c.Unit)
+			fmt.Fprintf(&text, "BenchmarkPeers/%s/side=triton 1 %g %s\n", name, triton[i], c.Unit)
+		}
+	}
+	if _, err := io.WriteString(out, text.String()); err != nil {
+		return fmt.Errorf("cannot write the record: %w", err)
 	}
 	return nil
 }
@@ -93,8 +116,14 @@ func meanBatch(f figures) float64 { return f.Batch }
 
 func infer(f figures) float64 { return f.Infer }
 
-// shortestAdded keeps ratios defined where a disturbed mean exceeds the median: 1 µs.
+func around(f figures) float64 { return f.Around }
+
+// shortestAdded keeps ratios defined where the time of the model exceeds the latency: 1 µs.
 const shortestAdded = 1e-6
 
-// added is the median latency that is not the model's own.
+// added is the median latency less the mean time of the model's own, which a disturbed machine lengthens more.
 func added(f figures) float64 { return max(shortestAdded, f.P50-f.Infer) }
+
+// addedMean is the mean latency that is not the model's own. Both means hold the same disturbances of the model's runs, so
+// that they cancel out.
+func addedMean(f figures) float64 { return max(shortestAdded, f.Mean-f.Infer) }

@@ -57,6 +57,26 @@ func TestWriteTable(t *testing.T) {
 	}
 }
 
+func TestWriteRecord(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	line := comparison{"HTTP: p99 latency", "ms", roundsOf([]float64{1.5, 2}, []float64{3, 4}), throughput, 10, ""}
+	if err := writeRecord(&text, []comparison{line}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `BenchmarkPeers/HTTP:_p99_latency/side=tuner 1 15 ms
+BenchmarkPeers/HTTP:_p99_latency/side=triton 1 30 ms
+BenchmarkPeers/HTTP:_p99_latency/side=tuner 1 20 ms
+BenchmarkPeers/HTTP:_p99_latency/side=triton 1 40 ms
+`
+	if text.String() != want {
+		t.Errorf("the record is\n%s\nexpected\n%s", text.String(), want)
+	}
+	if err := writeRecord(brokenWriter{}, nil); err == nil {
+		t.Error("no error although nothing could be written")
+	}
+}
+
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("full") }
@@ -65,6 +85,9 @@ func TestAddedIsAboveZero(t *testing.T) {
 	t.Parallel()
 	if got := added(figures{seen: seen{P50: 0.003, Infer: 0.002}}); math.Abs(got-0.001) > 1e-12 {
 		t.Errorf("added %v, expected 0.001", got)
+	}
+	if got := addedMean(figures{seen: seen{Mean: 0.0025, Infer: 0.002}}); math.Abs(got-0.0005) > 1e-12 {
+		t.Errorf("added mean %v, expected 0.0005", got)
 	}
 	if got := added(figures{seen: seen{P50: 0.001, Infer: 0.002}}); got != shortestAdded {
 		t.Errorf("added %v, expected %v", got, shortestAdded)

@@ -81,7 +81,10 @@ type client func(ctx context.Context, s *side) (seen, error)
 type seen struct {
 	Throughput float64 // inferences per second
 	P50, P99   float64 // s, latency of a request
-	Infer      float64 // s, mean compute_infer of the server's statistics; 0: not asked
+	// What perf_analyzer tells besides, in s, means of a request; 0: not asked.
+	Mean   float64 // latency
+	Infer  float64 // compute_infer of the server's statistics
+	Around float64 // the rest of the server's statistics: queue, compute_input and compute_output
 }
 
 // figures are one side's of one round.

@@ -68,7 +68,7 @@ func (b *bench) frontend(ctx context.Context) (err error) {
 			comparison{way.name + ": server CPU per 1,000 requests", "ms", rounds, cpuPerThousand, 1e3, "≤ 0.6"})
 		fmt.Fprintf(b.messages, "frontend: %s done\n", way.name)
 	}
-	return writeTable(b.out, fmt.Sprintf("### Front ends: add_sub, INT32[16], concurrency %d; Triton with a backend of a few lines of C", frontendConcurrency), lines)
+	return b.report(fmt.Sprintf("### Front ends: add_sub, INT32[16], concurrency %d; Triton with a backend of a few lines of C", frontendConcurrency), lines)
 }
 
 // simpleRequest is an inference of simple, and the outputs that it must have.

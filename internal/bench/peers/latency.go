@@ -25,15 +25,17 @@ func (b *bench) latency(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	var lines []comparison
-	for _, protocol := range []string{protocolHTTP, protocolGRPC} {
-		rounds, err := c.alternate(ctx, o.rounds, b.perfAnalyzer(minilm, protocol, 1, o.window))
+	for _, way := range []struct{ name, protocol string }{{"HTTP", protocolHTTP}, {"gRPC", protocolGRPC}} {
+		rounds, err := c.alternate(ctx, o.rounds, b.perfAnalyzer(minilm, way.protocol, 1, o.window))
 		if err != nil {
-			return fmt.Errorf("%s: %w", protocol, err)
+			return fmt.Errorf("%s: %w", way.name, err)
 		}
 		lines = append(lines,
-			comparison{protocol + ": added median latency", "µs", rounds, added, 1e6, "≤ 0.7"},
-			comparison{protocol + ": time inside ONNX Runtime", "µs", rounds, infer, 1e6, ""})
-		fmt.Fprintf(b.messages, "latency: %s done\n", protocol)
+			comparison{way.name + ": added median latency", "µs", rounds, added, 1e6, "≤ 0.7"},
+			comparison{way.name + ": added mean latency", "µs", rounds, addedMean, 1e6, ""},
+			comparison{way.name + ": queue, input and output by the server's statistics", "µs", rounds, around, 1e6, ""},
+			comparison{way.name + ": time inside ONNX Runtime", "µs", rounds, infer, 1e6, ""})
+		fmt.Fprintf(b.messages, "latency: %s done\n", way.name)
 	}
-	return writeTable(b.out, fmt.Sprintf("### Latency: MiniLM int8, %v, concurrency 1, perf_analyzer", s), lines)
+	return b.report(fmt.Sprintf("### Latency: MiniLM int8, %v, concurrency 1, perf_analyzer", s), lines)
 }

@@ -62,20 +62,21 @@ func (l light) run(ctx context.Context, address string) (seen, error) {
 	}, nil
 }
 
-// loop sends until the window ends, and returns the latencies in seconds. Each loop has a context of its own: one that all
-// calls share is a lock that they share.
+// loop sends until the window ends, once at least, and returns the latencies in seconds. Each loop has a context of its own:
+// one that all calls share is a lock that they share.
 func (l light) loop(parent context.Context, s load.Sender, end time.Time) ([]float64, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	defer cancel()
 	defer context.AfterFunc(parent, cancel)()
 	latencies := make([]float64, 0, 1<<16)
-	for from := time.Now(); from.Before(end); {
+	for from := time.Now(); ; {
 		if err := s.Send(ctx); err != nil {
 			return nil, err
 		}
 		now := time.Now()
 		latencies = append(latencies, now.Sub(from).Seconds())
-		from = now
+		if from = now; !now.Before(end) {
+			return latencies, nil
+		}
 	}
-	return latencies, nil
 }

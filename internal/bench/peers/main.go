@@ -35,6 +35,7 @@ type options struct {
 	window time.Duration
 	tuner  string
 	models string
+	record string
 }
 
 // all stands for every benchmark.
@@ -49,6 +50,7 @@ type bench struct {
 	peers    *peers.Peers
 	work     string // a folder of its own, on the file system of the models, so that repositories can link them
 	out      io.Writer
+	record   io.Writer // takes every single figure in the format of Go's benchmarks, for benchstat
 	messages io.Writer
 }
 
@@ -76,7 +78,12 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 		return fmt.Errorf("cannot make a folder beside the models: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	b := &bench{options: o, peers: installed, work: work, out: out, messages: messages}
+	record, err := openRecord(o.record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, record.Close()) }()
+	b := &bench{options: o, peers: installed, work: work, out: out, record: record, messages: messages}
 	fmt.Fprintf(out, "%s\n", machine(ctx))
 	for _, name := range benchmarks() {
 		if o.what != all && o.what != name {
@@ -87,6 +94,18 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 		}
 	}
 	return nil
+}
+
+// openRecord creates the record; without a path, figures are forgotten.
+func openRecord(path string) (*os.File, error) {
+	if path == "" {
+		path = os.DevNull
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create the record: %w", err)
+	}
+	return f, nil
 }
 
 func (b *bench) run(ctx context.Context, name string) error {
@@ -116,6 +135,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of the others")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
 	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
+	flags.StringVar(&o.record, "record", "", "file for every single figure, in the format that benchstat reads")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -26,7 +25,7 @@ func (b *bench) perfAnalyzer(model, protocol string, concurrency int, window tim
 		defer cancel()
 		cmd := exec.CommandContext(ctx, b.peers.PerfAnalyzer, "-m", model, "-i", protocol, "-u", s.address(protocol),
 			"--input-data", "zero", "--concurrency-range", strconv.Itoa(concurrency),
-			"-p", strconv.FormatInt(window.Milliseconds(), 10), "-s", "100000", "-r", "3", "-f", file)
+			"-p", strconv.FormatInt(window.Milliseconds(), 10), "-s", "100000", "-r", "3", "-f", file, "--verbose-csv")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return seen{}, fmt.Errorf("perf_analyzer failed: %w; its output:\n%s", err, text)
 		}
@@ -45,32 +44,31 @@ func readReport(in io.Reader) (seen, error) {
 	if err != nil || len(lines) != 2 {
 		return seen{}, fmt.Errorf("cannot read perf_analyzer's report: %d lines, expected a heading and a load (%w)", len(lines), err)
 	}
-	var out seen
-	found := 0
+	report := make(map[string]float64)
 	for i, title := range lines[0] {
-		const micro = 1e-6
-		into, unit := (*float64)(nil), micro
-		switch strings.TrimSpace(title) {
-		case "Inferences/Second":
-			into, unit = &out.Throughput, 1
-		case "p50 latency":
-			into = &out.P50
-		case "p99 latency":
-			into = &out.P99
-		case "Server Compute Infer":
-			into = &out.Infer
-		default:
-			continue
-		}
 		value, err := strconv.ParseFloat(lines[1][i], 64)
 		if err != nil {
 			return seen{}, fmt.Errorf("cannot read perf_analyzer's report: %q is not a number: %w", title, err)
 		}
-		*into = value * unit
-		found++
+		report[title] = value
 	}
-	if found != 4 {
-		return seen{}, fmt.Errorf("cannot read perf_analyzer's report: a column is missing among %q", lines[0])
+	for _, title := range []string{"Inferences/Second", "p50 latency", "p99 latency", "Avg latency", queue, input, compute, output} {
+		if _, found := report[title]; !found {
+			return seen{}, fmt.Errorf("cannot read perf_analyzer's report: there is no %q among %q", title, lines[0])
+		}
 	}
-	return out, nil
+	const micro = 1e-6
+	return seen{
+		Throughput: report["Inferences/Second"],
+		P50:        micro * report["p50 latency"], P99: micro * report["p99 latency"], Mean: micro * report["Avg latency"],
+		Infer: micro * report[compute], Around: micro * (report[queue] + report[input] + report[output]),
+	}, nil
 }
+
+// Columns of the report with the parts of the server's statistics.
+const (
+	queue   = "Server Queue"
+	input   = "Server Compute Input"
+	compute = "Server Compute Infer"
+	output  = "Server Compute Output"
+)

@@ -25,7 +25,7 @@ func (b *bench) saturation(ctx context.Context) error {
 			lines = append(lines, more...)
 		}
 	}
-	return writeTable(b.out, fmt.Sprintf("### Saturation: MiniLM, %d tokens, concurrency %d, gRPC (instances × threads)", sequence, saturationConcurrency), lines)
+	return b.report(fmt.Sprintf("### Saturation: MiniLM, %d tokens, concurrency %d, gRPC (instances × threads)", sequence, saturationConcurrency), lines)
 }
 
 // saturate compares one setting, with perf_analyzer and with tuner's own load generator.
@@ -56,7 +56,7 @@ func (b *bench) saturate(ctx context.Context, precision, file string, s setting)
 			comparison{name + ": throughput", "infer/s", rounds, throughput, 1, "≥ 1.03"},
 			comparison{name + ": p99 latency", "ms", rounds, p99, 1e3, ""},
 			comparison{name + ": server CPU per 1,000 requests", "s", rounds, cpuPerThousand, 1, ""},
-			comparison{name + ": mean batch", "", rounds, meanBatch, 1, ""})
+			comparison{name + ": mean batch", "rows", rounds, meanBatch, 1, ""})
 		fmt.Fprintf(b.messages, "saturation: %s done\n", name)
 	}
 	return lines, nil
