@@ -75,7 +75,7 @@ bench: build ## Measure the deployed repository of a campaign (the demo's) again
 WHAT ?= all
 
 .PHONY: bench-peers
-bench-peers: setup ## Measure the engine side by side with a real Triton (about 50 minutes; WHAT=frontend etc. for a part)
+bench-peers: setup ## Measure the engine side by side with a real Triton (about half an hour; WHAT=frontend etc. for a part)
 	@echo "==> bench-peers: installing the real peers if needed"
 	scripts/peers.sh .peers
 	go run ./cmd/samplemodels -o $(MODELS) simple
