@@ -93,6 +93,15 @@ conformance: setup ## Compare the engine with a real Triton, and run Triton's ow
 	go vet -tags conformance ./internal/conformance
 	TUNER_BINARY="$(CURDIR)/$(TUNER)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -tags conformance -count=1 -timeout 20m -run '$(RUN)' ./internal/conformance
 
+# How long the engine is under load in `make soak`.
+SOAKTIME ?= 30m
+
+.PHONY: soak
+soak: setup ## Mixed load on the engine for SOAKTIME (30m): every answer checked, nothing may be lost or grow
+	go run ./cmd/samplemodels -o $(MODELS) all-small
+	@echo "==> soak: $(SOAKTIME) of clients, reloads and vandals"
+	go run ./internal/soak -duration $(SOAKTIME) -tuner $(TUNER) -models $(MODELS)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	scripts/fuzz.sh $(FUZZTIME)

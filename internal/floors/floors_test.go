@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"internal/durable":   {},
 	"internal/floors":    {},
 	"internal/bench":     {"*"},
+	"internal/soak":      {"engine/api", "runner", "hostinfo", "ortlib", "stats"},
 	"internal/peers":     {},
 	"internal/conformance": {
 		"internal/peers", "engine/api", "onnx",

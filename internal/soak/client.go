@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"tuner/engine/api"
+	pb "tuner/engine/api/inferencepb"
+)
+
+// patience is how long a client waits for an answer; a request that takes longer is lost.
+const patience = 60 * time.Second
+
+// asker sends a question and returns the outputs.
+type asker func(context.Context, question) ([]api.Tensor, error)
+
+// client returns a client that asks a model again and again and checks the answers. open makes what it asks through.
+func (s *site) client(seed uint64, model string, open func(context.Context) (ask asker, done func())) func(context.Context) {
+	return func(ctx context.Context) {
+		r := rand.New(rand.NewPCG(seed, uint64(len(model))))
+		// Clients finish what they have begun when the time is over.
+		life := context.WithoutCancel(ctx)
+		ask, done := open(life)
+		defer done()
+		for ctx.Err() == nil {
+			s.once(life, model, s.ask(model, r), ask)
+			pause(ctx, time.Duration(r.Int64N(int64(2*s.pause)+1)))
+		}
+	}
+}
+
+// once asks and counts.
+func (s *site) once(ctx context.Context, model string, q question, ask asker) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	before := s.phase.now()
+	outputs, err := ask(ctx, q)
+	mayRefuse := model == volatile && (before.absent() || s.phase.now() != before)
+	var refused *api.StatusError
+	switch {
+	case err == nil:
+	case mayRefuse && errors.As(err, &refused) && isAbsence(refused.Text):
+		s.tally.add(func(c *counts) { c.asked++; c.absent++ })
+		return
+	default:
+		s.tally.add(func(c *counts) { c.asked++ })
+		s.tally.lose("%s: %v", model, err)
+		return
+	}
+	s.tally.add(func(c *counts) { c.asked++ })
+	if err := q.check(outputs); err != nil {
+		s.tally.mistake("%s: %v", model, err)
+		return
+	}
+	s.tally.add(func(c *counts) { c.checked++ })
+}
+
+// isAbsence recognises the answers for a model that is not there.
+func isAbsence(text string) bool {
+	return strings.HasPrefix(text, "Request for unknown model: ") || strings.Contains(text, "has stopped accepting new inference requests")
+}
+
+// phase counts the comings and goings of the volatile model: even while it is there.
+type phase struct{ n atomic.Int64 }
+
+type moment int64
+
+func (p *phase) now() moment                           { return moment(p.n.Load()) }
+func (p *phase) next()                                 { p.n.Add(1) }
+func (m moment) absent() bool                          { return m%2 == 1 }
+func nothing()                                         {}
+func (s *site) binary(context.Context) (asker, func()) { return through(s.http), nothing }
+func (s *site) unary(context.Context) (asker, func())  { return through(s.grpc), nothing }
+
+// through asks by one of tuner's own clients.
+func through(c api.Client) asker {
+	return func(ctx context.Context, q question) ([]api.Tensor, error) {
+		encoded, err := c.Encode(q.request)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := c.Infer(ctx, encoded)
+		if err != nil {
+			return nil, err
+		}
+		return answer.Outputs()
+	}
+}
+
+// jsonTensor is a tensor in JSON.
+type jsonTensor struct {
+	Name     string  `json:"name"`
+	Datatype string  `json:"datatype"`
+	Shape    []int64 `json:"shape"`
+	Data     any     `json:"data"`
+}
+
+// json asks in JSON, through Go's own HTTP client.
+func (s *site) json(context.Context) (asker, func()) {
+	client := &http.Client{Transport: &http.Transport{}}
+	return func(ctx context.Context, q question) ([]api.Tensor, error) {
+		body, err := jsonBody(q.request)
+		if err != nil {
+			return nil, err
+		}
+		status, text, err := post(ctx, client, s.inferURL(q.request.Model), body)
+		if err != nil {
+			return nil, err
+		}
+		return jsonAnswer(status, text, q.request.ID)
+	}, client.CloseIdleConnections
+}
+
+func (s *site) inferURL(model string) string {
+	return "http://" + s.at.HTTP + "/v2/models/" + model + "/infer"
+}
+
+func post(ctx context.Context, client *http.Client, url string, body []byte) (int, []byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, text, err
+}
+
+func jsonBody(r api.InferRequest) ([]byte, error) {
+	var inputs []jsonTensor
+	for _, t := range r.Inputs {
+		inputs = append(inputs, jsonTensor{t.Name, t.Datatype, t.Shape, toJSON(t)})
+	}
+	return json.Marshal(map[string]any{"id": r.ID, "inputs": inputs})
+}
+
+// toJSON lists the elements of a tensor of INT32 or BYTES.
+func toJSON(t api.Tensor) any {
+	if t.Datatype == "BYTES" {
+		values := []string{}
+		for data := t.Data; len(data) > 0; {
+			end := 4 + binary.LittleEndian.Uint32(data)
+			values, data = append(values, string(data[4:end])), data[end:]
+		}
+		return values
+	}
+	values := []int32{}
+	for data := t.Data; len(data) > 0; data = data[4:] {
+		values = append(values, int32(binary.LittleEndian.Uint32(data)))
+	}
+	return values
+}
+
+func jsonAnswer(status int, text []byte, id string) ([]api.Tensor, error) {
+	if status != http.StatusOK {
+		var failure api.Error
+		if err := json.Unmarshal(text, &failure); err != nil {
+			return nil, fmt.Errorf("status %d with %q", status, text)
+		}
+		return nil, &api.StatusError{Status: status, Text: failure.Text}
+	}
+	var answer struct {
+		ID      string `json:"id"`
+		Outputs []struct {
+			jsonTensor
+			Data json.RawMessage `json:"data"`
+		} `json:"outputs"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("the answer is no JSON: %w", err)
+	}
+	if answer.ID != id {
+		return nil, fmt.Errorf("the answer is for request %q, not %q", answer.ID, id)
+	}
+	var out []api.Tensor
+	for _, o := range answer.Outputs {
+		data, err := fromJSON(o.Datatype, o.Data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, api.Tensor{Name: o.Name, Datatype: o.Datatype, Shape: o.Shape, Data: data})
+	}
+	return out, nil
+}
+
+func fromJSON(datatype string, text json.RawMessage) ([]byte, error) {
+	var data []byte
+	if datatype == "BYTES" {
+		var values []string
+		err := json.Unmarshal(text, &values)
+		for _, v := range values {
+			data = append(binary.LittleEndian.AppendUint32(data, uint32(len(v))), v...)
+		}
+		return data, err
+	}
+	var values []int32
+	err := json.Unmarshal(text, &values)
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint32(data, uint32(v))
+	}
+	return data, err
+}
+
+// stream asks over one stream of gRPC, which it opens again when it has broken.
+func (s *site) stream(ctx context.Context) (asker, func()) {
+	connection, err := dial(s.at.GRPC)
+	if err != nil {
+		return func(context.Context, question) ([]api.Tensor, error) { return nil, err }, nothing
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var stream pb.GRPCInferenceService_ModelStreamInferClient
+	ask := func(_ context.Context, q question) (out []api.Tensor, err error) {
+		if stream == nil {
+			if stream, err = pb.NewGRPCInferenceServiceClient(connection).ModelStreamInfer(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if out, err = exchange(stream, q); err != nil {
+			stream = nil
+		}
+		return out, err
+	}
+	return ask, func() { cancel(); _ = connection.Close() } // the connection's only user has ended
+}
+
+func dial(address string) (*grpc.ClientConn, error) {
+	return grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+func exchange(stream pb.GRPCInferenceService_ModelStreamInferClient, q question) ([]api.Tensor, error) {
+	if err := stream.Send(message(q.request)); err != nil {
+		return nil, err
+	}
+	answer, err := stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	response := answer.GetInferResponse()
+	if answer.GetErrorMessage() != "" {
+		return nil, &api.StatusError{Text: answer.GetErrorMessage()}
+	}
+	if response.GetId() != q.request.ID {
+		return nil, fmt.Errorf("the answer is for request %q, not %q", response.GetId(), q.request.ID)
+	}
+	var out []api.Tensor
+	for i, o := range response.GetOutputs() {
+		out = append(out, api.Tensor{Name: o.GetName(), Datatype: o.GetDatatype(), Shape: o.GetShape(), Data: response.GetRawOutputContents()[i]})
+	}
+	return out, nil
+}
+
+func message(r api.InferRequest) *pb.ModelInferRequest {
+	m := &pb.ModelInferRequest{ModelName: r.Model, Id: r.ID}
+	for _, t := range r.Inputs {
+		m.Inputs = append(m.Inputs, &pb.ModelInferRequest_InferInputTensor{Name: t.Name, Datatype: t.Datatype, Shape: t.Shape})
+		m.RawInputContents = append(m.RawInputContents, t.Data)
+	}
+	return m
+}
+
+// pause waits, but not beyond ctx.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
