@@ -172,10 +172,12 @@ func EncodeGRPC(r InferRequest) ([]byte, error) {
 	for _, name := range r.Outputs {
 		m.Outputs = append(m.Outputs, &pb.ModelInferRequest_InferRequestedOutputTensor{Name: name})
 	}
-	for key, value := range map[string]uint64{"priority": r.Priority, "timeout": r.Timeout} {
-		if value != 0 {
-			m.Parameters[key] = &pb.InferParameter{ParameterChoice: &pb.InferParameter_Uint64Param{Uint64Param: value}}
-		}
+	if r.Priority != 0 {
+		m.Parameters["priority"] = &pb.InferParameter{ParameterChoice: &pb.InferParameter_Uint64Param{Uint64Param: r.Priority}}
+	}
+	if r.Timeout != 0 { // Triton takes no other kind
+		timeout := int64(min(r.Timeout, math.MaxInt64))
+		m.Parameters["timeout"] = &pb.InferParameter{ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: timeout}}
 	}
 	body, err := proto.Marshal(m)
 	if err != nil {
