@@ -45,7 +45,7 @@ func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args 
 }
 
 func start(ctx context.Context, program string, verb []string, repository string, args []string) (*Server, error) {
-	ports, err := freePorts(3)
+	ports, err := FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +124,8 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// freePorts returns addresses that were free a moment ago.
-func freePorts(n int) ([]string, error) {
+// FreePorts returns addresses that were free a moment ago.
+func FreePorts(n int) ([]string, error) {
 	var out []string
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
