@@ -13,11 +13,23 @@ const (
 	stringBytes = "BYTES"
 )
 
+// wireNames are the names that front ends look up for each tensor of a request.
+var wireNames = [...]string{
+	configpb.DataType_TYPE_INVALID: "INVALID", configpb.DataType_TYPE_BOOL: "BOOL",
+	configpb.DataType_TYPE_UINT8: "UINT8", configpb.DataType_TYPE_UINT16: "UINT16",
+	configpb.DataType_TYPE_UINT32: "UINT32", configpb.DataType_TYPE_UINT64: "UINT64",
+	configpb.DataType_TYPE_INT8: "INT8", configpb.DataType_TYPE_INT16: "INT16",
+	configpb.DataType_TYPE_INT32: "INT32", configpb.DataType_TYPE_INT64: "INT64",
+	configpb.DataType_TYPE_FP16: "FP16", configpb.DataType_TYPE_FP32: "FP32",
+	configpb.DataType_TYPE_FP64: "FP64", configpb.DataType_TYPE_BF16: "BF16",
+	configpb.DataType_TYPE_STRING: stringBytes,
+}
+
 // WireName is the name of a data type in the inference protocol: FP32 for
 // TYPE_FP32, BYTES for TYPE_STRING.
 func WireName(t configpb.DataType) string {
-	if t == configpb.DataType_TYPE_STRING {
-		return stringBytes
+	if t >= 0 && int(t) < len(wireNames) {
+		return wireNames[t]
 	}
 	return strings.TrimPrefix(t.String(), typePrefix)
 }

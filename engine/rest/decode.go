@@ -81,7 +81,7 @@ func (r *inferRequest) parameter(i int32) error {
 	d := &r.document
 	key := d.key(i)
 	var err error
-	switch key {
+	switch string(key) {
 	case "binary_data_output":
 		r.binaryAll, err = d.bool(i)
 	case "priority":
@@ -99,12 +99,16 @@ func (r *inferRequest) parameter(i int32) error {
 	default:
 		return r.custom(key, d.nodes[i].kind)
 	}
-	return unable(key, err)
+	if err != nil {
+		return unable(string(key), err)
+	}
+	return nil
 }
 
-func (r *inferRequest) custom(key string, kind byte) error {
+// custom checks a parameter that the server does not know.
+func (r *inferRequest) custom(key []byte, kind byte) error {
 	switch {
-	case len(key) >= 7 && key[:7] == "triton_":
+	case bytes.HasPrefix(key, []byte("triton_")):
 		return engine.Errorf(engine.InvalidArgument, "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
 	case kind == '{' || kind == '[' || kind == 'n':
 		return engine.Errorf(engine.InvalidArgument, "parameter '%s' has invalid type. It should be either 'int', 'bool', or 'string'.", key)
@@ -152,7 +156,7 @@ func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
 	if err != nil {
 		return nil, unable("datatype", err)
 	}
-	t.DataType = dataTypeOf(dataType)
+	setType(t, dataType)
 	if t.Shape, err = r.shape(input); err != nil {
 		return nil, unable("shape", err)
 	}
@@ -209,13 +213,16 @@ func keep(s *string, text []byte) {
 	}
 }
 
-// dataTypeOf is TYPE_INVALID for an unknown name.
-func dataTypeOf(name []byte) engine.DataType {
-	t, err := modelconfig.DataTypeOf(string(name))
-	if err != nil {
-		return configpb.DataType_TYPE_INVALID
+// setType sets the type of a tensor by its name; TYPE_INVALID stands for an unknown one. That of the request before, which
+// probably is the same, costs nothing.
+func setType(t *engine.Tensor, name []byte) {
+	if modelconfig.WireName(t.DataType) == string(name) {
+		return
 	}
-	return t
+	var err error
+	if t.DataType, err = modelconfig.DataTypeOf(string(name)); err != nil {
+		t.DataType = configpb.DataType_TYPE_INVALID
+	}
 }
 
 func (r *inferRequest) shape(input int32) ([]int64, error) {

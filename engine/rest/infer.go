@@ -145,7 +145,7 @@ func (f *Frontend) respond(ctx *fasthttp.RequestCtx, response *engine.Response, 
 	} else {
 		var digits [20]byte
 		head.SetContentType(api.ContentTypeBytes)
-		head.SetCanonical([]byte(api.HeaderLength), strconv.AppendInt(digits[:0], int64(len(json)), 10))
+		head.SetBytesV(api.HeaderLength, strconv.AppendInt(digits[:0], int64(len(json)), 10))
 		for i := range response.Outputs {
 			if x.request.isBinary(response.Outputs[i].Name) {
 				x.answer = append(x.answer, response.Outputs[i].Data...)

@@ -72,7 +72,7 @@ func override(d *document) (engine.Override, error) {
 		if err != nil {
 			return o, err
 		}
-		key := d.key(i)
+		key := string(d.key(i))
 		path, isFile := strings.CutPrefix(key, "file:")
 		switch {
 		case isFile:
