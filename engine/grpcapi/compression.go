@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/gzip" // also: requests may be compressed with it
+	"google.golang.org/grpc/encoding/gzip"
 )
 
 // Compression is how much the answers to inferences are compressed, for clients that accept it.
@@ -26,8 +26,50 @@ const (
 // deflateName is gRPC's name of zlib's format.
 const deflateName = "deflate"
 
-// gRPC looks compressors up in a table of its own, which may be written while the program is initialised only.
-func init() { encoding.RegisterCompressor(&deflate{}) }
+// gRPC looks compressors up in a table of its own, which may be written while the program is initialised only. It has no
+// deflate, and its gzip is replaced by one that heeds the memory.
+func init() {
+	g := newGate(0)
+	encoding.RegisterCompressor(gated{encoding.GetCompressor(gzip.Name), g})
+	encoding.RegisterCompressor(gated{&deflate{}, g})
+}
+
+// gated is a compressor that stops decompressing while the heap is full: a short message may become a very long one.
+type gated struct {
+	encoding.Compressor
+	gate *gate
+}
+
+// Decompress returns a reader of what r has compressed.
+func (c gated) Decompress(r io.Reader) (io.Reader, error) {
+	inner, err := c.Compressor.Decompress(r)
+	if err != nil {
+		return nil, err
+	}
+	return &gatedReader{inner, c.gate}, nil
+}
+
+type gatedReader struct {
+	io.Reader
+	gate *gate
+}
+
+// Read reads, and keeps what it has read until there is room for more.
+func (r *gatedReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if full := r.gate.pass(n); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
+// Close closes the compressor's reader, where it is to be closed.
+func (r *gatedReader) Close() error {
+	if c, ok := r.Reader.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
 
 // deflate is the compressor that gRPC's other implementations have and Go's has not.
 type deflate struct{ writers, readers sync.Pool }

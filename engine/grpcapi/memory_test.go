@@ -1,0 +1,65 @@
+package grpcapi_test
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"tuner/engine/enginetest"
+)
+
+// Types and flags of HTTP/2's frames (RFC 9113, section 6).
+const (
+	frameData, frameHeaders, frameSettings, frameWindowUpdate = 0x0, 0x1, 0x4, 0x8
+	flagEndHeaders                                            = 0x4
+)
+
+// frame is a frame of HTTP/2.
+func frame(kind, flags byte, stream uint32, payload []byte) []byte {
+	n := len(payload)
+	return append(binary.BigEndian.AppendUint32([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags}, stream), payload...)
+}
+
+// A message that announces 2 GiB takes memory for what has arrived of it.
+func TestAnnouncedLengthAllocatesNothing(t *testing.T) {
+	e := enginetest.Start(t, enginetest.Options{})
+	conn, err := net.Dial("tcp", e.Addresses.GRPC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // instead of a hang
+		t.Fatal(err)
+	}
+	var headers []byte // each a literal of HPACK (RFC 7541, section 6.2.2)
+	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/inference.GRPCInferenceService/ModelInfer"},
+		{":authority", "engine"}, {"content-type", "application/grpc"}} {
+		headers = append(append(headers, 0, byte(len(f[0]))), f[0]...)
+		headers = append(append(headers, byte(len(f[1]))), f[1]...)
+	}
+	sent := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	sent = append(sent, frame(frameSettings, 0, 0, nil)...)
+	sent = append(sent, frame(frameHeaders, flagEndHeaders, 1, headers)...)
+	sent = append(sent, frame(frameData, 0, 1, append([]byte{0, 0x7f, 0xff, 0xff, 0xff}, make([]byte, 1000)...))...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := conn.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	// The window that the server opens for the rest tells that it has read the length.
+	for head := make([]byte, 9); head[3] != frameWindowUpdate || binary.BigEndian.Uint32(head[5:]) != 1; {
+		if _, err := io.ReadFull(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(head[0])<<16|int64(head[1])<<8|int64(head[2])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
+		t.Errorf("%d bytes were allocated for 1000 bytes of a message", took)
+	}
+}
