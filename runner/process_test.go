@@ -214,6 +214,20 @@ func TestTailKeepsTheLastLines(t *testing.T) {
 	}
 }
 
+// Of a crash the reason is kept, and what was said before it; not the stacks that follow.
+func TestTailKeepsTheReasonOfACrash(t *testing.T) {
+	t.Parallel()
+	var last tail
+	fmt.Fprint(&last, "terminate called after throwing an instance of 'std::bad_alloc'\nSIGABRT: abort\nPC=0x1 m=0 sigcode=0\nsignal arrived during cgo execution\n\n")
+	for i := range 100 {
+		fmt.Fprintf(&last, "goroutine %d\n", i)
+	}
+	want := "terminate called after throwing an instance of 'std::bad_alloc'\nSIGABRT: abort\nPC=0x1 m=0 sigcode=0\nsignal arrived during cgo execution"
+	if got := last.String(); got != want {
+		t.Errorf("kept %q", got)
+	}
+}
+
 func TestParseMemoryKills(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": 0, "pgfault 7\noom_kill 3\nunevictable 0\n": 3, "oom_kill\noom_kill x": 0} {

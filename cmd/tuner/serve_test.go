@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ import (
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
 	"tuner/onnx/build"
+	"tuner/runner"
 )
 
 // child is a server that was started as profile starts it.
@@ -235,4 +237,28 @@ func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) 
 		t.Fatal(err)
 	}
 	return certFile, keyFile, pair
+}
+
+// An abort, as ONNX Runtime ends a process, kills the engine alone, and is named in what is reported of it.
+func TestServeAborts(t *testing.T) {
+	t.Parallel()
+	library := os.Getenv("TUNER_ORT_LIBRARY")
+	if library == "" {
+		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
+	}
+	program, err := exec.LookPath("tuner") // this test binary, see TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := runner.Bundled{Binary: program}.Launch(t.Context(), t.TempDir(), library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(e.PID(), syscall.SIGABRT); err != nil {
+		t.Fatal(err)
+	}
+	<-e.Done()
+	if text := e.Exit().Text; text == "exit status 0" || !strings.Contains(e.LastWords(), "SIGABRT: abort") {
+		t.Errorf("%s; last words:\n%s", text, e.LastWords())
+	}
 }
