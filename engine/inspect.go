@@ -103,8 +103,7 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 	out := api.Statistics{ModelStats: []api.ModelStatistics{}}
 	for _, m := range s.readyModels() {
 		if (name == "" || name == m.name) && (version == 0 || version == m.version) {
-			stats, _ := m.stats.snapshot(m.name, m.version)
-			out.ModelStats = append(out.ModelStats, stats)
+			out.ModelStats = append(out.ModelStats, m.stats.sinceLoad(m.name, m.version))
 		}
 	}
 	switch {
@@ -118,7 +117,7 @@ func (s *Server) Statistics(name string, version int64) (api.Statistics, error) 
 
 // ModelMetrics are the figures of a model that metrics are made of.
 type ModelMetrics struct {
-	Statistics   api.ModelStatistics
+	Statistics   api.ModelStatistics // since the model was last unloaded: a reload doesn't start them anew
 	Failures     map[Failure]uint64
 	Pending      int // requests that wait for an instance
 	LoadDuration time.Duration
@@ -130,7 +129,7 @@ func (s *Server) Metrics() []ModelMetrics {
 	defer s.mu.RUnlock()
 	var out []ModelMetrics
 	for _, m := range s.readyModels() {
-		stats, failures := m.stats.snapshot(m.name, m.version)
+		stats, failures := m.stats.sinceUnload(m.name, m.version)
 		out = append(out, ModelMetrics{stats, failures, m.pool.scheduler.Pending(), m.loadDuration})
 	}
 	return out
@@ -160,11 +159,18 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	twice := repeated(names)
 	names = slices.AppendSeq(names, maps.Keys(s.entries))
 	slices.Sort(names)
 	out := []api.IndexEntry{}
 	for _, name := range slices.Compact(names) {
 		e := s.entries[name]
+		if twice[name] {
+			if !onlyReady {
+				out = append(out, api.IndexEntry{Name: name, State: api.StateUnavailable, Reason: "model appears in two or more repositories"})
+			}
+			continue
+		}
 		if e == nil || len(e.versions) == 0 {
 			if !onlyReady {
 				out = append(out, api.IndexEntry{Name: name})
@@ -178,6 +184,17 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 		}
 	}
 	return out, nil
+}
+
+// repeated tells which names stand more than once in a sorted list.
+func repeated(sorted []string) map[string]bool {
+	out := map[string]bool{}
+	for i, name := range sorted[:max(0, len(sorted)-1)] {
+		if name == sorted[i+1] {
+			out[name] = true
+		}
+	}
+	return out
 }
 
 // RawInput makes the input of a request whose body is nothing but the data of the model's only input: one row, at most one

@@ -11,28 +11,24 @@ import (
 
 	"tuner/engine/api"
 	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
 	"tuner/modelrepo"
 )
 
 // Load loads a model, or loads it again: what serves now goes on serving until its successor is ready, and finishes what
 // it has accepted. It returns when the model is ready. Only in explicit mode.
 func (s *Server) Load(ctx context.Context, name string, o Override) error {
-	if err := s.controllable(name); err != nil {
+	if err := s.controllable(); err != nil {
 		return err
-	}
-	if len(o.Files) > 0 && o.Config == "" {
-		return Errorf(InvalidArgument, "failed to load '%s', override model directory requires 'config' parameter", name)
 	}
 	return s.load(ctx, name, o)
 }
 
-// controllable refuses load and unload requests that can never be served.
-func (s *Server) controllable(name string) error {
+// controllable refuses load and unload requests to a server that does not take them.
+func (s *Server) controllable() error {
 	if !s.options.Explicit {
 		return Errorf(Unavailable, "explicit model load / unload is not allowed if polling is enabled")
 	}
-	return checkModelName(name)
+	return nil
 }
 
 func (s *Server) load(ctx context.Context, name string, o Override) error {
@@ -102,29 +98,47 @@ func (s *Server) forget(name string, e *entry) {
 
 // read gets a model's configuration from the repository or the request, and fills in what needs no model.
 func (s *Server) read(name string, o Override) (*source, error) {
-	src, err := findModel(s.options.Repositories, name)
-	if err == nil && o.Config == "" {
-		err = src.readConfig(s.options.DisableAutoComplete)
+	src, err := s.poll(name, o)
+	if err != nil {
+		return nil, s.pollError(name, err)
 	}
-	if o.Config != "" && (err == nil || len(o.Files) > 0) {
-		src, err = o.apply(src, name)
-	}
+	c, err := s.complete(src, nil)
 	if err == nil {
-		src.config, err = s.complete(src, nil)
+		src.config = c
+		return src, nil
 	}
-	if err != nil && src != nil && src.temp != nil {
+	if src.temp != nil {
 		src.temp.release()
 	}
-	var refused *Error
-	var poll *modelconfig.PollError
-	switch {
-	case err == nil || errors.As(err, &refused):
-		return src, err
-	case errors.As(err, &poll), src == nil, src.config == nil:
-		s.options.Log.Error("poll failed for model directory", "model", name, "error", err)
-		return nil, Errorf(Internal, "failed to load '%s', failed to poll from model repository", name)
+	if errors.As(err, new(*modelconfig.PollError)) {
+		return nil, s.pollError(name, err)
 	}
 	return nil, s.loadError(name, s.unavailable(src, err), err)
+}
+
+// poll looks for a model.
+func (s *Server) poll(name string, o Override) (*source, error) {
+	if err := checkModelName(name); err != nil {
+		return nil, err
+	}
+	if o.Config != "" || len(o.Files) > 0 {
+		return o.source(s.options.Repositories, name)
+	}
+	src, err := findModel(s.options.Repositories, name)
+	if err != nil {
+		return nil, err
+	}
+	return src, src.readConfig(s.options.DisableAutoComplete)
+}
+
+// pollError answers a load request for something that is no model. As in Triton only the log says why, but for what Triton
+// does not refuse.
+func (s *Server) pollError(name string, why error) error {
+	if errors.As(why, new(*Error)) {
+		return why
+	}
+	s.options.Log.Error("poll failed for model directory", "model", name, "error", why)
+	return Errorf(Internal, "failed to load '%s', failed to poll from model repository", name)
 }
 
 // complete fills in a configuration; io nil: only what needs no model.
@@ -170,8 +184,12 @@ func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*v
 		stamp, _ := src.stamp(n) // a folder that can't be read fails below
 		v := &version{state: api.StateReady, stamp: stamp}
 		var err error
-		if v.model, err = s.reuse(e, src, n, stamp); v.model == nil && err == nil {
-			v.model, err = s.newModel(ctx, src, n)
+		old, unchanged := s.serving(e, n, stamp)
+		if unchanged {
+			v.model, err = s.reuse(src, old)
+		}
+		if v.model == nil && err == nil {
+			v.model, err = s.newModel(ctx, src, n, old, unchanged)
 		}
 		if err != nil {
 			v.state, v.reason = api.StateUnavailable, reason(err)
@@ -215,25 +233,26 @@ func (e *entry) uses(p *pool) bool {
 	return false
 }
 
-// reuse makes a model on the sessions that serve now, if only the way in which requests are batched has changed: a change
-// of milliseconds instead of a new set of sessions. It returns nil where that is not possible. The warm-up is not
-// repeated: these sessions are warm.
-func (s *Server) reuse(e *entry, src *source, number int64, stamp string) (*model, error) {
+// serving returns the model that serves a version, or nil, and whether it was loaded from the same files.
+func (s *Server) serving(e *entry, number int64, stamp string) (old *model, unchanged bool) {
 	s.mu.RLock()
-	var old *model
-	if v := e.versions[number]; v != nil && v.state == api.StateReady && v.stamp == stamp {
-		old = v.model
+	defer s.mu.RUnlock()
+	if v := e.versions[number]; v != nil && v.state == api.StateReady {
+		return v.model, v.stamp == stamp
 	}
-	s.mu.RUnlock()
-	if old == nil {
-		return nil, nil
-	}
-	io := old.pool.sessions[0].IO()
+	return nil, false
+}
+
+// reuse makes a model on the sessions that serve now, if only the way in which requests are batched has changed: a change
+// of milliseconds instead of a new set of sessions. It returns nil where that is not possible. The warm-up need not be
+// repeated: these sessions have had the same.
+func (s *Server) reuse(src *source, old *model) (*model, error) {
+	io := old.pool.instances[0].session.IO()
 	c, err := s.finish(src, &io)
 	if err != nil || !sameSessions(old.config, c) {
 		return nil, err
 	}
-	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: s.newStatistics(src.name, number), pool: old.pool}, nil
+	return &model{name: src.name, version: old.version, config: c, signature: newSignature(c), stats: inherit(old, c), pool: old.pool}, nil
 }
 
 // sameSessions reports whether two complete configurations differ in batching at most.
@@ -241,57 +260,34 @@ func sameSessions(a, b *modelconfig.Config) bool {
 	if (a.GetMaxBatchSize() > 0) != (b.GetMaxBatchSize() > 0) {
 		return false // shapes mean something else
 	}
+	if a.GetMaxBatchSize() != b.GetMaxBatchSize() && len(b.GetModelWarmup()) > 0 {
+		return false // a sample may be too large now
+	}
 	return modelconfig.Equal(withoutBatching(a), withoutBatching(b))
 }
 
 func withoutBatching(c *modelconfig.Config) *modelconfig.Config {
 	out := modelconfig.Clone(c)
 	out.MaxBatchSize = 0
-	out.ModelWarmup = nil
 	if out.GetDynamicBatching() != nil {
 		out.SchedulingChoice = nil
 	}
 	return out
 }
 
-// newModel makes the sessions of a version.
-func (s *Server) newModel(ctx context.Context, src *source, number int64) (*model, error) {
-	files, err := src.files(number, src.config.GetDefaultModelFilename())
-	if err != nil {
-		return nil, err
+// inherit makes the counters of a model of configuration c that replaces old: the same where Triton would have changed the
+// instances alone.
+func inherit(old *model, c *modelconfig.Config) *statistics {
+	if modelconfig.Equal(withoutInstances(old.config), withoutInstances(c)) {
+		return old.stats
 	}
-	var (
-		sessions []Session
-		c        *modelconfig.Config
-	)
-	for _, in := range instances(src.config) {
-		var next Session
-		if next, err = s.options.Backend.NewSession(ctx, files, src.config, in); err != nil {
-			break
-		}
-		sessions = append(sessions, next)
-		if c == nil { // the first session tells what the model's inputs and outputs are
-			io := next.IO()
-			if c, err = s.finish(src, &io); err != nil {
-				break
-			}
-		}
-	}
-	if err == nil && len(sessions) == 0 {
-		err = Errorf(InvalidArgument, "model '%s' has no instance: all of its instance groups are passive", src.name)
-	}
-	if err == nil {
-		err = warmUp(src, c, sessions)
-	}
-	if err != nil {
-		return nil, errors.Join(err, closeSessions(sessions))
-	}
-	p := newPool(sessions, settings(c))
-	if src.temp != nil {
-		src.temp.users.Add(1)
-		p.files = src.temp
-	}
-	return &model{name: src.name, version: number, config: c, signature: newSignature(c), stats: s.newStatistics(src.name, number), pool: p}, nil
+	return old.stats.successor()
+}
+
+func withoutInstances(c *modelconfig.Config) *modelconfig.Config {
+	out := modelconfig.Clone(c)
+	out.InstanceGroup, out.VersionPolicy = nil, nil
+	return out
 }
 
 // finish completes a configuration from the model itself and checks it against it.
@@ -315,25 +311,6 @@ func invalid(err error) error {
 	return Errorf(InvalidArgument, "%v", err)
 }
 
-// instances lists where the instances run that a configuration asks for, passive groups left out.
-func instances(c *modelconfig.Config) []Instance {
-	var out []Instance
-	for _, g := range c.GetInstanceGroup() {
-		for range g.GetCount() {
-			switch {
-			case g.GetPassive():
-			case g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU:
-				for _, gpu := range g.GetGpus() {
-					out = append(out, Instance{OnGPU: true, GPU: int(gpu)})
-				}
-			default:
-				out = append(out, Instance{})
-			}
-		}
-	}
-	return out
-}
-
 // publish puts new versions in the place of the old ones, which are freed when their last request has been answered.
 func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
 	s.mu.Lock()
@@ -345,11 +322,10 @@ func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
 		s.options.Log.Info("loaded model", "model", src.name, "version", v.model.version, "duration", v.model.loadDuration)
 	}
 	for number, v := range old {
-		if v.model != nil && !e.uses(v.model.pool) {
-			s.retire(v.model.pool, nil)
-		}
 		if versions[number] == nil {
-			versions[number] = &version{state: api.StateUnavailable, reason: unloadedReason}
+			versions[number] = s.dismiss(v)
+		} else if v.model != nil && !e.uses(v.model.pool) {
+			s.retire(v.model.pool, nil)
 		}
 	}
 }
@@ -387,7 +363,7 @@ func (s *Server) loadError(name string, versions map[int64]*version, err error) 
 
 // Unload takes a model out of service and returns at once; what it has accepted is answered before it is freed.
 func (s *Server) Unload(name string) error {
-	if err := s.controllable(name); err != nil {
+	if err := s.controllable(); err != nil {
 		return err
 	}
 	s.mu.RLock()
@@ -408,17 +384,24 @@ func (s *Server) unload(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, v := range e.versions {
-		gone := &version{state: api.StateUnavailable, reason: unloadedReason}
-		if v.model == nil {
-			e.versions[n] = gone
-			continue
-		}
-		gone.state, gone.reason = api.StateUnloading, ""
-		e.versions[n] = gone
-		s.retire(v.model.pool, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			gone.state, gone.reason = api.StateUnavailable, unloadedReason
-		})
+		e.versions[n] = s.dismiss(v)
 	}
+}
+
+// dismiss takes a version out of service and frees it in the background. It returns what is to be known of it then.
+// Server.mu is held.
+func (s *Server) dismiss(v *version) *version {
+	switch {
+	case v.state == api.StateUnloading: // by an earlier request; it is not yet free
+		return v
+	case v.model == nil:
+		return &version{state: api.StateUnavailable, reason: unloadedReason}
+	}
+	gone := &version{state: api.StateUnloading}
+	s.retire(v.model.pool, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		gone.state, gone.reason = api.StateUnavailable, unloadedReason
+	})
+	return gone
 }

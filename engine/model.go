@@ -22,20 +22,25 @@ type model struct {
 	loadDuration time.Duration
 }
 
-// pool is the sessions of a model with their scheduler. Models that differ only in how requests are batched share one.
+// pool is the instances of a model with their scheduler. Models that differ only in how requests are batched share one.
 type pool struct {
 	scheduler *scheduler.Scheduler[*job]
-	sessions  []Session
+	instances []instance     // at least one
 	files     *shared        // the temporary folder of the model's files, if there is one
 	users     sync.WaitGroup // requests between Start and Wait; none is added after the pool has been retired
 }
 
-func newPool(sessions []Session, set scheduler.Settings) *pool {
+func newPool(instances []instance, set scheduler.Settings) *pool {
 	var executors []scheduler.Executor[*job]
-	for _, s := range sessions {
-		executors = append(executors, &executor{session: s})
+	for _, in := range instances {
+		e := executor{session: in.session}
+		if in.policy.IsAny() {
+			executors = append(executors, &e)
+		} else {
+			executors = append(executors, &boundExecutor{e, in.policy})
+		}
 	}
-	return &pool{scheduler: scheduler.New(set, executors), sessions: sessions}
+	return &pool{scheduler: scheduler.New(set, executors), instances: instances}
 }
 
 // retire waits for the last request and frees the sessions.
@@ -45,13 +50,13 @@ func (p *pool) retire() error {
 	if p.files != nil {
 		defer p.files.release()
 	}
-	return closeSessions(p.sessions)
+	return closeSessions(p.instances)
 }
 
-func closeSessions(sessions []Session) error {
+func closeSessions(instances []instance) error {
 	var errs []error
-	for _, s := range sessions {
-		errs = append(errs, s.Close())
+	for _, in := range instances {
+		errs = append(errs, in.session.Close())
 	}
 	return errors.Join(errs...)
 }

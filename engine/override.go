@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,20 +16,26 @@ type Override struct {
 	Files  map[string][]byte // by path within the model's folder, such as 1/model.onnx; then only these exist
 }
 
-// apply turns src into what the override says. With files src may be nil: the model need not be in a repository.
-func (o Override) apply(src *source, name string) (*source, error) {
+// source is the model that the override makes of the one in the repositories, or, with files, by itself.
+func (o Override) source(roots []string, name string) (*source, error) {
+	if o.Config == "" {
+		return nil, errors.New("override model directory requires 'config' parameter")
+	}
 	config, err := modelconfig.ParseJSON([]byte(o.Config))
 	if err != nil {
-		return nil, Errorf(InvalidArgument, "%v", err)
+		return nil, err
 	}
+	var src *source
 	if len(o.Files) > 0 {
-		if src, err = o.writeFiles(name); err != nil {
-			return nil, err
-		}
+		src, err = o.writeFiles(name)
+	} else {
+		src, err = findModel(roots, name)
 	}
-	out := *src
-	out.config, out.text, out.override = config, o.Config, true
-	return &out, nil
+	if err != nil {
+		return nil, err
+	}
+	src.config, src.text, src.override = config, o.Config, true
+	return src, nil
 }
 
 // writeFiles puts the files into a temporary folder, which is removed when the model is gone.

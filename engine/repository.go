@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tuner/modelconfig"
+	"tuner/modelrepo"
 )
 
 // source is a model as found on disk, or as a load request brought it: its configuration before completion, and its
@@ -26,7 +27,7 @@ type source struct {
 	temp     *shared // holds dir, if that is temporary; nil otherwise
 }
 
-// findModel looks a model up in the repositories and reads its configuration.
+// findModel looks a model up in the repositories.
 func findModel(roots []string, name string) (*source, error) {
 	var found []string
 	for _, root := range roots {
@@ -51,15 +52,12 @@ func findModel(roots []string, name string) (*source, error) {
 // readConfig reads config.pbtxt; a missing one counts as empty, unless it is required.
 func (s *source) readConfig(required bool) error {
 	file := filepath.Join(s.dir, "config.pbtxt")
-	text, err := os.ReadFile(file)
+	text, err := s.readFile(file, modelconfig.MaxText)
 	if errors.Is(err, fs.ErrNotExist) && !required {
 		s.config = &modelconfig.Config{}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("failed to open text file for read %s: %w", file, err)
-	}
-	if err := s.contain(file); err != nil {
 		return err
 	}
 	s.text = string(text)
@@ -67,24 +65,44 @@ func (s *source) readConfig(required bool) error {
 	return err
 }
 
-// readVersions lists the version folders: positive integers without leading zero.
+// readFile reads a file of the repository that has at most limit bytes.
+func (s *source) readFile(path string, limit int64) ([]byte, error) {
+	if err := s.checkFile(path, limit); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// checkFile refuses what is not a regular file inside of the repository, or is larger than limit bytes.
+func (s *source) checkFile(path string, limit int64) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &missingFile{path}
+	case err != nil:
+		return Errorf(Internal, "failed to open text file for read %s: %v", path, errors.Unwrap(err))
+	case !info.Mode().IsRegular():
+		return Errorf(InvalidArgument, "failed to open text file for read %s: it is no regular file", path)
+	case info.Size() > limit:
+		return Errorf(InvalidArgument, "failed to open text file for read %s: it has more than %d bytes", path, limit)
+	}
+	return s.contain(path)
+}
+
+// missingFile is a file that is not there, in Triton's words.
+type missingFile struct{ path string }
+
+func (m *missingFile) Error() string {
+	return fmt.Sprintf("failed to open text file for read %s: No such file or directory", m.path)
+}
+
+func (m *missingFile) Is(target error) bool { return target == fs.ErrNotExist }
+
+// readVersions lists the version folders.
 func (s *source) readVersions() error {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return fmt.Errorf("cannot read model %q: %w", s.name, err)
-	}
-	s.versions = nil
-	for _, e := range entries {
-		n, err := strconv.ParseInt(e.Name(), 10, 64)
-		if err != nil || n < 1 || strconv.FormatInt(n, 10) != e.Name() {
-			continue
-		}
-		if info, err := os.Stat(filepath.Join(s.dir, e.Name())); err == nil && info.IsDir() {
-			s.versions = append(s.versions, n)
-		}
-	}
-	slices.Sort(s.versions)
-	return nil
+	m, err := modelrepo.OpenModel(s.dir)
+	s.versions = m.Versions
+	return err
 }
 
 // hasModelFile reports whether the first version holds model.onnx, which tells the backend of a model without configuration.
@@ -110,11 +128,49 @@ func (s *source) files(version int64, filename string) (ModelFiles, error) {
 	if info.IsDir() {
 		path = filepath.Join(path, modelconfig.DefaultModelFilename)
 	}
-	if err := s.contain(path); err != nil {
+	if err := errors.Join(s.contain(path), s.containLinks(versionDir)); err != nil {
 		return ModelFiles{}, err
 	}
 	return ModelFiles{Name: s.name, Version: version, Path: path}, nil
 }
+
+// containLinks refuses links in a folder that lead out of the repository: a model may name any file beside it as its
+// external data.
+func (s *source) containLinks(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Errorf(Internal, "failed to stat file %s", dir)
+	}
+	return filepath.WalkDir(real, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil // it leads nowhere
+		}
+		return s.contain(path)
+	})
+}
+
+// checkLabels refuses label files that are not there or outside of the model's folder.
+func (s *source) checkLabels(c *modelconfig.Config) error {
+	for _, out := range c.GetOutput() {
+		file := out.GetLabelFilename()
+		switch {
+		case file == "":
+			continue
+		case !filepath.IsLocal(file):
+			return Errorf(InvalidArgument, "label_filename '%s' of output '%s' leaves the folder of model '%s'", file, out.GetName(), s.name)
+		}
+		if err := s.checkFile(filepath.Join(s.dir, file), maxLabelBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxLabelBytes bounds a file of labels.
+const maxLabelBytes = 64 << 20
 
 // contain refuses a path that, all links resolved, lies outside of the repository.
 func (s *source) contain(path string) error {
@@ -136,6 +192,9 @@ func (s *source) contain(path string) error {
 func (s *source) stamp(version int64) (string, error) {
 	var b strings.Builder
 	dir := filepath.Join(s.dir, strconv.FormatInt(version, 10))
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -149,28 +208,24 @@ func (s *source) stamp(version int64) (string, error) {
 	return b.String(), err
 }
 
-// listModels names the folders of the repositories.
+// listModels names the models of the repositories, in order; one that is in several of them is named as often.
 func listModels(roots []string) ([]string, error) {
-	var names []string
+	var all []string
 	for _, root := range roots {
-		entries, err := os.ReadDir(root)
+		names, err := modelrepo.Names(root)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read model repository %q: %w", root, err)
+			return nil, err
 		}
-		for _, e := range entries {
-			if info, err := os.Stat(filepath.Join(root, e.Name())); err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-				names = append(names, e.Name())
-			}
-		}
+		all = append(all, names...)
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	slices.Sort(all)
+	return all, nil
 }
 
 // checkModelName refuses names that are no folder of a repository.
 func checkModelName(name string) error {
-	if strings.TrimSpace(name) == "" || strings.Contains(name, "..") || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") {
-		return Errorf(InvalidArgument, "failed to load '%s', model name must be the name of a folder in the model repository", name)
+	if strings.TrimSpace(name) == "" || strings.Contains(name, "..") || strings.ContainsAny(name, `/\`+"\x00") || strings.HasPrefix(name, ".") {
+		return fmt.Errorf("model name %q is not the name of a folder in a model repository", name)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 
@@ -82,8 +83,10 @@ func New(o Options) (*Server, error) {
 	if len(o.Repositories) == 0 {
 		return nil, errors.New("cannot serve: no model repository given: pass --model-repository")
 	}
-	if _, err := listModels(o.Repositories); err != nil {
-		return nil, err
+	for _, root := range o.Repositories {
+		if _, err := os.Stat(root); err != nil {
+			return nil, fmt.Errorf("creating server: Internal - failed to stat file %s", root)
+		}
 	}
 	return &Server{options: o, entries: map[string]*entry{}}, nil
 }
@@ -123,8 +126,11 @@ func (s *Server) startModels() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(all) == 0 {
+		o.Log.Warn("the model repositories hold no model", "repositories", o.Repositories)
+	}
 	if !o.Explicit || len(o.LoadModels) == 1 && o.LoadModels[0] == "*" {
-		return all, nil
+		return slices.Compact(all), nil
 	}
 	return o.LoadModels, nil
 }

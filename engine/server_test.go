@@ -332,19 +332,36 @@ func TestLoadRefusals(t *testing.T) {
 		{"nosuch", engine.Override{}, engine.Internal, poll},
 		{"text", engine.Override{}, engine.Internal, poll},
 		{"m", engine.Override{Config: `{"max_batch_size":-1}`}, engine.Internal, poll},
-		{"m", engine.Override{Config: `{"nonsense":1}`}, engine.InvalidArgument, "Invalid config override: "},
+		{"m", engine.Override{Config: `{"nonsense":1}`}, engine.Internal, poll},
+		{"m", engine.Override{Config: `not json`}, engine.Internal, poll},
+		{"m", engine.Override{Config: strings.Repeat(" ", 5<<20)}, engine.Internal, poll},
+		{"m", engine.Override{Config: `{"platform":"ensemble"}`}, engine.Internal, poll},
+		{"m", engine.Override{Config: `{"platform":"ensemble","ensemble_scheduling":{"step":[]}}`}, engine.InvalidArgument, "ensemble_scheduling"},
+		{"m", engine.Override{Config: `{"backend":"python"}`}, engine.InvalidArgument, "unable to find backend library for backend 'python'"},
+		{"m", engine.Override{Config: `{"instance_group":[{"rate_limiter":{"priority":2}}]}`}, engine.InvalidArgument, "rate_limiter"},
+		{"m", engine.Override{Config: `{"instance_group":[{"kind":"KIND_GPU"}]}`}, engine.InvalidArgument, "has kind KIND_GPU but no GPUs are available"},
+		{"m", engine.Override{Config: `{"instance_group":[{"count":1,"passive":true}]}`}, engine.InvalidArgument, "all of its instance groups are passive"},
+		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"../../labels"}]}`}, engine.InvalidArgument, "leaves the folder of model 'm'"},
+		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"none"}]}`}, engine.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "none") + ": No such file or directory"},
+		{"m", engine.Override{Config: warmupFrom("../../x")}, engine.InvalidArgument, "leaves the model's warmup folder"},
+		{"m", engine.Override{Config: warmupFrom("x")}, engine.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "warmup", "x") + ": No such file or directory"},
+		{"m", engine.Override{Config: `{"version_policy":{"specific":{"versions":[5]}}}`}, engine.InvalidArgument, "at least one version must be available under the version policy of model 'm'"},
 		{"m", engine.Override{Config: `{"sequence_batching":{}}`}, engine.InvalidArgument, "sequence_batching"},
 		{"m", engine.Override{Config: `{"model_transaction_policy":{"decoupled":true}}`}, engine.InvalidArgument, "decoupled"},
 		{"m", engine.Override{Config: `{"backend":"onnxruntime","default_model_filename":"../../../etc/passwd"}`}, engine.InvalidArgument, "leaves the version folder"},
-		{"m", engine.Override{Files: map[string][]byte{"1/model.onnx": nil}}, engine.InvalidArgument, "requires 'config' parameter"},
+		{"m", engine.Override{Files: map[string][]byte{"1/model.onnx": nil}}, engine.Internal, poll},
 		{"m", engine.Override{Config: `{}`, Files: map[string][]byte{"../x": nil}}, engine.InvalidArgument, "leaves the model's folder"},
-		{"../m", engine.Override{}, engine.InvalidArgument, "model name must be"},
-		{"a/b", engine.Override{}, engine.InvalidArgument, "model name must be"},
-		{" ", engine.Override{}, engine.InvalidArgument, "model name must be"},
+		{"../m", engine.Override{}, engine.Internal, poll},
+		{"a/b", engine.Override{}, engine.Internal, poll},
+		{"", engine.Override{}, engine.Internal, poll},
+		{"..", engine.Override{}, engine.Internal, poll},
+		{"m\x00", engine.Override{}, engine.Internal, poll},
+		{" ", engine.Override{}, engine.Internal, poll},
 		{"link", engine.Override{}, engine.InvalidArgument, "leads out of the model repository"},
 	} {
 		err := s.Load(t.Context(), tc.model, tc.override)
 		want := strings.ReplaceAll(tc.want, "%", tc.model)
+		tc.override.Config = tc.override.Config[:min(len(tc.override.Config), 300)] // for the messages below
 		if err == nil || engine.CodeOf(err) != tc.code || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s %+v:\n got %v (%v)\nwant %s (%v)", tc.model, tc.override, err, engine.CodeOf(err), want, tc.code)
 		}
@@ -356,6 +373,12 @@ func TestLoadRefusals(t *testing.T) {
 	if want := "load failed for model 'empty': at least one version must be available under the version policy of model 'empty'\n"; err == nil || err.Error() != want {
 		t.Errorf("no version: got %v, want %s", err, want)
 	}
+}
+
+// warmupFrom is a configuration whose warm-up reads a file.
+func warmupFrom(file string) string {
+	return `{"max_batch_size":4,"model_warmup":[{"name":"w","batch_size":1,"inputs":{"INPUT0":{"data_type":"TYPE_INT32","dims":[16],"input_data_file":"` + file +
+		`"},"INPUT1":{"data_type":"TYPE_INT32","dims":[16],"zero_data":true}}}]}`
 }
 
 func TestVersionPolicies(t *testing.T) {
@@ -429,11 +452,13 @@ func TestWarmup(t *testing.T) {
 	if d := cmp.Diff([]int{4, 4, 4, 4}, rows); d != "" { // twice on each of the two default instances
 		t.Errorf("warm-up executions (-want +got):\n%s", d)
 	}
-	if stats, _ := s.Statistics("m", 0); stats.ModelStats[0].ExecutionCount != 0 {
-		t.Error("warm-up counts in the statistics")
+	// As on a real Triton the warm-up counts, each row as a request.
+	stats, _ := s.Statistics("m", 0)
+	if m := stats.ModelStats[0]; m.ExecutionCount != 4 || m.InferenceCount != 16 || m.InferenceStats.Success.Count != 16 {
+		t.Errorf("%d executions, %d inferences, %d requests; want 4, 16, 16", m.ExecutionCount, m.InferenceCount, m.InferenceStats.Success.Count)
 	}
 	err := s.Load(t.Context(), "m", engine.Override{Config: `{"max_batch_size":4,"instance_group":[{"count":1}],"model_warmup":[{"name":"w","batch_size":1,"inputs":{"INPUT0":{"data_type":"TYPE_INT32","dims":[17],"zero_data":true}}}]}`})
-	if err == nil || !strings.Contains(err.Error(), "warmup sample 'w' of model 'm'") {
+	if err == nil || !strings.Contains(err.Error(), "state: Invalid argument: [request id: <id_unknown>] expected 2 inputs but got 1 inputs for model 'm'.") {
 		t.Errorf("bad sample: got %v", err)
 	}
 }

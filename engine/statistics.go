@@ -27,15 +27,28 @@ func Failures() []Failure {
 	return []Failure{FailureRejected, FailureCanceled, FailureBackend, FailureOther}
 }
 
-// statistics counts what one version of a model did. The requests of a batch are counted one after the other, behind their
-// execution, so that a snapshot can show an execution before all of its requests.
+// statistics counts what one version of a model did since it was loaded, as the statistics extension shows it, and since it
+// was last unloaded, as metrics do: in Triton a reload starts the former anew but not the latter. The requests of a batch are
+// counted one after the other, behind their execution, so that a snapshot can show an execution before all of its requests.
 type statistics struct {
-	mu            sync.Mutex
+	*history
+	load counters // guarded by history.mu
+}
+
+// history is what the models that served a version one after the other have in common.
+type history struct {
+	observe func(Timing) // of each answered request; nil: nobody asks
+
+	mu  sync.Mutex
+	all counters
+}
+
+// counters are one set of figures. Their owner has a lock.
+type counters struct {
 	total         api.ModelStatistics // without BatchStats
 	batches       map[int]*api.BatchStatistics
 	failures      map[Failure]uint64
 	lastInference time.Time
-	observe       func(Timing) // of each answered request; nil: nobody asks
 }
 
 // Timing is what one answered request took: from its acceptance to its answer, in the queue, and in the three steps of its
@@ -47,26 +60,24 @@ type span struct{ input, infer, output time.Duration }
 
 // newStatistics makes the counters of a model version, and lets the server's observer know of its requests.
 func (s *Server) newStatistics(model string, version int64) *statistics {
-	out := &statistics{batches: map[int]*api.BatchStatistics{}, failures: map[Failure]uint64{}}
+	h := &history{all: newCounters()}
 	if tell := s.options.Observe; tell != nil {
-		out.observe = func(t Timing) { tell(model, version, t) }
+		h.observe = func(t Timing) { tell(model, version, t) }
 	}
-	return out
+	return &statistics{history: h, load: newCounters()}
+}
+
+// successor makes the counters of a model that takes the place of the one that s counts.
+func (s *statistics) successor() *statistics {
+	return &statistics{history: s.history, load: newCounters()}
 }
 
 // executed counts a successful execution of a batch.
 func (s *statistics) executed(rows int, d span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total.ExecutionCount++
-	b := s.batches[rows]
-	if b == nil {
-		b = &api.BatchStatistics{BatchSize: uint64(rows)}
-		s.batches[rows] = b
-	}
-	add(&b.ComputeInput, d.input)
-	add(&b.ComputeInfer, d.infer)
-	add(&b.ComputeOutput, d.output)
+	s.load.executed(rows, d)
+	s.all.executed(rows, d)
 }
 
 // succeeded counts a request that was answered at end.
@@ -76,9 +87,38 @@ func (s *statistics) succeeded(rows int, total, queue time.Duration, d span, end
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastInference = end
-	s.total.InferenceCount += uint64(rows)
-	i := &s.total.InferenceStats
+	s.load.succeeded(rows, total, queue, d, end)
+	s.all.succeeded(rows, total, queue, d, end)
+}
+
+// failed counts a request that passed validation and was not answered.
+func (s *statistics) failed(why Failure, total time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load.failed(why, total)
+	s.all.failed(why, total)
+}
+
+func newCounters() counters {
+	return counters{batches: map[int]*api.BatchStatistics{}, failures: map[Failure]uint64{}}
+}
+
+func (c *counters) executed(rows int, d span) {
+	c.total.ExecutionCount++
+	b := c.batches[rows]
+	if b == nil {
+		b = &api.BatchStatistics{BatchSize: uint64(rows)}
+		c.batches[rows] = b
+	}
+	add(&b.ComputeInput, d.input)
+	add(&b.ComputeInfer, d.infer)
+	add(&b.ComputeOutput, d.output)
+}
+
+func (c *counters) succeeded(rows int, total, queue time.Duration, d span, end time.Time) {
+	c.lastInference = end
+	c.total.InferenceCount += uint64(rows)
+	i := &c.total.InferenceStats
 	add(&i.Success, total)
 	add(&i.Queue, queue)
 	add(&i.ComputeInput, d.input)
@@ -86,12 +126,9 @@ func (s *statistics) succeeded(rows int, total, queue time.Duration, d span, end
 	add(&i.ComputeOutput, d.output)
 }
 
-// failed counts a request that passed validation and was not answered.
-func (s *statistics) failed(why Failure, total time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failures[why]++
-	add(&s.total.InferenceStats.Fail, total)
+func (c *counters) failed(why Failure, total time.Duration) {
+	c.failures[why]++
+	add(&c.total.InferenceStats.Fail, total)
 }
 
 func add(d *api.Duration, t time.Duration) {
@@ -99,21 +136,32 @@ func add(d *api.Duration, t time.Duration) {
 	d.NS += uint64(max(t, 0))
 }
 
-// snapshot copies the counters of the given model version.
-func (s *statistics) snapshot(name string, version int64) (api.ModelStatistics, map[Failure]uint64) {
+// sinceLoad copies the counters of the given model version since it was loaded.
+func (s *statistics) sinceLoad(name string, version int64) api.ModelStatistics {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.total
+	return s.load.snapshot(name, version)
+}
+
+// sinceUnload copies the counters of the given model version and of all that it has replaced.
+func (s *statistics) sinceUnload(name string, version int64) (api.ModelStatistics, map[Failure]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.snapshot(name, version), maps.Clone(s.all.failures)
+}
+
+func (c *counters) snapshot(name string, version int64) api.ModelStatistics {
+	out := c.total
 	out.Name, out.Version = name, strconv.FormatInt(version, 10)
-	if !s.lastInference.IsZero() {
-		out.LastInference = uint64(s.lastInference.UnixMilli())
+	if !c.lastInference.IsZero() {
+		out.LastInference = uint64(c.lastInference.UnixMilli())
 	}
 	out.ResponseStats = map[string]api.ResponseStatistics{}
 	out.MemoryUsage = []api.MemoryUsage{}
-	out.BatchStats = make([]api.BatchStatistics, 0, len(s.batches))
-	for _, b := range s.batches {
+	out.BatchStats = make([]api.BatchStatistics, 0, len(c.batches))
+	for _, b := range c.batches {
 		out.BatchStats = append(out.BatchStats, *b)
 	}
 	slices.SortFunc(out.BatchStats, func(a, b api.BatchStatistics) int { return cmp.Compare(a.BatchSize, b.BatchSize) })
-	return out, maps.Clone(s.failures)
+	return out
 }

@@ -1,14 +1,16 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
@@ -17,47 +19,76 @@ import (
 // maxWarmupBytes bounds the input that a warm-up sample may ask for.
 const maxWarmupBytes = 1 << 30
 
-// warmUp runs the samples of model_warmup on each session, so that the first real request is not the slow one.
-func warmUp(src *source, c *modelconfig.Config, sessions []Session) error {
-	sig := newSignature(c)
-	for _, sample := range c.GetModelWarmup() {
-		batch, err := newWarmup(src, sig, sample)
-		if err != nil {
-			return Errorf(InvalidArgument, "warmup sample '%s' of model '%s': %v", sample.GetName(), src.name, err)
+// warmup is a sample of model_warmup.
+type warmup struct {
+	name  string
+	batch *Batch
+	rows  int
+	count int // how often it is run
+}
+
+// newWarmups makes the samples of a model.
+func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([]warmup, error) {
+	var out []warmup
+	for _, sample := range samples {
+		w, err := newWarmup(src, sig, sample)
+		var known *Error
+		switch {
+		case errors.As(err, &known), errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		case err != nil:
+			return nil, Errorf(InvalidArgument, "warmup sample '%s' of model '%s': %v", sample.GetName(), src.name, err)
 		}
-		for _, s := range sessions {
-			for range max(1, sample.GetCount()) {
-				result, err := s.Execute(batch)
-				if err != nil {
-					return Errorf(CodeOf(err), "failed to run warmup sample '%s': %v", sample.GetName(), err)
-				}
-				if result.Free != nil {
-					result.Free()
-				}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// warmUp runs the samples on a session, so that the first real request is not the slow one. They are counted as in Triton:
+// each row is a request.
+func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics) error {
+	for _, w := range samples {
+		for range w.count {
+			if err := ctx.Err(); err != nil {
+				return Errorf(Cancelled, "failed to run warmup sample '%s': %v", w.name, context.Cause(ctx))
+			}
+			begin := time.Now()
+			result, err := s.Execute(w.batch)
+			if err != nil {
+				return Errorf(CodeOf(err), "failed to run warmup sample '%s': %v", w.name, err)
+			}
+			if result.Free != nil {
+				result.Free()
+			}
+			end := time.Now()
+			d := span{result.Gathered.Sub(begin), result.Computed.Sub(result.Gathered), end.Sub(result.Computed)}
+			stats.executed(w.rows, d)
+			for range w.rows {
+				stats.succeeded(1, end.Sub(begin), 0, d, end)
 			}
 		}
 	}
 	return nil
 }
 
-// newWarmup makes the batch of a sample.
-func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup) (*Batch, error) {
+// newWarmup makes a sample.
+func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup) (warmup, error) {
 	r := &Request{Model: src.name}
-	for name, in := range sample.GetInputs() {
+	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
+		in := sample.GetInputs()[name]
 		t := Tensor{Name: name, DataType: in.GetDataType(), Shape: slices.Clone(in.GetDims())}
-		rows := max(1, int64(sample.GetBatchSize()))
 		if sig.maxBatch > 0 {
-			t.Shape = append([]int64{rows}, t.Shape...)
+			t.Shape = append([]int64{max(1, int64(sample.GetBatchSize()))}, t.Shape...)
 		}
 		var err error
 		if t.Data, err = warmupData(src, in, t.Shape); err != nil {
-			return nil, fmt.Errorf("input '%s': %w", name, err)
+			return warmup{}, err
 		}
 		r.Inputs = append(r.Inputs, t)
 	}
 	p, err := sig.prepare(r)
 	if err != nil {
-		return nil, err
+		return warmup{}, err
 	}
 	b := &Batch{}
 	for _, in := range p.inputs {
@@ -66,7 +97,7 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup) (*Batc
 	for _, out := range sig.outputs {
 		b.Outputs = append(b.Outputs, out.name)
 	}
-	return b, nil
+	return warmup{sample.GetName(), b, p.rows, max(1, int(sample.GetCount()))}, nil
 }
 
 // warmupData is the data of one input for all rows: zeros, random bytes, or a file below the model's warmup folder.
@@ -132,16 +163,5 @@ func warmupFile(src *source, file string) ([]byte, error) {
 	if !filepath.IsLocal(file) {
 		return nil, fmt.Errorf("input_data_file '%s' leaves the model's warmup folder", file)
 	}
-	path := filepath.Join(src.dir, "warmup", file)
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("cannot read input_data_file: %w", err)
-	case info.Size() > maxWarmupBytes:
-		return nil, errors.New("input_data_file is too large: " + strings.TrimSpace(file))
-	}
-	if err := src.contain(path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
+	return src.readFile(filepath.Join(src.dir, "warmup", file), maxWarmupBytes)
 }

@@ -20,17 +20,17 @@ const overridePrefix = "Invalid config override: "
 // than ten levels.
 const maxJSONDepth = 100
 
-// maxText is how many bytes a configuration may have, in either form: a real one
+// MaxText is how many bytes a configuration may have, in either form: a real one
 // has a few thousand.
-const maxText = 4 << 20
+const MaxText = 4 << 20
 
 // ParseJSON reads a configuration in JSON, as a load request carries it:
 // field names in snake_case or camelCase, 64-bit integers as numbers or
 // strings, enum names in upper or lower case. Unknown fields are errors, all of
 // them named, with Triton's prefix "Invalid config override: ".
 func ParseJSON(text []byte) (*Config, error) {
-	if len(text) > maxText {
-		return nil, fmt.Errorf("%s%d bytes are more than the %d that are allowed", overridePrefix, len(text), maxText)
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("%s%d bytes are more than the %d that are allowed", overridePrefix, len(text), MaxText)
 	}
 	r := jsonReader{in: json.NewDecoder(bytes.NewReader(text))}
 	r.in.UseNumber()

@@ -17,8 +17,8 @@ import (
 // file:line:column, one line each, with a hint where there is one; file is used
 // for nothing else.
 func Parse(file string, text []byte) (*Config, error) {
-	if len(text) > maxText {
-		return nil, fmt.Errorf("%s: %d bytes are more than the %d that are allowed", file, len(text), maxText)
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("%s: %d bytes are more than the %d that are allowed", file, len(text), MaxText)
 	}
 	c := &Config{}
 	err := prototext.Unmarshal(text, c)

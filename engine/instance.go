@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"tuner/engine/hostpolicy"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+// instance is a session with the policy of the thread that it runs on.
+type instance struct {
+	session Session
+	policy  hostpolicy.Policy
+}
+
+// boundExecutor is an executor whose thread is bound by a host policy.
+type boundExecutor struct {
+	executor
+	policy hostpolicy.Policy
+}
+
+// Bind is called on the thread that will execute.
+func (b *boundExecutor) Bind() { _ = b.policy.Bind() } // it could when the session was made
+
+// bound runs f on a thread that is bound by a policy and ends with f. The threads that f makes ONNX Runtime start are bound
+// with it.
+func bound(p hostpolicy.Policy, f func() error) error {
+	if p.IsAny() {
+		return f()
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: nothing else may run on this thread
+		err := p.Bind()
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// instances lists where the instances run that a configuration asks for, passive groups left out.
+func (s *Server) instances(c *modelconfig.Config) []Instance {
+	var out []Instance
+	for _, g := range c.GetInstanceGroup() {
+		if g.GetPassive() {
+			continue
+		}
+		policy := func(byDefault string) hostpolicy.Policy {
+			if g.GetHostPolicy() != "" {
+				return hostpolicy.Find(s.options.HostPolicies, g.GetHostPolicy())
+			}
+			return hostpolicy.Find(s.options.HostPolicies, byDefault)
+		}
+		for range g.GetCount() {
+			switch g.GetKind() {
+			case configpb.ModelInstanceGroup_KIND_GPU:
+				for _, gpu := range g.GetGpus() {
+					out = append(out, Instance{OnGPU: true, GPU: int(gpu), Policy: policy(fmt.Sprintf("gpu_%d", gpu))})
+				}
+			case configpb.ModelInstanceGroup_KIND_MODEL:
+				out = append(out, Instance{Policy: policy("model")})
+			default:
+				out = append(out, Instance{Policy: policy("cpu")})
+			}
+		}
+	}
+	return out
+}
+
+// newModel makes the sessions of a version, to serve in the place of old, if there is one.
+func (s *Server) newModel(ctx context.Context, src *source, number int64, old *model, unchanged bool) (*model, error) {
+	files, err := src.files(number, src.config.GetDefaultModelFilename())
+	if err != nil {
+		return nil, err
+	}
+	m := &model{name: src.name, version: number}
+	var made []instance
+	var samples []warmup
+	for _, in := range s.instances(src.config) {
+		err = bound(in.Policy, func() error {
+			session, err := s.options.Backend.NewSession(ctx, files, src.config, in)
+			if err != nil {
+				return err
+			}
+			made = append(made, instance{session, in.Policy})
+			if m.config == nil { // the first session tells what the model's inputs and outputs are
+				if samples, err = s.describe(m, src, session.IO(), old, unchanged); err != nil {
+					return err
+				}
+			}
+			return warmUp(ctx, session, samples, m.stats)
+		})
+		if err != nil {
+			break
+		}
+	}
+	if err == nil && len(made) == 0 {
+		err = Errorf(InvalidArgument, "model '%s' has no instance: all of its instance groups are passive", src.name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeSessions(made))
+	}
+	m.pool = newPool(made, settings(m.config))
+	if src.temp != nil {
+		src.temp.users.Add(1)
+		m.pool.files = src.temp
+	}
+	return m, nil
+}
+
+// describe gives m its configuration, what follows from it, and its counters. It returns the samples of its warm-up.
+func (s *Server) describe(m *model, src *source, io modelconfig.ModelIO, old *model, unchanged bool) ([]warmup, error) {
+	c, err := s.finish(src, &io)
+	if err == nil {
+		err = src.checkLabels(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.config, m.signature = c, newSignature(c)
+	switch {
+	case old == nil:
+		m.stats = s.newStatistics(m.name, m.version)
+	case unchanged:
+		m.stats = inherit(old, c)
+	default:
+		m.stats = old.stats.successor()
+	}
+	return newWarmups(src, m.signature, c.GetModelWarmup())
+}
