@@ -33,8 +33,8 @@ const (
 )
 
 // connect opens a connection that does nothing by itself.
-func connect(ctx context.Context, address string) (*net.TCPConn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+func connect(address string) (*net.TCPConn, error) {
+	c, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
 		return nil, err
 	}
@@ -53,16 +53,14 @@ func hangUp(c *net.TCPConn, rude bool) {
 func (s *site) vandalize(ctx context.Context, address string, act func(c *net.TCPConn, r *rand.Rand) error) {
 	r := rand.New(rand.NewPCG(3, uint64(len(address))))
 	for ctx.Err() == nil {
-		c, err := connect(ctx, address)
+		c, err := connect(address)
 		if err != nil {
-			if ctx.Err() == nil {
-				s.tally.lose("cannot connect: %v", err)
-			}
-		} else {
-			_ = act(c, r) // the engine may close first, and is right to
-			hangUp(c, r.IntN(2) == 0)
-			s.tally.add(func(c *counts) { c.vanished++ })
+			s.tally.lose("cannot connect: %v", err)
+			return
 		}
+		_ = act(c, r) // the engine may close first, and is right to
+		hangUp(c, r.IntN(2) == 0)
+		s.tally.add(func(c *counts) { c.vanished++ })
 		pause(ctx, vandalPause)
 	}
 }
@@ -217,8 +215,9 @@ func (s *site) slow(ctx context.Context) {
 }
 
 func (s *site) dribble(ctx context.Context, r *rand.Rand) {
-	c, err := connect(ctx, s.at.HTTP)
+	c, err := connect(s.at.HTTP)
 	if err != nil {
+		s.tally.lose("cannot connect: %v", err)
 		pause(ctx, slowPause)
 		return
 	}
@@ -242,7 +241,7 @@ func (s *site) patient(ctx context.Context) {
 	r := rand.New(rand.NewPCG(8, 8))
 	for ctx.Err() == nil {
 		s.tally.add(func(c *counts) { c.asked++ })
-		if err := s.byPieces(context.WithoutCancel(ctx), r); err != nil {
+		if err := s.byPieces(r); err != nil {
 			s.tally.lose("a slow client: %v", err)
 			continue
 		}
@@ -250,8 +249,8 @@ func (s *site) patient(ctx context.Context) {
 	}
 }
 
-func (s *site) byPieces(ctx context.Context, r *rand.Rand) error {
-	c, err := connect(ctx, s.at.HTTP)
+func (s *site) byPieces(r *rand.Rand) error {
+	c, err := connect(s.at.HTTP)
 	if err != nil {
 		return err
 	}
