@@ -1,0 +1,337 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/engine"
+	"tuner/engine/api"
+	"tuner/engine/enginetest"
+	"tuner/modelconfig"
+)
+
+// checkEcho sends a request whose answer is known, and checks it: the fake model repeats its inputs.
+func checkEcho(ctx context.Context, s *engine.Server, rows int64, mark byte) error {
+	r := request(rows)
+	for i := range r.Inputs {
+		for k := range r.Inputs[i].Data {
+			r.Inputs[i].Data[k] = mark + byte(i)
+		}
+	}
+	response, err := s.Infer(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer response.Release()
+	for i, out := range response.Outputs {
+		if !bytes.Equal(out.Data, r.Inputs[i].Data) {
+			return fmt.Errorf("output %s is not input %s", out.Name, r.Inputs[i].Name)
+		}
+	}
+	return nil
+}
+
+// Reloads of every kind, one after the other, under requests from several sides: each request is answered, and rightly.
+func TestReloadLosesNoRequest(t *testing.T) {
+	t.Parallel()
+	b := &enginetest.Backend{}
+	s, _ := open(t, b, "max_batch_size: 4")
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var answered atomic.Int64
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := checkEcho(t.Context(), s, int64(1+i%3), byte(17*worker+i)); err != nil {
+					t.Error(err)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for i := range 200 {
+		config := fmt.Sprintf(`{"max_batch_size":%d,"dynamic_batching":{"max_queue_delay_microseconds":%d},"instance_group":[{"count":%d}]}`, 3+i%5, 50*(i%2), 1+i/4%3)
+		if i%50 == 49 {
+			config = "" // back to the file
+		}
+		if err := s.Load(t.Context(), "m", engine.Override{Config: config}); err != nil {
+			t.Fatalf("load %d: %v", i, err)
+		}
+	}
+	cancel()
+	wg.Wait()
+	if answered.Load() == 0 {
+		t.Error("no request was answered meanwhile")
+	}
+}
+
+// Loads, unloads and requests at the same time: a request is answered rightly or told that the model is not there.
+func TestConcurrentLifecycle(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, &enginetest.Backend{}, "max_batch_size: 4")
+	var wg sync.WaitGroup
+	for worker := range 3 {
+		wg.Go(func() {
+			for range 40 {
+				if err := s.Load(t.Context(), "m", engine.Override{}); err != nil {
+					t.Error(err)
+				}
+				if worker == 0 {
+					if err := errors.Join(s.Unload("m"), s.Unload("m")); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+		wg.Go(func() {
+			for i := range 400 {
+				if err := checkEcho(t.Context(), s, 1, byte(i)); err != nil && engine.CodeOf(err) != engine.NotFound {
+					t.Error(err)
+				}
+				if _, err := s.Index(i%2 == 0); err != nil {
+					t.Error(err)
+				}
+				s.Ready()
+				s.Metrics()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// While a model is being freed it is UNLOADING, also if it is unloaded once more.
+func TestUnloadTwice(t *testing.T) {
+	t.Parallel()
+	running, finish := make(chan struct{}), make(chan struct{})
+	b := &enginetest.Backend{ServiceTime: func(int, int) time.Duration { close(running); <-finish; return 0 }}
+	s, _ := open(t, b, "max_batch_size: 4")
+	answer := make(chan error, 1)
+	go func() { answer <- checkEcho(context.WithoutCancel(t.Context()), s, 1, 9) }()
+	<-running
+	state := func() string {
+		entries, err := s.Index(false)
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("index %v, %v", entries, err)
+		}
+		return entries[0].State + entries[0].Reason
+	}
+	for range 2 {
+		if err := s.Unload("m"); err != nil {
+			t.Error(err)
+		}
+		if got := state(); got != api.StateUnloading {
+			t.Errorf("state %s, want %s: a request is still running", got, api.StateUnloading)
+		}
+	}
+	close(finish)
+	if err := <-answer; err != nil {
+		t.Errorf("the request that was running: %v", err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); state() != "UNAVAILABLEunloaded"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("state %s", state())
+		}
+	}
+}
+
+// Statistics start anew with a reload, unless only instances were changed; metrics start anew with an unload.
+func TestStatisticsAcrossReloads(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, &enginetest.Backend{}, "max_batch_size: 4")
+	check := func(what string, load string, statistics, metrics uint64) {
+		t.Helper()
+		if load != "-" {
+			if err := s.Load(t.Context(), "m", engine.Override{Config: load}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := checkEcho(t.Context(), s, 2, 1); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Statistics("m", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := s.Metrics()[0].Statistics
+		counts := []uint64{got.ModelStats[0].InferenceCount, got.ModelStats[0].BatchStats[0].ComputeInfer.Count, shown.InferenceCount, shown.BatchStats[0].ComputeInfer.Count}
+		if d := cmp.Diff([]uint64{2 * statistics, statistics, 2 * metrics, metrics}, counts); d != "" {
+			t.Errorf("%s: statistics and metrics (-want +got):\n%s", what, d)
+		}
+	}
+	check("at first", "-", 1, 1)
+	check("batching changed", `{"max_batch_size":8}`, 1, 2)
+	check("instances changed", `{"max_batch_size":8,"instance_group":[{"count":1}]}`, 2, 3)
+	check("sessions changed", `{"max_batch_size":8,"parameters":{"intra_op_thread_count":{"string_value":"1"}}}`, 1, 4)
+	if err := s.Unload("m"); err != nil {
+		t.Fatal(err)
+	}
+	check("loaded again", "", 1, 1)
+}
+
+// A model_warmup that changes is run, although the sessions could have stayed.
+func TestChangedWarmupIsRun(t *testing.T) {
+	t.Parallel()
+	b := &enginetest.Backend{}
+	s, _ := open(t, b, "max_batch_size: 4")
+	warm := func(rows int) string {
+		return fmt.Sprintf(`{"max_batch_size":4,"model_warmup":[{"name":"w","batch_size":%d,"inputs":{"INPUT0":{"data_type":"TYPE_INT32","dims":[16],"zero_data":true},"INPUT1":{"data_type":"TYPE_INT32","dims":[16],"zero_data":true}}}]}`, rows)
+	}
+	for i, rows := range []int{2, 3, 3} {
+		if err := s.Load(t.Context(), "m", engine.Override{Config: warm(rows)}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := b.Created(), []int{4, 6, 6}[i]; got != want {
+			t.Errorf("load %d: %d sessions were made, want %d", i, got, want)
+		}
+	}
+	if err := s.Load(t.Context(), "m", engine.Override{Config: strings.Replace(warm(3), `"max_batch_size":4`, `"max_batch_size":2`, 1)}); err == nil {
+		t.Error("a sample of 3 rows was accepted for batches of at most 2")
+	}
+}
+
+// The files of an override exist as long as the model does.
+func TestFileOverrideIsRemoved(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	s, _ := open(t, &enginetest.Backend{}, "")
+	files := map[string][]byte{"1/model.onnx": {1}, "1/sub/dir/weights.bin": {2}, "labels.txt": {3}}
+	for _, model := range []string{"m", "nowhere"} { // the second is in no repository
+		if err := s.Load(t.Context(), model, engine.Override{Config: `{}`, Files: files}); err != nil {
+			t.Fatalf("%s: %v", model, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(temp, "*", "*", "1", "sub", "dir", "weights.bin")); len(left) != 2 {
+		t.Errorf("files %v, want those of two models", left)
+	}
+	for path, want := range map[string]string{
+		"../x": "leaves the model's folder", "/etc/x": "leaves the model's folder", "1/../../x": "leaves the model's folder",
+		`..\x`: "leaves the model's folder", "": "leaves the model's folder",
+	} {
+		if err := s.Load(t.Context(), "m", engine.Override{Config: `{}`, Files: map[string][]byte{path: nil}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("file %q: got %v, want %s", path, err, want)
+		}
+	}
+	if err := errors.Join(s.Unload("m"), s.Unload("nowhere")); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	if left, _ := os.ReadDir(temp); len(left) != 0 {
+		t.Errorf("%d folders are left", len(left))
+	}
+}
+
+func TestSeveralRepositories(t *testing.T) {
+	t.Parallel()
+	first, second := t.TempDir(), t.TempDir()
+	for name, roots := range map[string][]string{"a": {first}, "b": {second}, "both": {first, second}} {
+		for _, root := range roots {
+			enginetest.WriteModel(t, root, name, "")
+		}
+	}
+	s, err := engine.Open(t.Context(), engine.Options{
+		Repositories: []string{first, second}, Explicit: true, LoadModels: []string{"a", "b"}, StrictReadiness: true, ExitOnError: true,
+		Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Load(t.Context(), "both", engine.Override{}); err == nil || err.Error() != "failed to load 'both', failed to poll from model repository" {
+		t.Errorf("model in two repositories: got %v", err)
+	}
+	ready := []api.IndexEntry{{Name: "a", Version: "1", State: "READY"}, {Name: "b", Version: "1", State: "READY"}}
+	all := append(ready[:2:2], api.IndexEntry{Name: "both", State: "UNAVAILABLE", Reason: "model appears in two or more repositories"})
+	for onlyReady, want := range map[bool][]api.IndexEntry{true: ready, false: all} {
+		got, err := s.Index(onlyReady)
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("index, only ready %v: %v (-want +got):\n%s", onlyReady, err, d)
+		}
+	}
+}
+
+// A server answers before its models are loaded, and is not ready then.
+func TestNewIsNotReady(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	o := engine.Options{Repositories: []string{root}, Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler)}
+	s, err := engine.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.Ready() {
+		t.Error("ready before LoadAll")
+	}
+	if err := s.LoadAll(t.Context()); err != nil || !s.Ready() {
+		t.Errorf("an empty repository: %v, ready %v; want ready, as a real Triton is", err, s.Ready())
+	}
+	o.Repositories = append(o.Repositories, filepath.Join(root, "none"))
+	if _, err := engine.New(o); err == nil || err.Error() != "creating server: Internal - failed to stat file "+filepath.Join(root, "none") {
+		t.Errorf("missing repository: got %v", err)
+	}
+}
+
+// No link may lead a reader out of the repository.
+func TestLinksStayInside(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte(`max_batch_size: 4`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, config := range map[string]string{
+		"config.pbtxt":  "",
+		"1/model.onnx":  "max_batch_size: 4",
+		"1/weights.bin": "max_batch_size: 4",
+		"labels.txt":    `output { name: "OUTPUT0" data_type: TYPE_INT32 dims: 16 label_filename: "labels.txt" } max_batch_size: 4`,
+	} {
+		s, root := open(t, &enginetest.Backend{}, "")
+		enginetest.WriteModel(t, root, "linked", config)
+		link := filepath.Join(root, "linked", path)
+		_ = os.Remove(link) // most are not there
+		if err := os.Symlink(outside, link); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Load(t.Context(), "linked", engine.Override{}); err == nil || !strings.Contains(err.Error(), "leads out of the model repository") {
+			t.Errorf("%s: got %v, want a refusal", path, err)
+		}
+		// The same link is fine where it stays inside.
+		inside := filepath.Join(root, "inside")
+		if err := errors.Join(os.WriteFile(inside, []byte("max_batch_size: 4"), 0o644), os.Remove(link), os.Symlink(inside, link)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Load(t.Context(), "linked", engine.Override{}); err != nil {
+			t.Errorf("%s, link to the inside: %v", path, err)
+		}
+	}
+}
+
+// What is no regular file is not read: a pipe would never end.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	t.Parallel()
+	s, root := open(t, &enginetest.Backend{}, "")
+	enginetest.WriteModel(t, root, "odd", "")
+	if err := os.Mkdir(filepath.Join(root, "odd", "config.pbtxt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Load(t.Context(), "odd", engine.Override{}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("got %v", err)
+	}
+	large := make([]byte, modelconfig.MaxText+1)
+	enginetest.WriteModel(t, root, "large", string(large))
+	if err := s.Load(t.Context(), "large", engine.Override{}); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("large configuration: got %v", err)
+	}
+}
