@@ -51,13 +51,13 @@ func (d *document) parse(text []byte) error {
 	if len(text) > math.MaxInt32 {
 		return d.wrong("The document is too large.")
 	}
-	if d.peek() == 0 && d.pos == len(text) {
+	if d.peek() == 0 {
 		return d.wrong("The document is empty.")
 	}
 	if err := d.value(0, node{}); err != nil {
 		return err
 	}
-	if d.peek(); d.pos < len(text) {
+	if d.peek() != 0 { // as in RapidJSON, a document may end with a null character
 		return d.wrong("The document root must not be followed by other values.")
 	}
 	return nil

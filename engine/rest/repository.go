@@ -14,44 +14,56 @@ func (f *Frontend) repository(b *reader, at *route) {
 		fail(b.ctx, engine.Errorf(engine.Unsupported, "'repository_name' specification is not supported"))
 		return
 	}
-	var d document
-	body, err := b.read(nil)
-	if err == nil && len(body) > 0 {
-		err = d.parse(body)
-	}
-	if err != nil {
-		fail(b.ctx, err)
-		return
-	}
-	if len(body) == 0 {
-		d.nodes = []node{{kind: '{', next: 1}}
-	}
-	name := string(at.model)
+	var err error
 	switch at.verb {
 	case repositoryIndex:
-		f.index(b, &d)
+		f.index(b)
 		return
-	case modelUnload:
-		err = f.server.Unload(name)
-	default:
-		var o engine.Override
-		if o, err = override(&d); err == nil {
-			err = f.server.Load(context.WithoutCancel(b.ctx), name, o) // what has begun ends, also if the server does
+	case modelUnload: // Triton does not mind what the body is
+		if _, err = b.read(nil); err == nil {
+			err = f.server.Unload(string(at.model))
 		}
+	default:
+		err = f.load(b, string(at.model))
 	}
 	if err != nil {
 		fail(b.ctx, err)
 	}
 }
 
-func (f *Frontend) index(b *reader, d *document) {
+func (f *Frontend) load(b *reader, name string) error {
+	d, err := readDocument(b)
+	if err != nil {
+		return err
+	}
+	o, err := override(d)
+	if err != nil {
+		return err
+	}
+	return f.server.Load(context.WithoutCancel(b.ctx), name, o) // what has begun ends, also if the server does
+}
+
+// readDocument reads a JSON body. None at all is as good as an empty object.
+func readDocument(b *reader) (*document, error) {
+	d := &document{nodes: []node{{kind: '{', next: 1}}}
+	body, err := b.read(nil)
+	if err == nil && len(body) > 0 {
+		err = d.parse(body)
+	}
+	return d, err
+}
+
+func (f *Frontend) index(b *reader) {
+	d, err := readDocument(b)
 	var ready bool
-	if i := d.find(0, "ready"); i != nothing {
-		var err error
-		if ready, err = d.bool(i); err != nil {
-			fail(b.ctx, err)
-			return
+	if err == nil {
+		if i := d.find(0, "ready"); i != nothing {
+			ready, err = d.bool(i)
 		}
+	}
+	if err != nil {
+		fail(b.ctx, err)
+		return
 	}
 	value, err := f.server.Index(ready)
 	reply(b.ctx, value, err)
