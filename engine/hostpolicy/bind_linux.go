@@ -2,6 +2,7 @@ package hostpolicy
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +39,15 @@ func (p Policy) Bind() error {
 		}
 	}
 	return nil
+}
+
+// Cores is the number of cores that the calling thread may run on.
+func Cores() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return runtime.NumCPU() // more cores than a set can name
+	}
+	return set.Count()
 }
 
 // cores are those to run on: without cpu-cores those of the node, since memory is near to them alone.

@@ -37,6 +37,9 @@ func TestBind(t *testing.T) {
 		if err := unix.SchedGetaffinity(0, &got); err != nil || got.Count() != 1 || !got.IsSet(core) {
 			t.Errorf("%v: bound to %d cores, want core %d alone", err, got.Count(), core)
 		}
+		if n := Cores(); n != 1 {
+			t.Errorf("%d cores, want 1", n)
+		}
 	})
 	onThread(func() {
 		if err := (Policy{Cores: []int{maxCores - 1}, Node: NoNode}).Bind(); err == nil || !strings.HasPrefix(err.Error(), "Unable to set NUMA thread affinity: ") {

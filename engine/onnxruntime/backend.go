@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"tuner/engine"
+	"tuner/engine/hostpolicy"
 	"tuner/modelconfig"
 	"tuner/ort"
 )
@@ -63,11 +64,24 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 	if o.Parallel {
 		out.ExecutionMode = ort.Parallel
 	}
+	if !in.Policy.IsAny() {
+		out.IntraOpThreads = within(o.IntraOpThreads)
+		out.InterOpThreads = within(o.InterOpThreads)
+	}
 	if o.ArenaShrinkage != "" {
 		out.RunEntries = map[string]string{"memory.enable_memory_arena_shrinkage": o.ArenaShrinkage}
 	}
 	out.Providers, err = b.providers(o, in)
 	return out, err
+}
+
+// within chooses the number of threads for an instance whose thread, which is the calling one, is bound by a host policy: left
+// to itself ONNX Runtime takes all cores of the machine, and binds a thread to each of them.
+func within(threads int) int {
+	if threads == 0 {
+		return hostpolicy.Cores()
+	}
+	return threads
 }
 
 // providers lists the execution providers in Triton's order: the accelerators of the instance's kind, and for a GPU
