@@ -50,8 +50,11 @@ func (c comparison) noise() (foreign, idle float64) {
 	return stats.Median(f), stats.Median(i)
 }
 
-// report prints comparisons as a table, and records them.
+// report prints comparisons, if there are any, as a table, and records them.
 func (b *bench) report(title string, lines []comparison) error {
+	if len(lines) == 0 {
+		return nil
+	}
 	return errors.Join(writeTable(b.out, title, lines), writeRecord(b.record, lines))
 }
 

@@ -49,6 +49,7 @@ func (b *bench) frontend(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
 	var lines []comparison
+	var failed error
 	for _, way := range []struct {
 		name, goal string
 		run        client
@@ -60,7 +61,8 @@ func (b *bench) frontend(ctx context.Context) (err error) {
 	} {
 		rounds, err := c.alternate(ctx, o.rounds, way.run)
 		if err != nil {
-			return fmt.Errorf("%s: %w", way.name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", way.name, err))
+			continue
 		}
 		lines = append(lines,
 			comparison{way.name + ": throughput", "infer/s", rounds, throughput, 1, way.goal},
@@ -68,7 +70,8 @@ func (b *bench) frontend(ctx context.Context) (err error) {
 			comparison{way.name + ": server CPU per 1,000 requests", "ms", rounds, cpuPerThousand, 1e3, "≤ 0.6"})
 		fmt.Fprintf(b.messages, "frontend: %s done\n", way.name)
 	}
-	return b.report(fmt.Sprintf("### Front ends: add_sub, INT32[16], concurrency %d; Triton with a backend of a few lines of C", frontendConcurrency), lines)
+	title := fmt.Sprintf("### Front ends: add_sub, INT32[16], concurrency %d; Triton with a backend of a few lines of C", frontendConcurrency)
+	return errors.Join(failed, b.report(title, lines))
 }
 
 // simpleRequest is an inference of simple, and the outputs that it must have.

@@ -132,7 +132,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.SetOutput(messages)
 	flags.StringVar(&o.what, "what", all, "which benchmark: "+strings.Join(allowed, ", "))
 	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 1 of ranking")
-	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of the others")
+	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 5s of ranking")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
 	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
 	flags.StringVar(&o.record, "record", "", "file for every single figure, in the format that benchstat reads")

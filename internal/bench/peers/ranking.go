@@ -53,7 +53,7 @@ func ofTuner(r round) figures { return r.Tuner }
 func ofTriton(r round) figures { return r.Triton }
 
 // ranking compares the order in which both servers put the same configurations, each on a fresh server that has the
-// machine for itself.
+// machine for itself. A configuration that cannot be measured is left out, and is an error in the end.
 func (b *bench) ranking(ctx context.Context) error {
 	o := b.or(1, 5*time.Second)
 	settings := rankingSettings(hostinfo.Read(ctx).UsableCores())
@@ -64,20 +64,28 @@ func (b *bench) ranking(ctx context.Context) error {
 		}
 	}
 	loads := len(rankingLoads())
+	var failed error
 	for pass := range o.rounds {
 		for i, s := range settings {
+			if ctx.Err() != nil {
+				break
+			}
+			fmt.Fprintf(b.messages, "ranking: pass %d, configuration %d of %d: %v\n", pass+1, i+1, len(settings), s)
 			rounds, err := b.rank(ctx, s, o.window, (pass+i)%2 == 1)
-			if err != nil {
-				return fmt.Errorf("%v: %w", s, err)
+			if err != nil && ctx.Err() == nil {
+				failed = errors.Join(failed, fmt.Errorf("%v: %w", s, err))
 			}
 			for j, r := range rounds {
 				into := &standings[i*loads+j]
 				into.rounds = append(into.rounds, r)
 			}
-			fmt.Fprintf(b.messages, "ranking: pass %d, configuration %d of %d done\n", pass+1, i+1, len(settings))
 		}
 	}
-	return writeRanking(b.out, standings)
+	measured := slices.DeleteFunc(standings, func(s standing) bool { return len(s.rounds) == 0 })
+	if len(measured) > 0 {
+		failed = errors.Join(failed, writeRanking(b.out, measured))
+	}
+	return errors.Join(context.Cause(ctx), failed)
 }
 
 // rank measures a setting under every load, on one server and then on the other.
@@ -88,7 +96,7 @@ func (b *bench) rank(ctx context.Context, s setting, window time.Duration, trito
 	}
 	rounds := make([]round, len(rankingLoads()))
 	servers := []struct {
-		start func(context.Context, string) (*side, error)
+		start launch
 		into  func(*round) *figures
 	}{
 		{b.startTuner, func(r *round) *figures { return &r.Tuner }},
@@ -109,8 +117,11 @@ func (b *bench) rank(ctx context.Context, s setting, window time.Duration, trito
 	return rounds, nil
 }
 
+// launch starts a server on a repository.
+type launch func(ctx context.Context, repository string) (*side, error)
+
 // underLoads starts a server and measures it under every load.
-func (b *bench) underLoads(ctx context.Context, start func(context.Context, string) (*side, error), repository string, window time.Duration) (out []figures, err error) {
+func (b *bench) underLoads(ctx context.Context, start launch, repository string, window time.Duration) (out []figures, err error) {
 	s, err := start(ctx, repository)
 	if err != nil {
 		return nil, err
@@ -126,7 +137,8 @@ func (b *bench) underLoads(ctx context.Context, start func(context.Context, stri
 	return out, nil
 }
 
-// writeRanking prints all standings with their ranks among those of the same load, and how well the ranks agree.
+// writeRanking prints standings, under every load the same, with their ranks among those of the same load, and how well
+// the ranks agree.
 func writeRanking(out io.Writer, standings []standing) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### Ranking: MiniLM fp32, %d tokens (instances × threads, max batch, delay)\n\n", sequence)

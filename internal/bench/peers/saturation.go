@@ -16,20 +16,26 @@ func (b *bench) saturation(ctx context.Context) error {
 		return err
 	}
 	var lines []comparison
+	var failed error
 	for _, precision := range []struct{ name, file string }{{"fp32", fileFP32}, {"int8", fileInt8}} {
 		for _, s := range []setting{{Instances: 2, Threads: 1, MaxBatch: 16}, {Instances: 1, Threads: 2, MaxBatch: 16}} {
 			more, err := b.saturate(ctx, precision.name, precision.file, s)
-			if err != nil {
-				return fmt.Errorf("%s, %v: %w", precision.name, s, err)
-			}
 			lines = append(lines, more...)
+			if err != nil && ctx.Err() == nil {
+				failed = errors.Join(failed, fmt.Errorf("%s, %v: %w", precision.name, s, err))
+			}
 		}
 	}
-	return b.report(fmt.Sprintf("### Saturation: MiniLM, %d tokens, concurrency %d, gRPC (instances × threads)", sequence, saturationConcurrency), lines)
+	title := fmt.Sprintf("### Saturation: MiniLM, %d tokens, concurrency %d, gRPC (instances × threads)", sequence, saturationConcurrency)
+	return errors.Join(context.Cause(ctx), failed, b.report(title, lines))
 }
 
-// saturate compares one setting, with perf_analyzer and with tuner's own load generator.
+// saturate compares one setting, with perf_analyzer and with tuner's own load generator; with an error come the lines that
+// were complete before.
 func (b *bench) saturate(ctx context.Context, precision, file string, s setting) (lines []comparison, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	o := b.or(10, 3*time.Second)
 	repository, err := b.repository(file, s.config())
 	if err != nil {
@@ -49,7 +55,7 @@ func (b *bench) saturate(ctx context.Context, precision, file string, s setting)
 	} {
 		rounds, err := c.alternate(ctx, o.rounds, way.run)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", way.name, err)
+			return lines, fmt.Errorf("%s: %w", way.name, err)
 		}
 		name := fmt.Sprintf("%s, %v, %s", precision, s, way.name)
 		lines = append(lines,
