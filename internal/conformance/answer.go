@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,23 @@ func (a Answer) Summary() string {
 	return text
 }
 
+var (
+	// nameList is a list of tensors in an error text; Triton's are in the order of a hash map.
+	nameList = regexp.MustCompile(`\['[^\]]*'\]`)
+	// ownFolder is where a server keeps the files of a load request, which error texts show.
+	ownFolder = regexp.MustCompile(`/tmp/(folder\w{6}|tuner-model-\d+/\w+)/`)
+)
+
+// cleanText takes out of a text what means nothing.
+func cleanText(text string) string {
+	text = nameList.ReplaceAllStringFunc(text, func(list string) string {
+		names := strings.Split(strings.Trim(list, "[]"), ",")
+		slices.Sort(names)
+		return "[" + strings.Join(names, ",") + "]"
+	})
+	return ownFolder.ReplaceAllString(text, "<folder>/")
+}
+
 // normalize writes JSON so that equal values are equal text, without what differs from run to run: the durations and times
 // of statistics are only zero or not. Text that is no JSON stays as it is, bytes that are no text are quoted.
 func normalize(text []byte) string {
@@ -83,6 +101,8 @@ func clean(value any) any {
 		for i := range v {
 			v[i] = clean(v[i])
 		}
+	case string:
+		return cleanText(v)
 	case map[string]any:
 		for key := range v {
 			v[key] = cleanField(v, key)

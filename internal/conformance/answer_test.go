@@ -19,6 +19,8 @@ func TestNormalize(t *testing.T) {
 	same(`{"a":1,"b":[1.0,2e1]}`, `{ "b":[1,20.0], "a":1e0 }`)
 	same(`{"ns":17}`, `{"ns":"4711"}`) // gRPC's JSON has 64-bit numbers as text
 	same(`{"platform":"p","inputs":[{"name":"b"},{"name":"a"}]}`, `{"platform":"p","inputs":[{"name":"a"},{"name":"b"}]}`)
+	same(`{"error":"got ['b','a'] of [1,2]"}`, `{"error":"got ['a','b'] of [1,2]"}`)
+	differ(`{"error":"got ['b']"}`, `{"error":"got ['a']"}`)
 	differ(`{"ns":0}`, `{"ns":1}`)
 	differ(`{"outputs":[{"name":"b"},{"name":"a"}]}`, `{"outputs":[{"name":"a"},{"name":"b"}]}`) // of an inference
 	differ(`[18446744073709551615]`, `[18446744073709551614]`)

@@ -5,10 +5,10 @@ package conformance
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,13 +19,14 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"tuner/engine/api"
-	"tuner/internal/peers"
-	"tuner/onnx/build"
+	"tuner/engine/enginetest"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
 )
 
 const (
 	execution = 100 * time.Millisecond // of one batch, whatever its size
-	steady    = execution / 16         // an execution may take so much more or less
+	steady    = execution / 20         // an execution may take so much longer
 	punctual  = 5 * time.Millisecond   // a request may be sent so late
 	attempts  = 12                     // to play a trace undisturbed
 )
@@ -59,109 +60,75 @@ var batcherCases = []struct {
 		"0:1 10:1 30:2 40:1 50:2 60:2 70:1 80:1 90:1 100:1 110:2 120:1 130:1 200:1 210:1 240:1 250:1 260:1 310:1 360:1 370:1 380:2 430:1 440:1"},
 }
 
-// TestBatcher plays the same arrivals to a real Triton and to our engine, which serve the same model of constant time, and
-// compares the sizes of the batches that they executed; of one instance also their order.
+// TestBatcher plays the same arrivals to a real Triton and to our engine, both with a model that sleeps, and compares the
+// sizes of the batches that they executed; of one instance also their order.
 func TestBatcher(t *testing.T) {
-	p, binary := find(t), environment(t, "TUNER_BINARY")
-	repository := batcherRepository(t, iterations(t, p))
-	starts := []func() (*peers.Server, error){
-		func() (*peers.Server, error) { return p.StartTriton(t.Context(), repository) },
-		func() (*peers.Server, error) { return p.StartTuner(t.Context(), binary, repository) },
-	}
-	var executed [2][]string
-	for i, start := range starts { // one after the other: they would take each other's time
-		server, err := start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range batcherCases {
-			sizes, err := settled(t.Context(), server, c.name, c.arrivals, c.serves)
-			if err != nil {
-				sizes = "? " + err.Error()
-			}
-			executed[i] = append(executed[i], sizes)
-		}
-		if err := server.Stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for k, c := range batcherCases {
+	for _, c := range batcherCases {
 		t.Run(c.name, func(t *testing.T) {
-			triton, tuner := executed[0][k], executed[1][k]
-			if strings.HasPrefix(triton, "?") || strings.HasPrefix(tuner, "?") {
-				t.Skipf("the machine is too busy: Triton %s, tuner %s", triton, tuner)
+			triton, err := find(t).StartTriton(t.Context(), sleepRepository(t, c.batching, c.maxBatch, c.serves))
+			if err != nil {
+				t.Fatal(err)
 			}
-			t.Logf("%s", triton)
-			if d := gocmp.Diff(triton, tuner); d != "" {
+			stopAtEnd(t, triton)
+			tuner := enginetest.Start(t, enginetest.Options{Model: sleepModel, Config: sleepConfig("onnxruntime", c.batching, c.maxBatch, c.serves),
+				Backend: &enginetest.Backend{IO: sleepIO(), ServiceTime: func(int, int) time.Duration { return execution }}})
+			var executed [2]string
+			for i, address := range []string{triton.HTTP, tuner.Addresses.HTTP} { // one after the other, not to disturb
+				if executed[i], err = settled(t.Context(), address, c.arrivals, c.serves); err != nil {
+					t.Skipf("the machine is too busy: %v", err)
+				}
+			}
+			t.Log(executed[0])
+			if d := gocmp.Diff(executed[0], executed[1]); d != "" {
 				t.Errorf("executed batches (-Triton +tuner):\n%s", d)
 			}
 		})
 	}
 }
 
-// iterations finds how many of the constant-time model's take one execution on this machine.
-func iterations(t *testing.T, p *peers.Peers) int64 {
+// sleepModel is a model that takes the time of an execution and nothing else.
+const sleepModel = "sleep"
+
+// sleepRepository makes a repository for Triton, with the backend that sleeps.
+func sleepRepository(t *testing.T, batching string, maxBatch, instances int) string {
 	t.Helper()
-	const first = 2000
 	repository := t.TempDir()
-	writeBatcherModel(t, repository, "calibration", "", 1, 1, first)
-	server, err := p.StartTriton(t.Context(), repository)
-	if err != nil {
+	dir := filepath.Join(repository, sleepModel)
+	if err := os.MkdirAll(filepath.Join(dir, "1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	c := api.NewHTTP(server.HTTP)
-	defer c.Close()
-	best := time.Hour
-	for range 20 {
-		before := batches(t.Context(), c, "calibration")
-		if err := send(t.Context(), c, "calibration", 1); err != nil {
-			t.Fatal(err)
-		}
-		best = min(best, batches(t.Context(), c, "calibration").since(before)[1].time)
+	if err := os.WriteFile(filepath.Join(dir, "config.pbtxt"), []byte(sleepConfig(sleepModel, batching, maxBatch, instances)), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	return int64(first * float64(execution) / float64(best))
-}
-
-// batcherRepository makes a repository with a model for each case.
-func batcherRepository(t *testing.T, iterations int64) string {
-	t.Helper()
-	repository := t.TempDir()
-	for _, c := range batcherCases {
-		writeBatcherModel(t, repository, c.name, c.batching, c.maxBatch, c.serves, iterations)
+	library := filepath.Join(dir, "libtriton_"+sleepModel+".so")
+	text, err := exec.CommandContext(t.Context(), "cc", "-O2", "-shared", "-fPIC", "-o", library, filepath.Join("testdata", "sleep_backend.c")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("cannot compile the backend: %v\n%s", err, text)
 	}
 	return repository
 }
 
-func writeBatcherModel(t *testing.T, repository, name, batching string, maxBatch, instances int, iterations int64) {
-	t.Helper()
-	config := fmt.Sprintf(`backend: "onnxruntime" max_batch_size: %d dynamic_batching { %s }
-instance_group { count: %d kind: KIND_CPU }
-parameters { key: "intra_op_thread_count" value { string_value: "1" } }
-`, maxBatch, batching, instances)
-	dir := filepath.Join(repository, name)
-	err := os.MkdirAll(filepath.Join(dir, "1"), 0o755)
-	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "config.pbtxt"), []byte(config), 0o644))
-	if err = errors.Join(err, build.ConstantTime(iterations).Write(filepath.Join(dir, "1", "model.onnx"), 0)); err != nil {
-		t.Fatal(err)
+func sleepConfig(backend, batching string, maxBatch, instances int) string {
+	return fmt.Sprintf(`backend: "%s" max_batch_size: %d dynamic_batching { %s } instance_group { count: %d kind: KIND_CPU }
+input { name: "INPUT" data_type: TYPE_FP32 dims: [1] } output { name: "OUTPUT" data_type: TYPE_FP32 dims: [1] }
+`, backend, maxBatch, batching, instances)
+}
+
+func sleepIO() modelconfig.ModelIO {
+	tensor := func(name string) []modelconfig.Tensor {
+		return []modelconfig.Tensor{{Name: name, DataType: configpb.DataType_TYPE_FP32, Dims: []int64{-1, 1}}}
 	}
+	return modelconfig.ModelIO{Inputs: tensor("INPUT"), Outputs: tensor("OUTPUT")}
 }
 
 // settled plays arrivals until two undisturbed plays gave the same batches.
-func settled(ctx context.Context, server *peers.Server, model, arrivals string, instances int) (string, error) {
-	c := api.NewHTTP(server.HTTP)
+func settled(ctx context.Context, address, arrivals string, instances int) (string, error) {
+	c := api.NewHTTP(address)
 	defer c.Close()
-	if err := send(ctx, c, model, 1); err != nil { // the first is slower
-		return "", err
-	}
 	seen := map[string]int{}
 	var disturbed error
 	for range attempts {
-		sizes, err := play(ctx, c, model, arrivals, instances)
+		sizes, err := play(ctx, c, arrivals, instances)
 		if err != nil {
 			disturbed = err
 			continue
@@ -175,7 +142,7 @@ func settled(ctx context.Context, server *peers.Server, model, arrivals string, 
 
 // play sends the arrivals and tells which batches were executed. It fails if a request was sent late, or an execution did not
 // take its time.
-func play(ctx context.Context, c api.Client, model, arrivals string, instances int) (string, error) {
+func play(ctx context.Context, c api.Client, arrivals string, instances int) (string, error) {
 	type answer struct {
 		at   time.Duration
 		rows int
@@ -186,7 +153,7 @@ func play(ctx context.Context, c api.Client, model, arrivals string, instances i
 		failed   error
 		requests sync.WaitGroup
 	)
-	before, begin := batches(ctx, c, model), time.Now().Add(50*time.Millisecond)
+	before, begin := batches(ctx, c), time.Now().Add(50*time.Millisecond)
 	for _, word := range strings.Fields(arrivals) {
 		var ms, rows int
 		if _, err := fmt.Sscanf(word, "%d:%d", &ms, &rows); err != nil {
@@ -196,7 +163,7 @@ func play(ctx context.Context, c api.Client, model, arrivals string, instances i
 			at := begin.Add(time.Duration(ms) * time.Millisecond)
 			time.Sleep(time.Until(at))
 			late := time.Since(at)
-			err := send(ctx, c, model, rows)
+			err := send(ctx, c, rows)
 			if late > punctual {
 				err = fmt.Errorf("the request of %d ms was sent %v late", ms, late)
 			}
@@ -206,10 +173,15 @@ func play(ctx context.Context, c api.Client, model, arrivals string, instances i
 		})
 	}
 	requests.Wait()
-	executed := batches(ctx, c, model).since(before)
-	if failed == nil {
-		failed = executed.steady()
+	if failed != nil {
+		return "", failed
 	}
+	sent := 0
+	for _, a := range answers {
+		sent += a.rows
+	}
+	executed := counted(ctx, c, before, sent)
+	failed = executed.steady()
 	if failed != nil || instances > 1 {
 		return executed.String(), failed
 	}
@@ -225,9 +197,9 @@ func play(ctx context.Context, c api.Client, model, arrivals string, instances i
 }
 
 // send makes a request and waits for the answer.
-func send(ctx context.Context, c api.Client, model string, rows int) error {
-	request, err := c.Encode(api.InferRequest{Model: model, Inputs: []api.Tensor{
-		{Name: "INPUT", Datatype: "FP32", Shape: []int64{int64(rows), 16}, Data: make([]byte, rows*64)},
+func send(ctx context.Context, c api.Client, rows int) error {
+	request, err := c.Encode(api.InferRequest{Model: sleepModel, Inputs: []api.Tensor{
+		{Name: "INPUT", Datatype: "FP32", Shape: []int64{int64(rows), 1}, Data: make([]byte, rows*4)},
 	}})
 	if err != nil {
 		return err
@@ -243,9 +215,9 @@ type executions map[int]struct {
 }
 
 // batches reads a server's statistics; a server that does not give them has executed none.
-func batches(ctx context.Context, c api.Client, model string) executions {
+func batches(ctx context.Context, c api.Client) executions {
 	out := executions{}
-	stats, err := c.Statistics(ctx, model)
+	stats, err := c.Statistics(ctx, sleepModel)
 	if err != nil || len(stats.ModelStats) == 0 {
 		return out
 	}
@@ -255,6 +227,21 @@ func batches(ctx context.Context, c api.Client, model string) executions {
 		out[int(b.BatchSize)] = e
 	}
 	return out
+}
+
+// counted waits until the statistics since before count the rows that were answered: Triton's come after the answers.
+func counted(ctx context.Context, c api.Client, before executions, rows int) executions {
+	for {
+		executed := batches(ctx, c).since(before)
+		got := 0
+		for size, b := range executed {
+			got += size * int(b.count)
+		}
+		if got >= rows || ctx.Err() != nil {
+			return executed
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // since is what was executed between two states.
@@ -273,7 +260,7 @@ func (e executions) since(before executions) executions {
 // steady says which batches did not take the time of an execution.
 func (e executions) steady() error {
 	for size, b := range e {
-		if b.time < execution-steady || b.time > execution+steady {
+		if b.time > execution+steady {
 			return fmt.Errorf("batches of %d took %v", size, b.time)
 		}
 	}

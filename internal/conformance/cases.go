@@ -52,6 +52,12 @@ func (c Case) Endpoint() string {
 	return strings.Replace(strings.Join(parts, "/"), "/versions/V", "", 1)
 }
 
+// Settles reports whether the case asks for the state of models: Triton unloads after it has answered the request to.
+func (c Case) Settles() bool {
+	endpoint := strings.ToLower(c.Endpoint())
+	return strings.HasSuffix(endpoint, "ready") || strings.HasSuffix(endpoint, "index")
+}
+
 // ReadCases reads the files of requests of a folder, in the order of their names.
 func ReadCases(folder string) ([]Case, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))

@@ -104,7 +104,7 @@ func findMethod(name string) (protoreflect.MethodDescriptor, error) {
 
 func failed(err error) Answer {
 	s := status.Convert(err)
-	return Answer{Status: s.Code().String(), Text: s.Message()}
+	return Answer{Status: s.Code().String(), Text: cleanText(s.Message())}
 }
 
 func succeeded(responses []proto.Message) (Answer, error) {
