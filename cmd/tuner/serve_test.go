@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -41,6 +42,7 @@ type child struct {
 	cmd    *exec.Cmd
 	parent *os.File // the server ends when this is closed
 	at     api.Announcement
+	log    strings.Builder // complete when cmd has been waited for
 }
 
 func startChild(t *testing.T, options ...string) *child {
@@ -66,7 +68,7 @@ func startChild(t *testing.T, options ...string) *child {
 		"--http-port=0", "--grpc-port=0", "--metrics-port=0", "--announce-fd=3", "--parent-fd=4"}, options...)
 	c := &child{parent: parentWrite, cmd: exec.CommandContext(t.Context(), program, args...)}
 	c.cmd.ExtraFiles = []*os.File{announceWrite, parentRead} // descriptors 3 and 4
-	c.cmd.Stderr = t.Output()
+	c.cmd.Stderr = io.MultiWriter(t.Output(), &c.log)
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -260,5 +262,29 @@ func TestServeAborts(t *testing.T) {
 	<-e.Done()
 	if text := e.Exit().Text; text == "exit status 0" || !strings.Contains(e.LastWords(), "SIGABRT: abort") {
 		t.Errorf("%s; last words:\n%s", text, e.LastWords())
+	}
+}
+
+// A client that never ends its request holds a server that was asked to end for --exit-timeout-secs, and no longer.
+func TestServeExitTimeout(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--exit-timeout-secs=1")
+	client, err := net.Dial("tcp", c.at.HTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Write([]byte("POST /v2/models/simple/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK { // then the other has been accepted
+		t.Fatalf("ready: status %d", got)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitFailure || !strings.Contains(c.log.String(), "Exit timeout expired. Exiting immediately.") {
+		t.Errorf("got %v, want exit code %d; log:\n%s", err, exitFailure, c.log.String())
 	}
 }
