@@ -20,20 +20,28 @@ import (
 
 // GRPCClient is a Client over gRPC.
 type GRPCClient struct {
-	conn *grpc.ClientConn
-	rpc  pb.GRPCInferenceServiceClient
+	conn  *grpc.ClientConn
+	rpc   pb.GRPCInferenceServiceClient
+	infer []grpc.CallOption
 }
 
 var _ Client = (*GRPCClient)(nil)
 
+// Windows of flow control, in bytes. With fixed ones gRPC does not measure the network by pings, one per round trip.
+const (
+	streamWindow = 1 << 20
+	connWindow   = 16 << 20
+)
+
 // NewGRPC returns a client of the server at address, host:port. It connects when it is used.
 func NewGRPC(address string) (*GRPCClient, error) {
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithInitialWindowSize(streamWindow), grpc.WithInitialConnWindowSize(connWindow),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a gRPC client of %q: %w", address, err)
 	}
-	return &GRPCClient{conn, pb.NewGRPCInferenceServiceClient(conn)}, nil
+	return &GRPCClient{conn, pb.NewGRPCInferenceServiceClient(conn), []grpc.CallOption{grpc.ForceCodecV2(verbatim{})}}, nil
 }
 
 // Close closes the connection.
@@ -189,7 +197,7 @@ func EncodeGRPC(r InferRequest) ([]byte, error) {
 // Infer sends an encoded request and returns the answer undecoded.
 func (c *GRPCClient) Infer(ctx context.Context, r *Encoded) (*InferResponse, error) {
 	var body []byte
-	err := c.conn.Invoke(ctx, pb.GRPCInferenceService_ModelInfer_FullMethodName, r.body, &body, grpc.ForceCodecV2(verbatim{}))
+	err := c.conn.Invoke(ctx, pb.GRPCInferenceService_ModelInfer_FullMethodName, r.body, &body, c.infer...)
 	if err != nil {
 		return nil, rpcError(ctx, err)
 	}

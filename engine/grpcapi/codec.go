@@ -12,9 +12,12 @@ import (
 
 // codec serialises inferences by hand, so that a tensor is copied at most once in each direction, and leaves every other
 // message to protobuf.
-type codec struct{ encoding.CodecV2 }
+type codec struct {
+	encoding.CodecV2
+	buffers *buffers
+}
 
-func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
+func newCodec(b *buffers) codec { return codec{encoding.GetCodecV2("proto"), b} }
 
 // Marshal passes on a mem.BufferSlice, which is serialised already.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -35,7 +38,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return c.CodecV2.Unmarshal(data, v)
 	}
 	m.reset()
-	m.buffer = data.MaterializeToBuffer(mem.DefaultBufferPool())
+	m.buffer = data.MaterializeToBuffer(c.buffers)
 	switch err := m.parse(m.buffer.ReadOnlyData()); {
 	case errors.Is(err, errTooMany):
 		m.err = engine.Errorf(engine.InvalidArgument, "%v", err)

@@ -35,7 +35,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			m := p.take()
-			if err := (codec{}).Unmarshal(data, m); err != nil || m.err != nil || m.decode(0) != nil {
+			if err := testCodec.Unmarshal(data, m); err != nil || m.err != nil || m.decode(0) != nil {
 				b.Fatal(err, m.err)
 			}
 			p.put(m)
@@ -60,7 +60,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.Run("own", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			answer, err := encode(r)
+			answer, err := encode(r, testCodec.buffers)
 			if err != nil {
 				b.Fatal(err)
 			}

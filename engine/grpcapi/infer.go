@@ -34,7 +34,7 @@ func (s *service) infer(ctx context.Context, m *message) (any, error) {
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	answer, err := finish(ctx, pending, encode)
+	answer, err := s.finish(ctx, pending, encode)
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -60,14 +60,17 @@ func (s *service) start(m *message) (*engine.Pending, error) {
 	return s.server.Start(&m.request)
 }
 
+// encoder serialises an answer.
+type encoder func(*engine.Response, *buffers) (mem.BufferSlice, error)
+
 // finish waits for a request and serialises its answer.
-func finish(ctx context.Context, pending *engine.Pending, encode func(*engine.Response) (mem.BufferSlice, error)) (mem.BufferSlice, error) {
+func (s *service) finish(ctx context.Context, pending *engine.Pending, encode encoder) (mem.BufferSlice, error) {
 	response, err := pending.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Release()
-	return encode(response)
+	return encode(response, s.buffers)
 }
 
 // decode makes the message's request but for the model's name. It refers to the message's memory.

@@ -78,12 +78,14 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
+var testCodec = newCodec(&buffers{})
+
 // agree checks that the own decoder accepts and reads what protobuf accepts and reads.
 func agree(t *testing.T, b []byte, m *message) {
 	t.Helper()
 	want := &pb.ModelInferRequest{}
 	wantErr := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, want)
-	if err := (codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m); err != nil {
+	if err := testCodec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m); err != nil {
 		t.Fatal(err)
 	}
 	err := m.err

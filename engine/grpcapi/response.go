@@ -12,12 +12,12 @@ import (
 
 // encode serialises a ModelInferResponse. The outputs are copied from the model's memory, so that the response may be
 // released afterwards.
-func encode(r *engine.Response) (mem.BufferSlice, error) {
+func encode(r *engine.Response, pool *buffers) (mem.BufferSlice, error) {
 	size := responseSize(r)
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return serialise(size, func(b []byte) []byte { return appendResponse(b, r) }), nil
+	return serialise(pool, size, func(b []byte) []byte { return appendResponse(b, r) }), nil
 }
 
 // finalResponse is the entry of ModelInferResponse.parameters that answers on a stream have: triton_final_response, true.
@@ -32,12 +32,12 @@ func appendFinalResponse() []byte {
 }
 
 // encodeStreamed serialises a ModelStreamInferResponse that has a response.
-func encodeStreamed(r *engine.Response) (mem.BufferSlice, error) {
+func encodeStreamed(r *engine.Response, pool *buffers) (mem.BufferSlice, error) {
 	size := responseSize(r) + len(finalResponse)
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return serialise(sizeBytes(2, size), func(b []byte) []byte {
+	return serialise(pool, sizeBytes(2, size), func(b []byte) []byte {
 		b = protowire.AppendTag(b, 2, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(size))
 		return appendResponse(append(b, finalResponse...), r)
@@ -73,11 +73,10 @@ func checkSize(size int) error {
 }
 
 // serialise gives write a buffer of the size that it will fill.
-func serialise(size int, write func([]byte) []byte) mem.BufferSlice {
+func serialise(pool *buffers, size int, write func([]byte) []byte) mem.BufferSlice {
 	if mem.IsBelowBufferPoolingThreshold(size) {
 		return mem.BufferSlice{mem.SliceBuffer(write(make([]byte, 0, size)))}
 	}
-	pool := mem.DefaultBufferPool()
 	b := pool.Get(size)
 	write((*b)[:0])
 	return mem.BufferSlice{mem.NewBuffer(b, pool)}

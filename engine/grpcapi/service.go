@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
@@ -49,6 +50,9 @@ const (
 	// streamWorkers is the number of goroutines that wait for calls. A new goroutine, which more calls at a time get, costs a
 	// fifth of a small inference, because its stack grows.
 	streamWorkers = 256
+	// Windows of flow control, in bytes. With fixed ones gRPC does not measure the network by pings, one per round trip.
+	streamWindow = 1 << 20
+	connWindow   = 16 << 20
 )
 
 // Frontend serves gRPC.
@@ -60,11 +64,11 @@ type Frontend struct {
 
 // New returns a front end of a server. Messages may have any size that the protocol allows.
 func New(s *engine.Server, o Options) *Frontend {
-	k := o.Keepalive
+	k, b := o.Keepalive, &buffers{}
 	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec()),
+		grpc.ForceServerCodecV2(newCodec(b)), experimental.BufferPool(b),
 		grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.NumStreamWorkers(streamWorkers),
+		grpc.NumStreamWorkers(streamWorkers), grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: k.Time, Timeout: k.Timeout, MaxConnectionAge: k.MaxAge, MaxConnectionAgeGrace: k.MaxAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
@@ -74,7 +78,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		options = append(options, grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream))
 	}
 	f := &Frontend{grpc: grpc.NewServer(options...), gate: newGate(o.MaxHeap),
-		service: &service{server: s, compression: o.Compression, stopping: make(chan struct{})}}
+		service: &service{server: s, compression: o.Compression, buffers: b, stopping: make(chan struct{})}}
 	f.grpc.RegisterService(description(), f.service)
 	grpc_health_v1.RegisterHealthServer(f.grpc, &health{server: s})
 	return f
@@ -99,6 +103,7 @@ type service struct {
 	server      *engine.Server
 	compression Compression
 	pool        pool
+	buffers     *buffers
 	stopping    chan struct{} // closed when streams are to end
 	stopped     sync.Once
 }

@@ -89,7 +89,7 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, queue <-
 		if !open {
 			return nil
 		}
-		answer, err := next.finish(ctx)
+		answer, err := s.finishStreamed(ctx, &next)
 		s.pool.put(next.message)
 		if err != nil && strict {
 			return statusOf(err)
@@ -112,13 +112,13 @@ func (s *service) discard(ctx context.Context, queue <-chan streamed) {
 	}
 }
 
-// finish waits for the request and serialises its answer. The error is that of a request that was accepted and failed, for
+// finishStreamed waits for the request and serialises its answer. The error is that of a request that was accepted and failed, for
 // streams that end with it; in the answer it is anyway.
-func (q *streamed) finish(ctx context.Context) (mem.BufferSlice, error) {
+func (s *service) finishStreamed(ctx context.Context, q *streamed) (mem.BufferSlice, error) {
 	if q.err != nil {
 		return encodeRefusal(q.err.Error(), q.message), nil
 	}
-	answer, err := finish(ctx, q.pending, encodeStreamed)
+	answer, err := s.finish(ctx, q.pending, encodeStreamed)
 	if err != nil {
 		answer = encodeFailure(err.Error(), q.message)
 	}
