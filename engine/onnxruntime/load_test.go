@@ -1,0 +1,99 @@
+package onnxruntime_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tuner/engine/api"
+	"tuner/onnx/build"
+)
+
+// Texts of the refusals, as observed on a real Triton; what served before goes on.
+func TestRefusedSettings(t *testing.T) {
+	s := serve(t, build.Simple(), "")
+	parameter := func(key, value string) string {
+		return fmt.Sprintf(`{"parameters":{%q:{"string_value":%q}}}`, key, value)
+	}
+	for config, want := range map[string]string{
+		parameter("intra_op_thread_count", "abc"): "Invalid argument: failed to convert 'abc' to integral number",
+		parameter("inter_op_thread_count", ""):    "Invalid argument: failed to convert '' to integral number",
+		parameter("execution_mode", "2"):          "Invalid argument: Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got 2 .",
+		parameter("enable_mem_arena", "maybe"):    "Invalid argument: failed to convert 'maybe' to boolean",
+		parameter("enable_mem_pattern", "2"):      "Invalid argument: failed to convert '2' to boolean",
+		`{"optimization":{"execution_accelerators":{"cpu_execution_accelerator":[{"name":"nope"}]}}}`: "Invalid argument: unknown Execution Accelerator 'nope' is requested",
+		`{"instance_group":[{"kind":"KIND_GPU"}]}`:                                                    "Invalid argument: instance group m_0 of model m has kind KIND_GPU but no GPUs are available",
+	} {
+		err := s.http.LoadModel(t.Context(), s.model, config)
+		var got *api.StatusError
+		if want := "load failed for model 'm': version 1 is at UNAVAILABLE state: " + want + ";\n"; !errors.As(err, &got) || got.Status != 400 || got.Text != want {
+			t.Errorf("%s:\n got %v\nwant 400 %s", config, err, want)
+		}
+		if err := checkSimple(t.Context(), s.grpc, 1, 7); err != nil {
+			t.Errorf("%s: after the failed load: %v", config, err)
+		}
+	}
+}
+
+// Every setting serves, and one that ONNX Runtime finds wrong only when it runs fails the request alone.
+func TestAcceptedSettings(t *testing.T) {
+	s := serve(t, build.Simple(), "")
+	for _, config := range []string{
+		`{"parameters":{"intra_op_thread_count":{"string_value":"2"},"inter_op_thread_count":{"string_value":"2"},"execution_mode":{"string_value":"1"}}}`,
+		`{"parameters":{"enable_mem_arena":{"string_value":"0"},"enable_mem_pattern":{"string_value":"0"}}}`,
+		`{"parameters":{"memory.enable_memory_arena_shrinkage":{"string_value":"cpu:0"},"session.use_device_allocator_for_initializers":{"string_value":"1"}}}`,
+		`{"parameters":{"session.intra_op.allow_spinning":{"string_value":"0"}},"optimization":{"graph":{"level":2}}}`,
+		`{"instance_group":[{"kind":"KIND_MODEL","count":1}]}`,
+	} {
+		if err := s.http.LoadModel(t.Context(), s.model, config); err != nil {
+			t.Errorf("%s: %v", config, err)
+		}
+		if err := checkSimple(t.Context(), s.http, 2, 5); err != nil {
+			t.Errorf("%s: %v", config, err)
+		}
+	}
+	if err := s.http.LoadModel(t.Context(), s.model, `{"parameters":{"memory.enable_memory_arena_shrinkage":{"string_value":"gpu"}}}`); err != nil {
+		t.Fatal(err)
+	}
+	want := "onnx runtime error 2: Did not find an arena based allocator registered for device-id combination in the memory arena shrink list: gpu"
+	var got *api.StatusError
+	if err := checkSimple(t.Context(), s.http, 1, 0); !errors.As(err, &got) || got.Status != 500 || got.Text != want {
+		t.Errorf("shrinkage of an arena that is not there:\n got %v\nwant 500 %s", err, want)
+	}
+}
+
+// External data must lie beside the model. ONNX Runtime itself refuses a location outside of the folder, also one that is
+// there; a link beside the model is refused by the engine.
+func TestExternalDataStaysInside(t *testing.T) {
+	s := serve(t, build.Simple(), "")
+	path := filepath.Join(s.dir, "1", "model.onnx")
+	if err := build.MLP().Write(path, 1); err != nil { // weights in model.onnx.data
+		t.Fatal(err)
+	}
+	if err := s.http.LoadModel(t.Context(), s.model, ""); err != nil {
+		t.Fatalf("external data beside the model: %v", err)
+	}
+	model, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const beside, outside = "model.onnx.data", "../../../m.data" // as many bytes each
+	target := filepath.Join(filepath.Dir(path), outside)
+	if err := errors.Join(os.Link(path+".data", target), os.WriteFile(path, bytes.ReplaceAll(model, []byte(beside), []byte(outside)), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(target)
+	if err := s.http.LoadModel(t.Context(), s.model, ""); err == nil || !strings.Contains(err.Error(), "External data path") {
+		t.Errorf("location with ..: got %v, want a refusal by ONNX Runtime", err)
+	}
+	if err := errors.Join(os.WriteFile(path, model, 0o644), os.Remove(path+".data"), os.Symlink(filepath.Clean(target), path+".data")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.http.LoadModel(t.Context(), s.model, ""); err == nil || !strings.Contains(err.Error(), "leads out of the model repository") {
+		t.Errorf("link out of the repository: got %v, want a refusal", err)
+	}
+}
