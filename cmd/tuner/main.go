@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -23,6 +24,10 @@ type console struct {
 	out, err io.Writer
 }
 
+// echo is how soon after the first signal a second one is taken for the same: a wrapper such as timeout(1) sends it to its
+// child and then to the child's whole group.
+const echo = 200 * time.Millisecond
+
 // withSignals returns a context that ends on the first SIGINT or SIGTERM, so that the verb can finish cleanly; the second
 // signal ends the process at once (child engines notice the closed pipe and end too).
 func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
@@ -32,7 +37,9 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	go func() {
 		<-signals
 		cancel()
-		<-signals
+		for first := time.Now(); time.Since(first) < echo; {
+			<-signals
+		}
 		os.Exit(exitInterrupted)
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }

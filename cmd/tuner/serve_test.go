@@ -288,3 +288,17 @@ func TestServeExitTimeout(t *testing.T) {
 		t.Errorf("got %v, want exit code %d; log:\n%s", err, exitFailure, c.log.String())
 	}
 }
+
+// A signal that a wrapper has sent twice is still the polite one.
+func TestServeSignalledTwice(t *testing.T) {
+	t.Parallel()
+	c := startChild(t)
+	for range 2 {
+		if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.cmd.Wait(); err != nil {
+		t.Errorf("after two signals at once: %v", err)
+	}
+}
