@@ -20,7 +20,7 @@ const (
 	chunkBytes  = 1 << 10         // a body in chunks of that size is never refused for their number
 	maxBody     = 1<<31 - 1       // bytes, as in Triton
 	skipped     = 1 << 20         // bytes of a refused body that are read, so that the client sees the answer
-	stalled     = time.Minute     // without any progress
+	stalled     = time.Minute     // without any progress, a body's connection ends
 	skipTime    = 5 * time.Second // for reading what is skipped
 )
 
@@ -30,6 +30,7 @@ type reader struct {
 	ctx      *fasthttp.RequestCtx
 	reserved int64 // of Frontend.memory
 	done     bool
+	broken   bool // nothing more can be read
 }
 
 // read returns the body in buf, or in a larger buffer. Memory is allocated as the body arrives, not as it is announced, and
@@ -45,7 +46,7 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 		return buf[:0], nil
 	}
 	buf = buf[:0]
-	if err := b.reserve(cap(buf)); err != nil {
+	if err := b.reserve(min(cap(buf), max(length, firstBuffer))); err != nil {
 		return buf, err
 	}
 	for chunks := 0; ; chunks++ {
@@ -56,7 +57,7 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 			}
 		}
 		if len(buf) >= prefetched || length < 0 {
-			b.expect(stalled)
+			b.expect(b.frontend.stall)
 		}
 		n, err := stream.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -65,6 +66,7 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 			b.done = true
 			return buf, nil
 		case err != nil:
+			b.broken = true
 			return buf, badBody(err)
 		case len(buf) > maxBody:
 			return buf, engine.Errorf(engine.InvalidArgument, "request body exceeds %d bytes", maxBody)
@@ -104,6 +106,10 @@ func (b *reader) end() {
 	length := b.ctx.Request.Header.ContentLength()
 	stream := b.ctx.RequestBodyStream()
 	if b.done || stream == nil || length >= 0 && length <= prefetched {
+		return
+	}
+	if b.broken {
+		b.ctx.SetConnectionClose()
 		return
 	}
 	b.expect(skipTime)

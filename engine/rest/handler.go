@@ -35,6 +35,7 @@ const (
 // Limits on what a connection may hold, and for how long.
 const (
 	headerBytes = 16 << 10
+	answerBytes = 16 << 10    // what is smaller, with its headers, is sent in one piece
 	headerTime  = time.Minute // for the headers and the begin of the body
 	writeTime   = 10 * time.Minute
 	idleTime    = 10 * time.Minute
@@ -55,6 +56,7 @@ type Frontend struct {
 	http       *fasthttp.Server
 	inferences sync.Pool    // of *inference
 	memory     atomic.Int64 // bytes of bodies that are held
+	stall      time.Duration
 }
 
 // New returns a front end of a server.
@@ -65,7 +67,7 @@ func New(s *engine.Server, o Options) *Frontend {
 	if o.MaxMemory == 0 {
 		o.MaxMemory = DefaultMaxMemory
 	}
-	f := &Frontend{server: s, options: o}
+	f := &Frontend{server: s, options: o, stall: stalled}
 	f.inferences.New = func() any { return new(inference) }
 	f.http = &fasthttp.Server{
 		Handler:                      f.handle,
@@ -74,6 +76,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		NoDefaultDate:                true,
 		NoDefaultContentType:         true,
 		ReadBufferSize:               headerBytes,
+		WriteBufferSize:              answerBytes,
 		ReadTimeout:                  headerTime,
 		WriteTimeout:                 writeTime,
 		IdleTimeout:                  idleTime,
