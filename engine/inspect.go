@@ -160,7 +160,11 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	twice := repeated(names)
-	names = slices.AppendSeq(names, maps.Keys(s.entries))
+	for name, e := range s.entries {
+		if !e.isUnloaded() { // it may have come with its load request, and be in no repository
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
 	out := []api.IndexEntry{}
 	for _, name := range slices.Compact(names) {
@@ -184,6 +188,16 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 		}
 	}
 	return out, nil
+}
+
+// isUnloaded reports whether all versions were unloaded on request. Server.mu is held.
+func (e *entry) isUnloaded() bool {
+	for _, v := range e.versions {
+		if v.reason != unloadedReason {
+			return false
+		}
+	}
+	return true
 }
 
 // repeated tells which names stand more than once in a sorted list.

@@ -319,6 +319,9 @@ func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
 	e.versions, e.source = versions, src
 	for _, v := range versions {
 		v.model.pool.scheduler.Reconfigure(settings(v.model.config)) // it may serve the older configuration so far
+		if v.model.config.GetResponseCache().GetEnable() {
+			s.options.Log.Warn("response_cache is ignored, as by a Triton without --cache-config: this engine has no cache", "model", src.name)
+		}
 		s.options.Log.Info("loaded model", "model", src.name, "version", v.model.version, "duration", v.model.loadDuration)
 	}
 	for number, v := range old {

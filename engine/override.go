@@ -61,7 +61,7 @@ func (o Override) writeFiles(name string) (*source, error) {
 
 func (s *source) writeFile(path string, data []byte) error {
 	if !filepath.IsLocal(path) || strings.Contains(path, `\`) {
-		return Errorf(InvalidArgument, "failed to load '%s', file path '%s' leaves the model's folder", s.name, path)
+		return fmt.Errorf("file path %q leaves the model's folder", path)
 	}
 	file := filepath.Join(s.dir, path)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

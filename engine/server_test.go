@@ -89,7 +89,13 @@ func TestRequestValidation(t *testing.T) {
 		{"no inputs", func(r *engine.Request) { r.Inputs = nil }, engine.InvalidArgument,
 			"[request id: <id_unknown>] expected 2 inputs but got 0 inputs for model 'm'. Got input(s) [], but missing required input(s) ['INPUT0','INPUT1']. Please provide all required input(s)."},
 		{"negative batch", func(r *engine.Request) { r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{-1, 16}, []int64{-1, 16} }, engine.InvalidArgument,
-			"[request id: <id_unknown>] input byte size mismatch for input 'INPUT1' for model 'm'. Expected -1, got 64"},
+			"[request id: <id_unknown>] input 'INPUT0' batch size does not match other inputs for 'm'"},
+		{"batch of more than 32 bits", func(r *engine.Request) {
+			r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{1<<32 + 1, 16}, []int64{1<<32 + 1, 16}
+		}, engine.InvalidArgument,
+			"[request id: <id_unknown>] input 'INPUT0' batch size does not match other inputs for 'm'"},
+		{"batch 0 with data", func(r *engine.Request) { r.Inputs[0].Shape, r.Inputs[1].Shape = []int64{0, 16}, []int64{0, 16} }, engine.InvalidArgument,
+			"[request id: <id_unknown>] input byte size mismatch for input 'INPUT1' for model 'm'. Expected 0, got 64"},
 		{"batch 0", func(r *engine.Request) { r.Inputs[0], r.Inputs[1] = tensor("INPUT0", 0, 16), tensor("INPUT1", 0, 16) }, engine.InvalidArgument,
 			"[request id: <id_unknown>] input byte size mismatch for input 'INPUT1' for model 'm'. Expected 64, got 0"},
 		{"batch too large", func(r *engine.Request) { r.Inputs = request(5).Inputs }, engine.InvalidArgument,
@@ -350,7 +356,7 @@ func TestLoadRefusals(t *testing.T) {
 		{"m", engine.Override{Config: `{"model_transaction_policy":{"decoupled":true}}`}, engine.InvalidArgument, "decoupled"},
 		{"m", engine.Override{Config: `{"backend":"onnxruntime","default_model_filename":"../../../etc/passwd"}`}, engine.InvalidArgument, "leaves the version folder"},
 		{"m", engine.Override{Files: map[string][]byte{"1/model.onnx": nil}}, engine.Internal, poll},
-		{"m", engine.Override{Config: `{}`, Files: map[string][]byte{"../x": nil}}, engine.InvalidArgument, "leaves the model's folder"},
+		{"m", engine.Override{Config: `{}`, Files: map[string][]byte{"../x": nil}}, engine.Internal, poll},
 		{"../m", engine.Override{}, engine.Internal, poll},
 		{"a/b", engine.Override{}, engine.Internal, poll},
 		{"", engine.Override{}, engine.Internal, poll},

@@ -181,12 +181,12 @@ func (s *signature) batchSize(inputs []Tensor) (int, error) {
 			return 0, fmt.Errorf("input '%s' has no shape but model requires batch dimension for '%s'", in.Name, s.name)
 		case rows == 0:
 			rows = in.Shape[0]
-		case rows != in.Shape[0]:
+		case rows != in.Shape[0], rows < 0, rows > math.MaxUint32: // Triton keeps 32 bits of it
 			return 0, fmt.Errorf("input '%s' batch size does not match other inputs for '%s'", in.Name, s.name)
 		}
-		if rows < 0 {
-			return 0, s.sizeError(&in, -1)
-		}
+	}
+	if rows < 0 {
+		return 0, s.sizeError(&inputs[0], -1)
 	}
 	if rows > int64(s.maxBatch) {
 		return 0, fmt.Errorf("inference request batch-size must be <= %d for '%s'", s.maxBatch, s.name)
@@ -214,6 +214,9 @@ func (s *signature) checkTensor(spec *tensorSpec, in *Tensor, rows int) error {
 	if err := s.checkSize(in, elements); err != nil {
 		return err
 	}
+	if s.maxBatch > 0 && in.Shape[0] == 0 {
+		return s.sizeError(in, 0) // data of one row: Triton fails later, in the backend
+	}
 	if spec.reshaped {
 		in.Shape = spec.modelShape(in.Shape, s.maxBatch > 0)
 	}
@@ -238,7 +241,7 @@ func (s *signature) sizeError(in *Tensor, want int64) error {
 
 // checkStrings walks over length-prefixed elements: there must be exactly as many as the shape says.
 func (s *signature) checkStrings(in *Tensor, elements uint64) error {
-	found := uint64(0)
+	found, missing := uint64(0), uint64(0)
 	for rest := in.Data; len(rest) > 0; {
 		if len(rest) < 4 {
 			//lint:ignore ST1005 Triton's wording
@@ -247,14 +250,15 @@ func (s *signature) checkStrings(in *Tensor, elements uint64) error {
 		if found++; found > elements {
 			return fmt.Errorf("unexpected number of string elements %d for inference input '%s' for model '%s', expecting %d", found, in.Name, s.name, elements)
 		}
-		n := uint64(binary.LittleEndian.Uint32(rest))
-		if rest = rest[4:]; uint64(len(rest)) < n {
-			return fmt.Errorf("incomplete string data for inference input '%s' for model '%s', expecting string of length %d but only %d bytes available", in.Name, s.name, n, len(rest))
-		}
-		rest = rest[n:]
+		n, left := uint64(binary.LittleEndian.Uint32(rest)), uint64(len(rest)-4)
+		missing = n - min(n, left)
+		rest = rest[4+min(n, left):]
 	}
-	if found < elements {
+	switch {
+	case found < elements:
 		return fmt.Errorf("expected %d string elements for inference input '%s' for model '%s', got %d", elements, in.Name, s.name, found)
+	case missing > 0:
+		return fmt.Errorf("incomplete string data for inference input '%s' for model '%s': the last string lacks %d bytes", in.Name, s.name, missing)
 	}
 	return nil
 }

@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"testing"
+
+	"tuner/engine"
+	"tuner/engine/enginetest"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+// The texts are those observed on a real Triton, but for a string that is cut off, which it finds in the backend.
+func TestStringValidation(t *testing.T) {
+	t.Parallel()
+	text := configpb.DataType_TYPE_STRING
+	s, _ := open(t, &enginetest.Backend{IO: modelconfig.ModelIO{
+		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: text, Dims: []int64{-1, 2}}},
+		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: text, Dims: []int64{-1, 2}}},
+	}}, "")
+	for data, want := range map[string]string{
+		"\x01\x00\x00\x00a\x00\x00\x00\x00":  "",
+		"\x01\x00\x00\x00a":                  "expected 2 string elements for inference input 'X' for model 'm', got 1",
+		"":                                   "expected 2 string elements for inference input 'X' for model 'm', got 0",
+		"\xff\xff\xff\xffa":                  "expected 2 string elements for inference input 'X' for model 'm', got 1",
+		"\x00\x00\x00\x00\x05\x00\x00\x00ab": "incomplete string data for inference input 'X' for model 'm': the last string lacks 3 bytes",
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00": "unexpected number of string elements 3 for inference input 'X' for model 'm', expecting 2",
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00":     "incomplete string length indicator for inference input 'X' for model 'm', expecting 4 bytes but only 3 bytes available. Please make sure the string length indicator is in one buffer.",
+	} {
+		r := &engine.Request{Model: "m", Inputs: []engine.Tensor{{Name: "X", DataType: text, Shape: []int64{1, 2}, Data: []byte(data)}}}
+		response, err := s.Infer(t.Context(), r)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			response.Release()
+		}
+		if want != "" {
+			want = "[request id: <id_unknown>] " + want
+		}
+		if got != want {
+			t.Errorf("%q:\n got %s\nwant %s", data, got, want)
+		}
+	}
+}
+
+// So many inputs that they could not be compared each with each: the answer comes at once, and names what is wrong.
+func TestManyInputs(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, &enginetest.Backend{}, "")
+	r := &engine.Request{Model: "m"}
+	for i := range 100_000 {
+		r.Inputs = append(r.Inputs, engine.Tensor{Name: string(rune('a'+i%26)) + string(rune(0x4e00+i/26))})
+	}
+	if _, err := s.Infer(t.Context(), r); engine.CodeOf(err) != engine.InvalidArgument {
+		t.Errorf("got %v", engine.CodeOf(err))
+	}
+	r.Inputs[99_999].Name = r.Inputs[7].Name
+	want := "[request id: <id_unknown>] input '" + r.Inputs[7].Name + "' already exists in request"
+	if _, err := s.Infer(t.Context(), r); err == nil || err.Error() != want {
+		t.Errorf("got %.80v, want %s", err, want)
+	}
+}
