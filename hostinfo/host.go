@@ -124,6 +124,20 @@ func ReadMemory() (Memory, error) {
 	return Memory{Total: int64(memory.Total), Available: int64(memory.Available)}, nil
 }
 
+// UsableMemory is the memory that this process can have at most, in bytes; 0 where nobody tells.
+func UsableMemory() int64 {
+	m, err := ReadMemory()
+	if err != nil {
+		return 0
+	}
+	if runtime.GOOS == "linux" {
+		if limits, err := readLimits(os.DirFS("/")); err == nil {
+			m.Limit = limits.memory
+		}
+	}
+	return m.Usable()
+}
+
 // readLinux fills in what /proc and /sys tell; root is the file system's root.
 func (h *Host) readLinux(root fs.FS) {
 	var err error

@@ -92,3 +92,17 @@ func TestRead(t *testing.T) {
 		t.Error("no GPUs, and no word why")
 	}
 }
+
+func TestUsableMemory(t *testing.T) {
+	t.Parallel()
+	m, err := ReadMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Available <= 0 || m.Available > m.Total {
+		t.Errorf("got %+v", m)
+	}
+	if got := UsableMemory(); got <= 0 || got > m.Total {
+		t.Errorf("%d bytes are usable of %d", got, m.Total)
+	}
+}

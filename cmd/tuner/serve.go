@@ -76,6 +76,7 @@ func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagS
 	if err := o.validate(); err != nil {
 		return err
 	}
+	relaxCollector()
 	log := o.logger(con)
 	warnOfIgnored(flags, log)
 	listeners, err := o.frontends(log)
