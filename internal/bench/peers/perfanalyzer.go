@@ -13,29 +13,43 @@ import (
 	"time"
 )
 
+// attempts is how often perf_analyzer may try: on a busy machine it sometimes hangs, or sees nothing complete in a window.
+const attempts = 3
+
 // perfAnalyzer is the client: the real perf_analyzer in a closed loop. It measures three windows and reports their mean,
 // whatever their spread: the rounds are what tells of that.
 func (b *bench) perfAnalyzer(model, protocol string, concurrency int, window time.Duration) client {
 	return func(ctx context.Context, s *side) (seen, error) {
-		file := filepath.Join(b.work, "perf_analyzer.csv")
-		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return seen{}, fmt.Errorf("cannot remove an earlier report: %w", err)
-		}
-		ctx, cancel := context.WithTimeout(ctx, 10*window+time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, b.peers.PerfAnalyzer, "-m", model, "-i", protocol, "-u", s.address(protocol),
+		args := []string{"-m", model, "-i", protocol, "-u", s.address(protocol),
 			"--input-data", "zero", "--concurrency-range", strconv.Itoa(concurrency),
-			"-p", strconv.FormatInt(window.Milliseconds(), 10), "-s", "100000", "-r", "3", "-f", file, "--verbose-csv")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return seen{}, fmt.Errorf("perf_analyzer failed: %w; its output:\n%s", err, text)
+			"-p", strconv.FormatInt(window.Milliseconds(), 10), "-s", "100000", "-r", "3", "--verbose-csv"}
+		for attempt := 1; ; attempt++ {
+			told, err := b.analyzeOnce(ctx, args, 10*window+30*time.Second)
+			if err == nil || ctx.Err() != nil || attempt == attempts {
+				return told, err
+			}
+			fmt.Fprintf(b.messages, "%s, attempt %d: %v\n", s.name, attempt, err)
 		}
-		report, err := os.Open(file)
-		if err != nil {
-			return seen{}, fmt.Errorf("cannot read perf_analyzer's report: %w", err)
-		}
-		defer report.Close()
-		return readReport(report)
 	}
+}
+
+// analyzeOnce runs perf_analyzer, for the given time at most, and reads its report.
+func (b *bench) analyzeOnce(ctx context.Context, args []string, atMost time.Duration) (seen, error) {
+	file := filepath.Join(b.work, "perf_analyzer.csv")
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return seen{}, fmt.Errorf("cannot remove an earlier report: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	if text, err := exec.CommandContext(ctx, b.peers.PerfAnalyzer, append(args, "-f", file)...).CombinedOutput(); err != nil {
+		return seen{}, fmt.Errorf("perf_analyzer failed: %w; its output:\n%s", err, text)
+	}
+	report, err := os.Open(file)
+	if err != nil {
+		return seen{}, fmt.Errorf("cannot read perf_analyzer's report: %w", err)
+	}
+	defer report.Close()
+	return readReport(report)
 }
 
 // readReport reads perf_analyzer's CSV report of one load.

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"context"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"tuner/internal/peers"
 )
 
 // heading is perf_analyzer 2.51's with --verbose-csv.
@@ -41,5 +48,42 @@ func TestReadReportRefuses(t *testing.T) {
 		if got, err := readReport(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: read as %+v", name, got)
 		}
+	}
+}
+
+// fakeAnalyzer is a perf_analyzer that fails until its second run; it finds its report's path behind -f.
+const fakeAnalyzer = `#!/bin/sh
+cd "${0%/*}"
+echo run >> runs
+test $(wc -l < runs) -ge 2 || { echo "no valid requests"; exit 3; }
+while [ "$1" != -f ]; do shift; done
+cp report.csv "$2"
+`
+
+func TestPerfAnalyzerTriesAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "perf_analyzer")
+	report := heading + "8,182.904,10,1591,6810,65,34947,51,3,42529,69203,75247,77852,43479,13,43428\n"
+	for path, text := range map[string]string{program: fakeAnalyzer, filepath.Join(dir, "report.csv"): report} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var messages strings.Builder
+	b := &bench{peers: &peers.Peers{PerfAnalyzer: program}, work: t.TempDir(), messages: &messages}
+	run := b.perfAnalyzer("simple", protocolHTTP, 8, time.Second)
+	got, err := run(t.Context(), &side{name: "tuner", server: &peers.Server{HTTP: "127.0.0.1:1"}})
+	if err != nil || got.Throughput != 182.904 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if !strings.Contains(messages.String(), "attempt 1: perf_analyzer failed: exit status 3") || !strings.Contains(messages.String(), "no valid requests") {
+		t.Errorf("the messages do not tell of the first attempt: %q", messages.String())
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.messages = io.Discard
+	if _, err := run(cancelled, &side{name: "tuner", server: &peers.Server{}}); err == nil {
+		t.Error("no error although the run was cancelled")
 	}
 }
