@@ -98,7 +98,7 @@ func (q quiet) Printf(format string, args ...any) {
 }
 
 // Serve accepts connections until Shutdown.
-func (f *Frontend) Serve(l net.Listener) error { return f.http.Serve(l) }
+func (f *Frontend) Serve(l net.Listener) error { return f.http.Serve(listener{l}) }
 
 // Shutdown stops accepting, and waits until all connections are idle or ctx ends.
 func (f *Frontend) Shutdown(ctx context.Context) error { return f.http.ShutdownWithContext(ctx) }
