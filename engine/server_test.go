@@ -350,6 +350,8 @@ func TestLoadRefusals(t *testing.T) {
 		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"../../labels"}]}`}, engine.InvalidArgument, "leaves the folder of model 'm'"},
 		{"m", engine.Override{Config: `{"output":[{"name":"OUTPUT0","data_type":"TYPE_INT32","dims":[16],"label_filename":"none"}]}`}, engine.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "none") + ": No such file or directory"},
 		{"m", engine.Override{Config: warmupFrom("../../x")}, engine.InvalidArgument, "leaves the model's warmup folder"},
+		{"m", engine.Override{Config: strings.Replace(warmupFrom("x"), `"dims":[16],"input`, `"dims":[999999999999],"input`, 1)}, engine.InvalidArgument, "failed to open text file"},
+		{"m", engine.Override{Config: strings.Replace(warmupFrom("x"), `"dims":[16],"input_data_file":"x"`, `"dims":[4611686018427387904],"zero_data":true`, 1)}, engine.InvalidArgument, "takes the samples over 1073741824 bytes"},
 		{"m", engine.Override{Config: warmupFrom("x")}, engine.InvalidArgument, "state: Internal: failed to open text file for read " + filepath.Join(root, "m", "warmup", "x") + ": No such file or directory"},
 		{"m", engine.Override{Config: `{"version_policy":{"specific":{"versions":[5]}}}`}, engine.InvalidArgument, "at least one version must be available under the version policy of model 'm'"},
 		{"m", engine.Override{Config: `{"sequence_batching":{}}`}, engine.InvalidArgument, "sequence_batching"},

@@ -16,7 +16,7 @@ import (
 	"tuner/modelconfig/configpb"
 )
 
-// maxWarmupBytes bounds the input that a warm-up sample may ask for.
+// maxWarmupBytes bounds the data of all warm-up samples of a model together.
 const maxWarmupBytes = 1 << 30
 
 // warmup is a sample of model_warmup.
@@ -30,8 +30,9 @@ type warmup struct {
 // newWarmups makes the samples of a model.
 func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([]warmup, error) {
 	var out []warmup
+	left := uint64(maxWarmupBytes)
 	for _, sample := range samples {
-		w, err := newWarmup(src, sig, sample)
+		w, err := newWarmup(src, sig, sample, &left)
 		var known *Error
 		switch {
 		case errors.As(err, &known), errors.Is(err, fs.ErrNotExist):
@@ -71,8 +72,8 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 	return nil
 }
 
-// newWarmup makes a sample.
-func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup) (warmup, error) {
+// newWarmup makes a sample, and takes its size from what is left for samples.
+func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
 	r := &Request{Model: src.name}
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
 		in := sample.GetInputs()[name]
@@ -81,9 +82,10 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup) (warmu
 			t.Shape = append([]int64{max(1, int64(sample.GetBatchSize()))}, t.Shape...)
 		}
 		var err error
-		if t.Data, err = warmupData(src, in, t.Shape); err != nil {
+		if t.Data, err = warmupData(src, in, t.Shape, *left); err != nil {
 			return warmup{}, err
 		}
+		*left -= uint64(len(t.Data))
 		r.Inputs = append(r.Inputs, t)
 	}
 	p, err := sig.prepare(r)
@@ -101,21 +103,21 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup) (warmu
 }
 
 // warmupData is the data of one input for all rows: zeros, random bytes, or a file below the model's warmup folder.
-func warmupData(src *source, in *configpb.ModelWarmup_Input, shape []int64) ([]byte, error) {
-	elements, ok := product(shape)
-	size, ok := multiply(elements, uint64(max(4, modelconfig.ByteSize(in.GetDataType()))), ok)
-	if !ok || size > maxWarmupBytes {
-		return nil, fmt.Errorf("shape %s takes more than %d bytes", shapeText(shape), maxWarmupBytes)
-	}
+func warmupData(src *source, in *configpb.ModelWarmup_Input, shape []int64, limit uint64) ([]byte, error) {
 	if file := in.GetInputDataFile(); file != "" {
-		return warmupFile(src, file)
+		return warmupFile(src, file, int64(limit))
 	}
 	width := modelconfig.ByteSize(in.GetDataType())
-	if width == 0 { // strings: all empty
-		return make([]byte, 4*elements), nil
+	if width == 0 {
+		width = 4 // strings, all empty
 	}
-	data := make([]byte, elements*uint64(width))
-	if in.GetRandomData() {
+	elements, ok := product(shape)
+	size, ok := multiply(elements, uint64(width), ok)
+	if !ok || size > limit {
+		return nil, fmt.Errorf("shape %s takes the samples over %d bytes", shapeText(shape), maxWarmupBytes)
+	}
+	data := make([]byte, size)
+	if in.GetRandomData() && in.GetDataType() != configpb.DataType_TYPE_STRING {
 		fillRandom(data, in.GetDataType())
 	}
 	return data, nil
@@ -159,9 +161,9 @@ func fillFloats(data []byte, t DataType, random *rand.Rand) {
 	}
 }
 
-func warmupFile(src *source, file string) ([]byte, error) {
+func warmupFile(src *source, file string, limit int64) ([]byte, error) {
 	if !filepath.IsLocal(file) {
 		return nil, fmt.Errorf("input_data_file '%s' leaves the model's warmup folder", file)
 	}
-	return src.readFile(filepath.Join(src.dir, "warmup", file), maxWarmupBytes)
+	return src.readFile(filepath.Join(src.dir, "warmup", file), limit)
 }
