@@ -52,10 +52,13 @@ func (c Case) Endpoint() string {
 	return strings.Replace(strings.Join(parts, "/"), "/versions/V", "", 1)
 }
 
-// Settles reports whether the case asks for the state of models: Triton unloads after it has answered the request to.
+// Settles reports whether the case asks for what changes a moment later than it seems: Triton unloads, and counts, after it
+// has answered.
 func (c Case) Settles() bool {
 	endpoint := strings.ToLower(c.Endpoint())
-	return strings.HasSuffix(endpoint, "ready") || strings.HasSuffix(endpoint, "index")
+	return slices.ContainsFunc([]string{"ready", "index", "stats", "statistics"}, func(what string) bool {
+		return strings.HasSuffix(endpoint, what)
+	})
 }
 
 // ReadCases reads the files of requests of a folder, in the order of their names.
