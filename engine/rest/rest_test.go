@@ -236,8 +236,13 @@ func TestJSONTensors(t *testing.T) {
 
 func TestHalfFloatsNeedTheBinaryForm(t *testing.T) {
 	t.Parallel()
-	e := typed(t, configpb.DataType_TYPE_FP16, -1, 2)
-	head := `{"inputs":[{"name":"X","datatype":"FP16","shape":[1,2],"parameters":{"binary_data_size":4}}],"outputs":[{"name":"Y","parameters":{"binary_data":true}}]}`
+	for name, dataType := range map[string]configpb.DataType{"FP16": configpb.DataType_TYPE_FP16, "BF16": configpb.DataType_TYPE_BF16} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); checkHalfFloats(t, name, typed(t, dataType, -1, 2)) })
+	}
+}
+
+func checkHalfFloats(t *testing.T, name string, e *enginetest.Engine) {
+	head := `{"inputs":[{"name":"X","datatype":"` + name + `","shape":[1,2],"parameters":{"binary_data_size":4}}],"outputs":[{"name":"Y","parameters":{"binary_data":true}}]}`
 	send := func(head string) answer {
 		return call(t, e, "POST", "/v2/models/fake/infer", head+"\x00\x3c\x00\xbc", "Inference-Header-Content-Length", strconv.Itoa(len(head)))
 	}
@@ -246,8 +251,48 @@ func TestHalfFloatsNeedTheBinaryForm(t *testing.T) {
 	if got.status != 200 || n == 0 || got.body[n:] != "\x00\x3c\x00\xbc" || got.header.Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("got %d, %d bytes of JSON, %q", got.status, n, got.body)
 	}
-	if got := send(strings.Replace(head, "true", "false", 1)); got.status != 400 || !strings.Contains(got.body, "sending FP16 data via JSON is not supported") {
+	if got := send(strings.Replace(head, "true", "false", 1)); got.status != 400 || !strings.Contains(got.body, "sending "+name+" data via JSON is not supported") {
 		t.Errorf("as JSON: got %d %s", got.status, got.body)
+	}
+	json := `{"inputs":[{"name":"X","datatype":"` + name + `","shape":[1,2],"data":[1,2]}]}`
+	if got := call(t, e, "POST", "/v2/models/fake/infer", json); got.status != 400 || !strings.Contains(got.body, "receiving "+name+" data via JSON is not supported. Please use the binary data format for input X") {
+		t.Errorf("from JSON: got %d %s", got.status, got.body)
+	}
+}
+
+// Tensors without elements are tensors, in either form; of their JSON data nothing is read.
+func TestEmptyTensors(t *testing.T) {
+	t.Parallel()
+	for _, dataType := range []configpb.DataType{configpb.DataType_TYPE_FP32, configpb.DataType_TYPE_STRING, configpb.DataType_TYPE_BOOL} {
+		e, name := typed(t, dataType, -1, -1), modelconfig.WireName(dataType)
+		want := `{"model_name":"fake","model_version":"1","outputs":[{"name":"Y","datatype":"` + name + `","shape":[1,0],"data":[]}]}`
+		for _, source := range []string{`"data":[]`, `"data":[1]`, `"data":[[]]`, `"parameters":{"binary_data_size":0}`} {
+			got := call(t, e, "POST", "/v2/models/fake/infer", `{"inputs":[{"name":"X","datatype":"`+name+`","shape":[1,0],`+source+`}]}`)
+			if got.status != 200 || got.body != want {
+				t.Errorf("%s: got %d %s, want %s", source, got.status, got.body, want)
+			}
+		}
+	}
+}
+
+// Numbers are written as doubles, as Triton writes them, and read with Triton's rounding.
+func TestFloats(t *testing.T) {
+	t.Parallel()
+	e := typed(t, configpb.DataType_TYPE_FP32, -1, -1)
+	for in, want := range map[string]string{
+		"0.1": "0.10000000149011612", "1": "1.0", "-0": "-0.0", "1e10": "1e+10", "3.5e38": "Infinity", "-3.5e38": "-Infinity", "1e-50": "0.0",
+		"NaN": "NaN", "-NaN": "NaN", "Inf": "Infinity", "-Infinity": "-Infinity", "16777217": "1.6777216e+07",
+	} {
+		got := call(t, e, "POST", "/v2/models/fake/infer", `{"inputs":[{"name":"X","datatype":"FP32","shape":[1,1],"data":[`+in+`]}]}`)
+		if !strings.Contains(got.body, `"data":[`+want+`]`) {
+			t.Errorf("%s: got %d %s, want %s", in, got.status, got.body, want)
+		}
+	}
+	for _, in := range []string{"1e999", "nan", "inf", "Infinit", "1e", "1.", ".5", "+1", "01", "0x1", "1_0", `"1"`, "true", "null", "-"} {
+		got := call(t, e, "POST", "/v2/models/fake/infer", `{"inputs":[{"name":"X","datatype":"FP32","shape":[1,1],"data":[`+in+`]}]}`)
+		if got.status != 500 {
+			t.Errorf("%s: got %d %s, want 500", in, got.status, got.body)
+		}
 	}
 }
 
