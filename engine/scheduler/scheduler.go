@@ -27,6 +27,7 @@ type Scheduler[T any] struct {
 	idle     int             // instances that wait for work
 	work     *sync.Cond      // a batch is ready, or draining began
 	timer    *time.Timer
+	armed    bool // the timer is set
 	draining bool
 	ordered  fifo[*Ticket[T]] // with PreserveOrdering: not yet answered, in the order in which they joined batches
 	spare    []*batch[T]      // to be used again
@@ -182,9 +183,13 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	if n := s.queue.nearest; !n.IsZero() && s.queue.len > 0 && (wake.IsZero() || n.Before(wake)) {
 		wake = n
 	}
-	if !wake.IsZero() {
+	switch {
+	case !wake.IsZero():
 		s.timer.Reset(wake.Sub(now))
+	case s.armed:
+		s.timer.Stop() // what it was set for has been dealt with
 	}
+	s.armed = !wake.IsZero()
 }
 
 // hasSlot reports whether a batch may be formed or grown. Without priorities and queue policies two batches per instance are
