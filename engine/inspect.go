@@ -31,7 +31,7 @@ func (s *Server) Ready() bool {
 		return true
 	}
 	for _, e := range s.entries {
-		if len(e.versions) == 0 {
+		if e.hollow {
 			return false
 		}
 		for _, v := range e.versions {
@@ -176,7 +176,7 @@ func (s *Server) Index(onlyReady bool) ([]api.IndexEntry, error) {
 			continue
 		}
 		if e == nil || len(e.versions) == 0 {
-			if !onlyReady {
+			if !onlyReady && (e == nil || !e.hollow) { // Triton does not list these
 				out = append(out, api.IndexEntry{Name: name})
 			}
 			continue

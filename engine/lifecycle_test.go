@@ -269,6 +269,77 @@ func TestSeveralRepositories(t *testing.T) {
 	}
 }
 
+// What fails at the start, and what it means for the server's readiness, as seen on a real Triton: what is no model does not
+// count, a model that can't be loaded or has no version does.
+func TestStartFailures(t *testing.T) {
+	t.Parallel()
+	good := api.IndexEntry{Name: "good", Version: "1", State: "READY"}
+	for name, tc := range map[string]struct {
+		config string
+		spoil  func(dir string) error
+		ready  bool
+		index  []api.IndexEntry
+	}{
+		"no model": {"no_such_field: 1", nil, true, []api.IndexEntry{{Name: "bad"}, good}},
+		"no session": {"max_batch_size: 3", nil, false,
+			[]api.IndexEntry{{Name: "bad", Version: "1", State: "UNAVAILABLE", Reason: "Internal: broken"}, good}},
+		"no version": {`backend: "onnxruntime"`, func(dir string) error { return os.RemoveAll(filepath.Join(dir, "1")) }, false, []api.IndexEntry{good}},
+	} {
+		root := t.TempDir()
+		enginetest.WriteModel(t, root, "good", "")
+		enginetest.WriteModel(t, root, "bad", tc.config)
+		if tc.spoil != nil {
+			if err := tc.spoil(filepath.Join(root, "bad")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := engine.Options{Repositories: []string{root}, ExitOnError: true, Log: slog.New(slog.DiscardHandler), Backend: &enginetest.Backend{
+			FailLoad: func(c *modelconfig.Config) error {
+				if c.GetMaxBatchSize() == 3 {
+					return errors.New("broken")
+				}
+				return nil
+			}}}
+		if _, err := engine.Open(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), "creating server: Internal - failed to load all models") {
+			t.Errorf("%s: got %v, want the failure", name, err)
+		}
+		o.ExitOnError = false
+		for _, o.StrictReadiness = range []bool{true, false} {
+			s, err := engine.Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := tc.ready || !o.StrictReadiness; s.Ready() != want || s.ModelReady("good", 0) != nil {
+				t.Errorf("%s: ready %v, want %v; good model %v", name, s.Ready(), want, s.ModelReady("good", 0))
+			}
+			got, err := s.Index(false)
+			if d := cmp.Diff(tc.index, got); d != "" || err != nil {
+				t.Errorf("%s: %v, index (-want +got):\n%s", name, err, d)
+			}
+			s.Close()
+		}
+	}
+}
+
+// A load request for a model without versions makes the server unready until it is unloaded.
+func TestModelWithoutVersions(t *testing.T) {
+	t.Parallel()
+	s, root := open(t, &enginetest.Backend{}, "")
+	if err := os.MkdirAll(filepath.Join(root, "none"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	want := "load failed for model 'none': at least one version must be available under the version policy of model 'none'\n"
+	if err := s.Load(t.Context(), "none", engine.Override{Config: `{"backend":"onnxruntime"}`}); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if s.Ready() {
+		t.Error("ready")
+	}
+	if err := s.Unload("none"); err != nil || !s.Ready() {
+		t.Errorf("after unloading: %v, ready %v", err, s.Ready())
+	}
+}
+
 // A server answers before its models are loaded, and is not ready then.
 func TestNewIsNotReady(t *testing.T) {
 	t.Parallel()

@@ -86,12 +86,11 @@ func (s *Server) isCurrent(name string, e *entry) bool {
 	return s.entries[name] == e && !s.closing
 }
 
-// forget drops the entry of a model of which nothing is known after a failed load request. A model that failed at start
-// stays known: the server is not ready.
+// forget drops the entry of a model of which nothing is known after a load that failed, because it was no model.
 func (s *Server) forget(name string, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.options.Explicit && len(e.versions) == 0 {
+	if len(e.versions) == 0 && !e.hollow {
 		delete(s.entries, name)
 	}
 }
@@ -316,7 +315,7 @@ func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := e.versions
-	e.versions, e.source = versions, src
+	e.versions, e.source, e.hollow = versions, src, false
 	for _, v := range versions {
 		v.model.pool.scheduler.Reconfigure(settings(v.model.config)) // it may serve the older configuration so far
 		if v.model.config.GetResponseCache().GetEnable() {
@@ -356,6 +355,7 @@ func (s *Server) loadError(name string, versions map[int64]*version, err error) 
 	}
 	text.WriteString("\n")
 	e := s.entries[name]
+	e.hollow = len(versions) == 0 && len(e.versions) == 0
 	for n, v := range versions {
 		if was := e.versions[n]; was == nil || was.model == nil {
 			e.versions[n] = v
@@ -378,6 +378,7 @@ func (s *Server) Unload(name string) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
 	s.unload(e)
+	s.forget(name, e)
 	return nil
 }
 
@@ -386,6 +387,7 @@ func (s *Server) unload(e *entry) {
 	e.source = nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e.hollow = false
 	for n, v := range e.versions {
 		e.versions[n] = s.dismiss(v)
 	}

@@ -52,6 +52,7 @@ type entry struct {
 	loading  sync.Mutex         // held by a load or unload
 	versions map[int64]*version // guarded by Server.mu
 	source   *source            // of the versions that serve; guarded by loading
+	hollow   bool               // the last load found no version to serve, and none serves; guarded by Server.mu
 }
 
 // version is the state of one version of a model.

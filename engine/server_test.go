@@ -420,29 +420,6 @@ func TestVersionPolicies(t *testing.T) {
 	}
 }
 
-func TestStartFailures(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	enginetest.WriteModel(t, root, "good", "")
-	enginetest.WriteModel(t, root, "bad", "no_such_field: 1")
-	o := engine.Options{Repositories: []string{root}, StrictReadiness: true, ExitOnError: true, Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler)}
-	if _, err := engine.Open(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), "creating server: Internal - failed to load all models") {
-		t.Errorf("got %v, want the failure", err)
-	}
-	o.ExitOnError = false
-	for _, strict := range []bool{true, false} {
-		o.StrictReadiness = strict
-		s, err := engine.Open(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Ready() == strict || s.ModelReady("good", 0) != nil {
-			t.Errorf("strict %v: ready %v, good model %v", strict, s.Ready(), s.ModelReady("good", 0))
-		}
-		s.Close()
-	}
-}
-
 func TestWarmup(t *testing.T) {
 	t.Parallel()
 	const config = `max_batch_size: 4 model_warmup { name: "w" batch_size: 4 count: 2
