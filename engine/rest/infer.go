@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -146,6 +147,7 @@ func (f *Frontend) respond(ctx *fasthttp.RequestCtx, response *engine.Response, 
 		var digits [20]byte
 		head.SetContentType(api.ContentTypeBytes)
 		head.SetBytesV(api.HeaderLength, strconv.AppendInt(digits[:0], int64(len(json)), 10))
+		x.answer = slices.Grow(x.answer, binaryBytes)
 		for i := range response.Outputs {
 			if x.request.isBinary(response.Outputs[i].Name) {
 				x.answer = append(x.answer, response.Outputs[i].Data...)

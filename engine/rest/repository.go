@@ -33,6 +33,9 @@ func (f *Frontend) repository(b *reader, at *route) {
 
 func (f *Frontend) load(b *reader, name string) error {
 	d, err := readDocument(b)
+	if err == nil {
+		err = b.reserve(len(d.text)) // for the files, once decoded
+	}
 	if err != nil {
 		return err
 	}
