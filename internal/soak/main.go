@@ -112,11 +112,12 @@ const (
 	simple   = "simple"
 	volatile = "volatile"
 	text     = "text"
+	failing  = "failing" // every run of it throws
 )
 
 // writeRepository makes a repository of links to the sample models.
 func writeRepository(repository, models string) error {
-	for name, file := range map[string]string{minilm: "minilm", simple: "simple", volatile: "simple", text: "identity_string"} {
+	for name, file := range map[string]string{minilm: "minilm", simple: "simple", volatile: "simple", text: "identity_string", failing: "failing"} {
 		folder := filepath.Join(repository, name, "1")
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return fmt.Errorf("cannot make a model repository: %w", err)
@@ -149,7 +150,7 @@ func newSite(ctx context.Context, o options, at api.Announcement) (*site, error)
 		return nil, err
 	}
 	s := &site{at: at, http: api.NewHTTP(at.HTTP), grpc: grpc, tally: &tally{}, pause: o.pause}
-	for _, model := range []string{minilm, simple, volatile, text} {
+	for _, model := range []string{minilm, simple, volatile, text, failing} {
 		if err := s.grpc.LoadModel(ctx, model, configuration(model, 0)); err != nil {
 			return nil, errors.Join(fmt.Errorf("cannot load %s: %w", model, err), s.close())
 		}
@@ -164,7 +165,7 @@ func (s *site) close() error { return errors.Join(s.http.Close(), s.grpc.Close()
 
 // everyone lists who works on the engine at the same time; each ends with its context.
 func (s *site) everyone() []func(context.Context) {
-	all := []func(context.Context){s.reload, s.comeAndGo, s.scrape, s.halfBodies, s.leave, s.cancel, s.garbage, s.rawBytes(s.at.HTTP), s.rawBytes(s.at.GRPC), s.slow, s.patient}
+	all := []func(context.Context){s.reload, s.comeAndGo, s.scrape, s.halfBodies, s.leave, s.cancel, s.garbage, s.provoke, s.rawBytes(s.at.HTTP), s.rawBytes(s.at.GRPC), s.slow, s.patient}
 	for seed := range uint64(2) {
 		all = append(all,
 			s.client(seed, simple, s.binary), s.client(seed, simple, s.json), s.client(seed, simple, s.unary), s.client(seed, simple, s.stream),

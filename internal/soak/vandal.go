@@ -175,6 +175,24 @@ func (s *site) garbage(ctx context.Context) {
 	}
 }
 
+// provoke runs a model that throws, over both protocols. Each request must be answered with what was thrown.
+func (s *site) provoke(ctx context.Context) {
+	q := question{request: api.InferRequest{Model: failing, Inputs: []api.Tensor{
+		{Name: "INPUT", Datatype: "FP32", Shape: []int64{1, 4}, Data: make([]byte, 16)},
+	}}}
+	for life := context.WithoutCancel(ctx); ctx.Err() == nil; {
+		for _, ask := range []asker{through(s.http), through(s.grpc)} {
+			var refused *api.StatusError
+			if _, err := ask(life, q); !errors.As(err, &refused) || !strings.Contains(refused.Text, "onnx runtime error") {
+				s.tally.mistake("a model that throws was answered with %v", err)
+				continue
+			}
+			s.tally.add(func(c *counts) { c.nonsense++ })
+		}
+		pause(ctx, vandalPause)
+	}
+}
+
 // nonsense makes bodies that no model can answer.
 func nonsense(r *rand.Rand) [][]byte {
 	good, err := jsonBody(askSimple(simple, r).request)
