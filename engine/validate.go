@@ -61,11 +61,13 @@ type prepared struct {
 func (s *signature) prepare(r *Request) (prepared, error) {
 	var p prepared
 	err := s.check(r, &p)
-	var final *Error // some texts come without the request's id
-	if err != nil && !errors.As(err, &final) {
-		return p, Errorf(InvalidArgument, "%s %v", idPrefix(r.ID), err)
+	if err == nil {
+		return p, nil
 	}
-	return p, err
+	if errors.As(err, new(*Error)) { // some texts come without the request's id
+		return p, err
+	}
+	return p, Errorf(InvalidArgument, "%s %v", idPrefix(r.ID), err)
 }
 
 // idPrefix begins most texts that concern a request.
