@@ -295,7 +295,7 @@ func (r *inferRequest) decodeData(t *engine.Tensor, array int32) error {
 	case configpb.DataType_TYPE_STRING:
 		from := len(r.data)
 		var err error
-		if r.data, err = appendStrings(slices.Grow(r.data, 2*len(raw)), raw); err != nil {
+		if r.data, err = appendStrings(slices.Grow(r.data, len(raw)+len(raw)/2), raw); err != nil {
 			return within("Unable to parse JSON bytes array", err)
 		}
 		t.Data = r.data[from:len(r.data):len(r.data)]

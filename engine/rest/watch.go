@@ -1,13 +1,12 @@
 package rest
 
 import (
+	"context"
 	"errors"
 	"net"
 	"sync"
 	"syscall"
 	"time"
-
-	"context"
 )
 
 // When a connection is looked at while its request waits.
