@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -214,31 +215,40 @@ func TestShutdownEndsStreams(t *testing.T) {
 	}
 }
 
-// A client that goes takes its queued request with it.
+// A client that goes takes its queued request with it: it is not executed.
 func TestUnaryIsCancelled(t *testing.T) {
 	t.Parallel()
-	block := make(chan struct{})
-	backend := &enginetest.Backend{Fail: func(int) error { <-block; return nil }}
+	running, proceed := make(chan struct{}, 1), make(chan struct{})
+	backend := &enginetest.Backend{Fail: func(int) error { running <- struct{}{}; <-proceed; return nil }}
 	e := enginetest.Start(t, enginetest.Options{Backend: backend, Config: "max_batch_size: 1 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"})
 	_, c := connect(t, e)
-	first := make(chan error, 1)
-	go func() {
-		_, err := c.ModelInfer(t.Context(), request())
-		first <- err
-	}()
-	ctx, cancel := context.WithCancel(t.Context())
-	queued := make(chan error, 1)
-	go func() {
+	results := make(chan error, 1)
+	infer := func(ctx context.Context) {
 		_, err := c.ModelInfer(ctx, request())
-		queued <- err
-	}()
+		results <- err
+	}
+	go infer(t.Context())
+	<-running
+	ctx, cancel := context.WithCancel(t.Context())
+	go infer(ctx)
+	pending := func(want int) {
+		for e.Server.Metrics()[0].Pending != want {
+			runtime.Gosched()
+		}
+	}
+	pending(1)
 	cancel()
-	if err := <-queued; status.Code(err) != codes.Canceled {
+	if err := <-results; status.Code(err) != codes.Canceled {
 		t.Errorf("queued: %v, want cancelled", err)
 	}
-	close(block)
-	if err := <-first; err != nil {
+	pending(0)
+	close(proceed)
+	if err := <-results; err != nil {
 		t.Errorf("running: %v", err)
+	}
+	stats, err := e.Server.Statistics(e.Model, 0)
+	if err != nil || stats.ModelStats[0].InferenceStats.Success.Count != 1 {
+		t.Errorf("statistics: %v, %v; want one success", stats, err)
 	}
 }
 
