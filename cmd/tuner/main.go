@@ -24,8 +24,8 @@ type console struct {
 	out, err io.Writer
 }
 
-// echo is how soon after the first signal a second one is taken for the same: a wrapper such as timeout(1) sends it to its
-// child and then to the child's whole group.
+// echo is how soon after the first signal another of the same kind is taken for the same: a wrapper such as timeout(1) sends
+// it to its child and then to the child's whole group.
 const echo = 200 * time.Millisecond
 
 // withSignals returns a context that ends on the first SIGINT or SIGTERM, so that the verb can finish cleanly; the second
@@ -35,10 +35,10 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
+		first, at := <-signals, time.Now()
 		cancel()
-		for first := time.Now(); time.Since(first) < echo; {
-			<-signals
+		for second := <-signals; second == first && time.Since(at) < echo; {
+			second = <-signals
 		}
 		os.Exit(exitInterrupted)
 	}()
