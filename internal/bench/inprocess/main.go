@@ -45,7 +45,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.SetOutput(messages)
 	flags.StringVar(&o.minilm, "minilm", "models/minilm.onnx", "the MiniLM model; empty: leave it out")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each side is measured")
-	flags.DurationVar(&o.window, "window", 2*time.Second, "length of each measurement")
+	flags.DurationVar(&o.window, "window", 5*time.Second, "length of each measurement")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}

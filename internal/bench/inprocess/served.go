@@ -106,13 +106,31 @@ func (s *served) measure(ctx context.Context, window time.Duration) (engineFigur
 	defer clients.Wait()
 	defer stop()
 	time.Sleep(window / 10) // until all batches are full
-	before, err := s.state()
+	before, err := s.boundary()
 	if err != nil {
 		return engineFigures{}, err
 	}
 	time.Sleep(window)
-	after, err := s.state()
+	after, err := s.boundary()
 	return after.since(before, s.workload.instances), errors.Join(err, s.failure())
+}
+
+// boundary waits for the end of an execution, so that a window holds whole ones, and returns what has been counted then.
+func (s *served) boundary() (state, error) {
+	first := uint64(0)
+	for i := 0; ; i++ {
+		all, err := s.server.Statistics(modelName, 0)
+		if err := errors.Join(err, s.failure()); err != nil {
+			return state{}, err
+		}
+		switch n := all.ModelStats[0].ExecutionCount; {
+		case i == 0:
+			first = n
+		case n > first:
+			return s.state()
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
 }
 
 // client sends one request after the other until ctx ends.
