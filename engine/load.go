@@ -90,7 +90,7 @@ func (s *Server) isCurrent(name string, e *entry) bool {
 func (s *Server) forget(name string, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(e.versions) == 0 && !e.hollow {
+	if s.entries[name] == e && len(e.versions) == 0 && !e.hollow {
 		delete(s.entries, name)
 	}
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"encoding/binary"
+	"log/slog"
 	"testing"
 
 	"tuner/engine"
@@ -59,4 +61,43 @@ func TestManyInputs(t *testing.T) {
 	if _, err := s.Infer(t.Context(), r); err == nil || err.Error() != want {
 		t.Errorf("got %.80v, want %s", err, want)
 	}
+}
+
+// Whatever the bytes and the shape: nothing panics, and a request that is answered had exactly as many strings as its shape
+// says, none of them cut off.
+func FuzzStrings(f *testing.F) {
+	f.Add([]byte("\x01\x00\x00\x00a\x00\x00\x00\x00"), int64(1), int64(2))
+	f.Add([]byte("\xff\xff\xff\xff"), int64(1), int64(1))
+	f.Add([]byte(""), int64(0), int64(-1))
+	f.Add([]byte("\x00\x00\x00\x00"), int64(1<<62), int64(4))
+	text := configpb.DataType_TYPE_STRING
+	root := f.TempDir()
+	enginetest.WriteModel(f, root, "m", "max_batch_size: 4")
+	s, err := engine.Open(f.Context(), engine.Options{Repositories: []string{root}, ExitOnError: true, Log: slog.New(slog.DiscardHandler),
+		Backend: &enginetest.Backend{IO: modelconfig.ModelIO{
+			Inputs:  []modelconfig.Tensor{{Name: "X", DataType: text, Dims: []int64{-1, -1}}},
+			Outputs: []modelconfig.Tensor{{Name: "Y", DataType: text, Dims: []int64{-1, -1}}},
+		}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(s.Close)
+	f.Fuzz(func(t *testing.T, data []byte, rows, columns int64) {
+		r := &engine.Request{Model: "m", Inputs: []engine.Tensor{{Name: "X", DataType: text, Shape: []int64{rows, columns}, Data: data}}}
+		response, err := s.Infer(t.Context(), r)
+		if err != nil {
+			if engine.CodeOf(err) != engine.InvalidArgument {
+				t.Errorf("shape [%d,%d]: %v", rows, columns, err)
+			}
+			return
+		}
+		defer response.Release()
+		count := int64(0)
+		for rest := data; len(rest) > 0; count++ {
+			rest = rest[4+binary.LittleEndian.Uint32(rest):]
+		}
+		if count != rows*columns {
+			t.Errorf("shape [%d,%d] was accepted with %d strings", rows, columns, count)
+		}
+	})
 }
