@@ -64,8 +64,8 @@ func Open(s *engine.Server, o Options) (*Frontends, error) {
 	f := &Frontends{server: s, log: o.Log}
 	r, g, m := rest.New(s, o.REST), grpcapi.New(s, o.RPC), metrics.New(s, o.Figures)
 	errs := []error{
-		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
+		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
 		f.open(o.Metrics, "Metrics Service", &f.addresses.Metrics, m.Serve, m.Shutdown),
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -127,11 +127,20 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	return group.Wait()
 }
 
+// stop ends the front ends; metrics last, so that they can be read until the last request is answered.
 func (f *Frontends) stop(ctx context.Context, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, drain)
 	defer cancel()
+	inference, metrics := f.all, []frontend(nil)
+	if last := len(f.all) - 1; f.addresses.Metrics != "" { // opened last
+		inference, metrics = f.all[:last], f.all[last:]
+	}
+	return errors.Join(shutDown(ctx, inference), shutDown(ctx, metrics))
+}
+
+func shutDown(ctx context.Context, all []frontend) error {
 	var group errgroup.Group
-	for _, one := range f.all {
+	for _, one := range all {
 		group.Go(func() error { return one.shutdown(ctx) })
 	}
 	return group.Wait()

@@ -58,15 +58,16 @@ func TestDrain(t *testing.T) {
 	}})
 	var log strings.Builder
 	f, err := frontends.Open(s, frontends.Options{
-		HTTP: frontends.Listen{Enabled: true, Address: "127.0.0.1"}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		HTTP: frontends.Listen{Enabled: true, Address: "127.0.0.1"}, Metrics: frontends.Listen{Enabled: true, Address: "127.0.0.1"},
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Started()
 	at := f.Addresses()
-	if at.HTTP == "" || at.GRPC != "" || at.Metrics != "" {
-		t.Errorf("addresses %+v, want HTTP only", at)
+	if at.HTTP == "" || at.GRPC != "" || at.Metrics == "" {
+		t.Errorf("addresses %+v, want HTTP and metrics", at)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
@@ -92,6 +93,9 @@ func TestDrain(t *testing.T) {
 	stop()
 	for s.Ready() { // the front end is told in a goroutine of its own
 		runtime.Gosched()
+	}
+	if _, err := api.Metrics(t.Context(), at.Metrics); err != nil {
+		t.Errorf("metrics while a request is in flight: %v", err)
 	}
 	close(release)
 	if err := <-answered; err != nil {
