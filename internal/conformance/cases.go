@@ -90,23 +90,24 @@ func ReadCases(folder string) ([]Case, error) {
 	return cases, nil
 }
 
-// LoadCases are what TestLoad asks: each model is loaded, and both servers say what has become of it.
-func LoadCases(models []Model) []Case {
+// LoadCases are what TestLoad asks of a model: to be loaded, and what has become of it.
+func LoadCases(m Model) []Case {
 	var cases []Case
-	for _, m := range models {
-		for _, step := range []struct{ name, verb, path string }{
-			{"load", "POST", "/v2/repository/models/%s/load"},
-			{"ready", "GET", "/v2/models/%s/ready"},
-			{"configuration", "GET", "/v2/models/%s/config"},
-			{"metadata", "GET", "/v2/models/%s"},
-		} {
-			cases = append(cases, Case{
-				Name: "load/" + m.Name + "/" + step.name, Verb: step.verb, Target: fmt.Sprintf(step.path, m.Name), Parts: []string{""},
-			})
-		}
+	for _, step := range []struct{ name, verb, path string }{
+		{"load", "POST", "/v2/repository/models/%s/load"},
+		{"ready", "GET", "/v2/models/%s/ready"},
+		{"configuration", "GET", "/v2/models/%s/config"},
+		{"metadata", "GET", "/v2/models/%s"},
+	} {
+		cases = append(cases, Case{
+			Name: "load/" + m.Name + "/" + step.name, Verb: step.verb, Target: fmt.Sprintf(step.path, m.Name), Parts: []string{""},
+		})
 	}
-	return append(cases, Case{Name: "load/index", Verb: "POST", Target: "/v2/repository/index", Parts: []string{""}})
+	return cases
 }
+
+// indexCase is the name of the comparison of what the index says of a model after all that.
+func indexCase(m Model) string { return "load/" + m.Name + "/index" }
 
 // parseCase reads one section.
 func parseCase(text string) (Case, error) {

@@ -70,6 +70,7 @@ var Differences = []Difference{
 		Reason: "BF16 is a datatype, as in the backend of newer Tritons.",
 		Cases: []string{
 			"load/bad_input_type_bf16/load",
+			"load/bad_input_type_bf16/index",
 			"load/bad_type_bf16_model/*",
 		},
 	},
@@ -80,6 +81,13 @@ var Differences = []Difference{
 			"10-errors-binary/header not a number",
 			"10-errors-binary/header with text behind",
 			"10-errors-binary/header empty",
+		},
+	},
+	{
+		ID:     "twice",
+		Reason: "A configuration that names an input twice is refused.",
+		Cases: []string{
+			"load/bad_input_twice/*",
 		},
 	},
 	{

@@ -61,8 +61,11 @@ func caseNames(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range LoadCases(models) {
-		names = append(names, c.Name)
+	for _, m := range models {
+		for _, c := range LoadCases(m) {
+			names = append(names, c.Name)
+		}
+		names = append(names, indexCase(m))
 	}
 	return names
 }
