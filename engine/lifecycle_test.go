@@ -362,6 +362,34 @@ func TestNewIsNotReady(t *testing.T) {
 	}
 }
 
+// Names that are no folder of a repository reach no file, whatever is asked of them.
+func TestOddModelNames(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, &enginetest.Backend{}, "")
+	for _, name := range []string{"", " ", ".", "..", "../m", "m/1", "/m", `..\m`, "m\x00", "stats", strings.Repeat("m", 1<<16)} {
+		_, inferred := s.Infer(t.Context(), &engine.Request{Model: name})
+		_, described := s.ModelMetadata(name, 0)
+		_, configured := s.ModelConfig(name, 1)
+		for _, err := range []error{inferred, described, configured, s.ModelReady(name, 0)} {
+			if engine.CodeOf(err) != engine.NotFound {
+				t.Errorf("%.20q: got %.80v, want not found", name, err)
+			}
+		}
+		if _, err := s.Statistics(name, 1); name != "" && engine.CodeOf(err) != engine.InvalidArgument {
+			t.Errorf("statistics of %.20q: got %.80v, want invalid argument", name, err)
+		}
+		if err := s.Load(t.Context(), name, engine.Override{}); engine.CodeOf(err) != engine.Internal {
+			t.Errorf("load of %.20q: got %.80v, want a failed poll", name, err)
+		}
+		if err := s.Unload(name); err != nil {
+			t.Errorf("unload of %.20q: %.80v", name, err)
+		}
+	}
+	if got, err := s.Index(false); err != nil || len(got) != 1 || !s.Ready() {
+		t.Errorf("index %v, %v, ready %v; want the one model, as before", got, err, s.Ready())
+	}
+}
+
 // No link may lead a reader out of the repository.
 func TestLinksStayInside(t *testing.T) {
 	t.Parallel()
