@@ -19,11 +19,11 @@ import (
 // Backend makes sessions in one ONNX Runtime library.
 type Backend struct {
 	runtime    *ort.Runtime
-	processors processors
+	processors *processors
 }
 
 // New returns a backend on an opened runtime, which stays the caller's and must outlive all sessions. A process has one.
-func New(r *ort.Runtime) *Backend { return &Backend{runtime: r} }
+func New(r *ort.Runtime) *Backend { return &Backend{runtime: r, processors: newProcessors()} }
 
 // NewSession loads the model file.
 func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, config *modelconfig.Config, in engine.Instance) (engine.Session, error) {
@@ -38,7 +38,7 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	if err != nil {
 		return nil, backendError(err)
 	}
-	return newSession(s, &b.processors)
+	return newSession(s, b.processors)
 }
 
 // backendError gives ONNX Runtime's errors the form in which Triton passes them on.

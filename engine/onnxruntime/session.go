@@ -20,7 +20,7 @@ type session struct {
 	io      modelconfig.ModelIO
 	types   []ort.ElementType          // of the inputs
 	kinds   map[string]engine.DataType // of the outputs
-	release func()                     // gives back the session's processor
+	release func()                     // tells the processors that the session has ended
 }
 
 func newSession(s *ort.Session, p *processors) (*session, error) {
