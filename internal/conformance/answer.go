@@ -65,6 +65,7 @@ func cleanText(text string) string {
 		slices.Sort(names)
 		return "[" + strings.Join(names, ",") + "]"
 	})
+	text = strings.TrimSuffix(strings.ReplaceAll(text, "\n;", ";"), "\n") // some messages of ONNX Runtime end in a line break
 	return ownFolder.ReplaceAllString(text, "<folder>/")
 }
 
