@@ -148,6 +148,28 @@ func TestCancelInFormedBatch(t *testing.T) {
 	})
 }
 
+// A request that comes after all that waited were cancelled waits no longer than the delay.
+func TestArrivalAfterCancelledWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(1, scheduler.Settings{Dynamic: true, MaxBatch: 8, Delay: x})
+		synctest.Wait()
+		a := b.enqueue(t, scheduler.Item[string]{Value: "A"})
+		ctx, cancel := context.WithTimeout(t.Context(), x/2)
+		defer cancel()
+		if err := a.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("cancelled request: got %v, want deadline exceeded", err)
+		}
+		c := b.enqueue(t, scheduler.Item[string]{Value: "C"})
+		if err := c.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if d := gocmp.Diff([]string{"C 1.50-2.50"}, b.executions()); d != "" {
+			t.Errorf("executions (-want +got):\n%s", d)
+		}
+	})
+}
+
 // bound notes the order of its calls.
 type bound struct {
 	mu    *sync.Mutex

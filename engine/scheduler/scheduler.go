@@ -180,6 +180,9 @@ func (s *Scheduler[T]) pump(now time.Time) {
 			s.offer(s.open)
 		}
 	}
+	if s.queue.len == 0 && s.open != nil && s.open.size == 0 {
+		s.awaited = 0 // those who waited are gone, and the timer with them: the next arrival counts again
+	}
 	if n := s.queue.nearest; !n.IsZero() && s.queue.len > 0 && (wake.IsZero() || n.Before(wake)) {
 		wake = n
 	}
