@@ -30,6 +30,17 @@ type Error struct {
 // Error prints the failure as Triton's onnxruntime backend does.
 func (e *Error) Error() string { return fmt.Sprintf("onnx runtime error %d: %s", e.Code, e.Message) }
 
+// KindError says that an input or output of a model is no tensor, and nothing else can be served.
+type KindError struct {
+	Name string
+	Kind string // ONNX Runtime's name, ONNX_TYPE_SEQUENCE or another
+}
+
+// Error prints the failure as Triton's onnxruntime backend does.
+func (e *KindError) Error() string {
+	return fmt.Sprintf("Unsupported ONNX Type '%s' for I/O '%s', expected 'ONNX_TYPE_TENSOR'.", e.Kind, e.Name)
+}
+
 // check turns an OrtStatus into an error and releases it; nil is success.
 func (t table) check(status unsafe.Pointer) error {
 	if status == nil {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 )
 
@@ -24,6 +25,7 @@ type Plan struct {
 	native  *C.run_plan // nil once closed
 	buffers []*Buffer   // of the inputs, as large as was needed so far; nil until then
 	strings []*Tensor   // of the inputs that are strings
+	passed  []bool      // outputs that are an input: ONNX Runtime returns the memory of what was gathered
 	pinned  runtime.Pinner
 }
 
@@ -48,6 +50,7 @@ func (s *Session) NewPlan(outputNames []string) (*Plan, error) {
 			return nil, fmt.Errorf("cannot run the model: it has no output %q", name)
 		}
 		unsafe.Slice(p.native.output_names, len(outputNames))[i] = native
+		p.passed = append(p.passed, slices.ContainsFunc(s.inputs, func(in TensorInfo) bool { return in.Name == name }))
 	}
 	var err error
 	if p.native.options, err = s.runOptions(context.Background()); err != nil {
@@ -182,6 +185,9 @@ func (p *Plan) adopt() ([]Tensor, error) {
 		tensors[i] = Tensor{runtime: p.session.runtime, value: values[i]}
 		if err := tensors[i].read(&views[i]); err != nil && failed == nil {
 			failed = err
+		}
+		if p.passed[i] {
+			tensors[i].bytes = slices.Clone(tensors[i].bytes)
 		}
 	}
 	if failed == nil {

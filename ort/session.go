@@ -103,8 +103,8 @@ func (s *Session) describeOne(side string, index C.size_t) (TensorInfo, error) {
 	if err := s.runtime.check(C.api_free(s.runtime.api, unsafe.Pointer(name))); err != nil {
 		return info, err
 	}
-	if kind := kindName(int(view.kind)); kind != "tensor" {
-		return info, fmt.Errorf("%s %q is a %s; only tensors can be served", side, info.Name, kind)
+	if view.kind != tensorKind {
+		return info, &KindError{Name: info.Name, Kind: kindName(int(view.kind))}
 	}
 	var err error
 	info.Type, info.Shape, err = typeAndShape(&view)
@@ -114,9 +114,12 @@ func (s *Session) describeOne(side string, index C.size_t) (TensorInfo, error) {
 	return info, nil
 }
 
+// tensorKind is ONNX_TYPE_TENSOR.
+const tensorKind = 1
+
 // kindName names a value of ONNX Runtime's ONNXType.
 func kindName(kind int) string {
-	names := []string{"value of unknown kind", "tensor", "sequence", "map", "opaque value", "sparse tensor", "optional value"}
+	names := []string{"ONNX_TYPE_UNKNOWN", "ONNX_TYPE_TENSOR", "ONNX_TYPE_SEQUENCE", "ONNX_TYPE_MAP", "ONNX_TYPE_OPAQUE", "ONNX_TYPE_SPARSETENSOR", "ONNX_TYPE_OPTIONAL"}
 	if kind < 0 || kind >= len(names) {
 		return names[0]
 	}

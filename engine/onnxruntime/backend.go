@@ -47,6 +47,10 @@ func backendError(err error) error {
 	if errors.As(err, &known) {
 		return engine.Errorf(engine.Internal, "onnx runtime error %d: %s", known.Code, known.Message)
 	}
+	var kind *ort.KindError
+	if errors.As(err, &kind) {
+		return engine.Errorf(engine.Unsupported, "%v", kind)
+	}
 	return engine.Errorf(engine.Internal, "%v", err)
 }
 
