@@ -188,7 +188,7 @@ func (s *signature) batchSize(inputs []Tensor) (int, error) {
 		}
 	}
 	if rows < 0 {
-		return 0, s.sizeError(&inputs[0], -1)
+		return 0, s.sizeError(inputs[0].Name, inputs[0].Data, math.MaxUint64)
 	}
 	if rows > int64(s.maxBatch) {
 		return 0, fmt.Errorf("inference request batch-size must be <= %d for '%s'", s.maxBatch, s.name)
@@ -217,7 +217,7 @@ func (s *signature) checkTensor(spec *tensorSpec, in *Tensor, rows int) error {
 		return err
 	}
 	if s.maxBatch > 0 && in.Shape[0] == 0 {
-		return s.sizeError(in, 0) // data of one row: Triton fails later, in the backend
+		return s.sizeError(in.Name, in.Data, 0) // data of one row: Triton fails later, in the backend
 	}
 	if spec.reshaped {
 		in.Shape = spec.modelShape(in.Shape, s.maxBatch > 0)
@@ -232,18 +232,19 @@ func (s *signature) checkSize(in *Tensor, elements uint64) error {
 	}
 	want, ok := multiply(elements, size, true)
 	if !ok || want != uint64(len(in.Data)) {
-		return s.sizeError(in, int64(want))
+		return s.sizeError(in.Name, in.Data, want)
 	}
 	return nil
 }
 
-func (s *signature) sizeError(in *Tensor, want int64) error {
-	return fmt.Errorf("input byte size mismatch for input '%s' for model '%s'. Expected %d, got %d", in.Name, s.name, want, len(in.Data))
+// sizeError prints want, in bytes, as signed: as Triton does.
+func (s *signature) sizeError(input string, data []byte, want uint64) error {
+	return fmt.Errorf("input byte size mismatch for input '%s' for model '%s'. Expected %d, got %d", input, s.name, int64(want), len(data))
 }
 
 // checkStrings walks over length-prefixed elements: there must be exactly as many as the shape says.
 func (s *signature) checkStrings(in *Tensor, elements uint64) error {
-	found, missing := uint64(0), uint64(0)
+	var found, length, left uint64 // the number of elements; of the last one
 	for rest := in.Data; len(rest) > 0; {
 		if len(rest) < 4 {
 			//lint:ignore ST1005 Triton's wording
@@ -252,15 +253,14 @@ func (s *signature) checkStrings(in *Tensor, elements uint64) error {
 		if found++; found > elements {
 			return fmt.Errorf("unexpected number of string elements %d for inference input '%s' for model '%s', expecting %d", found, in.Name, s.name, elements)
 		}
-		n, left := uint64(binary.LittleEndian.Uint32(rest)), uint64(len(rest)-4)
-		missing = n - min(n, left)
-		rest = rest[4+min(n, left):]
+		length, left = uint64(binary.LittleEndian.Uint32(rest)), uint64(len(rest)-4)
+		rest = rest[4+min(length, left):]
 	}
 	switch {
 	case found < elements:
 		return fmt.Errorf("expected %d string elements for inference input '%s' for model '%s', got %d", elements, in.Name, s.name, found)
-	case missing > 0:
-		return fmt.Errorf("incomplete string data for inference input '%s' for model '%s': the last string lacks %d bytes", in.Name, s.name, missing)
+	case length > left:
+		return Errorf(InvalidArgument, "incomplete string data for inference input '%s', expecting string of length %d but only %d bytes available", in.Name, length, left)
 	}
 	return nil
 }
@@ -399,9 +399,13 @@ func (s *signature) rawInput(data []byte) (Tensor, error) {
 	}
 	if variable >= 0 {
 		t.Shape[variable] = int64(uint64(len(data)) / max(1, fixed))
+		fixed *= uint64(t.Shape[variable]) // no more than there is
+	}
+	if fixed != uint64(len(data)) && spec.dataType != configpb.DataType_TYPE_STRING {
+		return t, Errorf(InvalidArgument, "%s %v", idPrefix(""), s.sizeError("raw_input", data, fixed))
 	}
 	if s.maxBatch > 0 {
 		t.Shape = append([]int64{1}, t.Shape...)
 	}
-	return t, nil // a size that doesn't fit is found when the request is checked
+	return t, nil
 }

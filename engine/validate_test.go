@@ -24,7 +24,7 @@ func TestStringValidation(t *testing.T) {
 		"\x01\x00\x00\x00a":                  "expected 2 string elements for inference input 'X' for model 'm', got 1",
 		"":                                   "expected 2 string elements for inference input 'X' for model 'm', got 0",
 		"\xff\xff\xff\xffa":                  "expected 2 string elements for inference input 'X' for model 'm', got 1",
-		"\x00\x00\x00\x00\x05\x00\x00\x00ab": "incomplete string data for inference input 'X' for model 'm': the last string lacks 3 bytes",
+		"\x00\x00\x00\x00\x05\x00\x00\x00ab": "incomplete string data for inference input 'X', expecting string of length 5 but only 2 bytes available",
 		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00": "unexpected number of string elements 3 for inference input 'X' for model 'm', expecting 2",
 		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00":     "incomplete string length indicator for inference input 'X' for model 'm', expecting 4 bytes but only 3 bytes available. Please make sure the string length indicator is in one buffer.",
 	} {

@@ -76,6 +76,9 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
 	r := &Request{Model: src.name}
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
+		if !slices.ContainsFunc(sig.inputs, func(spec tensorSpec) bool { return spec.name == name }) {
+			continue // as in Triton, which says what is missing
+		}
 		in := sample.GetInputs()[name]
 		t := Tensor{Name: name, DataType: in.GetDataType(), Shape: slices.Clone(in.GetDims())}
 		if sig.maxBatch > 0 {

@@ -75,6 +75,15 @@ func Complete(c *Config, o CompleteOptions) (*Config, error) {
 	return out, nil
 }
 
+// otherBackends are the backends of the platforms, besides ONNX Runtime's, that
+// are older than the backend field.
+var otherBackends = map[string]string{
+	"tensorflow_graphdef":   "tensorflow",
+	"tensorflow_savedmodel": "tensorflow",
+	"tensorrt_plan":         "tensorrt",
+	"pytorch_libtorch":      "pytorch",
+}
+
 // fillServerSide fills in name, backend, platform and file name.
 func fillServerSide(c *Config, o CompleteOptions) error {
 	if c.GetName() == "" {
@@ -83,6 +92,8 @@ func fillServerSide(c *Config, o CompleteOptions) error {
 	unspecified := c.GetBackend() == "" && c.GetPlatform() == "" && c.GetDefaultModelFilename() == ""
 	switch {
 	case c.GetBackend() != "":
+	case otherBackends[c.GetPlatform()] != "":
+		c.Backend = otherBackends[c.GetPlatform()]
 	case c.GetPlatform() == Platform, c.GetDefaultModelFilename() == DefaultModelFilename,
 		unspecified && o.HasModelFile:
 		c.Backend = Backend
