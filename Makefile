@@ -12,7 +12,7 @@ FUZZTIME ?= 20s
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-zA-Z_-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-zA-Z_-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99 ≤ 50 ms, and analyze the result
@@ -92,6 +92,10 @@ conformance: setup ## Compare the engine with a real Triton, and run Triton's ow
 	@echo "==> conformance: requests, loads, perf_analyzer, tritonclient, Model Analyzer (about 8 minutes)"
 	go vet -tags conformance ./internal/conformance
 	TUNER_BINARY="$(CURDIR)/$(TUNER)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -tags conformance -count=1 -timeout 20m -run '$(RUN)' ./internal/conformance
+
+.PHONY: bench-inprocess
+bench-inprocess: setup ## Measure what the engine costs beyond ONNX Runtime, without a wire (about 5 minutes)
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/inprocess -minilm $(MODELS)/minilm.onnx
 
 # How long the engine is under load in `make soak`.
 SOAKTIME ?= 30m
