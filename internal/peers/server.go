@@ -35,13 +35,18 @@ type Server struct {
 // StartTriton starts a real Triton on a model repository and waits until it is ready. args are further options of
 // tritonserver; the caller stops the server.
 func (p *Peers) StartTriton(ctx context.Context, repository string, args ...string) (*Server, error) {
-	return start(ctx, p.Triton, nil, repository, args)
+	return StartServer(ctx, p.Triton, repository, args...)
 }
 
 // StartTuner starts tuner's engine, binary, in the same way, with the ONNX Runtime that Triton's backend uses: both
 // answer from the same library.
 func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args ...string) (*Server, error) {
 	return start(ctx, binary, []string{"serve", "--ort-library=" + p.ORTLibrary}, repository, args)
+}
+
+// StartServer starts any other program that takes tritonserver's options.
+func StartServer(ctx context.Context, program, repository string, args ...string) (*Server, error) {
+	return start(ctx, program, nil, repository, args)
 }
 
 func start(ctx context.Context, program string, verb []string, repository string, args []string) (*Server, error) {

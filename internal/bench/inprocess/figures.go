@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
+
+	"tuner/stats"
 )
 
 // engineFigures are the engine's side of a round.
@@ -30,20 +31,14 @@ func (f figures) line(name string) string {
 		name, f.raw, e.throughput, f.ratio(), e.inRun, e.batch, e.cpu.Nanoseconds(), e.mallocs)
 }
 
-// summary is for people: the median ratio and its range.
+// summary is for people: the median ratio and its 95 % interval.
 func summary(name string, rounds []figures) string {
-	var ratios, shares []float64
+	var raw, engine, ratios, shares []float64
 	for _, f := range rounds {
+		raw, engine = append(raw, f.raw), append(engine, f.engine.throughput)
 		ratios, shares = append(ratios, f.ratio()), append(shares, f.engine.inRun)
 	}
-	slices.Sort(ratios)
-	slices.Sort(shares)
-	return fmt.Sprintf("%s: engine / raw %.3f (%.3f to %.3f), inside Run %.3f of the time", name,
-		median(ratios), ratios[0], ratios[len(ratios)-1], median(shares))
-}
-
-// median is that of sorted values.
-func median(sorted []float64) float64 {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	paired := stats.PairedRatio(engine, raw)
+	return fmt.Sprintf("%s: engine / raw %.3f [%.3f, %.3f], inside Run %.3f of the time", name,
+		stats.Median(ratios), paired.Lo, paired.Hi, stats.Median(shares))
 }

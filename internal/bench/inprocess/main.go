@@ -102,7 +102,7 @@ func compare(ctx context.Context, r *ort.Runtime, dir string, w workload, o opti
 	}
 	defer engine.close()
 	var all []figures
-	for round := range o.rounds {
+	for round := range o.rounds + 1 {
 		var f figures
 		order := []func() error{
 			func() (err error) { f.raw, err = raw.measure(o.window); return err },
@@ -115,6 +115,9 @@ func compare(ctx context.Context, r *ort.Runtime, dir string, w workload, o opti
 			if err := errors.Join(ctx.Err(), measure()); err != nil {
 				return err
 			}
+		}
+		if round == 0 {
+			continue // it has warmed both up
 		}
 		if _, err := fmt.Fprintln(out, f.line(w.name())); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"sync"
@@ -10,11 +9,12 @@ import (
 	"tuner/ort"
 )
 
-// session is a session with the tensors of a full batch.
+// session is a session with the data of a full batch.
 type session struct {
 	session *ort.Session
-	inputs  []*ort.Tensor
-	outputs []string
+	plan    *ort.Plan
+	shapes  [][]int64
+	data    [][][]byte // of each input, in one part
 }
 
 func newSession(r *ort.Runtime, w workload) (*session, error) {
@@ -28,29 +28,35 @@ func newSession(r *ort.Runtime, w workload) (*session, error) {
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}
-		tensor, err := r.NewTensor(info.Type, shape(info, w.batch), data)
-		if err != nil {
-			return nil, errors.Join(err, s.close())
-		}
-		s.inputs = append(s.inputs, tensor)
+		s.data, s.shapes = append(s.data, [][]byte{data}), append(s.shapes, shape(info, w.batch))
 	}
+	var outputs []string
 	for _, info := range native.Outputs() {
-		s.outputs = append(s.outputs, info.Name)
+		outputs = append(outputs, info.Name)
+	}
+	if s.plan, err = native.NewPlan(outputs); err != nil {
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *session) run(ctx context.Context) error {
-	outputs, err := s.session.Run(ctx, s.inputs, s.outputs)
-	for _, t := range outputs {
-		t.Close()
+// run is what the engine does for a batch, but for the batch.
+func (s *session) run() error {
+	for i := range s.data {
+		if err := s.plan.Gather(i, s.shapes[i], s.data[i]); err != nil {
+			return err
+		}
+	}
+	outputs, err := s.plan.Run()
+	for i := range outputs {
+		outputs[i].Close()
 	}
 	return err
 }
 
 func (s *session) close() error {
-	for _, t := range s.inputs {
-		t.Close()
+	if s.plan != nil {
+		s.plan.Close()
 	}
 	return s.session.Close()
 }
@@ -103,7 +109,7 @@ func (r *raw) measure(window time.Duration) (float64, error) {
 func (s *session) rate(window time.Duration, batch int) (float64, error) {
 	begin := time.Now()
 	for runs := 1; ; runs++ {
-		if err := s.run(context.Background()); err != nil {
+		if err := s.run(); err != nil {
 			return 0, err
 		}
 		if took := time.Since(begin); took >= window {

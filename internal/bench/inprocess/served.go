@@ -45,7 +45,11 @@ func newServed(ctx context.Context, r *ort.Runtime, dir string, w workload) (*se
 		return nil, err
 	}
 	s := &served{workload: w, server: server, request: engine.Request{Model: modelName}}
-	return s, s.fill(r)
+	if err := s.fill(r); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // writeRepository makes a repository of the one model, by a link where that works.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -79,7 +78,7 @@ func runTime(r *ort.Runtime, w workload, layers int) (time.Duration, error) {
 	best := time.Hour
 	for range 500 {
 		begin := time.Now()
-		if err := s.run(context.Background()); err != nil {
+		if err := s.run(); err != nil {
 			return 0, err
 		}
 		best = min(best, time.Since(begin))

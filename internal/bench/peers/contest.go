@@ -65,6 +65,11 @@ func (b *bench) start(ctx context.Context, tunerRepository, tritonRepository str
 	if err != nil {
 		return nil, err
 	}
+	return b.against(ctx, tuner, tritonRepository)
+}
+
+// against adds a real Triton to our side, which it stops if that fails.
+func (b *bench) against(ctx context.Context, tuner *side, tritonRepository string) (*contest, error) {
 	triton, err := b.startTriton(ctx, tritonRepository)
 	if err != nil {
 		return nil, errors.Join(err, tuner.stop())

@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"tuner/engine/api"
+	"tuner/internal/peers"
 	"tuner/load"
 )
 
@@ -38,8 +40,9 @@ type way struct {
 	goal string // of the throughput; "" where there is none
 }
 
-// frontend compares the front ends with a model that takes no time: on tuner in ONNX; on Triton in a few lines of C, so
-// that its ONNX Runtime backend does not count against it, and then in ONNX as well, which is what users have.
+// frontend compares the front ends with a model that takes no time: a few lines of Go on ours and of C on Triton's, so that
+// ONNX Runtime counts against neither; then tuner serve with ONNX Runtime against the same; then ONNX Runtime on both, which
+// is what users have.
 func (b *bench) frontend(ctx context.Context) error {
 	o := b.or(10, time.Second)
 	inONNX, err := b.repository(simple+".onnx", simpleConfig("onnxruntime"))
@@ -52,23 +55,46 @@ func (b *bench) frontend(ctx context.Context) error {
 	}
 	lightHTTP := light{frontendConcurrency, o.window, dialSimpleHTTP}.client(protocolHTTP)
 	lightGRPC := light{frontendConcurrency, o.window, dialSimpleGRPC}.client(protocolGRPC)
-	lines, failed := b.frontends(ctx, inONNX, inC, []way{
+	ways := []way{
 		{"HTTP, perf_analyzer", b.perfAnalyzer(simple, protocolHTTP, frontendConcurrency, o.window/2), "≥ 1.3"},
 		{"gRPC, perf_analyzer", b.perfAnalyzer(simple, protocolGRPC, frontendConcurrency, o.window/2), "≥ 1.0"},
 		{"HTTP, light client", lightHTTP, "≥ 2.2"},
 		{"gRPC, light client", lightGRPC, "≥ 1.6"},
-	})
-	more, err := b.frontends(ctx, inONNX, inONNX, []way{
-		{"HTTP, light client, Triton with ONNX Runtime", lightHTTP, ""},
-		{"gRPC, light client, Triton with ONNX Runtime", lightGRPC, ""},
-	})
-	title := fmt.Sprintf("### Front ends: add_sub, INT32[16], concurrency %d; Triton with a backend of a few lines of C", frontendConcurrency)
-	return errors.Join(failed, err, b.report(title, append(lines, more...)))
+	}
+	var all []comparison
+	for _, part := range []struct {
+		title string
+		start func() (*contest, error)
+		ways  []way
+	}{
+		{"Go / C", func() (*contest, error) { return b.startBare(ctx, inONNX, inC) }, ways},
+		{"ORT / C", func() (*contest, error) { return b.start(ctx, inONNX, inC) }, ways},
+		{"ORT / ORT", func() (*contest, error) { return b.start(ctx, inONNX, inONNX) }, []way{{"HTTP, light client", lightHTTP, ""}, {"gRPC, light client", lightGRPC, ""}}},
+	} {
+		lines, failed := b.frontends(ctx, part.title, part.start, part.ways)
+		all, err = append(all, lines...), errors.Join(err, failed)
+	}
+	title := fmt.Sprintf("### Front ends: add_sub, INT32[16], concurrency %d; model of tuner / of Triton", frontendConcurrency)
+	return errors.Join(err, b.report(title, all))
+}
+
+// startBare starts a real Triton, and our front ends before a backend of as few lines.
+func (b *bench) startBare(ctx context.Context, ours, tritons string) (*contest, error) {
+	program := filepath.Join(b.work, "addsub")
+	if err := tool(ctx, "go", "build", "-o", program, "tuner/internal/bench/peers/addsub"); err != nil {
+		return nil, err
+	}
+	server, err := peers.StartServer(ctx, program, ours)
+	us, err := newSide("tuner", server, err)
+	if err != nil {
+		return nil, err
+	}
+	return b.against(ctx, us, tritons)
 }
 
 // frontends measures every way that it can on one pair of servers.
-func (b *bench) frontends(ctx context.Context, tunerRepository, tritonRepository string, ways []way) (lines []comparison, err error) {
-	c, err := b.start(ctx, tunerRepository, tritonRepository)
+func (b *bench) frontends(ctx context.Context, title string, start func() (*contest, error), ways []way) (lines []comparison, err error) {
+	c, err := start()
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +105,15 @@ func (b *bench) frontends(ctx context.Context, tunerRepository, tritonRepository
 			err = errors.Join(err, fmt.Errorf("%s: %w", w.name, failed))
 			continue
 		}
-		costs := ""
+		costs, name := "", title+": "+w.name
 		if w.goal != "" {
 			costs = "≤ 0.6"
 		}
 		lines = append(lines,
-			comparison{w.name + ": throughput", "infer/s", rounds, throughput, 1, w.goal},
-			comparison{w.name + ": p99 latency", "ms", rounds, p99, 1e3, ""},
-			comparison{w.name + ": server CPU per 1,000 requests", "ms", rounds, cpuPerThousand, 1e3, costs})
-		fmt.Fprintf(b.messages, "frontend: %s done\n", w.name)
+			comparison{name + ": throughput", "infer/s", rounds, throughput, 1, w.goal},
+			comparison{name + ": p99 latency", "ms", rounds, p99, 1e3, ""},
+			comparison{name + ": server CPU per 1,000 requests", "ms", rounds, cpuPerThousand, 1e3, costs})
+		fmt.Fprintf(b.messages, "frontend: %s, %s done\n", title, w.name)
 	}
 	return lines, err
 }

@@ -85,15 +85,16 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 	defer func() { err = errors.Join(err, record.Close()) }()
 	b := &bench{options: o, peers: installed, work: work, out: out, record: record, messages: messages}
 	fmt.Fprintf(out, "%s\n", machine(ctx))
+	var failed error
 	for _, name := range benchmarks() {
-		if o.what != all && o.what != name {
+		if o.what != all && o.what != name || ctx.Err() != nil {
 			continue
 		}
 		if err := b.run(ctx, name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	return nil
+	return failed
 }
 
 // openRecord creates the record; without a path, figures are forgotten.
@@ -131,8 +132,8 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	flags.StringVar(&o.what, "what", all, "which benchmark: "+strings.Join(allowed, ", "))
-	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 1 of ranking")
-	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 5s of ranking")
+	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 3 passes of ranking")
+	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 1.5s of ranking")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
 	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
 	flags.StringVar(&o.record, "record", "", "file for every single figure, in the format that benchstat reads")

@@ -15,7 +15,7 @@ type usage struct {
 	CPU     float64 // s of the loaded server per 1,000 requests; 0 without any
 	Batch   float64 // mean size of the executed batches; 0 without any
 	Idle    float64 // cores that the other server used
-	Foreign float64 // share of the machine's CPU time that other processes used, 0..1
+	Foreign float64 // share of the machine's CPU time that other processes, or other virtual machines, used, 0..1
 }
 
 // meter is a reading of every clock that usage is made of.
@@ -79,7 +79,8 @@ func ownTime() (time.Duration, error) {
 func (m meter) since(earlier meter) usage {
 	wall := m.at.Sub(earlier.at).Seconds()
 	server, idle := m.server-earlier.server, m.idle-earlier.idle
-	foreign := m.machine.Since(earlier.machine).Busy - server - idle - (m.own - earlier.own)
+	machine := m.machine.Since(earlier.machine)
+	foreign := machine.Busy + machine.Steal - server - idle - (m.own - earlier.own)
 	u := usage{Idle: idle.Seconds() / wall, Foreign: max(0, foreign.Seconds()/wall/float64(runtime.NumCPU()))}
 	if n := m.requests - earlier.requests; n > 0 {
 		u.CPU = server.Seconds() / float64(n) * 1000

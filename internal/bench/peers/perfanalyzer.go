@@ -55,8 +55,11 @@ func (b *bench) analyzeOnce(ctx context.Context, args []string, atMost time.Dura
 // readReport reads perf_analyzer's CSV report of one load.
 func readReport(in io.Reader) (seen, error) {
 	lines, err := csv.NewReader(in).ReadAll()
-	if err != nil || len(lines) != 2 {
-		return seen{}, fmt.Errorf("cannot read perf_analyzer's report: %d lines, expected a heading and a load (%w)", len(lines), err)
+	if err != nil {
+		return seen{}, fmt.Errorf("cannot read perf_analyzer's report: %w", err)
+	}
+	if len(lines) != 2 {
+		return seen{}, fmt.Errorf("cannot read perf_analyzer's report: %d lines, expected a heading and a load", len(lines))
 	}
 	report := make(map[string]float64)
 	for i, title := range lines[0] {

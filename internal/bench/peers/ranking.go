@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -28,14 +29,14 @@ func rankingSettings(cores int) []setting {
 	return out
 }
 
-// standing is a setting under a load, measured on both servers once in every pass.
+// standing is a setting under a load, with what both servers did in all passes.
 type standing struct {
 	setting     setting
 	concurrency int
 	rounds      []round
 }
 
-// throughput is the median of a side's passes.
+// throughput is the median of a side's rounds.
 func (s standing) throughput(of func(round) figures) float64 {
 	return s.median(func(r round) float64 { return of(r).Throughput })
 }
@@ -52,32 +53,32 @@ func ofTuner(r round) figures { return r.Tuner }
 
 func ofTriton(r round) figures { return r.Triton }
 
-// ranking compares the order in which both servers put the same configurations, each on a fresh server that has the
-// machine for itself. A configuration that cannot be measured is left out, and is an error in the end.
+// rankingRounds are measured of a setting in each pass, one after the other.
+const rankingRounds = 2
+
+// ranking compares the order in which both servers put the same configurations. Each pass goes through them in an order of
+// its own, with fresh servers, so that a drift of the machine does not favour some of them. A configuration that cannot be
+// measured is left out, and is an error in the end.
 func (b *bench) ranking(ctx context.Context) error {
-	o := b.or(1, 5*time.Second)
+	o := b.or(3, 1500*time.Millisecond)
 	settings := rankingSettings(hostinfo.Read(ctx).UsableCores())
+	loads := len(rankingLoads())
 	var standings []standing
 	for _, s := range settings {
 		for _, concurrency := range rankingLoads() {
 			standings = append(standings, standing{setting: s, concurrency: concurrency})
 		}
 	}
-	loads := len(rankingLoads())
+	order := rand.New(rand.NewPCG(1, 1))
 	var failed error
 	for pass := range o.rounds {
-		for i, s := range settings {
+		for n, i := range order.Perm(len(settings)) {
 			if ctx.Err() != nil {
 				break
 			}
-			fmt.Fprintf(b.messages, "ranking: pass %d, configuration %d of %d: %v\n", pass+1, i+1, len(settings), s)
-			rounds, err := b.rank(ctx, s, o.window, (pass+i)%2 == 1)
-			if err != nil && ctx.Err() == nil {
-				failed = errors.Join(failed, fmt.Errorf("%v: %w", s, err))
-			}
-			for j, r := range rounds {
-				into := &standings[i*loads+j]
-				into.rounds = append(into.rounds, r)
+			fmt.Fprintf(b.messages, "ranking: pass %d, configuration %d of %d: %v\n", pass+1, n+1, len(settings), settings[i])
+			if err := b.rank(ctx, settings[i], o.window, standings[i*loads:(i+1)*loads]); err != nil && ctx.Err() == nil {
+				failed = errors.Join(failed, fmt.Errorf("%v: %w", settings[i], err))
 			}
 		}
 	}
@@ -88,53 +89,25 @@ func (b *bench) ranking(ctx context.Context) error {
 	return errors.Join(context.Cause(ctx), failed)
 }
 
-// rank measures a setting under every load, on one server and then on the other.
-func (b *bench) rank(ctx context.Context, s setting, window time.Duration, tritonFirst bool) ([]round, error) {
+// rank measures a setting under every load, on both servers in turn, and adds the rounds to its standings.
+func (b *bench) rank(ctx context.Context, s setting, window time.Duration, into []standing) (err error) {
 	repository, err := b.repository(fileFP32, s.config())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rounds := make([]round, len(rankingLoads()))
-	servers := []struct {
-		start launch
-		into  func(*round) *figures
-	}{
-		{b.startTuner, func(r *round) *figures { return &r.Tuner }},
-		{b.startTriton, func(r *round) *figures { return &r.Triton }},
-	}
-	if tritonFirst {
-		slices.Reverse(servers)
-	}
-	for _, server := range servers {
-		measured, err := b.underLoads(ctx, server.start, repository, window)
-		if err != nil {
-			return nil, err
-		}
-		for i, f := range measured {
-			*server.into(&rounds[i]) = f
-		}
-	}
-	return rounds, nil
-}
-
-// launch starts a server on a repository.
-type launch func(ctx context.Context, repository string) (*side, error)
-
-// underLoads starts a server and measures it under every load.
-func (b *bench) underLoads(ctx context.Context, start launch, repository string, window time.Duration) (out []figures, err error) {
-	s, err := start(ctx, repository)
+	c, err := b.start(ctx, repository, repository)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	for _, concurrency := range rankingLoads() {
-		f, err := measureSide(ctx, s, nil, closedLoop(minilmRequest(), concurrency, window))
+	defer func() { err = errors.Join(err, c.stop()) }()
+	for i := range into {
+		rounds, err := c.alternate(ctx, rankingRounds, closedLoop(minilmRequest(), into[i].concurrency, window))
 		if err != nil {
-			return nil, fmt.Errorf("%s, concurrency %d: %w", s.name, concurrency, err)
+			return fmt.Errorf("concurrency %d: %w", into[i].concurrency, err)
 		}
-		out = append(out, f)
+		into[i].rounds = append(into[i].rounds, rounds...)
 	}
-	return out, nil
+	return nil
 }
 
 // writeRanking prints standings, under every load the same, with their ranks among those of the same load, and how well
@@ -155,12 +128,12 @@ func writeRanking(out io.Writer, standings []standing) error {
 				100*s.median(func(r round) float64 { return (r.Tuner.Foreign + r.Triton.Foreign) / 2 }))
 		}
 	}
-	text.WriteString("\n| | rank correlation (Spearman), goal ≥ 0.95 | best on tuner | what it yields on Triton, of Triton's best, goal ≥ 0.97 |\n|---|---|---|---|\n")
+	text.WriteString("\n| | configurations | rank correlation (Spearman), goal ≥ 0.95 | best on tuner | what it yields on Triton, of Triton's best, goal ≥ 0.97 |\n|---|---|---|---|---|\n")
 	for _, concurrency := range rankingLoads() {
 		same := slices.DeleteFunc(slices.Clone(standings), func(s standing) bool { return s.concurrency != concurrency })
 		writeAgreement(&text, fmt.Sprintf("concurrency %d", concurrency), same)
 	}
-	writeAgreement(&text, "all", standings)
+	writeAgreement(&text, "both", standings)
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return fmt.Errorf("cannot print the ranking: %w", err)
 	}
@@ -169,7 +142,7 @@ func writeRanking(out io.Writer, standings []standing) error {
 
 func writeAgreement(text *strings.Builder, name string, standings []standing) {
 	tuner, triton := throughputs(standings)
-	fmt.Fprintf(text, "| %s | **%.3f** | %v | **%.3f** |\n", name, spearman(tuner, triton), standings[best(tuner)].setting, kept(tuner, triton))
+	fmt.Fprintf(text, "| %s | %d | **%.3f** | %v | **%.3f** |\n", name, len(standings), spearman(tuner, triton), standings[best(tuner)].setting, kept(tuner, triton))
 }
 
 func throughputs(standings []standing) (tuner, triton []float64) {

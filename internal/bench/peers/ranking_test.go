@@ -44,8 +44,8 @@ func TestWriteRanking(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| 2 × 1, batch 4 | 4 | 300.0 | 1 | 291.0 | 2 | 1.031 |",
-		"| concurrency 4 | **0.500** | 2 × 1, batch 4 | **0.970** |", // ranks 3 1 2 and 3 2 1: 1 − 6 · 2 / (3 · 8)
-		"| concurrency 32 | **1.000** | 2 × 1, batch 4 | **1.000** |",
+		"| concurrency 4 | 3 | **0.500** | 2 × 1, batch 4 | **0.970** |", // ranks 3 1 2 and 3 2 1: 1 − 6 · 2 / (3 · 8)
+		"| concurrency 32 | 3 | **1.000** | 2 × 1, batch 4 | **1.000** |",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
