@@ -46,6 +46,7 @@ func (s *site) client(seed uint64, model string, open func(context.Context) (ask
 func (s *site) once(ctx context.Context, model string, q question, ask asker) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	s.tally.add(func(c *counts) { c.asked++ })
 	before := s.phase.now()
 	outputs, err := ask(ctx, q)
 	mayRefuse := model == volatile && (before.absent() || s.phase.now() != before)
@@ -53,14 +54,12 @@ func (s *site) once(ctx context.Context, model string, q question, ask asker) {
 	switch {
 	case err == nil:
 	case mayRefuse && errors.As(err, &refused) && isAbsence(refused.Text):
-		s.tally.add(func(c *counts) { c.asked++; c.absent++ })
+		s.tally.add(func(c *counts) { c.absent++ })
 		return
 	default:
-		s.tally.add(func(c *counts) { c.asked++ })
 		s.tally.lose("%s: %v", model, err)
 		return
 	}
-	s.tally.add(func(c *counts) { c.asked++ })
 	if err := q.check(outputs); err != nil {
 		s.tally.mistake("%s: %v", model, err)
 		return
@@ -217,26 +216,33 @@ func fromJSON(datatype string, text json.RawMessage) ([]byte, error) {
 	return data, err
 }
 
-// stream asks over one stream of gRPC, which it opens again when it has broken.
+// stream asks over one stream of gRPC, which it opens again when it has broken or an answer was lost.
 func (s *site) stream(ctx context.Context) (asker, func()) {
 	connection, err := dial(s.at.GRPC)
 	if err != nil {
 		return func(context.Context, question) ([]api.Tensor, error) { return nil, err }, nothing
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	var stream pb.GRPCInferenceService_ModelStreamInferClient
-	ask := func(_ context.Context, q question) (out []api.Tensor, err error) {
+	drop := nothing
+	ask := func(asking context.Context, q question) (out []api.Tensor, err error) {
+		var life context.Context // of the stream: longer than a question, unless that runs out of time
 		if stream == nil {
-			if stream, err = pb.NewGRPCInferenceServiceClient(connection).ModelStreamInfer(ctx); err != nil {
-				return nil, err
-			}
+			life, drop = context.WithCancel(ctx)
 		}
-		if out, err = exchange(stream, q); err != nil {
+		stop := context.AfterFunc(asking, drop)
+		if stream == nil {
+			stream, err = pb.NewGRPCInferenceServiceClient(connection).ModelStreamInfer(life)
+		}
+		if err == nil {
+			out, err = exchange(stream, q)
+		}
+		if inTime := stop(); err != nil || !inTime {
+			drop()
 			stream = nil
 		}
 		return out, err
 	}
-	return ask, func() { cancel(); _ = connection.Close() } // the connection's only user has ended
+	return ask, func() { drop(); _ = connection.Close() } // the connection's only user has ended
 }
 
 func dial(address string) (*grpc.ClientConn, error) {
@@ -258,9 +264,13 @@ func exchange(stream pb.GRPCInferenceService_ModelStreamInferClient, q question)
 	if response.GetId() != q.request.ID {
 		return nil, fmt.Errorf("the answer is for request %q, not %q", response.GetId(), q.request.ID)
 	}
+	contents := response.GetRawOutputContents()
+	if len(contents) != len(response.GetOutputs()) {
+		return nil, fmt.Errorf("the answer has %d outputs, and the contents of %d", len(response.GetOutputs()), len(contents))
+	}
 	var out []api.Tensor
 	for i, o := range response.GetOutputs() {
-		out = append(out, api.Tensor{Name: o.GetName(), Datatype: o.GetDatatype(), Shape: o.GetShape(), Data: response.GetRawOutputContents()[i]})
+		out = append(out, api.Tensor{Name: o.GetName(), Datatype: o.GetDatatype(), Shape: o.GetShape(), Data: contents[i]})
 	}
 	return out, nil
 }

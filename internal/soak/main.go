@@ -3,8 +3,8 @@
 // loaded again and unloaded, clients leave in the middle of a request, and others send what is no request, or send it one
 // byte at a time. Meanwhile it watches the process: memory, file descriptors, threads, goroutines.
 //
-// It ends with exit code 1 if an answer was lost or wrong, if the engine died, or if it grew. A binary that was built with
-// -race reports data races by its exit code. It measures no speed.
+// It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if there was too little to judge by.
+// A binary that was built with -race reports data races by its exit code. It measures no speed.
 //
 //	go run ./internal/soak -duration 30m -tuner bin/tuner -models models
 package main
@@ -96,12 +96,12 @@ func soak(ctx context.Context, o options, engine runner.Engine, out io.Writer) e
 	case <-load.Done():
 	case <-engine.Done():
 		cancel()
-		s.tally.lose("the engine ended by itself: %s\n%s", engine.Exit().Text, engine.LastWords())
+		s.tally.fail("the engine ended by itself: %s\n%s", engine.Exit().Text, engine.LastWords())
 	}
 	_ = group.Wait() // its members report to the tally
 	engine.Stop(context.WithoutCancel(ctx))
 	if exit := engine.Exit().Text; exit != "exit status 0" {
-		s.tally.lose("the engine did not end as it should: %s\n%s", exit, engine.LastWords())
+		s.tally.fail("the engine did not end as it should: %s\n%s", exit, engine.LastWords())
 	}
 	return errors.Join(s.tally.verdict(out), watch.verdict())
 }

@@ -77,6 +77,6 @@ func (s *site) operate(ctx context.Context, what string, do func(context.Context
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), operation)
 	defer cancel()
 	if err := do(ctx); err != nil {
-		s.tally.lose("%s: %v", what, err)
+		s.tally.fail("%s: %v", what, err)
 	}
 }

@@ -6,10 +6,16 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc"
 
 	"tuner/engine/api"
+	pb "tuner/engine/api/inferencepb"
 )
 
 // A check accepts the right answer, and notices each way of being wrong.
@@ -80,6 +86,7 @@ func TestOnceCounts(t *testing.T) {
 		"another model":    {simple, true, gone, counts{asked: 1, lost: 1}},
 		"another error":    {volatile, true, &api.StatusError{Status: 500, Text: "broken"}, counts{asked: 1, lost: 1}},
 		"no answer at all": {volatile, true, io.EOF, counts{asked: 1, lost: 1}},
+		"wrong":            {simple, false, nil, counts{asked: 1, wrong: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,12 +95,131 @@ func TestOnceCounts(t *testing.T) {
 				s.phase.next()
 			}
 			q := askSimple(tt.model, rand.New(rand.NewPCG(1, 1)))
-			s.once(t.Context(), tt.model, q, func(context.Context, question) ([]api.Tensor, error) { return answerOf(q), tt.err })
+			s.once(t.Context(), tt.model, q, func(context.Context, question) ([]api.Tensor, error) {
+				return answerOf(q)[tt.want.wrong:], tt.err
+			})
 			if got := s.tally.now(); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
-			if err := s.tally.verdict(io.Discard); (err != nil) != (tt.want.lost > 0) {
+			if err := s.tally.verdict(io.Discard); (err != nil) != (tt.want.checked == 0) {
 				t.Errorf("verdict %v", err)
+			}
+		})
+	}
+}
+
+// A run is good only if answers were checked, nothing failed, and every request has one outcome.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		counts counts
+		want   string // empty: good
+	}{
+		"good":               {counts{asked: 3, checked: 2, absent: 1}, ""},
+		"nothing happened":   {counts{}, "not one answer was checked"},
+		"never there":        {counts{asked: 1, absent: 1}, "not one answer was checked"},
+		"lost":               {counts{asked: 2, checked: 1, lost: 1}, "1 lost and 0 wrong of 2 requests"},
+		"wrong":              {counts{asked: 2, checked: 1, wrong: 1}, "0 lost and 1 wrong of 2 requests"},
+		"a failed operation": {counts{asked: 1, checked: 1, failed: 1}, "1 failures beside the requests"},
+		"no outcome":         {counts{asked: 3, checked: 1, absent: 1}, "3 requests, but 2 outcomes"},
+		"counted twice":      {counts{asked: 1, checked: 2}, "1 requests, but 2 outcomes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := (&tally{counts: tt.counts}).verdict(io.Discard)
+			if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// silent is a server whose first stream never answers; the others answer with what answerOf computes.
+type silent struct {
+	pb.UnimplementedGRPCInferenceServiceServer
+	question question
+	streams  atomic.Int32
+	silence  func() // called when the first stream has its question
+}
+
+func (s *silent) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInferServer) error {
+	first := s.streams.Add(1) == 1
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if first {
+			s.silence()
+			<-stream.Context().Done()
+			return nil
+		}
+		response := &pb.ModelInferResponse{Id: m.GetId()}
+		for _, o := range answerOf(s.question) {
+			response.Outputs = append(response.Outputs, &pb.ModelInferResponse_InferOutputTensor{Name: o.Name, Datatype: o.Datatype, Shape: o.Shape})
+			response.RawOutputContents = append(response.RawOutputContents, o.Data)
+		}
+		if err := stream.Send(&pb.ModelStreamInferResponse{InferResponse: response}); err != nil {
+			return err
+		}
+	}
+}
+
+// An answer that does not come on a stream is lost when the client's patience ends; the next questions go over another stream.
+func TestStreamLosesPatience(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := askSimple(simple, rand.New(rand.NewPCG(1, 1)))
+	asking, giveUp := context.WithCancel(t.Context())
+	peer := &silent{question: q, silence: giveUp}
+	server := grpc.NewServer()
+	pb.RegisterGRPCInferenceServiceServer(server, peer)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	s := &site{tally: &tally{}, at: api.Announcement{GRPC: l.Addr().String()}}
+	ask, done := s.stream(t.Context())
+	s.once(asking, simple, q, ask)
+	for range 2 {
+		s.once(t.Context(), simple, q, ask)
+	}
+	if got, want := s.tally.now(), (counts{asked: 3, checked: 2, lost: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if n := peer.streams.Load(); n != 2 {
+		t.Errorf("%d streams, want 2", n)
+	}
+	done()
+	server.Stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// The binary part of an answer must be exactly what its JSON part says.
+func TestBinaryAnswer(t *testing.T) {
+	t.Parallel()
+	const good = `{"id":"7","outputs":[{"name":"A","datatype":"INT32","shape":[1],"parameters":{"binary_data_size":4}}]}`
+	for name, tt := range map[string]struct {
+		json, data, id string
+		header         int // beside the length of json
+		good           bool
+	}{
+		"good":         {good, "abcd", "7", 0, true},
+		"short":        {good, "abc", "7", 0, false},
+		"long":         {good, "abcde", "7", 0, false},
+		"another id":   {good, "abcd", "8", 0, false},
+		"no JSON":      {good[1:], "abcd", "7", 0, false},
+		"long header":  {good, "abcd", "7", 5, false},
+		"minus header": {good, "abcd", "7", -len(good) - 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := binaryAnswer([]byte(tt.json+tt.data), len(tt.json)+tt.header, tt.id)
+			if (err == nil) != tt.good || tt.good && string(got[0].Data) != tt.data {
+				t.Errorf("got %v, %v", got, err)
 			}
 		})
 	}
@@ -121,6 +247,18 @@ func TestGrowth(t *testing.T) {
 				t.Errorf("verdict %v, want growth %v", err, tt.grows)
 			}
 		})
+	}
+}
+
+// A long run must have readings; a short one cannot.
+func TestReadingsAreNeeded(t *testing.T) {
+	t.Parallel()
+	for lasted, good := range map[time.Duration]bool{shortRun - 1: true, shortRun: false} {
+		w := newWatch(1, "", &tally{}, io.Discard)
+		w.lasted = lasted
+		if err := w.verdict(); (err == nil) != good {
+			t.Errorf("%v without readings: %v", lasted, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -15,11 +16,12 @@ type tally struct {
 
 // counts are numbers of requests.
 type counts struct {
-	asked    int // by clients that want an answer
+	asked    int // by clients that want an answer; each ends as one of the next four
 	checked  int // answered, and right
 	absent   int // refused by the volatile model while it may be absent
 	lost     int // not answered, or refused
 	wrong    int // answered otherwise than is right
+	failed   int // operations, and answers to vandals, that were not as they must be
 	nonsense int // bad requests that were refused as they should
 	vanished int // requests whose client left
 	reloads  int // loads and unloads
@@ -49,6 +51,11 @@ func (t *tally) mistake(format string, args ...any) {
 	t.fault("wrong: "+fmt.Sprintf(format, args...), func(c *counts) { c.wrong++ })
 }
 
+// fail counts what went wrong beside the questions.
+func (t *tally) fail(format string, args ...any) {
+	t.fault("failed: "+fmt.Sprintf(format, args...), func(c *counts) { c.failed++ })
+}
+
 func (t *tally) fault(what string, change func(*counts)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,15 +65,26 @@ func (t *tally) fault(what string, change func(*counts)) {
 	}
 }
 
-// verdict prints the first faults; any is an error.
+// verdict prints the first faults; any is an error, and so is a question without an outcome, or no checked answer at all.
 func (t *tally) verdict(out io.Writer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, f := range t.faults {
 		fmt.Fprintln(out, f)
 	}
-	if c := t.counts; c.lost > 0 || c.wrong > 0 {
-		return fmt.Errorf("%d lost and %d wrong of %d requests", c.lost, c.wrong, c.asked)
+	c := t.counts
+	var errs []error
+	if c.lost > 0 || c.wrong > 0 {
+		errs = append(errs, fmt.Errorf("%d lost and %d wrong of %d requests", c.lost, c.wrong, c.asked))
 	}
-	return nil
+	if c.failed > 0 {
+		errs = append(errs, fmt.Errorf("%d failures beside the requests", c.failed))
+	}
+	if outcomes := c.checked + c.absent + c.lost + c.wrong; outcomes != c.asked {
+		errs = append(errs, fmt.Errorf("%d requests, but %d outcomes", c.asked, outcomes))
+	}
+	if c.checked == 0 {
+		errs = append(errs, errors.New("not one answer was checked"))
+	}
+	return errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -55,7 +56,7 @@ func (s *site) vandalize(ctx context.Context, address string, act func(c *net.TC
 	for ctx.Err() == nil {
 		c, err := connect(address)
 		if err != nil {
-			s.tally.lose("cannot connect: %v", err)
+			s.tally.fail("cannot connect: %v", err)
 			return
 		}
 		_ = act(c, r) // the engine may close first, and is right to
@@ -66,19 +67,19 @@ func (s *site) vandalize(ctx context.Context, address string, act func(c *net.TC
 }
 
 // rawRequest is a question as it travels over HTTP.
-func (s *site) rawRequest(model string, r *rand.Rand) []byte {
-	body, header, err := api.EncodeHTTP(s.ask(model, r).request)
+func rawRequest(q question) []byte {
+	body, header, err := api.EncodeHTTP(q.request)
 	if err != nil {
 		panic(err) // our own request: a bug of ours
 	}
-	head := fmt.Sprintf("POST /v2/models/%s/infer HTTP/1.1\r\nHost: soak\r\nContent-Length: %d\r\n%s: %d\r\n\r\n", model, len(body), api.HeaderLength, header)
+	head := fmt.Sprintf("POST /v2/models/%s/infer HTTP/1.1\r\nHost: soak\r\nContent-Length: %d\r\n%s: %d\r\n\r\n", q.request.Model, len(body), api.HeaderLength, header)
 	return append([]byte(head), body...)
 }
 
 // halfBodies sends a part of a request and leaves.
 func (s *site) halfBodies(ctx context.Context) {
 	s.vandalize(ctx, s.at.HTTP, func(c *net.TCPConn, r *rand.Rand) error {
-		request := s.rawRequest(text, r)
+		request := rawRequest(s.ask(text, r))
 		_, err := c.Write(request[:r.IntN(len(request))])
 		return err
 	})
@@ -87,7 +88,7 @@ func (s *site) halfBodies(ctx context.Context) {
 // leave sends a whole request and leaves before its answer.
 func (s *site) leave(ctx context.Context) {
 	s.vandalize(ctx, s.at.HTTP, func(c *net.TCPConn, r *rand.Rand) error {
-		_, err := c.Write(s.rawRequest(minilm, r))
+		_, err := c.Write(rawRequest(s.ask(minilm, r)))
 		time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond) // sometimes it is queued by then
 		return err
 	})
@@ -120,7 +121,7 @@ func (s *site) cancel(ctx context.Context) {
 	r := rand.New(rand.NewPCG(4, 4))
 	connection, err := dial(s.at.GRPC)
 	if err != nil {
-		s.tally.lose("cannot connect: %v", err)
+		s.tally.fail("cannot connect: %v", err)
 		return
 	}
 	defer connection.Close()
@@ -138,7 +139,7 @@ func (s *site) cancel(ctx context.Context) {
 		}
 		cancel()
 		if code := status.Code(err); code != codes.OK && code != codes.DeadlineExceeded && code != codes.Canceled && ctx.Err() == nil {
-			s.tally.mistake("an impatient client got %v", err)
+			s.tally.fail("an impatient client got %v", err)
 		}
 		err = nil
 		s.tally.add(func(c *counts) { c.vanished++ })
@@ -153,7 +154,7 @@ func (s *site) garbage(ctx context.Context) {
 	defer client.CloseIdleConnections()
 	connection, err := dial(s.at.GRPC)
 	if err != nil {
-		s.tally.lose("cannot connect: %v", err)
+		s.tally.fail("cannot connect: %v", err)
 		return
 	}
 	defer connection.Close()
@@ -162,15 +163,20 @@ func (s *site) garbage(ctx context.Context) {
 			code, answer, err := post(life, client, s.inferURL(simple), body)
 			var failure api.Error
 			if err != nil || code < 400 || json.Unmarshal(answer, &failure) != nil || failure.Text == "" {
-				s.tally.mistake("nonsense %s was answered with %d %s, %v", excerpt(body), code, excerpt(answer), err)
+				s.tally.fail("nonsense %s was answered with %d %s, %v", excerpt(body), code, excerpt(answer), err)
 				continue
 			}
 			s.tally.add(func(c *counts) { c.nonsense++ })
 		}
-		if err := connection.Invoke(life, pb.GRPCInferenceService_ModelInfer_FullMethodName, truncated(r), new(emptypb.Empty)); status.Code(err) == codes.OK || status.Code(err) == codes.Unavailable {
-			s.tally.mistake("a truncated message was answered with %v", err)
+		err := patiently(life, func(ctx context.Context) error {
+			return connection.Invoke(ctx, pb.GRPCInferenceService_ModelInfer_FullMethodName, truncated(r), new(emptypb.Empty))
+		})
+		switch status.Code(err) {
+		case codes.OK, codes.Unavailable, codes.DeadlineExceeded:
+			s.tally.fail("a truncated message was answered with %v", err)
+		default:
+			s.tally.add(func(c *counts) { c.nonsense++ })
 		}
-		s.tally.add(func(c *counts) { c.nonsense++ })
 		pause(ctx, vandalPause)
 	}
 }
@@ -183,14 +189,22 @@ func (s *site) provoke(ctx context.Context) {
 	for life := context.WithoutCancel(ctx); ctx.Err() == nil; {
 		for _, ask := range []asker{through(s.http), through(s.grpc)} {
 			var refused *api.StatusError
-			if _, err := ask(life, q); !errors.As(err, &refused) || !strings.Contains(refused.Text, "onnx runtime error") {
-				s.tally.mistake("a model that throws was answered with %v", err)
+			err := patiently(life, func(ctx context.Context) error { return second(ask(ctx, q)) })
+			if !errors.As(err, &refused) || !strings.Contains(refused.Text, "onnx runtime error") {
+				s.tally.fail("a model that throws was answered with %v", err)
 				continue
 			}
 			s.tally.add(func(c *counts) { c.nonsense++ })
 		}
 		pause(ctx, vandalPause)
 	}
+}
+
+// patiently does something that waits for an answer, and gives it up when it takes too long.
+func patiently(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return do(ctx)
 }
 
 // nonsense makes bodies that no model can answer.
@@ -235,12 +249,12 @@ func (s *site) slow(ctx context.Context) {
 func (s *site) dribble(ctx context.Context, r *rand.Rand) {
 	c, err := connect(s.at.HTTP)
 	if err != nil {
-		s.tally.lose("cannot connect: %v", err)
+		s.tally.fail("cannot connect: %v", err)
 		pause(ctx, slowPause)
 		return
 	}
 	defer hangUp(c, r.IntN(2) == 0)
-	request := s.rawRequest(simple, r)
+	request := rawRequest(s.ask(simple, r))
 	first := r.IntN(len(request)) // in the header, or in the body
 	if _, err := c.Write(request[:first]); err != nil {
 		return
@@ -257,44 +271,81 @@ func (s *site) dribble(ctx context.Context, r *rand.Rand) {
 // patient sends whole requests in small pieces over seconds, and must be answered.
 func (s *site) patient(ctx context.Context) {
 	r := rand.New(rand.NewPCG(8, 8))
-	for ctx.Err() == nil {
-		s.tally.add(func(c *counts) { c.asked++ })
-		if err := s.byPieces(r); err != nil {
-			s.tally.lose("a slow client: %v", err)
-			continue
-		}
-		s.tally.add(func(c *counts) { c.checked++ })
+	for life := context.WithoutCancel(ctx); ctx.Err() == nil; {
+		s.once(life, simple, s.ask(simple, r), s.byPieces)
 	}
 }
 
-func (s *site) byPieces(r *rand.Rand) error {
+// byPieces asks with a second between the pieces of the request.
+func (s *site) byPieces(_ context.Context, q question) ([]api.Tensor, error) {
 	c, err := connect(s.at.HTTP)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
+		return nil, err
 	}
-	for piece := range bytes.Lines(s.rawRequest(simple, r)) { // the body has line breaks by chance alone
-		time.Sleep(slowPause)
+	for piece := range bytes.Lines(rawRequest(q)) { // the body has line breaks by chance alone
 		half := len(piece) / 2
-		if _, err := c.Write(piece[:half]); err != nil {
-			return err
-		}
-		time.Sleep(slowPause)
-		if _, err := c.Write(piece[half:]); err != nil {
-			return err
+		for _, part := range [][]byte{piece[:half], piece[half:]} {
+			time.Sleep(slowPause)
+			if _, err := c.Write(part); err != nil {
+				return nil, err
+			}
 		}
 	}
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d with %s", response.StatusCode, text)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d with %s", response.StatusCode, text)
+	}
+	header, err := strconv.Atoi(response.Header.Get(api.HeaderLength))
+	if err != nil {
+		return nil, fmt.Errorf("the answer does not say where its binary part begins: %w", err)
+	}
+	return binaryAnswer(text, header, q.request.ID)
+}
+
+// binaryAnswer reads an answer whose first bytes are JSON, and whose others are the outputs.
+func binaryAnswer(text []byte, header int, id string) ([]api.Tensor, error) {
+	if header < 0 || header > len(text) {
+		return nil, fmt.Errorf("%d bytes of JSON in an answer of %d", header, len(text))
+	}
+	var answer struct {
+		ID      string `json:"id"`
+		Outputs []struct {
+			jsonTensor
+			Parameters struct {
+				Size int `json:"binary_data_size"`
+			} `json:"parameters"`
+		} `json:"outputs"`
+	}
+	if err := json.Unmarshal(text[:header], &answer); err != nil {
+		return nil, fmt.Errorf("the answer is no JSON: %w", err)
+	}
+	if answer.ID != id {
+		return nil, fmt.Errorf("the answer is for request %q, not %q", answer.ID, id)
+	}
+	var out []api.Tensor
+	rest := text[header:]
+	for _, o := range answer.Outputs {
+		size := o.Parameters.Size
+		if size < 0 || size > len(rest) {
+			return nil, fmt.Errorf("output %q has %d bytes, but %d are left", o.Name, size, len(rest))
+		}
+		out = append(out, api.Tensor{Name: o.Name, Datatype: o.Datatype, Shape: o.Shape, Data: rest[:size]})
+		rest = rest[size:]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d bytes belong to no output", len(rest))
+	}
+	return out, nil
 }

@@ -19,6 +19,9 @@ const (
 	lookEvery  = 5 * time.Second
 	reportAt   = time.Minute
 	fewSamples = 12 // too few to tell growth from chance
+
+	// A run shorter than this cannot have enough readings in its last two thirds; a longer one must.
+	shortRun = 2 * fewSamples * lookEvery
 )
 
 // watch follows what the engine's process holds.
@@ -28,6 +31,7 @@ type watch struct {
 	tally   *tally
 	out     io.Writer
 	series  map[string][]float64
+	lasted  time.Duration // of follow
 }
 
 // quantity is something that must not grow.
@@ -55,9 +59,10 @@ func newWatch(pid int, metrics string, t *tally, out io.Writer) *watch {
 
 // follow looks at the process until ctx ends, and prints a line each minute.
 func (w *watch) follow(ctx context.Context) {
-	fmt.Fprintf(w.out, "%8s %9s %9s %6s %5s %6s %9s %9s %8s %8s %6s %8s %10s\n", "time", "asked", "checked", "absent", "lost", "wrong",
-		"nonsense", "vanished", "reloads", "RSS MiB", "fds", "threads", "goroutines")
+	fmt.Fprintf(w.out, "%8s %9s %9s %6s %5s %6s %6s %9s %9s %8s %8s %6s %8s %10s\n", "time", "asked", "checked", "absent", "lost", "wrong",
+		"failed", "nonsense", "vanished", "reloads", "RSS MiB", "fds", "threads", "goroutines")
 	begin := time.Now()
+	defer func() { w.lasted = time.Since(begin) }()
 	next := begin.Add(reportAt)
 	for ctx.Err() == nil {
 		pause(ctx, lookEvery)
@@ -75,6 +80,8 @@ var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)
 
 // look adds a value to each series; what cannot be read is left out.
 func (w *watch) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	if usage, err := hostinfo.Process(w.pid); err == nil {
 		w.series["memory"] = append(w.series["memory"], float64(usage.RSS))
 	}
@@ -93,8 +100,8 @@ func (w *watch) look(ctx context.Context) {
 
 func (w *watch) report(elapsed time.Duration) {
 	c := w.tally.now()
-	fmt.Fprintf(w.out, "%8s %9d %9d %6d %5d %6d %9d %9d %8d", elapsed.Round(time.Second), c.asked, c.checked, c.absent, c.lost, c.wrong,
-		c.nonsense, c.vanished, c.reloads)
+	fmt.Fprintf(w.out, "%8s %9d %9d %6d %5d %6d %6d %9d %9d %8d", elapsed.Round(time.Second), c.asked, c.checked, c.absent, c.lost, c.wrong,
+		c.failed, c.nonsense, c.vanished, c.reloads)
 	for i, q := range quantities() {
 		width := []int{8, 6, 8, 10}[i]
 		if values := w.series[q.name]; len(values) > 0 {
@@ -104,14 +111,19 @@ func (w *watch) report(elapsed time.Duration) {
 	fmt.Fprintln(w.out)
 }
 
-// verdict prints how each quantity went after the first third of the time, and is an error if one grew.
+// verdict prints how each quantity went after the first third of the time, and is an error if one grew, or could not be read
+// often enough to tell.
 func (w *watch) verdict() error {
-	var grown []error
+	var faults []error
 	for _, q := range quantities() {
 		values := w.series[q.name]
 		values = values[len(values)/3:]
 		if len(values) < fewSamples {
-			fmt.Fprintf(w.out, "%s: %d readings are too few to tell whether it grows\n", q.name, len(values))
+			few := fmt.Errorf("%s: %d readings are too few to tell whether it grows", q.name, len(values))
+			fmt.Fprintln(w.out, few)
+			if w.lasted >= shortRun {
+				faults = append(faults, few)
+			}
 			continue
 		}
 		slope, middle := stats.Slope(values), stats.Median(values)
@@ -120,8 +132,8 @@ func (w *watch) verdict() error {
 		fmt.Fprintf(w.out, "%s: median %.0f %s, growth %+.1f (%+.1f to %+.1f) in %v, allowed %.0f\n", q.name, middle/q.scale, q.unit,
 			growth/q.scale, slope.Lo*steps/q.scale, slope.Hi*steps/q.scale, time.Duration(steps)*lookEvery, most/q.scale)
 		if growth > most {
-			grown = append(grown, fmt.Errorf("%s grew by %.1f %s", q.name, growth/q.scale, q.unit))
+			faults = append(faults, fmt.Errorf("%s grew by %.1f %s", q.name, growth/q.scale, q.unit))
 		}
 	}
-	return errors.Join(grown...)
+	return errors.Join(faults...)
 }
