@@ -37,7 +37,7 @@ type Session interface {
 	IO() modelconfig.ModelIO
 	// Execute runs a batch. It is called by one goroutine at a time and keeps nothing of the batch.
 	Execute(*Batch) (Result, error)
-	// Close frees the session; results must have been freed before. Closing twice is safe.
+	// Close frees the session, but not results that have not been freed yet: they stay valid. Closing twice is safe.
 	Close() error
 }
 

@@ -19,8 +19,8 @@ func (s *Server) Metadata() api.ServerMetadata {
 	}}
 }
 
-// Ready reports whether requests may be sent: the models of the start have been loaded and, with strict readiness, whether every known model is
-// ready, or was unloaded on request.
+// Ready reports whether requests may be sent: the models of the start have been loaded and, with strict readiness, every
+// model that is known is ready or was unloaded on request.
 func (s *Server) Ready() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -180,11 +180,11 @@ func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*v
 	var failed error
 	for _, n := range numbers {
 		begin := time.Now()
-		stamp, _ := src.stamp(n) // a folder that can't be read fails below
+		stamp, unknown := src.stamp(n)
 		v := &version{state: api.StateReady, stamp: stamp}
 		var err error
 		old, unchanged := s.serving(e, n, stamp)
-		if unchanged {
+		if unchanged && unknown == nil {
 			v.model, err = s.reuse(src, old)
 		}
 		if v.model == nil && err == nil {

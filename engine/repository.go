@@ -200,10 +200,15 @@ func (s *source) stamp(version int64) (string, error) {
 			return err
 		}
 		info, err := os.Stat(path)
-		if err == nil {
+		switch {
+		case err == nil:
 			fmt.Fprintf(&b, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+		case errors.Is(err, fs.ErrNotExist): // a link to nothing, as some editors lock files
+			fmt.Fprintf(&b, "%s -\n", path)
+		default:
+			return err
 		}
-		return err
+		return nil
 	})
 	return b.String(), err
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/binary"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"tuner/engine"
@@ -11,7 +12,7 @@ import (
 	"tuner/modelconfig/configpb"
 )
 
-// The texts are those observed on a real Triton, but for a string that is cut off, which it finds in the backend.
+// The texts are those observed on a real Triton. A string that is cut off it finds in the backend, which knows no request.
 func TestStringValidation(t *testing.T) {
 	t.Parallel()
 	text := configpb.DataType_TYPE_STRING
@@ -36,7 +37,7 @@ func TestStringValidation(t *testing.T) {
 		} else {
 			response.Release()
 		}
-		if want != "" {
+		if want != "" && !strings.HasPrefix(want, "incomplete string data") {
 			want = "[request id: <id_unknown>] " + want
 		}
 		if got != want {

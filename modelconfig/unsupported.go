@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 )
 
@@ -61,7 +62,26 @@ func RefuseUnsupported(c *Config) error {
 			add(fmt.Sprintf("parameters[%q]", key), "no file outside of the model's folder is read or written")
 		}
 	}
+	for _, a := range slices.Concat(c.GetOptimization().GetExecutionAccelerators().GetGpuExecutionAccelerator(), c.GetOptimization().GetExecutionAccelerators().GetCpuExecutionAccelerator()) {
+		for _, key := range slices.Sorted(maps.Keys(a.GetParameters())) {
+			if opensFile(key, a.GetParameters()[key]) {
+				add(fmt.Sprintf("execution accelerator %q, parameter %q", a.GetName(), key), "caches lie below the server's working folder, and no other file is read or written")
+			}
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// opensFile reports whether an option of an execution provider makes it read or write a file that it should not: any but a
+// cache below the working folder.
+func opensFile(key, value string) bool {
+	switch key {
+	case "trt_engine_cache_path", "trt_timing_cache_path", "cache_dir":
+		return !filepath.IsLocal(value)
+	case "trt_extra_plugin_lib_paths", "trt_ep_context_file_path", "trt_onnx_model_folder_path", "load_config", "context":
+		return true
+	}
+	return false
 }
 
 // namesFile reports whether a session entry of ONNX Runtime makes it read or write a file of any path.

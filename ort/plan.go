@@ -18,6 +18,9 @@ import (
 // plan's own memory takes less time than to pin Go's.
 const inPlaceBytes = 32 << 10
 
+// keptBytes is the size up to which an input's buffer is kept for the next run.
+const keptBytes = 64 << 20
+
 // Plan is a session prepared to run again and again with the same outputs. What its runs need is made once: the names, the
 // run options, the memory in which inputs are gathered. It is not for concurrent use.
 type Plan struct {
@@ -141,7 +144,7 @@ func (p *Plan) set(i int, shape []int64, data unsafe.Pointer, size int) error {
 // Run computes the outputs of what was gathered, for all inputs, since the last run. They live in ONNX Runtime's memory, and
 // the caller closes them. A failed run gives an *Error.
 func (p *Plan) Run() ([]Tensor, error) {
-	defer p.forget()
+	defer p.Discard()
 	s := p.session
 	s.use.RLock()
 	defer s.use.RUnlock()
@@ -159,8 +162,8 @@ func (p *Plan) Run() ([]Tensor, error) {
 	return p.adopt()
 }
 
-// forget drops what was gathered.
-func (p *Plan) forget() {
+// Discard drops what was gathered, where the run does not come about.
+func (p *Plan) Discard() {
 	p.pinned.Unpin()
 	if p.native == nil {
 		return
@@ -171,6 +174,10 @@ func (p *Plan) forget() {
 		if p.strings[i] != nil {
 			p.strings[i].Close()
 			p.strings[i] = nil
+		}
+		if b := p.buffers[i]; b != nil && len(b.Bytes()) > keptBytes {
+			b.Close()
+			p.buffers[i] = nil
 		}
 	}
 }
@@ -204,7 +211,7 @@ func (p *Plan) Close() {
 	if p.native == nil {
 		return
 	}
-	p.forget()
+	p.Discard()
 	for _, b := range p.buffers {
 		if b != nil {
 			b.Close()

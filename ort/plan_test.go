@@ -90,6 +90,32 @@ func TestPlanInPlace(t *testing.T) {
 	}
 }
 
+// An output that is an input keeps its data when the next batch is gathered, and beyond the plan's end.
+func TestPlanPassesInputOn(t *testing.T) {
+	s := testSession(t, "passed", SessionOptions{})
+	p := testPlan(t, s, "x", "y")
+	var all [][]Tensor
+	for _, first := range []float32{1, 5} {
+		if err := p.Gather(0, []int64{1, 4}, [][]byte{floats(first, 2, 3, 4)}); err != nil {
+			t.Fatal(err)
+		}
+		outputs, err := p.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, outputs)
+	}
+	p.Close()
+	for i, first := range []float32{1, 5} {
+		want := [][]byte{floats(first, 2, 3, 4), floats(-first, -2, -3, -4)}
+		if d := cmp.Diff(want, [][]byte{all[i][0].Bytes(), all[i][1].Bytes()}); d != "" {
+			t.Errorf("run %d (-want +got):\n%s", i, d)
+		}
+		all[i][0].Close()
+		all[i][1].Close()
+	}
+}
+
 func TestPlanErrors(t *testing.T) {
 	s := testSession(t, "add_sub", SessionOptions{})
 	if _, err := s.NewPlan([]string{"nope"}); err == nil || !strings.Contains(err.Error(), `no output "nope"`) {

@@ -113,7 +113,8 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	group, running := errgroup.WithContext(ctx)
 	for _, one := range f.all {
 		group.Go(func() error {
-			if err := one.serve(one.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			// Once it shall end, how it ends does not matter.
+			if err := one.serve(one.listener); err != nil && !errors.Is(err, http.ErrServerClosed) && running.Err() == nil {
 				return fmt.Errorf("%s failed: %w", one.title, err)
 			}
 			return nil
@@ -141,7 +142,11 @@ func (f *Frontends) stop(ctx context.Context, drain time.Duration) error {
 func shutDown(ctx context.Context, all []frontend) error {
 	var group errgroup.Group
 	for _, one := range all {
-		group.Go(func() error { return one.shutdown(ctx) })
+		group.Go(func() error {
+			err := one.shutdown(ctx)
+			_ = one.listener.Close() // a front end that had not begun yet would not know; otherwise it is closed already
+			return err
+		})
 	}
 	return group.Wait()
 }

@@ -40,7 +40,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	m.reset()
 	m.buffer = data.MaterializeToBuffer(c.buffers)
 	switch err := m.parse(m.buffer.ReadOnlyData()); {
-	case errors.Is(err, errTooMany):
+	case errors.Is(err, errTooMany), errors.Is(err, errContents):
 		m.err = engine.Errorf(engine.InvalidArgument, "%v", err)
 	case err != nil:
 		m.err = errParse

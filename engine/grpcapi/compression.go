@@ -29,7 +29,7 @@ const deflateName = "deflate"
 // gRPC looks compressors up in a table of its own, which may be written while the program is initialised only. It has no
 // deflate, and its gzip is replaced by one that heeds the memory.
 func init() {
-	g := newGate(0)
+	g := newGate()
 	encoding.RegisterCompressor(gated{encoding.GetCompressor(gzip.Name), g})
 	encoding.RegisterCompressor(gated{&deflate{}, g})
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// DefaultMaxHeap leaves room for one message of the largest size, in pieces and whole, beside the usual ones.
-const DefaultMaxHeap = 6 << 30
+// maxHeap leaves room for one message of the largest size, in pieces and whole, beside the usual ones.
+const maxHeap = 6 << 30
 
 const (
 	measureEvery = 16 << 20               // bytes read from clients between two looks at the heap
@@ -33,11 +33,8 @@ type gate struct {
 	full   sync.Mutex   // held by the reader that looks
 }
 
-func newGate(limit uint64) *gate {
-	if limit == 0 {
-		limit = DefaultMaxHeap
-	}
-	return &gate{max: limit, heap: heapBytes, free: runtime.GC}
+func newGate() *gate {
+	return &gate{max: maxHeap, heap: heapBytes, free: runtime.GC}
 }
 
 func heapBytes() uint64 {

@@ -25,6 +25,7 @@ type message struct {
 	raw                [][]byte
 
 	elements int        // of all lists
+	contents int        // bytes of all typed contents
 	err      error      // the bytes are no ModelInferRequest
 	buffer   mem.Buffer // what the slices above refer to; nil: nothing was received
 	request  engine.Request
@@ -65,6 +66,9 @@ const (
 	// maxElements bounds what a message may list: tensors, dimensions, parameters. An element takes two bytes on the wire
 	// and a hundred in memory.
 	maxElements = 1 << 16
+	// maxContents bounds the typed contents of a message, in bytes on the wire; an empty string takes two there and 24 in
+	// memory. It is what the HTTP front end allows its JSON.
+	maxContents = 64 << 20
 	// maxPooled bounds the elements of a message that is kept for the next request.
 	maxPooled = 64
 )
@@ -95,6 +99,7 @@ func (m *message) reset() {
 		m.buffer = nil
 	}
 	m.model, m.version, m.id, m.err = nil, nil, nil, nil
+	m.contents = 0
 	for i := range m.inputs {
 		in := &m.inputs[i]
 		*in = input{shape: in.shape[:0], parameters: emptied(in.parameters)}
@@ -131,6 +136,7 @@ var (
 	errMalformed = errors.New("proto: cannot parse invalid wire-format data")
 	errUTF8      = errors.New("proto: string field contains invalid UTF-8")
 	errTooMany   = fmt.Errorf("the message lists more than %d tensors, dimensions and parameters", maxElements)
+	errContents  = fmt.Errorf("the message has more than %d bytes of typed contents, use raw_input_contents", maxContents)
 )
 
 // field is one field of a message as it is on the wire.
@@ -252,7 +258,7 @@ func (m *message) parseInput(in *input, b []byte) error {
 		case f.number == 4:
 			err = m.parseParameter(&in.parameters, f.value)
 		case f.number == 5:
-			err = in.parseContents(f.value)
+			err = m.parseContents(in, f.value)
 		}
 	}
 	in.parameters = lastOfEach(in.parameters)
@@ -280,7 +286,10 @@ func (m *message) addDimension(in *input, bits uint64) error {
 }
 
 // parseContents leaves typed contents, which nobody in a hurry sends, to protobuf. A second occurrence is merged.
-func (in *input) parseContents(b []byte) error {
+func (m *message) parseContents(in *input, b []byte) error {
+	if m.contents += len(b); m.contents > maxContents {
+		return errContents
+	}
 	if in.contents == nil {
 		in.contents = &pb.InferTensorContents{}
 	}

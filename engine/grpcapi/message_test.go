@@ -2,10 +2,12 @@ package grpcapi
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -160,6 +162,22 @@ func TestParseIsBounded(t *testing.T) {
 		if err := (&message{}).parse(append(b, one...)); err != errTooMany {
 			t.Errorf("%s, one more: %v, want %v", name, err, errTooMany)
 		}
+	}
+}
+
+// What typed contents take in memory may be twelve times of what they are on the wire: they are bounded over all inputs.
+func TestTypedContentsAreBounded(t *testing.T) {
+	t.Parallel()
+	nest := func(number protowire.Number, b []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), b)
+	}
+	input := nest(5, nest(5, nest(8, make([]byte, maxContents/2-16)))) // an input with contents of one long string
+	two := slices.Concat(input, input)
+	if err := (&message{}).parse(two); err != nil {
+		t.Errorf("two inputs: %v", err)
+	}
+	if err := (&message{}).parse(append(two, input...)); err != errContents {
+		t.Errorf("three inputs: got %v, want %v", err, errContents)
 	}
 }
 

@@ -29,7 +29,6 @@ type Options struct {
 	Restricted  api.Restrictions // by metadata
 	Compression Compression      // of the answers to inferences
 	Keepalive   Keepalive
-	MaxHeap     uint64 // bytes of Go's heap from which on clients are not read; 0: DefaultMaxHeap
 }
 
 // Keepalive is how connections are watched and ended. A zero field is gRPC's default.
@@ -77,7 +76,7 @@ func New(s *engine.Server, o Options) *Frontend {
 		g := guard{o.Restricted}
 		options = append(options, grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream))
 	}
-	f := &Frontend{grpc: grpc.NewServer(options...), gate: newGate(o.MaxHeap),
+	f := &Frontend{grpc: grpc.NewServer(options...), gate: newGate(),
 		service: &service{server: s, compression: o.Compression, buffers: b, stopping: make(chan struct{})}}
 	f.grpc.RegisterService(description(), f.service)
 	grpc_health_v1.RegisterHealthServer(f.grpc, &health{server: s})

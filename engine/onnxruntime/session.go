@@ -62,9 +62,11 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 	for i, want := range s.io.Inputs {
 		in := slices.IndexFunc(b.Inputs, func(in engine.BatchInput) bool { return in.Name == want.Name })
 		if in < 0 {
+			s.plan.Discard()
 			return engine.Result{}, engine.Errorf(engine.Internal, "the batch lacks input '%s'", want.Name)
 		}
 		if err := s.gather(i, &b.Inputs[in]); err != nil {
+			s.plan.Discard()
 			return engine.Result{}, backendError(err)
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	maxDepth = 100     // how deep arrays and objects may nest
 	maxNodes = 1 << 20 // values that are kept, see document
 
-	maxDigits = 300 // of an integer that certainly fits a double
+	maxDigits = 200 // of an integer that certainly fits a double, even with an exponent of two digits
 )
 
 // document is a JSON text that has been checked as a whole, with an index of its values. Arrays of data are not part of the

@@ -18,6 +18,8 @@ types=dict(bool=T.BOOL,uint8=T.UINT8,uint16=T.UINT16,uint32=T.UINT32,uint64=T.UI
 save("identities",[h.make_node("Identity",[k],[k+"_out"]) for k in types],[vi(k,t,["n"]) for k,t in types.items()],[vi(k+"_out",t,["n"]) for k,t in types.items()])
 save("scalar",[h.make_node("Neg",["x"],["y"])],[vi("x",T.FLOAT,[])],[vi("y",T.FLOAT,[])])
 save("external",[h.make_node("Add",["x","w"],["y"])],[vi("x",T.FLOAT,["n",4])],[vi("y",T.FLOAT,["n",4])],[nh.from_array(np.arange(1,5,dtype=np.float32),"w")],external=True)
+# passed: its input x is an output as well
+save("passed",[h.make_node("Neg",["x"],["y"])],[vi("x",T.FLOAT,["n",4])],[vi("x",T.FLOAT,["n",4]),vi("y",T.FLOAT,["n",4])])
 seq=h.make_tensor_sequence_value_info("s",T.FLOAT,["n"])
 save("sequence",[h.make_node("SequenceLength",["s"],["length"])],[seq],[vi("length",T.INT64,[])])
 save("gather",[h.make_node("Gather",["w","i"],["y"])],[vi("i",T.INT64,["n"])],[vi("y",T.FLOAT,["n",2])],[nh.from_array(np.arange(6,dtype=np.float32).reshape(3,2),"w")])
