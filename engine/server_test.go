@@ -264,6 +264,28 @@ func TestLoadOfAnUnchangedModelDoesNothing(t *testing.T) {
 	load(3)
 }
 
+// A link to nothing, as editors make them to lock a file, does not hide that the model has changed.
+func TestChangedModelBesideALinkToNothing(t *testing.T) {
+	t.Parallel()
+	b := &enginetest.Backend{}
+	s, root := open(t, b, "max_batch_size: 2")
+	version := filepath.Join(root, "m", "1")
+	if err := os.Symlink("nothing", filepath.Join(version, ".#model.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	for i, content := range []string{"new", "newer"} {
+		if err := os.WriteFile(filepath.Join(version, "model.onnx"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Load(t.Context(), "m", engine.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := b.Created(), 2*(i+2); got != want {
+			t.Errorf("%s: %d sessions were made, want %d", content, got, want)
+		}
+	}
+}
+
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	b := &enginetest.Backend{}

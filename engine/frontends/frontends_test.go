@@ -28,6 +28,21 @@ func server(t *testing.T, b *enginetest.Backend) *engine.Server {
 	return s
 }
 
+// What shall end before it has begun ends.
+func TestServeAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	local := frontends.Listen{Enabled: true, Address: "127.0.0.1"}
+	f, err := frontends.Open(server(t, &enginetest.Backend{}), frontends.Options{HTTP: local, GRPC: local, Metrics: local, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.Serve(ctx, time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
