@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"crypto/subtle"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -17,7 +18,8 @@ type guard struct{ restricted api.Restrictions }
 
 // categories of the calls, by method.
 var categories = map[string]api.Category{
-	"ServerLive": api.CategoryHealth, "ServerReady": api.CategoryHealth, "ModelReady": api.CategoryHealth, "Check": api.CategoryHealth, "Watch": api.CategoryHealth,
+	"ServerLive": api.CategoryHealth, "ServerReady": api.CategoryHealth, "ModelReady": api.CategoryHealth,
+	"Check": api.CategoryHealth, "List": api.CategoryHealth, "Watch": api.CategoryHealth, // of gRPC's own health service
 	"ServerMetadata": api.CategoryMetadata, "ModelMetadata": api.CategoryMetadata,
 	"ModelInfer": api.CategoryInference, "ModelStreamInfer": api.CategoryInference,
 	"ModelConfig": api.CategoryModelConfig, "ModelStatistics": api.CategoryStatistics,
@@ -27,15 +29,18 @@ var categories = map[string]api.Category{
 	"TraceSetting": api.CategoryTrace, "LogSettings": api.CategoryLogging,
 }
 
-// check says whether a call may go on.
+// check says whether a call may go on. A method without a category, which nobody can open or close, is not there.
 func (g guard) check(ctx context.Context, fullMethod string) error {
-	method := fullMethod[strings.LastIndexByte(fullMethod, '/')+1:]
-	r, restricted := g.restricted[categories[method]]
+	category, known := categories[fullMethod[strings.LastIndexByte(fullMethod, '/')+1:]]
+	if !known {
+		return status.Error(codes.Unimplemented, "")
+	}
+	r, restricted := g.restricted[category]
 	if !restricted {
 		return nil
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
-	if values := md.Get(r.Header); len(values) > 0 && values[0] == r.Value {
+	if values := md.Get(r.Header); len(values) > 0 && subtle.ConstantTimeCompare([]byte(values[0]), []byte(r.Value)) == 1 {
 		return nil
 	}
 	return status.Errorf(codes.Unavailable, "This protocol is restricted, expecting header '%s'", r.Header)
