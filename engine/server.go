@@ -30,7 +30,7 @@ type Options struct {
 	DefaultMaxBatchSize int // of auto-completion; 0: modelconfig.DefaultMaxBatchSize
 	GPUs                int // usable ones, numbered from 0
 	HostPolicies        []hostpolicy.Policy
-	Observe             func(model string, version int64, t Timing) // told of each answered request, by whoever answers it; nil: nobody asks
+	Observe             func(model string, version int64) Observer // called when a version is loaded whose metrics begin at zero; nil: nobody asks
 	Backend             Backend
 	Log                 *slog.Logger
 }

@@ -37,7 +37,7 @@ type statistics struct {
 
 // history is what the models that served a version one after the other have in common.
 type history struct {
-	observe func(Timing) // of each answered request; nil: nobody asks
+	observe Observer // nil: nobody asks
 
 	mu  sync.Mutex
 	all counters
@@ -55,6 +55,9 @@ type counters struct {
 // execution.
 type Timing struct{ Total, Queue, Input, Infer, Output time.Duration }
 
+// Observer is told of each answered request by whoever answers it, so that it must be quick, and safe for concurrent use.
+type Observer func(Timing)
+
 // span is what one execution took, in three steps.
 type span struct{ input, infer, output time.Duration }
 
@@ -62,7 +65,7 @@ type span struct{ input, infer, output time.Duration }
 func (s *Server) newStatistics(model string, version int64) *statistics {
 	h := &history{all: newCounters()}
 	if tell := s.options.Observe; tell != nil {
-		h.observe = func(t Timing) { tell(model, version, t) }
+		h.observe = tell(model, version)
 	}
 	return &statistics{history: h, load: newCounters()}
 }

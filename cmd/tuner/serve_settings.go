@@ -145,8 +145,8 @@ func parseShare(text string) (float64, error) {
 	return x, nil
 }
 
-// observer is what the engine tells of its requests; nil: nothing.
-func observer(s *metrics.Summaries) func(string, int64, engine.Timing) {
+// observer is whom the engine tells of its requests; nil: nobody.
+func observer(s *metrics.Summaries) func(string, int64) engine.Observer {
 	if s == nil {
 		return nil
 	}

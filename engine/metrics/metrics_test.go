@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -140,6 +141,37 @@ func TestSummaries(t *testing.T) {
 	infer(t, s, 2)
 	if got := page(); !strings.Contains(got, "nv_inference_request_summary_us_count"+m+" 1\n") {
 		t.Errorf("loaded again, one request: got\n%s", got)
+	}
+	if err := errors.Join(s.Load(t.Context(), "fake", engine.Override{}), s.Unload("fake"), s.Load(t.Context(), "fake", engine.Override{})); err != nil {
+		t.Fatal(err)
+	}
+	infer(t, s, 2)
+	if got := page(); !strings.Contains(got, "nv_inference_request_summary_us_count"+m+" 1\n") {
+		t.Errorf("loaded again before anybody looked, one request: got\n%s", got)
+	}
+}
+
+// What a generation counts after the next one has begun is not on the page.
+func TestSummariesOfTheUnloaded(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Start(t, enginetest.Options{})
+	summaries := metrics.NewSummaries(metrics.DefaultQuantiles())
+	old := summaries.Observe("fake", 1)
+	old(engine.Timing{})
+	current := summaries.Observe("fake", 1)
+	web := httptest.NewServer(metrics.New(e.Server, metrics.Options{Summaries: summaries}).Handler)
+	defer web.Close()
+	current(engine.Timing{Total: 7 * time.Microsecond})
+	old(engine.Timing{})
+	text, err := api.Metrics(t.Context(), strings.TrimPrefix(web.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const m = `{model="fake",version="1"}`
+	for _, want := range []string{"_count" + m + " 1\n", "_sum" + m + " 7\n"} {
+		if !strings.Contains(string(text), "nv_inference_request_summary_us"+want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
 	}
 }
 

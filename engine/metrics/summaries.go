@@ -23,14 +23,20 @@ func DefaultQuantiles() map[float64]float64 {
 
 // Summaries keep the quantiles of the latencies of every model. Observe is for the engine's options.
 type Summaries struct {
-	steps [5]step
+	quantiles map[float64]float64
 
-	mu    sync.Mutex
-	known map[modelKey]bool
+	mu      sync.Mutex
+	present map[modelKey]*generation // the newest of each
 }
 
 // modelKey is a model and its version, as labels have them.
 type modelKey struct{ model, version string }
+
+// generation is what a model counts from a load to an unload. It is shown from its first request on.
+type generation struct {
+	key   modelKey
+	steps [5]step
+}
 
 // step is one of the durations that a request consists of.
 type step struct {
@@ -40,12 +46,16 @@ type step struct {
 
 // NewSummaries returns summaries without a request yet.
 func NewSummaries(quantiles map[float64]float64) *Summaries {
+	return &Summaries{quantiles: quantiles, present: map[modelKey]*generation{}}
+}
+
+func (s *Summaries) newGeneration(key modelKey) *generation {
 	vec := func(name, help string) *prometheus.SummaryVec {
 		return prometheus.NewSummaryVec(prometheus.SummaryOpts{
-			Name: name, Help: help, Objectives: quantiles, MaxAge: summaryAge, AgeBuckets: summarySteps,
+			Name: name, Help: help, Objectives: s.quantiles, MaxAge: summaryAge, AgeBuckets: summarySteps,
 		}, modelLabels())
 	}
-	return &Summaries{known: map[modelKey]bool{}, steps: [5]step{
+	return &generation{key, [5]step{
 		{vec("nv_inference_request_summary_us", "Summary of inference request duration in microseconds (includes cached requests)"),
 			func(t engine.Timing) time.Duration { return t.Total }},
 		{vec("nv_inference_queue_summary_us", "Summary of inference queuing duration in microseconds (includes cached requests)"),
@@ -59,36 +69,39 @@ func NewSummaries(quantiles map[float64]float64) *Summaries {
 	}}
 }
 
-// Observe counts an answered request. It is safe for concurrent use.
-func (s *Summaries) Observe(model string, version int64, t engine.Timing) {
-	key := modelKey{model, strconv.FormatInt(version, 10)}
+// Observe begins the summaries of a model at zero; what it returns counts the answered requests. It is safe for concurrent
+// use, and so is that. What the former generation still answers belongs to no page any more.
+func (s *Summaries) Observe(model string, version int64) engine.Observer {
+	g := s.newGeneration(modelKey{model, strconv.FormatInt(version, 10)})
 	s.mu.Lock()
-	s.known[key] = true
+	s.present[g.key] = g
 	s.mu.Unlock()
-	for _, one := range s.steps {
-		one.values.WithLabelValues(key.model, key.version).Observe(float64(one.of(t).Microseconds()))
+	return g.observe
+}
+
+func (g *generation) observe(t engine.Timing) {
+	for _, one := range g.steps {
+		one.values.WithLabelValues(g.key.model, g.key.version).Observe(float64(one.of(t).Microseconds()))
 	}
 }
 
 func (s *Summaries) describe(out chan<- *prometheus.Desc) {
-	for _, one := range s.steps {
+	for _, one := range s.newGeneration(modelKey{}).steps {
 		one.values.Describe(out)
 	}
 }
 
-// collect shows the models that are ready, and forgets the others: what is loaded again begins at zero.
+// collect shows the models that are ready, and frees what the others have counted.
 func (s *Summaries) collect(ready map[modelKey]bool, out chan<- prometheus.Metric) {
 	s.mu.Lock()
-	for key := range s.known {
-		if !ready[key] {
-			delete(s.known, key)
-			for _, one := range s.steps {
-				one.values.DeleteLabelValues(key.model, key.version)
+	defer s.mu.Unlock()
+	for key, g := range s.present {
+		for _, one := range g.steps {
+			if ready[key] {
+				one.values.Collect(out)
+			} else {
+				one.values.Reset()
 			}
 		}
-	}
-	s.mu.Unlock()
-	for _, one := range s.steps {
-		one.values.Collect(out)
 	}
 }
