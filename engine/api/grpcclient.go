@@ -60,10 +60,17 @@ func rpcError(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case s.Code() == codes.DeadlineExceeded && hasDeadline(ctx): // the server's clock for it was a moment ahead of ours
+		return context.DeadlineExceeded
 	case !ok:
 		return fmt.Errorf("cannot ask the server: %w", err)
 	}
 	return &StatusError{int(s.Code()), s.Message()}
+}
+
+func hasDeadline(ctx context.Context) bool {
+	_, found := ctx.Deadline()
+	return found
 }
 
 // ServerReady calls ServerReady.
