@@ -34,13 +34,18 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		first, at := <-signals, time.Now()
-		cancel()
-		for second := <-signals; second == first && time.Since(at) < echo; {
-			second = <-signals
-		}
-		os.Exit(exitInterrupted)
-	}()
+	go obey(signals, cancel, func() { os.Exit(exitInterrupted) })
 	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// obey calls finish on the first signal, and exit on the second that is no echo of it.
+func obey(signals <-chan os.Signal, finish, exit func()) {
+	first, at := <-signals, time.Now()
+	finish()
+	for second := range signals {
+		if second != first || time.Since(at) >= echo {
+			exit()
+			return
+		}
+	}
 }

@@ -42,7 +42,8 @@ const serveLong = `Serve the models of a Triton model repository over HTTP, gRPC
 
 The options are tritonserver's, with its names and defaults, but for the addresses: this server listens on loopback unless
 told otherwise. Options that mean nothing here are accepted with a warning.
-Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, the second at once.`
+Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, the second at once.
+An option that is wrong ends it with exit code 2, where tritonserver's is 1.`
 
 // newServe is the verb that serves models.
 func newServe(con console) *cobra.Command {

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,8 +157,11 @@ func (o *serveOptions) validate() error {
 	if len(o.loadModels) > 1 && slices.Contains(o.loadModels, "*") {
 		complain("--load-model=* is every model: no other --load-model may stand beside it")
 	}
-	if o.exitTimeout < 0 {
-		complain("--exit-timeout-secs=%d must not be negative", o.exitTimeout)
+	if o.exitTimeout < 0 || o.exitTimeout > math.MaxInt32 {
+		complain("--exit-timeout-secs=%d must be between 0 and %d", o.exitTimeout, math.MaxInt32)
+	}
+	if o.loadThreads < 1 {
+		complain("--model-load-thread-count=%d must be at least 1", o.loadThreads)
 	}
 	if o.httpMaxInput < 1 || o.httpMaxInput > 1<<31-1 {
 		complain("--http-max-input-size=%d must be between 1 and %d", o.httpMaxInput, 1<<31-1)
