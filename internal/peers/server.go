@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -27,9 +28,9 @@ type Server struct {
 	PID     int
 
 	cmd    *exec.Cmd
+	judged bool // it must end with exit status 0 when it is asked to end
 	output *lockedBuffer
 	ended  chan struct{} // closed when the process has ended
-	err    error         // how it ended
 }
 
 // StartTriton starts a real Triton on a model repository and waits until it is ready. args are further options of
@@ -39,9 +40,13 @@ func (p *Peers) StartTriton(ctx context.Context, repository string, args ...stri
 }
 
 // StartTuner starts tuner's engine, binary, in the same way, with the ONNX Runtime that Triton's backend uses: both
-// answer from the same library.
+// answer from the same library. It has to end well, too: see Stop.
 func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args ...string) (*Server, error) {
-	return start(ctx, binary, []string{"serve", "--ort-library=" + p.ORTLibrary}, repository, args)
+	s, err := start(ctx, binary, []string{"serve", "--ort-library=" + p.ORTLibrary}, repository, args)
+	if err == nil {
+		s.judged = true
+	}
+	return s, err
 }
 
 // StartServer starts any other program that takes tritonserver's options.
@@ -67,10 +72,13 @@ func start(ctx context.Context, program string, verb []string, repository string
 	s.PID = s.cmd.Process.Pid
 	go func() {
 		defer close(s.ended)
-		s.err = s.cmd.Wait()
+		_ = s.cmd.Wait() // ProcessState tells how it ended
 	}()
 	if err := s.awaitReady(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s is not ready: %w; its output:\n%s", program, err, s.Output()), s.Stop())
+		if !s.hasEnded() {
+			err = errors.Join(err, s.Stop())
+		}
+		return nil, fmt.Errorf("%s is not ready: %w; its output:\n%s", program, err, s.Output())
 	}
 	return s, nil
 }
@@ -87,7 +95,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.ended:
-			return fmt.Errorf("it ended: %w", s.err)
+			return fmt.Errorf("it ended: %v", s.cmd.ProcessState)
 		case <-time.After(pollTime):
 		}
 	}
@@ -109,24 +117,37 @@ func (s *Server) ready(ctx context.Context) bool {
 // Output is what the server has printed so far.
 func (s *Server) Output() string { return s.output.String() }
 
-// Stop asks the server to end, and kills it when it does not. How it ends is no error.
+// Stop asks the server to end, and kills it when it does not. One that had ended before it was asked to is an error, and so
+// is an engine of ours that had to be killed or ended with another exit status than 0. How others end when they are asked
+// to is their matter.
 func (s *Server) Stop() error {
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		select {
-		case <-s.ended:
-			return nil // already, and its process has been reaped
-		default:
-			return fmt.Errorf("cannot stop process %d: %w", s.PID, err)
-		}
+	if s.hasEnded() {
+		return fmt.Errorf("process %d had ended before it was asked to: %v", s.PID, s.cmd.ProcessState)
 	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("cannot stop process %d: %w", s.PID, err)
+	}
+	var err error
 	select {
 	case <-s.ended:
-		return nil
 	case <-time.After(stopTime):
+		err = s.cmd.Process.Kill()
+		<-s.ended
 	}
-	err := s.cmd.Process.Kill()
-	<-s.ended
+	if s.judged && !s.cmd.ProcessState.Success() {
+		return errors.Join(err, fmt.Errorf("process %d did not end well: %v", s.PID, s.cmd.ProcessState))
+	}
 	return err
+}
+
+// hasEnded reports whether the process has.
+func (s *Server) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // FreePorts returns addresses that were free a moment ago.
