@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs the real programs that tuner is compared with: Triton's server with its onnxruntime backend, perf_analyzer and
-# Model Analyzer. For tests and benchmarks alone (docs/conformance.md); nothing of it becomes part of tuner.
+# Installs the real programs that tuner is compared with: Triton's server with its onnxruntime backend, perf_analyzer, Model
+# Analyzer and tritonclient's examples. For tests and benchmarks alone (docs/conformance.md); nothing of it becomes part of tuner.
 #
 # usage: scripts/peers.sh [DIR]      DIR: .peers unless given
 #
 # Everything comes from PyPI, Debian's packages and Triton's public repositories. TUNER_PEERS_MIRROR names a folder with bare
-# clones of the four repositories (any names that contain the repository's), for machines that do not reach GitHub. What is
-# installed already stays: remove DIR to begin again.
+# clones of the five repositories (any names that contain the repository's), for machines that do not reach GitHub. A step
+# that came to its end is not made again (DIR/.done has a stamp of each with its version), one that was interrupted is made
+# anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mkdir -p "${1:-.peers}" && cd "${1:-.peers}" && pwd)
@@ -21,7 +22,15 @@ ort=1.31.1
 model_analyzer=1.58.0
 header=v1.12.1 # of yalue/onnxruntime_go: brings ONNX Runtime's C header with API version 19, which the backend asks for
 
-installed() { compgen -G "$dir/$1" >/dev/null; }
+# step NAME VERSION: calls the function NAME, unless that version of it has come to its end before.
+step() {
+	local stamp=$dir/.done/$1-$2
+	if [ ! -e "$stamp" ]; then
+		"$1"
+		mkdir -p "$dir/.done"
+		touch "$stamp"
+	fi
+}
 
 # Debian's libraries and build tools; those that are there need no root.
 packages() {
@@ -40,31 +49,39 @@ packages() {
 # Triton's core, and a Python with its clients.
 server() {
 	echo "==> peers: Triton $triton"
-	python3 -m venv "$dir/triton"
+	python3 -m venv --clear "$dir/triton"
 	"$dir/triton/bin/pip" install -q "nvidia-pytriton==$pytriton" 'tritonclient[all]' 'numpy<2' "onnxruntime==$ort" onnx
+	local site
+	site=$(packages_of_triton)
+	wrapper tritonserver "export LD_LIBRARY_PATH=$site/nvidia_pytriton.libs PYTHONPATH=$site PATH=$dir/triton/bin:\$PATH" \
+		"exec $site/pytriton/tritonserver/bin/tritonserver --backend-directory=$dir/backends \"\$@\""
 }
+
+packages_of_triton() { echo "$dir"/triton/lib/python3.*/site-packages; }
 
 # The wheel carries the binary, which wants a CUDA library even where there is no GPU: pytriton has brought one.
 perf_analyzer() {
 	echo "==> peers: perf_analyzer $triton"
-	pip download -q --no-deps -d "$dir" "tritonclient==$triton"
+	rm -rf "$dir/pa"
 	mkdir -p "$dir/pa"
-	unzip -qoj "$dir/tritonclient-$triton-"*.whl '*/bin/perf_analyzer' -d "$dir/pa"
+	"$dir/triton/bin/pip" download -q --no-deps -d "$dir/pa" "tritonclient==$triton"
+	unzip -qoj "$dir/pa/tritonclient-$triton-"*.whl '*/bin/perf_analyzer' -d "$dir/pa"
 	chmod +x "$dir/pa/perf_analyzer"
-	ln -sf "$site"/nvidia_pytriton.libs/libcudart-* "$dir/pa/libcudart.so.12"
+	ln -sf "$(packages_of_triton)"/nvidia_pytriton.libs/libcudart-* "$dir/pa/libcudart.so.12"
 	wrapper perf_analyzer "export LD_LIBRARY_PATH=$dir/pa" "exec $dir/pa/perf_analyzer \"\$@\""
 }
 
 model_analyzer() {
 	echo "==> peers: Model Analyzer $model_analyzer"
-	python3 -m venv "$dir/ma"
+	python3 -m venv --clear "$dir/ma"
 	"$dir/ma/bin/pip" install -q "triton-model-analyzer==$model_analyzer"
 }
 
 # The sources of one of Triton's repositories.
 sources() {
 	local to=$build/src/$1 bare
-	mkdir -p "$to"
+	rm -rf "$to" "$build/git/$1"
+	mkdir -p "$to" "$build/git"
 	if [ -z "$mirror" ]; then
 		git clone -q --depth 1 -b "$branch" "https://github.com/triton-inference-server/$1" "$build/git/$1"
 		bare=$build/git/$1/.git
@@ -80,16 +97,17 @@ sources() {
 backend() {
 	echo "==> peers: the onnxruntime backend, with ONNX Runtime $ort"
 	build=$dir/ort_backend
-	mkdir -p "$build/include" "$build/lib" "$build/git"
+	rm -rf "$build"
+	mkdir -p "$build/include" "$build/lib"
 	for repository in onnxruntime_backend backend core common; do
 		sources "$repository"
 	done
-	pip download -q --no-deps -d "$build" "onnxruntime==$ort"
+	"$dir/triton/bin/pip" download -q --no-deps -d "$build" "onnxruntime==$ort"
 	unzip -qoj -d "$build/lib" "$build"/onnxruntime-*.whl 'onnxruntime/capi/libonnxruntime.so.*'
 	mv "$build"/lib/libonnxruntime.so.1.* "$build/lib/libonnxruntime.so.1"
 	ln -sf libonnxruntime.so.1 "$build/lib/libonnxruntime.so"
 	local module
-	module=$(cd "$build" && go mod download -json "github.com/yalue/onnxruntime_go@$header" | python3 -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')
+	module=$(cd "$build" && go mod download -json "github.com/yalue/onnxruntime_go@$header" | "$dir/triton/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')
 	cp "$module/onnxruntime_c_api.h" "$build/include/"
 	local fetched=(-DFETCHCONTENT_FULLY_DISCONNECTED=ON -DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest
 		-DFETCHCONTENT_SOURCE_DIR_REPO-COMMON="$build/src/common" -DFETCHCONTENT_SOURCE_DIR_REPO-CORE="$build/src/core"
@@ -102,10 +120,21 @@ backend() {
 		{ tail -20 "$build/make.log" >&2; exit 1; }
 
 	local to=$dir/backends/onnxruntime
+	rm -rf "$to"
 	mkdir -p "$to"
 	cp "$build/build/libtriton_onnxruntime.so" "$to/"
-	ln -sf "$site"/nvidia_pytriton.libs/libtritonserver-*.so "$to/libtritonserver.so" # the wheel gave it another name
+	ln -sf "$(packages_of_triton)"/nvidia_pytriton.libs/libtritonserver-*.so "$to/libtritonserver.so" # the wheel gave it another name
 	cp -L "$build/lib/libonnxruntime.so.1" "$to/"
+}
+
+# The programs that the client's repository shows people how to use it with.
+examples() {
+	echo "==> peers: tritonclient's examples, $branch"
+	build=$dir/client
+	rm -rf "$build" "$dir/examples"
+	sources client
+	mv "$build/src/client/src/python/examples" "$dir/examples"
+	rm -rf "$build"
 }
 
 wrapper() { # wrapper NAME LINE...
@@ -116,12 +145,9 @@ wrapper() { # wrapper NAME LINE...
 }
 
 packages
-installed 'triton/lib/python3.*/site-packages/onnxruntime' || server
-site=$(echo "$dir"/triton/lib/python3.*/site-packages)
-installed perf_analyzer || perf_analyzer
-installed ma/bin/model-analyzer || model_analyzer
-installed backends/onnxruntime/libonnxruntime.so.1 || backend
-installed tritonserver || wrapper tritonserver \
-	"export LD_LIBRARY_PATH=$site/nvidia_pytriton.libs PYTHONPATH=$site PATH=$dir/triton/bin:\$PATH" \
-	"exec $site/pytriton/tritonserver/bin/tritonserver --backend-directory=$dir/backends \"\$@\""
+step server "$pytriton-$ort"
+step perf_analyzer "$triton"
+step model_analyzer "$model_analyzer"
+step backend "$branch-$ort"
+step examples "$branch"
 echo "peers: ready in $dir"
