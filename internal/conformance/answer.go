@@ -58,7 +58,7 @@ var (
 	ownFolder = regexp.MustCompile(`/tmp/(folder\w{6}|tuner-model-\d+/\w+)/`)
 )
 
-// cleanText takes out of a text what means nothing.
+// cleanText takes out of an error text what means nothing.
 func cleanText(text string) string {
 	text = nameList.ReplaceAllStringFunc(text, func(list string) string {
 		names := strings.Split(strings.Trim(list, "[]"), ",")
@@ -84,40 +84,65 @@ func normalize(text []byte) string {
 	if _, err := decoder.Token(); err != io.EOF {
 		return string(text)
 	}
+	clean, err := indent(place{}.clean(value))
+	if err != nil {
+		return string(text)
+	}
+	return clean
+}
+
+// indent writes a value as JSON with sorted keys, one value a line.
+func indent(value any) (string, error) {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(clean(value)); err != nil {
-		return string(text)
+	if err := encoder.Encode(value); err != nil {
+		return "", err
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-func clean(value any) any {
+// place is where in an answer a value stands: what may be cleaned depends on it.
+type place struct {
+	message    bool // in an error text
+	statistics bool // in a model's statistics
+}
+
+// in is the place of an object's field.
+func (p place) in(key string) place {
+	return place{
+		message:    key == "error" || key == "error_message" || key == "reason",
+		statistics: p.statistics || key == "model_stats",
+	}
+}
+
+func (p place) clean(value any) any {
 	switch v := value.(type) {
 	case json.Number:
 		return number(v)
 	case []any:
 		for i := range v {
-			v[i] = clean(v[i])
+			v[i] = p.clean(v[i])
 		}
 	case string:
-		return cleanText(v)
+		if p.message {
+			return cleanText(v)
+		}
 	case map[string]any:
 		for key := range v {
-			v[key] = cleanField(v, key)
+			v[key] = p.cleanField(v, key)
 		}
 	}
 	return value
 }
 
 // cleanField is clean for the field of an object.
-func cleanField(object map[string]any, key string) any {
-	value := clean(object[key])
+func (p place) cleanField(object map[string]any, key string) any {
+	value := p.in(key).clean(object[key])
 	switch key {
 	case "ns", "last_inference":
-		if text := fmt.Sprint(value); text != "0" {
+		if text := fmt.Sprint(value); p.statistics && text != "0" {
 			return "some"
 		}
 	case "inputs", "outputs", "input", "output":
@@ -128,6 +153,19 @@ func cleanField(object map[string]any, key string) any {
 		}
 	}
 	return value
+}
+
+// without is the answer without one field of its JSON.
+func (a Answer) without(field string) Answer {
+	var object map[string]any
+	if json.Unmarshal([]byte(a.Text), &object) != nil {
+		return a
+	}
+	delete(object, field)
+	if text, err := indent(object); err == nil {
+		a.Text = text
+	}
+	return a
 }
 
 // isDescription reports whether an object is a model's metadata or configuration.
