@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,28 +56,76 @@ func TestEndpoint(t *testing.T) {
 	check(Case{Target: "ModelInfer"}, "ModelInfer")
 }
 
-// The surface that the engine has; each endpoint is asked at least ten different things.
+// endpoints are the surface that the engine has. Each is asked at least ten different things, but for those where there is
+// but one thing to ask: their requests have no fields.
+var endpoints = map[string]int{
+	"/v2": 10, "/v2/health/live": 10, "/v2/health/ready": 10, "/v2/models/M": 10, "/v2/models/M/config": 10,
+	"/v2/models/M/ready": 10, "/v2/models/M/stats": 10, "/v2/models/stats": 10, "/v2/models/M/infer": 10,
+	"/v2/repository/index": 10, "/v2/repository/models/M/load": 10, "/v2/repository/models/M/unload": 10,
+	"Check": 10, "ServerLive": 1, "ServerReady": 1, "ServerMetadata": 1, "ModelReady": 10, "ModelMetadata": 10,
+	"ModelConfig": 10, "ModelStatistics": 10, "ModelInfer": 10, "ModelStreamInfer": 10, "RepositoryIndex": 10,
+	"RepositoryModelLoad": 10, "RepositoryModelUnload": 10,
+}
+
 func TestEveryEndpointIsAsked(t *testing.T) {
 	t.Parallel()
-	asked := map[string]int{}
+	asked := map[string]map[string]bool{}
 	for _, mode := range []string{"explicit", "none"} {
-		cases, err := ReadCases(filepath.Join("testdata", "requests", mode))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range cases {
-			asked[c.Endpoint()]++
-		}
-	}
-	for _, endpoint := range []string{
-		"/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/M", "/v2/models/M/config", "/v2/models/M/ready",
-		"/v2/models/M/stats", "/v2/models/stats", "/v2/models/M/infer", "/v2/repository/index", "/v2/repository/models/M/load",
-		"/v2/repository/models/M/unload",
-		"Check", "ServerLive", "ServerReady", "ServerMetadata", "ModelReady", "ModelMetadata", "ModelConfig", "ModelStatistics",
-		"ModelInfer", "ModelStreamInfer", "RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload",
-	} {
-		if asked[endpoint] < 10 {
-			t.Errorf("%s is asked %d things only", endpoint, asked[endpoint])
+		state := 0 // the same question is another one when a model has been loaded or unloaded since
+		for _, c := range readCases(t, mode) {
+			endpoint := c.Endpoint()
+			if asked[endpoint] == nil {
+				asked[endpoint] = map[string]bool{}
+			}
+			request := fmt.Sprintf("%q", []any{c.Verb, c.Target, c.Headers, c.Parts})
+			if changing := strings.ToLower(endpoint); strings.HasSuffix(changing, "load") {
+				state++
+			} else if strings.HasSuffix(changing, "index") {
+				request += fmt.Sprint(mode, state)
+			}
+			asked[endpoint][request] = true
 		}
 	}
+	for endpoint, want := range endpoints {
+		if got := len(asked[endpoint]); got < want {
+			t.Errorf("%s is asked %d things only", endpoint, got)
+		}
+	}
+}
+
+// errorClasses are the ways in which the engine refuses, each met by at least five requests.
+var errorClasses = []string{
+	"400", "404", "405", "500", "501", "503", "NotFound", "InvalidArgument", "Internal", "Unavailable", "Unimplemented",
+}
+
+func TestEveryClassOfErrorIsMet(t *testing.T) {
+	t.Parallel()
+	statuses, err := readGolden(statusesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := map[string]int{}
+	for _, mode := range []string{"explicit", "none"} {
+		for _, c := range readCases(t, mode) {
+			status, ok := statuses[c.Name]
+			if !ok {
+				t.Errorf("%s lacks %q: go test -tags conformance -update", statusesFile, c.Name)
+			}
+			answered[status]++
+		}
+	}
+	for _, class := range errorClasses {
+		if answered[class] < 5 {
+			t.Errorf("%s is the answer to %d requests only", class, answered[class])
+		}
+	}
+}
+
+func readCases(t *testing.T, mode string) []Case {
+	t.Helper()
+	cases, err := ReadCases(filepath.Join("testdata", "requests", mode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
 }

@@ -14,18 +14,41 @@ func TestDifferencesAreFewAndReal(t *testing.T) {
 	if len(Differences) > MaxDifferences {
 		t.Errorf("%d differences are more than %d", len(Differences), MaxDifferences)
 	}
-	names := caseNames(t)
+	recorded, err := readGolden(differencesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range Differences {
-		for _, pattern := range d.Cases {
-			found := slices.ContainsFunc(names, func(name string) bool {
+		for _, pattern := range slices.Concat(d.Cases, d.Extensions) {
+			found := false
+			for name := range recorded {
 				ok, err := path.Match(pattern, name)
-				return ok && err == nil
-			})
+				found = found || ok && err == nil
+			}
 			if !found {
-				t.Errorf("difference %s: no case is called %q", d.ID, pattern)
+				t.Errorf("difference %s: no case that differs is called %q", d.ID, pattern)
 			}
 		}
 	}
+	names := caseNames(t)
+	for name := range recorded {
+		if id, _ := knownDifference(name); id == "" || !slices.Contains(names, name) {
+			t.Errorf("%s: no difference is about %q, or there is no such case", differencesFile, name)
+		}
+	}
+}
+
+func TestKnownDifference(t *testing.T) {
+	t.Parallel()
+	check := func(name, wantID, wantField string) {
+		t.Helper()
+		if id, field := knownDifference(name); id != wantID || field != wantField {
+			t.Errorf("%s: %q, %q, want %q, %q", name, id, field, wantID, wantField)
+		}
+	}
+	check("90-later/logging", "later", "")
+	check("20-grpc-server/ServerMetadata", "later", extensions)
+	check("01-server/live, plain", "", "")
 }
 
 func TestDifferencesAreDocumented(t *testing.T) {
@@ -46,11 +69,7 @@ func caseNames(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, mode := range []string{"explicit", "none"} {
-		cases, err := ReadCases(filepath.Join("testdata", "requests", mode))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range cases {
+		for _, c := range readCases(t, mode) {
 			if slices.Contains(names, c.Name) {
 				t.Errorf("two cases are called %q", c.Name)
 			}

@@ -18,7 +18,7 @@ func TestLoad(t *testing.T) {
 	for _, m := range models {
 		for _, c := range LoadCases(m) {
 			if !p.ended {
-				t.Run(c.Name, func(t *testing.T) { differences.compare(t, p, c) })
+				t.Run(c.Name, func(t *testing.T) { judged.compare(t, p, c) })
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func TestLoad(t *testing.T) {
 	for _, m := range models {
 		name := indexCase(m)
 		t.Run(name, func(t *testing.T) {
-			differences.judge(t, name, [2]Answer{{Text: entries[0][m.Name]}, {Text: entries[1][m.Name]}})
+			judged.judge(t, name, p.repository, [2]Answer{{Text: entries[0][m.Name]}, {Text: entries[1][m.Name]}})
 		})
 	}
 }

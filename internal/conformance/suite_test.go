@@ -4,13 +4,20 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,13 +29,14 @@ type pair struct {
 	triton, tuner *peers.Server
 	http          *HTTPClient
 	grpc          [2]*GRPCClient // Triton's, ours
-	ended         bool           // Triton has, because of a request
+	repository    string
+	ended         bool // Triton has, because of a request
 }
 
 // newPair starts both servers on a repository.
 func newPair(t *testing.T, repository string, args ...string) *pair {
 	t.Helper()
-	p, started := find(t), &pair{http: NewHTTPClient()}
+	p, started := find(t), &pair{http: NewHTTPClient(), repository: repository}
 	var err error
 	if started.triton, err = p.StartTriton(t.Context(), repository, args...); err != nil {
 		t.Fatal(err)
@@ -109,20 +117,23 @@ func (p *pair) ask(ctx context.Context, c Case) (answers [2]Answer, errs [2]erro
 	return answers, errs
 }
 
-// verdict collects the known differences, as knownDifference names them.
+var update = flag.Bool("update", false, "write the golden files")
+
+// verdict compares the answers with each other and with the golden files.
 type verdict struct {
-	mu   sync.Mutex
-	met  map[string]bool // a case of theirs ran
-	seen map[string]bool // and differed
+	mu                    sync.Mutex
+	statuses, differences map[string]string // golden
+	met                   map[string]bool   // the cases that ran,
+	status, different     map[string]string // the status of our answers to them, and those that differ
 }
 
 // compare asks both servers and judges their answers. A Triton that gives no answer has ended, as some requests make it:
 // nothing can be compared with it.
 func (v *verdict) compare(t *testing.T, p *pair, c Case) {
 	t.Helper()
-	known := knownDifference(c.Name)
+	id, _ := knownDifference(c.Name)
 	answers, errs := p.ask(t.Context(), c)
-	for tries := 0; tries < 20 && known == "" && c.Settles() && answers[0].String() != answers[1].String(); tries++ {
+	for tries := 0; tries < 20 && id == "" && c.Settles() && answers[0].String() != answers[1].String(); tries++ {
 		time.Sleep(100 * time.Millisecond)
 		answers, errs = p.ask(t.Context(), c)
 	}
@@ -131,40 +142,122 @@ func (v *verdict) compare(t *testing.T, p *pair, c Case) {
 		t.Fatalf("Triton does not answer: %v; take this case out if Triton ends whenever it is asked", errs[0])
 	}
 	if errs[1] != nil {
-		answers[1] = Answer{Status: "no answer", Text: errs[1].Error()}
+		t.Fatalf("tuner gives no answer: %v\nTriton: %s", errs[1], answers[0].Summary())
 	}
-	v.judge(t, c.Name, answers)
+	v.judge(t, c.Name, p.repository, answers)
 }
 
-// judge fails the test for answers that differ without being known to.
-func (v *verdict) judge(t *testing.T, name string, answers [2]Answer) {
+// judge fails the test for answers that differ without being known to, and for a known difference that is gone or is
+// another one.
+func (v *verdict) judge(t *testing.T, name, repository string, answers [2]Answer) {
 	t.Helper()
-	differ := answers[0].String() != answers[1].String()
-	known := knownDifference(name)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.met[known] = true
-	switch {
-	case differ && known == "":
-		t.Errorf("answers differ\nTriton: %s\ntuner:  %s", answers[0].Summary(), answers[1].Summary())
-		t.Logf("-Triton +tuner:\n%s", cmp.Diff(strings.Split(answers[0].String(), "\n"), strings.Split(answers[1].String(), "\n")))
-	case differ:
-		v.seen[known] = true
+	v.met[name] = true
+	if answers[1].Status != "" { // an entry of the index has none
+		v.status[name] = answers[1].Status
+	}
+	if want := v.statuses[name]; !*update && answers[1].Status != want {
+		t.Errorf("tuner's status is %q, %s has %q", answers[1].Status, statusesFile, want)
+	}
+	id, field := knownDifference(name)
+	want, recorded := v.differences[name]
+	if id == "" || !recorded && !*update {
+		equal(t, answers)
+		return
+	}
+	if answers[0].String() == answers[1].String() {
+		if !*update {
+			t.Errorf("the known difference %s is gone here: take this case out of %s", id, differencesFile)
+		}
+		return
+	}
+	if field != "" {
+		equal(t, [2]Answer{answers[0].without(field), answers[1].without(field)})
+	}
+	t.Logf("known difference %s\nTriton: %s\ntuner:  %s", id, answers[0].Summary(), answers[1].Summary())
+	if crashed := strconv.Itoa(http.StatusInternalServerError); answers[1].Status == crashed && answers[0].Status != crashed && !mayFail(id) {
+		t.Errorf("status %s is no way to differ", crashed)
+	}
+	v.different[name] = golden(answers[1], repository)
+	if !*update {
+		if diff := cmp.Diff(want, v.different[name]); diff != "" {
+			t.Errorf("the known difference %s is another one (-%s +tuner):\n%s", id, differencesFile, diff)
+		}
 	}
 }
 
-// differences is what TestRequests and TestLoad find; TestMain judges it.
-var differences = &verdict{seen: map[string]bool{}, met: map[string]bool{}}
+// mayFail is Fails of the difference with an ID.
+func mayFail(id string) bool {
+	return slices.ContainsFunc(Differences, func(d Difference) bool { return d.ID == id && d.Fails })
+}
+
+// equal fails the test when the answers are not.
+func equal(t *testing.T, answers [2]Answer) {
+	t.Helper()
+	if answers[0].String() == answers[1].String() {
+		return
+	}
+	t.Errorf("answers differ\nTriton: %s\ntuner:  %s", answers[0].Summary(), answers[1].Summary())
+	t.Logf("-Triton +tuner:\n%s", cmp.Diff(strings.Split(answers[0].String(), "\n"), strings.Split(answers[1].String(), "\n")))
+}
+
+// judged is what TestRequests and TestLoad find.
+var judged = &verdict{met: map[string]bool{}, status: map[string]string{}, different: map[string]string{}}
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	for known := range differences.met {
-		if known != "" && !differences.seen[known] {
-			fmt.Fprintf(os.Stderr, "a known difference is gone, take it off the list: %s\n", known)
-			code = max(code, 1)
-		}
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+// run runs the tests with the golden files, and writes them if asked to.
+func run(m *testing.M) int {
+	var errs [2]error
+	judged.statuses, errs[0] = readGolden(statusesFile)
+	judged.differences, errs[1] = readGolden(differencesFile)
+	if err := errors.Join(errs[:]...); err != nil && !*update {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	os.Exit(code)
+	code := m.Run()
+	if !*update {
+		return code
+	}
+	errs[0] = updateGolden(statusesFile, judged.met, judged.status)
+	errs[1] = updateGolden(differencesFile, judged.met, judged.different)
+	if err := errors.Join(errs[:]...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// updateGolden writes a golden file: what it had of the cases that were not met, and answers.
+func updateGolden(file string, met map[string]bool, answers map[string]string) error {
+	all, err := readGolden(file)
+	if err != nil {
+		all = map[string]string{} // the first time
+	}
+	maps.DeleteFunc(all, func(name, _ string) bool { return met[name] })
+	maps.Copy(all, answers)
+	text, err := indent(all)
+	if err != nil {
+		return fmt.Errorf("cannot write golden answers: %w", err)
+	}
+	return os.WriteFile(file, []byte(text+"\n"), 0o644)
+}
+
+// golden is the beginning of an answer for the golden file. repository is the folder that differs from run to run.
+func golden(a Answer, repository string) string {
+	const enough = 240
+	text := a.Summary()
+	if repository != "" {
+		text = strings.ReplaceAll(text, repository, "<repository>")
+	}
+	if len(text) > enough {
+		text = strings.TrimRightFunc(text[:enough], func(r rune) bool { return r == utf8.RuneError })
+	}
+	return text
 }
 
 func TestRequests(t *testing.T) {
@@ -183,7 +276,7 @@ func TestRequests(t *testing.T) {
 			}
 			for _, c := range cases {
 				if !p.ended {
-					t.Run(c.Name, func(t *testing.T) { differences.compare(t, p, c) })
+					t.Run(c.Name, func(t *testing.T) { judged.compare(t, p, c) })
 				}
 			}
 		})
