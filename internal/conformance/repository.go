@@ -92,6 +92,10 @@ func modelFile(name, samples string) ([]byte, error) {
 		return marshal(sumAndDifference(onnx.Symbol("batch")).Proto())
 	case "sum_and_difference_fixed":
 		return marshal(sumAndDifference(onnx.Fixed(1)).Proto())
+	case "sum_and_difference_string":
+		return marshal(simpleOf(onnx.String).Proto())
+	case "sum_and_difference_int8":
+		return marshal(simpleOf(onnx.Int8).Proto())
 	case "any_shape":
 		return marshal(negation(onnx.Symbol("batch"), onnx.Symbol("height"), onnx.Symbol("width")).Proto())
 	case "vector":
@@ -129,6 +133,20 @@ func sumAndDifference(batch onnx.Dim) *onnx.Model {
 	x, y := g.Input("x", onnx.Float, shape...), g.Input("y", onnx.Float, shape...)
 	g.OutputAs("sum", g.Node("Add", []string{x, y}), onnx.Float, shape...)
 	g.OutputAs("diff", g.Node("Sub", []string{x, y}), onnx.Float, shape...)
+	return g.Model()
+}
+
+// simpleOf makes Triton's simple model for a type that is no number to ONNX Runtime's operators: OUTPUT0 = INPUT0 + INPUT1,
+// OUTPUT1 = INPUT0 - INPUT1, all t[batch, 16], added as INT32.
+func simpleOf(t onnx.DataType) *onnx.Model {
+	g := build.NewGraph("simple")
+	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Fixed(16)}
+	cast := func(value string, to onnx.DataType) string {
+		return g.Node("Cast", []string{value}, build.IntAttribute("to", int64(to)))
+	}
+	a, b := cast(g.Input("INPUT0", t, shape...), onnx.Int32), cast(g.Input("INPUT1", t, shape...), onnx.Int32)
+	g.OutputAs("OUTPUT0", cast(g.Node("Add", []string{a, b}), t), t, shape...)
+	g.OutputAs("OUTPUT1", cast(g.Node("Sub", []string{a, b}), t), t, shape...)
 	return g.Model()
 }
 
