@@ -442,6 +442,24 @@ func TestVersionPolicies(t *testing.T) {
 	}
 }
 
+// An input that the model does not have is the last thing that is noticed.
+func TestWarmupWithUnknownInput(t *testing.T) {
+	t.Parallel()
+	const known = `inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: 16 zero_data: true } } inputs { key: "INPUT1" value { data_type: TYPE_INT32 dims: 16 zero_data: true } }`
+	for inputs, want := range map[string]string{"": "expected 2 inputs but got 0 inputs", known: "Failed to retrieve the ONNX input tensor info from 'nope'."} {
+		root := t.TempDir()
+		enginetest.WriteModel(t, root, "m", `max_batch_size: 4 model_warmup { name: "w" batch_size: 1 inputs { key: "nope" value { data_type: TYPE_INT32 dims: 16 zero_data: true } } `+inputs+` }`)
+		s, err := engine.Open(t.Context(), engine.Options{Repositories: []string{root}, Explicit: true, Backend: &enginetest.Backend{}, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Load(t.Context(), "m", engine.Override{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		s.Close()
+	}
+}
+
 func TestWarmup(t *testing.T) {
 	t.Parallel()
 	const config = `max_batch_size: 4 model_warmup { name: "w" batch_size: 4 count: 2

@@ -75,9 +75,11 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 // newWarmup makes a sample, and takes its size from what is left for samples.
 func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
 	r := &Request{Model: src.name}
+	unknown := ""
 	for _, name := range slices.Sorted(maps.Keys(sample.GetInputs())) {
 		if !slices.ContainsFunc(sig.inputs, func(spec tensorSpec) bool { return spec.name == name }) {
-			continue // as in Triton, which says what is missing
+			unknown = name
+			continue // as in Triton, which looks first whether the others are right
 		}
 		in := sample.GetInputs()[name]
 		t := Tensor{Name: name, DataType: in.GetDataType(), Shape: slices.Clone(in.GetDims())}
@@ -94,6 +96,9 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *
 	p, err := sig.prepare(r)
 	if err != nil {
 		return warmup{}, err
+	}
+	if unknown != "" {
+		return warmup{}, Errorf(InvalidArgument, "failed to run warmup sample '%s': Failed to retrieve the ONNX input tensor info from '%s'.; ", sample.GetName(), unknown)
 	}
 	b := &Batch{}
 	for _, in := range p.inputs {
