@@ -194,21 +194,32 @@ func (m *message) count() error {
 	return nil
 }
 
-// parse reads a serialised ModelInferRequest into an empty message, which refers to b from then on. It accepts what protobuf
-// accepts, but for lists without measure.
-func (m *message) parse(b []byte) error {
+// eachField gives the fields of a serialised message to take, in their order, until one fails.
+func eachField(b []byte, take func(f *field) error) error {
 	for len(b) > 0 {
 		f, rest, err := next(b)
-		if err == nil && f.kind == protowire.BytesType {
-			err = m.set(&f)
+		if err == nil {
+			err = take(&f)
 		}
 		if err != nil {
 			return err
 		}
 		b = rest
 	}
-	m.parameters = lastOfEach(m.parameters)
 	return nil
+}
+
+// parse reads a serialised ModelInferRequest into an empty message, which refers to b from then on. It accepts what protobuf
+// accepts, but for lists without measure.
+func (m *message) parse(b []byte) error {
+	err := eachField(b, func(f *field) error {
+		if f.kind != protowire.BytesType {
+			return nil
+		}
+		return m.set(f)
+	})
+	m.parameters = lastOfEach(m.parameters)
+	return err
 }
 
 // set takes a field of the request.
@@ -239,28 +250,27 @@ func (m *message) set(f *field) error {
 }
 
 func (m *message) parseInput(in *input, b []byte) error {
-	err := m.count()
-	for err == nil && len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return err
-		}
+	if err := m.count(); err != nil {
+		return err
+	}
+	err := eachField(b, func(f *field) error {
 		switch {
 		case f.is(3, protowire.VarintType):
-			err = m.addDimension(in, f.bits)
+			return m.addDimension(in, f.bits)
 		case f.kind != protowire.BytesType:
 		case f.number == 1:
-			err = f.text(&in.name)
+			return f.text(&in.name)
 		case f.number == 2:
-			err = f.text(&in.dataType)
+			return f.text(&in.dataType)
 		case f.number == 3:
-			err = m.parseShape(in, f.value)
+			return m.parseShape(in, f.value)
 		case f.number == 4:
-			err = m.parseParameter(&in.parameters, f.value)
+			return m.parseParameter(&in.parameters, f.value)
 		case f.number == 5:
-			err = m.parseContents(in, f.value)
+			return m.parseContents(in, f.value)
 		}
-	}
+		return nil
+	})
 	in.parameters = lastOfEach(in.parameters)
 	return err
 }
@@ -297,50 +307,44 @@ func (m *message) parseContents(in *input, b []byte) error {
 }
 
 func (m *message) parseOutput(out *output, b []byte) error {
-	err := m.count()
-	for err == nil && len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return err
-		}
+	if err := m.count(); err != nil {
+		return err
+	}
+	err := eachField(b, func(f *field) error {
 		switch {
 		case f.is(1, protowire.BytesType):
-			err = f.text(&out.name)
+			return f.text(&out.name)
 		case f.is(2, protowire.BytesType):
-			err = m.parseParameter(&out.parameters, f.value)
+			return m.parseParameter(&out.parameters, f.value)
 		}
-	}
+		return nil
+	})
 	out.parameters = lastOfEach(out.parameters)
 	return err
 }
 
 // parseParameter reads an entry of a map of InferParameter.
 func (m *message) parseParameter(list *[]parameter, b []byte) error {
+	if err := m.count(); err != nil {
+		return err
+	}
 	var p parameter
-	err := m.count()
-	for err == nil && len(b) > 0 {
-		var f field
-		if f, b, err = next(b); err != nil {
-			return err
-		}
+	err := eachField(b, func(f *field) error {
 		switch {
 		case f.is(1, protowire.BytesType):
-			err = f.text(&p.key)
+			return f.text(&p.key)
 		case f.is(2, protowire.BytesType):
-			err = p.parse(f.value)
+			return p.parse(f.value)
 		}
-	}
+		return nil
+	})
 	*list = append(*list, p)
 	return err
 }
 
 // parse reads an InferParameter; the last field of its choice counts.
 func (p *parameter) parse(b []byte) error {
-	for len(b) > 0 {
-		f, rest, err := next(b)
-		if err != nil {
-			return err
-		}
+	return eachField(b, func(f *field) error {
 		switch {
 		case f.is(stringParam, protowire.BytesType):
 			if err := f.text(&p.text); err != nil {
@@ -351,9 +355,8 @@ func (p *parameter) parse(b []byte) error {
 			f.is(doubleParam, protowire.Fixed64Type):
 			p.kind, p.bits, p.text = f.number, f.bits, nil
 		}
-		b = rest
-	}
-	return nil
+		return nil
+	})
 }
 
 // lastOfEach leaves of the entries with the same key the last, as maps do.
