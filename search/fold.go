@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Combinations is the number of raw combinations of the knobs' values, before folding; at most limit.
@@ -148,13 +147,15 @@ func (f folding) candidate(values []Value) Candidate {
 
 // apply rewrites a combination into its canonical form, and says why that differs; or says why it is illegal.
 func (f folding) apply(values []Value) (merged, illegal string) {
-	for _, rule := range []func(folding, []Value) string{ignoredByTriton, ownThreads, noBatchDimension, batchOfOne, sequential} {
+	for _, rule := range []func(folding, []Value) string{
+		ignoredByTriton, foreignOption, ownThreads, noBatchDimension, batchOfOne, sequential,
+	} {
 		if reason := rule(f, values); reason != "" && merged == "" {
 			merged = reason
 		}
 	}
 	for _, rule := range []func(folding, []Value) string{
-		unavailableProvider, missingPrecision, withoutBatchDimension, preferredTooLarge, clientBatchTooLarge, tooManyThreads,
+		unavailableProvider, rejectedVariant, missingPrecision, withoutBatchDimension, preferredTooLarge, clientBatchTooLarge, tooManyThreads,
 	} {
 		if reason := rule(f, values); reason != "" {
 			return "", reason
@@ -189,25 +190,6 @@ func (f folding) set(values []Value, knob string, v Value) bool {
 	}
 	values[i] = v
 	return true
-}
-
-func ignoredByTriton(f folding, values []Value) string {
-	if !f.space.Facts.TritonOnly {
-		return ""
-	}
-	reason := ""
-	for _, k := range f.space.Knobs {
-		if k.Name != KnobAllowSpinning && !strings.HasPrefix(k.Name, "session.") {
-			continue
-		}
-		if f.set(values, k.Name, "") && reason == "" {
-			reason = fmt.Sprintf("a stock Triton does not honour %s (deploy_target: tuner does)", k.Name)
-		}
-	}
-	if i, ok := f.index[KnobRuntime]; ok && f.set(values, KnobRuntime, f.space.Knobs[i].Values[0]) && reason == "" {
-		reason = "a stock Triton has one runtime (deploy_target: tuner compares several)"
-	}
-	return reason
 }
 
 // ownThreads: Triton's onnxruntime backend hands OpenVINO nothing but the device, so ONNX Runtime's threads do not reach it.
@@ -253,25 +235,6 @@ func sequential(f folding, values []Value) string {
 	return ""
 }
 
-func unavailableProvider(f folding, values []Value) string {
-	provider := string(f.value(values, KnobExecutionProvider))
-	if reason, ok := f.space.Facts.Unavailable[provider]; ok {
-		return fmt.Sprintf("execution_provider %s is not available here: %s", provider, reason)
-	}
-	if f.space.Facts.TritonOnly && (provider == "xnnpack" || provider == "dnnl") {
-		return fmt.Sprintf("a stock Triton has no execution_provider %s (deploy_target: tuner does)", provider)
-	}
-	return ""
-}
-
-func missingPrecision(f folding, values []Value) string {
-	precision := string(f.value(values, KnobPrecision))
-	if precision == "" || slices.Contains(f.space.Facts.Precisions, precision) {
-		return ""
-	}
-	return fmt.Sprintf("there is no model file with precision %s", precision)
-}
-
 func preferredTooLarge(f folding, values []Value) string {
 	batch, ok := f.integer(values, KnobMaxBatchSize)
 	if !ok {
@@ -299,7 +262,11 @@ func clientBatchTooLarge(f folding, values []Value) string {
 // tooManyThreads takes intra_op_threads 0, ONNX Runtime's default, for one thread per core.
 func tooManyThreads(f folding, values []Value) string {
 	cores := f.space.Facts.Cores
-	threads, ok := f.integer(values, KnobIntraOpThreads)
+	knob := KnobIntraOpThreads
+	if _, set := f.integer(values, KnobOpenVINOThreads); set {
+		knob = KnobOpenVINOThreads // foreignOption has left it to OpenVINO alone
+	}
+	threads, ok := f.integer(values, knob)
 	if !ok || cores == 0 {
 		return ""
 	}
@@ -307,10 +274,10 @@ func tooManyThreads(f folding, values []Value) string {
 		threads = cores
 	}
 	if threads > cores {
-		return fmt.Sprintf("intra_op_threads is more than the %d cores", cores)
+		return fmt.Sprintf("%s is more than the %d cores", knob, cores)
 	}
 	if instances, ok := f.integer(values, KnobInstanceCount); ok && threads*instances > 2*cores {
-		return fmt.Sprintf("oversubscribed: intra_op_threads × instance_count is more than twice the %d cores", cores)
+		return fmt.Sprintf("oversubscribed: %s × instance_count is more than twice the %d cores", knob, cores)
 	}
 	return ""
 }

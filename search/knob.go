@@ -40,7 +40,8 @@ const (
 	KnobMaxQueueDelay      = "max_queue_delay"
 )
 
-// KnobScope returns the scope of a named knob, and false for an unknown name. `session.*` entries are engine knobs.
+// KnobScope returns the scope of a named knob, and false for an unknown name. `session.*` entries and options of execution
+// providers are engine knobs.
 func KnobScope(name string) (Scope, bool) {
 	switch name {
 	case KnobExecutionProvider, KnobRuntime, KnobPrecision:
@@ -53,10 +54,21 @@ func KnobScope(name string) (Scope, bool) {
 	case KnobMaxBatchSize, KnobPreferredBatchSize, KnobMaxQueueDelay:
 		return ScopeBatcher, true
 	}
-	if strings.HasPrefix(name, "session.") {
+	if _, _, isOption := ProviderOption(name); isOption || strings.HasPrefix(name, "session.") {
 		return ScopeEngine, true
 	}
 	return 0, false
+}
+
+// ProviderOption takes the name of a knob apart that stands for an execution provider's option:
+// "openvino.num_streams". It is false for every other name.
+func ProviderOption(name string) (provider, option string, ok bool) {
+	provider, option, found := strings.Cut(name, ".")
+	switch provider {
+	case "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml":
+		return provider, option, found && option != ""
+	}
+	return "", "", false
 }
 
 // Knob is one dimension of a space: a name and the values to choose from, in the user's order.

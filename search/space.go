@@ -73,9 +73,30 @@ type Facts struct {
 	// 0 is what Triton's auto-completion makes: 4 and 2.
 	BaseMaxBatchSize int
 	BaseInstances    int
+	// Base is the values of knobs that the default configuration has, as far as a candidate that sets them is the same.
+	Base map[string]Value `json:",omitempty"`
 	// Unavailable maps an execution provider to the reason why it creates no session here.
 	Unavailable map[string]string
-	Precisions  []string // precisions with a model file
+	// Runtimes lists the ONNX Runtime builds of the knob runtime, the default's first; empty for a single one.
+	Runtimes   []RuntimeFacts `json:",omitempty"`
+	Precisions []string       // precisions with a model file
+	// Rejected lists what the accuracy check has thrown out: it is never measured.
+	Rejected []Rejection `json:",omitempty"`
+}
+
+// RuntimeFacts is what one of several ONNX Runtime builds can do with the model on this machine.
+type RuntimeFacts struct {
+	Name        string            // flavour@version, a value of the knob runtime
+	Unavailable map[string]string `json:",omitempty"` // as Facts.Unavailable
+	Assigned    map[string]string `json:",omitempty"` // execution provider → which nodes it took, for people
+}
+
+// Rejection is a precision that may not serve on an execution provider, because its outputs differ too much from the original
+// model's, or because there is no such model.
+type Rejection struct {
+	Precision string
+	Provider  string // "" on every one
+	Reason    string
 }
 
 // Knee is the concurrency at which a configuration saturates in a closed loop: every instance has a full batch at work and

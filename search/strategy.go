@@ -39,7 +39,7 @@ const (
 	PhaseDefault Phase = "default" // the default configuration, always first
 	PhaseSearch  Phase = "search"
 	PhaseFinal   Phase = "final" // default and finalists in turn, on fresh launches
-	PhaseCurve   Phase = "curve" // further loads of the best and the default, for the charts
+	PhaseCurve   Phase = "curve" // further loads of the default, the first stage and the best, for the charts
 )
 
 // Event is the outcome of a trial.

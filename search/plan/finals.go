@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -17,7 +16,6 @@ const (
 	contention = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
 	longer     = 2    // windows of the finals are longer by this factor
 	maxWindows = 3    // of one launch in the finals
-	curveReach = 4    // the curves go up to this multiple of the best load
 )
 
 // finals compares the best configurations and the default, each at its best load, on engine processes launched for each
@@ -27,7 +25,7 @@ type finals struct {
 	windows  int // of each trial
 	members  []member
 	slot     int            // place in the order of trials
-	curve    []search.Trial // trials of the curve phase
+	curve    []search.Event // of the curve phase
 }
 
 // newFinals chooses the members: the leader, what comes close to it, and the default.
@@ -139,57 +137,4 @@ func (f *finals) leader() (search.Standing, bool) {
 		}
 	}
 	return best, found
-}
-
-// curve returns a level of the axis at which the best or the default was not measured yet, the nearest to its best load
-// first. Loads from which on a configuration failed are left alone.
-func (p *Plan) curve(f *finals) (search.Action, bool) {
-	best, ok := f.leader()
-	if !ok {
-		best, ok = p.ledger.Leader()
-	}
-	if !ok {
-		return search.Action{}, false
-	}
-	standings := []search.Standing{best}
-	for _, m := range f.members {
-		if m.standing.Candidate.IsDefault() && !best.Candidate.IsDefault() && !m.out {
-			standings = append(standings, m.standing)
-		}
-	}
-	for _, s := range standings {
-		if level, ok := p.missing(f, s); ok {
-			return search.Action{Trial: p.settings.Trial(s.Candidate, level, search.PhaseCurve), Why: "load curve"}, true
-		}
-	}
-	return search.Action{}, false
-}
-
-// missing is the unmeasured level of the axis that is nearest to a configuration's best load.
-func (p *Plan) missing(f *finals, s search.Standing) (float64, bool) {
-	limit := s.Point.Level * curveReach
-	measured := map[float64]bool{s.Point.Level: true}
-	for _, point := range p.ledger.Points(s.Candidate) {
-		measured[point.Level] = true
-		if point.Failure != nil {
-			limit = min(limit, point.Level)
-		}
-	}
-	for _, t := range f.curve {
-		if t.Candidate.Key() == s.Candidate.Key() {
-			measured[t.Load.Level()] = true
-		}
-	}
-	var levels []float64
-	for _, level := range p.settings.Space.Load.Levels {
-		if level <= limit && !measured[level] {
-			levels = append(levels, level)
-		}
-	}
-	if len(levels) == 0 {
-		return 0, false
-	}
-	return slices.MinFunc(levels, func(a, b float64) int {
-		return cmp.Compare(math.Abs(math.Log(a/s.Point.Level)), math.Abs(math.Log(b/s.Point.Level)))
-	}), true
 }

@@ -1,7 +1,7 @@
 // Package plan is the frame of every campaign. Around a strategy it puts what all have in common: the default
 // configuration is measured first; then the strategy searches for as long as the budget allows; then the finalists and the
-// default are compared on fresh launches in alternating order; and what is left goes into the load curves of the best and
-// the default. It is a strategy itself, and as pure: it knows the time only from the events.
+// default are compared on fresh launches in alternating order; and a small part, with what is left, goes into the load curves
+// of the default, of the first stage, and of the best. It is a strategy itself, and as pure: it knows the time only from the events.
 package plan
 
 import (
@@ -137,15 +137,17 @@ func (p *Plan) searching() search.Action {
 
 // afterSearch is the next trial of the final and curve phases. What a budget leaves after them makes the finals more precise.
 func (p *Plan) afterSearch(f *finals, why string) search.Action {
-	affordable := func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:])) }
-	if next, ok := f.next(affordable, false); ok {
+	affordable := func(aside budgetPart) func([]search.Trial) bool {
+		return func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:]).plus(aside)) }
+	}
+	if next, ok := f.next(affordable(p.curveAside(f)), false); ok {
 		return next
 	}
 	if next, ok := p.curve(f); ok && p.affords(next.Trial, budgetPart{}) {
 		return next
 	}
 	if p.settings.Budget != (search.Budget{}) {
-		if next, ok := f.next(affordable, true); ok {
+		if next, ok := f.next(affordable(budgetPart{}), true); ok {
 			return next
 		}
 	}
@@ -172,7 +174,7 @@ func (p *Plan) Tell(e search.Event) {
 	case search.PhaseFinal:
 		p.finals.tell(e)
 	case search.PhaseCurve:
-		p.finals.curve = append(p.finals.curve, e.Trial)
+		p.finals.curve = append(p.finals.curve, e)
 	default:
 		p.ledger.Add(e)
 		p.base.Tell(e)
@@ -262,6 +264,8 @@ type budgetPart struct {
 	trials int
 }
 
+func (a budgetPart) plus(b budgetPart) budgetPart { return budgetPart{a.time + b.time, a.trials + b.trials} }
+
 // affords reports whether a trial is expected to end within the budget less what is set aside.
 func (p *Plan) affords(t search.Trial, aside budgetPart) bool {
 	b := p.settings.Budget
@@ -280,7 +284,8 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 	return part
 }
 
-// reserve is what the search phase leaves to the finals: room for a round of them, and at least a fifth of the budget.
+// reserve is what the search phase leaves to the finals and the curves: room for a round of finals, at least a fifth of the
+// budget, and what the curve of the first stage needs.
 func (p *Plan) reserve() budgetPart {
 	b, n := p.settings.Budget, p.members()
 	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
@@ -290,7 +295,7 @@ func (p *Plan) reserve() budgetPart {
 	return budgetPart{
 		time:   min(max(least, round), most),
 		trials: min(max(int(float64(b.Trials)*reserved), n), int(float64(b.Trials)*reservedMax)),
-	}
+	}.plus(p.curveReserve())
 }
 
 // members is how many configurations the finals will have, as far as can be known.

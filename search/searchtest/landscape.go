@@ -47,6 +47,10 @@ func (l Landscape) Facts() search.Facts {
 	return search.Facts{
 		Cores: l.Cores, Batching: true, TritonOnly: true, BaseMaxBatchSize: l.MaxBatch, BaseInstances: l.Instances,
 		Precisions: []string{"fp32", "int8"},
+		Base: map[string]search.Value{
+			search.KnobPrecision: "fp32", search.KnobIntraOpThreads: search.IntValue(l.Cores), search.KnobInstanceCount: search.IntValue(l.Instances),
+			search.KnobMaxBatchSize: search.IntValue(l.MaxBatch), search.KnobMaxQueueDelay: search.DurationValue(0),
+		},
 	}
 }
 

@@ -1,0 +1,122 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The folding rules about what serves a model: its file, ONNX Runtime's build, the execution provider and their options.
+
+func ignoredByTriton(f folding, values []Value) string {
+	if !f.space.Facts.TritonOnly {
+		return ""
+	}
+	reason := ""
+	for _, k := range f.space.Knobs {
+		if isHonouredByTriton(k.Name) {
+			continue
+		}
+		if f.set(values, k.Name, "") && reason == "" {
+			reason = fmt.Sprintf("a stock Triton does not honour %s (deploy_target: tuner does)", k.Name)
+		}
+	}
+	if i, ok := f.index[KnobRuntime]; ok && f.set(values, KnobRuntime, f.space.Knobs[i].Values[0]) && reason == "" {
+		reason = "a stock Triton has one runtime (deploy_target: tuner compares several)"
+	}
+	return reason
+}
+
+// isHonouredByTriton reports whether Triton's onnxruntime backend takes a knob from the configuration. Of the execution
+// providers it hands CUDA and TensorRT their options, and OpenVINO nothing but the device.
+func isHonouredByTriton(knob string) bool {
+	if provider, _, isOption := ProviderOption(knob); isOption {
+		return provider == "cuda" || provider == "tensorrt"
+	}
+	return knob != KnobAllowSpinning && !strings.HasPrefix(knob, "session.")
+}
+
+// foreignOption leaves the options of all other execution providers alone.
+func foreignOption(f folding, values []Value) string {
+	reason := ""
+	for _, k := range f.space.Knobs {
+		provider, _, isOption := ProviderOption(k.Name)
+		if isOption && provider != f.provider(values) && f.set(values, k.Name, "") && reason == "" {
+			reason = fmt.Sprintf("%s has no effect on another execution provider", k.Name)
+		}
+	}
+	return reason
+}
+
+// KnobOpenVINOThreads is OpenVINO's own number of threads, which ONNX Runtime's do not reach.
+const KnobOpenVINOThreads = "openvino.num_of_threads"
+
+// ownThreads: ONNX Runtime's threads do not reach OpenVINO; a stock Triton tells it nothing of threads at all.
+func ownThreads(f folding, values []Value) string {
+	if f.provider(values) != "openvino" || !f.set(values, KnobIntraOpThreads, IntValue(0)) {
+		return ""
+	}
+	if f.space.Facts.TritonOnly {
+		return "in a stock Triton OpenVINO chooses its own threads, so intra_op_threads has no effect on it"
+	}
+	return "OpenVINO has threads of its own (" + KnobOpenVINOThreads + "), so intra_op_threads has no effect on it"
+}
+
+// provider returns the execution provider of a combination: its own, else the default configuration's.
+func (f folding) provider(values []Value) string {
+	return string(f.valueOrBase(values, KnobExecutionProvider, "cpu"))
+}
+
+// valueOrBase returns a knob's value in a combination, else the default configuration's, else usual.
+func (f folding) valueOrBase(values []Value, knob string, usual Value) Value {
+	if v := f.value(values, knob); v != "" {
+		return v
+	}
+	if v := f.space.Facts.Base[knob]; v != "" {
+		return v
+	}
+	return usual
+}
+
+func unavailableProvider(f folding, values []Value) string {
+	provider := string(f.value(values, KnobExecutionProvider))
+	unavailable, where := f.space.Facts.Unavailable, "here"
+	if runtimes := f.space.Facts.Runtimes; len(runtimes) > 0 {
+		chosen := runtimes[0]
+		name := string(f.value(values, KnobRuntime))
+		if i := slices.IndexFunc(runtimes, func(r RuntimeFacts) bool { return r.Name == name }); i >= 0 {
+			chosen = runtimes[i]
+		}
+		unavailable, where = chosen.Unavailable, "in runtime "+chosen.Name
+	}
+	if reason, ok := unavailable[provider]; ok {
+		return fmt.Sprintf("execution_provider %s is not available %s: %s", provider, where, reason)
+	}
+	if f.space.Facts.TritonOnly && (provider == "xnnpack" || provider == "dnnl") {
+		return fmt.Sprintf("a stock Triton has no execution_provider %s (deploy_target: tuner does)", provider)
+	}
+	return ""
+}
+
+// rejectedVariant keeps out what the accuracy check has thrown out.
+func rejectedVariant(f folding, values []Value) string {
+	precision, provider := string(f.valueOrBase(values, KnobPrecision, "fp32")), f.provider(values)
+	for _, r := range f.space.Facts.Rejected {
+		switch {
+		case r.Precision != precision:
+		case r.Provider == "":
+			return fmt.Sprintf("precision %s is rejected: %s", precision, r.Reason)
+		case r.Provider == provider:
+			return fmt.Sprintf("precision %s is rejected on execution_provider %s: %s", precision, provider, r.Reason)
+		}
+	}
+	return ""
+}
+
+func missingPrecision(f folding, values []Value) string {
+	precision := string(f.value(values, KnobPrecision))
+	if precision == "" || slices.Contains(f.space.Facts.Precisions, precision) {
+		return ""
+	}
+	return fmt.Sprintf("there is no model file with precision %s", precision)
+}

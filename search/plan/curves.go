@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+const (
+	curveReach = 4    // the curves go up to this multiple of the best load
+	curveShare = 0.05 // of the budget, kept for the curve of the first stage
+)
+
+// curve returns the next trial of the load curves: of the best, of the default, and of the first stage between them
+// (search.Space.FirstStage). First come the loads at which the default was measured in the search but the first stage was
+// not, so that the two can be compared; then the levels of the axis, for each of the three the nearest to its best load first.
+func (p *Plan) curve(f *finals) (search.Action, bool) {
+	if next, ok := p.required(f); ok {
+		return next, true
+	}
+	best, ok := p.best(f)
+	if !ok {
+		return search.Action{}, false
+	}
+	standings := []search.Standing{best}
+	for _, m := range f.members {
+		if m.standing.Candidate.IsDefault() && !best.Candidate.IsDefault() && !m.out {
+			standings = append(standings, m.standing)
+		}
+	}
+	if first, ok := p.firstStage(best); ok {
+		standings = append(standings, first)
+	}
+	for _, s := range standings {
+		if level, ok := p.missing(f, s, p.settings.Space.Load.Levels); ok {
+			return p.curveTrial(s.Candidate, level), true
+		}
+	}
+	return search.Action{}, false
+}
+
+func (p *Plan) curveTrial(c search.Candidate, level float64) search.Action {
+	return search.Action{Trial: p.settings.Trial(c, level, search.PhaseCurve), Why: "load curve"}
+}
+
+// best is the configuration that the finals confirmed, else the best of the search.
+func (p *Plan) best(f *finals) (search.Standing, bool) {
+	if best, ok := f.leader(); ok {
+		return best, true
+	}
+	return p.ledger.Leader()
+}
+
+// firstStage is the configuration that shows how much of the gain is precision's, provider's and session options': the best
+// that the search measured with the default's instances and batching, else the best one with only its settings of that kind.
+// It is false where that is the default or the best itself.
+func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
+	space := p.settings.Space
+	for _, s := range p.ledger.Ranked() {
+		if s.Point.Passes() && !s.Candidate.IsDefault() && space.InFirstStage(s.Candidate) {
+			return s, s.Candidate.Key() != best.Candidate.Key()
+		}
+	}
+	c := space.FirstStage(best.Candidate)
+	base := p.defaultLevels()
+	if c.IsDefault() || c.Key() == best.Candidate.Key() || len(base) == 0 {
+		return search.Standing{}, false
+	}
+	return search.Standing{Candidate: c, Load: space.Load.At(base[0]), Point: search.Point{Level: base[0]}}, true
+}
+
+// defaultLevels are the loads at which the search measured the default, its best first.
+func (p *Plan) defaultLevels() []float64 {
+	for _, s := range p.ledger.Ranked() {
+		if !s.Candidate.IsDefault() || !s.Point.Scored {
+			continue
+		}
+		levels := []float64{s.Point.Level}
+		for _, point := range p.ledger.Points(s.Candidate) {
+			if point.Scored && !slices.Contains(levels, point.Level) {
+				levels = append(levels, point.Level)
+			}
+		}
+		return levels
+	}
+	return nil
+}
+
+// required is a trial of the first stage at a load at which the default was measured.
+func (p *Plan) required(f *finals) (search.Action, bool) {
+	best, ok := p.best(f)
+	if !ok {
+		return search.Action{}, false
+	}
+	first, ok := p.firstStage(best)
+	if !ok {
+		return search.Action{}, false
+	}
+	if level, ok := p.missing(f, first, p.defaultLevels()); ok {
+		return p.curveTrial(first.Candidate, level), true
+	}
+	return search.Action{}, false
+}
+
+// missing is the level, of those given, that is nearest to a configuration's best load and at which it was not measured.
+// Loads from which on it failed are left alone, all of them when its engine does not even start.
+func (p *Plan) missing(f *finals, s search.Standing, among []float64) (float64, bool) {
+	limit := s.Point.Level * curveReach
+	measured := map[float64]bool{}
+	note := func(level float64, failure *measure.Failure) {
+		measured[level] = true
+		switch {
+		case failure == nil:
+		case failure.Stage == measure.StageStart || failure.Stage == measure.StageLoad:
+			limit = 0
+		default:
+			limit = min(limit, level)
+		}
+	}
+	for _, point := range p.ledger.Points(s.Candidate) {
+		note(point.Level, point.Failure)
+	}
+	for _, e := range f.curve {
+		if e.Trial.Candidate.Key() == s.Candidate.Key() {
+			note(e.Trial.Load.Level(), e.Measurement.Failure)
+		}
+	}
+	if s.Point.Scored { // a finalist's best load may not have been a level of the search
+		measured[s.Point.Level] = true
+	}
+	var levels []float64
+	for _, level := range among {
+		if level <= limit && !measured[level] {
+			levels = append(levels, level)
+		}
+	}
+	if len(levels) == 0 {
+		return 0, false
+	}
+	return slices.MinFunc(levels, func(a, b float64) int {
+		return cmp.Compare(math.Abs(math.Log(a/s.Point.Level)), math.Abs(math.Log(b/s.Point.Level)))
+	}), true
+}
+
+// curveReserve is what the phases before leave to the curve of the first stage; nothing where the space has no knob that
+// could make a difference.
+func (p *Plan) curveReserve() budgetPart {
+	knobs := p.settings.Space.Knobs
+	if !slices.ContainsFunc(knobs, func(k search.Knob) bool { return k.Scope == search.ScopeArtifact || k.Scope == search.ScopeEngine }) {
+		return budgetPart{}
+	}
+	b := p.settings.Budget
+	return budgetPart{time: time.Duration(float64(b.Time) * curveShare), trials: int(float64(b.Trials) * curveShare)}
+}
+
+// curveAside is the part of that reserve that the finals must not use yet.
+func (p *Plan) curveAside(f *finals) budgetPart {
+	next, ok := p.required(f)
+	if !ok || !p.affords(next.Trial, budgetPart{}) {
+		return budgetPart{}
+	}
+	aside := p.curveReserve()
+	for _, e := range f.curve {
+		aside.trials--
+		aside.time -= e.Measurement.Times.Total()
+	}
+	return budgetPart{time: max(aside.time, 0), trials: max(aside.trials, 0)}
+}

@@ -1,0 +1,34 @@
+package search
+
+// A campaign's gain has two parts: what serves the model (precision, runtime, execution provider, session options), and how
+// requests come to it (instances, batching). The first stage is a configuration in which only the former differ from the
+// default; it shows how much of the gain is theirs.
+
+// FirstStage returns the candidate with all of c's settings that say what serves the model and that the default does not
+// have anyway, and none of those for instances and batching. It is the default when nothing is left.
+func (s Space) FirstStage(c Candidate) Candidate {
+	var kept []Setting
+	for _, setting := range c.settings {
+		if isFirstStage(setting.Knob) && s.Facts.Base[setting.Knob] != setting.Value {
+			kept = append(kept, setting)
+		}
+	}
+	return Candidate{kept}
+}
+
+// InFirstStage reports whether c serves with the default's instances and batching. It is true of the default.
+func (s Space) InFirstStage(c Candidate) bool {
+	for _, setting := range c.settings {
+		base, known := s.Facts.Base[setting.Knob]
+		if !isFirstStage(setting.Knob) && (!known || base != setting.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// isFirstStage reports whether a knob belongs to what serves the model.
+func isFirstStage(knob string) bool {
+	scope, known := KnobScope(knob)
+	return known && (scope == ScopeArtifact || scope == ScopeEngine)
+}
