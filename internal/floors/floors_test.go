@@ -17,11 +17,11 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib"},
-	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx"}, // onnx: files and shapes of what is deployed
-	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo"},
-	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats"},
+	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy"}, // onnx: files and shapes of what is deployed
+	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset"},
+	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats", "precision/accuracy"},
 	"runner":           {"engine/api", "load", "hostinfo", "ortlib", "modelrepo", "measure"},
-	"spec":             {"search", "modelconfig", "measure"},
+	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"search":           {"measure", "stats"},
 	"search/searchtest": {
 		"search", "measure",
