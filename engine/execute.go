@@ -160,7 +160,7 @@ func newSlicer(t *Tensor, rows int, batched bool) (slicer, error) {
 	if len(t.Shape) == 0 || t.Shape[0] != int64(rows) {
 		return s, Errorf(Internal, "output '%s' has shape %s, expected a first dimension of %d, the batch size", t.Name, shapeText(t.Shape), rows)
 	}
-	perRow, ok := product(t.Shape[1:])
+	perRow, ok := Product(t.Shape[1:])
 	if !ok || perRow > math.MaxInt32 {
 		return s, Errorf(Internal, "output '%s' has too many elements: shape %s", t.Name, shapeText(t.Shape))
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +30,36 @@ type Request struct {
 	Timeout  time.Duration // in the queue; 0: none
 	Inputs   []Tensor
 	Outputs  []string // names; empty: all
+}
+
+// AddInput appends an input with a name and nothing else that counts. A request that is used again keeps its memory: the same
+// name as before, which requests of one client mostly have, costs none.
+func (r *Request) AddInput(name []byte) *Tensor {
+	r.Inputs = extend(r.Inputs)
+	t := &r.Inputs[len(r.Inputs)-1]
+	SetText(&t.Name, name)
+	return t
+}
+
+// AddOutput appends the name of an output, as AddInput does.
+func (r *Request) AddOutput(name []byte) {
+	r.Outputs = extend(r.Outputs)
+	SetText(&r.Outputs[len(r.Outputs)-1], name)
+}
+
+// extend adds an element to a list: what the list had there before, if it was longer once.
+func extend[T any](list []T) []T { return slices.Grow(list, 1)[:len(list)+1] }
+
+// SetText sets s to a text, without new memory if it is the same already.
+func SetText(s *string, text []byte) {
+	if *s != string(text) {
+		*s = string(text)
+	}
+}
+
+// Microseconds is a time that the wire and configurations count in microseconds, bounded by what a Duration holds.
+func Microseconds(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/uint64(time.Microsecond))) * time.Microsecond
 }
 
 // Response is the answer to a Request: the requested outputs in the order of their names.

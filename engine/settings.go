@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"time"
-
 	"tuner/engine/scheduler"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
@@ -17,7 +15,7 @@ func settings(c *modelconfig.Config) scheduler.Settings {
 	set := scheduler.Settings{
 		Dynamic:          true,
 		MaxBatch:         int(c.GetMaxBatchSize()),
-		Delay:            microseconds(d.GetMaxQueueDelayMicroseconds()),
+		Delay:            Microseconds(d.GetMaxQueueDelayMicroseconds()),
 		PreserveOrdering: d.GetPreserveOrdering(),
 		Levels:           d.GetPriorityLevels(),
 		DefaultLevel:     d.GetDefaultPriorityLevel(),
@@ -36,14 +34,9 @@ func settings(c *modelconfig.Config) scheduler.Settings {
 // policy translates a queue policy; nil means no bounds.
 func policy(p *configpb.ModelQueuePolicy) scheduler.Policy {
 	return scheduler.Policy{
-		Timeout:       microseconds(p.GetDefaultTimeoutMicroseconds()),
+		Timeout:       Microseconds(p.GetDefaultTimeoutMicroseconds()),
 		Postpone:      p.GetTimeoutAction() == configpb.ModelQueuePolicy_DELAY,
 		AllowOverride: p.GetAllowTimeoutOverride(),
 		MaxQueue:      int(p.GetMaxQueueSize()),
 	}
-}
-
-func microseconds(n uint64) time.Duration {
-	const most = uint64(1<<63-1) / uint64(time.Microsecond)
-	return time.Duration(min(n, most)) * time.Microsecond
 }

@@ -208,7 +208,7 @@ func (s *signature) checkTensor(spec *tensorSpec, in *Tensor, rows int) error {
 	if !matches(spec.dims, dims) {
 		return s.shapeError(spec, in)
 	}
-	elements, ok := product(dims)
+	elements, ok := Product(dims)
 	elements, ok = multiply(elements, uint64(rows), ok)
 	if !ok {
 		return fmt.Errorf("input '%s' has too many elements for model '%s'", in.Name, s.name)
@@ -331,8 +331,8 @@ func matches(want, got []int64) bool {
 	return slices.EqualFunc(want, got, func(w, g int64) bool { return g >= 0 && (w == -1 || w == g) })
 }
 
-// product multiplies dimensions; false if the result doesn't fit 64 bits.
-func product(dims []int64) (uint64, bool) {
+// Product multiplies dimensions; false if one is negative or the result doesn't fit 63 bits.
+func Product(dims []int64) (uint64, bool) {
 	n, ok := uint64(1), true
 	for _, d := range dims {
 		n, ok = multiply(n, uint64(d), ok && d >= 0)

@@ -119,7 +119,7 @@ func warmupData(src *source, in *configpb.ModelWarmup_Input, shape []int64, limi
 	if width == 0 {
 		width = 4 // strings, all empty
 	}
-	elements, ok := product(shape)
+	elements, ok := Product(shape)
 	size, ok := multiply(elements, uint64(width), ok)
 	if !ok || size > limit {
 		return nil, fmt.Errorf("shape %s takes the samples over %d bytes", shapeText(shape), maxWarmupBytes)

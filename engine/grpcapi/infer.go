@@ -2,9 +2,7 @@ package grpcapi
 
 import (
 	"context"
-	"math"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
@@ -46,7 +44,7 @@ func (s *service) start(m *message) (*engine.Pending, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
-	keep(&m.request.Model, m.model)
+	engine.SetText(&m.request.Model, m.model)
 	version, err := parseVersion(m.request.Model, string(m.version))
 	if err != nil {
 		return nil, err
@@ -76,7 +74,7 @@ func (s *service) finish(ctx context.Context, pending *engine.Pending, encode en
 // decode makes the message's request but for the model's name. It refers to the message's memory.
 func (m *message) decode(version int64) error {
 	r := &m.request
-	keep(&r.ID, m.id)
+	engine.SetText(&r.ID, m.id)
 	r.Version, r.Priority, r.Timeout = version, 0, 0
 	for i := range m.parameters {
 		if err := m.parameters[i].apply(r); err != nil {
@@ -100,18 +98,9 @@ func (m *message) decodeOutputs() error {
 		if err := classification(&m.outputs[i]); err != nil {
 			return err
 		}
-		var name *string
-		r.Outputs, name = extend(r.Outputs)
-		keep(name, m.outputs[i].name)
+		r.AddOutput(m.outputs[i].name)
 	}
 	return nil
-}
-
-// keep stores b as text. The same text as before, which requests of one client mostly have, costs no memory.
-func keep(text *string, b []byte) {
-	if *text != string(b) {
-		*text = string(b)
-	}
 }
 
 // apply sets what a parameter of the request means. Those that the server does not know are for the model, which ONNX
@@ -131,7 +120,7 @@ func (p *parameter) apply(r *engine.Request) error {
 		if p.kind != int64Param {
 			return engine.Errorf(engine.InvalidArgument, "invalid value type for 'timeout' parameter, expected int64_param.")
 		}
-		r.Timeout = microseconds(int64(p.bits))
+		r.Timeout = engine.Microseconds(uint64(max(int64(p.bits), 0))) // Triton takes a negative one for a very long one, which sets no limit
 	case key == "sequence_id" && p.kind != int64Param && p.kind != stringParam:
 		return engine.Errorf(engine.InvalidArgument, "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.")
 	case (key == "sequence_start" || key == "sequence_end" || key == "triton_enable_empty_final_response") && p.kind != boolParam:
@@ -145,19 +134,12 @@ func (p *parameter) apply(r *engine.Request) error {
 	return nil
 }
 
-// microseconds is a timeout. Triton takes a negative one for a very long one, which sets no limit.
-func microseconds(n int64) time.Duration {
-	return time.Duration(min(max(n, 0), math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
-}
-
 // decodeInputs makes the tensors of the request. Raw contents belong to the inputs in their order.
 func (m *message) decodeInputs() error {
 	m.request.Inputs = m.request.Inputs[:0]
 	for i := range m.inputs {
 		in := &m.inputs[i]
-		var t *engine.Tensor
-		m.request.Inputs, t = extend(m.request.Inputs)
-		keep(&t.Name, in.name)
+		t := m.request.AddInput(in.name)
 		t.DataType = typesOf[string(in.dataType)] // an unknown one is told by the check against the model
 		t.Shape, t.Data = in.shape, nil
 		if err := sharedMemory(in.parameters, in.name); err != nil {

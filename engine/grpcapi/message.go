@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -120,17 +121,6 @@ func emptied[T any](list []T) []T {
 	return list[:0]
 }
 
-// extend adds an element to a list: what the list had there before, if it was longer once.
-func extend[T any](list []T) ([]T, *T) {
-	if len(list) < cap(list) {
-		list = list[:len(list)+1]
-	} else {
-		var none T
-		list = append(list, none)
-	}
-	return list, &list[len(list)-1]
-}
-
 // Errors of messages that are not what they should be.
 var (
 	errMalformed = errors.New("proto: cannot parse invalid wire-format data")
@@ -234,13 +224,11 @@ func (m *message) set(f *field) error {
 	case 4:
 		return m.parseParameter(&m.parameters, f.value)
 	case 5:
-		var in *input
-		m.inputs, in = extend(m.inputs)
-		return m.parseInput(in, f.value)
+		m.inputs = slices.Grow(m.inputs, 1)[:len(m.inputs)+1] // keeps the lists of an element that was there before
+		return m.parseInput(&m.inputs[len(m.inputs)-1], f.value)
 	case 6:
-		var out *output
-		m.outputs, out = extend(m.outputs)
-		return m.parseOutput(out, f.value)
+		m.outputs = slices.Grow(m.outputs, 1)[:len(m.outputs)+1]
+		return m.parseOutput(&m.outputs[len(m.outputs)-1], f.value)
 	case 7:
 		m.raw = append(m.raw, f.value)
 		return m.count()

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 
 	"tuner/engine"
 	"tuner/engine/hostpolicy"
@@ -19,11 +17,14 @@ import (
 // Backend makes sessions in one ONNX Runtime library.
 type Backend struct {
 	runtime    *ort.Runtime
+	compiled   []string // execution providers of the library
 	processors *processors
 }
 
 // New returns a backend on an opened runtime, which stays the caller's and must outlive all sessions. A process has one.
-func New(r *ort.Runtime) *Backend { return &Backend{runtime: r, processors: newProcessors()} }
+func New(r *ort.Runtime) *Backend {
+	return &Backend{runtime: r, compiled: r.Providers(), processors: newProcessors()}
+}
 
 // NewSession loads the model file.
 func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, config *modelconfig.Config, in engine.Instance) (engine.Session, error) {
@@ -75,8 +76,10 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 	if o.ArenaShrinkage != "" {
 		out.RunEntries = map[string]string{"memory.enable_memory_arena_shrinkage": o.ArenaShrinkage}
 	}
-	out.Providers, err = b.providers(o, in)
-	return out, err
+	if out.Providers, err = providers(b.compiled, o, in); err != nil {
+		return ort.SessionOptions{}, err
+	}
+	return withOwnPool(out), nil
 }
 
 // within chooses the number of threads for an instance whose thread, which is the calling one, is bound by a host policy: left
@@ -86,62 +89,6 @@ func within(threads int) int {
 		return hostpolicy.Cores()
 	}
 	return threads
-}
-
-// providers lists the execution providers in Triton's order: the accelerators of the instance's kind, and for a GPU
-// instance CUDA behind them. ONNX Runtime's own CPU provider always comes last.
-func (b *Backend) providers(o modelconfig.Options, in engine.Instance) ([]ort.Provider, error) {
-	accelerators := o.CPUAccelerators
-	if in.OnGPU {
-		accelerators = o.GPUAccelerators
-	}
-	var out []ort.Provider
-	for _, a := range accelerators {
-		if !slices.Contains(b.runtime.Providers(), a.Name) {
-			return nil, engine.Errorf(engine.InvalidArgument, "unknown Execution Accelerator '%s' is requested", a.Name)
-		}
-		p := ort.Provider{Name: a.Name, Options: a.Parameters}
-		if in.OnGPU {
-			p.Options = gpuOptions(a, in.GPU)
-		}
-		out = append(out, p)
-	}
-	if in.OnGPU && !slices.ContainsFunc(out, func(p ort.Provider) bool { return p.Name == "cuda" }) {
-		out = append(out, ort.Provider{Name: "cuda", Options: gpuOptions(modelconfig.Accelerator{Name: "cuda", Parameters: o.CUDA}, in.GPU)})
-	}
-	return out, nil
-}
-
-// gpuOptions adds the device, and for TensorRT translates those names that differ between Triton and ONNX Runtime.
-func gpuOptions(a modelconfig.Accelerator, gpu int) map[string]string {
-	out := map[string]string{"device_id": strconv.Itoa(gpu)}
-	for key, value := range a.Parameters {
-		if a.Name == "tensorrt" {
-			key, value = tensorRTOption(key, value)
-		}
-		out[key] = value
-	}
-	return out
-}
-
-func tensorRTOption(key, value string) (string, string) {
-	switch key {
-	case "precision_mode":
-		switch value {
-		case "FP16":
-			return "trt_fp16_enable", "1"
-		case "INT8":
-			return "trt_int8_enable", "1"
-		case "BF16":
-			return "trt_bf16_enable", "1"
-		}
-		return "trt_fp16_enable", "0" // FP32
-	case "max_workspace_size_bytes":
-		return "trt_max_workspace_size", value
-	case "int8_calibration_table_name", "int8_use_native_calibration_table":
-		return "trt_" + key, value
-	}
-	return key, value
 }
 
 func graphLevel(level modelconfig.GraphLevel) ort.GraphOptimization {

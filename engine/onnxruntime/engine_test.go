@@ -37,8 +37,8 @@ type served struct {
 	grpc   api.Client
 }
 
-// serve serves a model with ONNX Runtime, or skips the test.
-func serve(t *testing.T, m *onnx.Model, config string) *served {
+// library is ONNX Runtime; a test without it is skipped.
+func library(t *testing.T) *ort.Runtime {
 	t.Helper()
 	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
 		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
@@ -47,6 +47,13 @@ func serve(t *testing.T, m *onnx.Model, config string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// serve serves a model with ONNX Runtime, or skips the test.
+func serve(t *testing.T, m *onnx.Model, config string) *served {
+	t.Helper()
+	r := library(t)
 	root := t.TempDir()
 	s := &served{model: "m", dir: filepath.Join(root, "m")}
 	enginetest.WriteModel(t, root, s.model, config)

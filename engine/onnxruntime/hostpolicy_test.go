@@ -58,13 +58,7 @@ func check(t *testing.T, when string, want int) {
 
 // The thread of each instance and those that ONNX Runtime makes for it run on the policy's cores, and no others do.
 func TestHostPolicyBindsAllThreads(t *testing.T) {
-	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
-		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
-	}
-	r, err := runtime()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := library(t)
 	if hostpolicy.Cores() < 2 {
 		t.Skip("needs two cores")
 	}

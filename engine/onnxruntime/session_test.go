@@ -3,7 +3,6 @@ package onnxruntime_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
@@ -20,13 +19,7 @@ import (
 // There is one more of Go's processors than there are sessions, so that goroutines run while all of these are inside ONNX
 // Runtime.
 func TestProcessorsOutnumberSessions(t *testing.T) {
-	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
-		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
-	}
-	r, err := runtime()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := library(t)
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	if err := build.Simple().Write(path, 0); err != nil {
 		t.Fatal(err)

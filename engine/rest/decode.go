@@ -2,11 +2,8 @@ package rest
 
 import (
 	"bytes"
-	"math"
-	"math/bits"
 	"slices"
 	"strconv"
-	"time"
 
 	"tuner/engine"
 	"tuner/modelconfig"
@@ -89,7 +86,7 @@ func (r *inferRequest) parameter(i int32) error {
 	case "timeout":
 		var n uint64
 		n, err = d.unsigned(i)
-		r.Timeout = time.Duration(min(n, uint64(math.MaxInt64/time.Microsecond))) * time.Microsecond
+		r.Timeout = engine.Microseconds(n)
 	case "sequence_start", "sequence_end":
 		_, err = d.bool(i)
 	case "sequence_id":
@@ -151,7 +148,7 @@ func (r *inferRequest) decodeInput(input int32, rest []byte) ([]byte, error) {
 	if err != nil {
 		return nil, unable("name", err)
 	}
-	t := r.nextInput(name)
+	t := r.AddInput(name)
 	dataType, err := d.memberString(input, "datatype")
 	if err != nil {
 		return nil, unable("datatype", err)
@@ -191,26 +188,6 @@ func onlyOne(data, size, region int32) error {
 		set = "set" + set
 	}
 	return engine.Errorf(engine.InvalidArgument, "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But %s", set)
-}
-
-// nextInput adds an input.
-func (r *inferRequest) nextInput(name []byte) *engine.Tensor {
-	n := len(r.Inputs)
-	if n < cap(r.Inputs) {
-		r.Inputs = r.Inputs[:n+1]
-	} else {
-		r.Inputs = append(r.Inputs, engine.Tensor{})
-	}
-	t := &r.Inputs[n]
-	keep(&t.Name, name)
-	return t
-}
-
-// keep sets s to a text, without new memory if it is the same already.
-func keep(s *string, text []byte) {
-	if *s != string(text) {
-		*s = string(text)
-	}
 }
 
 // setType sets the type of a tensor by its name; TYPE_INVALID stands for an unknown one. That of the request before, which
@@ -320,15 +297,7 @@ func elementCount(shape []int64) (uint64, bool) {
 	if len(shape) == 0 || slices.Contains(shape, 0) {
 		return 0, true
 	}
-	count := uint64(1)
-	for _, d := range shape {
-		high, low := bits.Mul64(count, uint64(d))
-		if high != 0 || low > math.MaxInt64 {
-			return 0, false
-		}
-		count = low
-	}
-	return count, true
+	return engine.Product(shape)
 }
 
 // decodeOutputs reads which outputs are wanted, and in which form. The first mention of an output counts.
@@ -349,7 +318,7 @@ func (r *inferRequest) decodeOutputs() error {
 		if err != nil {
 			return unable("name", err)
 		}
-		r.nextOutput(name)
+		r.AddOutput(name)
 		binary, err := r.outputForm(i)
 		if err != nil {
 			return err
@@ -357,16 +326,6 @@ func (r *inferRequest) decodeOutputs() error {
 		r.binary = append(r.binary, binary)
 	}
 	return nil
-}
-
-func (r *inferRequest) nextOutput(name []byte) {
-	n := len(r.Outputs)
-	if n < cap(r.Outputs) {
-		r.Outputs = r.Outputs[:n+1]
-	} else {
-		r.Outputs = append(r.Outputs, "")
-	}
-	keep(&r.Outputs[n], name)
 }
 
 // outputForm reports whether an output is wanted in binary form.

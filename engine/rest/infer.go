@@ -46,7 +46,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 	x := f.inferences.Get().(*inference)
 	defer f.release(x)
 	r := &x.request
-	keep(&r.Model, at.model)
+	engine.SetText(&r.Model, at.model)
 	var err error
 	if r.Version, err = at.number(); err != nil {
 		fail(ctx, err)
