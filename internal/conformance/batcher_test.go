@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
+	"tuner/internal/peers"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 )
@@ -126,10 +126,8 @@ func sleepRepository(t *testing.T, batching string, maxBatch, instances int) str
 	if err := os.WriteFile(filepath.Join(dir, "config.pbtxt"), []byte(sleepConfig(sleepModel, batching, maxBatch, instances)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	library := filepath.Join(dir, "libtriton_"+sleepModel+".so")
-	text, err := exec.CommandContext(t.Context(), "cc", "-O2", "-shared", "-fPIC", "-o", library, filepath.Join("testdata", "sleep_backend.c")).CombinedOutput()
-	if err != nil {
-		t.Fatalf("cannot compile the backend: %v\n%s", err, text)
+	if err := peers.CompileBackend(t.Context(), filepath.Join("testdata", "sleep_backend.c"), dir, sleepModel); err != nil {
+		t.Fatal(err)
 	}
 	return repository
 }

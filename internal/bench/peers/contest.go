@@ -68,6 +68,15 @@ func (b *bench) start(ctx context.Context, tunerRepository, tritonRepository str
 	return b.against(ctx, tuner, tritonRepository)
 }
 
+// serve starts both servers on one repository of a model, which a setting configures.
+func (b *bench) serve(ctx context.Context, file string, s setting) (*contest, error) {
+	repository, err := b.repository(file, s.config())
+	if err != nil {
+		return nil, err
+	}
+	return b.start(ctx, repository, repository)
+}
+
 // against adds a real Triton to our side, which it stops if that fails.
 func (b *bench) against(ctx context.Context, tuner *side, tritonRepository string) (*contest, error) {
 	triton, err := b.startTriton(ctx, tritonRepository)

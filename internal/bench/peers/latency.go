@@ -15,11 +15,7 @@ func (b *bench) latency(ctx context.Context) (err error) {
 		return err
 	}
 	s := setting{Instances: 1, Threads: 1, MaxBatch: 16}
-	repository, err := b.repository(fileInt8, s.config())
-	if err != nil {
-		return err
-	}
-	c, err := b.start(ctx, repository, repository)
+	c, err := b.serve(ctx, fileInt8, s)
 	if err != nil {
 		return err
 	}

@@ -91,11 +91,7 @@ func (b *bench) ranking(ctx context.Context) error {
 
 // rank measures a setting under every load, on both servers in turn, and adds the rounds to its standings.
 func (b *bench) rank(ctx context.Context, s setting, window time.Duration, into []standing) (err error) {
-	repository, err := b.repository(fileFP32, s.config())
-	if err != nil {
-		return err
-	}
-	c, err := b.start(ctx, repository, repository)
+	c, err := b.serve(ctx, fileFP32, s)
 	if err != nil {
 		return err
 	}

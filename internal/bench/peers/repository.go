@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tuner/internal/peers"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/onnx"
@@ -81,7 +82,7 @@ func (b *bench) addSubRepository(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("cannot make a repository: %w", err)
 		}
 	}
-	return dir, tool(ctx, "cc", "-O2", "-shared", "-fPIC", "-o", filepath.Join(folder, "libtriton_"+backend+".so"), source)
+	return dir, peers.CompileBackend(ctx, source, folder, backend)
 }
 
 // tool runs a program that makes a file.

@@ -37,11 +37,7 @@ func (b *bench) saturate(ctx context.Context, precision, file string, s setting)
 		return nil, err
 	}
 	o := b.or(10, 3*time.Second)
-	repository, err := b.repository(file, s.config())
-	if err != nil {
-		return nil, err
-	}
-	c, err := b.start(ctx, repository, repository)
+	c, err := b.serve(ctx, file, s)
 	if err != nil {
 		return nil, err
 	}
