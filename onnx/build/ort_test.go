@@ -120,6 +120,7 @@ func TestModelsRunOnDerivedInputs(t *testing.T) {
 	models := map[string]*onnx.Model{
 		"simple": build.Simple(), "mlp": build.MLP(), "cnn": build.CNN(0), "cnn_fixed": build.CNN(1),
 		"bertsquad": build.BertSquadLike(), "recommender": build.EmbeddingRecommender(), "constant_time": build.ConstantTime(10),
+		"resnet": build.ResNet(), "mobilenet": build.MobileNet(), "lstm": build.LSTM(),
 	}
 	for _, typ := range onnx.ServableTypes() {
 		models["identity_"+typ.String()] = build.Identity(typ)

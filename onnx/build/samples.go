@@ -185,16 +185,20 @@ func SequenceInput() *onnx.Model {
 	return g.Model()
 }
 
-// random gives weights that are the same in every build: normal numbers whose generator is seeded by the name, scaled by the
-// last dimension so that activations keep their size.
+// random gives weights around 0, scaled by the last dimension so that activations keep their size.
 func random(name string, shape ...int64) []float32 {
+	return normal(name, 0, 1/math.Sqrt(float64(shape[len(shape)-1])), shape...)
+}
+
+// normal gives normally distributed numbers that are the same in every build and on every processor: their generator is seeded
+// by the name, and the conversion keeps the product and the sum from being joined into one, differently rounded, step.
+func normal(name string, mean, deviation float64, shape ...int64) []float32 {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)
 	r := rand.New(rand.NewPCG(h.Sum64(), 0))
-	scale := 1 / math.Sqrt(float64(shape[len(shape)-1]))
 	values := make([]float32, product(shape))
 	for i := range values {
-		values[i] = float32(r.NormFloat64() * scale)
+		values[i] = float32(mean + float64(r.NormFloat64()*deviation))
 	}
 	return values
 }
