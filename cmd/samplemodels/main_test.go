@@ -56,7 +56,7 @@ func TestAllSmallIsEveryGeneratedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := names(samples(options{}))
-	if len(want) < 9+14 { // nine kinds, and identity for each of 14 types
+	if len(want) < 12+14 { // twelve kinds, and identity for each of 14 types
 		t.Errorf("only %d models", len(want))
 	}
 	for _, name := range want {
