@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/measure"
+)
+
+// InferenceJob is what an engine serves for an Inference.
+type InferenceJob struct {
+	Repository string // folder of the model repository that holds the model
+	Library    string // ONNX Runtime library
+	Model      string // name of the model
+	Config     string // complete model configuration as JSON, loaded instead of the repository's; "": the repository's
+}
+
+// Inference is an engine process that serves one model for its answers rather than for their times: for comparisons of
+// outputs, and for calibration. Its methods may be called from one goroutine at a time.
+type Inference struct {
+	model    string
+	engine   Engine
+	client   api.Client
+	patience time.Duration
+}
+
+// EngineError says that the engine did not do what was asked: it did not start, refused the model or the request, or ended.
+// It is a result that concerns the model, and no failure of the tuner.
+type EngineError struct{ Failure measure.Failure }
+
+func (e *EngineError) Error() string { return e.Failure.Reason }
+
+// OpenInference launches an engine and loads the model into it. It blocks until then, or until the context ends, or until
+// loading took longer than o.Load. An *EngineError is the engine's fault. The caller closes what it returns.
+func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference, error) {
+	engine, err := o.Launcher.Launch(ctx, job.Repository, job.Library)
+	if err != nil {
+		var start *StartError
+		if errors.As(err, &start) && ctx.Err() == nil {
+			return nil, &EngineError{measure.Failure{Stage: measure.StageStart, Reason: start.Reason}}
+		}
+		return nil, err
+	}
+	// An execution provider may build its kernels in the first inference only: that may take as long as loading.
+	i := &Inference{model: job.Model, engine: engine, patience: cmp.Or(o.Load, defaultLoad)}
+	if i.client, err = o.Dial(engine.Address()); err != nil {
+		engine.Stop(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	if err := i.load(ctx, job.Config); err != nil {
+		err = i.explain(ctx, err)
+		i.Close(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return i, nil
+}
+
+func (i *Inference) load(ctx context.Context, config string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, i.patience, &overdueError{"loading the model", i.patience})
+	defer cancel()
+	if err := i.client.LoadModel(ctx, i.model, config); err != nil {
+		return causeOr(ctx, &loadError{err})
+	}
+	return nil
+}
+
+// Infer answers one request to the model, whose name it fills in. It blocks until the outputs are there, the context ends or
+// the engine has taken longer than it may take to load the model. An *EngineError is the engine's fault; it may then still be
+// able to answer other requests.
+func (i *Inference) Infer(ctx context.Context, r api.InferRequest) ([]api.Tensor, error) {
+	r.Model = i.model
+	request, err := i.client.Encode(r)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := i.infer(ctx, request)
+	if err != nil {
+		return nil, i.explain(ctx, err)
+	}
+	return outputs, nil
+}
+
+func (i *Inference) infer(ctx context.Context, request *api.Encoded) ([]api.Tensor, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, i.patience, &overdueError{"an inference", i.patience})
+	defer cancel()
+	answer, err := i.client.Infer(ctx, request)
+	if err != nil {
+		return nil, causeOr(ctx, err)
+	}
+	return answer.Outputs()
+}
+
+// Close stops the engine, first politely, at once when the context has ended. It may be called again.
+func (i *Inference) Close(ctx context.Context) {
+	_ = i.client.Close() // the engine goes away anyhow
+	i.engine.Stop(ctx)
+}
+
+// explain turns what ended a call into an *EngineError, or returns the end of the caller's own context.
+func (i *Inference) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if hasExited(i.engine) {
+		return &EngineError{*exitFailure(i.engine)}
+	}
+	var answered *api.StatusError
+	if errors.As(err, &answered) { // in the engine's own words, to which its log adds nothing
+		return &EngineError{measure.Failure{Stage: measure.StageErrors, Reason: answered.Text}}
+	}
+	return &EngineError{*answerFailure(err, i.engine.LastWords())}
+}
+
+// causeOr returns why the context ended, or err when it did not.
+func causeOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
