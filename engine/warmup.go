@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tuner/modelconfig"
@@ -32,6 +33,9 @@ func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([
 	var out []warmup
 	left := uint64(maxWarmupBytes)
 	for _, sample := range samples {
+		if sample.GetBatchSize() == 0 {
+			continue // as in Triton, whose sample is then of no requests
+		}
 		w, err := newWarmup(src, sig, sample, &left)
 		var known *Error
 		switch {
@@ -56,7 +60,7 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 			begin := time.Now()
 			result, err := s.Execute(w.batch)
 			if err != nil {
-				return Errorf(CodeOf(err), "failed to run warmup sample '%s': %v", w.name, err)
+				return failedWarmup(CodeOf(err), w.name, w.rows, err.Error())
 			}
 			if result.Free != nil {
 				result.Free()
@@ -72,6 +76,11 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 	return nil
 }
 
+// failedWarmup is the error of a sample. Triton makes a request of each row, all of which fail alike, and tells of each.
+func failedWarmup(code Code, sample string, rows int, text string) error {
+	return Errorf(code, "failed to run warmup sample '%s': %s", sample, strings.Repeat(text+"; ", rows))
+}
+
 // newWarmup makes a sample, and takes its size from what is left for samples.
 func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *uint64) (warmup, error) {
 	r := &Request{Model: src.name}
@@ -84,7 +93,7 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *
 		in := sample.GetInputs()[name]
 		t := Tensor{Name: name, DataType: in.GetDataType(), Shape: slices.Clone(in.GetDims())}
 		if sig.maxBatch > 0 {
-			t.Shape = append([]int64{max(1, int64(sample.GetBatchSize()))}, t.Shape...)
+			t.Shape = append([]int64{int64(sample.GetBatchSize())}, t.Shape...)
 		}
 		var err error
 		if t.Data, err = warmupData(src, in, t.Shape, *left); err != nil {
@@ -98,7 +107,7 @@ func newWarmup(src *source, sig *signature, sample *configpb.ModelWarmup, left *
 		return warmup{}, err
 	}
 	if unknown != "" {
-		return warmup{}, Errorf(InvalidArgument, "failed to run warmup sample '%s': Failed to retrieve the ONNX input tensor info from '%s'.; ", sample.GetName(), unknown)
+		return warmup{}, failedWarmup(InvalidArgument, sample.GetName(), p.rows, fmt.Sprintf("Failed to retrieve the ONNX input tensor info from '%s'.", unknown))
 	}
 	b := &Batch{}
 	for _, in := range p.inputs {
