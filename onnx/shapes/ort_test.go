@@ -1,0 +1,158 @@
+package shapes_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/onnx/onnxpb"
+	"tuner/onnx/shapes"
+	"tuner/ort"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if os.Getenv("TUNER_ORT_LIBRARY") != "" {
+		if r, err := shared(); err == nil {
+			if err := r.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// The library can be opened once per process, so all tests share it.
+var shared = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(os.Getenv("TUNER_ORT_LIBRARY")) })
+
+// Every value that ONNX Runtime computes has the inferred type and shape, and a symbol has the same size everywhere.
+func TestAgreesWithONNXRuntime(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
+		t.Skip("needs ONNX Runtime: run 'make test', or set TUNER_ORT_LIBRARY to the library's path")
+	}
+	models := samples()
+	delete(models, "failing") // no run of it ends
+	if dir := os.Getenv("TUNER_MODELS"); dir != "" {
+		for _, name := range []string{"minilm", "resnet", "mobilenet", "lstm"} {
+			path := filepath.Join(dir, name+".onnx")
+			if _, err := os.Stat(path); err != nil && name != "minilm" {
+				continue // a sample that cmd/samplemodels has not made here
+			}
+			m, err := onnx.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			models[name] = m
+		}
+	}
+	for name, m := range models {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			infos, err := shapes.Infer(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, infos, computed(t, m))
+		})
+	}
+}
+
+// computed runs the model with every value of its main graph as an output.
+func computed(t *testing.T, m *onnx.Model) map[string]*ort.Tensor {
+	t.Helper()
+	r, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := exposed(m).Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.NewSession(path, ort.SessionOptions{IntraOpThreads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	derived, err := inputs.Derive(m, inputs.Options{Default: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := inputs.Generate(derived, 3, 1)
+	var feeds []*ort.Tensor
+	for _, info := range s.Inputs() {
+		feed, err := r.NewTensor(ort.ElementType(in[info.Name].Type), in[info.Name].Shape, in[info.Name].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(feed.Close)
+		feeds = append(feeds, feed)
+	}
+	var names []string
+	for _, info := range s.Outputs() {
+		names = append(names, info.Name)
+	}
+	outputs, err := s.Run(context.Background(), feeds, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]*ort.Tensor{}
+	for i, o := range outputs {
+		t.Cleanup(o.Close)
+		values[names[i]] = o
+	}
+	return values
+}
+
+// exposed makes every value an output; ONNX Runtime finds the types itself.
+func exposed(m *onnx.Model) *onnx.Model {
+	p := proto.Clone(m.Proto()).(*onnxpb.ModelProto)
+	known := map[string]bool{}
+	for _, v := range p.Graph.Output {
+		known[v.GetName()] = true
+	}
+	for _, node := range p.Graph.Node {
+		for _, name := range node.GetOutput() {
+			if name != "" && !known[name] {
+				p.Graph.Output = append(p.Graph.Output, &onnxpb.ValueInfoProto{Name: proto.String(name)})
+			}
+		}
+	}
+	return onnx.New(p)
+}
+
+func compare(t *testing.T, infos map[string]shapes.Info, values map[string]*ort.Tensor) {
+	t.Helper()
+	symbols := map[string]int64{}
+	for name, v := range values {
+		info, ok := infos[name]
+		switch {
+		case !ok:
+			t.Errorf("%q is %v%v, nothing was inferred", name, v.Type(), v.Shape())
+			continue
+		case int(info.Type) != int(v.Type()):
+			t.Errorf("%q is %v, inferred %v", name, v.Type(), info.Type)
+		case !info.Ranked || len(info.Shape) != len(v.Shape()):
+			t.Errorf("%q is %v, inferred %+v", name, v.Shape(), info)
+			continue
+		}
+		for i, d := range info.Shape {
+			size := v.Shape()[i]
+			if before, ok := symbols[d.Symbol]; d.Symbol != "" && ok && before != size {
+				t.Errorf("%q is %v, but %q was %d elsewhere", name, v.Shape(), d.Symbol, before)
+			}
+			symbols[d.Symbol] = size
+			if d.IsFixed() && d.Size != size {
+				t.Errorf("%q is %v, inferred %+v", name, v.Shape(), info.Shape)
+			}
+		}
+	}
+}
