@@ -192,14 +192,6 @@ func (f folding) set(values []Value, knob string, v Value) bool {
 	return true
 }
 
-// ownThreads: Triton's onnxruntime backend hands OpenVINO nothing but the device, so ONNX Runtime's threads do not reach it.
-func ownThreads(f folding, values []Value) string {
-	if f.space.Facts.TritonOnly && f.value(values, KnobExecutionProvider) == "openvino" && f.set(values, KnobIntraOpThreads, IntValue(0)) {
-		return "in a stock Triton OpenVINO chooses its own threads, so intra_op_threads has no effect on it"
-	}
-	return ""
-}
-
 func noBatchDimension(f folding, values []Value) string {
 	if !f.space.Facts.Batching && f.set(values, KnobMaxBatchSize, IntValue(0)) {
 		return "the model has no batch dimension, or its configuration counts it among the dims, so max_batch_size is 0"

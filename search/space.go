@@ -77,6 +77,8 @@ type Facts struct {
 	Base map[string]Value `json:",omitempty"`
 	// Unavailable maps an execution provider to the reason why it creates no session here.
 	Unavailable map[string]string
+	// Assigned says which of the model's nodes an execution provider took, for people.
+	Assigned map[string]string `json:",omitempty"`
 	// Runtimes lists the ONNX Runtime builds of the knob runtime, the default's first; empty for a single one.
 	Runtimes   []RuntimeFacts `json:",omitempty"`
 	Precisions []string       // precisions with a model file
@@ -88,7 +90,7 @@ type Facts struct {
 type RuntimeFacts struct {
 	Name        string            // flavour@version, a value of the knob runtime
 	Unavailable map[string]string `json:",omitempty"` // as Facts.Unavailable
-	Assigned    map[string]string `json:",omitempty"` // execution provider → which nodes it took, for people
+	Assigned    map[string]string `json:",omitempty"` // as Facts.Assigned
 }
 
 // Rejection is a precision that may not serve on an execution provider, because its outputs differ too much from the original

@@ -61,7 +61,7 @@ func (p *Plan) best(f *finals) (search.Standing, bool) {
 func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
 	space := p.settings.Space
 	for _, s := range p.ledger.Ranked() {
-		if s.Point.Passes() && !s.Candidate.IsDefault() && space.InFirstStage(s.Candidate) {
+		if s.Point.Passes() && space.InFirstStage(s.Candidate) && !space.FirstStage(s.Candidate).IsDefault() {
 			return s, s.Candidate.Key() != best.Candidate.Key()
 		}
 	}

@@ -264,7 +264,9 @@ type budgetPart struct {
 	trials int
 }
 
-func (a budgetPart) plus(b budgetPart) budgetPart { return budgetPart{a.time + b.time, a.trials + b.trials} }
+func (a budgetPart) plus(b budgetPart) budgetPart {
+	return budgetPart{a.time + b.time, a.trials + b.trials}
+}
 
 // affords reports whether a trial is expected to end within the budget less what is set aside.
 func (p *Plan) affords(t search.Trial, aside budgetPart) bool {

@@ -233,7 +233,7 @@ func TestBudgetMakesFinalsPrecise(t *testing.T) {
 func TestBudgetLeavesRoomForFinals(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
-	for _, b := range []search.Budget{{Time: time.Minute}, {Time: 3 * time.Minute}, {Trials: 30}} {
+	for _, b := range []search.Budget{{Time: time.Minute}, {Time: 3 * time.Minute}, {Trials: 40}} {
 		p := newPlan(t, "grid", l, b)
 		events := l.Run(p, 1000)
 		members := map[string]bool{}
@@ -392,4 +392,118 @@ func TestNewNamesEveryMistake(t *testing.T) {
 	check("grid", search.Settings{}, `cannot plan campaign: the goal has no objective`,
 		`the load axis has the levels []; allowed: one or more, positive and ascending`,
 		`the window is 0s; allowed: a positive length`)
+}
+
+// firstStageLevels returns the loads at which a campaign measured the first stage, by phase.
+func firstStageLevels(space search.Space, events []search.Event) map[search.Phase][]float64 {
+	levels := map[search.Phase][]float64{}
+	for _, e := range events {
+		if c := e.Trial.Candidate; !c.IsDefault() && space.InFirstStage(c) {
+			levels[e.Trial.Phase] = append(levels[e.Trial.Phase], e.Trial.Load.Level())
+		}
+	}
+	return levels
+}
+
+// TestFirstStageIsMeasured leaves the default's instances and batch out of the space, so that the search never sees the first
+// stage: the curve phase must measure it where the default was measured, also within a short budget.
+func TestFirstStageIsMeasured(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	for _, budget := range []search.Budget{{}, {Time: 2 * time.Minute}, {Trials: 60}} {
+		s := searchtest.Settings(l, 50*time.Millisecond)
+		s.Budget = budget
+		for i, k := range s.Space.Knobs {
+			switch k.Name {
+			case search.KnobInstanceCount:
+				s.Space.Knobs[i].Values = []search.Value{"1", "3"}
+			case search.KnobMaxBatchSize:
+				s.Space.Knobs[i].Values = []search.Value{"8", "16"}
+			}
+		}
+		p, err := plan.New("grid", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := l.Run(p, 1000)
+		leader, ok := p.Leader()
+		if !ok {
+			t.Fatalf("budget %+v: no leader", budget)
+		}
+		first := s.Space.FirstStage(leader.Candidate)
+		measured := map[float64]bool{}
+		for _, e := range events {
+			if e.Trial.Candidate.Key() == first.Key() && e.Trial.Phase == search.PhaseCurve {
+				measured[e.Trial.Load.Level()] = true
+			}
+		}
+		for _, e := range phases(events, search.PhaseDefault) {
+			if !measured[e.Trial.Load.Level()] {
+				t.Errorf("budget %+v: %v was not measured at %v, where the default was", budget, first, e.Trial.Load)
+			}
+		}
+	}
+}
+
+// TestFirstStageOfTheSearchIsUsed has the default's instances and batch in the space: no other configuration is measured for
+// the first stage than the best that the search knows.
+func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	p := newPlan(t, "grid", l, search.Budget{})
+	levels := firstStageLevels(s.Space, l.Run(p, 1000))
+	if len(levels[search.PhaseSearch]) == 0 || len(levels[search.PhaseCurve]) == 0 {
+		t.Fatalf("the first stage was measured at %v, want some in search and curve phase", levels)
+	}
+	candidates, _ := s.Space.Candidates()
+	legal := map[string]bool{}
+	for _, c := range candidates {
+		legal[c.Key()] = true
+	}
+	for _, e := range phases(l.Run(newPlan(t, "grid", l, search.Budget{}), 1000), search.PhaseCurve) {
+		if c := e.Trial.Candidate; !c.IsDefault() && !legal[c.Key()] {
+			t.Errorf("%v was measured for the curve, although the search knows the first stage", c)
+		}
+	}
+}
+
+// TestFirstStageThatDoesNotStart is tried once.
+func TestFirstStageThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	s.Space.Knobs = s.Space.Knobs[:len(s.Space.Knobs)-1] // without the delay
+	s.Space.Knobs[2].Values, s.Space.Knobs[3].Values = []search.Value{"1"}, []search.Value{"16"}
+	tried := 0
+	l.Fail = func(trial search.Trial) *measure.Failure {
+		if _, has := trial.Candidate.Get(search.KnobInstanceCount); has || trial.Candidate.IsDefault() {
+			return nil
+		}
+		tried++
+		return &measure.Failure{Stage: measure.StageStart, Reason: "no"}
+	}
+	p, err := plan.New("grid", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Run(p, 1000)
+	if tried != 1 {
+		t.Errorf("a first stage that does not start was tried %d times", tried)
+	}
+}
+
+// TestNoFirstStageNoReserve: where no knob says what serves the model, the curves keep nothing back.
+func TestNoFirstStageNoReserve(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	s.Space.Knobs = s.Space.Knobs[2:] // instances, batch, delay
+	p, err := plan.New("grid", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if levels := firstStageLevels(s.Space, phases(l.Run(p, 1000), search.PhaseCurve)); len(levels) != 0 {
+		t.Errorf("a first stage was measured at %v", levels)
+	}
 }
