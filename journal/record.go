@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"tuner/precision/accuracy"
 )
 
 // Format is the version of the journal's format that this package writes and reads.
@@ -26,10 +28,12 @@ type Header struct {
 	Spec        SpecFile        `json:"spec"`
 	Seed        uint64          `json:"seed"`
 	Runtime     RuntimeInfo     `json:"runtime"`
+	Runtimes    []RuntimeInfo   `json:"runtimes,omitempty"`    // of the knob runtime, the default's first; none for a single one
 	Machine     json.RawMessage `json:"machine,omitempty"`     // facts of the machine, for reports
 	Fingerprint string          `json:"fingerprint"`           // of the machine: figures of another one do not compare
 	Model       string          `json:"model"`                 // name under which the model is served
-	Models      []ModelFile     `json:"models"`                // one per precision
+	Models      []ModelFile     `json:"models"`                // one per precision that is measured
+	Variants    []Variant       `json:"variants,omitempty"`    // what was compared with the original, also what was rejected
 	BaseConfig  string          `json:"base_config,omitempty"` // config.pbtxt of the default configuration
 	Facts       json.RawMessage `json:"facts,omitempty"`       // search.Facts that the space was folded with
 }
@@ -46,6 +50,34 @@ type RuntimeInfo struct {
 	Flavour string `json:"flavour"`
 	Version string `json:"version"`
 	Library string `json:"library"` // path
+}
+
+// Name is flavour@version, the value of the knob runtime.
+func (r RuntimeInfo) Name() string {
+	if r.Version == "" {
+		return r.Flavour
+	}
+	return r.Flavour + "@" + r.Version
+}
+
+// Variant is the model in one precision, and how its outputs compare with the original model's on the cpu provider.
+type Variant struct {
+	Precision string                     `json:"precision"`
+	Own       bool                       `json:"own,omitempty"` // the user's own file
+	Path      string                     `json:"path,omitempty"`
+	SHA256    string                     `json:"sha256,omitempty"`
+	Bytes     int64                      `json:"bytes,omitempty"`
+	Converted int                        `json:"converted,omitempty"` // operators in the precision
+	Kept      []KeptNode                 `json:"kept,omitempty"`      // operators that stayed in fp32 to keep the limit
+	Notes     []string                   `json:"notes,omitempty"`     // what people should know of the conversion, in sentences
+	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`  // by execution provider
+	Rejected  map[string]string          `json:"rejected,omitempty"`  // why it does not serve, by execution provider; "" for every one
+}
+
+// KeptNode is an operator of a model and the relative error that it would have in the precision.
+type KeptNode struct {
+	Node  string  `json:"node"`
+	Error float64 `json:"error"`
 }
 
 // ModelFile is the model file of one precision.
