@@ -85,7 +85,12 @@ func analyzeFields(a *Analyze) []field {
 		{"output", folder(&a.Output)},
 		{"objective", func(v value) { objective(v.objective()) }},
 		{"weights", func(v value) { objective(v.weights()) }},
-		{"constraints", func(v value) { a.Constraints = v.constraints() }},
+		{"constraints", func(v value) {
+			a.Constraints = v.constraints(func(v value) {
+				v.fail(Error{Problem: "is decided before a campaign measures anything, not in its analysis",
+					Hint: "write it in the profile's constraints, and profile into another output folder"})
+			})
+		}},
 		{"top", func(v value) {
 			if n, ok := v.whole(1, longestSeries); ok {
 				a.Top = int(n)

@@ -23,7 +23,7 @@ func Apply(base *modelconfig.Config, c search.Candidate) (*modelconfig.Config, e
 		return nil, fmt.Errorf("cannot read the session options of model %q: %w", base.GetName(), err)
 	}
 	a := applier{candidate: c, config: modelconfig.Clone(base), options: options}
-	steps := []func() error{a.sessionKnobs, a.provider, a.instances, a.batching, a.rest}
+	steps := []func() error{a.sessionKnobs, a.provider, a.providerOptions, a.instances, a.batching, a.rest}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("cannot configure %s: %w", c, err)
@@ -164,6 +164,17 @@ func (a *applier) provider() error {
 	for _, g := range a.groups() {
 		if g.Kind != kind {
 			g.Kind, g.Gpus = kind, nil
+		}
+	}
+	return nil
+}
+
+// providerOptions sets the options of execution providers. The search leaves those of another provider than the chosen one
+// alone.
+func (a *applier) providerOptions() error {
+	for _, s := range a.candidate.Settings() {
+		if provider, option, ok := search.ProviderOption(s.Knob); ok {
+			a.options.SetProviderOption(provider, option, string(s.Value))
 		}
 	}
 	return nil

@@ -96,6 +96,9 @@ func TestApply(t *testing.T) {
 	check("preferred", candidate("max_batch_size", "16", "preferred_batch_size", "[8,16]", "max_queue_delay", "0us"),
 		"max_batch_size: 4", "max_batch_size: 16", batcher, `dynamic_batching { preferred_batch_size: [8, 16] }`)
 	check("no batching", candidate("max_batch_size", "0"), "max_batch_size: 4", "", batcher, "")
+	check("options of a provider", candidate("execution_provider", "openvino", "openvino.num_of_threads", "2"), arena,
+		arena+`optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" parameters { key: "num_of_threads" value: "2" } } } }`)
+	check("runtime is not configuration", candidate("runtime", "cpu@1.31.1"))
 	check("cpu", candidate("execution_provider", "cpu"))
 	check("openvino", candidate("execution_provider", "openvino"), arena,
 		arena+`optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" } } }`)

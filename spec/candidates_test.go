@@ -25,7 +25,7 @@ func completeConfig(t *testing.T) *modelconfig.Config {
 }
 
 // Every candidate of the shipped examples is a configuration that Triton would take, is read back from its text, and differs
-// from every other candidate's, the precision (which is not configuration) left out.
+// from every other candidate's, precision and runtime (which are not configuration) left out.
 func TestEveryCandidateApplies(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../configs/*.profile.yaml")
@@ -48,6 +48,7 @@ func TestEveryCandidateApplies(t *testing.T) {
 			seen := map[string]string{}
 			for _, c := range candidates {
 				precision, _ := c.Get(search.KnobPrecision)
+				runtime, _ := c.Get(search.KnobRuntime)
 				applied, err := Apply(base, c)
 				if err != nil {
 					t.Fatal(err)
@@ -56,7 +57,7 @@ func TestEveryCandidateApplies(t *testing.T) {
 				if !modelconfig.Equal(applied, parseConfig(t, printed)) {
 					t.Fatalf("%s does not survive printing", c)
 				}
-				key := string(precision) + printed
+				key := string(precision+" "+runtime) + printed
 				if other := seen[key]; other != "" {
 					t.Fatalf("%s and %s are the same configuration", c, other)
 				}

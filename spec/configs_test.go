@@ -32,8 +32,10 @@ func TestConfigs(t *testing.T) {
 				if err == nil && len(p.Space(search.Facts{Cores: 2, Batching: true}).Knobs) == 0 {
 					t.Error("nothing to search")
 				}
+			case strings.HasSuffix(file, "ortsweep.yaml"):
+				_, err = ParseSweep(file, text)
 			default:
-				t.Error("is neither a profile nor an analysis by its name")
+				t.Error("is neither a profile, an analysis nor a sweep by its name")
 			}
 			if err != nil {
 				t.Error(err)

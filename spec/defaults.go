@@ -20,8 +20,9 @@ func profileDefaults() Profile {
 			Seed:     1,
 			Window:   time.Second,
 		},
-		Load: search.LoadAxis{BatchSize: 1},
-		Goal: search.Goal{Objective: single(measure.Throughput)},
+		Load:     search.LoadAxis{BatchSize: 1},
+		Goal:     search.Goal{Objective: single(measure.Throughput)},
+		Accuracy: Accuracy{MaxKept: 0.25},
 	}
 }
 
@@ -44,5 +45,8 @@ func (p Profile) defaulted() Profile {
 		precisions[name] = file
 	}
 	p.Model.Precisions = precisions
+	if p.Accuracy.Limit == nil && p.hasOther(search.KnobPrecision, PrecisionOriginal) {
+		p.Accuracy.Limit = DefaultLimit()
+	}
 	return p
 }

@@ -44,6 +44,7 @@ func TestDocsNameEveryField(t *testing.T) {
 	check("profile.md", "search.", allowedAt(t, parseProfile, "search: {zzzzzz: 1}"))
 	check("profile.md", "load.", allowedAt(t, parseProfile, "load: {zzzzzz: 1}"))
 	check("profile.md", "load.inputs.", allowedAt(t, parseProfile, "load: {inputs: {zzzzzz: 1}}"))
+	check("profile.md", "accuracy.", allowedAt(t, parseProfile, "accuracy: {zzzzzz: 1}"))
 	check("profile.md", "", allowedAt(t, parseProfile, "space: {zzzzzz: 1}"))
 	check("profile.md", "", allowedAt(t, parseProfile, "weights: {zzzzzz: 1}"))
 	check("analyze.md", "", allowedAt(t, parseAnalyze, "zzzzzz: 1"))

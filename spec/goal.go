@@ -39,8 +39,8 @@ func alias(tag string) measure.Metric {
 	return ""
 }
 
-// metric reads the name of a metric, or its tag in Model Analyzer.
-func (v value) metric() (measure.Metric, bool) {
+// metric reads the name of a metric, or its tag in Model Analyzer. others may stand there too, and are in the caller's care.
+func (v value) metric(others ...string) (measure.Metric, bool) {
 	name := v.node.Value
 	if m := alias(name); m != "" {
 		return m, true
@@ -48,7 +48,7 @@ func (v value) metric() (measure.Metric, bool) {
 	if _, known := measure.Metric(name).Info(); known {
 		return measure.Metric(name), true
 	}
-	known := mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) })
+	known := append(mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) }), others...)
 	e := Error{Problem: "is not a metric", Allowed: strings.Join(known, ", ")}
 	switch near := modelconfig.Nearest(name, known); {
 	case strings.HasPrefix(name, "gpu_"):
@@ -108,17 +108,17 @@ func appendMetric(v value, seen []measure.Metric, m measure.Metric) []measure.Me
 	return append(seen, m)
 }
 
-// constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs from "not said".
-func (v value) constraints() []search.Constraint {
+// constraints reads {metric: {min | max}}. The result is not nil, so that "no constraint" differs from "not said". accuracy
+// reads the constraint of that name, which bounds no measured metric.
+func (v value) constraints(accuracy func(value)) []search.Constraint {
 	list := []search.Constraint{}
 	var seen []measure.Metric
 	v.mapping(nil, func(key, v value) bool {
-		if key.node.Value == "accuracy" {
-			key.fail(Error{Problem: "accuracy constraints are not supported by this version, and are not ignored",
-				Hint: "remove the line, and check the accuracy of your own precision files yourself"})
+		if key.node.Value == accuracyField {
+			accuracy(v)
 			return true
 		}
-		m, known := key.metric()
+		m, known := key.metric(accuracyField)
 		if !known {
 			return true
 		}

@@ -37,6 +37,7 @@ func (r profileReader) knobFields() []field {
 	}
 	return []field{
 		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, providers(TargetTuner)...)...)),
+		knob(search.KnobRuntime, textValues),
 		knob(search.KnobPrecision, r.precisionValues),
 		knob(search.KnobIntraOpThreads, wholeValues(0)),
 		knob(search.KnobInterOpThreads, wholeValues(0)),
@@ -67,16 +68,15 @@ func (r profileReader) addKnob(name string, scope search.Scope, values []search.
 	}
 }
 
-// otherKnob takes session.* entries, the fields of Triton's ModelConfig, and the knob that a later version will have.
+// otherKnob takes session.* entries, options of execution providers, and the fields of Triton's ModelConfig.
 func (r profileReader) otherKnob(key, v value) bool {
 	name := key.node.Value
 	if entry, found := strings.CutPrefix(name, "session."); found && entry != "" {
 		r.addKnob(name, search.ScopeEngine, textValues(v))
 		return true
 	}
-	if name == search.KnobRuntime {
-		key.fail(Error{Problem: "choosing among ONNX Runtime builds is not supported by this version",
-			Hint: "remove the line; --ort-library chooses the build that is measured"})
+	if provider, option, ok := search.ProviderOption(name); ok {
+		r.addKnob(name, search.ScopeEngine, optionValues(provider, option)(v))
 		return true
 	}
 	fields := r.configFields(configDescriptor(), "")
@@ -87,7 +87,7 @@ func (r profileReader) otherKnob(key, v value) bool {
 		}
 	}
 	known := names(r.knobFields())
-	e := Error{Problem: "is neither a knob nor a field of Triton's ModelConfig", Allowed: strings.Join(known, ", ") + ", session.*, ModelConfig fields"}
+	e := Error{Problem: "is neither a knob nor a field of Triton's ModelConfig", Allowed: strings.Join(known, ", ") + ", session.*, PROVIDER.OPTION, ModelConfig fields"}
 	if near := modelconfig.Nearest(name, append(known, names(fields)...)); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
@@ -186,21 +186,42 @@ func sizeListValues(v value) []search.Value {
 	return values
 }
 
-// precisionValues reads names, or a map from name to the user's own ONNX file.
+// optionValues reads the values of an execution provider's option, as texts.
+func optionValues(provider, option string) knobReader {
+	return listValues(func(v value) (search.Value, bool) {
+		text, ok := v.text()
+		if !ok {
+			return "", false
+		}
+		if err := modelconfig.CheckProviderOption(provider, option, text); err != nil {
+			v.fail(Error{Problem: err.Error()})
+			return "", false
+		}
+		return search.Value(text), true
+	})
+}
+
+// precisionValues reads names of precisions that tuner makes itself, or a map from name to the user's own ONNX file.
 func (r profileReader) precisionValues(v value) []search.Value {
 	if v.node.Kind == yaml.MappingNode {
 		return r.precisionFiles(v)
 	}
-	return listValues(func(v value) (search.Value, bool) {
+	known := append([]string{PrecisionOriginal}, Convertible()...)
+	values := listValues(func(v value) (search.Value, bool) {
 		name, ok := v.text()
-		if ok && name != PrecisionOriginal {
-			v.fail(Error{Problem: "is a precision without a file", Allowed: PrecisionOriginal + " (the model as given)",
-				Hint: fmt.Sprintf("name the file: precision: {%s: %s, %s: FILE.onnx}; this version does not convert models",
-					PrecisionOriginal, "MODEL.onnx", name)})
+		if ok && !slices.Contains(known, name) {
+			v.fail(Error{Problem: "is not a precision that tuner makes", Allowed: strings.Join(known, ", "),
+				Hint: fmt.Sprintf("name your own file: precision: {%s: MODEL.onnx, %s: FILE.onnx}", PrecisionOriginal, name)})
 			return "", false
 		}
 		return search.Value(name), ok
 	})(v)
+	for _, name := range values {
+		if name != PrecisionOriginal {
+			r.p.Model.Convert = append(r.p.Model.Convert, string(name))
+		}
+	}
+	return values
 }
 
 func (r profileReader) precisionFiles(v value) []search.Value {

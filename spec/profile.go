@@ -32,6 +32,7 @@ type Profile struct {
 	Load         search.LoadAxis // Levels nil for auto: see Space
 	Inputs       Inputs
 	Goal         search.Goal
+	Accuracy     Accuracy
 }
 
 // ModelSource is where the model's files are.
@@ -41,10 +42,15 @@ type ModelSource struct {
 	// Precisions maps each name of the precision knob to its ONNX file. PrecisionOriginal maps to Path unless the user says
 	// otherwise; where Path is a folder, that means the folder's own model file.
 	Precisions map[string]string
+	// Convert lists the precisions that are made of the original, in the file's order: some of Convertible.
+	Convert []string
 }
 
 // PrecisionOriginal is the precision that stands for the model as given.
 const PrecisionOriginal = "fp32"
+
+// Convertible lists the precisions that tuner makes of a model itself.
+func Convertible() []string { return []string{"fp16", "int8", "int8_static"} }
 
 // What a configuration must be deployable on: a stock Triton server, or this program's own engine with all its options.
 const (
@@ -134,7 +140,8 @@ func (r profileReader) fields() []field {
 		{"load", r.load},
 		{"objective", func(v value) { r.p.Goal.Objective = v.objective() }},
 		{"weights", func(v value) { r.p.Goal.Objective = v.weights() }},
-		{"constraints", func(v value) { r.p.Goal.Constraints = v.constraints() }},
+		{"constraints", func(v value) { r.p.Goal.Constraints = v.constraints(r.accuracyLimit) }},
+		{"accuracy", r.accuracy},
 	}
 }
 
@@ -165,6 +172,7 @@ func (r profileReader) check(root value, given map[string]value) {
 	checkObjective(given)
 	r.checkTarget(given)
 	r.checkBatch(given)
+	r.checkAccuracy(given)
 }
 
 // checkObjective reports an objective given in both ways.

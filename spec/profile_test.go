@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"tuner/measure"
+	"tuner/precision/accuracy"
 	"tuner/search"
 )
 
@@ -58,8 +59,10 @@ search:
   seed: 7
   window: 500ms
 space:
-  execution_provider: [cpu, xnnpack]
+  execution_provider: [cpu, openvino]
+  runtime: [cpu, openvino@1.24.1]
   precision: {fp32: a.onnx, int8: b.onnx}
+  openvino.num_of_threads: [1, 2]
   intra_op_threads: {min: 1, max: 8, scale: pow2}
   inter_op_threads: 1
   execution_mode: [sequential, parallel]
@@ -83,6 +86,13 @@ constraints:
   latency_avg: {max: 1.5s}
   cpu_used_ram: {max: 2GiB}
   perf_throughput: {min: 100}
+  accuracy: {metric: max_abs_error, max: 1e-3}
+accuracy:
+  data: rows.npz
+  calibration: ../more
+  calibration_method: entropy
+  rows: 100
+  max_kept: 10%
 `
 	knob := func(name string, scope search.Scope, values ...search.Value) search.Knob {
 		return search.Knob{Name: name, Scope: scope, Values: values}
@@ -94,8 +104,10 @@ constraints:
 		Runner: Runner{RunnerBundled, ProtocolHTTP},
 		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond},
 		Knobs: []search.Knob{
-			knob("execution_provider", search.ScopeArtifact, "cpu", "xnnpack"),
+			knob("execution_provider", search.ScopeArtifact, "cpu", "openvino"),
+			knob("runtime", search.ScopeArtifact, "cpu", "openvino@1.24.1"),
 			knob("precision", search.ScopeArtifact, "fp32", "int8"),
+			knob("openvino.num_of_threads", search.ScopeEngine, "1", "2"),
 			knob("intra_op_threads", search.ScopeEngine, "1", "2", "4", "8"),
 			knob("inter_op_threads", search.ScopeEngine, "1"),
 			knob("execution_mode", search.ScopeEngine, "sequential", "parallel"),
@@ -122,6 +134,10 @@ constraints:
 				{Metric: measure.Throughput, Min: pointer(100.0)},
 			},
 		},
+		Accuracy: Accuracy{
+			Limit: &accuracy.Limit{Metric: "max_abs_error", Max: pointer(1e-3)},
+			Data:  "work/rows.npz", Calibration: "more", CalibrationMethod: CalibrationEntropy, Rows: 100, MaxKept: 0.1,
+		},
 	}
 	if diff := cmp.Diff(want, parse(t, text)); diff != "" {
 		t.Error(diff)
@@ -138,6 +154,8 @@ func TestParseProfileDefaults(t *testing.T) {
 		Search: Search{StrategyGrid, search.Budget{Time: 10 * time.Minute}, 1, time.Second},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
+
+		Accuracy: Accuracy{MaxKept: 0.25},
 	}
 	if diff := cmp.Diff(want, parse(t, text)); diff != "" {
 		t.Error(diff)
@@ -236,9 +254,14 @@ func TestSpaceMistakes(t *testing.T) {
 	check(`memory_arena: yes please`, "memory_arena: must be true or false")
 	check(`execution_provider: gpu`, "execution_provider: is not known")
 	check(`execution_provider: xnnpack`, "execution_provider: xnnpack is not an execution provider of a stock Triton")
-	check(`precision: [fp32, int8]`, "precision[1]: is a precision without a file")
+	check(`precision: [fp32, int4]`, "precision[1]: is not a precision that tuner makes")
+	check(`precision: [int8, fp16, int8]`, "precision[2]: appears twice in the list")
 	check(`precision: {}`, "precision: is empty")
-	check(`runtime: cpu`, "runtime: choosing among ONNX Runtime builds is not supported by this version")
+	check(`runtime: [cpu, cpu]`, "runtime[1]: appears twice in the list")
+	check(`runtime: {min: 1}`, "runtime: must be text")
+	check(`openvino.num_of_threads: [1, many]`,
+		`openvino.num_of_threads[1]: cannot set option "num_of_threads" of execution provider openvino to "many": expected a whole number from 1 to 1024`)
+	check(`rocm.device_id: 1`, "rocm.device_id: is neither a knob nor a field of Triton's ModelConfig")
 	check(`dynamic_batching: {max_queue_delay_microseconds: 5}`,
 		"dynamic_batching.max_queue_delay_microseconds: cannot be swept as a field of ModelConfig")
 	check(`dynamic_batching: {preserve_order: true}`, "dynamic_batching.preserve_order: unknown field")
@@ -273,8 +296,16 @@ func TestGoalMistakes(t *testing.T) {
 	check("constraints: {latency_p99: {max: .inf}}", "constraints.latency_p99.max: is not a duration")
 	check("constraints: {memory: {max: 2 gigs}}", "constraints.memory.max: is not a size above 0")
 	check("constraints: {throughput: {min: lots}}", "constraints.throughput.min: must be a number above 0")
-	check("constraints: {accuracy: {metric: cosine, min: 0.99}}",
-		"constraints.accuracy: accuracy constraints are not supported by this version, and are not ignored")
+	check("constraints: {accuracy: {metric: cosin, min: 0.99}}", "constraints.accuracy.metric: is not known")
+	check("constraints: {accuracy: {min: 0.99}}", "constraints.accuracy: has no metric")
+	check("constraints: {accuracy: {metric: cosine, min: lots}}", "constraints.accuracy.min: must be a number")
+	check("constraints: {accuracy: {metric: cosine}}", `constraints.accuracy: the metric "cosine" needs a bound: min or max`)
+	check("constraints: {accuracy: {metric: cosine, max: 1}}", `constraints.accuracy: more of "cosine" is better: it takes min, not max`)
+	check("constraints: {accuracy: {metric: command, min: 1}}", "constraints.accuracy: the metric command needs the command to run")
+	check("accuracy: {command: judge.sh}", "accuracy.command: is a command whose number nothing bounds")
+	check("accuracy: {rows: 10}", "accuracy: has no effect: the space has nothing but the model as given on the cpu provider")
+	check("accuracy: {rows: 0, max_kept: 125%, calibration_method: median, dat: x}", "accuracy.rows: is out of range",
+		"accuracy.max_kept: is not a share", "accuracy.calibration_method: is not known", "accuracy.dat: unknown field")
 	check("load: {inputs: {shape: {ids: [32, 0]}}}", "load.inputs.shape.ids[1]: is out of range")
 	check("load: {inputs: {shape: {ids: 32}}}", "load.inputs.shape.ids: must be a list of dimensions without the batch dimension")
 	check("load: {concurrency: 0}", "load.concurrency: is out of range")

@@ -9,17 +9,22 @@ import (
 )
 
 // Space returns what the campaign searches on the machine and with the model that facts describe: `auto` and a missing
-// `space:` or `concurrency:` are filled in. Facts.TritonOnly and Facts.Precisions are set from the profile.
+// `space:` or `concurrency:` are filled in, and runtimes get their full names. Facts.TritonOnly and Facts.Precisions are set
+// from the profile.
 func (p Profile) Space(facts search.Facts) search.Space {
 	facts.TritonOnly = p.DeployTarget == TargetTriton
 	facts.Precisions = slices.Sorted(maps.Keys(p.Model.Precisions))
+	facts.Precisions = append(facts.Precisions, p.Model.Convert...)
 	s := search.Space{Knobs: slices.Clone(p.Knobs), Load: p.Load, Facts: facts}
 	if s.Knobs == nil {
 		s.Knobs = defaultKnobs(facts)
 	}
 	for i, k := range s.Knobs {
-		if k.Name == search.KnobExecutionProvider {
+		switch {
+		case k.Name == search.KnobExecutionProvider:
 			s.Knobs[i].Values = p.expandAuto(k.Values)
+		case k.Name == search.KnobRuntime && len(facts.Runtimes) > 0:
+			s.Knobs[i].Values = mapped(facts.Runtimes, func(r search.RuntimeFacts) search.Value { return search.Value(r.Name) })
 		}
 	}
 	if s.Load.Levels == nil {
@@ -27,6 +32,12 @@ func (p Profile) Space(facts search.Facts) search.Space {
 		s.Load.Any = true
 	}
 	return s
+}
+
+// Runtimes returns the selectors of ONNX Runtime builds in the file's order (cpu, openvino@1.24.1); nil without the knob.
+func (p Profile) Runtimes() []string {
+	k, _ := p.knob(search.KnobRuntime)
+	return mapped(k.Values, func(v search.Value) string { return string(v) })
 }
 
 // Settings returns what a search strategy depends on.

@@ -1,0 +1,146 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/precision/accuracy"
+	"tuner/search"
+)
+
+// Accuracy says how a variant of the model is compared with the original, and by how much it may differ.
+type Accuracy struct {
+	// Limit is what a variant must keep. Without one in the file it is DefaultLimit where the space has other precisions than
+	// the original; else nil: nothing is checked.
+	Limit       *accuracy.Limit
+	Data        string  // file or folder with the inputs to compare on; "" for synthetic ones
+	Calibration string  // the inputs for int8_static's ranges; "" for those of Data
+	Rows        int     // at most so many rows; 0: all of Data, or precision's own number of synthetic ones
+	MaxKept     float64 // share of the operators that may stay in fp32 to keep the limit, 0..1
+	Command     string  // that computes the user's own metric; "" for none
+	// CalibrationMethod is CalibrationMinMax, CalibrationPercentile or CalibrationEntropy; "" for package precision's own choice.
+	CalibrationMethod string
+}
+
+// How int8_static's ranges come from the calibration data.
+const (
+	CalibrationMinMax     = "minmax"
+	CalibrationPercentile = "percentile"
+	CalibrationEntropy    = "entropy"
+)
+
+// DefaultLimit returns the limit of a profile that names none: a mean cosine of 0.99.
+func DefaultLimit() *accuracy.Limit {
+	least := 0.99
+	return &accuracy.Limit{Metric: "cosine", Min: &least}
+}
+
+// accuracyField is the name of the section and of the constraint.
+const accuracyField = "accuracy"
+
+// accuracy reads the section.
+func (r profileReader) accuracy(v value) {
+	a := &r.p.Accuracy
+	v.mapping([]field{
+		{"data", func(v value) { r.file(v, &a.Data) }},
+		{"calibration", func(v value) { r.file(v, &a.Calibration) }},
+		{"calibration_method", func(v value) {
+			setWord(v, &a.CalibrationMethod, []string{CalibrationMinMax, CalibrationPercentile, CalibrationEntropy})
+		}},
+		{"rows", func(v value) {
+			if n, ok := v.whole(1, 1_000_000); ok {
+				a.Rows = int(n)
+			}
+		}},
+		{"max_kept", func(v value) {
+			if share, ok := v.share(); ok {
+				a.MaxKept = share
+			}
+		}},
+		{"command", func(v value) {
+			if text, ok := v.text(); ok {
+				a.Command = text
+			}
+		}},
+	}, nil)
+}
+
+// accuracyLimit reads the constraint {metric, min | max}.
+func (r profileReader) accuracyLimit(v value) {
+	var l accuracy.Limit
+	bound := func(target **float64) func(value) {
+		return func(v value) {
+			x, ok := v.float()
+			if !ok {
+				v.fail(Error{Problem: "must be a number", Allowed: "0.99, 1e-3"})
+				return
+			}
+			*target = &x
+		}
+	}
+	before := len(v.doc.errors)
+	given := v.mapping([]field{
+		{"metric", func(v value) { setWord(v, &l.Metric, accuracy.Metrics()) }},
+		{"min", bound(&l.Min)},
+		{"max", bound(&l.Max)},
+	}, nil)
+	if _, has := given["metric"]; !has && v.node.Kind == yaml.MappingNode {
+		v.fail(Error{Problem: "has no metric", Allowed: strings.Join(accuracy.Metrics(), ", "), Hint: "write accuracy: {metric: cosine, min: 0.99}"})
+	}
+	if len(v.doc.errors) == before {
+		r.p.Accuracy.Limit = &l
+	}
+}
+
+// share reads a part of a whole: 25%, or 0.25.
+func (v value) share() (float64, bool) {
+	x, ok := v.float()
+	if text, percent := strings.CutSuffix(v.node.Value, "%"); percent && v.node.Kind == yaml.ScalarNode {
+		number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		x, ok = number/100, err == nil
+	}
+	if !ok || !(x >= 0 && x <= 1) { // NaN is no share
+		v.fail(Error{Problem: "is not a share", Allowed: "0% to 100%, or 0 to 1"})
+		return 0, false
+	}
+	return x, true
+}
+
+// checkAccuracy joins the limit with the user's command, and reports what does not go together: a limit that bounds nothing,
+// and settings of the check where there is nothing to check.
+func (r profileReader) checkAccuracy(given map[string]value) {
+	a := &r.p.Accuracy
+	if a.Limit != nil {
+		a.Limit.Command = a.Command
+		if err := a.Limit.Validate(); err != nil {
+			given["constraints"].child(accuracyField).fail(Error{Problem: err.Error()})
+		}
+		return
+	}
+	section, has := given[accuracyField]
+	if !has || len(section.doc.errors) > 0 {
+		return
+	}
+	switch {
+	case a.Command != "":
+		section.child("command").fail(Error{Problem: "is a command whose number nothing bounds", Hint: "write constraints: {accuracy: {metric: command, min: …}}"})
+	case !r.p.hasVariants():
+		section.fail(Error{Problem: "has no effect: the space has nothing but the model as given on the cpu provider",
+			Hint: fmt.Sprintf("name other precisions (space.precision: [%s, int8]), or remove the section", PrecisionOriginal)})
+	}
+}
+
+// hasVariants reports whether the space has anything whose outputs may differ from the original model's on the cpu provider.
+func (p Profile) hasVariants() bool {
+	return p.hasOther(search.KnobPrecision, PrecisionOriginal) || p.hasOther(search.KnobExecutionProvider, "cpu")
+}
+
+// hasOther reports whether a knob of the space has another value than the usual one.
+func (p Profile) hasOther(knob string, usual search.Value) bool {
+	k, _ := p.knob(knob)
+	return slices.ContainsFunc(k.Values, func(v search.Value) bool { return v != usual })
+}

@@ -1,0 +1,131 @@
+package spec
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/precision"
+	"tuner/precision/accuracy"
+	"tuner/search"
+)
+
+func TestAccuracyDefaults(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want *accuracy.Limit) {
+		t.Helper()
+		if diff := cmp.Diff(want, parse(t, "model: a.onnx\n"+text).Accuracy.Limit); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	check("", nil)
+	check("space: {precision: [fp32]}", nil)
+	check("space: {execution_provider: auto}", nil)
+	check("space: {precision: [fp32, int8]}", &accuracy.Limit{Metric: "cosine", Min: pointer(0.99)})
+	check("space: {precision: {fp32: a.onnx, small: b.onnx}}", &accuracy.Limit{Metric: "cosine", Min: pointer(0.99)})
+	check("space: {precision: int8}\nconstraints: {accuracy: {metric: mean_abs_error, max: 0.5}}",
+		&accuracy.Limit{Metric: "mean_abs_error", Max: pointer(0.5)})
+	check("space: {execution_provider: auto}\nconstraints: {accuracy: {metric: command, min: 3}}\naccuracy: {command: ./judge.sh}",
+		&accuracy.Limit{Metric: "command", Min: pointer(3.0), Command: "./judge.sh"})
+}
+
+func TestConvertedPrecisions(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "model: a.onnx\nspace: {precision: [int8, fp32, fp16]}")
+	want := ModelSource{Path: "work/a.onnx", Precisions: map[string]string{"fp32": "work/a.onnx"}, Convert: []string{"int8", "fp16"}}
+	if diff := cmp.Diff(want, p.Model); diff != "" {
+		t.Error(diff)
+	}
+	// All can be candidates: what cannot be made, or is rejected, is folded later.
+	if diff := cmp.Diff([]string{"fp32", "int8", "fp16"}, p.Space(search.Facts{}).Facts.Precisions); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The names in profiles are those of package precision, which this one does not import, and so is the default share.
+func TestPrecisionsAreThoseOfTheMaker(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(precision.Names(), append([]string{PrecisionOriginal}, Convertible()...)); diff != "" {
+		t.Error(diff)
+	}
+	if got := parse(t, "model: a").Accuracy.MaxKept; got != precision.DefaultMaxKept {
+		t.Errorf("max_kept is %v, package precision has %v", got, precision.DefaultMaxKept)
+	}
+}
+
+func TestRuntimesGetTheirFullNames(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "model: a\nspace: {runtime: [openvino, cpu]}")
+	if diff := cmp.Diff([]string{"openvino", "cpu"}, p.Runtimes()); diff != "" {
+		t.Error(diff)
+	}
+	facts := search.Facts{Runtimes: []search.RuntimeFacts{{Name: "openvino@1.24.1"}, {Name: "cpu@1.31.1"}}}
+	want := []search.Value{"openvino@1.24.1", "cpu@1.31.1"}
+	if diff := cmp.Diff(want, valuesOf(p.Space(facts))[search.KnobRuntime]); diff != "" {
+		t.Error(diff)
+	}
+	if parse(t, "model: a").Runtimes() != nil {
+		t.Error("a profile without the knob has runtimes")
+	}
+}
+
+func TestAnalysisDoesNotDecideOnAccuracy(t *testing.T) {
+	t.Parallel()
+	_, err := ParseAnalyze("a.yaml", []byte("input: out\nconstraints: {accuracy: {metric: cosine, min: 0.9}}"))
+	var es Errors
+	if !errors.As(err, &es) || len(es) != 1 || es[0].Path != "constraints.accuracy" {
+		t.Errorf("error %v, want one at constraints.accuracy", err)
+	}
+}
+
+// Applying a value that Base names changes nothing, knob by knob.
+func TestBaseIsWhatChangesNothing(t *testing.T) {
+	t.Parallel()
+	check := func(name, text string, missing ...string) {
+		config := parseConfig(t, text)
+		values := Base(config)
+		for knob, v := range values {
+			got, err := Apply(config, search.NewCandidate(search.Setting{Knob: knob, Value: v}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// An explicit default and an absent one are the same to the server.
+			if diff := cmp.Diff(Base(config), Base(got)); diff != "" {
+				t.Errorf("%s: %s = %s changes (-before +after):\n%s", name, knob, v, diff)
+			}
+			if got.GetMaxBatchSize() != config.GetMaxBatchSize() || (got.GetDynamicBatching() == nil) != (config.GetDynamicBatching() == nil) {
+				t.Errorf("%s: %s = %s changes the batcher", name, knob, v)
+			}
+		}
+		for _, knob := range missing {
+			if v, has := values[knob]; has {
+				t.Errorf("%s: %s = %s, want none", name, knob, v)
+			}
+		}
+	}
+	check("with a batcher", base)
+	check("batches without a batcher", `name: "m" backend: "onnxruntime" max_batch_size: 4
+		input { name: "x" data_type: TYPE_FP32 dims: [8] } output { name: "y" data_type: TYPE_FP32 dims: [2] }
+		instance_group { count: 3 kind: KIND_CPU } optimization { graph { level: 1 } }
+		parameters { key: "execution_mode" value { string_value: "1" } }`, search.KnobMaxBatchSize)
+	check("two groups", `name: "m" backend: "onnxruntime"
+		input { name: "x" data_type: TYPE_FP32 dims: [8] } output { name: "y" data_type: TYPE_FP32 dims: [2] }
+		instance_group [ { count: 1 kind: KIND_CPU }, { count: 1 kind: KIND_CPU } ]`, search.KnobInstanceCount)
+}
+
+func TestProviderOfAConfiguration(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want search.Value) {
+		t.Helper()
+		config := parseConfig(t, `name: "m" backend: "onnxruntime" `+text)
+		if got := Base(config)[search.KnobExecutionProvider]; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	check(``, "cpu")
+	check(`instance_group { kind: KIND_GPU count: 1 }`, "cuda")
+	check(`instance_group { kind: KIND_GPU count: 1 } optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }`, "tensorrt")
+	check(`instance_group { kind: KIND_CPU count: 1 } optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" } } }`, "openvino")
+	check(`instance_group { kind: KIND_CPU count: 1 } optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }`, "cpu")
+}

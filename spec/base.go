@@ -1,0 +1,62 @@
+package spec
+
+import (
+	"time"
+
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/search"
+)
+
+// Base returns the knobs' values that a complete configuration has: Apply with one of them changes nothing. Knobs for which
+// no value does that are missing, such as max_batch_size for a configuration that batches without the dynamic batcher.
+// Nothing is returned of session options that cannot be read: Apply reports them.
+func Base(config *modelconfig.Config) map[string]search.Value {
+	base := map[string]search.Value{search.KnobPrecision: PrecisionOriginal}
+	if o, err := modelconfig.ORTOptions(config); err == nil {
+		sessionBase(base, o)
+		base[search.KnobExecutionProvider] = search.Value(Provider(config, o))
+	}
+	if groups := config.GetInstanceGroup(); len(groups) == 1 {
+		base[search.KnobInstanceCount] = search.IntValue(int(groups[0].GetCount()))
+	}
+	batcher := config.GetDynamicBatching()
+	if batcher != nil || config.GetMaxBatchSize() == 0 {
+		base[search.KnobMaxBatchSize] = search.IntValue(int(config.GetMaxBatchSize()))
+	}
+	delay := time.Duration(batcher.GetMaxQueueDelayMicroseconds()) * time.Microsecond
+	base[search.KnobMaxQueueDelay] = search.DurationValue(delay)
+	sizes := mapped(batcher.GetPreferredBatchSize(), func(n int32) int { return int(n) })
+	base[search.KnobPreferredBatchSize] = search.IntsValue(sizes)
+	return base
+}
+
+// sessionBase fills in the knobs that are session options.
+func sessionBase(base map[string]search.Value, o modelconfig.Options) {
+	base[search.KnobIntraOpThreads] = search.IntValue(o.IntraOpThreads)
+	base[search.KnobExecutionMode] = "sequential"
+	if o.Parallel {
+		base[search.KnobExecutionMode] = "parallel"
+		base[search.KnobInterOpThreads] = search.IntValue(o.InterOpThreads)
+	}
+	base[search.KnobMemoryArena] = search.BoolValue(o.MemoryArena != modelconfig.Off)
+	base[search.KnobMemoryPattern] = search.BoolValue(o.MemoryPattern != modelconfig.Off)
+	levels := map[modelconfig.GraphLevel]search.Value{
+		modelconfig.GraphAll: "all", modelconfig.GraphExtended: "extended", modelconfig.GraphBasic: "basic", modelconfig.GraphDisabled: "disable",
+	}
+	base[search.KnobGraphOptimization] = levels[o.Graph]
+}
+
+// Provider returns the execution provider that a configuration with these session options asks for first: the accelerator
+// for the kind of its first instances, cuda for those on a GPU without one, else cpu.
+func Provider(config *modelconfig.Config, o modelconfig.Options) string {
+	groups := config.GetInstanceGroup()
+	accelerators, usual := o.CPUAccelerators, "cpu"
+	if len(groups) > 0 && groups[0].GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
+		accelerators, usual = o.GPUAccelerators, "cuda"
+	}
+	if len(accelerators) > 0 {
+		return accelerators[0].Name
+	}
+	return usual
+}
