@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tuner/measure"
@@ -35,14 +36,56 @@ func Analyze(c Campaign, o Options) (Result, error) {
 		configs[i].Points = points(c.Events, configs[i].Candidate, goal)
 		configs[i].Best = bestPoint(configs[i].Points, configs[i].Candidate.IsDefault())
 	}
-	_, folds := c.Profile.Space(c.Facts).Candidates()
+	space := c.Profile.Space(c.Facts)
+	_, folds := space.Candidates()
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(c.Events), Windows: countWindows(c.Events),
 		Failures: failures(c.Events, configs), Folds: folds,
+		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)
+	r.FirstStage = firstStage(r, space)
 	return r, nil
+}
+
+// assigned collects what is known of the nodes that execution providers took, by provider; those of a further runtime only
+// where the runtimes before lack the provider.
+func assigned(facts search.Facts) map[string]string {
+	all := maps.Clone(facts.Assigned)
+	for _, r := range facts.Runtimes {
+		for provider, text := range r.Assigned {
+			if all == nil {
+				all = map[string]string{}
+			}
+			if all[provider] == "" {
+				all[provider] = text
+			}
+		}
+	}
+	return all
+}
+
+// firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the default
+// has are passed over.
+func firstStage(r Result, space search.Space) string {
+	first, others := "", 0
+	for _, c := range r.Configs {
+		isTwin := !c.Candidate.IsDefault() && space.FirstStage(c.Candidate).IsDefault()
+		if isTwin || c.Best == nil || !space.InFirstStage(c.Candidate) {
+			continue
+		}
+		if first == "" {
+			first = c.Name
+		}
+		if !c.Candidate.IsDefault() {
+			others++
+		}
+	}
+	if best, ok := r.Winner(); ok && others == 0 && !space.FirstStage(best.Candidate).IsDefault() {
+		return ""
+	}
+	return first
 }
 
 // describe lists the configurations that were tried in order of first trial, the default first even when it was not.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,10 +211,10 @@ func TestAccount(t *testing.T) {
 func TestSetupOfDefaultAndCandidate(t *testing.T) {
 	t.Parallel()
 	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(analyzetest.Candidate(1, 2, 16), 8), analyze.Options{})
-	if diff := cmp.Diff(analyze.Setup{Provider: "cpu", Precision: "fp32", Instances: 2, MaxBatchSize: 4}, r.Default().Setup); diff != "" {
+	if diff := cmp.Diff(analyze.Setup{Provider: "cpu", Runtime: "cpu@1.31.1", Precision: "fp32", Instances: 2, MaxBatchSize: 4}, r.Default().Setup); diff != "" {
 		t.Errorf("default (-want +got):\n%s", diff)
 	}
-	want := analyze.Setup{Provider: "cpu", Precision: "fp32", Instances: 1, IntraOpThreads: 2, MaxBatchSize: 16}
+	want := analyze.Setup{Provider: "cpu", Runtime: "cpu@1.31.1", Precision: "fp32", Instances: 1, IntraOpThreads: 2, MaxBatchSize: 16}
 	if diff := cmp.Diff(want, r.Configs[0].Setup); diff != "" {
 		t.Errorf("candidate (-want +got):\n%s", diff)
 	}
@@ -254,4 +255,30 @@ func TestRecordedJournal(t *testing.T) {
 		// The formula gives 2 · 8 / 26 ms = 615/s at concurrency 16, and for the default, whose threads share the cores, 387/s at concurrency 8.
 		t.Errorf("winner is %+v, want a confirmed one, 1.59 × the default", best)
 	}
+}
+
+// The first stage changes what serves the model and leaves the default's 2 instances and batches of 4 alone.
+func TestFirstStage(t *testing.T) {
+	t.Parallel()
+	precisions := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]", "intra_op_threads: [1, 2]\n  precision: [fp32, int8]", 1)
+	threads := func(n int) search.Candidate {
+		return search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: search.IntValue(n)})
+	}
+	int8 := func(c search.Candidate) search.Candidate { return c.With(search.KnobPrecision, "int8") }
+	check := func(name string, b *analyzetest.Builder, want string) {
+		t.Helper()
+		if got := mustAnalyze(t, b, analyze.Options{}).FirstStage; got != want {
+			t.Errorf("%s: first stage is %q, want %q", name, got, want)
+		}
+	}
+	begin := func() *analyzetest.Builder {
+		return analyzetest.New(t, precisions).Measure(search.Candidate{}, 4, 8, 16)
+	}
+	check("only the default", begin(), "minilm_config_default")
+	check("not measured", begin().Measure(int8(analyzetest.Candidate(2, 1, 16)), 16), "")
+	check("a winner with nothing of it", begin().Measure(search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "16"}), 32), "minilm_config_default")
+	check("measured for the curve", begin().Measure(int8(analyzetest.Candidate(2, 1, 16)), 16).Curve(int8(threads(1)), 4, 8), "minilm_config_1")
+	check("seen by the search", begin().Measure(int8(analyzetest.Candidate(2, 1, 4)), 8).Measure(int8(analyzetest.Candidate(2, 1, 16)), 16), "minilm_config_0")
+	// All cores, said explicitly, are what the default has; measured at a lower load they are no better.
+	check("no better than the default", begin().Curve(threads(2), 4), "minilm_config_default")
 }

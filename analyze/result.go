@@ -7,6 +7,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/spec"
 )
 
 // Result is what a campaign found. It is immutable, and holds all that a report needs.
@@ -23,6 +24,13 @@ type Result struct {
 	Configs  []Config // best first; the default is always one of them
 	Failures []Failure
 	Folds    []search.Fold // combinations that were not tried, with the reasons
+	Accuracy spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
+	// Assigned says which nodes of the model an execution provider took, for people.
+	Assigned map[string]string
+	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
+	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the curve
+	// of the first stage was not measured.
+	FirstStage string
 }
 
 // Ending says how the campaign came to its end.
@@ -73,6 +81,7 @@ func (c Config) Satisfies() bool { return c.Best != nil && len(c.Best.Misses) ==
 // Setup is the part of a configuration that tables and legends show.
 type Setup struct {
 	Provider       string // execution provider
+	Runtime        string // ONNX Runtime's build, flavour@version
 	Precision      string
 	Instances      int
 	IntraOpThreads int // of each instance; 0 is ONNX Runtime's choice, all cores
@@ -92,7 +101,7 @@ func (s Setup) Threads(cores int) int {
 func (s Setup) differences(t Setup) int {
 	n := 0
 	for _, differs := range []bool{
-		s.Provider != t.Provider, s.Precision != t.Precision, s.Instances != t.Instances,
+		s.Provider != t.Provider, s.Runtime != t.Runtime, s.Precision != t.Precision, s.Instances != t.Instances,
 		s.IntraOpThreads != t.IntraOpThreads, s.MaxBatchSize != t.MaxBatchSize, s.QueueDelay != t.QueueDelay,
 	} {
 		if differs {
@@ -157,6 +166,16 @@ func (r Result) Nearest() (Config, bool) {
 		return Config{}, false
 	}
 	return r.Configs[0], true
+}
+
+// Config returns the configuration of that name, false when there is none.
+func (r Result) Config(name string) (Config, bool) {
+	for _, c := range r.Configs {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Config{}, false
 }
 
 // Default returns the default configuration, which is always there in a Result that Analyze made.

@@ -6,6 +6,7 @@ import (
 	"tuner/journal"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/spec"
 )
 
 // setupOf reads what a configuration is served with.
@@ -15,14 +16,15 @@ func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Confi
 		return Setup{}, err
 	}
 	s := Setup{
-		Provider:       "cpu",
+		Provider:       spec.Provider(deployed, options),
+		Runtime:        c.Header.Runtime.Name(),
 		Precision:      Precision(c.Header.Models, candidate),
 		IntraOpThreads: options.IntraOpThreads,
 		MaxBatchSize:   int(deployed.GetMaxBatchSize()),
 		QueueDelay:     time.Duration(deployed.GetDynamicBatching().GetMaxQueueDelayMicroseconds()) * time.Microsecond,
 	}
-	if v, ok := candidate.Get(search.KnobExecutionProvider); ok {
-		s.Provider = string(v)
+	if v, ok := candidate.Get(search.KnobRuntime); ok {
+		s.Runtime = string(v)
 	}
 	for _, g := range deployed.GetInstanceGroup() {
 		s.Instances += max(1, int(g.GetCount()))

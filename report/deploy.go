@@ -159,12 +159,15 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		lines = append(lines, headline(r))
 	}
 	lines = append(lines, confirmation(*best.Best))
+	if text := accuracyReason(r, best); text != "" {
+		lines = append(lines, text)
+	}
 	if unwarmed != "" {
 		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
 	}
 	h := r.Header
-	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, ONNX Runtime %s (%s), %s.", h.Spec.Path, h.Seed,
-		h.Runtime.Version, h.Runtime.Flavour, h.Created.UTC().Format("2006-01-02 15:04 MST")))
+	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, ONNX Runtime %s, %s.", h.Spec.Path, h.Seed, best.Setup.Runtime,
+		h.Created.UTC().Format("2006-01-02 15:04 MST")))
 }
 
 // intervals prints a configuration's main figures with their 95 % intervals.

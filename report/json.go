@@ -33,6 +33,8 @@ type document struct {
 	Nearest        string           `json:"nearest,omitempty"`
 	Goal           jsonGoal         `json:"goal"`
 	Configurations []jsonConfig     `json:"configurations"`
+	FirstStage     string           `json:"first_stage,omitempty"`
+	Variants       []jsonVariant    `json:"variants"`
 	Failures       []jsonFailure    `json:"failures"`
 	LeftOut        []jsonFold       `json:"left_out"`
 	Trials         int              `json:"trials"`
@@ -46,6 +48,15 @@ type document struct {
 type jsonGoal struct {
 	Objective   []search.Term       `json:"objective"`
 	Constraints []search.Constraint `json:"constraints"`
+	Accuracy    *jsonLimit          `json:"accuracy,omitempty"`
+}
+
+// jsonLimit is what every variant had to keep.
+type jsonLimit struct {
+	Metric  string   `json:"metric"`
+	Min     *float64 `json:"min,omitempty"`
+	Max     *float64 `json:"max,omitempty"`
+	Command string   `json:"command,omitempty"`
 }
 
 type jsonConfig struct {
@@ -65,6 +76,7 @@ type jsonConfig struct {
 
 type jsonSetup struct {
 	Provider       string  `json:"execution_provider"`
+	Runtime        string  `json:"runtime"`
 	Precision      string  `json:"precision"`
 	Instances      int     `json:"instance_count"`
 	IntraOpThreads int     `json:"intra_op_threads"`
@@ -161,9 +173,16 @@ func WriteJSON(w io.Writer, r analyze.Result) error {
 func newDocument(r analyze.Result) (document, error) {
 	d := document{
 		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
-		Goal:           jsonGoal{r.Goal.Objective.Terms, notNil(r.Goal.Constraints)},
+		Goal:       jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints)},
+		FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
 		Trials: r.Trials, Windows: r.Windows, Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Origin: newJSONOrigin(r),
+	}
+	if l := r.Accuracy.Limit; l != nil {
+		d.Goal.Accuracy = &jsonLimit{l.Metric, l.Min, l.Max, l.Command}
+	}
+	for _, v := range r.Header.Variants {
+		d.Variants = append(d.Variants, newJSONVariant(v))
 	}
 	if best, ok := r.Winner(); ok {
 		d.Status, d.Best = statusSatisfied, best.Name
@@ -198,7 +217,7 @@ func newJSONConfig(c analyze.Config) (jsonConfig, error) {
 	s := c.Setup
 	j := jsonConfig{
 		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
-		Setup:    jsonSetup{s.Provider, s.Precision, s.Instances, s.IntraOpThreads, s.MaxBatchSize, s.QueueDelay.Seconds()},
+		Setup:    jsonSetup{s.Provider, s.Runtime, s.Precision, s.Instances, s.IntraOpThreads, s.MaxBatchSize, s.QueueDelay.Seconds()},
 		Settings: c.Candidate, Points: []jsonPoint{}, Config: string(text),
 	}
 	if c.Best != nil {

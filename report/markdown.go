@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tuner/analyze"
+	"tuner/journal"
 )
 
 // WriteMarkdown writes report.md: the summary for a pull request or a wiki, with the same table as the terminal's. With
@@ -28,6 +29,8 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 		fmt.Fprintf(&b, "\n![Throughput against p99 latency](plots/%s)\n\n![Throughput against load](plots/%s)\n",
 			latencyChartName, loadChartName)
 	}
+	writeStages(&b, r, charts)
+	writeVariants(&b, r)
 	writeAccount(&b, r.Account)
 	writeFolds(&b, r)
 	writeOrigin(&b, r)
@@ -95,6 +98,17 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 	for _, m := range h.Models {
 		fmt.Fprintf(b, "- model (%s): `%s`, SHA-256 `%s`\n", m.Precision, m.Path, m.SHA256)
 	}
-	fmt.Fprintf(b, "- ONNX Runtime %s (%s), tuner %s\n", h.Runtime.Version, h.Runtime.Flavour, h.Tool)
+	for _, runtime := range runtimes(h) {
+		fmt.Fprintf(b, "- ONNX Runtime %s (%s)\n", runtime.Version, runtime.Flavour)
+	}
+	fmt.Fprintf(b, "- tuner %s\n", h.Tool)
 	fmt.Fprintf(b, "- machine: %s (fingerprint `%s`), campaign begun %s\n", escapeMarkdown(machineText(h.Machine)), h.Fingerprint, h.Created.UTC().Format("2006-01-02 15:04 MST"))
+}
+
+// runtimes lists the builds that were measured.
+func runtimes(h journal.Header) []journal.RuntimeInfo {
+	if len(h.Runtimes) > 0 {
+		return h.Runtimes
+	}
+	return []journal.RuntimeInfo{h.Runtime}
 }

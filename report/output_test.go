@@ -77,7 +77,7 @@ func TestWriteAll(t *testing.T) {
 	}
 	want := []string{
 		"results/metrics-model-inference.csv", "results/metrics-model-gpu.csv", "results/metrics-server-only.csv",
-		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "report.md", "result.json",
+		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "optim_Results.png", "report.md", "result.json",
 		"optimal/config.pbtxt", "repository/minilm",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {

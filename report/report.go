@@ -26,6 +26,7 @@ const (
 	plotsDir         = "plots"
 	latencyChartName = "throughput_vs_p99.png"
 	loadChartName    = "throughput_vs_concurrency.png"
+	stagesChartName  = "optim_Results.png" // OLive's name
 	markdownName     = "report.md"
 	jsonName         = "result.json"
 	configDir        = "optimal"
@@ -52,6 +53,7 @@ func files(r analyze.Result, formats []string) []file {
 		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-server-only.csv"), WriteServerCSV},
 		{spec.FormatPNG, filepath.Join(plotsDir, latencyChartName), WriteLatencyChart},
 		{spec.FormatPNG, filepath.Join(plotsDir, loadChartName), WriteLoadChart},
+		{spec.FormatPNG, stagesChartName, WriteStagesChart},
 		{"", markdownName, markdown},
 		{"", jsonName, WriteJSON},
 	}
@@ -112,7 +114,7 @@ func checkOutput(dir string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write results into %q: %w", dir, durable.Cause(err))
 	}
-	ours := []string{resultsDir, plotsDir, markdownName, jsonName, configDir, repositoryDir}
+	ours := []string{resultsDir, plotsDir, stagesChartName, markdownName, jsonName, configDir, repositoryDir}
 	foreign := ""
 	for _, e := range entries {
 		if e.Name() == journal.FileName || e.Name() == jsonName {

@@ -11,6 +11,7 @@ import (
 	"image/png"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,9 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/journal"
 	"tuner/measure"
+	"tuner/precision/accuracy"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -38,6 +41,40 @@ func typical(t *testing.T) *analyzetest.Builder {
 		Measure(analyzetest.Candidate(2, 1, 8), 8, 16).
 		Measure(best, 8, 16, 32).
 		Confirm(best, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(best, 16).
+		Curve(search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"}), 8, 16).
+		End("the space is exhausted", false)
+}
+
+// withVariants is a campaign with int8, which serves on cpu with two operators in fp32 and is rejected on OpenVINO, and with
+// fp16, which could not be made.
+func withVariants(t *testing.T) *analyzetest.Builder {
+	profile := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]",
+		"intra_op_threads: [1, 2]\n  precision: [fp32, int8, fp16]\n  execution_provider: [cpu, openvino]", 1) +
+		"accuracy: {data: sentences.npz}\n"
+	compared := func(mean, p1, least, largest float64) accuracy.Report {
+		return accuracy.Report{Rows: 240, Outputs: map[string]accuracy.Figures{"embedding": {
+			CosineMean: mean, CosineP1: p1, CosineMin: least, MaxAbs: largest, MeanAbs: largest / 10, MaxRel: math.NaN(), MeanRel: math.NaN(),
+			Top1: math.NaN(), Top5: math.NaN(), Neighbour: 0.89,
+		}}}
+	}
+	int8 := func(c search.Candidate) search.Candidate {
+		return c.With(search.KnobPrecision, "int8").With(search.KnobExecutionProvider, "cpu")
+	}
+	best := int8(analyzetest.Candidate(2, 1, 16))
+	return analyzetest.New(t, profile).
+		Compared(
+			journal.Variant{Precision: "fp32", Path: "minilm.onnx", SHA256: "ab12", Bytes: 90_000_000,
+				Accuracy: map[string]accuracy.Report{"openvino": compared(1, 0.99999, 0.9999, 0.0001)}},
+			journal.Variant{Precision: "int8", Path: "cache/int8.onnx", SHA256: "cd34", Bytes: 58_700_000, Converted: 34,
+				Notes:    []string{"2 weights were denormal and became 0"},
+				Kept:     []journal.KeptNode{{Node: "/layer.5/MatMul_3", Error: 0.0021}, {Node: "/layer.4/MatMul_3", Error: 0.0012}},
+				Accuracy: map[string]accuracy.Report{"cpu": compared(0.9931, 0.985, 0.983, 0.05), "openvino": compared(0.9612, 0.93, 0.91, 0.2)},
+				Rejected: map[string]string{"openvino": `cosine is 0.9612, less than 0.99 (output "embedding")`}},
+			journal.Variant{Precision: "fp16", Rejected: map[string]string{"": "cannot convert to fp16: opset 6 is too old"}}).
+		Measure(search.Candidate{}, 4, 8, 16).
+		Measure(int8(analyzetest.Candidate(2, 1, 4)), 8, 16).
+		Measure(best, 16, 32).
+		Confirm(best, 32).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(best, 32).
 		End("the space is exhausted", false)
 }
 
@@ -79,6 +116,7 @@ func golden(t *testing.T, name string, got []byte) {
 func TestGoldens(t *testing.T) {
 	t.Parallel()
 	found := result(t, typical(t), analyze.Options{Top: 3})
+	variants := result(t, withVariants(t), analyze.Options{})
 	infeasible := result(t, typical(t), analyze.Options{Goal: tight()})
 	alone := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{})
 	failed := result(t, analyzetest.New(t, analyzetest.Profile).
@@ -94,6 +132,10 @@ func TestGoldens(t *testing.T) {
 		{"found.json", found, WriteJSON},
 		{"found.csv", found, WriteInferenceCSV},
 		{"found.pbtxt", found, WriteConfig},
+		{"variants.table.txt", variants, WriteTable},
+		{"variants.md", variants, markdown},
+		{"variants.json", variants, WriteJSON},
+		{"variants.pbtxt", variants, WriteConfig},
 		{"infeasible.table.txt", infeasible, WriteTable},
 		{"infeasible.json", infeasible, WriteJSON},
 		{"alone.table.txt", alone, WriteTable},
@@ -125,7 +167,7 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 	markdown := func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
 	for name, write := range map[string]func(io.Writer, analyze.Result) error{
 		"table": WriteTable, "markdown": markdown, "json": WriteJSON, "inference": WriteInferenceCSV, "gpu": WriteGPUCSV,
-		"server": WriteServerCSV, "chart": WriteLoadChart, "config": WriteConfig,
+		"server": WriteServerCSV, "chart": WriteLoadChart, "stages": WriteStagesChart, "config": WriteConfig,
 	} {
 		if err := write(failing{}, r); !errors.Is(err, errFull) {
 			t.Errorf("%s: error is %v, want %v", name, err, errFull)
@@ -180,11 +222,13 @@ func TestChartsHaveSizeAndInk(t *testing.T) {
 	for name, test := range map[string]struct { // few: under the race detector each takes seconds
 		result  analyze.Result
 		write   func(io.Writer, analyze.Result) error
+		color   color.RGBA
 		colored bool
 	}{
-		"latency":          {found, WriteLatencyChart, true},
-		"load":             {found, WriteLoadChart, true},
-		"nothing measured": {nothing, WriteLatencyChart, false},
+		"latency":          {found, WriteLatencyChart, palette[0], true},
+		"load":             {found, WriteLoadChart, palette[0], true},
+		"stages":           {found, WriteStagesChart, stageFirst.color, true},
+		"nothing measured": {nothing, WriteLatencyChart, palette[0], false},
 	} {
 		var b bytes.Buffer
 		if err := test.write(&b, test.result); err != nil {
@@ -199,12 +243,12 @@ func TestChartsHaveSizeAndInk(t *testing.T) {
 		if got := picture.Bounds().Size(); got != (image.Point{X: 2000, Y: 1300}) {
 			t.Errorf("%s: size is %v, want 2000 × 1300", name, got)
 		}
-		ink, colored := inkOf(picture, palette[0])
+		ink, colored := inkOf(picture, test.color)
 		if ink < 0.01 || ink > 0.3 {
 			t.Errorf("%s: %.1f %% of the picture is not white", name, 100*ink)
 		}
 		if colored != test.colored {
-			t.Errorf("%s: the best configuration's colour is there: %v, want %v", name, colored, test.colored)
+			t.Errorf("%s: the curve's colour is there: %v, want %v", name, colored, test.colored)
 		}
 	}
 }
@@ -265,6 +309,7 @@ func TestPictures(t *testing.T) {
 		With(search.KnobGraphOptimization, "extended").With(search.KnobMemoryArena, "false")
 	for name, r := range map[string]analyze.Result{
 		"typical":    result(t, typical(t), analyze.Options{}),
+		"variants":   result(t, withVariants(t), analyze.Options{}),
 		"infeasible": result(t, typical(t), analyze.Options{Goal: tight()}),
 		"alone":      result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{}),
 		"many":       result(t, many, analyze.Options{}),
@@ -294,9 +339,11 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []analyze.Options{{}, {Goal: tight()}} {
+	for _, r := range []analyze.Result{
+		result(t, typical(t), analyze.Options{}), result(t, typical(t), analyze.Options{Goal: tight()}), result(t, withVariants(t), analyze.Options{}),
+	} {
 		var b bytes.Buffer
-		if err := WriteJSON(&b, result(t, typical(t), o)); err != nil {
+		if err := WriteJSON(&b, r); err != nil {
 			t.Fatal(err)
 		}
 		var value any
@@ -318,7 +365,7 @@ func keysOf(value any) map[string]bool {
 	case map[string]any:
 		for key, inner := range v {
 			keys[key] = true
-			if key != "machine" && key != "origin" {
+			if key != "machine" && key != "origin" && key != "outputs" && key != "accuracy" {
 				maps.Copy(keys, keysOf(inner))
 			}
 		}

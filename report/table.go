@@ -30,7 +30,7 @@ func WriteTable(w io.Writer, r analyze.Result) error {
 		return err
 	}
 	fmt.Fprintln(&b)
-	for _, line := range notes(r, g) {
+	for _, line := range slices.Concat(notes(r, g), variantNotes(r)) {
 		fmt.Fprintln(&b, line)
 	}
 	if _, err := io.WriteString(w, fold(b.String())); err != nil {
@@ -117,6 +117,7 @@ func notes(r analyze.Result, g grid) []string {
 		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", count(hidden, "more configuration")))
 	}
 	lines = append(lines, otherKnobNotes(r)...)
+	lines = append(lines, assignedNotes(r)...)
 	lines = append(lines, limitNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
 	lines = append(lines, failureNotes(r)...)

@@ -3,15 +3,18 @@
 package analyzetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"tuner/analyze"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -63,7 +66,11 @@ func New(t testing.TB, profile string) *Builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := search.Facts{Cores: Cores, Batching: true, TritonOnly: true, Precisions: []string{"fp32"}}
+	base, err := modelconfig.Parse("the base configuration", []byte(BaseConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := search.Facts{Cores: Cores, Batching: true, TritonOnly: true, Precisions: []string{"fp32"}, Base: spec.Base(base)}
 	encoded, err := json.Marshal(facts)
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +114,38 @@ func (b *Builder) Measure(c search.Candidate, concurrencies ...int) *Builder {
 // Confirm adds a final-phase trial on a fresh launch.
 func (b *Builder) Confirm(c search.Candidate, concurrency int) *Builder {
 	b.trial(c, concurrency, search.PhaseFinal, true)
+	return b
+}
+
+// Curve adds trials of the curve phase.
+func (b *Builder) Curve(c search.Candidate, concurrencies ...int) *Builder {
+	for _, n := range concurrencies {
+		b.trial(c, n, search.PhaseCurve, false)
+	}
+	return b
+}
+
+// Compared adds variants that were compared with the original: those that serve get a model file.
+func (b *Builder) Compared(variants ...journal.Variant) *Builder {
+	b.t.Helper()
+	for _, v := range variants {
+		for provider, reason := range v.Rejected {
+			b.campaign.Facts.Rejected = append(b.campaign.Facts.Rejected, search.Rejection{Precision: v.Precision, Provider: provider, Reason: reason})
+		}
+		if v.Path != "" && v.Precision != spec.PrecisionOriginal && len(v.Rejected) < len(v.Accuracy) {
+			b.campaign.Header.Models = append(b.campaign.Header.Models,
+				journal.ModelFile{Precision: v.Precision, Path: v.Path, SHA256: v.SHA256, Bytes: v.Bytes})
+		}
+	}
+	slices.SortFunc(b.campaign.Facts.Rejected, func(x, y search.Rejection) int {
+		return cmp.Or(cmp.Compare(x.Precision, y.Precision), cmp.Compare(x.Provider, y.Provider))
+	})
+	b.campaign.Header.Variants = append(b.campaign.Header.Variants, variants...)
+	encoded, err := json.Marshal(b.campaign.Facts)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.campaign.Header.Facts = encoded
 	return b
 }
 
@@ -210,7 +249,7 @@ func memory(c search.Candidate) int64 {
 }
 
 // throughput is the formula: a batch of b takes 2 ms + 3 ms · b on one thread, threads speed it up with exponent 0.7, and
-// more threads than cores share them with a loss of a tenth for each surplus core. A batch has as many requests as wait for
+// more threads than cores share them with a loss of a tenth for each surplus core; int8 takes half the time. A batch has as many requests as wait for
 // its instance, at most the maximum.
 func throughput(c search.Candidate, concurrency int) (inferPerSecond, executed float64) {
 	instances, threads, most := shape(c)
@@ -219,6 +258,9 @@ func throughput(c search.Candidate, concurrency int) (inferPerSecond, executed f
 	seconds := (0.002 + 0.003*executed) / math.Pow(threads, 0.7)
 	if surplus := busy*threads/Cores - 1; surplus > 0 {
 		seconds *= (1 + surplus) * (1 + 0.1*surplus*Cores)
+	}
+	if precision, _ := c.Get(search.KnobPrecision); precision == "int8" {
+		seconds /= 2
 	}
 	return busy * executed / seconds, executed
 }

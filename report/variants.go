@@ -1,0 +1,258 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/journal"
+	"tuner/precision/accuracy"
+)
+
+// limitOf prints the limit of accuracy: "cosine ≥ 0.99"; "" without one.
+func limitOf(r analyze.Result) string {
+	l := r.Accuracy.Limit
+	if l == nil {
+		return ""
+	}
+	metric := strings.ReplaceAll(l.Metric, "_", " ")
+	if l.Metric == "command" {
+		metric = fmt.Sprintf("`%s`", l.Command)
+	}
+	var parts []string
+	if l.Min != nil {
+		parts = append(parts, fmt.Sprintf("%s ≥ %g", metric, *l.Min))
+	}
+	if l.Max != nil {
+		parts = append(parts, fmt.Sprintf("%s ≤ %g", metric, *l.Max))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// dataOf says what variants were compared on; "" when nothing was compared.
+func dataOf(r analyze.Result) string {
+	for _, v := range r.Header.Variants {
+		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
+			rows := count(v.Accuracy[provider].Rows, "row")
+			if v.Accuracy[provider].Synthetic {
+				return rows + " of synthetic (random) inputs: your own data (accuracy.data in the profile) may tell otherwise"
+			}
+			return fmt.Sprintf("%s of %s", rows, r.Accuracy.Data)
+		}
+	}
+	return ""
+}
+
+// figuresOf is the report on the output that agrees least, by its mean cosine, then by its largest error.
+func figuresOf(report accuracy.Report) (output string, f accuracy.Figures, ok bool) {
+	for _, name := range slices.Sorted(maps.Keys(report.Outputs)) {
+		other := report.Outputs[name]
+		if !ok || other.CosineMean < f.CosineMean || math.IsNaN(f.CosineMean) && other.MaxAbs > f.MaxAbs {
+			output, f, ok = name, other, true
+		}
+	}
+	return output, f, ok
+}
+
+// accuracyText prints a comparison in a few words: "cosine 0.9931 (least 0.983), nearest neighbour 89 %".
+func accuracyText(report accuracy.Report) string {
+	_, f, ok := figuresOf(report)
+	if !ok {
+		return "not compared"
+	}
+	var parts []string
+	if !math.IsNaN(f.CosineMean) {
+		parts = append(parts, fmt.Sprintf("cosine %s (least %s)", figureText(f.CosineMean), figureText(f.CosineMin)))
+	}
+	parts = append(parts, "largest error "+figureText(f.MaxAbs))
+	for _, share := range []struct {
+		name  string
+		value float64
+	}{{"top-1", f.Top1}, {"nearest neighbour", f.Neighbour}} {
+		if !math.IsNaN(share.value) {
+			parts = append(parts, share.name+" "+shareText(share.value))
+		}
+	}
+	if report.Command != nil {
+		parts = append(parts, "command "+figureText(*report.Command))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// figureText prints a figure of accuracy; "–" where it makes no sense.
+func figureText(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+func shareText(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", 100*v)
+}
+
+// variantNotes are the terminal's lines on accuracy: what is deployed with other outputs than the original's, and what was
+// thrown out.
+func variantNotes(r analyze.Result) []string {
+	var lines []string
+	for _, v := range r.Header.Variants {
+		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
+			if v.Rejected[provider] == "" && v.Rejected[""] == "" {
+				lines = append(lines, fmt.Sprintf("Accuracy of %s: %s%s.", pairText(v.Precision, provider), accuracyText(v.Accuracy[provider]), keptText(v)))
+			}
+		}
+	}
+	if len(lines) > 0 {
+		lines = append(lines, "Compared with fp32 on cpu, on "+dataOf(r)+".")
+	}
+	for _, rejected := range rejections(r) {
+		lines = append(lines, "Rejected, and not measured: "+rejected)
+	}
+	return lines
+}
+
+// rejections say what was never measured, because of its accuracy or because it cannot be made: "int8 on openvino: why".
+func rejections(r analyze.Result) []string {
+	var lines []string
+	for _, v := range r.Header.Variants {
+		for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
+			lines = append(lines, fmt.Sprintf("%s: %s", pairText(v.Precision, provider), firstLine(v.Rejected[provider])))
+		}
+	}
+	return lines
+}
+
+// keptText says how many operators stayed in fp32.
+func keptText(v journal.Variant) string {
+	if len(v.Kept) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d of %d operators stay in fp32", len(v.Kept), len(v.Kept)+v.Converted)
+}
+
+// pairText names a precision on an execution provider.
+func pairText(precision, provider string) string {
+	if provider == "" {
+		return precision
+	}
+	return precision + " on " + provider
+}
+
+// writeVariants writes the section on accuracy: each variant's figures, what stayed in fp32, and what was rejected.
+func writeVariants(b *strings.Builder, r analyze.Result) {
+	if len(r.Header.Variants) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## Accuracy of the variants\n\n")
+	if data := dataOf(r); data != "" {
+		fmt.Fprintf(b, "Compared with fp32 on cpu, on %s. Limit: %s.\n\n", escapeMarkdown(data), escapeMarkdown(limitOf(r)))
+	}
+	var cells [][]string
+	for _, v := range r.Header.Variants {
+		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
+			cells = append(cells, variantRow(v, provider))
+		}
+	}
+	if len(cells) > 0 {
+		b.WriteString(markdownTable([]string{"precision", "provider", "size", "cosine mean", "1st percentile", "least", "largest error",
+			"top-1", "nearest neighbour", "verdict"}, cells, nil))
+	}
+	for _, v := range r.Header.Variants {
+		for _, note := range v.Notes {
+			fmt.Fprintf(b, "\n%s: %s.\n", v.Precision, escapeMarkdown(strings.TrimSuffix(note, ".")))
+		}
+		if len(v.Kept) > 0 {
+			fmt.Fprintf(b, "\nIn %s these operators stay in fp32 to keep the limit (relative error that they would have):\n\n", v.Precision)
+		}
+		for _, k := range v.Kept {
+			fmt.Fprintf(b, "- %s (%.3g)\n", escapeMarkdown(k.Node), k.Error)
+		}
+	}
+	if rejected := rejections(r); len(rejected) > 0 {
+		fmt.Fprintf(b, "\n### Rejected variants\n\nThey were never measured:\n\n")
+		for _, line := range rejected {
+			fmt.Fprintf(b, "- %s\n", escapeMarkdown(line))
+		}
+	}
+}
+
+// variantRow is a line of the table of variants.
+func variantRow(v journal.Variant, provider string) []string {
+	report := v.Accuracy[provider]
+	_, f, _ := figuresOf(report)
+	size, verdict := "", "accepted"
+	if v.Bytes > 0 {
+		size = fmt.Sprintf("%.1f MB", float64(v.Bytes)/1e6)
+	}
+	if v.Rejected[provider] != "" || v.Rejected[""] != "" {
+		verdict = "rejected"
+	}
+	return []string{v.Precision, provider, size, figureText(f.CosineMean), figureText(f.CosineP1), figureText(f.CosineMin),
+		figureText(f.MaxAbs), shareText(f.Top1), shareText(f.Neighbour), verdict}
+}
+
+// accuracyReason is what the comments of the optimal configuration say about its accuracy; "" for the original on cpu.
+func accuracyReason(r analyze.Result, c analyze.Config) string {
+	for _, v := range r.Header.Variants {
+		report, compared := v.Accuracy[c.Setup.Provider]
+		if v.Precision == c.Setup.Precision && compared {
+			return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", pairText(v.Precision, c.Setup.Provider), accuracyText(report),
+				limitOf(r), dataOf(r))
+		}
+	}
+	return ""
+}
+
+// assignedNotes say how much of the model each execution provider took, as far as it is known.
+func assignedNotes(r analyze.Result) []string {
+	var lines []string
+	for _, provider := range slices.Sorted(maps.Keys(r.Assigned)) {
+		isTried := slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Setup.Provider == provider })
+		if provider != "cpu" && isTried {
+			lines = append(lines, fmt.Sprintf("%s took %s.", provider, r.Assigned[provider]))
+		}
+	}
+	return lines
+}
+
+// jsonVariant is a variant in result.json.
+type jsonVariant struct {
+	Precision string                     `json:"precision"`
+	Own       bool                       `json:"own"`
+	Path      string                     `json:"path,omitempty"`
+	SHA256    string                     `json:"sha256,omitempty"`
+	Bytes     int64                      `json:"bytes,omitempty"`
+	Converted int                        `json:"converted,omitempty"`
+	Kept      []journal.KeptNode         `json:"kept,omitempty"`
+	Notes     []string                   `json:"notes,omitempty"`
+	Data      string                     `json:"data,omitempty"` // user or synthetic
+	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`
+	Rejected  []jsonRejection            `json:"rejected,omitempty"`
+}
+
+// jsonRejection says why a variant was not measured; without a provider, on none.
+type jsonRejection struct {
+	Provider string `json:"execution_provider,omitempty"`
+	Reason   string `json:"reason"`
+}
+
+func newJSONVariant(v journal.Variant) jsonVariant {
+	j := jsonVariant{Precision: v.Precision, Own: v.Own, Path: v.Path, SHA256: v.SHA256, Bytes: v.Bytes, Converted: v.Converted,
+		Kept: v.Kept, Notes: v.Notes, Accuracy: v.Accuracy}
+	for _, report := range v.Accuracy {
+		j.Data = "user"
+		if report.Synthetic {
+			j.Data = "synthetic"
+		}
+	}
+	for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
+		j.Rejected = append(j.Rejected, jsonRejection{provider, v.Rejected[provider]})
+	}
+	return j
+}
