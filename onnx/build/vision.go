@@ -97,7 +97,8 @@ type convolution struct {
 // output (He et al. 2015, "Delving deep into rectifiers"), so that activations keep their size through all layers.
 func normalised(g *Graph, name, x string, c convolution) string {
 	shape := []int64{c.out, c.in, c.kernel, c.kernel}
-	w := g.Floats(name+".weight", normal(name+".weight", 0, math.Sqrt(2/float64(c.in*c.kernel*c.kernel)), shape...), shape...)
+	into := c.in * c.kernel * c.kernel
+	w := g.Floats(name+".weight", centred(normal(name+".weight", 0, math.Sqrt(2/float64(into)), shape...), int(into)), shape...)
 	pad := c.kernel / 2
 	x = g.Node("Conv", in(x, w), IntsAttribute("kernel_shape", c.kernel, c.kernel), IntsAttribute("strides", c.stride, c.stride),
 		IntsAttribute("pads", pad, pad, pad, pad), IntAttribute("group", max(c.group, 1)))
@@ -108,15 +109,31 @@ func normalised(g *Graph, name, x string, c convolution) string {
 	for i := range variance {
 		variance[i] = max(variance[i], 0.5) // normal numbers may be negative
 	}
-	return g.Node("BatchNormalization", in(x, channels(".scale", 0.8, 0.1), channels(".shift", 0, 0.1), channels(".mean", 0, 0.1),
+	return g.Node("BatchNormalization", in(x, channels(".scale", 1, 0.1), channels(".shift", 0, 0.03), channels(".mean", 0, 0.03),
 		g.Floats(name+".variance", variance, c.out)))
+}
+
+// centred moves the weights of each output, so many in a row, to the mean 0. Without it, what all images have in common (means
+// of rectified activations are positive) grows from layer to layer until every image has the same logits.
+func centred(weights []float32, inputs int) []float32 {
+	for start := 0; start < len(weights); start += inputs {
+		row := weights[start : start+inputs]
+		var sum float64
+		for _, w := range row {
+			sum += float64(w)
+		}
+		for i := range row {
+			row[i] -= float32(sum / float64(inputs))
+		}
+	}
+	return weights
 }
 
 // head averages the image and maps its channels to classes, FLOAT[batch, classes], with the Gemm that PyTorch exports.
 func head(g *Graph, x string, channels, classes int64) {
 	x = g.Node("Flatten", in(g.Node("GlobalAveragePool", in(x))), IntAttribute("axis", 1))
-	w := g.Floats("classifier.weight", random("classifier.weight", classes, channels), classes, channels)
-	b := g.Floats("classifier.bias", random("classifier.bias", classes), classes)
+	w := g.Floats("classifier.weight", centred(random("classifier.weight", classes, channels), int(channels)), classes, channels)
+	b := g.Floats("classifier.bias", normal("classifier.bias", 0, 0.01, classes), classes)
 	g.addNode("Gemm", in(x, w, b), in("logits"), []*onnxpb.AttributeProto{IntAttribute("transB", 1)})
 	g.Output("logits", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(classes))
 }
