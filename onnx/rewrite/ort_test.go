@@ -286,7 +286,8 @@ func sentences(t *testing.T) map[string]inputs.Tensor {
 	return in
 }
 
-// int8 of real weights on real sentences stays close to fp32, in 8 bits and, a little less, in 7.
+// int8 of real weights on real sentences stays close to fp32, in 8 bits and, a little less, in 7. (On these six sentences,
+// onnxruntime.quantization 1.31.1 gives 0.98915 and 0.98765 with the same recipe, and the same weights.)
 func TestInt8DynamicOfMiniLM(t *testing.T) {
 	t.Parallel()
 	runtime(t)
@@ -309,7 +310,7 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 			t.Errorf("%+v: mean cosine %v, want %v", o, mean, least)
 		}
 	}
-	check(rewrite.Int8Options{}, 0.99)
+	check(rewrite.Int8Options{}, 0.988)
 	check(rewrite.Int8Options{Bits: 7}, 0.985)
 }
 
@@ -335,8 +336,8 @@ func TestONNXRuntimeFusesInt8Dynamic(t *testing.T) {
 			t.Errorf("%d nodes are %s, want %d (all: %v)", count[op], op, n, count)
 		}
 	}
-	if count["MatMul"] != 12 { // the two of attention, whose operands both vary
-		t.Errorf("%d nodes are MatMul, want 12", count["MatMul"])
+	if n := count["MatMul"] + count["FusedMatMul"]; n != 12 { // the two of attention, whose operands both vary
+		t.Errorf("%d products are in fp32, want 12 (all: %v)", n, count)
 	}
 	for _, node := range optimized.Nodes() {
 		if op := node.GetOpType(); op == "DynamicQuantizeMatMul" && len(node.GetInput()) < 5 {
