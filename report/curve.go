@@ -112,6 +112,7 @@ const (
 	markCurve  mark = iota // a piece of the curve
 	markHollow             // a hollow dot
 	markRing               // the ring around the best
+	markNone               // nothing: the name goes on from the line above
 )
 
 const (

@@ -63,7 +63,7 @@ func WriteStagesChart(w io.Writer, r analyze.Result) error {
 			continue
 		}
 		drawn = append(drawn, line)
-		c.legend = append(c.legend, entry{label: s.title + ": " + stageSetup(s.config), look: s.look})
+		c.legend = append(c.legend, entry{label: s.title, look: s.look}, entry{label: stageSetup(s.config), mark: markNone})
 	}
 	c.legend = append(c.legend, keys(r, drawn, 0)...)
 	c.curves = drawn
