@@ -33,7 +33,11 @@ func TestConfigs(t *testing.T) {
 					t.Error("nothing to search")
 				}
 			case strings.HasSuffix(file, "ortsweep.yaml"):
-				_, err = ParseSweep(file, text)
+				var s Sweep
+				s, err = ParseSweep(file, text)
+				if err == nil && len(s.Space(search.Facts{Cores: 2, Batching: true}).Knobs) == 0 {
+					t.Error("nothing to search")
+				}
 			default:
 				t.Error("is neither a profile, an analysis nor a sweep by its name")
 			}
