@@ -1,0 +1,227 @@
+// Package elements reads the elements of tensors as numbers, and makes tensors of one type into another's without losing what
+// matters. It stands beside package inputs, for those who look into tensors: the reading of datasets and the comparison of
+// outputs. It refuses conversions that could hide a mistake: whole numbers never become fractions, nor the other way round.
+package elements
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+)
+
+// Floats returns the elements as float64, nil for a STRING tensor. Whole numbers beyond ±2^53 are rounded; BOOL is 0 or 1.
+func Floats(t inputs.Tensor) []float64 {
+	size := t.Type.Size()
+	if size == 0 {
+		return nil
+	}
+	values := make([]float64, 0, int64(len(t.Data))/size)
+	if whole, ok := Integers(t); ok {
+		for _, v := range whole {
+			values = append(values, float64(v))
+		}
+		return values
+	}
+	le := binary.LittleEndian
+	for data := t.Data; int64(len(data)) >= size; data = data[size:] {
+		switch t.Type {
+		case onnx.Float:
+			values = append(values, float64(math.Float32frombits(le.Uint32(data))))
+		case onnx.Double:
+			values = append(values, math.Float64frombits(le.Uint64(data)))
+		case onnx.Float16:
+			values = append(values, float16(le.Uint16(data)))
+		case onnx.BFloat16:
+			values = append(values, float64(math.Float32frombits(uint32(le.Uint16(data))<<16)))
+		default: // UINT64 beyond int64: everything else is whole
+			values = append(values, float64(le.Uint64(data)))
+		}
+	}
+	return values
+}
+
+// Integers returns the elements of a tensor of whole numbers or BOOL; ok is false for another type, and when a UINT64 exceeds
+// int64.
+func Integers(t inputs.Tensor) (values []int64, ok bool) {
+	size := t.Type.Size()
+	if !t.Type.IsInteger() && t.Type != onnx.Bool {
+		return nil, false
+	}
+	values = make([]int64, 0, int64(len(t.Data))/size)
+	for data := t.Data; int64(len(data)) >= size; data = data[size:] {
+		v, fits := integer(data, t.Type)
+		if !fits {
+			return nil, false
+		}
+		values = append(values, v)
+	}
+	return values, true
+}
+
+// integer returns the first element; fits is false for a UINT64 beyond int64.
+func integer(data []byte, t onnx.DataType) (v int64, fits bool) {
+	le := binary.LittleEndian
+	switch t {
+	case onnx.Int8:
+		return int64(int8(data[0])), true
+	case onnx.Uint8, onnx.Bool:
+		return int64(data[0]), true
+	case onnx.Int16:
+		return int64(int16(le.Uint16(data))), true
+	case onnx.Uint16:
+		return int64(le.Uint16(data)), true
+	case onnx.Int32:
+		return int64(int32(le.Uint32(data))), true
+	case onnx.Uint32:
+		return int64(le.Uint32(data)), true
+	case onnx.Int64:
+		return int64(le.Uint64(data)), true
+	default:
+		u := le.Uint64(data)
+		return int64(u), u <= math.MaxInt64
+	}
+}
+
+// AppendInteger appends a whole number in the form of a type of whole numbers or BOOL. The caller has checked that it fits
+// (InRange).
+func AppendInteger(data []byte, t onnx.DataType, v int64) []byte {
+	le := binary.LittleEndian
+	switch t.Size() {
+	case 1:
+		return append(data, byte(v))
+	case 2:
+		return le.AppendUint16(data, uint16(v))
+	case 4:
+		return le.AppendUint32(data, uint32(v))
+	default:
+		return le.AppendUint64(data, uint64(v))
+	}
+}
+
+// AppendFloat appends a number in the form of a floating-point type, rounded to nearest, ties to even. What is too large
+// becomes infinite.
+func AppendFloat(data []byte, t onnx.DataType, v float64) []byte {
+	le := binary.LittleEndian
+	switch t {
+	case onnx.Float16:
+		return le.AppendUint16(data, toFloat16(v))
+	case onnx.BFloat16:
+		return le.AppendUint16(data, toBFloat16(v))
+	case onnx.Double:
+		return le.AppendUint64(data, math.Float64bits(v))
+	default:
+		return le.AppendUint32(data, math.Float32bits(float32(v)))
+	}
+}
+
+// InRange returns the least and the greatest whole number of a type; of UINT64, as far as int64 goes.
+func InRange(t onnx.DataType) (lo, hi int64) {
+	bits := 8 * t.Size()
+	switch {
+	case t == onnx.Bool:
+		return 0, 1
+	case t == onnx.Int8 || t == onnx.Int16 || t == onnx.Int32 || t == onnx.Int64:
+		return -1 << (bits - 1), 1<<(bits-1) - 1
+	case bits == 64:
+		return 0, math.MaxInt64
+	default:
+		return 0, 1<<bits - 1
+	}
+}
+
+// Convert makes a tensor of another type: whole numbers of whole numbers when every one fits, floating-point numbers of
+// floating-point numbers, rounded to nearest, when none becomes infinite. The error says what stands against it.
+func Convert(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
+	switch {
+	case t.Type == to:
+		return t, nil
+	case t.Type.IsInteger() && to.IsInteger():
+		return convertIntegers(t, to)
+	case t.Type.IsFloat() && to.IsFloat():
+		return convertFloats(t, to)
+	default:
+		return inputs.Tensor{}, fmt.Errorf("it is %s instead of %s", t.Type, to)
+	}
+}
+
+func convertIntegers(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
+	values, ok := Integers(t)
+	if !ok {
+		return inputs.Tensor{}, fmt.Errorf("it is %s, and has values too large for %s", t.Type, to)
+	}
+	lo, hi := InRange(to)
+	data := make([]byte, 0, int64(len(values))*to.Size())
+	for _, v := range values {
+		if v < lo || v > hi {
+			return inputs.Tensor{}, fmt.Errorf("it is %s, and its value %d does not fit %s", t.Type, v, to)
+		}
+		data = AppendInteger(data, to, v)
+	}
+	return inputs.Tensor{Type: to, Shape: t.Shape, Data: data}, nil
+}
+
+func convertFloats(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
+	values := Floats(t)
+	out := inputs.Tensor{Type: to, Shape: t.Shape, Data: make([]byte, 0, int64(len(values))*to.Size())}
+	for _, v := range values {
+		out.Data = AppendFloat(out.Data, to, v)
+	}
+	for i, became := range Floats(out) {
+		if math.IsInf(became, 0) && !math.IsInf(values[i], 0) {
+			return inputs.Tensor{}, fmt.Errorf("it is %s, and its value %g does not fit %s", t.Type, values[i], to)
+		}
+	}
+	return out, nil
+}
+
+// float16 returns the number that IEEE 754 half-precision bits stand for.
+func float16(bits uint16) float64 {
+	exponent, fraction := int(bits>>10&31), float64(bits&0x3ff)
+	var v float64
+	switch exponent {
+	case 0:
+		v = math.Ldexp(fraction, -24)
+	case 31:
+		if v = math.Inf(1); fraction != 0 {
+			return math.NaN()
+		}
+	default:
+		v = math.Ldexp(fraction+1024, exponent-25)
+	}
+	if bits&0x8000 != 0 {
+		v = -v
+	}
+	return v
+}
+
+// toFloat16 rounds to IEEE 754 half precision: a fraction of 10 bits, exponents from -14 to 15, and below them equal steps of
+// 2^-24.
+func toFloat16(v float64) uint16 {
+	sign := uint16(math.Float64bits(v)>>48) & 0x8000
+	abs := math.Abs(v)
+	switch {
+	case math.IsNaN(v):
+		return 0x7e00
+	case abs == 0:
+		return sign
+	case abs >= 65520: // half-way between the greatest, 65504, and what would come next
+		return sign | 0x7c00
+	}
+	_, exponent := math.Frexp(abs) // abs = f·2^exponent, ½ ≤ f < 1
+	exponent = max(exponent-1, -14)
+	// The steps of this exponent, from 1024 on for normal numbers: adding instead of or-ing lets a carry raise the exponent.
+	steps := uint16(math.RoundToEven(math.Ldexp(abs, 10-exponent)))
+	return sign | (uint16(exponent+14)<<10 + steps)
+}
+
+// toBFloat16 rounds to the upper half of a float32.
+func toBFloat16(v float64) uint16 {
+	if math.IsNaN(v) {
+		return 0x7fc0
+	}
+	bits := math.Float32bits(float32(v))
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
