@@ -1,0 +1,160 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tuner/dataset/npy"
+	"tuner/dataset/perfdata"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+)
+
+// maxText is the longest JSON file that is read: such a file is some ten times as large in memory.
+const maxText = 1 << 30
+
+// Read reads a dataset for the model: an .npz archive with one array per input, the .npy file of an only input, a folder of
+// NAME.npy files, or the JSON of perf_analyzer, each of whose steps is a row. Arrays named label or labels are the classes.
+//
+// The first dimension of an array is the rows. When the model does not batch, an array has either the model's own dimensions
+// behind the rows, or the model's own dimensions of which the first is repeated (64 images for a model of one are 64 rows).
+//
+// The error tells all that is wrong with the arrays at once.
+func Read(path string, m *onnx.Model) (Dataset, error) {
+	if err := m.CheckServable(); err != nil {
+		return Dataset{}, fmt.Errorf("cannot read a dataset for the model: %w", err)
+	}
+	arrays, err := load(path, m)
+	if err != nil {
+		return Dataset{}, err
+	}
+	labels, err := takeLabels(arrays, m)
+	if err != nil {
+		return Dataset{}, readError(path, err)
+	}
+	d, err := fit(arrays, labels, m)
+	if err != nil {
+		return Dataset{}, readError(path, err)
+	}
+	d.Name = filepath.Base(path)
+	return d, nil
+}
+
+func readError(path string, err error) error {
+	return fmt.Errorf("cannot read the dataset %q: %w", path, err)
+}
+
+// load reads the arrays as they are. Its errors name the file.
+func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, readError(path, cause(err))
+	}
+	switch extension := strings.ToLower(filepath.Ext(path)); {
+	case info.IsDir():
+		return readFolder(path)
+	case extension == ".npz":
+		return npy.ReadArchive(path)
+	case extension == ".npy":
+		return readOnly(path, m)
+	case extension == ".json":
+		return readJSON(path, info.Size(), m)
+	default:
+		return nil, readError(path, errors.New("its kind is not known by its name; it may be .npz, .npy, .json (perf_analyzer's), or a folder of NAME.npy files"))
+	}
+}
+
+// cause leaves out what the message around it says already: operation and path.
+func cause(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+// readFolder reads the .npy files of a folder; what else lies there is not ours.
+func readFolder(path string) (map[string]inputs.Tensor, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, readError(path, cause(err))
+	}
+	arrays := map[string]inputs.Tensor{}
+	var errs []error
+	for _, entry := range entries {
+		name, isArray := strings.CutSuffix(entry.Name(), ".npy")
+		if !isArray || strings.HasPrefix(name, ".") {
+			continue
+		}
+		t, err := npy.ReadFile(filepath.Join(path, entry.Name()))
+		errs = append(errs, err)
+		arrays[name] = t
+	}
+	if len(arrays) == 0 {
+		errs = append(errs, readError(path, errors.New("the folder has no .npy files; they are to be named after the inputs: NAME.npy")))
+	}
+	return arrays, errors.Join(errs...)
+}
+
+// readOnly reads a .npy file as the model's only input.
+func readOnly(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
+	if in := m.Inputs(); len(in) != 1 {
+		return nil, readError(path, fmt.Errorf("a .npy file is one array, the model has the inputs %q; put all into one .npz: np.savez(path, NAME=array, …)", names(in)))
+	}
+	t, err := npy.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]inputs.Tensor{m.Inputs()[0].Name: t}, nil
+}
+
+// readJSON reads perf_analyzer's data: all steps of all streams, in order. The outputs that it expects must fit the model but
+// are not kept: accuracy is agreement with the original model.
+func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor, error) {
+	if size > maxText {
+		return nil, readError(path, fmt.Errorf("its %d bytes exceed %d GiB; an .npz file is smaller and reads faster", size, maxText>>30))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, readError(path, cause(err))
+	}
+	file, err := perfdata.Parse(text, specs(m, m.Inputs()), specs(m, m.Outputs()))
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	var steps []perfdata.Step
+	for _, stream := range file.Streams {
+		steps = append(steps, stream...)
+	}
+	arrays, err := stack(steps)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	return arrays, nil
+}
+
+// specs says what one step holds: a value's shape, without the batch dimension when the model batches.
+func specs(m *onnx.Model, values []onnx.Value) []perfdata.Spec {
+	list := make([]perfdata.Spec, len(values))
+	for i, v := range values {
+		list[i] = perfdata.Spec{Name: v.Name, Type: v.Type}
+		if v.Ranked {
+			list[i].Dims = v.Dims()
+		}
+		if inputs.Batches(m) {
+			list[i].Dims = list[i].Dims[1:]
+		}
+	}
+	return list
+}
+
+func names(values []onnx.Value) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = v.Name
+	}
+	return list
+}
