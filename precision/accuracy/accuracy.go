@@ -1,0 +1,138 @@
+// Package accuracy compares a variant's outputs with the original model's, and judges the figures by a limit. It stands behind
+// the runs that made the outputs and before the decision whether a variant may be ranked. It is pure: it runs no model and reads
+// no files; a figure that makes no sense for an output is NaN, never a number that looks good.
+package accuracy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"tuner/onnx/inputs"
+)
+
+// Outputs is the outputs of a model, one set per batch in order, together all rows. The first dimension is the rows; an output
+// without dimensions is one row per batch.
+type Outputs []map[string]inputs.Tensor
+
+// Figures compares one output. For each row, a is the original's elements and b the variant's. Elements that are NaN or
+// infinite on either side are left out. What makes no sense for the output is NaN.
+type Figures struct {
+	// Cosine similarity a·b / (|a| |b|) of the rows: their mean, first percentile (stats.Quantile) and minimum. Two rows of
+	// zeros have 1, one of zeros and another have 0. It needs floating-point numbers and two elements per row.
+	CosineMean, CosineP1, CosineMin float64
+	// |a - b| over all elements, in the output's own unit.
+	MaxAbs, MeanAbs float64
+	// |a - b| / max(|a|, s/100) over all elements, s being the greatest |a| of the row: without that floor, elements that are
+	// all but zero would decide. In a row of zeros every difference counts 1.
+	MaxRel, MeanRel float64
+	// Top1 is the share of rows whose greatest element (the first of equals) is in the same place, of floating-point outputs of
+	// rows × classes, at least two; of other types, the share of rows that are equal.
+	Top1 float64
+	// Top5 is the mean share of the original's five greatest elements that are among the variant's five, of more than five
+	// classes.
+	Top5 float64
+	// Neighbour is the share of rows whose nearest other row, by cosine, is the same: of floating-point outputs of rows ×
+	// elements, at least 16 rows. Of more than 2,000 rows the first 2,000 are compared.
+	Neighbour float64
+	// NonFinite counts the elements that are NaN or infinite in the variant alone.
+	NonFinite int
+}
+
+// LabelFigures compares the predictions with the labels.
+type LabelFigures struct {
+	Output    string  `json:"output"`    // the one that is about the labels
+	Reference float64 `json:"reference"` // share of rows that the original predicts rightly
+	Variant   float64 `json:"variant"`
+}
+
+// Loss returns how much less of the rows the variant predicts rightly; negative when it predicts more.
+func (l LabelFigures) Loss() float64 { return l.Reference - l.Variant }
+
+// Report compares a variant with the original.
+type Report struct {
+	Rows      int                `json:"rows"`
+	Synthetic bool               `json:"synthetic"` // the inputs were random; set by the caller
+	Outputs   map[string]Figures `json:"outputs"`
+	Labels    *LabelFigures      `json:"labels,omitempty"`  // nil without labels
+	Command   *float64           `json:"command,omitempty"` // what the user's command found; set by the caller
+}
+
+// Compare compares a variant's outputs with those of the original. They must have the same outputs in the same batches and
+// shapes; floating-point types may differ. Labels, one per row, may be nil.
+func Compare(reference, variant Outputs, labels []int64) (Report, error) {
+	r, err := compare(reference, variant, labels)
+	if err != nil {
+		return Report{}, fmt.Errorf("cannot compare the outputs: %w", err)
+	}
+	return r, nil
+}
+
+func compare(reference, variant Outputs, labels []int64) (Report, error) {
+	if len(reference) != len(variant) || len(reference) == 0 {
+		return Report{}, fmt.Errorf("there are %d batches of the original and %d of the variant", len(reference), len(variant))
+	}
+	report := Report{Outputs: map[string]Figures{}}
+	var predictions []prediction
+	for _, name := range slices.Sorted(maps.Keys(reference[0])) {
+		c := &comparison{}
+		for i := range reference {
+			a, inReference := reference[i][name]
+			b, inVariant := variant[i][name]
+			if !inReference || !inVariant {
+				return Report{}, fmt.Errorf("batch %d lacks the output %q (original: %t, variant: %t)", i, name, inReference, inVariant)
+			}
+			if err := c.add(a, b); err != nil {
+				return Report{}, fmt.Errorf("output %q, batch %d: %w", name, i, err)
+			}
+		}
+		report.Outputs[name] = c.figures()
+		report.Rows = max(report.Rows, c.rows)
+		predictions = append(predictions, prediction{name, c.classes, c.predicted[0], c.predicted[1]})
+	}
+	if labels != nil {
+		figures, err := judge(predictions, labels)
+		if err != nil {
+			return Report{}, err
+		}
+		report.Labels = &figures
+	}
+	return report, nil
+}
+
+// prediction is what an output says about the class of each row; nothing when it is of another form.
+type prediction struct {
+	output             string
+	classes            int // number of classes; 0: the output is the class itself
+	reference, variant []int64
+}
+
+// judge compares the predictions with the labels. Of several outputs that could be meant, it is the one of which the original
+// is right most often.
+func judge(predictions []prediction, labels []int64) (LabelFigures, error) {
+	best := LabelFigures{Reference: -1}
+	for _, p := range predictions {
+		if len(p.reference) != len(labels) || p.classes > 0 && (slices.Min(labels) < 0 || slices.Max(labels) >= int64(p.classes)) {
+			continue
+		}
+		if share := agreement(p.reference, labels); share > best.Reference {
+			best = LabelFigures{Output: p.output, Reference: share, Variant: agreement(p.variant, labels)}
+		}
+	}
+	if best.Reference < 0 {
+		return best, errors.New("the labels fit no output: one is needed of rows × classes, as many rows as labels, every label among the classes (counted from 0)")
+	}
+	return best, nil
+}
+
+// agreement returns the share of equal elements.
+func agreement(a, b []int64) float64 {
+	same := 0
+	for i := range a {
+		if a[i] == b[i] {
+			same++
+		}
+	}
+	return float64(same) / float64(len(a))
+}

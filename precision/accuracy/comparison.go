@@ -1,0 +1,213 @@
+package accuracy
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+
+	"tuner/dataset/elements"
+	"tuner/onnx/inputs"
+	"tuner/stats"
+)
+
+// relativeFloor is the part of a row's greatest element below which relative errors are taken from it (Figures.MaxRel).
+const relativeFloor = 0.01
+
+// comparison collects one output's figures batch by batch.
+type comparison struct {
+	rows      int
+	classes   int        // of an output of rows × classes
+	predicted [2][]int64 // the class of each row, of the original and the variant
+
+	cosines            []float64
+	count              int // elements that are finite on both sides
+	maxAbs, sumAbs     float64
+	maxRel, sumRel     float64
+	nonFinite          int
+	sameTop1, top5Rows int
+	shareTop5          float64
+	compared           int // rows that sameTop1 counts among
+	vectors            [2][][]float64
+}
+
+// add takes a batch of both sides.
+func (c *comparison) add(a, b inputs.Tensor) error {
+	if !slices.Equal(a.Shape, b.Shape) {
+		return fmt.Errorf("its shape is %v, the original's %v", b.Shape, a.Shape)
+	}
+	rows := 1
+	if len(a.Shape) > 0 {
+		rows = int(a.Shape[0])
+	}
+	if rows == 0 {
+		return nil
+	}
+	switch {
+	case a.Type.IsFloat() && b.Type.IsFloat():
+		c.addFloats(elements.Floats(a), elements.Floats(b), rows, isMatrix(a.Shape))
+	case a.Type == b.Type:
+		c.addExact(a, b, rows)
+	default:
+		return fmt.Errorf("its type is %s, the original's %s", b.Type, a.Type)
+	}
+	c.rows += rows
+	return nil
+}
+
+// isMatrix reports whether a shape is rows × columns, not counting dimensions of size 1 behind them: image classifiers may end
+// in [rows, 1000, 1, 1].
+func isMatrix(shape []int64) bool {
+	for len(shape) > 2 && shape[len(shape)-1] == 1 {
+		shape = shape[:len(shape)-1]
+	}
+	return len(shape) == 2 && shape[1] > 1
+}
+
+// addExact compares rows of a type whose values are equal or not.
+func (c *comparison) addExact(a, b inputs.Tensor, rows int) {
+	width, texts := len(a.Data)/rows, len(a.Strings)/rows
+	for i := range rows {
+		same := bytes.Equal(a.Data[i*width:(i+1)*width], b.Data[i*width:(i+1)*width]) &&
+			slices.EqualFunc(a.Strings[i*texts:(i+1)*texts], b.Strings[i*texts:(i+1)*texts], bytes.Equal)
+		if same {
+			c.sameTop1++
+		}
+		c.compared++
+	}
+	for side, t := range []inputs.Tensor{a, b} {
+		if whole, ok := elements.Integers(t); ok && len(whole) == rows {
+			c.predicted[side] = append(c.predicted[side], whole...)
+		}
+	}
+}
+
+// addFloats compares rows of numbers.
+func (c *comparison) addFloats(a, b []float64, rows int, matrix bool) {
+	width := len(a) / rows
+	for i := range rows {
+		x, y := a[i*width:(i+1)*width], b[i*width:(i+1)*width]
+		c.addRow(x, y)
+		if matrix {
+			c.classes = width
+			c.addClasses(x, y)
+			if len(c.vectors[0]) < maxNeighbourRows {
+				c.vectors[0], c.vectors[1] = append(c.vectors[0], x), append(c.vectors[1], y)
+			}
+		}
+	}
+}
+
+// addRow compares the elements of a row.
+func (c *comparison) addRow(a, b []float64) {
+	scale := 0.0
+	for _, v := range a {
+		if isFinite(v) {
+			scale = max(scale, math.Abs(v))
+		}
+	}
+	var ab, aa, bb float64
+	for i, x := range a {
+		y := b[i]
+		if !isFinite(x) || !isFinite(y) {
+			if isFinite(x) {
+				c.nonFinite++
+			}
+			continue
+		}
+		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+		difference, relative := math.Abs(x-y), 0.0
+		switch {
+		case difference == 0:
+		case scale == 0:
+			relative = 1
+		default:
+			relative = difference / max(math.Abs(x), relativeFloor*scale)
+		}
+		c.maxAbs, c.sumAbs = max(c.maxAbs, difference), c.sumAbs+difference
+		c.maxRel, c.sumRel = max(c.maxRel, relative), c.sumRel+relative
+		c.count++
+	}
+	if len(a) > 1 {
+		c.cosines = append(c.cosines, cosine(ab, aa, bb))
+	}
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// cosine returns the cosine similarity from the products a·b, a·a and b·b.
+func cosine(ab, aa, bb float64) float64 {
+	switch {
+	case aa == 0 && bb == 0:
+		return 1
+	case aa == 0 || bb == 0:
+		return 0
+	default:
+		return max(-1, min(1, ab/math.Sqrt(aa)/math.Sqrt(bb))) // rounding can lead beyond
+	}
+}
+
+// addClasses compares what a row says about classes.
+func (c *comparison) addClasses(a, b []float64) {
+	const k = 5
+	x, y := greatest(a, k), greatest(b, k)
+	c.predicted[0], c.predicted[1] = append(c.predicted[0], int64(x[0])), append(c.predicted[1], int64(y[0]))
+	c.compared++
+	if x[0] == y[0] {
+		c.sameTop1++
+	}
+	if len(a) > k {
+		same := 0
+		for _, i := range x {
+			if slices.Contains(y, i) {
+				same++
+			}
+		}
+		c.shareTop5 += float64(same) / k
+		c.top5Rows++
+	}
+}
+
+// greatest returns the places of the k greatest elements, greatest first, of equals the first; NaN is less than every number.
+func greatest(values []float64, k int) []int {
+	places := make([]int, 0, k+1)
+	for i, v := range values {
+		at := len(places)
+		for at > 0 && (v > values[places[at-1]] || math.IsNaN(values[places[at-1]]) && !math.IsNaN(v)) {
+			at--
+		}
+		if at < k {
+			places = slices.Insert(places, at, i)[:min(len(places)+1, k)]
+		}
+	}
+	return places
+}
+
+// figures returns the figures of all batches.
+func (c *comparison) figures() Figures {
+	f := Figures{NonFinite: c.nonFinite, MaxAbs: math.NaN(), MaxRel: math.NaN(), CosineMin: math.NaN()}
+	slices.Sort(c.cosines)
+	if len(c.cosines) > 0 {
+		f.CosineMin = c.cosines[0]
+	}
+	if c.count > 0 {
+		f.MaxAbs, f.MaxRel = c.maxAbs, c.maxRel
+	}
+	sum := 0.0
+	for _, v := range c.cosines {
+		sum += v
+	}
+	f.CosineMean, f.CosineP1 = ratio(sum, len(c.cosines)), stats.Quantile(c.cosines, 0.01)
+	f.MeanAbs, f.MeanRel = ratio(c.sumAbs, c.count), ratio(c.sumRel, c.count)
+	f.Top1, f.Top5 = ratio(float64(c.sameTop1), c.compared), ratio(c.shareTop5, c.top5Rows)
+	f.Neighbour = neighbours(c.vectors[0], c.vectors[1])
+	return f
+}
+
+// ratio returns the mean of n values from their sum; NaN for no values.
+func ratio(sum float64, n int) float64 {
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}

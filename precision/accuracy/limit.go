@@ -1,0 +1,130 @@
+package accuracy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// commandMetric and lossMetric are the metrics that no output has of its own.
+const (
+	commandMetric = "command"
+	lossMetric    = "top1_accuracy_loss"
+)
+
+// Limit bounds a metric. A report keeps it when the worst output does.
+type Limit struct {
+	Metric  string   `json:"metric"` // one of Metrics
+	Min     *float64 `json:"min,omitempty"`
+	Max     *float64 `json:"max,omitempty"`
+	Command string   `json:"command,omitempty"` // of the metric command: what the caller runs to find Report.Command
+}
+
+// Metrics returns the names of the metrics.
+func Metrics() []string {
+	return []string{"cosine", "max_abs_error", "mean_abs_error", "max_rel_error", "mean_rel_error", "top1_agreement", "top5_agreement",
+		"neighbour_agreement", lossMetric, commandMetric}
+}
+
+// ofFigures returns how a metric is found in an output's figures, and whether more of it is better; nil for a metric that
+// outputs don't have.
+func ofFigures(metric string) (of func(Figures) float64, moreIsBetter bool) {
+	switch metric {
+	case "cosine":
+		return func(f Figures) float64 { return f.CosineMean }, true
+	case "max_abs_error":
+		return func(f Figures) float64 { return f.MaxAbs }, false
+	case "mean_abs_error":
+		return func(f Figures) float64 { return f.MeanAbs }, false
+	case "max_rel_error":
+		return func(f Figures) float64 { return f.MaxRel }, false
+	case "mean_rel_error":
+		return func(f Figures) float64 { return f.MeanRel }, false
+	case "top1_agreement":
+		return func(f Figures) float64 { return f.Top1 }, true
+	case "top5_agreement":
+		return func(f Figures) float64 { return f.Top5 }, true
+	case "neighbour_agreement":
+		return func(f Figures) float64 { return f.Neighbour }, true
+	default:
+		return nil, false
+	}
+}
+
+// Validate tells what is wrong with the limit itself.
+func (l Limit) Validate() error {
+	if !slices.Contains(Metrics(), l.Metric) {
+		return fmt.Errorf("the metric %q is unknown; allowed are %q", l.Metric, Metrics())
+	}
+	isCommand := l.Metric == commandMetric
+	_, moreIsBetter := ofFigures(l.Metric)
+	var errs []error
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	add(l.Min == nil && l.Max == nil, "the metric %q needs a bound: min or max", l.Metric)
+	add(!isCommand && moreIsBetter && l.Max != nil, "more of %q is better: it takes min, not max", l.Metric)
+	add(!isCommand && !moreIsBetter && l.Min != nil, "less of %q is better: it takes max, not min", l.Metric)
+	add(isCommand && l.Command == "", "the metric command needs the command to run")
+	add(!isCommand && l.Command != "", "a command is given, but the metric is %q; use the metric command", l.Metric)
+	for _, bound := range []*float64{l.Min, l.Max} {
+		add(bound != nil && !isFinite(*bound), "a bound of %q is no number", l.Metric)
+	}
+	add(l.Min != nil && l.Max != nil && *l.Min > *l.Max, "min is greater than max")
+	return errors.Join(errs...)
+}
+
+// Check returns the value that counts, which is the worst output's, and how it misses the limit: "" when it keeps it. A variant
+// with elements that are not finite where the original's are misses every limit. Where the metric makes no sense for any output
+// the value is NaN, and that is a miss too. The limit must be valid.
+func (l Limit) Check(r Report) (value float64, miss string) {
+	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		if n := r.Outputs[name].NonFinite; n > 0 {
+			return math.NaN(), fmt.Sprintf("output %q has %d elements that are NaN or infinite where the original's are not", name, n)
+		}
+	}
+	value, where, missing := l.worst(r)
+	switch {
+	case missing != "":
+		return math.NaN(), missing
+	case math.IsNaN(value):
+		return value, fmt.Sprintf("%s is not a number%s", l.Metric, where)
+	case l.Min != nil && value < *l.Min:
+		return value, fmt.Sprintf("%s is %.6g, less than %g%s", l.Metric, value, *l.Min, where)
+	case l.Max != nil && value > *l.Max:
+		return value, fmt.Sprintf("%s is %.6g, more than %g%s", l.Metric, value, *l.Max, where)
+	default:
+		return value, ""
+	}
+}
+
+// worst returns the value that counts and where it comes from, or why there is none.
+func (l Limit) worst(r Report) (value float64, where, missing string) {
+	switch {
+	case l.Metric == commandMetric && r.Command == nil:
+		return 0, "", "the command has not been run"
+	case l.Metric == commandMetric:
+		return *r.Command, "", ""
+	case l.Metric == lossMetric && r.Labels == nil:
+		return 0, "", "there are no labels to find " + lossMetric
+	case l.Metric == lossMetric:
+		return r.Labels.Loss(), fmt.Sprintf(" (output %q)", r.Labels.Output), ""
+	}
+	of, moreIsBetter := ofFigures(l.Metric)
+	found := ""
+	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		v := of(r.Outputs[name])
+		if math.IsNaN(v) || found != "" && (v < value) != moreIsBetter {
+			continue
+		}
+		value, found = v, name
+	}
+	if found == "" {
+		return 0, "", fmt.Sprintf("no output is of a form for %s", l.Metric)
+	}
+	return value, fmt.Sprintf(" (output %q)", found), ""
+}

@@ -1,0 +1,101 @@
+package accuracy_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"tuner/precision/accuracy"
+)
+
+func bound(v float64) *float64 { return &v }
+
+// TestCheckMetrics: every metric judges by its own figure, the worst output's.
+func TestCheckMetrics(t *testing.T) {
+	t.Parallel()
+	good := accuracy.Figures{CosineMean: 0.99, MaxAbs: 1, MeanAbs: 2, MaxRel: 3, MeanRel: 4, Top1: 0.9, Top5: 0.8, Neighbour: 0.7}
+	bad := accuracy.Figures{CosineMean: 0.98, MaxAbs: 10, MeanAbs: 20, MaxRel: 30, MeanRel: 40, Top1: 0.5, Top5: 0.4, Neighbour: 0.3}
+	report := accuracy.Report{
+		Outputs: map[string]accuracy.Figures{"bad": bad, "good": good, "void": {CosineMean: nan, MaxAbs: nan, MeanAbs: nan, MaxRel: nan, MeanRel: nan, Top1: nan, Top5: nan, Neighbour: nan}},
+		Labels:  &accuracy.LabelFigures{Output: "good", Reference: 0.75, Variant: 0.5},
+		Command: bound(-3),
+	}
+	worst := map[string]float64{"cosine": 0.98, "max_abs_error": 10, "mean_abs_error": 20, "max_rel_error": 30, "mean_rel_error": 40,
+		"top1_agreement": 0.5, "top5_agreement": 0.4, "neighbour_agreement": 0.3, "top1_accuracy_loss": 0.25, "command": -3}
+	for _, metric := range accuracy.Metrics() {
+		want, ok := worst[metric]
+		if !ok {
+			t.Fatalf("%s is not tested", metric)
+		}
+		kept := accuracy.Limit{Metric: metric, Command: "score"}
+		missed := kept
+		if metric != "command" {
+			kept.Command, missed.Command = "", ""
+		}
+		if strings.HasSuffix(metric, "error") || strings.HasSuffix(metric, "loss") {
+			kept.Max, missed.Max = bound(want), bound(want-0.01)
+		} else {
+			kept.Min, missed.Min = bound(want), bound(want+0.01)
+		}
+		for _, l := range []accuracy.Limit{kept, missed} {
+			if err := l.Validate(); err != nil {
+				t.Errorf("%s: %v", metric, err)
+			}
+		}
+		if value, miss := kept.Check(report); value != want || miss != "" {
+			t.Errorf("%s: %v, %q; want %v", metric, value, miss, want)
+		}
+		if value, miss := missed.Check(report); value != want || !strings.HasPrefix(miss, metric+" is ") {
+			t.Errorf("%s: %v, %q; want %v and a miss", metric, value, miss, want)
+		}
+	}
+	_, miss := accuracy.Limit{Metric: "cosine", Min: bound(0.99)}.Check(report)
+	if want := `cosine is 0.98, less than 0.99 (output "bad")`; miss != want {
+		t.Errorf("%q, want %q", miss, want)
+	}
+	_, miss = accuracy.Limit{Metric: "command", Max: bound(-4)}.Check(report)
+	if want := "command is -3, more than -4"; miss != want {
+		t.Errorf("%q, want %q", miss, want)
+	}
+}
+
+// TestCheckWithoutFigure: what cannot be found is a miss.
+func TestCheckWithoutFigure(t *testing.T) {
+	t.Parallel()
+	check := func(l accuracy.Limit, r accuracy.Report, want string) {
+		value, miss := l.Check(r)
+		if !math.IsNaN(value) || miss != want {
+			t.Errorf("%v: %v, %q, want %q", l.Metric, value, miss, want)
+		}
+	}
+	void := accuracy.Report{Outputs: map[string]accuracy.Figures{"y": {CosineMean: nan}}}
+	check(accuracy.Limit{Metric: "cosine", Min: bound(0)}, void, "no output is of a form for cosine")
+	check(accuracy.Limit{Metric: "top1_accuracy_loss", Max: bound(1)}, void, "there are no labels to find top1_accuracy_loss")
+	check(accuracy.Limit{Metric: "command", Min: bound(0)}, void, "the command has not been run")
+	void.Command = &nan
+	check(accuracy.Limit{Metric: "command", Min: bound(0)}, void, "command is not a number")
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	refuse := func(l accuracy.Limit, want ...string) {
+		err := l.Validate()
+		for _, part := range want {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%+v: %v, want %q", l, err, part)
+			}
+		}
+	}
+	refuse(accuracy.Limit{Metric: "cosinus", Min: bound(0)}, `"cosinus" is unknown; allowed are ["cosine"`)
+	refuse(accuracy.Limit{Metric: "cosine"}, "needs a bound")
+	refuse(accuracy.Limit{Metric: "cosine", Max: bound(1)}, `more of "cosine" is better`)
+	refuse(accuracy.Limit{Metric: "top1_accuracy_loss", Min: bound(1)}, `less of "top1_accuracy_loss" is better`)
+	refuse(accuracy.Limit{Metric: "command", Min: bound(1)}, "needs the command to run")
+	refuse(accuracy.Limit{Metric: "cosine", Min: bound(1), Command: "score"}, "use the metric command")
+	refuse(accuracy.Limit{Metric: "cosine", Min: &nan}, "no number")
+	refuse(accuracy.Limit{Metric: "command", Command: "score", Min: bound(2), Max: bound(1)}, "min is greater than max")
+	refuse(accuracy.Limit{Metric: "max_abs_error", Min: bound(math.Inf(1)), Command: "score"}, "less of", "use the metric command", "no number")
+	if err := (accuracy.Limit{Metric: "command", Command: "score", Min: bound(1), Max: bound(2)}).Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,75 @@
+package accuracy
+
+import "math"
+
+const (
+	minNeighbourRows = 16   // among fewer, the nearest says little
+	maxNeighbourRows = 2000 // the work grows with the square
+)
+
+// neighbours returns the share of rows whose nearest other row is the same on both sides; NaN for too few rows.
+func neighbours(a, b [][]float64) float64 {
+	if len(a) < minNeighbourRows {
+		return math.NaN()
+	}
+	x, y := nearest(a), nearest(b)
+	same := 0
+	for i := range x {
+		if x[i] == y[i] {
+			same++
+		}
+	}
+	return float64(same) / float64(len(x))
+}
+
+// nearest returns for each row the other one with the greatest cosine, of equals the first.
+func nearest(rows [][]float64) []int {
+	unit := make([][]float64, len(rows))
+	for i, row := range rows {
+		unit[i] = normalise(row)
+	}
+	place := make([]int, len(rows))
+	best := make([]float64, len(rows))
+	for i := range best {
+		best[i] = math.Inf(-1)
+	}
+	for i, a := range unit {
+		for j, b := range unit[:i] {
+			v := dot(a, b)
+			if v > best[i] {
+				best[i], place[i] = v, j
+			}
+			if v > best[j] {
+				best[j], place[j] = v, i
+			}
+		}
+	}
+	return place
+}
+
+// normalise scales a row to length 1; zeros stay, and what is not finite counts as zero.
+func normalise(row []float64) []float64 {
+	out := make([]float64, len(row))
+	sum := 0.0
+	for i, v := range row {
+		if isFinite(v) {
+			out[i], sum = v, sum+v*v
+		}
+	}
+	if sum == 0 {
+		return out
+	}
+	length := math.Sqrt(sum)
+	for i := range out {
+		out[i] /= length
+	}
+	return out
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}
