@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	binding "github.com/yalue/onnxruntime_go"
 )
@@ -20,14 +19,9 @@ type SessionOptions struct {
 	Entries            map[string]string // session configuration entries, such as session.intra_op.allow_spinning
 	RunEntries         map[string]string // run configuration entries, such as memory.enable_memory_arena_shrinkage
 	Providers          []Provider        // execution providers in order of preference; the CPU provider always comes last
+	RecordAssignment   bool              // keep which provider runs which node, for Session.Assignment
 	OptimizedModelPath string            // where to write the optimised model; "": nowhere
 	LogSeverity        LogSeverity
-}
-
-// Provider is an execution provider with its options, in ONNX Runtime's own names and values.
-type Provider struct {
-	Name    string // cpu, openvino, cuda, tensorrt, coreml, xnnpack, …: as Runtime.Providers has them
-	Options map[string]string
 }
 
 // ExecutionMode says whether independent operators of a graph run one after the other.
@@ -109,9 +103,17 @@ func (o SessionOptions) apply(options *binding.SessionOptions) error {
 			return fmt.Errorf("cannot set %s: %w", step.name, err)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(o.Entries)) {
-		if err := options.AddSessionConfigEntry(key, o.Entries[key]); err != nil {
-			return fmt.Errorf("cannot set session entry %q to %q: %w", key, o.Entries[key], err)
+	entries := o.Entries
+	if o.RecordAssignment {
+		entries = maps.Clone(entries)
+		if entries == nil {
+			entries = map[string]string{}
+		}
+		entries[recordAssignment] = "1"
+	}
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		if err := options.AddSessionConfigEntry(key, entries[key]); err != nil {
+			return fmt.Errorf("cannot set session entry %q to %q: %w", key, entries[key], err)
 		}
 	}
 	return nil
@@ -155,64 +157,4 @@ func setSeverity(options *binding.SessionOptions, severity LogSeverity) error {
 		return nil
 	}
 	return options.SetLogSeverityLevel(binding.LoggingLevel(severity - LogVerbose + binding.LoggingLevelVerbose))
-}
-
-// appendProvider puts an execution provider at the end of the order of preference.
-func (r *Runtime) appendProvider(options *binding.SessionOptions, p Provider) error {
-	if !slices.Contains(r.providers, p.Name) {
-		return fmt.Errorf("cannot use execution provider %q: ONNX Runtime %s (%s) was compiled with %s only",
-			p.Name, r.version, r.library, strings.Join(r.providers, ", "))
-	}
-	if err := appendCompiled(options, p); err != nil {
-		return fmt.Errorf("cannot use execution provider %q: %w", p.Name, err)
-	}
-	return nil
-}
-
-func appendCompiled(options *binding.SessionOptions, p Provider) error {
-	switch p.Name {
-	case "cpu": // always there, last
-		if len(p.Options) > 0 {
-			return fmt.Errorf("it takes no options, found %q", slices.Sorted(maps.Keys(p.Options)))
-		}
-		return nil
-	case "openvino":
-		return options.AppendExecutionProviderOpenVINO(p.Options)
-	case "cuda":
-		return appendCUDA(options, p.Options)
-	case "tensorrt":
-		return appendTensorRT(options, p.Options)
-	case "coreml":
-		return options.AppendExecutionProviderCoreMLV2(p.Options)
-	}
-	generic := map[string]string{"xnnpack": "XNNPACK", "qnn": "QNN", "webgpu": "WebGPU", "vitisai": "VitisAI", "azure": "AZURE"}
-	name, ok := generic[p.Name]
-	if !ok {
-		return fmt.Errorf("tuner has no way to set it up")
-	}
-	return options.AppendExecutionProvider(name, p.Options)
-}
-
-func appendCUDA(options *binding.SessionOptions, settings map[string]string) error {
-	cuda, err := binding.NewCUDAProviderOptions()
-	if err != nil {
-		return err
-	}
-	defer cuda.Destroy()
-	if err := cuda.Update(settings); err != nil {
-		return err
-	}
-	return options.AppendExecutionProviderCUDA(cuda)
-}
-
-func appendTensorRT(options *binding.SessionOptions, settings map[string]string) error {
-	tensorRT, err := binding.NewTensorRTProviderOptions()
-	if err != nil {
-		return err
-	}
-	defer tensorRT.Destroy()
-	if err := tensorRT.Update(settings); err != nil {
-		return err
-	}
-	return options.AppendExecutionProviderTensorRT(tensorRT)
 }

@@ -32,6 +32,7 @@ type Session struct {
 	inputNames []*C.char
 	outputName map[string]*C.char
 	runEntries map[string]string
+	providers  []string // in order of preference, cpu last
 
 	use     sync.RWMutex   // held for reading by each run, so that Close waits for them
 	session unsafe.Pointer // OrtSession; nil once closed
@@ -49,7 +50,7 @@ func (r *Runtime) NewSession(modelPath string, o SessionOptions) (*Session, erro
 		return nil, err
 	}
 	defer options.Destroy()
-	s := &Session{runtime: r, outputName: map[string]*C.char{}, runEntries: o.RunEntries}
+	s := &Session{runtime: r, outputName: map[string]*C.char{}, runEntries: o.RunEntries, providers: o.providerNames()}
 	path := C.CString(modelPath)
 	defer C.free(unsafe.Pointer(path))
 	if err := r.check(C.api_session(r.api, r.env, path, nativeOptions(options), &s.session)); err != nil {

@@ -118,6 +118,32 @@ void *api_free(api_table api, void *memory) {
 	return CALL(kAllocatorFree, void *, void *)(allocator, memory);
 }
 
+void *api_append_dnnl(api_table api, void *options, const char *const *keys, const char *const *values, size_t count) {
+	void *dnnl = NULL;
+	void *status = CALL(kCreateDnnlProviderOptions, void **)(&dnnl);
+	if (status == NULL && count > 0)
+		status = CALL(kUpdateDnnlProviderOptions, void *, const char *const *, const char *const *, size_t)(dnnl, keys, values, count);
+	if (status == NULL) status = CALL(kSessionOptionsAppendExecutionProvider_Dnnl, void *, const void *)(options, dnnl);
+	api_release(api, kReleaseDnnlProviderOptions, dnnl);
+	return status;
+}
+
+void *api_subgraphs(api_table api, void *session, void *const **subgraphs, size_t *count) {
+	return CALL(kSession_GetEpGraphAssignmentInfo, const void *, void *const **, size_t *)(session, subgraphs, count);
+}
+
+void *api_subgraph(api_table api, void *subgraph, const char **provider, void *const **nodes, size_t *count) {
+	void *status = CALL(kEpAssignedSubgraph_GetEpName, const void *, const char **)(subgraph, provider);
+	if (status != NULL) return status;
+	return CALL(kEpAssignedSubgraph_GetNodes, const void *, void *const **, size_t *)(subgraph, nodes, count);
+}
+
+void *api_node(api_table api, void *node, const char **domain, const char **operator_type) {
+	void *status = CALL(kEpAssignedNode_GetDomain, const void *, const char **)(node, domain);
+	if (status != NULL) return status;
+	return CALL(kEpAssignedNode_GetOperatorType, const void *, const char **)(node, operator_type);
+}
+
 void *api_run_options(api_table api, void **options) { return CALL(kCreateRunOptions, void **)(options); }
 
 void *api_run_options_entry(api_table api, void *options, const char *key, const char *value) {

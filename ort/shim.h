@@ -1,5 +1,6 @@
 // The calls of ONNX Runtime's C API that the Go binding lacks: error codes, outputs viewed where ONNX Runtime allocated
-// them, strings that may hold any byte, empty tensors, scalars, run options entries.
+// them, strings that may hold any byte, empty tensors, scalars, run options entries, the oneDNN provider, which provider
+// runs which node.
 //
 // ONNX Runtime hands out its C API as a table of functions. A function never changes its place or its signature once
 // released, so the few needed here are called by place (api_slot) and no copy of the 8,000-line header is kept. A unit test
@@ -50,7 +51,16 @@ enum api_slot {
 	kGetAvailableProviders = 125,
 	kReleaseAvailableProviders = 126,
 	kAddRunConfigEntry = 165,
+	kSessionOptionsAppendExecutionProvider_Dnnl = 239,
+	kCreateDnnlProviderOptions = 240,
+	kUpdateDnnlProviderOptions = 241,
+	kReleaseDnnlProviderOptions = 243,
 	kGetResizedStringTensorElementBuffer = 252,
+	kSession_GetEpGraphAssignmentInfo = 407,
+	kEpAssignedSubgraph_GetEpName = 408,
+	kEpAssignedSubgraph_GetNodes = 409,
+	kEpAssignedNode_GetDomain = 411,
+	kEpAssignedNode_GetOperatorType = 412,
 };
 
 typedef const void *const *api_table;
@@ -91,6 +101,15 @@ void *api_session_counts(api_table api, void *session, size_t *inputs, size_t *o
 // Describes an input or output. The name belongs to ONNX Runtime's allocator: api_free.
 void *api_session_io(api_table api, void *session, int is_output, size_t index, char **name, tensor_view *view);
 void *api_free(api_table api, void *memory);
+
+// Puts the oneDNN provider at the end of the options' order of preference.
+void *api_append_dnnl(api_table api, void *options, const char *const *keys, const char *const *values, size_t count);
+
+// The parts of the graph that were assigned to a provider, the nodes of one, and the operator of a node. Nothing of it is the
+// caller's; it lives as long as the session.
+void *api_subgraphs(api_table api, void *session, void *const **subgraphs, size_t *count);
+void *api_subgraph(api_table api, void *subgraph, const char **provider, void *const **nodes, size_t *count);
+void *api_node(api_table api, void *node, const char **domain, const char **operator_type);
 
 void *api_run_options(api_table api, void **options);
 void *api_run_options_entry(api_table api, void *options, const char *key, const char *value);

@@ -56,7 +56,7 @@ func header(t *testing.T) string {
 	return string(text)
 }
 
-// headerPlaces returns the place of each function in struct OrtApi, counting its three forms of declaration.
+// headerPlaces returns the place of each function in struct OrtApi, counting its four forms of declaration.
 func headerPlaces(t *testing.T) map[string]int {
 	t.Helper()
 	text := regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`).ReplaceAllString(header(t), "")
@@ -66,9 +66,9 @@ func headerPlaces(t *testing.T) map[string]int {
 	}
 	body, _, _ = strings.Cut(body, "\n};")
 	places := map[string]int{}
-	declaration := regexp.MustCompile(`ORT_API2_STATUS\(\s*(\w+)|ORT_CLASS_(RELEASE)\((\w+)\)|\(ORT_API_CALL\* (\w+)\)`)
+	declaration := regexp.MustCompile(`ORT_API2_STATUS\(\s*(\w+)|ORT_CLASS_(RELEASE)\((\w+)\)|\(ORT_API_CALL\* (\w+)\)|ORT_API_T\([^,]+,\s*(\w+)`)
 	for i, match := range declaration.FindAllStringSubmatch(body, -1) {
-		name := match[1] + match[4]
+		name := match[1] + match[4] + match[5]
 		if match[2] != "" {
 			name = "Release" + match[3]
 		}

@@ -1,0 +1,83 @@
+package ort
+
+// #include "shim.h"
+import "C"
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+)
+
+// recordAssignment is the session entry that makes ONNX Runtime keep which provider took which node.
+const recordAssignment = "session.record_ep_graph_assignment_info"
+
+// Assigned says what one execution provider runs of a session's model.
+type Assigned struct {
+	Provider string         // as Runtime.Providers has it
+	Nodes    int            // 0: none, the provider is there in name only
+	Ops      map[string]int // nodes by operator; an operator outside of ONNX's own domain is domain:Operator
+}
+
+// Assignment returns what each provider of the session took, in their order of preference, cpu last; also those that took
+// nothing. The nodes are those that were left when ONNX Runtime divided the graph, after its basic optimizations (C API,
+// Session_GetEpGraphAssignmentInfo). The session must have been made with RecordAssignment, or the error is ONNX Runtime's.
+func (s *Session) Assignment() ([]Assigned, error) {
+	s.use.RLock()
+	defer s.use.RUnlock()
+	if s.session == nil {
+		return nil, fmt.Errorf("cannot tell which provider runs which node: %w", ErrClosed)
+	}
+	list := make([]Assigned, 0, len(s.providers))
+	for _, name := range s.providers {
+		list = append(list, Assigned{Provider: name, Ops: map[string]int{}})
+	}
+	var subgraphs *unsafe.Pointer
+	var count C.size_t
+	if err := s.runtime.check(C.api_subgraphs(s.runtime.api, s.session, &subgraphs, &count)); err != nil {
+		return nil, fmt.Errorf("cannot tell which provider runs which node: %w", err)
+	}
+	for _, subgraph := range unsafe.Slice(subgraphs, int(count)) {
+		var err error
+		if list, err = s.runtime.addSubgraph(list, subgraph); err != nil {
+			return nil, fmt.Errorf("cannot tell which provider runs which node: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// addSubgraph counts the nodes of one part of the graph.
+func (t table) addSubgraph(list []Assigned, subgraph unsafe.Pointer) ([]Assigned, error) {
+	var provider *C.char
+	var nodes *unsafe.Pointer
+	var count C.size_t
+	if err := t.check(C.api_subgraph(t.api, subgraph, &provider, &nodes, &count)); err != nil {
+		return nil, err
+	}
+	name := shortName(C.GoString(provider))
+	i := slices.IndexFunc(list, func(a Assigned) bool { return a.Provider == name })
+	if i < 0 {
+		list, i = append(list, Assigned{Provider: name, Ops: map[string]int{}}), len(list)
+	}
+	for _, node := range unsafe.Slice(nodes, int(count)) {
+		op, err := t.operator(node)
+		if err != nil {
+			return nil, err
+		}
+		list[i].Nodes++
+		list[i].Ops[op]++
+	}
+	return list, nil
+}
+
+// operator names the operator of a node.
+func (t table) operator(node unsafe.Pointer) (string, error) {
+	var domain, operator *C.char
+	if err := t.check(C.api_node(t.api, node, &domain, &operator)); err != nil {
+		return "", err
+	}
+	if d := C.GoString(domain); d != "" && d != "ai.onnx" {
+		return d + ":" + C.GoString(operator), nil
+	}
+	return C.GoString(operator), nil
+}

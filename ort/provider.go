@@ -1,0 +1,123 @@
+package ort
+
+/*
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unsafe"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// Provider is an execution provider with its options, in ONNX Runtime's own names and values.
+type Provider struct {
+	Name    string // cpu, openvino, cuda, tensorrt, coreml, xnnpack, …: as Runtime.Providers has them
+	Options map[string]string
+}
+
+// providerNames lists the providers that a session has: ONNX Runtime adds its own, cpu, at the end.
+func (o SessionOptions) providerNames() []string {
+	var names []string
+	for _, p := range o.Providers {
+		if p.Name != "cpu" {
+			names = append(names, p.Name)
+		}
+	}
+	return append(names, "cpu")
+}
+
+// appendProvider puts an execution provider at the end of the order of preference.
+func (r *Runtime) appendProvider(options *binding.SessionOptions, p Provider) error {
+	if !slices.Contains(r.providers, p.Name) {
+		return fmt.Errorf("cannot use execution provider %q: ONNX Runtime %s (%s) was compiled with %s only",
+			p.Name, r.version, r.library, strings.Join(r.providers, ", "))
+	}
+	if err := r.appendCompiled(options, p); err != nil {
+		return fmt.Errorf("cannot use execution provider %q%s: %w", p.Name, p.optionsText(), err)
+	}
+	return nil
+}
+
+// optionsText names the options, for errors: ONNX Runtime says of OpenVINO's that a library failed to load when it is an
+// option that OpenVINO refused, and which one stands in the log alone.
+func (p Provider) optionsText() string {
+	if len(p.Options) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(p.Options)) {
+		parts = append(parts, key+"="+p.Options[key])
+	}
+	return " with " + strings.Join(parts, ", ")
+}
+
+func (r *Runtime) appendCompiled(options *binding.SessionOptions, p Provider) error {
+	switch p.Name {
+	case "cpu": // always there, last
+		if len(p.Options) > 0 {
+			return fmt.Errorf("it takes no options")
+		}
+		return nil
+	case "openvino":
+		return options.AppendExecutionProviderOpenVINO(p.Options)
+	case "cuda":
+		return appendCUDA(options, p.Options)
+	case "tensorrt":
+		return appendTensorRT(options, p.Options)
+	case "dnnl":
+		return r.appendDNNL(options, p.Options)
+	case "coreml":
+		return options.AppendExecutionProviderCoreMLV2(p.Options)
+	}
+	generic := map[string]string{"xnnpack": "XNNPACK", "qnn": "QNN", "webgpu": "WebGPU", "vitisai": "VitisAI", "azure": "AZURE"}
+	name, ok := generic[p.Name]
+	if !ok {
+		return fmt.Errorf("tuner has no way to set it up")
+	}
+	return options.AppendExecutionProvider(name, p.Options)
+}
+
+func appendCUDA(options *binding.SessionOptions, settings map[string]string) error {
+	cuda, err := binding.NewCUDAProviderOptions()
+	if err != nil {
+		return err
+	}
+	defer cuda.Destroy()
+	if err := cuda.Update(settings); err != nil {
+		return err
+	}
+	return options.AppendExecutionProviderCUDA(cuda)
+}
+
+func appendTensorRT(options *binding.SessionOptions, settings map[string]string) error {
+	tensorRT, err := binding.NewTensorRTProviderOptions()
+	if err != nil {
+		return err
+	}
+	defer tensorRT.Destroy()
+	if err := tensorRT.Update(settings); err != nil {
+		return err
+	}
+	return options.AppendExecutionProviderTensorRT(tensorRT)
+}
+
+// appendDNNL goes past the binding, which does not know the oneDNN provider.
+func (r *Runtime) appendDNNL(options *binding.SessionOptions, settings map[string]string) error {
+	var keys, values []*C.char
+	defer func() {
+		for _, text := range append(keys, values...) {
+			C.free(unsafe.Pointer(text))
+		}
+	}()
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		keys, values = append(keys, C.CString(key)), append(values, C.CString(settings[key]))
+	}
+	return r.check(C.api_append_dnnl(r.api, nativeOptions(options), unsafe.SliceData(keys), unsafe.SliceData(values), C.size_t(len(keys))))
+}
