@@ -263,6 +263,31 @@ func Resolve(flag string) (Build, error) {
 	return store.Find("")
 }
 
+// ResolveAll returns the builds that a user compares, in the order of the selectors: cpu, cpu@1.31.1, or a library file. All
+// that are not there are reported together, and so are two selectors of one build, or of one name: results tell builds apart
+// by name.
+func ResolveAll(selectors []string) ([]Build, error) {
+	var builds []Build
+	var used []string // the selector of each build
+	var errs []error
+	for _, selector := range selectors {
+		build, err := named("runtime", selector)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		same := slices.IndexFunc(builds, func(b Build) bool { return b.Library == build.Library || b.Name() == build.Name() })
+		if same >= 0 {
+			errs = append(errs, fmt.Errorf("runtime %q and %q are both %s: leave one out", used[same], selector, build.Name()))
+		}
+		builds, used = append(builds, build), append(used, selector)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return builds, nil
+}
+
 // named returns what a user has named: a file, or a selector, which has no slash. source says where it was named.
 func named(source, value string) (Build, error) {
 	_, err := os.Stat(value)

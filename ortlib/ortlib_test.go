@@ -181,6 +181,36 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestResolveAll(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("TUNER_CACHE", cache)
+	for _, name := range []string{"cpu@1.24.4", "cpu@1.31.1", "openvino@1.24.1"} {
+		_, version, _ := strings.Cut(name, "@")
+		touch(t, filepath.Join(NewStore(cache).dir, name, "onnxruntime", "capi", "libonnxruntime.so."+version))
+	}
+	mine := filepath.Join(cache, "mine", "libonnxruntime.so.1.27.0")
+	touch(t, mine)
+	builds, err := ResolveAll([]string{"openvino", "cpu", mine, "cpu@1.24.4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, b := range builds {
+		names = append(names, b.Name())
+	}
+	if diff := cmp.Diff([]string{"openvino@1.24.1", "cpu@1.31.1", "external@1.27.0", "cpu@1.24.4"}, names); diff != "" {
+		t.Error(diff)
+	}
+
+	_, err = ResolveAll([]string{"cpu@1.31.1", "cuda", "cpu", "abacus"})
+	for _, want := range []string{`runtime "cuda" is not installed`, `run 'tuner runtime install cuda'`,
+		`runtime "cpu@1.31.1" and "cpu" are both cpu@1.31.1: leave one out`, `runtime "abacus" is not installed`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %s", err, want)
+		}
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "darwin" {
