@@ -37,20 +37,46 @@ func (d Dataset) Slice(from, to int) map[string]inputs.Tensor {
 	}
 	request := make(map[string]inputs.Tensor, len(d.Inputs))
 	for name, t := range d.Inputs {
-		shape := slices.Clone(t.Shape[1:])
-		if d.Batched {
-			shape = append([]int64{int64(to - from)}, shape...)
-		}
-		part := inputs.Tensor{Type: t.Type, Shape: shape}
-		if n := len(t.Strings) / d.Rows; t.Type == onnx.String {
-			part.Strings = t.Strings[from*n : to*n]
-		} else {
-			n := len(t.Data) / d.Rows
-			part.Data = t.Data[from*n : to*n]
+		part := rowsOf(t, from, to)
+		if !d.Batched {
+			part.Shape = part.Shape[1:]
 		}
 		request[name] = part
 	}
 	return request
+}
+
+// rowsOf returns the rows from … to-1 of a tensor, sharing memory with it.
+func rowsOf(t inputs.Tensor, from, to int) inputs.Tensor {
+	part := inputs.Tensor{Type: t.Type, Shape: slices.Clone(t.Shape)}
+	part.Shape[0] = int64(to - from)
+	rows := int(t.Shape[0])
+	if t.Type == onnx.String {
+		n := len(t.Strings) / rows
+		part.Strings = t.Strings[from*n : to*n]
+	} else {
+		n := len(t.Data) / rows
+		part.Data = t.Data[from*n : to*n]
+	}
+	return part
+}
+
+// Head returns the first n rows, at least one, with their labels, sharing memory with d; d itself when it has no more.
+func (d Dataset) Head(n int) Dataset {
+	if n >= d.Rows {
+		return d
+	}
+	if n <= 0 {
+		panic(fmt.Sprintf("no head of %d rows", n))
+	}
+	head := d
+	head.Inputs = make(map[string]inputs.Tensor, len(d.Inputs))
+	for name, t := range d.Inputs {
+		head.Inputs[name] = rowsOf(t, 0, n)
+	}
+	head.Labels = d.Labels[:len(d.Labels)/d.Rows*n]
+	head.Rows = n
+	return head
 }
 
 // Digest returns the sha256, as lower-case hex, of everything that a run with the rows depends on: inputs and labels, not the

@@ -246,6 +246,36 @@ func TestSlice(t *testing.T) {
 	}
 }
 
+func TestHead(t *testing.T) {
+	t.Parallel()
+	text := func(values ...string) inputs.Tensor {
+		out := inputs.Tensor{Type: onnx.String, Shape: []int64{int64(len(values))}}
+		for _, v := range values {
+			out.Strings = append(out.Strings, []byte(v))
+		}
+		return out
+	}
+	make3 := func() dataset.Dataset { // of a model of two: each row has two labels
+		return dataset.Dataset{Name: "n", Rows: 3, Synthetic: true, Labels: []int64{1, 2, 3, 4, 5, 6},
+			Inputs: arrays{"x": integers(onnx.Int16, []int64{3, 2}, 1, 2, 3, 4, 5, 6), "text": text("a", "b", "c")}}
+	}
+	want := dataset.Dataset{Name: "n", Rows: 2, Synthetic: true, Labels: []int64{1, 2, 3, 4},
+		Inputs: arrays{"x": integers(onnx.Int16, []int64{2, 2}, 1, 2, 3, 4), "text": text("a", "b")}}
+	d := make3()
+	if diff := cmp.Diff(want, d.Head(2)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, n := range []int{3, 100} {
+		if diff := cmp.Diff(make3(), d.Head(n)); diff != "" {
+			t.Errorf("%d rows: -want +got:\n%s", n, diff)
+		}
+	}
+	d.Labels = nil
+	if got := d.Head(1).Labels; got != nil {
+		t.Errorf("labels %v out of none", got)
+	}
+}
+
 // TestDigest: it changes with everything but the name.
 func TestDigest(t *testing.T) {
 	t.Parallel()
