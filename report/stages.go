@@ -92,6 +92,10 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 		return
 	}
 	fmt.Fprintf(b, "\n## Where the gain comes from\n\n")
+	if best, ok := r.Winner(); ok && best.Candidate.IsDefault() {
+		fmt.Fprintf(b, "Nothing is better than the default: there is no gain to explain.\n")
+		return
+	}
 	fmt.Fprintf(b, "Stage 1 changes what serves the model: precision, runtime, execution provider and session options. Both stages change "+
 		"instances and batching too.\n\n")
 	if r.FirstStage == "" {

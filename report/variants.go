@@ -188,7 +188,7 @@ func variantRow(v journal.Variant, provider string) []string {
 	_, f, _ := figuresOf(report)
 	size, verdict := "", "accepted"
 	if v.Bytes > 0 {
-		size = fmt.Sprintf("%.1f MB", float64(v.Bytes)/1e6)
+		size = fmt.Sprintf("%.3g MB", float64(v.Bytes)/1e6)
 	}
 	if v.Rejected[provider] != "" || v.Rejected[""] != "" {
 		verdict = "rejected"
