@@ -105,13 +105,13 @@ func TestBaseIsWhatChangesNothing(t *testing.T) {
 		}
 	}
 	check("with a batcher", base)
-	check("batches without a batcher", `name: "m" backend: "onnxruntime" max_batch_size: 4
+	check("batches without a batcher", `name: "m" platform: "onnxruntime_onnx" backend: "onnxruntime" default_model_filename: "model.onnx" version_policy { latest { num_versions: 1 } } max_batch_size: 4
 		input { name: "x" data_type: TYPE_FP32 dims: [8] } output { name: "y" data_type: TYPE_FP32 dims: [2] }
-		instance_group { count: 3 kind: KIND_CPU } optimization { graph { level: 1 } }
+		instance_group { name: "m" count: 3 kind: KIND_CPU } optimization { graph { level: 1 } }
 		parameters { key: "execution_mode" value { string_value: "1" } }`, search.KnobMaxBatchSize)
-	check("two groups", `name: "m" backend: "onnxruntime"
+	check("two groups", `name: "m" platform: "onnxruntime_onnx" backend: "onnxruntime" default_model_filename: "model.onnx" version_policy { latest { num_versions: 1 } }
 		input { name: "x" data_type: TYPE_FP32 dims: [8] } output { name: "y" data_type: TYPE_FP32 dims: [2] }
-		instance_group [ { count: 1 kind: KIND_CPU }, { count: 1 kind: KIND_CPU } ]`, search.KnobInstanceCount)
+		instance_group [ { name: "a" count: 1 kind: KIND_CPU }, { name: "b" count: 1 kind: KIND_CPU } ]`, search.KnobInstanceCount)
 }
 
 func TestProviderOfAConfiguration(t *testing.T) {

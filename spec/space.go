@@ -36,7 +36,10 @@ func (p Profile) Space(facts search.Facts) search.Space {
 
 // Runtimes returns the selectors of ONNX Runtime builds in the file's order (cpu, openvino@1.24.1); nil without the knob.
 func (p Profile) Runtimes() []string {
-	k, _ := p.knob(search.KnobRuntime)
+	k, has := p.knob(search.KnobRuntime)
+	if !has {
+		return nil
+	}
 	return mapped(k.Values, func(v search.Value) string { return string(v) })
 }
 
