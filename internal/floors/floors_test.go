@@ -18,6 +18,10 @@ var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib"},
 	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy"}, // onnx: files and shapes of what is deployed
+	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx"},
+	"ortsweep/race":    {"search", "stats"},
+	"ortsweep/olive":   {"onnx", "modelconfig"},
+	"ortsweep/snippet": {"onnx", "modelconfig"},
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset"},
 	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats", "precision/accuracy"},
 	"runner":           {"engine/api", "load", "hostinfo", "ortlib", "modelrepo", "measure"},

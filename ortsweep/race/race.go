@@ -1,0 +1,252 @@
+// Package race decides which candidates of an ONNX Runtime session to measure next, and when the answer is known. It races
+// candidates against each other and against the default in rounds of short windows, drops the hopeless early, and confirms
+// the best on fresh launches (docs/design/ortsweep.md). It is pure: no clock, no I/O, no global randomness; the next trial
+// is a function of settings, seed and outcomes. Package ortsweep measures what it asks for.
+package race
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"tuner/search"
+)
+
+// Settings is all that a race depends on.
+type Settings struct {
+	// Knobs are what may be changed, with their values. A knob that is left alone counts as a value more.
+	Knobs []search.Knob
+	// Canonical returns the candidate that stands for another one, since both make the same session, or the reason why
+	// a candidate is left out.
+	Canonical func(search.Candidate) (c search.Candidate, out string)
+	// HigherBetter says that a larger figure is the better one.
+	HigherBetter bool
+	Budget       time.Duration // 0: none
+	Window       time.Duration // the shortest window
+	Seed         uint64
+}
+
+// Phase is the part of a race that a trial belongs to.
+type Phase string
+
+// The phases, in their order.
+const (
+	PhaseScreen  Phase = "screen"  // one block of knobs at a time around the best so far
+	PhaseProduct Phase = "product" // combinations of what mattered
+	PhaseFinal   Phase = "final"   // default and finalists in turn, on fresh launches
+)
+
+// Trial is one window to measure.
+type Trial struct {
+	Candidate search.Candidate `json:"candidate"`
+	Window    time.Duration    `json:"window"`
+	Fresh     bool             `json:"fresh,omitempty"` // on an engine launched for this trial
+	Phase     Phase            `json:"phase"`
+	Heat      int              `json:"heat"`  // from 1
+	Round     int              `json:"round"` // from 1 in each heat
+}
+
+// Outcome is what a trial yielded: a figure, or the reason why there is none.
+type Outcome struct {
+	Value    float64       `json:"value,omitempty"` // > 0 unless Failure is set
+	Failure  string        `json:"failure,omitempty"`
+	Launched bool          `json:"launched,omitempty"` // an engine was started for it
+	Elapsed  time.Duration `json:"elapsed"`            // since the race's start, at the trial's end
+}
+
+// Action is what to do next: a trial, or to stop.
+type Action struct {
+	Trial Trial
+	Stop  bool
+	Why   string // in a few words, for people
+}
+
+// How the budget is divided: the finals get finalShare of it, and more where fewest rounds of default and winner need that, up
+// to mostFinalShare; screening gets screenShare of the rest.
+const (
+	finalShare     = 0.35
+	mostFinalShare = 0.6
+	screenShare    = 0.7
+)
+
+// directly is the largest number of candidates that race at once, without screening.
+const directly = 16
+
+// Race is one race. It is not for concurrent use.
+type Race struct {
+	settings Settings
+	random   *rand.Rand
+	costs    costs
+	elapsed  time.Duration
+
+	heats   []*heat // all so far; the last is the present one
+	best    search.Candidate
+	blocks  [][]block  // groups still to be screened
+	changes [][]change // what screening found out, by block
+	why     string     // why the race is over; "" while it is on
+	broken  string     // why the default cannot be measured
+	outs    []Out
+}
+
+// Out is a candidate that was left out before the race, with the reason.
+type Out struct {
+	Candidate search.Candidate `json:"candidate"`
+	Reason    string           `json:"reason"`
+}
+
+// New starts a race.
+func New(s Settings) *Race {
+	r := &Race{settings: s, random: rand.New(rand.NewPCG(s.Seed, 0x6f727473))} // the second word only separates it from other uses of the seed
+	if all, whole := r.product(blocksOf(s.Knobs), directly); whole {
+		r.begin(PhaseProduct, all, 1)
+		return r
+	}
+	r.blocks = groups(s.Knobs)
+	r.nextGroup()
+	return r
+}
+
+// Ask returns the next action and changes nothing.
+func (r *Race) Ask() Action {
+	if r.why != "" {
+		return Action{Stop: true, Why: r.why}
+	}
+	return Action{Trial: r.trial(), Why: string(r.heat().phase)}
+}
+
+// trial is the next window of the present heat.
+func (r *Race) trial() Trial {
+	h := r.heat()
+	e := h.entrants[h.order[h.next]]
+	return Trial{Candidate: e.candidate, Window: h.window(r.settings.Window), Fresh: h.phase == PhaseFinal, Phase: h.phase,
+		Heat: len(r.heats), Round: h.round + 1}
+}
+
+func (r *Race) heat() *heat { return r.heats[len(r.heats)-1] }
+
+// Tell reports the outcome of the trial that Ask named.
+func (r *Race) Tell(o Outcome) {
+	if r.why != "" {
+		return
+	}
+	trial, h := r.trial(), r.heat()
+	r.costs.add(trial, o, r.elapsed)
+	r.elapsed = o.Elapsed
+	e := h.entrants[h.order[h.next]]
+	e.tell(o, r.settings.HigherBetter)
+	if e.failure != "" && e.candidate.IsDefault() {
+		r.broken = e.failure
+		r.why = "the default cannot be measured: " + e.failure
+		return
+	}
+	h.next++
+	if h.next < len(h.order) {
+		if r.late(h) { // rounds must not be mixed: an incomplete one is the last
+			r.endHeat(h)
+		}
+		return
+	}
+	h.round++
+	h.judge()
+	h.shuffle(r.random)
+	if h.over() || r.late(h) {
+		r.endHeat(h)
+	}
+}
+
+// late says that the heat's time is up, or that its next window would end after the budget.
+func (r *Race) late(h *heat) bool {
+	limit := r.settings.Budget
+	if limit == 0 {
+		return false
+	}
+	next := h.window(r.settings.Window)
+	launch := h.phase == PhaseFinal || !r.measured(h.entrants[h.order[h.next]].candidate)
+	cost := r.costs.expect(next, launch)
+	return r.elapsed+cost > h.deadline && h.round > 0 || r.elapsed+cost > limit
+}
+
+// measured tells whether a candidate was measured before, so that its engine probably still runs.
+func (r *Race) measured(c search.Candidate) bool {
+	for _, h := range r.heats {
+		if e := h.entrant(c); e != nil && len(e.scores) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// begin starts a heat of the default and candidates. share is the part of its phase's time after which it must be over.
+func (r *Race) begin(phase Phase, candidates []search.Candidate, share float64) {
+	h := newHeat(phase, candidates)
+	h.deadline = time.Duration(share * float64(r.phaseEnd(phase)))
+	h.shuffle(r.random)
+	r.heats = append(r.heats, h)
+}
+
+// phaseEnd is when a phase must be over, since the race's start.
+func (r *Race) phaseEnd(phase Phase) time.Duration {
+	budget := float64(r.settings.Budget)
+	finals := min(max(finalShare*budget, float64(2*fewestFinals*r.finalCost())), mostFinalShare*budget)
+	switch phase {
+	case PhaseScreen:
+		return time.Duration(screenShare * (budget - finals))
+	case PhaseProduct:
+		return time.Duration(budget - finals)
+	}
+	return r.settings.Budget
+}
+
+// finalCost is what a window of the finals is expected to take.
+func (r *Race) finalCost() time.Duration { return r.costs.expect(finalWindow*r.settings.Window, true) }
+
+// endHeat draws the conclusions of a heat and begins what comes after it.
+func (r *Race) endHeat(h *heat) {
+	switch h.phase {
+	case PhaseScreen:
+		r.learn(h)
+		r.nextGroup()
+	case PhaseProduct:
+		if lead := h.leader(); lead != nil {
+			r.best = lead.candidate
+		}
+		r.beginFinals(h)
+	case PhaseFinal:
+		r.why = h.verdictText()
+	}
+}
+
+// costs says what trials have taken beyond their windows: means over the race so far.
+type costs struct {
+	launch, window time.Duration // sums
+	launches, runs int
+}
+
+// The costs that are expected before the first trial.
+const (
+	guessedLaunch = 1500 * time.Millisecond
+	guessedExtra  = 400 * time.Millisecond
+)
+
+func (c *costs) add(t Trial, o Outcome, before time.Duration) {
+	extra := max(0, o.Elapsed-before-t.Window)
+	if o.Launched {
+		c.launch += extra
+		c.launches++
+		return
+	}
+	c.window += extra
+	c.runs++
+}
+
+// expect is what a window of that length is expected to take, with an engine's launch or without.
+func (c *costs) expect(window time.Duration, launch bool) time.Duration {
+	switch {
+	case launch && c.launches > 0:
+		return window + c.launch/time.Duration(c.launches)
+	case launch:
+		return window + guessedLaunch
+	case c.runs > 0:
+		return window + c.window/time.Duration(c.runs)
+	}
+	return window + guessedExtra
+}

@@ -1,0 +1,345 @@
+package race
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/search"
+)
+
+// block is knobs that are changed together, because one of them means nothing without the other, or because they are known
+// to interact.
+type block struct{ knobs []search.Knob }
+
+// near is how far below the best, as a ratio, threads and artifacts still count as "mattered": they interact.
+const near = 0.85
+
+// mostScreened bounds the product of a block; a larger one changes a knob at a time.
+const mostScreened = 12
+
+// mostProduct is how many combinations of what mattered race.
+const mostProduct = 6
+
+// group is a knob's place in the order of screening: threads, artifact, all others.
+func group(k search.Knob) int {
+	switch {
+	case k.Name == search.KnobIntraOpThreads:
+		return 0
+	case k.Scope == search.ScopeArtifact:
+		return 1
+	}
+	return 2
+}
+
+// groups puts the knobs into blocks, and the blocks into the groups that are screened one after the other. What comes after
+// threads and artifact is divided into groups that one design can tell apart.
+func groups(knobs []search.Knob) [][]block {
+	list := make([][]block, 3)
+	freedom := 0
+	for _, b := range blocksOf(knobs) {
+		at := group(b.knobs[0])
+		if at == 2 {
+			if freedom += b.size() - 1; freedom > designFreedom && len(list[len(list)-1]) > 0 {
+				list, freedom = append(list, nil), b.size()-1
+			}
+			at = len(list) - 1
+		}
+		list[at] = append(list[at], b)
+	}
+	if len(list[0])*len(list[1]) > 0 { // threads once more, around the best artifact: the two interact
+		list = slices.Insert(list, 2, list[0])
+	}
+	return slices.DeleteFunc(list, func(g []block) bool { return len(g) == 0 })
+}
+
+// weight is a group's part of the time for screening, in relation to others.
+func weight(g []block) float64 {
+	return [...]float64{1, 2, 4}[group(g[0].knobs[0])]
+}
+
+// size is the number of the block's assignments, those that are left alone included.
+func (b block) size() int {
+	n := 1
+	for _, k := range b.knobs {
+		n *= len(k.Values) + 1
+	}
+	return n
+}
+
+// blocksOf groups the knobs that belong together: runtime, provider and precision; execution mode and inter-op threads.
+func blocksOf(knobs []search.Knob) []block {
+	var list []block
+	at := map[string]int{}
+	for _, k := range knobs {
+		name := k.Name
+		switch {
+		case k.Scope == search.ScopeArtifact:
+			name = "artifact"
+		case name == search.KnobInterOpThreads:
+			name = search.KnobExecutionMode
+		}
+		if i, ok := at[name]; ok {
+			list[i].knobs = append(list[i].knobs, k)
+			continue
+		}
+		at[name] = len(list)
+		list = append(list, block{[]search.Knob{k}})
+	}
+	return list
+}
+
+// without returns a candidate with a knob left alone.
+func without(c search.Candidate, knob string) search.Candidate {
+	return search.NewCandidate(slices.DeleteFunc(c.Settings(), func(s search.Setting) bool { return s.Knob == knob })...)
+}
+
+// variations are all assignments of the block's knobs in a candidate, "left alone" included; of a block whose product is too
+// large, those that change one knob.
+func (b block) variations(c search.Candidate) []search.Candidate {
+	list := []search.Candidate{c}
+	for _, k := range b.knobs {
+		from := list
+		if b.size() > mostScreened {
+			from = []search.Candidate{c}
+		}
+		for _, at := range from {
+			list = append(list, without(at, k.Name))
+			for _, v := range k.Values {
+				list = append(list, at.With(k.Name, v))
+			}
+		}
+	}
+	return list
+}
+
+// change is what screening found out about one assignment of a block: how it compares with the best that the heat began with.
+type change struct {
+	block    block
+	settings []search.Setting
+	effect   float64 // log ratio
+}
+
+// sorted returns candidates' settings in the order of the knobs, so that equal candidates have equal keys.
+func (r *Race) sorted(c search.Candidate) search.Candidate {
+	var settings []search.Setting
+	for _, k := range r.settings.Knobs {
+		if v, ok := c.Get(k.Name); ok {
+			settings = append(settings, search.Setting{Knob: k.Name, Value: v})
+		}
+	}
+	return search.NewCandidate(settings...)
+}
+
+// legal returns the distinct canonical candidates among those given, and notes which are left out.
+func (r *Race) legal(raw []search.Candidate) []search.Candidate {
+	var list []search.Candidate
+	seen := map[string]bool{}
+	for _, c := range raw {
+		canonical, out := r.settings.Canonical(r.sorted(c))
+		if out != "" {
+			r.leaveOut(r.sorted(c), out)
+			continue
+		}
+		if key := canonical.Key(); !seen[key] {
+			seen[key] = true
+			list = append(list, canonical)
+		}
+	}
+	return list
+}
+
+// leaveOut notes a candidate once.
+func (r *Race) leaveOut(c search.Candidate, reason string) {
+	if !slices.ContainsFunc(r.outs, func(o Out) bool { return o.Candidate.Key() == c.Key() }) {
+		r.outs = append(r.outs, Out{c, reason})
+	}
+}
+
+// mostExpanded bounds the expansion of a product, whatever comes of it.
+const mostExpanded = 4096
+
+// product is every legal combination of the blocks; whole is false when there are more than limit, or too many to expand.
+func (r *Race) product(blocks []block, limit int) (list []search.Candidate, whole bool) {
+	raw := []search.Candidate{{}}
+	for _, b := range blocks {
+		for _, k := range b.knobs {
+			from := raw
+			for _, c := range from {
+				for _, v := range k.Values {
+					raw = append(raw, c.With(k.Name, v))
+				}
+			}
+			if len(raw) > mostExpanded {
+				return nil, false
+			}
+		}
+	}
+	outs := r.outs
+	list = r.legal(raw)
+	if len(list) > limit {
+		r.outs = outs
+		return nil, false
+	}
+	return list, true
+}
+
+// nextGroup begins the screening of the next group in which there is something to compare, or goes on to the product.
+func (r *Race) nextGroup() {
+	for len(r.blocks) > 0 {
+		blocks := r.blocks[0]
+		r.blocks = r.blocks[1:]
+		var candidates []search.Candidate
+		var d *design
+		if group(blocks[0].knobs[0]) == 2 {
+			d = r.newDesign(blocks)
+			candidates = d.runs
+		} else {
+			candidates = []search.Candidate{r.best}
+			for _, b := range blocks {
+				candidates = append(candidates, b.variations(r.best)...)
+			}
+			candidates = r.legal(candidates)
+		}
+		if len(candidates) < 2 {
+			continue
+		}
+		// Each group has its part of the time that is left to the phase.
+		rest := weight(blocks)
+		for _, g := range r.blocks {
+			rest += weight(g)
+		}
+		done := float64(r.elapsed) / max(1, float64(r.phaseEnd(PhaseScreen)))
+		r.begin(PhaseScreen, candidates, done+(1-done)*weight(blocks)/rest)
+		h := r.heat()
+		h.screened, h.from, h.design = blocks, r.best, d
+		return
+	}
+	r.beginProduct()
+}
+
+// learn draws the conclusions of a screening heat: what each block's assignments do, and what is best now.
+func (r *Race) learn(h *heat) {
+	from := h.entrant(h.from)
+	if from == nil || from.failure != "" || len(from.scores) == 0 {
+		return
+	}
+	if h.design != nil {
+		for _, options := range h.design.changes(h) {
+			r.conclude(options)
+		}
+		return
+	}
+	top := 0.0
+	if lead := h.leader(); lead != from && lead.ratio(from).Value > 1 {
+		top = math.Log(lead.ratio(from).Value)
+		r.best = lead.candidate // what comes next is screened around the likely best
+	}
+	for _, b := range h.screened {
+		var options []change
+		for _, e := range h.entrants {
+			if len(e.scores) == 0 || e.failure != "" || !differsOnlyIn(e.candidate, h.from, b) {
+				continue
+			}
+			effect := 0.0
+			if e != from {
+				effect = math.Log(e.ratio(from).Value)
+			}
+			if effect >= top+math.Log(near) {
+				options = append(options, change{settings: assignment(e.candidate, b), block: b, effect: effect})
+			}
+		}
+		r.conclude(options)
+	}
+}
+
+// conclude notes what a block's assignments do, in place of what was known of that block before.
+func (r *Race) conclude(options []change) {
+	if len(options) == 0 {
+		return
+	}
+	if i := r.known(options[0].block); i >= 0 {
+		r.changes[i] = options
+		return
+	}
+	r.changes = append(r.changes, options)
+}
+
+// known is the place of a block's changes, -1 when nothing is known of it.
+func (r *Race) known(b block) int {
+	return slices.IndexFunc(r.changes, func(options []change) bool { return options[0].block.knobs[0].Name == b.knobs[0].Name })
+}
+
+// assignment is the part of a candidate that lies in a block.
+func assignment(c search.Candidate, b block) []search.Setting {
+	var part []search.Setting
+	for _, s := range c.Settings() {
+		if b.has(s.Knob) {
+			part = append(part, s)
+		}
+	}
+	return part
+}
+
+func (b block) has(knob string) bool {
+	return slices.ContainsFunc(b.knobs, func(k search.Knob) bool { return k.Name == knob })
+}
+
+// differsOnlyIn reports whether two candidates are the same outside of a block.
+func differsOnlyIn(a, b search.Candidate, in block) bool {
+	rest := func(c search.Candidate) string {
+		return search.NewCandidate(slices.DeleteFunc(c.Settings(), func(s search.Setting) bool { return in.has(s.Knob) })...).Key()
+	}
+	return rest(a) == rest(b)
+}
+
+// combination is a candidate in the making, with the sum of the effects of its parts.
+type combination struct {
+	candidate search.Candidate
+	effect    float64
+}
+
+// beginProduct races the combinations of what mattered, those first that the sum of their effects promises most of.
+func (r *Race) beginProduct() {
+	sums := []combination{{r.best, 0}}
+	for _, options := range r.changes {
+		var next []combination
+		for _, c := range sums {
+			for _, o := range options {
+				next = append(next, combination{assign(c.candidate, o), c.effect + o.effect})
+			}
+		}
+		slices.SortStableFunc(next, func(a, b combination) int { return cmp.Compare(b.effect, a.effect) })
+		if len(next) > 0 {
+			sums = next[:min(len(next), mostExpanded/(1+len(r.settings.Knobs)))]
+		}
+	}
+	var raw []search.Candidate
+	promise := map[string]float64{}
+	for _, c := range sums {
+		raw = append(raw, c.candidate)
+		if list := r.legal([]search.Candidate{c.candidate}); len(list) == 1 {
+			if _, known := promise[list[0].Key()]; !known { // the best sum goes first
+				promise[list[0].Key()] = c.effect
+			}
+		}
+	}
+	list := r.legal(raw)
+	list = list[:min(len(list), mostProduct)]
+	r.begin(PhaseProduct, list, 1)
+	r.heat().promise = promise
+	if len(r.heat().entrants) == 1 { // there is nothing but the default
+		r.endHeat(r.heat())
+	}
+}
+
+// assign sets a block of a candidate.
+func assign(c search.Candidate, to change) search.Candidate {
+	for _, k := range to.block.knobs {
+		c = without(c, k.Name)
+	}
+	for _, s := range to.settings {
+		c = c.With(s.Knob, s.Value)
+	}
+	return c
+}

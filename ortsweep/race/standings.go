@@ -1,0 +1,183 @@
+package race
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tuner/search"
+	"tuner/stats"
+)
+
+// Verdict is what became of a candidate.
+type Verdict string
+
+// The verdicts.
+const (
+	Winner  Verdict = "winner"  // the answer; the default when nothing beats it
+	Tied    Verdict = "tied"    // not told apart from the answer
+	Slower  Verdict = "slower"  // worse than the answer, but not dropped
+	Dropped Verdict = "dropped" // given up early
+	Failed  Verdict = "failed"  // it yielded no figure
+)
+
+// Standing is what the race knows of one candidate.
+type Standing struct {
+	Candidate search.Candidate `json:"candidate"`
+	Windows   int              `json:"windows"`
+	Value     stats.Estimate   `json:"value"` // of the metric, in its base unit; of a finalist from the finals alone
+	Gain      stats.Estimate   `json:"gain"`  // how many times better than the default in the same rounds; 1 for the default
+	Final     bool             `json:"final,omitempty"`
+	Verdict   Verdict          `json:"verdict"`
+	Reason    string           `json:"reason,omitempty"` // of a dropped or failed one
+	// Values are the figures by heat and round, as they were measured.
+	Values [][]float64 `json:"values"`
+}
+
+// Result is where the race stands, at its end or when it was interrupted.
+type Result struct {
+	Winner    search.Candidate `json:"winner"`    // the default unless something beats it beyond doubt
+	Confirmed bool             `json:"confirmed"` // on fresh launches
+	Why       string           `json:"why"`
+	Broken    string           `json:"broken,omitempty"` // why the default could not be measured: then there is no result
+	Standings []Standing       `json:"standings"`        // the best first
+	Outs      []Out            `json:"outs,omitempty"`
+}
+
+// Result sums up the race as far as it has come.
+func (r *Race) Result() Result {
+	last := r.deciding()
+	result := Result{Why: r.why, Broken: r.broken, Outs: r.outs}
+	if r.why == "" {
+		result.Why = "interrupted before anything was compared"
+	}
+	if last != nil {
+		result.Winner = last.winner().candidate
+		result.Confirmed = last.phase == PhaseFinal && r.why != ""
+		if r.why == "" {
+			result.Why = "interrupted: " + last.verdictText() + ", not confirmed on fresh launches"
+		}
+	}
+	for _, c := range r.candidates() {
+		result.Standings = append(result.Standings, r.standing(c, last, result.Winner))
+	}
+	slices.SortStableFunc(result.Standings, compareStandings)
+	return result
+}
+
+// deciding is the heat that says which candidate wins: the last one in which something was compared; nil without one.
+func (r *Race) deciding() *heat {
+	for _, h := range slices.Backward(r.heats) {
+		if h.round >= provenRounds || h.phase == PhaseFinal && r.why != "" {
+			return h
+		}
+	}
+	return nil
+}
+
+// candidates are all that were measured, each once.
+func (r *Race) candidates() []search.Candidate {
+	var list []search.Candidate
+	seen := map[string]bool{}
+	for _, h := range r.heats {
+		for _, e := range h.entrants {
+			if key := e.candidate.Key(); !seen[key] && (len(e.scores) > 0 || e.failure != "") {
+				seen[key] = true
+				list = append(list, e.candidate)
+			}
+		}
+	}
+	return list
+}
+
+// standing sums up what all heats say of a candidate; of a finalist, what the finals say.
+func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candidate) Standing {
+	s := Standing{Candidate: c, Verdict: Slower}
+	var values, own, base []float64
+	for _, h := range r.heats {
+		e := h.entrant(c)
+		if e == nil || len(e.values) == 0 && e.failure == "" {
+			continue
+		}
+		if h.phase == PhaseFinal && len(e.values) >= provenRounds {
+			values, own, base, s.Final = nil, nil, nil, true
+		}
+		n := min(len(e.scores), len(h.base().scores))
+		values, own, base = append(values, e.values...), append(own, e.scores[:n]...), append(base, h.base().scores[:n]...)
+		s.Values = append(s.Values, e.values)
+		s.Windows += len(e.values)
+		s.Reason = e.out
+		if e.failure != "" {
+			s.Verdict = Failed
+		} else if e.out != "" {
+			s.Verdict = Dropped
+		}
+	}
+	s.Value, s.Gain = stats.Mean(values), stats.PairedRatio(own, base)
+	switch {
+	case s.Verdict == Failed:
+	case c.Key() == winner.Key():
+		s.Verdict, s.Reason = Winner, ""
+	case s.Verdict == Slower && deciding != nil && deciding.tied(c, winner):
+		s.Verdict = Tied
+	}
+	return s
+}
+
+// tied reports whether a candidate cannot be told apart from the winner in this heat.
+func (h *heat) tied(c, winner search.Candidate) bool {
+	a, b := h.entrant(c), h.entrant(winner)
+	return a != nil && b != nil && len(a.scores) > 0 && len(b.scores) > 0 && a.ratio(b).Hi >= 1
+}
+
+// compareStandings puts the winner first, then the finalists, then the rest by gain; failures last.
+func compareStandings(a, b Standing) int {
+	rank := func(s Standing) int {
+		switch {
+		case s.Verdict == Winner:
+			return 0
+		case s.Verdict == Failed:
+			return 3
+		case s.Final:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Gain.Value, a.Gain.Value), cmp.Compare(a.Candidate.Key(), b.Candidate.Key()))
+}
+
+// mostFinalists is how many candidates meet the default in the finals, and withinFinal how near to the best they must be.
+const (
+	mostFinalists = 2
+	withinFinal   = 0.98
+)
+
+// beginFinals sends the best of the product into the finals. Without anything that looks better than the default the race
+// is over.
+func (r *Race) beginFinals(h *heat) {
+	in := h.challengers()
+	slices.SortStableFunc(in, func(a, b *entrant) int { return cmp.Compare(h.outlook(b), h.outlook(a)) })
+	most := mostFinalists
+	if left := r.settings.Budget - r.elapsed; r.settings.Budget > 0 && left < time.Duration((1+most)*fewestFinals)*r.finalCost() {
+		most = 1
+	}
+	var finalists []search.Candidate
+	for _, e := range in {
+		gain := h.outlook(e)
+		if gain <= 0 || len(finalists) == most || gain < h.outlook(in[0])+math.Log(withinFinal) {
+			break
+		}
+		finalists = append(finalists, e.candidate)
+	}
+	if len(finalists) == 0 {
+		r.why = h.verdictText()
+		return
+	}
+	r.begin(PhaseFinal, finalists, 1)
+	if r.late(r.heat()) {
+		r.why = fmt.Sprintf("the budget of %v ended before the finals, so this is not confirmed on fresh launches: %s",
+			r.settings.Budget, h.verdictText())
+	}
+}

@@ -1,0 +1,153 @@
+package snippet
+
+import (
+	"fmt"
+	"io"
+
+	"tuner/onnx"
+)
+
+// WriteCPP writes a program for ONNX Runtime's C++ interface.
+func WriteCPP(to io.Writer, s Session) error {
+	var w writer
+	w.comments("//", append([]string{fmt.Sprintf("Measured with ONNX Runtime %s; build: c++ -std=c++17 winner.cc -lonnxruntime", s.Runtime)}, s.About...))
+	for _, header := range []string{"array", "cstdint", "iostream", "string", "unordered_map", "vector"} {
+		w.linef("#include <%s>", header)
+	}
+	w.linef("#include <onnxruntime_cxx_api.h>")
+	w.linef("")
+	w.linef("int main() {")
+	w.linef("  Ort::Env env(ORT_LOGGING_LEVEL_WARNING, \"winner\");")
+	w.cppOptions(s)
+	w.linef("  Ort::Session session(env, ORT_TSTR(%s), options);", quote(s.Model))
+	if runnable(s) {
+		w.cppRun(s)
+	} else {
+		w.linef("  // The inputs have types that need conversions of your own: fill them and call session.Run.")
+	}
+	w.linef("}")
+	return w.flush(to, "C++")
+}
+
+func (w *writer) cppOptions(s Session) {
+	o := s.Options
+	w.linef("  Ort::SessionOptions options;")
+	if o.IntraOpThreads > 0 {
+		w.linef("  options.SetIntraOpNumThreads(%d);", o.IntraOpThreads)
+	}
+	if o.Parallel {
+		w.linef("  options.SetExecutionMode(ORT_PARALLEL);")
+		if o.InterOpThreads > 0 {
+			w.linef("  options.SetInterOpNumThreads(%d);", o.InterOpThreads)
+		}
+	}
+	if level := graphName(o.Graph); level != "" {
+		w.linef("  options.SetGraphOptimizationLevel(GraphOptimizationLevel::%s);", level)
+	}
+	if isOff(o.MemoryArena) {
+		w.linef("  options.DisableCpuMemArena();")
+	}
+	if isOff(o.MemoryPattern) {
+		w.linef("  options.DisableMemPattern();")
+	}
+	for _, e := range sorted(o.Session) {
+		w.linef("  options.AddConfigEntry(%s, %s);", quote(e.key), quote(e.value))
+	}
+	w.cppProvider(s.Provider)
+}
+
+// cppProvider appends the execution provider; that of the CPU is always there, last.
+func (w *writer) cppProvider(p Provider) {
+	if p.Name == "" || p.Name == "cpu" {
+		return
+	}
+	switch p.Name {
+	case "cuda", "tensorrt":
+		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]
+		w.linef("  Ort::%sProviderOptions provider;", class)
+		w.linef("  provider.Update({")
+		w.cppEntries(p)
+		w.linef("  });")
+		w.linef("  options.AppendExecutionProvider_%s_V2(*provider);", class)
+		return
+	}
+	w.linef("  std::unordered_map<std::string, std::string> provider{")
+	w.cppEntries(p)
+	w.linef("  };")
+	if p.Name == "openvino" {
+		w.linef("  options.AppendExecutionProvider_OpenVINO_V2(provider);")
+		return
+	}
+	name := map[string]string{"xnnpack": "XNNPACK", "coreml": "CoreML", "dnnl": "DNNL"}[p.Name]
+	if name == "" {
+		name = p.Name
+	}
+	w.linef("  options.AppendExecutionProvider(%s, provider);", quote(name))
+}
+
+func (w *writer) cppEntries(p Provider) {
+	for _, e := range sorted(p.Options) {
+		w.linef("      {%s, %s},", quote(e.key), quote(e.value))
+	}
+}
+
+// runnable reports whether all inputs have types that C++ and Go have too.
+func runnable(s Session) bool {
+	for _, in := range s.Inputs {
+		if cppType(in.Type) == "" {
+			return false
+		}
+	}
+	return len(s.Inputs) > 0
+}
+
+// cppRun runs the session on zeros.
+func (w *writer) cppRun(s Session) {
+	w.linef("")
+	w.linef("  // Zeros: put your own values here.")
+	w.linef("  auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);")
+	w.linef("  std::vector<Ort::Value> inputs;")
+	for i, in := range s.Inputs {
+		w.linef("  std::vector<%s> data%d(%d);", cppType(in.Type), i, in.elements())
+		w.linef("  std::vector<int64_t> shape%d{%s};", i, shape(in.Shape))
+		w.linef("  inputs.push_back(Ort::Value::CreateTensor<%s>(memory, data%d.data(), data%d.size(), shape%d.data(), shape%d.size()));",
+			cppType(in.Type), i, i, i, i)
+	}
+	var names []string
+	for _, in := range s.Inputs {
+		names = append(names, in.Name)
+	}
+	w.linef("  std::array<const char*, %d> input_names{%s};", len(names), quoted(names))
+	w.linef("  std::array<const char*, %d> output_names{%s};", len(s.Outputs), quoted(s.Outputs))
+	w.linef("  auto outputs = session.Run(Ort::RunOptions{nullptr}, input_names.data(), inputs.data(), inputs.size(), output_names.data(), output_names.size());")
+	w.linef("  for (auto& output : outputs) {")
+	w.linef("    std::cout << output.GetTensorTypeAndShapeInfo().GetElementCount() << \" elements\\n\";")
+	w.linef("  }")
+}
+
+// cppType is the C++ type of an element; "" for those that C++ lacks, and for bool, whose vectors are packed.
+func cppType(t onnx.DataType) string {
+	switch t {
+	case onnx.Int8:
+		return "int8_t"
+	case onnx.Uint8:
+		return "uint8_t"
+	case onnx.Int16:
+		return "int16_t"
+	case onnx.Uint16:
+		return "uint16_t"
+	case onnx.Int32:
+		return "int32_t"
+	case onnx.Uint32:
+		return "uint32_t"
+	case onnx.Int64:
+		return "int64_t"
+	case onnx.Uint64:
+		return "uint64_t"
+	case onnx.Float:
+		return "float"
+	case onnx.Double:
+		return "double"
+	}
+	return ""
+}

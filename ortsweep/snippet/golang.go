@@ -1,0 +1,168 @@
+package snippet
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"io"
+
+	"tuner/modelconfig"
+	"tuner/onnx"
+)
+
+// WriteGo writes a program for the module github.com/yalue/onnxruntime_go.
+func WriteGo(to io.Writer, s Session) error {
+	var w writer
+	w.comments("//", append([]string{fmt.Sprintf("Measured with ONNX Runtime %s; go get github.com/yalue/onnxruntime_go, and set ORT_LIBRARY to libonnxruntime.so", s.Runtime)}, s.About...))
+	w.linef("package main")
+	w.linef("")
+	w.linef("import (\n\"fmt\"\n\"log\"\n\"os\"\n\nort \"github.com/yalue/onnxruntime_go\"\n)")
+	w.linef("")
+	w.linef("func main() {")
+	w.linef("ort.SetSharedLibraryPath(os.Getenv(\"ORT_LIBRARY\"))")
+	w.linef("check(ort.InitializeEnvironment())")
+	w.linef("defer ort.DestroyEnvironment()")
+	w.linef("options := sessionOptions()")
+	w.linef("defer options.Destroy()")
+	w.goRun(s)
+	w.linef("}")
+	w.linef("")
+	w.goOptions(s)
+	w.linef("")
+	w.linef("func check(err error) {\nif err != nil {\nlog.Fatal(err)\n}\n}")
+	w.linef("")
+	w.linef("func must[T any](value T, err error) T {\ncheck(err)\nreturn value\n}")
+	text, err := format.Source([]byte(w.String()))
+	if err != nil {
+		return fmt.Errorf("cannot format the Go program: %w", err)
+	}
+	if _, err := io.Copy(to, bytes.NewReader(text)); err != nil {
+		return fmt.Errorf("cannot write the Go program: %w", err)
+	}
+	return nil
+}
+
+// goOptions writes the function that sets the options.
+func (w *writer) goOptions(s Session) {
+	o := s.Options
+	w.linef("// sessionOptions are the settings that were measured; what is not set is ONNX Runtime's default.")
+	w.linef("func sessionOptions() *ort.SessionOptions {")
+	w.linef("options := must(ort.NewSessionOptions())")
+	if o.IntraOpThreads > 0 {
+		w.linef("check(options.SetIntraOpNumThreads(%d))", o.IntraOpThreads)
+	}
+	if o.Parallel {
+		w.linef("check(options.SetExecutionMode(ort.ExecutionModeParallel))")
+		if o.InterOpThreads > 0 {
+			w.linef("check(options.SetInterOpNumThreads(%d))", o.InterOpThreads)
+		}
+	}
+	if level := goGraph(o.Graph); level != "" {
+		w.linef("check(options.SetGraphOptimizationLevel(ort.%s))", level)
+	}
+	if isOff(o.MemoryArena) {
+		w.linef("check(options.SetCpuMemArena(false))")
+	}
+	if isOff(o.MemoryPattern) {
+		w.linef("check(options.SetMemPattern(false))")
+	}
+	for _, e := range sorted(o.Session) {
+		w.linef("check(options.AddSessionConfigEntry(%s, %s))", quote(e.key), quote(e.value))
+	}
+	w.goProvider(s.Provider)
+	w.linef("return options")
+	w.linef("}")
+}
+
+func goGraph(level modelconfig.GraphLevel) string {
+	switch level {
+	case modelconfig.GraphDisabled:
+		return "GraphOptimizationLevelDisableAll"
+	case modelconfig.GraphBasic:
+		return "GraphOptimizationLevelEnableBasic"
+	case modelconfig.GraphExtended:
+		return "GraphOptimizationLevelEnableExtended"
+	}
+	return ""
+}
+
+// goProvider appends the execution provider; that of the CPU is always there, last.
+func (w *writer) goProvider(p Provider) {
+	if p.Name == "" || p.Name == "cpu" {
+		return
+	}
+	w.linef("provider := map[string]string{")
+	for _, e := range sorted(p.Options) {
+		w.linef("%s: %s,", quote(e.key), quote(e.value))
+	}
+	w.linef("}")
+	switch p.Name {
+	case "openvino":
+		w.linef("check(options.AppendExecutionProviderOpenVINO(provider))")
+	case "coreml":
+		w.linef("check(options.AppendExecutionProviderCoreMLV2(provider))")
+	case "cuda", "tensorrt":
+		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]
+		w.linef("accelerator := must(ort.New%sProviderOptions())", class)
+		w.linef("defer accelerator.Destroy()")
+		w.linef("check(accelerator.Update(provider))")
+		w.linef("check(options.AppendExecutionProvider%s(accelerator))", class)
+	default:
+		name := map[string]string{"xnnpack": "XNNPACK", "dnnl": "DNNL"}[p.Name]
+		if name == "" {
+			name = p.Name
+		}
+		w.linef("check(options.AppendExecutionProvider(%s, provider))", quote(name))
+	}
+}
+
+// goRun creates the session and runs it on zeros.
+func (w *writer) goRun(s Session) {
+	var names []string
+	for _, in := range s.Inputs {
+		names = append(names, in.Name)
+	}
+	w.linef("session := must(ort.NewDynamicAdvancedSession(%s,\n[]string{%s}, []string{%s}, options))", quote(s.Model), quoted(names), quoted(s.Outputs))
+	w.linef("defer session.Destroy()")
+	if !runnable(s) {
+		w.linef("// The inputs have types that need conversions of your own: make their tensors and call session.Run.")
+		w.linef("fmt.Println(\"session created\")")
+		return
+	}
+	w.linef("inputs := []ort.Value{ // zeros: put your own values here")
+	for _, in := range s.Inputs {
+		w.linef("must(ort.NewTensor(ort.NewShape(%s), make([]%s, %d))),", shape(in.Shape), goType(in.Type), in.elements())
+	}
+	w.linef("}")
+	w.linef("outputs := make([]ort.Value, %d) // nil: ONNX Runtime makes them", len(s.Outputs))
+	w.linef("check(session.Run(inputs, outputs))")
+	w.linef("for _, value := range append(inputs, outputs...) {")
+	w.linef("fmt.Println(value.GetShape())")
+	w.linef("check(value.Destroy())")
+	w.linef("}")
+}
+
+// goType is the Go type of an element; all that cppType knows has one.
+func goType(t onnx.DataType) string {
+	switch t {
+	case onnx.Int8:
+		return "int8"
+	case onnx.Uint8:
+		return "uint8"
+	case onnx.Int16:
+		return "int16"
+	case onnx.Uint16:
+		return "uint16"
+	case onnx.Int32:
+		return "int32"
+	case onnx.Uint32:
+		return "uint32"
+	case onnx.Int64:
+		return "int64"
+	case onnx.Uint64:
+		return "uint64"
+	case onnx.Double:
+		return "float64"
+	}
+	return "float32"
+}

@@ -1,0 +1,151 @@
+package snippet
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"tuner/modelconfig"
+	"tuner/onnx"
+)
+
+// WritePython writes a program for the package onnxruntime.
+func WritePython(to io.Writer, s Session) error {
+	var w writer
+	w.comments("#", append([]string{fmt.Sprintf("Measured with ONNX Runtime %s; install: pip install %s numpy", s.Runtime, pipProject(s.Runtime))}, s.About...))
+	w.linef("import numpy as np")
+	w.linef("import onnxruntime as ort")
+	w.linef("")
+	w.linef("options = ort.SessionOptions()")
+	o := s.Options
+	if o.IntraOpThreads > 0 {
+		w.linef("options.intra_op_num_threads = %d", o.IntraOpThreads)
+	}
+	if o.Parallel {
+		w.linef("options.execution_mode = ort.ExecutionMode.ORT_PARALLEL")
+		if o.InterOpThreads > 0 {
+			w.linef("options.inter_op_num_threads = %d", o.InterOpThreads)
+		}
+	}
+	if level := graphName(o.Graph); level != "" {
+		w.linef("options.graph_optimization_level = ort.GraphOptimizationLevel.%s", level)
+	}
+	if isOff(o.MemoryArena) {
+		w.linef("options.enable_cpu_mem_arena = False")
+	}
+	if isOff(o.MemoryPattern) {
+		w.linef("options.enable_mem_pattern = False")
+	}
+	for _, e := range sorted(o.Session) {
+		w.linef("options.add_session_config_entry(%s, %s)", quote(e.key), quote(e.value))
+	}
+	w.linef("providers = [%s]", pythonProviders(s.Provider))
+	w.linef("session = ort.InferenceSession(%s, options, providers=providers)", quote(s.Model))
+	w.linef("")
+	w.linef("inputs = {  # zeros: put your own values here")
+	for _, in := range s.Inputs {
+		w.linef("    %s: %s,", quote(in.Name), numpyZeros(in))
+	}
+	w.linef("}")
+	w.linef("outputs = session.run([%s], inputs)", quoted(s.Outputs))
+	w.linef("print(session.get_providers(), [output.shape for output in outputs])")
+	return w.flush(to, "Python")
+}
+
+// pipProject is the Python project of a build's flavour.
+func pipProject(runtime string) string {
+	flavour, version, _ := strings.Cut(runtime, "@")
+	project := map[string]string{"openvino": "onnxruntime-openvino", "cuda": "onnxruntime-gpu"}[flavour]
+	if project == "" {
+		project = "onnxruntime"
+	}
+	if version != "" {
+		project += "==" + version
+	}
+	return project
+}
+
+// graphName is ONNX Runtime's own name of a level; "" for the default, everything.
+func graphName(level modelconfig.GraphLevel) string {
+	switch level {
+	case modelconfig.GraphDisabled:
+		return "ORT_DISABLE_ALL"
+	case modelconfig.GraphBasic:
+		return "ORT_ENABLE_BASIC"
+	case modelconfig.GraphExtended:
+		return "ORT_ENABLE_EXTENDED"
+	}
+	return ""
+}
+
+// providerClass is ONNX Runtime's name of an execution provider.
+func providerClass(name string) string {
+	known := map[string]string{"cpu": "CPU", "openvino": "OpenVINO", "cuda": "CUDA", "tensorrt": "Tensorrt", "xnnpack": "Xnnpack",
+		"dnnl": "Dnnl", "coreml": "CoreML"}
+	if class, ok := known[name]; ok {
+		name = class
+	}
+	return name + "ExecutionProvider"
+}
+
+// pythonProviders is the list of providers, the CPU's last.
+func pythonProviders(p Provider) string {
+	cpu := quote(providerClass("cpu"))
+	if p.Name == "" || p.Name == "cpu" {
+		return cpu
+	}
+	if len(p.Options) == 0 {
+		return quote(providerClass(p.Name)) + ", " + cpu
+	}
+	var options []string
+	for _, e := range sorted(p.Options) {
+		options = append(options, quote(e.key)+": "+quote(e.value))
+	}
+	return fmt.Sprintf("(%s, {%s}), %s", quote(providerClass(p.Name)), strings.Join(options, ", "), cpu)
+}
+
+// numpyZeros makes an input of zeros.
+func numpyZeros(in Input) string {
+	if in.Type == onnx.String {
+		return fmt.Sprintf("np.full([%s], \"\", dtype=object)", shape(in.Shape))
+	}
+	return fmt.Sprintf("np.zeros([%s], dtype=np.%s)", shape(in.Shape), numpyType(in.Type))
+}
+
+// numpyType is numpy's name of an element type. It has none for bfloat16, whose zeros have the same bits as those of uint16.
+func numpyType(t onnx.DataType) string {
+	switch t {
+	case onnx.Bool:
+		return "bool_"
+	case onnx.Int8:
+		return "int8"
+	case onnx.Uint8:
+		return "uint8"
+	case onnx.Int16:
+		return "int16"
+	case onnx.Uint16, onnx.BFloat16:
+		return "uint16"
+	case onnx.Int32:
+		return "int32"
+	case onnx.Uint32:
+		return "uint32"
+	case onnx.Int64:
+		return "int64"
+	case onnx.Uint64:
+		return "uint64"
+	case onnx.Float16:
+		return "float16"
+	case onnx.Double:
+		return "float64"
+	}
+	return "float32"
+}
+
+// quoted is a list of string literals.
+func quoted(names []string) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = quote(n)
+	}
+	return strings.Join(list, ", ")
+}
