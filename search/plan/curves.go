@@ -36,7 +36,7 @@ func (p *Plan) curve(f *finals) (search.Action, bool) {
 		standings = append(standings, first)
 	}
 	for _, s := range standings {
-		if level, ok := p.missing(f, s, p.settings.Space.Load.Levels); ok {
+		if level, ok := p.missing(f, s, p.settings.Space.Load.Levels, s.Point.Level*curveReach); ok {
 			return p.curveTrial(s.Candidate, level), true
 		}
 	}
@@ -100,16 +100,15 @@ func (p *Plan) required(f *finals) (search.Action, bool) {
 	if !ok {
 		return search.Action{}, false
 	}
-	if level, ok := p.missing(f, first, p.defaultLevels()); ok {
+	if level, ok := p.missing(f, first, p.defaultLevels(), math.Inf(1)); ok {
 		return p.curveTrial(first.Candidate, level), true
 	}
 	return search.Action{}, false
 }
 
-// missing is the level, of those given, that is nearest to a configuration's best load and at which it was not measured.
-// Loads from which on it failed are left alone, all of them when its engine does not even start.
-func (p *Plan) missing(f *finals, s search.Standing, among []float64) (float64, bool) {
-	limit := s.Point.Level * curveReach
+// missing is the level, of those given up to a limit, that is nearest to a configuration's best load and at which it was not
+// measured. Loads from which on it failed are left alone, all of them when its engine does not even start.
+func (p *Plan) missing(f *finals, s search.Standing, among []float64, limit float64) (float64, bool) {
 	measured := map[float64]bool{}
 	note := func(level float64, failure *measure.Failure) {
 		measured[level] = true
