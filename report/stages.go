@@ -96,8 +96,8 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 		fmt.Fprintf(b, "Nothing is better than the default: there is no gain to explain.\n")
 		return
 	}
-	fmt.Fprintf(b, "Stage 1 changes what serves the model: precision, runtime, execution provider and session options. Both stages change "+
-		"instances and batching too.\n\n")
+	fmt.Fprintf(b, "Stage 1 changes what serves the model: precision, runtime, execution provider and session options, with the default's "+
+		"instances and batching. Both stages change these too.\n\n")
 	if r.FirstStage == "" {
 		fmt.Fprintf(b, "Stage 1 by itself was not measured: a larger budget measures it.\n\n")
 	}
