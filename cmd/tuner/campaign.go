@@ -58,27 +58,37 @@ func openBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	return build, nil
 }
 
-// unavailableProviders tries each execution provider of the space with the model, each in a child process, and returns those
-// that create no session, with the reason. The cpu provider is always there. A context that ends is the error.
-func unavailableProviders(ctx context.Context, build ortlib.Build, space search.Space, s profile.Subject) (map[string]string, error) {
+// unavailable tries each execution provider of the space with the original model on each build, each in a child process.
+// A context that ends is the error.
+func unavailable(ctx context.Context, builds []ortlib.Build, space search.Space, s profile.Subject) ([]search.RuntimeFacts, error) {
 	p, err := newProber()
 	if err != nil {
 		return nil, err
 	}
-	unavailable := map[string]string{}
+	var providers []string
 	for _, k := range space.Knobs {
 		for _, v := range k.Values {
-			if k.Name != search.KnobExecutionProvider || v == "cpu" {
-				continue
-			}
-			answer := p.probe(ctx, build, string(v), s.Files[0].Source.Path)
-			if ctx.Err() != nil {
-				return nil, ctx.Err() // what the child says of its end tells nothing of the provider
-			}
-			if answer.Error != "" {
-				unavailable[string(v)] = answer.Error
+			if k.Name == search.KnobExecutionProvider {
+				providers = append(providers, string(v))
 			}
 		}
 	}
-	return unavailable, nil
+	var facts []search.RuntimeFacts
+	for _, build := range builds {
+		out, took, err := p.tryProviders(ctx, build, providers, s.Files[0].Source.Path)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, search.RuntimeFacts{Name: build.Name(), Unavailable: out, Assigned: took})
+	}
+	return facts, nil
+}
+
+// unavailableProviders is unavailable for one build.
+func unavailableProviders(ctx context.Context, build ortlib.Build, space search.Space, s profile.Subject) (map[string]string, error) {
+	facts, err := unavailable(ctx, []ortlib.Build{build}, space, s)
+	if err != nil {
+		return nil, err
+	}
+	return facts[0].Unavailable, nil
 }

@@ -18,7 +18,7 @@ func TestInterruptedProvidersAreNotUnavailable(t *testing.T) {
 	cancel()
 	space := search.Space{Knobs: []search.Knob{{Name: search.KnobExecutionProvider, Values: []search.Value{"cpu", "openvino"}}}}
 	subject := profile.Subject{Files: []profile.File{{Source: modelrepo.Source{Path: "model.onnx"}}}}
-	if facts, err := unavailableProviders(ctx, ortlib.Build{}, space, subject); !errors.Is(err, context.Canceled) {
+	if facts, err := unavailable(ctx, []ortlib.Build{{}}, space, subject); !errors.Is(err, context.Canceled) {
 		t.Errorf("unavailable are %v, error %v; want the interruption", facts, err)
 	}
 }

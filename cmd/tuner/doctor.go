@@ -138,7 +138,7 @@ func (p prober) tryRuntime(ctx context.Context, build ortlib.Build, model string
 	fact.Version, fact.Error = opened.Version, opened.Error
 	for _, name := range opened.Providers {
 		answer := p.probe(ctx, build, name, model)
-		fact.Providers = append(fact.Providers, providerFact{name, answer.Error == "", answer.Milliseconds, answer.Error})
+		fact.Providers = append(fact.Providers, providerFact{name, answer.Error == "", answer.Milliseconds, answer.reason()})
 	}
 	return fact
 }

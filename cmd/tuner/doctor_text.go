@@ -157,9 +157,7 @@ func printRuntime(line printLine, r runtimeFact, selected bool) {
 			continue
 		}
 		line("  "+markBad, p.Name, "%s", indent(p.Error))
-		if remedy := providerRemedy(p.Name); remedy != "" {
-			line(" ", "", "→ %s", remedy)
-		}
+		line(" ", "", "→ %s", providerRemedy(p.Name))
 	}
 }
 
@@ -167,13 +165,15 @@ func printRuntime(line printLine, r runtimeFact, selected bool) {
 func providerRemedy(provider string) string {
 	switch provider {
 	case "cuda":
-		return "it needs an NVIDIA driver, CUDA 13 and cuDNN 9 on the loader's path"
+		return "it needs an NVIDIA GPU with its driver, CUDA 13 and cuDNN 9 on the loader's path"
 	case "tensorrt":
-		return "it needs an NVIDIA driver, CUDA 13, cuDNN 9 and TensorRT 10 on the loader's path"
+		return "it needs an NVIDIA GPU with its driver, CUDA 13, cuDNN 9 and TensorRT 10 on the loader's path"
 	case "openvino":
 		return "delete the build's folder and install it again: tuner runtime install openvino"
+	case "cpu":
+		return "the build is damaged: delete its folder and install it again, or name another with --ort-library"
 	}
-	return ""
+	return "use another execution provider, or another build: tuner runtime list"
 }
 
 // indent keeps the lines of a longer message in the column.

@@ -57,23 +57,42 @@ func probe(ctx context.Context, library, provider, model string) probeAnswer {
 		return answer
 	}
 	start := time.Now()
-	if err := trySession(ctx, runtime, provider, model); err != nil {
+	assigned, unassigned, err := trySession(ctx, runtime, provider, model)
+	if err != nil {
 		answer.Error = err.Error()
 		return answer
 	}
 	answer.Milliseconds = float64(time.Since(start).Microseconds()) / 1000
+	answer.Assigned, answer.Unassigned = assigned, unassigned
 	return answer
 }
 
-func trySession(ctx context.Context, runtime *ort.Runtime, provider, model string) error {
-	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, Providers: []ort.Provider{{Name: provider}}}
-	if model != "" {
-		session, err := runtime.NewSession(model, options)
-		if err != nil {
-			return err
-		}
-		return session.Close()
+// trySession creates a session as the engine does, and tells which provider took which nodes, or why nobody knows.
+func trySession(ctx context.Context, runtime *ort.Runtime, provider, model string) (nodes []assignedNodes, unknown string, err error) {
+	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, RecordAssignment: true, Providers: []ort.Provider{{Name: provider}}}
+	if provider == "tensorrt" {
+		options.Providers = append(options.Providers, ort.Provider{Name: "cuda"})
 	}
+	if model == "" {
+		return nil, "", tryProbeModel(ctx, runtime, options)
+	}
+	session, err := runtime.NewSession(model, options)
+	if err != nil {
+		return nil, "", err
+	}
+	defer session.Close()
+	assigned, err := session.Assignment()
+	if err != nil {
+		return nil, err.Error(), nil // the provider works all the same
+	}
+	for _, a := range assigned {
+		nodes = append(nodes, assignedNodes(a))
+	}
+	return nodes, "", nil
+}
+
+// tryProbeModel creates a session for the tiny model and runs it.
+func tryProbeModel(ctx context.Context, runtime *ort.Runtime, options ort.SessionOptions) error {
 	dir, err := os.MkdirTemp("", "tuner-probe-*")
 	if err != nil {
 		return err

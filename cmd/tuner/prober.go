@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 
@@ -16,10 +17,13 @@ import (
 
 // probeAnswer is what the child process `tuner probe` finds out.
 type probeAnswer struct {
-	Version      string   `json:"version,omitempty"`   // of the library
-	Providers    []string `json:"providers,omitempty"` // that it was compiled with
-	Milliseconds float64  `json:"milliseconds,omitempty"`
-	Error        string   `json:"error,omitempty"` // "": it works
+	Version      string          `json:"version,omitempty"`   // of the library
+	Providers    []string        `json:"providers,omitempty"` // that it was compiled with
+	Milliseconds float64         `json:"milliseconds,omitempty"`
+	Assigned     []assignedNodes `json:"assigned,omitempty"`   // which provider took which nodes, in order of preference
+	Unassigned   string          `json:"unassigned,omitempty"` // why Assigned is unknown
+	Error        string          `json:"error,omitempty"`      // "": it works
+	Log          string          `json:"-"`                    // with an error: what ONNX Runtime's log says of it, "" when nothing
 }
 
 // prober asks child processes what works: a library or provider that crashes takes only the child along.
@@ -58,7 +62,24 @@ func (p prober) probe(ctx context.Context, build ortlib.Build, provider, model s
 	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
 		return probeAnswer{Error: fmt.Sprintf("unreadable answer of the child process: %v", err)}
 	}
+	if answer.Error != "" {
+		answer.Log = nativeReason(stderr.String())
+	}
 	return answer
+}
+
+// nativeError matches the start of an error in ONNX Runtime's log, with the colours of a terminal and the place in its source.
+var nativeError = regexp.MustCompile(`(?m)^\S*\d{4}-\d\d-\d\d \S+ \[[EF]:[^\]]*\] (?:.*\[ONNXRuntimeError\] : \d+ : \w+ : )?`)
+
+// nativeReason returns the last error in ONNX Runtime's log: of a provider whose library does not load, or that refuses an
+// option, the error that a program gets says nothing more than that it failed to load.
+func nativeReason(stderr string) string {
+	starts := nativeError.FindAllStringIndex(stderr, -1)
+	if len(starts) == 0 {
+		return ""
+	}
+	text, _, _ := strings.Cut(stderr[starts[len(starts)-1][1]:], "\x1b[")
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // endOfChild says how a child that gave no answer ended, with its last words.
