@@ -102,51 +102,70 @@ func (h *histogram) entropy() (threshold float64) {
 			used = max(used, distance/coarser+1)
 		}
 	}
+	const rounding = 1e-9 // nats; differences below it are noise
+	sums := newPrefixSums(magnitudes[:used])
 	largest := max(-h.least, h.most)
 	best := math.Inf(1)
 	threshold = largest
 	for n := used; n >= levels; n-- { // from the widest: of equals, it cuts off the least
-		if d := divergence(magnitudes[:used], n); d < best {
+		if d := sums.divergence(n); d < best-rounding {
 			best, threshold = d, min(largest, math.Ldexp(float64(n)/coarse, h.exponent))
 		}
 	}
 	return threshold
 }
 
-// divergence returns the Kullback-Leibler divergence, in nats, of the first n bins represented by 128 levels from all bins,
-// of which those beyond n count as the n-th. It is infinite when a bin that should hold something represents nothing.
-func divergence(bins []float64, n int) float64 {
-	inside, total := 0.0, 0.0
-	for i, count := range bins {
-		total += count
-		if i < n {
-			inside += count
+// prefixSums are, of the bins before each, the sums that a divergence is made of.
+type prefixSums struct {
+	counts []float64
+	terms  []float64 // c·ln(c)
+	filled []float64 // bins that are not empty
+}
+
+func newPrefixSums(bins []float64) prefixSums {
+	s := prefixSums{make([]float64, len(bins)+1), make([]float64, len(bins)+1), make([]float64, len(bins)+1)}
+	for i, c := range bins {
+		s.counts[i+1], s.terms[i+1], s.filled[i+1] = s.counts[i]+c, s.terms[i]+term(c), s.filled[i]
+		if c > 0 {
+			s.filled[i+1]++
 		}
 	}
-	sum := 0.0
+	return s
+}
+
+// term returns c·ln(c), which tends to 0 with c.
+func term(c float64) float64 {
+	if c == 0 {
+		return 0
+	}
+	return c * math.Log(c)
+}
+
+// divergence returns the Kullback-Leibler divergence, in nats, of the first n bins represented by 128 levels from all bins, of
+// which those beyond n count as the n-th. It is infinite when that bin should hold them and represents nothing.
+//
+// With c the numbers of a bin, C those of its level, spread evenly over the F bins of the level that are not empty, I those of
+// the first n bins and T those of all, it is the sum of c/T·ln(c/T / (C/F/I)) over the bins; summed over a level, the only
+// term that depends on the bin is c·ln(c).
+func (s prefixSums) divergence(n int) float64 {
+	inside, total := s.counts[n], s.counts[len(s.counts)-1]
+	last := inside - s.counts[n-1]
+	beyond := total - inside
+	if last == 0 && beyond > 0 {
+		return math.Inf(1)
+	}
+	sum := s.terms[n] - term(last) + term(last+beyond) + total*math.Log(inside/total)
 	for level := range levels {
 		from, to := level*n/levels, (level+1)*n/levels
-		count, filled := 0.0, 0.0
-		for _, c := range bins[from:to] {
-			count += c
-			if c > 0 {
-				filled++
-			}
+		count := s.counts[to] - s.counts[from]
+		if count == 0 {
+			continue
 		}
-		for i, c := range bins[from:to] {
-			p := c
-			if from+i == n-1 {
-				p += total - inside
-			}
-			if p == 0 {
-				continue
-			}
-			if c == 0 {
-				return math.Inf(1)
-			}
-			// The level's numbers are spread evenly over its bins that were not empty.
-			sum += p / total * math.Log(p/total/(count/filled/inside))
+		represented := math.Log(count / (s.filled[to] - s.filled[from]))
+		sum -= count * represented
+		if level == levels-1 {
+			sum -= beyond * represented
 		}
 	}
-	return sum
+	return sum / total
 }
