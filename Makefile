@@ -82,6 +82,12 @@ bench-peers: setup ## Measure the engine side by side with a real Triton (about 
 	@echo "==> bench-peers: measuring $(WHAT)"
 	go run ./internal/bench/peers -what $(WHAT) -tuner $(TUNER) -models $(MODELS)
 
+.PHONY: bench-rewrites
+bench-rewrites: setup ## Measure what the int8 rewrite does to MiniLM, beside onnxruntime.quantization (about 2 minutes)
+	@echo "==> bench-rewrites: installing the real peers if needed"
+	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/rewrites
+
 # What is compared: all, or the tests that a regular expression names.
 RUN ?= .
 

@@ -44,20 +44,14 @@ const (
 	fileInt8 = "minilm_int8.onnx"
 )
 
-//go:embed testdata/quantize.py
-var quantize []byte
-
 // quantized makes the int8 variant of MiniLM where it is not there yet.
 func (b *bench) quantized(ctx context.Context) error {
 	path := filepath.Join(b.models, fileInt8)
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	script, made := filepath.Join(b.work, "quantize.py"), filepath.Join(b.work, fileInt8)
-	if err := os.WriteFile(script, quantize, 0o644); err != nil {
-		return fmt.Errorf("cannot write a script: %w", err)
-	}
-	if err := tool(ctx, b.peers.Python, script, filepath.Join(b.models, fileFP32), made); err != nil {
+	made := filepath.Join(b.work, fileInt8)
+	if err := b.peers.Quantize(ctx, filepath.Join(b.models, fileFP32), made); err != nil {
 		return err
 	}
 	return os.Rename(made, path)
