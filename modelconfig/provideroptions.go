@@ -212,6 +212,46 @@ func CheckProviderOption(provider, name, value string) error {
 	return nil
 }
 
+// LowersPrecision reports whether an option has the provider compute with fewer
+// bits than the model says: results then differ from those of a check without
+// the option.
+func LowersPrecision(provider, name, value string) bool {
+	switch provider + "." + name {
+	case "openvino.precision":
+		return value == "FP16"
+	case "openvino.load_config":
+		return lowersOpenVINO(value)
+	case "tensorrt.precision_mode":
+		return value != "FP32"
+	case "coreml.AllowLowPrecisionAccumulationOnGPU":
+		return value == "1"
+	}
+	return false
+}
+
+// lowersOpenVINO looks for OpenVINO's properties that choose the type to
+// compute with. ONNX Runtime's provider sets float32 unless told otherwise.
+func lowersOpenVINO(config string) bool {
+	var devices map[string]map[string]any
+	if json.Unmarshal([]byte(config), &devices) != nil {
+		return false
+	}
+	lowers := false
+	for _, properties := range devices {
+		for name, value := range properties {
+			switch name {
+			case "INFERENCE_PRECISION_HINT":
+				lowers = lowers || value != "f32"
+			case "EXECUTION_MODE_HINT":
+				lowers = lowers || value != "ACCURACY"
+			case "DYNAMIC_QUANTIZATION_GROUP_SIZE", "KV_CACHE_PRECISION":
+				lowers = true
+			}
+		}
+	}
+	return lowers
+}
+
 // CheckAccelerator refuses parameters as Triton's onnxruntime backend does. It
 // knows those of TensorRT; names of CUDA's that are not in the table are left
 // to ONNX Runtime, whose releases add to them. For the providers that a stock

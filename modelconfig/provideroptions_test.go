@@ -142,3 +142,28 @@ func TestCUDAOptions(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+func TestLowersPrecision(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		provider, name, value string
+		want                  bool
+	}{
+		{"openvino", "num_of_threads", "2", false},
+		{"openvino", "precision", "ACCURACY", false},
+		{"openvino", "precision", "FP16", true},
+		{"openvino", "load_config", `{"CPU": {"ENABLE_CPU_PINNING": "NO"}}`, false},
+		{"openvino", "load_config", `{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}`, false},
+		{"openvino", "load_config", `{"CPU": {"ENABLE_CPU_PINNING": "NO", "INFERENCE_PRECISION_HINT": "bf16"}}`, true},
+		{"openvino", "load_config", `{"CPU": {"EXECUTION_MODE_HINT": "PERFORMANCE"}, "GPU": {}}`, true},
+		{"openvino", "load_config", `{"CPU": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 32}}`, true},
+		{"tensorrt", "precision_mode", "FP32", false},
+		{"tensorrt", "precision_mode", "INT8", true},
+		{"coreml", "AllowLowPrecisionAccumulationOnGPU", "1", true},
+		{"cuda", "prefer_nhwc", "1", false},
+	} {
+		if got := LowersPrecision(test.provider, test.name, test.value); got != test.want {
+			t.Errorf("%s.%s = %s: %t", test.provider, test.name, test.value, got)
+		}
+	}
+}
