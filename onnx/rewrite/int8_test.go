@@ -3,6 +3,7 @@ package rewrite_test
 import (
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -152,18 +153,23 @@ func TestInt8DynamicShares(t *testing.T) {
 	}
 }
 
-func TestInt8DynamicGemm(t *testing.T) {
-	t.Parallel()
+// gemm multiplies x by the transpose of the transposed weights, and adds.
+func gemm() *onnx.Model {
 	g, x := graph()
-	w := g.Floats("w", []float32{1, 3, 5, 127, 2, 4, 6, -254}, 2, 4) // the transpose of weights
+	w := g.Floats("w", []float32{1, 3, 5, 127, 2, 4, 6, -254}, 2, 4)
 	y := g.Node("Gemm", []string{x, w, g.Floats("bias", []float32{1, 2}, 2)}, build.IntAttribute("transB", 1))
 	g.OutputAs("y", y, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(2))
-	q, summary := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
+	return g.Model()
+}
+
+func TestInt8DynamicGemm(t *testing.T) {
+	t.Parallel()
+	q, summary := int8Dynamic(t, gemm(), rewrite.Int8Options{})
 	if diff := cmp.Diff([]string{"DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul", "Add", "Identity"}, operators(q)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	add := q.Nodes()[5]
-	if add.GetInput()[1] != "bias" || add.GetOutput()[0] != y || len(summary.Converted) != 1 {
+	if add.GetInput()[1] != "bias" || add.GetOutput()[0] != "Gemm_0" || len(summary.Converted) != 1 {
 		t.Errorf("the bias is added by %v; converted: %v", add, summary.Converted)
 	}
 	// As in TestInt8Dynamic: columns of the transposed matrix.
@@ -195,13 +201,17 @@ func TestInt8DynamicBatchedWeight(t *testing.T) {
 	}
 }
 
-// Exporters write a shared weight as Identity of an initializer, and an unfolded one as its Transpose.
-func TestInt8DynamicSeesThroughViews(t *testing.T) {
-	t.Parallel()
-	q, _ := int8Dynamic(t, times("x", func(g *build.Graph) string {
+// unfolded multiplies x by the weights as exporters write those that are shared, by Identity, or not folded, by Transpose.
+func unfolded() *onnx.Model {
+	return times("x", func(g *build.Graph) string {
 		w := g.Floats("w", []float32{1, 3, 5, 127, 2, 4, 6, -254}, 2, 4)
 		return g.Node("Transpose", []string{g.Node("Identity", []string{w})}, build.IntsAttribute("perm", 1, 0))
-	}), rewrite.Int8Options{})
+	})
+}
+
+func TestInt8DynamicSeesThroughViews(t *testing.T) {
+	t.Parallel()
+	q, _ := int8Dynamic(t, unfolded(), rewrite.Int8Options{})
 	if diff := cmp.Diff([]int8{1, 1, 3, 2, 5, 3, 127, -127}, int8s(t, q, "w_quantized")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
@@ -366,9 +376,36 @@ func TestInt8Sensitivity(t *testing.T) {
 	}
 }
 
+// Weights beside the model are read from there; the result holds its own.
+func TestInt8DynamicReadsExternalData(t *testing.T) {
+	t.Parallel()
+	m := build.MLP()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := m.Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
+		t.Fatal(err)
+	}
+	outside, err := onnx.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(outside.ExternalFiles()) == 0 {
+		t.Fatal("the model has no external data")
+	}
+	want, _ := int8Dynamic(t, m, rewrite.Int8Options{})
+	got, _ := int8Dynamic(t, outside, rewrite.Int8Options{})
+	if len(got.ExternalFiles()) > 0 { // biases are smaller than what goes outside
+		t.Errorf("%v are still needed", got.ExternalFiles())
+	}
+	for _, name := range []string{"layer0.weight_quantized", "layer1.weight_quantized"} {
+		if diff := cmp.Diff(int8s(t, want, name), int8s(t, got, name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // FuzzInt8Dynamic: no model makes the conversion panic, and what it makes has nothing left to convert.
 func FuzzInt8Dynamic(f *testing.F) {
-	for _, m := range []*onnx.Model{build.MLP(), build.Simple(), build.LSTM(), times("x", weights)} {
+	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded()} { // small: fuzzing slows down with the size
 		data, err := proto.Marshal(m.Proto())
 		if err != nil {
 			f.Fatal(err)

@@ -207,6 +207,39 @@ func TestInt8DynamicRuns(t *testing.T) {
 	}
 }
 
+// openVINO skips a test unless the library has OpenVINO.
+func openVINO(t *testing.T) {
+	t.Helper()
+	if !slices.Contains(runtime(t).Providers(), "openvino") {
+		t.Skip("this ONNX Runtime build has no OpenVINO: 'make test' runs this test with the flavour that has it")
+	}
+}
+
+// OpenVINO takes what Int8Dynamic makes, and computes about the same as the exact model.
+func TestOpenVINORunsInt8Dynamic(t *testing.T) {
+	t.Parallel()
+	openVINO(t)
+	for name, m := range samples() {
+		t.Run(name, func(t *testing.T) {
+			q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
+			if errors.Is(err, rewrite.ErrNothing) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := generated(t, m, 3)
+			provider := ort.Provider{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}
+			got := infer(t, loadWith(t, q, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
+			for output, want := range infer(t, load(t, m), in) {
+				if c := cosine(want, got[output]); !(c >= 0.99) {
+					t.Errorf("%s: cosine %v", output, c)
+				}
+			}
+		})
+	}
+}
+
 // Cleaning changes nothing that is computed.
 func TestCleanComputesTheSame(t *testing.T) {
 	t.Parallel()
