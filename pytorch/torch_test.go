@@ -16,7 +16,8 @@ import (
 )
 
 // makeModels saves, into the folder it is given, a module with an embedding and a linear layer as TorchScript, pickled, and
-// as weights alone, and one whose sum depends on a value, which tracing cannot see.
+// as weights alone; one with an operator that only the newer exporter knows; and one whose sum depends on a size, which tracing
+// cannot see.
 const makeModels = `
 import sys, torch
 open(sys.argv[1] + "/nets.py", "w").write('''
@@ -31,6 +32,9 @@ class Net(torch.nn.Module):
 class Tuple(Net):
     def forward(self, ids, scale):
         return tuple(super().forward(ids, scale).values())
+class Spectrum(torch.nn.Module):
+    def forward(self, x):
+        return torch.fft.rfft(x).abs()
 class Depends(torch.nn.Module):
     def forward(self, ids, scale):
         return scale + (1.0 if ids.shape[1] > 70 else 0.0)
@@ -44,6 +48,7 @@ example = (torch.zeros(2, 5, dtype=torch.int64), torch.ones(2, 1))
 torch.jit.save(torch.jit.trace(traced, example), sys.argv[1] + "/script.pt")
 torch.save(net, sys.argv[1] + "/pickled.pth")
 torch.save(net.state_dict(), sys.argv[1] + "/weights.pth")
+torch.save(nets.Spectrum(), sys.argv[1] + "/spectrum.pth")
 torch.save(nets.Depends(), sys.argv[1] + "/depends.pth")
 `
 
@@ -126,6 +131,9 @@ func TestRealPyTorch(t *testing.T) {
 	check("script.pt", plain, "output_0 FLOAT[batch,3]", "output_1 INT64[batch]")
 	check("script.pt", func(s *pytorch.Source) { s.Outputs = []string{"a", "b"} }, "a FLOAT[batch,3]", "b INT64[batch]")
 	check("pickled.pth", trusted, "scores FLOAT[batch,3]", "length INT64[batch]")
+	check("spectrum.pth", func(s *pytorch.Source) {
+		s.AllowPickle, s.Inputs = true, []pytorch.Input{{Name: "x", Type: onnx.Float, Shape: []int64{-1, 16}}}
+	}, "output FLOAT[batch,9]")
 	refuse := func(name, want string, change func(*pytorch.Source)) {
 		if _, err := export(name, change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
