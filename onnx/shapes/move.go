@@ -260,9 +260,9 @@ func pad(n node) []Info {
 		axes[i] = i
 	}
 	if n.has(3) {
-		list, known := n.wholes(3)
-		axes, known = positions(list, len(x.Shape))
-		ok = ok && known && len(axes) == len(list)
+		list, okAxes := n.wholes(3)
+		all, inside := positions(list, len(x.Shape))
+		axes, ok = all, ok && okAxes && inside
 	}
 	if !given || !ok || len(pads) != 2*len(axes) {
 		return one(known(x.Type, openDims(len(x.Shape))))

@@ -1,0 +1,236 @@
+package rewrite_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"testing"
+
+	"tuner/onnx"
+	"tuner/onnx/build"
+	"tuner/onnx/inputs"
+	"tuner/onnx/onnxpb"
+	"tuner/onnx/rewrite"
+	"tuner/ort"
+)
+
+// numbers runs a model and returns its FLOAT and FLOAT16 outputs by name.
+func numbers(t *testing.T, s *ort.Session, in map[string]inputs.Tensor) map[string][]float32 {
+	t.Helper()
+	r := runtime(t)
+	var feeds []*ort.Tensor
+	for _, info := range s.Inputs() {
+		feed, err := r.NewTensor(info.Type, in[info.Name].Shape, in[info.Name].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer feed.Close()
+		feeds = append(feeds, feed)
+	}
+	var names []string
+	for _, info := range s.Outputs() {
+		names = append(names, info.Name)
+	}
+	outputs, err := s.Run(context.Background(), feeds, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := map[string][]float32{}
+	for i, o := range outputs {
+		raw := o.Bytes()
+		switch onnx.DataType(o.Type()) {
+		case onnx.Float:
+			for ; len(raw) > 0; raw = raw[4:] {
+				results[names[i]] = append(results[names[i]], math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+			}
+		case onnx.Float16:
+			for ; len(raw) > 0; raw = raw[2:] {
+				results[names[i]] = append(results[names[i]], single(binary.LittleEndian.Uint16(raw)))
+			}
+		}
+		o.Close()
+	}
+	return results
+}
+
+// single reads an fp16 number: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
+func single(h uint16) float32 {
+	fraction, exponent := float64(h&0x3ff), int(h>>10&0x1f)
+	value := math.Ldexp(1+fraction/1024, exponent-15)
+	switch {
+	case exponent == 0:
+		value = math.Ldexp(fraction/1024, -14)
+	case exponent == 31 && fraction == 0:
+		value = math.Inf(1)
+	case exponent == 31:
+		value = math.NaN()
+	}
+	if h&0x8000 != 0 {
+		value = -value
+	}
+	return float32(value)
+}
+
+func float16(t *testing.T, m *onnx.Model, o rewrite.Float16Options) (*onnx.Model, rewrite.Summary) {
+	t.Helper()
+	half, summary, err := rewrite.Float16(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return half, summary
+}
+
+// Every sample model in fp16 loads, runs, and computes about the same, with inputs and outputs of either type.
+func TestFloat16Runs(t *testing.T) {
+	t.Parallel()
+	runtime(t)
+	for name, m := range samples() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := numbers(t, load(t, m), generated(t, m, 3))
+			for _, keep := range []bool{false, true} {
+				half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: keep})
+				if errors.Is(err, rewrite.ErrNothing) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := numbers(t, load(t, half), generated(t, half, 3)) // the same numbers, rounded when the input is fp16
+				for output := range want {
+					if c := cosine(want[output], got[output]); !(c >= 0.999) {
+						t.Errorf("keep %v: %s: cosine %v", keep, output, c)
+					}
+				}
+			}
+		})
+	}
+}
+
+// OpenVINO takes fp16 too.
+func TestOpenVINORunsFloat16(t *testing.T) {
+	t.Parallel()
+	openVINO(t)
+	for name, m := range samples() {
+		t.Run(name, func(t *testing.T) {
+			half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: true})
+			if errors.Is(err, rewrite.ErrNothing) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := generated(t, m, 3)
+			provider := ort.Provider{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}
+			got := numbers(t, loadWith(t, half, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
+			for output, want := range numbers(t, load(t, m), in) {
+				if c := cosine(want, got[output]); !(c >= 0.999) {
+					t.Errorf("%s: cosine %v", output, c)
+				}
+			}
+		})
+	}
+}
+
+// MiniLM's embeddings of real sentences stay as they are, and half the bytes go.
+func TestFloat16OfMiniLM(t *testing.T) {
+	t.Parallel()
+	runtime(t)
+	m := minilm(t)
+	in := sentences(t)
+	want := numbers(t, load(t, m), in)["embedding"]
+	const width = 384
+	for _, keep := range []bool{false, true} {
+		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: keep})
+		got := numbers(t, load(t, half), in)["embedding"]
+		for i := 0; i < len(want); i += width {
+			if c := cosine(want[i:i+width], got[i:i+width]); !(c >= 0.9999) {
+				t.Errorf("keep %v: sentence %d: cosine %v", keep, i/width, c)
+			}
+		}
+	}
+}
+
+// Activations that are fine in fp16 and whose squares are not: a layer normalisation as exporters took it apart, a sum of
+// squares, and a masked softmax with the mask that frameworks use, the most negative FLOAT.
+func TestFloat16DoesNotOverflow(t *testing.T) {
+	t.Parallel()
+	runtime(t)
+	const width = 64
+	row := make([]float32, width)
+	for i := range row {
+		row[i] = float32(1000*math.Sin(float64(i))) + 300 // squares of up to 1.7e6
+	}
+	check := func(name string, build func(g *build.Graph, x string) string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := overflowing(build, width)
+			half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
+			in := map[string]inputs.Tensor{"x": floatTensor(row, 1, width)}
+			want, got := numbers(t, load(t, m), in)["y"], numbers(t, load(t, half), in)["y"]
+			for i := range want {
+				if d := math.Abs(float64(want[i] - got[i])); !(d <= 2e-3*math.Max(1, math.Abs(float64(want[i])))) {
+					t.Fatalf("element %d: %v became %v", i, want[i], got[i])
+				}
+			}
+		})
+	}
+	scaled := func(g *build.Graph, x string) string { // what is left to convert
+		return g.Node("Mul", []string{x, g.Floats("gamma", []float32{0.5}, 1)})
+	}
+	check("layer normalisation", func(g *build.Graph, x string) string {
+		mean := g.Node("ReduceMean", []string{x}, build.IntsAttribute("axes", -1))
+		centred := g.Node("Sub", []string{x, mean})
+		squares := g.Node("Pow", []string{centred, g.Floats("two", []float32{2})})
+		variance := g.Node("ReduceMean", []string{squares}, build.IntsAttribute("axes", -1))
+		deviation := g.Node("Sqrt", []string{g.Node("Add", []string{variance, g.Floats("epsilon", []float32{1e-12})})})
+		return scaled(g, g.Node("Div", []string{centred, deviation}))
+	})
+	check("root mean square", func(g *build.Graph, x string) string {
+		squares := g.Node("Mul", []string{x, x})
+		mean := g.Node("ReduceMean", []string{squares}, build.IntsAttribute("axes", -1))
+		root := g.Node("Sqrt", []string{g.Node("Add", []string{mean, g.Floats("epsilon", []float32{1e-6})})})
+		return scaled(g, g.Node("Mul", []string{x, g.Node("Reciprocal", []string{root})}))
+	})
+	check("unit length", func(g *build.Graph, x string) string {
+		length := g.Node("ReduceL2", []string{x}, build.IntsAttribute("axes", -1))
+		least := g.Node("Clip", []string{length, g.Floats("least", []float32{1e-12})})
+		return scaled(g, g.Node("Div", []string{x, least}))
+	})
+	check("masked softmax", func(g *build.Graph, x string) string {
+		mask := g.Floats("mask", append(make([]float32, width-2), -math.MaxFloat32, -math.MaxFloat32), 1, width)
+		return scaled(g, g.Node("Softmax", []string{g.Node("Add", []string{x, mask})}))
+	})
+	check("sum", func(g *build.Graph, x string) string { // 64·300, and 64·300·10, more than fp16 can say, divided again
+		ten := g.Node("Mul", []string{x, g.Floats("ten", []float32{10}, 1)})
+		sum := g.Node("ReduceSum", []string{ten, g.Int64s("axis", []int64{1}, 1)})
+		return g.Node("Div", []string{sum, g.Floats("count", []float32{width})})
+	})
+}
+
+// overflowing makes a model x FLOAT[batch, width] → y.
+func overflowing(make func(g *build.Graph, x string) string, width int64) *onnx.Model {
+	g := build.NewGraph("overflowing")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(width))
+	g.OutputAs("y", make(g, x), onnx.Float, onnx.Symbol("batch"), onnx.Symbol("width"))
+	return g.Model()
+}
+
+// A request that fp16 cannot say is cut to what it can, not made infinite.
+func TestFloat16CutsInputs(t *testing.T) {
+	t.Parallel()
+	runtime(t)
+	for _, opset := range []int64{10, 17} { // limits of Clip were attributes, then inputs
+		m := changed(overflowing(func(g *build.Graph, x string) string {
+			return g.Node("Mul", []string{x, g.Floats("half", []float32{0.5}, 1)})
+		}, 4), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = &opset })
+		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
+		got := numbers(t, load(t, half), map[string]inputs.Tensor{"x": floatTensor([]float32{1e6, -1e30, 3, float32(math.Inf(1))}, 1, 4)})["y"]
+		for i, want := range []float32{32752, -32752, 1.5, 32752} { // 65504/2
+			if got[i] != want {
+				t.Errorf("opset %d: element %d: got %v, want %v", opset, i, got[i], want)
+			}
+		}
+	}
+}
