@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"ort":                 {},
 	"ortlib":              {},
 	"load":                {"engine/api", "measure", "stats"},
-	"journal":             {"measure"},
+	"journal":             {"measure", "precision/accuracy"},
 	"measure":             {"stats"},
 	"stats":               {},
 	"hostinfo":            {},
