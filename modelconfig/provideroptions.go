@@ -73,14 +73,30 @@ func device() optionForm {
 	return optionForm{holds: names.MatchString, expected: "CPU, GPU, NPU, GPU.1, AUTO, or a list such as HETERO:GPU,CPU"}
 }
 
-// deviceProperties is OpenVINO's load_config: properties by device.
+// deviceProperties is OpenVINO's load_config: properties by device. Those that
+// name files are left out, and so is what a newer OpenVINO may add: a
+// configuration comes over the wire, too.
 func deviceProperties() optionForm {
+	known := strings.Fields(`NUM_STREAMS INFERENCE_NUM_THREADS INFERENCE_PRECISION_HINT EXECUTION_MODE_HINT PERFORMANCE_HINT
+		PERFORMANCE_HINT_NUM_REQUESTS SCHEDULING_CORE_TYPE MODEL_DISTRIBUTION_POLICY ENABLE_HYPER_THREADING ENABLE_CPU_PINNING
+		ENABLE_CPU_RESERVATION DYNAMIC_QUANTIZATION_GROUP_SIZE KV_CACHE_PRECISION CPU_DENORMALS_OPTIMIZATION
+		CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE`)
 	return optionForm{
 		holds: func(value string) bool {
 			var devices map[string]map[string]any
-			return json.Unmarshal([]byte(value), &devices) == nil
+			if json.Unmarshal([]byte(value), &devices) != nil {
+				return false
+			}
+			for _, properties := range devices {
+				for name := range properties {
+					if !slices.Contains(known, name) {
+						return false
+					}
+				}
+			}
+			return true
 		},
-		expected: `a JSON object of objects, such as {"CPU": {"ENABLE_CPU_PINNING": "NO"}}`,
+		expected: `a JSON object such as {"CPU": {"ENABLE_CPU_PINNING": "NO"}}, of the properties ` + strings.Join(known, ", "),
 	}
 }
 

@@ -30,8 +30,10 @@ func TestCheckProviderOption(t *testing.T) {
 		{"openvino", "precision", "bf16", `cannot set option "precision" of execution provider openvino to "bf16": expected one of FP32, FP16, ACCURACY`},
 		{"openvino", "device_type", "cpu", `cannot set option "device_type" of execution provider openvino to "cpu": ` +
 			`expected CPU, GPU, NPU, GPU.1, AUTO, or a list such as HETERO:GPU,CPU`},
-		{"openvino", "load_config", `{"CPU": 1}`, `cannot set option "load_config" of execution provider openvino to "{\"CPU\": 1}": ` +
-			`expected a JSON object of objects, such as {"CPU": {"ENABLE_CPU_PINNING": "NO"}}`},
+		{"openvino", "load_config", `{"CPU": 1}`, `cannot set option "load_config" of execution provider openvino to "{\"CPU\": 1}": expected ` +
+			deviceProperties().expected},
+		{"openvino", "load_config", `{"CPU": {"CACHE_DIR": "/etc"}}`, `cannot set option "load_config" of execution provider openvino to "{\"CPU\": {\"CACHE_DIR\": \"/etc\"}}": expected ` +
+			deviceProperties().expected},
 		{"dnnl", "use_arenas", "1", `cannot set option "use_arenas" of execution provider dnnl: its options are use_arena; did you mean "use_arena"?`},
 		{"dnnl", "threadpool_args", "123456", `cannot set option "threadpool_args" of execution provider dnnl: its options are use_arena`}, // an address
 		{"cuda", "gpu_mem_limit", "-1", `cannot set option "gpu_mem_limit" of execution provider cuda to "-1": expected a number of bytes`},

@@ -76,9 +76,12 @@ func RefuseUnsupported(c *Config) error {
 // cache below the working folder.
 func opensFile(key, value string) bool {
 	switch key {
-	case "trt_engine_cache_path", "trt_timing_cache_path", "cache_dir":
-		return !filepath.IsLocal(value)
-	case "trt_extra_plugin_lib_paths", "trt_ep_context_file_path", "trt_onnx_model_folder_path", "load_config", "context":
+	case "trt_engine_cache_path", "trt_timing_cache_path", "trt_engine_cache_prefix", "int8_calibration_table_name", "cache_dir",
+		"ModelCacheDirectory":
+		return value != "" && !filepath.IsLocal(value)
+	case "load_config":
+		return !deviceProperties().holds(value)
+	case "trt_extra_plugin_lib_paths", "trt_ep_context_file_path", "trt_onnx_model_folder_path", "context":
 		return true
 	}
 	return false
