@@ -111,12 +111,12 @@ func TestInt8DynamicWiring(t *testing.T) {
 	}
 	check("inputs of DynamicQuantizeLinear", []string{"x"}, quantize.GetInput())
 	a := quantize.GetOutput() // values, scale, zero point
-	check("inputs of MatMulInteger", []string{a[0], "w_quantized", a[2], "int8_zero_point"}, multiply.GetInput())
+	check("inputs of MatMulInteger", []string{a[0], "w_quantized", a[2], "w_zero_point"}, multiply.GetInput())
 	check("inputs of Cast", multiply.GetOutput(), cast.GetInput())
 	check("inputs of the scales' product", []string{a[1], "w_scale"}, scales.GetInput())
 	check("inputs of the last product", []string{cast.GetOutput()[0], scales.GetOutput()[0]}, scaled.GetInput())
 	check("outputs of the last product", []string{"MatMul_0"}, scaled.GetOutput())
-	if diff := cmp.Diff([]int8{0}, int8s(t, q, "int8_zero_point")); diff != "" {
+	if diff := cmp.Diff([]int8{0}, int8s(t, q, "w_zero_point")); diff != "" {
 		t.Errorf("zero point (-want +got):\n%s", diff)
 	}
 }
@@ -136,7 +136,7 @@ func TestInt8DynamicShares(t *testing.T) {
 		initializers = append(initializers, tensor.GetName())
 	}
 	// The weight that Gather uses too stays as floats; the one that both products share is quantized once.
-	want := []string{"w", "row", "int8_zero_point", "w_quantized", "w_scale", "other_quantized", "other_scale"}
+	want := []string{"w", "row", "w_quantized", "w_scale", "w_zero_point", "other_quantized", "other_scale", "other_zero_point"}
 	if diff := cmp.Diff(want, initializers); diff != "" {
 		t.Errorf("initializers (-want +got):\n%s", diff)
 	}

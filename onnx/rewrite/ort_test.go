@@ -347,6 +347,18 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 	check(rewrite.Int8Options{Bits: 7}, 0.985)
 }
 
+// The slower and exact products that ONNX Runtime offers to processors without VNNI take the model too.
+func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
+	t.Parallel()
+	m := build.MLP()
+	q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
+	in := generated(t, m, 3)
+	s := loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}})
+	if c := cosine(infer(t, load(t, m), in)["OUTPUT"], infer(t, s, in)["OUTPUT"]); !(c >= 0.99) {
+		t.Errorf("cosine %v", c)
+	}
+}
+
 // ONNX Runtime joins each of MiniLM's 36 products, its scales and its bias into one node.
 func TestONNXRuntimeFusesInt8Dynamic(t *testing.T) {
 	t.Parallel()
