@@ -1,0 +1,86 @@
+package precision
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tuner/internal/durable"
+	"tuner/onnx"
+)
+
+// ExistsError says that a file which is already there is not what would be written.
+type ExistsError struct{ Path string }
+
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("cannot write %q: a file of other content is already there", e.Path)
+}
+
+// Export writes the variant's model to path, with external data beside it in path + ".data" where it has any, all or nothing. A
+// file of the same content stays as it is; one of another is replaced only when that is asked for, else it is an *ExistsError.
+func (v Variant) Export(path string, replace bool) error {
+	err := v.export(path, replace)
+	if err == nil || errors.As(err, new(*ExistsError)) {
+		return err
+	}
+	return fmt.Errorf("cannot write %q: %w", path, durable.Cause(err))
+}
+
+func (v Variant) export(path string, replace bool) error {
+	m, err := onnx.Read(v.Path)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(dir, ".tuner-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp) // whatever of it is left
+	staged := filepath.Join(temp, filepath.Base(path))
+	if err := m.Write(staged, 0); err != nil {
+		return err
+	}
+	same, err := sameModel(staged, path)
+	switch {
+	case err != nil || same:
+		return err
+	case !replace:
+		for _, name := range []string{path, path + ".data"} {
+			if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+				return &ExistsError{name}
+			}
+		}
+	}
+	// The data first, so that a model never stands there without it.
+	if err := os.Rename(staged+".data", path+".data"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(staged, path); err != nil {
+		return err
+	}
+	return durable.SyncDir(dir)
+}
+
+// sameModel reports whether the model at path, if there is one, is that of fresh.
+func sameModel(fresh, path string) (bool, error) {
+	a, err := onnx.Read(fresh)
+	if err != nil {
+		return false, err
+	}
+	digest, err := a.Digest()
+	if err != nil {
+		return false, err
+	}
+	b, err := onnx.Read(path)
+	if err != nil {
+		return false, nil // there is nothing, or no model
+	}
+	other, err := b.Digest()
+	return err == nil && digest == other, nil
+}

@@ -1,0 +1,208 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"tuner/dataset"
+	"tuner/dataset/elements"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/precision/accuracy"
+)
+
+// batchRows is how many rows of the data go into one inference of a model that batches.
+const batchRows = 8
+
+// judge compares the outputs of a model on a provider with the reference. miss says how it misses the limit; "" when it keeps
+// it, or there is none. A *RefusedError says that the provider does not run it.
+func (k *Maker) judge(ctx context.Context, m *onnx.Model, provider string) (report accuracy.Report, miss string, err error) {
+	reference, err := k.original(ctx)
+	if err != nil {
+		return accuracy.Report{}, "", err
+	}
+	outputs, err := k.outputs(ctx, m, provider)
+	if err != nil {
+		return accuracy.Report{}, "", err
+	}
+	if report, err = k.compare(ctx, reference, outputs); err != nil {
+		return accuracy.Report{}, "", err
+	}
+	if k.options.Limit != nil {
+		_, miss = k.options.Limit.Check(report)
+	}
+	return report, miss, nil
+}
+
+// compare is accuracy.Compare, with the user's own metric where there is one.
+func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs) (accuracy.Report, error) {
+	report, err := accuracy.Compare(reference, variant, k.options.Data.Labels)
+	if err != nil {
+		return accuracy.Report{}, &RefusedError{"its outputs cannot be compared with the original's: " + err.Error()}
+	}
+	report.Synthetic = k.options.Data.Synthetic
+	if limit := k.options.Limit; limit != nil && limit.Command != "" {
+		value, err := runMetric(ctx, limit.Command, reference, variant)
+		if err != nil {
+			return accuracy.Report{}, err
+		}
+		report.Command = &value
+	}
+	return report, nil
+}
+
+// original returns the outputs of the source on cpu, which are computed once.
+func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
+	if k.reference != nil {
+		return k.reference, nil
+	}
+	k.progress("running the original on %d rows", k.options.Data.Rows)
+	outputs, err := k.outputs(ctx, k.source, cpu)
+	if err != nil {
+		return nil, k.sourceError(err)
+	}
+	k.reference = outputs
+	return outputs, nil
+}
+
+// sourceError makes a refusal of the source on cpu a mistake in the source: nothing can be compared with it.
+func (k *Maker) sourceError(err error) error {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return &SourceError{k.source.Path(), fmt.Errorf("ONNX Runtime does not run it on %s: %s", cpu, refused.Reason)}
+}
+
+// outputs runs a model over the data.
+func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (accuracy.Outputs, error) {
+	var outputs accuracy.Outputs
+	err := k.eachBatch(ctx, m, provider, k.options.Data, func(_, out map[string]inputs.Tensor) error {
+		outputs = append(outputs, k.asRows(out))
+		return nil
+	})
+	return outputs, err
+}
+
+// asRows makes each output of a model that does not batch one row, as package accuracy counts them.
+func (k *Maker) asRows(out map[string]inputs.Tensor) map[string]inputs.Tensor {
+	if k.options.Data.Batched {
+		return out
+	}
+	for name, t := range out {
+		if len(t.Shape) > 0 && t.Shape[0] != 1 {
+			t.Shape = append([]int64{1}, t.Shape...)
+			out[name] = t
+		}
+	}
+	return out
+}
+
+// eachBatch runs a model over data and calls visit with inputs and outputs of each batch, in order.
+func (k *Maker) eachBatch(ctx context.Context, m *onnx.Model, provider string, data dataset.Dataset, visit func(in, out map[string]inputs.Tensor) error) error {
+	session, err := k.open.Open(ctx, m, provider)
+	if err != nil {
+		return err
+	}
+	defer session.Close(context.WithoutCancel(ctx))
+	return eachBatch(ctx, session, m, data, visit)
+}
+
+// eachBatch is Maker.eachBatch in a session that is open.
+func eachBatch(ctx context.Context, s Session, m *onnx.Model, data dataset.Dataset, visit func(in, out map[string]inputs.Tensor) error) error {
+	rows := 1
+	if data.Batched {
+		rows = batchRows
+	}
+	for from := 0; from < data.Rows; from += rows {
+		in, err := adapt(m, data.Slice(from, min(from+rows, data.Rows)))
+		if err != nil {
+			return err
+		}
+		out, err := s.Infer(ctx, in)
+		if err != nil {
+			return err
+		}
+		if err := visit(in, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adapt gives inputs the types of a model's: a variant may take half-precision numbers where the original takes single ones.
+func adapt(m *onnx.Model, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	adapted := make(map[string]inputs.Tensor, len(in))
+	for _, v := range m.Inputs() {
+		t, ok := in[v.Name]
+		if !ok {
+			return nil, &RefusedError{fmt.Sprintf("it has the input %q, which the original has not", v.Name)}
+		}
+		converted, err := elements.Convert(t, v.Type)
+		if err != nil {
+			return nil, &RefusedError{fmt.Sprintf("its input %q does not take the data: %v", v.Name, err)}
+		}
+		adapted[v.Name] = converted
+	}
+	return adapted, nil
+}
+
+// Determinism runs the source on a provider three times, twice in one launch and once in another, and compares the first
+// outputs with the others: the report is that of the larger difference.
+func (k *Maker) Determinism(ctx context.Context, provider string) (accuracy.Report, error) {
+	runs, err := k.repeat(ctx, provider, 2)
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	again, err := k.repeat(ctx, provider, 1)
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	return farthest(runs[0], append(runs[1:], again...))
+}
+
+// repeat runs the source over the data several times in one session.
+func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accuracy.Outputs, error) {
+	session, err := k.open.Open(ctx, k.source, provider)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close(context.WithoutCancel(ctx))
+	runs := make([]accuracy.Outputs, times)
+	for i := range runs {
+		err := eachBatch(ctx, session, k.source, k.options.Data, func(_, out map[string]inputs.Tensor) error {
+			runs[i] = append(runs[i], k.asRows(out))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// farthest compares a run with others and returns the report of the one that differs most.
+func farthest(run accuracy.Outputs, others []accuracy.Outputs) (accuracy.Report, error) {
+	var far accuracy.Report
+	largest := -1.0
+	for _, other := range others {
+		report, err := accuracy.Compare(run, other, nil)
+		if err != nil {
+			return accuracy.Report{}, fmt.Errorf("cannot compare two runs on the same inputs: %w", err)
+		}
+		difference := 0.0
+		for _, f := range report.Outputs {
+			if f.NonFinite > 0 {
+				difference = math.Inf(1)
+			} else if f.MaxAbs > difference {
+				difference = f.MaxAbs
+			}
+		}
+		if difference > largest {
+			far, largest = report, difference
+		}
+	}
+	return far, nil
+}

@@ -1,0 +1,202 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/onnx/rewrite"
+	"tuner/precision/accuracy"
+)
+
+// Maker makes the variants of one source. Its methods may be called from one goroutine at a time.
+type Maker struct {
+	source *onnx.Model
+	base   *onnx.Model // what the recipes start from: the source, with a symbolic batch dimension where that was asked for
+	freed  bool        // base's batch dimension is symbolic and the source's is not
+	digest string      // of the source
+	data   string      // digest of the data
+
+	open    Opener
+	options Options
+	recipes func(ctx context.Context, precision string) (recipe, error) // newRecipe, but for tests
+
+	reference accuracy.Outputs // of the source on cpu; nil until it is needed
+}
+
+// NewMaker prepares the making of a source's variants. A *SourceError says that the source has none.
+func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
+	if err := checkOptions(o); err != nil {
+		return nil, err
+	}
+	if err := CheckSource(source); err != nil {
+		return nil, err
+	}
+	digest, err := source.Digest()
+	if err != nil {
+		return nil, err
+	}
+	k := &Maker{source: source, base: source, digest: digest, data: o.Data.Digest(), open: open, options: o}
+	k.recipes = k.newRecipe
+	if o.FreeBatch && !inputs.Batches(source) {
+		switch freed, err := rewrite.SymbolicBatch(source); {
+		case err == nil:
+			k.base, k.freed = freed, true
+		case !errors.Is(err, rewrite.ErrNothing):
+			return nil, &SourceError{source.Path(), err}
+		}
+	}
+	return k, nil
+}
+
+func checkOptions(o Options) error {
+	switch {
+	case o.Data.Rows < 1:
+		return errors.New("cannot judge variants without data: the dataset has no rows")
+	case !(o.MaxKept >= 0 && o.MaxKept <= 1):
+		return fmt.Errorf("cannot keep a share of %v of the nodes: it must be from 0 to 1", o.MaxKept)
+	case o.WeightBits != 0 && o.WeightBits != 7 && o.WeightBits != 8:
+		return fmt.Errorf("cannot make weights of %d bits: only 7 and 8 are possible", o.WeightBits)
+	case o.Cache == "":
+		return errors.New("cannot make variants without a cache folder")
+	case o.Limit != nil:
+		return o.Limit.Validate()
+	}
+	return nil
+}
+
+// Make returns the variant of a precision, judged on the providers that are to serve it, which are tried in that order: where
+// the accuracy limit is missed on the first that runs the variant, its most sensitive nodes are kept in fp32. An *Unmakeable
+// says that there is no such variant; other errors are not the variant's fault.
+func (k *Maker) Make(ctx context.Context, precision string, providers []string) (Variant, error) {
+	if precision == FP32 && !k.freed {
+		return k.Check(ctx, FP32, k.source, providers)
+	}
+	id, err := k.keyOf(precision, k.digest, providers)
+	if err != nil {
+		return Variant{}, err
+	}
+	id.Settings = k.settingsOf(ctx, precision)
+	store, err := newCache(k.options.Cache, id)
+	if err != nil {
+		return Variant{}, err
+	}
+	e := store.find()
+	made := e == nil
+	if made {
+		k.progress("%s: converting", precision)
+		if e, err = k.make(ctx, precision, providers, store); err != nil {
+			return Variant{}, err
+		}
+	}
+	return k.judgeAll(ctx, store, e, providers, made)
+}
+
+// make makes a variant's model, rescues it if need be, and puts it into the cache.
+func (k *Maker) make(ctx context.Context, precision string, providers []string, store cache) (*entry, error) {
+	r, err := k.recipes(ctx, precision)
+	if err != nil {
+		return nil, err
+	}
+	a, err := k.try(r, precision, nil)
+	if err != nil {
+		return nil, err
+	}
+	if k.options.Limit != nil {
+		if a, err = k.secure(ctx, precision, r, a, providers); err != nil {
+			return nil, err
+		}
+	}
+	e := &entry{model: a.model, receipt: receipt{
+		Converted: len(a.summary.Converted), Kept: a.kept, Left: a.left(), Notes: k.notes(a.summary),
+		Reports: map[string]accuracy.Report{}, Missed: map[string]string{},
+	}}
+	if a.provider != "" {
+		e.note(a.provider, a.report, a.miss)
+	}
+	return e, store.put(e)
+}
+
+// notes are the rewrite's, and what became of the batch dimension.
+func (k *Maker) notes(s rewrite.Summary) []string {
+	if k.freed {
+		return append([]string{"its batch dimension is symbolic now; that of the original is fixed"}, s.Notes...)
+	}
+	return s.Notes
+}
+
+// Check judges a model that the user made, or the source itself, on the providers that are to serve it. Nothing is converted;
+// figures are kept in the cache.
+func (k *Maker) Check(ctx context.Context, name string, m *onnx.Model, providers []string) (Variant, error) {
+	digest, err := m.Digest()
+	if err != nil {
+		return Variant{}, err
+	}
+	id, err := k.keyOf(name, digest, nil)
+	if err != nil {
+		return Variant{}, err
+	}
+	store, err := newCache(k.options.Cache, id)
+	if err != nil {
+		return Variant{}, err
+	}
+	e := store.findReceipt()
+	made := e == nil
+	if made {
+		e = &entry{receipt: receipt{Reports: map[string]accuracy.Report{}, Missed: map[string]string{}}}
+	}
+	e.model = m
+	if e.Digest, e.Bytes, err = identify(m); err != nil {
+		return Variant{}, err
+	}
+	return k.judgeAll(ctx, store, e, providers, made)
+}
+
+// judgeAll judges an entry on the providers of which the cache tells nothing, and returns the variant.
+func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers []string, made bool) (Variant, error) {
+	v := Variant{Precision: store.key.Precision, Path: e.model.Path(), Digest: e.Digest, Bytes: e.Bytes, Accuracy: map[string]accuracy.Report{},
+		Rejected: map[string]string{}, Converted: e.Converted, Kept: e.Kept, Left: e.Left, Notes: e.Notes, FromCache: !made}
+	changed := false
+	for _, provider := range providers {
+		if k.isReference(e.Digest, provider) {
+			continue
+		}
+		if _, known := e.Reports[provider]; !known {
+			k.progress("%s: checking on %s", v.Precision, provider)
+			report, miss, err := k.judge(ctx, e.model, provider)
+			var refused *RefusedError
+			switch {
+			case errors.As(err, &refused): // not kept: another time it may run
+				v.Rejected[provider], v.FromCache = refused.Reason, false
+				continue
+			case err != nil:
+				return Variant{}, err
+			}
+			e.note(provider, report, miss)
+			changed = true
+		}
+		v.Accuracy[provider] = e.Reports[provider]
+		if miss := e.Missed[provider]; miss != "" {
+			v.Rejected[provider] = miss
+		}
+	}
+	if changed {
+		v.FromCache = false
+		return v, store.update(e)
+	}
+	return v, nil
+}
+
+// isReference reports whether a model on a provider is what all others are compared with.
+func (k *Maker) isReference(digest, provider string) bool {
+	return provider == cpu && digest == k.digest
+}
+
+// progress tells what is being done.
+func (k *Maker) progress(format string, args ...any) {
+	if k.options.Progress != nil {
+		k.options.Progress(fmt.Sprintf(format, args...))
+	}
+}

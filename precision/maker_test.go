@@ -1,0 +1,260 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tuner/onnx/rewrite"
+	"tuner/precision/accuracy"
+)
+
+// make makes a variant and fails the test when that fails.
+func (l *lab) make(k *Maker, precision string, providers ...string) Variant {
+	l.t.Helper()
+	l.opened = nil
+	v, err := k.Make(l.t.Context(), precision, providers)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return v
+}
+
+func nodes(kept []KeptNode) string {
+	var names []string
+	for _, n := range kept {
+		names = append(names, n.Node)
+	}
+	return strings.Join(names, ",")
+}
+
+// TestMakeAccepts: a variant that keeps the limit is not touched; everything known of it comes with it.
+func TestMakeAccepts(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, map[string]float64{"a": .25, "b": .125})
+	k := l.maker(.5, nil)
+	v := l.make(k, Int8, "cpu", "openvino")
+	// The errors add up to 3/8. The order: the original, and the variant on each provider.
+	if diff := cmp.Diff([]string{"int8  on cpu", "source on cpu", "int8  on openvino"}, l.opened, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("sessions: -want +got:\n%s", diff)
+	}
+	want := Variant{Precision: Int8, Converted: 2, Rejected: map[string]string{}, Notes: []string{"a note"},
+		Left: []rewrite.Kept{{Node: "odd", Op: "Gemm", Reason: "its alpha is 2"}}}
+	if diff := cmp.Diff(want, v, cmpopts.IgnoreFields(Variant{}, "Path", "Digest", "Bytes", "Accuracy")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, provider := range []string{"cpu", "openvino"} {
+		if r := v.Accuracy[provider]; r.Rows != 20 || r.Outputs["y"].MaxAbs != .375 {
+			t.Errorf("%s: %+v", provider, r)
+		}
+	}
+	if info, err := os.Stat(v.Path); err != nil || info.Size() != v.Bytes {
+		t.Errorf("%v, %v; the variant has %d bytes", info, err, v.Bytes)
+	}
+}
+
+// TestMakeRescues: as few nodes as possible stay in fp32, the worst first.
+func TestMakeRescues(t *testing.T) {
+	t.Parallel()
+	// With the n worst of eight() kept, 8/2^n - 1/32 is left.
+	for _, c := range []struct {
+		largest float64 // error that is allowed
+		kept    string
+		tried   []int // numbers of nodes, in order
+	}{
+		{8, "", nil},
+		{4, "a", []int{1}},                       // 3.97 is left
+		{2, "a,b", []int{1, 2}},                  // 1.97
+		{1, "a,b,c", []int{1, 2, 4, 3}},          // .97; four would do, too
+		{.5, "a,b,c,d", []int{1, 2, 4, 3}},       // .47
+		{.25, "a,b,c,d,e", []int{1, 2, 4, 6, 5}}, // .22; at most six of eight
+	} {
+		l := newLab(t, eight())
+		v := l.make(l.maker(c.largest, func(o *Options) { o.MaxKept = .75 }), Int8, "cpu")
+		if got := nodes(v.Kept); got != c.kept || len(v.Rejected) != 0 || v.Converted != 8-len(v.Kept) {
+			t.Errorf("limit %v: kept %q, want %q; rejected %v, converted %d", c.largest, got, c.kept, v.Rejected, v.Converted)
+		}
+		if len(v.Left) != 1 {
+			t.Errorf("limit %v: left are %+v, want the one that cannot be converted", c.largest, v.Left)
+		}
+		if diff := cmp.Diff(c.tried, tries(l.opened), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("limit %v: -want +got:\n%s", c.largest, diff)
+		}
+	}
+}
+
+// tries returns the numbers of nodes that were kept in the sessions with some.
+func tries(opened []string) []int {
+	var numbers []int
+	for _, name := range opened {
+		kept := strings.TrimSuffix(strings.TrimPrefix(name, "int8 "), " on cpu")
+		if strings.HasPrefix(name, "int8 ") && kept != "" {
+			numbers = append(numbers, len(strings.Split(kept, ",")))
+		}
+	}
+	return numbers
+}
+
+// TestMakeRejects: a variant that cannot be rescued keeps no node in fp32 in vain, and says by how much it misses.
+func TestMakeRejects(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		precision string
+		change    func(*Options)
+		spoil     func(*lab)
+		want      string
+	}{
+		"too few may be kept": {Int8, nil, nil, // a quarter of eight: a and b; 1.97 is left
+			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 it is 1.96875`},
+		"none may be kept": {Int8, func(o *Options) { o.MaxKept = .1 }, nil,
+			`max_abs_error is 7.96875, more than 0.5 (output "y"); of 8 nodes none may stay in fp32 (at most 10 %)`},
+		"keeping is switched off": {Int8, func(o *Options) { o.MaxKept = 0 }, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
+		"fp16":                    {FP16, nil, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
+		"no probe": {Int8, nil, func(l *lab) { l.refuse["probe on cpu"] = "too large" },
+			`max_abs_error is 7.96875, more than 0.5 (output "y"); which nodes are to blame could not be measured: too large`},
+	} {
+		l := newLab(t, eight())
+		if c.spoil != nil {
+			c.spoil(l)
+		}
+		v := l.make(l.maker(.5, c.change), c.precision, "cpu")
+		if diff := cmp.Diff(map[string]string{"cpu": c.want}, v.Rejected); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		if len(v.Kept) != 0 || v.Accuracy["cpu"].Outputs["y"].MaxAbs != 7.96875 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// TestMakePerProvider: one that does not run the variant is out with its reason; the limit is kept on the first that does.
+func TestMakePerProvider(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	l.refuse["cuda"] = "no GPU"
+	l.factor["openvino"] = 4
+	k := l.maker(5, nil)
+	// cpu: 7.97 is left, with a kept 3.97; openvino four times as much.
+	v := l.make(k, Int8, "cuda", "cpu", "openvino")
+	if diff := cmp.Diff(map[string]string{"cuda": "no GPU", "openvino": `max_abs_error is 15.875, more than 5 (output "y")`}, v.Rejected); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if nodes(v.Kept) != "a" {
+		t.Errorf("kept %q", nodes(v.Kept))
+	}
+	// Another time the provider may run it: that is not taken from the cache.
+	delete(l.refuse, "cuda")
+	v = l.make(k, Int8, "cuda", "cpu", "openvino")
+	if diff := cmp.Diff([]string{"int8 a on cuda"}, l.opened); diff != "" || v.Rejected["cuda"] != "" || v.FromCache {
+		t.Errorf("%+v, from the cache: %t; -want +got:\n%s", v.Rejected, v.FromCache, diff)
+	}
+}
+
+func TestMakeErrors(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, nil)
+	var unmakeable *Unmakeable
+	_, err := l.maker(.5, nil).Make(t.Context(), Int8, []string{"cpu"})
+	if !errors.Is(err, ErrUnmakeable) || !errors.Is(err, rewrite.ErrNothing) || !errors.As(err, &unmakeable) || unmakeable.Precision != Int8 {
+		t.Errorf("nothing to convert: %v", err)
+	}
+
+	l = newLab(t, eight())
+	l.refuse["source on cpu"] = "unknown operator"
+	var source *SourceError
+	k := l.maker(.5, nil)
+	if _, err := k.Make(t.Context(), Int8, []string{"cpu"}); !errors.As(err, &source) || source.Path != k.source.Path() || !strings.Contains(err.Error(), "does not run it on cpu: unknown operator") {
+		t.Errorf("a source that does not run: %v", err)
+	}
+
+	l = newLab(t, eight())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errBroken)
+	if _, err := l.maker(.5, nil).Make(ctx, Int8, []string{"cpu"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+func TestNewMakerChecksItsOptions(t *testing.T) {
+	t.Parallel()
+	nothing := accuracy.Limit{Metric: "cosine"}
+	for want, change := range map[string]func(*Options){
+		"without data":           func(o *Options) { o.Data.Rows = 0 },
+		"share of 1.5":           func(o *Options) { o.MaxKept = 1.5 },
+		"weights of 6 bits":      func(o *Options) { o.WeightBits = 6 },
+		"without a cache folder": func(o *Options) { o.Cache = "" },
+		"needs a bound":          func(o *Options) { o.Limit = &nothing },
+	} {
+		o := Options{Data: rows(1), Cache: "cache"}
+		change(&o)
+		l := newLab(t, nil)
+		if _, err := NewMaker(l.source(), l, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v lacks %q", err, want)
+		}
+	}
+}
+
+// TestOriginal: fp32 is the source itself, the reference on cpu, and judged on others.
+func TestOriginal(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	k := l.maker(.5, nil)
+	v := l.make(k, FP32, "cpu")
+	if v.Path != k.source.Path() || v.Digest != k.digest || len(v.Accuracy) != 0 || len(l.opened) != 0 {
+		t.Errorf("%+v after %v", v, l.opened)
+	}
+	v = l.make(k, FP32, "cpu", "openvino")
+	if v.Accuracy["openvino"].Rows != 20 || len(v.Rejected) != 0 {
+		t.Errorf("%+v", v)
+	}
+	if v = l.make(k, FP32, "cpu", "openvino"); !v.FromCache || len(l.opened) != 0 {
+		t.Errorf("the second time: %v were opened, from the cache: %t", l.opened, v.FromCache)
+	}
+}
+
+// TestCheck: a model that the user made is judged, not rescued and not copied.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	k := l.maker(.5, nil)
+	path := filepath.Join(t.TempDir(), "mine.onnx")
+	if err := named(k.source, "int8 a,b,c").Write(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	check := func() Variant {
+		l.opened = nil
+		v, err := k.Check(t.Context(), "mine", read(t, path), []string{"cpu"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	v := check()
+	if v.Path != path || v.Precision != "mine" || v.Rejected["cpu"] != `max_abs_error is 0.96875, more than 0.5 (output "y")` || v.FromCache {
+		t.Errorf("%+v", v)
+	}
+	if v = check(); !v.FromCache || len(l.opened) != 0 || v.Rejected["cpu"] == "" {
+		t.Errorf("the second time: %v were opened, %+v", l.opened, v)
+	}
+}
+
+func TestDeterminism(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	k := l.maker(0, func(o *Options) { o.Data = rows(8) }) // one batch: each run is one inference
+	r, err := k.Determinism(t.Context(), "cpu")
+	if err != nil || r.Outputs["y"].MaxAbs != 0 || len(l.opened) != 2 {
+		t.Errorf("%+v, %v, sessions %v", r, err, l.opened)
+	}
+	l.wobble = .25
+	r, err = k.Determinism(t.Context(), "cpu")
+	if err != nil || r.Outputs["y"].MaxAbs != .5 { // from the first to the third run
+		t.Errorf("%+v, %v", r, err)
+	}
+}
