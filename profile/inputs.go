@@ -18,7 +18,7 @@ const requestVariety = 32
 // Requests makes valid random requests for a subject, of the profile's client batch. Shapes come from the profile, else from
 // the configuration where it fixes them. An input whose shape is not settled is an InputError.
 func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
-	derived, err := inputs.Derive(s.Model, inputs.Options{Shape: requestShapes(p, s.Config)})
+	derived, err := inputs.Derive(s.Model, inputOptions(p, s))
 	if err != nil {
 		return nil, &InputError{err}
 	}
@@ -41,6 +41,11 @@ func wireTensor(name string, v inputs.Tensor) api.Tensor {
 		t.Data = append(t.Data, element...)
 	}
 	return t
+}
+
+// inputOptions settles the shapes of a subject's inputs.
+func inputOptions(p spec.Profile, s Subject) inputs.Options {
+	return inputs.Options{Shape: requestShapes(p, s.Config)}
 }
 
 // requestShapes merges the shapes of the profile with those that the configuration fixes.

@@ -1,13 +1,16 @@
 package profile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,10 +25,23 @@ type Setup struct {
 	Profile     spec.Profile
 	Subject     Subject
 	Facts       search.Facts
-	Tool        string // version of the program
-	Runtime     journal.RuntimeInfo
-	Machine     json.RawMessage // facts for reports
-	Fingerprint string          // figures of a machine with another one do not compare
+	Tool        string                // version of the program
+	Runtime     journal.RuntimeInfo   // of the default
+	Runtimes    []journal.RuntimeInfo // of the knob runtime; nil without it
+	Variants    []journal.Variant     // what was compared with the original
+	Machine     json.RawMessage       // facts for reports
+	Fingerprint string                // figures of a machine with another one do not compare
+}
+
+// library returns the ONNX Runtime library that serves a candidate.
+func (s Setup) library(c search.Candidate) string {
+	name, _ := c.Get(search.KnobRuntime)
+	for _, r := range s.Runtimes {
+		if r.Name() == string(name) {
+			return r.Library
+		}
+	}
+	return s.Runtime.Library
 }
 
 // header makes the journal's first record.
@@ -42,7 +58,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	h := journal.Header{
 		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
 		Spec:  journal.SpecFile{Path: s.Profile.Path, SHA256: hex.EncodeToString(sum[:]), Text: string(s.Profile.Text)},
-		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts,
+		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants,
 	}
 	for _, f := range s.Subject.Files {
 		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
@@ -159,6 +175,8 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 	if old.Runtime.Library != now.Runtime.Library { // the same file may be known by name once, and by path the other time
 		add("ONNX Runtime", old.Runtime.Flavour+"@"+old.Runtime.Version, now.Runtime.Flavour+"@"+now.Runtime.Version)
 	}
+	add("ONNX Runtime builds", runtimeNames(old.Runtimes), runtimeNames(now.Runtimes))
+	add("rejected variants", rejectedNames(old.Variants), rejectedNames(now.Variants))
 	add("machine", old.Fingerprint, now.Fingerprint)
 	return list
 }
@@ -181,6 +199,29 @@ func digests(files []journal.ModelFile) string {
 		parts[i] = f.Precision + " " + f.SHA256[:min(12, len(f.SHA256))]
 	}
 	return strings.Join(parts, ", ")
+}
+
+func runtimeNames(runtimes []journal.RuntimeInfo) string {
+	names := make([]string, len(runtimes))
+	for i, r := range runtimes {
+		names[i] = r.Name()
+	}
+	return cmp.Or(strings.Join(names, ", "), "one")
+}
+
+// rejectedNames lists what is left out of the space for its accuracy: "int8 on openvino, fp16".
+func rejectedNames(variants []journal.Variant) string {
+	var names []string
+	for _, v := range variants {
+		for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
+			if provider == "" {
+				names = append(names, v.Precision)
+			} else {
+				names = append(names, v.Precision+" on "+provider)
+			}
+		}
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 func shortDigest(text string) string {

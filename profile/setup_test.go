@@ -8,6 +8,7 @@ import (
 
 	"tuner/journal"
 	"tuner/modelconfig"
+	"tuner/precision/accuracy"
 	"tuner/profile"
 	"tuner/search"
 	"tuner/spec"
@@ -36,5 +37,45 @@ instance_group [ { name: "a" kind: KIND_CPU count: 1 }, { name: "b" kind: KIND_C
 	}
 	if _, _, err := journal.Read(p.Output); err == nil {
 		t.Error("a journal was begun")
+	}
+}
+
+// A journal goes on only while the same variants are rejected and the same runtimes are compared.
+func TestResumeComparesVariantsAndRuntimes(t *testing.T) {
+	t.Parallel()
+	p, subject, _ := variantCase(t, "output: out\nspace: {precision: [fp32, int8]}")
+	setup := profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true},
+		Runtime:  journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1"},
+		Variants: []journal.Variant{{Precision: "int8", Accuracy: map[string]accuracy.Report{"cpu": {Rows: 4, Outputs: map[string]accuracy.Figures{}}}}}}
+	open := func(s profile.Setup) (profile.Log, error) { return profile.OpenLog(s, time.Unix(0, 0)) }
+	log, err := open(setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := log.Header().Variants; len(got) != 1 || got[0].Accuracy["cpu"].Rows != 4 {
+		t.Errorf("header has the variants %+v", got)
+	}
+	closed := func(log profile.Log, err error) error {
+		if err != nil {
+			return err
+		}
+		return log.Close()
+	}
+	if err := closed(log, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := closed(open(setup)); err != nil {
+		t.Errorf("the same campaign: %v", err)
+	}
+	rejected, runtimes := setup, setup
+	rejected.Variants = []journal.Variant{{Precision: "int8", Rejected: map[string]string{"openvino": "x"}}, {Precision: "fp16", Rejected: map[string]string{"": "y"}}}
+	runtimes.Runtimes = []journal.RuntimeInfo{{Flavour: "cpu", Version: "1.31.1"}, {Flavour: "openvino", Version: "1.24.1"}}
+	for want, s := range map[string]profile.Setup{
+		"rejected variants: none then, int8 on openvino, fp16 now":       rejected,
+		"ONNX Runtime builds: one then, cpu@1.31.1, openvino@1.24.1 now": runtimes,
+	} {
+		if err := closed(open(s)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }

@@ -1,0 +1,43 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+
+	"tuner/dataset"
+	"tuner/precision"
+	"tuner/spec"
+)
+
+// Data returns the inputs that variants are compared on, and those that their ranges are calibrated on: the profile's files,
+// else valid random ones. Errors are InputErrors.
+func Data(p spec.Profile, s Subject) (data, calibration dataset.Dataset, err error) {
+	read := func(field, path string, seed uint64) (dataset.Dataset, error) {
+		if path == "" {
+			return dataset.Synthetic(s.Model, inputOptions(p, s), cmp.Or(p.Accuracy.Rows, precision.DefaultRows), seed)
+		}
+		d, err := dataset.Read(path, s.Model)
+		if err != nil {
+			return dataset.Dataset{}, fmt.Errorf("%s: accuracy.%s: %w", p.Path, field, err)
+		}
+		if p.Accuracy.Rows > 0 {
+			d = d.Head(p.Accuracy.Rows)
+		}
+		return d, nil
+	}
+	if data, err = read("data", p.Accuracy.Data, p.Search.Seed); err != nil {
+		return data, calibration, &InputError{err}
+	}
+	switch {
+	case p.Accuracy.Calibration != "":
+		calibration, err = read("calibration", p.Accuracy.Calibration, 0)
+	case p.Accuracy.Data == "": // other rows than those that the ranges will be judged on
+		calibration, err = read("calibration", "", p.Search.Seed+1)
+	default:
+		calibration = data
+	}
+	if err != nil {
+		return data, calibration, &InputError{err}
+	}
+	return data, calibration, nil
+}

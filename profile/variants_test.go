@@ -1,0 +1,202 @@
+package profile_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/journal"
+	"tuner/onnx"
+	"tuner/onnx/build"
+	"tuner/precision"
+	"tuner/precision/accuracy"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// fakeMaker "makes" every precision as a copy of the MLP sample, and finds on each provider the mean cosine that figures say;
+// below 0.99 it rejects.
+type fakeMaker struct {
+	file    string
+	cosines map[string]float64 // by "precision provider"; 1 for others
+	unmade  map[string]bool
+	asked   []string
+}
+
+func (f *fakeMaker) Make(_ context.Context, name string, providers []string) (precision.Variant, error) {
+	f.asked = append(f.asked, "make "+name+" for "+strings.Join(providers, " "))
+	if f.unmade[name] {
+		return precision.Variant{}, &precision.Unmakeable{Precision: name, Err: errors.New("nothing to convert")}
+	}
+	return f.variant(name, providers), nil
+}
+
+func (f *fakeMaker) Check(_ context.Context, name string, m *onnx.Model, providers []string) (precision.Variant, error) {
+	f.asked = append(f.asked, "check "+name+" for "+strings.Join(providers, " "))
+	if m == nil {
+		return precision.Variant{}, errors.New("no model")
+	}
+	return f.variant(name, providers), nil
+}
+
+func (f *fakeMaker) variant(name string, providers []string) precision.Variant {
+	v := precision.Variant{Precision: name, Path: f.file, Digest: "d", Bytes: 7, Converted: 2, Accuracy: map[string]accuracy.Report{},
+		Rejected: map[string]string{}, Kept: []precision.KeptNode{{Node: "n", Error: 0.5}}}
+	for _, p := range providers {
+		cosine, known := f.cosines[name+" "+p]
+		if !known {
+			cosine = 1
+		}
+		v.Accuracy[p] = accuracy.Report{Rows: 4, Outputs: map[string]accuracy.Figures{"y": {CosineMean: cosine}}}
+		if cosine < 0.99 {
+			v.Rejected[p] = "cosine is too low"
+		}
+	}
+	return v
+}
+
+// allWork is a Trier for which everything works.
+func allWork(context.Context, string, string) (string, error) { return "", nil }
+
+// variantCase is a profile with a model on disk.
+func variantCase(t *testing.T, rest string) (spec.Profile, profile.Subject, *fakeMaker) {
+	t.Helper()
+	dir := t.TempDir()
+	model := filepath.Join(dir, "m.onnx")
+	if err := build.MLP().Write(model, 0); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "own.onnx"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\n"+rest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := profile.OpenSubject(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, s, &fakeMaker{file: model}
+}
+
+func TestMakeVariants(t *testing.T) {
+	t.Parallel()
+	p, s, maker := variantCase(t, "space: {execution_provider: [openvino, cpu, cuda], precision: [fp32, int8, fp16, int8_static]}")
+	maker.cosines = map[string]float64{"int8 openvino": 0.96, "fp16 cpu": 0.5, "fp16 openvino": 0.5}
+	maker.unmade = map[string]bool{"int8_static": true}
+	facts := search.Facts{Unavailable: map[string]string{"cuda": "no GPU"}}
+	v, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// cpu is asked first, the original on cpu is what all are compared with, and nobody asks for a provider that is not there.
+	if diff := cmp.Diff([]string{"make fp32 for openvino", "make int8 for cpu openvino", "make fp16 for cpu openvino", "make int8_static for cpu openvino"}, maker.asked); diff != "" {
+		t.Error(diff)
+	}
+	wantRejected := []search.Rejection{
+		{Precision: "int8", Provider: "openvino", Reason: "cosine is too low"},
+		{Precision: "fp16", Provider: "cpu", Reason: "cosine is too low"}, {Precision: "fp16", Provider: "openvino", Reason: "cosine is too low"},
+		{Precision: "int8_static", Reason: "nothing to convert"},
+	}
+	if diff := cmp.Diff(wantRejected, v.Rejected); diff != "" {
+		t.Error(diff)
+	}
+	var files, records []string
+	for _, f := range v.Files {
+		files = append(files, f.Precision)
+	}
+	for _, r := range v.Records {
+		records = append(records, r.Precision)
+	}
+	// fp16 serves nowhere: no file of it is needed.
+	if !slices.Equal(files, []string{"int8"}) || !slices.Equal(records, []string{"fp32", "int8", "fp16", "int8_static"}) {
+		t.Errorf("files of %v, records of %v", files, records)
+	}
+	want := journal.Variant{Precision: "int8", Path: maker.file, SHA256: "d", Bytes: 7, Converted: 2, Kept: []journal.KeptNode{{Node: "n", Error: 0.5}}}
+	got := v.Records[1]
+	got.Accuracy, got.Rejected = nil, nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if extended := s.With(v.Files); len(extended.Files) != 2 || len(s.Files) != 1 {
+		t.Errorf("%d files with the variants, %d in the original subject", len(extended.Files), len(s.Files))
+	}
+}
+
+func TestOwnFilesAreCompared(t *testing.T) {
+	t.Parallel()
+	p, s, maker := variantCase(t, "space: {precision: {fp32: m.onnx, small: own.onnx}}")
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"check small for cpu"}, maker.asked); diff != "" {
+		t.Error(diff)
+	}
+	// The file is the subject's already.
+	if len(v.Files) != 0 || len(v.Records) != 1 || !v.Records[0].Own {
+		t.Errorf("variants %+v", v)
+	}
+}
+
+func TestNothingIsComparedWithoutALimit(t *testing.T) {
+	t.Parallel()
+	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino]}")
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+	if err != nil || len(v.Records) != 0 || len(maker.asked) != 0 {
+		t.Errorf("variants %+v, error %v, asked %v", v, err, maker.asked)
+	}
+}
+
+// A provider may take the original and none of a variant's operators.
+func TestProviderThatDoesNotTakeAVariant(t *testing.T) {
+	t.Parallel()
+	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino], precision: [fp32, int8]}")
+	var tried []string
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(_ context.Context, provider, model string) (string, error) {
+		tried = append(tried, provider+" "+filepath.Base(model))
+		return "it takes none of the model's nodes", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []search.Rejection{{Precision: "int8", Provider: "openvino", Reason: "it takes none of the model's nodes"}}
+	if diff := cmp.Diff(want, v.Rejected); diff != "" || !slices.Equal(tried, []string{"openvino m.onnx"}) {
+		t.Errorf("tried %v: %s", tried, diff)
+	}
+	_, err = profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(context.Context, string, string) (string, error) {
+		return "", context.Canceled
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+}
+
+func TestData(t *testing.T) {
+	t.Parallel()
+	p, s, _ := variantCase(t, "space: {precision: [fp32, int8]}\naccuracy: {rows: 5}")
+	data, calibration, err := profile.Data(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Rows != 5 || !data.Synthetic || calibration.Rows != 5 || data.Digest() == calibration.Digest() {
+		t.Errorf("data %d rows, calibration %d rows: want 5 synthetic ones each, and others", data.Rows, calibration.Rows)
+	}
+	p.Accuracy.Data = filepath.Join(t.TempDir(), "absent.npz")
+	_, _, err = profile.Data(p, s)
+	if input := new(profile.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "p.yaml: accuracy.data: ") {
+		t.Errorf("error %v, want an InputError that names the field", err)
+	}
+}
