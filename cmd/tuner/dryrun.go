@@ -8,27 +8,31 @@ import (
 
 	"tuner/search"
 	"tuner/search/plan"
+	"tuner/spec"
 )
 
 // dryRun is what a campaign is about to do, as `tuner profile --dry-run --output json` prints it.
 type dryRun struct {
-	Candidates []search.Candidate `json:"candidates"`
-	Folds      []search.Fold      `json:"folds"`
-	Pools      int                `json:"pools"` // engine processes
-	Loads      []float64          `json:"loads"`
-	Estimate   float64            `json:"estimate_seconds"`
-	Budget     float64            `json:"budget_seconds,omitempty"`
+	Conversions []string           `json:"conversions"` // precisions that would be made first
+	Check       string             `json:"accuracy_check,omitempty"`
+	Candidates  []search.Candidate `json:"candidates"`
+	Folds       []search.Fold      `json:"folds"`
+	Pools       int                `json:"pools"` // engine processes
+	Loads       []float64          `json:"loads"`
+	Estimate    float64            `json:"estimate_seconds"`
+	Budget      float64            `json:"budget_seconds,omitempty"`
 }
 
-// runDryRun lists the candidates, what was folded and why, and how long the campaign would take.
-func runDryRun(con console, o profileOptions, settings search.Settings, strategy string) error {
-	planned, err := plan.New(strategy, settings)
+// runDryRun lists what would be converted, the candidates, what was folded and why, and how long the campaign would take.
+func runDryRun(con console, o profileOptions, p spec.Profile, facts search.Facts) error {
+	settings := p.Settings(facts)
+	planned, err := plan.New(p.Search.Strategy, settings)
 	if err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
 	candidates, folds := settings.Space.Candidates()
-	d := dryRun{Candidates: candidates, Folds: folds, Pools: planned.Pools(), Loads: settings.Space.Load.Levels,
-		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
+	d := dryRun{Conversions: append([]string{}, p.Model.Convert...), Check: checkText(p), Candidates: candidates, Folds: folds,
+		Pools: planned.Pools(), Loads: settings.Space.Load.Levels, Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
 	}
@@ -36,10 +40,35 @@ func runDryRun(con console, o profileOptions, settings search.Settings, strategy
 	return nil
 }
 
+// checkText says what the variants are held to, and on what; "" when nothing is checked.
+func checkText(p spec.Profile) string {
+	l := p.Accuracy.Limit
+	if l == nil {
+		return ""
+	}
+	text := l.Metric
+	if l.Min != nil {
+		text += fmt.Sprintf(" at least %g", *l.Min)
+	}
+	if l.Max != nil {
+		text += fmt.Sprintf(" at most %g", *l.Max)
+	}
+	if p.Accuracy.Data == "" {
+		return text + " on synthetic inputs"
+	}
+	return text + " on " + p.Accuracy.Data
+}
+
 // maxListed is how many candidates are printed for people: the counts below them must stay on the screen.
 const maxListed = 60
 
 func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
+	for _, name := range d.Conversions {
+		fmt.Fprintf(out, "first: %s is made of the model (once: it is kept for the next time)\n", name)
+	}
+	if d.Check != "" {
+		fmt.Fprintf(out, "first: accuracy is checked: %s; what misses it is not measured\n", d.Check)
+	}
 	fmt.Fprintf(out, "%s and the default, in %s\n", countText(len(d.Candidates), "candidate", "candidates"),
 		countText(d.Pools, "engine process", "engine processes"))
 	listed := d.Candidates

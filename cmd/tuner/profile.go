@@ -72,27 +72,77 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
 	}
 	facts := profile.FactsOf(subject, host.CPU)
-	build, missing := ortlib.Resolve(o.ortLibrary)
+	builds, missing := campaignBuilds(o, p)
 	if missing == nil {
-		if build, err = openBuild(ctx, build); err != nil {
-			return interruptedOr(ctx, err)
-		}
-		if facts.Unavailable, err = unavailableProviders(ctx, build, p.Space(facts), subject); err != nil {
+		if builds, facts, err = probeBuilds(ctx, builds, p, subject, facts); err != nil {
 			return interruptedOr(ctx, err)
 		}
 	}
 	if o.dryRun { // needs no ONNX Runtime, only knows more with one
-		return runDryRun(con, o, p.Settings(facts), p.Search.Strategy)
+		return runDryRun(con, o, p, facts)
 	}
 	if missing != nil {
 		return withExit(exitUsage, missing)
 	}
-	setup := profile.Setup{Profile: p, Subject: subject, Facts: facts, Tool: toolVersion(), Fingerprint: host.Fingerprint(),
-		Runtime: journal.RuntimeInfo{Flavour: build.Flavour, Version: build.Version, Library: build.Library}}
+	variants, err := makeVariants(ctx, con, o, p, subject, facts, builds)
+	if err != nil {
+		return interruptedOr(ctx, inputError(err))
+	}
+	facts.Rejected = variants.Rejected
+	setup := profile.Setup{Profile: p, Subject: subject.With(variants.Files), Facts: facts, Tool: toolVersion(),
+		Fingerprint: host.Fingerprint(), Runtime: runtimeInfo(builds[0]), Variants: variants.Records}
+	if len(p.Runtimes()) > 0 {
+		for _, b := range builds {
+			setup.Runtimes = append(setup.Runtimes, runtimeInfo(b))
+		}
+	}
 	if setup.Machine, err = json.Marshal(host); err != nil {
 		return fmt.Errorf("cannot encode the facts of the machine: %w", err)
 	}
 	return runCampaign(ctx, con, o, setup, requests)
+}
+
+// campaignBuilds finds the ONNX Runtime builds of a campaign, the default's first: those of the knob runtime, else the one that
+// flag, environment or installation name.
+func campaignBuilds(o profileOptions, p spec.Profile) ([]ortlib.Build, error) {
+	selectors := p.Runtimes()
+	if len(selectors) == 0 {
+		build, err := ortlib.Resolve(o.ortLibrary)
+		return []ortlib.Build{build}, err
+	}
+	if o.ortLibrary != "" {
+		return nil, fmt.Errorf("%s: space.runtime: contradicts --ort-library %s: leave one of the two out", o.file, o.ortLibrary)
+	}
+	builds, err := ortlib.ResolveAll(selectors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: space.runtime: %w", o.file, err)
+	}
+	return builds, nil
+}
+
+// probeBuilds opens the builds, and returns them with their versions, and the facts with what each can do with the model.
+func probeBuilds(ctx context.Context, builds []ortlib.Build, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
+	opened := make([]ortlib.Build, len(builds))
+	for i, b := range builds {
+		var err error
+		if opened[i], err = openBuild(ctx, b); err != nil {
+			return nil, facts, err
+		}
+	}
+	runtimes, err := unavailable(ctx, opened, p.Space(facts), s)
+	if err != nil {
+		return nil, facts, err
+	}
+	if len(p.Runtimes()) > 0 {
+		facts.Runtimes = runtimes
+	} else {
+		facts.Unavailable, facts.Assigned = runtimes[0].Unavailable, runtimes[0].Assigned
+	}
+	return opened, facts, nil
+}
+
+func runtimeInfo(b ortlib.Build) journal.RuntimeInfo {
+	return journal.RuntimeInfo{Flavour: b.Flavour, Version: b.Version, Library: b.Library}
 }
 
 // runCampaign opens the journal and the runner, runs the campaign to its end, and prints the summary.
