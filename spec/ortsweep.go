@@ -1,0 +1,191 @@
+package spec
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tuner/search"
+)
+
+// Sweep is an ortsweep.yaml with its defaults filled in: what `tuner ortsweep` searches. It is a profile.yaml with artifact and
+// engine knobs alone, and with what a session is measured by in place of loads, objective and constraints. It is immutable.
+type Sweep struct {
+	Profile
+	Measure  string // SweepLatency or SweepThroughput
+	Batch    int    // rows in one request, ≥ 1
+	Sessions int    // sessions side by side, ≥ 1; 1 for latency
+
+	usual bool // the file has no space: threads are added when the cores are known, and WithRuntimes adds builds
+}
+
+// What a sweep measures.
+const (
+	SweepLatency    = "latency"    // mean compute time of one execution, one session, one client
+	SweepThroughput = "throughput" // rows per second of all sessions, none of them ever idle
+)
+
+// usualSweep is the space of an ortsweep.yaml without one; intra_op_threads come on top, from the machine's cores.
+const usualSweep = `
+execution_provider: auto
+precision: [fp32, int8]
+graph_optimization: [extended, all]
+execution_mode: [sequential, parallel]
+allow_spinning: [true, false]
+memory_arena: [true, false]
+memory_pattern: [true, false]
+session.dynamic_block_base: ["4"]
+`
+
+// ParseSweep reads an ortsweep.yaml. path is its file name: it appears in errors, and relative paths in the file are relative
+// to its folder. The error is an Errors with every mistake of the file.
+func ParseSweep(path string, text []byte) (Sweep, error) {
+	d := &document{file: path}
+	s := Sweep{Profile: profileDefaults(), Measure: SweepLatency, Batch: 1, Sessions: 1}
+	s.Path, s.Text, s.DeployTarget = path, slices.Clone(text), TargetTuner
+	s.Search = Search{Budget: search.Budget{Time: 2 * time.Minute}, Seed: 1, Window: 250 * time.Millisecond}
+	root, ok := d.open(text)
+	if !ok || root.isForeign() {
+		return Sweep{}, d.err()
+	}
+	r := sweepReader{profileReader{&s.Profile}, &s}
+	given := root.mapping(r.fields(), r.ofProfile)
+	if _, has := given["space"]; !has {
+		r.usualSpace(path)
+	}
+	r.check(root, given)
+	r.checkSweep(given)
+	if err := d.err(); err != nil {
+		return Sweep{}, err
+	}
+	named := s.Output != ""
+	s.Profile = s.defaulted()
+	if !named {
+		s.Output = relativeTo(path, filepath.Join("out", s.Name+"-ortsweep"))
+	}
+	return s, nil
+}
+
+// sweepReader reads the fields of an ortsweep.yaml into s, those of a profile into the profile in it.
+type sweepReader struct {
+	profileReader
+	s *Sweep
+}
+
+// ofBoth are the fields that mean the same in a profile.yaml.
+func ofBoth() []string {
+	return []string{"model", "config", "name", "output", "deploy_target", "space", "accuracy", "constraints"}
+}
+
+func (r sweepReader) fields() []field {
+	shared := slices.DeleteFunc(r.profileReader.fields(), func(f field) bool { return !slices.Contains(ofBoth(), f.name) })
+	count := func(target *int) func(value) {
+		return func(v value) {
+			if n, ok := v.whole(1, 1<<20); ok {
+				*target = int(n)
+			}
+		}
+	}
+	return append(shared,
+		field{"measure", func(v value) { setWord(v, &r.s.Measure, []string{SweepLatency, SweepThroughput}) }},
+		field{"batch", count(&r.s.Batch)},
+		field{"sessions", count(&r.s.Sessions)},
+		field{"search", r.search},
+		field{"load", func(v value) { v.mapping([]field{{"inputs", r.inputs}}, r.ofProfile) }},
+	)
+}
+
+// search reads the fields of a profile's search that mean something here.
+func (r sweepReader) search(v value) {
+	s := &r.p.Search
+	v.mapping([]field{
+		{"budget", func(v value) {
+			if d, ok := v.durationWithin(shortestBudget, longestBudget); ok {
+				s.Budget.Time = d
+			}
+		}},
+		{"seed", func(v value) {
+			if n, ok := v.whole(0, 1<<62); ok {
+				s.Seed = uint64(n)
+			}
+		}},
+		{"window", func(v value) {
+			if d, ok := v.durationWithin(shortestWindow, longestWindow); ok {
+				s.Window = d
+			}
+		}},
+	}, r.ofProfile)
+}
+
+// ofProfile takes the fields that only a profile.yaml has.
+func (r sweepReader) ofProfile(key, _ value) bool {
+	all := append(names(r.profileReader.fields()), "strategy", "concurrency", "client_batch_size", "request_rate")
+	if !slices.Contains(all, key.node.Value) {
+		return false
+	}
+	e := Error{Problem: "belongs to a profile.yaml: ortsweep measures sessions without a batching server"}
+	if key.node.Value == "client_batch_size" {
+		e.Hint = "write batch: N"
+	}
+	key.fail(e)
+	return true
+}
+
+// usualSpace reads the space of a file without one.
+func (r sweepReader) usualSpace(path string) {
+	d := &document{file: path}
+	if root, ok := d.open([]byte(usualSweep)); ok {
+		r.space(root)
+	}
+	r.s.usual = true
+}
+
+// checkSweep reports knobs that are not a session's, constraints other than accuracy, and sessions beside the one whose latency
+// is measured.
+func (r sweepReader) checkSweep(given map[string]value) {
+	space := given["space"]
+	for _, k := range r.p.Knobs {
+		if k.Scope == search.ScopeArtifact || k.Scope == search.ScopeEngine {
+			continue
+		}
+		e := Error{Problem: fmt.Sprintf("%s is no setting of a session", k.Name), Allowed: "artifact and engine knobs (docs/formats/ortsweep.md)",
+			Hint: "a profile.yaml searches what a server does with sessions"}
+		if k.Name == search.KnobInstanceCount {
+			e.Hint = "write sessions: N"
+		}
+		space.fail(e)
+	}
+	if len(r.p.Goal.Constraints) > 0 {
+		given["constraints"].fail(Error{Problem: "names another constraint than accuracy", Allowed: "accuracy",
+			Hint: "ortsweep has one figure, that of `measure:`; a profile.yaml searches within constraints"})
+	}
+	if r.s.Measure == SweepLatency && r.s.Sessions > 1 {
+		given["sessions"].fail(Error{Problem: "contradicts measure: latency, which is that of one session",
+			Hint: "write measure: throughput, or remove the line"})
+	}
+}
+
+// Space returns what the sweep searches on the machine and with the model that facts describe.
+func (s Sweep) Space(facts search.Facts) search.Space {
+	p := s.Profile
+	if s.usual {
+		threads := search.Knob{Name: search.KnobIntraOpThreads, Scope: search.ScopeEngine, Values: intValues(powers(max(1, facts.Cores)))}
+		p.Knobs = append([]search.Knob{threads}, p.Knobs...)
+	}
+	space := p.Space(facts)
+	space.Load = search.LoadAxis{Levels: []float64{1}, BatchSize: s.Batch}
+	return space
+}
+
+// WithRuntimes returns the sweep over several ONNX Runtime builds, the default's first, when its file leaves the space to
+// tuner; a file with a space says itself which builds are searched.
+func (s Sweep) WithRuntimes(selectors []string) Sweep {
+	if !s.usual || len(selectors) < 2 {
+		return s
+	}
+	builds := search.Knob{Name: search.KnobRuntime, Scope: search.ScopeArtifact,
+		Values: mapped(selectors, func(name string) search.Value { return search.Value(name) })}
+	s.Knobs = append([]search.Knob{builds}, s.Knobs...)
+	return s
+}

@@ -1,0 +1,168 @@
+package spec
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/search"
+)
+
+func TestSweepDefaults(t *testing.T) {
+	t.Parallel()
+	s, err := ParseSweep("work/ortsweep.yaml", []byte("model: minilm.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Model.Path != "work/minilm.onnx" || s.Name != "minilm" || s.Output != "work/out/minilm-ortsweep" || s.DeployTarget != TargetTuner {
+		t.Errorf("model %q, name %q, output %q, target %q", s.Model.Path, s.Name, s.Output, s.DeployTarget)
+	}
+	if s.Measure != SweepLatency || s.Batch != 1 || s.Sessions != 1 || s.Search.Budget.Time != 2*time.Minute {
+		t.Errorf("measure %q, batch %d, sessions %d, budget %v", s.Measure, s.Batch, s.Sessions, s.Search.Budget.Time)
+	}
+	if s.Accuracy.Limit == nil {
+		t.Error("int8 is in the usual space, but no limit of accuracy")
+	}
+	// Two cores: 1 and 2 threads come on top of the usual space.
+	knobs := map[string][]search.Value{}
+	for _, k := range s.Space(search.Facts{Cores: 2, Batching: true}).Knobs {
+		knobs[k.Name] = k.Values
+	}
+	if diff := cmp.Diff([]search.Value{"1", "2"}, knobs[search.KnobIntraOpThreads]); diff != "" {
+		t.Errorf("threads (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]search.Value{"fp32", "int8"}, knobs[search.KnobPrecision]); diff != "" {
+		t.Errorf("precisions (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(knobs[search.KnobExecutionProvider], "xnnpack") || slices.Contains(knobs[search.KnobExecutionProvider], Auto) {
+		t.Errorf("auto is expanded to %q", knobs[search.KnobExecutionProvider])
+	}
+}
+
+func TestSweepFields(t *testing.T) {
+	t.Parallel()
+	s, err := ParseSweep("s.yaml", []byte(`
+model: m.onnx
+measure: throughput
+batch: 8
+sessions: 2
+search: {budget: 30s, seed: 7, window: 100ms}
+space: {intra_op_threads: [1, 2], session.dynamic_block_base: "4"}
+load: {inputs: {shape: {ids: [32]}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Measure != SweepThroughput || s.Batch != 8 || s.Sessions != 2 || s.Search.Seed != 7 || s.Search.Window != 100*time.Millisecond {
+		t.Errorf("read as %+v", s)
+	}
+	space := s.Space(search.Facts{Cores: 2, Batching: true})
+	if len(space.Knobs) != 2 || space.Load.BatchSize != 8 {
+		t.Errorf("space is %+v", space)
+	}
+	if got := s.WithRuntimes([]string{"cpu", "openvino"}); len(got.Knobs) != 2 {
+		t.Error("a file with a space gets builds that it does not name")
+	}
+}
+
+// A sweep that leaves the space to tuner compares the installed builds, but one alone is no knob.
+func TestSweepWithRuntimes(t *testing.T) {
+	t.Parallel()
+	s, err := ParseSweep("s.yaml", []byte("model: m.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"cpu", "openvino"}, s.WithRuntimes([]string{"cpu", "openvino"}).Runtimes()); diff != "" {
+		t.Errorf("builds (-want +got):\n%s", diff)
+	}
+	if got := s.WithRuntimes([]string{"cpu"}).Runtimes(); len(got) != 0 {
+		t.Errorf("one build makes the knob %q", got)
+	}
+}
+
+func TestSweepMistakes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"batch: 0\nmodel: m":                     "s.yaml:1: batch: is out of range",
+		"{}":                                     "model: is required",
+		"model: m\nspace: {max_batch_size: [4]}": "max_batch_size is no setting of a session",
+		"model: m\nspace: {instance_count: [1, 2]}":                      "write sessions: N",
+		"model: m\nobjective: throughput":                                "belongs to a profile.yaml",
+		"model: m\nload: {concurrency: [1]}":                             "load.concurrency: belongs to a profile.yaml",
+		"model: m\nload: {client_batch_size: 4}":                         "write batch: N",
+		"model: m\nsearch: {strategy: grid}":                             "belongs to a profile.yaml",
+		"model: m\nconstraints: {latency_p99: {max: 30ms}}":              "names another constraint than accuracy",
+		"model: m\nsessions: 2":                                          "contradicts measure: latency",
+		"model: m\nmesure: latency":                                      `did you mean "measure"?`,
+		"model: m\nmeasure: speed":                                       "is not known",
+		"model: m\nspace: {precision: [fp32, fp64]}":                     "is not a precision that tuner makes",
+		"model: m\nmeasure: throughput\nsessions: 2\nsearch: {seed: -1}": "search.seed",
+	} {
+		_, err := ParseSweep("s.yaml", []byte(text))
+		var es Errors
+		if !errors.As(err, &es) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error is %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParseSweep(f *testing.F) {
+	seeds(f)
+	f.Add([]byte("model: m\nmeasure: throughput\nbatch: 8\nsessions: 2\nspace: {intra_op_threads: [1], openvino.num_of_threads: [1]}"))
+	facts := search.Facts{Cores: 4, Batching: true}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := ParseSweep("f.yaml", text)
+		if err != nil {
+			checkErrors(t, err)
+			return
+		}
+		again, err := ParseSweep(s.Path, s.Text)
+		if diff := cmp.Diff(s, again, cmp.AllowUnexported(Sweep{})); err != nil || diff != "" {
+			t.Fatalf("a sweep does not read the same from its own text: %v %s", err, diff)
+		}
+		if s.Model.Path == "" || s.Output == "" || s.Batch < 1 || s.Sessions < 1 || s.Search.Budget.Time <= 0 || len(s.Space(facts).Knobs) == 0 {
+			t.Fatalf("sweep without its defaults: %+v", s)
+		}
+	})
+}
+
+// The page in docs/formats names every field that the parser takes, and its examples read.
+func TestSweepDocs(t *testing.T) {
+	t.Parallel()
+	parse := func(text string) error { _, err := ParseSweep("s.yaml", []byte(text)); return err }
+	page := readPage(t, "../docs/formats/ortsweep.md")
+	for prefix, text := range map[string]string{"": "zzzzzz: 1", "search.": "search: {zzzzzz: 1}", "load.": "load: {zzzzzz: 1}"} {
+		for _, f := range allowedAt(t, parse, text) {
+			if !strings.Contains(page, "`"+prefix+f) {
+				t.Errorf("ortsweep.md does not describe %q", prefix+f)
+			}
+		}
+	}
+	found := 0
+	for block := range strings.SplitSeq(page, "```yaml\n") {
+		example, _, fenced := strings.Cut(block, "```")
+		if fenced && strings.HasPrefix(example, "model:") {
+			found++
+			if err := parse(example); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("the page has no example")
+	}
+}
+
+func readPage(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
