@@ -1,0 +1,145 @@
+package snippet
+
+import (
+	"bytes"
+	"flag"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/modelconfig"
+	"tuner/onnx"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// sessions are one of each kind of provider, with every option somewhere.
+func sessions() map[string]Session {
+	ids := []Input{{"input_ids", onnx.Int64, []int64{1, 32}}}
+	return map[string]Session{
+		"default": {About: []string{"minilm: default."}, Model: "minilm.onnx", Runtime: "cpu@1.31.1", Inputs: ids, Outputs: []string{"embedding"}},
+		"cpu": {
+			About: []string{"minilm: 2 threads,\nparallel."}, Model: "out/minilm \"int8\".onnx", Runtime: "cpu@1.31.1",
+			Options: modelconfig.Options{IntraOpThreads: 2, InterOpThreads: 4, Parallel: true, MemoryArena: modelconfig.Off, MemoryPattern: modelconfig.Off,
+				Graph: modelconfig.GraphExtended, Session: map[string]string{"session.intra_op.allow_spinning": "0", "session.dynamic_block_base": "4"}},
+			Inputs: append(ids, Input{"image", onnx.Float, []int64{1, 3, 8, 8}}), Outputs: []string{"a", "b"},
+		},
+		"openvino": {Model: "m.onnx", Runtime: "openvino@1.24.1", Options: modelconfig.Options{Graph: modelconfig.GraphDisabled},
+			Provider: Provider{"openvino", map[string]string{"num_of_threads": "2", "load_config": `{"CPU": {}}`}}, Inputs: ids, Outputs: []string{"y"}},
+		"tensorrt": {Model: "m.onnx", Runtime: "cuda@1.31.1", Options: modelconfig.Options{Graph: modelconfig.GraphBasic},
+			Provider: Provider{"tensorrt", map[string]string{"trt_fp16_enable": "1"}}, Inputs: ids, Outputs: []string{"y"}},
+		"cuda":    {Model: "m.onnx", Runtime: "cuda@1.31.1", Provider: Provider{Name: "cuda"}, Inputs: ids, Outputs: []string{"y"}},
+		"xnnpack": {Model: "m.onnx", Runtime: "", Provider: Provider{Name: "xnnpack"}, Inputs: ids, Outputs: []string{"y"}},
+		"strings": {Model: "m.onnx", Runtime: "cpu@1.31.1", Inputs: []Input{{"text", onnx.String, []int64{1}}, {"half", onnx.Float16, []int64{1}}}, Outputs: []string{"y"}},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	writers := map[string]func(io.Writer, Session) error{".py": WritePython, ".cc": WriteCPP, ".go.txt": WriteGo}
+	for _, name := range []string{"cpu", "openvino"} {
+		for extension, write := range writers {
+			var b bytes.Buffer
+			if err := write(&b, sessions()[name]); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+extension)
+			if *update {
+				if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), b.String()); diff != "" {
+				t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, diff)
+			}
+		}
+	}
+}
+
+// Every Go program is checked against the binding that this module is built with.
+func TestGoProgramsCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads the binding's source")
+	}
+	t.Parallel()
+	files := token.NewFileSet()
+	// The checker reads packages from source; cgo's own part of the binding is not needed for its interface.
+	config := types.Config{Importer: importer.ForCompiler(files, "source", nil), FakeImportC: true}
+	for name, s := range sessions() {
+		var b bytes.Buffer
+		if err := WriteGo(&b, s); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		file, err := parser.ParseFile(files, name+".go", b.Bytes(), parser.SkipObjectResolution)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := config.Check("main", files, []*ast.File{file}, nil); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, b.String())
+		}
+	}
+}
+
+func TestDefaultSetsNothing(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(io.Writer, Session) error{"Python": WritePython, "C++": WriteCPP, "Go": WriteGo} {
+		var b bytes.Buffer
+		if err := write(&b, sessions()["default"]); err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"num_threads", "NumThreads", "ConfigEntry", "config_entry", "Execution", "optimization_level", "OptimizationLevel"} {
+			if strings.Contains(strings.ReplaceAll(b.String(), "CPUExecutionProvider", ""), word) {
+				t.Errorf("the default in %s sets %s:\n%s", name, word, b.String())
+			}
+		}
+	}
+}
+
+// Text in a comment cannot end it.
+func TestCommentsStayComments(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WritePython(&b, Session{About: []string{"a\nimport os"}, Model: "m"}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "\nimport os") {
+		t.Errorf("a comment became code:\n%s", b.String())
+	}
+}
+
+func TestAccelerated(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options modelconfig.Options
+		onGPU   bool
+		want    Provider
+	}{
+		"none": {want: Provider{}},
+		"openvino": {options: modelconfig.Options{CPUAccelerators: []modelconfig.Accelerator{{Name: "openvino", Parameters: map[string]string{"num_streams": "1"}}}},
+			want: Provider{"openvino", map[string]string{"num_streams": "1"}}},
+		"cuda": {options: modelconfig.Options{CUDA: map[string]string{"cudnn_conv_algo_search": "1", "gpu_mem_limit": "1000"}}, onGPU: true,
+			want: Provider{"cuda", map[string]string{"cudnn_conv_algo_search": "HEURISTIC", "gpu_mem_limit": "1000"}}},
+		"tensorrt": {options: modelconfig.Options{GPUAccelerators: []modelconfig.Accelerator{{Name: "tensorrt",
+			Parameters: map[string]string{"precision_mode": "FP16", "max_workspace_size_bytes": "1", "trt_dla_enable": "0"}}}}, onGPU: true,
+			want: Provider{"tensorrt", map[string]string{"trt_fp16_enable": "1", "trt_max_workspace_size": "1", "trt_dla_enable": "0"}}},
+	} {
+		if diff := cmp.Diff(c.want, Accelerated(c.options, c.onGPU)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
