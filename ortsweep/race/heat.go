@@ -197,10 +197,10 @@ func (h *heat) judge() {
 		ratio, n := e.ratio(lead), min(len(e.scores), len(lead.scores))
 		switch {
 		case n == 2 && e.scores[0] < farBehind*lead.scores[0] && e.scores[1] < farBehind*lead.scores[1]:
-			e.out = fmt.Sprintf("far behind after 2 windows: %s against %s", percent(ratio.Value), nameOf(lead))
+			e.out = fmt.Sprintf("far behind the leader after 2 windows: %s", percent(ratio.Value))
 		case n >= firstJudged && ratio.Hi < surely:
-			e.out = fmt.Sprintf("dropped after %d windows: %s (%s to %s) against %s", len(e.scores), percent(ratio.Value),
-				percent(ratio.Lo), percent(ratio.Hi), nameOf(lead))
+			e.out = fmt.Sprintf("dropped after %d windows: %s (%s to %s) against the leader", len(e.scores), percent(ratio.Value),
+				percent(ratio.Lo), percent(ratio.Hi))
 		}
 	}
 }

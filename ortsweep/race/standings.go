@@ -115,7 +115,8 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 			s.Verdict = Dropped
 		}
 	}
-	s.Value, s.Gain = stats.Mean(values), stats.PairedRatio(own, base)
+	ones := slices.Repeat([]float64{1}, len(values))
+	s.Value, s.Gain = stats.PairedRatio(values, ones), stats.PairedRatio(own, base) // against 1: on log scale, so never below 0
 	switch {
 	case s.Verdict == Failed:
 	case c.Key() == winner.Key():
