@@ -272,6 +272,41 @@ func TestInt8DynamicKeeps(t *testing.T) {
 	}
 }
 
+// Products inside a subgraph are listed, whether their weight is the subgraph's, a constant of it, or captured.
+func TestInt8DynamicKeepsSubgraphs(t *testing.T) {
+	t.Parallel()
+	g, x := graph()
+	square := slices.Repeat([]float32{1, 2, 3, 4}, 4)
+	captured := g.Floats("captured", square, 4, 4)
+	body := g.Subgraph("body")
+	body.Input("iteration", onnx.Int64)
+	body.Input("go_on", onnx.Bool)
+	body.Input("state", onnx.Float)
+	body.OutputAs("go_on_next", "go_on", onnx.Bool)
+	own := body.Node("MatMul", []string{"state", body.Floats("own", square, 4, 4)})
+	constant := body.Node("Constant", nil, attribute("value", &onnxpb.AttributeProto{T: &onnxpb.TensorProto{
+		DataType: proto.Int32(int32(onnx.Float)), Dims: []int64{4, 4}, FloatData: square,
+	}}))
+	product := body.Node("Gemm", []string{body.Node("MatMul", []string{own, captured}), constant})
+	body.OutputAs("state_next", body.Node("MatMul", []string{product, own}), onnx.Float) // two computed values
+	start := g.Node("MatMul", []string{x, captured})
+	end := g.Node("Loop", []string{g.Int64s("iterations", []int64{2}), g.True("forever"), start}, build.GraphAttribute("body", body))
+	g.OutputAs("y", end, onnx.Float)
+	q, summary := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
+	const reason = "it is inside a subgraph, which is left alone"
+	want := rewrite.Summary{Converted: []string{"node_MatMul_3"}, Kept: []rewrite.Kept{
+		{Node: "node_Loop_0/node_MatMul_0", Op: "MatMul", Reason: reason},
+		{Node: "node_Loop_0/node_MatMul_1", Op: "MatMul", Reason: reason},
+		{Node: "node_Loop_0/node_Gemm_0", Op: "Gemm", Reason: reason},
+	}}
+	if diff := cmp.Diff(want, summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	if q.Initializer("captured") == nil {
+		t.Error("the weight that the subgraph captures is gone")
+	}
+}
+
 // ErrNothing comes with the reason.
 func TestInt8DynamicFindsNothing(t *testing.T) {
 	t.Parallel()

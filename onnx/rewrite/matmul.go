@@ -31,28 +31,37 @@ func findProducts(m *onnx.Model, keep []string) (found []product, kept []Kept) {
 		case candidate:
 			kept = append(kept, Kept{node.GetName(), node.GetOpType(), reason})
 		}
-		for _, g := range onnx.Subgraphs(node) {
-			kept = append(kept, innerProducts(node.GetName(), g)...)
-		}
+		kept = append(kept, innerProducts(m, node)...)
 	}
 	return found, kept
 }
 
-// innerProducts lists the products with constant weights inside a subgraph of a node.
-func innerProducts(path string, g *onnxpb.GraphProto) []Kept {
+// innerProducts lists the products with constant weights inside the subgraphs of a node of the main graph of m. Names mean one
+// thing in a whole model, so one set holds the constants of all subgraphs.
+func innerProducts(m *onnx.Model, node *onnxpb.NodeProto) []Kept {
 	var kept []Kept
-	initializers := map[string]bool{}
-	for _, t := range g.GetInitializer() {
-		initializers[t.GetName()] = true
+	own := map[string]bool{}
+	var search func(path string, g *onnxpb.GraphProto)
+	search = func(path string, g *onnxpb.GraphProto) {
+		for _, t := range g.GetInitializer() {
+			own[t.GetName()] = true
+		}
+		for _, node := range g.GetNode() {
+			name := path + "/" + node.GetName()
+			in := node.GetInput()
+			switch {
+			case isOp(node, "Constant") && len(node.GetOutput()) == 1:
+				own[node.GetOutput()[0]] = true
+			case (isOp(node, "MatMul") || isOp(node, "Gemm")) && len(in) > 1 && (own[in[1]] || m.Initializer(in[1]) != nil):
+				kept = append(kept, Kept{name, node.GetOpType(), "it is inside a subgraph, which is left alone"})
+			}
+			for _, sub := range onnx.Subgraphs(node) {
+				search(name, sub)
+			}
+		}
 	}
-	for _, node := range g.GetNode() {
-		name := path + "/" + node.GetName()
-		if in := node.GetInput(); (isOp(node, "MatMul") || isOp(node, "Gemm")) && len(in) > 1 && initializers[in[1]] {
-			kept = append(kept, Kept{name, node.GetOpType(), "it is inside a subgraph, which is left alone"})
-		}
-		for _, sub := range onnx.Subgraphs(node) {
-			kept = append(kept, innerProducts(name, sub)...)
-		}
+	for _, g := range onnx.Subgraphs(node) {
+		search(node.GetName(), g)
 	}
 	return kept
 }

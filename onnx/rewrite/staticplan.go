@@ -59,9 +59,7 @@ func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 		if reason != "" {
 			p.kept = append(p.kept, Kept{node.GetName(), node.GetOpType(), reason})
 		}
-		for _, g := range onnx.Subgraphs(node) {
-			p.kept = append(p.kept, innerProducts(node.GetName(), g)...)
-		}
+		p.kept = append(p.kept, innerProducts(m, node)...)
 	}
 	p.settle()
 	p.findRoots() // before any node is kept: the same ranges serve whatever is kept later
