@@ -80,15 +80,13 @@ type static struct {
 	activations map[string]quantized // scale and zero point, by value
 	decoded     map[string]string    // value → its name after DequantizeLinear
 	weights     map[weightKey]string // names after DequantizeLinear
-	zeros       map[int64]string     // zero points of weights, by number of channels
 	probing     bool                 // layers are written beside the original ones
 	summary     Summary
 }
 
 // newStatic cleans a model and plans; the summary is filled even when there is nothing to convert.
 func newStatic(m *onnx.Model, o Int8StaticOptions) (*static, error) {
-	s := &static{options: o, activations: map[string]quantized{}, decoded: map[string]string{},
-		weights: map[weightKey]string{}, zeros: map[int64]string{}}
+	s := &static{options: o, activations: map[string]quantized{}, decoded: map[string]string{}, weights: map[weightKey]string{}}
 	if o.Bits != 0 && o.Bits != 7 && o.Bits != 8 {
 		return s, fmt.Errorf("cannot convert the model to %s: weights of %d bits are asked for; there are 7 and 8", staticTarget, o.Bits)
 	}

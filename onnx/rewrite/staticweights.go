@@ -77,18 +77,16 @@ func (s *static) bias(l layer) ([]float32, error) {
 }
 
 // decode writes a constant of whole numbers with a scale per index along axis, and its DequantizeLinear, whose output it
-// returns.
+// returns. Weights have zero points of their own, although they are 0: without any, ONNX Runtime 1.31 makes no QGemm, and it
+// refuses those that several weights share under session.x64quantprecision=1.
 func (s *static) decode(name string, t onnx.DataType, raw []byte, dims []int64, scales []float32, axis int) string {
 	channels := int64(len(scales))
 	inputs := []string{
 		s.constant(name+"_quantized", t, raw, dims...),
 		s.constant(name+"_scale", onnx.Float, floatBytes(scales), channels),
 	}
-	if t == onnx.Int8 { // QLinearConv needs a zero point; of 32 bits there is none but 0
-		if s.zeros[channels] == "" {
-			s.zeros[channels] = s.constant(fmt.Sprintf("int8_zero_points_%d", channels), onnx.Int8, make([]byte, channels), channels)
-		}
-		inputs = append(inputs, s.zeros[channels])
+	if t == onnx.Int8 { // of 32 bits, there is no zero point but 0
+		inputs = append(inputs, s.constant(name+"_zero_point", onnx.Int8, make([]byte, channels), channels))
 	}
 	return s.compute("DequantizeLinear", name+"_DequantizeLinear", inputs, intAttribute("axis", int64(axis)))
 }
