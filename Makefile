@@ -27,7 +27,7 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	@echo "==> test: unit and integration tests"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m ./...
 	@echo "==> test: ONNX Runtime with OpenVINO"
-	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" go test -race -run OpenVINO ./ort
+	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./onnx/rewrite
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network
