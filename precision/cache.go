@@ -98,6 +98,11 @@ type entry struct {
 	receipt
 }
 
+// newEntry makes an entry of a model of which nothing is known.
+func newEntry(m *onnx.Model) *entry {
+	return &entry{model: m, receipt: receipt{Reports: map[string]accuracy.Report{}, Missed: map[string]string{}}}
+}
+
 // note adds what a provider's outputs showed.
 func (e *entry) note(provider string, report accuracy.Report, miss string) {
 	e.Reports[provider] = report

@@ -149,9 +149,35 @@ func adapt(m *onnx.Model, in map[string]inputs.Tensor) (map[string]inputs.Tensor
 	return adapted, nil
 }
 
-// Determinism runs the source on a provider three times, twice in one launch and once in another, and compares the first
-// outputs with the others: the report is that of the larger difference.
+// Determinism runs the source on a provider three times, twice in one launch and once in another, on the first rows of the data,
+// and compares the first outputs with the others: the report is that of the larger difference. It is kept in the cache. A
+// *RefusedError says that the provider does not run the source.
 func (k *Maker) Determinism(ctx context.Context, provider string) (accuracy.Report, error) {
+	store, err := newCache(k.options.Cache, key{Format: cacheFormat, Precision: "determinism", Source: k.digest, Data: k.data, Tool: k.options.Tool})
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	e := store.findReceipt()
+	if e == nil {
+		e = newEntry(k.source)
+	}
+	if report, known := e.Reports[provider]; known {
+		return report, nil
+	}
+	k.progress("running the original on %s several times", provider)
+	report, err := k.repeated(ctx, provider)
+	if provider == cpu {
+		err = k.sourceError(err)
+	}
+	if err != nil {
+		return accuracy.Report{}, err
+	}
+	e.note(provider, report, "")
+	return report, store.update(e)
+}
+
+// repeated is Determinism without the cache.
+func (k *Maker) repeated(ctx context.Context, provider string) (accuracy.Report, error) {
 	runs, err := k.repeat(ctx, provider, 2)
 	if err != nil {
 		return accuracy.Report{}, err
@@ -160,10 +186,12 @@ func (k *Maker) Determinism(ctx context.Context, provider string) (accuracy.Repo
 	if err != nil {
 		return accuracy.Report{}, err
 	}
-	return farthest(runs[0], append(runs[1:], again...))
+	report, err := farthest(runs[0], append(runs[1:], again...))
+	report.Synthetic = k.options.Data.Synthetic
+	return report, err
 }
 
-// repeat runs the source over the data several times in one session.
+// repeat runs the source over the first rows of the data several times in one session.
 func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accuracy.Outputs, error) {
 	session, err := k.open.Open(ctx, k.source, provider)
 	if err != nil {
@@ -172,7 +200,7 @@ func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accur
 	defer session.Close(context.WithoutCancel(ctx))
 	runs := make([]accuracy.Outputs, times)
 	for i := range runs {
-		err := eachBatch(ctx, session, k.source, k.options.Data, func(_, out map[string]inputs.Tensor) error {
+		err := eachBatch(ctx, session, k.source, k.options.Data.Head(probeRows), func(_, out map[string]inputs.Tensor) error {
 			runs[i] = append(runs[i], k.asRows(out))
 			return nil
 		})

@@ -109,10 +109,8 @@ func (k *Maker) make(ctx context.Context, precision string, providers []string, 
 			return nil, err
 		}
 	}
-	e := &entry{model: a.model, receipt: receipt{
-		Converted: len(a.summary.Converted), Kept: a.kept, Left: a.left(), Notes: k.notes(a.summary),
-		Reports: map[string]accuracy.Report{}, Missed: map[string]string{},
-	}}
+	e := newEntry(a.model)
+	e.Converted, e.Kept, e.Left, e.Notes = len(a.summary.Converted), a.kept, a.left(), k.notes(a.summary)
 	if a.provider != "" {
 		e.note(a.provider, a.report, a.miss)
 	}
@@ -145,7 +143,7 @@ func (k *Maker) Check(ctx context.Context, name string, m *onnx.Model, providers
 	e := store.findReceipt()
 	made := e == nil
 	if made {
-		e = &entry{receipt: receipt{Reports: map[string]accuracy.Report{}, Missed: map[string]string{}}}
+		e = newEntry(m)
 	}
 	e.model = m
 	if e.Digest, e.Bytes, err = identify(m); err != nil {

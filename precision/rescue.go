@@ -15,8 +15,8 @@ import (
 	"tuner/precision/accuracy"
 )
 
-// probeRows is how many rows of the data the sensitivity of nodes is measured on: it needs no more, since errors within a
-// model differ by orders of magnitude between nodes and little between rows.
+// probeRows is how many rows of the data are enough where no figure is reported that others decide by: to order nodes by their
+// sensitivity, which differs by much between nodes and by little between rows, and to see whether a model repeats itself.
 const probeRows = 32
 
 // attempt is one model of a precision and what came out of it.

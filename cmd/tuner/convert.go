@@ -1,0 +1,355 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tuner/dataset"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/ortlib"
+	"tuner/precision"
+	"tuner/precision/accuracy"
+	"tuner/precision/calibrate"
+)
+
+// syntheticSeed makes the same random data in every run, so that the cache serves.
+const syntheticSeed = 1
+
+// convertOptions are the flags of `tuner convert`.
+type convertOptions struct {
+	precisions  []string
+	dir         string
+	data        string
+	calibration string
+	method      string
+	shapes      []string
+	limit       limitOptions
+	maxKept     string
+	keepIO      bool
+	force       bool
+	providers   []string
+	ortLibrary  string
+	output      string
+	pytorch     pytorchOptions
+	has         func(flag string) bool // whether a flag was given
+}
+
+// limitOptions are the flags of the accuracy limit.
+type limitOptions struct {
+	metric, command string
+	min, max        float64
+}
+
+func newConvert(con console) *cobra.Command {
+	var o convertOptions
+	cmd := verb(&cobra.Command{
+		Use:   "convert MODEL --precision NAME[,NAME…]",
+		Short: "Make variants of a model in other precisions, each with an accuracy report",
+		Long: `Makes variants of a model: fp16, int8 (8-bit weights, activations quantized in each run) or int8_static (activations
+quantized by ranges that calibration finds). Each is run and compared with the original, on your data or on random inputs.
+With a limit (--metric and --min or --max), the nodes that hurt most stay in fp32 until it holds; a variant that still
+misses it is rejected and not written. fp32 makes only the batch dimension symbolic, where it was fixed.
+
+A PyTorch file (.pt, .pth) is exported first, with your own Python, to FOLDER/NAME.onnx, and compared with PyTorch.
+Variants are written to FOLDER/NAME.PRECISION.onnx. What was made is cached; the original is never changed.`,
+		Example: `  tuner convert model.onnx --precision int8
+  tuner convert model.onnx --precision int8,fp16 --data rows.npz --metric cosine --min 0.99 -o out
+  tuner convert resnet.onnx --precision int8_static --calibration images.npz --ep cpu,openvino
+  tuner convert bert.pt --in-names ids,mask --in-shapes [[-1,256],[-1,256]] --in-types int64,int64 --precision int8`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf("tuner convert takes one model (%d given)", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runConvert(cmd.Context(), con, o, args[0]) },
+	})
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *convertOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&o.precisions, "precision", nil, "precisions to make: "+strings.Join(precision.Names(), ", "))
+	f.StringVarP(&o.dir, "output-folder", "o", ".", "folder to write to; made when it does not exist")
+	f.StringVar(&o.data, "data", "", "inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
+	f.StringVar(&o.calibration, "calibration", "", "inputs that int8_static is calibrated on, in the same forms (default: those of --data)")
+	f.StringVar(&o.method, "calibration-method", "", strings.Join(calibrate.Methods(), ", ")+" (default "+calibrate.Methods()[0]+")")
+	f.StringArrayVar(&o.shapes, "shape", nil, "size of random inputs without the batch dimension, as NAME:1,2; once for each input")
+	f.StringVar(&o.limit.metric, "metric", "", "metric of the accuracy limit: "+strings.Join(accuracy.Metrics(), ", ")+" (default cosine)")
+	f.StringVar(&o.limit.command, "metric-command", "", "command of your own metric; it gets two .npz files (outputs of original and variant) and prints a number last")
+	f.Float64Var(&o.limit.min, "min", 0, "the metric must not be less")
+	f.Float64Var(&o.limit.max, "max", 0, "the metric must not be more")
+	f.StringVar(&o.maxKept, "max-kept", "25%", "share of the nodes that may stay in fp32 to keep the limit")
+	f.BoolVar(&o.keepIO, "keep-io", false, "fp16 keeps the types of inputs and outputs")
+	f.BoolVar(&o.force, "force", false, "replace files of other content")
+	f.StringSliceVar(&o.providers, "ep", []string{"cpu"}, "execution providers to compare on")
+	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
+	f.StringVar(&o.output, "output", "text", "text or json")
+	o.pytorch.addFlags(f)
+	o.has = f.Changed
+}
+
+func runConvert(ctx context.Context, con console, o convertOptions, path string) error {
+	settings, err := o.settings(path)
+	if err != nil {
+		return err
+	}
+	var model *onnx.Model
+	if !isPyTorch(path) { // what the file tells comes before what the machine lacks
+		if model, err = o.source(path, &settings); err != nil {
+			return withExit(exitUsage, err)
+		}
+	}
+	builds, err := openLibraries(ctx, o.ortLibrary, o.providers)
+	if err != nil {
+		return interruptedOr(ctx, err)
+	}
+	opener, err := newOpener(con, builds.build)
+	if err != nil {
+		return err
+	}
+	if isPyTorch(path) {
+		if path, err = o.export(ctx, con, path, opener); err != nil {
+			return err
+		}
+		if len(o.precisions) == 0 {
+			_, err := fmt.Fprintln(con.out, path)
+			return err
+		}
+		if model, err = o.source(path, &settings); err != nil {
+			return withExit(exitUsage, err)
+		}
+	}
+	if settings.Cache, err = precision.UserCache(); err != nil {
+		return err
+	}
+	settings.Tool = "tuner " + toolVersion() + builds.names
+	settings.Progress = func(text string) { fmt.Fprintln(con.err, text) }
+	maker, err := precision.NewMaker(model, opener, settings)
+	if err != nil {
+		return convertError(ctx, err)
+	}
+	return o.convert(ctx, con, path, maker, settings)
+}
+
+// convert makes the variants, writes them and tells of them.
+func (o convertOptions) convert(ctx context.Context, con console, path string, maker *precision.Maker, settings precision.Options) error {
+	variants, err := convertAll(ctx, maker, o)
+	if err != nil {
+		return convertError(ctx, err)
+	}
+	c := conversion{Model: path, Data: settings.Data, Limit: settings.Limit, Variants: variants}
+	if c.Repeats, err = maker.Determinism(ctx, "cpu"); err != nil {
+		return convertError(ctx, err)
+	}
+	if err := c.write(o); err != nil {
+		return err
+	}
+	if err := c.print(con.out, o); err != nil {
+		return err
+	}
+	return c.verdict()
+}
+
+// export makes the ONNX file of a PyTorch file and returns its path.
+func (o convertOptions) export(ctx context.Context, con console, path string, opener precision.Opener) (string, error) {
+	source, err := o.pytorch.source(path)
+	if err != nil {
+		return "", err
+	}
+	out, err := exportTarget(path, o.dir, o.force)
+	if err != nil {
+		return "", err
+	}
+	return out, exportPyTorch(ctx, con, source, o.pytorch.python, out, opener)
+}
+
+// source reads the model and, into settings, the data. Every error is the user's to mend.
+func (o convertOptions) source(path string, settings *precision.Options) (*onnx.Model, error) {
+	model, err := onnx.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := precision.CheckSource(model); err != nil {
+		return nil, err
+	}
+	settings.Data, settings.Calibration, err = o.datasets(model)
+	return model, err
+}
+
+// settings reads the flags that say how variants are made and judged.
+func (o convertOptions) settings(path string) (precision.Options, error) {
+	s := precision.Options{CalibrationMethod: o.method, KeepIO: o.keepIO, FreeBatch: true}
+	if err := checkOutputFormat(o.output); err != nil {
+		return s, err
+	}
+	if o.method != "" && !slices.Contains(calibrate.Methods(), o.method) {
+		return s, usageErrorf("--calibration-method %q: allowed are %s", o.method, strings.Join(calibrate.Methods(), ", "))
+	}
+	if err := checkPyTorchFlags(path, o.has); err != nil {
+		return s, err
+	}
+	if len(o.precisions) == 0 && !isPyTorch(path) {
+		return s, usageErrorf("say what to make with --precision: %s", strings.Join(precision.Names(), ", "))
+	}
+	for _, name := range o.precisions {
+		if !slices.Contains(precision.Names(), name) {
+			return s, usageErrorf("--precision %q: allowed are %s", name, strings.Join(precision.Names(), ", "))
+		}
+	}
+	var err error
+	if s.Limit, err = o.limit.limit(o.has); err != nil {
+		return s, err
+	}
+	s.MaxKept, err = share("--max-kept", o.maxKept)
+	return s, err
+}
+
+// limit returns the limit that the flags ask for; nil when they ask for none.
+func (l limitOptions) limit(has func(flag string) bool) (*accuracy.Limit, error) {
+	limit := accuracy.Limit{Metric: l.metric, Command: l.command}
+	if has("min") {
+		limit.Min = &l.min
+	}
+	if has("max") {
+		limit.Max = &l.max
+	}
+	switch {
+	case limit == accuracy.Limit{}:
+		return nil, nil
+	case l.metric == "" && l.command != "":
+		limit.Metric = "command"
+	case l.metric == "":
+		limit.Metric = "cosine"
+	}
+	if err := limit.Validate(); err != nil {
+		return nil, usageErrorf("--metric, --min, --max: %v", err)
+	}
+	return &limit, nil
+}
+
+// share reads a share: "25%" or "0.25".
+func share(flag, text string) (float64, error) {
+	number, isPercent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if isPercent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, usageErrorf("%s %q: a share is given as 25%% or 0.25, from 0 to 1", flag, text)
+	}
+	return v, nil
+}
+
+// datasets returns the data to compare on and that to calibrate on, which is empty unless it was given.
+func (o convertOptions) datasets(m *onnx.Model) (data, calibration dataset.Dataset, err error) {
+	shapes, err := parseShapes(o.shapes)
+	if err != nil {
+		return data, calibration, err
+	}
+	if o.data != "" {
+		data, err = dataset.Read(o.data, m)
+	} else if data, err = dataset.Synthetic(m, inputs.Options{Shape: shapes}, precision.DefaultRows, syntheticSeed); err != nil {
+		err = fmt.Errorf("%w\nhere sizes are given as --shape NAME:1,2; --data takes rows of your own", err)
+	}
+	if err == nil && o.calibration != "" {
+		calibration, err = dataset.Read(o.calibration, m)
+	}
+	return data, calibration, err
+}
+
+// parseShapes reads shapes such as "ids:1,32".
+func parseShapes(flags []string) (map[string][]int64, error) {
+	shapes := map[string][]int64{}
+	for _, text := range flags {
+		i := strings.LastIndex(text, ":") // names may have colons
+		if i < 1 {
+			return nil, fmt.Errorf("--shape %q: write NAME:1,2 with the sizes of one request, the batch left out", text)
+		}
+		var dims []int64
+		for field := range strings.SplitSeq(text[i+1:], ",") {
+			n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
+			if err != nil || n < 1 {
+				return nil, fmt.Errorf("--shape %q: %q is no size", text, field)
+			}
+			dims = append(dims, n)
+		}
+		shapes[text[:i]] = dims
+	}
+	return shapes, nil
+}
+
+// libraries are the ONNX Runtime builds that a verb runs models with.
+type libraries struct {
+	byProvider map[string]ortlib.Build
+	names      string // providers and builds, for keys of caches
+}
+
+// build returns the build that serves a provider.
+func (l libraries) build(provider string) ortlib.Build {
+	if build, ok := l.byProvider[provider]; ok {
+		return build
+	}
+	return l.byProvider["cpu"]
+}
+
+// openLibraries finds and tries a build for each provider and for cpu, which makes the reference: the one that is named, else
+// for openvino, cuda and tensorrt the installed build of that flavour, else the default.
+func openLibraries(ctx context.Context, named string, providers []string) (libraries, error) {
+	base, err := ortlib.Resolve(named)
+	if err != nil {
+		return libraries{}, withExit(exitUsage, err)
+	}
+	if base, err = openBuild(ctx, base); err != nil {
+		return libraries{}, err
+	}
+	l := libraries{byProvider: map[string]ortlib.Build{"cpu": base}, names: ", cpu on " + base.Name()}
+	flavours := map[string]string{"openvino": "openvino", "cuda": "cuda", "tensorrt": "cuda"}
+	for _, provider := range providers {
+		if provider == "cpu" {
+			continue
+		}
+		build := base
+		if store, err := ortlib.UserStore(); err == nil && named == "" && flavours[provider] != "" {
+			if found, err := store.Find(flavours[provider]); err == nil {
+				build = found
+			}
+		}
+		l.byProvider[provider] = build
+		l.names += fmt.Sprintf(", %s on %s", provider, build.Name())
+	}
+	return l, nil
+}
+
+// convertAll makes every precision that is asked for. One that cannot be made does not keep the others from it.
+func convertAll(ctx context.Context, maker *precision.Maker, o convertOptions) ([]result, error) {
+	var results []result
+	for _, name := range o.precisions {
+		v, err := maker.Make(ctx, name, o.providers)
+		if err != nil && !errors.Is(err, precision.ErrUnmakeable) {
+			return nil, err
+		}
+		results = append(results, result{variant: v, Precision: name, err: err})
+	}
+	return results, nil
+}
+
+// convertError gives exit code 2 to what the user can mend.
+func convertError(ctx context.Context, err error) error {
+	return interruptedOr(ctx, inputError(sourceError(err)))
+}
+
+// targetPath is where a variant of a model is written.
+func targetPath(dir, model, precision string) string {
+	name := strings.TrimSuffix(filepath.Base(model), filepath.Ext(model))
+	return filepath.Join(dir, name+"."+precision+".onnx")
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"text/tabwriter"
+
+	"tuner/dataset"
+	"tuner/onnx/rewrite"
+	"tuner/precision"
+	"tuner/precision/accuracy"
+)
+
+// conversion is what `tuner convert` did.
+type conversion struct {
+	Model    string
+	Data     dataset.Dataset
+	Limit    *accuracy.Limit
+	Repeats  accuracy.Report // the original on cpu, run again
+	Variants []result
+}
+
+// result is one precision's, as `tuner convert --output json` prints it. Each variant is judged on every provider.
+type result struct {
+	Precision string                     `json:"precision"`
+	Path      string                     `json:"path,omitempty"` // of the file that was written; "": none
+	Digest    string                     `json:"digest,omitempty"`
+	Bytes     int64                      `json:"bytes,omitempty"`
+	Converted int                        `json:"converted"` // nodes
+	Kept      []precision.KeptNode       `json:"kept"`      // in fp32 for accuracy's sake
+	Left      []rewrite.Kept             `json:"left"`      // could not be converted
+	Notes     []string                   `json:"notes"`
+	Accuracy  map[string]accuracy.Report `json:"accuracy"` // by provider
+	Rejected  map[string]string          `json:"rejected"` // by provider
+	Error     string                     `json:"error,omitempty"`
+	FromCache bool                       `json:"from_cache"`
+
+	variant precision.Variant
+	err     error // why there is no such variant
+}
+
+// document is what `tuner convert --output json` prints.
+type document struct {
+	Model     string          `json:"model"`
+	Data      string          `json:"data"`
+	Rows      int             `json:"rows"`
+	Synthetic bool            `json:"synthetic"`
+	Limit     *accuracy.Limit `json:"limit,omitempty"`
+	Repeats   accuracy.Report `json:"determinism"` // the original compared with itself, on the first rows
+	Variants  []result        `json:"variants"`
+}
+
+// accepted reports whether the variant is good for some provider.
+func (r result) accepted(providers []string) bool {
+	return r.err == nil && slices.ContainsFunc(providers, func(p string) bool { return r.variant.Rejected[p] == "" })
+}
+
+// write writes the accepted variants, and fills in what is told of all.
+func (c *conversion) write(o convertOptions) error {
+	for i := range c.Variants {
+		r := &c.Variants[i]
+		v := r.variant
+		r.Digest, r.Bytes, r.Converted, r.Kept, r.Left, r.Notes = v.Digest, v.Bytes, v.Converted, v.Kept, v.Left, v.Notes
+		r.Accuracy, r.Rejected, r.FromCache = v.Accuracy, v.Rejected, v.FromCache
+		if r.err != nil {
+			r.Error = r.err.Error()
+		}
+		if !r.accepted(o.providers) || v.Path == c.Model { // fp32 that is the original itself
+			continue
+		}
+		path := targetPath(o.dir, c.Model, r.Precision)
+		err := v.Export(path, o.force)
+		if errors.As(err, new(*precision.ExistsError)) {
+			return usageErrorf("%v; use --force to replace it, or choose another folder with -o", err)
+		}
+		if err != nil {
+			return inputError(err)
+		}
+		r.Path = path
+	}
+	return nil
+}
+
+// verdict decides the exit code.
+func (c *conversion) verdict() error {
+	var failed []error
+	anyAccepted := false
+	for _, r := range c.Variants {
+		if r.err != nil {
+			failed = append(failed, r.err)
+		}
+		anyAccepted = anyAccepted || r.Path != ""
+	}
+	switch {
+	case len(failed) > 0:
+		return withExit(exitUsage, errors.Join(failed...))
+	case !anyAccepted && c.Limit != nil:
+		return withExit(exitInfeasible, errors.New("no variant keeps the accuracy limit; nothing was written"))
+	}
+	return nil
+}
+
+func (c *conversion) print(out io.Writer, o convertOptions) error {
+	if o.output == "json" {
+		return writeJSON(out, document{c.Model, c.Data.Name, c.Data.Rows, c.Data.Synthetic, c.Limit, c.Repeats, c.Variants})
+	}
+	fmt.Fprintf(out, "%s, compared with the original on %d rows of %s\n", c.Model, c.Data.Rows, c.dataText())
+	for _, note := range c.Data.Notes {
+		fmt.Fprintf(out, "  %s\n", note)
+	}
+	if difference := c.wobble(); difference > 0 {
+		fmt.Fprintf(out, "the original does not repeat itself: its outputs differ by up to %.3g from run to run\n", difference)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PRECISION\tPROVIDER\tSIZE\tNODES\tKEPT\tCOSINE MEAN\tP1\tMIN\tTOP-1\tNEIGHBOURS\tVERDICT")
+	for _, r := range c.Variants {
+		for _, provider := range o.providers {
+			fmt.Fprintln(table, c.row(r, provider))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("cannot print the variants: %w", err)
+	}
+	for _, r := range c.Variants {
+		r.printDetails(out, o.providers)
+	}
+	return nil
+}
+
+// wobble is the largest difference between runs of the original on the same inputs.
+func (c *conversion) wobble() float64 {
+	largest := 0.0
+	for _, f := range c.Repeats.Outputs {
+		if f.MaxAbs > largest {
+			largest = f.MaxAbs
+		}
+	}
+	return largest
+}
+
+// dataText names the data, and says so when it is random.
+func (c *conversion) dataText() string {
+	if c.Data.Synthetic {
+		return "synthetic data (random inputs, which say less about accuracy than your own: --data)"
+	}
+	return c.Data.Name
+}
+
+// row is a line of the table. Of several outputs it shows the one with the lowest cosine.
+func (c *conversion) row(r result, provider string) string {
+	if r.err != nil {
+		return fmt.Sprintf("%s\t%s\t\t\t\t\t\t\t\t\tcannot be made", r.Precision, provider)
+	}
+	text := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", r.Precision, provider, megabytes(r.Bytes), r.Converted, len(r.Kept))
+	verdict := "measured"
+	if c.Limit != nil {
+		verdict = "accepted"
+	}
+	if r.Rejected[provider] != "" {
+		verdict = "rejected"
+	}
+	report, ok := r.Accuracy[provider]
+	if !ok {
+		if verdict != "rejected" {
+			verdict = "the original"
+		}
+		return text + "\t\t\t\t\t\t" + verdict
+	}
+	f := lowest(report)
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", text, figure(f.CosineMean), figure(f.CosineP1), figure(f.CosineMin),
+		percent(f.Top1), percent(f.Neighbour), verdict)
+}
+
+// lowest returns the figures of the output with the lowest cosine; where none has one, of the first by name.
+func lowest(r accuracy.Report) accuracy.Figures {
+	var low accuracy.Figures
+	for i, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		f := r.Outputs[name]
+		if i == 0 || f.CosineMean < low.CosineMean || math.IsNaN(low.CosineMean) {
+			low = f
+		}
+	}
+	return low
+}
+
+// printDetails tells of a variant what does not fit into the table.
+func (r result) printDetails(out io.Writer, providers []string) {
+	if r.Path != "" {
+		fmt.Fprintf(out, "%s: %s\n", r.Precision, r.Path)
+	}
+	for _, provider := range providers {
+		if reason := r.Rejected[provider]; reason != "" {
+			fmt.Fprintf(out, "%s on %s is rejected: %s\n", r.Precision, provider, reason)
+		}
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "%s: %s\n", r.Precision, note)
+	}
+	if len(r.Kept) > 0 {
+		fmt.Fprintf(out, "%s keeps in fp32, to hold the limit (relative squared error of the node in int8):\n", r.Precision)
+	}
+	for _, n := range r.Kept {
+		fmt.Fprintf(out, "  %-12.3g %s\n", n.Error, n.Node)
+	}
+	if len(r.Left) > 0 {
+		fmt.Fprintf(out, "%s leaves as it was:\n", r.Precision)
+	}
+	for _, n := range r.Left {
+		fmt.Fprintf(out, "  %s (%s): %s\n", n.Node, n.Op, n.Reason)
+	}
+}
+
+// figure prints a number of 0 to 1 that is close to 1 as a rule; "-" where there is none.
+func figure(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", v)
+}
+
+// percent prints a share; "-" where there is none.
+func percent(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*v)
+}
+
+func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
