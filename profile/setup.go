@@ -84,8 +84,8 @@ func (l Log) Elapsed() time.Duration {
 // campaign (other profile, model, machine or runtime) is an InputError and left untouched; so is a space with a candidate
 // that the default configuration cannot be changed into, since neither campaign nor analysis could go on with it.
 func OpenLog(s Setup, now time.Time) (Log, error) {
-	if err := checkSpace(s); err != nil {
-		return Log{}, &InputError{err}
+	if err := CheckSpace(s.Profile, s.Subject, s.Facts); err != nil {
+		return Log{}, err
 	}
 	header, err := s.header(now)
 	if err != nil {
@@ -109,12 +109,12 @@ func OpenLog(s Setup, now time.Time) (Log, error) {
 	return begin(s, log)
 }
 
-// checkSpace makes the configuration of every candidate, and returns the first one's error.
-func checkSpace(s Setup) error {
-	candidates, _ := s.Profile.Space(s.Facts).Candidates()
+// CheckSpace makes the configuration of every candidate, and returns the first one's error as an InputError.
+func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
+	candidates, _ := p.Space(facts).Candidates()
 	for _, c := range candidates {
-		if _, err := spec.Apply(s.Subject.Config, c); err != nil {
-			return fmt.Errorf("%s: space: %w", s.Profile.Path, err)
+		if _, err := spec.Apply(s.Config, c); err != nil {
+			return &InputError{fmt.Errorf("%s: space: %w", p.Path, err)}
 		}
 	}
 	return nil

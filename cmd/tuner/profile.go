@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,6 +85,9 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if missing != nil {
 		return withExit(exitUsage, missing)
 	}
+	if err := checkCampaign(o, p, subject, facts); err != nil { // before minutes of conversions
+		return err
+	}
 	variants, err := makeVariants(ctx, con, o, p, subject, facts, builds)
 	if err != nil {
 		return interruptedOr(ctx, inputError(err))
@@ -100,6 +104,14 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return fmt.Errorf("cannot encode the facts of the machine: %w", err)
 	}
 	return runCampaign(ctx, con, o, setup, requests)
+}
+
+// checkCampaign finds the mistakes in a space that only model and machine show.
+func checkCampaign(o profileOptions, p spec.Profile, s profile.Subject, facts search.Facts) error {
+	if _, err := plan.New(p.Search.Strategy, p.Settings(facts)); err != nil {
+		return usageErrorf("%s: %v", o.file, err)
+	}
+	return inputError(profile.CheckSpace(p, s, facts))
 }
 
 // campaignBuilds finds the ONNX Runtime builds of a campaign, the default's first: those of the knob runtime, else the one that
@@ -189,8 +201,12 @@ func announce(con console, o profileOptions, setup profile.Setup, log profile.Lo
 	if o.quiet {
 		return
 	}
-	fmt.Fprintf(con.err, "%s: %s on ONNX Runtime %s (%s), results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
-		setup.Runtime.Version, setup.Runtime.Flavour, setup.Profile.Output)
+	runtimes := []string{fmt.Sprintf("%s (%s)", setup.Runtime.Version, setup.Runtime.Flavour)}
+	for _, r := range setup.Runtimes[min(1, len(setup.Runtimes)):] {
+		runtimes = append(runtimes, fmt.Sprintf("%s (%s)", r.Version, r.Flavour))
+	}
+	fmt.Fprintf(con.err, "%s: %s on ONNX Runtime %s, results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
+		strings.Join(runtimes, " and "), setup.Profile.Output)
 	if n := len(log.Past); n > 0 {
 		fmt.Fprintf(con.err, "going on after %d trials of an earlier run (%s)\n", n, clockText(log.Elapsed()))
 	}
