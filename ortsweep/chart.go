@@ -1,0 +1,197 @@
+package ortsweep
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+
+	"tuner/measure"
+	"tuner/ortsweep/race"
+)
+
+// The size of the chart in points, 72 to the inch, and how it is drawn.
+const (
+	chartWidth = 750 * vg.Length(1)
+	barHeight  = 22 * vg.Length(1)
+	chartDPI   = 192
+	margin     = 16 * vg.Length(1)
+	labelWidth = 330 * vg.Length(1)
+	mostBars   = 24
+	mostLabel  = 68 // characters
+)
+
+// The colours can be told apart with any kind of colour vision (Okabe and Ito's palette).
+var (
+	inkColor     = color.RGBA{0x22, 0x26, 0x2b, 0xff}
+	softColor    = color.RGBA{0x5f, 0x66, 0x6e, 0xff}
+	gridColor    = color.RGBA{0xe9, 0xeb, 0xee, 0xff}
+	winnerColor  = color.RGBA{0x00, 0x9e, 0x73, 0xff}
+	tiedColor    = color.RGBA{0x56, 0xb4, 0xe9, 0xff}
+	defaultColor = color.RGBA{0x8a, 0x92, 0x9b, 0xff}
+	otherColor   = color.RGBA{0xd3, 0xd7, 0xdc, 0xff}
+)
+
+// bar is a candidate in the chart.
+type bar struct {
+	label string
+	race.Standing
+}
+
+// WriteChart draws the candidates' figures as bars with their 95 % intervals, the best on top, as a PNG picture.
+func WriteChart(w io.Writer, r Result) error {
+	var bars []bar
+	for _, s := range r.Race.Standings {
+		if s.Verdict != race.Failed && len(bars) < mostBars {
+			bars = append(bars, bar{shorten(settingText(s.Candidate)), s})
+		}
+	}
+	height := 112 + barHeight*vg.Length(max(1, len(bars)))
+	image := vgimg.NewWith(vgimg.UseWH(chartWidth, height), vgimg.UseDPI(chartDPI))
+	canvas := draw.New(image)
+	r.drawTitle(canvas)
+	drawBars(draw.Crop(canvas, margin, -margin, margin, -62), bars, r.factor(), r.axisTitle())
+	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
+		return fmt.Errorf("cannot write chart: %w", err)
+	}
+	return nil
+}
+
+func (r Result) drawTitle(canvas draw.Canvas) {
+	title, subtitle := textStyle(15, inkColor), textStyle(10, softColor)
+	title.YAlign, subtitle.YAlign = text.YTop, text.YTop
+	at := vg.Point{X: margin, Y: canvas.Max.Y - margin}
+	canvas.FillText(title, at, "Session settings of "+r.Setup.Subject.Name)
+	at.Y -= 21
+	canvas.FillText(subtitle, at, shortenTo(r.headline(), 130))
+}
+
+// factor takes the figures from their base unit to that of the axis.
+func (r Result) factor() float64 {
+	if r.unit() == measure.Seconds {
+		return 1e3
+	}
+	return 1
+}
+
+func (r Result) axisTitle() string {
+	if r.unit() == measure.Seconds {
+		return fmt.Sprintf("Compute time of one execution (ms), batch %d; shorter is better", r.Setup.Sweep.Batch)
+	}
+	return fmt.Sprintf("Rows per second, batch %d, %s; longer is better", r.Setup.Sweep.Batch, countText(r.Setup.Sweep.Sessions, "session"))
+}
+
+// drawBars draws labels on the left, bars on the right. Below one candidate there is only the axis.
+func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
+	most := 0.0
+	for _, b := range bars {
+		most = max(most, b.Value.Value*factor, min(b.Value.Hi, 1.5*b.Value.Value)*factor)
+	}
+	if most == 0 {
+		most = 1
+	}
+	p := plot.New()
+	p.BackgroundColor = color.Transparent
+	p.X.Label.Text = title
+	p.X.Label.TextStyle.Font, p.X.Label.TextStyle.Color = sans(10), inkColor
+	p.X.Tick.Label.Font, p.X.Tick.Label.Color = sans(9), softColor
+	p.X.Tick.LineStyle.Color, p.X.LineStyle.Color = softColor, softColor
+	p.X.Tick.Marker = plot.ConstantTicks(ticks(most))
+	p.X.Padding, p.Y.Padding = 0, 0
+	p.HideY()
+	grid := plotter.NewGrid()
+	grid.Vertical = draw.LineStyle{Color: gridColor, Width: 0.75}
+	grid.Horizontal.Width = 0
+	p.Add(grid, barPlot{bars, factor})
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, most*1.02, 0, float64(max(1, len(bars)))
+	body := draw.Crop(canvas, labelWidth, -8, 0, 0)
+	p.Draw(body)
+	data := p.DataCanvas(body)
+	_, y := p.Transforms(&data)
+	style := textStyle(9.5, inkColor)
+	style.XAlign, style.YAlign = text.XRight, text.YCenter
+	for i, b := range bars {
+		canvas.FillText(style, vg.Point{X: data.Min.X - 8, Y: y(rowOf(i, len(bars)))}, b.label)
+	}
+}
+
+// rowOf is the middle of a bar's row; the first one is on top.
+func rowOf(i, n int) float64 { return float64(n-i) - 0.5 }
+
+// barPlot draws the bars. It is a plot.Plotter.
+type barPlot struct {
+	bars   []bar
+	factor float64
+}
+
+// Plot implements plot.Plotter.
+func (b barPlot) Plot(canvas draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&canvas)
+	half := barHeight * 0.32
+	for i, s := range b.bars {
+		at, end := y(rowOf(i, len(b.bars))), x(s.Value.Value*b.factor)
+		canvas.FillPolygon(barColor(s.Standing), []vg.Point{{X: x(0), Y: at - half}, {X: end, Y: at - half}, {X: end, Y: at + half}, {X: x(0), Y: at + half}})
+		if s.Value.Hi == s.Value.Lo {
+			continue // of one window: there is no interval
+		}
+		lo, hi := x(max(0, s.Value.Lo*b.factor)), min(x(s.Value.Hi*b.factor), canvas.Max.X)
+		line := draw.LineStyle{Color: inkColor, Width: 1}
+		canvas.StrokeLine2(line, lo, at, hi, at)
+		canvas.StrokeLine2(line, lo, at-3, lo, at+3)
+		canvas.StrokeLine2(line, hi, at-3, hi, at+3)
+	}
+}
+
+func barColor(s race.Standing) color.Color {
+	switch {
+	case s.Verdict == race.Winner:
+		return winnerColor
+	case s.Candidate.IsDefault():
+		return defaultColor
+	case s.Verdict == race.Tied:
+		return tiedColor
+	}
+	return otherColor
+}
+
+// ticks marks round steps of 1, 2 or 5 times a power of ten, about six of them from 0 to most.
+func ticks(most float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10(most/6)))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if most/(step*factor) <= 7 {
+			step *= factor
+			break
+		}
+	}
+	var list []plot.Tick
+	for i := 0; float64(i)*step <= most; i++ {
+		list = append(list, plot.Tick{Value: float64(i) * step, Label: fmt.Sprintf("%.6g", float64(i)*step)})
+	}
+	return list
+}
+
+func shorten(label string) string { return shortenTo(label, mostLabel) }
+
+func shortenTo(label string, most int) string {
+	characters := []rune(label)
+	if len(characters) <= most {
+		return label
+	}
+	return string(characters[:most-1]) + "…"
+}
+
+func sans(size font.Length) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+}
+
+func textStyle(size font.Length, c color.Color) text.Style {
+	return text.Style{Color: c, Font: sans(size), Handler: plot.DefaultTextHandler}
+}

@@ -1,0 +1,201 @@
+package ortsweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/ortsweep/race"
+	"tuner/runner"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Engine measures jobs on an engine process that it keeps: a runner.Runner.
+type Engine interface {
+	Measure(ctx context.Context, job runner.Job) (measure.Measurement, error)
+	Close(ctx context.Context)
+}
+
+// mostEngines is how many engine processes may be alive: idle ones cost memory only. A design of the race has eight runs beside
+// the default and the best so far.
+const mostEngines = 10
+
+// variantsFolder is the folder of the variants within a sweep's output folder.
+const variantsFolder = "variants"
+
+// Engines measures a race's trials: each candidate on an engine process of its own, which stays alive while there is room.
+// It is not for concurrent use; Close must be called.
+type Engines struct {
+	setup    Setup
+	requests runner.Requests
+	open     func() Engine
+	memory   int64 // bytes that all engines together may use
+	live     []*liveEngine
+	variants map[string]modelrepo.Variant // by precision
+}
+
+// liveEngine is an engine process that may serve its candidate again; the latest used is the last of the list.
+type liveEngine struct {
+	key    string
+	engine Engine
+	memory int64 // bytes, peak
+}
+
+// NewEngines prepares the measuring of a sweep's trials. open makes a runner without an engine; memory bounds, in bytes, what
+// all engines together may use.
+func NewEngines(s Setup, requests runner.Requests, open func() Engine, memory int64) *Engines {
+	return &Engines{setup: s, requests: requests, open: open, memory: memory, variants: map[string]modelrepo.Variant{}}
+}
+
+// Close stops all engines.
+func (e *Engines) Close(ctx context.Context) {
+	for _, l := range e.live {
+		l.engine.Close(ctx)
+	}
+	e.live = nil
+}
+
+// Figure is what one window yielded.
+type Figure struct {
+	Value    float64 // of the sweep's metric, in its base unit
+	Failure  string  // why there is no value
+	Launched bool    // an engine was started for it
+	Flags    []measure.Flag
+	Memory   int64 // bytes, peak of the engine process
+}
+
+// Measure runs one window. An error means that the sweep cannot go on.
+func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
+	job, err := e.job(t)
+	if err != nil {
+		return Figure{}, err
+	}
+	if t.Fresh {
+		e.Close(ctx) // the finals are alone on the machine
+	}
+	l := e.take(ctx, t.Candidate.Key())
+	m, err := l.engine.Measure(ctx, job)
+	if err != nil {
+		l.engine.Close(context.WithoutCancel(ctx))
+		return Figure{}, err
+	}
+	figure := e.figure(m)
+	l.memory = max(l.memory, m.Memory)
+	if figure.Failure != "" || t.Fresh {
+		l.engine.Close(ctx)
+		return figure, nil
+	}
+	e.live = append(e.live, l)
+	return figure, nil
+}
+
+// take removes a candidate's engine from those that are alive, or makes a new one where there is room.
+func (e *Engines) take(ctx context.Context, key string) *liveEngine {
+	if i := slices.IndexFunc(e.live, func(l *liveEngine) bool { return l.key == key }); i >= 0 {
+		l := e.live[i]
+		e.live = slices.Delete(e.live, i, i+1)
+		return l
+	}
+	for len(e.live) > 1 && (len(e.live) >= mostEngines || e.used() > e.memory) {
+		e.live[0].engine.Close(ctx)
+		e.live = e.live[1:]
+	}
+	return &liveEngine{key: key, engine: e.open()}
+}
+
+// used is what the live engines use, and one more like the largest of them.
+func (e *Engines) used() int64 {
+	var sum, largest int64
+	for _, l := range e.live {
+		sum, largest = sum+l.memory, max(largest, l.memory)
+	}
+	return sum + largest
+}
+
+// figure makes a figure of a window.
+func (e *Engines) figure(m measure.Measurement) Figure {
+	f := Figure{Launched: m.Times.Launch > 0, Flags: m.Flags(), Memory: m.Memory}
+	if m.Failure != nil {
+		f.Failure = fmt.Sprintf("%s: %s", m.Failure.Stage, m.Failure.Reason)
+		return f
+	}
+	w := m.Windows[0]
+	switch {
+	case e.setup.Sweep.Measure == spec.SweepThroughput:
+		f.Value = float64(w.Inferences) / w.Duration.Seconds()
+	case w.Server.Requests > 0:
+		f.Value = w.Server.ComputeInfer.Seconds() / float64(w.Server.Requests)
+	}
+	if f.Value <= 0 {
+		f.Failure = "no execution was completed in the window"
+	}
+	return f
+}
+
+// job is all that the runner needs of a trial.
+func (e *Engines) job(t race.Trial) (runner.Job, error) {
+	config, err := spec.Apply(e.setup.Subject.Config, t.Candidate)
+	if err != nil {
+		return runner.Job{}, err
+	}
+	text, err := modelconfig.FormatJSON(config)
+	if err != nil {
+		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
+	}
+	variant, err := e.variant(precisionOf(t.Candidate))
+	if err != nil {
+		return runner.Job{}, err
+	}
+	sessions, clients := e.setup.Sweep.Sessions, 1
+	if e.setup.Sweep.Measure == spec.SweepThroughput {
+		clients = 2 * sessions // one request runs in each session while the next one waits
+	}
+	return runner.Job{
+		Pool: t.Candidate.Key(), Repository: variant.Dir, Library: e.setup.library(t.Candidate), Model: variant.Model, Config: string(text),
+		Instances: sessions, MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
+		Load: measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window, Fresh: t.Fresh,
+	}, nil
+}
+
+// library returns the ONNX Runtime library that serves a candidate.
+func (s Setup) library(c search.Candidate) string {
+	name, _ := c.Get(search.KnobRuntime)
+	for _, r := range s.Runtimes {
+		if r.Name() == string(name) {
+			return r.Library
+		}
+	}
+	return s.Runtime.Library
+}
+
+// variant returns the folder that serves a precision's model file; the configuration in it is the default's, since each
+// candidate's travels over the wire.
+func (e *Engines) variant(precision string) (modelrepo.Variant, error) {
+	if v, ok := e.variants[precision]; ok {
+		return v, nil
+	}
+	file, ok := e.setup.file(precision)
+	if !ok {
+		return modelrepo.Variant{}, fmt.Errorf("cannot serve precision %q: there is no model file of it", precision)
+	}
+	root, err := filepath.Abs(filepath.Join(e.setup.Sweep.Output, variantsFolder))
+	if err != nil {
+		return modelrepo.Variant{}, fmt.Errorf("cannot resolve %q: %w", e.setup.Sweep.Output, err)
+	}
+	v, err := modelrepo.Build(root, file.Source, e.setup.Subject.Config)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w; free some space and run the same command again", err)
+	}
+	if err != nil {
+		return modelrepo.Variant{}, err
+	}
+	e.variants[precision] = v
+	return v, nil
+}

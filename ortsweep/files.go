@@ -1,0 +1,222 @@
+package ortsweep
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tuner/internal/durable"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/ortsweep/race"
+	"tuner/ortsweep/snippet"
+	"tuner/profile"
+	"tuner/search"
+)
+
+// The files of a sweep.
+const (
+	jsonName   = "result.json"
+	chartName  = "ortsweep.png"
+	specName   = "ortsweep.yaml"
+	configName = "winner.pbtxt"
+	pythonName = "winner.py"
+	cppName    = "winner.cc"
+	goName     = "winner.go"
+)
+
+// CheckOutput accepts an output folder that is absent, empty or a sweep's: nothing else is written into.
+func CheckOutput(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &profile.InputError{Err: fmt.Errorf("cannot write results into %q: %w", dir, durable.Cause(err))}
+	}
+	ours := []string{jsonName, chartName, specName, configName, pythonName, cppName, goName, variantsFolder}
+	for _, e := range entries {
+		if !slices.Contains(ours, e.Name()) {
+			return &profile.InputError{Err: fmt.Errorf("cannot write results into %q: it holds other files, such as %q; choose another folder", dir, e.Name())}
+		}
+	}
+	return nil
+}
+
+// WriteAll writes the result into a folder, each file whole or not at all, and returns the paths of what it wrote. Without a
+// figure for the default there is no winner, and its files of an earlier sweep are removed.
+func WriteAll(dir string, r Result) ([]string, error) {
+	writers := []struct {
+		name   string
+		winner bool
+		write  func(io.Writer, Result) error
+	}{
+		{jsonName, false, WriteJSON},
+		{specName, false, writeSpec},
+		{chartName, false, WriteChart},
+		{configName, true, WriteConfig},
+		{pythonName, true, snippetWriter(snippet.WritePython)},
+		{cppName, true, snippetWriter(snippet.WriteCPP)},
+		{goName, true, snippetWriter(snippet.WriteGo)},
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))
+	}
+	_, hasWinner := r.winner()
+	var written []string
+	for _, f := range writers {
+		path := filepath.Join(dir, f.name)
+		if f.winner && !hasWinner {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return written, fmt.Errorf("cannot remove %q, which an earlier sweep wrote: %w", path, durable.Cause(err))
+			}
+			continue
+		}
+		var b bytes.Buffer
+		if err := f.write(&b, r); err != nil {
+			return written, err
+		}
+		if err := durable.WriteFile(path, durable.Bytes(b.Bytes())); err != nil {
+			return written, fmt.Errorf("cannot write %q: %w", path, durable.Cause(err))
+		}
+		written = append(written, path)
+	}
+	return written, nil
+}
+
+// writeSpec writes the ortsweep.yaml that was run, also where it came from flags.
+func writeSpec(w io.Writer, r Result) error {
+	if _, err := w.Write(r.Setup.Sweep.Text); err != nil {
+		return fmt.Errorf("cannot write the specification: %w", err)
+	}
+	return nil
+}
+
+// about says in comment lines what a winner's file is.
+func (r Result) about(win race.Standing) []string {
+	lines := []string{
+		fmt.Sprintf("%s: %s.", r.Setup.Subject.Name, settingText(win.Candidate)),
+		fmt.Sprintf("Measured: %s: %s (95 %%: %s to %s).", r.measured(), r.valueText(win.Value.Value), r.valueText(win.Value.Lo), r.valueText(win.Value.Hi)),
+	}
+	switch {
+	case win.Candidate.IsDefault():
+		lines = append(lines, "No setting beats ONNX Runtime's defaults beyond doubt.")
+	case r.Race.Confirmed:
+		lines = append(lines, fmt.Sprintf("Against the default on fresh launches: %s.", gainText(win.Gain)))
+	default:
+		lines = append(lines, fmt.Sprintf("Against the default: %s, not confirmed on fresh launches.", gainText(win.Gain)))
+	}
+	return lines
+}
+
+// WriteConfig writes the winner's config.pbtxt, with comments on what a stock Triton does not honour of it.
+func WriteConfig(w io.Writer, r Result) error {
+	win, _ := r.winner()
+	config, err := r.config(win.Candidate)
+	if err != nil {
+		return err
+	}
+	text, err := modelconfig.Format(config)
+	if err != nil {
+		return fmt.Errorf("cannot write the winner's configuration: %w", err)
+	}
+	var b strings.Builder
+	for _, line := range append(r.about(win), notOfTriton(win.Candidate)...) {
+		fmt.Fprintf(&b, "# %s\n", line)
+	}
+	fmt.Fprintf(&b, "\n%s", text)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("cannot write the winner's configuration: %w", err)
+	}
+	return nil
+}
+
+// notOfTriton says which settings a stock Triton's onnxruntime backend does not honour (it forwards one session entry and the
+// options of CUDA and TensorRT), and what is no part of a configuration at all.
+func notOfTriton(c search.Candidate) []string {
+	var lines []string
+	for _, s := range c.Settings() {
+		provider, _, isOption := search.ProviderOption(s.Knob)
+		setting := fmt.Sprintf("%s: %s", s.Knob, s.Value)
+		switch {
+		case s.Knob == search.KnobPrecision:
+			lines = append(lines, fmt.Sprintf("The model file is that of precision %s.", s.Value))
+		case s.Knob == search.KnobRuntime:
+			lines = append(lines, fmt.Sprintf("A stock Triton brings its own ONNX Runtime; measured was %s.", s.Value))
+		case s.Knob == search.KnobAllowSpinning,
+			strings.HasPrefix(s.Knob, "session.") && s.Knob != "session.use_device_allocator_for_initializers":
+			lines = append(lines, "A stock Triton ignores "+setting+"; tuner serve honours it.")
+		case isOption && provider != "cuda" && provider != "tensorrt":
+			lines = append(lines, "A stock Triton does not pass "+setting+" on; tuner serve does.")
+		case s.Knob == search.KnobExecutionProvider && slices.Contains([]string{"xnnpack", "dnnl", "coreml"}, string(s.Value)):
+			lines = append(lines, "A stock Triton has no execution provider "+string(s.Value)+"; tuner serve has.")
+		}
+	}
+	return lines
+}
+
+// snippetWriter makes a writer of a program for the winner.
+func snippetWriter(write func(io.Writer, snippet.Session) error) func(io.Writer, Result) error {
+	return func(w io.Writer, r Result) error {
+		s, err := r.session()
+		if err != nil {
+			return err
+		}
+		return write(w, s)
+	}
+}
+
+// session is the winner as a program sets it up.
+func (r Result) session() (snippet.Session, error) {
+	win, _ := r.winner()
+	config, err := r.config(win.Candidate)
+	if err != nil {
+		return snippet.Session{}, err
+	}
+	options, err := modelconfig.ORTOptions(config)
+	if err != nil {
+		return snippet.Session{}, fmt.Errorf("cannot read the session options of %s: %w", win.Candidate, err)
+	}
+	file, ok := r.Setup.file(precisionOf(win.Candidate))
+	if !ok {
+		return snippet.Session{}, fmt.Errorf("cannot name the model of %s: there is no file of its precision", win.Candidate)
+	}
+	onGPU := slices.ContainsFunc(config.InstanceGroup, func(g *configpb.ModelInstanceGroup) bool {
+		return g.Kind == configpb.ModelInstanceGroup_KIND_GPU
+	})
+	s := snippet.Session{About: r.about(win), Model: file.Source.Path, Runtime: r.runtimeOf(win.Candidate).Name(), Options: options,
+		Provider: snippet.Accelerated(options, onGPU)}
+	if r.Setup.Sweep.Sessions > 1 {
+		s.About = append(s.About, fmt.Sprintf("Measured with %d such sessions side by side.", r.Setup.Sweep.Sessions))
+	}
+	for _, out := range r.Setup.Subject.Model.Outputs() {
+		s.Outputs = append(s.Outputs, out.Name)
+	}
+	s.Inputs, err = r.inputs()
+	return s, err
+}
+
+// inputs are those of one request, with its batch.
+func (r Result) inputs() ([]snippet.Input, error) {
+	derived, err := inputs.Derive(r.Setup.Subject.Model, inputs.Options{Shape: r.Setup.Sweep.Inputs.Shape, Default: 1})
+	if err != nil {
+		return nil, err
+	}
+	var list []snippet.Input
+	for _, in := range derived {
+		dims := in.Dims
+		if in.Batched {
+			dims = append([]int64{int64(r.Setup.Sweep.Batch)}, dims...)
+		}
+		list = append(list, snippet.Input{Name: in.Name, Type: onnx.DataType(in.Type), Shape: dims})
+	}
+	return list, nil
+}

@@ -1,0 +1,451 @@
+package ortsweep
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/onnx/build"
+	"tuner/ortsweep/race"
+	"tuner/precision/accuracy"
+	"tuner/profile"
+	"tuner/runner"
+	"tuner/search"
+	"tuner/spec"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// newSetup is a sweep of Triton's example model on a machine of four cores, as a text of ortsweep.yaml asks for it.
+func newSetup(t *testing.T, text string) Setup {
+	t.Helper()
+	dir := t.TempDir()
+	if err := build.Simple().Write(filepath.Join(dir, "simple.onnx"), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	sweep, err := spec.ParseSweep(filepath.Join(dir, "ortsweep.yaml"), []byte("model: simple.onnx\n"+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject, err := profile.OpenSubject(sweep.Profile, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := search.Facts{Cores: 4, Batching: true, Unavailable: map[string]string{"cuda": "there is no GPU"}}
+	s, err := NewSetup(sweep, profile.Setup{Profile: sweep.Profile, Subject: subject, Facts: facts, Tool: "tuner test",
+		Runtime: journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "libonnxruntime.so"}, Fingerprint: "0123456789abcdef"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func candidate(settings ...string) search.Candidate {
+	c := search.Candidate{}
+	for _, s := range settings {
+		knob, value, _ := strings.Cut(s, "=")
+		c = c.With(knob, search.Value(value))
+	}
+	return c
+}
+
+func TestDefaultHasNoBatcher(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "measure: throughput\nsessions: 3\nbatch: 8")
+	c := s.Subject.Config
+	if c.GetSchedulingChoice() != nil || c.InstanceGroup[0].Count != 3 || c.MaxBatchSize != 8 {
+		t.Errorf("the default is %v", c)
+	}
+}
+
+func TestBatchNeedsABatchDimension(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "batch: 2")
+	s.Facts.Batching = false
+	var input *profile.InputError
+	if _, err := NewSetup(s.Sweep, s.Setup); !errors.As(err, &input) || !strings.Contains(err.Error(), "no batch dimension") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// What ONNX Runtime does anyway makes no other candidate.
+func TestEqualSessionsAreOneCandidate(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, `space: {execution_provider: [cpu, cuda], precision: [fp32, int8], intra_op_threads: [0, 1], inter_op_threads: [2, 4],
+  execution_mode: [sequential, parallel], graph_optimization: [all], memory_arena: [true, false], memory_pattern: [true, false],
+  allow_spinning: [true, false], session.intra_op.allow_spinning: ["0", "1"]}`)
+	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	for _, c := range []struct{ from, want search.Candidate }{
+		{candidate("memory_arena=true", "memory_pattern=true", "allow_spinning=true"), candidate()},
+		{candidate("execution_provider=cpu", "precision=fp32", "execution_mode=sequential", "graph_optimization=all", "intra_op_threads=0"), candidate()},
+		{candidate("inter_op_threads=2"), candidate()},
+		{candidate("execution_mode=sequential", "inter_op_threads=4"), candidate()},
+		{candidate("execution_mode=parallel", "inter_op_threads=4"), candidate("inter_op_threads=4", "execution_mode=parallel")}, // in the file's order
+		{candidate("session.intra_op.allow_spinning=1"), candidate()},
+		{candidate("allow_spinning=false", "memory_arena=true"), candidate("allow_spinning=false")},
+		{candidate("precision=int8", "memory_arena=false"), candidate("precision=int8", "memory_arena=false")},
+	} {
+		got, out := k.of(c.from)
+		if out != "" || got.Key() != c.want.Key() {
+			t.Errorf("%s is %s (%q), want %s", c.from, got, out, c.want)
+		}
+		if again, _ := k.of(got); again.Key() != got.Key() {
+			t.Errorf("%s is not its own canonical form, but %s", got, again)
+		}
+	}
+	if _, out := k.of(candidate("execution_provider=cuda")); !strings.Contains(out, "there is no GPU") {
+		t.Errorf("cuda is left out for %q", out)
+	}
+}
+
+func TestRejectedPrecisionIsLeftOut(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "")
+	s.Facts.Rejected = []search.Rejection{{Precision: "int8", Provider: "cpu", Reason: "cosine 0.8 is below 0.99"}}
+	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	if _, out := k.of(candidate("precision=int8")); !strings.Contains(out, "cosine 0.8") {
+		t.Errorf("a rejected precision is left out for %q", out)
+	}
+}
+
+func TestPruneKeepsWhatMatters(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "space: {execution_provider: [cpu, cuda], memory_arena: [true, false], inter_op_threads: [2], execution_mode: [sequential, parallel]}")
+	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	knobs, outs := k.prune()
+	got := map[string][]search.Value{}
+	for _, knob := range knobs {
+		got[knob.Name] = knob.Values
+	}
+	// cpu, true and sequential are the default's own; inter_op_threads means something together with parallel.
+	want := map[string][]search.Value{"memory_arena": {"false"}, "inter_op_threads": {"2"}, "execution_mode": {"parallel"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("knobs (-want +got):\n%s", diff)
+	}
+	if len(outs) != 1 || outs[0].Candidate.Key() != "execution_provider=cuda" {
+		t.Errorf("left out are %v", outs)
+	}
+}
+
+// fakeEngine answers with what it is told, and counts.
+type fakeEngine struct {
+	measurement measure.Measurement
+	jobs        []runner.Job
+	closed      int
+}
+
+func (f *fakeEngine) Measure(_ context.Context, job runner.Job) (measure.Measurement, error) {
+	f.jobs = append(f.jobs, job)
+	m := f.measurement
+	if len(f.jobs) == 1 {
+		m.Times.Launch = time.Second
+	}
+	return m, nil
+}
+
+func (f *fakeEngine) Close(context.Context) { f.closed++ }
+
+// window is one in which 10 requests of 2 rows took 50 ms of computing.
+func window() measure.Measurement {
+	return measure.Measurement{Memory: 100, Windows: []measure.Window{{Duration: 2 * time.Second, Requests: 10, Inferences: 20,
+		Server: measure.ServerStats{Requests: 10, Executions: 10, ComputeInfer: 50 * time.Millisecond}}}}
+}
+
+// newEngines makes engines of fakes, which are listed in the order in which they were opened.
+func newEngines(s Setup, memory int64) (*Engines, *[]*fakeEngine) {
+	var opened []*fakeEngine
+	open := func() Engine {
+		f := &fakeEngine{measurement: window()}
+		opened = append(opened, f)
+		return f
+	}
+	return NewEngines(s, nil, open, memory), &opened
+}
+
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{
+		"measure: latency\nbatch: 2":                 0.005, // 50 ms over 10 requests
+		"measure: throughput\nbatch: 2\nsessions: 2": 10,    // 20 rows in 2 s
+	} {
+		s := newSetup(t, text)
+		e, opened := newEngines(s, 1<<30)
+		f, err := e.Measure(t.Context(), race.Trial{Window: time.Second})
+		if err != nil || f.Value != want || !f.Launched || f.Memory != 100 {
+			t.Errorf("%q: %+v, %v, want %g", text, f, err, want)
+		}
+		job := (*opened)[0].jobs[0]
+		wantClients := map[string]int{spec.SweepLatency: 1, spec.SweepThroughput: 4}[s.Sweep.Measure] // twice the sessions
+		if job.Load.Concurrency != wantClients || job.Load.BatchSize != 2 || job.Windows != 1 || job.Library != "libonnxruntime.so" {
+			t.Errorf("%q: job is %+v", text, job)
+		}
+	}
+}
+
+func TestEnginesStayAlive(t *testing.T) {
+	t.Parallel()
+	e, opened := newEngines(newSetup(t, ""), 1<<30)
+	measureAll := func(fresh bool, candidates ...search.Candidate) {
+		for _, c := range candidates {
+			if _, err := e.Measure(t.Context(), race.Trial{Candidate: c, Fresh: fresh}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, b := candidate(), candidate("intra_op_threads=1")
+	measureAll(false, a, b, a, b)
+	if len(*opened) != 2 || (*opened)[0].closed+(*opened)[1].closed != 0 {
+		t.Errorf("%d engines for two candidates", len(*opened))
+	}
+	measureAll(true, a) // alone on the machine, and not kept
+	if len(*opened) != 3 || (*opened)[0].closed != 1 || (*opened)[1].closed != 1 || (*opened)[2].closed != 1 {
+		t.Error("a fresh launch leaves other engines alive, or stays itself")
+	}
+	for i := range mostEngines + 2 {
+		measureAll(false, candidate("intra_op_threads=1", "session.x="+string(rune('a'+i))))
+	}
+	if alive := len(e.live); alive != mostEngines {
+		t.Errorf("%d engines are alive, want %d", alive, mostEngines)
+	}
+	e.Close(t.Context())
+	for i, f := range *opened {
+		if f.closed != 1 {
+			t.Errorf("engine %d was closed %d times", i, f.closed)
+		}
+	}
+}
+
+// Each engine uses 100 bytes: with 350, three fit, and room for a fourth is made before it starts.
+func TestMemoryBoundsEngines(t *testing.T) {
+	t.Parallel()
+	e, _ := newEngines(newSetup(t, ""), 350)
+	for _, threads := range []string{"1", "2", "3", "4"} {
+		if _, err := e.Measure(t.Context(), race.Trial{Candidate: candidate("intra_op_threads=" + threads)}); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.live) > 3 {
+			t.Errorf("%d engines of 100 bytes are alive within 350", len(e.live))
+		}
+	}
+}
+
+func TestFailedEngineIsNotKept(t *testing.T) {
+	t.Parallel()
+	failing := &fakeEngine{measurement: measure.Measurement{Failure: &measure.Failure{Stage: measure.StageLoad, Reason: "no such option"}}}
+	e := NewEngines(newSetup(t, ""), nil, func() Engine { return failing }, 1<<30)
+	f, err := e.Measure(t.Context(), race.Trial{})
+	if err != nil || f.Failure != "load: no such option" || len(e.live) != 0 || failing.closed != 1 {
+		t.Errorf("%+v, %v, %d alive, closed %d times", f, err, len(e.live), failing.closed)
+	}
+}
+
+// measurer yields figures from a table of latencies by key, on a clock that every window moves on.
+type measurer struct {
+	seconds map[string]float64
+	clock   time.Time
+	after   int // windows until stop is called
+	stop    func()
+	err     error
+}
+
+func (m *measurer) Measure(_ context.Context, t race.Trial) (Figure, error) {
+	if m.after--; m.after == 0 {
+		m.stop()
+	}
+	m.clock = m.clock.Add(t.Window + 300*time.Millisecond)
+	seconds, ok := m.seconds[t.Candidate.Key()]
+	if !ok {
+		return Figure{Failure: "crash: it crashed\nlast words"}, m.err
+	}
+	return Figure{Value: seconds, Memory: 1e6, Flags: []measure.Flag{measure.FlagForeign}}, m.err
+}
+
+// observer does nothing.
+type observer struct{}
+
+func (observer) Measured(race.Trial, Figure, time.Duration) {}
+
+// sweepOf runs a sweep of two threads' settings in which one is twice as fast and the other crashes.
+func sweepOf(t *testing.T, m *measurer) (Setup, Result, error) {
+	t.Helper()
+	s := newSetup(t, "space: {intra_op_threads: [1, 2], execution_provider: [cpu, cuda]}\nname: simple")
+	s.Variants = []journal.Variant{{Precision: "int8", Rejected: map[string]string{"cpu": "cosine 0.81 is below 0.99"},
+		Accuracy: map[string]accuracy.Report{"cpu": {Rows: 64, Synthetic: true}}}}
+	r, outs := s.Race()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m.seconds = map[string]float64{"default": 0.004, "intra_op_threads=1": 0.002}
+	m.stop, m.clock = cancel, time.Unix(0, 0)
+	outcome, err := Run(ctx, r, m, func() time.Time { return m.clock }, observer{})
+	return s, NewResult(s, r, outs, outcome), err
+}
+
+func TestRunFindsTheWinner(t *testing.T) {
+	t.Parallel()
+	_, r, err := sweepOf(t, &measurer{})
+	if err != nil || r.Outcome.Interrupted || !r.Race.Confirmed || r.Race.Winner.Key() != "intra_op_threads=1" {
+		t.Fatalf("%v, %+v", err, r.Race)
+	}
+	win, _ := r.winner()
+	if win.Gain.Value < 1.999 || win.Gain.Value > 2.001 {
+		t.Errorf("gain is %+v, want 2", win.Gain)
+	}
+}
+
+func TestInterruptedRunHasAResult(t *testing.T) {
+	t.Parallel()
+	_, r, err := sweepOf(t, &measurer{after: 12})
+	if err != nil || !r.Outcome.Interrupted || r.Race.Confirmed {
+		t.Fatalf("%v, %+v", err, r.Outcome)
+	}
+	dir := t.TempDir()
+	if _, err := WriteAll(dir, r); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunEndsWithTheMeasurersError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no space left")
+	if _, _, err := sweepOf(t, &measurer{err: broken}); !errors.Is(err, broken) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestGoldenFiles(t *testing.T) {
+	t.Parallel()
+	s, r, err := sweepOf(t, &measurer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	written, err := WriteAll(dir, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	if err := WriteTable(&table, r); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"table.txt": table.String()}
+	for _, name := range []string{jsonName, configName, pythonName} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	for name, text := range texts {
+		// The folder is another one each time, and so is the digest of nothing else.
+		text = strings.ReplaceAll(text, filepath.Dir(s.Sweep.Path), "DIR")
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), text); diff != "" {
+			t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, diff)
+		}
+	}
+	if len(written) != 7 {
+		t.Errorf("wrote %q", written)
+	}
+	if err := CheckOutput(dir); err != nil {
+		t.Errorf("its own folder is refused: %v", err)
+	}
+}
+
+func TestChartIsAPicture(t *testing.T) {
+	t.Parallel()
+	_, r, err := sweepOf(t, &measurer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteChart(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := png.Decode(&b); err != nil {
+		t.Error(err)
+	}
+	if err := WriteChart(&b, Result{Setup: r.Setup}); err != nil {
+		t.Errorf("without a candidate: %v", err)
+	}
+}
+
+// Without a figure for the default there is no winner, and what an earlier sweep wrote of one is removed.
+func TestNoWinnerRemovesItsFiles(t *testing.T) {
+	t.Parallel()
+	_, r, err := sweepOf(t, &measurer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := WriteAll(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	r.Race.Standings, r.Race.Broken = nil, "it crashed"
+	written, err := WriteAll(dir, r)
+	if err != nil || slices.Contains(written, filepath.Join(dir, configName)) {
+		t.Errorf("%q, %v", written, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, pythonName)); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the earlier winner's program is still there")
+	}
+}
+
+func TestForeignFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var input *profile.InputError
+	if err := CheckOutput(dir); !errors.As(err, &input) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestNotOfTriton(t *testing.T) {
+	t.Parallel()
+	c := candidate("precision=int8", "intra_op_threads=2", "allow_spinning=false", "session.use_device_allocator_for_initializers=1",
+		"execution_provider=xnnpack", "openvino.num_of_threads=2", "cuda.use_tf32=0", "runtime=openvino@1.24.1")
+	want := []string{
+		"The model file is that of precision int8.", "A stock Triton ignores allow_spinning: false; tuner serve honours it.",
+		"A stock Triton has no execution provider xnnpack; tuner serve has.", "A stock Triton does not pass openvino.num_of_threads: 2 on; tuner serve does.",
+		"A stock Triton brings its own ONNX Runtime; measured was openvino@1.24.1.",
+	}
+	if diff := cmp.Diff(want, notOfTriton(c)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// result.json is valid also where intervals are those of nothing.
+func TestJSONOfNothing(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := WriteJSON(&b, Result{Setup: newSetup(t, "")}); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(b.Bytes()) {
+		t.Error("is not JSON")
+	}
+}

@@ -1,0 +1,317 @@
+package ortsweep
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/ortsweep/race"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/spec"
+	"tuner/stats"
+)
+
+// Result is what a sweep found out, and all that its files are made of.
+type Result struct {
+	Setup   Setup
+	Outcome Outcome
+	Race    race.Result
+	Outs    []race.Out // what was left out before anything was measured
+}
+
+// NewResult sums up a sweep at its end, or where it was interrupted.
+func NewResult(s Setup, r *race.Race, outs []race.Out, o Outcome) Result {
+	result := r.Result()
+	return Result{Setup: s, Outcome: o, Race: result, Outs: append(slices.Clone(outs), result.Outs...)}
+}
+
+// file returns the model file of a precision.
+func (s Setup) file(precision string) (profile.File, bool) {
+	i := slices.IndexFunc(s.Subject.Files, func(f profile.File) bool { return f.Precision == precision })
+	if i < 0 {
+		return profile.File{}, false
+	}
+	return s.Subject.Files[i], true
+}
+
+// unit is the unit of the sweep's figures.
+func (r Result) unit() measure.Unit {
+	if r.Setup.Sweep.Measure == spec.SweepThroughput {
+		return measure.InferPerSecond
+	}
+	return measure.Seconds
+}
+
+// winner is the standing of the answer; false when the default could not be measured.
+func (r Result) winner() (race.Standing, bool) {
+	for _, s := range r.Race.Standings {
+		if s.Verdict == race.Winner {
+			return s, true
+		}
+	}
+	return race.Standing{}, false
+}
+
+// config is the model configuration of a candidate.
+func (r Result) config(c search.Candidate) (*modelconfig.Config, error) {
+	return spec.Apply(r.Setup.Subject.Config, c)
+}
+
+// reasons are the candidates that were left out, by reason, in the order of their first appearance.
+func (r Result) reasons() []reason {
+	var list []reason
+	for _, o := range r.Outs {
+		i := slices.IndexFunc(list, func(known reason) bool { return known.Reason == o.Reason })
+		if i < 0 {
+			list = append(list, reason{Reason: o.Reason, Example: o.Candidate.Key()})
+			i = len(list) - 1
+		}
+		list[i].Count++
+	}
+	return list
+}
+
+// reason is why candidates were left out.
+type reason struct {
+	Reason  string `json:"reason"`
+	Example string `json:"example"` // one of the candidates
+	Count   int    `json:"count"`
+}
+
+// warnings say what one should know about the figures.
+func (r Result) warnings() []string {
+	var list []string
+	if r.Outcome.Interrupted {
+		list = append(list, "The sweep was interrupted: nothing is confirmed on fresh launches.")
+	}
+	for _, flag := range slices.Sorted(maps.Keys(r.Outcome.Flagged)) {
+		if text := flagText(flag); text != "" {
+			list = append(list, fmt.Sprintf("%d of %d windows: %s.", r.Outcome.Flagged[flag], r.Outcome.Windows, text))
+		}
+	}
+	for _, v := range r.Setup.Variants {
+		if isSynthetic(v) {
+			list = append(list, "Accuracy was checked on synthetic inputs; name your own with `accuracy: {data: FILE}`.")
+			break
+		}
+	}
+	return list
+}
+
+// isSynthetic reports whether a variant was compared on made-up inputs.
+func isSynthetic(v journal.Variant) bool {
+	for _, report := range v.Accuracy {
+		if report.Synthetic {
+			return true
+		}
+	}
+	return false
+}
+
+// flagText is what a window's flag means for the figures of a sweep; "" for nothing.
+func flagText(f measure.Flag) string {
+	switch f {
+	case measure.FlagForeign:
+		return "other processes used more than 10 % of the CPU time"
+	case measure.FlagSteal:
+		return "the hypervisor took more than 1 % of the CPU time"
+	case measure.FlagErrors:
+		return "requests failed"
+	case measure.FlagClientCPU:
+		return "the clients were short of CPU time"
+	}
+	return ""
+}
+
+// document is result.json, schema 1 (docs/formats/ortsweep.md).
+type document struct {
+	Schema      int                `json:"schema"`
+	Tool        string             `json:"tool"`
+	Model       documentModel      `json:"model"`
+	Measure     string             `json:"measure"`
+	Unit        measure.Unit       `json:"unit"`
+	Batch       int                `json:"batch"`
+	Sessions    int                `json:"sessions"`
+	Seed        uint64             `json:"seed"`
+	Budget      float64            `json:"budget_seconds"`
+	Elapsed     float64            `json:"elapsed_seconds"`
+	Interrupted bool               `json:"interrupted"`
+	Winner      documentWinner     `json:"winner"`
+	Candidates  []documentStanding `json:"candidates"`
+	Out         []reason           `json:"out"`
+	Variants    []journal.Variant  `json:"variants"`
+	Assigned    map[string]string  `json:"assigned,omitempty"` // by execution provider, or "runtime provider"
+	Runtimes    []string           `json:"runtimes"`
+	Warnings    []string           `json:"warnings"`
+	Fingerprint string             `json:"machine_fingerprint"`
+	Machine     json.RawMessage    `json:"machine,omitempty"`
+	Spec        string             `json:"spec"` // the ortsweep.yaml
+}
+
+type documentModel struct {
+	Name  string         `json:"name"`
+	Files []documentFile `json:"files"`
+}
+
+type documentFile struct {
+	Precision string `json:"precision"`
+	Path      string `json:"path"`
+	SHA256    string `json:"sha256"`
+	Bytes     int64  `json:"bytes"`
+}
+
+type documentWinner struct {
+	Settings  search.Candidate `json:"settings"` // [] for the default
+	Gain      interval         `json:"gain"`     // how many times better than the default
+	Confirmed bool             `json:"confirmed"`
+	Why       string           `json:"why"`
+}
+
+type documentStanding struct {
+	Settings search.Candidate `json:"settings"`
+	Verdict  race.Verdict     `json:"verdict"`
+	Reason   string           `json:"reason,omitempty"`
+	Value    interval         `json:"value"` // in unit
+	Gain     interval         `json:"gain"`
+	Final    bool             `json:"final"`
+	Memory   int64            `json:"memory_bytes"`
+	Windows  [][]float64      `json:"windows"` // in unit, by heat and round
+}
+
+// interval is a value with its 95 % interval.
+type interval struct {
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+}
+
+// newInterval rounds to six significant digits: what comes after them is the rounding of logarithms, and differs from one
+// processor to the next.
+func newInterval(e stats.Estimate) interval {
+	return interval{rounded(e.Value), rounded(e.Lo), rounded(e.Hi)}
+}
+
+func rounded(x float64) float64 {
+	if x = min(x, math.MaxFloat32); x == 0 { // the interval of two windows that differ wildly may have no end, which JSON cannot say
+		return 0
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(x))))
+	return math.Round(x*scale) / scale
+}
+
+// WriteJSON writes the result for programs.
+func WriteJSON(w io.Writer, r Result) error {
+	s := r.Setup
+	d := document{
+		Schema: 1, Tool: s.Tool, Model: documentModel{Name: s.Subject.Name}, Measure: s.Sweep.Measure, Unit: r.unit(), Batch: s.Sweep.Batch,
+		Sessions: s.Sweep.Sessions, Seed: s.Sweep.Search.Seed, Budget: s.Sweep.Search.Budget.Time.Seconds(), Elapsed: r.Outcome.Elapsed.Seconds(),
+		Interrupted: r.Outcome.Interrupted, Candidates: []documentStanding{}, Out: append([]reason{}, r.reasons()...),
+		Variants: append([]journal.Variant{}, s.Variants...), Assigned: r.assigned(), Runtimes: r.runtimes(),
+		Warnings: append([]string{}, r.warnings()...), Fingerprint: s.Fingerprint, Machine: s.Machine, Spec: string(s.Sweep.Text),
+	}
+	for _, f := range s.Subject.Files {
+		d.Model.Files = append(d.Model.Files, documentFile{f.Precision, f.Source.Path, f.Source.Digest, f.Bytes})
+	}
+	d.Winner = documentWinner{Settings: r.Race.Winner, Confirmed: r.Race.Confirmed, Why: r.Race.Why}
+	for _, st := range r.Race.Standings {
+		if st.Verdict == race.Winner {
+			d.Winner.Gain = newInterval(st.Gain)
+		}
+		d.Candidates = append(d.Candidates, documentStanding{Settings: st.Candidate, Verdict: st.Verdict, Reason: st.Reason,
+			Value: newInterval(st.Value), Gain: newInterval(st.Gain), Final: st.Final, Memory: r.Outcome.Memory[st.Candidate.Key()], Windows: st.Values})
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(d); err != nil {
+		return fmt.Errorf("cannot write the result as JSON: %w", err)
+	}
+	return nil
+}
+
+// assigned says which nodes each execution provider took, where that is known.
+func (r Result) assigned() map[string]string {
+	f := r.Setup.Facts
+	if len(f.Runtimes) == 0 {
+		return f.Assigned
+	}
+	all := map[string]string{}
+	for _, runtime := range f.Runtimes {
+		for provider, text := range runtime.Assigned {
+			all[runtime.Name+" "+provider] = text
+		}
+	}
+	return all
+}
+
+// runtimes names the ONNX Runtime builds, the default's first.
+func (r Result) runtimes() []string {
+	var names []string
+	for _, b := range r.Setup.Runtimes {
+		names = append(names, b.Name())
+	}
+	if len(names) == 0 {
+		names = append(names, r.Setup.Runtime.Name())
+	}
+	return names
+}
+
+// runtimeOf is the build that serves a candidate.
+func (r Result) runtimeOf(c search.Candidate) journal.RuntimeInfo {
+	name, _ := c.Get(search.KnobRuntime)
+	for _, b := range r.Setup.Runtimes {
+		if b.Name() == string(name) {
+			return b
+		}
+	}
+	return r.Setup.Runtime
+}
+
+// settingText names a candidate for people in few words: "2 threads, int8, no spinning".
+func settingText(c search.Candidate) string {
+	if c.IsDefault() {
+		return "default"
+	}
+	var parts []string
+	for _, s := range c.Settings() {
+		parts = append(parts, shortSetting(s))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func shortSetting(s search.Setting) string {
+	text := string(s.Value)
+	switch s.Knob {
+	case search.KnobRuntime, search.KnobExecutionProvider, search.KnobPrecision, search.KnobExecutionMode:
+		return text
+	case search.KnobIntraOpThreads, search.KnobInterOpThreads:
+		if s.Knob == search.KnobInterOpThreads {
+			return "inter-op " + threadsText(text)
+		}
+		return threadsText(text)
+	case search.KnobGraphOptimization:
+		return "graph " + text
+	}
+	name := strings.NewReplacer("allow_", "", "memory_", "", "session.", "").Replace(s.Knob)
+	switch text {
+	case "true":
+		return name
+	case "false":
+		return "no " + name
+	}
+	return name + " " + text
+}
+
+func threadsText(n string) string {
+	if n == "1" {
+		return "1 thread"
+	}
+	return n + " threads"
+}

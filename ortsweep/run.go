@@ -1,0 +1,58 @@
+package ortsweep
+
+import (
+	"context"
+	"time"
+
+	"tuner/measure"
+	"tuner/ortsweep/race"
+)
+
+// Measurer measures trials. Measure blocks until the figure is there or the context ends; an error ends the sweep.
+type Measurer interface {
+	Measure(ctx context.Context, t race.Trial) (Figure, error)
+}
+
+// Observer is told what happens, from the sweep's goroutine.
+type Observer interface {
+	Measured(t race.Trial, f Figure, elapsed time.Duration)
+}
+
+// Outcome is how a sweep ended.
+type Outcome struct {
+	Elapsed     time.Duration
+	Interrupted bool // the context ended before the race did
+	Windows     int
+	Flagged     map[measure.Flag]int // windows by flag
+	Memory      map[string]int64     // bytes, highest peak by candidate's key
+}
+
+// Run races until there is an answer, the budget is used or the context ends: then what was measured until then counts. now
+// is the clock. An error means that the sweep could not go on for a reason of its own.
+func Run(ctx context.Context, r *race.Race, m Measurer, now func() time.Time, o Observer) (Outcome, error) {
+	begin := now()
+	out := Outcome{Flagged: map[measure.Flag]int{}, Memory: map[string]int64{}}
+	for {
+		action := r.Ask()
+		if action.Stop {
+			return out, nil
+		}
+		figure, err := m.Measure(ctx, action.Trial)
+		out.Elapsed = now().Sub(begin)
+		if ctx.Err() != nil {
+			out.Interrupted = true
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		out.Windows++
+		for _, f := range figure.Flags {
+			out.Flagged[f]++
+		}
+		key := action.Trial.Candidate.Key()
+		out.Memory[key] = max(out.Memory[key], figure.Memory)
+		r.Tell(race.Outcome{Value: figure.Value, Failure: figure.Failure, Launched: figure.Launched, Elapsed: out.Elapsed})
+		o.Measured(action.Trial, figure, out.Elapsed)
+	}
+}

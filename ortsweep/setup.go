@@ -1,0 +1,210 @@
+// Package ortsweep finds the settings of an ONNX Runtime session that serve one model best when no batching server stands in
+// front of it: execution provider, build, precision, threads, execution mode, graph optimization, memory, spinning, session
+// entries, provider options. It stands beside profile: a sweep's specification in, a race of candidates on engine processes
+// (package race decides, runner measures), a result with files out. It knows neither batchers nor loads, and it never runs
+// ONNX Runtime itself.
+package ortsweep
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/ortsweep/race"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Setup is what a sweep depends on. Its Profile is the sweep's.
+type Setup struct {
+	profile.Setup
+	Sweep spec.Sweep
+}
+
+// NewSetup checks that the model can be swept as the sweep asks for, and makes the default: the user's configuration without
+// its batcher, with as many instances as sessions. Errors are profile.InputErrors.
+func NewSetup(sweep spec.Sweep, s profile.Setup) (Setup, error) {
+	config := modelconfig.Clone(s.Subject.Config)
+	if sweep.Batch > 1 && !s.Facts.Batching {
+		return Setup{}, &profile.InputError{Err: fmt.Errorf("%s: batch: cannot run %q with batch %d: the model has no batch dimension of any size; "+
+			"write batch: 1, or make the dimension symbolic (`tuner convert` does where the graph allows)", sweep.Path, s.Subject.Files[0].Source.Path, sweep.Batch)}
+	}
+	if len(config.InstanceGroup) > 1 {
+		return Setup{}, &profile.InputError{Err: fmt.Errorf("%s: config: cannot sweep a configuration of %d instance groups; leave one",
+			sweep.Path, len(config.InstanceGroup))}
+	}
+	config.SchedulingChoice = nil
+	if s.Facts.Batching {
+		config.MaxBatchSize = max(config.MaxBatchSize, int32(sweep.Batch))
+	}
+	if len(config.InstanceGroup) == 0 {
+		config.InstanceGroup = []*configpb.ModelInstanceGroup{{Kind: configpb.ModelInstanceGroup_KIND_CPU}}
+	}
+	config.InstanceGroup[0].Count = int32(sweep.Sessions)
+	s.Profile, s.Subject.Config = sweep.Profile, config
+	s.Facts.BaseInstances, s.Facts.BaseMaxBatchSize = sweep.Sessions, int(config.MaxBatchSize)
+	return Setup{Setup: s, Sweep: sweep}, nil
+}
+
+// Race returns the race of a sweep: its knobs without the values that change nothing or cannot be had here, which are
+// returned with the reasons.
+func (s Setup) Race() (*race.Race, []race.Out) {
+	space := s.Sweep.Space(s.Facts)
+	canonical := canon{space: space, base: s.Subject.Config}
+	knobs, outs := canonical.prune()
+	return race.New(race.Settings{
+		Knobs: knobs, Canonical: canonical.of, HigherBetter: s.Sweep.Measure == spec.SweepThroughput,
+		Budget: s.Sweep.Search.Budget.Time, Window: s.Sweep.Search.Window, Seed: s.Sweep.Search.Seed,
+	}), outs
+}
+
+// canon tells which candidates make the same session.
+type canon struct {
+	space search.Space
+	base  *modelconfig.Config
+}
+
+// prune drops the values of knobs that no candidate needs: those that are the default's own, and execution providers that
+// create no session with any build here. The latter are told, with the reason.
+func (k canon) prune() (knobs []search.Knob, outs []race.Out) {
+	for _, knob := range k.space.Knobs {
+		var kept []search.Value
+		for _, v := range knob.Values {
+			alone := search.NewCandidate(search.Setting{Knob: knob.Name, Value: v})
+			c, out := k.of(alone)
+			switch {
+			case out != "" && knob.Name == search.KnobExecutionProvider && k.unavailable(v):
+				outs = append(outs, race.Out{Candidate: alone, Reason: out})
+			case c.IsDefault() && out == "" && meansAlone(knob):
+			default:
+				kept = append(kept, v)
+			}
+		}
+		if len(kept) > 0 {
+			knobs = append(knobs, search.Knob{Name: knob.Name, Scope: knob.Scope, Values: kept})
+		}
+	}
+	return knobs, outs
+}
+
+// meansAlone tells the knobs that need no other one to have an effect.
+func meansAlone(k search.Knob) bool {
+	_, _, isOption := search.ProviderOption(k.Name)
+	return !isOption && k.Name != search.KnobInterOpThreads
+}
+
+// unavailable reports whether no build has the execution provider.
+func (k canon) unavailable(provider search.Value) bool {
+	if len(k.space.Facts.Runtimes) == 0 {
+		return true // the rule has said so
+	}
+	return !slices.ContainsFunc(k.space.Facts.Runtimes, func(r search.RuntimeFacts) bool {
+		_, out := r.Unavailable[string(provider)]
+		return !out
+	})
+}
+
+// of returns the candidate with the fewest settings that makes the same session as c, or why c is left out.
+func (k canon) of(c search.Candidate) (search.Candidate, string) {
+	folded, out := k.space.Canonical(c)
+	if out != "" {
+		return search.Candidate{}, out
+	}
+	session, err := k.session(folded)
+	if err != nil {
+		return search.Candidate{}, err.Error()
+	}
+	for _, s := range folded.Settings() {
+		less := search.NewCandidate(slices.DeleteFunc(folded.Settings(), func(o search.Setting) bool { return o == s })...)
+		if same, err := k.session(less); err == nil && same == session {
+			folded = less
+		}
+	}
+	if len(folded.Settings()) == 0 {
+		return search.Candidate{}, ""
+	}
+	return folded, ""
+}
+
+// session is a text that is the same for candidates that make the same session.
+func (k canon) session(c search.Candidate) (string, error) {
+	config, err := spec.Apply(k.base, c)
+	if err != nil {
+		return "", err
+	}
+	options, err := modelconfig.ORTOptions(config)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the session options of %s: %w", c, err)
+	}
+	kinds := make([]configpb.ModelInstanceGroup_Kind, len(config.InstanceGroup))
+	for i, g := range config.InstanceGroup {
+		kinds[i] = g.Kind
+	}
+	text, err := json.Marshal(struct {
+		Options            modelconfig.Options
+		Kinds              []configpb.ModelInstanceGroup_Kind
+		Precision, Runtime string
+	}{normal(options), kinds, precisionOf(c), k.runtimeOf(c)})
+	if err != nil {
+		return "", fmt.Errorf("cannot describe the session of %s: %w", c, err)
+	}
+	return string(text), nil
+}
+
+// normal writes out what ONNX Runtime does when it is told nothing, so that saying it makes no difference.
+func normal(o modelconfig.Options) modelconfig.Options {
+	if o.MemoryArena == modelconfig.Unset {
+		o.MemoryArena = modelconfig.On
+	}
+	if o.MemoryPattern == modelconfig.Unset {
+		o.MemoryPattern = modelconfig.On
+	}
+	if !o.Parallel {
+		o.InterOpThreads = 0
+	}
+	o.Session = maps.Clone(o.Session)
+	for _, key := range []string{intraSpinning, interSpinning} {
+		if v, ok := o.Session[key]; ok && (v == "1" || key == interSpinning && !o.Parallel) {
+			delete(o.Session, key)
+		}
+	}
+	if len(o.Session) == 0 {
+		o.Session = nil
+	}
+	return o
+}
+
+// The session entries behind allow_spinning; both are on when they are not given.
+const (
+	intraSpinning = "session.intra_op.allow_spinning"
+	interSpinning = "session.inter_op.allow_spinning"
+)
+
+// precisionOf is the precision that serves a candidate.
+func precisionOf(c search.Candidate) string {
+	if v, ok := c.Get(search.KnobPrecision); ok {
+		return string(v)
+	}
+	return spec.PrecisionOriginal
+}
+
+// providerOf is the execution provider that a candidate names; "" for that of the default.
+func providerOf(c search.Candidate) string {
+	v, _ := c.Get(search.KnobExecutionProvider)
+	return string(v)
+}
+
+// runtimeOf is the name of the build that serves a candidate: the first one unless it says otherwise.
+func (k canon) runtimeOf(c search.Candidate) string {
+	if v, ok := c.Get(search.KnobRuntime); ok {
+		return string(v)
+	}
+	if len(k.space.Facts.Runtimes) > 0 {
+		return k.space.Facts.Runtimes[0].Name
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package ortsweep
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"tuner/measure"
+	"tuner/ortsweep/race"
+	"tuner/spec"
+	"tuner/stats"
+)
+
+// mostRows is how many candidates the table shows: the answer must stay on the screen.
+const mostRows = 30
+
+// WriteTable writes the result for a terminal: the answer in a sentence, the candidates, then what was left out and what one
+// should know about the figures.
+func WriteTable(w io.Writer, r Result) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", r.headline())
+	fmt.Fprintf(&b, "%s: %s; %d windows in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), r.Outcome.Windows,
+		r.Outcome.Elapsed.Round(time.Second), strings.Join(r.runtimes(), ", "))
+	if err := r.renderTable(&b); err != nil {
+		return err
+	}
+	for _, line := range r.notes() {
+		fmt.Fprintln(&b, line)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("cannot write table: %w", err)
+	}
+	return nil
+}
+
+// headline is the answer.
+func (r Result) headline() string {
+	win, ok := r.winner()
+	switch {
+	case !ok || r.Race.Broken != "":
+		return "No answer: " + r.Race.Why + "."
+	case win.Candidate.IsDefault():
+		return "Default stays: " + r.Race.Why + "."
+	case !r.Race.Confirmed:
+		return fmt.Sprintf("Best so far, not confirmed: %s, %s against the default.", settingText(win.Candidate), gainText(win.Gain))
+	}
+	return fmt.Sprintf("Winner: %s, %s against the default on fresh launches.", settingText(win.Candidate), gainText(win.Gain))
+}
+
+// measured says what the figures are.
+func (r Result) measured() string {
+	s := r.Setup.Sweep
+	if s.Measure == spec.SweepThroughput {
+		return fmt.Sprintf("rows per second of %s at batch %d", countText(s.Sessions, "session"), s.Batch)
+	}
+	return fmt.Sprintf("mean compute time of one execution at batch %d", s.Batch)
+}
+
+func countText(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// gainText prints a ratio with its interval as percentages: "+130 % (+121 % to +139 %)"; without the interval where there is
+// none.
+func gainText(e stats.Estimate) string {
+	if e.Lo == e.Hi {
+		return percent(e.Value)
+	}
+	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), percent(e.Lo), percent(e.Hi))
+}
+
+func percent(ratio float64) string {
+	p := 100 * (ratio - 1)
+	if p >= 100 || p <= -100 {
+		return fmt.Sprintf("%+.0f %%", p)
+	}
+	return fmt.Sprintf("%+.1f %%", p)
+}
+
+// valueText prints a figure of the sweep.
+func (r Result) valueText(v float64) string {
+	if r.unit() == measure.InferPerSecond {
+		return measure.Throughput.Format(v)
+	}
+	return measure.ComputeInfer.Format(v)
+}
+
+// row is a candidate's line of the table.
+func (r Result) row(s race.Standing) []string {
+	verdict := string(s.Verdict)
+	switch {
+	case s.Verdict == race.Failed:
+		first, _, _ := strings.Cut(s.Reason, "\n")
+		verdict = "failed: " + first
+	case s.Reason != "":
+		verdict = s.Reason
+	}
+	row := []string{settingText(s.Candidate), "", "", "", strconv.Itoa(s.Windows), verdict}
+	if s.Value.Value > 0 {
+		row[1] = r.valueText(s.Value.Value)
+	}
+	if s.Value.Hi > s.Value.Lo {
+		row[2] = fmt.Sprintf("%s – %s", r.valueText(s.Value.Lo), r.valueText(s.Value.Hi))
+	}
+	if s.Gain.Value > 0 && !s.Candidate.IsDefault() {
+		row[3] = gainText(s.Gain)
+	}
+	return row
+}
+
+// renderTable draws columns apart by spaces, with one line under the header.
+func (r Result) renderTable(w io.Writer) error {
+	headers := []string{"settings", "value", "95 % interval", "gain", "windows", "verdict"}
+	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(headers))}
+	alignment := tw.CellAlignment{PerColumn: []tw.Align{tw.AlignLeft, tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignLeft}}
+	table := tablewriter.NewTable(w,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone, Symbols: tw.NewSymbols(tw.StyleLight),
+			Settings: tw.Settings{Separators: tw.Separators{ShowHeader: tw.On, BetweenColumns: tw.Off, BetweenRows: tw.Off},
+				Lines: tw.Lines{ShowHeaderLine: tw.On}},
+		})),
+		tablewriter.WithConfig(tablewriter.Config{
+			Header: tw.CellConfig{Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment},
+			Row:    tw.CellConfig{Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment},
+		}))
+	table.Header(headers)
+	for _, s := range r.Race.Standings[:min(mostRows, len(r.Race.Standings))] {
+		if err := table.Append(r.row(s)); err != nil {
+			return fmt.Errorf("cannot build table: %w", err)
+		}
+	}
+	if err := table.Render(); err != nil {
+		return fmt.Errorf("cannot write table: %w", err)
+	}
+	return nil
+}
+
+// notes are the lines below the table.
+func (r Result) notes() []string {
+	var lines []string
+	if more := len(r.Race.Standings) - mostRows; more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more in result.json.", more))
+	}
+	for _, o := range r.reasons() {
+		lines = append(lines, fmt.Sprintf("out: %s (%s)", o.Reason, exampleText(o)))
+	}
+	for _, v := range r.Setup.Variants {
+		for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
+			where := ""
+			if provider != "" {
+				where = " on " + provider
+			}
+			lines = append(lines, fmt.Sprintf("rejected: %s%s: %s", v.Precision, where, v.Rejected[provider]))
+		}
+	}
+	assigned := r.assigned()
+	for _, provider := range slices.Sorted(maps.Keys(assigned)) {
+		lines = append(lines, fmt.Sprintf("%s took %s", provider, assigned[provider]))
+	}
+	return append(lines, r.warnings()...)
+}
+
+func exampleText(o reason) string {
+	if o.Count == 1 {
+		return o.Example
+	}
+	return fmt.Sprintf("%d combinations, such as %s", o.Count, o.Example)
+}
