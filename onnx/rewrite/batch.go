@@ -143,7 +143,7 @@ func (b *batcher) pass(node *onnxpb.NodeProto) error {
 			b.keep(node)
 			return b.count(node, k)
 		}
-		if _, ok := b.lanes[name]; ok && !b.infos[name].Ranked {
+		if l, ok := b.lanes[name]; ok && l.axis >= len(b.infos[name].Shape) {
 			return b.refuse(node, "takes %q, whose shape is not known", name)
 		}
 	}

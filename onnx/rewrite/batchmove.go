@@ -18,7 +18,7 @@ func (b *batcher) move(node *onnxpb.NodeProto, op string) (lane, error) {
 	rank := b.rank(node, 0)
 	switch op {
 	case "Transpose":
-		return b.transposed(node, l, rank), nil
+		return b.transposed(node, l, rank)
 	case "Squeeze":
 		axes, ok := b.fixed(node, 1, "axes")
 		if !ok {
@@ -57,12 +57,16 @@ func (b *batcher) move(node *onnxpb.NodeProto, op string) (lane, error) {
 	return l, nil
 }
 
-func (b *batcher) transposed(node *onnxpb.NodeProto, l lane, rank int) lane {
+func (b *batcher) transposed(node *onnxpb.NodeProto, l lane, rank int) (lane, error) {
 	perm := onnx.Attribute(node, "perm").GetInts()
 	if perm == nil {
-		return lane{rank - 1 - l.axis, l.inner}
+		return lane{rank - 1 - l.axis, l.inner}, nil
 	}
-	return lane{slices.Index(perm, int64(l.axis)), l.inner}
+	to := slices.Index(perm, int64(l.axis))
+	if to < 0 {
+		return lane{}, b.refuse(node, "has no place for the batch in its permutation %v", perm)
+	}
+	return lane{to, l.inner}, nil
 }
 
 func (b *batcher) unsqueezed(node *onnxpb.NodeProto, l lane, rank int) (lane, error) {
@@ -74,6 +78,9 @@ func (b *batcher) unsqueezed(node *onnxpb.NodeProto, l lane, rank int) (lane, er
 	for _, axis := range axes {
 		if axis < 0 {
 			axis += int64(len(inserted))
+		}
+		if axis < 0 || axis >= int64(len(inserted)) {
+			return lane{}, b.refuse(node, "inserts dimensions %v, which do not exist", axes)
 		}
 		inserted[axis] = true
 	}
@@ -96,7 +103,7 @@ func (b *batcher) flattened(node *onnxpb.NodeProto, l lane) (lane, error) {
 	if axis < 0 {
 		axis += int64(len(shape))
 	}
-	if l.axis != 0 || axis == 0 {
+	if l.axis != 0 || axis <= 0 || axis > int64(len(shape)) {
 		return lane{}, b.refuse(node, "does not keep the batch in front")
 	}
 	for _, d := range shape[1:axis] {
