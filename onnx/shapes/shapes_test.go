@@ -244,6 +244,22 @@ func operators() []operator {
 		{"OneHot", []string{"INT64[batch]", "=10!", "FLOAT[2]"}, nil, []string{"FLOAT[batch,10]"}},
 		{"Constant", nil, attributes{is("value_ints", 1, 2, 3)}, []string{"INT64[3]"}},
 		{"EyeLike", []string{"FLOAT[3,4]"}, attributes{i("dtype", 7)}, []string{"INT64[3,4]"}},
+		{"RandomNormalLike", []string{"FLOAT[3,n]"}, nil, []string{"FLOAT[3,n]"}},
+		{"RandomUniform", nil, attributes{is("shape", 2, 3)}, []string{"FLOAT[2,3]"}},
+		{"Multinomial", []string{"FLOAT[batch,5]"}, attributes{i("sample_size", 4)}, []string{"INT32[batch,4]"}},
+		{"Constant", nil, attributes{i("value_int", 1)}, []string{"INT64[]"}},
+		{"Constant", nil, attributes{build.FloatAttribute("value_float", 1)}, []string{"FLOAT[]"}},
+		{"Constant", nil, attributes{s("value_string", "a")}, []string{"STRING[]"}},
+
+		{"GridSample", []string{"FLOAT[batch,3,8,9]", "FLOAT[batch,4,5,2]"}, nil, []string{"FLOAT[batch,3,4,5]"}},
+		{"RoiAlign", []string{"FLOAT[1,256,50,50]", "FLOAT[n,4]", "INT64[n]"}, attributes{i("output_height", 7), i("output_width", 7)}, []string{"FLOAT[n,256,7,7]"}},
+		{"NonMaxSuppression", []string{"FLOAT[1,9,4]", "FLOAT[1,1,9]"}, nil, []string{"INT64[?,3]"}},
+		{"Det", []string{"FLOAT[batch,3,3]"}, nil, []string{"FLOAT[batch]"}},
+		{"IsNaN", []string{"FLOAT[batch]"}, nil, []string{"BOOL[batch]"}},
+		{"CastLike", []string{"FLOAT[batch]", "FLOAT16[]"}, nil, []string{"FLOAT16[batch]"}},
+		{"BatchNormalization", []string{image, "FLOAT[3]", "FLOAT[3]", "FLOAT[3]", "FLOAT[3]"}, nil, []string{image}},
+		{"QLinearConv", []string{"UINT8[batch,3,8,8]", "~1", "UINT8[]", "INT8[16,3,3,3]", "~1", "INT8[]", "~1", "UINT8[]"}, nil, []string{"UINT8[batch,16,6,6]"}},
+		{"QLinearMatMul", []string{"UINT8[batch,8]", "~1", "UINT8[]", "INT8[8,4]", "~1", "INT8[]", "~1", "UINT8[]"}, nil, []string{"UINT8[batch,4]"}},
 	}
 }
 
@@ -296,6 +312,28 @@ func TestComputedShapes(t *testing.T) {
 		target := g.Node("Where", []string{keep, g.Int64s("ones", []int64{1, 1, 1}, 3), wanted})
 		return g.Node("Expand", []string{g.Floats("row", make([]float32, 768), 768), target})
 	})
+	check("numbers computed step by step", "FLOAT[batch,s,3,256]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
+		// 768 = 3·256; 256 as (768+0)/3·1, 3 as 768 less 765, all by way of INT32.
+		small := g.Node("Cast", []string{dim(2)}, build.IntAttribute("to", int64(onnx.Int32)))
+		wide := g.Node("Cast", []string{small}, build.IntAttribute("to", int64(onnx.Int64)))
+		one := func(name string, v int64) string { return g.Int64s(name, []int64{v}, 1) }
+		third := g.Node("Div", []string{g.Node("Add", []string{wide, one("zero", 0)}), one("three", 3)})
+		third = g.Node("Mul", []string{third, one("once", 1)})
+		rest := g.Node("Sub", []string{wide, one("most", 765)})
+		return g.Node("Reshape", []string{x, concat(g, dim(0), dim(1), rest, third)})
+	})
+	check("number of elements", "FLOAT[192]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
+		// 768/12·3 = 192, multiplied by ReduceProd.
+		width := g.Node("Div", []string{dim(2), g.Int64s("twelve", []int64{12}, 1)})
+		all := g.Node("ReduceProd", []string{concat(g, width, g.Int64s("three", []int64{3}, 1))}, build.IntsAttribute("axes", 0))
+		return g.Node("ConstantOfShape", []string{all})
+	})
+	check("repeated number", "FLOAT[batch,s,768]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
+		// PyTorch makes a list of ones to keep all sizes in an Expand.
+		one := &onnxpb.TensorProto{DataType: proto.Int32(int32(onnx.Int64)), Dims: []int64{1}, Int64Data: []int64{1}}
+		value := &onnxpb.AttributeProto{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: one}
+		return g.Node("Expand", []string{x, g.Node("ConstantOfShape", []string{g.Int64s("three", []int64{3}, 1)}, value)})
+	})
 	check("range over a size", "INT64[?]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
 		axis := g.Int64s("axis", []int64{0}, 1)
 		end := g.Node("Squeeze", []string{dim(1), axis})
@@ -342,6 +380,29 @@ func TestSubgraphs(t *testing.T) {
 	}
 	if got, want := text(infos, y), "FLOAT[batch,?]"; got != want {
 		t.Errorf("an If of [batch,4] and [batch,8]: got %s, want %s", got, want)
+	}
+}
+
+// A Scan's body sees the lists' elements; its results have a dimension more, and the carried value keeps its shape.
+func TestScan(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("scan")
+	body := g.Subgraph("body")
+	total := body.Input("total", onnx.Float, onnx.Fixed(4))
+	next := body.Node("Add", []string{total, body.Input("element", onnx.Float, onnx.Fixed(4))})
+	body.Output(next, onnx.Float, onnx.Fixed(4))
+	body.Output(body.Node("Not", []string{body.Node("IsNaN", []string{next})}), onnx.Bool, onnx.Fixed(4))
+	start := g.Input("start", onnx.Float, onnx.Fixed(4))
+	list := g.Input("list", onnx.Float, onnx.Symbol("length"), onnx.Fixed(4))
+	results := g.Nodes("Scan", 2, []string{start, list}, build.GraphAttribute("body", body), build.IntAttribute("num_scan_inputs", 1))
+	infos, err := shapes.Infer(g.Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"FLOAT[4]", "BOOL[?,4]"} {
+		if got := text(infos, results[i]); got != want {
+			t.Errorf("result %d: got %s, want %s", i, got, want)
+		}
 	}
 }
 
