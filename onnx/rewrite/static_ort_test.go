@@ -66,6 +66,10 @@ func classifiers() map[string]struct {
 		"resnet": {build.ResNet(), map[string]int{"QLinearConv": 20, "QLinearAdd": 8, "QLinearGlobalAveragePool": 1, "QGemm": 1}},
 		// 2 + 11 blocks of 3; of them 4 stages repeat theirs 1, 2, 2 and 1 times and the first keeps its shape: 7 sums.
 		"mobilenet": {build.MobileNet(), map[string]int{"QLinearConv": 35, "QLinearAdd": 7, "QLinearGlobalAveragePool": 1, "QGemm": 1}},
+		"blocks": {blocks(), map[string]int{
+			"QLinearConv": 11, "QLinearSigmoid": 2, "QLinearMul": 2, "QLinearLeakyRelu": 1, "QLinearAveragePool": 1,
+			"QLinearGlobalAveragePool": 1, "QLinearConcat": 1, "MatMulIntegerToFloat": 1,
+		}},
 	}
 }
 
@@ -90,7 +94,7 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 			got := map[string]int{}
 			for _, op := range operators(optimized) {
 				switch op {
-				case "Transpose", "Flatten", "MaxPool", "NhwcMaxPool": // they move integers
+				case "Transpose", "Flatten", "MaxPool", "NhwcMaxPool", "Resize", "Slice", "Squeeze", "Unsqueeze", "Reshape": // they move integers
 				default:
 					got[op]++
 				}
@@ -145,7 +149,7 @@ func TestInt8StaticOfDeepNetworks(t *testing.T) {
 	t.Parallel()
 	runtime(t)
 	const rows = 8
-	for name, least := range map[string]float64{"resnet": 0.98, "mobilenet": 0.9} {
+	for name, least := range map[string]float64{"resnet": 0.98, "mobilenet": 0.9, "blocks": 0.98} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := classifiers()[name].model
@@ -294,4 +298,39 @@ func TestOpenVINORunsInt8Static(t *testing.T) {
 			}
 		})
 	}
+}
+
+// blocks is a network with every operator that computes in integers between layers: input FLOAT[batch, 4, 8, 8].
+func blocks() *onnx.Model {
+	g := build.NewGraph("blocks")
+	x := g.Input("input", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4), onnx.Fixed(8), onnx.Fixed(8))
+	layers := 0
+	conv := func(x string, from, to int64) string {
+		w := make([]float32, from*to)
+		for i := range w {
+			w[i] = float32(math.Sin(float64(7*i + layers))) // any weights of mixed sign
+		}
+		layers++
+		return g.Node("Conv", []string{x, g.Floats("w"+string(rune('a'+layers)), w, to, from, 1, 1)})
+	}
+	gated := func(x string, by string) string { return g.Node("Mul", []string{x, g.Node("Sigmoid", []string{by})}) }
+	x = conv(x, 4, 4)
+	x = conv(gated(x, x), 4, 4)
+	x = conv(g.Node("LeakyRelu", []string{x}, build.FloatAttribute("alpha", 0.1)), 4, 4)
+	x = conv(g.Node("AveragePool", []string{x}, build.IntsAttribute("kernel_shape", 2, 2), build.IntsAttribute("strides", 2, 2)), 4, 4)
+	squeezed := conv(g.Node("Relu", []string{conv(g.Node("GlobalAveragePool", []string{x}), 4, 2)}), 2, 4)
+	x = conv(gated(x, squeezed), 4, 4)
+	x = conv(g.Node("Concat", []string{x, conv(x, 4, 2)}, build.IntAttribute("axis", 1)), 6, 4)
+	x = g.Node("Resize", []string{x, "", g.Floats("scales", []float32{1, 1, 2, 2}, 4)})
+	x = conv(g.Node("MaxPool", []string{x}, build.IntsAttribute("kernel_shape", 2, 2)), 4, 4)
+	x = g.Node("Transpose", []string{x}, build.IntsAttribute("perm", 0, 1, 3, 2))
+	x = g.Node("Slice", []string{x, g.Int64s("from", []int64{0}, 1), g.Int64s("to", []int64{4}, 1), g.Int64s("axis", []int64{2}, 1)})
+	x = conv(g.Node("Squeeze", []string{g.Node("Unsqueeze", []string{x, g.Int64s("last", []int64{4}, 1)}), g.Int64s("four", []int64{4}, 1)}), 4, 4)
+	x = g.Node("Reshape", []string{x, g.Int64s("shape", []int64{0, 112}, 2)}) // 4 channels of 4 × 7
+	w := make([]float32, 112*3)
+	for i := range w {
+		w[i] = float32(math.Cos(float64(3 * i)))
+	}
+	g.OutputAs("logits", g.Node("MatMul", []string{x, g.Floats("classifier", w, 112, 3)}), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3))
+	return g.Model()
 }

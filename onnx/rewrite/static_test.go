@@ -216,17 +216,21 @@ func TestInt8StaticFitsBiases(t *testing.T) {
 	}
 }
 
-// The normalisation x → 3·(x-1)/sqrt(3.75+0.25) + 5 = 1.5·x + 3.5 makes of a convolution with the weight 2 and the bias 4 one with
-// the weight 3 and the bias 1.5·4+3.5 = 9.5. With 0, 2, 3.75 and -1 for scale, shift, variance and mean there is nothing but 2.
-func TestInt8StaticFoldsNormalizations(t *testing.T) {
-	t.Parallel()
+// normalized has the normalisation x → 3·(x-1)/sqrt(3.75+0.25) + 5 = 1.5·x + 3.5 of a first channel, and the constant 2 of a
+// second, behind a convolution with the weights 2 and 7 and the biases 4 and 8.
+func normalized() *onnx.Model {
 	g, x := pixels()
 	c := g.Node("Conv", []string{x, g.Floats("w", []float32{2, 7}, 2, 1, 1, 1), g.Floats("b", []float32{4, 8}, 2)})
 	row := func(name string, values ...float32) string { return g.Floats(name, values, 2) }
 	n := g.Node("BatchNormalization", []string{c, row("scale", 3, 0), row("shift", 5, 2), row("mean", 1, -1), row("variance", 3.75, 3.75)},
 		build.FloatAttribute("epsilon", 0.25))
-	last := g.Node("Conv", []string{n, g.Floats("last", []float32{1, 1}, 1, 2, 1, 1)})
-	m := output(g, last)
+	return output(g, g.Node("Conv", []string{n, g.Floats("last", []float32{1, 1}, 1, 2, 1, 1)}))
+}
+
+// The first channel's weight becomes 1.5·2 = 3 and its bias 1.5·4+3.5 = 9.5.
+func TestInt8StaticFoldsNormalizations(t *testing.T) {
+	t.Parallel()
+	m := normalized()
 	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -1, 1), Keep: []string{"node_Conv_0"}})
 	if diff := cmp.Diff([]float32{3, 0}, floats(t, q, "w_folded")); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
@@ -234,7 +238,7 @@ func TestInt8StaticFoldsNormalizations(t *testing.T) {
 	if diff := cmp.Diff([]float32{9.5, 2}, floats(t, q, "w_folded_bias")); diff != "" {
 		t.Errorf("biases (-want +got):\n%s", diff)
 	}
-	if got := wiring(q)[0]; got != n+" = Conv(x, w_folded, w_folded_bias)" {
+	if got := wiring(q)[0]; got != "BatchNormalization_0 = Conv(x, w_folded, w_folded_bias)" {
 		t.Errorf("the folded convolution is %q", got)
 	}
 }
@@ -243,7 +247,7 @@ func TestInt8StaticFoldsNormalizations(t *testing.T) {
 func TestInt8StaticLeavesNormalizations(t *testing.T) {
 	t.Parallel()
 	one := []float32{1}
-	normalized := func(g *build.Graph, x, scale string) string {
+	normalize := func(g *build.Graph, x, scale string) string {
 		return g.Node("BatchNormalization", []string{x, scale, g.Floats("shift", one, 1), g.Floats("mean", one, 1), g.Floats("variance", one, 1)})
 	}
 	check := func(what string, m *onnx.Model) {
@@ -255,11 +259,11 @@ func TestInt8StaticLeavesNormalizations(t *testing.T) {
 	}
 	g, x := pixels()
 	c := conv1(g, x, "w", 1)
-	check("two consumers", output(g, g.Node("Add", []string{c, normalized(g, c, g.Floats("scale", one, 1))})))
+	check("two consumers", output(g, g.Node("Add", []string{c, normalize(g, c, g.Floats("scale", one, 1))})))
 	g, x = pixels()
-	check("computed scale", output(g, normalized(g, conv1(g, x, "w", 1), g.Input("scale", onnx.Float, onnx.Fixed(1)))))
+	check("computed scale", output(g, normalize(g, conv1(g, x, "w", 1), g.Input("scale", onnx.Float, onnx.Fixed(1)))))
 	g, x = pixels()
-	check("no convolution", output(g, conv1(g, normalized(g, x, g.Floats("scale", one, 1)), "w", 1)))
+	check("no convolution", output(g, conv1(g, normalize(g, x, g.Floats("scale", one, 1)), "w", 1)))
 }
 
 // What lies between layers computes in integers: sums and means with ranges of their own, maxima and reshapes with those of
@@ -450,6 +454,8 @@ func TestInt8StaticFindsNothing(t *testing.T) {
 	check(build.Simple(), "it has no Conv, MatMul or Gemm with constant weights")
 	check(build.ConstantTime(1), `MatMul "node_Loop_0/node_MatMul_0": it is inside a subgraph`)
 	check(times("x", weights), `MatMul "node_MatMul_0": kept on request`, "node_MatMul_0")
+	g, _ := pixels() // a convolution of a constant
+	check(output(g, conv1(g, g.Floats("c", []float32{1, 2, 3, 4}, 1, 1, 2, 2), "w", 1)), "it has no Conv")
 	// 33156·127·255 = 1073757060 is the first that does not fit below 2^30 = 1073741824.
 	check(times("x", func(g *build.Graph) string { return g.Floats("w", make([]float32, 33156), 33156, 1) }), "it sums 33156 products")
 	check(changed(times("x", weights), func(p *onnxpb.ModelProto) { p.Graph.Node[1].OpType = proto.String("QLinearConv") }), "it is quantized already")
@@ -547,7 +553,7 @@ func TestExpose(t *testing.T) {
 func FuzzInt8Static(f *testing.F) {
 	g, x := pixels()
 	small := output(g, conv1(g, g.Node("Relu", []string{conv1(g, x, "w0", 1)}), "w1", 1))
-	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded(), small} {
+	for _, m := range []*onnx.Model{build.Simple(), times("x", weights), gemm(), unfolded(), small, normalized()} {
 		data, err := proto.Marshal(m.Proto())
 		if err != nil {
 			f.Fatal(err)

@@ -70,8 +70,12 @@ func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 	return p, nil
 }
 
-// findLayer tells whether a node is a candidate, and if so either how it is converted or why it cannot be.
+// findLayer tells whether a node is a candidate, and if so either how it is converted or why it cannot be. A layer of nothing
+// but constants is none: runtimes compute it once.
 func findLayer(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, candidate bool) {
+	if !varies(m, firstInput(node)) {
+		return l, "", false
+	}
 	if isOp(node, "Conv") {
 		return findConvolution(m, node)
 	}
@@ -84,6 +88,18 @@ func findLayer(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, c
 		return l, fmt.Sprintf("its weight has %d dimensions; only matrices are converted", rank), true
 	}
 	return l, l.obstacle(m, p.weight.dims()[0]), true
+}
+
+func firstInput(node *onnxpb.NodeProto) string {
+	if len(node.GetInput()) == 0 {
+		return ""
+	}
+	return node.GetInput()[0]
+}
+
+// varies reports whether a value is an input of the model or computed.
+func varies(m *onnx.Model, value string) bool {
+	return value != "" && (m.Producer(value) != nil || slices.ContainsFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == value }))
 }
 
 func findConvolution(m *onnx.Model, node *onnxpb.NodeProto) (l layer, reason string, candidate bool) {
