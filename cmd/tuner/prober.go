@@ -78,7 +78,7 @@ func nativeReason(stderr string) string {
 	if len(starts) == 0 {
 		return ""
 	}
-	text, _, _ := strings.Cut(stderr[starts[len(starts)-1][1]:], "\x1b[")
+	text, _, _ := strings.Cut(stderr[starts[len(starts)-1][1]:], "\x1b")
 	return strings.Join(strings.Fields(text), " ")
 }
 

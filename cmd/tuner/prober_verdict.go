@@ -110,7 +110,7 @@ func (p prober) tryProviders(ctx context.Context, build ortlib.Build, names []st
 // explain adds to the reason why a provider is out what the user can do about it.
 func explain(provider string, build ortlib.Build, answer probeAnswer, reason string) string {
 	if len(answer.Providers) > 0 && !slices.Contains(answer.Providers, provider) {
-		return fmt.Sprintf("the ONNX Runtime build %s does not have it (only %s)%s", build.Name(), strings.Join(answer.Providers, ", "), otherBuild(provider))
+		return fmt.Sprintf("the ONNX Runtime build %s has only %s; %s", build.Name(), strings.Join(answer.Providers, ", "), otherBuild(provider))
 	}
 	if provider == "cuda" || provider == "tensorrt" {
 		gpus, note := hostinfo.ReadGPUs()
@@ -121,13 +121,16 @@ func explain(provider string, build ortlib.Build, answer probeAnswer, reason str
 
 // otherBuild says which flavour has a provider.
 func otherBuild(provider string) string {
+	flavour := ""
 	switch provider {
 	case "openvino":
-		return "; 'tuner runtime install openvino' gets one that has it, '--ort-library openvino' chooses it"
+		flavour = "openvino"
 	case "cuda", "tensorrt":
-		return "; 'tuner runtime install cuda' gets one that has it, '--ort-library cuda' chooses it"
+		flavour = "cuda"
+	default:
+		return "name one that has it with --ort-library or the knob runtime"
 	}
-	return "; name one that has it with --ort-library"
+	return fmt.Sprintf("'tuner runtime install %s' gets one that has it, and --ort-library %[1]s or the knob runtime chooses it", flavour)
 }
 
 // explainGPU puts the missing GPU, where there is none, before what ONNX Runtime says of a missing library.

@@ -76,7 +76,7 @@ esac
 	}
 	wantOut := map[string]string{
 		"xnnpack": "it takes none of the model's 1 node; left are cpu 1 (Add)",
-		"dnnl":    "the ONNX Runtime build openvino@1.24.1 does not have it (only openvino, cpu); name one that has it with --ort-library",
+		"dnnl":    "the ONNX Runtime build openvino@1.24.1 has only openvino, cpu; name one that has it with --ort-library or the knob runtime",
 		"abacus":  "failed: exit status 1: tried abacus",
 	}
 	if diff := cmp.Diff(wantOut, out); diff != "" {
@@ -91,6 +91,17 @@ esac
 	if _, _, err := p.tryProviders(ended, build, []string{"openvino"}, "m.onnx"); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: error %v", err)
 	}
+}
+
+// FuzzNativeReason: whatever a library prints, the reason is one line of it.
+func FuzzNativeReason(f *testing.F) {
+	f.Add("\x1b[1;31m2026-11-21 03:20:30.335938932 [E:onnxruntime:a name, b.cc:1 c()] d\x1b[m\n")
+	f.Add("2026-11-21 03:20:30.3 [F:onnxruntime:, b.cc:1 c()] [ONNXRuntimeError] : 1 : FAIL : e")
+	f.Fuzz(func(t *testing.T, stderr string) {
+		if got := nativeReason(stderr); strings.ContainsAny(got, "\n\x1b") {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 func TestNativeReason(t *testing.T) {
