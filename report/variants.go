@@ -32,18 +32,21 @@ func limitOf(r analyze.Result) string {
 	return strings.Join(parts, " and ")
 }
 
-// dataOf says what variants were compared on; "" when nothing was compared.
+// dataOf says what variants were compared on; "" when nothing was compared. All were compared on the same.
 func dataOf(r analyze.Result) string {
+	var report *accuracy.Report
 	for _, v := range r.Header.Variants {
-		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
-			rows := count(v.Accuracy[provider].Rows, "row")
-			if v.Accuracy[provider].Synthetic {
-				return rows + " of synthetic (random) inputs: your own data (accuracy.data in the profile) may tell otherwise"
-			}
-			return fmt.Sprintf("%s of %s", rows, r.Accuracy.Data)
+		for _, compared := range v.Accuracy {
+			report = &compared
 		}
 	}
-	return ""
+	switch {
+	case report == nil:
+		return ""
+	case report.Synthetic:
+		return count(report.Rows, "row") + " of synthetic (random) inputs: your own data (accuracy.data in the profile) may tell otherwise"
+	}
+	return fmt.Sprintf("%s of %s", count(report.Rows, "row"), r.Accuracy.Data)
 }
 
 // figuresOf is the report on the output that agrees least, by its mean cosine, then by its largest error.
