@@ -1,6 +1,7 @@
 package ort
 
 import (
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,20 @@ func TestOpenVINOAssignment(t *testing.T) {
 		got, err := s.Assignment()
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s on %s: %v (-want +got):\n%s", tt.model, tt.device, err, diff)
+		}
+	}
+}
+
+// What OpenVINO does to the signal stack of a thread must not outlast the call: another thread may free that stack.
+func TestOpenVINOLeavesTheSignalStack(t *testing.T) {
+	openVINO(t)
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	before := threadSignalStack()
+	for _, options := range []map[string]string{nil, {"device_type": "CPU"}, {"disable_dynamic_shapes": "true"}} {
+		sums(t, Provider{"openvino", options}) // with disable_dynamic_shapes OpenVINO compiles in the run
+		if threadSignalStack() != before {
+			t.Errorf("%v: the thread has another signal stack", options)
 		}
 	}
 }

@@ -45,6 +45,7 @@ var ErrClosed = errors.New("session is closed")
 // refuses gives an *Error with its code and message; a model with an input or output that is no tensor, or of an element
 // type that Triton doesn't have, is refused with an error that names it.
 func (r *Runtime) NewSession(modelPath string, o SessionOptions) (*Session, error) {
+	defer keepSignalStack()()
 	options, err := o.build(r)
 	if err != nil {
 		return nil, err
