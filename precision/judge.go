@@ -73,7 +73,7 @@ func (k *Maker) sourceError(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	return &SourceError{k.source.Path(), fmt.Errorf("ONNX Runtime does not run it on %s: %s", cpu, refused.Reason)}
+	return &SourceError{k.source.Path(), fmt.Errorf("ONNX Runtime does not run it on %s, so that there is nothing to compare variants with: %s", cpu, refused.Reason)}
 }
 
 // outputs runs a model over the data.

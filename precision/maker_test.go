@@ -169,7 +169,7 @@ func TestMakeErrors(t *testing.T) {
 	l.refuse["source on cpu"] = "unknown operator"
 	var source *SourceError
 	k := l.maker(.5, nil)
-	if _, err := k.Make(t.Context(), Int8, []string{"cpu"}); !errors.As(err, &source) || source.Path != k.source.Path() || !strings.Contains(err.Error(), "does not run it on cpu: unknown operator") {
+	if _, err := k.Make(t.Context(), Int8, []string{"cpu"}); !errors.As(err, &source) || source.Path != k.source.Path() || !strings.Contains(err.Error(), "does not run it on cpu, so that there is nothing to compare variants with: unknown operator") {
 		t.Errorf("a source that does not run: %v", err)
 	}
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"tuner/internal/durable"
 	"tuner/modelconfig"
@@ -60,9 +62,21 @@ func (s server) Open(ctx context.Context, m *onnx.Model, provider string) (Sessi
 	}
 	inference, err := runner.OpenInference(ctx, s.options.Runner, runner.InferenceJob{Repository: variant.Dir, Library: library, Model: servedName})
 	if err != nil {
-		return nil, errors.Join(refusal(err), os.RemoveAll(folder))
+		return nil, errors.Join(readable(refusal(err), folder), os.RemoveAll(folder))
 	}
 	return &session{inference, folder}, nil
+}
+
+// readable takes out of a refusal what only concerns how the model was served: the server's frame around ONNX Runtime's words,
+// and the paths of files that are gone when somebody reads it.
+func readable(err error, folder string) error {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	reason := strings.TrimPrefix(refused.Reason, fmt.Sprintf("load failed for model '%s': version 1 is at UNAVAILABLE state: ", servedName))
+	hidden := regexp.MustCompile(regexp.QuoteMeta(folder) + `[^\s:"']*`)
+	return &RefusedError{hidden.ReplaceAllString(reason, "the file")}
 }
 
 // refusal makes a fault of the engine a *RefusedError.

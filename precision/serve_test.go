@@ -128,3 +128,15 @@ func TestOpenRefusals(t *testing.T) {
 		t.Errorf("left behind: %s, %v", diff, err)
 	}
 }
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	const frame = "load failed for model 'model': version 1 is at UNAVAILABLE state: "
+	err := readable(&RefusedError{frame + `Internal: Load model from /tmp/x/1/model.onnx failed:/src/a.h:46 "/tmp/x/1"`}, "/tmp/x")
+	if want := `Internal: Load model from the file failed:/src/a.h:46 "the file"`; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+	if err := readable(errBroken, "/tmp/x"); err != errBroken {
+		t.Errorf("%v", err)
+	}
+}
