@@ -197,6 +197,11 @@ func optionValues(provider, option string) knobReader {
 			v.fail(Error{Problem: err.Error()})
 			return "", false
 		}
+		if modelconfig.LowersPrecision(provider, option, text) { // the check of accuracy knows no options
+			v.fail(Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
+				Hint: "write it as a precision, which is: " + search.KnobPrecision + ": [fp32, fp16]"})
+			return "", false
+		}
 		return search.Value(text), true
 	})
 }
