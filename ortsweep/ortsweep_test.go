@@ -449,3 +449,16 @@ func TestJSONOfNothing(t *testing.T) {
 		t.Error("is not JSON")
 	}
 }
+
+func TestCandidates(t *testing.T) {
+	t.Parallel()
+	// Threads 1, 2 or left alone; arena off or left alone; cuda is not there: 3·2.
+	s := newSetup(t, "space: {intra_op_threads: [1, 2], memory_arena: [true, false], execution_provider: [cpu, cuda]}")
+	list, whole := s.Candidates(100)
+	if len(list) != 6 || !whole || !list[0].IsDefault() {
+		t.Errorf("%d candidates, whole %t: %v", len(list), whole, list)
+	}
+	if cut, whole := s.Candidates(3); len(cut) != 3 || whole {
+		t.Errorf("cut to %d, whole %t", len(cut), whole)
+	}
+}

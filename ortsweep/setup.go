@@ -208,3 +208,35 @@ func (k canon) runtimeOf(c search.Candidate) string {
 	}
 	return ""
 }
+
+// Candidates lists the distinct candidates of a sweep, the default first; whole is false when there are more than limit, and the
+// list is cut there.
+func (s Setup) Candidates(limit int) (list []search.Candidate, whole bool) {
+	canonical := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	knobs, _ := canonical.prune()
+	list = []search.Candidate{{}}
+	seen := map[string]bool{list[0].Key(): true}
+	var turn func(c search.Candidate, rest []search.Knob) bool
+	turn = func(c search.Candidate, rest []search.Knob) bool {
+		if len(rest) > 0 {
+			if !turn(c, rest[1:]) {
+				return false
+			}
+			for _, v := range rest[0].Values {
+				if !turn(c.With(rest[0].Name, v), rest[1:]) {
+					return false
+				}
+			}
+			return true
+		}
+		if legal, out := canonical.of(c); out == "" && !seen[legal.Key()] {
+			seen[legal.Key()] = true
+			list = append(list, legal)
+		}
+		return len(list) <= limit
+	}
+	if whole = turn(search.Candidate{}, knobs); !whole {
+		list = list[:limit]
+	}
+	return list, whole
+}

@@ -61,13 +61,21 @@ func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, h
 	return ortsweep.NewEngines(setup, requests, open, host.Memory.Usable()/engineShare), nil
 }
 
+// mostCounted bounds the counting of a sweep's candidates.
+const mostCounted = 10_000
+
 // observeSweep returns the observer that the flags ask for.
 func observeSweep(con console, o sweepOptions, s ortsweep.Setup) ortsweep.Observer {
 	if o.quiet {
 		return &sweepProgress{out: io.Discard}
 	}
-	fmt.Fprintf(con.err, "racing settings of %s for %s (budget %v), results in %s\n", s.Subject.Name, s.Sweep.Measure,
-		s.Sweep.Search.Budget.Time, s.Sweep.Output)
+	list, whole := s.Candidates(mostCounted)
+	more := ""
+	if !whole {
+		more = "more than "
+	}
+	fmt.Fprintf(con.err, "racing %s%s of %s for %s (budget %v), results in %s\n", more, countText(len(list), "setting", "settings"), s.Subject.Name,
+		s.Sweep.Measure, s.Sweep.Search.Budget.Time, s.Sweep.Output)
 	return &sweepProgress{out: con.err}
 }
 
