@@ -83,12 +83,3 @@ func unavailable(ctx context.Context, builds []ortlib.Build, space search.Space,
 	}
 	return facts, nil
 }
-
-// unavailableProviders is unavailable for one build.
-func unavailableProviders(ctx context.Context, build ortlib.Build, space search.Space, s profile.Subject) (map[string]string, error) {
-	facts, err := unavailable(ctx, []ortlib.Build{build}, space, s)
-	if err != nil {
-		return nil, err
-	}
-	return facts[0].Unavailable, nil
-}
