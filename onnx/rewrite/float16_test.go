@@ -392,6 +392,30 @@ func TestFloat16LeavesTheUnknown(t *testing.T) {
 	}
 }
 
+// A Scatter that adds to what is there stays in fp32, one that overwrites it does not.
+func TestFloat16Scatter(t *testing.T) {
+	t.Parallel()
+	check := func(reduction string, want ...string) {
+		t.Helper()
+		m := overflowing(func(g *build.Graph, x string) string {
+			how := &onnxpb.AttributeProto{Name: proto.String("reduction"), Type: onnxpb.AttributeProto_STRING.Enum(), S: []byte(reduction)}
+			index := g.Int64s("index", []int64{0, 0}, 1, 2)
+			x = g.Node("Mul", []string{x, g.Floats("w", []float32{2}, 1)})
+			return g.Node("ScatterND", []string{x, index, g.Floats("update", []float32{1}, 1)}, how)
+		}, 4)
+		_, summary := float16(t, m, rewrite.Float16Options{})
+		var kept []string
+		for _, k := range summary.Kept {
+			kept = append(kept, k.Node)
+		}
+		if diff := cmp.Diff(want, kept); diff != "" {
+			t.Errorf("%s: kept (-want +got):\n%s", reduction, diff)
+		}
+	}
+	check("add", "node_ScatterND_0")
+	check("none")
+}
+
 // ConstantOfShape repeats the FLOAT 0 unless told otherwise: what it makes becomes fp16 by a value.
 func TestFloat16ConstantOfShape(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,9 @@
 package rewrite
 
-import "tuner/onnx/onnxpb"
+import (
+	"tuner/onnx"
+	"tuner/onnx/onnxpb"
+)
 
 // DefaultBlockOps returns the operators that stay in fp32 unless told otherwise: those of classic machine learning, which have
 // no fp16 form, and those that runtimes lack in fp16 or whose results it spoils (indices of equal scores, running sums). The
@@ -24,7 +27,8 @@ func operator(node *onnxpb.NodeProto) string {
 
 // hasHalf reports whether the schema of an operator takes FLOAT16 for all values that are FLOAT, but for those that floatInputs
 // and floatOutputs name. (Schemas: onnx/defs, and ONNX Runtime's ContribOperators.md for com.microsoft. An operator that is not
-// listed stays in fp32: random numbers, signal processing, normalisations that are computed as one sum, quantization.)
+// listed stays in fp32: random numbers, signal processing, normalisations that are computed as one sum, quantization; and IsInf,
+// which asks for what the Clip behind fp32 values takes away.)
 func hasHalf(operator string, opset int64) bool {
 	switch operator {
 	case "Abs", "Acos", "Acosh", "Add", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "BatchNormalization", "Cast",
@@ -55,7 +59,7 @@ func hasHalf(operator string, opset int64) bool {
 		return opset >= 17
 	case "Mish":
 		return opset >= 18
-	case "Gelu", "IsInf":
+	case "Gelu":
 		return opset >= 20
 	case "GroupNormalization":
 		return opset >= 21
@@ -64,6 +68,13 @@ func hasHalf(operator string, opset int64) bool {
 	default:
 		return false
 	}
+}
+
+// reduces reports whether a Scatter joins what it writes with what is there, which ONNX Runtime's CPU kernels (1.31) refuse to do
+// in fp16 when they run.
+func reduces(node *onnxpb.NodeProto) bool {
+	how := string(onnx.Attribute(node, "reduction").GetS())
+	return (isOp(node, "ScatterElements") || isOp(node, "ScatterND")) && how != "" && how != "none"
 }
 
 // floatInputs returns the inputs of an operator that hasHalf whose type is FLOAT by its schema, or in every implementation: the

@@ -83,7 +83,7 @@ func (d *decision) ownReason(node *onnxpb.NodeProto) string {
 	switch {
 	case slices.Contains(d.options.Keep, d.path+node.GetName()):
 		return keptOnRequest
-	case slices.Contains(d.options.BlockOps, node.GetOpType()):
+	case slices.Contains(d.options.BlockOps, node.GetOpType()), reduces(node):
 		return blocked
 	case !hasHalf(operator(node), d.Opset("")):
 		return noHalf
