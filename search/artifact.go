@@ -36,12 +36,14 @@ func isHonouredByTriton(knob string) bool {
 	return knob != KnobAllowSpinning && !strings.HasPrefix(knob, "session.")
 }
 
-// foreignOption leaves the options of all other execution providers alone.
+// foreignOption leaves the options of all other execution providers alone. Behind TensorRT stands CUDA, for what TensorRT
+// does not take.
 func foreignOption(f folding, values []Value) string {
-	reason := ""
+	reason, chosen := "", f.provider(values)
 	for _, k := range f.space.Knobs {
 		provider, _, isOption := ProviderOption(k.Name)
-		if isOption && provider != f.provider(values) && f.set(values, k.Name, "") && reason == "" {
+		isUsed := provider == chosen || provider == "cuda" && chosen == "tensorrt"
+		if isOption && !isUsed && f.set(values, k.Name, "") && reason == "" {
 			reason = fmt.Sprintf("%s has no effect on another execution provider", k.Name)
 		}
 	}

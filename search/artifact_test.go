@@ -98,6 +98,11 @@ func TestOptionsOfProviders(t *testing.T) {
 	if len(got) != 2 {
 		t.Errorf("a stock Triton takes CUDA's options; candidates %v", got)
 	}
+	got, _ = expand(search.Facts{Cores: 4}, knob("execution_provider", "tensorrt", "cpu"), knob("cuda.gpu_mem_limit", "1", "2"))
+	want = []string{"execution_provider=tensorrt cuda.gpu_mem_limit=1", "execution_provider=tensorrt cuda.gpu_mem_limit=2", "execution_provider=cpu"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 	// 2 threads × 4 instances are 8, twice the 4 cores; 3 × 4 are more.
 	got, _ = expand(search.Facts{Cores: 4}, knob("execution_provider", "openvino"), knob("openvino.num_of_threads", "2", "3"), knob("instance_count", "4"))
 	if diff := cmp.Diff([]string{"execution_provider=openvino openvino.num_of_threads=2 instance_count=4"}, got); diff != "" {
