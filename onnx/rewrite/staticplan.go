@@ -9,7 +9,7 @@ import (
 	"tuner/onnx/shapes"
 )
 
-// plan says which nodes of a prepared model compute in 8 bits. ONNX Runtime's CPU provider takes a node together with the
+// plan says which nodes of a model compute in 8 bits. ONNX Runtime's CPU provider takes a node together with the
 // DequantizeLinear of each of its inputs and the QuantizeLinear that alone consumes its output (onnxruntime's
 // QDQ::NodeGroupSelector); the plan has nothing that would break such groups up.
 type plan struct {
@@ -35,7 +35,7 @@ const (
 	carried         // the output has its first input's scale; other inputs are no numbers of the network
 )
 
-// newPlan plans for a model that prepare returned.
+// newPlan plans for a clean model whose normalisations and biases are in its layers.
 func newPlan(m *onnx.Model, keep []string) (*plan, error) {
 	infos, err := shapes.Infer(m)
 	if err != nil {
