@@ -16,8 +16,8 @@ const (
 )
 
 // curve returns the next trial of the load curves: of the best, of the default, and of the first stage between them
-// (search.Space.FirstStage). First come the loads at which the default was measured in the search but the first stage was
-// not, so that the two can be compared; then the levels of the axis, for each of the three the nearest to its best load first.
+// (search.Space.FirstStage). First come the loads at which the default was measured in the search, and the best one's load,
+// where the first stage was not, so that they can be compared; then the levels of the axis, for each of the three the nearest to its best load first.
 func (p *Plan) curve(f *finals) (search.Action, bool) {
 	if next, ok := p.required(f); ok {
 		return next, true
@@ -90,7 +90,7 @@ func (p *Plan) defaultLevels() []float64 {
 	return nil
 }
 
-// required is a trial of the first stage at a load at which the default was measured.
+// required is a trial of the first stage at a load at which the default was measured, or at the best one's load.
 func (p *Plan) required(f *finals) (search.Action, bool) {
 	best, ok := p.best(f)
 	if !ok {
@@ -100,7 +100,7 @@ func (p *Plan) required(f *finals) (search.Action, bool) {
 	if !ok {
 		return search.Action{}, false
 	}
-	if level, ok := p.missing(f, first, p.defaultLevels(), math.Inf(1)); ok {
+	if level, ok := p.missing(f, first, append(p.defaultLevels(), best.Point.Level), math.Inf(1)); ok {
 		return p.curveTrial(first.Candidate, level), true
 	}
 	return search.Action{}, false
