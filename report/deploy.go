@@ -71,6 +71,9 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 	file := r.Header.Models[i]
 	model, err := onnx.Read(file.Path)
 	if err != nil {
+		if wasMade(r, precision) {
+			err = fmt.Errorf("%w; tuner had made it: the same `tuner profile` command makes it again", err)
+		}
 		return modelrepo.Source{}, &InputError{err}
 	}
 	digest, err := model.Digest()
@@ -86,6 +89,11 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 		source.Data = append(source.Data, data.Path)
 	}
 	return source, nil
+}
+
+// wasMade reports whether a precision's file is tuner's own, in a cache that may have been emptied since.
+func wasMade(r analyze.Result, precision string) bool {
+	return slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool { return v.Precision == precision && !v.Own })
 }
 
 // modelFolder returns the Triton model folder that a model file lies in, <folder>/<version>/model.onnx or one level deeper,

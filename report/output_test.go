@@ -242,3 +242,12 @@ func makeFolder(t *testing.T, dir, name string) string {
 	}
 	return path
 }
+
+// A variant that tuner made may be gone from its cache: the remedy is another one than for the user's own file.
+func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
+	t.Parallel()
+	err := WriteRepository(t.TempDir(), result(t, withVariants(t), analyze.Options{}))
+	if input := new(InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "the same `tuner profile` command makes it again") {
+		t.Errorf("error %v, want an InputError with the remedy", err)
+	}
+}
