@@ -135,17 +135,29 @@ func reshapeTo(g *build.Graph, x, name string, sizes ...int64) string {
 	return g.Node("Reshape", []string{x, g.Int64s(name, sizes, int64(len(sizes)))})
 }
 
+// checkRefused expects an ErrNothing of that text.
+func checkRefused(t *testing.T, want string, m *onnx.Model) {
+	t.Helper()
+	t.Run(want, func(t *testing.T) {
+		t.Parallel()
+		_, err := rewrite.SymbolicBatch(m)
+		if !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	})
+}
+
+func TestSymbolicBatchRefusesInputs(t *testing.T) {
+	t.Parallel()
+	checkRefused(t, "the first dimensions of its inputs are not fixed", build.Simple())
+	checkRefused(t, "the first dimensions of its inputs differ", changed(fixedTo(build.Simple(), 2), func(p *onnxpb.ModelProto) {
+		p.Graph.Input[0].Type.GetTensorType().Shape.Dim[0].Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: 3}
+	}))
+}
+
 func TestSymbolicBatchRefuses(t *testing.T) {
 	t.Parallel()
-	check := func(want string, m *onnx.Model) {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			_, err := rewrite.SymbolicBatch(m)
-			if !errors.Is(err, rewrite.ErrNothing) || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %q", err, want)
-			}
-		})
-	}
+	check := func(want string, m *onnx.Model) { checkRefused(t, want, m) }
 	node := func(op string, more func(g *build.Graph) []string, attributes ...*onnxpb.AttributeProto) *onnx.Model {
 		return rows(func(g *build.Graph, x string) string {
 			inputs := []string{x}
@@ -156,10 +168,6 @@ func TestSymbolicBatchRefuses(t *testing.T) {
 		})
 	}
 	axis0 := func(g *build.Graph) []string { return []string{g.Int64s("axis", []int64{0}, 1)} }
-	check("the first dimensions of its inputs are not fixed", build.Simple())
-	check("the first dimensions of its inputs differ", changed(fixedTo(build.Simple(), 2), func(p *onnxpb.ModelProto) {
-		p.Graph.Input[0].Type.GetTensorType().Shape.Dim[0].Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: 3}
-	}))
 	check(`the node "node_ReduceSum_0" (ReduceSum) joins the rows of a batch`, node("ReduceSum", axis0))
 	check(`(ReduceMax) joins the rows of a batch, or names no axes`, node("ReduceMax", nil))
 	check(`(Softmax) normalises over the rows of a batch`, node("Softmax", nil, build.IntAttribute("axis", 0)))

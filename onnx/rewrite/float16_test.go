@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -414,6 +415,24 @@ func TestFloat16Scatter(t *testing.T) {
 	}
 	check("add", "node_ScatterND_0")
 	check("none")
+}
+
+// Weights beside the model are read, and half as long inside.
+func TestFloat16ReadsExternalData(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := build.MLP().Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
+		t.Fatal(err)
+	}
+	m, err := onnx.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside, _ := float16(t, m, rewrite.Float16Options{})
+	inside, _ := float16(t, build.MLP(), rewrite.Float16Options{})
+	if digest(t, outside) != digest(t, inside) {
+		t.Error("with external data it becomes another model")
+	}
 }
 
 // ConstantOfShape repeats the FLOAT 0 unless told otherwise: what it makes becomes fp16 by a value.

@@ -130,7 +130,7 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// operators covers every rule; what is not plain is derived beside it.
+// operators covers every rule, a long table by nature; what is not plain is derived beside it.
 func operators() []operator {
 	i, is := build.IntAttribute, build.IntsAttribute
 	s := func(name, v string) *onnxpb.AttributeProto {
@@ -263,81 +263,100 @@ func operators() []operator {
 	}
 }
 
-// Shapes that a graph computes with its own operators, as exporters write them.
+// computing is a graph that computes a shape from that of its input x, FLOAT[batch, s, 768].
+type computing struct {
+	*build.Graph
+	x, shape string // the input, and its shape as a value
+}
+
+// dim returns the i-th size as a list of one number.
+func (g *computing) dim(i int64) string {
+	size := g.Node("Gather", []string{g.shape, g.Int64s(fmt.Sprintf("index%d", i), []int64{i})})
+	return g.Node("Unsqueeze", []string{size, g.Int64s(fmt.Sprintf("axis%d", i), []int64{0}, 1)})
+}
+
+// list makes a constant of a name.
+func (g *computing) list(name string, v ...int64) string { return g.Int64s(name, v, int64(len(v))) }
+
+// chain joins lists.
+func (g *computing) chain(parts ...string) string {
+	return g.Node("Concat", parts, build.IntAttribute("axis", 0))
+}
+
+// checkComputed compares what is known of the value that make returns.
+func checkComputed(t *testing.T, name, want string, make func(g *computing) string) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		g := &computing{Graph: build.NewGraph("computed")}
+		g.x = g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Symbol("s"), onnx.Fixed(768))
+		g.shape = g.Node("Shape", []string{g.x})
+		y := make(g)
+		infos, err := shapes.Infer(g.Model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(infos, y); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// Shapes as exporters write them.
 func TestComputedShapes(t *testing.T) {
 	t.Parallel()
-	check := func(name, want string, make func(g *build.Graph, x, shape string, dim func(i int64) string) string) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := build.NewGraph("computed")
-			x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Symbol("s"), onnx.Fixed(768))
-			shape := g.Node("Shape", []string{x})
-			made := 0
-			dim := func(i int64) string { // the i-th size as a list of one number
-				made++
-				size := g.Node("Gather", []string{shape, g.Int64s(fmt.Sprintf("index%d", made), []int64{i})})
-				return g.Node("Unsqueeze", []string{size, g.Int64s(fmt.Sprintf("axis%d", made), []int64{0}, 1)})
-			}
-			y := make(g, x, shape, dim)
-			infos, err := shapes.Infer(g.Model())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := text(infos, y); got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		})
-	}
-	concat := func(g *build.Graph, parts ...string) string {
-		return g.Node("Concat", parts, build.IntAttribute("axis", 0))
-	}
-	check("split heads", "FLOAT[batch,s,12,64]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
-		return g.Node("Reshape", []string{x, concat(g, dim(0), dim(1), g.Int64s("heads", []int64{12, 64}, 2))})
+	check := func(name, want string, make func(g *computing) string) { checkComputed(t, name, want, make) }
+	check("split heads", "FLOAT[batch,s,12,64]", func(g *computing) string {
+		return g.Node("Reshape", []string{g.x, g.chain(g.dim(0), g.dim(1), g.list("heads", 12, 64))})
 	})
-	check("arithmetic", "FLOAT[batch,s,12,64]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
-		width := g.Node("Div", []string{dim(2), g.Int64s("twelve", []int64{12}, 1)})
-		return g.Node("Reshape", []string{x, concat(g, dim(0), dim(-2), g.Int64s("heads", []int64{12}, 1), width)})
+	check("arithmetic", "FLOAT[batch,s,12,64]", func(g *computing) string {
+		width := g.Node("Div", []string{g.dim(2), g.list("twelve", 12)})
+		return g.Node("Reshape", []string{g.x, g.chain(g.dim(0), g.dim(-2), g.list("heads", 12), width)})
 	})
-	check("a product of symbols is open, what remains is not", "FLOAT[?,768]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
-		return g.Node("Reshape", []string{x, concat(g, g.Node("Mul", []string{dim(0), dim(1)}), dim(2))})
+	check("a product of symbols is open, what remains is not", "FLOAT[?,768]", func(g *computing) string {
+		return g.Node("Reshape", []string{g.x, g.chain(g.Node("Mul", []string{g.dim(0), g.dim(1)}), g.dim(2))})
 	})
-	check("slice of the shape", "FLOAT[batch,s]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
-		two := g.Node("Slice", []string{shape, g.Int64s("from", []int64{0}, 1), g.Int64s("to", []int64{2}, 1)})
+	check("slice of the shape", "FLOAT[batch,s]", func(g *computing) string {
+		two := g.Node("Slice", []string{g.shape, g.list("from", 0), g.list("to", 2)})
 		return g.Node("ConstantOfShape", []string{two})
 	})
-	check("expand by a shape with -1", "FLOAT[batch,s,768]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
+	check("expand by a shape with -1", "FLOAT[batch,s,768]", func(g *computing) string {
 		// PyTorch asks whether a size is -1 ("keep it") and then writes 1.
-		wanted := concat(g, dim(0), dim(1), g.Int64s("width", []int64{-1}, 1))
-		keep := g.Node("Equal", []string{wanted, g.Int64s("minus1", []int64{-1}, 1)})
-		target := g.Node("Where", []string{keep, g.Int64s("ones", []int64{1, 1, 1}, 3), wanted})
+		wanted := g.chain(g.dim(0), g.dim(1), g.list("width", -1))
+		keep := g.Node("Equal", []string{wanted, g.list("minus1", -1)})
+		target := g.Node("Where", []string{keep, g.list("ones", 1, 1, 1), wanted})
 		return g.Node("Expand", []string{g.Floats("row", make([]float32, 768), 768), target})
 	})
-	check("numbers computed step by step", "FLOAT[batch,s,3,256]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
-		// 768 = 3·256; 256 as (768+0)/3·1, 3 as 768 less 765, all by way of INT32.
-		small := g.Node("Cast", []string{dim(2)}, build.IntAttribute("to", int64(onnx.Int32)))
-		wide := g.Node("Cast", []string{small}, build.IntAttribute("to", int64(onnx.Int64)))
-		one := func(name string, v int64) string { return g.Int64s(name, []int64{v}, 1) }
-		third := g.Node("Div", []string{g.Node("Add", []string{wide, one("zero", 0)}), one("three", 3)})
-		third = g.Node("Mul", []string{third, one("once", 1)})
-		rest := g.Node("Sub", []string{wide, one("most", 765)})
-		return g.Node("Reshape", []string{x, concat(g, dim(0), dim(1), rest, third)})
+	check("range over a size", "INT64[?]", func(g *computing) string {
+		axis := g.list("axis", 0)
+		end := g.Node("Squeeze", []string{g.dim(1), axis})
+		return g.Node("Range", []string{g.Int64s("start", []int64{0}), end, g.Int64s("step", []int64{1})})
 	})
-	check("number of elements", "FLOAT[192]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
+}
+
+func TestComputedNumbers(t *testing.T) {
+	t.Parallel()
+	check := func(name, want string, make func(g *computing) string) { checkComputed(t, name, want, make) }
+	check("numbers computed step by step", "FLOAT[batch,s,3,256]", func(g *computing) string {
+		// 768 = 3·256; 256 as (768+0)/3·1, 3 as 768 less 765, all by way of INT32.
+		small := g.Node("Cast", []string{g.dim(2)}, build.IntAttribute("to", int64(onnx.Int32)))
+		wide := g.Node("Cast", []string{small}, build.IntAttribute("to", int64(onnx.Int64)))
+		third := g.Node("Div", []string{g.Node("Add", []string{wide, g.list("zero", 0)}), g.list("three", 3)})
+		third = g.Node("Mul", []string{third, g.list("once", 1)})
+		rest := g.Node("Sub", []string{wide, g.list("most", 765)})
+		return g.Node("Reshape", []string{g.x, g.chain(g.dim(0), g.dim(1), rest, third)})
+	})
+	check("number of elements", "FLOAT[192]", func(g *computing) string {
 		// 768/12·3 = 192, multiplied by ReduceProd.
-		width := g.Node("Div", []string{dim(2), g.Int64s("twelve", []int64{12}, 1)})
-		all := g.Node("ReduceProd", []string{concat(g, width, g.Int64s("three", []int64{3}, 1))}, build.IntsAttribute("axes", 0))
+		width := g.Node("Div", []string{g.dim(2), g.list("twelve", 12)})
+		all := g.Node("ReduceProd", []string{g.chain(width, g.list("three", 3))}, build.IntsAttribute("axes", 0))
 		return g.Node("ConstantOfShape", []string{all})
 	})
-	check("repeated number", "FLOAT[batch,s,768]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
+	check("repeated number", "FLOAT[batch,s,768]", func(g *computing) string {
 		// PyTorch makes a list of ones to keep all sizes in an Expand.
 		one := &onnxpb.TensorProto{DataType: proto.Int32(int32(onnx.Int64)), Dims: []int64{1}, Int64Data: []int64{1}}
 		value := &onnxpb.AttributeProto{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: one}
-		return g.Node("Expand", []string{x, g.Node("ConstantOfShape", []string{g.Int64s("three", []int64{3}, 1)}, value)})
-	})
-	check("range over a size", "INT64[?]", func(g *build.Graph, x, shape string, dim func(int64) string) string {
-		axis := g.Int64s("axis", []int64{0}, 1)
-		end := g.Node("Squeeze", []string{dim(1), axis})
-		return g.Node("Range", []string{g.Int64s("start", []int64{0}), end, g.Int64s("step", []int64{1})})
+		return g.Node("Expand", []string{g.x, g.Node("ConstantOfShape", []string{g.list("three", 3)}, value)})
 	})
 }
 
