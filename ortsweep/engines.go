@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"tuner/measure"
 	"tuner/modelconfig"
@@ -38,6 +39,7 @@ type Engines struct {
 	open     func() Engine
 	memory   int64 // bytes that all engines together may use
 	live     []*liveEngine
+	usual    time.Duration                // of one execution, as the first measurement has it
 	variants map[string]modelrepo.Variant // by precision
 }
 
@@ -81,11 +83,18 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 		e.Close(ctx) // the finals are alone on the machine
 	}
 	l := e.take(ctx, t.Candidate.Key())
+	job.Window = max(job.Window, executionsPerWindow*e.usual)
 	m, err := l.engine.Measure(ctx, job)
+	if err == nil && m.Failure != nil && m.Failure.Stage == measure.StageHang {
+		// Perhaps the model is slow, or the machine was busy: only a long window without an execution is a failure.
+		job.Window = max(patientWindow, job.Window)
+		m, err = l.engine.Measure(ctx, job)
+	}
 	if err != nil {
 		l.engine.Close(context.WithoutCancel(ctx))
 		return Figure{}, err
 	}
+	e.learn(m, job)
 	figure := e.figure(m)
 	l.memory = max(l.memory, m.Memory)
 	if figure.Failure != "" || t.Fresh {
@@ -94,6 +103,23 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	}
 	e.live = append(e.live, l)
 	return figure, nil
+}
+
+// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate that
+// seemed to hang is given another chance.
+const (
+	executionsPerWindow = 5
+	patientWindow       = 5 * time.Second
+)
+
+// learn notes how long one execution takes, from the first measurement, which is that of the default or near it: windows must
+// be long enough for a slow model.
+func (e *Engines) learn(m measure.Measurement, job runner.Job) {
+	if e.usual > 0 || len(m.Windows) == 0 || m.Windows[0].Requests == 0 {
+		return
+	}
+	w := m.Windows[0]
+	e.usual = w.Duration * time.Duration(job.Load.Concurrency) / time.Duration(w.Requests)
 }
 
 // take removes a candidate's engine from those that are alive, or makes a new one where there is room.

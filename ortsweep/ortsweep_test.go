@@ -252,6 +252,37 @@ func TestFailedEngineIsNotKept(t *testing.T) {
 	}
 }
 
+// hangingEngine hangs in short windows.
+type hangingEngine struct{ fakeEngine }
+
+func (h *hangingEngine) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
+	m, err := h.fakeEngine.Measure(ctx, job)
+	if job.Window < time.Second {
+		m = measure.Measurement{Failure: &measure.Failure{Stage: measure.StageHang, Reason: "no request was completed"}}
+	}
+	return m, err
+}
+
+// A model that is slower than a window is no hanging one; the next windows are long enough from the beginning.
+func TestSlowModelGetsLongerWindows(t *testing.T) {
+	t.Parallel()
+	slow := &hangingEngine{fakeEngine{measurement: window()}}
+	e := NewEngines(newSetup(t, "batch: 2"), nil, func() Engine { return slow }, 1<<30)
+	for range 2 {
+		if f, err := e.Measure(t.Context(), race.Trial{Window: 250 * time.Millisecond}); err != nil || f.Failure != "" {
+			t.Fatalf("%+v, %v", f, err)
+		}
+	}
+	var windows []time.Duration
+	for _, job := range slow.jobs {
+		windows = append(windows, job.Window)
+	}
+	// 10 requests took 2 s: five executions last a second.
+	if diff := cmp.Diff([]time.Duration{250 * time.Millisecond, patientWindow, time.Second}, windows); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
+	}
+}
+
 // measurer yields figures from a table of latencies by key, on a clock that every window moves on.
 type measurer struct {
 	seconds map[string]float64

@@ -192,12 +192,6 @@ func precisionOf(c search.Candidate) string {
 	return spec.PrecisionOriginal
 }
 
-// providerOf is the execution provider that a candidate names; "" for that of the default.
-func providerOf(c search.Candidate) string {
-	v, _ := c.Get(search.KnobExecutionProvider)
-	return string(v)
-}
-
 // runtimeOf is the name of the build that serves a candidate: the first one unless it says otherwise.
 func (k canon) runtimeOf(c search.Candidate) string {
 	if v, ok := c.Get(search.KnobRuntime); ok {
