@@ -16,6 +16,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/onnx"
+	"tuner/spec"
 )
 
 // WriteConfig writes the winner's config.pbtxt, with comments on top that say why it is the best. The error says so when
@@ -93,7 +94,9 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 
 // wasMade reports whether a precision's file is tuner's own, in a cache that may have been emptied since.
 func wasMade(r analyze.Result, precision string) bool {
-	return slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool { return v.Precision == precision && !v.Own })
+	return precision != spec.PrecisionOriginal && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
+		return v.Precision == precision && !v.Own
+	})
 }
 
 // modelFolder returns the Triton model folder that a model file lies in, <folder>/<version>/model.onnx or one level deeper,
