@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,9 @@ func (e *FileError) Error() string {
 	return text
 }
 
+// maxFile is the most bytes of a protobuf message; larger ones are no sound file of any writer.
+const maxFile = math.MaxInt32
+
 // Read reads a model file that can be served. External data is found and checked (it exists, is large enough, lies in the
 // model's folder) but not loaded. The error is a *FileError when the content of the file is to blame, otherwise the
 // operating system's.
@@ -41,6 +45,10 @@ func Read(path string) (*Model, error) {
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &FileError{Path: path, Problem: "it is not a regular file"}
+	}
+	if info.Size() > maxFile {
+		return nil, &FileError{Path: path, Problem: fmt.Sprintf("it has %d bytes, more than the 2 GiB that an ONNX file can have", info.Size()),
+			Remedy: "save it with external data (onnx.save_model(…, save_as_external_data=True))"}
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -158,3 +158,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestReadTooLarge: a file beyond protobuf's limit is refused before it is read. It has a hole in place of its bytes.
+func TestReadTooLarge(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, filepath.Join(t.TempDir(), "m.onnx"), encode(t, build.MLP().Proto()))
+	if err := os.Truncate(path, 1<<31); err != nil {
+		t.Skipf("needs a file system with holes: %v", err)
+	}
+	_, err := onnx.Read(path)
+	var file *onnx.FileError
+	if !errors.As(err, &file) || !strings.Contains(err.Error(), "it has 2147483648 bytes, more than the 2 GiB") || !strings.Contains(err.Error(), "save_as_external_data") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -73,19 +73,22 @@ func TestConvertBadModels(t *testing.T) {
 	for name, c := range map[string]struct {
 		model  *onnx.Model
 		change func(p *onnxpb.ModelProto)
+		size   int64 // of the file; 0: as it is
 		want   []string
 	}{
-		"custom": {build.Simple(), func(p *onnxpb.ModelProto) { p.Graph.Node[0].Domain = proto.String("my.ops") },
+		"custom": {build.Simple(), func(p *onnxpb.ModelProto) { p.Graph.Node[0].Domain = proto.String("my.ops") }, 0,
 			[]string{`custom.onnx`, "custom operator my.ops:", "export the model with ONNX's operators alone"}},
-		"dynamic_rank": {build.Identity(onnx.Float), func(p *onnxpb.ModelProto) { p.Graph.Input[0].GetType().GetTensorType().Shape = nil },
+		"dynamic_rank": {build.Identity(onnx.Float), func(p *onnxpb.ModelProto) { p.Graph.Input[0].GetType().GetTensorType().Shape = nil }, 0,
 			[]string{"dynamic_rank.onnx", "has no shape", "fixed rank"}},
-		"old": {build.MLP(), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(9) },
+		"old": {build.MLP(), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(9) }, 0,
 			[]string{"version 9 of ONNX's operator set", "need 11 or newer", "opset_version="}},
-		"new": {build.MLP(), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(99) },
+		"new": {build.MLP(), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = proto.Int64(99) }, 0,
 			[]string{"new.onnx", "does not run it on cpu", "99"}},
-		"nan": {build.MLP(), poison, []string{"NaN"}},
-		"nothing": {build.Simple(), nil,
+		"nan": {build.MLP(), poison, 0, []string{"NaN"}},
+		"nothing": {build.Simple(), nil, 0,
 			[]string{"there is nothing to rewrite"}},
+		"huge": {build.MLP(), nil, 1 << 31,
+			[]string{"huge.onnx", "more than the 2 GiB", "save it with external data"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +100,11 @@ func TestConvertBadModels(t *testing.T) {
 			file := name + ".onnx"
 			if err := onnx.New(p).Write(filepath.Join(b.dir, file), 0); err != nil {
 				t.Fatal(err)
+			}
+			if c.size > 0 {
+				if err := os.Truncate(filepath.Join(b.dir, file), c.size); err != nil {
+					t.Skipf("needs a file system with holes: %v", err)
+				}
 			}
 			_, stderr := b.convert(exitUsage, file, "--precision", "int8", "-o", "out")
 			expect(t, stderr, c.want...)
