@@ -27,20 +27,20 @@ func (a probeAnswer) verdict(provider string) (out, took string) {
 	}
 	i := slices.IndexFunc(a.Assigned, func(n assignedNodes) bool { return n.Provider == provider })
 	if i < 0 {
-		return "", "which nodes it took is unknown: " + cmp.Or(a.Unassigned, "ONNX Runtime does not tell")
+		return "", "an unknown part of the model: " + cmp.Or(a.Unassigned, "ONNX Runtime does not tell")
 	}
 	total := 0
 	var rest []string
 	for _, n := range a.Assigned {
 		total += n.Nodes
 		if n.Provider != provider && n.Nodes > 0 {
-			rest = append(rest, fmt.Sprintf("%s %d (%s)", n.Provider, n.Nodes, opsText(n.Ops)))
+			rest = append(rest, fmt.Sprintf("%s runs %d (%s)", n.Provider, n.Nodes, opsText(n.Ops)))
 		}
 	}
 	nodes := a.Assigned[i].Nodes
 	switch {
 	case nodes == 0 && total > 0:
-		return fmt.Sprintf("it takes none of the model's %s; left are %s", countText(total, "node", "nodes"), strings.Join(rest, ", ")), ""
+		return fmt.Sprintf("it takes none of the model's %s; %s", countText(total, "node", "nodes"), strings.Join(rest, ", ")), ""
 	case nodes == total:
 		return "", "all " + countText(total, "node", "nodes")
 	}

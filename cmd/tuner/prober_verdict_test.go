@@ -38,14 +38,14 @@ func TestVerdict(t *testing.T) {
 		{"all", probeAnswer{Assigned: []assignedNodes{taken("openvino", map[string]int{"MatMul": 2}), taken("cpu", nil)}}, "", "all 2 nodes"},
 		{"one node", probeAnswer{Assigned: []assignedNodes{taken("openvino", map[string]int{"MatMul": 1}), taken("cpu", nil)}}, "", "all 1 node"},
 		{"some", probeAnswer{Assigned: []assignedNodes{taken("openvino", map[string]int{"MatMul": 4}),
-			taken("cpu", map[string]int{"Loop": 1, "Einsum": 3, "A": 1, "B": 1})}}, "", "4 of 10 nodes; cpu 6 (Einsum × 3, A, B, …)"},
+			taken("cpu", map[string]int{"Loop": 1, "Einsum": 3, "A": 1, "B": 1})}}, "", "4 of 10 nodes; cpu runs 6 (Einsum × 3, A, B, …)"},
 		{"none: the session is there, but cpu alone works in it",
 			probeAnswer{Assigned: []assignedNodes{taken("openvino", nil), taken("cpu", map[string]int{"Einsum": 3})}},
-			"it takes none of the model's 3 nodes; left are cpu 3 (Einsum × 3)", ""},
+			"it takes none of the model's 3 nodes; cpu runs 3 (Einsum × 3)", ""},
 		{"none, but another one", probeAnswer{Assigned: []assignedNodes{taken("openvino", nil), taken("cuda", map[string]int{"Add": 1}), taken("cpu", nil)}},
-			"it takes none of the model's 1 node; left are cuda 1 (Add)", ""},
-		{"unknown", probeAnswer{Unassigned: "the library is silent"}, "", "which nodes it took is unknown: the library is silent"},
-		{"unknown without a reason", probeAnswer{}, "", "which nodes it took is unknown: ONNX Runtime does not tell"},
+			"it takes none of the model's 1 node; cuda runs 1 (Add)", ""},
+		{"unknown", probeAnswer{Unassigned: "the library is silent"}, "", "an unknown part of the model: the library is silent"},
+		{"unknown without a reason", probeAnswer{}, "", "an unknown part of the model: ONNX Runtime does not tell"},
 	} {
 		out, took := tt.answer.verdict("openvino")
 		if diff := cmp.Diff([]string{tt.out, tt.took}, []string{out, took}); diff != "" {
@@ -75,7 +75,7 @@ esac
 		t.Fatal(err)
 	}
 	wantOut := map[string]string{
-		"xnnpack": "it takes none of the model's 1 node; left are cpu 1 (Add)",
+		"xnnpack": "it takes none of the model's 1 node; cpu runs 1 (Add)",
 		"dnnl":    "the ONNX Runtime build openvino@1.24.1 has only openvino, cpu; name one that has it with --ort-library or the knob runtime",
 		"abacus":  "failed: exit status 1: tried abacus",
 	}
