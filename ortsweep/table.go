@@ -105,6 +105,8 @@ func (r Result) row(s race.Standing) []string {
 		verdict = "failed: " + first
 	case s.Reason != "":
 		verdict = s.Reason
+	case s.Verdict == race.Passed:
+		verdict = "passed over"
 	}
 	row := []string{settingText(s.Candidate), "", "", "", strconv.Itoa(s.Windows), verdict}
 	if s.Value.Value > 0 {

@@ -18,7 +18,8 @@ type Verdict string
 const (
 	Winner  Verdict = "winner"  // the answer; the default when nothing beats it
 	Tied    Verdict = "tied"    // not told apart from the answer
-	Slower  Verdict = "slower"  // worse than the answer, but not dropped
+	Slower  Verdict = "slower"  // worse than the answer in the last heat
+	Passed  Verdict = "passed"  // it did not go on to the last heat: others looked better
 	Dropped Verdict = "dropped" // given up early
 	Failed  Verdict = "failed"  // it yielded no figure
 )
@@ -94,7 +95,7 @@ func (r *Race) candidates() []search.Candidate {
 
 // standing sums up what all heats say of a candidate; of a finalist, what the finals say.
 func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candidate) Standing {
-	s := Standing{Candidate: c, Verdict: Slower}
+	s := Standing{Candidate: c, Verdict: Passed}
 	var values, own, base []float64
 	for _, h := range r.heats {
 		e := h.entrant(c)
@@ -121,8 +122,11 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 	case s.Verdict == Failed:
 	case c.Key() == winner.Key():
 		s.Verdict, s.Reason = Winner, ""
-	case s.Verdict == Slower && deciding != nil && deciding.tied(c, winner):
-		s.Verdict = Tied
+	case s.Verdict == Passed && deciding != nil && deciding.entrant(c) != nil:
+		s.Verdict, s.Reason = Slower, ""
+		if deciding.tied(c, winner) {
+			s.Verdict = Tied
+		}
 	}
 	return s
 }
