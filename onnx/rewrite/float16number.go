@@ -63,7 +63,8 @@ func (h *halver) halve(t *onnxpb.TensorProto, name string) (*onnxpb.TensorProto,
 		out = binary.LittleEndian.AppendUint16(out, half(v))
 	}
 	if cut > 0 {
-		h.summary.Notes = append(h.summary.Notes, fmt.Sprintf("the constant %q has %d values beyond ±%d, fp16's largest, which they became", t.GetName(), cut, maxHalf))
+		note := fmt.Sprintf("the constant %q has %d values beyond ±%d, fp16's largest, which they became", t.GetName(), cut, maxHalf)
+		h.summary.Notes = append(h.summary.Notes, note)
 	}
 	tensor := newTensor(onnx.Float16, out, t.GetDims()...)
 	tensor.Name, tensor.DocString = proto.String(name), t.DocString

@@ -160,7 +160,8 @@ func convTranspose(n node) []Info {
 		if extra != nil && small(extra[i]) {
 			more = extra[i]
 		}
-		if shape[2+i] = sized((d.Size-1)*w.stride + more + w.dilation*(w.kernel-1) + 1 - w.before - w.after); w.auto == "SAME_UPPER" || w.auto == "SAME_LOWER" {
+		shape[2+i] = sized((d.Size-1)*w.stride + more + w.dilation*(w.kernel-1) + 1 - w.before - w.after)
+		if w.auto == "SAME_UPPER" || w.auto == "SAME_LOWER" {
 			shape[2+i] = sized(d.Size * w.stride)
 		}
 	}
