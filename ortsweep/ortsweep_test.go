@@ -111,6 +111,20 @@ func TestEqualSessionsAreOneCandidate(t *testing.T) {
 	}
 }
 
+// An execution provider's option means nothing without the provider, so the provider stays in the candidate.
+func TestOptionsKeepTheirProvider(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "space: {execution_provider: [cpu, openvino], openvino.num_of_threads: [1, 2]}")
+	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	both := candidate("execution_provider=openvino", "openvino.num_of_threads=1")
+	if got, out := k.of(both); got.Key() != both.Key() {
+		t.Errorf("%s is %s (%q)", both, got, out)
+	}
+	if got, out := k.of(candidate("openvino.num_of_threads=1")); !got.IsDefault() || out != "" {
+		t.Errorf("an option without its provider is %s (%q)", got, out)
+	}
+}
+
 func TestRejectedPrecisionIsLeftOut(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "")

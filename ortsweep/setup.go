@@ -120,7 +120,10 @@ func (k canon) of(c search.Candidate) (search.Candidate, string) {
 	}
 	for _, s := range folded.Settings() {
 		less := search.NewCandidate(slices.DeleteFunc(folded.Settings(), func(o search.Setting) bool { return o == s })...)
-		if same, err := k.session(less); err == nil && same == session {
+		// A setting may go only if the rules of the space leave the rest as it is: the option of an execution provider, say,
+		// needs the provider.
+		kept, out := k.space.Canonical(less)
+		if same, err := k.session(less); out == "" && kept.Key() == less.Key() && err == nil && same == session {
 			folded = less
 		}
 	}

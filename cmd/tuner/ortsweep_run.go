@@ -62,7 +62,7 @@ func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, h
 }
 
 // mostCounted bounds the counting of a sweep's candidates.
-const mostCounted = 10_000
+const mostCounted = 2000
 
 // observeSweep returns the observer that the flags ask for.
 func observeSweep(con console, o sweepOptions, s ortsweep.Setup) ortsweep.Observer {

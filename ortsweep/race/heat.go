@@ -279,7 +279,7 @@ func (h *heat) verdictText() string {
 		return fmt.Sprintf("%s beats the default by %s (%s to %s)", nameOf(w), percent(ratio.Value), percent(ratio.Lo), percent(ratio.Hi))
 	}
 	if h.phase == PhaseFinal && h.round < provenRounds {
-		return fmt.Sprintf("the budget ended after %d rounds of the finals, too few to prove a gain over the default", h.round)
+		return fmt.Sprintf("the budget ended in round %d of the finals, too early to prove a gain over the default", h.round+1)
 	}
 	return "nothing beats the default beyond doubt: leave every setting as it is"
 }

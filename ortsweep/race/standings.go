@@ -182,7 +182,9 @@ func (r *Race) beginFinals(h *heat) {
 	}
 	r.begin(PhaseFinal, finalists, 1)
 	if r.late(r.heat()) {
-		r.why = fmt.Sprintf("the budget of %v ended before the finals, so this is not confirmed on fresh launches: %s",
-			r.settings.Budget, h.verdictText())
+		r.why = fmt.Sprintf("the budget of %v ended after %d rounds, before anything was proven", r.settings.Budget, h.round)
+		if !h.winner().candidate.IsDefault() {
+			r.why = fmt.Sprintf("%s, but the budget of %v ended before fresh launches could confirm it", h.verdictText(), r.settings.Budget)
+		}
 	}
 }
