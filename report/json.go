@@ -178,7 +178,7 @@ func newDocument(r analyze.Result) (document, error) {
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
 		Trials: r.Trials, Windows: r.Windows, Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Origin: newJSONOrigin(r),
 	}
-	if l := r.Accuracy.Limit; l != nil {
+	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
 		d.Goal.Accuracy = &jsonLimit{l.Metric, l.Min, l.Max, l.Command}
 	}
 	for _, v := range r.Header.Variants {
