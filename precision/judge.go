@@ -100,21 +100,23 @@ func (k *Maker) asRows(out map[string]inputs.Tensor) map[string]inputs.Tensor {
 	return out
 }
 
-// eachBatch runs a model over data and calls visit with inputs and outputs of each batch, in order.
-func (k *Maker) eachBatch(ctx context.Context, m *onnx.Model, provider string, data dataset.Dataset, visit func(in, out map[string]inputs.Tensor) error) error {
+// visitor looks at the inputs and outputs of an inference.
+type visitor func(in, out map[string]inputs.Tensor) error
+
+// eachBatch runs a model over data, in batches where it batches, and calls visit with each, in order.
+func (k *Maker) eachBatch(ctx context.Context, m *onnx.Model, provider string, data dataset.Dataset, visit visitor) error {
 	session, err := k.open.Open(ctx, m, provider)
 	if err != nil {
 		return err
 	}
 	defer session.Close(context.WithoutCancel(ctx))
-	return eachBatch(ctx, session, m, data, visit)
+	return inBatches(ctx, session, m, data, batchRows, visit)
 }
 
-// eachBatch is Maker.eachBatch in a session that is open.
-func eachBatch(ctx context.Context, s Session, m *onnx.Model, data dataset.Dataset, visit func(in, out map[string]inputs.Tensor) error) error {
-	rows := 1
-	if data.Batched {
-		rows = batchRows
+// inBatches is eachBatch in a session that is open, with batches of another size.
+func inBatches(ctx context.Context, s Session, m *onnx.Model, data dataset.Dataset, rows int, visit visitor) error {
+	if !data.Batched {
+		rows = 1
 	}
 	for from := 0; from < data.Rows; from += rows {
 		in, err := adapt(m, data.Slice(from, min(from+rows, data.Rows)))
@@ -200,7 +202,7 @@ func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accur
 	defer session.Close(context.WithoutCancel(ctx))
 	runs := make([]accuracy.Outputs, times)
 	for i := range runs {
-		err := eachBatch(ctx, session, k.source, k.options.Data.Head(probeRows), func(_, out map[string]inputs.Tensor) error {
+		err := inBatches(ctx, session, k.source, k.options.Data.Head(probeRows), batchRows, func(_, out map[string]inputs.Tensor) error {
 			runs[i] = append(runs[i], k.asRows(out))
 			return nil
 		})

@@ -87,7 +87,13 @@ func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
 	}
 	data := k.calibration()
 	k.progress("%s: calibrating on %d rows", Int8Static, data.Rows)
-	err = k.eachBatch(ctx, exposed, cpu, data, func(in, out map[string]inputs.Tensor) error {
+	session, err := k.open.Open(ctx, exposed, cpu)
+	if err != nil {
+		return recipe{}, k.sourceError(err)
+	}
+	defer session.Close(context.WithoutCancel(ctx))
+	// Row by row: all activations of a batch can exceed what fits into one answer (2 GiB).
+	err = inBatches(ctx, session, exposed, data, 1, func(in, out map[string]inputs.Tensor) error {
 		if err := collector.Add(pick(values, out, in)); err != nil {
 			return &Unmakeable{Int8Static, err}
 		}

@@ -157,7 +157,7 @@ func (o convertOptions) convert(ctx context.Context, con console, path string, m
 	if err := c.print(con.out, o); err != nil {
 		return err
 	}
-	return c.verdict()
+	return c.verdict(o.providers)
 }
 
 // export makes the ONNX file of a PyTorch file and returns its path.

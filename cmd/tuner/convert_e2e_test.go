@@ -166,6 +166,51 @@ func TestConvertFixedBatch(t *testing.T) {
 	}
 }
 
+// TestConvertStatic: calibration runs the original too, with data of its own; fp16 keeps the types of inputs and outputs on request.
+func TestConvertStatic(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := build.CNN(-1).Write(filepath.Join(b.dir, "cnn.onnx"), 0); err != nil {
+		t.Fatal(err)
+	}
+	d := b.convertJSON(exitOK, "cnn.onnx", "--precision", "int8_static,fp16", "--keep-io", "--min", "0.99", "--calibration-method", "percentile")
+	for _, v := range d.Variants {
+		if v.Converted == 0 || len(v.Rejected) != 0 || v.Path != "cnn."+v.Precision+".onnx" {
+			t.Errorf("%+v", v)
+		}
+		m, err := onnx.Read(filepath.Join(b.dir, v.Path))
+		if err != nil {
+			t.Error(err)
+		} else if m.Inputs()[0].Type != onnx.Float || m.Outputs()[0].Type != onnx.Float {
+			t.Errorf("%s: %s to %s", v.Precision, m.Inputs()[0], m.Outputs()[0])
+		}
+	}
+	for _, f := range d.Repeats.Outputs {
+		if f.NonFinite != 0 || f.MaxAbs > 1e-3 { // a sane model repeats itself, but for rounding
+			t.Errorf("the original compared with itself: %+v", f)
+		}
+	}
+	// Without types kept, the data is converted to what the variant takes.
+	d = b.convertJSON(exitOK, "cnn.onnx", "--precision", "fp16", "--min", "0.99", "-o", "half")
+	m, err := onnx.Read(filepath.Join(b.dir, "half", "cnn.fp16.onnx"))
+	if err != nil || m.Inputs()[0].Type != onnx.Float16 {
+		t.Errorf("%+v: %v", d.Variants, err)
+	}
+}
+
+// TestConvertProvider: a provider that this machine lacks is a reason to reject, and without any other there is nothing to write.
+func TestConvertProvider(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := build.MLP().Write(filepath.Join(b.dir, "mlp.onnx"), 0); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := b.convert(exitOK, "mlp.onnx", "--precision", "int8", "--ep", "abacus,cpu")
+	expect(t, stdout, "int8 on abacus is rejected: ", "int8: mlp.int8.onnx")
+	_, stderr := b.convert(exitInfeasible, "mlp.onnx", "--precision", "int8", "--ep", "abacus", "-o", "none")
+	expect(t, stderr, "no variant runs on abacus; nothing was written")
+}
+
 // TestConvertKeepsFiles: what is there stays, unless it may be replaced; of several precisions those that can be made are made.
 func TestConvertKeepsFiles(t *testing.T) {
 	t.Parallel()

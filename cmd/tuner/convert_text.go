@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"tuner/dataset"
@@ -64,7 +65,8 @@ func (c *conversion) write(o convertOptions) error {
 	for i := range c.Variants {
 		r := &c.Variants[i]
 		v := r.variant
-		r.Digest, r.Bytes, r.Converted, r.Kept, r.Left, r.Notes = v.Digest, v.Bytes, v.Converted, v.Kept, v.Left, v.Notes
+		r.Digest, r.Bytes, r.Converted = v.Digest, v.Bytes, v.Converted
+		r.Kept, r.Left, r.Notes = slices.Concat([]precision.KeptNode{}, v.Kept), slices.Concat([]rewrite.Kept{}, v.Left), slices.Concat([]string{}, v.Notes)
 		r.Accuracy, r.Rejected, r.FromCache = v.Accuracy, v.Rejected, v.FromCache
 		if r.err != nil {
 			r.Error = r.err.Error()
@@ -86,20 +88,22 @@ func (c *conversion) write(o convertOptions) error {
 }
 
 // verdict decides the exit code.
-func (c *conversion) verdict() error {
+func (c *conversion) verdict(providers []string) error {
 	var failed []error
 	anyAccepted := false
 	for _, r := range c.Variants {
 		if r.err != nil {
 			failed = append(failed, r.err)
 		}
-		anyAccepted = anyAccepted || r.Path != ""
+		anyAccepted = anyAccepted || r.accepted(providers)
 	}
 	switch {
 	case len(failed) > 0:
 		return withExit(exitUsage, errors.Join(failed...))
 	case !anyAccepted && c.Limit != nil:
 		return withExit(exitInfeasible, errors.New("no variant keeps the accuracy limit; nothing was written"))
+	case !anyAccepted:
+		return withExit(exitInfeasible, fmt.Errorf("no variant runs on %s; nothing was written", strings.Join(providers, ", ")))
 	}
 	return nil
 }
