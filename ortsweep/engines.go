@@ -225,3 +225,22 @@ func (e *Engines) variant(precision string) (modelrepo.Variant, error) {
 	e.variants[precision] = v
 	return v, nil
 }
+
+// ModelFiles are the model files of the precisions that were measured, in the sweep's own output folder: they stay when a cache
+// is emptied. The original is left out: it is where the user has it.
+func (e *Engines) ModelFiles() (map[string]string, error) {
+	files := map[string]string{}
+	for precision, v := range e.variants {
+		if precision == spec.PrecisionOriginal {
+			continue
+		}
+		folder, err := modelrepo.OpenModel(filepath.Join(v.Dir, v.Model))
+		if err != nil {
+			return nil, err
+		}
+		if files[precision], err = folder.ModelFile(); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}

@@ -2,6 +2,7 @@ package ortsweep
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -192,7 +193,8 @@ func (r Result) session() (snippet.Session, error) {
 	onGPU := slices.ContainsFunc(config.InstanceGroup, func(g *configpb.ModelInstanceGroup) bool {
 		return g.Kind == configpb.ModelInstanceGroup_KIND_GPU
 	})
-	s := snippet.Session{About: r.about(win), Model: file.Source.Path, Runtime: r.runtimeOf(win.Candidate).Name(), Options: options,
+	model := cmp.Or(r.Models[precisionOf(win.Candidate)], file.Source.Path)
+	s := snippet.Session{About: r.about(win), Model: model, Runtime: r.runtimeOf(win.Candidate).Name(), Options: options,
 		Provider: snippet.Accelerated(options, onGPU)}
 	if r.Setup.Sweep.Sessions > 1 {
 		s.About = append(s.About, fmt.Sprintf("Measured with %d such sessions side by side.", r.Setup.Sweep.Sessions))

@@ -266,6 +266,29 @@ func TestFailedEngineIsNotKept(t *testing.T) {
 	}
 }
 
+// A precision's file is named where it stays: in the output folder. The original is the user's own.
+func TestModelFiles(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "")
+	int8 := s.Subject.Files[0]
+	int8.Precision = "int8"
+	s.Subject.Files = append(s.Subject.Files, int8)
+	s.Sweep.Output = t.TempDir()
+	e, _ := newEngines(s, 1<<30)
+	for _, c := range []search.Candidate{candidate(), candidate("precision=int8")} {
+		if _, err := e.Measure(t.Context(), race.Trial{Candidate: c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := e.ModelFiles()
+	if err != nil || len(files) != 1 || !strings.HasPrefix(files["int8"], s.Sweep.Output) {
+		t.Fatalf("%v, %v", files, err)
+	}
+	if _, err := os.Stat(files["int8"]); err != nil {
+		t.Error(err)
+	}
+}
+
 // hangingEngine hangs in short windows.
 type hangingEngine struct{ fakeEngine }
 
@@ -335,7 +358,7 @@ func sweepOf(t *testing.T, m *measurer) (Setup, Result, error) {
 	m.seconds = map[string]float64{"default": 0.004, "intra_op_threads=1": 0.002}
 	m.stop, m.clock = cancel, time.Unix(0, 0)
 	outcome, err := Run(ctx, r, m, func() time.Time { return m.clock }, observer{})
-	return s, NewResult(s, r, outs, outcome), err
+	return s, NewResult(s, r, outs, outcome, nil), err
 }
 
 func TestRunFindsTheWinner(t *testing.T) {

@@ -24,13 +24,14 @@ type Result struct {
 	Setup   Setup
 	Outcome Outcome
 	Race    race.Result
-	Outs    []race.Out // what was left out before anything was measured
+	Outs    []race.Out        // what was left out before anything was measured
+	Models  map[string]string // model files by precision, where they are not the user's own: Engines.ModelFiles
 }
 
 // NewResult sums up a sweep at its end, or where it was interrupted.
-func NewResult(s Setup, r *race.Race, outs []race.Out, o Outcome) Result {
+func NewResult(s Setup, r *race.Race, outs []race.Out, o Outcome, models map[string]string) Result {
 	result := r.Result()
-	return Result{Setup: s, Outcome: o, Race: result, Outs: append(slices.Clone(outs), result.Outs...)}
+	return Result{Setup: s, Outcome: o, Race: result, Outs: append(slices.Clone(outs), result.Outs...), Models: models}
 }
 
 // file returns the model file of a precision.

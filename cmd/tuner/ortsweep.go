@@ -101,7 +101,11 @@ func runOrtsweep(ctx context.Context, con console, o sweepOptions) error {
 		return inputError(err)
 	}
 	engines.Close(context.WithoutCancel(ctx))
-	return reportSweep(con, o, ortsweep.NewResult(setup, contest, outs, outcome))
+	models, err := engines.ModelFiles()
+	if err != nil {
+		return err
+	}
+	return reportSweep(con, o, ortsweep.NewResult(setup, contest, outs, outcome, models))
 }
 
 // openSweep opens model and builds, makes the precisions, and prepares the engines.
