@@ -213,8 +213,27 @@ func (r result) printDetails(out io.Writer, providers []string) {
 	if len(r.Left) > 0 {
 		fmt.Fprintf(out, "%s leaves as it was:\n", r.Precision)
 	}
-	for _, n := range r.Left {
-		fmt.Fprintf(out, "  %s (%s): %s\n", n.Node, n.Op, n.Reason)
+	printLeft(out, r.Left)
+}
+
+// printLeft prints the nodes that stay for a reason of their own: a line for each reason, in the order of the graph.
+func printLeft(out io.Writer, left []rewrite.Kept) {
+	const most = 3 // names of a reason
+	var reasons []string
+	nodes := map[string][]string{}
+	for _, n := range left {
+		if nodes[n.Reason] == nil {
+			reasons = append(reasons, n.Reason)
+		}
+		nodes[n.Reason] = append(nodes[n.Reason], fmt.Sprintf("%s (%s)", n.Node, n.Op))
+	}
+	for _, reason := range reasons {
+		list := nodes[reason]
+		text := strings.Join(list[:min(len(list), most)], ", ")
+		if more := len(list) - most; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(out, "  %s: %s\n", text, reason)
 	}
 }
 
