@@ -26,6 +26,9 @@ const (
 	receiptName = "receipt.json"
 )
 
+// newPattern is the name of a folder in which an entry is made.
+const newPattern = ".new-*"
+
 // key is everything that an entry depends on.
 type key struct {
 	Format    int             `json:"format"`
@@ -182,7 +185,7 @@ func (c cache) write(e *entry) error {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(root, ".new-*")
+	temp, err := os.MkdirTemp(root, newPattern)
 	if err != nil {
 		return err
 	}

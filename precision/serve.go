@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"tuner/internal/durable"
 	"tuner/modelconfig"
@@ -18,6 +19,9 @@ import (
 	"tuner/runner"
 )
 
+// servingPattern is the name of a session's folder.
+const servingPattern = ".serving-*"
+
 // servedName is the model's name in the engines of an opener.
 const servedName = "model"
 
@@ -26,8 +30,7 @@ type ServeOptions struct {
 	Runner runner.Options // launcher, protocol, and how long loading may take
 	// Library returns the ONNX Runtime library for an execution provider. An error says why there is none, and is a refusal.
 	Library func(provider string) (string, error)
-	// Folder is where models are put while an engine serves them; "" is the system's folder for temporary files. On the file
-	// system of the models they cost no space.
+	// Folder is where models are put while an engine serves them; "" is UserCache, where those from the cache cost no space.
 	Folder string
 }
 
@@ -46,13 +49,7 @@ func (s server) Open(ctx context.Context, m *onnx.Model, provider string) (Sessi
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
-	if s.options.Folder != "" {
-		err = os.MkdirAll(s.options.Folder, 0o755)
-	}
-	folder := ""
-	if err == nil {
-		folder, err = os.MkdirTemp(s.options.Folder, ".serving-*")
-	}
+	folder, err := s.newFolder()
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder to serve models from: %w", err)
 	}
@@ -65,6 +62,32 @@ func (s server) Open(ctx context.Context, m *onnx.Model, provider string) (Sessi
 		return nil, errors.Join(readable(refusal(err), folder), os.RemoveAll(folder))
 	}
 	return &session{inference, folder}, nil
+}
+
+// stale is the age at which a folder is taken for one that a killed process left behind.
+const stale = 7 * 24 * time.Hour
+
+// newFolder makes a folder for one session, and removes those that nobody needs any more.
+func (s server) newFolder() (string, error) {
+	root := s.options.Folder
+	if root == "" {
+		var err error
+		if root, err = UserCache(); err != nil {
+			return "", err
+		}
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	for _, pattern := range []string{servingPattern, newPattern} {
+		found, _ := filepath.Glob(filepath.Join(root, pattern)) // fails only for a malformed pattern
+		for _, path := range found {
+			if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > stale {
+				_ = os.RemoveAll(path) // another process may be at it too
+			}
+		}
+	}
+	return os.MkdirTemp(root, servingPattern)
 }
 
 // readable takes out of a refusal what only concerns how the model was served: the server's frame around ONNX Runtime's words,

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"tuner/modelconfig"
 	"tuner/onnx"
@@ -138,5 +141,37 @@ func TestReadable(t *testing.T) {
 	}
 	if err := readable(errBroken, "/tmp/x"); err != errBroken {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestStaleFolders: what a killed process left is removed some day, and what is in use never.
+func TestStaleFolders(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for name, age := range map[string]time.Duration{".serving-old": 8 * 24 * time.Hour, ".new-old": 8 * 24 * time.Hour, ".serving-now": time.Hour, "entry": 8 * 24 * time.Hour} {
+		path := filepath.Join(root, name)
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		when := time.Now().Add(-age)
+		if err := os.Chtimes(path, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made, err := server{ServeOptions{Folder: root}}.newFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	want := []string{".serving-now", filepath.Base(made), "entry"}
+	if diff := cmp.Diff(want, names, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
