@@ -56,8 +56,8 @@ func (p *Plan) best(f *finals) (search.Standing, bool) {
 }
 
 // firstStage is the configuration that shows how much of the gain is precision's, provider's and session options': the best
-// that the search measured with the default's instances and batching, else the best one with only its settings of that kind.
-// It is false where that is the default or the best itself.
+// within the constraints that the search measured with the default's instances and batching, else the best one with only its
+// settings of that kind. It is false where that is the default or the best itself.
 func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
 	space := p.settings.Space
 	for _, s := range p.ledger.Ranked() {
@@ -66,6 +66,11 @@ func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
 		}
 	}
 	c := space.FirstStage(best.Candidate)
+	for _, s := range p.ledger.Ranked() { // the same configuration by its name in the space
+		if s.Point.Scored && !c.IsDefault() && space.InFirstStage(s.Candidate) && space.FirstStage(s.Candidate).Key() == c.Key() {
+			return s, s.Candidate.Key() != best.Candidate.Key()
+		}
+	}
 	base := p.defaultLevels()
 	if c.IsDefault() || c.Key() == best.Candidate.Key() || len(base) == 0 {
 		return search.Standing{}, false
