@@ -1,0 +1,50 @@
+package precision
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/hostinfo"
+	"tuner/onnx/inputs"
+)
+
+func TestMultipliesBytes(t *testing.T) {
+	t.Parallel()
+	for feature, want := range map[string]bool{"AVX512VNNI": true, "AVXVNNI": true, "AMXINT8": true, "AVX2": false, "AVX512F": false} {
+		if got := multipliesBytes(hostinfo.CPU{Features: []string{"FMA3", feature}}); got != want {
+			t.Errorf("%s: %t", feature, got)
+		}
+	}
+}
+
+// TestSettings: the key of a recipe has what changes its result, and nothing else.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	k := l.maker(0, func(o *Options) { o.KeepIO, o.CalibrationMethod, o.Calibration = true, "entropy", rows(3) })
+	for precision, want := range map[string]settings{
+		FP32:       {},
+		FP16:       {KeepIO: true},
+		Int8:       {Bits: 8},
+		Int8Static: {Bits: 8, Method: "entropy", Data: rows(3).Digest()},
+	} {
+		if diff := cmp.Diff(want, k.settingsOf(t.Context(), precision)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", precision, diff)
+		}
+	}
+	if d := l.maker(0, nil).settingsOf(t.Context(), Int8Static).Data; d != rows(20).Digest() {
+		t.Errorf("without data to calibrate on it is not that of the comparison: %s", d)
+	}
+}
+
+// TestPick: inputs are activations too; what is both is taken from the outputs.
+func TestPick(t *testing.T) {
+	t.Parallel()
+	in := map[string]inputs.Tensor{"x": floats([]float32{1}, 1), "ids": floats([]float32{2}, 1), "y": floats([]float32{3}, 1)}
+	out := map[string]inputs.Tensor{"y": floats([]float32{4}, 1), "z": floats([]float32{5}, 1)}
+	want := map[string]inputs.Tensor{"x": in["x"], "y": out["y"]}
+	if diff := cmp.Diff(want, pick([]string{"x", "y", "missing"}, out, in)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
