@@ -88,6 +88,13 @@ bench-rewrites: setup ## Measure what the int8 rewrite does to MiniLM, beside on
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/rewrites
 
+.PHONY: bench-olive
+bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one judge measures both answers (10 minutes; installs 6 GB)
+	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
+	scripts/olive.sh "$${TUNER_PEERS:-.peers}"
+	go run ./cmd/samplemodels -o $(MODELS) all-small
+	go run ./internal/bench/olive -models $(MODELS) -tuner $(TUNER) -budget 30s
+
 # What is compared: all, or the tests that a regular expression names.
 RUN ?= .
 
