@@ -88,6 +88,10 @@ bench-rewrites: setup ## Measure what the int8 rewrite does to MiniLM, beside on
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/rewrites
 
+.PHONY: bench-ortsweep
+bench-ortsweep: setup ## Race MiniLM's session settings ten times, and compare with exhaustive measurement (about 40 minutes)
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/ortsweep -model $(MODELS)/minilm.onnx -tuner $(TUNER)
+
 .PHONY: bench-olive
 bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one judge measures both answers (10 minutes; installs 6 GB)
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
@@ -125,7 +129,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output
-	go test ./report ./analyze ./cmd/tuner -update
+	go test ./report ./analyze ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
 
 .PHONY: proto
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)
