@@ -59,7 +59,7 @@ func NewEngines(s Setup, requests runner.Requests, open func() Engine, memory in
 // Close stops all engines.
 func (e *Engines) Close(ctx context.Context) {
 	for _, l := range e.live {
-		l.engine.Close(ctx)
+		l.engine.Close(context.WithoutCancel(ctx)) // it has a deadline of its own
 	}
 	e.live = nil
 }
@@ -98,7 +98,7 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	figure := e.figure(m)
 	l.memory = max(l.memory, m.Memory)
 	if figure.Failure != "" || t.Fresh {
-		l.engine.Close(ctx)
+		l.engine.Close(context.WithoutCancel(ctx))
 		return figure, nil
 	}
 	e.live = append(e.live, l)
@@ -130,7 +130,7 @@ func (e *Engines) take(ctx context.Context, key string) *liveEngine {
 		return l
 	}
 	for len(e.live) > 1 && (len(e.live) >= mostEngines || e.used() > e.memory) {
-		e.live[0].engine.Close(ctx)
+		e.live[0].engine.Close(context.WithoutCancel(ctx))
 		e.live = e.live[1:]
 	}
 	return &liveEngine{key: key, engine: e.open()}

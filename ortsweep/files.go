@@ -44,8 +44,11 @@ func CheckOutput(dir string) error {
 		return &profile.InputError{Err: fmt.Errorf("cannot write results into %q: %w", dir, durable.Cause(err))}
 	}
 	ours := []string{jsonName, chartName, specName, configName, pythonName, cppName, goName, variantsFolder}
+	isOurs := func(name string) bool { // or was about to be when an earlier sweep was killed
+		return slices.ContainsFunc(ours, func(o string) bool { return name == o || strings.HasPrefix(name, "."+o+".") })
+	}
 	for _, e := range entries {
-		if !slices.Contains(ours, e.Name()) {
+		if !isOurs(e.Name()) {
 			return &profile.InputError{Err: fmt.Errorf("cannot write results into %q: it holds other files, such as %q; choose another folder", dir, e.Name())}
 		}
 	}

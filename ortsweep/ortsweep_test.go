@@ -87,7 +87,7 @@ func TestEqualSessionsAreOneCandidate(t *testing.T) {
 	s := newSetup(t, `space: {execution_provider: [cpu, cuda], precision: [fp32, int8], intra_op_threads: [0, 1], inter_op_threads: [2, 4],
   execution_mode: [sequential, parallel], graph_optimization: [all], memory_arena: [true, false], memory_pattern: [true, false],
   allow_spinning: [true, false], session.intra_op.allow_spinning: ["0", "1"]}`)
-	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	k := s.canon()
 	for _, c := range []struct{ from, want search.Candidate }{
 		{candidate("memory_arena=true", "memory_pattern=true", "allow_spinning=true"), candidate()},
 		{candidate("execution_provider=cpu", "precision=fp32", "execution_mode=sequential", "graph_optimization=all", "intra_op_threads=0"), candidate()},
@@ -115,7 +115,7 @@ func TestEqualSessionsAreOneCandidate(t *testing.T) {
 func TestOptionsKeepTheirProvider(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "space: {execution_provider: [cpu, openvino], openvino.num_of_threads: [1, 2]}")
-	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	k := s.canon()
 	both := candidate("execution_provider=openvino", "openvino.num_of_threads=1")
 	if got, out := k.of(both); got.Key() != both.Key() {
 		t.Errorf("%s is %s (%q)", both, got, out)
@@ -129,7 +129,7 @@ func TestRejectedPrecisionIsLeftOut(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "")
 	s.Facts.Rejected = []search.Rejection{{Precision: "int8", Provider: "cpu", Reason: "cosine 0.8 is below 0.99"}}
-	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	k := s.canon()
 	if _, out := k.of(candidate("precision=int8")); !strings.Contains(out, "cosine 0.8") {
 		t.Errorf("a rejected precision is left out for %q", out)
 	}
@@ -138,7 +138,7 @@ func TestRejectedPrecisionIsLeftOut(t *testing.T) {
 func TestPruneKeepsWhatMatters(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "space: {execution_provider: [cpu, cuda], memory_arena: [true, false], inter_op_threads: [2], execution_mode: [sequential, parallel]}")
-	k := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	k := s.canon()
 	knobs, outs := k.prune()
 	got := map[string][]search.Value{}
 	for _, knob := range knobs {

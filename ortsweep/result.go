@@ -54,7 +54,7 @@ func (r Result) unit() measure.Unit {
 // winner is the standing of the answer; false when the default could not be measured.
 func (r Result) winner() (race.Standing, bool) {
 	for _, s := range r.Race.Standings {
-		if s.Verdict == race.Winner {
+		if s.Candidate.Key() == r.Race.Winner.Key() && s.Verdict != race.Failed {
 			return s, true
 		}
 	}
@@ -223,7 +223,7 @@ func WriteJSON(w io.Writer, r Result) error {
 	}
 	d.Winner = documentWinner{Settings: r.Race.Winner, Confirmed: r.Race.Confirmed, Why: r.Race.Why}
 	for _, st := range r.Race.Standings {
-		if st.Verdict == race.Winner {
+		if st.Candidate.Key() == r.Race.Winner.Key() {
 			d.Winner.Gain = newInterval(st.Gain)
 		}
 		d.Candidates = append(d.Candidates, documentStanding{Settings: st.Candidate, Verdict: st.Verdict, Reason: st.Reason,

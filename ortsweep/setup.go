@@ -53,8 +53,7 @@ func NewSetup(sweep spec.Sweep, s profile.Setup) (Setup, error) {
 // Race returns the race of a sweep: its knobs without the values that change nothing or cannot be had here, which are
 // returned with the reasons.
 func (s Setup) Race() (*race.Race, []race.Out) {
-	space := s.Sweep.Space(s.Facts)
-	canonical := canon{space: space, base: s.Subject.Config}
+	canonical := s.canon()
 	knobs, outs := canonical.prune()
 	return race.New(race.Settings{
 		Knobs: knobs, Canonical: canonical.of, HigherBetter: s.Sweep.Measure == spec.SweepThroughput,
@@ -64,8 +63,13 @@ func (s Setup) Race() (*race.Race, []race.Out) {
 
 // canon tells which candidates make the same session.
 type canon struct {
-	space search.Space
-	base  *modelconfig.Config
+	space    search.Space
+	base     *modelconfig.Config
+	sessions map[string]string // by candidate's key: what session has found out, since a product asks for much of it again
+}
+
+func (s Setup) canon() canon {
+	return canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config, sessions: map[string]string{}}
 }
 
 // prune drops the values of knobs that no candidate needs: those that are the default's own, and execution providers that
@@ -135,6 +139,10 @@ func (k canon) of(c search.Candidate) (search.Candidate, string) {
 
 // session is a text that is the same for candidates that make the same session.
 func (k canon) session(c search.Candidate) (string, error) {
+	key := c.Key()
+	if text, ok := k.sessions[key]; ok {
+		return text, nil
+	}
 	config, err := spec.Apply(k.base, c)
 	if err != nil {
 		return "", err
@@ -155,6 +163,7 @@ func (k canon) session(c search.Candidate) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot describe the session of %s: %w", c, err)
 	}
+	k.sessions[key] = string(text)
 	return string(text), nil
 }
 
@@ -209,7 +218,7 @@ func (k canon) runtimeOf(c search.Candidate) string {
 // Candidates lists the distinct candidates of a sweep, the default first; whole is false when there are more than limit, and the
 // list is cut there.
 func (s Setup) Candidates(limit int) (list []search.Candidate, whole bool) {
-	canonical := canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config}
+	canonical := s.canon()
 	knobs, _ := canonical.prune()
 	list = []search.Candidate{{}}
 	seen := map[string]bool{list[0].Key(): true}

@@ -15,6 +15,7 @@ import (
 
 	"tuner/measure"
 	"tuner/ortsweep/race"
+	"tuner/search"
 	"tuner/spec"
 	"tuner/stats"
 )
@@ -47,6 +48,8 @@ func (r Result) headline() string {
 	switch {
 	case !ok || r.Race.Broken != "":
 		return "No answer: " + r.Race.Why + "."
+	case win.Verdict == race.Base:
+		return "Not proven: " + r.Race.Why + "; a longer --budget tells what is ahead from what is luck."
 	case win.Candidate.IsDefault():
 		return "Default stays: " + r.Race.Why + "."
 	case !r.Race.Confirmed:
@@ -74,7 +77,7 @@ func countText(n int, noun string) string {
 // gainText prints a ratio with its interval as percentages: "+130 % (+121 % to +139 %)"; without the interval where there is
 // none.
 func gainText(e stats.Estimate) string {
-	if e.Lo == e.Hi {
+	if e.Lo == e.Hi || e.Hi > 100*e.Value { // of one window, or of two that differ wildly
 		return percent(e.Value)
 	}
 	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), percent(e.Lo), percent(e.Hi))
@@ -99,33 +102,27 @@ func (r Result) valueText(v float64) string {
 // row is a candidate's line of the table.
 func (r Result) row(s race.Standing) []string {
 	verdict := string(s.Verdict)
-	switch {
-	case s.Verdict == race.Failed:
-		first, _, _ := strings.Cut(s.Reason, "\n")
-		verdict = "failed: " + first
-	case s.Reason != "":
-		verdict = s.Reason
-	case s.Verdict == race.Passed:
+	switch s.Verdict {
+	case race.Passed:
 		verdict = "passed over"
+	case race.Ahead:
+		verdict = "ahead, unproven"
 	}
-	row := []string{settingText(s.Candidate), "", "", "", strconv.Itoa(s.Windows), verdict}
+	row := []string{"", "", strconv.Itoa(s.Windows), verdict, settingText(s.Candidate)}
 	if s.Value.Value > 0 {
-		row[1] = r.valueText(s.Value.Value)
-	}
-	if s.Value.Hi > s.Value.Lo {
-		row[2] = fmt.Sprintf("%s – %s", r.valueText(s.Value.Lo), r.valueText(s.Value.Hi))
+		row[0] = r.valueText(s.Value.Value)
 	}
 	if s.Gain.Value > 0 && !s.Candidate.IsDefault() {
-		row[3] = gainText(s.Gain)
+		row[1] = gainText(s.Gain)
 	}
 	return row
 }
 
 // renderTable draws columns apart by spaces, with one line under the header.
 func (r Result) renderTable(w io.Writer) error {
-	headers := []string{"settings", "value", "95 % interval", "gain", "windows", "verdict"}
+	headers := []string{"value", "gain (95 % interval)", "windows", "verdict", "settings"}
 	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(headers))}
-	alignment := tw.CellAlignment{PerColumn: []tw.Align{tw.AlignLeft, tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignLeft}}
+	alignment := tw.CellAlignment{PerColumn: []tw.Align{tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignLeft, tw.AlignLeft}}
 	table := tablewriter.NewTable(w,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
 			Borders: tw.BorderNone, Symbols: tw.NewSymbols(tw.StyleLight),
@@ -154,8 +151,20 @@ func (r Result) notes() []string {
 	if more := len(r.Race.Standings) - mostRows; more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more in result.json.", more))
 	}
+	for _, s := range r.Race.Standings {
+		if s.Verdict == race.Failed {
+			first, _, _ := strings.Cut(s.Reason, "\n")
+			lines = append(lines, fmt.Sprintf("failed: %s: %s", settingText(s.Candidate), first))
+		}
+	}
+	absent := r.absent()
+	if len(absent) > 0 {
+		lines = append(lines, "not available here: "+strings.Join(absent, ", ")+" (why: result.json; `tuner doctor` says how to get them)")
+	}
 	for _, o := range r.reasons() {
-		lines = append(lines, fmt.Sprintf("out: %s (%s)", o.Reason, exampleText(o)))
+		if !slices.ContainsFunc(absent, func(provider string) bool { return strings.Contains(o.Example, "execution_provider="+provider) }) {
+			lines = append(lines, fmt.Sprintf("out: %s (%s)", o.Reason, exampleText(o)))
+		}
 	}
 	for _, v := range r.Setup.Variants {
 		for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
@@ -171,6 +180,21 @@ func (r Result) notes() []string {
 		lines = append(lines, fmt.Sprintf("%s took %s", provider, assigned[provider]))
 	}
 	return append(lines, r.warnings()...)
+}
+
+// absent are the execution providers that `auto` found not to work here; nobody asked for them by name.
+func (r Result) absent() []string {
+	auto := slices.ContainsFunc(r.Setup.Sweep.Knobs, func(k search.Knob) bool {
+		return k.Name == search.KnobExecutionProvider && slices.Contains(k.Values, spec.Auto)
+	})
+	var list []string
+	for _, o := range r.Outs {
+		settings := o.Candidate.Settings()
+		if auto && len(settings) == 1 && settings[0].Knob == search.KnobExecutionProvider {
+			list = append(list, string(settings[0].Value))
+		}
+	}
+	return list
 }
 
 func exampleText(o reason) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -111,7 +112,7 @@ type sweepFile struct {
 // sweepText is the ortsweep.yaml that says the same as flags and OLive's settings: it is read like any other, and written beside
 // the results.
 func sweepText(o sweepOptions, s olive.Settings) ([]byte, error) {
-	f := sweepFile{Model: s.Model, Name: s.Name, Output: s.Output, Measure: o.measure, Batch: max(s.Batch, o.batch), Sessions: max(s.Sessions, o.sessions)}
+	f := sweepFile{Model: s.Model, Name: s.Name, Output: s.Output, Measure: o.measure, Batch: cmp.Or(o.batch, s.Batch), Sessions: cmp.Or(o.sessions, s.Sessions)}
 	if o.folder != "" {
 		f.Output = o.folder
 	}
@@ -121,13 +122,14 @@ func sweepText(o sweepOptions, s olive.Settings) ([]byte, error) {
 	if o.budget > 0 {
 		f.Search = map[string]string{"budget": o.budget.String()}
 	}
-	if data := o.data + s.Data; data != "" {
+	if data := cmp.Or(o.data, s.Data); data != "" {
 		f.Accuracy = map[string]string{"data": data}
 	}
-	shapes, err := sweepShapes(o, s)
+	shapes, batch, err := sweepShapes(o, s)
 	if err != nil {
 		return nil, err
 	}
+	f.Batch = cmp.Or(f.Batch, batch)
 	if len(shapes) > 0 {
 		f.Load = map[string]any{"inputs": map[string]any{"shape": shapes}}
 	}
@@ -141,28 +143,34 @@ func sweepText(o sweepOptions, s olive.Settings) ([]byte, error) {
 	return text, nil
 }
 
-// sweepShapes collects the shapes of --shape and of OLive's forms, which are compared with the model.
-func sweepShapes(o sweepOptions, s olive.Settings) (map[string][]int64, error) {
-	shapes := map[string][]int64{}
+// sweepShapes collects the shapes of --shape and of OLive's forms, which are compared with the model, and the batch that the
+// latter give.
+func sweepShapes(o sweepOptions, s olive.Settings) (shapes map[string][]int64, batch int, err error) {
+	shapes = map[string][]int64{}
 	if len(s.Inputs)+len(s.Outputs) > 0 {
 		model, err := onnx.Read(s.Model)
 		if err != nil {
-			return nil, withExit(exitUsage, err)
+			return nil, 0, withExit(exitUsage, err)
 		}
 		if err := s.Check(model); err != nil {
-			return nil, withExit(exitUsage, err)
+			return nil, 0, withExit(exitUsage, err)
 		}
 		shapes = s.Shapes(inputs.Batches(model))
+		if inputs.Batches(model) {
+			if batch, err = s.BatchSize(); err != nil {
+				return nil, 0, withExit(exitUsage, err)
+			}
+		}
 	}
 	for _, text := range o.shapes {
 		name, dims, found := cutLast(text, ":")
 		var shape []int64
 		if !found || yaml.Unmarshal([]byte("["+dims+"]"), &shape) != nil {
-			return nil, usageErrorf("--shape %q: write NAME:SIZES, without the batch dimension, such as input_ids:32 or image:3,224,224", text)
+			return nil, 0, usageErrorf("--shape %q: write NAME:SIZES, without the batch dimension, such as input_ids:32 or image:3,224,224", text)
 		}
 		shapes[name] = shape
 	}
-	return shapes, nil
+	return shapes, batch, nil
 }
 
 // cutLast cuts at the last separator: names of inputs may contain one.

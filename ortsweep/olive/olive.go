@@ -227,6 +227,22 @@ func elementType(name string) (onnx.DataType, bool) {
 	return 0, false
 }
 
+// BatchSize is the batch that the inputs' shapes give in place of -1, where the model's first dimension is the batch; 0 when
+// they give none. Inputs that disagree are an error.
+func (s Settings) BatchSize() (int, error) {
+	batch := int64(0)
+	for _, in := range s.Inputs {
+		if len(in.Shape) == 0 || in.Shape[0] <= 1 {
+			continue
+		}
+		if batch > 0 && in.Shape[0] != batch {
+			return 0, fmt.Errorf("cannot read the shape %v of input %q: another input has batch %d; write -1 for the batch", in.Shape, in.Name, batch)
+		}
+		batch = in.Shape[0]
+	}
+	return int(batch), nil
+}
+
 // Shapes are the shapes of one request by input, the batch dimension left out, as tuner has them. batched says that the
 // model's first dimension is the batch.
 func (s Settings) Shapes(batched bool) map[string][]int64 {

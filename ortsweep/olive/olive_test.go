@@ -31,6 +31,21 @@ func TestTensorsOfTheBlog(t *testing.T) {
 	}
 }
 
+// A size in place of -1 is the batch, and not lost.
+func TestBatchSize(t *testing.T) {
+	t.Parallel()
+	for want, inputs := range map[int][]Input{
+		0: {{"a", "", []int64{-1, 3}}, {"b", "", []int64{1, 3}}}, 8: {{"a", "", []int64{8, 3}}, {"b", "", []int64{-1}}},
+	} {
+		if got, err := (Settings{Inputs: inputs}).BatchSize(); err != nil || got != want {
+			t.Errorf("%v: %d, %v, want %d", inputs, got, err, want)
+		}
+	}
+	if _, err := (Settings{Inputs: []Input{{"a", "", []int64{8}}, {"b", "", []int64{4}}}}).BatchSize(); err == nil {
+		t.Error("two batches are one")
+	}
+}
+
 func TestTensorForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ const (
 	surely        = 0.99 // dropped when the whole interval of the ratio to the leader is below
 	farBehind     = 0.80 // dropped when both of the first two ratios are below
 	hardlyBetter  = 1.02 // a challenger whose interval ends below need not be measured further
-	clearlyBetter = 1.03 // a finalist whose interval begins above has won
+	clearlyBetter = 1.05 // a finalist whose interval begins above has won
 	firstJudged   = 3    // rounds before intervals say anything
 )
 
@@ -211,14 +211,7 @@ func (h *heat) over() bool {
 	if len(in) == 0 || h.round >= h.rounds() {
 		return true
 	}
-	fewest := firstJudged
-	switch {
-	case h.design != nil:
-		return false
-	case h.phase == PhaseFinal:
-		fewest = fewestFinals
-	}
-	return h.round >= fewest && h.settled(in)
+	return h.design == nil && h.round >= firstJudged && h.settled(in)
 }
 
 // settled says that nobody who is left can still turn out to be much better than the rest; in the finals, that for each the

@@ -85,6 +85,10 @@ type Race struct {
 	why     string     // why the race is over; "" while it is on
 	broken  string     // why the default cannot be measured
 	outs    []Out
+	noted   map[string]bool // keys of outs
+
+	unproven bool // the budget ended before the answer could be proven
+	retried  bool // the default failed once after it had been measured
 }
 
 // Out is a candidate that was left out before the race, with the reason.
@@ -132,6 +136,10 @@ func (r *Race) Tell(o Outcome) {
 	r.costs.add(trial, o, r.elapsed)
 	r.elapsed = o.Elapsed
 	e := h.entrants[h.order[h.next]]
+	if o.Failure != "" && e.candidate.IsDefault() && !r.retried && r.measured(e.candidate) {
+		r.retried = true // one bad window must not throw a whole race away
+		return
+	}
 	e.tell(o, r.settings.HigherBetter)
 	if e.failure != "" && e.candidate.IsDefault() {
 		r.broken = e.failure
@@ -153,15 +161,20 @@ func (r *Race) Tell(o Outcome) {
 	}
 }
 
-// late says that the heat's time is up, or that its next window would end after the budget.
+// late says that the heat's time is up, or that what comes next would end after the budget.
 func (r *Race) late(h *heat) bool {
 	limit := r.settings.Budget
 	if limit == 0 {
 		return false
 	}
-	next := h.window(r.settings.Window)
-	launch := h.phase == PhaseFinal || !r.measured(h.entrants[h.order[h.next]].candidate)
-	cost := r.costs.expect(next, launch)
+	window, cost := h.window(r.settings.Window), time.Duration(0)
+	coming := h.order[h.next:]
+	if h.next > 0 {
+		coming = coming[:1]
+	}
+	for _, i := range coming { // a round is begun only if all of it fits: a part of one says nothing
+		cost += r.costs.expect(window, h.phase == PhaseFinal || !r.measured(h.entrants[i].candidate))
+	}
 	return r.elapsed+cost > h.deadline && h.round > 0 || r.elapsed+cost > limit
 }
 
@@ -212,6 +225,7 @@ func (r *Race) endHeat(h *heat) {
 		r.beginFinals(h)
 	case PhaseFinal:
 		r.why = h.verdictText()
+		r.unproven = h.round < provenRounds
 	}
 }
 

@@ -344,3 +344,54 @@ func TestRoundsArePaired(t *testing.T) {
 		t.Errorf("no winner: %s", r.Result().Why)
 	}
 }
+
+// Settings without an effect do not win along with one that has some.
+func TestSuperfluousSettingsStayOut(t *testing.T) {
+	t.Parallel()
+	s := Settings{Knobs: []search.Knob{knob(search.KnobIntraOpThreads, "1", "2", "3", "4"), knob("session.a", "1"), knob("session.b", "1"), knob("session.c", "1")},
+		Canonical: canonical, HigherBetter: true, Budget: 2 * time.Minute, Window: simWindow, Seed: 1}
+	m := newMachine(1, func(c search.Candidate) float64 {
+		if threads, _ := c.Get(search.KnobIntraOpThreads); threads == "1" {
+			return 130
+		}
+		return 100
+	})
+	m.noise, m.spread = 0.002, 0
+	if result := run(t, s, m); result.Winner.Key() != "intra_op_threads=1" {
+		t.Errorf("winner is %s (%s)", result.Winner, result.Why)
+	}
+}
+
+// A budget that ends before the finals proves nothing, and says so of what is ahead and of the default.
+func TestUnprovenIsNoVictoryOfTheDefault(t *testing.T) {
+	t.Parallel()
+	s := Settings{Knobs: []search.Knob{knob(search.KnobIntraOpThreads, "1")}, Canonical: canonical, HigherBetter: true, Budget: 6 * time.Second,
+		Window: simWindow, Seed: 1}
+	result := run(t, s, newMachine(1, func(c search.Candidate) float64 { return 100 + 100*float64(len(c.Settings())) }))
+	verdicts := map[string]Verdict{}
+	for _, st := range result.Standings {
+		verdicts[st.Candidate.Key()] = st.Verdict
+	}
+	if diff := cmp.Diff(map[string]Verdict{"default": Base, "intra_op_threads=1": Ahead}, verdicts); diff != "" || result.Confirmed {
+		t.Errorf("%s (-want +got):\n%s", result.Why, diff)
+	}
+}
+
+// One bad window of the default does not throw the race away; two in a row do.
+func TestDefaultMayFailOnce(t *testing.T) {
+	t.Parallel()
+	for failures, broken := range map[int]bool{1: false, 2: true} {
+		r, m, n := New(minilm(time.Minute, 6)), newMachine(6, func(search.Candidate) float64 { return 100 }), 0
+		for a := r.Ask(); !a.Stop; a = r.Ask() {
+			o := m.measure(a.Trial)
+			if m.trials > 10 && a.Trial.Candidate.IsDefault() && n < failures {
+				n++
+				o = Outcome{Failure: "timeout", Launched: true, Elapsed: m.elapsed}
+			}
+			r.Tell(o)
+		}
+		if got := r.Result().Broken != ""; got != broken {
+			t.Errorf("%d failures: broken %t, want %t", failures, got, broken)
+		}
+	}
+}

@@ -151,7 +151,11 @@ func (r *Race) legal(raw []search.Candidate) []search.Candidate {
 
 // leaveOut notes a candidate once.
 func (r *Race) leaveOut(c search.Candidate, reason string) {
-	if !slices.ContainsFunc(r.outs, func(o Out) bool { return o.Candidate.Key() == c.Key() }) {
+	if r.noted == nil {
+		r.noted = map[string]bool{}
+	}
+	if key := c.Key(); !r.noted[key] {
+		r.noted[key] = true
 		r.outs = append(r.outs, Out{c, reason})
 	}
 }
@@ -175,10 +179,9 @@ func (r *Race) product(blocks []block, limit int) (list []search.Candidate, whol
 			}
 		}
 	}
-	outs := r.outs
 	list = r.legal(raw)
 	if len(list) > limit {
-		r.outs = outs
+		r.outs, r.noted = nil, nil
 		return nil, false
 	}
 	return list, true
@@ -314,7 +317,7 @@ func (r *Race) beginProduct() {
 			sums = next[:min(len(next), mostExpanded/(1+len(r.settings.Knobs)))]
 		}
 	}
-	var raw []search.Candidate
+	raw := []search.Candidate{r.plain()}
 	promise := map[string]float64{}
 	for _, c := range sums {
 		raw = append(raw, c.candidate)
@@ -328,9 +331,24 @@ func (r *Race) beginProduct() {
 	list = list[:min(len(list), mostProduct)]
 	r.begin(PhaseProduct, list, 1)
 	r.heat().promise = promise
-	if len(r.heat().entrants) == 1 { // there is nothing but the default
-		r.endHeat(r.heat())
+}
+
+// worthwhile is the log effect from which on a setting is worth having for itself.
+const worthwhile = 0.01
+
+// plain is the combination of what is worth having beyond the noise: the best of each block, left alone where it gains little.
+func (r *Race) plain() search.Candidate {
+	c := r.best
+	for _, options := range r.changes {
+		best := slices.MaxFunc(options, func(a, b change) int { return cmp.Compare(a.effect, b.effect) })
+		for _, o := range options {
+			if len(o.settings) < len(best.settings) && o.effect > best.effect-worthwhile {
+				best = o
+			}
+		}
+		c = assign(c, best)
 	}
+	return c
 }
 
 // assign sets a block of a candidate.

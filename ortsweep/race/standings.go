@@ -17,6 +17,8 @@ type Verdict string
 // The verdicts.
 const (
 	Winner  Verdict = "winner"  // the answer; the default when nothing beats it
+	Ahead   Verdict = "ahead"   // it looks better than the default, but the budget ended before that was proven
+	Base    Verdict = "default" // the default beside such a one
 	Tied    Verdict = "tied"    // not told apart from the answer
 	Slower  Verdict = "slower"  // worse than the answer in the last heat
 	Passed  Verdict = "passed"  // it did not go on to the last heat: others looked better
@@ -56,7 +58,7 @@ func (r *Race) Result() Result {
 	}
 	if last != nil {
 		result.Winner = last.winner().candidate
-		result.Confirmed = last.phase == PhaseFinal && r.why != ""
+		result.Confirmed = last.phase == PhaseFinal && r.why != "" && !r.unproven
 		if r.why == "" {
 			result.Why = "interrupted: " + last.verdictText() + ", not confirmed on fresh launches"
 		}
@@ -64,8 +66,26 @@ func (r *Race) Result() Result {
 	for _, c := range r.candidates() {
 		result.Standings = append(result.Standings, r.standing(c, last, result.Winner))
 	}
+	if result.Winner.IsDefault() && (r.why == "" || r.unproven) {
+		markAhead(result.Standings)
+	}
 	slices.SortStableFunc(result.Standings, compareStandings)
 	return result
+}
+
+// markAhead says of an unproven race what looks better than the default, instead of calling the default a winner.
+func markAhead(standings []Standing) {
+	ahead := false
+	for i, s := range standings {
+		if s.Gain.Value > 1 && s.Verdict != Failed && s.Verdict != Dropped && !s.Candidate.IsDefault() {
+			standings[i].Verdict, ahead = Ahead, true
+		}
+	}
+	for i, s := range standings {
+		if ahead && s.Candidate.IsDefault() && s.Verdict == Winner {
+			standings[i].Verdict = Base
+		}
+	}
 }
 
 // deciding is the heat that says which candidate wins: the last one in which something was compared; nil without one.
@@ -109,7 +129,7 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 		values, own, base = append(values, e.values...), append(own, e.scores[:n]...), append(base, h.base().scores[:n]...)
 		s.Values = append(s.Values, e.values)
 		s.Windows += len(e.values)
-		s.Reason = e.out
+		s.Verdict, s.Reason = Passed, e.out
 		if e.failure != "" {
 			s.Verdict = Failed
 		} else if e.out != "" {
@@ -141,7 +161,7 @@ func (h *heat) tied(c, winner search.Candidate) bool {
 func compareStandings(a, b Standing) int {
 	rank := func(s Standing) int {
 		switch {
-		case s.Verdict == Winner:
+		case s.Verdict == Winner, s.Verdict == Base:
 			return 0
 		case s.Verdict == Failed:
 			return 3
@@ -168,10 +188,24 @@ func (r *Race) beginFinals(h *heat) {
 	if left := r.settings.Budget - r.elapsed; r.settings.Budget > 0 && left < time.Duration((1+most)*fewestFinals)*r.finalCost() {
 		most = 1
 	}
+	best := math.Inf(-1)
+	if len(in) > 0 {
+		best = h.outlook(in[0])
+	}
+	simplest := 0 // of those that are as good as the best, the one with the fewest settings goes first
+	for i, e := range in {
+		if h.outlook(e) > best+math.Log(surely) && len(e.candidate.Settings()) < len(in[simplest].candidate.Settings()) {
+			simplest = i
+		}
+	}
+	if simplest > 0 {
+		e := in[simplest]
+		in = slices.Insert(slices.Delete(in, simplest, simplest+1), 0, e)
+	}
 	var finalists []search.Candidate
 	for _, e := range in {
 		gain := h.outlook(e)
-		if gain <= 0 || len(finalists) == most || gain < h.outlook(in[0])+math.Log(withinFinal) {
+		if gain <= 0 || len(finalists) == most || gain < best+math.Log(withinFinal) {
 			break
 		}
 		finalists = append(finalists, e.candidate)
@@ -182,7 +216,8 @@ func (r *Race) beginFinals(h *heat) {
 	}
 	r.begin(PhaseFinal, finalists, 1)
 	if r.late(r.heat()) {
-		r.why = fmt.Sprintf("the budget of %v ended after %d rounds, before anything was proven", r.settings.Budget, h.round)
+		r.unproven = true
+		r.why = fmt.Sprintf("the budget of %v ended before anything was proven (rounds: %d)", r.settings.Budget, h.round)
 		if !h.winner().candidate.IsDefault() {
 			r.why = fmt.Sprintf("%s, but the budget of %v ended before fresh launches could confirm it", h.verdictText(), r.settings.Budget)
 		}

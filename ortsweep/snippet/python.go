@@ -3,6 +3,7 @@ package snippet
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tuner/modelconfig"
@@ -12,7 +13,7 @@ import (
 // WritePython writes a program for the package onnxruntime.
 func WritePython(to io.Writer, s Session) error {
 	var w writer
-	w.comments("#", append([]string{fmt.Sprintf("Measured with ONNX Runtime %s; install: pip install %s numpy", s.Runtime, pipProject(s.Runtime))}, s.About...))
+	w.comments("#", append([]string{fmt.Sprintf("Measured with ONNX Runtime %s%s", s.Runtime, pipHint(s.Runtime))}, s.About...))
 	w.linef("import numpy as np")
 	w.linef("import onnxruntime as ort")
 	w.linef("")
@@ -42,6 +43,10 @@ func WritePython(to io.Writer, s Session) error {
 	w.linef("providers = [%s]", pythonProviders(s.Provider))
 	w.linef("session = ort.InferenceSession(%s, options, providers=providers)", quote(s.Model))
 	w.linef("")
+	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Type == onnx.BFloat16 }) {
+		w.linef("# numpy has no bfloat16: make the inputs as ort.OrtValue, and run with session.run_with_ort_values.")
+		return w.flush(to, "Python")
+	}
 	w.linef("inputs = {  # zeros: put your own values here")
 	for _, in := range s.Inputs {
 		w.linef("    %s: %s,", quote(in.Name), numpyZeros(in))
@@ -52,17 +57,14 @@ func WritePython(to io.Writer, s Session) error {
 	return w.flush(to, "Python")
 }
 
-// pipProject is the Python project of a build's flavour.
-func pipProject(runtime string) string {
-	flavour, version, _ := strings.Cut(runtime, "@")
-	project := map[string]string{"openvino": "onnxruntime-openvino", "cuda": "onnxruntime-gpu"}[flavour]
-	if project == "" {
-		project = "onnxruntime"
+// pipHint says how to install a build; "" for a library of the user's own, which no Python project is known to hold.
+func pipHint(runtime string) string {
+	flavour, version, found := strings.Cut(runtime, "@")
+	project := map[string]string{"cpu": "onnxruntime", "openvino": "onnxruntime-openvino", "cuda": "onnxruntime-gpu"}[flavour]
+	if project == "" || !found {
+		return ""
 	}
-	if version != "" {
-		project += "==" + version
-	}
-	return project
+	return fmt.Sprintf("; install: pip install %s==%s numpy", project, version)
 }
 
 // graphName is ONNX Runtime's own name of a level; "" for the default, everything.
@@ -112,7 +114,7 @@ func numpyZeros(in Input) string {
 	return fmt.Sprintf("np.zeros([%s], dtype=np.%s)", shape(in.Shape), numpyType(in.Type))
 }
 
-// numpyType is numpy's name of an element type. It has none for bfloat16, whose zeros have the same bits as those of uint16.
+// numpyType is numpy's name of an element type.
 func numpyType(t onnx.DataType) string {
 	switch t {
 	case onnx.Bool:
@@ -123,7 +125,7 @@ func numpyType(t onnx.DataType) string {
 		return "uint8"
 	case onnx.Int16:
 		return "int16"
-	case onnx.Uint16, onnx.BFloat16:
+	case onnx.Uint16:
 		return "uint16"
 	case onnx.Int32:
 		return "int32"
