@@ -20,7 +20,7 @@ LEVELS = {
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
 COMPARED = 32  # rows whose outputs are compared
-REST = 0.05  # seconds, in which the threads of the session before stop spinning
+REST = 0.1  # seconds; the threads of the session before spin for some 35 ms of CPU time
 
 
 def session(setting):
