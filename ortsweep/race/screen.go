@@ -234,7 +234,7 @@ func (r *Race) learn(h *heat) {
 		return
 	}
 	top := 0.0
-	if lead := h.leader(); lead != from && lead.ratio(from).Value > 1 {
+	if lead := h.leader(); lead != nil && lead != from && lead.ratio(from).Value > 1 {
 		top = math.Log(lead.ratio(from).Value)
 		r.best = lead.candidate // what comes next is screened around the likely best
 	}
