@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 	for _, name := range o.names {
 		c, err := compare(ctx, o, peers, filepath.Join(dir, name), name, messages)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return errors.Join(fmt.Errorf("%s: %w", name, err), report(out, all)) // what was measured before took minutes
 		}
 		all = append(all, c)
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tuner/search"
@@ -44,8 +46,14 @@ func sweep(ctx context.Context, o options, s subject) (answer, error) {
 	begin := time.Now()
 	text, err := exec.CommandContext(ctx, o.tuner, args...).CombinedOutput()
 	a.elapsed = time.Since(begin)
-	if err != nil {
-		return a, fmt.Errorf("cannot run the sweep: %w; its output:\n%s", err, text)
+	var ended *exec.ExitError
+	switch {
+	case errors.As(err, &ended): // a result, as it is of Olive
+		first, _, _ := strings.Cut(string(text), "\n")
+		a.exit, a.message = ended.ExitCode(), first
+		return a, nil
+	case err != nil:
+		return a, fmt.Errorf("cannot run the sweep: %w", err)
 	}
 	content, err := os.ReadFile(filepath.Join(output, "result.json"))
 	if err != nil {
