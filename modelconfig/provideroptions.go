@@ -245,6 +245,19 @@ func LowersPrecision(provider, name, value string) bool {
 	return false
 }
 
+// UsualDevice returns the value of an option that chooses the device to compute
+// on with which the provider does as it does without the option; "" for every
+// other option.
+func UsualDevice(provider, name string) string {
+	switch provider + "." + name {
+	case "openvino.device_type":
+		return "CPU" // Triton's backend sets it
+	case "coreml.MLComputeUnits":
+		return "ALL"
+	}
+	return ""
+}
+
 // lowersOpenVINO looks for OpenVINO's properties that choose the type to
 // compute with. ONNX Runtime's provider sets float32 unless told otherwise.
 func lowersOpenVINO(config string) bool {

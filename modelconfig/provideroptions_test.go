@@ -145,6 +145,27 @@ func TestCUDAOptions(t *testing.T) {
 	}
 }
 
+// TestUsualDevice: the values are those that the providers take for themselves,
+// and none of them is refused.
+func TestUsualDevice(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ provider, name, want string }{
+		{"openvino", "device_type", "CPU"}, {"coreml", "MLComputeUnits", "ALL"},
+		{"openvino", "num_of_threads", ""}, {"cuda", "device_type", ""},
+	} {
+		got := UsualDevice(test.provider, test.name)
+		if got != test.want {
+			t.Errorf("%s.%s: %q, want %q", test.provider, test.name, got, test.want)
+		}
+		if got == "" {
+			continue
+		}
+		if err := CheckProviderOption(test.provider, test.name, got); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLowersPrecision(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -15,7 +15,7 @@ import (
 // Accuracy says how a variant of the model is compared with the original, and by how much it may differ.
 type Accuracy struct {
 	// Limit is what a variant must keep. Without one in the file it is DefaultLimit where the space has other precisions than
-	// the original; else nil: nothing is checked.
+	// the original, or the file has the section accuracy; else nil: nothing is checked.
 	Limit       *accuracy.Limit
 	Data        string  // file or folder with the inputs to compare on; "" for synthetic ones
 	Calibration string  // the inputs for int8_static's ranges; "" for those of Data
@@ -111,7 +111,7 @@ func (v value) share() (float64, bool) {
 }
 
 // checkAccuracy joins the limit with the user's command, and reports what does not go together: a limit that bounds nothing,
-// and settings of the check where there is nothing to check.
+// and settings of the check where there is nothing to check. Who settles how variants are compared wants them compared.
 func (r profileReader) checkAccuracy(given map[string]value) {
 	a := &r.p.Accuracy
 	if a.Limit != nil {
@@ -131,6 +131,8 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 	case !r.p.hasVariants():
 		section.fail(Error{Problem: "has no effect: the space has nothing but the model as given on the cpu provider",
 			Hint: fmt.Sprintf("name other precisions (space.precision: [%s, int8]), or remove the section", PrecisionOriginal)})
+	default:
+		a.Limit = DefaultLimit()
 	}
 }
 

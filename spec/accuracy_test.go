@@ -24,6 +24,7 @@ func TestAccuracyDefaults(t *testing.T) {
 	check("space: {execution_provider: auto}", nil)
 	check("space: {precision: [fp32, int8]}", &accuracy.Limit{Metric: "cosine", Min: pointer(0.99)})
 	check("space: {precision: {fp32: a.onnx, small: b.onnx}}", &accuracy.Limit{Metric: "cosine", Min: pointer(0.99)})
+	check("space: {execution_provider: auto}\naccuracy: {rows: 8}", &accuracy.Limit{Metric: "cosine", Min: pointer(0.99)})
 	check("space: {precision: int8}\nconstraints: {accuracy: {metric: mean_abs_error, max: 0.5}}",
 		&accuracy.Limit{Metric: "mean_abs_error", Max: pointer(0.5)})
 	check("space: {execution_provider: auto}\nconstraints: {accuracy: {metric: command, min: 3}}\naccuracy: {command: ./judge.sh}",

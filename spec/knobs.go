@@ -197,9 +197,16 @@ func optionValues(provider, option string) knobReader {
 			v.fail(Error{Problem: err.Error()})
 			return "", false
 		}
-		if modelconfig.LowersPrecision(provider, option, text) { // the check of accuracy knows no options
+		// Providers are tried, and outputs compared with the original's, without options.
+		device := modelconfig.UsualDevice(provider, option)
+		switch {
+		case modelconfig.LowersPrecision(provider, option, text):
 			v.fail(Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
-				Hint: "write it as a precision, which is: " + search.KnobPrecision + ": [fp32, fp16]"})
+				Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(Convertible(), ", "))})
+			return "", false
+		case device != "" && text != device:
+			v.fail(Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: device,
+				Hint: "remove the value"})
 			return "", false
 		}
 		return search.Value(text), true

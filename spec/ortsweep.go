@@ -59,6 +59,9 @@ func ParseSweep(path string, text []byte) (Sweep, error) {
 	if err := d.err(); err != nil {
 		return Sweep{}, err
 	}
+	if s.Accuracy.Limit == nil && s.hasVariants() { // what wins is deployed with its provider
+		s.Accuracy.Limit = DefaultLimit()
+	}
 	named := s.Output != ""
 	s.Profile = s.defaulted()
 	if !named {

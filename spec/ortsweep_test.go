@@ -44,6 +44,26 @@ func TestSweepDefaults(t *testing.T) {
 	}
 }
 
+// docs/formats/ortsweep.md: the limit is there where the space has other precisions or providers.
+func TestSweepLimit(t *testing.T) {
+	t.Parallel()
+	for space, want := range map[string]bool{
+		"intra_op_threads: [1, 2]":                         false,
+		"execution_provider: cpu, precision: fp32":         false,
+		"execution_provider: [cpu, openvino]":              true,
+		"execution_provider: auto":                         true,
+		"execution_provider: cpu, precision: [fp32, int8]": true,
+	} {
+		s, err := ParseSweep("s.yaml", []byte("model: m.onnx\nspace: {"+space+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := s.Accuracy.Limit != nil; has != want {
+			t.Errorf("%s: a limit: %t, want %t", space, has, want)
+		}
+	}
+}
+
 func TestSweepFields(t *testing.T) {
 	t.Parallel()
 	s, err := ParseSweep("s.yaml", []byte(`

@@ -263,6 +263,11 @@ func TestSpaceMistakes(t *testing.T) {
 		`openvino.num_of_threads[1]: cannot set option "num_of_threads" of execution provider openvino to "many": expected a whole number from 1 to 1024`)
 	check(`tensorrt.precision_mode: [FP32, FP16]`,
 		"tensorrt.precision_mode[1]: computes with fewer bits than the model says, and would not be compared with the original")
+	check(`openvino.device_type: [CPU, GPU, "HETERO:GPU,CPU"]`,
+		"openvino.device_type[1]: computes on another device than the one on which the provider is tried and its outputs are compared",
+		"openvino.device_type[2]: computes on another device than the one on which the provider is tried and its outputs are compared")
+	check(`coreml.MLComputeUnits: [ALL, CPUOnly]`,
+		"coreml.MLComputeUnits[1]: computes on another device than the one on which the provider is tried and its outputs are compared")
 	check(`rocm.device_id: 1`, "rocm.device_id: is neither a knob nor a field of Triton's ModelConfig")
 	check(`dynamic_batching: {max_queue_delay_microseconds: 5}`,
 		"dynamic_batching.max_queue_delay_microseconds: cannot be swept as a field of ModelConfig")
