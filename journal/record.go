@@ -34,6 +34,7 @@ type Header struct {
 	Model       string          `json:"model"`                 // name under which the model is served
 	Models      []ModelFile     `json:"models"`                // one per precision that is measured
 	Variants    []Variant       `json:"variants,omitempty"`    // what was compared with the original, also what was rejected
+	Data        string          `json:"data,omitempty"`        // digest of the inputs that they were compared on; "" without variants
 	BaseConfig  string          `json:"base_config,omitempty"` // config.pbtxt of the default configuration
 	Facts       json.RawMessage `json:"facts,omitempty"`       // search.Facts that the space was folded with
 }

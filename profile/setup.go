@@ -27,10 +27,17 @@ type Setup struct {
 	Facts       search.Facts
 	Tool        string                // version of the program
 	Runtime     journal.RuntimeInfo   // of the default
-	Runtimes    []journal.RuntimeInfo // of the knob runtime; nil without it
+	Runtimes    []journal.RuntimeInfo // of the knob runtime that are measured; nil without it
 	Variants    []journal.Variant     // what was compared with the original
+	Data        string                // digest of the inputs that they were compared on; "" without
 	Machine     json.RawMessage       // facts for reports
 	Fingerprint string                // figures of a machine with another one do not compare
+}
+
+// With returns the setup of a campaign that measures variants too.
+func (s Setup) With(v Variants) Setup {
+	s.Subject, s.Facts.Rejected, s.Variants, s.Data = s.Subject.With(v.Files), v.Rejected, v.Records, v.Data
+	return s
 }
 
 // library returns the ONNX Runtime library that serves a candidate.
@@ -58,7 +65,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	h := journal.Header{
 		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
 		Spec:  journal.SpecFile{Path: s.Profile.Path, SHA256: hex.EncodeToString(sum[:]), Text: string(s.Profile.Text)},
-		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants,
+		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants, Data: s.Data,
 	}
 	for _, f := range s.Subject.Files {
 		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
@@ -109,11 +116,35 @@ func OpenLog(s Setup, now time.Time) (Log, error) {
 	return begin(s, log)
 }
 
-// CheckSpace makes the configuration of every candidate, and returns the first one's error as an InputError.
+// CheckLog finds the journal of another campaign in the output folder, as far as that shows before the variants are made, in
+// which s has none yet: an InputError. It changes nothing in the folder.
+func CheckLog(s Setup) error {
+	old, _, err := journal.Read(s.Profile.Output)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return outputError(s.Profile, err)
+	}
+	now, err := s.header(time.Time{})
+	if err != nil {
+		return err
+	}
+	old.Models = slices.DeleteFunc(old.Models, func(f journal.ModelFile) bool { return slices.Contains(s.Profile.Model.Convert, f.Precision) })
+	old.Variants, old.Data = nil, ""
+	return otherCampaign(s.Profile, old, now)
+}
+
+// CheckSpace makes the configuration of every candidate, and returns the first one's error as an InputError: one that the
+// engine would refuse is one, too.
 func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 	candidates, _ := p.Space(facts).Candidates()
 	for _, c := range candidates {
-		if _, err := spec.Apply(s.Config, c); err != nil {
+		config, err := spec.Apply(s.Config, c)
+		if err == nil {
+			err = modelconfig.RefuseUnsupported(config)
+		}
+		if err != nil {
 			return &InputError{fmt.Errorf("%s: space: %w", p.Path, err)}
 		}
 	}
@@ -140,9 +171,8 @@ func begin(s Setup, log Log) (Log, error) {
 
 // resume checks that the journal belongs to this campaign and reads its events.
 func resume(s Setup, now journal.Header, j *journal.Journal, records []journal.Record) (Log, error) {
-	if differences := differences(s.Profile, j.Header(), now); len(differences) > 0 {
-		return Log{}, &InputError{fmt.Errorf("%s: output: folder %q holds the journal of another campaign:\n  %s\nchoose another `output:`, or remove the folder to start over",
-			s.Profile.Path, s.Profile.Output, strings.Join(differences, "\n  "))}
+	if err := otherCampaign(s.Profile, j.Header(), now); err != nil {
+		return Log{}, err
 	}
 	log := Log{Journal: j}
 	for _, r := range records {
@@ -156,6 +186,16 @@ func resume(s Setup, now journal.Header, j *journal.Journal, records []journal.R
 		log.Past = append(log.Past, e)
 	}
 	return log, nil
+}
+
+// otherCampaign returns an InputError when a journal cannot be gone on with.
+func otherCampaign(p spec.Profile, old, now journal.Header) error {
+	differences := differences(p, old, now)
+	if len(differences) == 0 {
+		return nil
+	}
+	return &InputError{fmt.Errorf("%s: output: folder %q holds the journal of another campaign:\n  %s\nchoose another `output:`, or remove the folder to start over",
+		p.Path, p.Output, strings.Join(differences, "\n  "))}
 }
 
 // differences lists why a journal cannot be gone on with. The budget may differ: a larger one continues the campaign.
@@ -176,7 +216,9 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 		add("ONNX Runtime", old.Runtime.Flavour+"@"+old.Runtime.Version, now.Runtime.Flavour+"@"+now.Runtime.Version)
 	}
 	add("ONNX Runtime builds", runtimeNames(old.Runtimes), runtimeNames(now.Runtimes))
+	add("inputs of the accuracy check", shortData(old.Data), shortData(now.Data))
 	add("rejected variants", rejectedNames(old.Variants), rejectedNames(now.Variants))
+	add("accepted variants", acceptedNames(old.Variants), acceptedNames(now.Variants))
 	add("machine", old.Fingerprint, now.Fingerprint)
 	return list
 }
@@ -187,8 +229,10 @@ func sameSearch(old journal.SpecFile, p spec.Profile) bool {
 	return err == nil && reflect.DeepEqual(searchOf(then), searchOf(p))
 }
 
-// searchOf leaves out of a profile what does not change the search; models are compared by digest.
+// searchOf leaves out of a profile what does not change the search; models and inputs are compared by digest, and calibration
+// shows in the models.
 func searchOf(p spec.Profile) spec.Profile {
+	p.Accuracy.Data, p.Accuracy.Calibration = "", ""
 	p.Path, p.Text, p.Output, p.Model, p.Search.Budget = "", nil, "", spec.ModelSource{}, search.Budget{}
 	return p
 }
@@ -223,6 +267,22 @@ func rejectedNames(variants []journal.Variant) string {
 	}
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
+
+// acceptedNames lists what was compared with the original and serves: "fp32 on openvino, int8 on cpu".
+func acceptedNames(variants []journal.Variant) string {
+	var names []string
+	for _, v := range variants {
+		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
+			if v.Rejected[provider] == "" && v.Rejected[""] == "" {
+				names = append(names, v.Precision+" on "+provider)
+			}
+		}
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
+// shortData shortens the digest of inputs, for people.
+func shortData(digest string) string { return cmp.Or(digest[:min(12, len(digest))], "none") }
 
 func shortDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))

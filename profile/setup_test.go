@@ -67,15 +67,96 @@ func TestResumeComparesVariantsAndRuntimes(t *testing.T) {
 	if err := closed(open(setup)); err != nil {
 		t.Errorf("the same campaign: %v", err)
 	}
-	rejected, runtimes := setup, setup
+	rejected, runtimes, accepted, data := setup, setup, setup, setup
 	rejected.Variants = []journal.Variant{{Precision: "int8", Rejected: map[string]string{"openvino": "x"}}, {Precision: "fp16", Rejected: map[string]string{"": "y"}}}
+	accepted.Variants = []journal.Variant{{Precision: "int8", Accuracy: map[string]accuracy.Report{"cpu": {}, "openvino": {}}}}
+	data.Data = strings.Repeat("d", 64)
 	runtimes.Runtimes = []journal.RuntimeInfo{{Flavour: "cpu", Version: "1.31.1"}, {Flavour: "openvino", Version: "1.24.1"}}
 	for want, s := range map[string]profile.Setup{
-		"rejected variants: none then, int8 on openvino, fp16 now":       rejected,
-		"ONNX Runtime builds: one then, cpu@1.31.1, openvino@1.24.1 now": runtimes,
+		"rejected variants: none then, int8 on openvino, fp16 now":               rejected,
+		"accepted variants: int8 on cpu then, int8 on cpu, int8 on openvino now": accepted,
+		"inputs of the accuracy check: none then, dddddddddddd now":              data,
+		"ONNX Runtime builds: one then, cpu@1.31.1, openvino@1.24.1 now":         runtimes,
 	} {
 		if err := closed(open(s)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+}
+
+// The file that holds the inputs may be called by another path; its content is compared.
+func TestResumeComparesDataByContent(t *testing.T) {
+	t.Parallel()
+	p, subject, _ := variantCase(t, "output: out\nspace: {precision: [fp32, int8]}\naccuracy: {data: rows.npz, calibration: more.npz}")
+	setup := profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true}, Data: "d"}
+	log, err := profile.OpenLog(setup, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := spec.ParseProfile("elsewhere/p.yaml", append([]byte("# moved\n"), p.Text...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved.Output, setup.Profile = p.Output, moved
+	if log, err = profile.OpenLog(setup, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Another campaign's journal is found before the variants are made, and the own one is taken for what it is although it has
+// variants already.
+func TestCheckLogKnowsNoVariantsYet(t *testing.T) {
+	t.Parallel()
+	p, subject, maker := variantCase(t, "output: out\nspace: {precision: [fp32, int8], instance_count: [1, 2]}")
+	before := profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true}}
+	if err := profile.CheckLog(before); err != nil {
+		t.Fatalf("without a journal: %v", err)
+	}
+	variants, err := profile.MakeVariants(t.Context(), p, subject, before.Facts, maker, allWork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variants.Data = "d"
+	log, err := profile.OpenLog(before.With(variants), time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := log.Header(); len(h.Models) != 2 || h.Data != "d" || len(h.Variants) != 1 {
+		t.Errorf("header has %d models, data %q, %d variants", len(h.Models), h.Data, len(h.Variants))
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := profile.CheckLog(before); err != nil {
+		t.Errorf("its own journal: %v", err)
+	}
+	other := before
+	if other.Profile, err = spec.ParseProfile(p.Path, []byte(strings.Replace(string(p.Text), "[1, 2]", "[1, 4]", 1))); err != nil {
+		t.Fatal(err)
+	}
+	err = profile.CheckLog(other)
+	if input := new(profile.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "holds the journal of another campaign") {
+		t.Errorf("error %v, want an InputError that names the other campaign", err)
+	}
+}
+
+// What the engine would refuse at load is said before anything is measured.
+func TestSpaceThatTheEngineRefuses(t *testing.T) {
+	t.Parallel()
+	check := func(knob, value string, refused bool) {
+		t.Helper()
+		p, subject, _ := variantCase(t, "space: {execution_provider: openvino, "+knob+": "+value+"}\ndeploy_target: tuner")
+		err := profile.CheckSpace(p, subject, search.Facts{Batching: true})
+		if input := new(profile.InputError); errors.As(err, &input) != refused || refused && !strings.Contains(err.Error(), "caches lie below") {
+			t.Errorf("%s: %s: error %v, refused: want %t", knob, value, err, refused)
+		}
+	}
+	check("openvino.cache_dir", "/tmp/blobs", true)
+	check("openvino.cache_dir", "blobs", false)
 }

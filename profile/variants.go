@@ -30,44 +30,85 @@ type Variants struct {
 	Records  []journal.Variant  // everything that was compared: the original on other providers first, then as in the profile
 	Rejected []search.Rejection // of these, what is never measured
 	Files    []File             // that were made, and serve on some provider
+	Data     string             // digest of the inputs that all were compared on; "" where nothing was
+}
+
+// Compares reports whether a profile has anything to compare with the original on cpu, on a machine of which facts tell.
+func Compares(p spec.Profile, facts search.Facts) bool {
+	if p.Accuracy.Limit == nil {
+		return false
+	}
+	elsewhere := slices.ContainsFunc(WorkingProviders(p.Space(facts)), func(provider string) bool { return provider != "cpu" })
+	return slices.ContainsFunc(variantNames(p, facts), func(name string) bool { return elsewhere || name != spec.PrecisionOriginal })
+}
+
+// Conversions lists the precisions that are made of the model before the search begins, as long as none is rejected.
+func Conversions(p spec.Profile, facts search.Facts) []string {
+	return slices.DeleteFunc(variantNames(p, facts), func(name string) bool { return !slices.Contains(p.Model.Convert, name) })
 }
 
 // MakeVariants makes the precisions that the profile names, and compares them, the user's own files, and the original on
 // other providers with the original on cpu. facts name the providers that do not work here. Nothing happens without a limit
-// of accuracy.
+// of accuracy. The digest of the data is left to the maker's owner.
 func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.Facts, maker Maker, try Trier) (Variants, error) {
 	var v Variants
 	if p.Accuracy.Limit == nil {
 		return v, nil
 	}
-	j := judge{s, maker, try, workingProviders(p.Space(facts))}
-	for _, name := range variantNames(p) {
-		record, err := j.record(ctx, name, slices.Contains(p.Model.Convert, name))
+	j := judge{s, maker, try, WorkingProviders(p.Space(facts))}
+	judged := map[string]bool{}
+	for {
+		facts.Rejected = v.Rejected
+		names := slices.DeleteFunc(variantNames(p, facts), func(name string) bool { return judged[name] })
+		if len(names) == 0 {
+			return v, nil
+		}
+		judged[names[0]] = true
+		record, err := j.record(ctx, names[0], slices.Contains(p.Model.Convert, names[0]))
+		if err == nil {
+			err = v.add(j, record)
+		}
 		if err != nil {
 			return Variants{}, err
 		}
-		if len(record.Accuracy)+len(record.Rejected) == 0 {
-			continue // the original where there is no other provider
-		}
-		v.Records = append(v.Records, record)
-		for _, provider := range slices.Sorted(maps.Keys(record.Rejected)) {
-			v.Rejected = append(v.Rejected, search.Rejection{Precision: name, Provider: provider, Reason: record.Rejected[provider]})
-		}
-		if record.Path == "" || record.Own || name == spec.PrecisionOriginal || !j.serves(record) {
-			continue
-		}
-		file, err := s.variantFile(name, record.Path)
-		if err != nil {
-			return Variants{}, err
-		}
-		v.Files = append(v.Files, file)
 	}
-	return v, nil
 }
 
-// variantNames lists what is compared: the original, the user's files by name, and what is converted.
-func variantNames(p spec.Profile) []string {
-	return append(orderPrecisions(p.Model.Precisions), p.Model.Convert...)
+// add enters what was found out about a variant.
+func (v *Variants) add(j judge, record journal.Variant) error {
+	if len(record.Accuracy)+len(record.Rejected) == 0 {
+		return nil // the original where there is no other provider
+	}
+	v.Records = append(v.Records, record)
+	for _, provider := range slices.Sorted(maps.Keys(record.Rejected)) {
+		v.Rejected = append(v.Rejected, search.Rejection{Precision: record.Precision, Provider: provider, Reason: record.Rejected[provider]})
+	}
+	if record.Path == "" || record.Own || record.Precision == spec.PrecisionOriginal || !j.serves(record) {
+		return nil
+	}
+	file, err := j.subject.variantFile(record.Precision, record.Path)
+	if err != nil {
+		return err
+	}
+	v.Files = append(v.Files, file)
+	return nil
+}
+
+// variantNames lists what is compared: the original, the user's files by name, and what is converted. The quick search leaves the
+// precision at that of the space's first candidate (package quick), which is another one when facts reject the first.
+func variantNames(p spec.Profile, facts search.Facts) []string {
+	names := append(orderPrecisions(p.Model.Precisions), p.Model.Convert...)
+	if p.Search.Strategy != spec.StrategyQuick {
+		return names
+	}
+	candidates, _ := p.Space(facts).Candidates()
+	if len(candidates) == 0 {
+		return nil
+	}
+	fixed, set := candidates[0].Get(search.KnobPrecision)
+	return slices.DeleteFunc(names, func(name string) bool {
+		return set && name != string(fixed) || !set && name != spec.PrecisionOriginal
+	})
 }
 
 // variantFile opens a model file that was made of the subject's.
@@ -169,9 +210,9 @@ func (j judge) serves(record journal.Variant) bool {
 	return slices.ContainsFunc(j.providers, func(p string) bool { return record.Rejected[p] == "" }) && record.Rejected[""] == ""
 }
 
-// workingProviders lists the execution providers of a space that work here with some of its runtimes: cpu first, since the
-// operators that stay in fp32 are chosen on the first one.
-func workingProviders(s search.Space) []string {
+// WorkingProviders lists the execution providers of a space that work here with some runtime that is measured: cpu first, since
+// the operators that stay in fp32 are chosen on the first one.
+func WorkingProviders(s search.Space) []string {
 	i := slices.IndexFunc(s.Knobs, func(k search.Knob) bool { return k.Name == search.KnobExecutionProvider })
 	if i < 0 {
 		return []string{baseProvider(s.Facts)}
@@ -197,11 +238,15 @@ func baseProvider(facts search.Facts) string {
 }
 
 func works(facts search.Facts, provider string) bool {
-	if len(facts.Runtimes) == 0 {
+	runtimes := facts.Runtimes
+	if len(runtimes) == 0 {
 		_, out := facts.Unavailable[provider]
 		return !out
 	}
-	return slices.ContainsFunc(facts.Runtimes, func(r search.RuntimeFacts) bool {
+	if facts.TritonOnly {
+		runtimes = runtimes[:1] // all others are folded
+	}
+	return slices.ContainsFunc(runtimes, func(r search.RuntimeFacts) bool {
 		_, out := r.Unavailable[provider]
 		return !out
 	})

@@ -200,3 +200,62 @@ func TestData(t *testing.T) {
 		t.Errorf("error %v, want an InputError that names the field", err)
 	}
 }
+
+// A stock Triton has one runtime: what only another one has is not measured, and not judged either.
+func TestTritonJudgesOnItsOwnRuntime(t *testing.T) {
+	t.Parallel()
+	facts := search.Facts{Runtimes: []search.RuntimeFacts{{Name: "cpu@1", Unavailable: map[string]string{"openvino": "not in this build"}}, {Name: "openvino@1"}}}
+	for target, want := range map[string]string{"triton": "make int8 for cpu", "tuner": "make int8 for cpu openvino"} {
+		p, s, maker := variantCase(t, "deploy_target: "+target+"\nspace: {runtime: [cpu, openvino], execution_provider: [cpu, openvino], precision: [fp32, int8]}")
+		if _, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork); err != nil {
+			t.Fatal(err)
+		}
+		if got := maker.asked[len(maker.asked)-1]; got != want {
+			t.Errorf("%s: %q, want %q", target, got, want)
+		}
+	}
+}
+
+func TestCompares(t *testing.T) {
+	t.Parallel()
+	const limit = "constraints: {accuracy: {metric: cosine, min: 0.5}}\n"
+	for text, want := range map[string]bool{
+		"space: {instance_count: [1]}":                         false, // no limit
+		limit + "space: {instance_count: [1]}":                 false, // nothing but the original on cpu
+		limit + "space: {execution_provider: [cpu, cuda]}":     false, // cuda is not there
+		limit + "space: {execution_provider: [cpu, openvino]}": true,
+		"space: {precision: [fp32, int8]}":                     true,
+	} {
+		p, _, _ := variantCase(t, text)
+		if got := profile.Compares(p, search.Facts{Unavailable: map[string]string{"cuda": "no GPU"}}); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// The quick search measures one precision: the first that serves. No other is made, unless the first is rejected.
+func TestQuickSearchMakesOnePrecision(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		space   string
+		cosine  float64 // of int8 on cpu
+		want    []string
+		planned []string
+	}{
+		{"precision: [int8, fp16, fp32]", 1, []string{"make int8 for cpu"}, []string{"int8"}},
+		{"precision: [int8, fp16, fp32]", 0.5, []string{"make int8 for cpu", "make fp16 for cpu"}, []string{"int8"}},
+		{"precision: [fp32, int8]", 1, nil, nil}, // the original on cpu is what all are compared with
+	} {
+		p, s, maker := variantCase(t, "search: {strategy: quick}\nspace: {"+test.space+", instance_count: [1, 2]}")
+		maker.cosines = map[string]float64{"int8 cpu": test.cosine}
+		if _, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(maker.asked, test.want) {
+			t.Errorf("%s, cosine %v: asked %q, want %q", test.space, test.cosine, maker.asked, test.want)
+		}
+		if got := profile.Conversions(p, search.Facts{}); !slices.Equal(got, test.planned) {
+			t.Errorf("%s: conversions %q, want %q", test.space, got, test.planned)
+		}
+	}
+}
