@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"tuner/ortlib"
@@ -58,8 +59,8 @@ func openBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	return build, nil
 }
 
-// unavailable tries each execution provider of the space with the original model on each build, each in a child process.
-// A context that ends is the error.
+// unavailable tries each execution provider of the space, and the default configuration's, with the original model on each
+// build, each in a child process. A context that ends is the error.
 func unavailable(ctx context.Context, builds []ortlib.Build, space search.Space, s profile.Subject) ([]search.RuntimeFacts, error) {
 	p, err := newProber()
 	if err != nil {
@@ -72,6 +73,9 @@ func unavailable(ctx context.Context, builds []ortlib.Build, space search.Space,
 				providers = append(providers, string(v))
 			}
 		}
+	}
+	if base := string(space.Facts.Base[search.KnobExecutionProvider]); base != "" && !slices.Contains(providers, base) {
+		providers = append(providers, base) // of the default, and of candidates that leave the knob alone
 	}
 	var facts []search.RuntimeFacts
 	for _, build := range builds {

@@ -132,7 +132,9 @@ func runConvert(ctx context.Context, con console, o convertOptions, path string)
 	if settings.Cache, err = precision.UserCache(); err != nil {
 		return err
 	}
-	settings.Tool = "tuner " + toolVersion() + builds.names
+	if settings.Tool, err = variantTool(o.providers, builds.build); err != nil {
+		return err
+	}
 	settings.Progress = func(text string) { fmt.Fprintln(con.err, text) }
 	maker, err := precision.NewMaker(model, opener, settings)
 	if err != nil {
@@ -147,7 +149,7 @@ func (o convertOptions) convert(ctx context.Context, con console, path string, m
 	if err != nil {
 		return convertError(ctx, err)
 	}
-	c := conversion{Model: path, Data: settings.Data, Limit: settings.Limit, Variants: variants}
+	c := conversion{Model: path, Data: settings.Data, Calibration: settings.Calibration, Limit: settings.Limit, Variants: variants}
 	if c.Repeats, err = maker.Determinism(ctx, "cpu"); err != nil {
 		return convertError(ctx, err)
 	}
@@ -291,7 +293,6 @@ func parseShapes(flags []string) (map[string][]int64, error) {
 // libraries are the ONNX Runtime builds that a verb runs models with.
 type libraries struct {
 	byProvider map[string]ortlib.Build
-	names      string // providers and builds, for keys of caches
 }
 
 // build returns the build that serves a provider.
@@ -312,7 +313,7 @@ func openLibraries(ctx context.Context, named string, providers []string) (libra
 	if base, err = openBuild(ctx, base); err != nil {
 		return libraries{}, err
 	}
-	l := libraries{byProvider: map[string]ortlib.Build{"cpu": base}, names: ", cpu on " + base.Name()}
+	l := libraries{byProvider: map[string]ortlib.Build{"cpu": base}}
 	flavours := map[string]string{"openvino": "openvino", "cuda": "cuda", "tensorrt": "cuda"}
 	for _, provider := range providers {
 		if provider == "cpu" {
@@ -325,7 +326,6 @@ func openLibraries(ctx context.Context, named string, providers []string) (libra
 			}
 		}
 		l.byProvider[provider] = build
-		l.names += fmt.Sprintf(", %s on %s", provider, build.Name())
 	}
 	return l, nil
 }

@@ -18,11 +18,12 @@ import (
 
 // conversion is what `tuner convert` did.
 type conversion struct {
-	Model    string
-	Data     dataset.Dataset
-	Limit    *accuracy.Limit
-	Repeats  accuracy.Report // the original on cpu, run again
-	Variants []result
+	Model       string
+	Data        dataset.Dataset
+	Calibration dataset.Dataset // without rows: Data
+	Limit       *accuracy.Limit
+	Repeats     accuracy.Report // the original on cpu, run again
+	Variants    []result
 }
 
 // result is one precision's, as `tuner convert --output json` prints it. Each variant is judged on every provider.
@@ -115,6 +116,9 @@ func (c *conversion) print(out io.Writer, o convertOptions) error {
 	fmt.Fprintf(out, "%s, compared with the original on %d rows of %s\n", c.Model, c.Data.Rows, c.dataText())
 	for _, note := range c.Data.Notes {
 		fmt.Fprintf(out, "  %s\n", note)
+	}
+	for _, note := range c.Calibration.Notes {
+		fmt.Fprintf(out, "  calibration: %s\n", note)
 	}
 	if difference := c.wobble(); difference > 0 {
 		fmt.Fprintf(out, "the original does not repeat itself: its outputs differ by up to %.3g from run to run\n", difference)

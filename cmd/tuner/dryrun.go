@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/profile"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/spec"
@@ -31,7 +32,7 @@ func runDryRun(con console, o profileOptions, p spec.Profile, facts search.Facts
 		return usageErrorf("%s: %v", o.file, err)
 	}
 	candidates, folds := settings.Space.Candidates()
-	d := dryRun{Conversions: append([]string{}, p.Model.Convert...), Check: checkText(p), Candidates: candidates, Folds: folds,
+	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Candidates: candidates, Folds: folds,
 		Pools: planned.Pools(), Loads: settings.Space.Load.Levels, Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
@@ -41,11 +42,11 @@ func runDryRun(con console, o profileOptions, p spec.Profile, facts search.Facts
 }
 
 // checkText says what the variants are held to, and on what; "" when nothing is checked.
-func checkText(p spec.Profile) string {
-	l := p.Accuracy.Limit
-	if l == nil {
+func checkText(p spec.Profile, facts search.Facts) string {
+	if !profile.Compares(p, facts) {
 		return ""
 	}
+	l := p.Accuracy.Limit
 	text := l.Metric
 	if l.Min != nil {
 		text += fmt.Sprintf(" at least %g", *l.Min)

@@ -73,6 +73,9 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
 	}
 	facts := profile.FactsOf(subject, host.CPU)
+	if err := checkRuntimes(o, p); err != nil {
+		return err
+	}
 	builds, missing := campaignBuilds(o, p)
 	if missing == nil {
 		if builds, facts, err = probeBuilds(ctx, builds, p, subject, facts); err != nil {
@@ -80,38 +83,65 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		}
 	}
 	if o.dryRun { // needs no ONNX Runtime, only knows more with one
+		if missing != nil {
+			fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
+		}
 		return runDryRun(con, o, p, facts)
 	}
 	if missing != nil {
 		return withExit(exitUsage, missing)
 	}
-	if err := checkCampaign(o, p, subject, facts); err != nil { // before minutes of conversions
+	setup, err := newSetup(p, subject, facts, builds, host)
+	if err != nil {
+		return err
+	}
+	if err := checkCampaign(o, setup); err != nil { // before minutes of conversions
 		return err
 	}
 	variants, err := makeVariants(ctx, con, o, p, subject, facts, builds)
 	if err != nil {
 		return interruptedOr(ctx, inputError(err))
 	}
-	facts.Rejected = variants.Rejected
-	setup := profile.Setup{Profile: p, Subject: subject.With(variants.Files), Facts: facts, Tool: toolVersion(),
-		Fingerprint: host.Fingerprint(), Runtime: runtimeInfo(builds[0]), Variants: variants.Records}
-	if len(p.Runtimes()) > 0 {
-		for _, b := range builds {
-			setup.Runtimes = append(setup.Runtimes, runtimeInfo(b))
-		}
-	}
-	if setup.Machine, err = json.Marshal(host); err != nil {
-		return fmt.Errorf("cannot encode the facts of the machine: %w", err)
-	}
-	return runCampaign(ctx, con, o, setup, requests)
+	return runCampaign(ctx, con, o, setup.With(variants), requests)
 }
 
-// checkCampaign finds the mistakes in a space that only model and machine show.
-func checkCampaign(o profileOptions, p spec.Profile, s profile.Subject, facts search.Facts) error {
-	if _, err := plan.New(p.Search.Strategy, p.Settings(facts)); err != nil {
+// newSetup collects what a campaign depends on, but for its variants.
+func newSetup(p spec.Profile, s profile.Subject, facts search.Facts, builds []ortlib.Build, host hostinfo.Host) (profile.Setup, error) {
+	machine, err := json.Marshal(host)
+	if err != nil {
+		return profile.Setup{}, fmt.Errorf("cannot encode the facts of the machine: %w", err)
+	}
+	setup := profile.Setup{Profile: p, Subject: s, Facts: facts, Tool: toolVersion(), Machine: machine, Fingerprint: host.Fingerprint(),
+		Runtime: runtimeInfo(builds[0])}
+	switch {
+	case len(p.Runtimes()) == 0:
+		return setup, nil
+	case p.DeployTarget == spec.TargetTriton: // all others are folded
+		builds = builds[:1]
+	}
+	for _, b := range builds {
+		setup.Runtimes = append(setup.Runtimes, runtimeInfo(b))
+	}
+	return setup, nil
+}
+
+// checkCampaign finds the mistakes in a space that only model and machine show, and the journal of another campaign.
+func checkCampaign(o profileOptions, s profile.Setup) error {
+	if _, err := plan.New(s.Profile.Search.Strategy, s.Profile.Settings(s.Facts)); err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
-	return inputError(profile.CheckSpace(p, s, facts))
+	if err := profile.CheckSpace(s.Profile, s.Subject, s.Facts); err != nil {
+		return inputError(err)
+	}
+	return inputError(profile.CheckLog(s))
+}
+
+// checkRuntimes finds builds that are named in two places.
+func checkRuntimes(o profileOptions, p spec.Profile) error {
+	if len(p.Runtimes()) > 0 && o.ortLibrary != "" {
+		return usageErrorf("%s: space.runtime: contradicts --ort-library %s: leave one of the two out", o.file, o.ortLibrary)
+	}
+	return nil
 }
 
 // campaignBuilds finds the ONNX Runtime builds of a campaign, the default's first: those of the knob runtime, else the one that
@@ -122,8 +152,8 @@ func campaignBuilds(o profileOptions, p spec.Profile) ([]ortlib.Build, error) {
 		build, err := ortlib.Resolve(o.ortLibrary)
 		return []ortlib.Build{build}, err
 	}
-	if o.ortLibrary != "" {
-		return nil, fmt.Errorf("%s: space.runtime: contradicts --ort-library %s: leave one of the two out", o.file, o.ortLibrary)
+	if err := checkRuntimes(o, p); err != nil {
+		return nil, err
 	}
 	builds, err := ortlib.ResolveAll(selectors)
 	if err != nil {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -36,18 +38,27 @@ func makeVariants(ctx context.Context, con console, o profileOptions, p spec.Pro
 	for _, note := range data.Notes {
 		say("accuracy.data: " + note)
 	}
+	if p.Accuracy.Calibration != "" { // else those of the data again
+		for _, note := range calibration.Notes {
+			say("accuracy.calibration: " + note)
+		}
+	}
 	cache, err := precision.UserCache()
 	if err != nil {
 		return profile.Variants{}, err
 	}
 	serving := byProvider(builds, facts)
+	tool, err := variantTool(profile.WorkingProviders(p.Space(facts)), serving)
+	if err != nil {
+		return profile.Variants{}, err
+	}
 	opener, err := newOpener(con, serving)
 	if err != nil {
 		return profile.Variants{}, err
 	}
 	maker, err := precision.NewMaker(s.Model, opener, precision.Options{
 		Data: data, Calibration: calibration, CalibrationMethod: p.Accuracy.CalibrationMethod, Limit: p.Accuracy.Limit,
-		MaxKept: p.Accuracy.MaxKept, Cache: cache, Tool: variantTool(serving), KeepIO: true, Progress: say,
+		MaxKept: p.Accuracy.MaxKept, Cache: cache, Tool: tool, KeepIO: true, Progress: say,
 	})
 	if err != nil {
 		return profile.Variants{}, sourceError(err)
@@ -60,6 +71,9 @@ func makeVariants(ctx context.Context, con console, o profileOptions, p spec.Pro
 	variants, err := profile.MakeVariants(ctx, p, s, facts, maker, try)
 	if err != nil {
 		return profile.Variants{}, sourceError(err)
+	}
+	if len(variants.Records) > 0 {
+		variants.Data = data.Digest()
 	}
 	announceVariants(say, variants, time.Since(start))
 	return variants, nil
@@ -123,9 +137,44 @@ func byProvider(builds []ortlib.Build, facts search.Facts) func(provider string)
 	}
 }
 
-// variantTool names everything that a comparison depends on, beside the model and the data.
-func variantTool(serving func(string) ortlib.Build) string {
-	return fmt.Sprintf("tuner %s, %s", toolVersion(), serving("cpu").Name())
+// variantTool names everything that a comparison on the providers depends on, beside the model and the data: this program, the
+// build that runs the original on cpu, and each build that runs a provider in its place.
+func variantTool(providers []string, serving func(provider string) ortlib.Build) (string, error) {
+	base := serving("cpu")
+	name, err := contentName(base)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("tuner %s, %s", toolVersion(), name)
+	for _, provider := range slices.Sorted(slices.Values(providers)) {
+		build := serving(provider)
+		if build == base {
+			continue
+		}
+		if name, err = contentName(build); err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf(", %s on %s", provider, name)
+	}
+	return text, nil
+}
+
+// contentName names a build so that other libraries have other names: one that is not tuner's own by its content, since a file
+// of the same version may have been built in another way.
+func contentName(b ortlib.Build) (string, error) {
+	if b.Flavour != ortlib.External {
+		return b.Name(), nil
+	}
+	file, err := os.Open(b.Library)
+	if err != nil {
+		return "", fmt.Errorf("cannot read ONNX Runtime library: %w", err)
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", fmt.Errorf("cannot read ONNX Runtime library: %w", err)
+	}
+	return fmt.Sprintf("%s (%x)", b.Name(), h.Sum(nil)), nil
 }
 
 // newTrier asks child processes whether a provider works with a model file.

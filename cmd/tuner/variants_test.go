@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tuner/ortlib"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Figures of another build are not taken over, nor those of another library that calls itself by the same version.
+func TestVariantToolNamesEveryBuild(t *testing.T) {
+	t.Parallel()
+	library := filepath.Join(t.TempDir(), "libonnxruntime.so.1.31.1")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(library, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cpu, newer := ortlib.Build{Flavour: "cpu", Version: "1.31.1"}, ortlib.Build{Flavour: "openvino", Version: "1.24.1"}
+	mine := ortlib.Build{Flavour: ortlib.External, Version: "1.31.1", Library: library}
+	tool := func(base, openvino ortlib.Build, providers ...string) string {
+		t.Helper()
+		text, err := variantTool(providers, func(provider string) ortlib.Build {
+			if provider == "openvino" {
+				return openvino
+			}
+			return base
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	program := "tuner " + toolVersion() + ", "
+	check := func(got, want string) {
+		t.Helper()
+		if got != program+want {
+			t.Errorf("%q, want %q", got, program+want)
+		}
+	}
+	check(tool(cpu, newer, "cpu", "openvino"), "cpu@1.31.1, openvino on openvino@1.24.1")
+	check(tool(cpu, newer, "cpu"), "cpu@1.31.1") // openvino's build does not matter to it
+	check(tool(cpu, cpu, "cpu", "openvino"), "cpu@1.31.1")
+	write("a")
+	// sha256 of "a", and of "b".
+	const a, b = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb", "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d"
+	check(tool(mine, mine, "cpu"), "external@1.31.1 ("+a+")")
+	write("b")
+	check(tool(mine, mine, "cpu"), "external@1.31.1 ("+b+")")
+	check(tool(cpu, mine, "openvino"), "cpu@1.31.1, openvino on external@1.31.1 ("+b+")")
+	if _, err := variantTool(nil, func(string) ortlib.Build { return ortlib.Build{Flavour: ortlib.External, Library: "absent"} }); err == nil {
+		t.Error("no error for a library that is not there")
+	}
+}
+
+// A dry run announces a check only where there is something to compare.
+func TestCheckText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"constraints: {accuracy: {metric: cosine, min: 0.5}}": "",
+		"space: {precision: [fp32, int8]}":                    "cosine at least 0.99 on synthetic inputs",
+		"space: {precision: [fp32, int8]}\naccuracy: {data: rows.npz}\nconstraints: {accuracy: {metric: mean_abs_error, max: 2}}": "mean_abs_error at most 2 on rows.npz",
+	} {
+		p, err := spec.ParseProfile("p.yaml", []byte("model: m.onnx\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := checkText(p, search.Facts{}); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
