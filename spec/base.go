@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"time"
 
 	"tuner/modelconfig"
@@ -9,13 +10,17 @@ import (
 )
 
 // Base returns the knobs' values that a complete configuration has: Apply with one of them changes nothing. Knobs for which
-// no value does that are missing, such as max_batch_size for a configuration that batches without the dynamic batcher.
-// Nothing is returned of session options that cannot be read: Apply reports them.
+// no value does that are missing, such as max_batch_size for a configuration that batches without the dynamic batcher. What is
+// not said counts as what the engine makes of that. Nothing is returned of session options that cannot be read: Apply reports them.
 func Base(config *modelconfig.Config) map[string]search.Value {
 	base := map[string]search.Value{search.KnobPrecision: PrecisionOriginal}
 	if o, err := modelconfig.ORTOptions(config); err == nil {
 		sessionBase(base, o)
-		base[search.KnobExecutionProvider] = search.Value(Provider(config, o))
+		provider := Provider(config, o)
+		base[search.KnobExecutionProvider] = search.Value(provider)
+		if on, known := spins(o, provider); known {
+			base[search.KnobAllowSpinning] = search.BoolValue(on)
+		}
 	}
 	if groups := config.GetInstanceGroup(); len(groups) == 1 {
 		base[search.KnobInstanceCount] = search.IntValue(int(groups[0].GetCount()))
@@ -45,6 +50,24 @@ func sessionBase(base map[string]search.Value, o modelconfig.Options) {
 		modelconfig.GraphAll: "all", modelconfig.GraphExtended: "extended", modelconfig.GraphBasic: "basic", modelconfig.GraphDisabled: "disable",
 	}
 	base[search.KnobGraphOptimization] = levels[o.Graph]
+}
+
+// The session entries behind allow_spinning.
+const (
+	intraSpinning = "session.intra_op.allow_spinning"
+	interSpinning = "session.inter_op.allow_spinning"
+)
+
+// spins reports whether idle threads wait busily, in both of ONNX Runtime's thread pools; they do unless told otherwise. It is not
+// known of pools that differ, nor of XNNPACK unless both are told: the engine changes what is usual there (engine/onnxruntime).
+func spins(o modelconfig.Options, provider string) (on, known bool) {
+	first, saidFirst := o.Session[intraSpinning]
+	second, saidSecond := o.Session[interSpinning]
+	if provider == "xnnpack" && !(saidFirst && saidSecond) {
+		return false, false
+	}
+	first, second = cmp.Or(first, "1"), cmp.Or(second, "1")
+	return first == "1", first == second && (first == "0" || first == "1")
 }
 
 // Provider returns the execution provider that a configuration with these session options asks for first: the accelerator

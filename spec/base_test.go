@@ -1,0 +1,25 @@
+package spec
+
+import (
+	"testing"
+
+	"tuner/search"
+)
+
+// Threads spin unless told otherwise; two pools of which one spins are no value of the knob, and XNNPACK has its own usual.
+func TestBaseKnowsSpinning(t *testing.T) {
+	t.Parallel()
+	const (
+		head    = `name: "m" backend: "onnxruntime" `
+		intra   = `parameters { key: "session.intra_op.allow_spinning" value { string_value: "0" } } `
+		inter   = `parameters { key: "session.inter_op.allow_spinning" value { string_value: "0" } } `
+		xnnpack = `optimization { execution_accelerators { cpu_execution_accelerator { name: "xnnpack" } } } `
+	)
+	for text, want := range map[string]search.Value{
+		"": "true", intra + inter: "false", intra: "", inter: "", xnnpack: "", xnnpack + intra: "", xnnpack + intra + inter: "false",
+	} {
+		if got := Base(parseConfig(t, head+text))[search.KnobAllowSpinning]; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
