@@ -53,6 +53,10 @@ func foreignOption(f folding, values []Value) string {
 // KnobOpenVINOThreads is OpenVINO's own number of threads, which ONNX Runtime's do not reach.
 const KnobOpenVINOThreads = "openvino.num_of_threads"
 
+// knobXNNPACKThreads is the number of threads of XNNPACK's own pool. ONNX Runtime's threads stay besides it, for what XNNPACK does
+// not take.
+const knobXNNPACKThreads = "xnnpack.intra_op_num_threads"
+
 // ownThreads: ONNX Runtime's threads do not reach OpenVINO; a stock Triton tells it nothing of threads at all.
 func ownThreads(f folding, values []Value) string {
 	if f.provider(values) != "openvino" || !f.set(values, KnobIntraOpThreads, IntValue(0)) {
@@ -74,14 +78,14 @@ func (f folding) valueOrBase(values []Value, knob string, usual Value) Value {
 	if v := f.value(values, knob); v != "" {
 		return v
 	}
-	if v := f.space.Facts.Base[knob]; v != "" {
+	if v, known := f.space.Facts.base(knob); known {
 		return v
 	}
 	return usual
 }
 
 func unavailableProvider(f folding, values []Value) string {
-	provider := string(f.value(values, KnobExecutionProvider))
+	provider := f.provider(values) // the default's where the space leaves it alone: it may be missing from one of the builds
 	unavailable, where := f.space.Facts.Unavailable, "here"
 	if runtimes := f.space.Facts.Runtimes; len(runtimes) > 0 {
 		chosen := runtimes[0]

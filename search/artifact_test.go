@@ -64,6 +64,16 @@ func TestProvidersOfSeveralRuntimes(t *testing.T) {
 	if diff := cmp.Diff([]search.Fold{missing}, folds); diff != "" {
 		t.Error(diff)
 	}
+	// Candidates that leave the provider alone run on the default's, which the first build does not have.
+	onOpenVINO := facts
+	onOpenVINO.Base = map[string]search.Value{"execution_provider": "openvino"}
+	got, folds = expand(onOpenVINO, knobs[0])
+	if diff := cmp.Diff([]string{"runtime=openvino@1.24.1"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]search.Fold{missing}, folds); diff != "" {
+		t.Error(diff)
+	}
 	// A stock Triton has one: the first, in which openvino is missing.
 	facts.TritonOnly = true
 	got, _ = expand(facts, knobs...)
@@ -101,6 +111,11 @@ func TestOptionsOfProviders(t *testing.T) {
 	got, _ = expand(search.Facts{Cores: 4}, knob("execution_provider", "tensorrt", "cpu"), knob("cuda.gpu_mem_limit", "1", "2"))
 	want = []string{"execution_provider=tensorrt cuda.gpu_mem_limit=1", "execution_provider=tensorrt cuda.gpu_mem_limit=2", "execution_provider=cpu"}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// XNNPACK's own threads count as ONNX Runtime's do: 5 are more than the 4 cores.
+	got, _ = expand(search.Facts{Cores: 4}, knob("execution_provider", "xnnpack"), knob("xnnpack.intra_op_num_threads", "2", "3", "5"), knob("instance_count", "4"))
+	if diff := cmp.Diff([]string{"execution_provider=xnnpack xnnpack.intra_op_num_threads=2 instance_count=4"}, got); diff != "" {
 		t.Error(diff)
 	}
 	// 2 threads × 4 instances are 8, twice the 4 cores; 3 × 4 are more.
@@ -154,4 +169,10 @@ func TestFirstStage(t *testing.T) {
 	// A knob whose value in the default is not known is another one.
 	check(candidate("optimization.priority", "PRIORITY_MAX"), "default", false)
 	check(candidate("session.x", "1", "openvino.num_streams", "2", "runtime", "a"), "session.x=1 openvino.num_streams=2 runtime=a", true)
+	// The default's build is the first of several; XNNPACK does not spin unless it is told to.
+	space.Facts.Base["allow_spinning"] = "true"
+	space.Facts.Runtimes = []search.RuntimeFacts{{Name: "cpu@1.31.1"}, {Name: "openvino@1.24.1"}}
+	check(candidate("runtime", "cpu@1.31.1", "allow_spinning", "true"), "default", true)
+	check(candidate("runtime", "openvino@1.24.1", "allow_spinning", "false"), "runtime=openvino@1.24.1 allow_spinning=false", true)
+	check(candidate("execution_provider", "xnnpack", "allow_spinning", "true"), "execution_provider=xnnpack allow_spinning=true", true)
 }

@@ -251,13 +251,23 @@ func clientBatchTooLarge(f folding, values []Value) string {
 	return ""
 }
 
-// tooManyThreads takes intra_op_threads 0, ONNX Runtime's default, for one thread per core.
+// tooManyThreads looks at every pool of threads that an instance has; foreignOption has left a provider's own to that provider.
 func tooManyThreads(f folding, values []Value) string {
-	cores := f.space.Facts.Cores
-	knob := KnobIntraOpThreads
+	knobs := []string{KnobIntraOpThreads, knobXNNPACKThreads}
 	if _, set := f.integer(values, KnobOpenVINOThreads); set {
-		knob = KnobOpenVINOThreads // foreignOption has left it to OpenVINO alone
+		knobs = []string{KnobOpenVINOThreads} // instead of ONNX Runtime's
 	}
+	for _, knob := range knobs {
+		if reason := tooManyOf(f, values, knob); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// tooManyOf takes 0 threads, ONNX Runtime's default, for one thread per core.
+func tooManyOf(f folding, values []Value, knob string) string {
+	cores := f.space.Facts.Cores
 	threads, ok := f.integer(values, knob)
 	if !ok || cores == 0 {
 		return ""

@@ -86,6 +86,16 @@ type Facts struct {
 	Rejected []Rejection `json:",omitempty"`
 }
 
+// base returns a knob's value in the default configuration, and false where no value of the knob is the same as the default. The
+// build that serves the default is the first one, whatever the configuration says.
+func (f Facts) base(knob string) (Value, bool) {
+	if knob == KnobRuntime && len(f.Runtimes) > 0 {
+		return Value(f.Runtimes[0].Name), true
+	}
+	v, known := f.Base[knob]
+	return v, known
+}
+
 // RuntimeFacts is what one of several ONNX Runtime builds can do with the model on this machine.
 type RuntimeFacts struct {
 	Name        string            // flavour@version, a value of the knob runtime

@@ -9,7 +9,8 @@ package search
 func (s Space) FirstStage(c Candidate) Candidate {
 	var kept []Setting
 	for _, setting := range c.settings {
-		if isFirstStage(setting.Knob) && s.Facts.Base[setting.Knob] != setting.Value {
+		base, known := s.Facts.base(setting.Knob)
+		if isFirstStage(setting.Knob) && (!known || base != setting.Value || isUnlikeDefault(c, setting.Knob)) {
 			kept = append(kept, setting)
 		}
 	}
@@ -19,7 +20,7 @@ func (s Space) FirstStage(c Candidate) Candidate {
 // InFirstStage reports whether c serves with the default's instances and batching. It is true of the default.
 func (s Space) InFirstStage(c Candidate) bool {
 	for _, setting := range c.settings {
-		base, known := s.Facts.Base[setting.Knob]
+		base, known := s.Facts.base(setting.Knob)
 		if !isFirstStage(setting.Knob) && (!known || base != setting.Value) {
 			return false
 		}
@@ -31,4 +32,11 @@ func (s Space) InFirstStage(c Candidate) bool {
 func isFirstStage(knob string) bool {
 	scope, known := KnobScope(knob)
 	return known && (scope == ScopeArtifact || scope == ScopeEngine)
+}
+
+// isUnlikeDefault reports whether a knob that is left alone means something else with c's other settings than in the default:
+// idle threads wait busily unless told otherwise, except on XNNPACK (engine/onnxruntime).
+func isUnlikeDefault(c Candidate, knob string) bool {
+	provider, _ := c.Get(KnobExecutionProvider)
+	return knob == KnobAllowSpinning && provider == "xnnpack"
 }
