@@ -34,8 +34,8 @@ func (p Point) Violation() float64 {
 	return sum
 }
 
-// better orders points: passing ones by score, before failing ones by violation, before those without a score.
-func (p Point) better(q Point) bool {
+// Better orders points: passing ones by score, before failing ones by violation, before those without a score.
+func (p Point) Better(q Point) bool {
 	switch {
 	case p.Passes() != q.Passes():
 		return p.Passes()
@@ -88,10 +88,10 @@ func (l *Ledger) Add(e Event) {
 		l.order = append(l.order, known)
 	}
 	known.points = append(known.points, now.Point)
-	if now.Point.better(known.best.Point) {
+	if now.Point.Better(known.best.Point) {
 		known.best = now
 	}
-	if known.best.Point.Passes() && (l.leader == nil || known.best.Point.better(l.leader.best.Point)) {
+	if known.best.Point.Passes() && (l.leader == nil || known.best.Point.Better(l.leader.best.Point)) {
 		l.leader = known
 	}
 }
@@ -128,9 +128,9 @@ func (l *Ledger) Ranked() []Standing {
 	}
 	slices.SortStableFunc(ranked, func(a, b Standing) int {
 		switch {
-		case a.Point.better(b.Point):
+		case a.Point.Better(b.Point):
 			return -1
-		case b.Point.better(a.Point):
+		case b.Point.Better(a.Point):
 			return 1
 		}
 		return 0

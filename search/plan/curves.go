@@ -32,7 +32,7 @@ func (p *Plan) curve(f *finals) (search.Action, bool) {
 			standings = append(standings, m.standing)
 		}
 	}
-	if first, ok := p.firstStage(best); ok {
+	if first, ok := p.firstStage(f, best); ok {
 		standings = append(standings, first)
 	}
 	for _, s := range standings {
@@ -55,27 +55,58 @@ func (p *Plan) best(f *finals) (search.Standing, bool) {
 	return p.ledger.Leader()
 }
 
-// firstStage is the configuration that shows how much of the gain is precision's, provider's and session options': the best
-// within the constraints that the search measured with the default's instances and batching, else the best one with only its
-// settings of that kind. It is false where that is the default or the best itself.
-func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
+// firstStage is the configuration that shows how much of the gain is precision's, provider's and session options': the best one
+// with only its settings of that kind, or what is better of the configurations within the constraints that the search measured
+// with the default's instances and batching. The former comes first as long as it is to be measured: the others may be unrelated
+// to the best. It is false where that is the default or the best itself.
+func (p *Plan) firstStage(f *finals, best search.Standing) (search.Standing, bool) {
 	space := p.settings.Space
-	for _, s := range p.ledger.Ranked() {
-		if s.Point.Passes() && space.InFirstStage(s.Candidate) && !space.FirstStage(s.Candidate).IsDefault() {
-			return s, s.Candidate.Key() != best.Candidate.Key()
-		}
-	}
-	c := space.FirstStage(best.Candidate)
-	for _, s := range p.ledger.Ranked() { // the same configuration by its name in the space
-		if s.Point.Scored && !c.IsDefault() && space.InFirstStage(s.Candidate) && space.FirstStage(s.Candidate).Key() == c.Key() {
-			return s, s.Candidate.Key() != best.Candidate.Key()
-		}
-	}
-	base := p.defaultLevels()
-	if c.IsDefault() || c.Key() == best.Candidate.Key() || len(base) == 0 {
+	if space.InFirstStage(best.Candidate) {
 		return search.Standing{}, false
 	}
-	return search.Standing{Candidate: c, Load: space.Load.At(base[0]), Point: search.Point{Level: base[0]}}, true
+	own := space.FirstStage(best.Candidate)
+	isKnown, found := own.IsDefault() || len(p.defaultLevels()) == 0, false
+	var first search.Standing
+	for _, s := range p.ledger.Ranked() {
+		stage := space.FirstStage(s.Candidate)
+		if stage.IsDefault() || !s.Point.Scored || !space.InFirstStage(s.Candidate) {
+			continue
+		}
+		isOwn := stage.Key() == own.Key() // the same configuration by its name in the space
+		isKnown = isKnown || isOwn
+		if !found && (isOwn || s.Point.Passes()) {
+			first, found = s, true
+		}
+	}
+	if isKnown {
+		return first, found
+	}
+	alone, more := p.alone(f, own, best)
+	if more || !found || alone.Point.Better(first.Point) {
+		return alone, true
+	}
+	return first, true
+}
+
+// alone is what the curve phase measured of a first stage that the search did not, and whether a load is missing yet.
+func (p *Plan) alone(f *finals, c search.Candidate, best search.Standing) (s search.Standing, more bool) {
+	space, level := p.settings.Space, p.defaultLevels()[0]
+	s = search.Standing{Candidate: c, Load: space.Load.At(level), Point: search.Point{Level: level}}
+	for _, e := range f.curve {
+		if e.Trial.Candidate.Key() != c.Key() {
+			continue
+		}
+		if point := p.settings.Goal.Judge(e.Trial.Load, e.Measurement); point.Better(s.Point) {
+			s.Load, s.Point, s.Measurement = e.Trial.Load, point, e.Measurement
+		}
+	}
+	_, more = p.missing(f, s, p.stageLevels(best), math.Inf(1))
+	return s, more
+}
+
+// stageLevels are the loads at which the first stage is compared with the default and with the best.
+func (p *Plan) stageLevels(best search.Standing) []float64 {
+	return append(p.defaultLevels(), best.Point.Level)
 }
 
 // defaultLevels are the loads at which the search measured the default, its best first.
@@ -101,11 +132,11 @@ func (p *Plan) required(f *finals) (search.Action, bool) {
 	if !ok {
 		return search.Action{}, false
 	}
-	first, ok := p.firstStage(best)
+	first, ok := p.firstStage(f, best)
 	if !ok {
 		return search.Action{}, false
 	}
-	if level, ok := p.missing(f, first, append(p.defaultLevels(), best.Point.Level), math.Inf(1)); ok {
+	if level, ok := p.missing(f, first, p.stageLevels(best), math.Inf(1)); ok {
 		return p.curveTrial(first.Candidate, level), true
 	}
 	return search.Action{}, false

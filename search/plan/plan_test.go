@@ -468,6 +468,48 @@ func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	}
 }
 
+// TestFirstStageIsTheBestOnes: the search knows fp32 with the default's 2 instances, and int8 wins with others. What fp32 does says
+// nothing of int8, so int8 with the default's instances is measured where the default was, and being better it gets the curve.
+func TestFirstStageIsTheBestOnes(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	l.Fail = func(trial search.Trial) *measure.Failure {
+		precision, _ := trial.Candidate.Get(search.KnobPrecision)
+		if n, said := trial.Candidate.Get(search.KnobInstanceCount); said && n == "2" && precision == "int8" {
+			return &measure.Failure{Stage: measure.StageStart, Reason: "no"}
+		}
+		return nil
+	}
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	s.Space.Knobs[1].Values = []search.Value{"1"} // thread, so that int8 is the faster one with two instances as well
+	p, err := plan.New("grid", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := l.Run(p, 1000)
+	leader, ok := p.Leader()
+	if precision, _ := leader.Candidate.Get(search.KnobPrecision); !ok || precision != "int8" || s.Space.InFirstStage(leader.Candidate) {
+		t.Fatalf("leader is %v, want int8 with other instances than the default's", leader.Candidate)
+	}
+	if levels := firstStageLevels(s.Space, phases(events, search.PhaseSearch)); len(levels) == 0 {
+		t.Fatal("the search does not know any first stage")
+	}
+	own, measured := s.Space.FirstStage(leader.Candidate), map[float64]bool{}
+	for _, e := range phases(events, search.PhaseCurve) {
+		switch c := e.Trial.Candidate; {
+		case c.Key() == own.Key():
+			measured[e.Trial.Load.Level()] = true
+		case !c.IsDefault() && s.Space.InFirstStage(c):
+			t.Errorf("%v was measured for the curve, which is worse than %v", c, own)
+		}
+	}
+	for _, e := range phases(events, search.PhaseDefault) {
+		if !measured[e.Trial.Load.Level()] {
+			t.Errorf("%v was not measured at %v, where the default was", own, e.Trial.Load)
+		}
+	}
+}
+
 // TestFirstStageThatDoesNotStart is tried once.
 func TestFirstStageThatDoesNotStart(t *testing.T) {
 	t.Parallel()
