@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -35,6 +36,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	for i := range configs {
 		configs[i].Points = points(c.Events, configs[i].Candidate, goal)
 		configs[i].Best = bestPoint(configs[i].Points, configs[i].Candidate.IsDefault())
+		configs[i].CurveOnly = onlyCurve(c.Events, configs[i].Candidate)
 	}
 	space := c.Profile.Space(c.Facts)
 	_, folds := space.Candidates()
@@ -42,7 +44,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(c.Events), Windows: countWindows(c.Events),
 		Failures: failures(c.Events, configs), Folds: folds,
-		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
+		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Judges: judges(c.Header, c.Facts),
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)
 	r.FirstStage = firstStage(r, space)
@@ -66,23 +68,42 @@ func assigned(facts search.Facts) map[string]string {
 	return all
 }
 
+// judges names the ONNX Runtime build in which variants were compared on an execution provider: the first that has it. It is for
+// the providers that anything was compared on.
+func judges(header journal.Header, facts search.Facts) map[string]string {
+	named := map[string]string{}
+	for _, v := range header.Variants {
+		for provider := range v.Accuracy {
+			named[provider] = header.Runtime.Name()
+			i := slices.IndexFunc(facts.Runtimes, func(r search.RuntimeFacts) bool { return r.Unavailable[provider] == "" })
+			if i >= 0 {
+				named[provider] = facts.Runtimes[i].Name
+			}
+		}
+	}
+	return named
+}
+
 // firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the default
-// has are passed over.
+// has are passed over. Without figures of the winner's own settings of that kind the others tell nothing of its gain.
 func firstStage(r Result, space search.Space) string {
-	first, others := "", 0
+	own := search.Candidate{}
+	if best, ok := r.Winner(); ok {
+		own = space.FirstStage(best.Candidate)
+	}
+	first, isKnown := "", own.IsDefault()
 	for _, c := range r.Configs {
-		isTwin := !c.Candidate.IsDefault() && space.FirstStage(c.Candidate).IsDefault()
+		stage := space.FirstStage(c.Candidate)
+		isTwin := !c.Candidate.IsDefault() && stage.IsDefault()
 		if isTwin || c.Best == nil || !space.InFirstStage(c.Candidate) {
 			continue
 		}
 		if first == "" {
 			first = c.Name
 		}
-		if !c.Candidate.IsDefault() {
-			others++
-		}
+		isKnown = isKnown || stage.Key() == own.Key()
 	}
-	if best, ok := r.Winner(); ok && others == 0 && !space.FirstStage(best.Candidate).IsDefault() {
+	if !isKnown {
 		return ""
 	}
 	return first
@@ -149,6 +170,14 @@ func points(events []search.Event, candidate search.Candidate, goal search.Goal)
 		return cmp.Or(cmp.Compare(a.Load.BatchSize, b.Load.BatchSize), cmp.Compare(a.Load.Level(), b.Load.Level()))
 	})
 	return list
+}
+
+// onlyCurve reports whether a candidate was measured for the load curves alone.
+func onlyCurve(events []search.Event, candidate search.Candidate) bool {
+	key := candidate.Key()
+	return !candidate.IsDefault() && !slices.ContainsFunc(events, func(e search.Event) bool {
+		return e.Trial.Candidate.Key() == key && e.Trial.Phase != search.PhaseCurve
+	})
 }
 
 // newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to

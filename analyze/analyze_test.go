@@ -17,7 +17,9 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/journal"
 	"tuner/measure"
+	"tuner/precision/accuracy"
 	"tuner/search"
 )
 
@@ -257,6 +259,49 @@ func TestRecordedJournal(t *testing.T) {
 	}
 }
 
+// Two threads with batches of 16 were asked for; that fewer settings of the curve phase serve more does not make them the winner.
+func TestCurveNeverWins(t *testing.T) {
+	t.Parallel()
+	chosen := analyzetest.Candidate(2, 2, 16)
+	curve := search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"})
+	for name, b := range map[string]*analyzetest.Builder{
+		"search only": analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Measure(chosen, 8),
+		"confirmed":   analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Measure(chosen, 8).Confirm(chosen, 8).Confirm(search.Candidate{}, 4),
+	} {
+		r := mustAnalyze(t, b.Curve(curve, 8), analyze.Options{})
+		best, ok := r.Winner()
+		if !ok || best.Candidate.Key() != chosen.Key() {
+			t.Fatalf("%s: the winner is %v, want %v", name, best.Candidate, chosen)
+		}
+		// One thread for each of two instances leaves the two cores nothing to share.
+		if second := r.Configs[1]; second.Candidate.Key() != curve.Key() || second.Best.Score.Value <= best.Best.Score.Value || second.Rank != 2 {
+			t.Errorf("%s: the second is %v (rank %d), want %v with a better score", name, second.Candidate, second.Rank, curve)
+		}
+	}
+}
+
+// The first build that has an execution provider judges it for all.
+func TestJudges(t *testing.T) {
+	t.Parallel()
+	b := analyzetest.New(t, analyzetest.Profile).Compared(journal.Variant{Precision: "fp32", Accuracy: map[string]accuracy.Report{"cpu": {}, "openvino": {}}})
+	c := b.Measure(search.Candidate{}, 4).Campaign()
+	check := func(want map[string]string) {
+		t.Helper()
+		r, err := analyze.Analyze(c, analyze.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, r.Judges); diff != "" {
+			t.Error(diff)
+		}
+	}
+	check(map[string]string{"cpu": "cpu@1.31.1", "openvino": "cpu@1.31.1"})
+	c.Facts.Runtimes = []search.RuntimeFacts{
+		{Name: "cpu@1.31.1", Unavailable: map[string]string{"openvino": "no"}}, {Name: "openvino@1.23.0"}, {Name: "openvino@1.24.1"},
+	}
+	check(map[string]string{"cpu": "cpu@1.31.1", "openvino": "openvino@1.23.0"})
+}
+
 // The first stage changes what serves the model and leaves the default's 2 instances and batches of 4 alone.
 func TestFirstStage(t *testing.T) {
 	t.Parallel()
@@ -279,6 +324,12 @@ func TestFirstStage(t *testing.T) {
 	check("a winner with nothing of it", begin().Measure(search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "16"}), 32), "minilm_config_default")
 	check("measured for the curve", begin().Measure(int8(analyzetest.Candidate(2, 1, 16)), 16).Curve(int8(threads(1)), 4, 8), "minilm_config_1")
 	check("seen by the search", begin().Measure(int8(analyzetest.Candidate(2, 1, 4)), 8).Measure(int8(analyzetest.Candidate(2, 1, 16)), 16), "minilm_config_0")
+	// That fp32 is better on one thread says nothing of int8, whose own settings are missing; measured, they are the better ones.
+	unrelated := func() *analyzetest.Builder {
+		return begin().Measure(analyzetest.Candidate(2, 1, 4), 8).Measure(int8(analyzetest.Candidate(2, 1, 16)), 16)
+	}
+	check("unrelated to the winner", unrelated(), "")
+	check("the better of two", unrelated().Curve(int8(threads(1)), 4, 8), "minilm_config_2")
 	// All cores, said explicitly, are what the default has; measured at a lower load they are no better.
 	check("no better than the default", begin().Curve(threads(2), 4), "minilm_config_default")
 }

@@ -23,12 +23,12 @@ var tieMargin = math.Log(1.01)
 //
 // The first is one that was confirmed wherever the figures allow: the best of many single windows is partly luck, and the
 // finals have just taken that away from their members alone. So a configuration that only the search saw comes first only
-// when it is better than the best confirmed one beyond both intervals.
+// when it is better than the best confirmed one beyond both intervals. What was measured for the curves alone never comes first.
 func rank(configs []Config, cores int) []Config {
 	ranked := slices.Clone(configs)
 	base := defaultSetup(configs)
 	slices.SortFunc(ranked, byMerit)
-	ranked = confirmedFirst(ranked)
+	ranked = searchedFirst(ranked)
 	for begin := 0; begin < len(ranked); {
 		end := begin + 1
 		for end < len(ranked) && areTied(ranked[begin], ranked[end]) {
@@ -45,6 +45,24 @@ func rank(configs []Config, cores int) []Config {
 		}
 	}
 	return ranked
+}
+
+// searchedFirst is confirmedFirst without what was measured for the curves alone; this takes its place behind those that are tied
+// with the first. The configurations are ordered by merit.
+func searchedFirst(ranked []Config) []Config {
+	isCurve := func(c Config) bool { return c.CurveOnly }
+	if !slices.ContainsFunc(ranked, isCurve) {
+		return confirmedFirst(ranked)
+	}
+	curves := slices.DeleteFunc(slices.Clone(ranked), func(c Config) bool { return !c.CurveOnly })
+	searched := confirmedFirst(slices.DeleteFunc(slices.Clone(ranked), isCurve))
+	end := 1
+	for end < len(searched) && areTied(searched[0], searched[end]) {
+		end++
+	}
+	rest := slices.Concat(searched[end:], curves)
+	slices.SortFunc(rest, byMerit)
+	return append(searched[:end:end], rest...)
 }
 
 // confirmedFirst puts the best confirmed configuration, and those behind it that are tied with it, before the ones that only
@@ -83,9 +101,11 @@ func areTied(a, b Config) bool {
 	return math.Abs(x.Value-y.Value) <= tieMargin && x.Lo <= y.Hi && y.Lo <= x.Hi
 }
 
-// byCost orders tied configurations: confirmed first, then lower memory, lower p99, fewer threads, closer to the default.
+// byCost orders tied configurations: those for the curves alone last, confirmed first, then lower memory, lower p99, fewer
+// threads, closer to the default.
 func byCost(a, b Config, cores int, base Setup) int {
 	return cmp.Or(
+		compareBool(a.CurveOnly, b.CurveOnly),
 		-compareBool(a.Best.Confirmed, b.Best.Confirmed),
 		compareKnown(a.Best.Values, b.Best.Values, measure.Memory),
 		compareKnown(a.Best.Values, b.Best.Values, measure.LatencyP99),

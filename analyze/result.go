@@ -27,9 +27,12 @@ type Result struct {
 	Accuracy spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
 	// Assigned says which nodes of the model an execution provider took, for people.
 	Assigned map[string]string
+	// Judges names the ONNX Runtime build in which variants were compared, by execution provider. One of several that are measured
+	// stands for the others.
+	Judges map[string]string
 	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
-	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the curve
-	// of the first stage was not measured.
+	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the
+	// winner's own settings of that kind were not measured by themselves.
 	FirstStage string
 }
 
@@ -67,6 +70,9 @@ type Config struct {
 	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
 	Points []Point // ascending by load; empty when every trial failed
 	Best   *Point  // the point that the configuration is ranked by; nil when there are no points
+	// CurveOnly marks one that was measured for the load curves alone: it may be outside of what the profile asks to search, so
+	// that it never comes first.
+	CurveOnly bool
 	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate
