@@ -142,8 +142,9 @@ type jsonOrigin struct {
 	Profile       string      `json:"profile"`
 	ProfileSHA256 string      `json:"profile_sha256"`
 	Seed          uint64      `json:"seed"`
-	Flavour       string      `json:"runtime"`
+	Flavour       string      `json:"runtime"` // the default's build
 	Version       string      `json:"runtime_version"`
+	Runtimes      []string    `json:"runtimes"` // every build that was measured, flavour@version
 	Fingerprint   string      `json:"machine_fingerprint"`
 	Models        []jsonModel `json:"models"`
 }
@@ -182,7 +183,7 @@ func newDocument(r analyze.Result) (document, error) {
 		d.Goal.Accuracy = &jsonLimit{l.Metric, l.Min, l.Max, l.Command}
 	}
 	for _, v := range r.Header.Variants {
-		d.Variants = append(d.Variants, newJSONVariant(v))
+		d.Variants = append(d.Variants, newJSONVariant(r, v))
 	}
 	if best, ok := r.Winner(); ok {
 		d.Status, d.Best = statusSatisfied, best.Name
@@ -274,6 +275,9 @@ func newJSONOrigin(r analyze.Result) jsonOrigin {
 	o := jsonOrigin{
 		Tool: h.Tool, Created: h.Created, Profile: h.Spec.Path, ProfileSHA256: h.Spec.SHA256, Seed: h.Seed,
 		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []jsonModel{},
+	}
+	for _, build := range runtimes(h) {
+		o.Runtimes = append(o.Runtimes, build.Name())
 	}
 	for _, m := range h.Models {
 		o.Models = append(o.Models, jsonModel{m.Precision, m.Path, m.SHA256, m.Bytes})

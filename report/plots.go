@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"tuner/analyze"
+	"tuner/journal"
 	"tuner/measure"
 )
 
@@ -156,10 +157,23 @@ func subtitle(r analyze.Result) string {
 	if len(r.Failures) == r.Trials {
 		parts = append(parts, "nothing was measured")
 	}
-	if v := r.Header.Runtime.Version; v != "" {
-		parts = append(parts, "ONNX Runtime "+v)
+	if text := runtimesText(r.Header); text != "" {
+		parts = append(parts, "ONNX Runtime "+text)
 	}
 	return strings.Join(parts, "  ·  ")
+}
+
+// runtimesText names the builds that were measured: the version of one, flavour and version of several.
+func runtimesText(h journal.Header) string {
+	builds := runtimes(h)
+	if len(builds) == 1 {
+		return builds[0].Version
+	}
+	names := make([]string, len(builds))
+	for i, b := range builds {
+		names[i] = b.Name()
+	}
+	return strings.Join(names, ", ")
 }
 
 // narrowest is the least ratio between the ends of a logarithmic axis.

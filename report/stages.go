@@ -105,7 +105,7 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 	for _, s := range list {
 		cells = append(cells, stageRow(r, s))
 	}
-	b.WriteString(markdownTable([]string{"", "configuration", "best load", "throughput", "p99", "gain"}, cells, nil))
+	b.WriteString(markdownTable([]string{"", "configuration", "best load", "throughput", "p99", "gain in " + gainOf(r)}, cells, nil))
 	writeStageLoads(b, r, list)
 	if charts {
 		fmt.Fprintf(b, "\n![Throughput by stage of tuning](%s)\n", stagesChartName)
@@ -132,6 +132,14 @@ func stageRow(r analyze.Result, s stage) []string {
 	return row
 }
 
+// gainOf names what a configuration's gain is measured by: the metric of the objective, or the objective of several.
+func gainOf(r analyze.Result) string {
+	if terms := r.Goal.Objective.Terms; len(terms) == 1 {
+		return metricLabel(terms[0].Metric)
+	}
+	return "the objective"
+}
+
 // gainPercent prints a factor as a change: "+62 %".
 func gainPercent(factor float64) string { return fmt.Sprintf("%+.0f %%", 100*(factor-1)) }
 
@@ -151,7 +159,7 @@ func writeStageLoads(b *strings.Builder, r analyze.Result, list []stage) {
 	for _, s := range list {
 		headers = append(headers, s.title+" (infer/s)")
 		if !s.config.Candidate.IsDefault() {
-			headers = append(headers, "gain")
+			headers = append(headers, "gain in throughput")
 		}
 	}
 	var cells [][]string

@@ -60,13 +60,34 @@ func figuresOf(report accuracy.Report) (output string, f accuracy.Figures, ok bo
 	return output, f, ok
 }
 
-// accuracyText prints a comparison in a few words: "cosine 0.9931 (least 0.983), nearest neighbour 89 %".
-func accuracyText(report accuracy.Report) string {
+// limitedText is the figure that the limit bounds, of the output that is worst by it: "top5 agreement 0.97 (output "logits")".
+func limitedText(l accuracy.Limit, report accuracy.Report) string {
+	text := strings.ReplaceAll(l.Metric, "_", " ")
+	value, _ := l.Check(report)
+	text += " " + figureText(value)
+	if len(report.Outputs) < 2 || l.Metric == "command" || l.Metric == "top1_accuracy_loss" { // these are not of one output among several
+		return text
+	}
+	for _, name := range slices.Sorted(maps.Keys(report.Outputs)) {
+		if one, _ := l.Check(accuracy.Report{Outputs: map[string]accuracy.Figures{name: report.Outputs[name]}}); one == value {
+			return fmt.Sprintf("%s (output %q)", text, name)
+		}
+	}
+	return text
+}
+
+// accuracyText prints a comparison in a few words: "cosine 0.9931 (least 0.983), nearest neighbour 89 %". What the limit bounds
+// comes first where the rest does not say it.
+func accuracyText(r analyze.Result, report accuracy.Report) string {
 	_, f, ok := figuresOf(report)
 	if !ok {
 		return "not compared"
 	}
 	var parts []string
+	limit := r.Accuracy.Limit
+	if limit != nil && (limit.Metric != "cosine" || len(report.Outputs) > 1) {
+		parts = append(parts, limitedText(*limit, report))
+	}
 	if !math.IsNaN(f.CosineMean) {
 		parts = append(parts, fmt.Sprintf("cosine %s (least %s)", figureText(f.CosineMean), figureText(f.CosineMin)))
 	}
@@ -79,7 +100,7 @@ func accuracyText(report accuracy.Report) string {
 			parts = append(parts, share.name+" "+shareText(share.value))
 		}
 	}
-	if report.Command != nil {
+	if report.Command != nil && (limit == nil || limit.Metric != "command") {
 		parts = append(parts, "command "+figureText(*report.Command))
 	}
 	return strings.Join(parts, ", ")
@@ -107,7 +128,7 @@ func variantNotes(r analyze.Result) []string {
 	for _, v := range r.Header.Variants {
 		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
 			if v.Rejected[provider] == "" && v.Rejected[""] == "" {
-				lines = append(lines, fmt.Sprintf("Accuracy of %s: %s%s.", pairText(v.Precision, provider), accuracyText(v.Accuracy[provider]), keptText(v)))
+				lines = append(lines, fmt.Sprintf("Accuracy of %s: %s%s.", pairText(v.Precision, provider), accuracyText(r, v.Accuracy[provider]), keptText(v)))
 			}
 		}
 	}
@@ -154,17 +175,17 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	}
 	fmt.Fprintf(b, "\n## Accuracy of the variants\n\n")
 	if data := dataOf(r); data != "" {
-		fmt.Fprintf(b, "Compared with fp32 on cpu, on %s. Limit: %s.\n\n", escapeMarkdown(data), escapeMarkdown(limitOf(r)))
+		fmt.Fprintf(b, "Compared with fp32 on cpu, on %s. Limit: %s.%s\n\n", escapeMarkdown(data), escapeMarkdown(limitOf(r)), judgesText(r))
 	}
 	var cells [][]string
 	for _, v := range r.Header.Variants {
 		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
-			cells = append(cells, variantRow(v, provider))
+			cells = append(cells, variantRow(r, v, provider))
 		}
 	}
 	if len(cells) > 0 {
 		b.WriteString(markdownTable([]string{"precision", "provider", "size", "cosine mean", "1st percentile", "least", "largest error",
-			"top-1", "nearest neighbour", "verdict"}, cells, nil))
+			"top-1", "nearest neighbour", "limited figure", "verdict"}, cells, nil))
 	}
 	for _, v := range r.Header.Variants {
 		for _, note := range v.Notes {
@@ -185,11 +206,26 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	}
 }
 
+// judgesText says in which builds providers were judged, where there are several; "" where there is one.
+func judgesText(r analyze.Result) string {
+	if len(r.Header.Runtimes) < 2 {
+		return ""
+	}
+	var parts []string
+	for _, provider := range slices.Sorted(maps.Keys(r.Judges)) {
+		parts = append(parts, provider+" in "+r.Judges[provider])
+	}
+	return " One build judges an execution provider for all: " + strings.Join(parts, ", ") + "."
+}
+
 // variantRow is a line of the table of variants.
-func variantRow(v journal.Variant, provider string) []string {
+func variantRow(r analyze.Result, v journal.Variant, provider string) []string {
 	report := v.Accuracy[provider]
 	_, f, _ := figuresOf(report)
-	size, verdict := "", "accepted"
+	size, verdict, limited := "", "accepted", ""
+	if l := r.Accuracy.Limit; l != nil {
+		limited = limitedText(*l, report)
+	}
 	if v.Bytes > 0 {
 		size = fmt.Sprintf("%.3g MB", float64(v.Bytes)/1e6)
 	}
@@ -197,7 +233,7 @@ func variantRow(v journal.Variant, provider string) []string {
 		verdict = "rejected"
 	}
 	return []string{v.Precision, provider, size, figureText(f.CosineMean), figureText(f.CosineP1), figureText(f.CosineMin),
-		figureText(f.MaxAbs), shareText(f.Top1), shareText(f.Neighbour), verdict}
+		figureText(f.MaxAbs), shareText(f.Top1), shareText(f.Neighbour), limited, verdict}
 }
 
 // accuracyReason is what the comments of the optimal configuration say about its accuracy; "" for the original on cpu.
@@ -205,7 +241,7 @@ func accuracyReason(r analyze.Result, c analyze.Config) string {
 	for _, v := range r.Header.Variants {
 		report, compared := v.Accuracy[c.Setup.Provider]
 		if v.Precision == c.Setup.Precision && compared {
-			return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", pairText(v.Precision, c.Setup.Provider), accuracyText(report),
+			return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", pairText(v.Precision, c.Setup.Provider), accuracyText(r, report),
 				limitOf(r), dataOf(r))
 		}
 	}
@@ -236,6 +272,7 @@ type jsonVariant struct {
 	Notes     []string                   `json:"notes,omitempty"`
 	Data      string                     `json:"data,omitempty"` // user or synthetic
 	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`
+	Judges    []jsonJudge                `json:"judges,omitempty"`
 	Rejected  []jsonRejection            `json:"rejected,omitempty"`
 }
 
@@ -245,7 +282,13 @@ type jsonRejection struct {
 	Reason   string `json:"reason"`
 }
 
-func newJSONVariant(v journal.Variant) jsonVariant {
+// jsonJudge says in which ONNX Runtime build a variant was compared on an execution provider.
+type jsonJudge struct {
+	Provider string `json:"execution_provider"`
+	Runtime  string `json:"runtime"`
+}
+
+func newJSONVariant(r analyze.Result, v journal.Variant) jsonVariant {
 	j := jsonVariant{Precision: v.Precision, Own: v.Own, Path: v.Path, SHA256: v.SHA256, Bytes: v.Bytes, Converted: v.Converted,
 		Kept: v.Kept, Notes: v.Notes, Accuracy: v.Accuracy}
 	for _, report := range v.Accuracy {
@@ -253,6 +296,9 @@ func newJSONVariant(v journal.Variant) jsonVariant {
 		if report.Synthetic {
 			j.Data = "synthetic"
 		}
+	}
+	for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
+		j.Judges = append(j.Judges, jsonJudge{provider, r.Judges[provider]})
 	}
 	for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
 		j.Rejected = append(j.Rejected, jsonRejection{provider, v.Rejected[provider]})
