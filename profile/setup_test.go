@@ -100,7 +100,8 @@ func TestResumeComparesDataByContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved.Output, setup.Profile = p.Output, moved
+	moved.Output = p.Output
+	setup.Profile = moved
 	if log, err = profile.OpenLog(setup, time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
