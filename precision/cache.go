@@ -18,7 +18,7 @@ import (
 )
 
 // cacheFormat changes with everything that makes older entries wrong: the form of receipts, what recipes write.
-const cacheFormat = 2
+const cacheFormat = 3
 
 // The files of an entry, a folder that is named by the hash of its key.
 const (

@@ -109,7 +109,7 @@ func (k *Maker) rescue(ctx context.Context, precision string, r recipe, missed a
 }
 
 // fewestKept tries numbers of kept nodes up to most and returns the attempt with the fewest that keeps the limit; nil when
-// none does, and the last one, which kept the most.
+// none does, and the last one, which kept the most. Once one keeps it, another that does not run counts as one that misses it.
 func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, last attempt, err error) {
 	missed, kept := 0, 0
 	for missed < most && fewest == nil {
@@ -127,10 +127,10 @@ func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, la
 	for fewest != nil && kept-missed > 1 {
 		n := (missed + kept) / 2
 		a, err := try(n)
-		if err != nil {
+		if err != nil && !errors.As(err, new(*RefusedError)) {
 			return nil, last, err
 		}
-		if a.miss == "" {
+		if err == nil && a.miss == "" {
 			fewest, kept = &a, n
 		} else {
 			missed = n

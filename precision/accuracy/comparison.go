@@ -107,6 +107,7 @@ func (c *comparison) addRow(a, b []float64) {
 		}
 	}
 	var ab, aa, bb float64
+	before := c.count
 	for i, x := range a {
 		y := b[i]
 		if !isFinite(x) || !isFinite(y) {
@@ -128,7 +129,7 @@ func (c *comparison) addRow(a, b []float64) {
 		c.maxRel, c.sumRel = max(c.maxRel, relative), c.sumRel+relative
 		c.count++
 	}
-	if len(a) > 1 {
+	if len(a) > 1 && c.count > before { // of a row without numbers nothing is known
 		c.cosines = append(c.cosines, cosine(ab, aa, bb))
 	}
 }

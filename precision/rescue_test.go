@@ -1,0 +1,20 @@
+package precision
+
+import "testing"
+
+// Of 8 nodes 4 suffice; 2 miss the limit, and between them 3 is refused: 4 stays the answer.
+func TestFewestKeptOutlivesARefusal(t *testing.T) {
+	t.Parallel()
+	fewest, _, err := fewestKept(8, func(n int) (attempt, error) {
+		switch {
+		case n == 3:
+			return attempt{}, &RefusedError{"out of memory"}
+		case n < 3:
+			return attempt{miss: "too low"}, nil
+		}
+		return attempt{kept: make([]KeptNode, n)}, nil
+	})
+	if err != nil || fewest == nil || len(fewest.kept) != 4 {
+		t.Fatalf("fewestKept = %v, %v; want 4 nodes", fewest, err)
+	}
+}
