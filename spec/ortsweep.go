@@ -29,7 +29,7 @@ const (
 // usualSweep is the space of an ortsweep.yaml without one; intra_op_threads come on top, from the machine's cores.
 const usualSweep = `
 execution_provider: auto
-precision: [fp32, int8]
+precision: [fp32, int8, int8_static]
 graph_optimization: [extended, all]
 execution_mode: [sequential, parallel]
 allow_spinning: [true, false]

@@ -36,7 +36,7 @@ func TestSweepDefaults(t *testing.T) {
 	if diff := cmp.Diff([]search.Value{"1", "2"}, knobs[search.KnobIntraOpThreads]); diff != "" {
 		t.Errorf("threads (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]search.Value{"fp32", "int8"}, knobs[search.KnobPrecision]); diff != "" {
+	if diff := cmp.Diff([]search.Value{"fp32", "int8", "int8_static"}, knobs[search.KnobPrecision]); diff != "" {
 		t.Errorf("precisions (-want +got):\n%s", diff)
 	}
 	if !slices.Contains(knobs[search.KnobExecutionProvider], "xnnpack") || slices.Contains(knobs[search.KnobExecutionProvider], Auto) {
