@@ -228,13 +228,14 @@ func compare(ctx context.Context, run Runner, folder string, n int) (map[string]
 	return r.Outputs, nil
 }
 
-// agrees reports whether an output is the framework's up to the rounding that another order of sums brings: three decimals, or
-// of large numbers a hundredth (of a row's greatest element a ten-thousandth, accuracy.Figures.MaxRel). Other types are equal.
+// agrees reports whether an output is the framework's up to the rounding that another order of sums brings: a hundredth of a
+// row's greatest element (accuracy.Figures.MaxRel), whatever its size, or a millionth where a row is next to nothing. Other types
+// are equal.
 func agrees(f accuracy.Figures) bool {
 	if math.IsNaN(f.MaxAbs) {
 		return f.Top1 == 1 || math.IsNaN(f.Top1)
 	}
-	return f.NonFinite == 0 && (f.MaxAbs <= 1e-3 || f.MaxRel <= 1e-2)
+	return f.NonFinite == 0 && (f.MaxAbs <= 1e-6 || f.MaxRel <= 1e-2)
 }
 
 // greater returns the greatest difference so far.
