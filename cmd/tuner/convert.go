@@ -252,7 +252,8 @@ func share(flag, text string) (float64, error) {
 	return v, nil
 }
 
-// datasets returns the data to compare on and that to calibrate on, which is empty unless it was given.
+// datasets returns the data to compare on and that to calibrate on: empty where it is the same, other random rows where all are
+// random, since what was calibrated looks too good on the very rows.
 func (o convertOptions) datasets(m *onnx.Model) (data, calibration dataset.Dataset, err error) {
 	shapes, err := parseShapes(o.shapes)
 	if err != nil {
@@ -263,8 +264,12 @@ func (o convertOptions) datasets(m *onnx.Model) (data, calibration dataset.Datas
 	} else if data, err = dataset.Synthetic(m, inputs.Options{Shape: shapes}, precision.DefaultRows, syntheticSeed); err != nil {
 		err = fmt.Errorf("%w\nhere sizes are given as --shape NAME:1,2; --data takes rows of your own", err)
 	}
-	if err == nil && o.calibration != "" {
+	switch {
+	case err != nil:
+	case o.calibration != "":
 		calibration, err = dataset.Read(o.calibration, m)
+	case data.Synthetic:
+		calibration, err = dataset.Synthetic(m, inputs.Options{Shape: shapes}, precision.DefaultRows, syntheticSeed+1)
 	}
 	return data, calibration, err
 }
