@@ -9,6 +9,7 @@ import (
 
 	"tuner/dataset/npy"
 	"tuner/dataset/perfdata"
+	"tuner/internal/durable"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 )
@@ -51,7 +52,7 @@ func readError(path string, err error) error {
 func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, readError(path, cause(err))
+		return nil, readError(path, durable.Cause(err))
 	}
 	switch extension := strings.ToLower(filepath.Ext(path)); {
 	case info.IsDir():
@@ -67,20 +68,11 @@ func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	}
 }
 
-// cause leaves out what the message around it says already: operation and path.
-func cause(err error) error {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
-}
-
 // readFolder reads the .npy files of a folder; what else lies there is not ours.
 func readFolder(path string) (map[string]inputs.Tensor, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, readError(path, cause(err))
+		return nil, readError(path, durable.Cause(err))
 	}
 	arrays := map[string]inputs.Tensor{}
 	var errs []error
@@ -119,7 +111,7 @@ func readJSON(path string, size int64, m *onnx.Model) (map[string]inputs.Tensor,
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, readError(path, cause(err))
+		return nil, readError(path, durable.Cause(err))
 	}
 	file, err := perfdata.Parse(text, specs(m, m.Inputs()), specs(m, m.Outputs()))
 	if err != nil {
