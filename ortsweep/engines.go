@@ -14,7 +14,6 @@ import (
 	"tuner/modelrepo"
 	"tuner/ortsweep/race"
 	"tuner/runner"
-	"tuner/search"
 	"tuner/spec"
 )
 
@@ -184,21 +183,10 @@ func (e *Engines) job(t race.Trial) (runner.Job, error) {
 		clients = 2 * sessions // one request runs in each session while the next one waits
 	}
 	return runner.Job{
-		Pool: t.Candidate.Key(), Repository: variant.Dir, Library: e.setup.library(t.Candidate), Model: variant.Model, Config: string(text),
+		Pool: t.Candidate.Key(), Repository: variant.Dir, Library: e.setup.Library(t.Candidate), Model: variant.Model, Config: string(text),
 		Instances: sessions, MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		Load: measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window, Fresh: t.Fresh,
 	}, nil
-}
-
-// library returns the ONNX Runtime library that serves a candidate.
-func (s Setup) library(c search.Candidate) string {
-	name, _ := c.Get(search.KnobRuntime)
-	for _, r := range s.Runtimes {
-		if r.Name() == string(name) {
-			return r.Library
-		}
-	}
-	return s.Runtime.Library
 }
 
 // variant returns the folder that serves a precision's model file; the configuration in it is the default's, since each

@@ -46,7 +46,7 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 		return measure.Measurement{}, err
 	}
 	return e.runner.Measure(ctx, runner.Job{
-		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.library(trial.Candidate), Model: variant.Model, Config: string(text),
+		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: instances(config), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),

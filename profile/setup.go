@@ -40,8 +40,8 @@ func (s Setup) With(v Variants) Setup {
 	return s
 }
 
-// library returns the ONNX Runtime library that serves a candidate.
-func (s Setup) library(c search.Candidate) string {
+// Library returns the ONNX Runtime library that serves a candidate.
+func (s Setup) Library(c search.Candidate) string {
 	name, _ := c.Get(search.KnobRuntime)
 	for _, r := range s.Runtimes {
 		if r.Name() == string(name) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -136,18 +135,11 @@ func openSweep(ctx context.Context, con console, o sweepOptions, sweep spec.Swee
 	if err != nil {
 		return fail(err)
 	}
-	facts.Rejected = variants.Rejected
-	s := profile.Setup{Profile: p, Subject: subject.With(variants.Files), Facts: facts, Tool: toolVersion(),
-		Fingerprint: host.Fingerprint(), Runtime: runtimeInfo(builds[0]), Variants: variants.Records}
-	if len(p.Runtimes()) > 0 {
-		for _, b := range builds {
-			s.Runtimes = append(s.Runtimes, runtimeInfo(b))
-		}
+	all, err := newSetup(p, subject, facts, builds, host)
+	if err != nil {
+		return fail(err)
 	}
-	if s.Machine, err = json.Marshal(host); err != nil {
-		return fail(fmt.Errorf("cannot encode the facts of the machine: %w", err))
-	}
-	setup, err := ortsweep.NewSetup(sweep, s)
+	setup, err := ortsweep.NewSetup(sweep, all.With(variants))
 	if err != nil {
 		return fail(err)
 	}
