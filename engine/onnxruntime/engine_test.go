@@ -19,14 +19,13 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
 	"tuner/engine/onnxruntime"
+	"tuner/internal/orttest"
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/onnx/build"
-	"tuner/ort"
 )
 
-// runtime is the one that the process can open.
-var runtime = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(os.Getenv("TUNER_ORT_LIBRARY")) })
+func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
 // served is an engine with one real model.
 type served struct {
@@ -37,23 +36,10 @@ type served struct {
 	grpc   api.Client
 }
 
-// library is ONNX Runtime; a test without it is skipped.
-func library(t *testing.T) *ort.Runtime {
-	t.Helper()
-	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
-		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
-	}
-	r, err := runtime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // serve serves a model with ONNX Runtime, or skips the test.
 func serve(t *testing.T, m *onnx.Model, config string) *served {
 	t.Helper()
-	r := library(t)
+	r := orttest.Runtime(t)
 	root := t.TempDir()
 	s := &served{model: "m", dir: filepath.Join(root, "m")}
 	enginetest.WriteModel(t, root, s.model, config)

@@ -15,6 +15,7 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/onnxruntime"
+	"tuner/internal/orttest"
 	"tuner/modelconfig/configpb"
 	"tuner/onnx/build"
 )
@@ -58,7 +59,7 @@ func check(t *testing.T, when string, want int) {
 
 // The thread of each instance and those that ONNX Runtime makes for it run on the policy's cores, and no others do.
 func TestHostPolicyBindsAllThreads(t *testing.T) {
-	r := library(t)
+	r := orttest.Runtime(t)
 	if hostpolicy.Cores() < 2 {
 		t.Skip("needs two cores")
 	}

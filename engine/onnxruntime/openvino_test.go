@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tuner/engine/api"
+	"tuner/internal/orttest"
 	"tuner/onnx/build"
 )
 
@@ -18,7 +19,7 @@ func openVINO(key, value string) string {
 // OpenVINO serves with its parameters, and a parameter that it lacks, or a wrong value, fails the load by name; what served
 // before goes on. `make test` runs this test with the flavour that has OpenVINO.
 func TestOpenVINO(t *testing.T) {
-	if r := library(t); !slices.Contains(r.Providers(), "openvino") {
+	if r := orttest.Runtime(t); !slices.Contains(r.Providers(), "openvino") {
 		t.Skip("this ONNX Runtime build has no OpenVINO: 'make test' runs this test with the flavour that has it")
 	}
 	s := serve(t, build.Simple(), "")

@@ -12,6 +12,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/onnxruntime"
+	"tuner/internal/orttest"
 	"tuner/modelconfig"
 	"tuner/onnx/build"
 )
@@ -19,7 +20,7 @@ import (
 // There is one more of Go's processors than there are sessions, so that goroutines run while all of these are inside ONNX
 // Runtime.
 func TestProcessorsOutnumberSessions(t *testing.T) {
-	r := library(t)
+	r := orttest.Runtime(t)
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	if err := build.Simple().Write(path, 0); err != nil {
 		t.Fatal(err)

@@ -5,48 +5,27 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/orttest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
 	"tuner/ort"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if os.Getenv("TUNER_ORT_LIBRARY") != "" {
-		if r, err := shared(); err == nil {
-			if err := r.Close(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-		}
-	}
-	os.Exit(code)
-}
-
-// The library can be opened once per process, so all tests share it.
-var shared = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(os.Getenv("TUNER_ORT_LIBRARY")) })
+func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
 // session loads a model file with ONNX Runtime, in one thread.
 func session(t *testing.T, path string) (*ort.Runtime, *ort.Session) {
 	t.Helper()
-	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
-		t.Skip("needs ONNX Runtime: run 'make test', or set TUNER_ORT_LIBRARY to the library's path")
-	}
-	r, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := orttest.Runtime(t)
 	s, err := r.NewSession(path, ort.SessionOptions{IntraOpThreads: 1})
 	if err != nil {
 		t.Fatal(err)

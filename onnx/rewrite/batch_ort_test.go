@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"tuner/internal/orttest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
@@ -14,7 +15,7 @@ import (
 // The samples, fixed to a batch of 1 or 2 and made free again, compute for three rows what the fixed ones do for each alone.
 func TestSymbolicBatchComputesTheSame(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	models := samples()
 	delete(models, "constant_time") // its loop takes the batch in
 	for name, m := range models {
@@ -34,7 +35,7 @@ func TestSymbolicBatchComputesTheSame(t *testing.T) {
 // What an export without dynamic axes left in the file is adapted as well.
 func TestSymbolicBatchOfFixedExport(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	compareRows(t, build.CNN(0), mustFree(t, build.CNN(1)))
 	free := mustFree(t, attention(2))
 	compareRows(t, attention(1), free)
@@ -43,7 +44,7 @@ func TestSymbolicBatchOfFixedExport(t *testing.T) {
 // Operators that move the batch, or work beside it, do for three rows what they do for one.
 func TestSymbolicBatchFollows(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	i, is := build.IntAttribute, build.IntsAttribute
 	check := func(name string, make func(g *build.Graph, x string, list func(...int64) string) string) {
 		t.Run(name, func(t *testing.T) {

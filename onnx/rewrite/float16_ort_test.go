@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/orttest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
@@ -20,7 +21,7 @@ import (
 // numbers runs a model and returns its FLOAT and FLOAT16 outputs by name.
 func numbers(t *testing.T, s *ort.Session, in map[string]inputs.Tensor) map[string][]float32 {
 	t.Helper()
-	r := runtime(t)
+	r := orttest.Runtime(t)
 	var feeds []*ort.Tensor
 	for _, info := range s.Inputs() {
 		feed, err := r.NewTensor(info.Type, in[info.Name].Shape, in[info.Name].Data)
@@ -86,7 +87,7 @@ func float16(t *testing.T, m *onnx.Model, o rewrite.Float16Options) (*onnx.Model
 // Every sample model in fp16 loads, runs, and computes about the same, with inputs and outputs of either type.
 func TestFloat16Runs(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,7 +141,7 @@ func TestOpenVINORunsFloat16(t *testing.T) {
 // MiniLM's embeddings of real sentences stay as they are, and half the bytes go.
 func TestFloat16OfMiniLM(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	m := minilm(t)
 	in := sentences(t)
 	want := numbers(t, load(t, m), in)["embedding"]
@@ -159,7 +160,7 @@ func TestFloat16OfMiniLM(t *testing.T) {
 // Both branches of an If run in fp16, and with the If kept in fp32.
 func TestFloat16RunsBranches(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	for _, keep := range [][]string{nil, {"node_If_0"}} {
 		half, _ := float16(t, branching(), rewrite.Float16Options{KeepIO: true, Keep: keep})
 		s := load(t, half)
@@ -179,7 +180,7 @@ func TestFloat16RunsBranches(t *testing.T) {
 // squares, and a masked softmax with the mask that frameworks use, the most negative FLOAT.
 func TestFloat16DoesNotOverflow(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	const width = 64
 	row := make([]float32, width)
 	for i := range row {
@@ -243,7 +244,7 @@ func overflowing(make func(g *build.Graph, x string) string, width int64) *onnx.
 // A request that fp16 cannot say is cut to what it can, not made infinite.
 func TestFloat16CutsInputs(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	for _, opset := range []int64{10, 17} { // limits of Clip were attributes, then inputs
 		m := changed(overflowing(func(g *build.Graph, x string) string {
 			return g.Node("Mul", []string{x, g.Floats("half", []float32{0.5}, 1)})

@@ -5,16 +5,15 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/orttest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
@@ -22,33 +21,7 @@ import (
 	"tuner/ort"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if os.Getenv("TUNER_ORT_LIBRARY") != "" {
-		if r, err := shared(); err == nil {
-			if err := r.Close(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-		}
-	}
-	os.Exit(code)
-}
-
-// The library can be opened once per process, so all tests share it.
-var shared = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(os.Getenv("TUNER_ORT_LIBRARY")) })
-
-func runtime(t *testing.T) *ort.Runtime {
-	t.Helper()
-	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
-		t.Skip("needs ONNX Runtime: run 'make test', or set TUNER_ORT_LIBRARY to the library's path")
-	}
-	r, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
+func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
 // load writes a model and loads it, in one thread.
 func load(t *testing.T, m *onnx.Model) *ort.Session {
@@ -58,7 +31,7 @@ func load(t *testing.T, m *onnx.Model) *ort.Session {
 
 func loadWith(t *testing.T, m *onnx.Model, o ort.SessionOptions) *ort.Session {
 	t.Helper()
-	r := runtime(t)
+	r := orttest.Runtime(t)
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	if err := m.Write(path, 0); err != nil {
 		t.Fatal(err)
@@ -74,7 +47,7 @@ func loadWith(t *testing.T, m *onnx.Model, o ort.SessionOptions) *ort.Session {
 // infer runs a model and returns its FLOAT outputs by name.
 func infer(t *testing.T, s *ort.Session, in map[string]inputs.Tensor) map[string][]float32 {
 	t.Helper()
-	r := runtime(t)
+	r := orttest.Runtime(t)
 	var feeds []*ort.Tensor
 	for _, info := range s.Inputs() {
 		// Both packages number the types as ONNX does.
@@ -185,7 +158,7 @@ func TestInt8DynamicComputesBatchedWeights(t *testing.T) {
 // Every sample model with products converts, runs, and computes about the same.
 func TestInt8DynamicRuns(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +183,7 @@ func TestInt8DynamicRuns(t *testing.T) {
 // openVINO skips a test unless the library has OpenVINO.
 func openVINO(t *testing.T) {
 	t.Helper()
-	if !slices.Contains(runtime(t).Providers(), "openvino") {
+	if !slices.Contains(orttest.Runtime(t).Providers(), "openvino") {
 		t.Skip("this ONNX Runtime build has no OpenVINO: 'make test' runs this test with the flavour that has it")
 	}
 }
@@ -243,7 +216,7 @@ func TestOpenVINORunsInt8Dynamic(t *testing.T) {
 // Cleaning changes nothing that is computed.
 func TestCleanComputesTheSame(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -323,7 +296,7 @@ func sentences(t *testing.T) map[string]inputs.Tensor {
 // onnxruntime.quantization 1.31.1 gives 0.98915 and 0.98765 with the same recipe, and the same weights.)
 func TestInt8DynamicOfMiniLM(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	m := minilm(t)
 	in := sentences(t)
 	want := infer(t, load(t, m), in)["embedding"]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/orttest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
@@ -77,7 +78,7 @@ func classifiers() map[string]struct {
 // decodes anything on the way.
 func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	for name, c := range classifiers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +124,7 @@ func agreement(want, got []float32, rows int) (mean float64, same int) {
 // The small classifier decides as in fp32 on other images than those that it was calibrated on.
 func TestInt8StaticOfCNN(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	const rows = 64
 	m := build.CNN(0)
 	o := rewrite.Int8StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))}
@@ -147,7 +148,7 @@ func TestInt8StaticOfCNN(t *testing.T) {
 // quantize_static of the same models: mean cosine 0.993 and 0.947.)
 func TestInt8StaticOfDeepNetworks(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	const rows = 8
 	for name, least := range map[string]float64{"resnet": 0.98, "mobilenet": 0.9, "blocks": 0.98} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestInt8StaticOfDeepNetworks(t *testing.T) {
 // Every sample model with layers converts, runs, and computes about the same.
 func TestInt8StaticRuns(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	for _, name := range []string{"mlp", "bertsquad", "recommender", "lstm"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +225,7 @@ func TestInt8StaticConvolvesExactly(t *testing.T) {
 // Folding normalisations and joining biases alone changes no more than the rounding of the last bits does.
 func TestInt8StaticKeepsWhatItFolds(t *testing.T) {
 	t.Parallel()
-	runtime(t)
+	orttest.Runtime(t)
 	m := build.CNN(0)
 	in := random(t, m, 4, 1)
 	keep := []string{"node_Conv_0", "node_Conv_1", "node_Conv_2"}

@@ -2,14 +2,13 @@ package shapes_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/orttest"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/onnx/onnxpb"
@@ -17,28 +16,12 @@ import (
 	"tuner/ort"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if os.Getenv("TUNER_ORT_LIBRARY") != "" {
-		if r, err := shared(); err == nil {
-			if err := r.Close(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-		}
-	}
-	os.Exit(code)
-}
-
-// The library can be opened once per process, so all tests share it.
-var shared = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(os.Getenv("TUNER_ORT_LIBRARY")) })
+func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
 // Every value that ONNX Runtime computes has the inferred type and shape, and a symbol has the same size everywhere.
 func TestAgreesWithONNXRuntime(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
-		t.Skip("needs ONNX Runtime: run 'make test', or set TUNER_ORT_LIBRARY to the library's path")
-	}
+	r := orttest.Runtime(t)
 	models := samples()
 	delete(models, "failing") // no run of it ends
 	if dir := os.Getenv("TUNER_MODELS"); dir != "" {
@@ -61,18 +44,14 @@ func TestAgreesWithONNXRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, infos, computed(t, m))
+			compare(t, infos, computed(t, r, m))
 		})
 	}
 }
 
 // computed runs the model with every value of its main graph as an output.
-func computed(t *testing.T, m *onnx.Model) map[string]*ort.Tensor {
+func computed(t *testing.T, r *ort.Runtime, m *onnx.Model) map[string]*ort.Tensor {
 	t.Helper()
-	r, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	if err := exposed(m).Write(path, 0); err != nil {
 		t.Fatal(err)
