@@ -59,8 +59,9 @@ func (k *Maker) newRecipe(ctx context.Context, precision string) (recipe, error)
 		options := rewrite.Int8Options{Bits: k.weightBits(ctx)}
 		return recipe{
 			convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
-				options.Keep = keep
-				return rewrite.Int8Dynamic(m, options)
+				with := options
+				with.Keep = keep
+				return rewrite.Int8Dynamic(m, with)
 			},
 			probe: func() (*onnx.Model, map[string]string, error) { return rewrite.Int8Sensitivity(m, options) },
 		}, nil
@@ -105,8 +106,9 @@ func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
 	options := rewrite.Int8StaticOptions{Ranges: collector.Ranges(), Bits: k.weightBits(ctx)}
 	return recipe{
 		convert: func(keep []string) (*onnx.Model, rewrite.Summary, error) {
-			options.Keep = keep
-			return rewrite.Int8Static(k.base, options)
+			with := options
+			with.Keep = keep
+			return rewrite.Int8Static(k.base, with)
 		},
 		probe: func() (*onnx.Model, map[string]string, error) { return rewrite.Int8StaticSensitivity(k.base, options) },
 	}, nil

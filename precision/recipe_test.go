@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/hostinfo"
+	"tuner/onnx/build"
 	"tuner/onnx/inputs"
 )
 
@@ -46,5 +47,29 @@ func TestPick(t *testing.T) {
 	want := map[string]inputs.Tensor{"x": in["x"], "y": out["y"]}
 	if diff := cmp.Diff(want, pick([]string{"x", "y", "missing"}, out, in)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestRecipeRemembersNothing: nodes that one conversion keeps are measured by the next probe all the same.
+func TestRecipeRemembersNothing(t *testing.T) {
+	t.Parallel()
+	k, err := NewMaker(build.MLP(), nil, Options{Data: rows(1), Cache: "cache", WeightBits: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := k.newRecipe(t.Context(), Int8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all, err := r.convert(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.convert(all.Converted[:1]); err != nil {
+		t.Fatal(err)
+	}
+	_, outputs, err := r.probe()
+	if err != nil || len(outputs) != len(all.Converted) {
+		t.Errorf("the probe measures %v, %v; want all of %v", outputs, err, all.Converted)
 	}
 }

@@ -15,7 +15,6 @@ type InferenceJob struct {
 	Repository string // folder of the model repository that holds the model
 	Library    string // ONNX Runtime library
 	Model      string // name of the model
-	Config     string // complete model configuration as JSON, loaded instead of the repository's; "": the repository's
 }
 
 // Inference is an engine process that serves one model for its answers rather than for their times: for comparisons of
@@ -50,7 +49,7 @@ func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference
 		engine.Stop(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	if err := i.load(ctx, job.Config); err != nil {
+	if err := i.load(ctx); err != nil {
 		err = i.explain(ctx, err)
 		i.Close(context.WithoutCancel(ctx))
 		return nil, err
@@ -58,10 +57,10 @@ func OpenInference(ctx context.Context, o Options, job InferenceJob) (*Inference
 	return i, nil
 }
 
-func (i *Inference) load(ctx context.Context, config string) error {
+func (i *Inference) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, i.patience, &overdueError{"loading the model", i.patience})
 	defer cancel()
-	if err := i.client.LoadModel(ctx, i.model, config); err != nil {
+	if err := i.client.LoadModel(ctx, i.model, ""); err != nil {
 		return causeOr(ctx, &loadError{err})
 	}
 	return nil

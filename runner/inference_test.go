@@ -51,7 +51,7 @@ func TestInference(t *testing.T) {
 	}))
 	defer server.Close()
 	w := &wired{address: strings.TrimPrefix(server.URL, "http://")}
-	i, err := OpenInference(t.Context(), Options{Launcher: w, Dial: HTTP}, InferenceJob{Model: "m", Config: "{}"})
+	i, err := OpenInference(t.Context(), Options{Launcher: w, Dial: HTTP}, InferenceJob{Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
