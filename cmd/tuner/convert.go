@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,17 +204,36 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 	if len(o.precisions) == 0 && !isPyTorch(path) {
 		return s, usageErrorf("say what to make with --precision: %s", strings.Join(precision.Names(), ", "))
 	}
-	for _, name := range o.precisions {
-		if !slices.Contains(precision.Names(), name) {
-			return s, usageErrorf("--precision %q: allowed are %s", name, strings.Join(precision.Names(), ", "))
-		}
+	if len(o.providers) == 0 {
+		return s, usageErrorf("--ep names no execution provider: allowed are %s", strings.Join(servedProviders(), ", "))
 	}
-	var err error
+	err := cmp.Or(checkNames("--precision", o.precisions, precision.Names()), checkNames("--ep", o.providers, servedProviders()))
+	if err != nil {
+		return s, err
+	}
 	if s.Limit, err = o.limit.limit(o.has); err != nil {
 		return s, err
 	}
 	s.MaxKept, err = share("--max-kept", o.maxKept)
 	return s, err
+}
+
+// servedProviders lists the execution providers that a configuration of the engine can name.
+func servedProviders() []string {
+	return []string{"cpu", "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml"}
+}
+
+// checkNames checks the values of a flag that takes a list.
+func checkNames(flag string, names, allowed []string) error {
+	for i, name := range names {
+		if !slices.Contains(allowed, name) {
+			return usageErrorf("%s %q: allowed are %s", flag, name, strings.Join(allowed, ", "))
+		}
+		if slices.Contains(names[:i], name) {
+			return usageErrorf("%s names %q twice", flag, name)
+		}
+	}
+	return nil
 }
 
 // limit returns the limit that the flags ask for; nil when they ask for none.

@@ -205,10 +205,10 @@ func TestConvertProvider(t *testing.T) {
 	if err := build.MLP().Write(filepath.Join(b.dir, "mlp.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _ := b.convert(exitOK, "mlp.onnx", "--precision", "int8", "--ep", "abacus,cpu")
-	expect(t, stdout, "int8 on abacus is rejected: ", "int8: mlp.int8.onnx")
-	_, stderr := b.convert(exitInfeasible, "mlp.onnx", "--precision", "int8", "--ep", "abacus", "-o", "none")
-	expect(t, stderr, "no variant runs on abacus; nothing was written")
+	stdout, _ := b.convert(exitOK, "mlp.onnx", "--precision", "int8", "--ep", "coreml,cpu")
+	expect(t, stdout, "int8 on coreml is rejected: ", "int8: mlp.int8.onnx")
+	_, stderr := b.convert(exitInfeasible, "mlp.onnx", "--precision", "int8", "--ep", "coreml", "-o", "none")
+	expect(t, stderr, "no variant runs on coreml; nothing was written")
 }
 
 // TestConvertKeepsFiles: what is there stays, unless it may be replaced; of several precisions those that can be made are made.
