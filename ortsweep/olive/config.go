@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +13,9 @@ import (
 	"tuner/modelconfig"
 )
 
-// ParseConfig reads the JSON of OLive's optimization config. file is its name: it appears in errors. The error lists all mistakes:
-// unknown keys among them, since a misspelt one would change the search without a word.
+// ParseConfig reads the JSON of OLive's optimization config. file is its name: it appears in errors, and relative paths in the
+// file are relative to its folder. The error lists all mistakes: unknown keys among them, since a misspelt one would change the
+// search without a word.
 func ParseConfig(file string, text []byte) (Settings, error) {
 	var fields map[string]json.RawMessage
 	if err := strict(text, &fields); err != nil {
@@ -141,6 +143,11 @@ func (c *config) finish() {
 	c.Outputs = c.outNames
 	if c.Model == "" {
 		c.fail("model_path", "is required")
+	}
+	for _, name := range []*string{&c.Model, &c.Output, &c.Data} {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(filepath.Dir(c.file), *name)
+		}
 	}
 	c.finishProviders()
 	switch {

@@ -232,7 +232,7 @@ func elementType(name string) (onnx.DataType, bool) {
 func (s Settings) BatchSize() (int, error) {
 	batch := int64(0)
 	for _, in := range s.Inputs {
-		if len(in.Shape) == 0 || in.Shape[0] <= 1 {
+		if len(in.Shape) == 0 || in.Shape[0] == -1 {
 			continue
 		}
 		if batch > 0 && in.Shape[0] != batch {

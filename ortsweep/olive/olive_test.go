@@ -31,18 +31,33 @@ func TestTensorsOfTheBlog(t *testing.T) {
 	}
 }
 
-// A size in place of -1 is the batch, and not lost.
+// A size in place of -1 is the batch, and not lost; 1 is one too.
 func TestBatchSize(t *testing.T) {
 	t.Parallel()
 	for want, inputs := range map[int][]Input{
-		0: {{"a", "", []int64{-1, 3}}, {"b", "", []int64{1, 3}}}, 8: {{"a", "", []int64{8, 3}}, {"b", "", []int64{-1}}},
+		0: {{"a", "", []int64{-1, 3}}, {"b", "", nil}}, 1: {{"a", "", []int64{-1, 3}}, {"b", "", []int64{1, 3}}},
+		8: {{"a", "", []int64{8, 3}}, {"b", "", []int64{-1}}},
 	} {
 		if got, err := (Settings{Inputs: inputs}).BatchSize(); err != nil || got != want {
 			t.Errorf("%v: %d, %v, want %d", inputs, got, err, want)
 		}
 	}
-	if _, err := (Settings{Inputs: []Input{{"a", "", []int64{8}}, {"b", "", []int64{4}}}}).BatchSize(); err == nil {
-		t.Error("two batches are one")
+	for _, other := range []int64{1, 4} {
+		s := Settings{Inputs: []Input{{"a", "", []int64{8}}, {"b", "", []int64{other}}}}
+		if batch, err := s.BatchSize(); err == nil {
+			t.Errorf("the batches 8 and %d are %d", other, batch)
+		}
+	}
+}
+
+// Where the first dimension is no batch, all sizes are those of a request; a model of a fixed batch of one is one of these.
+func TestShapesOfAModelWithoutBatch(t *testing.T) {
+	t.Parallel()
+	for _, shape := range [][]int64{{1, 3, 28, 28}, {-1, 3, 28, 28}} {
+		got := Settings{Inputs: []Input{{"image", "", shape}}}.Shapes(false)
+		if diff := cmp.Diff(map[string][]int64{"image": {1, 3, 28, 28}}, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", shape, diff)
+		}
 	}
 }
 
@@ -135,6 +150,21 @@ func TestConfig(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("differs (-want +got):\n%s", diff)
+	}
+}
+
+// As in every file, relative paths are relative to the file; what names no path stays empty.
+func TestPathsAreRelativeToTheConfig(t *testing.T) {
+	t.Parallel()
+	s, err := ParseConfig("work/olive.json", []byte(`{"model_path": "../bert.onnx", "result_path": "/tmp/out"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Settings{Model: "bert.onnx", Output: "/tmp/out"}, s); diff != "" {
+		t.Errorf("differs (-want +got):\n%s", diff)
+	}
+	if s, err = ParseConfig("work/olive.json", []byte(`{"model_path": "m.onnx", "sample_input_data_path": "d.npz"}`)); err != nil || s.Data != "work/d.npz" {
+		t.Errorf("data is %q, %v", s.Data, err)
 	}
 }
 
