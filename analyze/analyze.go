@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -44,7 +43,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(c.Events), Windows: countWindows(c.Events),
 		Failures: failures(c.Events, configs), Folds: folds,
-		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Judges: judges(c.Header, c.Facts),
+		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)
 	r.FirstStage = firstStage(r, space)
@@ -66,22 +65,6 @@ func assigned(facts search.Facts) map[string]string {
 		}
 	}
 	return all
-}
-
-// judges names the ONNX Runtime build in which variants were compared on an execution provider: the first that has it. It is for
-// the providers that anything was compared on.
-func judges(header journal.Header, facts search.Facts) map[string]string {
-	named := map[string]string{}
-	for _, v := range header.Variants {
-		for provider := range v.Accuracy {
-			named[provider] = header.Runtime.Name()
-			i := slices.IndexFunc(facts.Runtimes, func(r search.RuntimeFacts) bool { return r.Unavailable[provider] == "" })
-			if i >= 0 {
-				named[provider] = facts.Runtimes[i].Name
-			}
-		}
-	}
-	return named
 }
 
 // firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the default

@@ -17,9 +17,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/precision/accuracy"
 	"tuner/search"
 )
 
@@ -278,28 +276,6 @@ func TestCurveNeverWins(t *testing.T) {
 			t.Errorf("%s: the second is %v (rank %d), want %v with a better score", name, second.Candidate, second.Rank, curve)
 		}
 	}
-}
-
-// The first build that has an execution provider judges it for all.
-func TestJudges(t *testing.T) {
-	t.Parallel()
-	b := analyzetest.New(t, analyzetest.Profile).Compared(journal.Variant{Precision: "fp32", Accuracy: map[string]accuracy.Report{"cpu": {}, "openvino": {}}})
-	c := b.Measure(search.Candidate{}, 4).Campaign()
-	check := func(want map[string]string) {
-		t.Helper()
-		r, err := analyze.Analyze(c, analyze.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, r.Judges); diff != "" {
-			t.Error(diff)
-		}
-	}
-	check(map[string]string{"cpu": "cpu@1.31.1", "openvino": "cpu@1.31.1"})
-	c.Facts.Runtimes = []search.RuntimeFacts{
-		{Name: "cpu@1.31.1", Unavailable: map[string]string{"openvino": "no"}}, {Name: "openvino@1.23.0"}, {Name: "openvino@1.24.1"},
-	}
-	check(map[string]string{"cpu": "cpu@1.31.1", "openvino": "openvino@1.23.0"})
 }
 
 // The first stage changes what serves the model and leaves the default's 2 instances and batches of 4 alone.

@@ -27,9 +27,6 @@ type Result struct {
 	Accuracy spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
 	// Assigned says which nodes of the model an execution provider took, for people.
 	Assigned map[string]string
-	// Judges names the ONNX Runtime build in which variants were compared, by execution provider. One of several that are measured
-	// stands for the others.
-	Judges map[string]string
 	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
 	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the
 	// winner's own settings of that kind were not measured by themselves.

@@ -71,8 +71,8 @@ type Variant struct {
 	Converted int                        `json:"converted,omitempty"` // operators in the precision
 	Kept      []KeptNode                 `json:"kept,omitempty"`      // operators that stayed in fp32 to keep the limit
 	Notes     []string                   `json:"notes,omitempty"`     // what people should know of the conversion, in sentences
-	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`  // by execution provider
-	Rejected  map[string]string          `json:"rejected,omitempty"`  // why it does not serve, by execution provider; "" for every one
+	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`  // by place (search.Place)
+	Rejected  map[string]string          `json:"rejected,omitempty"`  // why it does not serve, by place; "" for every one
 }
 
 // KeptNode is an operator of a model and the relative error that it would have in the precision.

@@ -15,30 +15,31 @@ import (
 )
 
 // Maker makes a model in other precisions, and compares what variants yield with what the original yields (package
-// precision). Both block for as long as the inferences take, and end soon with the context's error when it ends. The error of
-// a variant that cannot be made is precision.ErrUnmakeable.
+// precision), in places by name. Both block for as long as the inferences take, and end soon with the context's error when it
+// ends. The error of a variant that cannot be made is precision.ErrUnmakeable.
 type Maker interface {
-	Make(ctx context.Context, precision string, providers []string) (precision.Variant, error)
-	Check(ctx context.Context, name string, m *onnx.Model, providers []string) (precision.Variant, error)
+	Make(ctx context.Context, precision string, places []string) (precision.Variant, error)
+	Check(ctx context.Context, name string, m *onnx.Model, places []string) (precision.Variant, error)
 }
 
-// Trier says why an execution provider does not work with a model file, "" when it does; the error is the context's.
-type Trier func(ctx context.Context, provider, model string) (reason string, err error)
+// Trier says why a place's execution provider does not work with a model file, "" when it does; the error is the context's.
+type Trier func(ctx context.Context, place search.Place, model string) (reason string, err error)
 
-// Variants is what a campaign measures beside the original model on the cpu provider, and what it must not measure.
+// Variants is what a campaign measures beside the original model in the reference place, and what it must not measure.
 type Variants struct {
-	Records  []journal.Variant  // everything that was compared: the original on other providers first, then as in the profile
+	Records  []journal.Variant  // everything that was compared: the original in other places first, then as in the profile
 	Rejected []search.Rejection // of these, what is never measured
 	Files    []File             // that were made, and serve on some provider
 	Data     string             // digest of the inputs that all were compared on; "" where nothing was
 }
 
-// Compares reports whether a profile has anything to compare with the original on cpu, on a machine of which facts tell.
+// Compares reports whether a profile has anything to compare with the reference, on a machine of which facts tell.
 func Compares(p spec.Profile, facts search.Facts) bool {
 	if p.Accuracy.Limit == nil {
 		return false
 	}
-	elsewhere := slices.ContainsFunc(WorkingProviders(p.Space(facts)), func(provider string) bool { return provider != "cpu" })
+	space := p.Space(facts)
+	elsewhere := slices.ContainsFunc(space.Places(), func(place search.Place) bool { return place != space.Reference() })
 	return slices.ContainsFunc(variantNames(p, facts), func(name string) bool { return elsewhere || name != spec.PrecisionOriginal })
 }
 
@@ -47,15 +48,16 @@ func Conversions(p spec.Profile, facts search.Facts) []string {
 	return slices.DeleteFunc(variantNames(p, facts), func(name string) bool { return !slices.Contains(p.Model.Convert, name) })
 }
 
-// MakeVariants makes the precisions that the profile names, and compares them, the user's own files, and the original on
-// other providers with the original on cpu. facts name the providers that do not work here. Nothing happens without a limit
-// of accuracy. The digest of the data is left to the maker's owner.
+// MakeVariants makes the precisions that the profile names, and compares them, the user's own files, and the original in
+// other places with the original in the reference place. facts name the providers that do not work here. Nothing happens
+// without a limit of accuracy. The digest of the data is left to the maker's owner.
 func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.Facts, maker Maker, try Trier) (Variants, error) {
 	var v Variants
 	if p.Accuracy.Limit == nil {
 		return v, nil
 	}
-	j := judge{s, maker, try, WorkingProviders(p.Space(facts))}
+	space := p.Space(facts)
+	j := judge{s, maker, try, space.Places(), space.Reference()}
 	judged := map[string]bool{}
 	for {
 		facts.Rejected = v.Rejected
@@ -77,11 +79,13 @@ func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.F
 // add enters what was found out about a variant.
 func (v *Variants) add(j judge, record journal.Variant) error {
 	if len(record.Accuracy)+len(record.Rejected) == 0 {
-		return nil // the original where there is no other provider
+		return nil // the original where there is no other place
 	}
 	v.Records = append(v.Records, record)
-	for _, provider := range slices.Sorted(maps.Keys(record.Rejected)) {
-		v.Rejected = append(v.Rejected, search.Rejection{Precision: record.Precision, Provider: provider, Reason: record.Rejected[provider]})
+	for _, name := range slices.Sorted(maps.Keys(record.Rejected)) {
+		place := search.ParsePlace(name)
+		v.Rejected = append(v.Rejected, search.Rejection{Precision: record.Precision, Provider: place.Provider, Runtime: place.Runtime,
+			Reason: record.Rejected[name]})
 	}
 	if record.Path == "" || record.Own || record.Precision == spec.PrecisionOriginal || !j.serves(record) {
 		return nil
@@ -134,7 +138,8 @@ type judge struct {
 	subject   Subject
 	maker     Maker
 	try       Trier
-	providers []string // execution providers that work here
+	places    []search.Place // that work here
+	reference search.Place   // with the original there everything is compared
 }
 
 // record makes a variant, or opens the user's own, and has it compared.
@@ -144,13 +149,13 @@ func (j judge) record(ctx context.Context, name string, convert bool) (journal.V
 	record := journal.Variant{Precision: name, Rejected: map[string]string{}}
 	switch {
 	case name == spec.PrecisionOriginal:
-		others := slices.DeleteFunc(slices.Clone(j.providers), func(p string) bool { return p == "cpu" })
+		others := slices.DeleteFunc(slices.Clone(j.places), func(p search.Place) bool { return p == j.reference })
 		if len(others) == 0 {
 			return record, nil
 		}
-		made, err = j.maker.Make(ctx, precision.FP32, others)
+		made, err = j.maker.Make(ctx, precision.FP32, placeNames(others))
 	case convert:
-		made, err = j.maker.Make(ctx, name, j.providers)
+		made, err = j.maker.Make(ctx, name, placeNames(j.places))
 	default:
 		record.Own = true
 		made, err = j.checkOwn(ctx, name)
@@ -181,73 +186,39 @@ func (j judge) checkOwn(ctx context.Context, name string) (precision.Variant, er
 	if err != nil {
 		return precision.Variant{}, err
 	}
-	return j.maker.Check(ctx, name, model, j.providers)
+	return j.maker.Check(ctx, name, model, placeNames(j.places))
 }
 
-// tryProviders rejects providers that do not work with the variant's file, although they do with the original: they create
-// no session, or leave every node of it to cpu.
+func placeNames(places []search.Place) []string {
+	names := make([]string, len(places))
+	for i, p := range places {
+		names[i] = p.String()
+	}
+	return names
+}
+
+// tryProviders rejects places whose provider does not work with the variant's file, although it does with the original: it
+// creates no session, or leaves every node of it to cpu.
 func (j judge) tryProviders(ctx context.Context, record *journal.Variant) error {
 	if record.Precision == spec.PrecisionOriginal {
 		return nil
 	}
-	for _, provider := range j.providers {
-		if _, out := record.Rejected[provider]; out || provider == "cpu" {
+	for _, place := range j.places {
+		if _, out := record.Rejected[place.String()]; out || place.Provider == "cpu" {
 			continue
 		}
-		reason, err := j.try(ctx, provider, record.Path)
+		reason, err := j.try(ctx, place, record.Path)
 		if err != nil {
 			return err
 		}
 		if reason != "" {
-			record.Rejected[provider] = reason
+			record.Rejected[place.String()] = reason
 		}
 	}
 	return nil
 }
 
-// serves reports whether a variant may be measured on some provider.
+// serves reports whether a variant may be measured in some place.
 func (j judge) serves(record journal.Variant) bool {
-	return slices.ContainsFunc(j.providers, func(p string) bool { return record.Rejected[p] == "" }) && record.Rejected[""] == ""
-}
-
-// WorkingProviders lists the execution providers of a space that work here with some runtime that is measured: cpu first, since
-// the operators that stay in fp32 are chosen on the first one.
-func WorkingProviders(s search.Space) []string {
-	i := slices.IndexFunc(s.Knobs, func(k search.Knob) bool { return k.Name == search.KnobExecutionProvider })
-	if i < 0 {
-		return []string{baseProvider(s.Facts)}
-	}
-	var list []string
-	for _, v := range s.Knobs[i].Values {
-		switch {
-		case v == "cpu":
-			list = slices.Insert(list, 0, "cpu")
-		case works(s.Facts, string(v)):
-			list = append(list, string(v))
-		}
-	}
-	return list
-}
-
-// baseProvider is the execution provider of the default configuration.
-func baseProvider(facts search.Facts) string {
-	if p := facts.Base[search.KnobExecutionProvider]; p != "" {
-		return string(p)
-	}
-	return "cpu"
-}
-
-func works(facts search.Facts, provider string) bool {
-	runtimes := facts.Runtimes
-	if len(runtimes) == 0 {
-		_, out := facts.Unavailable[provider]
-		return !out
-	}
-	if facts.TritonOnly {
-		runtimes = runtimes[:1] // all others are folded
-	}
-	return slices.ContainsFunc(runtimes, func(r search.RuntimeFacts) bool {
-		_, out := r.Unavailable[provider]
-		return !out
-	})
+	return slices.ContainsFunc(j.places, func(p search.Place) bool { return record.Rejected[p.String()] == "" }) && record.Rejected[""] == ""
 }

@@ -21,35 +21,35 @@ import (
 	"tuner/spec"
 )
 
-// fakeMaker "makes" every precision as a copy of the MLP sample, and finds on each provider the mean cosine that figures say;
+// fakeMaker "makes" every precision as a copy of the MLP sample, and finds in each place the mean cosine that figures say;
 // below 0.99 it rejects.
 type fakeMaker struct {
 	file    string
-	cosines map[string]float64 // by "precision provider"; 1 for others
+	cosines map[string]float64 // by "precision place"; 1 for others
 	unmade  map[string]bool
 	asked   []string
 }
 
-func (f *fakeMaker) Make(_ context.Context, name string, providers []string) (precision.Variant, error) {
-	f.asked = append(f.asked, "make "+name+" for "+strings.Join(providers, " "))
+func (f *fakeMaker) Make(_ context.Context, name string, places []string) (precision.Variant, error) {
+	f.asked = append(f.asked, "make "+name+" for "+strings.Join(places, " "))
 	if f.unmade[name] {
 		return precision.Variant{}, &precision.Unmakeable{Precision: name, Err: errors.New("nothing to convert")}
 	}
-	return f.variant(name, providers), nil
+	return f.variant(name, places), nil
 }
 
-func (f *fakeMaker) Check(_ context.Context, name string, m *onnx.Model, providers []string) (precision.Variant, error) {
-	f.asked = append(f.asked, "check "+name+" for "+strings.Join(providers, " "))
+func (f *fakeMaker) Check(_ context.Context, name string, m *onnx.Model, places []string) (precision.Variant, error) {
+	f.asked = append(f.asked, "check "+name+" for "+strings.Join(places, " "))
 	if m == nil {
 		return precision.Variant{}, errors.New("no model")
 	}
-	return f.variant(name, providers), nil
+	return f.variant(name, places), nil
 }
 
-func (f *fakeMaker) variant(name string, providers []string) precision.Variant {
+func (f *fakeMaker) variant(name string, places []string) precision.Variant {
 	v := precision.Variant{Precision: name, Path: f.file, Digest: "d", Bytes: 7, Converted: 2, Accuracy: map[string]accuracy.Report{},
 		Rejected: map[string]string{}, Kept: []precision.KeptNode{{Node: "n", Error: 0.5}}}
-	for _, p := range providers {
+	for _, p := range places {
 		cosine, known := f.cosines[name+" "+p]
 		if !known {
 			cosine = 1
@@ -63,7 +63,7 @@ func (f *fakeMaker) variant(name string, providers []string) precision.Variant {
 }
 
 // allWork is a Trier for which everything works.
-func allWork(context.Context, string, string) (string, error) { return "", nil }
+func allWork(context.Context, search.Place, string) (string, error) { return "", nil }
 
 // variantCase is a profile with a model on disk.
 func variantCase(t *testing.T, rest string) (spec.Profile, profile.Subject, *fakeMaker) {
@@ -165,8 +165,8 @@ func TestProviderThatDoesNotTakeAVariant(t *testing.T) {
 	t.Parallel()
 	p, s, maker := variantCase(t, "space: {execution_provider: [cpu, openvino], precision: [fp32, int8]}")
 	var tried []string
-	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(_ context.Context, provider, model string) (string, error) {
-		tried = append(tried, provider+" "+filepath.Base(model))
+	v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(_ context.Context, place search.Place, model string) (string, error) {
+		tried = append(tried, place.String()+" "+filepath.Base(model))
 		return "it takes none of the model's nodes", nil
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func TestProviderThatDoesNotTakeAVariant(t *testing.T) {
 	if diff := cmp.Diff(want, v.Rejected); diff != "" || !slices.Equal(tried, []string{"openvino m.onnx"}) {
 		t.Errorf("tried %v: %s", tried, diff)
 	}
-	_, err = profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(context.Context, string, string) (string, error) {
+	_, err = profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, func(context.Context, search.Place, string) (string, error) {
 		return "", context.Canceled
 	})
 	if !errors.Is(err, context.Canceled) {
@@ -201,17 +201,33 @@ func TestData(t *testing.T) {
 	}
 }
 
-// A stock Triton has one runtime: what only another one has is not measured, and not judged either.
-func TestTritonJudgesOnItsOwnRuntime(t *testing.T) {
+// A stock Triton has one runtime: what only another one has is not measured, and not judged either. Where several are measured, a
+// provider is judged in each that has it: the original on cpu in the first is what all are compared with.
+func TestEveryMeasuredRuntimeJudges(t *testing.T) {
 	t.Parallel()
 	facts := search.Facts{Runtimes: []search.RuntimeFacts{{Name: "cpu@1", Unavailable: map[string]string{"openvino": "not in this build"}}, {Name: "openvino@1"}}}
-	for target, want := range map[string]string{"triton": "make int8 for cpu", "tuner": "make int8 for cpu openvino"} {
+	for target, want := range map[string][]string{
+		"triton": {"make int8 for cpu"},
+		"tuner": {
+			"make fp32 for cpu in openvino@1 openvino in openvino@1",
+			"make int8 for cpu in cpu@1 cpu in openvino@1 openvino in openvino@1",
+		},
+	} {
 		p, s, maker := variantCase(t, "deploy_target: "+target+"\nspace: {runtime: [cpu, openvino], execution_provider: [cpu, openvino], precision: [fp32, int8]}")
-		if _, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork); err != nil {
+		maker.cosines = map[string]float64{"int8 cpu in openvino@1": 0.5}
+		v, err := profile.MakeVariants(t.Context(), p, s, facts, maker, allWork)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := maker.asked[len(maker.asked)-1]; got != want {
-			t.Errorf("%s: %q, want %q", target, got, want)
+		if diff := cmp.Diff(want, maker.asked); diff != "" {
+			t.Errorf("%s: %s", target, diff)
+		}
+		var rejected []search.Rejection
+		if target == "tuner" {
+			rejected = []search.Rejection{{Precision: "int8", Provider: "cpu", Runtime: "openvino@1", Reason: "cosine is too low"}}
+		}
+		if diff := cmp.Diff(rejected, v.Rejected); diff != "" {
+			t.Errorf("%s: %s", target, diff)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"tuner/analyze"
 	"tuner/journal"
 	"tuner/precision/accuracy"
+	"tuner/search"
 )
 
 // limitOf prints the limit of accuracy: "cosine ≥ 0.99"; "" without one.
@@ -126,9 +128,9 @@ func shareText(v float64) string {
 func variantNotes(r analyze.Result) []string {
 	var lines []string
 	for _, v := range r.Header.Variants {
-		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
-			if v.Rejected[provider] == "" && v.Rejected[""] == "" {
-				lines = append(lines, fmt.Sprintf("Accuracy of %s: %s%s.", pairText(v.Precision, provider), accuracyText(r, v.Accuracy[provider]), keptText(v)))
+		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
+			if v.Rejected[place] == "" && v.Rejected[""] == "" {
+				lines = append(lines, fmt.Sprintf("Accuracy of %s: %s%s.", pairText(v.Precision, place), accuracyText(r, v.Accuracy[place]), keptText(v)))
 			}
 		}
 	}
@@ -145,8 +147,8 @@ func variantNotes(r analyze.Result) []string {
 func rejections(r analyze.Result) []string {
 	var lines []string
 	for _, v := range r.Header.Variants {
-		for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
-			lines = append(lines, fmt.Sprintf("%s: %s", pairText(v.Precision, provider), firstLine(v.Rejected[provider])))
+		for _, place := range slices.Sorted(maps.Keys(v.Rejected)) {
+			lines = append(lines, fmt.Sprintf("%s: %s", pairText(v.Precision, place), firstLine(v.Rejected[place])))
 		}
 	}
 	return lines
@@ -160,12 +162,12 @@ func keptText(v journal.Variant) string {
 	return fmt.Sprintf("; %d of %d operators stay in fp32", len(v.Kept), len(v.Kept)+v.Converted)
 }
 
-// pairText names a precision on an execution provider.
-func pairText(precision, provider string) string {
-	if provider == "" {
+// pairText names a precision in a place: "int8 on cpu in openvino@1.24.1".
+func pairText(precision, place string) string {
+	if place == "" {
 		return precision
 	}
-	return precision + " on " + provider
+	return precision + " on " + place
 }
 
 // writeVariants writes the section on accuracy: each variant's figures, what stayed in fp32, and what was rejected.
@@ -175,12 +177,12 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	}
 	fmt.Fprintf(b, "\n## Accuracy of the variants\n\n")
 	if data := dataOf(r); data != "" {
-		fmt.Fprintf(b, "Compared with fp32 on cpu, on %s. Limit: %s.%s\n\n", escapeMarkdown(data), escapeMarkdown(limitOf(r)), judgesText(r))
+		fmt.Fprintf(b, "Compared with fp32 on cpu, on %s. Limit: %s.\n\n", escapeMarkdown(data), escapeMarkdown(limitOf(r)))
 	}
 	var cells [][]string
 	for _, v := range r.Header.Variants {
-		for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
-			cells = append(cells, variantRow(r, v, provider))
+		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
+			cells = append(cells, variantRow(r, v, place))
 		}
 	}
 	if len(cells) > 0 {
@@ -206,21 +208,9 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	}
 }
 
-// judgesText says in which builds providers were judged, where there are several; "" where there is one.
-func judgesText(r analyze.Result) string {
-	if len(r.Header.Runtimes) < 2 {
-		return ""
-	}
-	var parts []string
-	for _, provider := range slices.Sorted(maps.Keys(r.Judges)) {
-		parts = append(parts, provider+" in "+r.Judges[provider])
-	}
-	return " One build judges an execution provider for all: " + strings.Join(parts, ", ") + "."
-}
-
 // variantRow is a line of the table of variants.
-func variantRow(r analyze.Result, v journal.Variant, provider string) []string {
-	report := v.Accuracy[provider]
+func variantRow(r analyze.Result, v journal.Variant, place string) []string {
+	report := v.Accuracy[place]
 	_, f, _ := figuresOf(report)
 	size, verdict, limited := "", "accepted", ""
 	if l := r.Accuracy.Limit; l != nil {
@@ -229,19 +219,23 @@ func variantRow(r analyze.Result, v journal.Variant, provider string) []string {
 	if v.Bytes > 0 {
 		size = fmt.Sprintf("%.3g MB", float64(v.Bytes)/1e6)
 	}
-	if v.Rejected[provider] != "" || v.Rejected[""] != "" {
+	if v.Rejected[place] != "" || v.Rejected[""] != "" {
 		verdict = "rejected"
 	}
-	return []string{v.Precision, provider, size, figureText(f.CosineMean), figureText(f.CosineP1), figureText(f.CosineMin),
+	return []string{v.Precision, place, size, figureText(f.CosineMean), figureText(f.CosineP1), figureText(f.CosineMin),
 		figureText(f.MaxAbs), shareText(f.Top1), shareText(f.Neighbour), limited, verdict}
 }
 
 // accuracyReason is what the comments of the optimal configuration say about its accuracy; "" for the original on cpu.
 func accuracyReason(r analyze.Result, c analyze.Config) string {
+	place := search.Place{Provider: c.Setup.Provider}
+	if len(r.Header.Runtimes) > 1 {
+		place.Runtime = c.Setup.Runtime
+	}
 	for _, v := range r.Header.Variants {
-		report, compared := v.Accuracy[c.Setup.Provider]
+		report, compared := v.Accuracy[place.String()]
 		if v.Precision == c.Setup.Precision && compared {
-			return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", pairText(v.Precision, c.Setup.Provider), accuracyText(r, report),
+			return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", pairText(v.Precision, place.String()), accuracyText(r, report),
 				limitOf(r), dataOf(r))
 		}
 	}
@@ -276,9 +270,10 @@ type jsonVariant struct {
 	Rejected  []jsonRejection            `json:"rejected,omitempty"`
 }
 
-// jsonRejection says why a variant was not measured; without a provider, on none.
+// jsonRejection says why a variant was not measured; without a provider, on none, and without a runtime, in none.
 type jsonRejection struct {
 	Provider string `json:"execution_provider,omitempty"`
+	Runtime  string `json:"runtime,omitempty"`
 	Reason   string `json:"reason"`
 }
 
@@ -297,11 +292,13 @@ func newJSONVariant(r analyze.Result, v journal.Variant) jsonVariant {
 			j.Data = "synthetic"
 		}
 	}
-	for _, provider := range slices.Sorted(maps.Keys(v.Accuracy)) {
-		j.Judges = append(j.Judges, jsonJudge{provider, r.Judges[provider]})
+	for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
+		judge := search.ParsePlace(place)
+		j.Judges = append(j.Judges, jsonJudge{judge.Provider, cmp.Or(judge.Runtime, r.Header.Runtime.Name())})
 	}
-	for _, provider := range slices.Sorted(maps.Keys(v.Rejected)) {
-		j.Rejected = append(j.Rejected, jsonRejection{provider, v.Rejected[provider]})
+	for _, place := range slices.Sorted(maps.Keys(v.Rejected)) {
+		out := search.ParsePlace(place)
+		j.Rejected = append(j.Rejected, jsonRejection{out.Provider, out.Runtime, v.Rejected[place]})
 	}
 	return j
 }

@@ -44,7 +44,7 @@ func TestLimitedFigureIsNamed(t *testing.T) {
 	check(accuracy.Limit{Metric: "command", Command: "score", Min: &least}, one, "command 0.5", "command 0.5, cosine 0.99 (least 0.99), largest error 0.1")
 }
 
-// With several builds every one is named, and which of them judged each execution provider.
+// With several builds every one is named, and in which of them a variant was judged.
 func TestSeveralRuntimesAreNamed(t *testing.T) {
 	t.Parallel()
 	r := result(t, withVariants(t), analyze.Options{})
@@ -54,6 +54,10 @@ func TestSeveralRuntimesAreNamed(t *testing.T) {
 	b := withVariants(t).Campaign()
 	b.Header.Runtimes = []journal.RuntimeInfo{b.Header.Runtime, {Flavour: "openvino", Version: "1.24.1"}}
 	b.Facts.Runtimes = []search.RuntimeFacts{{Name: "cpu@1.31.1", Unavailable: map[string]string{"openvino": "no"}}, {Name: "openvino@1.24.1"}}
+	for _, v := range b.Header.Variants {
+		inRuntimes(v.Accuracy)
+		inRuntimes(v.Rejected)
+	}
 	r, err := analyze.Analyze(b, analyze.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +75,25 @@ func TestSeveralRuntimesAreNamed(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}
 	}
-	check(func(b *bytes.Buffer) error { return WriteMarkdown(b, r, false) }, "for all: cpu in cpu@1.31.1, openvino in openvino@1.24.1.")
+	check(func(b *bytes.Buffer) error { return WriteMarkdown(b, r, false) }, "| int8 | cpu in cpu@1.31.1 | 58.7 MB |")
+	check(func(b *bytes.Buffer) error { return WriteMarkdown(b, r, false) }, "- int8 on openvino in openvino@1.24.1: cosine is 0.9612")
 	check(func(b *bytes.Buffer) error { return WriteJSON(b, r) }, `"runtimes": [ "cpu@1.31.1", "openvino@1.24.1" ]`)
 	check(func(b *bytes.Buffer) error { return WriteJSON(b, r) }, `{ "execution_provider": "openvino", "runtime": "openvino@1.24.1" }`)
+	check(func(b *bytes.Buffer) error { return WriteJSON(b, r) }, `"rejected": [ { "execution_provider": "openvino", "runtime": "openvino@1.24.1", "reason":`)
+	best, _ := r.Winner()
+	if text := accuracyReason(r, best); !strings.HasPrefix(text, "Accuracy of int8 on cpu in cpu@1.31.1: cosine 0.9931 ") {
+		t.Errorf("accuracy of the best is %q", text)
+	}
+}
+
+// inRuntimes names places as a campaign with two builds does: cpu in the one, openvino in the other.
+func inRuntimes[V any](byPlace map[string]V) {
+	for provider, runtime := range map[string]string{"cpu": "cpu@1.31.1", "openvino": "openvino@1.24.1"} {
+		if v, ok := byPlace[provider]; ok {
+			byPlace[search.Place{Provider: provider, Runtime: runtime}.String()] = v
+			delete(byPlace, provider)
+		}
+	}
 }
 
 // The gain of a stage is the objective's, that of a load the throughput's.

@@ -84,18 +84,23 @@ func (f folding) valueOrBase(values []Value, knob string, usual Value) Value {
 	return usual
 }
 
+// runtime returns the build that serves a combination; without the knob it has no name.
+func (f folding) runtime(values []Value) RuntimeFacts {
+	facts := f.space.Facts
+	if len(facts.Runtimes) == 0 {
+		return RuntimeFacts{Unavailable: facts.Unavailable}
+	}
+	name := string(f.value(values, KnobRuntime))
+	return facts.Runtimes[max(0, slices.IndexFunc(facts.Runtimes, func(r RuntimeFacts) bool { return r.Name == name }))]
+}
+
 func unavailableProvider(f folding, values []Value) string {
 	provider := f.provider(values) // the default's where the space leaves it alone: it may be missing from one of the builds
-	unavailable, where := f.space.Facts.Unavailable, "here"
-	if runtimes := f.space.Facts.Runtimes; len(runtimes) > 0 {
-		chosen := runtimes[0]
-		name := string(f.value(values, KnobRuntime))
-		if i := slices.IndexFunc(runtimes, func(r RuntimeFacts) bool { return r.Name == name }); i >= 0 {
-			chosen = runtimes[i]
-		}
-		unavailable, where = chosen.Unavailable, "in runtime "+chosen.Name
+	runtime, where := f.runtime(values), "here"
+	if runtime.Name != "" {
+		where = "in runtime " + runtime.Name
 	}
-	if reason, ok := unavailable[provider]; ok {
+	if reason, ok := runtime.Unavailable[provider]; ok {
 		return fmt.Sprintf("execution_provider %s is not available %s: %s", provider, where, reason)
 	}
 	if f.space.Facts.TritonOnly && (provider == "xnnpack" || provider == "dnnl") {
@@ -112,8 +117,10 @@ func rejectedVariant(f folding, values []Value) string {
 		case r.Precision != precision:
 		case r.Provider == "":
 			return fmt.Sprintf("precision %s is rejected: %s", precision, r.Reason)
-		case r.Provider == provider:
+		case r.Provider == provider && r.Runtime == "":
 			return fmt.Sprintf("precision %s is rejected on execution_provider %s: %s", precision, provider, r.Reason)
+		case r.Provider == provider && r.Runtime == f.runtime(values).Name:
+			return fmt.Sprintf("precision %s is rejected on execution_provider %s in runtime %s: %s", precision, provider, r.Runtime, r.Reason)
 		}
 	}
 	return ""

@@ -46,6 +46,28 @@ func TestRejectedVariantsAreFolded(t *testing.T) {
 		search.Fold{Reason: "precision fp32 is rejected on execution_provider openvino: far off", Count: 1})
 }
 
+// Two builds may compute one provider differently: a verdict on one of them says nothing of the other.
+func TestRejectedInOneRuntime(t *testing.T) {
+	t.Parallel()
+	facts := search.Facts{Precisions: []string{"fp32", "int8"}, Runtimes: []search.RuntimeFacts{{Name: "cpu@1"}, {Name: "cpu@2"}}}
+	check := func(runtime string, knobs []search.Knob, want ...string) {
+		t.Helper()
+		facts.Rejected = []search.Rejection{{Precision: "int8", Provider: "cpu", Runtime: runtime, Reason: "far off"}}
+		got, folds := expand(facts, knobs...)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("int8 rejected in %s: %s", runtime, diff)
+		}
+		reason := "precision int8 is rejected on execution_provider cpu in runtime " + runtime + ": far off"
+		if diff := cmp.Diff([]search.Fold{{Reason: reason, Count: 1}}, folds); diff != "" {
+			t.Errorf("int8 rejected in %s: %s", runtime, diff)
+		}
+	}
+	both := []search.Knob{knob("runtime", "cpu@1", "cpu@2"), knob("precision", "int8")}
+	check("cpu@2", both, "runtime=cpu@1 precision=int8")
+	check("cpu@1", both, "runtime=cpu@2 precision=int8")
+	check("cpu@1", []search.Knob{knob("precision", "fp32", "int8")}, "precision=fp32") // the first serves where the knob is left alone
+}
+
 func TestProvidersOfSeveralRuntimes(t *testing.T) {
 	t.Parallel()
 	facts := search.Facts{Cores: 2, Runtimes: []search.RuntimeFacts{

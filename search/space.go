@@ -108,6 +108,7 @@ type RuntimeFacts struct {
 type Rejection struct {
 	Precision string
 	Provider  string // "" on every one
+	Runtime   string `json:",omitempty"` // of several builds that are measured, the one; "" in every one
 	Reason    string
 }
 

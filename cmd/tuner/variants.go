@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/onnx"
 	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/profile"
@@ -47,8 +48,12 @@ func makeVariants(ctx context.Context, con console, o profileOptions, p spec.Pro
 	if err != nil {
 		return profile.Variants{}, err
 	}
-	serving := byProvider(builds, facts)
-	tool, err := variantTool(profile.WorkingProviders(p.Space(facts)), serving)
+	serving := byPlace(builds, facts)
+	var places []string
+	for _, place := range p.Space(facts).Places() {
+		places = append(places, place.String())
+	}
+	tool, err := variantTool(places, serving)
 	if err != nil {
 		return profile.Variants{}, err
 	}
@@ -89,20 +94,32 @@ func sourceError(err error) error {
 	return err
 }
 
-// newOpener runs models on the bundled engine. serving chooses the build for an execution provider.
-func newOpener(con console, serving func(provider string) ortlib.Build) (precision.Opener, error) {
+// engineOpener runs models on the bundled engine, in places by name.
+type engineOpener struct {
+	options precision.ServeOptions
+	serving func(place string) ortlib.Build
+}
+
+// newOpener makes an engineOpener. serving chooses the build for a place.
+func newOpener(con console, serving func(place string) ortlib.Build) (precision.Opener, error) {
 	binary, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find tuner's own program file: %w", err)
 	}
-	return precision.NewOpener(precision.ServeOptions{
+	return engineOpener{serving: serving, options: precision.ServeOptions{
 		Runner: runner.Options{
 			Launcher: runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain},
 			Dial:     runner.GRPC,
 			Log:      slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		},
-		Library: func(provider string) (string, error) { return serving(provider).Library, nil },
-	}), nil
+	}}, nil
+}
+
+// Open implements precision.Opener.
+func (o engineOpener) Open(ctx context.Context, m *onnx.Model, place string) (precision.Session, error) {
+	options := o.options
+	options.Library = func(string) (string, error) { return o.serving(place).Library, nil }
+	return precision.NewOpener(options).Open(ctx, m, search.ParsePlace(place).Provider)
 }
 
 // announceVariants says what came of each variant.
@@ -111,12 +128,12 @@ func announceVariants(say func(string), v profile.Variants, took time.Duration) 
 		for _, note := range record.Notes {
 			say(record.Precision + ": " + note)
 		}
-		for _, provider := range slices.Sorted(maps.Keys(record.Rejected)) {
+		for _, place := range slices.Sorted(maps.Keys(record.Rejected)) {
 			name := record.Precision
-			if provider != "" {
-				name += " on " + provider
+			if place != "" {
+				name += " on " + place
 			}
-			say(fmt.Sprintf("%s is rejected: %s", name, briefly(record.Rejected[provider])))
+			say(fmt.Sprintf("%s is rejected: %s", name, briefly(record.Rejected[place])))
 		}
 		if n := len(record.Kept); n > 0 {
 			say(fmt.Sprintf("%s: %s to keep the limit of accuracy", record.Precision, countText(n, "operator stays in fp32", "operators stay in fp32")))
@@ -125,36 +142,32 @@ func announceVariants(say func(string), v profile.Variants, took time.Duration) 
 	say(fmt.Sprintf("variants are ready after %s", clockText(took)))
 }
 
-// byProvider chooses the build that answers for each execution provider: the first that has it.
-func byProvider(builds []ortlib.Build, facts search.Facts) func(provider string) ortlib.Build {
-	return func(provider string) ortlib.Build {
-		for i, r := range facts.Runtimes {
-			if _, out := r.Unavailable[provider]; !out {
-				return builds[i]
-			}
-		}
-		return builds[0]
+// byPlace chooses the build of each place: the default's where a place names none.
+func byPlace(builds []ortlib.Build, facts search.Facts) func(place string) ortlib.Build {
+	return func(place string) ortlib.Build {
+		runtime := search.ParsePlace(place).Runtime
+		return builds[max(0, slices.IndexFunc(facts.Runtimes, func(r search.RuntimeFacts) bool { return r.Name == runtime }))]
 	}
 }
 
-// variantTool names everything that a comparison on the providers depends on, beside the model and the data: this program, the
-// build that runs the original on cpu, and each build that runs a provider in its place.
-func variantTool(providers []string, serving func(provider string) ortlib.Build) (string, error) {
+// variantTool names everything that a comparison in the places depends on, beside the model and the data: this program, the
+// build that runs the original on cpu, and each other build that runs a place.
+func variantTool(places []string, serving func(place string) ortlib.Build) (string, error) {
 	base := serving("cpu")
 	name, err := contentName(base)
 	if err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("tuner %s, %s", toolVersion(), name)
-	for _, provider := range slices.Sorted(slices.Values(providers)) {
-		build := serving(provider)
+	for _, place := range slices.Sorted(slices.Values(places)) {
+		build := serving(place)
 		if build == base {
 			continue
 		}
 		if name, err = contentName(build); err != nil {
 			return "", err
 		}
-		text += fmt.Sprintf(", %s on %s", provider, name)
+		text += fmt.Sprintf(", %s on %s", place, name)
 	}
 	return text, nil
 }
@@ -177,14 +190,14 @@ func contentName(b ortlib.Build) (string, error) {
 	return fmt.Sprintf("%s (%x)", b.Name(), h.Sum(nil)), nil
 }
 
-// newTrier asks child processes whether a provider works with a model file.
-func newTrier(serving func(string) ortlib.Build) (profile.Trier, error) {
+// newTrier asks child processes whether a place's provider works with a model file.
+func newTrier(serving func(place string) ortlib.Build) (profile.Trier, error) {
 	p, err := newProber()
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, provider, model string) (string, error) {
-		out, _, err := p.tryProviders(ctx, serving(provider), []string{provider}, model)
-		return out[provider], err
+	return func(ctx context.Context, place search.Place, model string) (string, error) {
+		out, _, err := p.tryProviders(ctx, serving(place.String()), []string{place.Provider}, model)
+		return out[place.Provider], err
 	}, nil
 }

@@ -57,6 +57,23 @@ func TestVariantToolNamesEveryBuild(t *testing.T) {
 	}
 }
 
+// A place names its build where several are measured; else the default's serves.
+func TestBuildOfAPlace(t *testing.T) {
+	t.Parallel()
+	builds := []ortlib.Build{{Flavour: "cpu", Version: "1"}, {Flavour: "openvino", Version: "2"}}
+	serving := byPlace(builds, search.Facts{Runtimes: []search.RuntimeFacts{{Name: "cpu@1"}, {Name: "openvino@2"}}})
+	for place, want := range map[string]ortlib.Build{
+		"cpu": builds[0], "cpu in cpu@1": builds[0], "cpu in openvino@2": builds[1], "openvino in openvino@2": builds[1],
+	} {
+		if got := serving(place); got != want {
+			t.Errorf("%s: %v, want %v", place, got, want)
+		}
+	}
+	if got := byPlace(builds[1:], search.Facts{})("openvino"); got != builds[1] {
+		t.Errorf("without the knob: %v, want the only build", got)
+	}
+}
+
 // A dry run announces a check only where there is something to compare.
 func TestCheckText(t *testing.T) {
 	t.Parallel()
