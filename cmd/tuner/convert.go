@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -91,7 +92,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.Float64Var(&o.limit.max, "max", 0, "the metric must not be more")
 	f.StringVar(&o.maxKept, "max-kept", "25%", "share of the nodes that may stay in fp32 to keep the limit")
 	f.BoolVar(&o.keepIO, "keep-io", false, "fp16 keeps the types of inputs and outputs")
-	f.BoolVar(&o.force, "force", false, "replace files of other content")
+	f.BoolVar(&o.force, "force", false, "replace files that are there")
 	f.StringSliceVar(&o.providers, "ep", []string{"cpu"}, "execution providers to compare on")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
 	f.StringVar(&o.output, "output", "text", "text or json")
@@ -102,6 +103,9 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 func runConvert(ctx context.Context, con console, o convertOptions, path string) error {
 	settings, err := o.settings(path)
 	if err != nil {
+		return err
+	}
+	if err := o.checkTargets(path); err != nil {
 		return err
 	}
 	var model *onnx.Model
@@ -371,6 +375,23 @@ func convertAll(ctx context.Context, maker *precision.Maker, o convertOptions) (
 // convertError gives exit code 2 to what the user can mend.
 func convertError(ctx context.Context, err error) error {
 	return interruptedOr(ctx, inputError(sourceError(err)))
+}
+
+// checkTargets refuses, before minutes of work, to write where files are that may not be replaced.
+func (o convertOptions) checkTargets(model string) error {
+	if o.force {
+		return nil
+	}
+	var errs []error
+	for _, name := range o.precisions {
+		path := targetPath(o.dir, model, name)
+		for _, file := range []string{path, path + ".data"} {
+			if _, err := os.Lstat(file); err == nil {
+				errs = append(errs, usageErrorf("cannot write %q: it is there already; --force replaces it, -o names another folder", file))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // targetPath is where a variant of a model is written.

@@ -139,7 +139,7 @@ func TestConvertExternalData(t *testing.T) {
 	if err := os.Remove(path + ".data"); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "int8")
+	_, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "int8", "--force")
 	expect(t, stderr, "mlp.onnx.data", "is missing; put it beside the model")
 }
 
@@ -211,7 +211,7 @@ func TestConvertProvider(t *testing.T) {
 	expect(t, stderr, "no variant runs on coreml; nothing was written")
 }
 
-// TestConvertKeepsFiles: what is there stays, unless it may be replaced; of several precisions those that can be made are made.
+// TestConvertKeepsFiles: what is there stays, unless it may be replaced; then what has the same content is left alone.
 func TestConvertKeepsFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -222,13 +222,23 @@ func TestConvertKeepsFiles(t *testing.T) {
 	if err := os.WriteFile(target, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "int8")
-	expect(t, stderr, `cannot write "mlp.int8.onnx": a file of other content is already there; use --force`)
+	_, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "fp16,int8")
+	expect(t, stderr, `cannot write "mlp.int8.onnx": it is there already; --force replaces it`)
 	if text, err := os.ReadFile(target); err != nil || string(text) != "mine" {
 		t.Errorf("the file is now %.20q (%v)", text, err)
 	}
+	if _, err := os.Stat(filepath.Join(b.dir, "cache")); err == nil {
+		t.Error("there was work before the file was found")
+	}
 	b.convert(exitOK, "mlp.onnx", "--precision", "int8", "--force")
-	d := b.convertJSON(exitOK, "mlp.onnx", "--precision", "int8") // the same content
+	before, err := os.Stat(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := b.convertJSON(exitOK, "mlp.onnx", "--precision", "int8", "--force")
+	if after, err := os.Stat(target); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the same content was written again (%v)", err)
+	}
 	if v := d.Variants[0]; v.Path != "mlp.int8.onnx" || !v.FromCache {
 		t.Errorf("%+v", v)
 	}
@@ -256,7 +266,7 @@ func TestConvertMiniLM(t *testing.T) {
 	if f := v.Accuracy["cpu"].Outputs["embedding"]; v.Path == "" || v.Converted != 36 || len(v.Kept) != 0 || first.Synthetic || first.Rows != 240 {
 		t.Errorf("at 0.99: %+v with %+v", v, f)
 	}
-	again := b.convertJSON(exitOK, args("0.99")...)
+	again := b.convertJSON(exitOK, append(args("0.99"), "--force")...)
 	if !again.Variants[0].FromCache || again.Variants[0].Digest != v.Digest {
 		t.Errorf("the second time: %+v", again.Variants[0])
 	}

@@ -78,7 +78,7 @@ func (c *conversion) write(o convertOptions) error {
 		path := targetPath(o.dir, c.Model, r.Precision)
 		err := v.Export(path, o.force)
 		if errors.As(err, new(*precision.ExistsError)) {
-			return usageErrorf("%v; use --force to replace it, or choose another folder with -o", err)
+			return usageErrorf("%v; --force replaces it, -o names another folder", err)
 		}
 		if err != nil {
 			return inputError(err)
