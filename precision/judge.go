@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"tuner/dataset"
 	"tuner/dataset/elements"
@@ -44,9 +43,6 @@ func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs
 		return accuracy.Report{}, &RefusedError{"its outputs cannot be compared with the original's: " + err.Error()}
 	}
 	report.Synthetic = k.options.Data.Synthetic
-	if k.options.Data.Labels == nil {
-		withoutClasses(report, reference)
-	}
 	if limit := k.options.Limit; limit != nil && limit.Command != "" {
 		value, err := runMetric(ctx, limit.Command, reference, variant)
 		if err != nil {
@@ -55,36 +51,6 @@ func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs
 		report.Command = &value
 	}
 	return report, nil
-}
-
-// withoutClasses takes the agreement on classes out of the figures of embeddings: which of their elements is the greatest means
-// nothing. They are told by rows of length 1 with numbers below 0, which no scores of classes are.
-func withoutClasses(r accuracy.Report, reference accuracy.Outputs) {
-	for name, f := range r.Outputs {
-		if !slices.ContainsFunc(reference, func(batch map[string]inputs.Tensor) bool { return !isEmbedding(batch[name]) }) {
-			f.Top1, f.Top5 = math.NaN(), math.NaN()
-			r.Outputs[name] = f
-		}
-	}
-}
-
-// isEmbedding reports whether all rows have length 1, and some number is below 0.
-func isEmbedding(t inputs.Tensor) bool {
-	if !t.Type.IsFloat() || len(t.Shape) != 2 || t.Shape[0] == 0 || t.Shape[1] == 0 {
-		return false
-	}
-	const tolerance = 1e-2 // half precision included
-	values := elements.Floats(t)
-	for row := range slices.Chunk(values, int(t.Shape[1])) {
-		sum := 0.0
-		for _, v := range row {
-			sum += v * v
-		}
-		if !(math.Abs(sum-1) <= tolerance) {
-			return false
-		}
-	}
-	return slices.Min(values) < 0
 }
 
 // original returns the outputs of the source on cpu, which are computed once.

@@ -4,7 +4,6 @@
 package accuracy
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,7 +27,8 @@ type Figures struct {
 	// all but zero would decide. In a row of zeros every difference counts 1.
 	MaxRel, MeanRel float64
 	// Top1 is the share of rows whose greatest element (the first of equals) is in the same place, of floating-point outputs of
-	// rows × classes, at least two; of other types, the share of rows that are equal.
+	// rows × classes, at least two; of other types, the share of rows that are equal. Embeddings have none unless there are labels,
+	// since which of their elements is the greatest means nothing: they are told by rows of length 1 with numbers below 0.
 	Top1 float64
 	// Top5 is the mean share of the original's five greatest elements that are among the variant's five, of more than five
 	// classes.
@@ -74,7 +74,6 @@ func compare(reference, variant Outputs, labels []int64) (Report, error) {
 		return Report{}, fmt.Errorf("there are %d batches of the original and %d of the variant", len(reference), len(variant))
 	}
 	report := Report{Outputs: map[string]Figures{}}
-	var predictions []prediction
 	for _, name := range slices.Sorted(maps.Keys(reference[0])) {
 		c := &comparison{}
 		for i := range reference {
@@ -87,52 +86,15 @@ func compare(reference, variant Outputs, labels []int64) (Report, error) {
 				return Report{}, fmt.Errorf("output %q, batch %d: %w", name, i, err)
 			}
 		}
-		report.Outputs[name] = c.figures()
+		report.Outputs[name] = c.figures(labels != nil)
 		report.Rows = max(report.Rows, c.rows)
-		predictions = append(predictions, prediction{name, c.classes, c.predicted[0], c.predicted[1]})
 	}
 	if labels != nil {
-		figures, err := judge(predictions, labels)
+		figures, err := judge(reference, variant, labels)
 		if err != nil {
 			return Report{}, err
 		}
 		report.Labels = &figures
 	}
 	return report, nil
-}
-
-// prediction is what an output says about the class of each row; nothing when it is of another form.
-type prediction struct {
-	output             string
-	classes            int // number of classes; 0: the output is the class itself
-	reference, variant []int64
-}
-
-// judge compares the predictions with the labels. Of several outputs that could be meant, it is the one of which the original
-// is right most often.
-func judge(predictions []prediction, labels []int64) (LabelFigures, error) {
-	best := LabelFigures{Reference: -1}
-	for _, p := range predictions {
-		if len(p.reference) != len(labels) || p.classes > 0 && (slices.Min(labels) < 0 || slices.Max(labels) >= int64(p.classes)) {
-			continue
-		}
-		if share := agreement(p.reference, labels); share > best.Reference {
-			best = LabelFigures{Output: p.output, Reference: share, Variant: agreement(p.variant, labels)}
-		}
-	}
-	if best.Reference < 0 {
-		return best, errors.New("the labels fit no output: one is needed of rows × classes, as many rows as labels, every label among the classes (counted from 0)")
-	}
-	return best, nil
-}
-
-// agreement returns the share of equal elements.
-func agreement(a, b []int64) float64 {
-	same := 0
-	for i := range a {
-		if a[i] == b[i] {
-			same++
-		}
-	}
-	return float64(same) / float64(len(a))
 }

@@ -206,6 +206,29 @@ func TestScalarOutputs(t *testing.T) {
 	}
 }
 
+// TestEmbedding: rows of length 1 with numbers below 0 have no classes, unless there are labels.
+func TestEmbedding(t *testing.T) {
+	t.Parallel()
+	shape := []int64{2, 2}
+	for name, c := range map[string]struct {
+		t    inputs.Tensor
+		want bool
+	}{
+		"unit rows":      {tensor(onnx.Float, shape, .6, -.8, 1, 0), true}, // .36 + .64 = 1
+		"half precision": {tensor(onnx.Float16, shape, .6, -.8, 1, 0), true},
+		"scores":         {tensor(onnx.Float, shape, .6, -.8, 2, 0), false},
+		"one-hot":        {tensor(onnx.Float, shape, 0, 1, 1, 0), false}, // of length 1, but nothing below 0
+		"probabilities":  {tensor(onnx.Float, shape, .5, .5, .25, .75), false},
+	} {
+		if f := figures(t, c.t, c.t); math.IsNaN(f.Top1) != c.want {
+			t.Errorf("%s: top 1 is %v", name, f.Top1)
+		}
+		if r, err := accuracy.Compare(one(c.t), one(c.t), []int64{0, 1}); err != nil || r.Outputs["y"].Top1 != 1 {
+			t.Errorf("%s, with labels: %+v, %v", name, r.Outputs["y"], err)
+		}
+	}
+}
+
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	scores := func(rows ...[]float64) (values []float64) {

@@ -16,10 +16,7 @@ const relativeFloor = 0.01
 
 // comparison collects one output's figures batch by batch.
 type comparison struct {
-	rows      int
-	classes   int        // of an output of rows × classes
-	predicted [2][]int64 // the class of each row, of the original and the variant
-
+	rows               int
 	cosines            []float64
 	count              int // elements that are finite on both sides
 	maxAbs, sumAbs     float64
@@ -27,7 +24,9 @@ type comparison struct {
 	nonFinite          int
 	sameTop1, top5Rows int
 	shareTop5          float64
-	compared           int // rows that sameTop1 counts among
+	compared           int  // rows that sameTop1 counts among
+	unitRows           int  // of these, those whose elements make a vector of length 1
+	negative           bool // one of these has an element below 0
 	vectors            [2][][]float64
 }
 
@@ -36,10 +35,7 @@ func (c *comparison) add(a, b inputs.Tensor) error {
 	if !slices.Equal(a.Shape, b.Shape) {
 		return fmt.Errorf("its shape is %v, the original's %v", b.Shape, a.Shape)
 	}
-	rows := 1
-	if len(a.Shape) > 0 {
-		rows = int(a.Shape[0])
-	}
+	rows := rowCount(a)
 	if rows == 0 {
 		return nil
 	}
@@ -53,6 +49,14 @@ func (c *comparison) add(a, b inputs.Tensor) error {
 	}
 	c.rows += rows
 	return nil
+}
+
+// rowCount returns the rows of an output: one where it has no dimensions.
+func rowCount(t inputs.Tensor) int {
+	if len(t.Shape) == 0 {
+		return 1
+	}
+	return int(t.Shape[0])
 }
 
 // isMatrix reports whether a shape is rows × columns, not counting dimensions of size 1 behind them: image classifiers may end
@@ -75,11 +79,6 @@ func (c *comparison) addExact(a, b inputs.Tensor, rows int) {
 		}
 		c.compared++
 	}
-	for side, t := range []inputs.Tensor{a, b} {
-		if whole, ok := elements.Integers(t); ok && len(whole) == rows {
-			c.predicted[side] = append(c.predicted[side], whole...)
-		}
-	}
 }
 
 // addFloats compares rows of numbers.
@@ -89,7 +88,6 @@ func (c *comparison) addFloats(a, b []float64, rows int, matrix bool) {
 		x, y := a[i*width:(i+1)*width], b[i*width:(i+1)*width]
 		c.addRow(x, y)
 		if matrix {
-			c.classes = width
 			c.addClasses(x, y)
 			if len(c.vectors[0]) < maxNeighbourRows {
 				c.vectors[0], c.vectors[1] = append(c.vectors[0], x), append(c.vectors[1], y)
@@ -152,7 +150,6 @@ func cosine(ab, aa, bb float64) float64 {
 func (c *comparison) addClasses(a, b []float64) {
 	const k = 5
 	x, y := greatest(a, k), greatest(b, k)
-	c.predicted[0], c.predicted[1] = append(c.predicted[0], int64(x[0])), append(c.predicted[1], int64(y[0]))
 	c.compared++
 	if x[0] == y[0] {
 		c.sameTop1++
@@ -167,7 +164,20 @@ func (c *comparison) addClasses(a, b []float64) {
 		c.shareTop5 += float64(same) / k
 		c.top5Rows++
 	}
+	c.addLength(a)
 }
+
+// addLength looks at what tells an embedding (Figures.Top1).
+func (c *comparison) addLength(row []float64) {
+	const tolerance = 1e-2 // half precision included
+	if math.Abs(dot(row, row)-1) <= tolerance {
+		c.unitRows++
+	}
+	c.negative = c.negative || slices.Min(row) < 0
+}
+
+// isEmbedding reports whether all rows have length 1 and some number is below 0, which no scores of classes are.
+func (c *comparison) isEmbedding() bool { return c.negative && c.unitRows == c.compared }
 
 // greatest returns the places of the k greatest elements, greatest first, of equals the first; NaN is less than every number.
 func greatest(values []float64, k int) []int {
@@ -184,8 +194,8 @@ func greatest(values []float64, k int) []int {
 	return places
 }
 
-// figures returns the figures of all batches.
-func (c *comparison) figures() Figures {
+// figures returns the figures of all batches. With labels, every output may be one of classes.
+func (c *comparison) figures(labelled bool) Figures {
 	f := Figures{NonFinite: c.nonFinite, MaxAbs: math.NaN(), MaxRel: math.NaN(), CosineMin: math.NaN()}
 	slices.Sort(c.cosines)
 	if len(c.cosines) > 0 {
@@ -201,6 +211,9 @@ func (c *comparison) figures() Figures {
 	f.CosineMean, f.CosineP1 = ratio(sum, len(c.cosines)), stats.Quantile(c.cosines, 0.01)
 	f.MeanAbs, f.MeanRel = ratio(c.sumAbs, c.count), ratio(c.sumRel, c.count)
 	f.Top1, f.Top5 = ratio(float64(c.sameTop1), c.compared), ratio(c.shareTop5, c.top5Rows)
+	if c.isEmbedding() && !labelled {
+		f.Top1, f.Top5 = math.NaN(), math.NaN()
+	}
 	f.Neighbour = neighbours(c.vectors[0], c.vectors[1])
 	return f
 }

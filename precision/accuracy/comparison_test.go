@@ -11,7 +11,7 @@ func TestCosineOfNoNumbers(t *testing.T) {
 	var c comparison
 	nan := math.NaN()
 	c.addFloats([]float64{nan, nan}, []float64{1, 2}, 1, true)
-	if f := c.figures(); !math.IsNaN(f.CosineMean) || !math.IsNaN(f.CosineMin) {
+	if f := c.figures(false); !math.IsNaN(f.CosineMean) || !math.IsNaN(f.CosineMin) {
 		t.Errorf("cosine %v, least %v; want NaN", f.CosineMean, f.CosineMin)
 	}
 }
