@@ -1,0 +1,85 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	// Logs of two treatments in three rounds: 0 0 0 and 0.1 0.2 0.3. The difference is 0.2; residuals are ±0.05, 0, ∓0.05, so
+	// their sum of squares is 4·0.0025 = 0.01, and with (2−1)·(3−1) = 2 degrees of freedom the variance is 0.005. Half the interval
+	// is t(0.975, 2)·√(2·0.005/3) = 4.303·0.05774 = 0.2484: the same as Student's for the three differences.
+	b := NewBlocks([][]float64{{1, 1, 1}, {math.Exp(0.1), math.Exp(0.2), math.Exp(0.3)}})
+	e := b.Ratio(1, 0)
+	if !near(math.Log(e.Value), 0.2, 1e-9) || !near(math.Log(e.Hi), 0.4484, 1e-4) || !near(math.Log(e.Lo), -0.0484, 1e-4) {
+		t.Errorf("the ratio is %+v", e)
+	}
+	if v, freedom := b.Noise(); !near(v, 0.005, 1e-12) || freedom != 2 {
+		t.Errorf("the noise is %g with %d degrees of freedom, want 0.005 with 2", v, freedom)
+	}
+	if e := b.Ratio(1, 1); e != (Estimate{1, 1, 1}) {
+		t.Errorf("of a treatment to itself is %+v", e)
+	}
+	if e := NewBlocks([][]float64{{2, 9}, {3}}).Ratio(1, 0); !near(e.Value, 1.5, 1e-12) || e.Lo != e.Value || e.Hi != e.Value {
+		t.Errorf("of one round is %+v", e)
+	}
+	if e := NewBlocks([][]float64{{2}, nil}).Ratio(1, 0); e != (Estimate{}) {
+		t.Errorf("of no rounds is %+v", e)
+	}
+}
+
+// Rounds may be as different as they like: only what differs within a round counts.
+func TestBlocksTakeRoundsOut(t *testing.T) {
+	t.Parallel()
+	e := NewBlocks([][]float64{{1, 20, 300}, {2, 40, 600}, {3, 60, 900}}).Ratio(2, 1)
+	if !near(e.Value, 1.5, 1e-12) || !near(e.Lo, 1.5, 1e-9) || !near(e.Hi, 1.5, 1e-9) {
+		t.Errorf("is %+v, want 1.5 exactly", e)
+	}
+}
+
+// The interval covers the truth as often as it says, and in few rounds is narrower than that of pairs, with normal noise and with
+// one value in ten disturbed.
+func TestBlocksCover(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		rounds        int
+		disturbed     float64
+		lowest, worth float64
+	}{
+		{"normal, 5 rounds", 5, 0, 0.93, 0.65},
+		{"normal, 12 rounds", 12, 0, 0.93, 0.9},
+		{"disturbed, 5 rounds", 5, 0.1, 0.93, 0.85},
+		{"disturbed, 12 rounds", 12, 0.1, 0.93, 1.15},
+	} {
+		random := rand.New(rand.NewPCG(1, uint64(c.rounds)))
+		const runs = 2000
+		covered, width, pairWidth := 0, 0.0, 0.0
+		for range runs {
+			values := make([][]float64, 3)
+			for range c.rounds {
+				drift := random.NormFloat64()
+				for i := range values {
+					noise := 0.03 * random.NormFloat64()
+					if random.Float64() < c.disturbed {
+						noise -= 0.3 * random.Float64()
+					}
+					values[i] = append(values[i], math.Exp(float64(i)*0.1+drift+noise))
+				}
+			}
+			e, pair := NewBlocks(values).Ratio(2, 0), PairedRatio(values[2], values[0])
+			if e.Lo <= math.Exp(0.2) && math.Exp(0.2) <= e.Hi {
+				covered++
+			}
+			width += math.Log(e.Hi / e.Lo)
+			pairWidth += math.Log(pair.Hi / pair.Lo)
+		}
+		share := float64(covered) / runs
+		t.Logf("%s: %.3f covered, %.3f as wide as of pairs (%.3f)", c.name, share, width/pairWidth, width/runs)
+		if share < c.lowest || share > 0.98 || width > c.worth*pairWidth {
+			t.Errorf("%s: %.3f covered, %.3f as wide as of pairs", c.name, share, width/pairWidth)
+		}
+	}
+}
