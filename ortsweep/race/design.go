@@ -101,13 +101,19 @@ func (d *design) changes(h *heat) [][]change {
 	return list
 }
 
-// effectSpread and runSpread are what is expected of effects and of runs beside them, as standard deviations of logs: their
-// ratio says how far effects are drawn towards nothing (ridge regression). That also settles designs with fewer runs than
-// effects.
+// effectSpread is what is expected of effects, and runSpread of what the additive model misses of a run, as standard deviations of
+// logs. Together with the noise of the windows they say how far effects are drawn towards nothing (ridge regression): noise must
+// not become a promise. That also settles designs with fewer runs than effects.
 const (
 	effectSpread = 0.04
 	runSpread    = 0.01
 )
+
+// ridge is the weight of "no effect" beside one run.
+func (d *design) ridge(h *heat) float64 {
+	noise := h.noise() / float64(max(1, h.round))
+	return (runSpread*runSpread + noise) / (effectSpread * effectSpread)
+}
 
 // effects are the levels' log effects against level 0, by block: the additive model that fits the runs best. A level without any
 // measured run has −∞.
@@ -123,8 +129,8 @@ func (d *design) effects(h *heat) [][]float64 {
 		columns += len(levels) - 1
 	}
 	normal, right := mat.NewSymDense(columns, nil), mat.NewVecDense(columns, nil)
-	for j := 1; j < columns; j++ {
-		normal.SetSym(j, j, runSpread*runSpread/(effectSpread*effectSpread))
+	for j, ridge := 1, d.ridge(h); j < columns; j++ {
+		normal.SetSym(j, j, ridge)
 	}
 	seen := make([]bool, columns)
 	for run, c := range d.runs {

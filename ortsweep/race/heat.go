@@ -17,6 +17,7 @@ const (
 	farBehind     = 0.80 // dropped when both of the first two ratios are below
 	hardlyBetter  = 1.02 // a challenger whose interval ends below need not be measured further
 	clearlyBetter = 1.05 // a finalist whose interval begins above has won
+	precisely     = 1.04 // a finalist's gain is known when its interval ends less than so many times above its beginning
 	firstJudged   = 3    // rounds before intervals say anything
 )
 
@@ -80,8 +81,7 @@ type heat struct {
 	screened []block
 	from     search.Candidate
 	design   *design
-	// Of a product after screening: the log effects that screening promised, by the candidate's key.
-	promise map[string]float64
+	promises promises // of a product after screening
 }
 
 func newHeat(phase Phase, candidates []search.Candidate) *heat {
@@ -155,32 +155,33 @@ func (h *heat) leader() *entrant {
 	}
 	best := 1.0
 	for _, e := range h.challengers() {
-		if g := e.ratio(h.base()).Value; g > best {
+		if g := h.ratio(e, h.base()).Value; g > best {
 			lead, best = e, g
 		}
 	}
 	return lead
 }
 
-// promiseWeight is how many rounds the promise of screening counts for, beside what was measured of a combination itself.
-const promiseWeight = 8
+// ratio estimates how many times better one entrant is than another. In the finals, which nobody leaves, all entrants together
+// say how noisy the windows are.
+func (h *heat) ratio(e, other *entrant) stats.Estimate {
+	in := h.racing()
+	i, k := slices.Index(in, e), slices.Index(in, other)
+	if h.phase != PhaseFinal || i < 0 || k < 0 {
+		return e.ratio(other)
+	}
+	return stats.NewBlocks(scores(in)).Ratio(i, k)
+}
 
-// outlook is what is to be expected of an entrant against the default, as a log ratio: what was measured, drawn towards what
-// screening promised, whose level is set by all entrants together.
-func (h *heat) outlook(e *entrant) float64 {
-	seen := math.Log(e.ratio(h.base()).Value)
-	promised, ok := h.promise[e.candidate.Key()]
-	if !ok {
-		return seen
+// racing are the default and the challengers.
+func (h *heat) racing() []*entrant { return append([]*entrant{h.base()}, h.challengers()...) }
+
+func scores(entrants []*entrant) [][]float64 {
+	var list [][]float64
+	for _, e := range entrants {
+		list = append(list, e.scores)
 	}
-	level, n := 0.0, 0.0
-	for _, other := range h.challengers() {
-		if p, ok := h.promise[other.candidate.Key()]; ok {
-			level, n = level+math.Log(other.ratio(h.base()).Value)-p, n+1
-		}
-	}
-	weight := float64(len(e.scores))
-	return (weight*seen + promiseWeight*(promised+level/n)) / (weight + promiseWeight)
+	return list
 }
 
 // judge drops the hopeless. The finals drop nobody, since their figures are what is reported; nor does a design, whose runs
@@ -211,44 +212,63 @@ func (h *heat) over() bool {
 	if len(in) == 0 || h.round >= h.rounds() {
 		return true
 	}
-	return h.design == nil && h.round >= firstJudged && h.settled(in)
+	switch {
+	case h.design != nil:
+		return false
+	case h.phase == PhaseFinal:
+		return h.round >= fewestFinals && h.answered(in)
+	}
+	return h.round >= firstJudged && h.settled(in)
 }
 
-// settled says that nobody who is left can still turn out to be much better than the rest; in the finals, that for each the
-// question whether it beats the default is answered. An answer after few rounds must be clear, because one that is looked
-// for after every round is found by chance more often than the interval says.
+// settled says that nobody who is left can still turn out to be much better than the rest.
 func (h *heat) settled(in []*entrant) bool {
 	lead := h.leader()
 	for _, e := range in {
-		against, clearly := lead, 1.0
-		if h.phase == PhaseFinal {
-			against, clearly = h.base(), clearlyBetter
-		} else if e == lead {
+		against := lead
+		if e == lead {
 			against = h.base()
 		}
-		ratio := e.ratio(against)
-		if ratio.Hi >= hardlyBetter && ratio.Lo <= clearly {
+		if ratio := e.ratio(against); ratio.Hi >= hardlyBetter && ratio.Lo <= 1 {
 			return false
 		}
 	}
 	return true
 }
 
-// winner is the finals' answer: among those whose whole interval is above 1, the best, or within 1 % of it the one with the
-// fewest settings; the default when there is none.
+// answered says of the finals that for each the question whether it beats the default is answered, and that the gains of all that
+// may be the best are known precisely. An answer after few rounds must be clear, because one that is looked for after every
+// round is found by chance more often than the interval says.
+func (h *heat) answered(in []*entrant) bool {
+	lead := h.leader()
+	for _, e := range in {
+		gain := h.ratio(e, h.base())
+		if gain.Hi >= hardlyBetter && gain.Lo <= clearlyBetter {
+			return false
+		}
+		if gain.Hi > precisely*gain.Lo && h.ratio(e, lead).Hi >= surely {
+			return false
+		}
+	}
+	return true
+}
+
+// winner is the finals' answer: among those whose whole interval is above 1, the best, or within 1 % of it the one with the fewest
+// settings; the default when there is none.
 func (h *heat) winner() *entrant {
 	best, gain := h.base(), 1.0
 	for _, e := range h.proven() {
-		if g := e.ratio(h.base()).Value; g > gain {
+		if g := h.ratio(e, h.base()).Value; g > gain {
 			best, gain = e, g
 		}
 	}
+	simplest := best
 	for _, e := range h.proven() {
-		if e.ratio(h.base()).Value > gain*surely && len(e.candidate.Settings()) < len(best.candidate.Settings()) {
-			best = e
+		if h.ratio(e, best).Value > surely && len(e.candidate.Settings()) < len(simplest.candidate.Settings()) {
+			simplest = e
 		}
 	}
-	return best
+	return simplest
 }
 
 // provenRounds is the fewest pairs that prove a gain.
@@ -258,7 +278,7 @@ const provenRounds = 3
 func (h *heat) proven() []*entrant {
 	var list []*entrant
 	for _, e := range h.challengers() {
-		if len(e.scores) >= provenRounds && e.ratio(h.base()).Lo > 1 {
+		if len(e.scores) >= provenRounds && h.ratio(e, h.base()).Lo > 1 {
 			list = append(list, e)
 		}
 	}
@@ -268,7 +288,7 @@ func (h *heat) proven() []*entrant {
 // verdictText says how the race ended.
 func (h *heat) verdictText() string {
 	if w := h.winner(); !w.candidate.IsDefault() {
-		ratio := w.ratio(h.base())
+		ratio := h.ratio(w, h.base())
 		return fmt.Sprintf("%s beats the default by %s (%s to %s)", nameOf(w), percent(ratio.Value), percent(ratio.Lo), percent(ratio.Hi))
 	}
 	if h.phase == PhaseFinal && h.round < provenRounds {

@@ -118,6 +118,7 @@ type change struct {
 	block    block
 	settings []search.Setting
 	effect   float64 // log ratio
+	doubt    float64 // its standard error; 0 of an effect that is drawn towards nothing already
 }
 
 // sorted returns candidates' settings in the order of the knobs, so that equal candidates have equal keys.
@@ -249,7 +250,8 @@ func (r *Race) learn(h *heat) {
 				effect = math.Log(e.ratio(from).Value)
 			}
 			if effect >= top+math.Log(near) {
-				options = append(options, change{settings: assignment(e.candidate, b), block: b, effect: effect})
+				doubt := math.Sqrt(2 * h.noise() / float64(len(e.scores)))
+				options = append(options, change{settings: assignment(e.candidate, b), block: b, effect: effect, doubt: doubt})
 			}
 		}
 		r.conclude(options)
@@ -317,32 +319,36 @@ func (r *Race) beginProduct() {
 			sums = next[:min(len(next), mostExpanded/(1+len(r.settings.Knobs)))]
 		}
 	}
-	raw := []search.Candidate{r.plain()}
-	promise := map[string]float64{}
+	raw := []search.Candidate{r.plain(worthwhile), r.plain(essential)}
+	promised := promises{}
 	for _, c := range sums {
 		raw = append(raw, c.candidate)
 		if list := r.legal([]search.Candidate{c.candidate}); len(list) == 1 {
-			if _, known := promise[list[0].Key()]; !known { // the best sum goes first
-				promise[list[0].Key()] = c.effect
+			if _, known := promised[list[0].Key()]; !known { // the best sum goes first
+				promised[list[0].Key()] = c.effect
 			}
 		}
 	}
 	list := r.legal(raw)
 	list = list[:min(len(list), mostProduct)]
 	r.begin(PhaseProduct, list, 1)
-	r.heat().promise = promise
+	r.heat().promises = promised
 }
 
-// worthwhile is the log effect from which on a setting is worth having for itself.
-const worthwhile = 0.01
+// worthwhile is the log effect from which on a setting is worth having for itself, and essential the one from which on nobody
+// would do without it.
+const (
+	worthwhile = 0.01
+	essential  = 0.03
+)
 
 // plain is the combination of what is worth having beyond the noise: the best of each block, left alone where it gains little.
-func (r *Race) plain() search.Candidate {
+func (r *Race) plain(little float64) search.Candidate {
 	c := r.best
 	for _, options := range r.changes {
 		best := slices.MaxFunc(options, func(a, b change) int { return cmp.Compare(a.effect, b.effect) })
 		for _, o := range options {
-			if len(o.settings) < len(best.settings) && o.effect > best.effect-worthwhile {
+			if len(o.settings) < len(best.settings) && o.effect > best.effect-max(little, o.doubt) {
 				best = o
 			}
 		}

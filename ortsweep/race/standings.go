@@ -2,10 +2,7 @@ package race
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
-	"time"
 
 	"tuner/search"
 	"tuner/stats"
@@ -138,6 +135,9 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 	}
 	ones := slices.Repeat([]float64{1}, len(values))
 	s.Value, s.Gain = stats.PairedRatio(values, ones), stats.PairedRatio(own, base) // against 1: on log scale, so never below 0
+	if last := r.heat(); s.Final && last.phase == PhaseFinal {
+		s.Gain = last.ratio(last.entrant(c), last.base())
+	}
 	switch {
 	case s.Verdict == Failed:
 	case c.Key() == winner.Key():
@@ -154,7 +154,7 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 // tied reports whether a candidate cannot be told apart from the winner in this heat.
 func (h *heat) tied(c, winner search.Candidate) bool {
 	a, b := h.entrant(c), h.entrant(winner)
-	return a != nil && b != nil && len(a.scores) > 0 && len(b.scores) > 0 && a.ratio(b).Hi >= 1
+	return a != nil && b != nil && len(a.scores) > 0 && len(b.scores) > 0 && h.ratio(a, b).Hi >= 1
 }
 
 // compareStandings puts the winner first, then the finalists, then the rest by gain; failures last.
@@ -171,55 +171,4 @@ func compareStandings(a, b Standing) int {
 		return 2
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Gain.Value, a.Gain.Value), cmp.Compare(a.Candidate.Key(), b.Candidate.Key()))
-}
-
-// mostFinalists is how many candidates meet the default in the finals, and withinFinal how near to the best they must be.
-const (
-	mostFinalists = 2
-	withinFinal   = 0.98
-)
-
-// beginFinals sends the best of the product into the finals. Without anything that looks better than the default the race
-// is over.
-func (r *Race) beginFinals(h *heat) {
-	in := h.challengers()
-	slices.SortStableFunc(in, func(a, b *entrant) int { return cmp.Compare(h.outlook(b), h.outlook(a)) })
-	most := mostFinalists
-	if left := r.settings.Budget - r.elapsed; r.settings.Budget > 0 && left < time.Duration((1+most)*fewestFinals)*r.finalCost() {
-		most = 1
-	}
-	best := math.Inf(-1)
-	if len(in) > 0 {
-		best = h.outlook(in[0])
-	}
-	simplest := 0 // of those that are as good as the best, the one with the fewest settings goes first
-	for i, e := range in {
-		if h.outlook(e) > best+math.Log(surely) && len(e.candidate.Settings()) < len(in[simplest].candidate.Settings()) {
-			simplest = i
-		}
-	}
-	if simplest > 0 {
-		e := in[simplest]
-		in = slices.Insert(slices.Delete(in, simplest, simplest+1), 0, e)
-	}
-	var finalists []search.Candidate
-	for _, e := range in {
-		gain := h.outlook(e)
-		if gain <= 0 || len(finalists) == most || gain < best+math.Log(withinFinal) {
-			break
-		}
-		finalists = append(finalists, e.candidate)
-	}
-	if len(finalists) == 0 {
-		r.why = h.verdictText()
-		return
-	}
-	r.begin(PhaseFinal, finalists, 1)
-	if r.late(r.heat()) {
-		r.unproven = true
-		r.why = fmt.Sprintf("the budget of %v ended before anything was proven (rounds: %d)", r.settings.Budget, h.round)
-		if !h.winner().candidate.IsDefault() {
-			r.why = fmt.Sprintf("%s, but the budget of %v ended before fresh launches could confirm it", h.verdictText(), r.settings.Budget)
-		}
-	}
 }

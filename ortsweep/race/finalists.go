@@ -1,0 +1,122 @@
+package race
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"tuner/search"
+	"tuner/stats"
+)
+
+// Who goes into the finals is decided by what was measured of a combination and by what screening promises of its parts, each
+// as far as it can be trusted.
+
+// promises are the log effects that screening promises of combinations, by the candidate's key.
+type promises map[string]float64
+
+// What is believed before it is measured, and on how many degrees of freedom: the standard deviations of a window's log, and of
+// the difference between a promise and the truth.
+const (
+	guessedNoise   = 0.03
+	guessedFreedom = 4
+	guessedMiss    = 0.01
+)
+
+// noise is the variance of one window's log, from all who are still in the heat.
+func (h *heat) noise() float64 {
+	variance, freedom := stats.NewBlocks(scores(h.racing())).Noise()
+	return (guessedFreedom*guessedNoise*guessedNoise + float64(freedom)*variance) / float64(guessedFreedom+freedom)
+}
+
+// outlooks are what is to be expected of challengers against the default, as log ratios: what was measured, drawn towards what
+// screening promised. The more the windows scatter, the more the promises count; the more the promises miss what was measured,
+// the less (empirical Bayes: Efron and Morris 1973). The promises' level is set by all challengers together.
+func (h *heat) outlooks(in []*entrant) map[*entrant]float64 {
+	list := map[*entrant]float64{}
+	level, n := 0.0, 0.0
+	for _, e := range in {
+		list[e] = math.Log(e.ratio(h.base()).Value)
+		if p, ok := h.promises[e.candidate.Key()]; ok {
+			level, n = level+list[e]-p, n+1
+		}
+	}
+	if n < 2 {
+		return list
+	}
+	level /= n
+	noise := h.noise()
+	misses, doubt := guessedFreedom*guessedMiss*guessedMiss, 0.0
+	for _, e := range in {
+		if p, ok := h.promises[e.candidate.Key()]; ok {
+			misses += (list[e] - p - level) * (list[e] - p - level)
+			doubt += noise / float64(len(e.scores))
+		}
+	}
+	miss := max(guessedMiss*guessedMiss/4, (misses-doubt)/(guessedFreedom+n-1)) // variance of truth − promise
+	for _, e := range in {
+		if p, ok := h.promises[e.candidate.Key()]; ok {
+			trust := miss / (miss + noise/float64(len(e.scores)))
+			list[e] = trust*list[e] + (1-trust)*(p+level)
+		}
+	}
+	return list
+}
+
+// mostFinalists is how many candidates meet the default in the finals, and withinFinal how near to the best they must be.
+const (
+	mostFinalists = 3
+	withinFinal   = 0.98
+)
+
+// finalists are the challengers that go on: the best, the simplest of those that are nearly as good, and others of those as far as
+// there is room. Settings that gain nothing are to lose against their absence in the finals, not to be carried along.
+func (h *heat) finalists(most int) []search.Candidate {
+	in := h.challengers()
+	outlook := h.outlooks(in)
+	slices.SortStableFunc(in, func(a, b *entrant) int { return cmp.Compare(outlook[b], outlook[a]) })
+	for i, e := range in {
+		if outlook[e] <= 0 || outlook[e] < outlook[in[0]]+math.Log(withinFinal) {
+			in = in[:i]
+			break
+		}
+	}
+	simplest := 0
+	for i, e := range in {
+		if len(e.candidate.Settings()) < len(in[simplest].candidate.Settings()) {
+			simplest = i
+		}
+	}
+	if simplest > 1 {
+		e := in[simplest]
+		in = slices.Insert(slices.Delete(in, simplest, simplest+1), 1, e)
+	}
+	var list []search.Candidate
+	for _, e := range in[:min(most, len(in))] {
+		list = append(list, e.candidate)
+	}
+	return list
+}
+
+// beginFinals sends the best of the product into the finals. Without anything that looks better than the default the race
+// is over.
+func (r *Race) beginFinals(h *heat) {
+	most := mostFinalists
+	if left := r.settings.Budget - r.elapsed; r.settings.Budget > 0 {
+		most = min(most, max(1, int(left/(fewestFinals*r.finalCost()))-1))
+	}
+	finalists := h.finalists(most)
+	if len(finalists) == 0 {
+		r.why = h.verdictText()
+		return
+	}
+	r.begin(PhaseFinal, finalists, 1)
+	if r.late(r.heat()) {
+		r.unproven = true
+		r.why = fmt.Sprintf("the budget of %v ended before anything was proven (rounds: %d)", r.settings.Budget, h.round)
+		if !h.winner().candidate.IsDefault() {
+			r.why = fmt.Sprintf("%s, but the budget of %v ended before fresh launches could confirm it", h.verdictText(), r.settings.Budget)
+		}
+	}
+}

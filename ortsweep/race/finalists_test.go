@@ -1,0 +1,100 @@
+package race
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"tuner/search"
+)
+
+// product is a heat in which candidates were measured at their true gains, with the noise that is given.
+func product(random *rand.Rand, noise float64, rounds int, gains map[string]float64) *heat {
+	var list []search.Candidate
+	for _, name := range []string{"a", "b", "c"} {
+		if _, ok := gains[name]; ok {
+			list = append(list, search.NewCandidate(search.Setting{Knob: "session." + name, Value: "1"}))
+		}
+	}
+	h := newHeat(PhaseProduct, list)
+	for range rounds {
+		for i, e := range h.entrants {
+			gain := 1.0
+			if i > 0 {
+				gain = gains[e.candidate.Settings()[0].Knob[len("session."):]]
+			}
+			e.tell(Outcome{Value: 100 * gain * math.Exp(noise*random.NormFloat64())}, true)
+		}
+		h.round++
+	}
+	return h
+}
+
+// What was measured without doubt counts more than what screening promised; what is noise counts less.
+func TestOutlookTrustsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	gains := map[string]float64{"a": 1.5, "b": 1.3, "c": 1.3}
+	for _, c := range []struct {
+		noise    float64
+		measured bool // a goes first, as measured, and not b, as promised
+	}{{0.005, true}, {0.4, false}} {
+		random := rand.New(rand.NewPCG(2, 3))
+		agree := 0
+		for range 100 {
+			h := product(random, c.noise, 4, gains)
+			h.promises = promises{"session.a=1": 0.3, "session.b=1": 0.5, "session.c=1": 0.3}
+			if first := h.finalists(1); len(first) == 1 && (first[0].Key() == "session.a=1") == c.measured {
+				agree++
+			}
+		}
+		if agree < 60 {
+			t.Errorf("with noise of %g only %d of 100 choices are as expected", c.noise, agree)
+		}
+	}
+}
+
+// The finals go on until the gain is known precisely, as long as there is time.
+func TestFinalsAreWorthReporting(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		result := run(t, minilm(3*time.Minute, seed), newMachine(seed, landscape(rand.New(rand.NewPCG(seed, 7)))))
+		for _, s := range result.Standings {
+			if s.Verdict != Winner || s.Candidate.IsDefault() {
+				continue
+			}
+			if rounds := len(s.Values[len(s.Values)-1]); rounds < fewestFinals {
+				t.Errorf("race %d: finals of %d rounds", seed, rounds)
+			}
+			if s.Gain.Hi > 1.10*s.Gain.Lo {
+				t.Errorf("race %d: the winner's gain is only known to be %.3f to %.3f", seed, s.Gain.Lo, s.Gain.Hi)
+			}
+		}
+	}
+}
+
+// Where only int8 matters, the answer is int8 with little else, whatever noise makes of the rest: of six settings that do nothing
+// fewer come along than by chance.
+func TestLittleComesAlong(t *testing.T) {
+	t.Parallel()
+	const races = 60
+	others := 0
+	for seed := range uint64(races) {
+		m := newMachine(seed, func(c search.Candidate) float64 {
+			precision, _ := c.Get(search.KnobPrecision)
+			if provider, _ := c.Get(search.KnobExecutionProvider); precision == "int8" && provider == "" {
+				return 156
+			}
+			return 100
+		})
+		winner := run(t, minilm(3*time.Minute, seed), m).Winner
+		if precision, _ := winner.Get(search.KnobPrecision); precision != "int8" {
+			t.Errorf("race %d: the winner is %s", seed, winner)
+		}
+		others += len(winner.Settings()) - 1
+	}
+	t.Logf("%.2f settings come along", float64(others)/races)
+	if others > 9*races/4 {
+		t.Errorf("%d settings came along in %d races", others, races)
+	}
+}
