@@ -44,7 +44,7 @@ func ParseSweep(path string, text []byte) (Sweep, error) {
 	d := &document{file: path}
 	s := Sweep{Profile: profileDefaults(), Measure: SweepLatency, Batch: 1, Sessions: 1}
 	s.Path, s.Text, s.DeployTarget = path, slices.Clone(text), TargetTuner
-	s.Search = Search{Budget: search.Budget{Time: 2 * time.Minute}, Seed: 1, Window: 250 * time.Millisecond}
+	s.Search = Search{Budget: search.Budget{Time: 3 * time.Minute}, Seed: 1, Window: 250 * time.Millisecond}
 	root, ok := d.open(text)
 	if !ok || root.isForeign() {
 		return Sweep{}, d.err()
