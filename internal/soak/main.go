@@ -16,14 +16,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"tuner/engine/api"
+	"tuner/internal/bench/program"
 	"tuner/ortlib"
 	"tuner/runner"
 )
@@ -36,15 +35,7 @@ type options struct {
 	pause    time.Duration // of a client between two requests
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "soak: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("soak", run) }
 
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	var o options

@@ -15,10 +15,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"tuner/internal/bench/program"
 	"tuner/ort"
 )
 
@@ -29,15 +28,7 @@ type options struct {
 	window time.Duration
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "inprocess: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("inprocess", run) }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options

@@ -18,11 +18,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"tuner/internal/bench/program"
 )
 
 // options are the flags.
@@ -37,15 +37,7 @@ type options struct {
 	window    time.Duration
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "olive: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("olive", run) }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options

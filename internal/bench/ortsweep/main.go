@@ -15,9 +15,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"tuner/internal/bench/program"
 )
 
 // options are the flags.
@@ -34,15 +34,7 @@ type options struct {
 	rounds      int           // of the last comparison
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "ortsweep: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("ortsweep", run) }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options

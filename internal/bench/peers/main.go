@@ -18,13 +18,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"tuner/internal/bench/program"
 	"tuner/internal/peers"
 )
 
@@ -54,15 +53,7 @@ type bench struct {
 	messages io.Writer
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "peers: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("peers", run) }
 
 func run(ctx context.Context, args []string, out, messages io.Writer) (err error) {
 	o, err := parse(args, messages)

@@ -16,10 +16,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"tuner/internal/bench/program"
 )
 
 // options are the flags.
@@ -37,15 +36,7 @@ const (
 	againstDefault  = "default"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "redeploy: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("redeploy", run) }
 
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	o, err := parse(args, messages)

@@ -15,11 +15,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"tuner/dataset"
+	"tuner/internal/bench/program"
 	"tuner/onnx"
 	"tuner/ort"
 )
@@ -32,15 +31,7 @@ type options struct {
 	window time.Duration
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "rewrites: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("rewrites", run) }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
