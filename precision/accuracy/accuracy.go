@@ -34,7 +34,8 @@ type Figures struct {
 	// classes.
 	Top5 float64
 	// Neighbour is the share of rows whose nearest other row, by cosine, is the same: of floating-point outputs of rows ×
-	// elements, at least 16 rows. Of more than 2,000 rows the first 2,000 are compared.
+	// elements, at least 16 rows. Of more than 2,000 rows the first 2,000 are compared, of wide ones fewer: 1,036 of 1,000 elements,
+	// 187 of 30,522.
 	Neighbour float64
 	// NonFinite counts the elements that are NaN or infinite in the variant alone.
 	NonFinite int

@@ -89,7 +89,7 @@ func (c *comparison) addFloats(a, b []float64, rows int, matrix bool) {
 		c.addRow(x, y)
 		if matrix {
 			c.addClasses(x, y)
-			if len(c.vectors[0]) < maxNeighbourRows {
+			if len(c.vectors[0]) < neighbourRows(width) {
 				c.vectors[0], c.vectors[1] = append(c.vectors[0], x), append(c.vectors[1], y)
 			}
 		}

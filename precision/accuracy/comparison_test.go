@@ -15,3 +15,22 @@ func TestCosineOfNoNumbers(t *testing.T) {
 		t.Errorf("cosine %v, least %v; want NaN", f.CosineMean, f.CosineMin)
 	}
 }
+
+// The work of looking for neighbours is bounded: of wide rows fewer are compared, and of very wide ones too few to say anything.
+func TestNeighboursAreBounded(t *testing.T) {
+	t.Parallel()
+	for columns, want := range map[int]int{2: 2000, 384: 1672, 1000: 1036, 30522: 187, maxNeighbourWork / 100: 10, 2 * maxNeighbourWork: 0} {
+		rows := neighbourRows(columns)
+		if rows != want || rows*rows*columns > maxNeighbourWork {
+			t.Errorf("%d rows of %d columns are compared, want %d", rows, columns, want)
+		}
+	}
+	var c comparison
+	batch := make([]float64, 50*30522)
+	for range 5 {
+		c.addFloats(batch, batch, 50, true)
+	}
+	if len(c.vectors[0]) != 187 || len(c.vectors[1]) != 187 {
+		t.Errorf("%d and %d rows are kept to be compared, want 187 of 250", len(c.vectors[0]), len(c.vectors[1]))
+	}
+}

@@ -3,9 +3,15 @@ package accuracy
 import "math"
 
 const (
-	minNeighbourRows = 16   // among fewer, the nearest says little
-	maxNeighbourRows = 2000 // the work grows with the square
+	minNeighbourRows = 16      // among fewer, the nearest says little
+	maxNeighbourRows = 2000    // the work grows with the square
+	maxNeighbourWork = 1 << 30 // products of elements, about a second: every pair of rows of both sides takes one for each column
 )
+
+// neighbourRows is how many rows are compared of an output with so many columns.
+func neighbourRows(columns int) int {
+	return min(maxNeighbourRows, int(math.Sqrt(float64(maxNeighbourWork/columns))))
+}
 
 // neighbours returns the share of rows whose nearest other row is the same on both sides; NaN for too few rows.
 func neighbours(a, b [][]float64) float64 {
