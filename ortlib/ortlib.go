@@ -264,8 +264,7 @@ func Resolve(flag string) (Build, error) {
 }
 
 // ResolveAll returns the builds that a user compares, in the order of the selectors: cpu, cpu@1.31.1, or a library file. All
-// that are not there are reported together, and so are two selectors of one build, or of one name: results tell builds apart
-// by name.
+// that are not there are reported together, and so are two selectors of one build (CheckDistinct).
 func ResolveAll(selectors []string) ([]Build, error) {
 	var builds []Build
 	var used []string // the selector of each build
@@ -276,16 +275,34 @@ func ResolveAll(selectors []string) ([]Build, error) {
 			errs = append(errs, err)
 			continue
 		}
-		same := slices.IndexFunc(builds, func(b Build) bool { return b.Library == build.Library || b.Name() == build.Name() })
-		if same >= 0 {
-			errs = append(errs, fmt.Errorf("runtime %q and %q are both %s: leave one out", used[same], selector, build.Name()))
-		}
 		builds, used = append(builds, build), append(used, selector)
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, CheckDistinct(builds, used))...); err != nil {
 		return nil, err
 	}
 	return builds, nil
+}
+
+// SameError says that two selectors name one build, or builds of one name: results tell builds apart by name.
+type SameError struct {
+	Selectors [2]string
+	Name      string
+}
+
+func (e *SameError) Error() string {
+	return fmt.Sprintf("runtime %q and %q are both %s: leave one out", e.Selectors[0], e.Selectors[1], e.Name)
+}
+
+// CheckDistinct reports builds that are the same, or of the same name, each as a SameError. selectors are what names the builds.
+func CheckDistinct(builds []Build, selectors []string) error {
+	var errs []error
+	for i, build := range builds {
+		same := slices.IndexFunc(builds[:i], func(b Build) bool { return b.Library == build.Library || b.Name() == build.Name() })
+		if same >= 0 {
+			errs = append(errs, &SameError{[2]string{selectors[same], selectors[i]}, build.Name()})
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // named returns what a user has named: a file, or a selector, which has no slash. source says where it was named.

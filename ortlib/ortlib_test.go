@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -209,6 +210,26 @@ func TestResolveAll(t *testing.T) {
 			t.Errorf("got %v, want an error with %s", err, want)
 		}
 	}
+	if same := new(SameError); !errors.As(err, &same) || same.Name != "cpu@1.31.1" {
+		t.Errorf("got %v, want a SameError of cpu@1.31.1", err)
+	}
+	if _, err := ResolveAll([]string{"cuda"}); err == nil || errors.As(err, new(*SameError)) {
+		t.Errorf("got %v, want an error, and none of two selectors", err)
+	}
+}
+
+// A library says its version itself when it is opened: two files may turn out to have one name.
+func TestCheckDistinct(t *testing.T) {
+	t.Parallel()
+	check := func(a, b Build, same bool) {
+		t.Helper()
+		if err := CheckDistinct([]Build{a, b}, []string{"a", "b"}); errors.As(err, new(*SameError)) != same {
+			t.Errorf("%v and %v: error %v, want one: %t", a, b, err, same)
+		}
+	}
+	check(Build{Flavour: External, Version: "1", Library: "x"}, Build{Flavour: External, Version: "1", Library: "y"}, true)
+	check(Build{Flavour: External, Version: "1", Library: "x"}, Build{Flavour: "cpu", Version: "1", Library: "x"}, true)
+	check(Build{Flavour: External, Version: "1", Library: "x"}, Build{Flavour: "cpu", Version: "1", Library: "y"}, false)
 }
 
 func TestEnvironment(t *testing.T) {
