@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -133,6 +135,29 @@ func CheckLog(s Setup) error {
 	old.Models = slices.DeleteFunc(old.Models, func(f journal.ModelFile) bool { return slices.Contains(s.Profile.Model.Convert, f.Precision) })
 	old.Variants, old.Data = nil, ""
 	return otherCampaign(s.Profile, old, now)
+}
+
+// CheckOutput finds out whether the output folder can be made and written, an InputError if not, by making a folder in it, or
+// in the nearest folder above that exists, and removing that again.
+func CheckOutput(p spec.Profile) error {
+	dir, err := filepath.Abs(p.Output)
+	for err == nil {
+		if _, err = os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		dir, err = filepath.Dir(dir), nil
+	}
+	probe := ""
+	if err == nil {
+		probe, err = os.MkdirTemp(dir, ".tuner-*")
+	}
+	if err == nil {
+		err = os.Remove(probe)
+	}
+	if err != nil {
+		return outputError(p, err)
+	}
+	return nil
 }
 
 // CheckSpace makes the configuration of every candidate, and returns the first one's error as an InputError: one that the

@@ -24,8 +24,13 @@ type dryRun struct {
 	Budget      float64            `json:"budget_seconds,omitempty"`
 }
 
-// runDryRun lists what would be converted, the candidates, what was folded and why, and how long the campaign would take.
-func runDryRun(con console, o profileOptions, p spec.Profile, facts search.Facts) error {
+// runDryRun lists what would be converted, the candidates, what was folded and why, and how long the campaign would take. It
+// refuses what the comparison of variants would refuse; the rest has been checked (checkCampaign).
+func runDryRun(con console, o profileOptions, s profile.Setup) error {
+	p, facts := s.Profile, s.Facts
+	if _, _, err := variantData(p, s.Subject); err != nil {
+		return inputError(err)
+	}
 	settings := p.Settings(facts)
 	planned, err := plan.New(p.Search.Strategy, settings)
 	if err != nil {

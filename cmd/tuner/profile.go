@@ -77,18 +77,14 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return err
 	}
 	builds, missing := campaignBuilds(o, p)
-	if missing == nil {
+	switch {
+	case missing == nil:
 		if builds, facts, err = probeBuilds(ctx, builds, p, subject, facts); err != nil {
 			return interruptedOr(ctx, err)
 		}
-	}
-	if o.dryRun { // needs no ONNX Runtime, only knows more with one
-		if missing != nil {
-			fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
-		}
-		return runDryRun(con, o, p, facts)
-	}
-	if missing != nil {
+	case o.dryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
+		fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
+	default:
 		return withExit(exitUsage, missing)
 	}
 	setup, err := newSetup(p, subject, facts, builds, host)
@@ -98,6 +94,9 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err := checkCampaign(o, setup); err != nil { // before minutes of conversions
 		return err
 	}
+	if o.dryRun {
+		return runDryRun(con, o, setup)
+	}
 	variants, err := makeVariants(ctx, con, o, p, subject, facts, builds)
 	if err != nil {
 		return interruptedOr(ctx, inputError(err))
@@ -105,16 +104,18 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	return runCampaign(ctx, con, o, setup.With(variants), requests)
 }
 
-// newSetup collects what a campaign depends on, but for its variants.
+// newSetup collects what a campaign depends on, but for its variants. Without builds, a dry run's, it names no runtime.
 func newSetup(p spec.Profile, s profile.Subject, facts search.Facts, builds []ortlib.Build, host hostinfo.Host) (profile.Setup, error) {
 	machine, err := json.Marshal(host)
 	if err != nil {
 		return profile.Setup{}, fmt.Errorf("cannot encode the facts of the machine: %w", err)
 	}
-	setup := profile.Setup{Profile: p, Subject: s, Facts: facts, Tool: toolVersion(), Machine: machine, Fingerprint: host.Fingerprint(),
-		Runtime: runtimeInfo(builds[0])}
+	setup := profile.Setup{Profile: p, Subject: s, Facts: facts, Tool: toolVersion(), Machine: machine, Fingerprint: host.Fingerprint()}
+	if len(builds) > 0 {
+		setup.Runtime = runtimeInfo(builds[0])
+	}
 	switch {
-	case len(p.Runtimes()) == 0:
+	case len(builds) == 0 || len(p.Runtimes()) == 0:
 		return setup, nil
 	case p.DeployTarget == spec.TargetTriton: // all others are folded
 		builds = builds[:1]
@@ -125,12 +126,16 @@ func newSetup(p spec.Profile, s profile.Subject, facts search.Facts, builds []or
 	return setup, nil
 }
 
-// checkCampaign finds the mistakes in a space that only model and machine show, and the journal of another campaign.
+// checkCampaign finds the mistakes in a space that only model and machine show, an output folder that cannot be written, and,
+// where the runtime is known, the journal of another campaign in it.
 func checkCampaign(o profileOptions, s profile.Setup) error {
 	if _, err := plan.New(s.Profile.Search.Strategy, s.Profile.Settings(s.Facts)); err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
 	if err := profile.CheckSpace(s.Profile, s.Subject, s.Facts); err != nil {
+		return inputError(err)
+	}
+	if err := profile.CheckOutput(s.Profile); err != nil || s.Runtime.Library == "" {
 		return inputError(err)
 	}
 	return inputError(profile.CheckLog(s))
@@ -169,6 +174,11 @@ func probeBuilds(ctx context.Context, builds []ortlib.Build, p spec.Profile, s p
 		var err error
 		if opened[i], err = openBuild(ctx, b); err != nil {
 			return nil, facts, err
+		}
+	}
+	if selectors := p.Runtimes(); len(selectors) > 0 { // again, by the versions that the libraries themselves say
+		if err := ortlib.CheckDistinct(opened, selectors); err != nil {
+			return nil, facts, usageErrorf("%s: space.runtime: %v", p.Path, err)
 		}
 	}
 	runtimes, err := unavailable(ctx, opened, p.Space(facts), s)

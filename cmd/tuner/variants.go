@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/dataset"
 	"tuner/onnx"
 	"tuner/ortlib"
 	"tuner/precision"
@@ -27,7 +28,7 @@ func makeVariants(ctx context.Context, con console, o profileOptions, p spec.Pro
 	if p.Accuracy.Limit == nil {
 		return profile.Variants{}, nil
 	}
-	data, calibration, err := profile.Data(p, s)
+	data, calibration, err := variantData(p, s)
 	if err != nil {
 		return profile.Variants{}, err
 	}
@@ -82,6 +83,18 @@ func makeVariants(ctx context.Context, con console, o profileOptions, p spec.Pro
 	}
 	announceVariants(say, variants, time.Since(start))
 	return variants, nil
+}
+
+// variantData reads what variants are compared on and calibrated with, and refuses a model that has none; it does nothing
+// without a limit of accuracy.
+func variantData(p spec.Profile, s profile.Subject) (data, calibration dataset.Dataset, err error) {
+	if p.Accuracy.Limit == nil {
+		return data, calibration, nil
+	}
+	if err := precision.CheckSource(s.Model); err != nil {
+		return data, calibration, sourceError(err)
+	}
+	return profile.Data(p, s)
 }
 
 // sourceError gives the exit code of bad input to what is wrong with the model itself, or with the user's command.
