@@ -63,6 +63,10 @@ func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 	if err != nil {
 		return nil, k.sourceError(err)
 	}
+	if err := accuracy.CheckFinite(outputs); err != nil {
+		return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w: there is nothing to compare variants with; "+
+			"look for inputs outside what the model was made for", k.options.Data.Name, err)}
+	}
 	k.reference = outputs
 	return outputs, nil
 }

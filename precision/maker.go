@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"tuner/onnx"
 	"tuner/onnx/inputs"
@@ -180,11 +182,28 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 			v.Rejected[provider] = miss
 		}
 	}
+	v.Notes = append(slices.Clone(v.Notes), unjudged(v.Accuracy)...)
 	if changed {
 		v.FromCache = false
 		return v, store.update(e)
 	}
 	return v, nil
+}
+
+// unjudged notes what of the original's outputs is no measure of a variant; it is the same on every provider.
+func unjudged(reports map[string]accuracy.Report) (notes []string) {
+	nonFinite := map[string]int{} // elements by output
+	for _, report := range reports {
+		for name, f := range report.Outputs {
+			nonFinite[name] = f.NonFiniteOriginal
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(nonFinite)) {
+		if n := nonFinite[name]; n > 0 {
+			notes = append(notes, fmt.Sprintf("%d elements of the original's output %q are NaN or infinite: nothing is judged by them", n, name))
+		}
+	}
+	return notes
 }
 
 // isReference reports whether a model on a provider is what all others are compared with.

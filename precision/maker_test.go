@@ -3,6 +3,7 @@ package precision
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"tuner/dataset"
+	"tuner/onnx/inputs"
 	"tuner/onnx/rewrite"
 	"tuner/precision/accuracy"
 )
@@ -178,6 +181,31 @@ func TestMakeErrors(t *testing.T) {
 	cancel(errBroken)
 	if _, err := l.maker(.5, nil).Make(ctx, Int8, []string{"cpu"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// TestNonFiniteOriginal: what the original does not compute is counted and told of, also from the cache, and judges nothing.
+func TestNonFiniteOriginal(t *testing.T) {
+	t.Parallel()
+	with := func(values ...float32) func(*Options) {
+		return func(o *Options) {
+			o.Data = dataset.Dataset{Name: "odd.npz", Rows: 2, Batched: true, Inputs: map[string]inputs.Tensor{"x": floats(values, 2, 2)}}
+		}
+	}
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	l := newLab(t, map[string]float64{"a": .25})
+	k := l.maker(.5, with(1, nan, inf, 2))
+	for range 2 {
+		v := l.make(k, Int8, "cpu", "openvino")
+		want := []string{"a note", `2 elements of the original's output "y" are NaN or infinite: nothing is judged by them`}
+		if diff := cmp.Diff(want, v.Notes); diff != "" || len(v.Rejected) != 0 || v.Accuracy["cpu"].Outputs["y"].MaxAbs != .25 {
+			t.Errorf("%+v; notes: -want +got:\n%s", v, diff)
+		}
+	}
+	var source *SourceError
+	_, err := l.maker(.5, with(nan, nan, inf, nan)).Make(t.Context(), Int8, []string{"cpu"})
+	if want := `on the data "odd.npz", all 4 elements of output "y" are NaN or infinite: there is nothing to compare variants with`; !errors.As(err, &source) || !strings.Contains(err.Error(), want) {
+		t.Errorf("no number at all: %v lacks %q", err, want)
 	}
 }
 

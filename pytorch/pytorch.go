@@ -230,10 +230,10 @@ func compare(ctx context.Context, run Runner, folder string, n int) (map[string]
 
 // agrees reports whether an output is the framework's up to the rounding that another order of sums brings: a hundredth of a
 // row's greatest element (accuracy.Figures.MaxRel), whatever its size, or a millionth where a row is next to nothing. Other types
-// are equal.
+// are equal. Numbers of which none is finite agree with nothing.
 func agrees(f accuracy.Figures) bool {
 	if math.IsNaN(f.MaxAbs) {
-		return f.Top1 == 1 || math.IsNaN(f.Top1)
+		return f.NonFinite+f.NonFiniteOriginal == 0 && (f.Top1 == 1 || math.IsNaN(f.Top1))
 	}
 	return f.NonFinite == 0 && (f.MaxAbs <= 1e-6 || f.MaxRel <= 1e-2)
 }

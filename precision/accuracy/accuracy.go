@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"tuner/dataset/elements"
 	"tuner/onnx/inputs"
 )
 
@@ -39,6 +40,27 @@ type Figures struct {
 	Neighbour float64
 	// NonFinite counts the elements that are NaN or infinite in the variant alone.
 	NonFinite int
+	// NonFiniteOriginal counts the elements that are NaN or infinite in the original: nothing is judged by them. The agreements leave out
+	// rows whose greatest element in the original is not a finite number.
+	NonFiniteOriginal int
+}
+
+// CheckFinite names an output of floating-point numbers that has elements, none of which is finite: nothing can be compared
+// with it. nil when there is no such output.
+func CheckFinite(reference Outputs) error {
+	for _, name := range slices.Sorted(maps.Keys(reference[0])) {
+		elementCount, anyFinite := 0, false
+		for _, batch := range reference {
+			if t := batch[name]; t.Type.IsFloat() && !anyFinite {
+				values := elements.Floats(t)
+				elementCount, anyFinite = elementCount+len(values), slices.ContainsFunc(values, isFinite)
+			}
+		}
+		if elementCount > 0 && !anyFinite {
+			return fmt.Errorf("all %d elements of output %q are NaN or infinite", elementCount, name)
+		}
+	}
+	return nil
 }
 
 // LabelFigures compares the predictions with the labels.

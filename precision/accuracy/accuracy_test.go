@@ -157,16 +157,50 @@ func TestNeighbour(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	t.Parallel()
 	inf := math.Inf(1)
-	// Only the third and fourth element are the variant's fault; of the others the first alone is compared.
+	// Only the third and fourth element are the variant's fault; of the others the first alone is compared. Which class is the
+	// greatest cannot be said of a row with NaN.
 	a := tensor(onnx.Float, []int64{1, 5}, 2, inf, 1, 1, nan)
 	b := tensor(onnx.Float, []int64{1, 5}, 3, inf, nan, inf, 1)
 	f := figures(t, a, b)
 	checkFigures(t, "non-finite", accuracy.Figures{CosineMean: 1, CosineP1: 1, CosineMin: 1, MaxAbs: 1, MeanAbs: 1, MaxRel: 0.5, MeanRel: 0.5,
-		Top1: 1, Top5: nan, Neighbour: nan, NonFinite: 2}, f)
+		Top1: nan, Top5: nan, Neighbour: nan, NonFinite: 2, NonFiniteOriginal: 2}, f)
 	low := 0.0
 	_, miss := accuracy.Limit{Metric: "cosine", Min: &low}.Check(accuracy.Report{Outputs: map[string]accuracy.Figures{"y": f}})
 	if want := `output "y" has 2 elements that are NaN or infinite where the original's are not`; miss != want {
 		t.Errorf("%q, want %q", miss, want)
+	}
+}
+
+// TestClassesOfFiniteRows: rows whose greatest element is NaN or infinite in the original have no class; -Inf is less than all.
+func TestClassesOfFiniteRows(t *testing.T) {
+	t.Parallel()
+	inf := math.Inf(1)
+	a := tensor(onnx.Float, []int64{5, 2}, nan, 1, inf, 1, -inf, -inf, -inf, 1, 2, 1)
+	b := tensor(onnx.Float, []int64{5, 2}, 1, 2, 1, 2, 1, 2, -inf, 1, 1, 2)
+	if f := figures(t, a, b); f.Top1 != 0.5 || f.NonFiniteOriginal != 5 || f.NonFinite != 0 { // of the last two rows
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestCheckFinite(t *testing.T) {
+	t.Parallel()
+	inf := math.Inf(1)
+	good, bad := tensor(onnx.Float, []int64{2}, 1, inf), tensor(onnx.Float16, []int64{2}, nan, -inf)
+	for name, c := range map[string]struct {
+		outputs accuracy.Outputs
+		want    string // "": no error
+	}{
+		"numbers":            {one(good), ""},
+		"some in one batch":  {append(one(bad), append(one(good), one(bad)...)...), ""},
+		"no elements":        {one(tensor(onnx.Float, []int64{0, 2})), ""},
+		"whole numbers":      {one(tensor(onnx.Int8, []int64{1}, 1)), ""},
+		"none":               {append(one(bad), one(bad)...), `all 4 elements of output "y" are NaN or infinite`},
+		"none in one of two": {accuracy.Outputs{{"a": good, "z": bad}}, `all 2 elements of output "z" are NaN or infinite`},
+	} {
+		err := accuracy.CheckFinite(c.outputs)
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
 	}
 }
 
@@ -263,13 +297,13 @@ func TestLabels(t *testing.T) {
 func TestFiguresAsJSON(t *testing.T) {
 	t.Parallel()
 	want := accuracy.Report{Rows: 2, Synthetic: true, Outputs: map[string]accuracy.Figures{"y": {CosineMean: 0.5, CosineP1: 0.25, CosineMin: 0.125,
-		MaxAbs: 3, MeanAbs: 2, MaxRel: 5, MeanRel: 4, Top1: 0.75, Top5: nan, Neighbour: nan, NonFinite: 1}}}
+		MaxAbs: 3, MeanAbs: 2, MaxRel: 5, MeanRel: 4, Top1: 0.75, Top5: nan, Neighbour: nan, NonFinite: 1, NonFiniteOriginal: 7}}}
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden := `{"rows":2,"synthetic":true,"outputs":{"y":{"cosine_mean":0.5,"cosine_p1":0.25,"cosine_min":0.125,"max_abs_error":3,` +
-		`"mean_abs_error":2,"max_rel_error":5,"mean_rel_error":4,"top1_agreement":0.75,"top5_agreement":null,"neighbour_agreement":null,"non_finite":1}}}`
+		`"mean_abs_error":2,"max_rel_error":5,"mean_rel_error":4,"top1_agreement":0.75,"top5_agreement":null,"neighbour_agreement":null,"non_finite":1,"non_finite_original":7}}}`
 	if diff := cmp.Diff(golden, string(text)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

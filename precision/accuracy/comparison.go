@@ -21,7 +21,8 @@ type comparison struct {
 	count              int // elements that are finite on both sides
 	maxAbs, sumAbs     float64
 	maxRel, sumRel     float64
-	nonFinite          int
+	nonFinite          int // in the variant alone
+	nonFiniteOriginal  int
 	sameTop1, top5Rows int
 	shareTop5          float64
 	compared           int  // rows that sameTop1 counts among
@@ -87,7 +88,7 @@ func (c *comparison) addFloats(a, b []float64, rows int, matrix bool) {
 	for i := range rows {
 		x, y := a[i*width:(i+1)*width], b[i*width:(i+1)*width]
 		c.addRow(x, y)
-		if matrix {
+		if matrix && isFinite(slices.Max(x)) { // no NaN either, which Max returns
 			c.addClasses(x, y)
 			if len(c.vectors[0]) < neighbourRows(width) {
 				c.vectors[0], c.vectors[1] = append(c.vectors[0], x), append(c.vectors[1], y)
@@ -108,10 +109,12 @@ func (c *comparison) addRow(a, b []float64) {
 	before := c.count
 	for i, x := range a {
 		y := b[i]
-		if !isFinite(x) || !isFinite(y) {
-			if isFinite(x) {
-				c.nonFinite++
-			}
+		if !isFinite(x) {
+			c.nonFiniteOriginal++
+			continue
+		}
+		if !isFinite(y) {
+			c.nonFinite++
 			continue
 		}
 		ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
@@ -196,7 +199,7 @@ func greatest(values []float64, k int) []int {
 
 // figures returns the figures of all batches. With labels, every output may be one of classes.
 func (c *comparison) figures(labelled bool) Figures {
-	f := Figures{NonFinite: c.nonFinite, MaxAbs: math.NaN(), MaxRel: math.NaN(), CosineMin: math.NaN()}
+	f := Figures{NonFinite: c.nonFinite, NonFiniteOriginal: c.nonFiniteOriginal, MaxAbs: math.NaN(), MaxRel: math.NaN(), CosineMin: math.NaN()}
 	slices.Sort(c.cosines)
 	if len(c.cosines) > 0 {
 		f.CosineMin = c.cosines[0]

@@ -18,6 +18,7 @@ type storedFigures struct {
 	Top5       *float64 `json:"top5_agreement"`
 	Neighbour  *float64 `json:"neighbour_agreement"`
 	NonFinite  int      `json:"non_finite"`
+	Original   int      `json:"non_finite_original,omitempty"`
 }
 
 // MarshalJSON writes null for what is not a number.
@@ -29,7 +30,7 @@ func (f Figures) MarshalJSON() ([]byte, error) {
 		return &v
 	}
 	return json.Marshal(storedFigures{stored(f.CosineMean), stored(f.CosineP1), stored(f.CosineMin), stored(f.MaxAbs), stored(f.MeanAbs),
-		stored(f.MaxRel), stored(f.MeanRel), stored(f.Top1), stored(f.Top5), stored(f.Neighbour), f.NonFinite})
+		stored(f.MaxRel), stored(f.MeanRel), stored(f.Top1), stored(f.Top5), stored(f.Neighbour), f.NonFinite, f.NonFiniteOriginal})
 }
 
 // UnmarshalJSON reads null, and what is missing, as NaN.
@@ -45,6 +46,6 @@ func (f *Figures) UnmarshalJSON(text []byte) error {
 		return *v
 	}
 	*f = Figures{number(s.CosineMean), number(s.CosineP1), number(s.CosineMin), number(s.MaxAbs), number(s.MeanAbs),
-		number(s.MaxRel), number(s.MeanRel), number(s.Top1), number(s.Top5), number(s.Neighbour), s.NonFinite}
+		number(s.MaxRel), number(s.MeanRel), number(s.Top1), number(s.Top5), number(s.Neighbour), s.NonFinite, s.Original}
 	return nil
 }
