@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"ort":                 {},
 	"ortlib":              {},
 	"load":                {"engine/api", "measure", "stats"},
+	"wire":                {"engine/api"},
 	"journal":             {"measure", "precision/accuracy"},
 	"measure":             {"stats"},
 	"stats":               {},
@@ -53,6 +54,7 @@ var allowed = map[string][]string{
 	"internal/orttest":    {"ort"},
 	"internal/bench":      {"*"},
 	"internal/soak":       {"engine/api", "runner", "hostinfo", "ortlib", "stats", "internal/bench/program"},
+	"internal/lawserver":  {},
 	"internal/peers":      {},
 	"internal/conformance": {
 		"internal/peers", "engine/api", "onnx",

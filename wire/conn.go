@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"tuner/engine/api"
+)
+
+// Prepared is a request as bytes on the wire, for any number of connections of the same Options, also concurrently.
+type Prepared struct {
+	message  []byte       // as it is sent
+	expected []api.Tensor // nil: outputs are not looked at
+}
+
+// Size is the number of bytes that Send writes.
+func (p *Prepared) Size() int { return len(p.message) }
+
+// Conn is a connection with at most one request in flight. Send and Receive may be called by different goroutines, in turn.
+type Conn struct {
+	*link
+	exchange exchange
+}
+
+// exchange is a protocol's way to send a request and to receive its answers over a link. An error that is neither an
+// *api.StatusError nor a *MismatchError leaves the link unusable.
+type exchange interface {
+	send(p *Prepared) error
+	receive() (final, null bool, err error)
+}
+
+// Send writes the request. It blocks only while the socket's buffer is full, or while the peer's flow control holds it up.
+func (c *Conn) Send(p *Prepared) error {
+	err := c.exchange.send(p)
+	if err != nil {
+		c.broken.Store(true)
+	}
+	return err
+}
+
+// Receive blocks for the next response. final: it was the last one of the request. null: it carried no outputs. An error
+// that the server answered is an *api.StatusError, a wrong output a *MismatchError; after any other error the connection
+// is broken.
+func (c *Conn) Receive() (final, null bool, err error) {
+	final, null, err = c.exchange.receive()
+	if err != nil && !isAnswer(err) {
+		c.broken.Store(true)
+	}
+	return final, null, err
+}
+
+// isAnswer reports whether an error is an answer, which leaves the connection usable.
+func isAnswer(err error) bool {
+	var status *api.StatusError
+	var mismatch *MismatchError
+	return errors.As(err, &status) || errors.As(err, &mismatch)
+}
+
+// Broken reports whether the connection can take no further request, because it failed or because the server announced
+// its end.
+func (c *Conn) Broken() bool { return c.broken.Load() }
+
+// Interrupt makes Send and Receive fail, now and from now on. Any goroutine may call it.
+func (c *Conn) Interrupt() {
+	c.broken.Store(true)
+	_ = c.raw.SetDeadline(time.Unix(1, 0)) // in the past; fails only where the connection is closed, which is as good
+}
+
+// Close closes the connection. Closing twice is safe.
+func (c *Conn) Close() error {
+	c.broken.Store(true)
+	if err := c.raw.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("cannot close the connection: %w", err)
+	}
+	return nil
+}
+
+// inputBuffer is the size of a connection's read buffer, in bytes: an answer's head and small tensors fit in one read.
+const inputBuffer = 4 << 10
+
+// link is the transport below a protocol.
+type link struct {
+	raw    net.Conn // TCP
+	out    io.Writer
+	in     *bufio.Reader
+	broken atomic.Bool
+}
+
+// readError says what a failed read means.
+func readError(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("the server closed the connection: %w", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the server closed the connection in the middle of an answer: %w", err)
+	default:
+		return fmt.Errorf("cannot read an answer: %w", err)
+	}
+}
