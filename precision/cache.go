@@ -17,8 +17,8 @@ import (
 	"tuner/precision/accuracy"
 )
 
-// cacheFormat changes with everything that makes older entries wrong: the form of receipts, what recipes write.
-const cacheFormat = 3
+// cacheFormat changes with everything that makes older entries wrong: the form of receipts, what recipes write, what figures mean.
+const cacheFormat = 4
 
 // The files of an entry, a folder that is named by the hash of its key.
 const (

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"tuner/dataset"
 	"tuner/dataset/elements"
@@ -217,25 +216,20 @@ func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accur
 	return runs, nil
 }
 
-// farthest compares a run with others and returns the report of the one that differs most.
+// farthest compares a run with others and returns the report of the one that differs most. Each comparison is made both ways,
+// since the figures tell of elements that are not finite on the second side alone.
 func farthest(run accuracy.Outputs, others []accuracy.Outputs) (accuracy.Report, error) {
 	var far accuracy.Report
 	largest := -1.0
 	for _, other := range others {
-		report, err := accuracy.Compare(run, other, nil)
-		if err != nil {
-			return accuracy.Report{}, fmt.Errorf("cannot compare two runs on the same inputs: %w", err)
-		}
-		difference := 0.0
-		for _, f := range report.Outputs {
-			if f.NonFinite > 0 {
-				difference = math.Inf(1)
-			} else if f.MaxAbs > difference {
-				difference = f.MaxAbs
+		for _, sides := range [][2]accuracy.Outputs{{run, other}, {other, run}} {
+			report, err := accuracy.Compare(sides[0], sides[1], nil)
+			if err != nil {
+				return accuracy.Report{}, fmt.Errorf("cannot compare two runs on the same inputs: %w", err)
 			}
-		}
-		if difference > largest {
-			far, largest = report, difference
+			if difference := report.Difference(); difference > largest {
+				far, largest = report, difference
+			}
 		}
 	}
 	return far, nil

@@ -6,6 +6,7 @@ package accuracy
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"tuner/dataset/elements"
@@ -80,6 +81,21 @@ type Report struct {
 	Outputs   map[string]Figures `json:"outputs"`
 	Labels    *LabelFigures      `json:"labels,omitempty"`  // nil without labels
 	Command   *float64           `json:"command,omitempty"` // what the user's command found; set by the caller
+}
+
+// Difference returns the largest absolute error of any output, 0 where all are equal. It is infinite where an element is finite in
+// the original alone, and where an output of another type is not equal.
+func (r Report) Difference() float64 {
+	largest := 0.0
+	for _, f := range r.Outputs {
+		switch {
+		case f.NonFinite > 0, math.IsNaN(f.MaxAbs) && f.Top1 < 1:
+			return math.Inf(1)
+		case f.MaxAbs > largest:
+			largest = f.MaxAbs
+		}
+	}
+	return largest
 }
 
 // Compare compares a variant's outputs with those of the original. They must have the same outputs in the same batches and
