@@ -145,26 +145,11 @@ func runConvert(ctx context.Context, con console, o convertOptions, path string)
 	if err != nil {
 		return convertError(ctx, err)
 	}
-	return o.convert(ctx, con, path, maker, settings)
-}
-
-// convert makes the variants, writes them and tells of them.
-func (o convertOptions) convert(ctx context.Context, con console, path string, maker *precision.Maker, settings precision.Options) error {
-	variants, err := convertAll(ctx, maker, o)
+	prober, err := newProber()
 	if err != nil {
-		return convertError(ctx, err)
-	}
-	c := conversion{Model: path, Data: settings.Data, Calibration: settings.Calibration, Limit: settings.Limit, Variants: variants}
-	if c.Repeats, err = maker.Determinism(ctx, "cpu"); err != nil {
-		return convertError(ctx, err)
-	}
-	if err := c.write(o); err != nil {
 		return err
 	}
-	if err := c.print(con.out, o); err != nil {
-		return err
-	}
-	return c.verdict(o.providers)
+	return converter{o, maker, prober, builds}.convert(ctx, con, path, settings)
 }
 
 // export makes the ONNX file of a PyTorch file and returns its path.
@@ -357,24 +342,6 @@ func openLibraries(ctx context.Context, named string, providers []string) (libra
 		l.byProvider[provider] = build
 	}
 	return l, nil
-}
-
-// convertAll makes every precision that is asked for. One that cannot be made does not keep the others from it.
-func convertAll(ctx context.Context, maker *precision.Maker, o convertOptions) ([]result, error) {
-	var results []result
-	for _, name := range o.precisions {
-		v, err := maker.Make(ctx, name, o.providers)
-		if err != nil && !errors.Is(err, precision.ErrUnmakeable) {
-			return nil, err
-		}
-		results = append(results, result{variant: v, Precision: name, err: err})
-	}
-	return results, nil
-}
-
-// convertError gives exit code 2 to what the user can mend.
-func convertError(ctx context.Context, err error) error {
-	return interruptedOr(ctx, inputError(sourceError(err)))
 }
 
 // checkTargets refuses, before minutes of work, to write where files are that may not be replaced.

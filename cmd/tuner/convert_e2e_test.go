@@ -86,7 +86,7 @@ func TestConvertBadModels(t *testing.T) {
 			[]string{"new.onnx", "does not run it on cpu", "99"}},
 		"nan": {build.MLP(), poison, 0, []string{"NaN"}},
 		"nothing": {build.Simple(), nil, 0,
-			[]string{"there is nothing to rewrite"}},
+			[]string{"int8: cannot convert the model to int8: there is nothing to rewrite"}},
 		"huge": {build.MLP(), nil, 1 << 31,
 			[]string{"huge.onnx", "more than the 2 GiB", "save it with external data"}},
 	} {
@@ -208,7 +208,7 @@ func TestConvertProvider(t *testing.T) {
 	stdout, _ := b.convert(exitOK, "mlp.onnx", "--precision", "int8", "--ep", "coreml,cpu")
 	expect(t, stdout, "int8 on coreml is rejected: ", "int8: mlp.int8.onnx")
 	_, stderr := b.convert(exitInfeasible, "mlp.onnx", "--precision", "int8", "--ep", "coreml", "-o", "none")
-	expect(t, stderr, "no variant runs on coreml; nothing was written")
+	expect(t, stderr, "no variant is accepted on coreml; nothing was written")
 }
 
 // TestConvertKeepsFiles: what is there stays, unless it may be replaced; then what has the same content is left alone.
@@ -241,6 +241,25 @@ func TestConvertKeepsFiles(t *testing.T) {
 	}
 	if v := d.Variants[0]; v.Path != "mlp.int8.onnx" || !v.FromCache {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestConvertFails: what was made before a failure is written and told of.
+func TestConvertFails(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := build.MLP().Write(filepath.Join(b.dir, "mlp.onnx"), 0); err != nil {
+		t.Fatal(err)
+	}
+	once := "test -e called && echo no more >&2 && exit 1; touch called; echo 0.5"
+	if err := os.WriteFile(filepath.Join(b.dir, "metric.sh"), []byte(once), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "int8,fp16", "--metric-command", "sh metric.sh", "--min", "0.5")
+	expect(t, stdout, "int8: mlp.int8.onnx", "int8 on cpu is accepted: command is 0.5, at least 0.5")
+	expect(t, stderr, `cannot compute the metric with the command "sh metric.sh": exit status 1: no more`)
+	if _, err := onnx.Read(filepath.Join(b.dir, "mlp.int8.onnx")); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -278,7 +297,7 @@ func TestConvertMiniLM(t *testing.T) {
 
 	stdout, stderr := b.convert(exitInfeasible, append(args("0.99999"), "-o", "rejected", "--max-kept", "6%")...)
 	expect(t, stdout, "rejected: cosine is 0.99", "less than 0.99999", "with the 2 most sensitive of 36 nodes in fp32 it is 0.99")
-	expect(t, stderr, "no variant keeps the accuracy limit")
+	expect(t, stderr, "no variant is accepted on cpu")
 	if _, err := os.Stat(filepath.Join(b.dir, "rejected")); err == nil {
 		t.Error("a rejected variant was written")
 	}

@@ -38,6 +38,7 @@ type result struct {
 	Notes     []string                   `json:"notes"`
 	Accuracy  map[string]accuracy.Report `json:"accuracy"` // by provider
 	Rejected  map[string]string          `json:"rejected"` // by provider
+	Assigned  map[string]string          `json:"assigned"` // by provider other than cpu: which nodes it takes
 	Error     string                     `json:"error,omitempty"`
 	FromCache bool                       `json:"from_cache"`
 
@@ -63,6 +64,7 @@ func (r result) accepted(providers []string) bool {
 
 // write writes the accepted variants, and fills in what is told of all.
 func (c *conversion) write(o convertOptions) error {
+	var errs []error
 	for i := range c.Variants {
 		r := &c.Variants[i]
 		v := r.variant
@@ -76,35 +78,38 @@ func (c *conversion) write(o convertOptions) error {
 			continue
 		}
 		path := targetPath(o.dir, c.Model, r.Precision)
-		err := v.Export(path, o.force)
-		if errors.As(err, new(*precision.ExistsError)) {
-			return usageErrorf("%v; --force replaces it, -o names another folder", err)
-		}
-		if err != nil {
-			return inputError(err)
+		if err := v.Export(path, o.force); err != nil {
+			errs = append(errs, exportError(err))
+			continue
 		}
 		r.Path = path
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// exportError gives exit code 2, and the remedy, to a file that is there.
+func exportError(err error) error {
+	if errors.As(err, new(*precision.ExistsError)) {
+		return usageErrorf("%v; --force replaces it, -o names another folder", err)
+	}
+	return inputError(err)
 }
 
 // verdict decides the exit code.
 func (c *conversion) verdict(providers []string) error {
-	var failed []error
+	var unmakeable []error
 	anyAccepted := false
 	for _, r := range c.Variants {
 		if r.err != nil {
-			failed = append(failed, r.err)
+			unmakeable = append(unmakeable, fmt.Errorf("%s: %w", r.Precision, r.err))
 		}
 		anyAccepted = anyAccepted || r.accepted(providers)
 	}
 	switch {
-	case len(failed) > 0:
-		return withExit(exitUsage, errors.Join(failed...))
-	case !anyAccepted && c.Limit != nil:
-		return withExit(exitInfeasible, errors.New("no variant keeps the accuracy limit; nothing was written"))
+	case len(unmakeable) > 0:
+		return withExit(exitUsage, errors.Join(unmakeable...))
 	case !anyAccepted:
-		return withExit(exitInfeasible, fmt.Errorf("no variant runs on %s; nothing was written", strings.Join(providers, ", ")))
+		return withExit(exitInfeasible, fmt.Errorf("no variant is accepted on %s; nothing was written", strings.Join(providers, ", ")))
 	}
 	return nil
 }
@@ -113,7 +118,7 @@ func (c *conversion) print(out io.Writer, o convertOptions) error {
 	if o.output == "json" {
 		return writeJSON(out, document{c.Model, c.Data.Name, c.Data.Rows, c.Data.Synthetic, c.Limit, c.Repeats, c.Variants})
 	}
-	fmt.Fprintf(out, "%s, compared with the original on %d rows of %s\n", c.Model, c.Data.Rows, c.dataText())
+	fmt.Fprintf(out, "variants of %s, compared with it on %s\n", c.Model, c.dataText())
 	for _, note := range c.Data.Notes {
 		fmt.Fprintf(out, "  %s\n", note)
 	}
@@ -124,7 +129,7 @@ func (c *conversion) print(out io.Writer, o convertOptions) error {
 		fmt.Fprintf(out, "the original does not repeat itself: its outputs differ by up to %.3g from run to run\n", difference)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PRECISION\tPROVIDER\tSIZE\tNODES\tKEPT\tCOSINE MEAN\tP1\tMIN\tTOP-1\tNEIGHBOURS\tVERDICT")
+	fmt.Fprintln(table, "PRECISION\tPROVIDER\tSIZE\tNODES\tKEPT\tCOSINE\tP1\tMIN\tTOP-1\tNEIGHBOURS\tVERDICT")
 	for _, r := range c.Variants {
 		for _, provider := range o.providers {
 			fmt.Fprintln(table, c.row(r, provider))
@@ -133,8 +138,9 @@ func (c *conversion) print(out io.Writer, o convertOptions) error {
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("cannot print the variants: %w", err)
 	}
+	fmt.Fprintln(out, "NODES converted, KEPT in fp32 for the limit; COSINE: mean, first percentile and minimum of the rows")
 	for _, r := range c.Variants {
-		r.printDetails(out, o.providers)
+		c.printDetails(out, r, o.providers)
 	}
 	return nil
 }
@@ -152,35 +158,45 @@ func (c *conversion) wobble() float64 {
 
 // dataText names the data, and says so when it is random.
 func (c *conversion) dataText() string {
+	text := fmt.Sprintf("%s of %s", countText(c.Data.Rows, "row", "rows"), c.Data.Name)
 	if c.Data.Synthetic {
-		return "synthetic data (random inputs, which say less about accuracy than your own: --data)"
+		text = countText(c.Data.Rows, "row", "rows") + " of synthetic data\n" +
+			"  synthetic data are random inputs: they say less about accuracy than your own (--data)"
 	}
-	return c.Data.Name
+	return text
 }
 
 // row is a line of the table. Of several outputs it shows the one with the lowest cosine.
 func (c *conversion) row(r result, provider string) string {
-	if r.err != nil {
-		return fmt.Sprintf("%s\t%s\t\t\t\t\t\t\t\t\tcannot be made", r.Precision, provider)
+	report, measured := r.Accuracy[provider]
+	verdict := c.verdictOf(r, provider, measured)
+	if r.variant.Path == "" { // there is none
+		return fmt.Sprintf("%s\t%s\t\t\t\t\t\t\t\t\t%s", r.Precision, provider, verdict)
 	}
-	text := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", r.Precision, provider, megabytes(r.Bytes), r.Converted, len(r.Kept))
-	verdict := "measured"
-	if c.Limit != nil {
-		verdict = "accepted"
-	}
-	if r.Rejected[provider] != "" {
-		verdict = "rejected"
-	}
-	report, ok := r.Accuracy[provider]
-	if !ok {
-		if verdict != "rejected" {
-			verdict = "the original"
-		}
+	text := fmt.Sprintf("%s\t%s\t%s\t%d\t%d", r.Precision, provider, sizeText(r.Bytes), r.Converted, len(r.Kept))
+	if !measured {
 		return text + "\t\t\t\t\t\t" + verdict
 	}
 	f := lowest(report)
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", text, figure(f.CosineMean), figure(f.CosineP1), figure(f.CosineMin),
 		percent(f.Top1), percent(f.Neighbour), verdict)
+}
+
+// verdictOf is the last word of a line of the table.
+func (c *conversion) verdictOf(r result, provider string, measured bool) string {
+	switch {
+	case errors.Is(r.err, precision.ErrUnmakeable):
+		return "cannot be made"
+	case r.Rejected[provider] != "":
+		return "rejected"
+	case measured && c.Limit != nil:
+		return "accepted"
+	case measured:
+		return "measured"
+	case r.err != nil:
+		return "failed"
+	}
+	return "the original"
 }
 
 // lowest returns the figures of the output with the lowest cosine; where none has one, of the first by name.
@@ -196,13 +212,23 @@ func lowest(r accuracy.Report) accuracy.Figures {
 }
 
 // printDetails tells of a variant what does not fit into the table.
-func (r result) printDetails(out io.Writer, providers []string) {
-	if r.Path != "" {
+func (c *conversion) printDetails(out io.Writer, r result, providers []string) {
+	switch {
+	case r.Path != "":
 		fmt.Fprintf(out, "%s: %s\n", r.Precision, r.Path)
+	case r.variant.Path == c.Model:
+		fmt.Fprintf(out, "%s: the original itself; there is nothing to write\n", r.Precision)
 	}
 	for _, provider := range providers {
+		name := r.Precision + " on " + provider
+		if took := r.Assigned[provider]; took != "" {
+			fmt.Fprintf(out, "%s runs %s\n", name, took)
+		}
 		if reason := r.Rejected[provider]; reason != "" {
-			fmt.Fprintf(out, "%s on %s is rejected: %s\n", r.Precision, provider, reason)
+			fmt.Fprintf(out, "%s is rejected: %s\n", name, reason)
+		} else if report, ok := r.Accuracy[provider]; ok && c.Limit != nil {
+			value, _ := c.Limit.Check(report)
+			fmt.Fprintf(out, "%s is accepted: %s is %.6g%s\n", name, c.Limit.Metric, value, boundText(*c.Limit))
 		}
 	}
 	for _, note := range r.Notes {
@@ -241,6 +267,18 @@ func printLeft(out io.Writer, left []rewrite.Kept) {
 	}
 }
 
+// boundText prints the bounds of a limit: ", at least 0.99".
+func boundText(l accuracy.Limit) string {
+	text := ""
+	if l.Min != nil {
+		text += fmt.Sprintf(", at least %g", *l.Min)
+	}
+	if l.Max != nil {
+		text += fmt.Sprintf(", at most %g", *l.Max)
+	}
+	return text
+}
+
 // figure prints a number of 0 to 1 that is close to 1 as a rule; "-" where there is none.
 func figure(v float64) string {
 	if math.IsNaN(v) {
@@ -257,4 +295,10 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f %%", 100*v)
 }
 
-func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
+// sizeText prints a number of bytes.
+func sizeText(bytes int64) string {
+	if bytes < 1e6 {
+		return fmt.Sprintf("%.0f kB", float64(bytes)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+}
