@@ -16,22 +16,10 @@ import (
 
 // limitOf prints the limit of accuracy: "cosine ≥ 0.99"; "" without one.
 func limitOf(r analyze.Result) string {
-	l := r.Accuracy.Limit
-	if l == nil {
+	if r.Accuracy.Limit == nil {
 		return ""
 	}
-	metric := strings.ReplaceAll(l.Metric, "_", " ")
-	if l.Metric == "command" {
-		metric = fmt.Sprintf("`%s`", l.Command)
-	}
-	var parts []string
-	if l.Min != nil {
-		parts = append(parts, fmt.Sprintf("%s ≥ %g", metric, *l.Min))
-	}
-	if l.Max != nil {
-		parts = append(parts, fmt.Sprintf("%s ≤ %g", metric, *l.Max))
-	}
-	return strings.Join(parts, " and ")
+	return r.Accuracy.Limit.String()
 }
 
 // dataOf says what variants were compared on; "" when nothing was compared. All were compared on the same.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -51,18 +52,7 @@ func checkText(p spec.Profile, facts search.Facts) string {
 	if !profile.Compares(p, facts) {
 		return ""
 	}
-	l := p.Accuracy.Limit
-	text := l.Metric
-	if l.Min != nil {
-		text += fmt.Sprintf(" at least %g", *l.Min)
-	}
-	if l.Max != nil {
-		text += fmt.Sprintf(" at most %g", *l.Max)
-	}
-	if p.Accuracy.Data == "" {
-		return text + " on synthetic inputs"
-	}
-	return text + " on " + p.Accuracy.Data
+	return p.Accuracy.Limit.String() + " on " + cmp.Or(p.Accuracy.Data, "synthetic inputs")
 }
 
 // maxListed is how many candidates are printed for people: the counts below them must stay on the screen.

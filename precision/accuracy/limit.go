@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // commandMetric and lossMetric are the metrics that no output has of its own.
@@ -20,6 +21,22 @@ type Limit struct {
 	Min     *float64 `json:"min,omitempty"`
 	Max     *float64 `json:"max,omitempty"`
 	Command string   `json:"command,omitempty"` // of the metric command: what the caller runs to find Report.Command
+}
+
+// String prints the limit for people: "cosine ≥ 0.99"; for a command, "`python score.py` ≥ 0.8".
+func (l Limit) String() string {
+	metric := strings.ReplaceAll(l.Metric, "_", " ")
+	if l.Metric == commandMetric {
+		metric = "`" + l.Command + "`"
+	}
+	var parts []string
+	if l.Min != nil {
+		parts = append(parts, fmt.Sprintf("%s ≥ %g", metric, *l.Min))
+	}
+	if l.Max != nil {
+		parts = append(parts, fmt.Sprintf("%s ≤ %g", metric, *l.Max))
+	}
+	return strings.Join(parts, " and ")
 }
 
 // Metrics returns the names of the metrics.

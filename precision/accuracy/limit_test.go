@@ -76,6 +76,19 @@ func TestCheckWithoutFigure(t *testing.T) {
 	check(accuracy.Limit{Metric: "command", Min: bound(0)}, void, "command is not a number")
 }
 
+func TestLimitText(t *testing.T) {
+	t.Parallel()
+	for want, l := range map[string]accuracy.Limit{
+		"cosine ≥ 0.99":         {Metric: "cosine", Min: bound(0.99)},
+		"mean abs error ≤ 0.01": {Metric: "mean_abs_error", Max: bound(0.01)},
+		"`python score.py` ≥ 1 and `python score.py` ≤ 2": {Metric: "command", Command: "python score.py", Min: bound(1), Max: bound(2)},
+	} {
+		if got := l.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	refuse := func(l accuracy.Limit, want ...string) {
