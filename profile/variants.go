@@ -101,6 +101,9 @@ func (v *Variants) add(j judge, record journal.Variant) error {
 // variantNames lists what is compared: the original, the user's files by name, and what is converted. The quick search leaves the
 // precision at that of the space's first candidate (package quick), which is another one when facts reject the first.
 func variantNames(p spec.Profile, facts search.Facts) []string {
+	if len(p.Space(facts).Places()) == 0 { // nothing serves but the default
+		return nil
+	}
 	names := append(orderPrecisions(p.Model.Precisions), p.Model.Convert...)
 	if p.Search.Strategy != spec.StrategyQuick {
 		return names

@@ -241,6 +241,7 @@ func TestCompares(t *testing.T) {
 		limit + "space: {execution_provider: [cpu, cuda]}":     false, // cuda is not there
 		limit + "space: {execution_provider: [cpu, openvino]}": true,
 		"space: {precision: [fp32, int8]}":                     true,
+		"space: {execution_provider: cuda, precision: int8}":   false, // it would serve nowhere
 	} {
 		p, _, _ := variantCase(t, text)
 		if got := profile.Compares(p, search.Facts{Unavailable: map[string]string{"cuda": "no GPU"}}); got != want {
