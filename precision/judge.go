@@ -37,7 +37,7 @@ func (k *Maker) judge(ctx context.Context, m *onnx.Model, provider string) (repo
 
 // compare is accuracy.Compare, with the user's own metric where there is one.
 func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs) (accuracy.Report, error) {
-	report, err := accuracy.Compare(reference, variant, k.options.Data.Labels)
+	report, err := accuracy.Compare(reference, variant, k.labels)
 	if err != nil {
 		return accuracy.Report{}, &RefusedError{"its outputs cannot be compared with the original's: " + err.Error()}
 	}
@@ -65,6 +65,14 @@ func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 	if err := accuracy.CheckFinite(outputs); err != nil {
 		return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w: there is nothing to compare variants with; "+
 			"look for inputs outside what the model was made for", k.options.Data.Name, err)}
+	}
+	if labels := k.options.Data.Labels; labels != nil {
+		switch err := accuracy.CheckLabels(outputs, labels); {
+		case err == nil:
+			k.labels = labels
+		case k.options.Limit != nil && k.options.Limit.NeedsLabels():
+			return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w", k.options.Data.Name, err)}
+		}
 	}
 	k.reference = outputs
 	return outputs, nil

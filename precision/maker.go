@@ -26,6 +26,7 @@ type Maker struct {
 	recipes func(ctx context.Context, precision string) (recipe, error) // newRecipe, but for tests
 
 	reference accuracy.Outputs // of the source on cpu; nil until it is needed
+	labels    []int64          // of the data, where they fit an output of the reference
 }
 
 // NewMaker prepares the making of a source's variants. A *SourceError says that the source has none.
@@ -35,6 +36,10 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 	}
 	if err := CheckSource(source); err != nil {
 		return nil, err
+	}
+	if o.Limit != nil && o.Limit.NeedsLabels() && o.Data.Labels == nil {
+		return nil, &SourceError{source.Path(), fmt.Errorf("the limit is on %s, and the data %q has no labels; "+
+			"add an array named label with the class of each row, counted from 0", o.Limit.Metric, o.Data.Name)}
 	}
 	digest, err := source.Digest()
 	if err != nil {
@@ -182,7 +187,7 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 			v.Rejected[provider] = miss
 		}
 	}
-	v.Notes = append(slices.Clone(v.Notes), unjudged(v.Accuracy)...)
+	v.Notes = append(slices.Clone(v.Notes), k.unjudged(v.Accuracy)...)
 	if changed {
 		v.FromCache = false
 		return v, store.update(e)
@@ -190,10 +195,12 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 	return v, nil
 }
 
-// unjudged notes what of the original's outputs is no measure of a variant; it is the same on every provider.
-func unjudged(reports map[string]accuracy.Report) (notes []string) {
+// unjudged notes what of the data and the original's outputs is no measure of a variant; it is the same on every provider.
+func (k *Maker) unjudged(reports map[string]accuracy.Report) (notes []string) {
+	misfit := false
 	nonFinite := map[string]int{} // elements by output
 	for _, report := range reports {
+		misfit = k.options.Data.Labels != nil && report.Labels == nil
 		for name, f := range report.Outputs {
 			nonFinite[name] = f.NonFiniteOriginal
 		}
@@ -202,6 +209,9 @@ func unjudged(reports map[string]accuracy.Report) (notes []string) {
 		if n := nonFinite[name]; n > 0 {
 			notes = append(notes, fmt.Sprintf("%d elements of the original's output %q are NaN or infinite: nothing is judged by them", n, name))
 		}
+	}
+	if misfit {
+		notes = append(notes, fmt.Sprintf("the labels of %q fit no output: nothing is judged by them", k.options.Data.Name))
 	}
 	return notes
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,6 +208,43 @@ func TestNonFiniteOriginal(t *testing.T) {
 	if want := `on the data "odd.npz", all 4 elements of output "y" are NaN or infinite: there is nothing to compare variants with`; !errors.As(err, &source) || !strings.Contains(err.Error(), want) {
 		t.Errorf("no number at all: %v lacks %q", err, want)
 	}
+}
+
+// TestLabelsThatDoNotFit: they are the user's to mend where the limit is about them, and a note where it is not.
+func TestLabelsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	with := func(class int64, metric string) func(*Options) {
+		return func(o *Options) {
+			if o.Data.Labels = make([]int64, o.Data.Rows); class > 0 {
+				o.Data.Labels[0] = class
+			}
+			if metric != "" {
+				o.Limit.Metric = metric
+			}
+		}
+	}
+	const note = `the labels of "rows" fit no output: nothing is judged by them`
+	l := newLab(t, map[string]float64{"a": .25})
+	k := l.maker(.5, with(2, "")) // two classes: 0 and 1
+	for range 2 {
+		if v := l.make(k, Int8, "cpu"); !slices.Contains(v.Notes, note) || len(v.Rejected) != 0 || v.Accuracy["cpu"].Labels != nil {
+			t.Errorf("labels beyond the classes: %+v", v)
+		}
+	}
+	if v := l.make(l.maker(.5, with(1, "")), Int8, "cpu"); slices.Contains(v.Notes, note) || v.Accuracy["cpu"].Labels == nil {
+		t.Errorf("labels that fit: %+v", v)
+	}
+	refuse := func(err error, want string) {
+		t.Helper()
+		if !errors.As(err, new(*SourceError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+	_, err := l.maker(.5, with(2, "top1_accuracy_loss")).Make(t.Context(), Int8, []string{"cpu"})
+	refuse(err, `on the data "rows", the labels fit no output: one is needed of rows × classes`)
+	largest := .5
+	_, err = NewMaker(l.source(), l, Options{Data: rows(1), Cache: "cache", Limit: &accuracy.Limit{Metric: "top1_accuracy_loss", Max: &largest}})
+	refuse(err, `the limit is on top1_accuracy_loss, and the data "rows" has no labels; add an array named label`)
 }
 
 func TestNewMakerChecksItsOptions(t *testing.T) {

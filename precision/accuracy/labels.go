@@ -8,6 +8,9 @@ import (
 	"tuner/dataset/elements"
 )
 
+// NeedsLabels reports whether the limit is on a figure that only labelled rows have.
+func (l Limit) NeedsLabels() bool { return l.Metric == lossMetric }
+
 // CheckLabels says why labels cannot be compared with the original's outputs; nil when they fit one.
 func CheckLabels(reference Outputs, labels []int64) error {
 	_, err := judge(reference, reference, labels)
