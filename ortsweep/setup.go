@@ -25,18 +25,25 @@ type Setup struct {
 	Sweep spec.Sweep
 }
 
-// NewSetup checks that the model can be swept as the sweep asks for, and makes the default: the user's configuration without
-// its batcher, with as many instances as sessions. Errors are profile.InputErrors.
+// Check reports why a model cannot be swept as the sweep asks for; batching says that its first dimension is a batch of any size.
+// Errors are profile.InputErrors.
+func Check(sweep spec.Sweep, s profile.Subject, batching bool) error {
+	if sweep.Batch > 1 && !batching {
+		return &profile.InputError{Err: fmt.Errorf("%s: batch: cannot run %q with batch %d: the model has no batch dimension of any size; "+
+			"write batch: 1, or make the dimension symbolic (`tuner convert` does where the graph allows)", sweep.Path, s.Files[0].Source.Path, sweep.Batch)}
+	}
+	if n := len(s.Config.InstanceGroup); n > 1 {
+		return &profile.InputError{Err: fmt.Errorf("%s: config: cannot sweep a configuration of %d instance groups; leave one", sweep.Path, n)}
+	}
+	return nil
+}
+
+// NewSetup makes the default: the user's configuration without its batcher, with as many instances as sessions. Errors are Check's.
 func NewSetup(sweep spec.Sweep, s profile.Setup) (Setup, error) {
+	if err := Check(sweep, s.Subject, s.Facts.Batching); err != nil {
+		return Setup{}, err
+	}
 	config := modelconfig.Clone(s.Subject.Config)
-	if sweep.Batch > 1 && !s.Facts.Batching {
-		return Setup{}, &profile.InputError{Err: fmt.Errorf("%s: batch: cannot run %q with batch %d: the model has no batch dimension of any size; "+
-			"write batch: 1, or make the dimension symbolic (`tuner convert` does where the graph allows)", sweep.Path, s.Subject.Files[0].Source.Path, sweep.Batch)}
-	}
-	if len(config.InstanceGroup) > 1 {
-		return Setup{}, &profile.InputError{Err: fmt.Errorf("%s: config: cannot sweep a configuration of %d instance groups; leave one",
-			sweep.Path, len(config.InstanceGroup))}
-	}
 	config.SchedulingChoice = nil
 	if s.Facts.Batching {
 		config.MaxBatchSize = max(config.MaxBatchSize, int32(sweep.Batch))
