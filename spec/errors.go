@@ -10,7 +10,7 @@ import (
 // Error is one mistake in a YAML file, with all that is needed to mend it.
 type Error struct {
 	File    string
-	Line    int    // from 1
+	Line    int    // from 1; 0 where no file of lines was read
 	Path    string // "space.max_batch_size[2]"; "" for the file as a whole
 	Value   string // what the file says there, shortened; "" when there is nothing to show
 	Problem string // what is wrong, without the value
@@ -21,7 +21,11 @@ type Error struct {
 // Error is "file:line: path: problem (value "x"); allowed: …", and the hint on a line of its own.
 func (e Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
 	if e.Path != "" {
 		b.WriteString(e.Path + ": ")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,6 +27,8 @@ type sweepOptions struct {
 	tensors             olive.Tensors
 	quiet               bool
 	output, ortLibrary  string
+
+	given func(flag string) bool // on the command line, or by its variable
 }
 
 func newOrtsweep(con console) *cobra.Command {
@@ -58,13 +61,14 @@ Each flag can be given as a variable too: TUNER_MODEL, TUNER_IN_NAMES …`,
 
 func (o *sweepOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	o.given = f.Changed
 	f.StringVarP(&o.file, "file", "f", "", "what to sweep (docs/formats/ortsweep.md)")
 	f.StringVarP(&o.model, "model", "m", "", "ONNX file, in place of a file")
 	f.StringVarP(&o.folder, "output-folder", "o", "", "folder of the results (default out/NAME-ortsweep)")
 	f.StringVar(&o.measure, "measure", "", "latency (of one execution, one session) or throughput (of all sessions) (default latency)")
 	f.IntVar(&o.batch, "batch", 0, "rows in one execution (default 1)")
 	f.IntVar(&o.sessions, "sessions", 0, "sessions side by side, for throughput (default 1)")
-	f.DurationVar(&o.budget, "budget", 0, "time for the race, conversions not included (default 2m)")
+	f.DurationVar(&o.budget, "budget", 0, "time for the race, conversions not included (default 3m)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension, such as image:3,224,224; may be repeated")
 	f.StringArrayVar(&o.knobs, "knob", nil, "KNOB=VALUE,VALUE to search in place of the usual space; may be repeated")
 	f.StringVar(&o.data, "data", "", "inputs to compare lower precisions on: npz, npy, folder, perf_analyzer's JSON (default: made-up ones)")
@@ -91,7 +95,10 @@ func runOrtsweep(ctx context.Context, con console, o sweepOptions) error {
 	}
 	setup, engines, err := openSweep(ctx, con, o, sweep)
 	if err != nil {
-		return interruptedOr(ctx, inputError(err))
+		if ctx.Err() != nil {
+			return withExit(exitInterrupted, errors.New("interrupted before anything was measured"))
+		}
+		return inputError(err)
 	}
 	defer engines.Close(context.WithoutCancel(ctx))
 	contest, outs := setup.Race()
@@ -118,16 +125,20 @@ func openSweep(ctx context.Context, con console, o sweepOptions, sweep spec.Swee
 	if err != nil {
 		return fail(err)
 	}
+	facts := profile.FactsOf(subject, host.CPU)
+	if err := ortsweep.Check(sweep, subject, facts.Batching); err != nil { // before any conversion
+		return fail(err)
+	}
 	requests, err := profile.Requests(p, subject)
 	if err != nil {
-		return fail(fmt.Errorf("%w\n    hint: --shape NAME:SIZES, or --in-names with --in-shapes", err))
+		return fail(shapeError(o, p, err))
 	}
 	asked := profileOptions{file: sweep.Path, quiet: o.quiet, ortLibrary: o.ortLibrary}
 	builds, err := campaignBuilds(asked, p)
 	if err != nil {
 		return fail(withExit(exitUsage, err))
 	}
-	builds, facts, err := probeBuilds(ctx, builds, p, subject, profile.FactsOf(subject, host.CPU))
+	builds, facts, err = probeBuilds(ctx, builds, p, subject, facts)
 	if err != nil {
 		return fail(err)
 	}
@@ -145,4 +156,13 @@ func openSweep(ctx context.Context, con console, o sweepOptions, sweep spec.Swee
 	}
 	engines, err := sweepEngines(con, setup, requests, host)
 	return setup, engines, err
+}
+
+// shapeError says where the shapes of inputs are given.
+func shapeError(o sweepOptions, p spec.Profile, err error) error {
+	field, hint := "load.inputs", "load: {inputs: {shape: {NAME: [SIZES]}}}, without the batch dimension"
+	if o.file == "" {
+		field, hint = "--shape", "--shape NAME:SIZES without the batch dimension, or --in-names with --in-shapes"
+	}
+	return fmt.Errorf("%s: %s: %w\n    hint: %s", p.Path, field, err, hint)
 }
