@@ -97,18 +97,31 @@ func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (ac
 	return outputs, err
 }
 
-// asRows makes each output of a model that does not batch one row, as package accuracy counts them.
+// asRows makes each output of a model that does not batch one row, as package accuracy counts them; of a model with a fixed batch,
+// each output with that many rows stays as it is.
 func (k *Maker) asRows(out map[string]inputs.Tensor) map[string]inputs.Tensor {
 	if k.options.Data.Batched {
 		return out
 	}
 	for name, t := range out {
-		if len(t.Shape) > 0 && t.Shape[0] != 1 {
+		if len(t.Shape) > 0 && t.Shape[0] != 1 && t.Shape[0] != k.batch {
 			t.Shape = append([]int64{1}, t.Shape...)
 			out[name] = t
 		}
 	}
 	return out
+}
+
+// fixedBatch returns the fixed first dimension that all inputs of a model share; 1 where there is none.
+func fixedBatch(m *onnx.Model) int64 {
+	var size int64
+	for _, v := range m.Inputs() {
+		if len(v.Shape) == 0 || !v.Shape[0].IsFixed() || size != 0 && v.Shape[0].Size != size {
+			return 1
+		}
+		size = v.Shape[0].Size
+	}
+	return max(1, size)
 }
 
 // visitor looks at the inputs and outputs of an inference.

@@ -1,13 +1,48 @@
 package precision
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"tuner/onnx"
+	"tuner/onnx/build"
 	"tuner/onnx/inputs"
 	"tuner/precision/accuracy"
 )
+
+// TestFixedBatch: what a model with a fixed batch answers is as many rows, each with its label; other outputs are one row.
+func TestFixedBatch(t *testing.T) {
+	t.Parallel()
+	model := func(first ...onnx.Dim) *onnx.Model {
+		g := build.NewGraph("fixed")
+		for i, d := range first {
+			g.Input(fmt.Sprint("x", i), onnx.Float, d, onnx.Fixed(2))
+		}
+		g.OutputAs("y", "x0", onnx.Float, first[0], onnx.Fixed(2))
+		return g.Model()
+	}
+	four := onnx.Fixed(4)
+	for _, c := range []struct {
+		model *onnx.Model
+		want  int64
+	}{{model(four, four), 4}, {model(four, onnx.Fixed(3)), 1}, {model(onnx.Symbol("batch"), four), 1}} {
+		if got := fixedBatch(c.model); got != c.want {
+			t.Errorf("%v: a batch of %d, want %d", c.model.Inputs(), got, c.want)
+		}
+	}
+	k := &Maker{batch: 4}
+	out := k.asRows(map[string]inputs.Tensor{"rows": floats(make([]float32, 8), 4, 2), "boxes": floats(make([]float32, 6), 3, 2), "one": floats(nil, 1, 0)})
+	for name, want := range map[string][]int64{"rows": {4, 2}, "boxes": {1, 3, 2}, "one": {1, 0}} {
+		if !slices.Equal(out[name].Shape, want) {
+			t.Errorf("%s became %v, want %v", name, out[name].Shape, want)
+		}
+	}
+	if err := accuracy.CheckLabels(accuracy.Outputs{out}, []int64{0, 1, 0, 1}); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestFarthest: a run that differs is found, in whichever of the runs an element is not finite.
 func TestFarthest(t *testing.T) {

@@ -19,6 +19,7 @@ type Maker struct {
 	base   *onnx.Model // what the recipes start from: the source, with a symbolic batch dimension where that was asked for
 	freed  bool        // base's batch dimension is symbolic and the source's is not
 	digest string      // of the source
+	batch  int64       // fixed first dimension that the source's inputs share: rows of one request; 1 where there is none
 	data   string      // digest of the data
 
 	open    Opener
@@ -45,7 +46,7 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Maker{source: source, base: source, digest: digest, data: o.Data.Digest(), open: open, options: o}
+	k := &Maker{source: source, base: source, digest: digest, batch: fixedBatch(source), data: o.Data.Digest(), open: open, options: o}
 	k.recipes = k.newRecipe
 	if o.FreeBatch && !inputs.Batches(source) {
 		switch freed, err := rewrite.SymbolicBatch(source); {
