@@ -163,6 +163,18 @@ func TestProviderOption(t *testing.T) {
 	}
 }
 
+func TestHasFirstStage(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"precision": true, "intra_op_threads": true, "session.x": true, "instance_count": false, "max_queue_delay": false, "optimization.priority": false,
+	} {
+		space := search.Space{Knobs: []search.Knob{knob("max_batch_size", "1"), knob(name, "1")}}
+		if got := space.HasFirstStage(); got != want {
+			t.Errorf("%s: %t, want %t", name, got, want)
+		}
+	}
+}
+
 func TestFirstStage(t *testing.T) {
 	t.Parallel()
 	space := search.Space{Facts: search.Facts{Base: map[string]search.Value{

@@ -1,5 +1,7 @@
 package search
 
+import "slices"
+
 // A campaign's gain has two parts: what serves the model (precision, runtime, execution provider, session options), and how
 // requests come to it (instances, batching). The first stage is a configuration in which only the former differ from the
 // default; it shows how much of the gain is theirs.
@@ -26,6 +28,11 @@ func (s Space) InFirstStage(c Candidate) bool {
 		}
 	}
 	return true
+}
+
+// HasFirstStage reports whether the space has a knob that says what serves the model: else the first stage is the default.
+func (s Space) HasFirstStage() bool {
+	return slices.ContainsFunc(s.Knobs, func(k Knob) bool { return isFirstStage(k.Name) })
 }
 
 // isFirstStage reports whether a knob belongs to what serves the model.

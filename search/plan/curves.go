@@ -181,11 +181,9 @@ func (p *Plan) missing(f *finals, s search.Standing, among []float64, limit floa
 	}), true
 }
 
-// curveReserve is what the phases before leave to the curve of the first stage; nothing where the space has no knob that
-// could make a difference.
+// curveReserve is what the phases before leave to the curve of the first stage; nothing where that is the default.
 func (p *Plan) curveReserve() budgetPart {
-	knobs := p.settings.Space.Knobs
-	if !slices.ContainsFunc(knobs, func(k search.Knob) bool { return k.Scope == search.ScopeArtifact || k.Scope == search.ScopeEngine }) {
+	if !p.settings.Space.HasFirstStage() {
 		return budgetPart{}
 	}
 	b := p.settings.Budget
