@@ -88,6 +88,18 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return h.Rank(quantileRank(h.count, q))
 }
 
+// CountAtMost is the number of latencies in the buckets up to the value's.
+func (h Histogram) CountAtMost(value time.Duration) int {
+	var n int64
+	for _, b := range h.bins {
+		if b.latency > value {
+			break
+		}
+		n += b.count
+	}
+	return int(n)
+}
+
 // Mean is the mean latency; 0 for the empty distribution.
 func (h Histogram) Mean() time.Duration {
 	if h.count == 0 {

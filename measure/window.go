@@ -13,18 +13,42 @@ type Window struct {
 	FirstError string        `json:"first_error,omitempty"`
 	Sub        []SubWindow   `json:"sub"` // 10–20 equal slices in time order, for intervals and autocorrelation
 
-	Server    ServerStats   `json:"server"`     // delta of the server's statistics over the window
-	EngineCPU time.Duration `json:"engine_cpu"` // CPU time the engine process used; 0 when it cannot be known
-	ClientCPU time.Duration `json:"client_cpu"` // CPU time the load generator used
-	Steal     float64       `json:"steal"`      // share of the machine's CPU time stolen by the hypervisor, 0..1
-	Foreign   float64       `json:"foreign"`    // share of the machine's CPU time used by other processes, 0..1
+	Scheduled int       `json:"scheduled,omitempty"` // open loop: instants of the schedule in the window
+	Late      int       `json:"late,omitempty"`      // open loop: sent more than 1 ms after the scheduled instant
+	Dropped   int       `json:"dropped,omitempty"`   // open loop: never sent, since the bound on requests in flight was reached
+	TimedOut  int       `json:"timed_out,omitempty"` // of Errors: no answer within the request's timeout
+	SendDelay Histogram `json:"send_delay,omitzero"` // open loop: scheduled instant to sending; closed loop: answer to next sending
+	InFlight  float64   `json:"in_flight,omitempty"` // requests in flight, mean over the window's time
+	Responses int       `json:"responses,omitempty"` // of decoupled models: any number per request
+
+	Server    ServerStats   `json:"server"`              // delta of the server's statistics over the window
+	EngineCPU time.Duration `json:"engine_cpu"`          // CPU time the engine process used; 0 when it cannot be known
+	ClientCPU time.Duration `json:"client_cpu"`          // CPU time the load generator used
+	Steal     float64       `json:"steal"`               // share of the machine's CPU time stolen by the hypervisor, 0..1
+	Foreign   float64       `json:"foreign"`             // share of the machine's CPU time used by other processes, 0..1
+	Frequency float64       `json:"frequency,omitempty"` // mean core clock relative to the first window's; 0 unknown
+	GPUs      []GPUWindow   `json:"gpus,omitempty"`
 	Flags     []Flag        `json:"flags,omitempty"`
 }
 
-// SubWindow is a slice of a window: how many requests completed in it, and their latencies.
+// SubWindow is a slice of a window: how many requests completed in it, and their latencies. In a closed loop a latency counts from the
+// sending. In an open loop it counts from the scheduled instant, so that a server that stalls cannot hide behind requests that were
+// not sent meanwhile (coordinated omission).
 type SubWindow struct {
-	Requests int       `json:"requests"`
-	Latency  Histogram `json:"latency"`
+	Requests int           `json:"requests"`
+	Latency  Histogram     `json:"latency"`
+	Service  Histogram     `json:"service,omitzero"` // open loop: latencies that count from the sending
+	Sum      time.Duration `json:"sum,omitempty"`    // of the latencies, free of the histogram's rounding; 0 unknown
+}
+
+// GPUWindow is what one GPU did during a window.
+type GPUWindow struct {
+	UUID        string  `json:"uuid"`
+	Utilization float64 `json:"utilization"`  // share of the time in which it computed, 0..1
+	Power       float64 `json:"power"`        // W, mean
+	MemoryUsed  int64   `json:"memory_used"`  // bytes, the most that was seen
+	MemoryTotal int64   `json:"memory_total"` // bytes
+	Energy      float64 `json:"energy"`       // J
 }
 
 // ServerStats is the change of a model's statistics over a window (Triton's statistics extension): counts, and the summed
@@ -37,7 +61,13 @@ type ServerStats struct {
 	ComputeInput  time.Duration `json:"compute_input"`
 	ComputeInfer  time.Duration `json:"compute_infer"`
 	ComputeOutput time.Duration `json:"compute_output"`
-	Batches       []BatchStat   `json:"batches,omitempty"` // ascending by size
+	Success       time.Duration `json:"success,omitempty"`  // whole time in the server
+	Failures      int           `json:"failures,omitempty"` // fail.count
+	CacheHits     int           `json:"cache_hits,omitempty"`
+	CacheMisses   int           `json:"cache_misses,omitempty"`
+	CacheHit      time.Duration `json:"cache_hit,omitempty"`  // looking up and copying answers that were there
+	CacheMiss     time.Duration `json:"cache_miss,omitempty"` // looking up and storing answers that were not
+	Batches       []BatchStat   `json:"batches,omitempty"`    // ascending by size
 }
 
 // BatchStat says how often a batch size was executed, and how long its compute_infer took in sum.
@@ -67,4 +97,12 @@ const (
 	FlagForeign   Flag = "foreign"    // other processes used more than 10 % of the CPU time
 	FlagUnsteady  Flag = "unsteady"   // throughput still had a trend after warm-up
 	FlagFew       Flag = "few"        // too few requests for the percentile that is constrained
+
+	FlagLate       Flag = "late"       // open loop: 1 % of the requests were late by 1 ms, or the median send delay is above 1 % of the median latency
+	FlagDropped    Flag = "dropped"    // open loop: requests were not sent, since too many were in flight
+	FlagBacklog    Flag = "backlog"    // open loop: the requests in flight grew by more than 10 % of those scheduled
+	FlagSendDelay  Flag = "send_delay" // closed loop: the load generator took more than 5 % of the mean cycle from answer to next sending
+	FlagTimeout    Flag = "timeout"    // requests were not answered in time
+	FlagFrequency  Flag = "frequency"  // the cores' clock differs from the first window's by more than 3 %
+	FlagCorrelated Flag = "correlated" // the sub-windows' rates have a lag-1 autocorrelation above 0.5
 )
