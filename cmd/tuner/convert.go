@@ -32,6 +32,7 @@ type convertOptions struct {
 	data        string
 	calibration string
 	method      string
+	rows        int
 	shapes      []string
 	limit       limitOptions
 	maxKept     string
@@ -84,6 +85,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.StringVarP(&o.dir, "output-folder", "o", ".", "folder to write to; made when it does not exist")
 	f.StringVar(&o.data, "data", "", "inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
 	f.StringVar(&o.calibration, "calibration", "", "inputs that int8_static is calibrated on, in the same forms (default: those of --data)")
+	f.IntVar(&o.rows, "rows", 0, "use so many rows, the first, of --data and of --calibration (default all), or so many random ones (default 64)")
 	f.StringVar(&o.method, "calibration-method", "", strings.Join(calibrate.Methods(), ", ")+" (default "+calibrate.Methods()[0]+")")
 	f.StringArrayVar(&o.shapes, "shape", nil, "size of random inputs without the batch dimension, as NAME:1,2; once for each input")
 	f.StringVar(&o.limit.metric, "metric", "", "metric of the accuracy limit: "+strings.Join(accuracy.Metrics(), ", ")+" (default cosine)")
@@ -187,6 +189,9 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 	if o.method != "" && !slices.Contains(calibrate.Methods(), o.method) {
 		return s, usageErrorf("--calibration-method %q: allowed are %s", o.method, strings.Join(calibrate.Methods(), ", "))
 	}
+	if o.has("rows") && o.rows < 1 {
+		return s, usageErrorf("--rows %d: at least one row is needed", o.rows)
+	}
 	if err := checkPyTorchFlags(path, o.has); err != nil {
 		return s, err
 	}
@@ -268,19 +273,31 @@ func (o convertOptions) datasets(m *onnx.Model) (data, calibration dataset.Datas
 	if err != nil {
 		return data, calibration, err
 	}
+	synthetic := func(seed uint64) (dataset.Dataset, error) {
+		return dataset.Synthetic(m, inputs.Options{Shape: shapes}, cmp.Or(o.rows, precision.DefaultRows), seed)
+	}
 	if o.data != "" {
-		data, err = dataset.Read(o.data, m)
-	} else if data, err = dataset.Synthetic(m, inputs.Options{Shape: shapes}, precision.DefaultRows, syntheticSeed); err != nil {
+		data, err = o.read(o.data, m)
+	} else if data, err = synthetic(syntheticSeed); err != nil {
 		err = fmt.Errorf("%w\nhere sizes are given as --shape NAME:1,2; --data takes rows of your own", err)
 	}
 	switch {
 	case err != nil:
 	case o.calibration != "":
-		calibration, err = dataset.Read(o.calibration, m)
+		calibration, err = o.read(o.calibration, m)
 	case data.Synthetic:
-		calibration, err = dataset.Synthetic(m, inputs.Options{Shape: shapes}, precision.DefaultRows, syntheticSeed+1)
+		calibration, err = synthetic(syntheticSeed + 1)
 	}
 	return data, calibration, err
+}
+
+// read reads a data file, of which --rows may use a part.
+func (o convertOptions) read(path string, m *onnx.Model) (dataset.Dataset, error) {
+	data, err := dataset.Read(path, m)
+	if err != nil || o.rows == 0 {
+		return data, err
+	}
+	return data.Head(o.rows), nil
 }
 
 // parseShapes reads shapes such as "ids:1,32".
