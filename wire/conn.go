@@ -86,9 +86,17 @@ const inputBuffer = 4 << 10
 // link is the transport below a protocol.
 type link struct {
 	raw    net.Conn // TCP
-	out    io.Writer
+	conn   net.Conn // raw, or TLS over it
 	in     *bufio.Reader
 	broken atomic.Bool
+}
+
+// write sends bytes in one call.
+func (l *link) write(message []byte) error {
+	if _, err := l.conn.Write(message); err != nil {
+		return fmt.Errorf("cannot send a request: %w", err)
+	}
+	return nil
 }
 
 // readError says what a failed read means.

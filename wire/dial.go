@@ -1,0 +1,87 @@
+package wire
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"tuner/engine/api"
+)
+
+// Dial connects, handshakes included, within the options' DialTimeout. The context bounds the connecting alone.
+func Dial(ctx context.Context, o Options) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.DialTimeout, DefaultDialTimeout))
+	defer cancel()
+	switch o.Protocol {
+	case HTTP:
+		l, err := connect(ctx, o, "http/1.1")
+		if err != nil {
+			return nil, err
+		}
+		return &Conn{l, &httpExchange{link: l}}, nil
+	default:
+		return nil, fmt.Errorf("cannot connect by protocol %d", o.Protocol)
+	}
+}
+
+// Prepare encodes a request once for all times that it is sent. Expected outputs are compared in Receive; without any,
+// answers are not decoded. An *InputError says what cannot be sent as asked.
+func Prepare(o Options, r api.InferRequest, f Format, expected []api.Tensor) (*Prepared, error) {
+	switch o.Protocol {
+	case HTTP:
+		message, err := encodeHTTP(o, r, f)
+		return &Prepared{message: message, expected: expected}, err
+	default:
+		return nil, fmt.Errorf("cannot prepare a request for protocol %d", o.Protocol)
+	}
+}
+
+// connect opens the transport; protocol is what TLS agrees upon (ALPN).
+func connect(ctx context.Context, o Options, protocol string) (*link, error) {
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", o.Address, err)
+	}
+	l := &link{raw: raw, conn: raw}
+	if o.TLS != nil {
+		if l.conn, err = handshake(ctx, raw, o, protocol); err != nil {
+			_ = raw.Close() // the handshake's error tells more
+			return nil, err
+		}
+	}
+	l.in = bufio.NewReaderSize(l.conn, inputBuffer)
+	return l, nil
+}
+
+func handshake(ctx context.Context, raw net.Conn, o Options, protocol string) (net.Conn, error) {
+	config := o.TLS.Clone()
+	config.NextProtos = []string{protocol}
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(o.Address)
+		if err != nil {
+			return nil, fmt.Errorf("cannot tell the host's name for TLS: %w", err)
+		}
+		config.ServerName = host
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, handshakeError(o.Address, err)
+	}
+	if agreed := conn.ConnectionState().NegotiatedProtocol; o.Protocol != HTTP && agreed != protocol {
+		return nil, fmt.Errorf("the server at %s agrees to no %s by TLS (ALPN), which gRPC needs", o.Address, protocol)
+	}
+	return conn, nil
+}
+
+// handshakeError says what failed, with a hint where the server does not speak TLS at all.
+func handshakeError(address string, err error) error {
+	var plain tls.RecordHeaderError
+	if errors.As(err, &plain) {
+		return fmt.Errorf("cannot agree on TLS with %s: it does not seem to speak TLS: %w", address, err)
+	}
+	return fmt.Errorf("cannot agree on TLS with %s: %w", address, err)
+}

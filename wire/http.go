@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httputil"
+
+	"tuner/engine/api"
+)
+
+// mostKept bounds what is kept of an answer, in bytes: an error, or outputs to compare.
+const mostKept = 1 << 30
+
+// skipBuffer is the size of the reads by which large answers are thrown away, in bytes.
+const skipBuffer = 64 << 10
+
+// httpExchange speaks HTTP/1.1: one request, one answer.
+type httpExchange struct {
+	*link
+	expected []api.Tensor // of the request in flight
+	waste    []byte       // where unread parts of large answers go; nil until there is one
+	kept     bytes.Buffer
+}
+
+func (h *httpExchange) send(p *Prepared) error {
+	h.expected = p.expected
+	return h.write(p.message)
+}
+
+func (h *httpExchange) receive() (final, null bool, err error) {
+	answer, err := readHead(h.in)
+	if err != nil {
+		return false, false, err
+	}
+	if answer.closes {
+		h.broken.Store(true)
+	}
+	if answer.status == 200 && h.expected == nil && answer.length >= 0 && !answer.chunked {
+		return true, false, h.skip(answer.length)
+	}
+	if err := h.keep(answer); err != nil {
+		return false, false, err
+	}
+	switch {
+	case answer.status != 200:
+		return true, false, statusError(answer.status, h.kept.Bytes())
+	case h.expected == nil:
+		return true, false, nil
+	}
+	outputs, err := decodeHTTP(h.kept.Bytes(), answer.json)
+	if err != nil {
+		return false, false, err
+	}
+	return true, false, compare(h.expected, outputs)
+}
+
+// skip throws the rest of an answer away.
+func (h *httpExchange) skip(length int64) error {
+	if n := min(length, int64(h.in.Buffered()+inputBuffer)); n == length {
+		if _, err := h.in.Discard(int(n)); err != nil {
+			return bodyError(err)
+		}
+		return nil
+	}
+	if h.waste == nil {
+		h.waste = make([]byte, skipBuffer)
+	}
+	for length > 0 { // a read larger than the reader's buffer passes it by
+		n, err := h.in.Read(h.waste[:min(length, skipBuffer)])
+		if err != nil {
+			return bodyError(err)
+		}
+		length -= int64(n)
+	}
+	return nil
+}
+
+// keep reads the body into kept.
+func (h *httpExchange) keep(answer head) error {
+	var body io.Reader = h.in
+	switch {
+	case answer.chunked:
+		body = httputil.NewChunkedReader(h.in)
+	case answer.length >= 0:
+		body = io.LimitReader(h.in, answer.length)
+	default: // the end of the connection is the end of the answer
+		h.broken.Store(true)
+	}
+	h.kept.Reset()
+	read, err := io.Copy(&h.kept, io.LimitReader(body, mostKept))
+	if err == nil && read == mostKept {
+		err = fmt.Errorf("it is larger than %d bytes", mostKept)
+	}
+	if err == nil && answer.length > read && !answer.chunked {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return bodyError(err)
+	}
+	if answer.chunked {
+		return h.skipTrailers()
+	}
+	return nil
+}
+
+// skipTrailers reads the header fields that may follow the last chunk.
+func (h *httpExchange) skipTrailers() error {
+	for range mostFields {
+		if line, err := readLine(h.in); err != nil || len(line) == 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("cannot read an answer with more than %d trailers", mostFields)
+}
+
+// bodyError is readError inside an answer.
+func bodyError(err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return readError(err)
+}
+
+// statusError is the error that the server answered: the text in its JSON, or else what there is.
+func statusError(status int, body []byte) error {
+	var e api.Error
+	if json.Unmarshal(body, &e) != nil || e.Text == "" {
+		e.Text = string(excerpt(body))
+	}
+	return &api.StatusError{Status: status, Text: e.Text}
+}
