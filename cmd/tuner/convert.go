@@ -56,17 +56,20 @@ func newConvert(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "convert MODEL --precision NAME[,NAME…]",
 		Short: "Make variants of a model in other precisions, each with an accuracy report",
-		Long: `Makes variants of a model: fp16, int8 (8-bit weights, activations quantized in each run) or int8_static (activations
-quantized by ranges that calibration finds). Each is run and compared with the original, on your data or on random inputs.
-With a limit (--metric and --min or --max), the nodes that hurt most stay in fp32 until it holds; a variant that still
-misses it is rejected and not written. fp32 makes only the batch dimension symbolic, where it was fixed.
+		Long: `Makes variants of a model: fp16, int8 (8-bit weights, activations quantized in each run) or
+int8_static (activations quantized by ranges that calibration finds); fp32 makes only a fixed batch
+dimension symbolic. Each is run and compared with the original, on your data or on random inputs.
+With a limit (--metric and --min or --max), the nodes that hurt most stay in fp32 until it holds; a
+variant that still misses it is rejected and not written.
 
-A PyTorch file (.pt, .pth) is exported first, with your own Python, to FOLDER/NAME.onnx, and compared with PyTorch.
-Variants are written to FOLDER/NAME.PRECISION.onnx. What was made is cached; the original is never changed.`,
+A PyTorch file (.pt, .pth) is exported first, with your own Python, to FOLDER/NAME.onnx, and
+compared with PyTorch. Variants are written to FOLDER/NAME.PRECISION.onnx. What was made is cached;
+the original is never changed.`,
 		Example: `  tuner convert model.onnx --precision int8
   tuner convert model.onnx --precision int8,fp16 --data rows.npz --metric cosine --min 0.99 -o out
   tuner convert resnet.onnx --precision int8_static --calibration images.npz --ep cpu,openvino
-  tuner convert bert.pt --in-names ids,mask --in-shapes [[-1,256],[-1,256]] --in-types int64,int64 --precision int8`,
+  tuner convert bert.pt --precision int8 \
+      --in-names ids,mask --in-shapes '[[-1,256],[-1,256]]' --in-types int64,int64`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageErrorf("tuner convert takes one model (%d given)", len(args))
@@ -76,28 +79,29 @@ Variants are written to FOLDER/NAME.PRECISION.onnx. What was made is cached; the
 		RunE: func(cmd *cobra.Command, args []string) error { return runConvert(cmd.Context(), con, o, args[0]) },
 	})
 	o.addFlags(cmd)
+	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100")) // columns
 	return cmd
 }
 
 func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.precisions, "precision", nil, "precisions to make: "+strings.Join(precision.Names(), ", "))
-	f.StringVarP(&o.dir, "output-folder", "o", ".", "folder to write to; made when it does not exist")
-	f.StringVar(&o.data, "data", "", "inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
-	f.StringVar(&o.calibration, "calibration", "", "inputs that int8_static is calibrated on, in the same forms (default: those of --data)")
-	f.IntVar(&o.rows, "rows", 0, "use so many rows, the first, of --data and of --calibration (default all), or so many random ones (default 64)")
-	f.StringVar(&o.method, "calibration-method", "", strings.Join(calibrate.Methods(), ", ")+" (default "+calibrate.Methods()[0]+")")
-	f.StringArrayVar(&o.shapes, "shape", nil, "size of random inputs without the batch dimension, as NAME:1,2; once for each input")
-	f.StringVar(&o.limit.metric, "metric", "", "metric of the accuracy limit: "+strings.Join(accuracy.Metrics(), ", ")+" (default cosine)")
-	f.StringVar(&o.limit.command, "metric-command", "", "command of your own metric; it gets two .npz files (outputs of original and variant) and prints a number last")
-	f.Float64Var(&o.limit.min, "min", 0, "the metric must not be less")
-	f.Float64Var(&o.limit.max, "max", 0, "the metric must not be more")
-	f.StringVar(&o.maxKept, "max-kept", "25%", "share of the nodes that may stay in fp32 to keep the limit")
+	f.StringSliceVar(&o.precisions, "precision", nil, "`names` of the precisions to make: "+strings.Join(precision.Names(), ", "))
+	f.StringVarP(&o.dir, "output-folder", "o", ".", "`folder` to write to; made when it does not exist")
+	f.StringVar(&o.data, "data", "", "`file` of inputs to compare on: .npz, .npy, a folder of .npy files, or perf_analyzer's JSON (default: random ones)")
+	f.StringVar(&o.calibration, "calibration", "", "`file` of inputs that int8_static is calibrated on, in the same forms (default: those of --data, or other random ones)")
+	f.IntVar(&o.rows, "rows", 0, "use the first `n` rows of --data and --calibration (default all), or so many random ones (default 64)")
+	f.StringVar(&o.method, "calibration-method", "", "`name` of the method: "+strings.Join(calibrate.Methods(), ", ")+" (default "+calibrate.Methods()[0]+")")
+	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:1,2`: sizes of a random input, without the batch dimension; once for each input")
+	f.StringVar(&o.limit.metric, "metric", "", "`name` of the accuracy limit's metric: "+strings.Join(accuracy.Metrics(), ", ")+" (default cosine)")
+	f.StringVar(&o.limit.command, "metric-command", "", "shell `command` of your own metric; it gets two .npz files (outputs of original and variant) and prints a number last")
+	f.Float64Var(&o.limit.min, "min", 0, "least `value` of the metric")
+	f.Float64Var(&o.limit.max, "max", 0, "greatest `value` of the metric")
+	f.StringVar(&o.maxKept, "max-kept", "25%", "`share` of the nodes that may stay in fp32 to keep the limit")
 	f.BoolVar(&o.keepIO, "keep-io", false, "fp16 keeps the types of inputs and outputs")
 	f.BoolVar(&o.force, "force", false, "replace files that are there")
-	f.StringSliceVar(&o.providers, "ep", []string{"cpu"}, "execution providers to compare on")
-	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
-	f.StringVar(&o.output, "output", "text", "text or json")
+	f.StringSliceVar(&o.providers, "ep", []string{"cpu"}, "`names` of the execution providers to compare on: "+strings.Join(servedProviders(), ", "))
+	f.StringVar(&o.ortLibrary, "ort-library", "", "`library` of ONNX Runtime, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
+	f.StringVar(&o.output, "output", "text", "`format`: text or json")
 	o.pytorch.addFlags(f)
 	o.has = f.Changed
 }

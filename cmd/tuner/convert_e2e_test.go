@@ -256,7 +256,7 @@ func TestConvertFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr := b.convert(exitUsage, "mlp.onnx", "--precision", "int8,fp16", "--metric-command", "sh metric.sh", "--min", "0.5")
-	expect(t, stdout, "int8: mlp.int8.onnx", "int8 on cpu is accepted: command is 0.5, at least 0.5")
+	expect(t, stdout, "int8: mlp.int8.onnx", "int8 on cpu is accepted: command is 0.5 (limit: `sh metric.sh` ≥ 0.5)")
 	expect(t, stderr, `cannot compute the metric with the command "sh metric.sh": exit status 1: no more`)
 	if _, err := onnx.Read(filepath.Join(b.dir, "mlp.int8.onnx")); err != nil {
 		t.Error(err)

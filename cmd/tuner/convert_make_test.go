@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,5 +63,14 @@ esac
 	cancel()
 	if err := c.assign(ended, &r); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+func TestWobbleText(t *testing.T) {
+	t.Parallel()
+	for difference, want := range map[float64]string{0: "", 0.0125: "its outputs differ by up to 0.0125", math.Inf(1): "an output is another whole number, or NaN or infinite in one run alone"} {
+		if got := wobbleText(difference); got != want {
+			t.Errorf("%v: %q, want %q", difference, got, want)
+		}
 	}
 }

@@ -30,12 +30,12 @@ type pytorchOptions struct {
 var pytorchFlags = []string{"in-names", "in-shapes", "in-types", "out-names", "opset", "python", "allow-pickle"}
 
 func (o *pytorchOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.inNames, "in-names", "", "PyTorch: names for the inputs, in the order of the model's parameters, separated by commas")
-	f.StringVar(&o.inShapes, "in-shapes", "", "PyTorch: their shapes, -1 for any size: [[-1,256],[-1,256]]")
-	f.StringVar(&o.inTypes, "in-types", "", "PyTorch: their types: int64,int64 (default float32)")
-	f.StringVar(&o.outNames, "out-names", "", "PyTorch: names for the outputs (default: the model's own, or output, or output_0 …)")
-	f.IntVar(&o.opset, "opset", 0, "PyTorch: version of ONNX's operators (default 17)")
-	f.StringVar(&o.python, "python", "", "PyTorch: the Python that has it (default python3 of the PATH)")
+	f.StringVar(&o.inNames, "in-names", "", "PyTorch: `names` for the inputs, in the order of the model's parameters, separated by commas")
+	f.StringVar(&o.inShapes, "in-shapes", "", "PyTorch: their `shapes`, -1 for any size: [[-1,256],[-1,256]]")
+	f.StringVar(&o.inTypes, "in-types", "", "PyTorch: their `types`: int64,int64 (default float32)")
+	f.StringVar(&o.outNames, "out-names", "", "PyTorch: `names` for the outputs (default: the model's own, or output, or output_0 …)")
+	f.IntVar(&o.opset, "opset", 0, "PyTorch: `version` of ONNX's operators (default 17)")
+	f.StringVar(&o.python, "python", "", "PyTorch: `program` of the Python that has it (default python3 of the PATH)")
 	f.BoolVar(&o.allowPickle, "allow-pickle", false, "PyTorch: load pickled modules, which runs the code that the file names")
 }
 

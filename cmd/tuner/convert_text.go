@@ -125,8 +125,8 @@ func (c *conversion) print(out io.Writer, o convertOptions) error {
 	for _, note := range c.Calibration.Notes {
 		fmt.Fprintf(out, "  calibration: %s\n", note)
 	}
-	if difference := c.wobble(); difference > 0 {
-		fmt.Fprintf(out, "the original does not repeat itself: its outputs differ by up to %.3g from run to run\n", difference)
+	if text := wobbleText(c.Repeats.Difference()); text != "" {
+		fmt.Fprintf(out, "  the original does not repeat itself: from run to run %s\n", text)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PRECISION\tPROVIDER\tSIZE\tNODES\tKEPT\tCOSINE\tP1\tMIN\tTOP-1\tNEIGHBOURS\tVERDICT")
@@ -145,15 +145,15 @@ func (c *conversion) print(out io.Writer, o convertOptions) error {
 	return nil
 }
 
-// wobble is the largest difference between runs of the original on the same inputs.
-func (c *conversion) wobble() float64 {
-	largest := 0.0
-	for _, f := range c.Repeats.Outputs {
-		if f.MaxAbs > largest {
-			largest = f.MaxAbs
-		}
+// wobbleText says by how much an original differs from itself; "" for not at all.
+func wobbleText(difference float64) string {
+	switch {
+	case math.IsInf(difference, 0):
+		return "an output is another whole number, or NaN or infinite in one run alone"
+	case difference > 0:
+		return fmt.Sprintf("its outputs differ by up to %.3g", difference)
 	}
-	return largest
+	return ""
 }
 
 // dataText names the data, and says so when it is random.
@@ -228,7 +228,7 @@ func (c *conversion) printDetails(out io.Writer, r result, providers []string) {
 			fmt.Fprintf(out, "%s is rejected: %s\n", name, reason)
 		} else if report, ok := r.Accuracy[provider]; ok && c.Limit != nil {
 			value, _ := c.Limit.Check(report)
-			fmt.Fprintf(out, "%s is accepted: %s is %.6g%s\n", name, c.Limit.Metric, value, boundText(*c.Limit))
+			fmt.Fprintf(out, "%s is accepted: %s is %.6g (limit: %v)\n", name, c.Limit.Metric, value, c.Limit)
 		}
 	}
 	for _, note := range r.Notes {
@@ -265,18 +265,6 @@ func printLeft(out io.Writer, left []rewrite.Kept) {
 		}
 		fmt.Fprintf(out, "  %s: %s\n", text, reason)
 	}
-}
-
-// boundText prints the bounds of a limit: ", at least 0.99".
-func boundText(l accuracy.Limit) string {
-	text := ""
-	if l.Min != nil {
-		text += fmt.Sprintf(", at least %g", *l.Min)
-	}
-	if l.Max != nil {
-		text += fmt.Sprintf(", at most %g", *l.Max)
-	}
-	return text
 }
 
 // figure prints a number of 0 to 1 that is close to 1 as a rule; "-" where there is none.
