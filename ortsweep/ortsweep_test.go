@@ -22,9 +22,9 @@ import (
 	"tuner/ortsweep/race"
 	"tuner/precision/accuracy"
 	"tuner/profile"
-	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/stats"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -151,172 +151,6 @@ func TestPruneKeepsWhatMatters(t *testing.T) {
 	}
 	if len(outs) != 1 || outs[0].Candidate.Key() != "execution_provider=cuda" {
 		t.Errorf("left out are %v", outs)
-	}
-}
-
-// fakeEngine answers with what it is told, and counts.
-type fakeEngine struct {
-	measurement measure.Measurement
-	jobs        []runner.Job
-	closed      int
-}
-
-func (f *fakeEngine) Measure(_ context.Context, job runner.Job) (measure.Measurement, error) {
-	f.jobs = append(f.jobs, job)
-	m := f.measurement
-	if len(f.jobs) == 1 {
-		m.Times.Launch = time.Second
-	}
-	return m, nil
-}
-
-func (f *fakeEngine) Close(context.Context) { f.closed++ }
-
-// window is one in which 10 requests of 2 rows took 50 ms of computing.
-func window() measure.Measurement {
-	return measure.Measurement{Memory: 100, Windows: []measure.Window{{Duration: 2 * time.Second, Requests: 10, Inferences: 20,
-		Server: measure.ServerStats{Requests: 10, Executions: 10, ComputeInfer: 50 * time.Millisecond}}}}
-}
-
-// newEngines makes engines of fakes, which are listed in the order in which they were opened.
-func newEngines(s Setup, memory int64) (*Engines, *[]*fakeEngine) {
-	var opened []*fakeEngine
-	open := func() Engine {
-		f := &fakeEngine{measurement: window()}
-		opened = append(opened, f)
-		return f
-	}
-	return NewEngines(s, nil, open, memory), &opened
-}
-
-func TestFigures(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]float64{
-		"measure: latency\nbatch: 2":                 0.005, // 50 ms over 10 requests
-		"measure: throughput\nbatch: 2\nsessions: 2": 10,    // 20 rows in 2 s
-	} {
-		s := newSetup(t, text)
-		e, opened := newEngines(s, 1<<30)
-		f, err := e.Measure(t.Context(), race.Trial{Window: time.Second})
-		if err != nil || f.Value != want || !f.Launched || f.Memory != 100 {
-			t.Errorf("%q: %+v, %v, want %g", text, f, err, want)
-		}
-		job := (*opened)[0].jobs[0]
-		wantClients := map[string]int{spec.SweepLatency: 1, spec.SweepThroughput: 4}[s.Sweep.Measure] // twice the sessions
-		if job.Load.Concurrency != wantClients || job.Load.BatchSize != 2 || job.Windows != 1 || job.Library != "libonnxruntime.so" {
-			t.Errorf("%q: job is %+v", text, job)
-		}
-	}
-}
-
-func TestEnginesStayAlive(t *testing.T) {
-	t.Parallel()
-	e, opened := newEngines(newSetup(t, ""), 1<<30)
-	measureAll := func(fresh bool, candidates ...search.Candidate) {
-		for _, c := range candidates {
-			if _, err := e.Measure(t.Context(), race.Trial{Candidate: c, Fresh: fresh}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	a, b := candidate(), candidate("intra_op_threads=1")
-	measureAll(false, a, b, a, b)
-	if len(*opened) != 2 || (*opened)[0].closed+(*opened)[1].closed != 0 {
-		t.Errorf("%d engines for two candidates", len(*opened))
-	}
-	measureAll(true, a) // alone on the machine, and not kept
-	if len(*opened) != 3 || (*opened)[0].closed != 1 || (*opened)[1].closed != 1 || (*opened)[2].closed != 1 {
-		t.Error("a fresh launch leaves other engines alive, or stays itself")
-	}
-	for i := range mostEngines + 2 {
-		measureAll(false, candidate("intra_op_threads=1", "session.x="+string(rune('a'+i))))
-	}
-	if alive := len(e.live); alive != mostEngines {
-		t.Errorf("%d engines are alive, want %d", alive, mostEngines)
-	}
-	e.Close(t.Context())
-	for i, f := range *opened {
-		if f.closed != 1 {
-			t.Errorf("engine %d was closed %d times", i, f.closed)
-		}
-	}
-}
-
-// Each engine uses 100 bytes: with 350, three fit, and room for a fourth is made before it starts.
-func TestMemoryBoundsEngines(t *testing.T) {
-	t.Parallel()
-	e, _ := newEngines(newSetup(t, ""), 350)
-	for _, threads := range []string{"1", "2", "3", "4"} {
-		if _, err := e.Measure(t.Context(), race.Trial{Candidate: candidate("intra_op_threads=" + threads)}); err != nil {
-			t.Fatal(err)
-		}
-		if len(e.live) > 3 {
-			t.Errorf("%d engines of 100 bytes are alive within 350", len(e.live))
-		}
-	}
-}
-
-func TestFailedEngineIsNotKept(t *testing.T) {
-	t.Parallel()
-	failing := &fakeEngine{measurement: measure.Measurement{Failure: &measure.Failure{Stage: measure.StageLoad, Reason: "no such option"}}}
-	e := NewEngines(newSetup(t, ""), nil, func() Engine { return failing }, 1<<30)
-	f, err := e.Measure(t.Context(), race.Trial{})
-	if err != nil || f.Failure != "load: no such option" || len(e.live) != 0 || failing.closed != 1 {
-		t.Errorf("%+v, %v, %d alive, closed %d times", f, err, len(e.live), failing.closed)
-	}
-}
-
-// A precision's file is named where it stays: in the output folder. The original is the user's own.
-func TestModelFiles(t *testing.T) {
-	t.Parallel()
-	s := newSetup(t, "")
-	int8 := s.Subject.Files[0]
-	int8.Precision = "int8"
-	s.Subject.Files = append(s.Subject.Files, int8)
-	s.Sweep.Output = t.TempDir()
-	e, _ := newEngines(s, 1<<30)
-	for _, c := range []search.Candidate{candidate(), candidate("precision=int8")} {
-		if _, err := e.Measure(t.Context(), race.Trial{Candidate: c}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	files, err := e.ModelFiles()
-	if err != nil || len(files) != 1 || !strings.HasPrefix(files["int8"], s.Sweep.Output) {
-		t.Fatalf("%v, %v", files, err)
-	}
-	if _, err := os.Stat(files["int8"]); err != nil {
-		t.Error(err)
-	}
-}
-
-// hangingEngine hangs in short windows.
-type hangingEngine struct{ fakeEngine }
-
-func (h *hangingEngine) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
-	m, err := h.fakeEngine.Measure(ctx, job)
-	if job.Window < time.Second {
-		m = measure.Measurement{Failure: &measure.Failure{Stage: measure.StageHang, Reason: "no request was completed"}}
-	}
-	return m, err
-}
-
-// A model that is slower than a window is no hanging one; the next windows are long enough from the beginning.
-func TestSlowModelGetsLongerWindows(t *testing.T) {
-	t.Parallel()
-	slow := &hangingEngine{fakeEngine{measurement: window()}}
-	e := NewEngines(newSetup(t, "batch: 2"), nil, func() Engine { return slow }, 1<<30)
-	for range 2 {
-		if f, err := e.Measure(t.Context(), race.Trial{Window: 250 * time.Millisecond}); err != nil || f.Failure != "" {
-			t.Fatalf("%+v, %v", f, err)
-		}
-	}
-	var windows []time.Duration
-	for _, job := range slow.jobs {
-		windows = append(windows, job.Window)
-	}
-	// 10 requests took 2 s: five executions last a second.
-	if diff := cmp.Diff([]time.Duration{250 * time.Millisecond, patientWindow, time.Second}, windows); diff != "" {
-		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 }
 
@@ -528,5 +362,19 @@ func TestCandidates(t *testing.T) {
 	}
 	if cut, whole := s.Candidates(3); len(cut) != 3 || whole {
 		t.Errorf("cut to %d, whole %t", len(cut), whole)
+	}
+}
+
+func TestGainText(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]stats.Estimate{
+		"+100 %":                      {Value: 2, Lo: 2 - 1e-12, Hi: 2 + 1e-12}, // no interval but what rounding left
+		"+109 % (+43.2 % to +207 %)":  {Value: 2.09, Lo: 1.432, Hi: 3.07},
+		"-12.0 % (-30.0 % to +100 %)": {Value: 0.88, Lo: 0.7, Hi: 1.9996},
+		"+5.0 %":                      {Value: 1.05, Lo: 0, Hi: 200},
+	} {
+		if got := gainText(e); got != want {
+			t.Errorf("%+v: %q, want %q", e, got, want)
+		}
 	}
 }

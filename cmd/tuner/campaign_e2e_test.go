@@ -29,7 +29,8 @@ const budget = 6
 type workplace struct {
 	t      *testing.T
 	dir    string
-	output string // the campaign's output folder
+	output string   // the campaign's output folder
+	env    []string // of the programs, beside this process's own
 }
 
 // newWorkplace writes a profile of the small MLP, of some seconds, into a new folder. The test is skipped
@@ -90,7 +91,7 @@ func (w workplace) startWith(files []*os.File, args ...string) *program {
 	w.t.Cleanup(cancel)
 	p.cmd = exec.CommandContext(ctx, tuner, args...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = w.dir, &p.stdout, &p.stderr, time.Second
-	p.cmd.ExtraFiles = files
+	p.cmd.Env, p.cmd.ExtraFiles = append(os.Environ(), w.env...), files
 	if err := p.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -213,12 +214,22 @@ func sockets(pid int) int {
 	return n
 }
 
-// engineOf finds the engine that a process has started; 0 when there is none.
+// engineOf finds an engine that a process has started; 0 when there is none.
 func engineOf(parent int) int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
+	engines := enginesOf(parent)
+	if len(engines) == 0 {
 		return 0
 	}
+	return engines[0]
+}
+
+// enginesOf lists the engines that a process has started and that run.
+func enginesOf(parent int) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var engines []int
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -229,10 +240,10 @@ func engineOf(parent int) int {
 		}
 		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		if err == nil && bytes.Contains(command, []byte("\x00serve\x00")) {
-			return pid
+			engines = append(engines, pid)
 		}
 	}
-	return 0
+	return engines
 }
 
 // status reads a process's state and its parent from /proc/<pid>/stat, after the name in parentheses; "" when it is gone.
