@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -37,6 +38,7 @@ var (
 	winnerColor  = color.RGBA{0x00, 0x9e, 0x73, 0xff}
 	tiedColor    = color.RGBA{0x56, 0xb4, 0xe9, 0xff}
 	defaultColor = color.RGBA{0x8a, 0x92, 0x9b, 0xff}
+	aheadColor   = color.RGBA{0xe6, 0x9f, 0x00, 0xff}
 	otherColor   = color.RGBA{0xd3, 0xd7, 0xdc, 0xff}
 )
 
@@ -54,11 +56,12 @@ func WriteChart(w io.Writer, r Result) error {
 			bars = append(bars, bar{shorten(settingText(s.Candidate)), s})
 		}
 	}
-	height := 112 + barHeight*vg.Length(max(1, len(bars)))
+	height := 132 + barHeight*vg.Length(max(1, len(bars)))
 	image := vgimg.NewWith(vgimg.UseWH(chartWidth, height), vgimg.UseDPI(chartDPI))
 	canvas := draw.New(image)
 	r.drawTitle(canvas)
-	drawBars(draw.Crop(canvas, margin, -margin, margin, -62), bars, r.factor(), r.axisTitle())
+	drawLegend(canvas, bars)
+	drawBars(draw.Crop(canvas, margin, -margin, margin, -82), bars, r.factor(), r.axisTitle())
 	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
 		return fmt.Errorf("cannot write chart: %w", err)
 	}
@@ -72,6 +75,28 @@ func (r Result) drawTitle(canvas draw.Canvas) {
 	canvas.FillText(title, at, "Session settings of "+r.Setup.Subject.Name)
 	at.Y -= 21
 	canvas.FillText(subtitle, at, shortenTo(r.headline(), 130))
+}
+
+// drawLegend says below the title what the colours mean of those that there are, and what the lines and the order.
+func drawLegend(canvas draw.Canvas, bars []bar) {
+	style := textStyle(9, softColor)
+	style.YAlign = text.YCenter
+	at := vg.Point{X: margin, Y: canvas.Max.Y - margin - 48}
+	const side = 9 * vg.Length(1)
+	for _, kind := range []struct {
+		color color.Color
+		label string
+	}{{winnerColor, "the answer"}, {defaultColor, "default"}, {aheadColor, "ahead, unproven"}, {tiedColor, "not told apart from the answer"},
+		{otherColor, "slower, or given up earlier"}} {
+		if !slices.ContainsFunc(bars, func(b bar) bool { return barColor(b.Standing) == kind.color }) {
+			continue
+		}
+		half := side / 2
+		canvas.FillPolygon(kind.color, []vg.Point{{X: at.X, Y: at.Y - half}, {X: at.X + side, Y: at.Y - half}, {X: at.X + side, Y: at.Y + half}, {X: at.X, Y: at.Y + half}})
+		canvas.FillText(style, vg.Point{X: at.X + side + 4, Y: at.Y}, kind.label)
+		at.X += side + 4 + style.Width(kind.label) + 14
+	}
+	canvas.FillText(style, at, "lines: 95 % intervals, none for a single window; ordered by gain within rounds")
 }
 
 // factor takes the figures from their base unit to that of the axis.
@@ -142,10 +167,15 @@ func (b barPlot) Plot(canvas draw.Canvas, p *plot.Plot) {
 		if s.Value.Hi == s.Value.Lo {
 			continue // of one window: there is no interval
 		}
-		lo, hi := x(max(0, s.Value.Lo*b.factor)), min(x(s.Value.Hi*b.factor), canvas.Max.X)
+		lo, hi := x(max(0, s.Value.Lo*b.factor)), x(s.Value.Hi*b.factor)
 		line := draw.LineStyle{Color: inkColor, Width: 1}
-		canvas.StrokeLine2(line, lo, at, hi, at)
 		canvas.StrokeLine2(line, lo, at-3, lo, at+3)
+		if edge := canvas.Max.X; hi > edge { // it goes on beyond the chart
+			canvas.StrokeLine2(line, lo, at, edge, at)
+			canvas.StrokeLines(line, []vg.Point{{X: edge - 4, Y: at - 3}, {X: edge, Y: at}, {X: edge - 4, Y: at + 3}})
+			continue
+		}
+		canvas.StrokeLine2(line, lo, at, hi, at)
 		canvas.StrokeLine2(line, hi, at-3, hi, at+3)
 	}
 }
@@ -156,6 +186,8 @@ func barColor(s race.Standing) color.Color {
 		return winnerColor
 	case s.Candidate.IsDefault():
 		return defaultColor
+	case s.Verdict == race.Ahead:
+		return aheadColor
 	case s.Verdict == race.Tied:
 		return tiedColor
 	}

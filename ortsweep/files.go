@@ -114,9 +114,9 @@ func (r Result) about(win race.Standing) []string {
 	case win.Candidate.IsDefault():
 		lines = append(lines, "No setting beats ONNX Runtime's defaults beyond doubt.")
 	case r.Race.Confirmed:
-		lines = append(lines, fmt.Sprintf("Against the default on fresh launches: %s.", gainText(win.Gain)))
+		lines = append(lines, fmt.Sprintf("Gain over the default on fresh launches: %s.", gainText(win.Gain)))
 	default:
-		lines = append(lines, fmt.Sprintf("Against the default: %s, not confirmed on fresh launches.", gainText(win.Gain)))
+		lines = append(lines, fmt.Sprintf("Gain over the default: %s, not confirmed on fresh launches.", gainText(win.Gain)))
 	}
 	return lines
 }

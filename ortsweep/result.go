@@ -95,12 +95,12 @@ func (r Result) warnings() []string {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(r.Outcome.Flagged)) {
 		if text := flagText(flag); text != "" {
-			list = append(list, fmt.Sprintf("%d of %d windows: %s.", r.Outcome.Flagged[flag], r.Outcome.Windows, text))
+			list = append(list, fmt.Sprintf("%d of %s: %s.", r.Outcome.Flagged[flag], countText(r.Outcome.Windows, "window"), text))
 		}
 	}
 	for _, v := range r.Setup.Variants {
 		if isSynthetic(v) {
-			list = append(list, "Accuracy was checked on synthetic inputs; name your own with `accuracy: {data: FILE}`.")
+			list = append(list, "Accuracy was checked on synthetic inputs; name your own with --data FILE, or accuracy: {data: FILE} in a file.")
 			break
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ const mostRows = 30
 func WriteTable(w io.Writer, r Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.headline())
-	fmt.Fprintf(&b, "%s: %s; %d windows in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), r.Outcome.Windows,
+	fmt.Fprintf(&b, "%s: %s; %s in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), countText(r.Outcome.Windows, "window"),
 		r.Outcome.Elapsed.Round(time.Second), strings.Join(r.runtimes(), ", "))
 	if err := r.renderTable(&b); err != nil {
 		return err
@@ -50,12 +51,14 @@ func (r Result) headline() string {
 		return "No answer: " + r.Race.Why + "."
 	case win.Verdict == race.Base:
 		return "Not proven: " + r.Race.Why + "; a longer --budget tells what is ahead from what is luck."
+	case win.Candidate.IsDefault() && len(r.Race.Standings) == 1 && !r.Outcome.Interrupted:
+		return "Default stays: there is nothing else to try."
 	case win.Candidate.IsDefault():
 		return "Default stays: " + r.Race.Why + "."
 	case !r.Race.Confirmed:
-		return fmt.Sprintf("Best so far, not confirmed: %s, %s against the default.", settingText(win.Candidate), gainText(win.Gain))
+		return fmt.Sprintf("Best so far, not confirmed: %s; gain over the default %s.", settingText(win.Candidate), gainText(win.Gain))
 	}
-	return fmt.Sprintf("Winner: %s, %s against the default on fresh launches.", settingText(win.Candidate), gainText(win.Gain))
+	return fmt.Sprintf("Winner: %s; gain over the default on fresh launches %s.", settingText(win.Candidate), gainText(win.Gain))
 }
 
 // measured says what the figures are.
@@ -77,7 +80,7 @@ func countText(n int, noun string) string {
 // gainText prints a ratio with its interval as percentages: "+130 % (+121 % to +139 %)"; without the interval where there is
 // none.
 func gainText(e stats.Estimate) string {
-	if e.Lo == e.Hi || e.Hi > 100*e.Value { // of one window, or of two that differ wildly
+	if rounded(e.Lo) == rounded(e.Hi) || e.Hi > 100*e.Value { // of one window, or of two that differ wildly
 		return percent(e.Value)
 	}
 	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), percent(e.Lo), percent(e.Hi))
@@ -85,7 +88,7 @@ func gainText(e stats.Estimate) string {
 
 func percent(ratio float64) string {
 	p := 100 * (ratio - 1)
-	if p >= 100 || p <= -100 {
+	if math.Abs(p) >= 99.95 { // what follows the point would be noise
 		return fmt.Sprintf("%+.0f %%", p)
 	}
 	return fmt.Sprintf("%+.1f %%", p)
@@ -148,6 +151,9 @@ func (r Result) renderTable(w io.Writer) error {
 // notes are the lines below the table.
 func (r Result) notes() []string {
 	var lines []string
+	if len(r.Race.Standings) > 1 {
+		lines = append(lines, "gain: how much faster than the default in the same rounds; no interval where there are too few windows for one")
+	}
 	if more := len(r.Race.Standings) - mostRows; more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more in result.json.", more))
 	}
