@@ -21,6 +21,29 @@ type Sender interface {
 	Close() error
 }
 
+// Conn is a connection to the server with at most one request in flight. Send and Receive block, are called in turn, and may be called
+// from different goroutines, one after the other. An error of either ends the request.
+type Conn interface {
+	// Send writes the request with a number; which one that is, is the Conn's affair.
+	Send(request int) error
+	// Receive waits for the request's next response. final: it is the last one; null: it is only the sign of the end.
+	Receive() (final, null bool, err error)
+	// Broken says after an error that no other request can be sent.
+	Broken() bool
+	// Interrupt makes Send and Receive fail now and for ever. It may be called at any time.
+	Interrupt()
+	Close() error
+}
+
+// Record is one request for those who want each. The instants are durations since Result.Begin.
+type Record struct {
+	Request   int             // its number, as given to Conn.Send
+	Scheduled time.Duration   // open loop; in a closed one the instant of sending
+	Sent      time.Duration   // when sending began
+	Responses []time.Duration // when the responses came, null ones left out; nil when it failed
+	Failed    bool
+}
+
 // Options say which load to make and what to cut out of it.
 type Options struct {
 	Load measure.Load
@@ -68,6 +91,15 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("all %d requests of the warm-up failed, the first with: %s", e.Requests, e.First)
 }
+
+// LostError says that the server closed every connection and refuses new ones.
+type LostError struct{ Cause error } // why the latest attempt to connect failed
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the server closed all connections and takes no new ones: %v", e.Cause)
+}
+
+func (e *LostError) Unwrap() error { return e.Cause }
 
 // Run makes the load, waits until it is steady, cuts the windows, and ends the load. A *HungError or *RefusedError says
 // that the server is not fit to be measured; a cancelled context ends the run with its cause.
