@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"tuner/internal/durable"
 	"tuner/onnx"
@@ -38,48 +37,14 @@ type key struct {
 	Settings  settings        `json:"settings"`
 	Data      string          `json:"data"` // digest
 	Limit     *accuracy.Limit `json:"limit,omitempty"`
-	Command   string          `json:"command,omitempty"` // digest of the files that the limit's command names
 	MaxKept   float64         `json:"max_kept,omitempty"`
-	Provider  string          `json:"provider,omitempty"` // the first, where nodes are kept for the limit
+	Provider  string          `json:"provider,omitempty"` // on which nodes were chosen to stay in fp32; "": nowhere
 	Tool      string          `json:"tool"`
 }
 
-// keyOf returns the key of a variant, the settings of its recipe still missing. With providers it is made, else model is the
-// digest of the user's own.
-func (k *Maker) keyOf(precision, model string, providers []string) (key, error) {
-	id := key{Format: cacheFormat, Precision: precision, Source: k.digest, Data: k.data, Limit: k.options.Limit, Tool: k.options.Tool}
-	if len(providers) == 0 {
-		id.Model = model
-	} else if id.Limit != nil {
-		id.MaxKept, id.Provider = k.options.MaxKept, providers[0]
-	}
-	if id.Limit != nil {
-		var err error
-		if id.Command, err = commandDigest(id.Limit.Command); err != nil {
-			return key{}, err
-		}
-	}
-	return id, nil
-}
-
-// commandDigest covers the files that a command names: a metric that was changed is another metric. "" for no command.
-func commandDigest(command string) (string, error) {
-	if command == "" {
-		return "", nil
-	}
-	h := sha256.New()
-	for _, word := range strings.Fields(command) {
-		word = strings.Trim(word, `"'`)
-		if info, err := os.Stat(word); err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		content, err := os.ReadFile(word)
-		if err != nil {
-			return "", fmt.Errorf("cannot read %q, which the metric's command names: %w", word, durable.Cause(err))
-		}
-		fmt.Fprintf(h, "%q %x\n", word, sha256.Sum256(content))
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+// keyOf returns what the keys of variants have in common.
+func (k *Maker) keyOf(precision string) key {
+	return key{Format: cacheFormat, Precision: precision, Source: k.digest, Data: k.data, Limit: k.options.Limit, Tool: k.options.Tool}
 }
 
 // receipt says what an entry is and what is known of it.
@@ -148,8 +113,12 @@ func (c cache) find() *entry {
 	return e
 }
 
-// findReceipt returns the entry without its model; nil when there is none that is whole.
+// findReceipt returns the entry without its model; nil when there is none that is whole. What a command of the user's judged is
+// never found: what else the command depends on (its program, the files it reads) cannot be known.
 func (c cache) findReceipt() *entry {
+	if limit := c.key.Limit; limit != nil && limit.Command != "" {
+		return nil
+	}
 	text, err := os.ReadFile(filepath.Join(c.folder, receiptName))
 	if err != nil {
 		return nil

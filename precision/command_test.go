@@ -3,6 +3,7 @@ package precision
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +86,7 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// TestMetricAsLimit: the user's metric decides, and a command whose script was changed is asked again.
+// TestMetricAsLimit: the user's metric decides, and is asked again each time: what it depends on cannot be known.
 func TestMetricAsLimit(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "metric.sh")
@@ -105,11 +106,16 @@ func TestMetricAsLimit(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	write("0.7")
-	if v := l.make(k, Int8, "cpu"); len(v.Rejected) != 0 || v.FromCache {
+	if v := l.make(k, Int8, "cpu"); len(v.Rejected) != 0 || v.FromCache || *v.Accuracy["cpu"].Command != .7 {
 		t.Errorf("with another script: %+v", v)
 	}
-	if v := l.make(k, Int8, "cpu"); !v.FromCache || *v.Accuracy["cpu"].Command != .7 {
-		t.Errorf("the same script again: %+v", v)
+	mine := read(t, l.make(k, Int8, "cpu").Path)
+	for _, value := range []float64{.8, .5} {
+		write(fmt.Sprint(value))
+		v, err := k.Check(t.Context(), "mine", mine, []string{"cpu"})
+		if err != nil || *v.Accuracy["cpu"].Command != value || (v.Rejected["cpu"] != "") != (value < least) {
+			t.Errorf("a file of the user's own, %v: %+v, %v", value, v, err)
+		}
 	}
 	write("good")
 	if _, err := k.Make(t.Context(), Int8, []string{"cpu"}); !errors.As(err, new(*CommandError)) {

@@ -120,6 +120,9 @@ func (l *lab) recipe(k *Maker, precision string) recipe {
 				s.Converted = append(s.Converted, node)
 			}
 		}
+		if len(s.Converted) == 0 {
+			return nil, s, fmt.Errorf("%w: every node is kept", rewrite.ErrNothing)
+		}
 		slices.Sort(keep)
 		return named(k.base, precision+" "+strings.Join(keep, ",")), s, nil
 	}}

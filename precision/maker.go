@@ -82,47 +82,89 @@ func (k *Maker) Make(ctx context.Context, precision string, providers []string) 
 	if precision == FP32 && !k.freed {
 		return k.Check(ctx, FP32, k.source, providers)
 	}
-	id, err := k.keyOf(precision, k.digest, providers)
-	if err != nil {
-		return Variant{}, err
-	}
+	id := k.keyOf(precision)
 	id.Settings = k.settingsOf(ctx, precision)
-	store, err := newCache(k.options.Cache, id)
+	if k.rescues(precision) {
+		id.MaxKept = k.options.MaxKept
+	}
+	store, e, err := k.find(id, providers)
+	made := e == nil
+	if err == nil && made {
+		store, e, err = k.make(ctx, id, providers)
+	}
 	if err != nil {
 		return Variant{}, err
 	}
-	e := store.find()
-	made := e == nil
-	if made {
-		k.progress("%s: converting", precision)
-		if e, err = k.make(ctx, precision, providers, store); err != nil {
-			return Variant{}, err
-		}
+	v, err := k.judgeAll(ctx, store, e, providers, made)
+	if err != nil || !overtaken(v, store.key.Provider, providers) {
+		return v, err
 	}
-	return k.judgeAll(ctx, store, e, providers, made)
+	if store, e, err = k.make(ctx, id, providers); err != nil {
+		return Variant{}, err
+	}
+	return k.judgeAll(ctx, store, e, providers, true)
 }
 
-// make makes a variant's model, rescues it if need be, and puts it into the cache.
-func (k *Maker) make(ctx context.Context, precision string, providers []string, store cache) (*entry, error) {
-	r, err := k.recipes(ctx, precision)
-	if err != nil {
-		return nil, err
+// rescues reports whether nodes of a precision are kept in fp32 for the limit.
+func (k *Maker) rescues(precision string) bool {
+	return k.options.Limit != nil && k.options.MaxKept > 0 && (precision == Int8 || precision == Int8Static)
+}
+
+// find looks for a variant in the cache: where nodes are kept, for one that has them from the first of the providers, else from the
+// next. Without any, the entry is nil.
+func (k *Maker) find(id key, providers []string) (cache, *entry, error) {
+	if !k.rescues(id.Precision) {
+		providers = []string{""}
 	}
-	a, err := k.try(r, precision, nil)
-	if err != nil {
-		return nil, err
-	}
-	if k.options.Limit != nil {
-		if a, err = k.secure(ctx, precision, r, a, providers); err != nil {
-			return nil, err
+	for _, id.Provider = range providers {
+		store, err := newCache(k.options.Cache, id)
+		if err != nil {
+			return cache{}, nil, err
 		}
+		if e := store.find(); e != nil {
+			return store, e, nil
+		}
+	}
+	return cache{}, nil, nil
+}
+
+// overtaken reports whether a provider runs the variant that comes before the one on which nodes were chosen to stay in fp32: the
+// choice is the first's, and must not depend on what it once refused.
+func overtaken(v Variant, chosenOn string, providers []string) bool {
+	return slices.ContainsFunc(providers[:max(0, slices.Index(providers, chosenOn))], func(provider string) bool {
+		_, ran := v.Accuracy[provider]
+		return ran
+	})
+}
+
+// make makes a variant's model, rescues it if need be, and puts it into the cache. What a refusal had a part in is put where nothing
+// looks for it: another time the provider may run it.
+func (k *Maker) make(ctx context.Context, id key, providers []string) (cache, *entry, error) {
+	k.progress("%s: converting", id.Precision)
+	r, err := k.recipes(ctx, id.Precision)
+	if err != nil {
+		return cache{}, nil, err
+	}
+	a, err := k.try(r, id.Precision, nil)
+	if err == nil && k.options.Limit != nil {
+		a, err = k.secure(ctx, id.Precision, r, a, providers)
+	}
+	if err != nil {
+		return cache{}, nil, err
+	}
+	if k.rescues(id.Precision) && a.settled {
+		id.Provider = a.provider
+	}
+	store, err := newCache(k.options.Cache, id)
+	if err != nil {
+		return cache{}, nil, err
 	}
 	e := newEntry(a.model)
 	e.Converted, e.Kept, e.Left, e.Notes = len(a.summary.Converted), a.kept, a.left(), k.notes(a.summary)
 	if a.provider != "" {
 		e.note(a.provider, a.report, a.miss)
 	}
-	return e, store.put(e)
+	return store, e, store.put(e)
 }
 
 // notes are the rewrite's, and what became of the batch dimension.
@@ -140,10 +182,8 @@ func (k *Maker) Check(ctx context.Context, name string, m *onnx.Model, providers
 	if err != nil {
 		return Variant{}, err
 	}
-	id, err := k.keyOf(name, digest, nil)
-	if err != nil {
-		return Variant{}, err
-	}
+	id := k.keyOf(name)
+	id.Model = digest
 	store, err := newCache(k.options.Cache, id)
 	if err != nil {
 		return Variant{}, err

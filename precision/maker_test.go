@@ -117,7 +117,11 @@ func TestMakeRejects(t *testing.T) {
 		"too few may be kept": {Int8, nil, nil, // a quarter of eight: a and b; 1.97 is left
 			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 it is 1.96875`},
 		"none may be kept": {Int8, func(o *Options) { o.MaxKept = .1 }, nil,
-			`max_abs_error is 7.96875, more than 0.5 (output "y"); of 8 nodes none may stay in fp32 (at most 10 %)`},
+			`max_abs_error is 7.96875, more than 0.5 (output "y"); of 8 nodes none may stay in fp32 (at most 10 %, and never all)`},
+		"all may be kept": {Int8, func(o *Options) { least := 1e-3; o.MaxKept, o.Limit.Max = 1, &least }, nil, // seven: with eight there is nothing to convert
+			`max_abs_error is 7.96875, more than 0.001 (output "y"); with the 7 most sensitive of 8 nodes in fp32 it is 0.03125`},
+		"no attempt runs": {Int8, nil, func(l *lab) { l.refuse["int8 a on cpu"], l.refuse["int8 a,b on cpu"] = "crashed", "out of memory" },
+			`max_abs_error is 7.96875, more than 0.5 (output "y"); with the 2 most sensitive of 8 nodes in fp32 there are no figures: out of memory`},
 		"keeping is switched off": {Int8, func(o *Options) { o.MaxKept = 0 }, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
 		"fp16":                    {FP16, nil, nil, `max_abs_error is 7.96875, more than 0.5 (output "y")`},
 		"no probe": {Int8, nil, func(l *lab) { l.refuse["probe on cpu"] = "too large" },
@@ -152,11 +156,57 @@ func TestMakePerProvider(t *testing.T) {
 	if nodes(v.Kept) != "a" {
 		t.Errorf("kept %q", nodes(v.Kept))
 	}
-	// Another time the provider may run it: that is not taken from the cache.
-	delete(l.refuse, "cuda")
+	// As long as it does not run it, the file that was made on cpu is taken.
 	v = l.make(k, Int8, "cuda", "cpu", "openvino")
-	if diff := cmp.Diff([]string{"int8 a on cuda"}, l.opened); diff != "" || v.Rejected["cuda"] != "" || v.FromCache {
-		t.Errorf("%+v, from the cache: %t; -want +got:\n%s", v.Rejected, v.FromCache, diff)
+	if diff := cmp.Diff([]string{"int8 a on cuda"}, l.opened); diff != "" || v.Rejected["cuda"] != "no GPU" {
+		t.Errorf("%+v; -want +got:\n%s", v.Rejected, diff)
+	}
+	// Another time it may run it: then the choice of nodes is its, as it would have been the first time.
+	delete(l.refuse, "cuda")
+	l.factor["cuda"] = 2 // of 7.97: a and b have to stay, which leaves 3.94
+	v = l.make(k, Int8, "cuda", "cpu", "openvino")
+	if nodes(v.Kept) != "a,b" || v.Rejected["cuda"] != "" || v.FromCache {
+		t.Errorf("kept %q; %+v, from the cache: %t", nodes(v.Kept), v.Rejected, v.FromCache)
+	}
+	if v = l.make(k, Int8, "cuda", "cpu", "openvino"); !v.FromCache || nodes(v.Kept) != "a,b" {
+		t.Errorf("the second time: %+v", v)
+	}
+}
+
+// TestRefusalsAreNoVerdict: what was refused on all providers, and what could not be rescued since something was refused, is tried anew.
+func TestRefusalsAreNoVerdict(t *testing.T) {
+	t.Parallel()
+	for name, refused := range map[string][]string{
+		"the variant":       {"int8  on cpu"},
+		"the probe":         {"probe on cpu"},
+		"the rescued":       {"int8 a on cpu", "int8 a,b on cpu"},
+		"the last, rescued": {"int8 a,b on cpu"},
+	} {
+		l := newLab(t, eight())
+		for _, session := range refused {
+			l.refuse[session] = "the engine ended by itself"
+		}
+		k := l.maker(2, nil) // which a and b in fp32 keep
+		if v := l.make(k, Int8, "cpu"); v.Rejected["cpu"] == "" || len(v.Kept) != 0 {
+			t.Errorf("%s is refused, but %+v", name, v)
+		}
+		clear(l.refuse)
+		if v := l.make(k, Int8, "cpu"); len(v.Rejected) != 0 || nodes(v.Kept) != "a,b" {
+			t.Errorf("%s runs again, but rejected %v, kept %q", name, v.Rejected, nodes(v.Kept))
+		}
+		if v := l.make(k, Int8, "cpu"); !v.FromCache || nodes(v.Kept) != "a,b" {
+			t.Errorf("%s, the third time: %+v", name, v)
+		}
+	}
+}
+
+// TestRescueOutlivesARefusal: one attempt that does not run keeps no other from it.
+func TestRescueOutlivesARefusal(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	l.refuse["int8 a on cpu"] = "crashed"
+	if v := l.make(l.maker(2, nil), Int8, "cpu"); len(v.Rejected) != 0 || nodes(v.Kept) != "a,b" {
+		t.Errorf("%+v", v)
 	}
 }
 

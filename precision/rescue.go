@@ -27,6 +27,7 @@ type attempt struct {
 	provider string // where it was judged; "": nowhere
 	report   accuracy.Report
 	miss     string
+	settled  bool // judged, and no refusal had a part in what came out
 }
 
 // left lists the candidates that were not converted for their own sake.
@@ -52,7 +53,7 @@ func (k *Maker) try(r recipe, precision string, kept []KeptNode) (attempt, error
 // judged judges an attempt on a provider.
 func (k *Maker) judged(ctx context.Context, a attempt, provider string) (attempt, error) {
 	var err error
-	a.provider = provider
+	a.provider, a.settled = provider, true
 	a.report, a.miss, err = k.judge(ctx, a.model, provider)
 	return a, err
 }
@@ -65,7 +66,7 @@ func (k *Maker) secure(ctx context.Context, precision string, r recipe, first at
 		if errors.As(err, new(*RefusedError)) {
 			continue
 		}
-		if err != nil || a.miss == "" || r.probe == nil || k.options.MaxKept == 0 {
+		if err != nil || a.miss == "" || !k.rescues(precision) {
 			return a, err
 		}
 		return k.rescue(ctx, precision, r, a)
@@ -77,39 +78,44 @@ func (k *Maker) secure(ctx context.Context, precision string, r recipe, first at
 // doubled until it holds, then halved in between. Without success the attempt comes back as it was, with the reason.
 func (k *Maker) rescue(ctx context.Context, precision string, r recipe, missed attempt) (attempt, error) {
 	nodes, err := k.sensitivities(ctx, precision, r)
-	var refused *RefusedError
 	switch {
-	case errors.As(err, &refused):
-		missed.miss += "; which nodes are to blame could not be measured: " + refused.Reason
+	case isRefusal(err):
+		missed.miss += "; which nodes are to blame could not be measured: " + err.Error()
+		missed.settled = errors.Is(err, ErrUnmakeable)
 		return missed, nil
 	case err != nil:
 		return attempt{}, err
 	}
-	most := int(k.options.MaxKept * float64(len(nodes)))
-	attemptWith := func(n int) (attempt, error) {
+	most := max(0, min(int(k.options.MaxKept*float64(len(nodes))), len(nodes)-1)) // with all there would be nothing to convert
+	fewest, last, err := fewestKept(most, func(n int) (attempt, error) {
 		k.progress("%s: keeping %d of %d nodes in fp32", precision, n, len(nodes))
 		a, err := k.try(r, precision, nodes[:n])
-		if err != nil {
-			return attempt{}, err
+		if err == nil {
+			a, err = k.judged(ctx, a, missed.provider)
 		}
-		return k.judged(ctx, a, missed.provider)
-	}
-	fewest, last, err := fewestKept(most, attemptWith)
+		if isRefusal(err) {
+			return attempt{miss: err.Error(), settled: errors.Is(err, ErrUnmakeable)}, nil
+		}
+		return a, err
+	})
 	switch {
-	case errors.As(err, &refused):
-		missed.miss += "; with nodes in fp32 it does not run: " + refused.Reason
-		return missed, nil
 	case err != nil:
 		return attempt{}, err
 	case fewest != nil:
 		return *fewest, nil
 	}
 	missed.miss += k.vain(most, len(nodes), last)
+	missed.settled = most == 0 || last.settled
 	return missed, nil
 }
 
+// isRefusal reports whether an error concerns the model that was tried alone: it does not run, or it cannot be made.
+func isRefusal(err error) bool {
+	return errors.As(err, new(*RefusedError)) || errors.Is(err, ErrUnmakeable)
+}
+
 // fewestKept tries numbers of kept nodes up to most and returns the attempt with the fewest that keeps the limit; nil when
-// none does, and the last one, which kept the most. Once one keeps it, another that does not run counts as one that misses it.
+// none does, and the last one, which kept the most.
 func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, last attempt, err error) {
 	missed, kept := 0, 0
 	for missed < most && fewest == nil {
@@ -127,10 +133,10 @@ func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, la
 	for fewest != nil && kept-missed > 1 {
 		n := (missed + kept) / 2
 		a, err := try(n)
-		if err != nil && !errors.As(err, new(*RefusedError)) {
+		if err != nil {
 			return nil, last, err
 		}
-		if err == nil && a.miss == "" {
+		if a.miss == "" {
 			fewest, kept = &a, n
 		} else {
 			missed = n
@@ -141,8 +147,11 @@ func fewestKept(most int, try func(n int) (attempt, error)) (fewest *attempt, la
 
 // vain says that keeping nodes did not help.
 func (k *Maker) vain(most, of int, last attempt) string {
-	if most == 0 {
-		return fmt.Sprintf("; of %d nodes none may stay in fp32 (at most %.3g %%)", of, 100*k.options.MaxKept)
+	switch {
+	case most == 0:
+		return fmt.Sprintf("; of %d nodes none may stay in fp32 (at most %.3g %%, and never all)", of, 100*k.options.MaxKept)
+	case last.provider == "":
+		return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 there are no figures: %s", most, of, last.miss)
 	}
 	value, _ := k.options.Limit.Check(last.report)
 	return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 it is %.6g", most, of, value)

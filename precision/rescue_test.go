@@ -8,7 +8,7 @@ func TestFewestKeptOutlivesARefusal(t *testing.T) {
 	fewest, _, err := fewestKept(8, func(n int) (attempt, error) {
 		switch {
 		case n == 3:
-			return attempt{}, &RefusedError{"out of memory"}
+			return attempt{miss: "out of memory"}, nil
 		case n < 3:
 			return attempt{miss: "too low"}, nil
 		}
