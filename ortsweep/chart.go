@@ -45,6 +45,7 @@ var (
 // bar is a candidate in the chart.
 type bar struct {
 	label string
+	value string // for people
 	race.Standing
 }
 
@@ -53,7 +54,7 @@ func WriteChart(w io.Writer, r Result) error {
 	var bars []bar
 	for _, s := range r.Race.Standings {
 		if s.Verdict != race.Failed && len(bars) < mostBars {
-			bars = append(bars, bar{shorten(settingText(s.Candidate)), s})
+			bars = append(bars, bar{shorten(settingText(s.Candidate)), r.valueText(s.Value.Value), s})
 		}
 	}
 	height := 132 + barHeight*vg.Length(max(1, len(bars)))
@@ -116,13 +117,7 @@ func (r Result) axisTitle() string {
 
 // drawBars draws labels on the left, bars on the right. Below one candidate there is only the axis.
 func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
-	most := 0.0
-	for _, b := range bars {
-		most = max(most, b.Value.Value*factor, min(b.Value.Hi, 1.5*b.Value.Value)*factor)
-	}
-	if most == 0 {
-		most = 1
-	}
+	most := reach(bars) * factor
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
 	p.X.Label.Text = title
@@ -148,6 +143,28 @@ func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
 	}
 }
 
+// mostReach is how many times longer than default and answer a bar is drawn at most: one bad setting must not make the others
+// too short to compare.
+const mostReach = 3
+
+// reach is the largest figure of the axis, with room for intervals.
+func reach(bars []bar) float64 {
+	most, limit := 0.0, 0.0
+	for _, b := range bars {
+		most = max(most, b.Value.Value, min(b.Value.Hi, 1.5*b.Value.Value))
+		if b.Candidate.IsDefault() || b.Verdict == race.Winner {
+			limit = max(limit, mostReach*b.Value.Value)
+		}
+	}
+	switch {
+	case most == 0:
+		return 1
+	case limit > 0:
+		return min(most, limit)
+	}
+	return most
+}
+
 // rowOf is the middle of a bar's row; the first one is on top.
 func rowOf(i, n int) float64 { return float64(n-i) - 0.5 }
 
@@ -161,11 +178,17 @@ type barPlot struct {
 func (b barPlot) Plot(canvas draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&canvas)
 	half := barHeight * 0.32
+	style := textStyle(9, inkColor)
+	style.XAlign, style.YAlign = text.XRight, text.YCenter
 	for i, s := range b.bars {
-		at, end := y(rowOf(i, len(b.bars))), x(s.Value.Value*b.factor)
+		at, end := y(rowOf(i, len(b.bars))), min(x(s.Value.Value*b.factor), canvas.Max.X)
 		canvas.FillPolygon(barColor(s.Standing), []vg.Point{{X: x(0), Y: at - half}, {X: end, Y: at - half}, {X: end, Y: at + half}, {X: x(0), Y: at + half}})
-		if s.Value.Hi == s.Value.Lo {
-			continue // of one window: there is no interval
+		switch {
+		case s.Value.Value*b.factor > p.X.Max: // the bar is cut
+			canvas.FillText(style, vg.Point{X: end - 6, Y: at}, s.value+" →")
+			continue
+		case s.Value.Hi == s.Value.Lo: // of one window: there is no interval
+			continue
 		}
 		lo, hi := x(max(0, s.Value.Lo*b.factor)), x(s.Value.Hi*b.factor)
 		line := draw.LineStyle{Color: inkColor, Width: 1}

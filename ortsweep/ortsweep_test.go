@@ -293,6 +293,21 @@ func TestChartIsAPicture(t *testing.T) {
 	}
 }
 
+// The axis ends at three times the default or the answer; without either, at the longest bar or the interval that is drawn of it.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	figure := func(verdict race.Verdict, c search.Candidate, value, hi float64) bar {
+		return bar{Standing: race.Standing{Candidate: c, Verdict: verdict, Value: stats.Estimate{Value: value, Hi: hi}}}
+	}
+	base := figure(race.Slower, candidate(), 2, 2.5)
+	slow := figure(race.Dropped, candidate("execution_mode=parallel"), 100, 1000)
+	for want, bars := range map[float64][]bar{2.5: {base}, 6: {base, slow}, 150: {slow}, 1: nil} {
+		if got := reach(bars); got != want {
+			t.Errorf("%d bars: %g, want %g", len(bars), got, want)
+		}
+	}
+}
+
 // Without a figure for the default there is no winner, and what an earlier sweep wrote of one is removed.
 func TestNoWinnerRemovesItsFiles(t *testing.T) {
 	t.Parallel()

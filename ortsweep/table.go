@@ -50,7 +50,7 @@ func (r Result) headline() string {
 	case !ok || r.Race.Broken != "":
 		return "No answer: " + r.Race.Why + "."
 	case win.Verdict == race.Base:
-		return "Not proven: " + r.Race.Why + "; a longer --budget tells what is ahead from what is luck."
+		return "Not proven: " + r.Race.Why + "; try a longer --budget."
 	case win.Candidate.IsDefault() && len(r.Race.Standings) == 1 && !r.Outcome.Interrupted:
 		return "Default stays: there is nothing else to try."
 	case win.Candidate.IsDefault():
