@@ -22,7 +22,7 @@ func TestSweepDefaults(t *testing.T) {
 	if s.Model.Path != "work/minilm.onnx" || s.Name != "minilm" || s.Output != "work/out/minilm-ortsweep" || s.DeployTarget != TargetTuner {
 		t.Errorf("model %q, name %q, output %q, target %q", s.Model.Path, s.Name, s.Output, s.DeployTarget)
 	}
-	if s.Measure != SweepLatency || s.Batch != 1 || s.Sessions != 1 || s.Search.Budget.Time != 2*time.Minute {
+	if s.Measure != SweepLatency || s.Batch != 1 || s.Sessions != 1 || s.Search.Budget.Time != 3*time.Minute {
 		t.Errorf("measure %q, batch %d, sessions %d, budget %v", s.Measure, s.Batch, s.Sessions, s.Search.Budget.Time)
 	}
 	if s.Accuracy.Limit == nil {
