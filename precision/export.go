@@ -57,14 +57,29 @@ func (v Variant) export(path string, replace bool) error {
 			}
 		}
 	}
-	// The data first, so that a model never stands there without it.
-	if err := os.Rename(staged+".data", path+".data"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if _, err := os.Stat(staged + ".data"); err == nil {
+		if err := renameData(staged, path); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(staged, path); err != nil {
 		return err
 	}
 	return durable.SyncDir(dir)
+}
+
+// renameData puts a model's external data into its place, before the model: a model never stands there without its data. Nor may one
+// that was there stand beside data that is not its own, so it goes first, and comes back when the data stays away.
+func renameData(staged, path string) error {
+	before := staged + ".before"
+	if err := os.Rename(path, before); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Rename(staged+".data", path+".data")
+	if err != nil {
+		_ = os.Rename(before, path) // if there was one
+	}
+	return err
 }
 
 // sameModel reports whether the model at path, if there is one, is that of fresh.

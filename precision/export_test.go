@@ -90,6 +90,26 @@ func TestExportExternal(t *testing.T) {
 	}
 }
 
+// TestExportKeepsPairs: where the data cannot be written, the model that was there stays.
+func TestExportKeepsPairs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cached, path := filepath.Join(dir, "cached.onnx"), filepath.Join(dir, "m.onnx")
+	if err := errors.Join(build.MLP().Write(cached, 1), build.Simple().Write(path, 0), os.MkdirAll(path+".data/full", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Variant{Path: cached}).Export(path, true); err == nil {
+		t.Error("a folder was replaced by the data")
+	}
+	want, err := build.Simple().Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(t, path).Digest(); err != nil || got != want {
+		t.Errorf("the model became %s (%v)", got, err)
+	}
+}
+
 func checkSameDigest(t *testing.T, a, b string) {
 	t.Helper()
 	digest := func(m *onnx.Model) string {

@@ -29,6 +29,7 @@ type lab struct {
 	errors map[string]float64 // by candidate node: what its conversion adds to the output
 	refuse map[string]string  // by "producer's name on provider", or provider alone: why it does not run
 	factor map[string]float64 // by provider: of the errors; without an entry 1
+	fail   map[string]error   // by "producer's name on provider": what happens instead of a session
 	wobble float64            // each run adds this more to its output than the one before it
 
 	opened []string // "producer's name on provider"
@@ -143,6 +144,9 @@ func (l *lab) Open(_ context.Context, m *onnx.Model, provider string) (Session, 
 	producer := m.Proto().GetProducerName()
 	name := producer + " on " + provider
 	l.opened = append(l.opened, name)
+	if err := l.fail[name]; err != nil {
+		return nil, err
+	}
 	for _, reason := range []string{l.refuse[name], l.refuse[provider]} {
 		if reason != "" {
 			return nil, &RefusedError{reason}

@@ -217,6 +217,8 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 			case errors.As(err, &refused): // not kept: another time it may run
 				v.Rejected[provider], v.FromCache = refused.Reason, false
 				continue
+			case err != nil && changed: // what is known already is known the next time
+				return Variant{}, errors.Join(err, store.update(e))
 			case err != nil:
 				return Variant{}, err
 			}

@@ -200,6 +200,22 @@ func TestRefusalsAreNoVerdict(t *testing.T) {
 	}
 }
 
+// TestFiguresOutliveAnError: what was found on one provider is not lost when the next one fails.
+func TestFiguresOutliveAnError(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, map[string]float64{"a": .25})
+	k := l.maker(0, nil)
+	l.fail = map[string]error{"int8  on openvino": errBroken}
+	if _, err := k.Make(t.Context(), Int8, []string{"cpu", "openvino"}); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	l.fail = nil
+	v := l.make(k, Int8, "cpu", "openvino")
+	if diff := cmp.Diff([]string{"int8  on openvino"}, l.opened); diff != "" || len(v.Accuracy) != 2 {
+		t.Errorf("%+v; -want +got:\n%s", v, diff)
+	}
+}
+
 // TestRescueOutlivesARefusal: one attempt that does not run keeps no other from it.
 func TestRescueOutlivesARefusal(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package precision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -86,22 +87,12 @@ func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
 	if err != nil {
 		return recipe{}, err
 	}
-	data := k.calibration()
-	k.progress("%s: calibrating on %d rows", Int8Static, data.Rows)
-	session, err := k.open.Open(ctx, exposed, cpu)
-	if err != nil {
-		return recipe{}, k.sourceError(err)
+	if _, err := k.original(ctx); err != nil { // whether the source runs at all comes first
+		return recipe{}, err
 	}
-	defer session.Close(context.WithoutCancel(ctx))
-	// Row by row: all activations of a batch can exceed what fits into one answer (2 GiB).
-	err = inBatches(ctx, session, exposed, data, 1, func(in, out map[string]inputs.Tensor) error {
-		if err := collector.Add(pick(values, out, in)); err != nil {
-			return &Unmakeable{Int8Static, err}
-		}
-		return nil
-	})
+	err = k.calibrate(ctx, exposed, func(in, out map[string]inputs.Tensor) error { return collector.Add(pick(values, out, in)) })
 	if err != nil {
-		return recipe{}, k.sourceError(err)
+		return recipe{}, err
 	}
 	options := rewrite.Int8StaticOptions{Ranges: collector.Ranges(), Bits: k.weightBits(ctx)}
 	return recipe{
@@ -112,6 +103,29 @@ func (k *Maker) calibrated(ctx context.Context) (recipe, error) {
 		},
 		probe: func() (*onnx.Model, map[string]string, error) { return rewrite.Int8StaticSensitivity(k.base, options) },
 	}, nil
+}
+
+// calibrate runs the source with its activations as outputs. What it does not take is the fault of this precision alone.
+func (k *Maker) calibrate(ctx context.Context, exposed *onnx.Model, add visitor) error {
+	data := k.calibration()
+	k.progress("%s: calibrating on %d rows", Int8Static, data.Rows)
+	session, err := k.open.Open(ctx, exposed, cpu)
+	if err == nil {
+		defer session.Close(context.WithoutCancel(ctx))
+		// Row by row: all activations of a batch can exceed what fits into one answer (2 GiB).
+		err = inBatches(ctx, session, exposed, data, 1, func(in, out map[string]inputs.Tensor) error {
+			if err := add(in, out); err != nil {
+				return &Unmakeable{Int8Static, err}
+			}
+			return nil
+		})
+	}
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return &Unmakeable{Int8Static, fmt.Errorf("cannot calibrate the model on the data %q: ONNX Runtime does not run it on %s with its activations as outputs: %s",
+			data.Name, cpu, refused.Reason)}
+	}
+	return err
 }
 
 // calibration is the data to calibrate on.

@@ -1,11 +1,16 @@
 package precision
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/dataset"
 	"tuner/hostinfo"
+	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
 )
@@ -71,5 +76,42 @@ func TestRecipeRemembersNothing(t *testing.T) {
 	_, outputs, err := r.probe()
 	if err != nil || len(outputs) != len(all.Converted) {
 		t.Errorf("the probe measures %v, %v; want all of %v", outputs, err, all.Converted)
+	}
+}
+
+// narrow opens models of few outputs, and answers for the perceptron of package build.
+type narrow struct{ outputs int }
+
+func (n narrow) Open(_ context.Context, m *onnx.Model, _ string) (Session, error) {
+	if len(m.Outputs()) > n.outputs {
+		return nil, &RefusedError{"too many outputs"}
+	}
+	return n, nil
+}
+
+func (narrow) Infer(context.Context, map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	return map[string]inputs.Tensor{"OUTPUT": floats(make([]float32, 8), 1, 8)}, nil
+}
+
+func (narrow) Close(context.Context) {}
+
+// TestCalibrationIsRefused: a source that does not run with its activations as outputs has no int8_static, and may have others; one
+// that does not run at all has none.
+func TestCalibrationIsRefused(t *testing.T) {
+	t.Parallel()
+	for outputs, want := range map[int]string{1: "with its activations as outputs: too many outputs", 0: "nothing to compare variants with: too many outputs"} {
+		m := build.MLP()
+		data, err := dataset.Synthetic(m, inputs.Options{}, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := NewMaker(m, narrow{outputs}, Options{Data: data, Cache: "cache", WeightBits: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = k.newRecipe(t.Context(), Int8Static)
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrUnmakeable) != (outputs == 1) || errors.As(err, new(*SourceError)) != (outputs == 0) {
+			t.Errorf("%d outputs: %v", outputs, err)
+		}
 	}
 }
