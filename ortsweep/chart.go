@@ -4,41 +4,34 @@ import (
 	"fmt"
 	"image/color"
 	"io"
-	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
+	"tuner/internal/plotstyle"
 	"tuner/measure"
 	"tuner/ortsweep/race"
 )
 
-// The size of the chart in points, 72 to the inch, and how it is drawn.
+// How the chart is drawn; lengths are in points.
 const (
-	chartWidth = 750 * vg.Length(1)
 	barHeight  = 22 * vg.Length(1)
-	chartDPI   = 192
-	margin     = 16 * vg.Length(1)
 	labelWidth = 330 * vg.Length(1)
 	mostBars   = 24
 	mostLabel  = 68 // characters
 )
 
-// The colours can be told apart with any kind of colour vision (Okabe and Ito's palette).
+// The colours of bars.
 var (
-	inkColor     = color.RGBA{0x22, 0x26, 0x2b, 0xff}
-	softColor    = color.RGBA{0x5f, 0x66, 0x6e, 0xff}
-	gridColor    = color.RGBA{0xe9, 0xeb, 0xee, 0xff}
-	winnerColor  = color.RGBA{0x00, 0x9e, 0x73, 0xff}
-	tiedColor    = color.RGBA{0x56, 0xb4, 0xe9, 0xff}
+	winnerColor  = plotstyle.Green
+	tiedColor    = plotstyle.SkyBlue
+	aheadColor   = plotstyle.Orange
 	defaultColor = color.RGBA{0x8a, 0x92, 0x9b, 0xff}
-	aheadColor   = color.RGBA{0xe6, 0x9f, 0x00, 0xff}
 	otherColor   = color.RGBA{0xd3, 0xd7, 0xdc, 0xff}
 )
 
@@ -58,11 +51,11 @@ func WriteChart(w io.Writer, r Result) error {
 		}
 	}
 	height := 132 + barHeight*vg.Length(max(1, len(bars)))
-	image := vgimg.NewWith(vgimg.UseWH(chartWidth, height), vgimg.UseDPI(chartDPI))
+	image := vgimg.NewWith(vgimg.UseWH(plotstyle.Width, height), vgimg.UseDPI(plotstyle.DPI))
 	canvas := draw.New(image)
 	r.drawTitle(canvas)
 	drawLegend(canvas, bars)
-	drawBars(draw.Crop(canvas, margin, -margin, margin, -82), bars, r.factor(), r.axisTitle())
+	drawBars(draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -82), bars, r.factor(), r.axisTitle())
 	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
 		return fmt.Errorf("cannot write chart: %w", err)
 	}
@@ -70,9 +63,9 @@ func WriteChart(w io.Writer, r Result) error {
 }
 
 func (r Result) drawTitle(canvas draw.Canvas) {
-	title, subtitle := textStyle(15, inkColor), textStyle(10, softColor)
+	title, subtitle := plotstyle.Text(15, plotstyle.Ink), plotstyle.Text(10, plotstyle.Soft)
 	title.YAlign, subtitle.YAlign = text.YTop, text.YTop
-	at := vg.Point{X: margin, Y: canvas.Max.Y - margin}
+	at := vg.Point{X: plotstyle.Margin, Y: canvas.Max.Y - plotstyle.Margin}
 	canvas.FillText(title, at, "Session settings of "+r.Setup.Subject.Name)
 	at.Y -= 21
 	canvas.FillText(subtitle, at, shortenTo(r.headline(), 130))
@@ -80,9 +73,9 @@ func (r Result) drawTitle(canvas draw.Canvas) {
 
 // drawLegend says below the title what the colours mean of those that there are, and what the lines and the order.
 func drawLegend(canvas draw.Canvas, bars []bar) {
-	style := textStyle(9, softColor)
+	style := plotstyle.Text(9, plotstyle.Soft)
 	style.YAlign = text.YCenter
-	at := vg.Point{X: margin, Y: canvas.Max.Y - margin - 48}
+	at := vg.Point{X: plotstyle.Margin, Y: canvas.Max.Y - plotstyle.Margin - 48}
 	const side = 9 * vg.Length(1)
 	for _, kind := range []struct {
 		color color.Color
@@ -121,14 +114,14 @@ func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
 	p.X.Label.Text = title
-	p.X.Label.TextStyle.Font, p.X.Label.TextStyle.Color = sans(10), inkColor
-	p.X.Tick.Label.Font, p.X.Tick.Label.Color = sans(9), softColor
-	p.X.Tick.LineStyle.Color, p.X.LineStyle.Color = softColor, softColor
-	p.X.Tick.Marker = plot.ConstantTicks(ticks(most))
+	p.X.Label.TextStyle.Font, p.X.Label.TextStyle.Color = plotstyle.Sans(10), plotstyle.Ink
+	p.X.Tick.Label.Font, p.X.Tick.Label.Color = plotstyle.Sans(9), plotstyle.Soft
+	p.X.Tick.LineStyle.Color, p.X.LineStyle.Color = plotstyle.Soft, plotstyle.Soft
+	p.X.Tick.Marker = plot.ConstantTicks(plotstyle.LinearTicks(most))
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.HideY()
 	grid := plotter.NewGrid()
-	grid.Vertical = draw.LineStyle{Color: gridColor, Width: 0.75}
+	grid.Vertical = draw.LineStyle{Color: plotstyle.Grid, Width: 0.75}
 	grid.Horizontal.Width = 0
 	p.Add(grid, barPlot{bars, factor})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, most*1.02, 0, float64(max(1, len(bars)))
@@ -136,7 +129,7 @@ func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
 	p.Draw(body)
 	data := p.DataCanvas(body)
 	_, y := p.Transforms(&data)
-	style := textStyle(9.5, inkColor)
+	style := plotstyle.Text(9.5, plotstyle.Ink)
 	style.XAlign, style.YAlign = text.XRight, text.YCenter
 	for i, b := range bars {
 		canvas.FillText(style, vg.Point{X: data.Min.X - 8, Y: y(rowOf(i, len(bars)))}, b.label)
@@ -178,7 +171,7 @@ type barPlot struct {
 func (b barPlot) Plot(canvas draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&canvas)
 	half := barHeight * 0.32
-	style := textStyle(9, inkColor)
+	style := plotstyle.Text(9, plotstyle.Ink)
 	style.XAlign, style.YAlign = text.XRight, text.YCenter
 	for i, s := range b.bars {
 		at, end := y(rowOf(i, len(b.bars))), min(x(s.Value.Value*b.factor), canvas.Max.X)
@@ -191,7 +184,7 @@ func (b barPlot) Plot(canvas draw.Canvas, p *plot.Plot) {
 			continue
 		}
 		lo, hi := x(max(0, s.Value.Lo*b.factor)), x(s.Value.Hi*b.factor)
-		line := draw.LineStyle{Color: inkColor, Width: 1}
+		line := draw.LineStyle{Color: plotstyle.Ink, Width: 1}
 		canvas.StrokeLine2(line, lo, at-3, lo, at+3)
 		if edge := canvas.Max.X; hi > edge { // it goes on beyond the chart
 			canvas.StrokeLine2(line, lo, at, edge, at)
@@ -217,22 +210,6 @@ func barColor(s race.Standing) color.Color {
 	return otherColor
 }
 
-// ticks marks round steps of 1, 2 or 5 times a power of ten, about six of them from 0 to most.
-func ticks(most float64) []plot.Tick {
-	step := math.Pow(10, math.Floor(math.Log10(most/6)))
-	for _, factor := range []float64{1, 2, 5, 10} {
-		if most/(step*factor) <= 7 {
-			step *= factor
-			break
-		}
-	}
-	var list []plot.Tick
-	for i := 0; float64(i)*step <= most; i++ {
-		list = append(list, plot.Tick{Value: float64(i) * step, Label: fmt.Sprintf("%.6g", float64(i)*step)})
-	}
-	return list
-}
-
 func shorten(label string) string { return shortenTo(label, mostLabel) }
 
 func shortenTo(label string, most int) string {
@@ -241,12 +218,4 @@ func shortenTo(label string, most int) string {
 		return label
 	}
 	return string(characters[:most-1]) + "…"
-}
-
-func sans(size font.Length) font.Font {
-	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-}
-
-func textStyle(size font.Length, c color.Color) text.Style {
-	return text.Style{Color: c, Font: sans(size), Handler: plot.DefaultTextHandler}
 }

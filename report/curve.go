@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"tuner/internal/plotstyle"
 )
 
 // curve is a configuration's measured points, joined in the order of their loads.
@@ -41,7 +43,7 @@ var (
 		{color: palette[3], width: 2, radius: 4.8, sides: 3, turn: math.Pi},
 		{color: palette[4], width: 2, radius: 4.6, sides: 4, turn: math.Pi / 4},
 	}
-	defaultLook = look{color: inkColor, width: 2, radius: 4.6, sides: 4, turn: math.Pi / 4, dashes: []vg.Length{6, 3}}
+	defaultLook = look{color: plotstyle.Ink, width: 2, radius: 4.6, sides: 4, turn: math.Pi / 4, dashes: []vg.Length{6, 3}}
 	otherLook   = look{color: paleColor, width: 1, radius: 2, sides: 16}
 )
 
@@ -125,7 +127,7 @@ const (
 
 // legendWidth is the width that the legend needs.
 func legendWidth(entries []entry) vg.Length {
-	style := textStyle(legendSize, inkColor)
+	style := plotstyle.Text(legendSize, plotstyle.Ink)
 	width := vg.Length(0)
 	for _, e := range entries {
 		width = max(width, legendIndent+style.Width(shorten(e.label)))
@@ -135,7 +137,7 @@ func legendWidth(entries []entry) vg.Length {
 
 // drawLegend lists the entries from the top.
 func drawLegend(canvas draw.Canvas, entries []entry) {
-	style := textStyle(legendSize, inkColor)
+	style := plotstyle.Text(legendSize, plotstyle.Ink)
 	for i, e := range entries {
 		y := canvas.Max.Y - legendLine*(vg.Length(i)+0.5)
 		left := vg.Point{X: canvas.Min.X, Y: y}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"tuner/analyze"
+	"tuner/internal/plotstyle"
 	"tuner/journal"
 	"tuner/measure"
 )
@@ -66,7 +67,7 @@ func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bo
 	slices.Reverse(prominent)
 	c.curves = append(others, prominent...)
 	most := c.highest() * 1.12 // leaves a band free on top for the limit's label
-	c.y = axis{title: "Throughput (infer/s)", max: most, ticks: linearTicks(most)}
+	c.y = axis{title: "Throughput (infer/s)", max: most, ticks: plotstyle.LinearTicks(most)}
 	return c
 }
 
@@ -108,7 +109,7 @@ func keys(r analyze.Result, prominent []curve, others int) []entry {
 	}
 	isHollow := func(c curve) bool { return slices.ContainsFunc(c.points, func(d dot) bool { return d.hollow }) }
 	if slices.ContainsFunc(prominent, isHollow) {
-		key := look{color: softColor, radius: outstanding[0].radius, sides: outstanding[0].sides}
+		key := look{color: plotstyle.Soft, radius: outstanding[0].radius, sides: outstanding[0].sides}
 		list = append(list, entry{label: "misses a constraint", look: key, mark: markHollow})
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
+	"tuner/internal/plotstyle"
 	"tuner/measure"
 )
 
@@ -68,7 +69,7 @@ func WriteStagesChart(w io.Writer, r analyze.Result) error {
 	c.legend = append(c.legend, keys(r, drawn, 0)...)
 	c.curves = drawn
 	most := c.highest() * 1.12 // leaves a band free on top for the limit's label
-	c.y = axis{title: "Throughput (infer/sec)", max: most, ticks: linearTicks(most)}
+	c.y = axis{title: "Throughput (infer/sec)", max: most, ticks: plotstyle.LinearTicks(most)}
 	title := "Request Concurrency"
 	if isRate(r) {
 		title = "Request Rate (requests/sec)"

@@ -17,8 +17,8 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib"},
-	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy"}, // onnx: files and shapes of what is deployed
-	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx"},
+	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle"}, // onnx: files and shapes of what is deployed
+	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"onnx", "modelconfig"},
@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"hostinfo":            {},
 	"internal/durable":    {},
 	"internal/floors":     {},
+	"internal/plotstyle":  {},
 	"internal/orttest":    {"ort"},
 	"internal/bench":      {"*"},
 	"internal/soak":       {"engine/api", "runner", "hostinfo", "ortlib", "stats", "internal/bench/program"},

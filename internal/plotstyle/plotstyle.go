@@ -1,0 +1,69 @@
+// Package plotstyle is how the charts of all reports look: size, colours, letters, and the numbers at an axis. It draws nothing.
+package plotstyle
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+)
+
+// The size of a chart in points, 72 to the inch: 1000 of CSS' pixels (96 to the inch), drawn with two dots to each.
+const (
+	Width  = 750 * vg.Length(1)
+	Margin = 16 * vg.Length(1)
+	DPI    = 192
+)
+
+// The colours of text, axes and grid.
+var (
+	Ink  = color.RGBA{0x22, 0x26, 0x2b, 0xff}
+	Soft = color.RGBA{0x5f, 0x66, 0x6e, 0xff}
+	Grid = color.RGBA{0xe9, 0xeb, 0xee, 0xff}
+)
+
+// The colours of data can be told apart with any kind of colour vision (the palette of Okabe and Ito, from the most to the
+// least contrast on white).
+var (
+	Blue       = color.RGBA{0x00, 0x72, 0xb2, 0xff}
+	Vermillion = color.RGBA{0xd5, 0x5e, 0x00, 0xff}
+	Green      = color.RGBA{0x00, 0x9e, 0x73, 0xff}
+	Purple     = color.RGBA{0xcc, 0x79, 0xa7, 0xff}
+	SkyBlue    = color.RGBA{0x56, 0xb4, 0xe9, 0xff}
+	Orange     = color.RGBA{0xe6, 0x9f, 0x00, 0xff}
+)
+
+// Sans is the font; size is in points.
+func Sans(size font.Length) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+}
+
+// Text is text in one colour; size is in points.
+func Text(size font.Length, c color.Color) text.Style {
+	return text.Style{Color: c, Font: Sans(size), Handler: plot.DefaultTextHandler}
+}
+
+// LinearTicks marks round steps of 1, 2 or 5 times a power of ten, about six of them from 0 to most, which must be above 0.
+func LinearTicks(most float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10(most/6)))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if most/(step*factor) <= 7 {
+			step *= factor
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := 0; float64(i)*step <= most; i++ {
+		ticks = append(ticks, NumberTick(float64(i)*step))
+	}
+	return ticks
+}
+
+// NumberTick marks a number with its digits.
+func NumberTick(v float64) plot.Tick {
+	return plot.Tick{Value: v, Label: fmt.Sprintf("%.6g", v)}
+}
