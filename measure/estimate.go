@@ -11,9 +11,8 @@ import (
 type Estimate = stats.Estimate
 
 // Estimate returns a metric over all windows of the measurement taken together, with its 95 % interval:
-//   - throughput and mean latency by batch means over the sub-windows, widened for autocorrelation;
-//   - latency percentiles by order statistics of as many independent requests as there were executed batches, since the
-//     requests of a batch end together; widened likewise;
+//   - throughput and mean latency from the sub-windows' series, whatever its autocorrelation;
+//   - latency percentiles as Percentile has them;
 //   - the server's parts and CPU from the differences between windows;
 //   - memory, a single peak, without an interval.
 //
@@ -24,7 +23,7 @@ func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 		return Estimate{}, false
 	}
 	if q, ok := metric.Quantile(); ok {
-		return m.percentile(q)
+		return m.Percentile(q)
 	}
 	switch metric {
 	case Throughput:
@@ -83,44 +82,94 @@ func (m Measurement) errorRate() (Estimate, bool) {
 	return Estimate{Value: rate, Lo: rate, Hi: rate}, true
 }
 
+// Offered is the request rate of an open loop's schedule in requests per second; 0 in a closed loop.
+func (m Measurement) Offered() float64 {
+	var scheduled int
+	var duration time.Duration
+	for _, w := range m.Windows {
+		scheduled += w.Scheduled
+		duration += w.Duration
+	}
+	if duration <= 0 {
+		return 0
+	}
+	return float64(scheduled) / duration.Seconds()
+}
+
+// Std is the standard deviation of all latencies; 0 below two.
+func (m Measurement) Std() time.Duration { return m.latencies().Std() }
+
 // throughput pools the windows' inferences and time.
 func (m Measurement) throughput() (Estimate, bool) {
 	var inferences int
 	var duration time.Duration
-	var rates []float64 // requests per second by sub-window
+	var requests, seconds []float64 // by sub-window
 	for _, w := range m.Windows {
 		inferences += w.Inferences
 		duration += w.Duration
 		for _, s := range w.Sub {
-			rates = append(rates, float64(s.Requests)*float64(len(w.Sub))/w.Duration.Seconds())
+			requests = append(requests, float64(s.Requests))
+			seconds = append(seconds, w.Duration.Seconds()/float64(len(w.Sub)))
 		}
 	}
 	if duration <= 0 {
 		return Estimate{}, false
 	}
-	return around(float64(inferences)/duration.Seconds(), stats.BatchMeans(rates)), true
+	return around(float64(inferences)/duration.Seconds(), stats.SeriesRatio(requests, seconds)), true
 }
 
+// meanLatency pools the latencies of all sub-windows.
 func (m Measurement) meanLatency() (Estimate, bool) {
-	all := m.latencies()
-	return around(all.Mean().Seconds(), stats.BatchMeans(m.latencySeries())), all.Count() > 0
+	var sums, counts []float64
+	total := 0
+	for _, w := range m.Windows {
+		for _, s := range w.Sub {
+			count := s.Latency.Count()
+			sum := s.Sum
+			if sum == 0 { // a file from before the sums were kept
+				sum = time.Duration(count) * s.Latency.Mean()
+			}
+			sums, counts = append(sums, sum.Seconds()), append(counts, float64(count))
+			total += count
+		}
+	}
+	e := stats.SeriesRatio(sums, counts)
+	e.Lo = max(0, e.Lo)
+	return e, total > 0
 }
 
-// percentile is the q-quantile of all latencies.
-func (m Measurement) percentile(q float64) (Estimate, bool) {
+// Percentile is the q-quantile (0 < q < 1) of all latencies, with an interval by order statistics: as many independent requests as
+// the sub-windows' shares of requests up to that latency show, but no more than there were executed batches, since the requests of a
+// batch end together. It is false when no request completed. Where Bounded is false, Hi is only the largest latency seen.
+func (m Measurement) Percentile(q float64) (Estimate, bool) {
 	all := m.latencies()
-	n := all.Count()
-	if n == 0 {
+	if all.Count() == 0 {
 		return Estimate{}, false
 	}
-	independent := max(1, int(float64(n)/m.batchRequests()/stats.Inflation(m.latencySeries())))
-	lo, hi := stats.OrderRanks(independent, q)
-	scale := float64(n) / float64(independent)
-	return Estimate{
-		Value: all.Quantile(q).Seconds(),
-		Lo:    all.Rank(int(float64(lo) * scale)).Seconds(),
-		Hi:    all.Rank(int(float64(hi) * scale)).Seconds(),
-	}, true
+	lo, hi := m.ranks(all, q)
+	return Estimate{Value: all.Quantile(q).Seconds(), Lo: all.Rank(lo).Seconds(), Hi: all.Rank(hi).Seconds()}, true
+}
+
+// Bounded reports whether there were requests enough for an upper bound of the q-quantile.
+func (m Measurement) Bounded(q float64) bool {
+	all := m.latencies()
+	_, hi := m.ranks(all, q)
+	return hi <= all.Count()
+}
+
+// ranks are those of the latencies between which the q-quantile lies (stats.QuantileRanks).
+func (m Measurement) ranks(all Histogram, q float64) (lo, hi int) {
+	value := all.Quantile(q)
+	var hits, sizes []float64 // by sub-window
+	for _, w := range m.Windows {
+		for _, s := range w.Sub {
+			hits = append(hits, float64(s.Latency.CountAtMost(value)))
+			sizes = append(sizes, float64(s.Latency.Count()))
+		}
+	}
+	n := all.Count()
+	effective := min(stats.EffectiveSize(hits, sizes), float64(n)/m.batchRequests())
+	return stats.QuantileRanks(n, effective, q)
 }
 
 // latencies merges the windows' distributions.
@@ -132,19 +181,6 @@ func (m Measurement) latencies() Histogram {
 		}
 	}
 	return Merge(parts...)
-}
-
-// latencySeries is the mean latency in seconds of each sub-window in which a request completed.
-func (m Measurement) latencySeries() []float64 {
-	var series []float64
-	for _, w := range m.Windows {
-		for _, s := range w.Sub {
-			if s.Latency.Count() > 0 {
-				series = append(series, s.Latency.Mean().Seconds())
-			}
-		}
-	}
-	return series
 }
 
 // batchRequests is the mean number of requests in an executed batch, at least 1.

@@ -1,9 +1,9 @@
 package measure
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -47,22 +47,31 @@ func NewHistogram(latencies []time.Duration) (Histogram, error) {
 
 // Merge adds distributions up.
 func Merge(parts ...Histogram) Histogram {
-	var sum Histogram
-	for _, p := range parts {
-		sum.bins = append(sum.bins, p.bins...)
-		sum.count += p.count
+	switch len(parts) {
+	case 0:
+		return Histogram{}
+	case 1:
+		return parts[0]
 	}
-	slices.SortFunc(sum.bins, func(a, b bin) int { return cmp.Compare(a.latency, b.latency) })
-	merged := sum.bins[:0]
-	for _, b := range sum.bins {
-		if last := len(merged) - 1; last >= 0 && merged[last].latency == b.latency {
-			merged[last].count += b.count
-			continue
+	half := len(parts) / 2
+	return Merge(parts[:half]...).plus(Merge(parts[half:]...))
+}
+
+// plus is the sum of two distributions.
+func (h Histogram) plus(other Histogram) Histogram {
+	a, b := h.bins, other.bins
+	sum := make([]bin, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].latency < b[0].latency:
+			sum, a = append(sum, a[0]), a[1:]
+		case a[0].latency > b[0].latency:
+			sum, b = append(sum, b[0]), b[1:]
+		default:
+			sum, a, b = append(sum, bin{a[0].latency, a[0].count + b[0].count}), a[1:], b[1:]
 		}
-		merged = append(merged, b)
 	}
-	sum.bins = merged
-	return sum
+	return Histogram{append(append(sum, a...), b...), h.count + other.count}
 }
 
 // Count is the number of latencies.
@@ -110,6 +119,19 @@ func (h Histogram) Mean() time.Duration {
 		sum += float64(b.latency) * float64(b.count)
 	}
 	return time.Duration(sum / float64(h.count))
+}
+
+// Std is the latencies' standard deviation; 0 below two.
+func (h Histogram) Std() time.Duration {
+	if h.count < 2 {
+		return 0
+	}
+	mean := float64(h.Mean())
+	var squares float64
+	for _, b := range h.bins {
+		squares += (float64(b.latency) - mean) * (float64(b.latency) - mean) * float64(b.count)
+	}
+	return time.Duration(math.Sqrt(squares / float64(h.count-1)))
 }
 
 // Equal reports whether two distributions have the same counts.

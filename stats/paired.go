@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// trim is the share of the pairs that a trimmed mean leaves out at each end.
+// trim is the share of the values that a trimmed mean leaves out at each end.
 const trim = 0.2
 
 // PairedRatio estimates the ratio a/b from pairs of positive values that were measured next to each other: the 20 %
@@ -24,12 +24,19 @@ func PairedRatio(a, b []float64) Estimate {
 	if len(logs) == 0 {
 		return Estimate{}
 	}
-	e := trimmedMean(logs)
+	e := TrimmedMean(logs)
 	return Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi)}
 }
 
-// trimmedMean is the trimmed mean of values with its 95 % interval.
-func trimmedMean(values []float64) Estimate {
+// TrimmedMean is the mean of independent values without the lowest and the highest 20 %, with Yuen's interval from their winsorized
+// variance, so that no single value far off moves it. Up to 4 values nothing can be trimmed, and it is Mean. The zero Estimate for no
+// values.
+//
+// Source: Tukey and McLaughlin (1963), Yuen (1974); Wilcox, Introduction to Robust Estimation, §4.3.
+func TrimmedMean(values []float64) Estimate {
+	if len(values) == 0 {
+		return Estimate{}
+	}
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	cut := int(trim * float64(n))

@@ -8,28 +8,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// correlated is the lag-1 autocorrelation above which neighbouring values are not treated as independent; strongest
-// bounds the correction, because a short series cannot tell 0.9 from 1.
-const (
-	correlated = 0.2
-	strongest  = 0.9
-)
-
-// BatchMeans returns the mean of a steady series with a 95 % interval that allows for autocorrelation: its variance is
-// multiplied by Inflation.
-func BatchMeans(series []float64) Estimate { return meanInterval(series, Inflation(series)) }
-
-// Inflation is the factor by which a mean's variance exceeds that of as many independent values: (1+ρ)/(1−ρ) for a
-// first-order autoregressive series whose lag-1 autocorrelation ρ is above 0.2, else 1. At most 19.
-func Inflation(series []float64) float64 {
-	rho := Autocorrelation(series)
-	if rho <= correlated {
-		return 1
-	}
-	rho = min(rho, strongest)
-	return (1 + rho) / (1 - rho)
-}
-
 // Autocorrelation is the series' sample autocorrelation at lag 1; 0 for a constant series and for less than 3 values.
 func Autocorrelation(series []float64) float64 {
 	if len(series) < 3 {

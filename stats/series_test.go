@@ -20,56 +20,6 @@ func TestAutocorrelation(t *testing.T) {
 	}
 }
 
-func TestInflation(t *testing.T) {
-	t.Parallel()
-	// ρ = 0.25: 1.25/0.75.
-	if got := Inflation([]float64{1, 2, 3, 4}); !near(got, 5.0/3, 1e-12) {
-		t.Errorf("at ρ = 0.25 is %g, want 1.667", got)
-	}
-	if got := Inflation([]float64{1, -1, 1, -1}); got != 1 {
-		t.Errorf("a negative correlation narrows the interval by %g", got)
-	}
-	trend := make([]float64, 1000)
-	for i := range trend {
-		trend[i] = float64(i)
-	}
-	if got := Inflation(trend); !near(got, 19, 1e-9) {
-		t.Errorf("of a pure trend is %g, want the bound 19", got)
-	}
-}
-
-// autoregressive makes a stationary AR(1) series with mean 0.
-func autoregressive(random *rand.Rand, n int, rho float64) []float64 {
-	series := make([]float64, n)
-	state := random.NormFloat64() / 0.6 // standard deviation 1/√(1−ρ²) at ρ = 0.8
-	for i := range series {
-		state = rho*state + random.NormFloat64()
-		series[i] = state
-	}
-	return series
-}
-
-// Without the correction the interval of an AR(1) mean with ρ = 0.8 covers about half of the time. With it seven times of
-// eight, not 95 %, because ρ is underestimated in a series of 60.
-func TestBatchMeansCoverAnAutocorrelatedSeries(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(7, 8))
-	const rounds = 2000
-	corrected, naive := 0, 0
-	for range rounds {
-		series := autoregressive(random, 60, 0.8)
-		if e := BatchMeans(series); e.Lo <= 0 && 0 <= e.Hi {
-			corrected++
-		}
-		if e := Mean(series); e.Lo <= 0 && 0 <= e.Hi {
-			naive++
-		}
-	}
-	if corrected < rounds*85/100 || naive > rounds*60/100 {
-		t.Errorf("covered %d of %d with the correction, %d without", corrected, rounds, naive)
-	}
-}
-
 func TestSlope(t *testing.T) {
 	t.Parallel()
 	line := make([]float64, 20)

@@ -1,6 +1,7 @@
-// Package stats holds the statistics that judge measurements: quantiles with intervals, batch means, trends, and paired
-// ratios. Everything is a function of numbers. It sits below measure and knows neither units nor clocks, and it never
-// drops a value: what to do with a bad window is the caller's decision.
+// Package stats holds the statistics that judge measurements: means, ratios and quantiles with intervals that allow for
+// autocorrelation, trends, paired ratios and block designs, tests that look more than once, and the bootstrap. Everything is a function of
+// numbers. It sits below measure and knows neither units nor clocks, and it never drops a value: what to do with a bad window is
+// the caller's decision.
 package stats
 
 import (
@@ -25,10 +26,7 @@ func TQuantile(p, df float64) float64 {
 }
 
 // Mean returns the mean of independent values with Student's interval. The zero Estimate for no values.
-func Mean(values []float64) Estimate { return meanInterval(values, 1) }
-
-// meanInterval is the mean with Student's interval, its variance multiplied by inflation.
-func meanInterval(values []float64, inflation float64) Estimate {
+func Mean(values []float64) Estimate {
 	n := float64(len(values))
 	if n == 0 {
 		return Estimate{}
@@ -37,7 +35,7 @@ func meanInterval(values []float64, inflation float64) Estimate {
 	if n == 1 {
 		return Estimate{mean, mean, mean}
 	}
-	half := TQuantile(1-tail, n-1) * math.Sqrt(variance*inflation/n)
+	half := TQuantile(1-tail, n-1) * math.Sqrt(variance/n)
 	return Estimate{mean, mean - half, mean + half}
 }
 
