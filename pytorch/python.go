@@ -34,7 +34,7 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 	program := filepath.Join(folder, "export.py")
 	err = errors.Join(os.WriteFile(program, script, 0o600), os.WriteFile(filepath.Join(folder, "request.json"), text, 0o600))
 	if err != nil {
-		return result{}, err
+		return result{}, &WriteError{filepath.Dir(folder), err}
 	}
 	complaints := &tail{}
 	cmd := exec.CommandContext(ctx, python, program, folder)

@@ -85,7 +85,19 @@ type result struct {
 	Examples int    `json:"examples"`
 }
 
-// Export writes the ONNX model of a source to out, with the Python interpreter that python names ("" is python3 of the PATH).
+// WriteError says that the file or folder of the ONNX model cannot be written.
+type WriteError struct {
+	Path string
+	Err  error
+}
+
+func (e *WriteError) Error() string {
+	return fmt.Sprintf("cannot write %q: %v", e.Path, durable.Cause(e.Err))
+}
+
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// Export writes the ONNX model of a source to out, whose folder is made when it does not exist, with the Python interpreter that python names ("" is python3 of the PATH).
 // It runs examples with random values through both PyTorch and run; unless they agree, out is not written.
 func Export(ctx context.Context, s Source, python, out string, run Runner) (Report, error) {
 	report, err := export(ctx, s, python, out, run)
@@ -104,9 +116,12 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 	if err != nil {
 		return Report{}, err
 	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return Report{}, &WriteError{filepath.Dir(out), err}
+	}
 	folder, err := os.MkdirTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
 	if err != nil {
-		return Report{}, err
+		return Report{}, &WriteError{filepath.Dir(out), err}
 	}
 	defer os.RemoveAll(folder) // nothing of it is needed after the rename
 	made, err := runScript(ctx, python, folder, req)
@@ -129,7 +144,7 @@ func export(ctx context.Context, s Source, python, out string, run Runner) (Repo
 		report.MaxAbs = greater(report.MaxAbs, figures)
 	}
 	if err := os.Rename(model, out); err != nil {
-		return Report{}, err
+		return Report{}, &WriteError{out, err}
 	}
 	return report, durable.SyncDir(filepath.Dir(out))
 }
@@ -161,8 +176,8 @@ var torchTypes = map[onnx.DataType]string{
 
 // newRequest checks a source.
 func newRequest(s Source) (request, error) {
-	if _, err := os.Stat(s.Path); err != nil {
-		return request{}, durable.Cause(err)
+	if err := checkReadable(s.Path); err != nil {
+		return request{}, err
 	}
 	path, err := filepath.Abs(s.Path)
 	if err != nil {
@@ -192,6 +207,19 @@ func newRequest(s Source) (request, error) {
 		r.Inputs = append(r.Inputs, requestInput{in.Name, name, append([]int64{}, in.Shape...)})
 	}
 	return r, errors.Join(errs...)
+}
+
+// checkReadable makes sure that a path is that of a file, and that it can be read.
+func checkReadable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return durable.Cause(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Mode().IsRegular() {
+		return err
+	}
+	return errors.New("it is no file; give the .pt file itself")
 }
 
 func opset(s Source) int {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -167,6 +168,24 @@ func TestExportWithoutPython(t *testing.T) {
 	}
 }
 
+// TestExportCannotWrite: what stands in the way is named.
+func TestExportCannotWrite(t *testing.T) {
+	t.Parallel()
+	python := fakePython(t, `cp "$files"/* "$2"`)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "file"), "", 0o600)
+	if err := os.Mkdir(filepath.Join(dir, "folder.onnx"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for out, wrong := range map[string]string{"file/model.onnx": "file", "file/below/model.onnx": "file/below", "folder.onnx": "folder.onnx"} {
+		_, err := pytorch.Export(t.Context(), source(t), python, filepath.Join(dir, out), answer{"y": floats(1, 2)})
+		var write *pytorch.WriteError
+		if !errors.As(err, &write) || write.Path != filepath.Join(dir, wrong) || !strings.Contains(err.Error(), fmt.Sprintf("cannot write %q: ", write.Path)) {
+			t.Errorf("%s: %v", out, err)
+		}
+	}
+}
+
 func TestExportCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -191,6 +210,7 @@ func TestExportChecksSource(t *testing.T) {
 		}
 	}
 	check(func(s *pytorch.Source) { s.Path = "none.pt" }, `"none.pt": no such file`)
+	check(func(s *pytorch.Source) { s.Path = filepath.Dir(s.Path) }, "it is no file; give the .pt file itself")
 	check(func(s *pytorch.Source) { s.Inputs = nil }, "give their names, types and shapes")
 	check(func(s *pytorch.Source) {
 		s.Outputs = []string{"x"}

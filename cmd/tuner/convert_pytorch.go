@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,7 +75,7 @@ func (o pytorchOptions) source(path string) (pytorch.Source, error) {
 // by force.
 func exportTarget(path, dir string, force bool) (string, error) {
 	out := filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".onnx")
-	if _, err := os.Lstat(out); !force && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(out); !force && err == nil {
 		return "", usageErrorf("cannot export %q to %q, which exists; --force replaces it, and 'tuner convert %s' goes on from it", path, out, out)
 	}
 	return out, nil
@@ -85,9 +84,6 @@ func exportTarget(path, dir string, force bool) (string, error) {
 // exportPyTorch makes the ONNX file out of a PyTorch file, with the Python that is named ("" is python3 of the PATH), and
 // compares it with PyTorch on open's provider cpu.
 func exportPyTorch(ctx context.Context, con console, source pytorch.Source, python, out string, open precision.Opener) error {
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return withExit(exitUsage, err)
-	}
 	fmt.Fprintf(con.err, "%s: exporting with PyTorch\n", source.Path)
 	report, err := pytorch.Export(ctx, source, python, out, cpuRunner{open})
 	switch {
@@ -95,6 +91,8 @@ func exportPyTorch(ctx context.Context, con console, source pytorch.Source, pyth
 		return interruptedOr(ctx, err)
 	case errors.Is(err, pytorch.ErrPickle):
 		return usageErrorf("%w\nhere the permission is --allow-pickle", err)
+	case errors.As(err, new(*pytorch.WriteError)):
+		return usageErrorf("%w\n-o names another folder", err)
 	case err != nil:
 		return withExit(exitUsage, err)
 	}
