@@ -71,7 +71,7 @@ func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 		case err == nil:
 			k.labels = labels
 		case k.options.Limit != nil && k.options.Limit.NeedsLabels():
-			return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w", k.options.Data.Name, err)}
+			return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w; mend the array of labels, or set a limit on another metric", k.options.Data.Name, err)}
 		}
 	}
 	k.reference = outputs

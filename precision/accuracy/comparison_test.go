@@ -26,11 +26,11 @@ func TestNeighboursAreBounded(t *testing.T) {
 		}
 	}
 	var c comparison
-	batch := make([]float64, 50*30522)
-	for range 5 {
-		c.addFloats(batch, batch, 50, true)
+	batch := make([]float64, 100*1000)
+	for range 11 {
+		c.addFloats(batch, batch, 100, true)
 	}
-	if len(c.vectors[0]) != 187 || len(c.vectors[1]) != 187 {
-		t.Errorf("%d and %d rows are kept to be compared, want 187 of 250", len(c.vectors[0]), len(c.vectors[1]))
+	if len(c.vectors[0]) != 1036 || len(c.vectors[1]) != 1036 {
+		t.Errorf("%d and %d rows are kept to be compared, want 1036 of 1100", len(c.vectors[0]), len(c.vectors[1]))
 	}
 }
