@@ -24,6 +24,8 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 test: setup lint ## All set-up, then all tests: unit and integration, with the race detector
 	@echo "==> test: making the sample models if needed"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
+	@echo "==> test: downloading ONNX Runtime with OpenVINO if needed"
+	$(TUNER) runtime install openvino
 	@echo "==> test: unit and integration tests"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m ./...
 	@echo "==> test: ONNX Runtime with OpenVINO"
