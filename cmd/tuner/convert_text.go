@@ -138,7 +138,7 @@ func (c *conversion) print(out io.Writer, o convertOptions) error {
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("cannot print the variants: %w", err)
 	}
-	fmt.Fprintln(out, "NODES converted, KEPT in fp32 for the limit; COSINE: mean, first percentile and minimum of the rows")
+	fmt.Fprint(out, "NODES converted, KEPT in fp32 for the limit; COSINE: mean, first percentile and minimum of the rows\n\n")
 	for _, r := range c.Variants {
 		c.printDetails(out, r, o.providers)
 	}
@@ -286,7 +286,7 @@ func percent(v float64) string {
 // sizeText prints a number of bytes.
 func sizeText(bytes int64) string {
 	if bytes < 1e6 {
-		return fmt.Sprintf("%.0f kB", float64(bytes)/1e3)
+		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
 	}
 	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
 }
