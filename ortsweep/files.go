@@ -209,9 +209,9 @@ func (r Result) session() (snippet.Session, error) {
 	return s, err
 }
 
-// inputs are those of one request, with its batch.
+// inputs are those of one request as it was measured, with its batch.
 func (r Result) inputs() ([]snippet.Input, error) {
-	derived, err := inputs.Derive(r.Setup.Subject.Model, inputs.Options{Shape: r.Setup.Sweep.Inputs.Shape, Default: 1})
+	derived, err := inputs.Derive(r.Setup.Subject.Model, inputs.Options{Shape: profile.RequestShapes(r.Setup.Profile, r.Setup.Subject.Config)})
 	if err != nil {
 		return nil, err
 	}

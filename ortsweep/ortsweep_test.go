@@ -18,6 +18,8 @@ import (
 
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
 	"tuner/onnx/build"
 	"tuner/ortsweep/race"
 	"tuner/precision/accuracy"
@@ -391,5 +393,20 @@ func TestGainText(t *testing.T) {
 		if got := gainText(e); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
+	}
+}
+
+// The programs' inputs are as large as the requests that were measured, also where the configuration settles their shape.
+func TestProgramsHaveTheMeasuredShapes(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "batch: 2")
+	s.Subject.Model = build.LSTM() // series FLOAT[batch,sequence,32]
+	s.Subject.Config = &modelconfig.Config{Input: []*configpb.ModelInput{{Name: "series", Dims: []int64{16, 32}}}}
+	list, err := Result{Setup: s}.inputs()
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	if diff := cmp.Diff([]int64{2, 16, 32}, list[0].Shape); diff != "" {
+		t.Errorf("shape (-want +got):\n%s", diff)
 	}
 }

@@ -45,11 +45,12 @@ func wireTensor(name string, v inputs.Tensor) api.Tensor {
 
 // inputOptions settles the shapes of a subject's inputs.
 func inputOptions(p spec.Profile, s Subject) inputs.Options {
-	return inputs.Options{Shape: requestShapes(p, s.Config)}
+	return inputs.Options{Shape: RequestShapes(p, s.Config)}
 }
 
-// requestShapes merges the shapes of the profile with those that the configuration fixes.
-func requestShapes(p spec.Profile, config *modelconfig.Config) map[string][]int64 {
+// RequestShapes are the shapes of inputs in a request, without the batch dimension, as far as they are given: by the profile,
+// else by the configuration where it fixes them.
+func RequestShapes(p spec.Profile, config *modelconfig.Config) map[string][]int64 {
 	shapes := map[string][]int64{}
 	for _, in := range config.GetInput() {
 		isOpen := slices.ContainsFunc(in.GetDims(), func(d int64) bool { return d < 0 })
