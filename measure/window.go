@@ -11,7 +11,7 @@ type Window struct {
 	Inferences int           `json:"inferences"` // requests × client batch
 	Errors     int           `json:"errors"`     // failed or refused requests
 	FirstError string        `json:"first_error,omitempty"`
-	Sub        []SubWindow   `json:"sub"` // 10–20 equal slices in time order, for intervals and autocorrelation
+	Sub        []SubWindow   `json:"sub"` // 10–20 slices of equal length but for the last, for intervals and autocorrelation
 
 	Scheduled int       `json:"scheduled,omitempty"` // open loop: instants of the schedule in the window
 	Late      int       `json:"late,omitempty"`      // open loop: sent more than 1 ms after the scheduled instant
@@ -36,6 +36,7 @@ type Window struct {
 // not sent meanwhile (coordinated omission).
 type SubWindow struct {
 	Requests int           `json:"requests"`
+	Duration time.Duration `json:"duration,omitempty"` // 0, in old files: an equal part of the window
 	Latency  Histogram     `json:"latency"`
 	Service  Histogram     `json:"service,omitzero"` // open loop: latencies that count from the sending
 	Sum      time.Duration `json:"sum,omitempty"`    // of the latencies, free of the histogram's rounding; 0 unknown
