@@ -120,3 +120,21 @@ func (r *Race) beginFinals(h *heat) {
 		}
 	}
 }
+
+// unheard are those who beat the default in the product but did not go into the finals: when the finals prove nobody better, they
+// get finals of their own, once.
+func (r *Race) unheard() []search.Candidate {
+	if len(r.heats) < 2 || r.heats[len(r.heats)-2].phase != PhaseProduct {
+		return nil
+	}
+	product, finals := r.heats[len(r.heats)-2], r.heat()
+	in := slices.DeleteFunc(product.proven(), func(e *entrant) bool { return finals.entrant(e.candidate) != nil })
+	slices.SortStableFunc(in, func(a, b *entrant) int {
+		return cmp.Compare(b.ratio(product.base()).Lo, a.ratio(product.base()).Lo)
+	})
+	var list []search.Candidate
+	for _, e := range in[:min(mostFinalists-1, len(in))] {
+		list = append(list, e.candidate)
+	}
+	return list
+}

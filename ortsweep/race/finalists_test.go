@@ -98,3 +98,27 @@ func TestLittleComesAlong(t *testing.T) {
 		t.Errorf("%d settings came along in %d races", others, races)
 	}
 }
+
+// Who beats the default in the product but not its relatives' outlook is heard when the finals prove nobody better.
+func TestUnheardGetFinals(t *testing.T) {
+	t.Parallel()
+	r := New(minilm(0, 1))
+	product := product(rand.New(rand.NewPCG(2, 3)), 0.005, 6, map[string]float64{"a": 1.0, "b": 1.5})
+	r.heats = []*heat{product}
+	finals := newHeat(PhaseFinal, []search.Candidate{product.entrants[1].candidate})
+	for range finalRounds {
+		for _, e := range finals.entrants {
+			e.tell(Outcome{Value: 100}, true)
+		}
+		finals.round++
+	}
+	r.heats = append(r.heats, finals)
+	r.endHeat(finals)
+	if r.why != "" || r.heat().phase != PhaseFinal || r.heat().entrant(product.entrants[2].candidate) == nil {
+		t.Fatalf("the race is over (%q), or goes on without b", r.why)
+	}
+	r.endHeat(r.heat()) // nothing measured: it must end there
+	if r.why == "" {
+		t.Error("finals follow finals without end")
+	}
+}

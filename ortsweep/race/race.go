@@ -224,6 +224,13 @@ func (r *Race) endHeat(h *heat) {
 		}
 		r.beginFinals(h)
 	case PhaseFinal:
+		if again := r.unheard(); h.winner().candidate.IsDefault() && h.round >= provenRounds && len(again) > 0 {
+			r.begin(PhaseFinal, again, 1)
+			if !r.late(r.heat()) {
+				return
+			}
+			r.heats = r.heats[:len(r.heats)-1]
+		}
 		r.why = h.verdictText()
 		r.unproven = h.round < provenRounds
 	}

@@ -114,6 +114,7 @@ func (r *Race) candidates() []search.Candidate {
 func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candidate) Standing {
 	s := Standing{Candidate: c, Verdict: Passed}
 	var values, own, base []float64
+	var gain stats.Estimate // of a finalist: from its last finals
 	for _, h := range r.heats {
 		e := h.entrant(c)
 		if e == nil || len(e.values) == 0 && e.failure == "" {
@@ -121,6 +122,7 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 		}
 		if h.phase == PhaseFinal && len(e.values) >= provenRounds {
 			values, own, base, s.Final = nil, nil, nil, true
+			gain = h.ratio(e, h.base())
 		}
 		n := min(len(e.scores), len(h.base().scores))
 		values, own, base = append(values, e.values...), append(own, e.scores[:n]...), append(base, h.base().scores[:n]...)
@@ -135,8 +137,8 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 	}
 	ones := slices.Repeat([]float64{1}, len(values))
 	s.Value, s.Gain = stats.PairedRatio(values, ones), stats.PairedRatio(own, base) // against 1: on log scale, so never below 0
-	if last := r.heat(); s.Final && last.phase == PhaseFinal {
-		s.Gain = last.ratio(last.entrant(c), last.base())
+	if s.Final {
+		s.Gain = gain
 	}
 	switch {
 	case s.Verdict == Failed:
