@@ -200,7 +200,8 @@ func (k *Maker) Check(ctx context.Context, name string, m *onnx.Model, providers
 	return k.judgeAll(ctx, store, e, providers, made)
 }
 
-// judgeAll judges an entry on the providers of which the cache tells nothing, and returns the variant.
+// judgeAll judges an entry on the providers of which the cache tells nothing, and returns the variant; beside an error, what was known
+// of it by then.
 func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers []string, made bool) (Variant, error) {
 	v := Variant{Precision: store.key.Precision, Path: e.model.Path(), Digest: e.Digest, Bytes: e.Bytes, Accuracy: map[string]accuracy.Report{},
 		Rejected: map[string]string{}, Converted: e.Converted, Kept: e.Kept, Left: e.Left, Notes: e.Notes, FromCache: !made}
@@ -218,9 +219,9 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 				v.Rejected[provider], v.FromCache = refused.Reason, false
 				continue
 			case err != nil && changed: // what is known already is known the next time
-				return Variant{}, errors.Join(err, store.update(e))
+				return v, errors.Join(err, store.update(e))
 			case err != nil:
-				return Variant{}, err
+				return v, err
 			}
 			e.note(provider, report, miss)
 			changed = true

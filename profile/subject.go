@@ -100,7 +100,7 @@ type origin struct {
 func locate(p spec.Profile) (origin, error) {
 	info, err := os.Stat(p.Model.Path)
 	if err != nil {
-		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w; paths are relative to the profile's folder", p.Path, p.Model.Path, durable.Cause(err))
+		return origin{}, fmt.Errorf("%s: model: cannot open %q: %w; paths are relative to the file's folder", p.Path, p.Model.Path, durable.Cause(err))
 	}
 	o := origin{model: p.Model.Path, config: p.Model.Config}
 	if info.IsDir() {
@@ -120,7 +120,7 @@ func locate(p spec.Profile) (origin, error) {
 		return o, nil
 	}
 	if o.text, err = os.ReadFile(o.config); err != nil {
-		return origin{}, fmt.Errorf("%s: config: cannot read %q: %w; paths are relative to the profile's folder", p.Path, o.config, durable.Cause(err))
+		return origin{}, fmt.Errorf("%s: config: cannot read %q: %w; paths are relative to the file's folder", p.Path, o.config, durable.Cause(err))
 	}
 	return o, nil
 }
