@@ -83,11 +83,15 @@ func (c *Conn) Close() error {
 // inputBuffer is the size of a connection's read buffer, in bytes: an answer's head and small tensors fit in one read.
 const inputBuffer = 4 << 10
 
+// skipBuffer is the size of the reads by which large answers are thrown away, in bytes.
+const skipBuffer = 64 << 10
+
 // link is the transport below a protocol.
 type link struct {
 	raw    net.Conn // TCP
 	conn   net.Conn // raw, or TLS over it
 	in     *bufio.Reader
+	waste  []byte // where large parts of answers go that nobody wants; nil until there is one
 	broken atomic.Bool
 }
 
@@ -95,6 +99,27 @@ type link struct {
 func (l *link) write(message []byte) error {
 	if _, err := l.conn.Write(message); err != nil {
 		return fmt.Errorf("cannot send a request: %w", err)
+	}
+	return nil
+}
+
+// skip throws bytes of an answer away.
+func (l *link) skip(length int64) error {
+	if n := min(length, int64(l.in.Buffered()+inputBuffer)); n == length {
+		if _, err := l.in.Discard(int(n)); err != nil {
+			return bodyError(err)
+		}
+		return nil
+	}
+	if l.waste == nil {
+		l.waste = make([]byte, skipBuffer)
+	}
+	for length > 0 { // a read larger than the reader's buffer passes it by
+		n, err := l.in.Read(l.waste[:min(length, skipBuffer)])
+		if err != nil {
+			return bodyError(err)
+		}
+		length -= int64(n)
 	}
 	return nil
 }
@@ -109,4 +134,12 @@ func readError(err error) error {
 	default:
 		return fmt.Errorf("cannot read an answer: %w", err)
 	}
+}
+
+// bodyError is readError inside an answer.
+func bodyError(err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return readError(err)
 }

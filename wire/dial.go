@@ -23,6 +23,20 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 			return nil, err
 		}
 		return &Conn{l, &httpExchange{link: l}}, nil
+	case GRPC, GRPCStream:
+		l, err := connect(ctx, o, "h2")
+		if err != nil {
+			return nil, err
+		}
+		s, err := newStream(ctx, l, o)
+		if err != nil {
+			_ = l.raw.Close() // the greeting's error tells more
+			return nil, err
+		}
+		if o.Protocol == GRPCStream {
+			return &Conn{l, &streamExchange{stream: s}}, nil
+		}
+		return &Conn{l, &unaryExchange{stream: s}}, nil
 	default:
 		return nil, fmt.Errorf("cannot connect by protocol %d", o.Protocol)
 	}
@@ -34,6 +48,9 @@ func Prepare(o Options, r api.InferRequest, f Format, expected []api.Tensor) (*P
 	switch o.Protocol {
 	case HTTP:
 		message, err := encodeHTTP(o, r, f)
+		return &Prepared{message: message, expected: expected}, err
+	case GRPC, GRPCStream:
+		message, err := encodeGRPC(o, r)
 		return &Prepared{message: message, expected: expected}, err
 	default:
 		return nil, fmt.Errorf("cannot prepare a request for protocol %d", o.Protocol)

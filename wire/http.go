@@ -13,14 +13,10 @@ import (
 // mostKept bounds what is kept of an answer, in bytes: an error, or outputs to compare.
 const mostKept = 1 << 30
 
-// skipBuffer is the size of the reads by which large answers are thrown away, in bytes.
-const skipBuffer = 64 << 10
-
 // httpExchange speaks HTTP/1.1: one request, one answer.
 type httpExchange struct {
 	*link
 	expected []api.Tensor // of the request in flight
-	waste    []byte       // where unread parts of large answers go; nil until there is one
 	kept     bytes.Buffer
 }
 
@@ -54,27 +50,6 @@ func (h *httpExchange) receive() (final, null bool, err error) {
 		return false, false, err
 	}
 	return true, false, compare(h.expected, outputs)
-}
-
-// skip throws the rest of an answer away.
-func (h *httpExchange) skip(length int64) error {
-	if n := min(length, int64(h.in.Buffered()+inputBuffer)); n == length {
-		if _, err := h.in.Discard(int(n)); err != nil {
-			return bodyError(err)
-		}
-		return nil
-	}
-	if h.waste == nil {
-		h.waste = make([]byte, skipBuffer)
-	}
-	for length > 0 { // a read larger than the reader's buffer passes it by
-		n, err := h.in.Read(h.waste[:min(length, skipBuffer)])
-		if err != nil {
-			return bodyError(err)
-		}
-		length -= int64(n)
-	}
-	return nil
 }
 
 // keep reads the body into kept.
@@ -113,14 +88,6 @@ func (h *httpExchange) skipTrailers() error {
 		}
 	}
 	return fmt.Errorf("cannot read an answer with more than %d trailers", mostFields)
-}
-
-// bodyError is readError inside an answer.
-func bodyError(err error) error {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return readError(err)
 }
 
 // statusError is the error that the server answered: the text in its JSON, or else what there is.

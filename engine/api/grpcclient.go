@@ -208,13 +208,13 @@ func (c *GRPCClient) Infer(ctx context.Context, r *Encoded) (*InferResponse, err
 	if err != nil {
 		return nil, rpcError(ctx, err)
 	}
-	return &InferResponse{body: body, decode: decodeGRPC}, nil
+	return &InferResponse{body: body, decode: func(r *InferResponse) ([]Tensor, error) { return DecodeGRPC(r.body) }}, nil
 }
 
-// decodeGRPC reads the outputs of a serialised ModelInferResponse.
-func decodeGRPC(r *InferResponse) ([]Tensor, error) {
+// DecodeGRPC reads the outputs of a serialised ModelInferResponse.
+func DecodeGRPC(body []byte) ([]Tensor, error) {
 	m := &pb.ModelInferResponse{}
-	if err := proto.Unmarshal(r.body, m); err != nil {
+	if err := proto.Unmarshal(body, m); err != nil {
 		return nil, fmt.Errorf("cannot read an inference's answer: %w", err)
 	}
 	if len(m.GetOutputs()) != len(m.GetRawOutputContents()) {
