@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"ortlib":              {},
 	"load":                {"engine/api", "measure", "stats"},
 	"wire":                {"engine/api"},
+	"payload":             {"engine/api", "dataset", "onnx", "modelconfig"},
 	"journal":             {"measure", "precision/accuracy"},
 	"measure":             {"stats"},
 	"stats":               {},
