@@ -52,18 +52,31 @@ func (b *batcher) serve(random *rand.Rand, largest int, unit time.Duration) {
 	}
 }
 
-func (b *batcher) Send(ctx context.Context) error {
-	answer := make(chan struct{})
-	b.queue <- answer
+// batched is a connection to a batcher.
+type batched struct {
+	b           *batcher
+	answer      chan struct{}
+	interrupted chan struct{}
+}
+
+func (c *batched) Send(int) error {
+	c.answer = make(chan struct{})
+	c.b.queue <- c.answer
+	return nil
+}
+
+func (c *batched) Receive() (final, null bool, err error) {
 	select {
-	case <-answer:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-c.answer:
+		return true, false, nil
+	case <-c.interrupted:
+		return false, false, errInterrupted
 	}
 }
 
-func (b *batcher) Close() error { return nil }
+func (c *batched) Broken() bool { return false }
+func (c *batched) Interrupt()   { close(c.interrupted) }
+func (c *batched) Close() error { return nil }
 
 // On a server that batches, the warm-up must be short, for it is what a campaign pays for every trial, and the windows
 // must show the server's throughput without flags.
@@ -87,7 +100,9 @@ func TestWarmUpOnABatchingServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newBatcher(t, c.instances, c.largest, c.unit)
 				o := at(constant(0), c.concurrency)
-				o.Dial = func(context.Context, int) (Sender, error) { return server, nil }
+				o.Dial = func(context.Context, int) (Conn, error) {
+					return &batched{b: server, interrupted: make(chan struct{})}, nil
+				}
 				var p99 time.Duration
 				o.Length = func(seen time.Duration) time.Duration {
 					p99 = seen

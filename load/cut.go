@@ -1,76 +1,148 @@
 package load
 
 import (
-	"math"
+	"context"
+	"fmt"
 	"time"
-
-	"tuner/measure"
 )
 
-// slices per window
-const subWindows = 10
-
-// offBalance is by how much the requests in flight may differ from the concurrency (Little's law).
-const offBalance = 0.03
-
-// cut sorts the records into windows by when they ended, irrespective of when they were sent.
-func (s *session) cut() ([]measure.Window, error) {
-	windows := make([]measure.Window, len(s.edges)-1)
-	for i := range windows {
-		w, err := s.cutWindow(s.edges[i], s.edges[i+1])
-		if err != nil {
-			return nil, err
-		}
-		windows[i] = w
+// measure passes the windows' edges while the load goes on.
+func (s *session) measure(ctx context.Context) error {
+	p99 := s.warm.quantile(0.99)
+	s.warm = nil
+	begin := s.now()
+	if err := s.options.Edge(ctx, 0); err != nil {
+		return err
 	}
-	return windows, nil
+	length, err := s.length(p99)
+	if err != nil {
+		return err
+	}
+	s.warmedUp, s.current = begin, s.newWindow(begin, length)
+	for {
+		if err := s.pass(ctx, length); err != nil {
+			return err
+		}
+		s.next(s.now(), length)
+		if err := s.options.Edge(ctx, len(s.windows)+1); err != nil {
+			return err
+		}
+		if err := s.settle(ctx, length); err != nil {
+			return err
+		}
+		if !s.options.More(s.windows) {
+			return s.answer(ctx)
+		}
+		s.release()
+	}
 }
 
-// cutWindow makes the window from ≤ end < to.
-func (s *session) cutWindow(from, to time.Duration) (measure.Window, error) {
-	w := measure.Window{Start: from, Duration: to - from, FirstError: s.refusals.first(from, to)}
-	var latencies [subWindows][]time.Duration
-	var inFlight time.Duration // summed over the requests: how long each was in flight within the window
-	for _, r := range s.records {
-		inFlight += max(0, min(r.end, to)-max(r.end-r.latency, from))
-		if r.end < from || to <= r.end {
-			continue
-		}
-		switch r.outcome {
-		case completed:
-			w.Requests++
-			i := int((r.end - from) * subWindows / w.Duration)
-			latencies[i] = append(latencies[i], r.latency)
-		case failed:
-			w.Errors++
-		case aborted: // the run ended, not the request
-		}
-	}
-	w.Inferences = w.Requests * max(1, s.options.Load.BatchSize)
-	for _, l := range latencies {
-		h, err := measure.NewHistogram(l)
-		if err != nil {
-			return measure.Window{}, err
-		}
-		w.Sub = append(w.Sub, measure.SubWindow{Requests: len(l), Latency: h})
-	}
-	w.Flags = s.flags(w, inFlight)
-	return w, nil
+func (s *session) newWindow(from, length time.Duration) *window {
+	return newWindow(from, length, s.isOpen(), &s.store)
 }
 
-// flags tells what the records say against a window. The requests in flight are averaged over the window's time, which is
-// what throughput × mean latency estimates, without the noise of the requests that straddle an edge.
-func (s *session) flags(w measure.Window, inFlight time.Duration) []measure.Flag {
-	var flags []measure.Flag
-	balance := inFlight.Seconds() / w.Duration.Seconds() / float64(s.options.Load.Concurrency)
-	if math.Abs(balance-1) > offBalance {
-		flags = append(flags, measure.FlagLittle)
+// length asks for the windows' length; 0 when they end by the number of requests.
+func (s *session) length(p99 time.Duration) (time.Duration, error) {
+	if s.options.Requests > 0 {
+		return 0, nil
 	}
-	if w.Errors > 0 {
-		flags = append(flags, measure.FlagErrors)
+	length := s.options.Length(p99)
+	if length < subWindows {
+		return 0, fmt.Errorf("cannot cut windows of %v", length)
 	}
-	if !s.steady {
-		flags = append(flags, measure.FlagUnsteady)
+	return length, nil
+}
+
+// pass waits for the end of the current window.
+func (s *session) pass(ctx context.Context, length time.Duration) error {
+	if length > 0 {
+		return s.wait(ctx, s.current.from+length)
 	}
-	return flags
+	for s.current.counts.Requests < s.options.Requests {
+		if !sleep(ctx, tick) {
+			return context.Cause(ctx)
+		}
+		if err := s.watch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next ends the current window, and begins another.
+func (s *session) next(at, length time.Duration) {
+	s.current.to = at
+	s.closing, s.current = s.current, s.newWindow(at, length)
+}
+
+// settle waits until the records of the window that ended are there, and completes it.
+func (s *session) settle(ctx context.Context, length time.Duration) error {
+	pause := tick
+	if length > 0 {
+		pause = min(tick, length/2)
+	}
+	if err := s.wait(ctx, s.closing.to+pause); err != nil {
+		return err
+	}
+	if err := s.watch(); err != nil {
+		return err
+	}
+	var waiting []time.Duration
+	for _, c := range s.loop.clients() {
+		if c.waiting >= 0 && c.waiting < s.closing.to {
+			waiting = append(waiting, c.waiting)
+		}
+	}
+	s.windows = append(s.windows, s.closing.close(s.batch(), waiting))
+	s.judge()
+	return nil
+}
+
+func (s *session) batch() int { return max(1, s.options.Load.BatchSize) }
+
+// judge flags the last window.
+func (s *session) judge() {
+	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady)
+}
+
+// release lets the current window count.
+func (s *session) release() {
+	s.closing = nil
+	for _, r := range s.held {
+		s.export(r)
+	}
+	s.held = s.held[:0]
+}
+
+// answer makes sure that the server is still alive when nothing was answered in the last window.
+func (s *session) answer(ctx context.Context) error {
+	last := s.windows[len(s.windows)-1].Start
+	for s.answered < last {
+		if err := s.wait(ctx, s.now()+tick); err != nil {
+			return err
+		}
+		if err := s.watch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureExactly sends as many requests as are asked for: they are the one window.
+func (s *session) measureExactly(ctx context.Context) error {
+	s.warm = nil
+	if err := s.options.Edge(ctx, 0); err != nil {
+		return err
+	}
+	s.warmedUp = s.now()
+	s.current = s.newWindow(s.warmedUp, 0)
+	load := func(ctx context.Context) { s.loop.run(ctx, newTickets(s.options.Total)) }
+	if err := s.during(ctx, load, s.await); err != nil {
+		return err
+	}
+	w := s.current
+	w.to = max(w.lastEnd, w.from+1)
+	s.windows = append(s.windows, w.closeExactly(s.batch()))
+	s.judge()
+	return s.options.Edge(ctx, 1)
 }

@@ -1,25 +1,21 @@
-// Package load puts a load on a server and cuts windows out of it. Requests come ready-made from Senders, one per
-// connection, so that the package knows neither models nor protocols; what comes out are windows of completions and
-// latencies for package runner, which adds what the server and the machine have to say about them.
+// Package load puts a load on a server and cuts windows out of it: a closed loop, which keeps a number of requests in flight, or an
+// open one, which sends by a schedule whatever the server does. Requests come ready-made from Conns, so that the package knows
+// neither models nor protocols; what comes out are windows of completions and latencies for packages runner and perf, which add what
+// the server and the machine have to say about them.
 //
-// The load runs without a stop from the warm-up to the end of the last window. The package starts no server, reads no
-// statistics of it, retries nothing, and drops no request from the figures.
+// The load runs without a stop from the warm-up to the end of the last window. The package starts no server, reads no statistics of
+// it, retries no request, and leaves none out of the figures. A latency of an open loop counts from the scheduled instant.
 package load
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"tuner/measure"
 )
-
-// Sender sends one request after the other over a connection of its own. Send returns when the answer is complete or the
-// context ends; it is called by one goroutine at a time.
-type Sender interface {
-	Send(ctx context.Context) error
-	Close() error
-}
 
 // Conn is a connection to the server with at most one request in flight. Send and Receive block, are called in turn, and may be called
 // from different goroutines, one after the other. An error of either ends the request.
@@ -46,33 +42,77 @@ type Record struct {
 
 // Options say which load to make and what to cut out of it.
 type Options struct {
-	Load measure.Load
-	Dial func(ctx context.Context, worker int) (Sender, error) // the connection of worker 0, 1, …
+	Load     measure.Load
+	Arrivals Arrivals // of an open loop; nil: a closed loop of Load.Concurrency
+	// Dial opens connection 0, 1, … In a closed loop of n, connection i is asked to send requests i, i+n, i+2n …; in an open loop the
+	// requests are numbered in the order of the schedule, and any connection may be asked for any. It may be called by several
+	// goroutines at once, and again for a connection that broke.
+	Dial func(ctx context.Context, connection int) (Conn, error)
 
-	// Ramp lists concurrencies at which every worker sends two requests before the load begins, so that the server has
-	// seen each batch size before it counts.
-	Ramp   []int
-	WarmUp time.Duration // longest warm-up, ramp not included; after it the load counts as unsteady
+	// MaxInFlight bounds the requests of an open loop that are due and unanswered: those beyond it are dropped, and counted. 0: 4096.
+	MaxInFlight int
+	// Large says that a request may be larger than a socket's buffer (64 KiB), so that the schedule of an open loop must not wait for
+	// it to be written.
+	Large bool
 
-	Windows int // ≥ 1
-	// Length says how long the windows shall be, given the 99th percentile of the latency during warm-up. It is called
-	// once, after the first edge, while the load goes on.
-	Length func(p99 time.Duration) time.Duration
-	// Edge is called at the beginning of the first window, 0, and at the end of each, 1 to Windows, while the load goes
-	// on. Its error ends the run.
-	Edge func(ctx context.Context, edge int) error
-
-	// Patience is how long the server may complete nothing before it counts as hung: at least this, and 20 times the
-	// longest latency so far.
+	Timeout time.Duration // after which a request counts as failed; 0: never
+	// Patience is how long the server may complete nothing before it counts as hung: at least this, and 20 times the longest latency
+	// so far.
 	Patience time.Duration
+
+	// Ramp lists concurrencies at which every connection of a closed loop sends two requests before the load begins, so that the
+	// server has seen each batch size before it counts.
+	Ramp []int
+	// WarmUp is the longest warm-up, ramp not included; after it the load counts as unsteady. 0: none.
+	WarmUp time.Duration
+	// WarmUpRequests > 0 sends exactly so many instead, and awaits their answers.
+	WarmUpRequests int
+
+	// Length says how long the windows shall be, given the 99th percentile of the latency in the later part of the warm-up (0: there was
+	// none). It is called once, after the first edge, while the load goes on.
+	Length func(p99 time.Duration) time.Duration
+	// Requests > 0: a window ends at the first tick, of 100 ms, at which so many have completed; Length is not called.
+	Requests int
+	// Total > 0: exactly so many requests are sent after the warm-up. They are the only window, from the first sending to the last
+	// answer; neither Length nor More is called.
+	Total int
+	// Edge is called at the beginning of the first window, 0, and at the end of each, while the load goes on. Its error ends the run.
+	Edge func(ctx context.Context, edge int) error
+	// More decides after each window, as soon as the figures of package load are complete, whether there shall be another. It is given
+	// all windows so far, which it must not change, and does not block: the next window has begun.
+	More func(windows []measure.Window) bool
+	// Sink is given every request of the windows but those that were dropped; when the run fails, also some of the window that did
+	// not end. It is called by one goroutine. nil: nobody wants them.
+	Sink func(Record)
+}
+
+const defaultMaxInFlight = 4096
+
+// check says what makes options senseless.
+func (o Options) check() error {
+	switch {
+	case o.Arrivals == nil && o.Load.Concurrency < 1:
+		return fmt.Errorf("cannot make a closed loop of concurrency %d: it must be 1 or more", o.Load.Concurrency)
+	case o.Arrivals != nil && (o.Load.Concurrency != 0 || len(o.Ramp) > 0):
+		return errors.New("cannot make an open loop of a concurrency: one of both is to be given")
+	case o.MaxInFlight < 0:
+		return fmt.Errorf("cannot keep at most %d requests in flight: it must be 1 or more", o.MaxInFlight)
+	}
+	return nil
 }
 
 // Result is what a run yielded.
 type Result struct {
-	// Windows have Start (since the run's beginning), Duration, the counts, Sub, and the flags little, errors and
-	// unsteady; the rest is for the caller to fill in.
+	// Windows have Start (since the run's beginning), Duration, the counts, Sub, and the flags of package load; the rest is for the
+	// caller to fill in.
 	Windows []measure.Window
-	WarmUp  time.Duration // from the run's beginning to the first window
+	Begin   time.Time     // the run's beginning
+	WarmUp  time.Duration // from there to the first window
+
+	// Unfinished is how many requests were due and unanswered when the last window ended, and Waited how long the first of them had
+	// waited by then. They are in no window.
+	Unfinished int
+	Waited     time.Duration
 }
 
 // HungError says that the server completed no request for too long.
@@ -101,23 +141,29 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() error { return e.Cause }
 
-// Run makes the load, waits until it is steady, cuts the windows, and ends the load. A *HungError or *RefusedError says
-// that the server is not fit to be measured; a cancelled context ends the run with its cause.
-func Run(ctx context.Context, o Options) (Result, error) {
-	if o.Load.Concurrency < 1 {
-		return Result{}, fmt.Errorf("cannot make a load of %s: only closed loops of concurrency 1 or more are known", o.Load)
+// Run makes the load, waits until it is steady, cuts the windows, ends the load and awaits the last answers for up to 2 s. A *HungError,
+// *LostError or *RefusedError says that the server is not fit to be measured; a cancelled context ends the run with its cause.
+// Whatever the error, the windows that were complete are in the Result.
+func Run(ctx context.Context, o Options) (Result, error) { return run(ctx, o, newWaiter) }
+
+func run(ctx context.Context, o Options, newWaiter func(now func() time.Duration) waiter) (Result, error) {
+	if err := o.check(); err != nil {
+		return Result{}, err
 	}
-	s := &session{options: o, epoch: time.Now()}
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, defaultMaxInFlight)
+	s := &session{options: o, newWaiter: newWaiter, epoch: time.Now()}
+	closed := newClosedLoop(s)
+	s.loop = closed
+	if s.isOpen() {
+		s.loop = newOpenLoop(s)
+	}
 	defer s.close()
-	if err := s.dial(ctx); err != nil {
-		return Result{}, err
+	err := s.loop.dial(ctx)
+	if err == nil {
+		err = s.ramp(ctx, closed)
 	}
-	if err := s.ramp(ctx); err != nil {
-		return Result{}, err
+	if err == nil {
+		err = s.load(ctx)
 	}
-	if err := s.load(ctx); err != nil {
-		return Result{}, err
-	}
-	windows, err := s.cut()
-	return Result{Windows: windows, WarmUp: s.edges[0]}, err
+	return s.result(), err
 }

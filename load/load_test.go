@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,33 +31,63 @@ func constant(d time.Duration) *server {
 	return &server{epoch: time.Now(), service: func(time.Duration) time.Duration { return d }}
 }
 
-func (s *server) dial(context.Context, int) (Sender, error) { return connection{s}, nil }
+func (s *server) dial(context.Context, int) (Conn, error) {
+	return &connection{s: s, interrupted: make(chan struct{})}, nil
+}
 
-type connection struct{ s *server }
+// connection is one to a fake server. A request begins when it is sent, and is answered in Receive.
+type connection struct {
+	s           *server
+	refused     error
+	due         time.Time // of the answer; zero: never
+	once        sync.Once
+	interrupted chan struct{}
+}
 
-func (c connection) Send(ctx context.Context) error {
+func (c *connection) Send(int) error {
 	n := c.s.sent.Add(1)
 	c.s.peaks[min(c.s.inFlight.Add(1), 3)-1].Add(1)
-	defer c.s.inFlight.Add(-1)
+	c.refused, c.due = nil, time.Time{}
 	if c.s.refuse != nil {
-		if err := c.s.refuse(n); err != nil {
-			return err
-		}
+		c.refused = c.s.refuse(n)
 	}
-	d := c.s.service(time.Since(c.s.epoch))
-	if d < 0 {
-		<-ctx.Done()
-		return ctx.Err()
+	if d := c.s.service(time.Since(c.s.epoch)); d >= 0 {
+		c.due = time.Now().Add(d)
+	}
+	return nil
+}
+
+func (c *connection) Receive() (final, null bool, err error) {
+	defer c.s.inFlight.Add(-1)
+	if c.refused != nil {
+		return true, false, c.refused
+	}
+	var answer <-chan time.Time
+	if !c.due.IsZero() {
+		answer = time.After(time.Until(c.due))
 	}
 	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
+	case <-c.interrupted:
+		return false, false, errInterrupted
+	case <-answer:
+		return true, false, nil
 	}
 }
 
-func (c connection) Close() error {
+var errInterrupted = errors.New("interrupted")
+
+func (c *connection) Broken() bool {
+	select {
+	case <-c.interrupted:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *connection) Interrupt() { c.once.Do(func() { close(c.interrupted) }) }
+
+func (c *connection) Close() error {
 	c.s.closed.Add(1)
 	return nil
 }
@@ -67,7 +98,7 @@ func at(s *server, concurrency int) Options {
 		Load:     measure.Load{Concurrency: concurrency, BatchSize: 1},
 		Dial:     s.dial,
 		WarmUp:   5 * time.Second,
-		Windows:  2,
+		More:     func(windows []measure.Window) bool { return len(windows) < 2 },
 		Length:   func(time.Duration) time.Duration { return time.Second },
 		Edge:     func(context.Context, int) error { return nil },
 		Patience: 10 * time.Second,
@@ -122,7 +153,7 @@ func TestTheCallerIsAskedAtTheEdges(t *testing.T) {
 			return nil
 		}
 		o.Length = func(p99 time.Duration) time.Duration {
-			if p99 != 50*ms || len(edges) != 1 {
+			if p99 < 49950*time.Microsecond || p99 > 50050*time.Microsecond || len(edges) != 1 {
 				t.Errorf("asked for a length for p99 %v after %d edges, want 50 ms after 1", p99, len(edges))
 			}
 			return 3 * time.Second
@@ -298,24 +329,40 @@ func TestIdleClientsBreakLittlesLaw(t *testing.T) {
 
 func TestConnectionThatFails(t *testing.T) {
 	t.Parallel()
-	s := constant(0)
-	o := at(s, 3)
-	o.Dial = func(ctx context.Context, worker int) (Sender, error) {
-		if worker == 2 {
-			return nil, errors.New("connection refused")
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(0)
+		o := at(s, 3)
+		var attempts atomic.Int64
+		o.Dial = func(ctx context.Context, connection int) (Conn, error) {
+			if connection == 2 {
+				attempts.Add(1)
+				return nil, errors.New("connection refused")
+			}
+			return s.dial(ctx, connection)
 		}
-		return s.dial(ctx, worker)
-	}
-	if _, err := Run(t.Context(), o); err == nil || s.closed.Load() != 2 {
-		t.Errorf("ended with %v, %d of 2 connections closed", err, s.closed.Load())
-	}
+		_, err := Run(t.Context(), o)
+		if err == nil || err.Error() != "cannot open connection 3: connection refused (2 of 3 were opened)" {
+			t.Errorf("ended with %v", err)
+		}
+		if s.closed.Load() != 2 || attempts.Load() != 4 {
+			t.Errorf("%d of 2 connections closed, %d attempts", s.closed.Load(), attempts.Load())
+		}
+	})
 }
 
-func TestOpenLoopIsRefused(t *testing.T) {
+func TestSenselessLoadsAreRefused(t *testing.T) {
 	t.Parallel()
-	o := at(constant(0), 1)
-	o.Load = measure.Load{RequestRate: 100, BatchSize: 1}
-	if _, err := Run(t.Context(), o); err == nil {
-		t.Error("a load that is not known was made")
+	arrivals, _ := Constant(1)
+	for name, spoil := range map[string]func(*Options){
+		"no concurrency": func(o *Options) { o.Load.Concurrency = 0 },
+		"two loads":      func(o *Options) { o.Arrivals = arrivals },
+		"negative bound": func(o *Options) { o.MaxInFlight = -1 },
+		"ramp of a rate": func(o *Options) { o.Load, o.Arrivals, o.Ramp = measure.Load{RequestRate: 1}, arrivals, []int{1} },
+	} {
+		o := at(constant(0), 1)
+		spoil(&o)
+		if _, err := Run(t.Context(), o); err == nil {
+			t.Errorf("%s: a load that makes no sense was made", name)
+		}
 	}
 }

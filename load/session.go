@@ -3,58 +3,102 @@ package load
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"tuner/measure"
 )
 
-// tick is how often the completions are gathered, the load's steadiness is judged and the server is looked at.
-const tick = 100 * time.Millisecond
+const (
+	// tick is how often the completions are gathered, the load's steadiness is judged and the server is looked at.
+	tick = 100 * time.Millisecond
+	// refusedFor is how long a server may refuse every request before the load gives up.
+	refusedFor = time.Second
+	// lostAfter is how long a server may have no connection and refuse new ones before the load gives up.
+	lostAfter = time.Second
+	// drainTime is how long the last answers are awaited when nothing more is sent.
+	drainTime = 2 * time.Second
+)
 
-// refusedFor is how long a server may refuse every request before the load gives up.
-const refusedFor = time.Second
-
-// session is one run: its workers, and what they completed so far. All instants are durations since epoch.
+// session is one run: the load, and what is known of it so far. All instants are durations since epoch.
 type session struct {
-	options  Options
-	epoch    time.Time
-	workers  []*worker
-	refusals refusals
+	options   Options
+	newWaiter func(now func() time.Duration) waiter
+	epoch     time.Time
+	loop      loop
+	link      link
+	aborted   atomic.Bool // the requests in flight were interrupted
 
-	records  []record      // gathered so far, roughly in the order of their ends
-	answered time.Duration // when the latest answer came
-	longest  time.Duration // longest latency so far
-	answers  int           // answered requests so far, failed ones included
-	good     int           // answered without error so far
-	warm     int           // records of the warm-up, without the ramp
+	answered time.Duration // when the latest answer came, or the server owed none
+	silent   bool          // a request has timed out since
+	longest  time.Duration // longest time from sending to answer so far
+	good     int           // requests that completed so far
+	failures int           // requests that failed so far
+	first    string        // text of the first failure
 
-	edges  []time.Duration // of the windows
-	steady bool            // whether the warm-up ended before its cap
+	warm   *warmUp // nil: not in the warm-up
+	steady bool    // whether the warm-up ended before its cap
+
+	store    store
+	current  *window  // the one that goes on; nil: none
+	closing  *window  // the one before it, while records for it may still come
+	held     []record // of current, as long as it is not certain that it counts
+	windows  []measure.Window
+	warmedUp time.Duration // when the first window began
 }
+
+func (s *session) isOpen() bool { return s.options.Arrivals != nil }
 
 func (s *session) now() time.Duration { return time.Since(s.epoch) }
 
-func (s *session) dial(ctx context.Context) error {
-	for i := range s.options.Load.Concurrency {
-		sender, err := s.options.Dial(ctx, i)
-		if err != nil {
-			return fmt.Errorf("cannot connect client %d: %w", i, err)
-		}
-		s.workers = append(s.workers, &worker{sender: sender, now: s.now, refusals: &s.refusals, log: newRecordLog()})
-	}
-	return nil
-}
-
 func (s *session) close() {
-	for _, w := range s.workers {
-		_ = w.sender.Close() // the figures are in; a connection that does not close well changes nothing
+	for _, c := range s.loop.clients() {
+		c.disconnect()
 	}
 }
 
-// ramp has the first n workers send two requests each, for each n of the ramp.
-func (s *session) ramp(ctx context.Context) error {
+// result is what came out so far.
+func (s *session) result() Result {
+	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp}
+	if last := s.closing; last != nil && last.unfinished > 0 {
+		r.Unfinished, r.Waited = last.unfinished, last.to-last.oldest
+	}
+	return r
+}
+
+// load is the load itself: warm-up, then windows.
+func (s *session) load(ctx context.Context) error {
+	o := s.options
+	s.warm, s.steady = newWarmUp(s.now()), o.WarmUp <= 0
+	if o.WarmUpRequests > 0 {
+		s.steady = true // it is the user's judgement
+		if err := s.warmUpExactly(ctx); err != nil {
+			return err
+		}
+	}
+	endless := func(control func(context.Context) error) error {
+		return s.during(ctx, func(ctx context.Context) { s.loop.run(ctx, nil) }, func(ctx context.Context, _ <-chan struct{}) error { return control(ctx) })
+	}
+	if o.Total == 0 {
+		return endless(func(ctx context.Context) error {
+			if err := s.warmUp(ctx); err != nil {
+				return err
+			}
+			return s.measure(ctx)
+		})
+	}
+	if !s.steady {
+		if err := endless(s.warmUp); err != nil {
+			return err
+		}
+	}
+	return s.measureExactly(ctx)
+}
+
+// ramp has the first n clients send two requests each, for each n of the ramp.
+func (s *session) ramp(ctx context.Context, l *closedLoop) error {
 	for _, n := range s.options.Ramp {
-		workers := s.workers[:min(n, len(s.workers))]
-		if err := s.during(ctx, workers, (*worker).sendTwice, s.await); err != nil {
+		if err := s.during(ctx, func(ctx context.Context) { l.ramp(ctx, n) }, s.await); err != nil {
 			return err
 		}
 		if s.good == 0 {
@@ -64,37 +108,55 @@ func (s *session) ramp(ctx context.Context) error {
 	return nil
 }
 
-// load is the load itself: warm-up, then windows.
-func (s *session) load(ctx context.Context) error {
-	return s.during(ctx, s.workers, (*worker).loop, func(ctx context.Context, _ <-chan struct{}) error {
-		if err := s.warmUp(ctx); err != nil {
-			return err
-		}
-		return s.measure(ctx)
-	})
-}
-
-// during has workers work while control runs, and waits for both; the end of control ends the work. finished is closed
-// when all workers are done by themselves.
-func (s *session) during(ctx context.Context, workers []*worker, work func(*worker, context.Context),
-	control func(ctx context.Context, finished <-chan struct{}) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s.answered = s.now()
-	var busy sync.WaitGroup
-	for _, w := range workers {
-		busy.Go(func() { work(w, ctx) })
-	}
+// during makes a load while control runs, and waits for both; the end of control ends the load. finished is closed when the load ends
+// by itself.
+func (s *session) during(parent context.Context, load func(context.Context), control func(ctx context.Context, finished <-chan struct{}) error) error {
+	ctx, stop := context.WithCancel(parent)
+	defer stop()
+	s.answered, s.silent = s.now(), false
 	finished := make(chan struct{})
 	go func() {
-		busy.Wait()
-		close(finished)
+		defer close(finished)
+		load(ctx)
 	}()
 	err := control(ctx, finished)
-	cancel()
-	<-finished
+	stop()
+	if err == nil {
+		s.drain(parent, finished)
+	}
+	s.abort(finished)
 	s.gather()
 	return err
+}
+
+// drain awaits the answers to what was sent, but not for long.
+func (s *session) drain(ctx context.Context, finished <-chan struct{}) {
+	for deadline := s.now() + drainTime; s.now() < deadline; {
+		select {
+		case <-finished:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(tick):
+			s.gather()
+			s.expire()
+		}
+	}
+}
+
+// abort ends the requests in flight, and waits for the end of the load.
+func (s *session) abort(finished <-chan struct{}) {
+	s.aborted.Store(true)
+	defer s.aborted.Store(false)
+	for _, c := range s.loop.clients() {
+		select {
+		case <-finished:
+			return
+		default:
+			c.interrupt()
+		}
+	}
+	<-finished
 }
 
 // await waits until finished is closed, and watches the server meanwhile.
@@ -114,16 +176,18 @@ func (s *session) await(ctx context.Context, finished <-chan struct{}) error {
 	}
 }
 
-// sleep waits until the instant, and watches the server meanwhile.
-func (s *session) sleep(ctx context.Context, until time.Duration) error {
+// wait waits until the instant, and watches the server meanwhile. What ended since the last tick is not gathered at the end: it is not
+// to delay what is due then.
+func (s *session) wait(ctx context.Context, until time.Duration) error {
 	for s.now() < until {
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, min(tick, until-s.now())) {
 			return context.Cause(ctx)
-		case <-time.After(min(tick, until-s.now())):
-			if err := s.watch(); err != nil {
-				return err
-			}
+		}
+		if s.now() >= until {
+			break
+		}
+		if err := s.watch(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -132,84 +196,158 @@ func (s *session) sleep(ctx context.Context, until time.Duration) error {
 // watch gathers the completions, and fails when there were none for too long.
 func (s *session) watch() error {
 	s.gather()
+	if err := s.link.lost(s.now()); err != nil {
+		return err
+	}
+	if !s.expire() && !s.silent {
+		s.answered = s.now() // nothing is owed
+	}
 	if waited := s.now() - s.answered; waited > max(s.options.Patience, 20*s.longest) {
 		return &HungError{waited}
 	}
 	return nil
 }
 
-// gather takes over what the workers have completed.
-func (s *session) gather() {
-	for _, w := range s.workers {
-		for r := range w.log.drain() {
-			s.records = append(s.records, r)
-			if r.outcome == aborted {
-				continue
-			}
-			s.answers++
-			s.answered = max(s.answered, r.end)
-			s.longest = max(s.longest, r.latency)
-			if r.outcome == completed {
-				s.good++
-			}
+// expire ends the requests that have been in flight for too long, and reports whether any were, or wait to be sent.
+func (s *session) expire() bool {
+	timeout, owed := s.options.Timeout, s.loop.waiting() > 0
+	for _, c := range s.loop.clients() {
+		if c.waiting < 0 {
+			continue
+		}
+		owed = true
+		if timeout > 0 && s.now()-c.waiting > timeout {
+			c.expire(c.waiting)
 		}
 	}
+	return owed
+}
+
+// gather takes over what the clients have recorded.
+func (s *session) gather() {
+	s.loop.gather(s.arrive, s.take)
+}
+
+// arrive counts an instant of the schedule.
+func (s *session) arrive(a arrival) {
+	if s.current == nil || a.at < s.warmedUp {
+		return
+	}
+	w := s.current
+	if a.at < w.from && s.closing != nil {
+		w = s.closing
+	}
+	w.counts.Scheduled++
+	if a.dropped {
+		w.counts.Dropped++
+	}
+}
+
+// take counts a record.
+func (s *session) take(r record) {
+	s.note(r)
+	if s.closing != nil {
+		s.closing.see(r)
+	}
+	if s.current == nil || r.end < s.warmedUp {
+		return
+	}
+	s.current.see(r)
+	if s.closing != nil && r.end < s.current.from {
+		s.closing.add(r)
+		s.export(r)
+		return
+	}
+	s.current.add(r)
+	if s.closing != nil {
+		s.held = append(s.held, r)
+		return
+	}
+	s.export(r)
+}
+
+// note takes from a record what it says of the server's health.
+func (s *session) note(r record) {
+	switch r.outcome {
+	case aborted:
+		return
+	case completed:
+		s.good++
+		if s.warm != nil && r.end >= s.warm.from {
+			s.warm.add(r.end, r.end-s.begin(r))
+		}
+	case failed, timedOut:
+		s.failures++
+		if s.first == "" {
+			s.first = r.more.failure.Error()
+		}
+	}
+	if s.silent = r.outcome == timedOut; !s.silent {
+		s.answered = max(s.answered, r.end)
+		s.longest = max(s.longest, r.end-r.sent)
+	}
+}
+
+// begin is the instant that a request's latency counts from.
+func (s *session) begin(r record) time.Duration {
+	if s.isOpen() {
+		return r.ready
+	}
+	return r.sent
+}
+
+// export hands a record to the one who wants each.
+func (s *session) export(r record) {
+	if s.options.Sink == nil || r.outcome == aborted {
+		return
+	}
+	out := Record{Request: r.request, Scheduled: s.begin(r), Sent: r.sent, Failed: r.outcome != completed}
+	if !out.Failed {
+		if r.more != nil {
+			out.Responses = r.more.earlier
+		}
+		if r.responses > 0 {
+			out.Responses = append(out.Responses, r.end)
+		}
+	}
+	s.options.Sink(out)
+}
+
+// refused is the error of a warm-up without a good request.
+func (s *session) refused() error {
+	return &RefusedError{Requests: s.failures, First: s.first}
 }
 
 // warmUp waits until the load is steady: at most for the cap, but at least for an answer.
 func (s *session) warmUp(ctx context.Context) error {
-	begin, first := s.now(), len(s.records)
-	for !s.steady && (s.now() < begin+s.options.WarmUp || s.answers == 0) {
-		if err := s.sleep(ctx, s.now()+tick); err != nil {
+	if s.steady { // there is none, or it is over
+		return nil
+	}
+	begin := s.warm.from
+	for !s.steady && (s.now() < begin+s.options.WarmUp || s.good == 0) {
+		if !sleep(ctx, tick) {
+			return context.Cause(ctx)
+		}
+		if err := s.watch(); err != nil {
 			return err
 		}
-		s.warm = len(s.records) - first
-		s.steady = isSteady(s.records[first:], s.now()-begin)
-		if s.good == 0 && s.answers > 0 && s.now() > begin+refusedFor {
+		s.steady = s.warm.isSteady(s.now() - begin)
+		if s.good == 0 && s.failures > 0 && !s.silent && s.now() > begin+refusedFor {
 			return s.refused()
 		}
 	}
 	return nil
 }
 
-// measure passes the windows' edges.
-func (s *session) measure(ctx context.Context) error {
-	recent := s.records[len(s.records)-s.warm/2:] // the later half of the warm-up: nothing cold in it
-	if err := s.edge(ctx); err != nil {
-		return err
+// warmUpExactly sends as many requests as are asked for.
+func (s *session) warmUpExactly(ctx context.Context) error {
+	good := s.good
+	load := func(ctx context.Context) { s.loop.run(ctx, newTickets(s.options.WarmUpRequests)) }
+	if err := s.during(ctx, load, s.await); err != nil {
+		return fmt.Errorf("warming up: %w", err)
 	}
-	length := s.options.Length(latencyQuantile(recent, 0.99))
-	if length <= 0 {
-		return fmt.Errorf("cannot cut windows of %v", length)
-	}
-	for range s.options.Windows {
-		if err := s.sleep(ctx, s.edges[len(s.edges)-1]+length); err != nil {
-			return err
-		}
-		if err := s.edge(ctx); err != nil {
-			return err
-		}
-	}
-	return s.answer(ctx)
-}
-
-// answer makes sure that the server is still alive when nothing was answered in the last window.
-func (s *session) answer(ctx context.Context) error {
-	for s.answered < s.edges[len(s.edges)-2] {
-		if err := s.sleep(ctx, s.now()+tick); err != nil {
-			return err
-		}
+	if s.good == good {
+		return s.refused()
 	}
 	return nil
-}
-
-// edge ends a window and begins the next.
-func (s *session) edge(ctx context.Context) error {
-	s.edges = append(s.edges, s.now())
-	return s.options.Edge(ctx, len(s.edges)-1)
-}
-
-// refused is the error of a warm-up without a good request.
-func (s *session) refused() error {
-	return &RefusedError{Requests: s.answers - s.good, First: s.refusals.first(0, s.now()+1)}
 }

@@ -237,22 +237,28 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 	levels, ramped := ramp(job, r.pool.ramped)
 	result, err := load.Run(ctx, load.Options{
 		Load: job.Load,
-		Dial: func(_ context.Context, worker int) (load.Sender, error) {
+		Dial: func(context.Context, int) (load.Conn, error) {
 			client, err := r.options.Dial(r.pool.engine.Address())
-			return &sender{client, r.encoded.list, worker}, err
+			if err != nil {
+				return nil, err
+			}
+			return NewConn(client, r.encoded.list), nil
 		},
-		Ramp: levels, WarmUp: r.options.WarmUp, Windows: job.Windows, Patience: r.options.Patience,
+		Ramp: levels, WarmUp: r.options.WarmUp, Patience: r.options.Patience,
+		More: func(windows []measure.Window) bool { return len(windows) < job.Windows },
 		Length: func(p99 time.Duration) time.Duration {
 			return windowLength(job, p99, seen.list[1].executionsPerSecond(seen.list[0]))
 		},
 		Edge: func(ctx context.Context, _ int) error { return seen.add(ctx) },
 	})
-	times.WarmUp, times.Windows = seen.split(begin, time.Now())
 	if err != nil {
+		times.WarmUp, times.Windows = seen.split(begin, time.Now())
 		return nil, err
 	}
+	last := result.Windows[len(result.Windows)-1]
+	times.WarmUp, times.Windows = seen.split(begin, result.Begin.Add(last.Start+last.Duration))
 	r.pool.ramped = ramped
-	windows := seen.complete(result.Windows, begin.Sub(r.options.Epoch))
+	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
 	return flagFew(windows, job.Percentiles), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tuner/engine/api"
+	"tuner/load"
 )
 
 // Dial makes a client of a launched engine. It connects when it is used.
@@ -54,20 +55,45 @@ func encode(client api.Client, r Requests) (encoded, error) {
 	return e, nil
 }
 
-// sender sends encoded requests in turn over a connection of its own.
-type sender struct {
-	client   api.Client
-	requests []*api.Encoded
-	next     int
+// conn sends encoded requests in turn over a client of its own, whose Infer is sending and receiving in one.
+type conn struct {
+	client    api.Client
+	requests  []*api.Encoded
+	infer     func(*api.Encoded) error
+	interrupt context.CancelFunc
+	broken    func() bool
+	request   *api.Encoded // the one that was sent
 }
 
-// Send sends the next request. The answer is not decoded: that is not the server's work.
-func (s *sender) Send(ctx context.Context) error {
-	request := s.requests[s.next%len(s.requests)]
-	s.next++
-	_, err := s.client.Infer(ctx, request)
-	return err
+// NewConn makes a load.Conn that sends encoded requests over a client, and closes it.
+func NewConn(client api.Client, requests []*api.Encoded) load.Conn {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &conn{client: client, requests: requests, interrupt: cancel,
+		infer: func(r *api.Encoded) error {
+			_, err := client.Infer(ctx, r) // the answer is not decoded: that is not the server's work
+			return err
+		},
+		broken: func() bool { return ctx.Err() != nil },
+	}
 }
 
-// Close closes the connection.
-func (s *sender) Close() error { return s.client.Close() }
+// Send notes the request, by its number modulo that of all.
+func (c *conn) Send(request int) error {
+	c.request = c.requests[request%len(c.requests)]
+	return nil
+}
+
+// Receive sends the request and waits for the answer.
+func (c *conn) Receive() (final, null bool, err error) { return true, false, c.infer(c.request) }
+
+// Broken is true after Interrupt alone: the client opens connections as it needs them.
+func (c *conn) Broken() bool { return c.broken() }
+
+// Interrupt ends the request in flight.
+func (c *conn) Interrupt() { c.interrupt() }
+
+// Close closes the client.
+func (c *conn) Close() error {
+	c.interrupt()
+	return c.client.Close()
+}

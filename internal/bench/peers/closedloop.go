@@ -9,6 +9,7 @@ import (
 	"tuner/engine/api"
 	"tuner/load"
 	"tuner/measure"
+	"tuner/runner"
 )
 
 // closedLoop is the client that tuner itself measures with: its load generator over gRPC, a connection for each request in
@@ -17,11 +18,12 @@ func closedLoop(request api.InferRequest, concurrency int, window time.Duration)
 	return func(ctx context.Context, s *side) (seen, error) {
 		result, err := load.Run(ctx, load.Options{
 			Load: measure.Load{Concurrency: concurrency, BatchSize: 1},
-			Dial: func(context.Context, int) (load.Sender, error) { return dial(s.server.GRPC, request) },
+			Dial: func(context.Context, int) (load.Conn, error) { return dialLoad(s.server.GRPC, request) },
 			// Each batch size may cost its first use: ONNX Runtime plans its memory anew.
-			Ramp:    []int{1, 2, 4, 8, 16, 32},
-			WarmUp:  2 * time.Second,
-			Windows: 1, Length: func(time.Duration) time.Duration { return window },
+			Ramp:     []int{1, 2, 4, 8, 16, 32},
+			WarmUp:   2 * time.Second,
+			Length:   func(time.Duration) time.Duration { return window },
+			More:     func([]measure.Window) bool { return false },
 			Edge:     func(context.Context, int) error { return nil },
 			Patience: 20 * time.Second,
 		})
@@ -47,13 +49,19 @@ func tell(windows []measure.Window) (seen, error) {
 	return seen{Throughput: throughput.Value, P50: p50.Value, P99: p99.Value}, nil
 }
 
-// sender sends one request over and over.
-type sender struct {
+// sender sends one request after the other over a connection of its own. Send returns when the answer is complete.
+type sender interface {
+	Send(ctx context.Context) error
+	Close() error
+}
+
+// grpcSender sends one request over and over.
+type grpcSender struct {
 	client  api.Client
 	request *api.Encoded
 }
 
-func dial(address string, request api.InferRequest) (*sender, error) {
+func dial(address string, request api.InferRequest) (*grpcSender, error) {
 	client, err := api.NewGRPC(address)
 	if err != nil {
 		return nil, err
@@ -62,14 +70,23 @@ func dial(address string, request api.InferRequest) (*sender, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &sender{client, encoded}, nil
+	return &grpcSender{client, encoded}, nil
 }
 
-// Send implements load.Sender.
-func (s *sender) Send(ctx context.Context) error {
+// dialLoad connects as the tuner does for a campaign.
+func dialLoad(address string, request api.InferRequest) (load.Conn, error) {
+	s, err := dial(address, request)
+	if err != nil {
+		return nil, err
+	}
+	return runner.NewConn(s.client, []*api.Encoded{s.request}), nil
+}
+
+// Send implements sender.
+func (s *grpcSender) Send(ctx context.Context) error {
 	_, err := s.client.Infer(ctx, s.request)
 	return err
 }
 
-// Close implements load.Sender.
-func (s *sender) Close() error { return s.client.Close() }
+// Close implements sender.
+func (s *grpcSender) Close() error { return s.client.Close() }

@@ -11,7 +11,6 @@ import (
 
 	"tuner/engine/api"
 	"tuner/internal/peers"
-	"tuner/load"
 )
 
 // simple is the name of Triton's example model, which adds and subtracts two INT32[16] tensors.
@@ -134,7 +133,7 @@ func simpleRequest() (r api.InferRequest, sum, difference []byte) {
 }
 
 // dialSimpleHTTP connects a light client that sends what perf_analyzer sends: tensors in binary, all outputs asked for.
-func dialSimpleHTTP(ctx context.Context, address string) (load.Sender, error) {
+func dialSimpleHTTP(ctx context.Context, address string) (sender, error) {
 	r, sum, difference := simpleRequest()
 	const header = `{"id":"","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[1,16],"parameters":{"binary_data_size":64}},` +
 		`{"name":"INPUT1","datatype":"INT32","shape":[1,16],"parameters":{"binary_data_size":64}}],` +
@@ -147,7 +146,7 @@ func dialSimpleHTTP(ctx context.Context, address string) (load.Sender, error) {
 }
 
 // dialSimpleGRPC connects a light client with a prepared message, and checks the first answer.
-func dialSimpleGRPC(ctx context.Context, address string) (load.Sender, error) {
+func dialSimpleGRPC(ctx context.Context, address string) (sender, error) {
 	r, sum, difference := simpleRequest()
 	s, err := dial(address, r)
 	if err != nil {

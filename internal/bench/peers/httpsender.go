@@ -41,10 +41,10 @@ func dialHTTP(ctx context.Context, address string, request []byte, tensors ...[]
 	return &httpSender{conn: conn, in: bufio.NewReader(conn), request: request, tensors: tensors}, nil
 }
 
-// Close implements load.Sender.
+// Close implements sender.
 func (s *httpSender) Close() error { return s.conn.Close() }
 
-// Send implements load.Sender, but for the context: that of dialling ends the connection, because to watch one in every
+// Send implements sender, but for the context: that of dialling ends the connection, because to watch one in every
 // call would cost as much as the call.
 func (s *httpSender) Send(context.Context) error {
 	if _, err := s.conn.Write(s.request); err != nil {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"tuner/load"
 	"tuner/stats"
 )
 
@@ -16,7 +15,7 @@ import (
 type light struct {
 	concurrency int
 	window      time.Duration
-	dial        func(ctx context.Context, address string) (load.Sender, error)
+	dial        func(ctx context.Context, address string) (sender, error)
 }
 
 // overtime is how long answers may take beyond the window.
@@ -30,7 +29,7 @@ func (l light) client(protocol string) client {
 func (l light) run(ctx context.Context, address string) (seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.window+overtime)
 	defer cancel()
-	var senders []load.Sender
+	var senders []sender
 	defer func() {
 		for _, s := range senders {
 			_ = s.Close() // the figures are in
@@ -64,7 +63,7 @@ func (l light) run(ctx context.Context, address string) (seen, error) {
 
 // loop sends until the window ends, once at least, and returns the latencies in seconds. Each loop has a context of its own:
 // one that all calls share is a lock that they share.
-func (l light) loop(parent context.Context, s load.Sender, end time.Time) ([]float64, error) {
+func (l light) loop(parent context.Context, s sender, end time.Time) ([]float64, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	defer cancel()
 	defer context.AfterFunc(parent, cancel)()

@@ -19,7 +19,6 @@ import (
 
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
-	"tuner/load"
 )
 
 // addSub computes what simple does.
@@ -93,7 +92,7 @@ func TestLightClientCountsWhatIsAnswered(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		serve func(*testing.T, *atomic.Int64) string
-		dial  func(context.Context, string) (load.Sender, error)
+		dial  func(context.Context, string) (sender, error)
 		extra int64 // requests that check the server before they count
 	}{
 		{"HTTP", serveHTTP, dialSimpleHTTP, 0},

@@ -1,0 +1,305 @@
+package load
+
+import (
+	"context"
+	"sync"
+)
+
+const (
+	firstConnections = 16 // of an open loop
+	fewestSpare      = 4  // connections that are free to send at once, or a quarter of the busy ones if that is more
+)
+
+// openLoop sends when the schedule says so, whatever the server does. The pacer sends over a connection that is free; a reader for each
+// connection receives. Where none is free, the request waits, and is late: its latency counts from the schedule all the same. More
+// connections are opened meanwhile.
+type openLoop struct {
+	session   *session
+	most      int             // requests due and unanswered
+	scheduled *pipe[arrival]  // for the session
+	unsent    *pipe[record]   // requests that were due when the load ended; for the session
+	count     int             // requests so far
+	grow      chan struct{}   // wakes the dialler
+	quiet     chan struct{}   // says that nothing is pending
+	readers   *sync.WaitGroup // those of the run in progress
+
+	mu      sync.Mutex
+	all     []*reader
+	idle    []*reader // free to send; the one that was used last is used next
+	queue   []order   // due, but no connection was free
+	pending int       // due and unanswered: in the queue or in flight
+	dialing int
+}
+
+func newOpenLoop(s *session) *openLoop {
+	return &openLoop{session: s, most: s.options.MaxInFlight, scheduled: newPipe[arrival](), unsent: newPipe[record](),
+		grow: make(chan struct{}, 1), quiet: make(chan struct{}, 1)}
+}
+
+// reader receives the answers of one connection.
+type reader struct {
+	*client
+	orders chan order // at most one: what was sent, or is to be sent
+}
+
+func (l *openLoop) newReader(number int) *reader {
+	return &reader{newClient(l.session, number), make(chan order, 1)}
+}
+
+func (l *openLoop) dial(ctx context.Context) error {
+	for i := range min(firstConnections, l.most) {
+		l.all = append(l.all, l.newReader(i))
+	}
+	return connectAll(ctx, l.clients())
+}
+
+func (l *openLoop) clients() []*client {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clients := make([]*client, len(l.all))
+	for i, r := range l.all {
+		clients[i] = r.client
+	}
+	return clients
+}
+
+func (l *openLoop) waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue)
+}
+
+func (l *openLoop) gather(arrive func(arrival), take func(record)) {
+	for a := range l.scheduled.drain() {
+		arrive(a)
+	}
+	for _, c := range l.clients() {
+		c.gather(take)
+	}
+	for r := range l.unsent.drain() {
+		take(r)
+	}
+}
+
+func (l *openLoop) run(ctx context.Context, tickets *tickets) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	l.readers = new(sync.WaitGroup)
+	l.idle = nil
+	for _, r := range l.all {
+		r.orders = make(chan order, 1)
+		if r.conn != nil {
+			l.idle = append(l.idle, r)
+		}
+		l.readers.Go(func() { l.read(ctx, r) })
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() { l.dialMore(ctx) })
+	sending.Go(func() {
+		l.pace(ctx, tickets)
+		l.awaitQuiet(ctx)
+		stop()
+	})
+	sending.Wait()
+	l.end()
+	l.readers.Wait()
+}
+
+// awaitQuiet waits until everything that was due is answered.
+func (l *openLoop) awaitQuiet(ctx context.Context) {
+	isQuiet := func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.pending == 0
+	}
+	for !isQuiet() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.quiet:
+		}
+	}
+}
+
+// end tells the readers that nothing more comes, and records what was not sent.
+func (l *openLoop) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.session.now()
+	for _, o := range l.queue {
+		l.unsent.append(record{request: o.request, ready: o.ready, sent: now, end: now, outcome: aborted})
+	}
+	l.pending -= len(l.queue)
+	l.queue = nil
+	for _, r := range l.all {
+		close(r.orders)
+	}
+}
+
+// pace follows the schedule. A run's first instant is its beginning.
+func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
+	waiter := l.session.newWaiter(l.session.now)
+	base := unknown
+	for ctx.Err() == nil && tickets.take() {
+		at := l.session.options.Arrivals.Next()
+		if base == unknown {
+			base = l.session.now() - at
+		}
+		at += base
+		if left := at - l.session.now(); left > coarse && !sleep(ctx, left-coarse/2) {
+			return
+		}
+		waiter.until(at)
+		l.arrive(order{request: l.count, ready: at, sent: unknown})
+		l.count++
+	}
+}
+
+// arrive sends a request that is due, or has it wait for a connection, or drops it.
+func (l *openLoop) arrive(o order) {
+	l.mu.Lock()
+	if l.pending >= l.most {
+		l.mu.Unlock()
+		l.scheduled.append(arrival{o.ready, true})
+		return
+	}
+	l.pending++
+	var r *reader
+	if last := len(l.idle) - 1; last >= 0 {
+		r, l.idle = l.idle[last], l.idle[:last]
+	} else {
+		l.queue = append(l.queue, o)
+	}
+	more := l.missing() > 0
+	l.mu.Unlock()
+	if r != nil && !l.session.options.Large {
+		o = r.send(o)
+	}
+	if r != nil {
+		r.orders <- o
+	}
+	l.scheduled.append(arrival{o.ready, false})
+	if more {
+		signal(l.grow)
+	}
+}
+
+// signal wakes the goroutine that waits for c, or will.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it was signalled already
+	}
+}
+
+// read receives over one connection until there are no more orders.
+func (l *openLoop) read(ctx context.Context, r *reader) {
+	free := r.conn == nil // and not in l.idle
+	for {
+		if free && !l.serve(ctx, r) {
+			return
+		}
+		o, more := <-r.orders
+		if !more {
+			return
+		}
+		l.finish(r, o)
+		free = true
+	}
+}
+
+// serve sends what waits in the queue over a connection that is free, and then lays it aside. It is false when there is no connection
+// and none to be had.
+func (l *openLoop) serve(ctx context.Context, r *reader) bool {
+	for {
+		if !r.connected(ctx) {
+			return false
+		}
+		o, more := l.dequeue(ctx, r)
+		if !more {
+			return true
+		}
+		l.finish(r, o)
+	}
+}
+
+// dequeue takes what waits the longest; if nothing does, the connection is idle.
+func (l *openLoop) dequeue(ctx context.Context, r *reader) (order, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 || ctx.Err() != nil {
+		l.idle = append(l.idle, r)
+		return order{}, false
+	}
+	o := l.queue[0]
+	l.queue = l.queue[1:]
+	return o, true
+}
+
+// finish receives the answer to an order, after it has sent what was not sent yet.
+func (l *openLoop) finish(r *reader, o order) {
+	if o.sent < 0 {
+		o = r.send(o)
+	}
+	r.receive(o)
+	l.mu.Lock()
+	l.pending--
+	quiet := l.pending == 0
+	l.mu.Unlock()
+	if quiet {
+		signal(l.quiet)
+	}
+}
+
+// missing is how many connections should be opened: one for each request that waits, and some to spare. l.mu is held.
+func (l *openLoop) missing() int {
+	busy := len(l.all) - len(l.idle)
+	wanted := len(l.queue) + max(fewestSpare, busy/4) - len(l.idle) - l.dialing
+	return min(wanted, l.most-len(l.all)-l.dialing, dialsAtOnce-l.dialing)
+}
+
+// dialMore opens connections as they are missing.
+func (l *openLoop) dialMore(ctx context.Context) {
+	var dialling sync.WaitGroup
+	defer dialling.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.grow:
+		}
+		l.mu.Lock()
+		n, first := l.missing(), len(l.all)+l.dialing
+		l.dialing += max(0, n)
+		l.mu.Unlock()
+		for i := range n {
+			dialling.Go(func() { l.dialOne(ctx, first+i) })
+		}
+	}
+}
+
+// dialOne opens a connection, and has it read.
+func (l *openLoop) dialOne(ctx context.Context, number int) {
+	r := l.newReader(number)
+	err := r.connect(ctx)
+	if err != nil {
+		sleep(ctx, dialPause) // before the next attempt
+	}
+	l.mu.Lock()
+	l.dialing--
+	if err == nil {
+		l.all = append(l.all, r)
+	}
+	more := l.missing() > 0
+	l.mu.Unlock()
+	if err == nil {
+		l.readers.Go(func() {
+			if l.serve(ctx, r) {
+				l.read(ctx, r)
+			}
+		})
+	}
+	if more {
+		signal(l.grow)
+	}
+}

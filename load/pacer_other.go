@@ -1,0 +1,8 @@
+//go:build !linux
+
+package load
+
+import "time"
+
+// newWaiter makes the waiter of the calling goroutine.
+func newWaiter(now func() time.Duration) waiter { return newSleeper(now) }

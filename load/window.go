@@ -1,0 +1,246 @@
+package load
+
+import (
+	"time"
+
+	"tuner/measure"
+)
+
+const (
+	subWindows     = 10               // slices of a window whose length is known
+	mostSubWindows = 20               // slices of any other: at so many they are joined in pairs
+	finestSlice    = time.Millisecond // at first
+	lateAfter      = time.Millisecond // a request of an open loop sent later than that after its instant is late
+)
+
+// window is a measured interval to which records are added as they come. All latencies are kept as histograms, so that its size does
+// not depend on their number.
+type window struct {
+	from, to time.Duration // to: unknown while it goes on
+	open     bool          // the load is an open loop
+	width    time.Duration // of a slice
+	grows    bool          // its length is not known beforehand
+	slices   []*slice
+	store    *store
+
+	counts    measure.Window // what is only counted
+	delay     *measure.Recorder
+	responses int
+	failedAt  time.Duration // when the first failure was
+	firstSent time.Duration // unknown: nothing was sent
+	lastEnd   time.Duration
+
+	inFlight   time.Duration // summed over the requests: how long each was in flight within the window
+	unfinished int           // requests due before the end and not answered then
+	oldest     time.Duration // when the first of them was due
+}
+
+// slice is an equal part of a window.
+type slice struct {
+	latency, service tally
+}
+
+// tally is a distribution that grows.
+type tally struct {
+	recorder *measure.Recorder // nil: nothing was recorded
+	joined   measure.Histogram // of slices that were joined to this one
+	sum      time.Duration     // of joined
+}
+
+func (t *tally) record(d time.Duration, store *store) {
+	if t.recorder == nil {
+		t.recorder = store.take()
+	}
+	t.recorder.Record(d)
+}
+
+// settle takes what was recorded over into joined, and gives the recorder back.
+func (t *tally) settle(store *store) {
+	if t.recorder == nil {
+		return
+	}
+	t.joined, t.sum = measure.Merge(t.joined, t.recorder.Histogram()), t.sum+t.recorder.Sum()
+	store.put(t.recorder)
+	t.recorder = nil
+}
+
+// absorb settles both, and adds the other to t.
+func (t *tally) absorb(other *tally, store *store) {
+	t.settle(store)
+	other.settle(store)
+	t.joined, t.sum = measure.Merge(t.joined, other.joined), t.sum+other.sum
+}
+
+// store lends recorders to windows: they are large, and only those of open windows are needed.
+type store struct{ free []*measure.Recorder }
+
+func (s *store) take() *measure.Recorder {
+	if len(s.free) == 0 {
+		return measure.NewRecorder()
+	}
+	r := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	return r
+}
+
+func (s *store) put(r *measure.Recorder) {
+	r.Reset()
+	s.free = append(s.free, r)
+}
+
+// newWindow begins a window of a length; 0: not known beforehand.
+func newWindow(from, length time.Duration, open bool, store *store) *window {
+	w := &window{from: from, to: unknown, open: open, width: length / subWindows, store: store, delay: store.take(), firstSent: unknown, oldest: unknown}
+	if w.width <= 0 {
+		w.width, w.grows = finestSlice, true
+	}
+	return w
+}
+
+// at is the slice that an instant lies in; one outside of the window counts as its nearest end.
+func (w *window) at(instant time.Duration) *slice {
+	i := int(max(0, instant-w.from) / w.width)
+	for w.grows && i >= mostSubWindows {
+		w.join()
+		i = int(max(0, instant-w.from) / w.width)
+	}
+	if !w.grows {
+		i = min(i, subWindows-1)
+	}
+	for len(w.slices) <= i {
+		w.slices = append(w.slices, new(slice))
+	}
+	return w.slices[i]
+}
+
+// join joins the slices in pairs.
+func (w *window) join() {
+	n := (len(w.slices) + 1) / 2
+	for i := range n {
+		s := w.slices[2*i]
+		if 2*i+1 < len(w.slices) {
+			s.absorb(w.slices[2*i+1], w.store)
+		}
+		w.slices[i] = s
+	}
+	w.slices = w.slices[:n]
+	w.width *= 2
+}
+
+// absorb adds another slice to s.
+func (s *slice) absorb(other *slice, store *store) {
+	s.latency.absorb(&other.latency, store)
+	s.service.absorb(&other.service, store)
+}
+
+// add counts a record that ended in the window.
+func (w *window) add(r record) {
+	if w.firstSent < 0 || r.sent < w.firstSent {
+		w.firstSent = r.sent
+	}
+	w.lastEnd = max(w.lastEnd, r.end)
+	switch r.outcome {
+	case aborted:
+	case completed:
+		w.complete(r)
+	case failed, timedOut:
+		w.counts.Errors++
+		if r.outcome == timedOut {
+			w.counts.TimedOut++
+		}
+		if w.counts.FirstError == "" || r.end < w.failedAt {
+			w.counts.FirstError, w.failedAt = r.more.failure.Error(), r.end
+		}
+	}
+}
+
+func (w *window) complete(r record) {
+	w.counts.Requests++
+	w.responses += int(r.responses)
+	s := w.at(r.end)
+	if r.ready >= 0 {
+		w.delay.Record(r.sent - r.ready)
+	}
+	if !w.open {
+		s.latency.record(r.end-r.sent, w.store)
+		return
+	}
+	if r.sent-r.ready > lateAfter {
+		w.counts.Late++
+	}
+	s.latency.record(r.end-r.ready, w.store)
+	s.service.record(r.end-r.sent, w.store)
+}
+
+// see takes from a record, whenever it ended, what it says of the requests in flight.
+func (w *window) see(r record) {
+	from, to := max(r.sent, w.from), r.end
+	if w.to >= 0 {
+		to = min(to, w.to)
+		w.leave(r)
+	}
+	w.inFlight += max(0, to-from)
+}
+
+// leave counts a request that was due before the window's end and ended after it.
+func (w *window) leave(r record) {
+	due := r.sent
+	if w.open {
+		due = r.ready
+	}
+	if due >= w.to || r.end < w.to {
+		return
+	}
+	w.unfinished++
+	if w.oldest < 0 || due < w.oldest {
+		w.oldest = due
+	}
+}
+
+// close makes the measure.Window, and returns the recorders. Requests that are still in flight have been since the given instants.
+func (w *window) close(batch int, waiting []time.Duration) measure.Window {
+	for _, sent := range waiting {
+		w.inFlight += max(0, w.to-max(sent, w.from))
+	}
+	w.at(w.to - 1) // slices in which nothing ended count too
+	m := w.counts
+	m.Start, m.Duration = w.from, w.to-w.from
+	m.Inferences = m.Requests * batch
+	m.InFlight = w.inFlight.Seconds() / m.Duration.Seconds()
+	if w.responses != m.Requests {
+		m.Responses = w.responses
+	}
+	m.SendDelay = w.delay.Histogram()
+	w.store.put(w.delay)
+	m.Sub = w.subWindows()
+	return m
+}
+
+// closeExactly is close for a window that begins with its first request.
+func (w *window) closeExactly(batch int) measure.Window {
+	m := w.close(batch, nil)
+	idle := min(max(0, w.firstSent-w.from), m.Sub[0].Duration/2) // a moment, in which the load was started
+	m.Start, m.Duration = m.Start+idle, m.Duration-idle
+	m.InFlight *= float64(m.Duration+idle) / float64(m.Duration)
+	m.Sub[0].Duration -= idle
+	return m
+}
+
+// subWindows makes them out of the slices. The last slice lasts until the window's end; a short one is joined to its predecessor.
+func (w *window) subWindows() []measure.SubWindow {
+	last := len(w.slices) - 1
+	if rest := w.to - w.from - time.Duration(last)*w.width; last > 0 && rest < w.width/2 {
+		w.slices[last-1].absorb(w.slices[last], w.store)
+		last--
+	}
+	sub := make([]measure.SubWindow, last+1)
+	for i := range sub {
+		s := w.slices[i]
+		s.latency.settle(w.store)
+		s.service.settle(w.store)
+		sub[i] = measure.SubWindow{Requests: s.latency.joined.Count(), Duration: w.width,
+			Latency: s.latency.joined, Service: s.service.joined, Sum: s.latency.sum}
+	}
+	sub[last].Duration = w.to - w.from - time.Duration(last)*w.width
+	return sub
+}
