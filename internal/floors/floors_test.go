@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"ortsweep/snippet": {"onnx", "modelconfig"},
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset"},
 	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats", "precision/accuracy"},
-	"runner":           {"engine/api", "load", "hostinfo", "ortlib", "modelrepo", "measure"},
+	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "measure"},
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"search":           {"measure", "stats"},
 	"search/searchtest": {
@@ -45,6 +45,9 @@ var allowed = map[string][]string{
 	"ortlib":              {},
 	"load":                {"engine/api", "measure", "stats"},
 	"wire":                {"engine/api"},
+	"meter":               {"engine/api", "hostinfo", "measure"},
+	"perf":                {"load", "measure", "meter", "stats", "wire"},
+	"perf/output":         {"perf", "load", "measure", "payload", "stats", "internal/plotstyle"},
 	"payload":             {"engine/api", "dataset", "onnx", "modelconfig"},
 	"journal":             {"measure", "precision/accuracy"},
 	"measure":             {"stats"},
@@ -80,6 +83,7 @@ var walls = []struct {
 	{[]string{"search"}, nil, "context", "search is pure: it never blocks"},
 	{[]string{"search"}, nil, "math/rand", "search is pure: its randomness comes from the seed (math/rand/v2 with a source of its own)"},
 	{[]string{"report"}, nil, "runner", "a report must be reproducible from the journal"},
+	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "search", "the measurement core knows nothing of tuning"},
 	{[]string{"report"}, nil, "profile", "a report must be reproducible from the journal"},
 }
 
