@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -109,7 +110,7 @@ func (m Measurement) throughput() (Estimate, bool) {
 		duration += w.Duration
 		for _, s := range w.Sub {
 			requests = append(requests, float64(s.Requests))
-			seconds = append(seconds, w.Duration.Seconds()/float64(len(w.Sub)))
+			seconds = append(seconds, cmp.Or(s.Duration, w.Duration/time.Duration(len(w.Sub))).Seconds())
 		}
 	}
 	if duration <= 0 {
@@ -138,9 +139,10 @@ func (m Measurement) meanLatency() (Estimate, bool) {
 	return e, total > 0
 }
 
-// Percentile is the q-quantile (0 < q < 1) of all latencies, with an interval by order statistics: as many independent requests as
-// the sub-windows' shares of requests up to that latency show, but no more than there were executed batches, since the requests of a
-// batch end together. It is false when no request completed. Where Bounded is false, Hi is only the largest latency seen.
+// Percentile is the q-quantile (0 < q < 1) of all latencies, with an interval by order statistics of as many independent values as the
+// shares of latencies up to the quantile in the sub-windows are worth (stats.EffectiveSize). What is counted there are executed
+// batches, since the requests of a batch end together. It is false when no request completed. Where Bounded is false, Hi is only the
+// largest latency seen.
 func (m Measurement) Percentile(q float64) (Estimate, bool) {
 	all := m.latencies()
 	if all.Count() == 0 {
@@ -159,17 +161,15 @@ func (m Measurement) Bounded(q float64) bool {
 
 // ranks are those of the latencies between which the q-quantile lies (stats.QuantileRanks).
 func (m Measurement) ranks(all Histogram, q float64) (lo, hi int) {
-	value := all.Quantile(q)
-	var hits, sizes []float64 // by sub-window
+	value, batch := all.Quantile(q), m.batchRequests()
+	var hits, sizes []float64 // by sub-window, in executed batches
 	for _, w := range m.Windows {
 		for _, s := range w.Sub {
-			hits = append(hits, float64(s.Latency.CountAtMost(value)))
-			sizes = append(sizes, float64(s.Latency.Count()))
+			hits = append(hits, float64(s.Latency.CountAtMost(value))/batch)
+			sizes = append(sizes, float64(s.Latency.Count())/batch)
 		}
 	}
-	n := all.Count()
-	effective := min(stats.EffectiveSize(hits, sizes), float64(n)/m.batchRequests())
-	return stats.QuantileRanks(n, effective, q)
+	return stats.QuantileRanks(all.Count(), stats.EffectiveSize(hits, sizes), q)
 }
 
 // latencies merges the windows' distributions.

@@ -3,6 +3,7 @@ package measure
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,18 +43,86 @@ func TestThroughputIsInferencesOverTime(t *testing.T) {
 	}
 }
 
+// Windows of different lengths: rates are requests over time, not means of rates.
+func TestThroughputPoolsUnequalWindows(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	short := steady(t, 1, repeat(ms, 10), repeat(ms, 10))
+	long := steady(t, 1, repeat(ms, 30), repeat(ms, 30))
+	long.Duration = 3 * time.Second // 20 requests per second throughout
+	e, ok := Measurement{Windows: []Window{short, long}}.Estimate(Throughput)
+	if !ok || !near(e.Value, 20, 1e-9) || !near(e.Lo, 20, 1e-9) || !near(e.Hi, 20, 1e-9) {
+		t.Errorf("throughput is %+v, %t, want 20 exactly", e, ok)
+	}
+	// Nor need the sub-windows be equal.
+	w := steady(t, 1, repeat(ms, 10), repeat(ms, 30))
+	w.Sub[0].Duration, w.Sub[1].Duration = 250*ms, 750*ms
+	e, ok = Measurement{Windows: []Window{w}}.Estimate(Throughput)
+	if !ok || !near(e.Value, 40, 1e-9) || !near(e.Lo, 40, 1e-9) || !near(e.Hi, 40, 1e-9) {
+		t.Errorf("throughput of unequal sub-windows is %+v, %t, want 40 exactly", e, ok)
+	}
+}
+
+func TestMeanLatencyIsExactWhereSumsAreKnown(t *testing.T) {
+	t.Parallel()
+	w := steady(t, 1, repeat(3*time.Millisecond, 3), repeat(5*time.Millisecond, 1))
+	// Unknown sums: from the histograms, (3·3 + 5)/4. Half the interval: residuals 9 − 10.5 and 5 − 3.5 = ∓1.5, standard deviation 2.1213,
+	// 12.706·2.1213/√2 = 19.06 over the mean of 2 requests; the lower end is cut at zero.
+	e, ok := Measurement{Windows: []Window{w}}.Estimate(LatencyAvg)
+	if !ok || !near(e.Value, 0.0035, 0.001) || e.Lo != 0 || !near(e.Hi, 0.0035+0.00953, 0.001) {
+		t.Errorf("from histograms is %+v, %t, want 3.5 ms, to 13.03 ms", e, ok)
+	}
+	w.Sub[0].Sum, w.Sub[1].Sum = 9*time.Millisecond+7, 5*time.Millisecond+1
+	e, ok = Measurement{Windows: []Window{w}}.Estimate(LatencyAvg)
+	if !ok || math.Abs(e.Value-0.003500002) > 1e-12 {
+		t.Errorf("from sums is %+v, %t, want 3.500002 ms", e, ok)
+	}
+}
+
+func TestOfferedAndStd(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	m := Measurement{Windows: []Window{steady(t, 1, repeat(2*ms, 1), repeat(4*ms, 1)), steady(t, 1, repeat(6*ms, 1))}}
+	m.Windows[0].Scheduled, m.Windows[1].Scheduled, m.Windows[1].Duration = 30, 60, 2*time.Second
+	if got := m.Offered(); got != 30 {
+		t.Errorf("%g requests/s offered, want 90 in 3 s", got)
+	}
+	if got := m.Std(); !near(float64(got), float64(2*ms), 0.001) {
+		t.Errorf("the standard deviation of 2, 4, 6 ms is %v", got)
+	}
+	if got := (Measurement{}).Offered(); got != 0 {
+		t.Errorf("%g requests/s offered in no time", got)
+	}
+}
+
+func TestPercentileWithoutAnUpperBound(t *testing.T) {
+	t.Parallel()
+	// 367 requests cannot bound the 99th percentile from above (0.99^367 = 2.502 %), 368 can.
+	ms := time.Millisecond
+	for _, requests := range []int{0, 1, 367, 368} {
+		m := Measurement{Windows: []Window{steady(t, 1, repeat(ms, max(0, requests-1)), repeat(9*ms, min(requests, 1)))}}
+		e, ok := m.Percentile(0.99)
+		if bounded := m.Bounded(0.99); bounded != (requests == 368) {
+			t.Errorf("%d requests bound the 99th percentile: %t", requests, bounded)
+		}
+		if ok != (requests > 0) || ok && !near(e.Hi, 0.009, 0.001) {
+			t.Errorf("of %d requests is %+v, %t", requests, e, ok)
+		}
+	}
+	// A percentile for which there is no metric.
+	if e, ok := (Measurement{Windows: []Window{steady(t, 1, repeat(ms, 10), repeat(7*ms, 1))}}).Percentile(0.999); !ok || !near(e.Value, 0.007, 0.001) {
+		t.Errorf("the 99.9th percentile is %+v, %t, want 7 ms", e, ok)
+	}
+}
+
 func TestPercentileCountsBatchesNotRequests(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
-	var sub [][]time.Duration
-	for range 10 {
-		latencies := make([]time.Duration, 100)
-		for i := range latencies {
-			latencies[i] = 10*time.Millisecond + time.Duration(random.Int64N(int64(10*time.Millisecond)))
-		}
-		sub = append(sub, latencies)
+	latencies := make([]time.Duration, 1000)
+	for i := range latencies {
+		latencies[i] = 10*time.Millisecond + time.Duration(random.Int64N(int64(10*time.Millisecond)))
 	}
-	w := steady(t, 1, sub...)
+	w := steady(t, 1, latencies) // one sub-window tells nothing of clusters, so the batches alone count
 	single, ok := Measurement{Windows: []Window{w}}.Estimate(LatencyP90)
 	// Uniform between 10 and 20 ms: the 90th percentile is 19 ms.
 	if !ok || single.Lo > 0.019 || single.Hi < 0.019 || !near(single.Value, 0.019, 0.02) {
@@ -99,6 +168,57 @@ func TestPercentileIntervalCovers(t *testing.T) {
 	}
 	if covered < rounds*92/100 || naive > rounds*70/100 {
 		t.Errorf("covered %d of %d, %d when batches are ignored", covered, rounds, naive)
+	}
+}
+
+// unrounded makes a histogram with a bucket for each latency, which costs far less than HdrHistogram's.
+func unrounded(latencies []time.Duration) Histogram {
+	slices.Sort(latencies)
+	h := Histogram{count: int64(len(latencies))}
+	for _, l := range latencies {
+		h.bins = append(h.bins, bin{l, 1})
+	}
+	return h
+}
+
+// All the way from requests to intervals: 50 sub-windows of a throughput that wanders, log-normal latencies that wander from request to
+// request. The intervals of throughput and of the 99th percentile cover the truth in 93 to 97 % of 1,000 runs.
+func TestIntervalsCoverAutocorrelatedLoad(t *testing.T) {
+	t.Parallel()
+	const runs, perSub, rho, sigma, median = 1000, 100, 0.5, 0.5, 0.010
+	p99 := median * math.Exp(sigma*2.326348)
+	random := rand.New(rand.NewPCG(6, 6))
+	innovation := math.Sqrt(1 - rho*rho)
+	throughput, percentile := 0, 0
+	for range runs {
+		var m Measurement
+		rate, latency := random.NormFloat64(), random.NormFloat64()
+		for range 5 {
+			w := Window{Duration: time.Second}
+			for range 10 {
+				rate = rho*rate + innovation*random.NormFloat64()
+				latencies := make([]time.Duration, int(math.Round(perSub*(1+0.1*rate))))
+				for i := range latencies {
+					latency = rho*latency + innovation*random.NormFloat64()
+					latencies[i] = time.Duration(median * math.Exp(sigma*latency) * float64(time.Second))
+				}
+				w.Sub = append(w.Sub, SubWindow{Requests: len(latencies), Latency: unrounded(latencies)})
+				w.Inferences += len(latencies)
+			}
+			m.Windows = append(m.Windows, w)
+		}
+		if e, _ := m.Estimate(Throughput); e.Lo <= 10*perSub && 10*perSub <= e.Hi {
+			throughput++
+		}
+		if e, _ := m.Percentile(0.99); e.Lo <= p99 && (p99 <= e.Hi || !m.Bounded(0.99)) {
+			percentile++
+		}
+	}
+	t.Logf("of %d runs covered: throughput %d, p99 %d", runs, throughput, percentile)
+	for name, covered := range map[string]int{"throughput": throughput, "p99": percentile} {
+		if covered < runs*93/100 || covered > runs*97/100 {
+			t.Errorf("the interval of %s covers in %d of %d runs", name, covered, runs)
+		}
 	}
 }
 

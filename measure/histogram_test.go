@@ -49,13 +49,48 @@ func TestHistogramRanks(t *testing.T) {
 func TestHistogramMergeEqualsRecordingAll(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond
-	merged := Merge(histogram(t, 3*ms, ms, 7*ms), Histogram{}, histogram(t, 3*ms, 2*ms))
+	parts := []Histogram{histogram(t, 3*ms, ms, 7*ms), {}, histogram(t, 3*ms, 2*ms)}
+	merged := Merge(parts...)
 	if diff := cmp.Diff(histogram(t, ms, 2*ms, 3*ms, 3*ms, 7*ms), merged); diff != "" {
 		t.Errorf("merged differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Histogram{histogram(t, 3*ms, ms, 7*ms), {}, histogram(t, 3*ms, 2*ms)}, parts); diff != "" {
+		t.Errorf("the parts changed (-want +got):\n%s", diff)
 	}
 	// (1+2+3+3+7)/5
 	if got := merged.Mean(); !near(got.Seconds(), 0.0032, 0.001) {
 		t.Errorf("mean is %v, want 3.2 ms", got)
+	}
+}
+
+func TestHistogramCountsUpToAValue(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	h := histogram(t, ms, 2*ms, 2*ms, 5*ms)
+	for rank, want := range map[int]int{1: 1, 2: 3, 4: 4} {
+		if got := h.CountAtMost(h.Rank(rank)); got != want {
+			t.Errorf("%d latencies up to rank %d, want %d", got, rank, want)
+		}
+	}
+	if h.CountAtMost(ms/2) != 0 || h.CountAtMost(time.Hour) != 4 || (Histogram{}).CountAtMost(ms) != 0 {
+		t.Error("below, above or of nothing is wrong")
+	}
+}
+
+func TestHistogramStd(t *testing.T) {
+	t.Parallel()
+	ms := time.Millisecond
+	// 2, 4, 6 ms: squares 4 + 0 + 4 over 2.
+	if got := histogram(t, 2*ms, 4*ms, 6*ms).Std(); !near(float64(got), float64(2*ms), 0.001) {
+		t.Errorf("of 2, 4, 6 ms is %v, want 2 ms", got)
+	}
+	// 100,000 of 100 s and as many of 300 s: a sum of squares in ns that overflows 64 bits.
+	many := append(repeat(100*time.Second, 100_000), repeat(300*time.Second, 100_000)...)
+	if got := histogram(t, many...).Std(); !near(got.Seconds(), 100, 0.001) {
+		t.Errorf("of 100 and 300 s is %v, want 100 s", got)
+	}
+	if histogram(t, ms).Std() != 0 || (Histogram{}).Std() != 0 {
+		t.Error("less than two latencies vary")
 	}
 }
 

@@ -26,7 +26,7 @@ type Window struct {
 	ClientCPU time.Duration `json:"client_cpu"`          // CPU time the load generator used
 	Steal     float64       `json:"steal"`               // share of the machine's CPU time stolen by the hypervisor, 0..1
 	Foreign   float64       `json:"foreign"`             // share of the machine's CPU time used by other processes, 0..1
-	Frequency float64       `json:"frequency,omitempty"` // mean core clock relative to the first window's; 0 unknown
+	Frequency float64       `json:"frequency,omitempty"` // clock of the fastest core relative to the first window's; 0 unknown
 	GPUs      []GPUWindow   `json:"gpus,omitempty"`
 	Flags     []Flag        `json:"flags,omitempty"`
 }

@@ -60,6 +60,38 @@ func TestCoverageOfMeans(t *testing.T) {
 	}
 }
 
+// Intervals of a mean where measuring stops at the first of many looks that is precise enough: 2 % where sub-windows vary by 5 %, looked at every 10
+// from 50 to 400, when they are worth 30 independent ones. Stopping at what looks precise costs coverage in autocorrelated series.
+func TestCoverageOfStopping(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rho      float64
+		promised bool
+	}{{0, true}, {0.3, false}, {0.5, false}, {0.8, false}} {
+		random := rand.New(rand.NewPCG(6, uint64(1000+10*c.rho)))
+		covered, length, n := 0, 0.0, runs(c.promised)
+		if n == 0 {
+			continue
+		}
+		for range n {
+			series := autoregressive(random, 400, c.rho)
+			for i := range series {
+				series[i] = 1 + 0.05*series[i]
+			}
+			look, e := 50, SeriesMean(series[:50])
+			for look < len(series) && ((e.Hi-e.Lo)/2 > 0.02*e.Value || EffectiveCount(series[:look]) < 30) {
+				look += 10
+				e = SeriesMean(series[:look])
+			}
+			if e.Lo <= 1 && 1 <= e.Hi {
+				covered++
+			}
+			length += float64(look) / float64(n)
+		}
+		judge(t, c.promised, float64(covered)/float64(n), "stopped at 2 %%, ρ = %g, after %.0f sub-windows", c.rho, length)
+	}
+}
+
 // Intervals of the 99th percentile of requests, autoregressive from one to the next, in sub-windows of unequal numbers. Ranks do not depend on the
 // distribution, so normal values stand for all. An interval without an upper end covers whatever is above.
 func TestCoverageOfPercentiles(t *testing.T) {
