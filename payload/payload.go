@@ -5,6 +5,10 @@
 package payload
 
 import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 
 	"tuner/engine/api"
@@ -51,7 +55,7 @@ type Request struct {
 // Set is all requests of a run, sent in turn.
 type Set struct {
 	Requests       []Request
-	Streams, Steps int      // of the user's data; 0: generated
+	Streams, Steps int      // in JSON files; 0: there are none
 	Notes          []string // what the values of generated inputs are: "input_ids: row of the table … (30522 rows)"
 }
 
@@ -59,3 +63,88 @@ type Set struct {
 type InputError struct{ Problems []string }
 
 func (e *InputError) Error() string { return strings.Join(e.Problems, "\n") }
+
+// mostProblems is how many problems an InputError lists.
+const mostProblems = 10
+
+// Make makes the requests. An *InputError says what the user can mend.
+func Make(m Model, s Source) (Set, error) {
+	k := &maker{model: m, source: s}
+	k.in, k.out = k.specs("input", m.Metadata.Inputs), k.specs("output", m.Metadata.Outputs)
+	k.checkBatch()
+	k.checkGraph()
+	k.takeShapes()
+	k.checkRanges()
+	set := Set{}
+	if len(k.problems) == 0 {
+		switch kind := k.kind(); kind {
+		case kindGenerated:
+			set.Requests, set.Notes = k.generate()
+		case kindFolder:
+			set.Requests = k.join(k.readFolder(s.Data[0]))
+		case kindFiles:
+			var steps []step
+			steps, set.Streams = k.readFiles(s.Data)
+			set.Requests, set.Steps = k.join(steps), len(steps)
+		}
+	}
+	if n := len(k.problems); n > mostProblems {
+		k.problems = append(k.problems[:mostProblems], fmt.Sprintf("… and %d more", n-mostProblems))
+	}
+	if len(k.problems) > 0 {
+		return Set{}, &InputError{k.problems}
+	}
+	return set, nil
+}
+
+// maker is the making of a set: what is asked, what the model takes, and what is wrong.
+type maker struct {
+	model    Model
+	source   Source
+	in, out  []spec
+	problems []string
+}
+
+func (k *maker) problem(format string, args ...any) {
+	k.problems = append(k.problems, fmt.Sprintf(format, args...))
+}
+
+// kind is how the values come about.
+type kind int
+
+const (
+	kindNone kind = iota // it cannot be told; the problem is noted
+	kindGenerated
+	kindFolder
+	kindFiles
+)
+
+// kind tells generated data, a folder and files apart.
+func (k *maker) kind() kind {
+	data := k.source.Data
+	isGenerated := func(d string) bool { return d == Random || d == Zero }
+	if len(k.source.Ranges) > 0 && len(data) > 0 && !slices.Equal(data, []string{Random}) {
+		k.problem("a range of values is given for %q, but ranges are for random data alone", slices.Sorted(maps.Keys(k.source.Ranges)))
+	}
+	if len(data) == 0 || len(data) == 1 && isGenerated(data[0]) {
+		return kindGenerated
+	}
+	found := kindFiles
+	for _, d := range data {
+		info, err := os.Stat(d)
+		switch {
+		case isGenerated(d):
+			k.problem("the input data %q stands alone, not beside %q", d, data)
+		case err != nil:
+			k.problem("cannot read the input data: %v", err)
+		case info.IsDir() && len(data) > 1:
+			k.problem("the input data %q is a folder, which stands alone, not beside %q", d, data)
+		case info.IsDir():
+			found = kindFolder
+		}
+	}
+	if len(k.problems) > 0 {
+		return kindNone
+	}
+	return found
+}
