@@ -101,18 +101,7 @@ func (c chart) drawPlot(canvas draw.Canvas) {
 }
 
 func setAxis(to *plot.Axis, a axis) {
-	to.Label.Text = a.title
-	to.Label.TextStyle.Font = plotstyle.Sans(11)
-	to.Label.TextStyle.Color = plotstyle.Ink
-	to.Label.Padding = 5
-	to.Tick.Label.Font = plotstyle.Sans(10)
-	to.Tick.Label.Color = plotstyle.Soft
-	to.Tick.LineStyle.Color = plotstyle.Soft
-	to.Tick.LineStyle.Width = 0.75
-	to.Tick.Length = 4
-	to.Tick.Marker = plot.ConstantTicks(a.ticks)
-	to.LineStyle = draw.LineStyle{Color: plotstyle.Soft, Width: 0.75}
-	to.Padding = 0
+	plotstyle.Axis(to, a.title, a.ticks)
 	if a.log {
 		to.Scale = plot.LogScale{}
 	}
@@ -137,26 +126,6 @@ func (l limit) Plot(canvas draw.Canvas, p *plot.Plot) {
 		position.X = at - 5 - style.Width(l.label)
 	}
 	canvas.FillText(style, position, l.label)
-}
-
-// decadeTicks marks round numbers of each power of ten within the range, more of them where the range is short.
-func decadeTicks(least, most float64) []plot.Tick {
-	if ticks := stepTicks(least, most, 1, 2, 5); len(ticks) >= 4 {
-		return ticks
-	}
-	return stepTicks(least, most, 1, 1.5, 2, 3, 5, 7)
-}
-
-func stepTicks(least, most float64, steps ...float64) []plot.Tick {
-	var ticks []plot.Tick
-	for decade := math.Pow(10, math.Floor(math.Log10(least))); decade <= most; decade *= 10 {
-		for _, step := range steps {
-			if v := decade * step; v >= least && v <= most {
-				ticks = append(ticks, plotstyle.NumberTick(v))
-			}
-		}
-	}
-	return ticks
 }
 
 // doublingTicks marks the powers of two within the range.

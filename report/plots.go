@@ -23,7 +23,7 @@ func WriteLatencyChart(w io.Writer, r analyze.Result) error {
 		return e.Value * 1e3, ok && e.Value > 0
 	})
 	c.limits = append(c.limits, limitsOf(r, measure.LatencyP99, 1e3, true)...)
-	c.x = logAxis("p99 latency (ms), log scale", c.extent(), decadeTicks)
+	c.x = logAxis("p99 latency (ms), log scale", c.extent(), plotstyle.DecadeTicks)
 	return c.write(w)
 }
 

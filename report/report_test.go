@@ -21,6 +21,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/plotstyle"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/precision/accuracy"
@@ -285,8 +286,8 @@ func TestTicks(t *testing.T) {
 	}
 	check("doublings", "1 2 4 8 16 32 64", labels(logAxis("", [2]float64{1, 64}, doublingTicks)))
 	check("one load still has neighbours", "2 4 8", labels(logAxis("", [2]float64{4, 4}, doublingTicks)))
-	check("a short range has more", "15 20 30 50 70 100", labels(logAxis("", [2]float64{15, 100}, decadeTicks)))
-	check("decades", "5 10 20 50 100", labels(logAxis("", [2]float64{5, 120}, decadeTicks)))
+	check("a short range has more", "15 20 30 50 70 100", labels(logAxis("", [2]float64{15, 100}, plotstyle.DecadeTicks)))
+	check("decades", "5 10 20 50 100", labels(logAxis("", [2]float64{5, 120}, plotstyle.DecadeTicks)))
 }
 
 // TestPictures writes the charts where one can look at them: TUNER_PICTURES=dir go test ./report -run Pictures.

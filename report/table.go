@@ -213,7 +213,7 @@ func flagNotes(r analyze.Result) []string {
 	}
 	var lines []string
 	for _, f := range order {
-		lines = append(lines, fmt.Sprintf("Less certain, %s: %s.", flagText(f), strings.Join(names[f], ", ")))
+		lines = append(lines, fmt.Sprintf("Less certain, %s: %s.", f.Text(), strings.Join(names[f], ", ")))
 	}
 	return lines
 }

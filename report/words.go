@@ -242,24 +242,3 @@ func count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
-
-// flagText says what a validity flag means.
-func flagText(f measure.Flag) string {
-	switch f {
-	case measure.FlagLittle:
-		return "throughput × latency differs from the concurrency by more than 3 %"
-	case measure.FlagErrors:
-		return "requests failed"
-	case measure.FlagClientCPU:
-		return "the load generator was short of CPU"
-	case measure.FlagSteal:
-		return "the hypervisor took more than 1 % of the CPU time"
-	case measure.FlagForeign:
-		return "other processes used more than 10 % of the CPU time"
-	case measure.FlagUnsteady:
-		return "throughput still had a trend after warm-up"
-	case measure.FlagFew:
-		return "too few requests for the constrained percentile"
-	}
-	return string(f)
-}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // The size of a chart in points, 72 to the inch: 1000 of CSS' pixels (96 to the inch), drawn with two dots to each.
@@ -47,6 +48,22 @@ func Text(size font.Length, c color.Color) text.Style {
 	return text.Style{Color: c, Font: Sans(size), Handler: plot.DefaultTextHandler}
 }
 
+// Axis gives an axis its title, its ticks and its looks.
+func Axis(to *plot.Axis, title string, ticks []plot.Tick) {
+	to.Label.Text = title
+	to.Label.TextStyle.Font = Sans(11)
+	to.Label.TextStyle.Color = Ink
+	to.Label.Padding = 5
+	to.Tick.Label.Font = Sans(10)
+	to.Tick.Label.Color = Soft
+	to.Tick.LineStyle.Color = Soft
+	to.Tick.LineStyle.Width = 0.75
+	to.Tick.Length = 4
+	to.Tick.Marker = plot.ConstantTicks(ticks)
+	to.LineStyle = draw.LineStyle{Color: Soft, Width: 0.75}
+	to.Padding = 0
+}
+
 // LinearTicks marks round steps of 1, 2 or 5 times a power of ten, about six of them from 0 to most, which must be above 0.
 func LinearTicks(most float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10(most/6)))
@@ -59,6 +76,30 @@ func LinearTicks(most float64) []plot.Tick {
 	var ticks []plot.Tick
 	for i := 0; float64(i)*step <= most; i++ {
 		ticks = append(ticks, NumberTick(float64(i)*step))
+	}
+	return ticks
+}
+
+// DecadeTicks marks round numbers of each power of ten within a range above 0, more of them where the range is short.
+func DecadeTicks(least, most float64) []plot.Tick {
+	ticks := stepTicks(least, most, 1, 2, 5)
+	switch {
+	case len(ticks) < 4:
+		return stepTicks(least, most, 1, 1.5, 2, 3, 5, 7)
+	case len(ticks) > 12:
+		return stepTicks(least, most, 1)
+	}
+	return ticks
+}
+
+func stepTicks(least, most float64, steps ...float64) []plot.Tick {
+	var ticks []plot.Tick
+	for decade := math.Pow(10, math.Floor(math.Log10(least))); decade <= most; decade *= 10 {
+		for _, step := range steps {
+			if v := decade * step; v >= least && v <= most {
+				ticks = append(ticks, NumberTick(v))
+			}
+		}
 	}
 	return ticks
 }
