@@ -1,0 +1,70 @@
+package lawserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+)
+
+// Run is a server as a program: it serves by its flags until the context ends, and writes its Addresses to out as a line of
+// JSON.
+func Run(ctx context.Context, args []string, out, messages io.Writer) error {
+	o, err := parse(args, messages)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s, err := New(o)
+	if err != nil {
+		return err
+	}
+	addresses, err := s.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(out).Encode(addresses); err != nil {
+		return errors.Join(fmt.Errorf("cannot write the addresses: %w", err), s.Close())
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.ended: // DieAfter
+	}
+	return s.Close()
+}
+
+// parse reads the flags.
+func parse(args []string, messages io.Writer) (o Options, err error) {
+	flags := flag.NewFlagSet("lawserver", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	flags.Func("law", "service times: none, deterministic:D, exponential:MEAN or bimodal:D:SHARE:FACTOR (default none)", func(text string) error {
+		o.Law, err = ParseLaw(text)
+		return err
+	})
+	flags.IntVar(&o.Servers, "servers", 0, "requests served at a time; 0: any number")
+	flags.DurationVar(&o.Stall.Every, "stall-every", 0, "nothing is served at each multiple of this …")
+	flags.DurationVar(&o.Stall.For, "stall-for", 0, "… for so long")
+	flags.Uint64Var(&o.Seed, "seed", 0, "of the law")
+	flags.IntVar(&o.Records, "records", 0, "requests that the record holds; 0: 2^20")
+	flags.StringVar(&o.HTTP, "http", "", "where to listen, host:port (default any free port)")
+	flags.StringVar(&o.GRPC, "grpc", "", "likewise")
+	f := &o.Faults
+	flags.BoolVar(&f.Silent, "silent", false, "never answer an inference")
+	flags.IntVar(&f.FailEvery, "fail-every", 0, "answer each so many-th inference by an error")
+	flags.IntVar(&f.CloseEvery, "close-every", 0, "HTTP: close a connection after so many inferences")
+	flags.IntVar(&f.DieAfter, "die-after", 0, "end after so many inferences")
+	flags.BoolVar(&f.LongBody, "long-body", false, "HTTP: announce a byte more than comes")
+	flags.BoolVar(&f.BadHead, "bad-head", false, "HTTP: answer inferences by what is no HTTP")
+	flags.StringVar(&f.Datatype, "datatype", "", "of the input in the metadata (default FP32)")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return o, nil
+}
