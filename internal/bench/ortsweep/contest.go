@@ -107,10 +107,16 @@ func (c *contest) exhaustive(ctx context.Context, o options, messages io.Writer)
 	return e, nil
 }
 
+// meeting is candidates, the default first, that were measured in turn on fresh launches.
+type meeting struct {
+	candidates []search.Candidate
+	figures    stats.Blocks // rows per second, up to a factor that all share
+}
+
 // meet measures candidates and the default in turn on fresh launches, every other round the other way round.
-func (c *contest) meet(ctx context.Context, o options, candidates []search.Candidate, messages io.Writer) ([]standing, error) {
+func (c *contest) meet(ctx context.Context, o options, candidates []search.Candidate, messages io.Writer) (meeting, error) {
 	all := append([]search.Candidate{{}}, candidates...)
-	figures := make([][]float64, len(all))
+	speeds := make([][]float64, len(all))
 	for round := range o.rounds {
 		for at := range all {
 			i := at
@@ -119,15 +125,11 @@ func (c *contest) meet(ctx context.Context, o options, candidates []search.Candi
 			}
 			seconds, err := c.seconds(ctx, all[i], o.window, true)
 			if err != nil {
-				return nil, err
+				return meeting{}, err
 			}
-			figures[i] = append(figures[i], seconds)
+			speeds[i] = append(speeds[i], 1/seconds)
 		}
 		fmt.Fprintf(messages, "comparison, round %d of %d\n", round+1, o.rounds)
 	}
-	list := make([]standing, len(all))
-	for i, candidate := range all {
-		list[i] = standing{candidate, stats.PairedRatio(figures[0], figures[i])}
-	}
-	return list, nil
+	return meeting{all, stats.NewBlocks(speeds)}, nil
 }

@@ -32,6 +32,7 @@ type options struct {
 	windows     int           // of each candidate in the exhaustive measurement
 	window      time.Duration // of these
 	rounds      int           // of the last comparison
+	results     string        // folder that keeps the races' results; "" for one that is removed
 }
 
 func main() { program.Main("ortsweep", run) }
@@ -50,6 +51,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.IntVar(&o.windows, "windows", 5, "windows of each candidate in the exhaustive measurement")
 	flags.DurationVar(&o.window, "window", time.Second, "length of these windows")
 	flags.IntVar(&o.rounds, "rounds", 10, "rounds of the last comparison")
+	flags.StringVar(&o.results, "results", "", "folder that keeps the results of the races (default: they are removed)")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -70,17 +72,21 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "tuner-bench-ortsweep-*")
-	if err != nil {
-		return fmt.Errorf("cannot make a folder for the results: %w", err)
+	dir := absolute(o.results)
+	if o.results == "" {
+		if dir, err = os.MkdirTemp("", "tuner-bench-ortsweep-*"); err != nil {
+			return fmt.Errorf("cannot make a folder for the results: %w", err)
+		}
+		defer os.RemoveAll(dir)
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder for the results: %w", err)
 	}
-	defer os.RemoveAll(dir)
 	races := make([]raceResult, o.repetitions)
 	for i := range races {
 		if races[i], err = sweep(ctx, o, dir, i, messages); err != nil {
 			return fmt.Errorf("race %d: %w", i+1, err)
 		}
-		fmt.Fprintf(messages, "race %d of %d: %s in %.0f s\n", i+1, o.repetitions, races[i].Winner.Settings, races[i].Elapsed)
+		fmt.Fprintf(messages, "race %d of %d: %s, %s, in %.0f s\n", i+1, o.repetitions, races[i].Winner.Settings, times(races[i].Winner.Gain), races[i].Elapsed)
 	}
 	c, err := open(ctx, o, dir, races[0])
 	if err != nil {

@@ -42,11 +42,13 @@ func TestReport(t *testing.T) {
 		t.Errorf("finalists are %v", list)
 	}
 	var out bytes.Buffer
-	meeting := []standing{{search.Candidate{}, stats.Estimate{Value: 1}}, {candidate("1"), stats.Estimate{Value: 2}}, {candidate("2"), stats.Estimate{Value: 1.5}}}
-	if err := report(&out, []raceResult{a, b}, every, meeting); err != nil {
+	met := meeting{[]search.Candidate{{}, candidate("1"), candidate("2")}, stats.NewBlocks([][]float64{{10, 11, 12}, {20, 22, 24}, {15, 16.5, 18}})}
+	if err := report(&out, []raceResult{a, b}, every, met); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"race  1: 100.0 % of the best, 10.0 % of the exhaustive time", "race  2:  75.0 % of the best, 20.0 %", "1 of 2 races within 2 %"} {
+	for _, want := range []string{"1.500 × (1.500 to 1.500)  intra_op_threads=2",
+		"race  1: 100.0 % (100.0 to 100.0) of the best, 10.0 % of the exhaustive time", "race  2:  75.0 % (75.0 to 75.0) of the best, 20.0 %",
+		"1 of 2 races within 2 % of the best; 1 certainly not"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("lacks %q:\n%s", want, out.String())
 		}
