@@ -65,8 +65,9 @@ func (s *Server) infer(conn net.Conn, answer []byte, n int) bool {
 	case faults.LongBody:
 		answer = bytes.Replace(answer, contentLength(answer), contentLength(append(answer, 0)), 1)
 	}
+	dies := s.leave(v, fails)
 	_, err := conn.Write(answer)
-	if s.leave(v, fails) {
+	if dies {
 		s.stop()
 	}
 	return err == nil && !faults.LongBody && n != faults.CloseEvery

@@ -53,7 +53,7 @@ type Entry struct {
 	Arrival int64 // the whole request was read
 	Begin   int64 // of the service
 	End     int64 // of the service, by the law
-	Written int64 // the answer was handed to the operating system; gRPC: to its library
+	Written int64 // the answer is handed to the operating system next; gRPC: to its library
 }
 
 // Server is one server. Its methods are safe for concurrent use.

@@ -161,11 +161,12 @@ func TestOneServer(t *testing.T) {
 		}
 		free = e.End
 	}
-	fetched, err := Fetch(t.Context(), addresses.HTTP, record[0].Written, 1<<62)
+	byAnswer := func(a, b Entry) int { return int(a.Written - b.Written) }
+	fetched, err := Fetch(t.Context(), addresses.HTTP, slices.MinFunc(record, byAnswer).Written, 1<<62)
 	if diff := cmp.Diff(s.Record(), fetched); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
-	last := slices.MaxFunc(record, func(a, b Entry) int { return int(a.Written - b.Written) }).Written
+	last := slices.MaxFunc(record, byAnswer).Written
 	if fetched, err := Fetch(t.Context(), addresses.HTTP, last, last); len(fetched) != 0 || err != nil {
 		t.Errorf("an empty window has %d entries, %v", len(fetched), err)
 	}
