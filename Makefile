@@ -73,7 +73,8 @@ bench: build ## Measure the deployed repository of a campaign (the demo's) again
 	@echo "==> bench: $(CAMPAIGN), 8 alternating pairs (about 2 minutes)"
 	go run ./internal/bench/redeploy -campaign $(CAMPAIGN) -tuner $(TUNER) -pairs 8 -window 3s
 
-# What `make bench-peers` measures: frontend, latency, saturation, ranking or all.
+# What `make bench-peers` measures: frontend, latency, saturation, ranking or all; `make bench-perf`: closed, open, speed, pacing,
+# scale or all.
 WHAT ?= all
 
 .PHONY: bench-peers
@@ -83,6 +84,13 @@ bench-peers: setup ## Measure the engine side by side with a real Triton (about 
 	go run ./cmd/samplemodels -o $(MODELS) simple
 	@echo "==> bench-peers: measuring $(WHAT)"
 	go run ./internal/bench/peers -what $(WHAT) -tuner $(TUNER) -models $(MODELS)
+
+.PHONY: bench-perf
+bench-perf: setup ## Measure `tuner perf` side by side with perf_analyzer (about half an hour; WHAT=speed etc. for a part)
+	@echo "==> bench-perf: installing the real peers if needed"
+	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
+	@echo "==> bench-perf: measuring $(WHAT)"
+	go run ./internal/bench/perf -what $(WHAT) -tuner $(TUNER)
 
 .PHONY: bench-rewrites
 bench-rewrites: setup ## Measure what the int8 rewrite does to MiniLM, beside onnxruntime.quantization (about 2 minutes)
