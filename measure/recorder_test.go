@@ -52,6 +52,9 @@ func TestRecorderIsTheSameAsAHistogram(t *testing.T) {
 	for _, l := range latencies {
 		r.Record(l)
 	}
+	if want := time.Hour + 2*time.Second + time.Millisecond + 5*time.Microsecond; r.Sum() != want {
+		t.Errorf("the sum is %v, want %v", r.Sum(), want)
+	}
 	before := r.Histogram()
 	if diff := cmp.Diff(histogram(t, latencies...), before); diff != "" {
 		t.Errorf("differs (-want +got):\n%s", diff)

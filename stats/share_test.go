@@ -53,6 +53,7 @@ func TestQuantileRanks(t *testing.T) {
 		{100, 100, 0.5, 40, 61},  // as OrderRanks
 		{100, 10.9, 0.5, 20, 90}, // of 10: 2 and 9
 		{95, 10, 0.5, 19, 86},    // 2·9.5 = 19, 9·9.5 = 85.5
+		{88, 10, 0.5, 18, 80},    // 17.6 and 79.2: the upper one up
 		{10, 20, 0.5, 3, 8},      // of 20: 6 and 15, halved
 		{1000, 35, 0.9, 800, 1001},
 		{7, 5, 0.5, 0, 8}, // 5 cannot bound a median
