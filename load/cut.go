@@ -114,7 +114,7 @@ func (s *session) release() {
 	s.held = s.held[:0]
 }
 
-// answer makes sure that the server is still alive when nothing was answered in the last window.
+// answer makes sure that the server is still there at the end, and that it is alive when nothing was answered in the last window.
 func (s *session) answer(ctx context.Context) error {
 	last := s.windows[len(s.windows)-1].Start
 	for s.answered < last {
@@ -125,7 +125,7 @@ func (s *session) answer(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.link.lost(s.now() + lostAfter)
 }
 
 // measureExactly sends as many requests as are asked for: they are the one window.

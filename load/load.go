@@ -55,9 +55,9 @@ type Options struct {
 	// it to be written.
 	Large bool
 
-	Timeout time.Duration // after which a request counts as failed; 0: never
-	// Patience is how long the server may complete nothing before it counts as hung: at least this, and 20 times the longest latency
-	// so far.
+	Timeout time.Duration // since its sending, after which a request counts as failed; 0: never
+	// Patience is how long the server may complete nothing before it counts as hung; without a Timeout it is at least 20 times the
+	// longest latency so far.
 	Patience time.Duration
 
 	// Ramp lists concurrencies at which every connection of a closed loop sends two requests before the load begins, so that the

@@ -21,6 +21,7 @@ type server struct {
 	epoch   time.Time
 	service func(at time.Duration) time.Duration // negative: never answers
 	refuse  func(n int64) error                  // whether to refuse the n-th request, from 1; nil: none
+	down    chan struct{}                        // closed: breaks all connections and takes no new ones; nil: never
 
 	sent, inFlight, closed atomic.Int64
 	peaks                  [3]atomic.Int64 // requests that began with 1, 2, 3 or more in flight
@@ -32,7 +33,19 @@ func constant(d time.Duration) *server {
 }
 
 func (s *server) dial(context.Context, int) (Conn, error) {
+	if s.isDown() {
+		return nil, errors.New("connection refused")
+	}
 	return &connection{s: s, interrupted: make(chan struct{})}, nil
+}
+
+func (s *server) isDown() bool {
+	select {
+	case <-s.down:
+		return true
+	default:
+		return false
+	}
 }
 
 // connection is one to a fake server. A request begins when it is sent, and is answered in Receive.
@@ -69,6 +82,8 @@ func (c *connection) Receive() (final, null bool, err error) {
 	select {
 	case <-c.interrupted:
 		return false, false, errInterrupted
+	case <-c.s.down:
+		return false, false, errors.New("connection reset")
 	case <-answer:
 		return true, false, nil
 	}
@@ -81,7 +96,7 @@ func (c *connection) Broken() bool {
 	case <-c.interrupted:
 		return true
 	default:
-		return false
+		return c.s.isDown()
 	}
 }
 

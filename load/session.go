@@ -202,7 +202,11 @@ func (s *session) watch() error {
 	if !s.expire() && !s.silent {
 		s.answered = s.now() // nothing is owed
 	}
-	if waited := s.now() - s.answered; waited > max(s.options.Patience, 20*s.longest) {
+	patience := s.options.Patience
+	if s.options.Timeout == 0 {
+		patience = max(patience, 20*s.longest)
+	}
+	if waited := s.now() - s.answered; waited > patience {
 		return &HungError{waited}
 	}
 	return nil

@@ -2,10 +2,12 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tuner/engine/api"
@@ -119,6 +121,25 @@ func checkWindows(t *testing.T, m measure.Measurement, maxBatch int) {
 	if e, ok := m.Estimate(measure.LatencyP50); !ok || e.Value < 0.002 {
 		t.Errorf("p50 %+v, %t, want 2 ms of service time at least", e, ok)
 	}
+}
+
+func TestInterruptEndsTheRequestInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &engine{lab: &lab{service: time.Hour}, done: make(chan struct{})}
+		c := NewConn(client{e: e}, []*api.Encoded{new(api.Encoded), new(api.Encoded)})
+		if err := c.Send(5); err != nil || c.Broken() {
+			t.Fatalf("sending: %v, broken: %t", err, c.Broken())
+		}
+		begin := time.Now()
+		time.AfterFunc(time.Second, c.Interrupt)
+		if _, _, err := c.Receive(); err == nil || !c.Broken() || time.Since(begin) != time.Second {
+			t.Errorf("receiving ended after %v with %v, broken: %t", time.Since(begin), err, c.Broken())
+		}
+		if err := errors.Join(c.Close(), c.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestEngineThatDoesNotServeTheProtocol(t *testing.T) {
