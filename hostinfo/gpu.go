@@ -24,5 +24,28 @@ type GPUUsage struct {
 	Energy                  float64 // joules since the driver was loaded
 }
 
-// ReadGPUUsage reads the usage of all NVIDIA GPUs; those that cannot be read are left out.
-func ReadGPUUsage() []GPUUsage { return readGPUUsage() }
+// GPUReader reads the usage of the machine's NVIDIA GPUs, any number of times: it keeps the driver's library open. It is
+// for one goroutine at a time.
+type GPUReader struct {
+	read  func() []GPUUsage
+	close func()
+}
+
+// OpenGPUs opens the driver's library. Without GPUs the note says why, and there is nothing to read.
+func OpenGPUs() (r *GPUReader, note string) { return openGPUs() }
+
+// Read reads all GPUs; those that cannot be read are left out.
+func (r *GPUReader) Read() []GPUUsage { return r.read() }
+
+// Close closes the library. Twice is safe.
+func (r *GPUReader) Close() { r.close() }
+
+// noGPUs reads a machine without GPUs.
+func noGPUs() *GPUReader { return &GPUReader{read: func() []GPUUsage { return nil }, close: func() {}} }
+
+// ReadGPUUsage reads the usage of all NVIDIA GPUs once.
+func ReadGPUUsage() []GPUUsage {
+	reader, _ := OpenGPUs() // without GPUs there is nothing to tell
+	defer reader.Close()
+	return reader.Read()
+}

@@ -2,7 +2,9 @@
 
 package hostinfo
 
-// readGPUs finds none: NVIDIA's library can be reached on Linux and through cgo only.
-func readGPUs() ([]GPU, string) { return nil, "this build of tuner cannot look for NVIDIA GPUs" }
+// NVIDIA's library can be reached on Linux and through cgo only.
+const notBuilt = "this build of tuner cannot look for NVIDIA GPUs"
 
-func readGPUUsage() []GPUUsage { return nil }
+func readGPUs() ([]GPU, string) { return nil, notBuilt }
+
+func openGPUs() (*GPUReader, string) { return noGPUs(), notBuilt }

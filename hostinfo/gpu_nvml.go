@@ -5,6 +5,7 @@ package hostinfo
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -13,20 +14,11 @@ import (
 func readGPUs() ([]GPU, string) { return readNVML(nvml.New()) }
 
 func readNVML(library nvml.Interface) ([]GPU, string) {
-	if result := library.Init(); result != nvml.SUCCESS {
-		if result == nvml.ERROR_LIBRARY_NOT_FOUND || result == nvml.ERROR_DRIVER_NOT_LOADED {
-			return nil, "no NVIDIA driver"
-		}
-		return nil, "NVIDIA driver not usable: " + library.ErrorString(result)
+	count, note := openNVML(library)
+	if note != "" {
+		return nil, note
 	}
 	defer library.Shutdown()
-	count, result := library.DeviceGetCount()
-	if result != nvml.SUCCESS {
-		return nil, "cannot count GPUs: " + library.ErrorString(result)
-	}
-	if count == 0 {
-		return nil, "NVIDIA driver, but no GPU"
-	}
 	driver := driverVersions(library)
 	var gpus []GPU
 	for i := range count {
@@ -38,6 +30,27 @@ func readNVML(library nvml.Interface) ([]GPU, string) {
 		gpus = append(gpus, gpu)
 	}
 	return gpus, ""
+}
+
+// openNVML opens the library and counts its GPUs, at least one. Otherwise the note says why, and it is closed.
+func openNVML(library nvml.Interface) (count int, note string) {
+	if result := library.Init(); result != nvml.SUCCESS {
+		if result == nvml.ERROR_LIBRARY_NOT_FOUND || result == nvml.ERROR_DRIVER_NOT_LOADED {
+			return 0, "no NVIDIA driver"
+		}
+		return 0, "NVIDIA driver not usable: " + library.ErrorString(result)
+	}
+	count, result := library.DeviceGetCount()
+	switch {
+	case result != nvml.SUCCESS:
+		note = "cannot count GPUs: " + library.ErrorString(result)
+	case count == 0:
+		note = "NVIDIA driver, but no GPU"
+	}
+	if note != "" {
+		library.Shutdown()
+	}
+	return count, note
 }
 
 // driverVersions returns a GPU with the versions set that hold for all; a version that cannot be read is "".
@@ -79,28 +92,32 @@ func readDevice(library nvml.Interface, index int) (GPU, nvml.Return) {
 	}, nvml.SUCCESS
 }
 
-func readGPUUsage() []GPUUsage { return readNVMLUsage(nvml.New()) }
+func openGPUs() (*GPUReader, string) { return newReader(nvml.New()) }
 
-func readNVMLUsage(library nvml.Interface) []GPUUsage {
-	if library.Init() != nvml.SUCCESS {
-		return nil
+// newReader opens the library for a reader of those GPUs that can be reached.
+func newReader(library nvml.Interface) (*GPUReader, string) {
+	count, note := openNVML(library)
+	if note != "" {
+		return noGPUs(), note
 	}
-	defer library.Shutdown()
-	count, result := library.DeviceGetCount()
-	if result != nvml.SUCCESS {
-		return nil
-	}
-	var usages []GPUUsage
+	var devices []nvml.Device
 	for i := range count {
-		device, result := library.DeviceGetHandleByIndex(i)
-		if result != nvml.SUCCESS {
-			continue
-		}
-		if usage, result := deviceUsage(device); result == nvml.SUCCESS {
-			usages = append(usages, usage)
+		if device, result := library.DeviceGetHandleByIndex(i); result == nvml.SUCCESS {
+			devices = append(devices, device)
 		}
 	}
-	return usages
+	return &GPUReader{
+		read: func() []GPUUsage {
+			var usages []GPUUsage
+			for _, device := range devices {
+				if usage, result := deviceUsage(device); result == nvml.SUCCESS {
+					usages = append(usages, usage)
+				}
+			}
+			return usages
+		},
+		close: sync.OnceFunc(func() { library.Shutdown() }),
+	}, ""
 }
 
 // deviceUsage reads a GPU. Its identity and memory are always known; many lack the rest.

@@ -73,7 +73,7 @@ func TestReadNVML(t *testing.T) {
 	}
 }
 
-func TestReadNVMLUsage(t *testing.T) {
+func TestGPUReader(t *testing.T) {
 	t.Parallel()
 	device := &mock.Device{
 		GetUUIDFunc:                   func() (string, nvml.Return) { return "GPU-1", nvml.SUCCESS },
@@ -91,12 +91,32 @@ func TestReadNVMLUsage(t *testing.T) {
 		}
 		return device, nvml.SUCCESS
 	}
+	reader, note := newReader(m)
 	want := []GPUUsage{{UUID: "GPU-1", Utilization: 0.25, MemoryTotal: 16, MemoryUsed: 1, Power: 60.5, PowerLimit: math.NaN(), Energy: 1.5}}
-	if diff := cmp.Diff(want, readNVMLUsage(m), cmpopts.EquateNaNs()); diff != "" {
+	if diff := cmp.Diff(want, reader.Read(), cmpopts.EquateNaNs()); diff != "" || note != "" {
+		t.Errorf("note %q\n%s", note, diff)
+	}
+	// What a driver lacks is not known, and a GPU that falls off the bus is left out.
+	device.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED }
+	device.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED }
+	device.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) { return nvml.Utilization{}, nvml.ERROR_NOT_SUPPORTED }
+	want[0].Utilization, want[0].Power, want[0].Energy = math.NaN(), math.NaN(), math.NaN()
+	if diff := cmp.Diff(want, reader.Read(), cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)
 	}
+	device.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{}, nvml.ERROR_GPU_IS_LOST }
+	if got := reader.Read(); got != nil {
+		t.Errorf("a lost GPU: got %v", got)
+	}
+	reader.Close()
+	reader.Close()
+	if len(m.InitCalls()) != 1 || len(m.ShutdownCalls()) != 1 {
+		t.Errorf("the library was opened %d times and shut down %d times", len(m.InitCalls()), len(m.ShutdownCalls()))
+	}
 	m.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
-	if got := readNVMLUsage(m); got != nil || len(m.ShutdownCalls()) != 1 {
-		t.Errorf("no library: got %v, shut down %d times", got, len(m.ShutdownCalls()))
+	reader, note = newReader(m)
+	reader.Close()
+	if got := reader.Read(); got != nil || note != "no NVIDIA driver" || len(m.ShutdownCalls()) != 1 {
+		t.Errorf("no library: got %v, note %q, shut down %d times", got, note, len(m.ShutdownCalls()))
 	}
 }

@@ -1,6 +1,6 @@
 // Package hostinfo reads facts about the machine and about processes on it: what a configuration can use (cores, quota,
-// memory, CPU features, GPUs), what says whether a measurement was disturbed (steal and busy time), and what an engine
-// process has used (CPU time, memory). doctor shows them, the journal keeps them, the runner and the engine read them.
+// memory, CPU features, GPUs), what says whether a measurement was disturbed (steal and busy time, clock), and what an engine
+// process has used (CPU time, memory). doctor shows them, the journal keeps them, package meter and the engine read them.
 // It changes nothing, but for the peak of a process's memory (ResetPeak), and it judges nothing.
 package hostinfo
 
