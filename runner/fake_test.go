@@ -50,7 +50,7 @@ func (l *lab) Launch(ctx context.Context, _, _ string) (Engine, error) {
 	if l.startError != nil {
 		return nil, l.startError
 	}
-	e := &engine{lab: l, done: make(chan struct{}), words: "last words"}
+	e := &engine{lab: l, done: make(chan struct{}), words: "last words", stats: api.ModelStatistics{Name: "m", Version: "1"}}
 	l.engines = append(l.engines, e)
 	return e, ctx.Err()
 }
@@ -158,6 +158,10 @@ func (e *engine) count() {
 	}
 	b := &e.stats.BatchStats[0]
 	b.ComputeInfer = addDurations(b.ComputeInfer, api.Duration{Count: 1, NS: 3 * quarter})
+}
+
+func addDurations(a, b api.Duration) api.Duration {
+	return api.Duration{Count: a.Count + b.Count, NS: a.NS + b.NS}
 }
 
 // newLab makes a lab of good engines and a runner in it.

@@ -1,18 +1,9 @@
 package runner
 
 import (
-	"runtime"
 	"time"
 
-	"tuner/hostinfo"
 	"tuner/measure"
-)
-
-// Bounds of the validity flags (see package measure).
-const (
-	mostSteal     = 0.01 // of the machine's CPU time
-	mostForeign   = 0.10 // of the machine's CPU time
-	mostClientCPU = 0.80 // of the CPU time that this process may use
 )
 
 // A window shall hold 30 batches of each instance and last 5 of the slowest requests, within three times what was asked.
@@ -46,31 +37,6 @@ func ramp(job Job, ramped int) (levels []int, largest int) {
 		levels, ramped = append(levels, c), batch(c)
 	}
 	return levels, ramped
-}
-
-// shares tells which part of the machine's CPU time the hypervisor took, and which part processes other than the engine
-// and this one (own, their CPU time) used.
-func shares(machine hostinfo.CPUUsage, own time.Duration) (steal, foreign float64) {
-	total := float64(machine.Busy + machine.Idle + machine.Steal)
-	if total <= 0 {
-		return 0, 0
-	}
-	return float64(machine.Steal) / total, max(0, float64(machine.Busy-own)/total)
-}
-
-// machineFlags tells what the system's figures say against a window.
-func machineFlags(w measure.Window) []measure.Flag {
-	var flags []measure.Flag
-	if float64(w.ClientCPU) > mostClientCPU*float64(w.Duration)*float64(runtime.GOMAXPROCS(0)) {
-		flags = append(flags, measure.FlagClientCPU)
-	}
-	if w.Steal > mostSteal {
-		flags = append(flags, measure.FlagSteal)
-	}
-	if w.Foreign > mostForeign {
-		flags = append(flags, measure.FlagForeign)
-	}
-	return flags
 }
 
 // flagFew flags all windows when they hold fewer requests in all than a percentile that matters needs, even if all of

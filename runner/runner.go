@@ -230,7 +230,11 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 		}
 		r.encoded = e
 	}
-	seen := &edges{pool: r.pool, model: job.Model, patience: r.options.Patience}
+	seen, err := openEdges(ctx, r.pool, job.Model, r.options.Patience)
+	if err != nil {
+		return nil, err
+	}
+	defer seen.close()
 	if err := seen.add(ctx); err != nil {
 		return nil, err
 	}
@@ -247,7 +251,7 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 		Ramp: levels, WarmUp: r.options.WarmUp, Patience: r.options.Patience,
 		More: func(windows []measure.Window) bool { return len(windows) < job.Windows },
 		Length: func(p99 time.Duration) time.Duration {
-			return windowLength(job, p99, seen.list[1].executionsPerSecond(seen.list[0]))
+			return windowLength(job, p99, seen.rampExecutions())
 		},
 		Edge: func(ctx context.Context, _ int) error { return seen.add(ctx) },
 	})

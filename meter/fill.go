@@ -1,0 +1,78 @@
+package meter
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"tuner/hostinfo"
+	"tuner/measure"
+)
+
+// Bounds of the validity flags (see package measure).
+const (
+	mostSteal     = 0.01 // of the machine's CPU time
+	mostForeign   = 0.10 // of the machine's CPU time
+	mostClientCPU = 0.80 // of the CPU time that this process may use
+	mostDrift     = 0.03 // of the clock
+)
+
+// Fill returns the windows with what the readings tell: those with the same number and the next are a window's beginning and
+// end. Windows whose end was not read stay as they are.
+func Fill(windows []measure.Window, readings []Reading) []measure.Window {
+	complete := slices.Clone(windows)
+	for i := range min(len(windows), len(readings)-1) {
+		w, from, to := &complete[i], readings[i], readings[i+1]
+		w.Server = Served(from, to)
+		w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU) // negative when the process has ended
+		w.ClientCPU = to.Client - from.Client
+		machine := to.Machine.Since(from.Machine)
+		w.Steal = stolen(machine)
+		if from.told && to.told {
+			w.Foreign = foreign(machine, w.EngineCPU+w.ClientCPU)
+		}
+		if first := readings[1].Frequency; first > 0 {
+			w.Frequency = to.Frequency / first
+		}
+		w.GPUs = to.GPUs
+		w.Flags = append(slices.Clone(w.Flags), flags(*w, to.At.Sub(from.At))...)
+	}
+	return complete
+}
+
+// stolen is the share of the machine's CPU time that the hypervisor took.
+func stolen(machine hostinfo.CPUUsage) float64 {
+	return share(machine.Steal, machine)
+}
+
+// foreign is the share of the machine's CPU time that others than the server and this process used, whose own time it is.
+func foreign(machine hostinfo.CPUUsage, own time.Duration) float64 {
+	return share(max(0, machine.Busy-own), machine) // counters tick differently: own may seem to exceed busy
+}
+
+func share(part time.Duration, of hostinfo.CPUUsage) float64 {
+	total := of.Busy + of.Idle + of.Steal
+	if total <= 0 {
+		return 0
+	}
+	return float64(part) / float64(total)
+}
+
+// flags tells what the machine's figures say against a window; between is the time between its readings.
+func flags(w measure.Window, between time.Duration) []measure.Flag {
+	var flags []measure.Flag
+	if float64(w.ClientCPU) > mostClientCPU*float64(between)*float64(runtime.GOMAXPROCS(0)) {
+		flags = append(flags, measure.FlagClientCPU)
+	}
+	if w.Steal > mostSteal {
+		flags = append(flags, measure.FlagSteal)
+	}
+	if w.Foreign > mostForeign {
+		flags = append(flags, measure.FlagForeign)
+	}
+	if w.Frequency > 0 && math.Abs(w.Frequency-1) > mostDrift {
+		flags = append(flags, measure.FlagFrequency)
+	}
+	return flags
+}

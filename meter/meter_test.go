@@ -1,0 +1,239 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/engine/api"
+	"tuner/hostinfo"
+	"tuner/measure"
+)
+
+// control answers with what a function says.
+type control func(ctx context.Context, model string) (api.Statistics, error)
+
+func (c control) Statistics(ctx context.Context, model string) (api.Statistics, error) {
+	return c(ctx, model)
+}
+
+func TestReadingOfThisProcess(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	var requests uint64
+	m, err := Open(t.Context(), Options{Model: "m", Version: "1", PID: os.Getpid(), Control: control(func(_ context.Context, model string) (api.Statistics, error) {
+		requests += 10
+		return api.Statistics{ModelStats: []api.ModelStatistics{counters("1", requests), counters("2", 1)}}, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var readings []Reading
+	for range 2 {
+		r, err := m.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		readings = append(readings, r)
+	}
+	if r := readings[1]; r.Memory < 1e6 || r.Engine.CPU <= 0 || r.Client <= 0 || !r.told || len(r.Server) != 1 || r.At.Before(readings[0].At) {
+		t.Errorf("%+v", r)
+	}
+	if w := Fill(make([]measure.Window, 1), readings); w[0].Server.Requests != 10 {
+		t.Errorf("%+v", w[0])
+	}
+	if err := m.Problem(); err != nil {
+		t.Error(err)
+	}
+	m.Close() // once more by defer
+}
+
+func TestReadingWithoutAServersHelp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options Options
+		told    bool
+	}{
+		"nothing known":          {Options{}, false},
+		"elsewhere":              {Options{Remote: true}, true},
+		"a process that is gone": {Options{PID: 1 << 30}, false},
+	} {
+		m, err := Open(t.Context(), c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.Read(t.Context())
+		if err != nil || r.told != c.told || r.Server != nil || r.Engine.CPU != 0 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		m.Close()
+	}
+}
+
+func TestStatisticsOfAnEnsemble(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	part := func(name string) api.ModelStatistics { return api.ModelStatistics{Name: name, Version: "1"} }
+	o := Options{Model: "both", Together: []string{"first", "second"}, Control: control(func(_ context.Context, model string) (api.Statistics, error) {
+		asked = append(asked, model)
+		return api.Statistics{ModelStats: []api.ModelStatistics{part("second"), part("both"), part("first"), part("else")}}, nil
+	})}
+	m, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	r, err := m.Read(t.Context())
+	if err != nil || len(r.Server) != 1 || len(r.Together) != 2 || r.Together[0][0].Name != "first" || r.Together[1][0].Name != "second" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if diff := cmp.Diff([]string{""}, asked); diff != "" {
+		t.Errorf("all in one answer (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatisticsThatAreNotGiven(t *testing.T) {
+	t.Parallel()
+	deaf := control(func(ctx context.Context, _ string) (api.Statistics, error) {
+		<-ctx.Done()
+		return api.Statistics{}, ctx.Err()
+	})
+	stopped := errors.New("stopped by the user")
+	for name, c := range map[string]struct {
+		control control
+		cause   error // of the context's end
+		want    string
+	}{
+		"refused":     {func(context.Context, string) (api.Statistics, error) { return api.Statistics{}, errors.New("no") }, nil, `cannot read the statistics of model "m": no`},
+		"overdue":     {deaf, nil, "reading the statistics took more than 3s"},
+		"interrupted": {deaf, stopped, stopped.Error()},
+		"no such model": {func(context.Context, string) (api.Statistics, error) { return api.Statistics{}, nil }, nil,
+			`cannot find model "m" in the server's statistics`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				if c.cause != nil {
+					time.AfterFunc(time.Second, func() { cancel(c.cause) })
+				}
+				m, err := Open(ctx, Options{Model: "m", Control: c.control, Timeout: 3 * time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Close()
+				if r, err := m.Read(ctx); err == nil || err.Error() != c.want {
+					t.Errorf("%+v, %v, want %q", r, err, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A GPU that computes half of the time, in a rhythm: it is seen at 0.1 in the first half of each second and at 0.9 in the other.
+func TestGPUsAreSampledBetweenReadings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin, closed := time.Now(), 0
+		source := gpuSource{
+			read: func(context.Context) ([]hostinfo.GPUUsage, error) {
+				passed := time.Since(begin)
+				utilization := 0.9
+				if part := passed % time.Second; part > 0 && part <= 500*ms {
+					utilization = 0.1
+				}
+				return []hostinfo.GPUUsage{gpu("A", utilization, 100, 100*passed.Seconds(), int64(passed.Seconds()))}, nil
+			},
+			close: func() { closed++ },
+		}
+		m, err := open(t.Context(), Options{}, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := m.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(4*time.Second - ms) // a reading lies between two samples
+		}
+		r, err := m.Read(t.Context())
+		if err != nil || len(r.GPUs) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		g := r.GPUs[0]
+		if g.Utilization < 0.49 || g.Utilization > 0.51 || g.Power < 99.9 || g.Power > 100.1 || g.MemoryUsed != 7 || g.Energy < 399 || g.Energy > 401 {
+			t.Errorf("%+v, want half of the time, 100 W, 400 J, 7 bytes", g)
+		}
+		m.Close()
+		if closed != 1 {
+			t.Errorf("the source was closed %d times", closed)
+		}
+	})
+}
+
+func TestMetricsPage(t *testing.T) {
+	t.Parallel()
+	var answer atomic.Value // func(http.ResponseWriter)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Load().(func(http.ResponseWriter))(w) }))
+	defer server.Close()
+	text := func(page string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { _, _ = w.Write([]byte(page)) }
+	}
+	missing := func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }
+	o := Options{Metrics: server.URL + "/metrics", Interval: time.Hour}
+
+	answer.Store(text(page))
+	m, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if r, err := m.Read(t.Context()); err != nil || len(r.GPUs) != 2 || math.Abs(r.GPUs[0].Utilization-0.75) > 1e-9 || m.Problem() != nil {
+		t.Errorf("%+v, %v, %v", r, err, m.Problem())
+	}
+	answer.Store(missing) // later on it is a problem but no error
+	if r, err := m.Read(t.Context()); err != nil || len(r.GPUs) != 0 || m.Problem() == nil || !strings.Contains(m.Problem().Error(), "404") {
+		t.Errorf("%+v, %v, %v", r, err, m.Problem())
+	}
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter)
+		want   string
+	}{
+		"missing": {missing, `cannot read the metrics page: ` + o.Metrics + ` answered "404 Not Found"`},
+		"HTML":    {text("<html>"), `cannot read the metrics page of ` + o.Metrics + `: is not in Prometheus' text format`},
+	} {
+		answer.Store(c.answer)
+		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	answer.Store(text("other 1\n"))
+	none, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close()
+	if problem := none.Problem(); problem == nil || !strings.Contains(problem.Error(), "there are none on the metrics page of "+o.Metrics) {
+		t.Errorf("a page without GPUs: %v", problem)
+	}
+	for _, url := range []string{"http://127.0.0.1:1/metrics", "no url at all"} {
+		if _, err := Open(t.Context(), Options{Metrics: url}); err == nil || !strings.Contains(err.Error(), "cannot read the metrics page") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}

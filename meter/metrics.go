@@ -1,0 +1,67 @@
+package meter
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"tuner/hostinfo"
+)
+
+// ParseMetrics reads the GPUs' figures, nv_gpu_… and nv_energy_consumption with the label gpu_uuid, of a page in
+// Prometheus' text format (Triton: docs/user_guide/metrics.md). A figure that the page does not have is NaN, a size 0.
+func ParseMetrics(page []byte) ([]hostinfo.GPUUsage, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(append(slices.Clone(page), '\n'))) // some pages end within a line
+	if err != nil {
+		return nil, fmt.Errorf("is not in Prometheus' text format: %w", err)
+	}
+	var gpus []hostinfo.GPUUsage
+	for _, figure := range gpuFigures() {
+		for _, metric := range families[figure.name].GetMetric() {
+			uuid := ""
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "gpu_uuid" {
+					uuid = label.GetValue()
+				}
+			}
+			value := metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + metric.GetUntyped().GetValue() // it has one of them
+			if uuid == "" || !(value >= 0 && value < math.MaxInt64) {
+				continue
+			}
+			i := slices.IndexFunc(gpus, func(g hostinfo.GPUUsage) bool { return g.UUID == uuid })
+			if i < 0 {
+				i = len(gpus)
+				gpus = append(gpus, unknownGPU(uuid))
+			}
+			figure.set(&gpus[i], value)
+		}
+	}
+	return gpus, nil
+}
+
+func unknownGPU(uuid string) hostinfo.GPUUsage {
+	unknown := math.NaN()
+	return hostinfo.GPUUsage{UUID: uuid, Utilization: unknown, Power: unknown, PowerLimit: unknown, Energy: unknown}
+}
+
+// gpuFigure is a metric and where it belongs.
+type gpuFigure struct {
+	name string
+	set  func(*hostinfo.GPUUsage, float64)
+}
+
+func gpuFigures() []gpuFigure {
+	return []gpuFigure{
+		{"nv_gpu_utilization", func(g *hostinfo.GPUUsage, v float64) { g.Utilization = v }},
+		{"nv_gpu_memory_total_bytes", func(g *hostinfo.GPUUsage, v float64) { g.MemoryTotal = int64(v) }},
+		{"nv_gpu_memory_used_bytes", func(g *hostinfo.GPUUsage, v float64) { g.MemoryUsed = int64(v) }},
+		{"nv_gpu_power_usage", func(g *hostinfo.GPUUsage, v float64) { g.Power = v }},
+		{"nv_gpu_power_limit", func(g *hostinfo.GPUUsage, v float64) { g.PowerLimit = v }},
+		{"nv_energy_consumption", func(g *hostinfo.GPUUsage, v float64) { g.Energy = v }},
+	}
+}

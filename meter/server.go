@@ -1,0 +1,158 @@
+package meter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/measure"
+)
+
+// readServer fills in the statistics.
+func (m *Meter) readServer(ctx context.Context, r *Reading) error {
+	o := m.options
+	if o.Control == nil {
+		return nil
+	}
+	asked := o.Model
+	if len(o.Together) > 0 {
+		asked = "" // all models in one answer
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout, &OverdueError{o.Timeout})
+	defer cancel()
+	answer, err := o.Control.Statistics(ctx, asked)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("cannot read the statistics of model %q: %w", o.Model, err)
+	}
+	if r.Server, err = versions(answer, o.Model, o.Version); err != nil {
+		return err
+	}
+	for _, model := range o.Together {
+		all, err := versions(answer, model, "")
+		if err != nil {
+			return err
+		}
+		r.Together = append(r.Together, all)
+	}
+	return nil
+}
+
+// versions are the statistics of a model's versions; of one only unless version is "".
+func versions(s api.Statistics, model, version string) ([]api.ModelStatistics, error) {
+	var found []api.ModelStatistics
+	var there []string
+	for _, m := range s.ModelStats {
+		if m.Name != model {
+			continue
+		}
+		there = append(there, m.Version)
+		if version == "" || m.Version == version {
+			found = append(found, m)
+		}
+	}
+	switch {
+	case len(there) == 0:
+		return nil, fmt.Errorf("cannot find model %q in the server's statistics", model)
+	case len(found) == 0:
+		return nil, fmt.Errorf("cannot find version %q of model %q in the server's statistics: there is %s", version, model, strings.Join(there, ", "))
+	}
+	return found, nil
+}
+
+// Served is the change of the model's statistics between two readings, of the version whose requests grew most. It is
+// zero when none grew. An ensemble has its own counts; its parts of the requests' time are sums over the models that it is
+// composed of.
+func Served(from, to Reading) measure.ServerStats {
+	served := delta(busiest(from.Server, to.Server))
+	if len(to.Together) == 0 {
+		return served
+	}
+	served.Queue, served.ComputeInput, served.ComputeInfer, served.ComputeOutput = 0, 0, 0, 0
+	for _, part := range Composed(from, to) {
+		served.Queue += part.Queue
+		served.ComputeInput += part.ComputeInput
+		served.ComputeInfer += part.ComputeInfer
+		served.ComputeOutput += part.ComputeOutput
+	}
+	return served
+}
+
+// Composed is what Served is of each model of Options.Together, in that order.
+func Composed(from, to Reading) []measure.ServerStats {
+	var parts []measure.ServerStats
+	for i := range min(len(from.Together), len(to.Together)) {
+		parts = append(parts, delta(busiest(from.Together[i], to.Together[i])))
+	}
+	return parts
+}
+
+// busiest returns the version with the most requests between two instants, at both; zero when there were none. A request
+// that succeeds has been in the queue, one that fails may not.
+func busiest(a, b []api.ModelStatistics) (from, to api.ModelStatistics) {
+	requests := func(m api.ModelStatistics) uint64 { return m.InferenceStats.Queue.Count + m.InferenceStats.Fail.Count }
+	var most uint64
+	for _, later := range b {
+		var earlier api.ModelStatistics // zero when the version was loaded in between, for the first time or anew
+		same := func(m api.ModelStatistics) bool { return m.Version == later.Version && requests(m) <= requests(later) }
+		if i := slices.IndexFunc(a, same); i >= 0 {
+			earlier = a[i]
+		}
+		if grown := requests(later) - requests(earlier); grown > most {
+			most, from, to = grown, earlier, later
+		}
+	}
+	return from, to
+}
+
+// delta is the change of a version's statistics.
+func delta(from, to api.ModelStatistics) measure.ServerStats {
+	a, b := from.InferenceStats, to.InferenceStats
+	count := func(a, b api.Duration) int { return int(b.Count - a.Count) }
+	spent := func(a, b api.Duration) time.Duration { return time.Duration(b.NS - a.NS) }
+	return measure.ServerStats{
+		Requests:      count(a.Success, b.Success),
+		Inferences:    int(to.InferenceCount - from.InferenceCount),
+		Executions:    int(to.ExecutionCount - from.ExecutionCount),
+		Queue:         spent(a.Queue, b.Queue),
+		ComputeInput:  spent(a.ComputeInput, b.ComputeInput),
+		ComputeInfer:  spent(a.ComputeInfer, b.ComputeInfer),
+		ComputeOutput: spent(a.ComputeOutput, b.ComputeOutput),
+		Success:       spent(a.Success, b.Success),
+		Failures:      count(a.Fail, b.Fail),
+		CacheHits:     count(a.CacheHit, b.CacheHit),
+		CacheMisses:   count(a.CacheMiss, b.CacheMiss),
+		CacheHit:      spent(a.CacheHit, b.CacheHit),
+		CacheMiss:     spent(a.CacheMiss, b.CacheMiss),
+		Batches:       batchDelta(from.BatchStats, to.BatchStats),
+	}
+}
+
+// batchDelta lists the batch sizes that were executed between a and b, ascending.
+func batchDelta(a, b []api.BatchStatistics) []measure.BatchStat {
+	sums := map[int]measure.BatchStat{}
+	add := func(list []api.BatchStatistics, sign int) {
+		for _, s := range list {
+			sum := sums[int(s.BatchSize)]
+			sum.Size = int(s.BatchSize)
+			sum.Executions += sign * int(s.ComputeInfer.Count)
+			sum.ComputeInfer += time.Duration(sign) * time.Duration(s.ComputeInfer.NS)
+			sums[sum.Size] = sum
+		}
+	}
+	add(a, -1)
+	add(b, 1)
+	var delta []measure.BatchStat
+	for _, s := range sums {
+		if s.Executions > 0 {
+			delta = append(delta, s)
+		}
+	}
+	slices.SortFunc(delta, func(a, b measure.BatchStat) int { return a.Size - b.Size })
+	return delta
+}
