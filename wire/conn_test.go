@@ -178,8 +178,13 @@ func TestTLSToPlainServer(t *testing.T) {
 
 // What is read of a head is the same when it is written again.
 func FuzzReadHead(f *testing.F) {
-	for _, text := range []string{small, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 400 Bad\nconnection: close\nInference-Header-Content-Length: 12\n\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n0\r\n\r\n"} {
+	for _, text := range []string{
+		// A real Triton's answers, then ones that it does not give.
+		"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nInference-Header-Content-Length: 152\r\nContent-Length: 216\r\n\r\n",
+		"HTTP/1.1 404 Not Found\r\nContent-Length: 58\r\nContent-Type: text/plain\r\n\r\n",
+		small, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 400 Bad\nconnection: close\nInference-Header-Content-Length: 12\n\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x\r\n\r\n0\r\n\r\n",
+	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

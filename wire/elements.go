@@ -122,7 +122,7 @@ func parseData(t api.Tensor, data json.RawMessage) ([]byte, error) {
 			}
 			return nil, fmt.Errorf("cannot read the data of output %q: %w", t.Name, err)
 		}
-		if _, bracket := token.(json.Delim); bracket {
+		if bracket, found := token.(json.Delim); found && bracket != '{' {
 			continue
 		}
 		if out, err = appendElement(out, t.Datatype, token); err != nil {

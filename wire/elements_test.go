@@ -60,6 +60,7 @@ func TestJSONOutputs(t *testing.T) {
 	check(`{"outputs":[{"name":"a","datatype":"INT8","data":[300]}]}`, -1, nil, "300 is no INT8")
 	check(`{"outputs":[{"name":"a","datatype":"INT8","data":["x"]}]}`, -1, nil, "x is no INT8")
 	check(`{"outputs":[{"name":"a","datatype":"INT8"}]}`, -1, nil, `data of output "a"`)
+	check(`{"outputs":[{"name":"a","datatype":"BYTES","data":{"b":"c"}}]}`, -1, nil, "{ is no BYTES")
 	check(`nonsense`, -1, nil, "cannot read an inference's answer")
 }
 
@@ -109,4 +110,34 @@ func httpAnswer(text, tensors string) string {
 		head += api.HeaderLength + ": " + strconv.Itoa(len(text)) + "\r\n"
 	}
 	return head + "Content-Length: " + strconv.Itoa(len(text)+len(tensors)) + "\r\n\r\n" + text + tensors
+}
+
+// What an answer's JSON says is said again by JSON that is written from it.
+func FuzzDecodeHTTP(f *testing.F) {
+	for _, text := range []string{
+		`{"outputs":[{"name":"a","datatype":"INT8","shape":[2,1],"data":[[1],[2]]},{"name":"b","datatype":"FP32","parameters":{"binary_data_size":4}}]}`,
+		`{"outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[1,2],"data":[-6.999999777858658e-21,0.10000000149011612]}]}`, // a real Triton's
+		`{"outputs":[{"name":"a","datatype":"BYTES","data":["\u00e9",""]},{"name":"c","datatype":"BOOL","data":[true]}]}`,
+	} {
+		f.Add([]byte(text+"\x00\x00\x80\x3f"), int64(len(text)))
+		f.Add([]byte(text), int64(-1))
+	}
+	f.Fuzz(func(t *testing.T, body []byte, jsonLength int64) {
+		outputs, err := decodeHTTP(body, jsonLength)
+		if err != nil {
+			return
+		}
+		for _, o := range outputs {
+			first, err := jsonData(o)
+			if err != nil {
+				continue // no form in JSON
+			}
+			if o.Data, err = parseData(o, first); err != nil {
+				t.Fatalf("%s cannot be read: %v", first, err)
+			}
+			if again, err := jsonData(o); err != nil || string(again) != string(first) {
+				t.Errorf("%s became %s, %v", first, again, err)
+			}
+		}
+	})
 }

@@ -160,7 +160,7 @@ func (s *Server) control(conn net.Conn, in *bufio.Reader, r request) bool {
 	}
 	status, body := "200 OK", ""
 	if content, text := s.document(path); text != "" {
-		status, body = "400 Bad Request", errorText(text)
+		status, body = "404 Not Found", errorText(text)
 	} else if content != nil {
 		body = string(content)
 	}
