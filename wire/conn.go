@@ -14,11 +14,11 @@ import (
 
 // Prepared is a request as bytes on the wire, for any number of connections of the same Options, also concurrently.
 type Prepared struct {
-	message  []byte       // as it is sent
+	message  []byte       // HTTP: as it is sent; gRPC: the message with its head, which goes out in frames
 	expected []api.Tensor // nil: outputs are not looked at
 }
 
-// Size is the number of bytes that Send writes.
+// Size is the number of bytes that Send writes; over gRPC the frames and the header fields come on top.
 func (p *Prepared) Size() int { return len(p.message) }
 
 // Conn is a connection with at most one request in flight. Send and Receive may be called by different goroutines, in turn.

@@ -146,7 +146,7 @@ func (s *stream) transmit(message []byte, last bool) error {
 		case s.answer.ended:
 			return errors.Join(s.framer.WriteRSTStream(s.id, http2.ErrCodeCancel), s.flush())
 		case size <= 0:
-			if err := errors.Join(s.flush(), s.step()); err != nil {
+			if err := s.step(); err != nil {
 				return err
 			}
 			continue

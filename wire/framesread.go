@@ -8,8 +8,6 @@ import (
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
-
-	"tuner/engine/api"
 )
 
 // end is the end of the stream; failed is nil when the call went well.
@@ -18,13 +16,13 @@ func (s *stream) end(failed error) { s.answer.ended, s.answer.failed = true, fai
 // readData reads or skips the data of an unpadded frame.
 func (s *stream) readData(head http2.FrameHeader) error {
 	size := int64(head.Length)
-	if head.StreamID != s.id || !s.answer.keep {
+	if head.StreamID != s.id || !s.answer.keep || s.answer.ended {
 		if err := s.skip(size); err != nil {
 			return err
 		}
 	} else {
-		if int64(len(s.answer.data))+size > mostKept {
-			return fmt.Errorf("cannot read an answer larger than %d bytes", mostKept)
+		if err := s.answer.room(size); err != nil {
+			return err
 		}
 		from := len(s.answer.data)
 		s.answer.data = slices.Grow(s.answer.data, int(size))[:from+int(size)]
@@ -35,9 +33,20 @@ func (s *stream) readData(head http2.FrameHeader) error {
 	return s.dataRead(head)
 }
 
+// room refuses data that would make an answer too large to keep.
+func (r *reply) room(size int64) error {
+	if int64(len(r.data))+size > mostKept {
+		return fmt.Errorf("cannot read an answer larger than %d bytes", mostKept)
+	}
+	return nil
+}
+
 // takeData is readData for a padded frame, which no known server of gRPC sends.
 func (s *stream) takeData(f *http2.DataFrame) error {
-	if f.StreamID == s.id && s.answer.keep {
+	if f.StreamID == s.id && s.answer.keep && !s.answer.ended {
+		if err := s.answer.room(int64(len(f.Data()))); err != nil {
+			return err
+		}
 		s.answer.data = append(s.answer.data, f.Data()...)
 	}
 	return s.dataRead(f.FrameHeader)
@@ -57,7 +66,7 @@ func (s *stream) dataRead(head http2.FrameHeader) error {
 	}
 	s.answer.size += int64(head.Length)
 	if head.Flags.Has(http2.FlagDataEndStream) {
-		s.end(&api.StatusError{Status: int(codes.Internal), Text: "the answer ended without a status of gRPC"})
+		s.end(fields{}.failure(s.answer.head.http)) // without trailers
 		return nil
 	}
 	if s.streamConsumed += head.Length; s.streamConsumed > half {

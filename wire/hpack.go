@@ -13,13 +13,18 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 
-	pb "tuner/engine/api/inferencepb"
-
 	"tuner/engine/api"
+	pb "tuner/engine/api/inferencepb"
 )
 
 // mostMetadata bounds the header fields of a request, in bytes: what servers of gRPC take unless they are told otherwise.
 const mostMetadata = 8 << 10
+
+// reserved are the header fields that are gRPC's own, and those that HTTP/2 forbids or has elsewhere (RFC 9113, §8.2.2).
+var reserved = []string{
+	"te", "content-type", "user-agent",
+	"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "host", "content-length",
+}
 
 // requestFields are the header fields of every call. The user's come last. An *InputError says which cannot be sent.
 // Source: gRPC's doc/PROTOCOL-HTTP2.md, Requests.
@@ -42,8 +47,8 @@ func requestFields(o Options) ([]hpack.HeaderField, error) {
 	size := 0
 	for _, h := range o.Headers {
 		name, value := strings.ToLower(h.Name), h.Value
-		if slices.ContainsFunc(fields[4:8], func(f hpack.HeaderField) bool { return f.Name == name }) || strings.HasPrefix(name, "grpc-") || connectionField(name) {
-			return nil, &InputError{fmt.Sprintf("header %q cannot be set: gRPC sets it", h.Name)}
+		if slices.Contains(reserved, name) || strings.HasPrefix(name, "grpc-") {
+			return nil, &InputError{fmt.Sprintf("header %q cannot be set: gRPC sets it, or has no place for it", h.Name)}
 		}
 		if strings.HasSuffix(name, "-bin") {
 			value = base64.RawStdEncoding.EncodeToString([]byte(value))
@@ -58,12 +63,6 @@ func requestFields(o Options) ([]hpack.HeaderField, error) {
 		return nil, &InputError{fmt.Sprintf("the headers have %d bytes together: gRPC's servers take %d", size, mostMetadata)}
 	}
 	return fields, nil
-}
-
-// connectionField reports whether a field is about a connection of HTTP/1.1, which HTTP/2 forbids (RFC 9113, §8.2.2), or
-// about the host and length, which HTTP/2 has elsewhere.
-func connectionField(name string) bool {
-	return slices.Contains([]string{"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "host", "content-length"}, name)
 }
 
 // fieldWriter encodes the same header fields for each call of a connection. The server keeps the fields in its table of
@@ -119,8 +118,8 @@ type fields struct {
 func (f fields) failure(http string) error {
 	status, err := strconv.Atoi(f.status)
 	switch {
-	case f.status == "" && http != "200":
-		return &api.StatusError{Status: int(codes.Unknown), Text: "HTTP status " + http + " in place of a status of gRPC"}
+	case f.status == "":
+		return &api.StatusError{Status: int(codes.Unknown), Text: "the answer has no status of gRPC, and the HTTP status " + http}
 	case err != nil:
 		return &api.StatusError{Status: int(codes.Unknown), Text: fmt.Sprintf("the answer's status of gRPC is %q", excerpt([]byte(f.status)))}
 	case status == int(codes.OK):
