@@ -1,40 +1,75 @@
 package measure
 
 import (
+	"math/bits"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Recorder counts latencies as they come, in the buckets of a Histogram, so that its size (190 kB) does not depend on how many there
+// HdrHistogram's buckets for the range of latencies: 1 µs begins in a bucket of 2⁹ ns, three digits need 2¹¹ of those, and from
+// there on each doubling has half as many, twice as wide. Source: hdr.New, and getBucketIndex there.
+const (
+	narrowestBits = 9
+	bucketBits    = 11
+)
+
+// bucketOf is the number of a latency's bucket.
+func bucketOf(latency int64) int {
+	doublings := max(0, bits.Len64(uint64(latency))-narrowestBits-bucketBits)
+	return doublings<<(bucketBits-1) + int(latency>>(doublings+narrowestBits))
+}
+
+// middleOf is the latency in the middle of a bucket.
+func middleOf(bucket int) time.Duration {
+	doublings := max(0, bucket>>(bucketBits-1)-1)
+	width := int64(1) << (doublings + narrowestBits)
+	return time.Duration(int64(bucket-doublings<<(bucketBits-1))*width + (width-1)/2)
+}
+
+// Recorder counts latencies as they come, in the buckets of a Histogram, so that its size (170 kB) does not depend on how many there
 // are. It is for one goroutine.
 type Recorder struct {
-	counts *hdr.Histogram
+	counts []int64
+	lo, hi int // the buckets lo ≤ i < hi may be in use
+	count  int
 	sum    time.Duration
 }
 
 // NewRecorder returns a Recorder without latencies.
-func NewRecorder() *Recorder { return &Recorder{counts: newHDR()} }
+func NewRecorder() *Recorder {
+	n := bucketOf(highestLatency) + 1
+	return &Recorder{counts: make([]int64, n), lo: n}
+}
 
 // Record counts a latency, one outside a Histogram's range as the range's nearest end. It allocates nothing.
 func (r *Recorder) Record(d time.Duration) {
-	if err := r.counts.RecordValue(clampLatency(d)); err != nil {
-		panic(err) // a clamped value lies within the range
-	}
+	i := bucketOf(clampLatency(d))
+	r.counts[i]++
+	r.lo, r.hi = min(r.lo, i), max(r.hi, i+1)
+	r.count++
 	r.sum += d
 }
 
 // Count is the number of latencies.
-func (r *Recorder) Count() int { return int(r.counts.TotalCount()) }
+func (r *Recorder) Count() int { return r.count }
 
 // Sum is the sum of the latencies as they were, not of their buckets.
 func (r *Recorder) Sum() time.Duration { return r.sum }
 
 // Histogram is the distribution of the latencies so far; it does not change when more come.
-func (r *Recorder) Histogram() Histogram { return fromHDR(r.counts) }
+func (r *Recorder) Histogram() Histogram {
+	h := Histogram{count: int64(r.count)}
+	for i := r.lo; i < r.hi; i++ {
+		if n := r.counts[i]; n > 0 {
+			h.bins = append(h.bins, bin{middleOf(i), n})
+		}
+	}
+	return h
+}
 
 // Reset forgets all latencies.
 func (r *Recorder) Reset() {
-	r.counts.Reset()
-	r.sum = 0
+	if r.lo < r.hi {
+		clear(r.counts[r.lo:r.hi])
+	}
+	*r = Recorder{counts: r.counts, lo: len(r.counts)}
 }

@@ -45,6 +45,28 @@ func TestRecorderKeepsQuantilesAndTheExactSum(t *testing.T) {
 	}
 }
 
+// The buckets are HdrHistogram's own, over the whole range and at its ends.
+func TestRecorderHasTheBucketsOfHdrHistogram(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(25, 26))
+	var latencies []time.Duration
+	for double := 9; double < 41; double++ {
+		for edge := range 3 { // about the powers of two, where buckets become wider
+			latencies = append(latencies, time.Duration(1<<double+edge-1))
+		}
+		for range 300 {
+			latencies = append(latencies, time.Duration(1<<double+random.Int64N(1<<double)))
+		}
+	}
+	r := NewRecorder()
+	for _, l := range latencies {
+		r.Record(l)
+	}
+	if diff := cmp.Diff(histogram(t, latencies...), r.Histogram()); diff != "" {
+		t.Errorf("differs (-want +got):\n%s", diff)
+	}
+}
+
 func TestRecorderIsTheSameAsAHistogram(t *testing.T) {
 	t.Parallel()
 	latencies := []time.Duration{-time.Second, 0, 5 * time.Microsecond, time.Millisecond, 3 * time.Second, time.Hour}
@@ -60,6 +82,7 @@ func TestRecorderIsTheSameAsAHistogram(t *testing.T) {
 		t.Errorf("differs (-want +got):\n%s", diff)
 	}
 	r.Reset()
+	r.Reset() // of nothing is nothing
 	if r.Count() != 0 || r.Sum() != 0 || !r.Histogram().Equal(Histogram{}) || before.Count() != len(latencies) {
 		t.Errorf("after Reset there are %d latencies with the sum %v, and %d in the earlier histogram", r.Count(), r.Sum(), before.Count())
 	}
