@@ -54,7 +54,7 @@ type way struct {
 // closed compares the reports on closed loops with the server's record.
 func (b *bench) closed(ctx context.Context) error {
 	title := "### Closed loop of 8: what the programs report, and by how much the server's record differs\n\n" +
-		"| service times | program | requests/s | p50, ms | p95, ms | p99, ms |\n|---|---|---|---|---|---|\n"
+		"| service times | program | requests/s | p50, ms | p95, ms | p99, ms | foreign CPU |\n|---|---|---|---|---|---|---|\n"
 	ways := []way{{b.tuner.name, b.tuner, nil}, {b.analyzer.name, b.analyzer, nil}}
 	return b.accuracy(ctx, title, closedScenarios(), ways, 7*time.Second, func(t told, entries []lawserver.Entry) []figure {
 		r := recorded(entries, t.From, t.To)
@@ -65,7 +65,7 @@ func (b *bench) closed(ctx context.Context) error {
 // open compares the reports on open loops with Lindley's recursion.
 func (b *bench) open(ctx context.Context) error {
 	title := "### Open loop: what the programs report, and by how much Lindley's recursion on the recorded arrivals differs\n\n" +
-		"| service times; arrivals | program | requests/s | mean wait, ms | p50, ms | p95, ms | p99, ms |\n|---|---|---|---|---|---|---|\n"
+		"| service times; arrivals | program | requests/s | mean wait, ms | p50, ms | p95, ms | p99, ms | foreign CPU |\n|---|---|---|---|---|---|---|---|\n"
 	ways := []way{{b.tuner.name, b.tuner, nil}, {b.analyzer.name, b.analyzer, nil}, {b.analyzer.name + " --async", b.analyzer, []string{"--async"}}}
 	return b.accuracy(ctx, title, openScenarios(), ways, 8*time.Second, func(t told, entries []lawserver.Entry) []figure {
 		r := recursed(entries, t.From, t.To)
@@ -84,21 +84,16 @@ func (b *bench) accuracy(ctx context.Context, title string, list []scenario, way
 	var failed error
 	for _, s := range list {
 		for _, w := range ways {
-			var t told
-			var entries []lawserver.Entry
-			err := b.retry(ctx, w.name, func() (err error) {
-				t, entries, err = b.observe(ctx, s, w, b.orWindow(window))
-				return err
-			})
+			o, err := quietest(ctx, b, w.name, func() (observation, error) { return b.observe(ctx, s, w, b.orWindow(window)) })
 			if err != nil {
 				failed = errors.Join(failed, fmt.Errorf("%s, %s: %w", s.name, w.name, err))
 				continue
 			}
 			fmt.Fprintf(&text, "| %s | %s |", s.name, w.name)
-			for _, f := range judge(t, entries) {
+			for _, f := range judge(o.told, o.entries) {
 				text.WriteString(" " + f.String() + " |")
 			}
-			text.WriteString("\n")
+			fmt.Fprintf(&text, " %.0f %% |\n", 100*o.others)
 			fmt.Fprintf(b.messages, "%s, %s done\n", s.name, w.name)
 		}
 	}
@@ -109,19 +104,37 @@ func (b *bench) accuracy(ctx context.Context, title string, list []scenario, way
 	return failed
 }
 
-// observe runs a program on a server of its own, and returns its report and the server's record.
-func (b *bench) observe(ctx context.Context, s scenario, w way, window time.Duration) (t told, entries []lawserver.Entry, err error) {
+// observation is what a program reported, and what the server recorded.
+type observation struct {
+	told
+	entries []lawserver.Entry
+	others  float64 // share of the machine's CPU time that others took, 0..1
+}
+
+func (o observation) foreign() float64 { return o.others }
+
+// observe runs a program on a server of its own.
+func (b *bench) observe(ctx context.Context, s scenario, w way, window time.Duration) (o observation, err error) {
 	server, err := startServer(ctx, s.server...)
 	if err != nil {
-		return told{}, nil, err
+		return observation{}, err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
 	d := demand{protocolHTTP, server.HTTP, window, true, slices.Concat(w.args, s.args)}
-	if t, err = b.measure(ctx, w.side, d); err != nil {
-		return told{}, nil, err
+	before, err := readMeter(ctx, server)
+	if err != nil {
+		return observation{}, err
 	}
-	entries, err = lawserver.Fetch(ctx, server.HTTP, 0, math.MaxInt64)
-	return t, entries, err
+	if o.told, err = b.measure(ctx, w.side, d); err != nil {
+		return observation{}, err
+	}
+	after, err := readMeter(ctx, server)
+	if err != nil {
+		return observation{}, err
+	}
+	o.others = after.foreign(before)
+	o.entries, err = lawserver.Fetch(ctx, server.HTTP, 0, math.MaxInt64)
+	return o, err
 }
 
 // String is a cell of the table: what was reported, and its deviation.

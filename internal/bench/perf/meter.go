@@ -69,3 +69,8 @@ func (m meter) foreign(earlier meter) float64 {
 	all := m.at.Sub(earlier.at).Seconds() * float64(runtime.NumCPU())
 	return max(0, (machine.Busy+machine.Steal-ours).Seconds()/all)
 }
+
+// cores is the CPU time of this process per time, since an earlier reading.
+func (m meter) cores(earlier meter) float64 {
+	return (m.own - earlier.own).Seconds() / m.at.Sub(earlier.at).Seconds()
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"tuner/engine/api"
@@ -24,7 +23,10 @@ const pacingRate = 2000
 type pace struct {
 	P50, P99 float64 // s, from the scheduled instant to the sending
 	Cores    float64 // CPU time per time
+	Others   float64 // share of the machine's CPU time that others took, 0..1
 }
+
+func (p pace) foreign() float64 { return p.Others }
 
 // pacing measures how late an open loop sends, beside a pacer that only sleeps and sends nothing.
 func (b *bench) pacing(ctx context.Context) (err error) {
@@ -36,11 +38,11 @@ func (b *bench) pacing(ctx context.Context) (err error) {
 	window := b.orWindow(5 * time.Second)
 	var sent, slept []pace
 	for i := range b.rounds {
-		open, err := openLoop(ctx, s.HTTP, uint64(i), window)
+		open, err := quietest(ctx, b, "pacing", func() (pace, error) { return openLoop(ctx, s, uint64(i), window) })
 		if err != nil {
 			return err
 		}
-		alone, err := sleepLoop(uint64(i), window)
+		alone, err := quietest(ctx, b, "pacing", func() (pace, error) { return sleepLoop(ctx, s, uint64(i), window) })
 		if err != nil {
 			return err
 		}
@@ -48,16 +50,16 @@ func (b *bench) pacing(ctx context.Context) (err error) {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### Pacing: Poisson, %d requests/s, %d × %v; medians of the rounds (least–most)\n\n", pacingRate, b.rounds, window)
-	text.WriteString("| | p50 of the send delay, µs | p99, µs | CPU, cores |\n|---|---|---|---|\n")
+	text.WriteString("| | p50 of the send delay, µs | p99, µs | CPU, cores | foreign CPU |\n|---|---|---|---|---|\n")
 	for _, row := range []struct {
 		name  string
 		paces []pace
 	}{{"package load over HTTP, sending and receiving", sent}, {"time.Sleep alone", slept}} {
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", row.name,
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", row.name,
 			spread(row.paces, 1e6, func(p pace) float64 { return p.P50 }), spread(row.paces, 1e6, func(p pace) float64 { return p.P99 }),
-			spread(row.paces, 1, func(p pace) float64 { return p.Cores }))
+			spread(row.paces, 1, func(p pace) float64 { return p.Cores }), spread(row.paces, 1, pace.foreign))
 	}
-	text.WriteString("| goal, on an idle host | ≤ 25 | ≤ 200 | ≤ 0.2 |\n")
+	text.WriteString("| goal, on an idle host | ≤ 25 | ≤ 200 | ≤ 0.2 | |\n")
 	if _, err := b.out.Write([]byte(text.String())); err != nil {
 		return fmt.Errorf("cannot print the table: %w", err)
 	}
@@ -83,18 +85,18 @@ type conn struct {
 func (c conn) Send(int) error { return c.Conn.Send(c.request) }
 
 // openLoop measures a window of tuner's open loop, after half a second of it.
-func openLoop(ctx context.Context, address string, seed uint64, window time.Duration) (pace, error) {
+func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration) (pace, error) {
 	arrivals, err := load.Poisson(pacingRate, seed)
 	if err != nil {
 		return pace{}, err
 	}
-	o := wire.Options{Address: address, Protocol: wire.HTTP}
+	o := wire.Options{Address: s.HTTP, Protocol: wire.HTTP}
 	input := api.Tensor{Name: "x", Datatype: "FP32", Shape: []int64{16}, Data: make([]byte, 16*binary.Size(float32(0)))}
 	request, err := wire.Prepare(o, api.InferRequest{Model: "law", Inputs: []api.Tensor{input}}, wire.Format{}, nil)
 	if err != nil {
 		return pace{}, err
 	}
-	var cpu [2]time.Duration
+	var edges [2]meter
 	result, err := load.Run(ctx, load.Options{
 		Load:     measure.Load{RequestRate: pacingRate, BatchSize: 1},
 		Arrivals: arrivals,
@@ -105,8 +107,8 @@ func openLoop(ctx context.Context, address string, seed uint64, window time.Dura
 		Patience:       10 * time.Second,
 		WarmUpRequests: pacingRate / 2,
 		Length:         func(time.Duration) time.Duration { return window },
-		Edge: func(_ context.Context, edge int) (err error) {
-			cpu[edge], err = cpuTime(syscall.RUSAGE_SELF)
+		Edge: func(ctx context.Context, edge int) (err error) {
+			edges[edge], err = readMeter(ctx, s)
 			return err
 		},
 		More: func([]measure.Window) bool { return false },
@@ -118,16 +120,19 @@ func openLoop(ctx context.Context, address string, seed uint64, window time.Dura
 	if w.Errors+w.Dropped > 0 {
 		return pace{}, fmt.Errorf("%d requests failed, %d were not sent, the first with: %s", w.Errors, w.Dropped, w.FirstError)
 	}
-	return pace{w.SendDelay.Quantile(0.5).Seconds(), w.SendDelay.Quantile(0.99).Seconds(), (cpu[1] - cpu[0]).Seconds() / w.Duration.Seconds()}, nil
+	return pace{
+		w.SendDelay.Quantile(0.5).Seconds(), w.SendDelay.Quantile(0.99).Seconds(),
+		edges[1].cores(edges[0]), edges[1].foreign(edges[0]),
+	}, nil
 }
 
 // sleepLoop keeps the same schedule by time.Sleep, and sends nothing.
-func sleepLoop(seed uint64, window time.Duration) (pace, error) {
+func sleepLoop(ctx context.Context, s *server, seed uint64, window time.Duration) (pace, error) {
 	arrivals, err := load.Poisson(pacingRate, seed)
 	if err != nil {
 		return pace{}, err
 	}
-	before, err := cpuTime(syscall.RUSAGE_SELF)
+	before, err := readMeter(ctx, s)
 	if err != nil {
 		return pace{}, err
 	}
@@ -137,7 +142,7 @@ func sleepLoop(seed uint64, window time.Duration) (pace, error) {
 		time.Sleep(at - time.Since(begin))
 		late = append(late, (time.Since(begin) - at).Seconds())
 	}
-	after, err := cpuTime(syscall.RUSAGE_SELF)
+	after, err := readMeter(ctx, s)
 	if err != nil {
 		return pace{}, err
 	}
@@ -145,5 +150,5 @@ func sleepLoop(seed uint64, window time.Duration) (pace, error) {
 		return pace{}, fmt.Errorf("a window of %v is too short for %d requests/s", window, pacingRate)
 	}
 	slices.Sort(late)
-	return pace{stats.Quantile(late, 0.5), stats.Quantile(late, 0.99), (after - before).Seconds() / window.Seconds()}, nil
+	return pace{stats.Quantile(late, 0.5), stats.Quantile(late, 0.99), after.cores(before), after.foreign(before)}, nil
 }

@@ -141,17 +141,3 @@ func readEdges(in io.Reader) ([2]int64, error) {
 	edges := export.Experiments[0].Boundaries
 	return [2]int64{edges[0], edges[windows]}, nil
 }
-
-// attempts is how often a measurement may be tried: on a busy machine perf_analyzer sometimes hangs, or sees nothing complete.
-const attempts = 3
-
-// retry repeats a measurement that fails.
-func (b *bench) retry(ctx context.Context, name string, measure func() error) error {
-	for attempt := 1; ; attempt++ {
-		err := measure()
-		if err == nil || ctx.Err() != nil || attempt == attempts {
-			return err
-		}
-		fmt.Fprintf(b.messages, "%s, attempt %d: %v\n", name, attempt, err)
-	}
-}

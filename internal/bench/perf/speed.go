@@ -15,15 +15,11 @@ const busyLoop = 16
 // cost is what a program reached, and what it took.
 type cost struct {
 	told
-	CPU     float64 // s of the program per request, its start and end included
-	Foreign float64 // share of the machine's CPU time that others took
+	CPU    float64 // s of the program per request, its start and end included
+	Others float64 // share of the machine's CPU time that others took, 0..1
 }
 
-// Others may take so much of the machine's CPU time, else a measurement is repeated, so often at most.
-const (
-	mostForeign = 0.05
-	repetitions = 4
-)
+func (c cost) foreign() float64 { return c.Others }
 
 // speed compares the highest rate, the cost of a request, and the latency that is reported of the fastest answers.
 func (b *bench) speed(ctx context.Context) error {
@@ -43,7 +39,7 @@ func (b *bench) speed(ctx context.Context) error {
 		}
 		add := func(name, unit string, scale float64, goal string, pairs []pair, figure func(cost) float64) {
 			tuner, analyzer := of(pairs, func(c cost) float64 { return scale * figure(c) })
-			foreign, others := of(pairs, func(c cost) float64 { return c.Foreign })
+			foreign, others := of(pairs, cost.foreign)
 			lines = append(lines, comparison{way.name + ": " + name, unit, tuner, analyzer, append(foreign, others...), goal})
 		}
 		add("rate, 16 in flight", "requests/s", 1, way.rate, busy, func(c cost) float64 { return c.Rate })
@@ -79,7 +75,9 @@ func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pa
 				slices.Reverse(turns)
 			}
 			for _, t := range turns {
-				if *t.into, err = b.quietly(ctx, s, t.side, protocol, part.concurrency); err != nil {
+				d := demand{protocol, s.address(protocol), b.orWindow(600 * time.Millisecond), false, []string{"--concurrency-range", strconv.Itoa(part.concurrency)}}
+				*t.into, err = quietest(ctx, b, t.side.name, func() (cost, error) { return b.weigh(ctx, s, t.side, d) })
+				if err != nil {
 					return nil, nil, fmt.Errorf("round %d, %s: %w", i, t.side.name, err)
 				}
 			}
@@ -90,28 +88,6 @@ func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pa
 		fmt.Fprintf(b.messages, "speed: %s, round %d of %d done\n", protocol, i, b.rounds)
 	}
 	return busy, single, nil
-}
-
-// quietly measures a program, again when others took too much of the machine: the quietest measurement counts.
-func (b *bench) quietly(ctx context.Context, s *server, program side, protocol string, concurrency int) (best cost, err error) {
-	d := demand{protocol, s.address(protocol), b.orWindow(600 * time.Millisecond), false, []string{"--concurrency-range", strconv.Itoa(concurrency)}}
-	for i := range repetitions {
-		var c cost
-		err := b.retry(ctx, program.name, func() (err error) {
-			c, err = b.weigh(ctx, s, program, d)
-			return err
-		})
-		if err != nil {
-			return cost{}, err
-		}
-		if i == 0 || c.Foreign < best.Foreign {
-			best = c
-		}
-		if best.Foreign <= mostForeign {
-			break
-		}
-	}
-	return best, nil
 }
 
 // weigh measures a program and what it takes.

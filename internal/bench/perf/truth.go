@@ -13,7 +13,7 @@ type truth struct {
 	rate      float64   // per second
 	latencies []float64 // ascending, in s
 	mean      float64   // of the latencies
-	service   float64   // mean of the service times, in s
+	service   float64   // mean from the begin of the service to the answer, in s
 }
 
 // recorded is the truth by the server's record: from the arrival of a request to its answer.
@@ -22,15 +22,16 @@ func recorded(entries []lawserver.Entry, from, to int64) truth {
 }
 
 // recursed is the truth of one server and a queue by Lindley's recursion on the recorded arrivals and service times: a
-// request waits as long as its predecessor waited and was served, less the time between their arrivals. The entries reach
-// back to when the queue was empty.
+// request waits as long as its predecessor waited and was served, less the time between their arrivals. By how much an
+// answer was written after the end of its service adds to its latency, not to the waits. The entries reach back to when the
+// queue was empty.
 func recursed(entries []lawserver.Entry, from, to int64) truth {
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b lawserver.Entry) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	waits := make([]int64, len(entries))
 	for i := 1; i < len(entries); i++ {
 		waits[i] = max(0, waits[i-1]+entries[i-1].End-entries[i-1].Begin-(entries[i].Arrival-entries[i-1].Arrival))
 	}
-	return gather(entries, from, to, func(i int, e lawserver.Entry) int64 { return waits[i] + e.End - e.Begin })
+	return gather(entries, from, to, func(i int, e lawserver.Entry) int64 { return waits[i] + e.Written - e.Begin })
 }
 
 // gather takes the latencies, in ns, of the requests that were answered from one to before the other instant.
@@ -43,7 +44,7 @@ func gather(entries []lawserver.Entry, from, to int64, latency func(i int, e law
 		l := float64(latency(i, e)) / 1e9
 		t.latencies = append(t.latencies, l)
 		t.mean += l
-		t.service += float64(e.End-e.Begin) / 1e9
+		t.service += float64(e.Written-e.Begin) / 1e9
 	}
 	n := float64(len(t.latencies))
 	t.mean, t.service = t.mean/n, t.service/n
