@@ -97,6 +97,8 @@ type Settings struct {
 	Statistics     bool // the server has them
 	Metrics        bool // its metrics page is read
 	PID            int  // of the engine on this machine; 0 unknown
+
+	Seed uint64 // of the inputs, and of the first random schedule: each further level has the next one
 }
 
 // Verdict says why a level's measurement ended.
@@ -109,8 +111,9 @@ const (
 	VerdictCounted     Verdict = "counted"     // the asked number of requests was sent
 	VerdictBudget      Verdict = "budget"      // the budget was used up before the precision was reached
 	VerdictUnstable    Verdict = "unstable"    // no three windows agreed within the trials
+	VerdictUnjudged    Verdict = "unjudged"    // fewer windows were asked for than it takes to tell
 	VerdictOverLimit   Verdict = "over limit"  // the latency is above the limit beyond doubt
-	VerdictInterrupted Verdict = "interrupted" // by the user
+	VerdictInterrupted Verdict = "interrupted" // by the user, or by the run's deadline
 	VerdictFailed      Verdict = "failed"      // the server did not serve
 )
 
@@ -141,9 +144,16 @@ type Level struct {
 	Unfinished  int           // requests that were due or sent and not answered when the last window ended
 	Waited      time.Duration // how long the oldest of them had waited then
 
-	Others   []Other // the loads on other models meanwhile
-	Warnings []string
-	Failure  string // empty unless the verdict is failed
+	Composing []Composing // the models that an ensemble calls
+	Others    []Other     // the loads on other models meanwhile
+	Warnings  []string
+	Failure   string // empty unless the verdict is failed
+}
+
+// Composing is what the server's statistics say of a model that an ensemble calls, over the windows that count.
+type Composing struct {
+	Model, Version string
+	Server         measure.ServerStats
 }
 
 // Other is the load on another model while a level was measured: its windows that lie within those of the level.
@@ -168,7 +178,7 @@ func (s Settings) Latency(m measure.Measurement) (measure.Estimate, bool) {
 	if s.Percentile == 0 {
 		return m.Estimate(measure.LatencyAvg)
 	}
-	return m.Percentile(float64(s.Percentile) / 100)
+	return m.Percentile(s.quantile())
 }
 
 // Observer follows a run. Its methods are called by one goroutine at a time and must not block.

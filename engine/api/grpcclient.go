@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -35,9 +36,14 @@ const (
 
 // NewGRPC returns a client of the server at address, host:port. It connects when it is used.
 func NewGRPC(address string) (*GRPCClient, error) {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	return newGRPC(address, insecure.NewCredentials())
+}
+
+func newGRPC(address string, security credentials.TransportCredentials, options ...grpc.DialOption) (*GRPCClient, error) {
+	options = append(options, grpc.WithTransportCredentials(security),
 		grpc.WithInitialWindowSize(streamWindow), grpc.WithInitialConnWindowSize(connWindow),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)))
+	conn, err := grpc.NewClient("passthrough:///"+address, options...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a gRPC client of %q: %w", address, err)
 	}

@@ -1,0 +1,83 @@
+package perf
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"tuner/load"
+	"tuner/measure"
+	"tuner/meter"
+	"tuner/wire"
+)
+
+// Options say what to measure.
+type Options struct {
+	Settings
+	Target      Target
+	Intervals   []time.Duration // ModeIntervals: between one request and the next, again and again
+	Beside      []Beside
+	WarmUp      time.Duration // the longest, per level; 0: none
+	Timeout     time.Duration // of one request, > 0; a server that answers nothing for so long counts as hung
+	MaxInFlight int           // open loop: requests beyond are dropped; 0: package load's default
+	Observer    Observer      // nil: nobody looks
+	Sink        Sink          // nil: nobody wants the requests
+}
+
+// Target is a model on a server, with the requests for it.
+type Target struct {
+	Wire     wire.Options
+	Requests []*wire.Prepared // at least one; sent in turn, again and again
+	Gauge    Gauge
+	Together []string // the models that an ensemble calls, as the gauge reads them
+}
+
+// Gauge reads what server and machine say. Read blocks until they have answered or ctx ends. A *meter.Meter is one.
+type Gauge interface {
+	Read(ctx context.Context) (meter.Reading, error)
+}
+
+// Beside is another model under a load of its own, from before the first level until after the last.
+type Beside struct {
+	Model  string
+	Target Target
+	Load   measure.Load
+}
+
+// Sink takes each request of the windows as it comes, level by level. Its methods are called by one goroutine and hold up
+// the gathering, not the load; an error ends the run.
+type Sink interface {
+	// Begin says that a level's load begins; the instants of Record and End are durations since begin.
+	Begin(l measure.Load, begin time.Time) error
+	Record(r load.Record) error
+	// End lists the edges of the level's windows.
+	End(edges []time.Duration) error
+}
+
+// socketBuffer is what the kernel takes of a request without blocking its sender, in bytes.
+const socketBuffer = 64 << 10
+
+// isLarge reports whether sending a request may block.
+func (t Target) isLarge() bool {
+	return slices.ContainsFunc(t.Requests, func(p *wire.Prepared) bool { return p.Size() > socketBuffer })
+}
+
+// dial opens a connection for the target's requests.
+func (t Target) dial(ctx context.Context, _ int) (load.Conn, error) {
+	c, err := wire.Dial(ctx, t.Wire)
+	if err != nil {
+		return nil, err
+	}
+	return conn{c, t.Requests}, nil
+}
+
+// conn is a connection that knows requests by number.
+type conn struct {
+	*wire.Conn
+	requests []*wire.Prepared
+}
+
+// Send sends one of the requests.
+func (c conn) Send(request int) error {
+	return c.Conn.Send(c.requests[request%len(c.requests)])
+}

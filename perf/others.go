@@ -1,0 +1,118 @@
+package perf
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"tuner/load"
+	"tuner/measure"
+)
+
+// others are the loads on further models.
+type others []*other
+
+// other is the load on one of them. Its windows are cut by a clock of its own; which of them belong to a level is decided
+// by when they were.
+type other struct {
+	options  Beside
+	begun    time.Time
+	steady   chan struct{} // closed when it has warmed up
+	readings readings
+
+	mu      sync.Mutex
+	windows []measure.Window // those that are complete
+}
+
+// alongside calls f while the loads on the other models go on. One that fails ends f with its error as the cause.
+func (r *run) alongside(ctx context.Context, f func(context.Context) error) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	loads, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	for _, b := range r.options.Beside {
+		o := &other{options: b, steady: make(chan struct{}), readings: readings{gauge: b.Target.Gauge}}
+		r.others = append(r.others, o)
+		running.Go(func() {
+			if err := o.run(loads, r.options); loads.Err() == nil {
+				fail(fmt.Errorf("the load on model %q beside it ended: %w", b.Model, err))
+			}
+		})
+	}
+	for _, o := range r.others {
+		select {
+		case <-o.steady:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return f(ctx)
+}
+
+// run keeps the load going until the context ends. It returns an error in any case.
+func (o *other) run(ctx context.Context, run Options) error {
+	var arrivals load.Arrivals
+	var err error
+	if o.options.Load.Concurrency == 0 {
+		if arrivals, err = load.Constant(o.options.Load.RequestRate); err != nil {
+			return err
+		}
+	}
+	o.begun = time.Now()
+	_, err = load.Run(ctx, load.Options{
+		Load:        o.options.Load,
+		Arrivals:    arrivals,
+		Dial:        o.options.Target.dial,
+		MaxInFlight: run.MaxInFlight,
+		Large:       o.options.Target.isLarge(),
+		Timeout:     run.Timeout,
+		Patience:    run.Timeout,
+		WarmUp:      run.WarmUp,
+		Length:      run.Stop.windowLength,
+		Edge: func(ctx context.Context, edge int) error {
+			o.readings.edge(ctx)
+			if edge == 0 {
+				close(o.steady)
+			}
+			return nil
+		},
+		More: func(windows []measure.Window) bool {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.windows = o.readings.complete(windows)
+			return true
+		},
+	})
+	return err
+}
+
+// during are the loads while a level was measured.
+func (all others) during(l Level) []Other {
+	if len(all) == 0 || len(l.Measurement.Windows) == 0 {
+		return nil
+	}
+	first, last := l.Measurement.Windows[0], l.Measurement.Windows[len(l.Measurement.Windows)-1]
+	from, to := l.Begin.Add(first.Start), l.Begin.Add(last.Start+last.Duration)
+	var list []Other
+	for _, o := range all {
+		list = append(list, Other{Model: o.options.Model, Load: o.options.Load, Measurement: o.between(from, to)})
+	}
+	return list
+}
+
+// between are the windows that lie between two instants.
+func (o *other) between(from, to time.Time) measure.Measurement {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var m measure.Measurement
+	for _, w := range o.windows {
+		begin := o.begun.Add(w.Start)
+		if !begin.Before(from) && !begin.Add(w.Duration).After(to) {
+			m.Windows = append(m.Windows, w)
+		}
+	}
+	return m
+}

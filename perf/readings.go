@@ -1,0 +1,65 @@
+package perf
+
+import (
+	"context"
+	"slices"
+
+	"tuner/measure"
+	"tuner/meter"
+)
+
+// readings collects what a gauge says at the edges of a load's windows.
+type readings struct {
+	gauge  Gauge
+	list   []meter.Reading // by edge
+	failed error           // why the list ends early
+}
+
+// edge reads once more. A reading that fails is the last: a server that does not tell its statistics may serve all the
+// same, and one that is gone is better told of by the load.
+func (r *readings) edge(ctx context.Context) {
+	if r.failed != nil {
+		return
+	}
+	reading, err := r.gauge.Read(ctx)
+	if err != nil {
+		r.failed = err
+		return
+	}
+	r.list = append(r.list, reading)
+}
+
+// complete returns the windows with what the readings tell of them.
+func (r *readings) complete(windows []measure.Window) []measure.Window {
+	if len(r.list) == 0 {
+		return slices.Clone(windows)
+	}
+	return meter.Fill(windows, r.list)
+}
+
+// memory is the peak resident set of the server's process, in bytes; 0 unknown.
+func (r *readings) memory() int64 {
+	var peak int64
+	for _, reading := range r.list {
+		peak = max(peak, reading.Memory)
+	}
+	return peak
+}
+
+// composing is what each of the models that an ensemble calls did in the last windows of all. It is nil when the readings do
+// not tell.
+func (r *readings) composing(models []string, last, all int) []Composing {
+	if len(models) == 0 || len(r.list) <= all {
+		return nil
+	}
+	from, to := r.list[all-last], r.list[all]
+	var list []Composing
+	for i, stats := range meter.Composed(from, to) {
+		c := Composing{Model: models[i], Server: stats}
+		if versions := to.Together[i]; len(versions) > 0 {
+			c.Version = versions[len(versions)-1].Version
+		}
+		list = append(list, c)
+	}
+	return list
+}

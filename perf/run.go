@@ -1,0 +1,155 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tuner/load"
+	"tuner/measure"
+)
+
+// run is one run of levels.
+type run struct {
+	options Options
+	begun   time.Time
+	report  Report
+	others  others
+	measure func(ctx context.Context, value float64) (Level, error) // one level; on an error maybe without windows
+}
+
+// Run measures level after level, and returns when the levels or the search are at their end, or with the first error: of
+// the server, of the sink, or the cause of the context. The report holds whatever was measured, also with an error.
+func Run(ctx context.Context, o Options) (Report, error) {
+	r := &run{options: o, begun: time.Now(), report: Report{Settings: o.Settings}}
+	r.measure = r.measureLevel
+	err := r.alongside(ctx, r.search)
+	r.report.Best = r.report.best()
+	r.report.Interrupted = errors.Is(err, context.Canceled)
+	return r.report, err
+}
+
+// search measures the levels in the order of the search.
+func (r *run) search(ctx context.Context) error {
+	switch r.options.Search {
+	case SearchLinear:
+		return r.linear(ctx)
+	case SearchBinary:
+		return r.binary(ctx)
+	default:
+		_, err := r.within(ctx, r.options.Levels.Start)
+		return err
+	}
+}
+
+// linear measures upwards until a level misses the limit.
+func (r *run) linear(ctx context.Context) error {
+	l := r.options.Levels
+	for i := 0; ; i++ {
+		value := l.Start + float64(i)*l.Step // no rounding errors add up
+		if !l.Open && i > 0 && value > l.End*(1+1e-9) {
+			return nil
+		}
+		within, err := r.within(ctx, value)
+		if err != nil || !within {
+			return err
+		}
+	}
+}
+
+// binary halves the range down to the step, as perf_analyzer does, once its start is known to be within the limit and its
+// end to be over it. A single measurement decides each time, so the level that it ends at is measured once more.
+func (r *run) binary(ctx context.Context) error {
+	low, high := r.options.Levels.Start, r.options.Levels.End
+	for _, end := range []struct {
+		value float64
+		right bool // what the search needs there
+	}{{low, true}, {high, false}} {
+		within, err := r.within(ctx, end.value)
+		if err != nil || within != end.right {
+			return err
+		}
+	}
+	for high-low > r.options.Levels.Step {
+		middle := r.between(low, high)
+		within, err := r.within(ctx, middle)
+		if err != nil {
+			return err
+		}
+		if within {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	within, err := r.within(ctx, low)
+	if err == nil && !within {
+		r.warn("the level %g was within the latency limit at first, and over it when it was measured again: the boundary is not sharp", low)
+	}
+	return err
+}
+
+// between is the middle of two levels; of concurrencies a whole number.
+func (r *run) between(low, high float64) float64 {
+	middle := (low + high) / 2
+	if r.options.Mode == ModeConcurrency {
+		middle = float64(int(middle))
+	}
+	return middle
+}
+
+func (r *run) warn(format string, args ...any) {
+	r.report.Warnings = append(r.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+// within measures a level, adds it to the report, and tells whether it is within the limit. A level at which the server
+// refuses every request is not; that ends a search, unless it is the first level: then the server refuses whatever it is sent.
+func (r *run) within(ctx context.Context, value float64) (bool, error) {
+	level, err := r.measure(ctx, value)
+	if len(level.Measurement.Windows) > 0 {
+		r.report.Levels = append(r.report.Levels, level)
+		if r.options.Observer != nil {
+			r.options.Observer.Measured(level)
+		}
+	}
+	var refused *load.RefusedError
+	if errors.As(err, &refused) && len(r.report.Levels) > 0 && r.options.Search == SearchBinary {
+		r.warn("%s: %v", level.Load, err)
+		return false, nil
+	}
+	if err != nil {
+		return false, r.describe(ctx, level, err)
+	}
+	return level.Limit == "" && r.options.LatencyLimit == 0 || level.Limit.Within(), nil
+}
+
+// describe says of an error at which level it came; that of a context speaks for itself.
+func (r *run) describe(ctx context.Context, level Level, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if n := len(level.Measurement.Windows); n > 0 {
+		last := level.Measurement.Windows[n-1]
+		return fmt.Errorf("%s, after %d complete windows (%v): %w", level.Load, n,
+			(last.Start + last.Duration).Round(100*time.Millisecond), err)
+	}
+	return fmt.Errorf("%s: %w", level.Load, err)
+}
+
+// best is the index of the level with the most throughput among those that were within the limit each time they were
+// measured; -1: there is none, or no limit.
+func (r Report) best() int {
+	missed := map[measure.Load]bool{}
+	for _, l := range r.Levels {
+		missed[l.Load] = missed[l.Load] || !l.Limit.Within()
+	}
+	best, most := -1, 0.0
+	for i, l := range r.Levels {
+		rate, _ := l.Measurement.Estimate(measure.Throughput)
+		if !missed[l.Load] && rate.Value > most {
+			best, most = i, rate.Value
+		}
+	}
+	return best
+}

@@ -1,0 +1,187 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/internal/lawserver"
+	"tuner/load"
+	"tuner/measure"
+	"tuner/meter"
+	"tuner/wire"
+)
+
+// blind is a gauge that sees nothing.
+type blind struct{ failure error }
+
+func (b blind) Read(context.Context) (meter.Reading, error) { return meter.Reading{}, b.failure }
+
+// target is a server with a law, and a request for it.
+func target(t *testing.T, o lawserver.Options) Target {
+	t.Helper()
+	server, err := lawserver.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, err := server.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := wire.Options{Address: addresses.HTTP}
+	request := api.InferRequest{Model: "law", Inputs: []api.Tensor{{Name: "x", Datatype: "FP32", Shape: []int64{16}, Data: make([]byte, 64)}}}
+	prepared, err := wire.Prepare(w, request, wire.Format{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Target{Wire: w, Requests: []*wire.Prepared{prepared}, Gauge: blind{}}
+}
+
+// counting measures so many requests per level at concurrencies 1 and 2.
+func counting(target Target, requests int) Options {
+	return Options{
+		Settings: Settings{Mode: ModeConcurrency, Levels: Levels{Start: 1, End: 2, Step: 1}, Search: SearchLinear, Batch: 1, RequestCount: requests},
+		Target:   target, Timeout: 10 * time.Second,
+	}
+}
+
+// diary notes what an observer and a sink are told.
+type diary struct {
+	lines   []string
+	records int
+	broken  error
+}
+
+func (d *diary) note(line string)          { d.lines = append(d.lines, line) }
+func (d *diary) Live(p Progress)           { d.note("live " + p.Load.String()) }
+func (d *diary) Measured(l Level)          { d.note("measured " + l.Load.String()) }
+func (d *diary) End([]time.Duration) error { d.note("end"); return nil }
+
+func (d *diary) Begin(l measure.Load, _ time.Time) error {
+	d.note("begin " + l.String())
+	return nil
+}
+
+func (d *diary) Record(r load.Record) error {
+	if d.records++; r.Failed || len(r.Responses) != 1 || r.Responses[0] < r.Sent {
+		d.note("odd record")
+	}
+	return d.broken
+}
+
+func TestRunCounts(t *testing.T) {
+	t.Parallel()
+	o := counting(target(t, lawserver.Options{}), 30)
+	var d diary
+	o.Observer, o.Sink = &d, &d
+	report, err := Run(t.Context(), o)
+	if err != nil || len(report.Levels) != 2 || report.Best != -1 || report.Interrupted {
+		t.Fatalf("%d levels, best %d, %v", len(report.Levels), report.Best, err)
+	}
+	for i, l := range report.Levels {
+		w := l.Measurement.Windows
+		if l.Load.Concurrency != i+1 || l.Verdict != VerdictCounted || len(w) != 1 || w[0].Requests != 30 || len(l.Warnings) > 1 {
+			t.Errorf("level %+v", l)
+		}
+	}
+	want := "begin concurrency 1, live concurrency 1, end, measured concurrency 1, begin concurrency 2, live concurrency 2, end, measured concurrency 2"
+	if got := strings.Join(d.lines, ", "); got != want || d.records != 60 {
+		t.Errorf("%d records; %s", d.records, got)
+	}
+}
+
+func TestRunOfAnOpenLoop(t *testing.T) {
+	t.Parallel()
+	o := counting(target(t, lawserver.Options{}), 30)
+	o.Mode, o.Distribution, o.Seed, o.Levels = ModeRate, Poisson, 5, Levels{Start: 1000, End: 2000, Step: 1000}
+	report, err := Run(t.Context(), o)
+	if err != nil || len(report.Levels) != 2 {
+		t.Fatalf("%d levels, %v", len(report.Levels), err)
+	}
+	for i, l := range report.Levels {
+		if l.Seed != 5+uint64(i) || l.Load.RequestRate != float64(1000*(i+1)) || l.Measurement.Windows[0].Scheduled != 30 {
+			t.Errorf("seed %d, %v, %d scheduled", l.Seed, l.Load, l.Measurement.Windows[0].Scheduled)
+		}
+	}
+	o.Mode, o.Intervals, o.Search = ModeIntervals, []time.Duration{ms, 3 * ms}, SearchNone
+	if report, err = Run(t.Context(), o); err != nil || report.Levels[0].Load.RequestRate != 500 {
+		t.Errorf("%v, %v; want 500 requests/s", report.Levels, err)
+	}
+}
+
+// What the server does wrong is told at the level, and what was measured stays.
+func TestRunWithFailures(t *testing.T) {
+	t.Parallel()
+	report, err := Run(t.Context(), counting(target(t, lawserver.Options{Faults: lawserver.Faults{FailEvery: 10}}), 30))
+	if err != nil || len(report.Levels) != 2 {
+		t.Fatalf("%d levels, %v", len(report.Levels), err)
+	}
+	first := report.Levels[0]
+	if first.Measurement.Errors() != 3 || first.Measurement.Windows[0].Requests != 27 || !strings.Contains(first.Warnings[0], "concurrency 1: 3 of 30 requests failed (10 %), the first with: server answered 500") {
+		t.Errorf("%d errors, warnings %q", first.Measurement.Errors(), first.Warnings)
+	}
+
+	o := counting(target(t, lawserver.Options{Faults: lawserver.Faults{DieAfter: 45}}), 30)
+	report, err = Run(t.Context(), o)
+	var lost *load.LostError
+	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "concurrency 2") || len(report.Levels) != 1 {
+		t.Errorf("a server that dies: %v, %d levels", err, len(report.Levels))
+	}
+}
+
+func TestStatisticsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	o := counting(target(t, lawserver.Options{}), 10)
+	o.Target.Gauge = blind{errors.New("no such page")}
+	report, err := Run(t.Context(), o)
+	if err != nil || len(report.Levels) != 2 || !strings.Contains(strings.Join(report.Levels[0].Warnings, "\n"), "no such page") {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestRunEndsWithItsSinkAndItsContext(t *testing.T) {
+	t.Parallel()
+	o := counting(target(t, lawserver.Options{}), 10)
+	full := errors.New("disk full")
+	o.Sink = &diary{broken: full}
+	if report, err := Run(t.Context(), o); !errors.Is(err, full) || len(report.Levels) != 1 {
+		t.Errorf("sink: %v, %d levels", err, len(report.Levels))
+	}
+	o.Sink = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if report, err := Run(ctx, o); !errors.Is(err, context.Canceled) || !report.Interrupted || len(report.Levels) != 0 {
+		t.Errorf("context: %v, %+v", err, report)
+	}
+}
+
+// The load on another model goes on while levels are measured, and its windows come with the level's.
+func TestRunBesideAnotherModel(t *testing.T) {
+	t.Parallel()
+	o := counting(target(t, lawserver.Options{}), 0)
+	o.RequestCount = 0
+	o.Levels, o.Search = Levels{Start: 1, End: 1, Step: 1}, SearchNone
+	o.Stop = Stop{Rule: RuleStability, Stability: 1e9, Trials: 3, Window: 100 * ms}
+	other := target(t, lawserver.Options{Law: lawserver.Deterministic(ms)})
+	o.Beside = []Beside{{Model: "other", Target: other, Load: measure.Load{Concurrency: 2, BatchSize: 1}}}
+	report, err := Run(t.Context(), o)
+	if err != nil || len(report.Levels) != 1 || len(report.Levels[0].Others) != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	beside := report.Levels[0].Others[0]
+	if n, _ := requests(beside.Measurement); beside.Model != "other" || n == 0 {
+		t.Errorf("%d requests on %q", n, beside.Model)
+	}
+	o.Beside[0].Target.Wire.Address = "127.0.0.1:1"
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `the load on model "other"`) {
+		t.Errorf("a model that cannot be reached: %v", err)
+	}
+}

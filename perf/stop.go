@@ -1,0 +1,156 @@
+package perf
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tuner/measure"
+	"tuner/stats"
+)
+
+// Bounds of the stop rules (docs/design/measurement.md).
+const (
+	// fewestWindows is how many windows the rule of precision wants: 50 sub-windows, since intervals from fewer are too
+	// narrow where the sub-windows are correlated.
+	fewestWindows = 5
+	// fewestEffective is how many independent values the sub-windows must be worth, for the same reason.
+	fewestEffective = 30
+	// agreeing is how many windows in a row must agree by the rule of stability, as perf_analyzer has it.
+	agreeing = 3
+)
+
+// judge decides after a window whether the level has been measured for long enough. The verdict is the one to keep if so,
+// and if the load ends here for another reason.
+func (s Settings) judge(windows []measure.Window) (v Verdict, done bool) {
+	if s.Stop.Rule == RuleStability {
+		return s.judgeStability(windows)
+	}
+	return s.judgePrecision(windows)
+}
+
+func (s Settings) judgePrecision(windows []measure.Window) (Verdict, bool) {
+	m := measure.Measurement{Windows: windows}
+	first, last := windows[0], windows[len(windows)-1]
+	if len(windows) >= fewestWindows {
+		if s.isPrecise(m) {
+			return VerdictPrecise, true
+		}
+		if s.limitOf(m) == LimitMissed {
+			return VerdictOverLimit, true
+		}
+	}
+	return VerdictBudget, last.Start+last.Duration-first.Start >= s.Stop.Budget
+}
+
+// isPrecise reports whether what is judged is known as precisely as asked: the wanted latency, and in a closed loop the
+// throughput; in an open one that is the schedule's.
+func (s Settings) isPrecise(m measure.Measurement) bool {
+	latency, ok := s.Latency(m)
+	if !ok || relativeWidth(latency) > s.Stop.Precision || !s.isBounded(m) {
+		return false
+	}
+	rates, latencies := s.series(m)
+	if stats.EffectiveCount(latencies) < fewestEffective {
+		return false
+	}
+	if s.Mode != ModeConcurrency {
+		return true
+	}
+	throughput, ok := m.Estimate(measure.Throughput)
+	return ok && relativeWidth(throughput) <= s.Stop.Precision && stats.EffectiveCount(rates) >= fewestEffective
+}
+
+// isBounded reports whether there were requests enough for an upper bound of the wanted latency.
+func (s Settings) isBounded(m measure.Measurement) bool {
+	return s.Percentile == 0 || m.Bounded(s.quantile())
+}
+
+// series are the sub-windows' rates, and what each says of the wanted latency: its mean, or the share within the percentile.
+func (s Settings) series(m measure.Measurement) (rates, latencies []float64) {
+	wanted, _ := s.Latency(m)
+	for _, w := range m.Windows {
+		for _, sub := range w.Sub {
+			length := cmp.Or(sub.Duration, w.Duration/time.Duration(len(w.Sub)))
+			rates = append(rates, float64(sub.Requests)/length.Seconds())
+			switch {
+			case sub.Requests == 0:
+			case s.Percentile == 0:
+				latencies = append(latencies, sub.Sum.Seconds()/float64(sub.Requests))
+			default:
+				within := sub.Latency.CountAtMost(time.Duration(wanted.Value * float64(time.Second)))
+				latencies = append(latencies, float64(within)/float64(sub.Requests))
+			}
+		}
+	}
+	return rates, latencies
+}
+
+// judgeStability is perf_analyzer's rule: the largest throughput and latency of the last three windows exceed the least by
+// a share at most. Of asynchronous calls it asks that of the throughput alone when there may be no further window.
+func (s Settings) judgeStability(windows []measure.Window) (Verdict, bool) {
+	last := len(windows) >= s.Stop.Trials
+	if len(windows) < agreeing {
+		return VerdictUnjudged, last
+	}
+	recent := windows[len(windows)-agreeing:]
+	rates, latencies := s.agree(recent)
+	switch {
+	case rates && (latencies || last && s.Async):
+		return VerdictStable, true
+	case s.limitOf(measure.Measurement{Windows: recent}) == LimitMissed:
+		return VerdictOverLimit, true
+	}
+	return VerdictUnstable, last
+}
+
+// agree tells whether windows agree in throughput and in latency. Those without an answer agree in neither.
+func (s Settings) agree(windows []measure.Window) (inRate, inLatency bool) {
+	var rates, latencies []float64
+	for _, w := range windows {
+		m := measure.Measurement{Windows: []measure.Window{w}}
+		rate, _ := m.Estimate(measure.Throughput)
+		latency, served := s.Latency(m)
+		if !served {
+			return false, false
+		}
+		rates, latencies = append(rates, rate.Value), append(latencies, latency.Value)
+	}
+	within := func(values []float64) bool { return slices.Max(values) <= slices.Min(values)*(1+s.Stop.Stability) }
+	return within(rates), within(latencies)
+}
+
+// counting are the windows that a level's figures come from.
+func (s Settings) counting(windows []measure.Window) []measure.Window {
+	if s.RequestCount == 0 && s.Stop.Rule == RuleStability && len(windows) > agreeing {
+		return windows[len(windows)-agreeing:]
+	}
+	return windows
+}
+
+// limitOf tells how the wanted latency lies to the limit.
+func (s Settings) limitOf(m measure.Measurement) Limit {
+	latency, served := s.Latency(m)
+	limit := s.LatencyLimit.Seconds()
+	switch {
+	case limit == 0 || !served:
+		return ""
+	case latency.Lo > limit:
+		return LimitMissed
+	case latency.Value > limit:
+		return LimitLikelyMissed
+	case latency.Hi > limit || !s.isBounded(m):
+		return LimitLikelyMet
+	}
+	return LimitMet
+}
+
+func (s Settings) quantile() float64 { return float64(s.Percentile) / 100 }
+
+// relativeWidth is half the width of an interval, relative to the value.
+func relativeWidth(e measure.Estimate) float64 {
+	if e.Value == 0 {
+		return 0
+	}
+	return (e.Hi - e.Lo) / 2 / e.Value
+}

@@ -1,0 +1,99 @@
+package perf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/measure"
+)
+
+// bottlenecks are the flags of a load generator that was too slow for the load.
+var bottlenecks = []measure.Flag{measure.FlagClientCPU, measure.FlagLate, measure.FlagSendDelay}
+
+// warnings say in words what of a level deserves attention. unread is why the server's statistics could not be read.
+func (s Settings) warnings(l Level, unread error) []string {
+	var list []string
+	warn := func(text string) {
+		if text != "" {
+			list = append(list, fmt.Sprintf("%s: %s", l.Load, text))
+		}
+	}
+	warn(failures(l.Measurement))
+	warn(s.doubt(l))
+	warn(bottleneck(l.Measurement))
+	if l.Unfinished > 0 && slices.Contains(l.Measurement.Flags(), measure.FlagBacklog) {
+		warn(fmt.Sprintf("%d requests were due and not answered at the end, the first for %v: they are in no latency",
+			l.Unfinished, l.Waited.Round(time.Millisecond)))
+	}
+	switch sent, served := requests(l.Measurement); {
+	case unread != nil:
+		warn(fmt.Sprintf("the server's statistics are not complete: %v", unread))
+	case s.Statistics && sent > 0 && served == 0:
+		warn("the server's statistics count none of the requests")
+	}
+	return list
+}
+
+// requests counts the requests that completed, as the client and as the server's statistics have it.
+func requests(m measure.Measurement) (completed, served int) {
+	for _, w := range m.Windows {
+		completed += w.Requests
+		served += w.Server.Requests
+	}
+	return completed, served
+}
+
+// failures tells of requests that failed; empty when none did.
+func failures(m measure.Measurement) string {
+	failed := m.Errors()
+	if failed == 0 {
+		return ""
+	}
+	completed, _ := requests(m)
+	first := slices.IndexFunc(m.Windows, func(w measure.Window) bool { return w.Errors > 0 })
+	return fmt.Sprintf("%d of %d requests failed (%.3g %%), the first with: %s", failed, failed+completed,
+		100*float64(failed)/float64(failed+completed), m.Windows[first].FirstError)
+}
+
+// doubt says what the stop rule did not reach; empty when it did.
+func (s Settings) doubt(l Level) string {
+	switch l.Verdict {
+	case VerdictBudget:
+		return fmt.Sprintf("the precision of %g %% was not reached within %v: %s", 100*s.Stop.Precision, s.Stop.Budget, s.reached(l.Measurement))
+	case VerdictUnstable:
+		return fmt.Sprintf("the last %d of %d windows differ by more than %g %%", agreeing, s.Stop.Trials, 100*s.Stop.Stability)
+	case VerdictUnjudged:
+		return fmt.Sprintf("windows: %d, which is too few to tell whether the figures are stable: it takes %d", s.Stop.Trials, agreeing)
+	}
+	return ""
+}
+
+// reached says how precisely throughput and the wanted latency are known.
+func (s Settings) reached(m measure.Measurement) string {
+	throughput, _ := m.Estimate(measure.Throughput)
+	latency, served := s.Latency(m)
+	if !served {
+		return "nothing was answered"
+	}
+	text := fmt.Sprintf("latency ± %.2g %%", 100*relativeWidth(latency))
+	if !s.isBounded(m) {
+		text = "too few requests for an upper bound of the latency"
+	}
+	return fmt.Sprintf("throughput ± %.2g %%, %s", 100*relativeWidth(throughput), text)
+}
+
+// bottleneck says whether the figures may be the load generator's; empty when they are not.
+func bottleneck(m measure.Measurement) string {
+	var slow []string
+	for _, f := range m.Flags() {
+		if slices.Contains(bottlenecks, f) {
+			slow = append(slow, string(f))
+		}
+	}
+	if len(slow) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the load generator was a bottleneck itself (%s): the figures are not the server's alone", strings.Join(slow, ", "))
+}
