@@ -167,14 +167,23 @@ func TestGRPCAnswers(t *testing.T) {
 						t.Fatalf("%d answers, %d null ones, error %v, broken %v", answers, nulls, err, c.Broken())
 					}
 				}
-				other := r.Inputs[0]
-				other.Data = slices.Clone(other.Data)
-				other.Data[5]++
-				var mismatch *MismatchError
-				if err := ask(c, prepare(t, o, r, Format{}, other)); !errors.As(err, &mismatch) || mismatch.Element != 5 || c.Broken() {
-					t.Errorf("error %v, broken %v: expected a mismatch at element 5", err, c.Broken())
-				}
 			})
+		}
+	}
+}
+
+// A wrong answer is told, and the connection goes on.
+func TestGRPCMismatch(t *testing.T) {
+	t.Parallel()
+	o, _ := serveGRPC(t, GRPC, echo)
+	c, r := dial(t, o), bytesRequest("m", 1000)
+	other := r.Inputs[0]
+	other.Data = slices.Clone(other.Data)
+	other.Data[5]++
+	for range 2 {
+		var mismatch *MismatchError
+		if err := ask(c, prepare(t, o, r, Format{}, other)); !errors.As(err, &mismatch) || mismatch.Element != 5 || c.Broken() {
+			t.Errorf("error %v, broken %v: expected a mismatch at element 5", err, c.Broken())
 		}
 	}
 }
