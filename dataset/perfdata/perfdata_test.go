@@ -23,6 +23,7 @@ var (
 		{Name: "flag", Type: onnx.Bool, Dims: []int64{2}},
 		{Name: "half", Type: onnx.Float16, Dims: []int64{1}},
 		{Name: "any", Type: onnx.Int8},
+		{Name: "large", Type: onnx.Uint64, Dims: []int64{1}},
 	}
 	out = []perfdata.Spec{{Name: "y", Type: onnx.Int32, Dims: []int64{1}}}
 )
@@ -72,6 +73,8 @@ func TestParseForms(t *testing.T) {
 	check("text", `"text": ["Inf \"NaN\"", "é"]`, perfdata.Step{"text": texts(`Inf "NaN"`, "é")})
 	check("truth", `"flag": [true, 0]`, perfdata.Step{"flag": integers(onnx.Bool, []int64{2}, 1, 0)})
 	check("half", `"half": [0.5]`, perfdata.Step{"half": floats(onnx.Float16, []int64{1}, 0.5)})
+	// 2^64 - 1 has the bits of -1.
+	check("beyond int64", `"large": [18446744073709551615]`, perfdata.Step{"large": integers(onnx.Uint64, []int64{1}, -1)})
 	check("several, and the key of other services", `"half": [1], "model": "other", "flag": [1, 1]`,
 		perfdata.Step{"half": floats(onnx.Float16, []int64{1}, 1), "flag": integers(onnx.Bool, []int64{2}, 1, 1)})
 	// base64 of 01 02; of 01 00 00 00 'a' 00 00 00 00, the protocol's form of "a" and "".
@@ -143,6 +146,8 @@ func TestParseRefuses(t *testing.T) {
 	step(`"ids": ["7"]`, `"7" is text, the model takes INT64`)
 	step(`"ids": [true]`, "true is a truth value, the model takes INT64")
 	step(`"any": [128]`, "128 is no whole number of INT8 (-128 … 127)")
+	step(`"large": [18446744073709551616]`, "18446744073709551616 is no whole number of UINT64")
+	step(`"large": [-1]`, "-1 is no whole number of UINT64")
 	step(`"flag": [2, 1]`, "2 is no whole number of BOOL (0 … 1)")
 	step(`"text": [1, 2]`, "1 is a number, the model takes text")
 	step(`"x": [1e39, 1, 1, 1]`, "1e39 does not fit FLOAT")
