@@ -1,0 +1,119 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"tuner/perf"
+)
+
+// Banner writes what is about to be measured and how: perf_analyzer's lines, then ours on the stop rule and on what latencies
+// mean.
+func Banner(w io.Writer, s perf.Settings) error {
+	var b strings.Builder
+	if s.Streams > 0 {
+		steps := ""
+		if s.Streams == 1 {
+			steps = fmt.Sprintf(" with %d step/steps", s.Steps)
+		}
+		fmt.Fprintf(&b, " Successfully read data for %d stream/streams%s.\n", s.Streams, steps)
+	}
+	fmt.Fprintf(&b, "*** Measurement Settings ***\n  Batch size: %d\n  Service Kind: TRITON\n", s.Batch)
+	writeWindows(&b, s)
+	writeRange(&b, s)
+	calls := "synchronous"
+	if s.Async {
+		calls = "asynchronous"
+	}
+	fmt.Fprintf(&b, "  Using %s calls for inference\n", calls)
+	if s.Decoupled {
+		b.WriteString("  Detected decoupled model, using the last response for measuring latency\n")
+	}
+	writeRule(&b, s)
+	b.WriteByte('\n')
+	return write(w, "settings", b.String())
+}
+
+// writeWindows says how much is measured.
+func writeWindows(b *strings.Builder, s perf.Settings) {
+	if s.WarmUpRequests > 0 {
+		fmt.Fprintf(b, "  Sending %s\n", requests(s.WarmUpRequests, "warmup"))
+	}
+	if s.RequestCount > 0 {
+		fmt.Fprintf(b, "  Sending %s\n", requests(s.RequestCount, "benchmark"))
+		return
+	}
+	mode := "time_windows"
+	if s.Stop.Requests > 0 {
+		mode = "count_windows"
+	}
+	fmt.Fprintf(b, "  Using %q mode for stabilization\n", mode)
+	latency := "average "
+	if s.Percentile > 0 {
+		latency = fmt.Sprintf("p%d", s.Percentile) // without a space, as perf_analyzer has it
+	}
+	metrics := "latency and throughput"
+	if s.Async && s.Stop.Rule == perf.RuleStability {
+		metrics = "throughput"
+	}
+	fmt.Fprintf(b, "  Stabilizing using %s%s\n", latency, metrics)
+	switch {
+	case s.Stop.Requests > 0:
+		fmt.Fprintf(b, "  Minimum number of samples in each window: %d\n", s.Stop.Requests)
+	case s.Stop.Window > 0:
+		fmt.Fprintf(b, "  Measurement window: %s msec\n", millis(s.Stop.Window))
+	default:
+		b.WriteString("  Measurement window: chosen by the latency\n")
+	}
+}
+
+// writeRange says which levels are measured, if there may be more than one.
+func writeRange(b *strings.Builder, s perf.Settings) {
+	if s.Levels.Open || s.Levels.End > s.Levels.Start || s.LatencyLimit > 0 {
+		fmt.Fprintf(b, "  Latency limit: %s msec\n", millis(s.LatencyLimit))
+		switch {
+		case s.Levels.Open:
+		case s.Mode == perf.ModeConcurrency:
+			fmt.Fprintf(b, "  Concurrency limit: %s concurrent requests\n", six(s.Levels.End))
+		case s.Mode == perf.ModeRate:
+			fmt.Fprintf(b, "  Request Rate limit: %s requests per seconds\n", six(s.Levels.End))
+		}
+	}
+	if s.Mode == perf.ModeRate {
+		distribution := "uniform" // perf_analyzer's word here for what its flag calls constant
+		if s.Distribution == perf.Poisson {
+			distribution = "poisson"
+		}
+		fmt.Fprintf(b, "  Using %s distribution on request generation\n", distribution)
+	}
+	if s.Search == perf.SearchBinary {
+		b.WriteString("  Using Binary Search algorithm\n")
+	}
+}
+
+// writeRule says when a level has been measured for long enough, and what its latencies are.
+func writeRule(b *strings.Builder, s perf.Settings) {
+	switch {
+	case s.RequestCount > 0:
+	case s.Stop.Rule == perf.RulePrecision:
+		fmt.Fprintf(b, "  Stopping when the 95 %% intervals are within %s of their values, or after %s sec per level\n",
+			percent(s.Stop.Precision), six(s.Stop.Budget.Seconds()))
+	default:
+		fmt.Fprintf(b, "  Stopping when three windows agree within %s, or after %d windows per level\n", percent(s.Stop.Stability), s.Stop.Trials)
+	}
+	fmt.Fprintf(b, "  Seed of inputs and schedules: %d\n", s.Seed)
+	if s.Mode == perf.ModeConcurrency {
+		b.WriteString("  Closed loop: a latency counts from the sending. What open traffic would have waited while the server was slow is not in it.\n")
+	} else {
+		b.WriteString("  Open loop: a latency counts from the scheduled instant, whether the request could be sent then or not.\n")
+	}
+}
+
+// requests counts requests of a kind.
+func requests(n int, kind string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s request", kind)
+	}
+	return fmt.Sprintf("%d %s requests", n, kind)
+}

@@ -1,0 +1,109 @@
+package output
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+
+	"tuner/engine/api"
+)
+
+// inputsJSON are the inputs of the first of batch elements as perf_analyzer's export has them: a value for one element, a flat list
+// for several.
+func inputsJSON(inputs []api.Tensor, batch int) []byte {
+	text := []byte{'{'}
+	for i, t := range inputs {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, quote(t.Name)...), ':')
+		value, err := json.Marshal(firstElement(t, max(1, batch)))
+		if err != nil { // infinity, or not a number
+			value = []byte("null")
+		}
+		text = append(text, value...)
+	}
+	return append(text, '}')
+}
+
+// firstElement are the values of a tensor's first batch element; nil for 16-bit floats, which perf_analyzer leaves out too, and for
+// data that does not hold what its type says.
+func firstElement(t api.Tensor, batch int) any {
+	if t.Datatype == "BYTES" {
+		list := texts(t.Data)
+		return oneOrList(list[:len(list)/batch])
+	}
+	data := t.Data[:len(t.Data)/batch]
+	switch t.Datatype {
+	case "BOOL":
+		return decode[bool](data)
+	case "INT8":
+		return decode[int8](data)
+	case "INT16":
+		return decode[int16](data)
+	case "INT32":
+		return decode[int32](data)
+	case "INT64":
+		return decode[int64](data)
+	case "UINT8":
+		wide := make([]uint16, len(data)) // encoding/json would take bytes for text
+		for i, b := range data {
+			wide[i] = uint16(b)
+		}
+		return oneOrList(wide)
+	case "UINT16":
+		return decode[uint16](data)
+	case "UINT32":
+		return decode[uint32](data)
+	case "UINT64":
+		return decode[uint64](data)
+	case "FP32":
+		return decode[float32](data)
+	case "FP64":
+		return decode[float64](data)
+	}
+	return nil
+}
+
+// decode reads elements of fixed size.
+func decode[T any](data []byte) any {
+	var element T
+	values := make([]T, len(data)/binary.Size(element))
+	if err := binary.Read(bytes.NewReader(data), binary.LittleEndian, values); err != nil {
+		return nil
+	}
+	return oneOrList(values)
+}
+
+// oneOrList is the element of a list that has one, "" for none, else the list.
+func oneOrList[T any](values []T) any {
+	switch len(values) {
+	case 0:
+		return ""
+	case 1:
+		return values[0]
+	}
+	return values
+}
+
+// texts cuts BYTES data into its elements, each of which has its length in front.
+func texts(data []byte) []string {
+	var list []string
+	for len(data) >= 4 {
+		end := 4 + int(binary.LittleEndian.Uint32(data))
+		if end > len(data) {
+			break
+		}
+		list, data = append(list, string(data[4:end])), data[end:]
+	}
+	return list
+}
+
+// quote makes a JSON string; what is no UTF-8 becomes U+FFFD.
+func quote(text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string always has a form in JSON
+	}
+	return quoted
+}

@@ -1,0 +1,190 @@
+package output
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+
+	"tuner/internal/plotstyle"
+	"tuner/measure"
+	"tuner/perf"
+)
+
+// How the picture is laid out; lengths are in points.
+const (
+	pictureHeight = 640 * vg.Length(1)
+	legendWidth   = 178 * vg.Length(1)
+	headHeight    = 62 * vg.Length(1)
+	entryHeight   = 30 * vg.Length(1)
+	mostEntries   = 17 // of the legend
+)
+
+// The colours of the curves, of what is flagged, and of the limit.
+var (
+	levelColors = []color.RGBA{plotstyle.Blue, plotstyle.Vermillion, plotstyle.Green, plotstyle.Purple, plotstyle.SkyBlue, plotstyle.Orange}
+	flagColor   = color.RGBA{0xfb, 0xee, 0xd0, 0xff}
+	limitColor  = color.RGBA{0xb0, 0x1e, 0x2e, 0xff}
+)
+
+// Plot draws a PNG picture: above, median and 99th percentile of each sub-window's latencies over the time of the run, with the windows
+// that are flagged; below, the levels' latencies by percentile. Latencies are in ms on a logarithmic axis, the same for both.
+func Plot(w io.Writer, r perf.Report) error {
+	image := vgimg.NewWith(vgimg.UseWH(plotstyle.Width, pictureHeight), vgimg.UseDPI(plotstyle.DPI))
+	canvas := draw.New(image)
+	series := seriesOf(r)
+	drawHead(canvas, r.Settings)
+	body := draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -headHeight)
+	drawEntries(draw.Crop(body, body.Size().X-legendWidth, 0, 0, 0), series)
+	panels := draw.Crop(body, 0, -legendWidth-16, 0, 0)
+	half := panels.Size().Y / 2
+	latency := latencyAxis(series, millisOf(r.Settings.LatencyLimit))
+	drawOverTime(draw.Crop(panels, 0, 0, half+8, 0), series, latency)
+	drawByPercentile(draw.Crop(panels, 0, 0, 0, -half-8), series, latency)
+	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
+		return fmt.Errorf("cannot write picture: %w", err)
+	}
+	return nil
+}
+
+// drawHead writes the titles.
+func drawHead(canvas draw.Canvas, s perf.Settings) {
+	title, subtitle := plotstyle.Text(15, plotstyle.Ink), plotstyle.Text(10, plotstyle.Soft)
+	title.YAlign, subtitle.YAlign = text.YTop, text.YTop
+	at := vg.Point{X: plotstyle.Margin, Y: canvas.Max.Y - plotstyle.Margin}
+	canvas.FillText(title, at, "Latency of "+s.Model)
+	at.Y -= 21
+	canvas.FillText(subtitle, at, subtitleOf(s))
+}
+
+// subtitleOf says what a latency is here.
+func subtitleOf(s perf.Settings) string {
+	origin := "closed loop: counted from the sending"
+	if s.Mode != perf.ModeConcurrency {
+		origin = "open loop: counted from the scheduled instant"
+	}
+	return fmt.Sprintf("%s  ·  batch %d  ·  %s", s.Protocol, s.Batch, origin)
+}
+
+// drawEntries lists the levels with their figures.
+func drawEntries(canvas draw.Canvas, series []curve) {
+	name, figures := plotstyle.Text(10, plotstyle.Ink), plotstyle.Text(9, plotstyle.Soft)
+	y := canvas.Max.Y - 10
+	for i, c := range series {
+		if i == mostEntries-1 && len(series) > mostEntries {
+			canvas.FillText(figures, vg.Point{X: canvas.Min.X + 24, Y: y - 3}, fmt.Sprintf("and %d more", len(series)-i))
+			return
+		}
+		canvas.StrokeLine2(draw.LineStyle{Color: c.color, Width: 2.5}, canvas.Min.X, y, canvas.Min.X+18, y)
+		canvas.FillText(name, vg.Point{X: canvas.Min.X + 24, Y: y - 3}, c.load.String())
+		canvas.FillText(figures, vg.Point{X: canvas.Min.X + 24, Y: y - 15}, c.figures())
+		y -= entryHeight
+	}
+}
+
+// axis is the range of latencies in ms.
+type axis struct{ least, most, limit float64 }
+
+// latencyAxis holds every latency and the limit, with some room.
+func latencyAxis(series []curve, limit float64) axis {
+	least, most := math.Inf(1), 0.0
+	if limit > 0 {
+		least, most = limit, limit
+	}
+	for _, c := range series {
+		if c.latency.Count() > 0 {
+			least, most = min(least, millisOf(c.latency.Rank(1))), max(most, millisOf(c.latency.Rank(c.latency.Count())))
+		}
+	}
+	if most == 0 {
+		least, most = 1, 10
+	}
+	return axis{least: least / 1.2, most: most * 1.2, limit: limit}
+}
+
+// newPlot is an empty panel with the axis of latencies.
+func newPlot(title string, latency axis) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = color.Transparent
+	p.Title.Text = title
+	p.Title.TextStyle.Font, p.Title.TextStyle.Color = plotstyle.Sans(11), plotstyle.Ink
+	p.Title.Padding = 6
+	plotstyle.Axis(&p.Y, "Latency (ms)", plotstyle.DecadeTicks(latency.least, latency.most))
+	p.Y.Scale = plot.LogScale{}
+	return p
+}
+
+// drawPanel adds grid, limit and data to a panel and draws it.
+func drawPanel(canvas draw.Canvas, p *plot.Plot, latency axis, most float64, background, data plot.Plotter) {
+	grid := plotter.NewGrid()
+	grid.Horizontal = draw.LineStyle{Color: plotstyle.Grid, Width: 0.75}
+	grid.Vertical = grid.Horizontal
+	p.Add(background, grid, data, limitLine(latency.limit))
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, most, latency.least, latency.most // adding plotters may have widened them
+	p.Draw(canvas)
+}
+
+// drawOverTime draws the run as it went.
+func drawOverTime(canvas draw.Canvas, series []curve, latency axis) {
+	p := newPlot("Over time: median (thick) and 99th percentile (thin) of each sub-window; shaded: windows with a flag", latency)
+	most := 1.0
+	for _, c := range series {
+		most = max(most, c.end)
+	}
+	plotstyle.Axis(&p.X, "Time (s)", plotstyle.LinearTicks(most))
+	drawPanel(canvas, p, latency, most, shades(series), overTime(series))
+}
+
+// drawByPercentile draws the levels' distributions. The axis is logarithmic in the share of the slower requests, so that each step to
+// the right has a tenth of them.
+func drawByPercentile(canvas draw.Canvas, series []curve, latency axis) {
+	p := newPlot("By percentile: this share of the requests was at least as fast", latency)
+	most := 2.0
+	for _, c := range series {
+		most = max(most, c.reach())
+	}
+	plotstyle.Axis(&p.X, "Percentile", percentileTicks(most))
+	drawPanel(canvas, p, latency, most, shades(nil), byPercentile(series))
+}
+
+// percentileTicks marks 0, 50, 90, 99, 99.9 … %.
+func percentileTicks(most float64) []plot.Tick {
+	ticks := []plot.Tick{{Value: 0, Label: "0 %"}, {Value: math.Log10(2), Label: "50 %"}}
+	for nines := 1; float64(nines) <= most; nines++ {
+		label := fmt.Sprintf("%.*f %%", max(0, nines-2), 100*(1-math.Pow(10, -float64(nines))))
+		ticks = append(ticks, plot.Tick{Value: float64(nines), Label: label})
+	}
+	return ticks
+}
+
+func millisOf(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// limitLine draws the latency limit in ms; 0: there is none.
+type limitLine float64
+
+// Plot implements plot.Plotter.
+func (l limitLine) Plot(canvas draw.Canvas, p *plot.Plot) {
+	if l == 0 {
+		return
+	}
+	_, y := p.Transforms(&canvas)
+	at := y(float64(l))
+	canvas.StrokeLine2(draw.LineStyle{Color: limitColor, Width: 1.25, Dashes: []vg.Length{5, 4}}, canvas.Min.X, at, canvas.Max.X, at)
+	canvas.FillText(plotstyle.Text(9, limitColor), vg.Point{X: canvas.Min.X + 5, Y: at + 3}, "limit")
+}
+
+// figures are a level's throughput and 99th percentile.
+func (c curve) figures() string {
+	if c.latency.Count() == 0 {
+		return "no request was answered"
+	}
+	return measure.Throughput.Format(c.throughput) + ", p99 " + measure.LatencyP99.Format(c.latency.Quantile(0.99).Seconds())
+}
