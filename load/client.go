@@ -93,7 +93,7 @@ func (c *client) receive(o order) (outcome, time.Duration) {
 		r.more = &details{failure, earlier}
 	}
 	c.records.append(r)
-	if late || failure != nil && c.conn.Broken() {
+	if late || c.conn.Broken() {
 		c.disconnect()
 	}
 	return r.outcome, free

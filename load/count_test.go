@@ -198,6 +198,28 @@ func TestConnectionsAreMadeAgain(t *testing.T) {
 	})
 }
 
+// brief is a connection that the server closes after each answer.
+type brief struct{ Conn }
+
+func (brief) Broken() bool { return true }
+
+func TestConnectionsThatEndWithTheAnswerCostNoRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(20 * ms)
+		o := at(s, 2)
+		o.Dial = func(ctx context.Context, connection int) (Conn, error) {
+			c, err := s.dial(ctx, connection)
+			return brief{c}, err
+		}
+		o.Total, o.WarmUp = 50, 0
+		r, err := Run(t.Context(), o)
+		if err != nil || r.Windows[0].Requests != 50 || r.Windows[0].Errors != 0 || s.closed.Load() != 50 {
+			t.Errorf("%d requests, %d errors, %d connections, %v", r.Windows[0].Requests, r.Windows[0].Errors, s.closed.Load(), err)
+		}
+	})
+}
+
 // decoupled answers with several responses, 10 ms apart, and then says that it was all.
 type decoupled struct {
 	Conn
@@ -215,6 +237,7 @@ func (c *decoupled) Receive() (final, null bool, err error) {
 	return c.left == 0, c.left < c.null, nil
 }
 
+func (c *decoupled) Broken() bool { return false }
 func (c *decoupled) Interrupt()   {}
 func (c *decoupled) Close() error { return nil }
 

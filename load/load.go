@@ -24,7 +24,7 @@ type Conn interface {
 	Send(request int) error
 	// Receive waits for the request's next response. final: it is the last one; null: it is only the sign of the end.
 	Receive() (final, null bool, err error)
-	// Broken says after an error that no other request can be sent.
+	// Broken says after a request that no other can be sent.
 	Broken() bool
 	// Interrupt makes Send and Receive fail now and for ever. It may be called at any time.
 	Interrupt()
