@@ -3,6 +3,7 @@ package meter
 import (
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -34,6 +35,16 @@ nv_energy_consumption{gpu_uuid="GPU-1"} 1.5e6
 nv_gpu_utilization_of_another_kind 3
 `
 
+// realPage is what a Triton on a machine without GPUs answered.
+func realPage(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/triton.metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestParseMetrics(t *testing.T) {
 	t.Parallel()
 	unknown := math.NaN()
@@ -47,7 +58,7 @@ func TestParseMetrics(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	for _, text := range []string{"", "\n", `nv_gpu_utilization 0.5`, `nv_gpu_utilization{gpu="1"} 0.5`, "other 1"} {
+	for _, text := range []string{"", "\n", realPage(t), `nv_gpu_utilization 0.5`, `nv_gpu_utilization{gpu="1"} 0.5`, "other 1"} {
 		if got, err := ParseMetrics([]byte(text)); err != nil || len(got) != 0 {
 			t.Errorf("%q: %+v, %v, want no GPUs", text, got, err)
 		}
@@ -62,6 +73,7 @@ func TestParseMetrics(t *testing.T) {
 // What is read is known and in range, and reads back from a page of its own.
 func FuzzParseMetrics(f *testing.F) {
 	f.Add([]byte(page))
+	f.Add([]byte(realPage(f)))
 	f.Add([]byte(`nv_gpu_memory_used_bytes{gpu_uuid="a\"b\\c"} +Inf`))
 	f.Add([]byte("nv_gpu_power_usage{gpu_uuid=\"x\"} -1\nnv_gpu_utilization{gpu_uuid=\"x\"} 0x1p-2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
