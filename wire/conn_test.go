@@ -96,8 +96,10 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func TestTLS(t *testing.T) {
-	t.Parallel()
+// tlsServer serves TLS at a port of 127.0.0.1, and answers 202 to who shows a certificate. Its own certificate, of
+// example.com and 127.0.0.1 and signed by itself, and its key lie in files NAME.FORM.
+func tlsServer(t *testing.T) (port string, file func(name string) string) {
+	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if len(r.TLS.PeerCertificates) > 0 {
@@ -109,29 +111,30 @@ func TestTLS(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are what is tested
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	address := server.Listener.Addr().String()
-	_, port, err := net.SplitHostPort(address)
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate := server.TLS.Certificates[0] // of example.com, 127.0.0.1 and ::1, signed by itself
-	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	pair := server.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	write := func(name string, data []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+	file = func(name string) string { return filepath.Join(dir, name) }
+	for name, block := range map[string]pem.Block{"cert": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "key": {Type: "PRIVATE KEY", Bytes: key}} {
+		der, text := os.WriteFile(file(name+".der"), block.Bytes, 0o600), os.WriteFile(file(name+".pem"), pem.EncodeToMemory(&block), 0o600)
+		if err := errors.Join(der, text); err != nil {
 			t.Fatal(err)
 		}
-		return path
 	}
-	inPEM := func(kind string, data []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}) }
-	ca := write("ca.pem", inPEM("CERTIFICATE", certificate.Certificate[0]))
-	cert, keyFile := write("cert.der", certificate.Certificate[0]), write("key.der", key)
-	keyPEM := write("key.pem", inPEM("PRIVATE KEY", key))
+	return port, file
+}
 
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	port, file := tlsServer(t)
+	ca, cert, keyFile, keyPEM := file("cert.pem"), file("cert.der"), file("key.der"), file("key.pem")
 	check := func(o TLSOptions, host, want string) {
 		t.Helper()
 		options := Options{Address: net.JoinHostPort("127.0.0.1", port)}
@@ -163,7 +166,7 @@ func TestTLS(t *testing.T) {
 	check(TLSOptions{CA: ca, Certificate: cert}, "127.0.0.1", "only together")
 	check(TLSOptions{CA: ca, Certificate: cert, CertificateType: "P12", Key: keyPEM}, "127.0.0.1", `unknown type "P12"`)
 	check(TLSOptions{CA: keyPEM}, "127.0.0.1", "no certificate in PEM form")
-	check(TLSOptions{CA: filepath.Join(dir, "none")}, "127.0.0.1", "cannot read the file of certificate authorities")
+	check(TLSOptions{CA: file("none")}, "127.0.0.1", "cannot read the file of certificate authorities")
 }
 
 func TestTLSToPlainServer(t *testing.T) {

@@ -54,7 +54,9 @@ func TestJSONOutputs(t *testing.T) {
 		}
 	}
 	const mixed = `{"outputs":[{"name":"a","datatype":"INT8","shape":[2,1],"data":[[1],[2]]},{"name":"b","datatype":"INT8","shape":[1],"parameters":{"binary_data_size":1}}]}`
-	check(mixed+"\x07", int64(len(mixed)), []api.Tensor{{"a", "INT8", []int64{2, 1}, []byte{1, 2}}, {"b", "INT8", []int64{1}, []byte{7}}}, "")
+	check(mixed+"\x07", int64(len(mixed)), []api.Tensor{
+		{Name: "a", Datatype: "INT8", Shape: []int64{2, 1}, Data: []byte{1, 2}}, {Name: "b", Datatype: "INT8", Shape: []int64{1}, Data: []byte{7}},
+	}, "")
 	check(mixed, -1, nil, `output "b" has 1 bytes, 0 are left`)
 	check(mixed, 1<<40, nil, "bytes of JSON in a body")
 	check(`{"outputs":[{"name":"a","datatype":"INT8","data":[300]}]}`, -1, nil, "300 is no INT8")
@@ -84,6 +86,14 @@ func TestCompare(t *testing.T) {
 	check(two, two, "")
 	check(two, fp32("y", "\x00\x00\x80\x3f\x00\x00\x40\x40"), `output "y" differs at element 1: it is 3, expected is 2`)
 	check(two, fp32("y", "\x00\x00\x80\x3f"), `output "y" is FP32 [1] of 4 bytes, expected is FP32 [2] of 8 bytes`)
+	check(fp32("y", "\x00\x00\x80"), fp32("y", "\x00\x00\x81"), `output "y" is FP32 [0] of 3 bytes, expected is FP32 [0] of 3 bytes`)
+	strings := func(data string) api.Tensor {
+		return api.Tensor{Name: "y", Datatype: "BYTES", Shape: []int64{2}, Data: []byte(data)}
+	}
+	one := strings("\x01\x00\x00\x00a\x02\x00\x00\x00bc")
+	check(one, strings("\x01\x00\x00\x00a\x02\x00\x00\x00bd"), `output "y" differs at element 1: it is "bd", expected is "bc"`)
+	check(one, strings("\x03\x00\x00\x00a"), `output "y" is BYTES [2] of 5 bytes, expected is BYTES [2] of 11 bytes`)
+	check(one, fp32("y", "abcd"), `output "y" is FP32 [1] of 4 bytes, expected is BYTES [2] of 11 bytes`)
 	check(two, fp32("z", ""), `output "y" is missing, expected is FP32 [2] of 8 bytes`)
 }
 
