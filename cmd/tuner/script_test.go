@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tuner/internal/lawserver"
 )
 
 // TestMain makes `tuner` a command of the scripts: this test binary, called by that name, is the program.
@@ -24,7 +29,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup:               setupScript,
 		Condition:           scriptCondition,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "lawserver": startLawServer},
 	})
 }
 
@@ -71,4 +76,27 @@ func exitcode(ts *testscript.TestScript, negated bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// startLawServer is the script command "lawserver flags…": an inference server with a known law of service times, until the
+// script's end. $LAW_HTTP and $LAW_GRPC are where it listens.
+func startLawServer(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, stop := context.WithCancel(context.Background())
+	answer, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := lawserver.Run(ctx, args, out, os.Stderr)
+		_ = out.CloseWithError(err) // returns no error
+		ended <- err
+	}()
+	ts.Defer(func() {
+		stop()
+		if err := <-ended; err != nil {
+			ts.Logf("lawserver: %v", err)
+		}
+	})
+	var addresses lawserver.Addresses
+	ts.Check(json.NewDecoder(answer).Decode(&addresses))
+	ts.Setenv("LAW_HTTP", addresses.HTTP)
+	ts.Setenv("LAW_GRPC", addresses.GRPC)
 }

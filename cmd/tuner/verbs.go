@@ -11,6 +11,7 @@ func verbs(con console) []*cobra.Command {
 		newOrtsweep(con),
 		newConvert(con),
 		newServe(con),
+		newPerf(con),
 		newDoctor(con),
 		newRuntime(con),
 		newProbe(con),
