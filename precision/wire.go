@@ -11,6 +11,7 @@ import (
 	"tuner/modelconfig/configpb"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
+	"tuner/payload"
 )
 
 // dataTypes pairs ONNX's element types with those of the inference protocol.
@@ -40,13 +41,7 @@ func signature(m *onnx.Model) modelconfig.ModelIO {
 func request(in map[string]inputs.Tensor) api.InferRequest {
 	var r api.InferRequest
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		v := in[name]
-		t := api.Tensor{Name: name, Datatype: modelconfig.WireName(dataTypes[v.Type]), Shape: v.Shape, Data: v.Data}
-		for _, element := range v.Strings {
-			t.Data = binary.LittleEndian.AppendUint32(t.Data, uint32(len(element)))
-			t.Data = append(t.Data, element...)
-		}
-		r.Inputs = append(r.Inputs, t)
+		r.Inputs = append(r.Inputs, payload.Wire(name, in[name]))
 	}
 	return r
 }

@@ -1,13 +1,13 @@
 package profile
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 
 	"tuner/engine/api"
 	"tuner/modelconfig"
 	"tuner/onnx/inputs"
+	"tuner/payload"
 	"tuner/runner"
 	"tuner/spec"
 )
@@ -27,20 +27,10 @@ func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
 		values := inputs.Generate(derived, p.Load.BatchSize, p.Search.Seed+uint64(i))
 		requests[i] = api.InferRequest{Model: s.Name}
 		for _, in := range derived {
-			requests[i].Inputs = append(requests[i].Inputs, wireTensor(in.Name, values[in.Name]))
+			requests[i].Inputs = append(requests[i].Inputs, payload.Wire(in.Name, values[in.Name]))
 		}
 	}
 	return requests, nil
-}
-
-// wireTensor puts a value into the protocol's form.
-func wireTensor(name string, v inputs.Tensor) api.Tensor {
-	t := api.Tensor{Name: name, Datatype: modelconfig.WireName(dataType(v.Type)), Shape: v.Shape, Data: v.Data}
-	for _, element := range v.Strings {
-		t.Data = binary.LittleEndian.AppendUint32(t.Data, uint32(len(element)))
-		t.Data = append(t.Data, element...)
-	}
-	return t
 }
 
 // inputOptions settles the shapes of a subject's inputs.
