@@ -150,7 +150,7 @@ func TestLostServer(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := constant(20 * ms)
 					s.down = make(chan struct{})
-					time.AfterFunc(1700*ms, func() { close(s.down) })
+					time.AfterFunc(1710*ms, func() { close(s.down) })
 					o := options(t, s)
 					o.More = func(w []measure.Window) bool { return len(w) < windows }
 					begin := time.Now()
@@ -176,7 +176,7 @@ func TestConnectionsAreMadeAgain(t *testing.T) {
 		s := constant(20 * ms)
 		o := at(s, 3)
 		breaks := make(chan struct{})
-		time.AfterFunc(1300*ms, func() { close(breaks) })
+		time.AfterFunc(1310*ms, func() { close(breaks) })
 		o.Dial = func(ctx context.Context, connection int) (Conn, error) {
 			c, err := s.dial(ctx, connection)
 			if time.Since(s.epoch) < time.Second {
