@@ -92,7 +92,7 @@ func closedLevel(t testing.TB) perf.Level {
 	return perf.Level{
 		Load: measure.Load{Concurrency: 4, BatchSize: 1}, Begin: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), WarmUp: 2 * time.Second,
 		Measurement: measure.Measurement{Windows: []measure.Window{first, second}, Memory: 311e6},
-		Verdict:     perf.VerdictBudget, Warnings: []string{"the asked precision was not reached"},
+		Verdict:     perf.VerdictBudget, Warnings: []string{"the asked precision was not reached"}, Unfinished: 4, Waited: 20 * ms,
 	}
 }
 

@@ -143,7 +143,7 @@ func writeOurs(b *strings.Builder, l perf.Level, t total, s perf.Settings) {
 		fmt.Fprintf(b, "    Failed requests: %d of %d (%s), %d of them timed out; the first: %s\n",
 			t.errors, t.errors+t.requests, percent(float64(t.errors)/float64(t.errors+t.requests)), t.timedOut, oneLine(t.firstError))
 	}
-	if l.Unfinished > 0 {
+	if l.Waited > t.latency.Quantile(0.99) { // a closed loop always has some in flight
 		fmt.Fprintf(b, "    Unanswered at the end: %d, the first of them for %s msec\n", l.Unfinished, millis(l.Waited.Round(time.Millisecond)))
 	}
 	if l.Limit != "" {
