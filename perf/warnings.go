@@ -70,9 +70,8 @@ func (s Settings) doubt(l Level) string {
 	return ""
 }
 
-// reached says how precisely throughput and the wanted latency are known.
+// reached says how precisely what is judged is known.
 func (s Settings) reached(m measure.Measurement) string {
-	throughput, _ := m.Estimate(measure.Throughput)
 	latency, served := s.Latency(m)
 	if !served {
 		return "nothing was answered"
@@ -81,6 +80,10 @@ func (s Settings) reached(m measure.Measurement) string {
 	if !s.isBounded(m) {
 		text = "too few requests for an upper bound of the latency"
 	}
+	if s.Mode != ModeConcurrency { // the throughput is the schedule's
+		return text
+	}
+	throughput, _ := m.Estimate(measure.Throughput)
 	return fmt.Sprintf("throughput ± %.2g %%, %s", 100*relativeWidth(throughput), text)
 }
 
