@@ -76,7 +76,7 @@ func (s Settings) reached(m measure.Measurement) string {
 	if !served {
 		return "nothing was answered"
 	}
-	text := fmt.Sprintf("latency ± %.2g %%", 100*relativeWidth(latency))
+	text := fmt.Sprintf("latency ± %.3g %%", 100*relativeWidth(latency))
 	if !s.isBounded(m) {
 		text = "too few requests for an upper bound of the latency"
 	}
@@ -84,7 +84,7 @@ func (s Settings) reached(m measure.Measurement) string {
 		return text
 	}
 	throughput, _ := m.Estimate(measure.Throughput)
-	return fmt.Sprintf("throughput ± %.2g %%, %s", 100*relativeWidth(throughput), text)
+	return fmt.Sprintf("throughput ± %.3g %%, %s", 100*relativeWidth(throughput), text)
 }
 
 // bottleneck says whether the figures may be the load generator's; empty when they are not.
