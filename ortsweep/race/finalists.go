@@ -35,31 +35,30 @@ func (h *heat) noise() float64 {
 // the less (empirical Bayes: Efron and Morris 1973). The promises' level is set by all challengers together.
 func (h *heat) outlooks(in []*entrant) map[*entrant]float64 {
 	list := map[*entrant]float64{}
-	level, n := 0.0, 0.0
+	var promised []*entrant
+	level := 0.0 // of what was measured above what was promised
 	for _, e := range in {
 		list[e] = math.Log(e.ratio(h.base()).Value)
 		if p, ok := h.promises[e.candidate.Key()]; ok {
-			level, n = level+list[e]-p, n+1
+			promised = append(promised, e)
+			level += list[e] - p
 		}
 	}
-	if n < 2 {
+	if len(promised) < 2 {
 		return list
 	}
-	level /= n
+	level /= float64(len(promised))
 	noise := h.noise()
 	misses, doubt := guessedFreedom*guessedMiss*guessedMiss, 0.0
-	for _, e := range in {
-		if p, ok := h.promises[e.candidate.Key()]; ok {
-			misses += (list[e] - p - level) * (list[e] - p - level)
-			doubt += noise / float64(len(e.scores))
-		}
+	for _, e := range promised {
+		off := list[e] - h.promises[e.candidate.Key()] - level
+		misses += off * off
+		doubt += noise / float64(len(e.scores))
 	}
-	miss := max(guessedMiss*guessedMiss/4, (misses-doubt)/(guessedFreedom+n-1)) // variance of truth − promise
-	for _, e := range in {
-		if p, ok := h.promises[e.candidate.Key()]; ok {
-			trust := miss / (miss + noise/float64(len(e.scores)))
-			list[e] = trust*list[e] + (1-trust)*(p+level)
-		}
+	miss := max(guessedMiss*guessedMiss/4, (misses-doubt)/float64(guessedFreedom+len(promised)-1)) // variance of truth − promise
+	for _, e := range promised {
+		trust := miss / (miss + noise/float64(len(e.scores)))
+		list[e] = trust*list[e] + (1-trust)*(h.promises[e.candidate.Key()]+level)
 	}
 	return list
 }

@@ -6,7 +6,7 @@
 // It stands beside the product: it uses the verb as a user does, and package ortsweep for what the verb does not do. It prints a
 // table and judges nothing.
 //
-//	go run ./internal/bench/ortsweep -model models/minilm.onnx -shape 32 -repetitions 10
+//	go run ./internal/bench/ortsweep -model models/minilm.onnx -sequence 32 -repetitions 10
 package main
 
 import (
