@@ -29,6 +29,8 @@ type Trial struct {
 	Window    time.Duration `json:"window"`          // length of each
 	Fresh     bool          `json:"fresh,omitempty"` // on an engine process launched for this trial
 	Phase     Phase         `json:"phase"`
+	// Sizes are the client batches of a service trial's windows, one window for each, at the load's concurrency.
+	Sizes []int `json:"sizes,omitempty"`
 }
 
 // Phase is the part of a campaign that a trial belongs to.
@@ -38,8 +40,9 @@ type Phase string
 const (
 	PhaseDefault Phase = "default" // the default configuration, always first
 	PhaseSearch  Phase = "search"
-	PhaseFinal   Phase = "final" // default and finalists in turn, on fresh launches
-	PhaseCurve   Phase = "curve" // further loads of the default, the first stage and the best, for the charts
+	PhaseService Phase = "service" // within the search: what a batch of each size takes in a pool's process
+	PhaseFinal   Phase = "final"   // default and finalists in turn, on fresh launches
+	PhaseCurve   Phase = "curve"   // further loads of the default, the first stage and the best, for the charts
 )
 
 // Event is the outcome of a trial.
