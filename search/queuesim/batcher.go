@@ -1,0 +1,223 @@
+package queuesim
+
+import (
+	"math"
+	"slices"
+)
+
+// request is one that has arrived.
+type request struct {
+	at   float64 // s
+	rows int     // inferences
+}
+
+// batch is a run of requests: they are served in the order of their arrival, so that a batch is a part of it.
+type batch struct {
+	first, end int // indices of requests
+	rows       int
+	closed     bool // no request joins it any more
+}
+
+// batcher is Triton's dynamic batcher, or its plain queue. It follows engine/scheduler function by function, where the
+// reasons stand; of the two this one has no clock, no priorities, timeouts and shapes, and one order of service.
+type batcher struct {
+	dynamic   bool
+	max       int
+	preferred []int   // ascending
+	delay     float64 // s
+	ahead     int     // batches that may be ready
+
+	requests []request // all that ever came
+	head     int       // the first that is in no batch
+	rows     int       // of those in no batch
+	ready    fifo[batch]
+	open     batch   // what is being formed: ready behind all others as soon as it has rows
+	forming  bool    // there is an open batch
+	awaited  int     // rows in the queue that are worth a look while the open batch waits
+	wake     float64 // s, when the oldest request has waited delay
+}
+
+func (b *batcher) reset(c Batcher) {
+	size := max(c.MaxBatch, 1)
+	preferred := append(b.preferred[:0], c.Preferred...)
+	if len(preferred) == 0 {
+		preferred = append(preferred, size)
+	}
+	slices.Sort(preferred)
+	b.ready.reset()
+	*b = batcher{
+		dynamic: c.Dynamic, max: size, preferred: preferred, delay: c.Delay.Seconds(), ahead: 2 * max(c.Instances, 1),
+		requests: b.requests[:0], ready: b.ready, wake: math.Inf(1),
+	}
+}
+
+// push adds a request, which arrives now.
+func (b *batcher) push(r request) {
+	b.requests = append(b.requests, r)
+	b.rows += r.rows
+	if !b.forming || b.rows >= b.awaited {
+		b.pump(r.at)
+	}
+}
+
+// isReady reports whether an instance can be given a batch.
+func (b *batcher) isReady() bool {
+	if !b.dynamic {
+		return b.head < len(b.requests)
+	}
+	return b.ready.len() > 0 || b.forming && b.open.rows > 0
+}
+
+// take hands the batch that was ready first to an instance. One must be.
+func (b *batcher) take(now float64) batch {
+	if !b.dynamic {
+		b.open = batch{first: b.head, end: b.head}
+		b.join(1)
+		return b.open
+	}
+	next := b.pop()
+	if b.delay > 0 {
+		b.merge(&next, now)
+	}
+	b.pump(now)
+	return next
+}
+
+func (b *batcher) pop() batch {
+	if b.ready.len() > 0 {
+		return b.ready.pop()
+	}
+	b.forming = false
+	return b.open
+}
+
+// merge joins to a batch that is taken those behind it that have waited longer than the delay, while they fit.
+func (b *batcher) merge(next *batch, now float64) {
+	for b.isReady() {
+		other := b.open
+		if b.ready.len() > 0 {
+			other = *b.ready.front()
+		}
+		if now <= b.requests[other.first].at+b.delay {
+			return
+		}
+		if b.ready.len() == 0 {
+			b.close() // whether it fits or not, it does not grow
+		}
+		if next.rows+other.rows > b.max {
+			return
+		}
+		b.ready.pop()
+		next.end, next.rows = other.end, next.rows+other.rows
+	}
+}
+
+// pump forms batches while there is room for them, and notes when to look at what has to wait.
+func (b *batcher) pump(now float64) {
+	b.wake = math.Inf(1)
+	for b.dynamic && b.head < len(b.requests) && b.hasSlot() {
+		if !b.forming {
+			b.open, b.forming, b.awaited = batch{first: b.head, end: b.head}, true, 0
+		}
+		take, until := b.decide(now)
+		b.join(take)
+		if b.open.closed {
+			b.close()
+		}
+		if until > 0 {
+			b.wake = until
+			return
+		}
+	}
+}
+
+// hasSlot reports whether a batch may be formed or grown: two per instance are prepared ahead.
+func (b *batcher) hasSlot() bool {
+	formed := b.ready.len()
+	if b.forming && b.open.rows > 0 {
+		formed++
+	}
+	return formed < b.ahead
+}
+
+// join moves the next requests of the queue to the open batch.
+func (b *batcher) join(count int) {
+	for _, r := range b.requests[b.head : b.head+count] {
+		b.open.rows += r.rows
+		b.rows -= r.rows
+	}
+	b.head += count
+	b.open.end = b.head
+}
+
+// close ends the growth of the open batch.
+func (b *batcher) close() {
+	b.forming = false
+	if b.open.rows > 0 {
+		b.ready.push(b.open)
+	}
+}
+
+// outlook is what a look at the queue's head finds.
+type outlook struct {
+	pending, rows int  // requests that could join the open batch, their rows
+	best          int  // requests that make up a preferred size; 0: none do
+	sendNow       bool // the batch cannot grow beyond pending
+}
+
+// look scans the queue for what the open batch could become, and closes that if it can't grow any more.
+func (b *batcher) look() outlook {
+	var o outlook
+	for _, r := range b.requests[b.head:] {
+		size := b.open.rows + o.rows + r.rows
+		if b.open.rows+o.pending > 0 {
+			if size > b.preferred[len(b.preferred)-1] && o.best == 0 {
+				o.best, b.open.closed = o.pending, true
+			}
+			if size > b.max {
+				o.sendNow = true
+				break
+			}
+		}
+		o.pending++
+		o.rows += r.rows
+		if slices.Contains(b.preferred, size) {
+			o.best = o.pending
+		}
+	}
+	return o
+}
+
+// decide says how many requests join the open batch now, or, if not 0, until when the first of them may still wait for company.
+func (b *batcher) decide(now float64) (take int, until float64) {
+	o := b.look()
+	if o.pending == 0 {
+		return 0, 0
+	}
+	latest := b.requests[b.head].at + b.delay
+	late := b.delay > 0 && now >= latest
+	size := b.open.rows + o.rows
+	switch {
+	case o.best != 0 && !late:
+		b.open.closed = b.open.closed || b.delay == 0
+		return o.best, 0
+	case o.sendNow || size >= b.preferred[len(b.preferred)-1]:
+		b.open.closed = true
+		return o.pending, 0
+	case late || b.delay == 0:
+		return o.pending, 0
+	}
+	b.awaited = b.nextPreferred(size) - b.open.rows
+	if b.open.rows > 0 && !b.open.closed && !slices.Contains(b.preferred, b.open.rows) {
+		return o.pending, 0
+	}
+	return 0, latest
+}
+
+// nextPreferred is the smallest preferred size above size, or 0.
+func (b *batcher) nextPreferred(size int) int {
+	if i, _ := slices.BinarySearch(b.preferred, size+1); i < len(b.preferred) {
+		return b.preferred[i]
+	}
+	return 0
+}

@@ -1,0 +1,197 @@
+package queuesim
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Simulator simulates one load after the other in the same memory. The zero value is ready; it is for one goroutine, and must not
+// be copied.
+type Simulator struct {
+	batcher   batcher
+	curve     Curve
+	instances int
+
+	now      float64 // s
+	due      fifo[arrival]
+	closed   bool    // a closed loop: who is answered sends again
+	rate     float64 // requests/s of an open loop
+	upcoming int     // arrivals of an open loop that are not in due
+	running  []execution
+	tally    tally
+
+	arrivals, service random
+
+	factor  func() float64                // for tests: the time of an execution in units of the curve's; nil: log-normal
+	observe func(e execution, at float64) // for tests: sees each execution when it ends
+}
+
+// arrival is requests that are sent at the same instant: by all clients at the beginning, and by those whose requests shared a
+// batch. All arrivals wait in one queue, because each answer is as long under way as any other.
+type arrival struct {
+	at       float64 // s
+	requests int
+	rows     int // inferences in each
+}
+
+// execution is a batch in an instance.
+type execution struct {
+	batch
+	begin          float64 // s
+	alone, crowded float64 // s, what it takes in all, by how many others run
+	busy           int     // instances that were busy when its end was computed; 0: it is new
+	since          float64 // s, when that was
+	left           float64 // of the work then: 1 at the beginning
+	time           float64 // s, of the whole work at that pace
+	ends           float64 // s
+}
+
+// random is a source of numbers that can be seeded anew.
+type random struct {
+	source  rand.PCG
+	numbers *rand.Rand
+}
+
+func (r *random) seed(seed, stream uint64) {
+	if r.numbers == nil {
+		r.numbers = rand.New(&r.source)
+	}
+	r.source.Seed(seed, stream)
+}
+
+func (s *Simulator) reset(b Batcher, c Curve, seed uint64) {
+	s.batcher.reset(b)
+	s.curve, s.instances = c, max(b.Instances, 1)
+	s.now, s.closed, s.rate, s.upcoming = 0, false, 0, 0
+	s.due.reset()
+	s.running = s.running[:0]
+	s.arrivals.seed(seed, 0)
+	s.service.seed(seed, 1)
+}
+
+// run lets events happen until the tally is complete, or nothing is left to happen.
+func (s *Simulator) run() {
+	for !s.tally.isComplete(s.now) {
+		at, what, i := s.next()
+		if what == nothing {
+			return
+		}
+		s.tally.pass(at-s.now, len(s.running))
+		s.now = at
+		switch what {
+		case completion:
+			s.complete(i)
+		case arriving:
+			s.arrive()
+		case delayOver:
+			s.batcher.pump(s.now)
+		}
+		s.dispatch()
+		s.pace()
+	}
+}
+
+type event int
+
+const (
+	nothing event = iota
+	completion
+	arriving
+	delayOver
+)
+
+// next finds the next event, and of a completion the execution. At the same instant completions are first: an instance takes its
+// next batch before the clients have heard of the last.
+func (s *Simulator) next() (at float64, what event, i int) {
+	at = math.Inf(1)
+	for k := range s.running {
+		if end := s.running[k].ends; end < at {
+			at, what, i = end, completion, k
+		}
+	}
+	if s.due.len() > 0 && s.due.front().at < at {
+		at, what = s.due.front().at, arriving
+	}
+	if s.batcher.wake < at {
+		at, what = s.batcher.wake, delayOver
+	}
+	return at, what, i
+}
+
+// arrive queues what is due. An idle instance takes the first of several requests and does not wait for the others: in a real
+// server they come some microseconds apart, and no instance waits without a queue delay.
+func (s *Simulator) arrive() {
+	a := s.due.pop()
+	for range a.requests {
+		s.batcher.push(request{s.now, a.rows})
+		s.dispatch()
+	}
+	if s.upcoming > 0 {
+		s.upcoming--
+		s.due.push(arrival{s.now + s.gap(), 1, a.rows})
+	}
+}
+
+// gap is the time between two arrivals of a Poisson process.
+func (s *Simulator) gap() float64 { return s.arrivals.numbers.ExpFloat64() / s.rate }
+
+// dispatch gives ready batches to idle instances.
+func (s *Simulator) dispatch() {
+	for len(s.running) < s.instances && s.batcher.isReady() {
+		b := s.batcher.take(s.now)
+		factor := s.draw()
+		s.running = append(s.running, execution{
+			batch: b, begin: s.now, left: 1,
+			alone:   factor * s.curve.Time(b.rows, 1, s.instances),
+			crowded: factor * s.curve.Time(b.rows, s.instances, s.instances),
+		})
+	}
+}
+
+// draw is what chance makes of the time of an execution: a log-normal factor with mean 1.
+func (s *Simulator) draw() float64 {
+	switch spread := s.curve.Spread; {
+	case s.factor != nil:
+		return s.factor()
+	case spread > 0:
+		return math.Exp(spread*s.service.numbers.NormFloat64() - spread*spread/2)
+	}
+	return 1
+}
+
+// pace computes anew when executions end, after others have begun or ended. What instances have in common, cores above all, they
+// share while they run, not as it was when a batch began: a batch goes on faster when its neighbour is done.
+func (s *Simulator) pace() {
+	busy := len(s.running)
+	for i := range s.running {
+		e := &s.running[i]
+		if e.busy == busy {
+			continue
+		}
+		if e.busy > 0 {
+			e.left = max(0, e.left-(s.now-e.since)/e.time)
+		}
+		e.busy, e.since = busy, s.now
+		e.time = crowd(e.alone, e.crowded, busy, s.instances)
+		e.ends = s.now + e.left*e.time
+	}
+}
+
+// complete ends an execution. Its clients hear of it, and in a closed loop send again, after the curve's overhead.
+func (s *Simulator) complete(i int) {
+	e := s.running[i]
+	last := len(s.running) - 1
+	s.running[i] = s.running[last]
+	s.running = s.running[:last]
+	answered := s.batcher.requests[e.first:e.end]
+	s.tally.add(answered, e, s.now, s.curve.Overhead)
+	if s.observe != nil {
+		s.observe(e, s.now)
+	}
+	if s.closed {
+		s.due.push(arrival{s.now + s.curve.Overhead, len(answered), answered[0].rows})
+	}
+	if !s.batcher.isReady() {
+		s.batcher.pump(s.now)
+	}
+}

@@ -1,0 +1,73 @@
+package queuesim
+
+import (
+	"slices"
+
+	"tuner/stats"
+)
+
+// tally gathers what counts: whole executions, from the end of the one that ends the warm-up to the end of the last.
+type tally struct {
+	skip, want int // requests: of the warm-up, and that count
+	done       int
+	counting   bool
+	begin      float64 // s
+
+	latencies        []float64 // s
+	latency, queue   float64   // s, sums over requests
+	busy             float64   // s, sum over instances
+	rows, executions int
+}
+
+func (t *tally) reset(skip, want int) {
+	*t = tally{skip: skip, want: want, latencies: t.latencies[:0]}
+}
+
+// pass lets time go by with so many instances busy.
+func (t *tally) pass(seconds float64, busy int) {
+	if t.counting {
+		t.busy += seconds * float64(busy)
+	}
+}
+
+// add counts the requests of an execution that ends now.
+func (t *tally) add(requests []request, e execution, now, overhead float64) {
+	t.done += len(requests)
+	if !t.counting {
+		t.counting, t.begin = t.done >= t.skip, now
+		return
+	}
+	t.executions++
+	t.rows += e.rows
+	for _, r := range requests {
+		latency := now - r.at + overhead
+		t.latencies = append(t.latencies, latency)
+		t.latency += latency
+		t.queue += e.begin - r.at
+	}
+}
+
+// isComplete reports whether enough is counted: also some time, as several executions may end at once.
+func (t *tally) isComplete(now float64) bool {
+	return t.counting && len(t.latencies) >= t.want && now > t.begin
+}
+
+func (t *tally) result(end float64) Result {
+	n := float64(len(t.latencies))
+	if n == 0 {
+		return Result{}
+	}
+	slices.Sort(t.latencies)
+	elapsed := end - t.begin
+	return Result{
+		Throughput: float64(t.rows) / elapsed,
+		Mean:       t.latency / n,
+		P50:        stats.Quantile(t.latencies, 0.5),
+		P90:        stats.Quantile(t.latencies, 0.9),
+		P95:        stats.Quantile(t.latencies, 0.95),
+		P99:        stats.Quantile(t.latencies, 0.99),
+		Queue:      t.queue / n,
+		MeanBatch:  float64(t.rows) / float64(t.executions),
+		Busy:       t.busy / elapsed,
+	}
+}
