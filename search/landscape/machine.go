@@ -1,0 +1,114 @@
+package landscape
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// Machine replays a landscape on a virtual clock. Equal seeds and trials give equal events. It is for one goroutine.
+type Machine struct {
+	landscape *Landscape
+	random    *rand.Rand
+	weather   *weather
+	recorder  *measure.Recorder
+	clock     time.Duration
+	launches  int
+	launch    launch
+	last      search.Candidate
+}
+
+// launch is the engine process that runs.
+type launch struct {
+	draw  float64 // which of the recorded launches it is, 0..1
+	speed float64 // against the mean launch
+}
+
+// NewMachine returns a machine without an engine, at time 0.
+func (l *Landscape) NewMachine(seed uint64) *Machine {
+	return &Machine{
+		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), weather: newWeather(l.noise, seed), recorder: measure.NewRecorder(),
+	}
+}
+
+// Launches is how many engine processes were started.
+func (m *Machine) Launches() int { return m.launches }
+
+// Measure answers a trial.
+func (m *Machine) Measure(t search.Trial) search.Event {
+	result := m.begin(t)
+	switch {
+	case result.Failure != nil:
+	case t.Phase == search.PhaseService:
+		m.service(t, &result)
+	default:
+		m.point(t, &result)
+	}
+	result.Launch = m.launches
+	return search.Event{Trial: t, Measurement: result, Elapsed: m.clock}
+}
+
+// begin launches or reconfigures where that is needed.
+func (m *Machine) begin(t search.Trial) measure.Measurement {
+	var result measure.Measurement
+	p := m.landscape.pool(t.Candidate)
+	switch {
+	case m.launches == 0 || t.Fresh || t.Candidate.PoolKey() != m.last.PoolKey():
+		m.launches++
+		m.launch = launch{m.random.Float64(), math.Exp(m.landscape.noise.Launch * m.random.NormFloat64())}
+		if p != nil {
+			result.Times.Launch = p.launches[m.random.IntN(len(p.launches))]
+		}
+	case t.Candidate.Key() != m.last.Key():
+		result.Times.Reconfigure = m.landscape.costs.reconfigure
+	}
+	m.last = t.Candidate
+	m.clock += result.Times.Total()
+	if p != nil && p.failure != nil {
+		result.Failure = p.failure
+	}
+	return result
+}
+
+// point measures windows at a load.
+func (m *Machine) point(t search.Trial, result *measure.Measurement) {
+	p := m.landscape.Find(t.Candidate, t.Load.Level())
+	if p == nil || t.Load.Concurrency == 0 {
+		result.Failure = &measure.Failure{Stage: measure.StageLoad, Reason: "the landscape does not have this point"}
+		return
+	}
+	if result.Failure = p.Failure; p.Failure != nil {
+		return
+	}
+	result.Memory = p.memory
+	result.Times.WarmUp = m.landscape.costs.warmUp
+	m.clock += result.Times.WarmUp
+	drawn := p.launches[int(m.launch.draw*float64(len(p.launches)))]
+	for range t.Windows {
+		begin := m.clock
+		result.Windows = append(result.Windows, m.window(drawn, t))
+		result.Times.Windows += m.clock - begin
+	}
+}
+
+// window plays one of the drawn windows, or several where a longer one is asked for.
+func (m *Machine) window(drawn []window, t search.Trial) measure.Window {
+	asked := t.Window.Seconds()
+	n := 1
+	if drawn[0].isMeasured {
+		n = max(1, int(math.Round(asked/m.landscape.window)))
+	}
+	var played []measure.Window
+	for range n {
+		w := drawn[m.random.IntN(len(drawn))]
+		// The runner makes windows longer for slow configurations; one of another length is so in the same proportion.
+		seconds := w.seconds * asked / (float64(n) * m.landscape.window)
+		one := m.play(w, m.clock, seconds, m.launch.speed, t.Load.BatchSize)
+		m.clock += one.Duration
+		played = append(played, one)
+	}
+	return joined(played)
+}

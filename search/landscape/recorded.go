@@ -1,0 +1,162 @@
+package landscape
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tuner/internal/bench/landscape/record"
+	"tuner/measure"
+	"tuner/search"
+	"tuner/stats"
+)
+
+// The noise that a replay adds to recorded windows, which have that of their second already.
+const (
+	leastDrift    = 0.02
+	recordedBurst = 0.10
+)
+
+// Load reads a recorded landscape.
+func Load(path string) (*Landscape, error) {
+	file, err := record.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := FromRecord(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use landscape %q: %w", path, err)
+	}
+	return l, nil
+}
+
+// FromRecord makes a landscape of a recording. What is drawn later are its windows without the drift of their time, and the
+// truth of a point is the mean over its launches, on log scale.
+func FromRecord(f record.File) (*Landscape, error) {
+	l := newLandscape(f.Header.Name, f.Header.Space)
+	l.Recorded, l.window = true, f.Header.Window.Seconds()
+	course := record.NewCourse(f)
+	l.noise = Noise{Drift: max(leastDrift, course.Deviation()), Burst: recordedBurst}
+	l.addPools(f, course)
+	l.addCosts(f)
+	for _, t := range record.Truths(f, course) {
+		p := Point{Candidate: t.Candidate, Level: t.Level, Throughput: t.Throughput, P99: t.P99, Error: t.Error, Failure: t.Failure, memory: t.Memory}
+		for _, windows := range t.Launches {
+			var drawn []window
+			for _, w := range windows {
+				drawn = append(drawn, newWindow(w))
+			}
+			p.launches = append(p.launches, drawn)
+		}
+		l.add(p)
+	}
+	if !slices.ContainsFunc(l.Points, Point.Measurable) {
+		return nil, errors.New("it has no point with figures")
+	}
+	if l.Find(search.Candidate{}, l.Space.Load.Levels[0]) == nil {
+		return nil, errors.New("the default configuration was not recorded")
+	}
+	return l, nil
+}
+
+// addPools enters launch times and service trials.
+func (l *Landscape) addPools(f record.File, course record.Course) {
+	started := map[string]bool{}
+	of := func(t record.Trial) *pool {
+		k := t.Candidate.PoolKey()
+		p, known := l.pools[k]
+		if !known {
+			p = &pool{}
+			l.pools[k] = p
+		}
+		if t.Times.Launch > 0 {
+			p.launches = append(p.launches, t.Times.Launch)
+		}
+		switch {
+		case t.Failure == nil || t.Failure.Stage != measure.StageStart:
+			started[k], p.failure = true, nil
+		case !started[k]:
+			p.failure = t.Failure
+		}
+		return p
+	}
+	for _, s := range f.Services {
+		of(s.Trial).addService(s, course)
+	}
+	for _, p := range f.Points {
+		of(p.Trial)
+	}
+	for _, p := range l.pools {
+		if len(p.launches) == 0 { // a file that was cut short
+			p.launches = durations(2)
+		}
+	}
+}
+
+// addService enters a service trial.
+func (p *pool) addService(s record.Service, course record.Course) {
+	if s.Failure != nil {
+		return
+	}
+	speed := course.Speed(s.At)
+	var pass []batchTime
+	for _, b := range s.Batches {
+		pass = append(pass, batchTime{b.Size, max(b.Latency.Mean(), 1e-6) * speed, newParts(b.Queue, b.Input, b.Infer, b.Output, speed)})
+	}
+	i := slices.IndexFunc(p.services, func(known service) bool { return known.concurrency == s.Concurrency })
+	if i < 0 {
+		p.services = append(p.services, service{concurrency: s.Concurrency})
+		i = len(p.services) - 1
+	}
+	p.services[i].passes = append(p.services[i].passes, pass)
+}
+
+// addCosts takes the medians of what reconfigurations and warm-ups took.
+func (l *Landscape) addCosts(f record.File) {
+	var reconfigure, warmUp, settle []float64
+	add := func(t record.Trial) {
+		if t.Times.Reconfigure > 0 {
+			reconfigure = append(reconfigure, t.Times.Reconfigure.Seconds())
+		}
+	}
+	for _, p := range f.Points {
+		add(p.Trial)
+		if p.Failure == nil {
+			warmUp = append(warmUp, p.Times.WarmUp.Seconds())
+		}
+	}
+	for _, s := range f.Services {
+		add(s.Trial)
+		if s.Failure == nil {
+			settle = append(settle, s.Times.WarmUp.Seconds()/float64(len(s.Batches)))
+		}
+	}
+	median := func(values []float64) time.Duration {
+		if len(values) == 0 {
+			return 0
+		}
+		return durations(stats.Median(values))[0]
+	}
+	l.costs = costs{median(reconfigure), median(warmUp), median(settle)}
+}
+
+// newWindow takes the machine's drift out of a recorded window.
+func newWindow(r record.Timed) window {
+	w := window{seconds: r.Duration.Seconds(), batch: 1, parts: newParts(r.Queue, r.Input, r.Infer, r.Output, r.Speed), isMeasured: true}
+	requests := 0
+	for _, n := range r.Requests {
+		requests += n
+		w.rates = append(w.rates, float64(n)*float64(len(r.Requests))/w.seconds/r.Speed)
+	}
+	if r.Executions > 0 {
+		w.batch = max(1, float64(requests)/float64(r.Executions))
+	}
+	w.latency = record.NewSketch(func(level float64) float64 { return r.Latency.Quantile(level) * r.Speed })
+	w.cores = r.CPU.Seconds() / w.seconds
+	return w
+}
+
+func newParts(queue, input, infer, output time.Duration, speed float64) parts {
+	return parts{queue.Seconds() * speed, input.Seconds() * speed, infer.Seconds() * speed, output.Seconds() * speed}
+}

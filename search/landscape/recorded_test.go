@@ -1,0 +1,127 @@
+package landscape
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/internal/bench/landscape/record"
+	"tuner/measure"
+	"tuner/search"
+)
+
+// recording is one of a machine that is half as fast in its second half, which begins at 100 s. The default was measured on 2
+// launches that differ by 10 %, 950 and 1050/s at full speed; two instances do not start.
+func recording() record.File {
+	f := record.File{Header: record.Header{
+		Version: record.Version, Name: "recording", Window: time.Second,
+		Space: search.Space{
+			Knobs: []search.Knob{knob(search.KnobInstanceCount, "1", "2")},
+			Load:  search.LoadAxis{Levels: []float64{4}, BatchSize: 1},
+			Facts: search.Facts{Batching: true, Base: map[string]search.Value{search.KnobInstanceCount: "1"}},
+		},
+	}}
+	one, two := candidateOf("1"), candidateOf("2")
+	speed := func(at float64) float64 {
+		if at > 100 {
+			return 0.5
+		}
+		return 1
+	}
+	add := func(c search.Candidate, at float64, launch int, throughput float64, reference bool) {
+		x := throughput * speed(at)
+		p := record.Point{Trial: record.Trial{Candidate: c, Pass: 1, Launch: launch, At: durations(at)[0],
+			Times: measure.Times{Launch: time.Second, WarmUp: 500 * time.Millisecond}, Memory: 1e8}, Level: 4, Reference: reference}
+		for range 4 {
+			p.Windows = append(p.Windows, record.Window{Duration: time.Second, Requests: []int{int(x / 2), int(x) - int(x/2)}, Executions: int(x / 2),
+				Latency: record.NewSketch(func(float64) float64 { return 4 / x }), Queue: durations(1 / x)[0], Infer: durations(2 / x)[0]})
+		}
+		f.Points = append(f.Points, p)
+	}
+	for at := 0.0; at <= 200; at += 10 {
+		add(one, at, 1, 400, true)
+	}
+	add(one, 30, 2, 950, false)
+	add(one, 160, 3, 1050, false)
+	f.Points = append(f.Points, record.Point{Trial: record.Trial{Candidate: two, Launch: 4, At: time.Second,
+		Failure: &measure.Failure{Stage: measure.StageStart, Reason: "no"}, Times: measure.Times{Launch: 3 * time.Second}}, Level: 4})
+	latency := func(s float64) record.Sketch { return record.NewSketch(func(float64) float64 { return s }) }
+	f.Services = []record.Service{{Trial: record.Trial{Candidate: one, Pass: 1, Launch: 2, At: 30 * time.Second, Times: measure.Times{WarmUp: time.Second}}, Concurrency: 1,
+		Batches: []record.BatchFigure{{Size: 1, Requests: 9, Executions: 9, Infer: 2 * time.Millisecond, Latency: latency(0.003)},
+			{Size: 4, Requests: 9, Executions: 9, Infer: 5 * time.Millisecond, Latency: latency(0.006)}}}}
+	return f
+}
+
+func candidateOf(instances search.Value) search.Candidate {
+	return search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: instances})
+}
+
+func TestRecordedDriftIsTakenOut(t *testing.T) {
+	t.Parallel()
+	l, err := FromRecord(recording())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !l.Recorded || len(l.Points) != 2 || l.costs.warmUp != 500*time.Millisecond || l.costs.settle != 500*time.Millisecond {
+		t.Fatalf("%d points, costs %+v", len(l.Points), l.costs)
+	}
+	// The speed is told against its mean, √(1·½) on log scale (11 and 10 references), which makes all 0.72 times as fast. The launches,
+	// 950 and 1050, differ by 0.1 in their logarithms, which is twice the standard error of their mean.
+	p := l.Find(search.Candidate{}, 4)
+	want := math.Exp((11*math.Log(1)+10*math.Log(0.5))/21) * math.Sqrt(950*1050)
+	if !near(p.Throughput, want, 0.02) || !near(p.Error, 0.05, 0.1) || !near(p.P99, 4/want, 0.1) || len(p.launches) != 2 || len(p.launches[1]) != 4 {
+		t.Errorf("throughput %g ± %g, p99 %g s; want %g ± 0.05, %g s", p.Throughput, p.Error, p.P99, want, 4/want)
+	}
+	if d := l.noise.Drift; !near(d, math.Log(2)/2, 0.1) {
+		t.Errorf("drift of %g, want ln 2 / 2", d)
+	}
+	broken := l.Find(candidateOf("2"), 4)
+	if broken == nil || broken.Measurable() || l.Regret(candidateOf("2"), 4, Limit{"none", math.Inf(1)}) != 1 {
+		t.Errorf("the point that fails is %+v", broken)
+	}
+}
+
+func TestRecordedReplay(t *testing.T) {
+	t.Parallel()
+	l, err := FromRecord(recording())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.noise = Noise{}
+	m := l.NewMachine(3)
+	e := m.Measure(search.Trial{Candidate: candidateOf("1"), Load: measure.Load{Concurrency: 4, BatchSize: 1}, Windows: 3, Window: 2 * time.Second})
+	// All windows are of one launch: 950 or 1050, times what the drift left.
+	x, _ := e.Measurement.Estimate(measure.Throughput)
+	ratio := x.Value / l.Points[0].Throughput
+	isOne, isOther := near(ratio, math.Sqrt(950.0/1050), 0.01), near(ratio, math.Sqrt(1050.0/950), 0.01)
+	if !isOne && !isOther || len(e.Measurement.Windows) != 3 || len(e.Measurement.Windows[0].Sub) != 2*subWindows ||
+		e.Measurement.Times.Windows.Round(time.Millisecond) != 6*time.Second || e.Measurement.Times.Launch != time.Second {
+		t.Errorf("%.3f of the truth, %d windows, times %+v", ratio, len(e.Measurement.Windows), e.Measurement.Times)
+	}
+	p99, _ := e.Measurement.Estimate(measure.LatencyP99)
+	if !near(x.Value*p99.Value, 4, 0.02) {
+		t.Errorf("X·R = %g, want 4", x.Value*p99.Value)
+	}
+	e = m.Measure(search.Trial{Candidate: candidateOf("2"), Load: measure.Load{Concurrency: 4, BatchSize: 1}, Windows: 1, Window: time.Second})
+	if f := e.Measurement.Failure; f == nil || f.Stage != measure.StageStart || e.Measurement.Times.Launch != 3*time.Second {
+		t.Errorf("a pool that does not start: %+v", e.Measurement)
+	}
+}
+
+func TestRecordingsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	check := func(want string, change func(*record.File)) {
+		t.Helper()
+		f := recording()
+		change(&f)
+		if _, err := FromRecord(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+	check("no point with figures", func(f *record.File) { f.Points = f.Points[len(f.Points)-1:] })
+	check("the default configuration was not recorded", func(f *record.File) { f.Header.Space.Facts.Base = nil })
+	if _, err := Load("no such file"); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}
