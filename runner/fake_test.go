@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,11 +22,13 @@ type lab struct {
 	loadTakes  time.Duration // LoadModel
 	loadError  error
 	deaf       bool                         // the statistics are never answered
-	service    time.Duration                // of a request
+	service    time.Duration                // of a request of one row
+	row        time.Duration                // of each further row
 	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
 
 	engines []*engine
-	loads   []string // configurations, in order
+	loads   []string             // configurations, in order
+	rows    map[*api.Encoded]int // of each request
 }
 
 // engine is a fake server that executes each request by itself.
@@ -114,14 +117,25 @@ func (c client) Statistics(ctx context.Context, _ string) (api.Statistics, error
 
 func (c client) Close() error { return nil }
 
-func (c client) Encode(api.InferRequest) (*api.Encoded, error) { return new(api.Encoded), nil }
+// Encode notes how many rows the request has: what its first input says, 1 without inputs.
+func (c client) Encode(r api.InferRequest) (*api.Encoded, error) {
+	l, e := c.e.lab, new(api.Encoded)
+	if l.rows == nil {
+		l.rows = map[*api.Encoded]int{}
+	}
+	l.rows[e] = 1
+	if len(r.Inputs) > 0 {
+		l.rows[e] = int(r.Inputs[0].Shape[0])
+	}
+	return e, nil
+}
 
-func (c client) Infer(ctx context.Context, _ *api.Encoded) (*api.InferResponse, error) {
-	return nil, c.e.infer(ctx)
+func (c client) Infer(ctx context.Context, r *api.Encoded) (*api.InferResponse, error) {
+	return nil, c.e.infer(ctx, c.e.lab.rows[r])
 }
 
 // infer is one request.
-func (e *engine) infer(ctx context.Context) error {
+func (e *engine) infer(ctx context.Context, rows int) error {
 	e.mu.Lock()
 	e.sent++
 	n := e.sent
@@ -136,27 +150,32 @@ func (e *engine) infer(ctx context.Context) error {
 		return ctx.Err()
 	case <-e.done:
 		return errors.New("connection reset")
-	case <-time.After(e.lab.service):
-		e.count()
+	case <-time.After(e.lab.takes(rows)):
+		e.count(rows)
 		return nil
 	}
 }
 
-// count adds a request of one row to the statistics: 1/4 of the time in the queue, the rest computing.
-func (e *engine) count() {
+// takes is the time of a request.
+func (l *lab) takes(rows int) time.Duration { return l.service + time.Duration(rows-1)*l.row }
+
+// count adds a request to the statistics: 1/4 of the time in the queue, the rest computing.
+func (e *engine) count(rows int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	quarter := uint64(e.lab.service / 4)
-	e.stats.InferenceCount++
+	quarter := uint64(e.lab.takes(rows) / 4)
+	e.stats.InferenceCount += uint64(rows)
 	e.stats.ExecutionCount++
 	s := &e.stats.InferenceStats
 	s.Success = addDurations(s.Success, api.Duration{Count: 1, NS: 4 * quarter})
 	s.Queue = addDurations(s.Queue, api.Duration{Count: 1, NS: quarter})
 	s.ComputeInfer = addDurations(s.ComputeInfer, api.Duration{Count: 1, NS: 3 * quarter})
-	if len(e.stats.BatchStats) == 0 {
-		e.stats.BatchStats = []api.BatchStatistics{{BatchSize: 1}}
+	i := slices.IndexFunc(e.stats.BatchStats, func(b api.BatchStatistics) bool { return b.BatchSize == uint64(rows) })
+	if i < 0 {
+		i = len(e.stats.BatchStats)
+		e.stats.BatchStats = append(e.stats.BatchStats, api.BatchStatistics{BatchSize: uint64(rows)})
 	}
-	b := &e.stats.BatchStats[0]
+	b := &e.stats.BatchStats[i]
 	b.ComputeInfer = addDurations(b.ComputeInfer, api.Duration{Count: 1, NS: 3 * quarter})
 }
 

@@ -23,6 +23,19 @@ func windowLength(job Job, p99 time.Duration, executionsPerSecond float64) time.
 	return min(length, longestStretch*job.Window)
 }
 
+// A service window shall hold 10 batches of each client within three times what was asked, and two in any case, so that one is
+// executed in it from beginning to end.
+const (
+	batchesPerServiceWindow = 10
+	leastServiceBatches     = 2
+)
+
+// serviceWindow is the length of a service job's window, given what was asked for and how long a client waits for a batch.
+func serviceWindow(asked, batch time.Duration) time.Duration {
+	length := min(max(asked, batchesPerServiceWindow*batch), longestStretch*asked)
+	return max(length, leastServiceBatches*batch)
+}
+
 // ramp lists the concurrencies to begin with so that an engine that was given batches up to ramped sees the larger ones
 // that the job can lead to: powers of two, and the job's own. It returns the largest batch after that.
 func ramp(job Job, ramped int) (levels []int, largest int) {

@@ -57,9 +57,17 @@ type Job struct {
 	Windows int           // number of windows, ≥ 1
 	Window  time.Duration // length of each, at least; made longer for slow models, up to three times
 	Fresh   bool          // on a process launched for this job
+	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
+	Curve []Batches
 
 	MemoryLimit int64            // bytes; an engine that exceeds it is stopped; 0: none
 	Percentiles []measure.Metric // latency percentiles that matter: few requests for them are flagged
+}
+
+// Batches are the requests of a window of a service job.
+type Batches struct {
+	Size     int // client batch of each request, ≥ 1
+	Requests Requests
 }
 
 // check says what makes the job senseless, which is never the engine's fault.
@@ -67,10 +75,15 @@ func (j Job) check() error {
 	switch {
 	case j.Load.Concurrency < 1:
 		return fmt.Errorf("cannot measure at %s: only closed loops of concurrency 1 or more are known", j.Load)
-	case j.Windows < 1 || j.Window <= 0:
+	case j.Window <= 0 || j.Windows < 1 && len(j.Curve) == 0:
 		return fmt.Errorf("cannot measure %d windows of %v", j.Windows, j.Window)
-	case len(j.Requests) == 0:
+	case len(j.Requests) == 0 && len(j.Curve) == 0:
 		return errors.New("cannot make a load of no requests")
+	}
+	for _, b := range j.Curve {
+		if b.Size < 1 || len(b.Requests) == 0 {
+			return fmt.Errorf("cannot make a load of %d requests of batch %d", len(b.Requests), b.Size)
+		}
 	}
 	return nil
 }
@@ -169,7 +182,10 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 	if err != nil {
 		return nil, err
 	}
-	return r.load(ctx, job, &m.Times)
+	if len(job.Curve) > 0 {
+		return r.curve(ctx, job, &m.Times)
+	}
+	return r.load(ctx, job, r.settled(job), &m.Times)
 }
 
 // launch sees to it that the right engine runs, and reports whether it had to start one.
@@ -220,8 +236,8 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 	return nil
 }
 
-// load puts the load on the engine and returns its windows.
-func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]measure.Window, error) {
+// load puts the load on the engine, after the approach, and returns its windows.
+func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.Times) ([]measure.Window, error) {
 	begin := time.Now()
 	if !r.encoded.is(job.Requests) {
 		e, err := encode(r.pool.control, job.Requests)
@@ -238,7 +254,6 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 	if err := seen.add(ctx); err != nil {
 		return nil, err
 	}
-	levels, ramped := ramp(job, r.pool.ramped)
 	result, err := load.Run(ctx, load.Options{
 		Load: job.Load,
 		Dial: func(context.Context, int) (load.Conn, error) {
@@ -248,12 +263,10 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 			}
 			return NewConn(client, r.encoded.list), nil
 		},
-		Ramp: levels, WarmUp: r.options.WarmUp, Patience: r.options.Patience,
-		More: func(windows []measure.Window) bool { return len(windows) < job.Windows },
-		Length: func(p99 time.Duration) time.Duration {
-			return windowLength(job, p99, seen.rampExecutions())
-		},
-		Edge: func(ctx context.Context, _ int) error { return seen.add(ctx) },
+		Ramp: a.ramp, WarmUp: a.warmUp, WarmUpRequests: a.requests, Patience: r.options.Patience,
+		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
+		Length: func(p99 time.Duration) time.Duration { return a.length(p99, seen.rampExecutions()) },
+		Edge:   func(ctx context.Context, _ int) error { return seen.add(ctx) },
 	})
 	if err != nil {
 		times.WarmUp, times.Windows = seen.split(begin, time.Now())
@@ -261,7 +274,7 @@ func (r *Runner) load(ctx context.Context, job Job, times *measure.Times) ([]mea
 	}
 	last := result.Windows[len(result.Windows)-1]
 	times.WarmUp, times.Windows = seen.split(begin, result.Begin.Add(last.Start+last.Duration))
-	r.pool.ramped = ramped
+	r.pool.ramped = max(r.pool.ramped, a.ramped)
 	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
 	return flagFew(windows, job.Percentiles), nil
 }

@@ -28,7 +28,7 @@ func HTTP(a api.Announcement) (api.Client, error) {
 }
 
 // Requests are different requests of the same client batch, which the clients send in turn. They are encoded once for all
-// jobs that are given the same slice.
+// jobs in a row that are given the same slice.
 type Requests []api.InferRequest
 
 // encoded are requests in the form that goes over the wire.

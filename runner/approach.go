@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"tuner/measure"
+)
+
+// approach is what comes before the windows of a load, and how long these are.
+type approach struct {
+	ramp     []int         // concurrencies of the ramp
+	ramped   int           // largest batch that all instances have been given by its end; 0 unknown
+	warmUp   time.Duration // longest; 0: requests instead
+	requests int           // of the warm-up, exactly
+	length   func(p99 time.Duration, executionsPerSecond float64) time.Duration
+}
+
+// settled is the approach of a trial at a load: a ramp to the batches that the engine has not seen yet, and a warm-up until the load
+// is steady.
+func (r *Runner) settled(job Job) approach {
+	levels, ramped := ramp(job, r.pool.ramped)
+	return approach{ramp: levels, ramped: ramped, warmUp: r.options.WarmUp,
+		length: func(p99 time.Duration, executions float64) time.Duration { return windowLength(job, p99, executions) }}
+}
+
+// brief is the approach of a window of a service job: two batches of each client, in which the engine allocates what the size
+// needs, and one more that tells how long the window must be.
+func brief(job Job) approach {
+	clients := job.Load.Concurrency
+	return approach{ramp: []int{clients}, requests: clients,
+		length: func(batch time.Duration, _ float64) time.Duration { return serviceWindow(job.Window, batch) }}
+}
+
+// curve measures the windows of a service job, one size after the other. No queue builds up where every client has an instance to
+// itself, so that nothing has to settle between them.
+func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times) ([]measure.Window, error) {
+	var windows []measure.Window
+	for _, b := range job.Curve {
+		one := job
+		one.Requests, one.Load.BatchSize, one.Windows, one.Percentiles = b.Requests, b.Size, 1, nil
+		var took measure.Times
+		measured, err := r.load(ctx, one, brief(one), &took)
+		*times = times.Add(took)
+		if err != nil {
+			return nil, err
+		}
+		windows = append(windows, measured...)
+	}
+	return windows, nil
+}

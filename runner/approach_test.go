@@ -1,0 +1,110 @@
+package runner
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/engine/api"
+	"tuner/measure"
+)
+
+// batches are two requests of a size.
+func batches(size int) Batches {
+	request := api.InferRequest{Model: "m", Inputs: []api.Tensor{{Name: "x", Shape: []int64{int64(size), 3}}}}
+	return Batches{size, Requests{request, request}}
+}
+
+// curveJob asks for the service times of sizes at concurrency 2, in windows of 200 ms.
+func curveJob(sizes ...int) Job {
+	j := job("a", "1")
+	j.Load.Concurrency, j.Window, j.Windows, j.Requests = 2, 200*ms, len(sizes), nil
+	for _, size := range sizes {
+		j.Curve = append(j.Curve, batches(size))
+	}
+	return j
+}
+
+func TestServiceCurve(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.row = 10 * ms // a request of n rows takes (10 + 10 n) ms
+		m, err := r.Measure(t.Context(), curveJob(1, 4, 30))
+		if err != nil || m.Failure != nil || len(m.Windows) != 3 || m.Launch != 1 {
+			t.Fatalf("%d windows, launch %d, %+v, %v", len(m.Windows), m.Launch, m.Failure, err)
+		}
+		// 10 batches of 20 ms are as long as asked; of 50 ms they take 500 ms; of 310 ms 3 × 200 ms do not hold two, so it is 620 ms.
+		for i, want := range []struct {
+			size          int
+			batch, length time.Duration
+		}{{1, 20 * ms, 200 * ms}, {4, 50 * ms, 500 * ms}, {30, 310 * ms, 620 * ms}} {
+			w := m.Windows[i]
+			if d := w.Duration - want.length; d < -10*ms || d > 10*ms { // a histogram's latencies are rounded
+				t.Errorf("the window of batches of %d lasts %v, want %v", want.size, w.Duration, want.length)
+			}
+			s := w.Server
+			if s.Requests < 2 || s.Executions != s.Requests || s.Inferences != want.size*s.Requests || w.Inferences != want.size*w.Requests {
+				t.Errorf("batches of %d: %d requests, %d inferences; the server says %+v", want.size, w.Requests, w.Inferences, s)
+			}
+			n := time.Duration(s.Requests)
+			if s.Queue+s.ComputeInfer != n*want.batch {
+				t.Errorf("%d batches of %d took %v, want %v each", n, want.size, s.Queue+s.ComputeInfer, want.batch)
+			}
+			only := []measure.BatchStat{{Size: want.size, Executions: s.Executions, ComputeInfer: s.ComputeInfer}}
+			if diff := cmp.Diff(only, s.Batches); diff != "" {
+				t.Errorf("executed batches (-want +got):\n%s", diff)
+			}
+			if slices.Contains(w.Flags, measure.FlagFew) || slices.Contains(w.Flags, measure.FlagUnsteady) {
+				t.Errorf("batches of %d: flags %v", want.size, w.Flags)
+			}
+		}
+		// Three batches of each size before its window.
+		if got, want := m.Times.WarmUp, 3*(20+50+310)*ms; got != want {
+			t.Errorf("warm-up of %v, want %v", got, want)
+		}
+		if got := m.Times.Windows; got < 1300*ms || got > 1340*ms {
+			t.Errorf("windows of %v, want 1.32 s", got)
+		}
+		// The process and its configuration serve the next trial.
+		next, err := r.Measure(t.Context(), job("a", "1"))
+		if err != nil || next.Failure != nil || next.Launch != 1 || len(l.loads) != 1 || len(next.Windows) != 2 {
+			t.Errorf("then: launch %d, %d loads, %d windows, %+v, %v", next.Launch, len(l.loads), len(next.Windows), next.Failure, err)
+		}
+	})
+}
+
+// A curve that breaks off is a failure like any other: what was measured of it is not handed on.
+func TestServiceCurveFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.send = func(e *engine, n int) error {
+			if n == 60 { // in the window of the second size
+				e.die(Exit{Text: "signal: killed", OutOfMemory: true})
+			}
+			return nil
+		}
+		m, err := r.Measure(t.Context(), curveJob(1, 2, 4))
+		if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageMemory || len(m.Windows) != 0 || m.Times.Windows < 200*ms {
+			t.Errorf("%d windows, times %+v, failure %+v, %v", len(m.Windows), m.Times, m.Failure, err)
+		}
+	})
+}
+
+func TestServiceWindow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ batch, want time.Duration }{
+		"as asked":                  {5 * ms, 200 * ms},
+		"10 batches":                {40 * ms, 400 * ms},
+		"three times what is asked": {200 * ms, 600 * ms},
+		"two batches at least":      {2 * time.Second, 4 * time.Second},
+	} {
+		if got := serviceWindow(200*ms, c.batch); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
