@@ -74,13 +74,17 @@ func NewLedger(g Goal) *Ledger {
 	return &Ledger{goal: g, entries: map[string]*entry{}, pools: map[string]string{}}
 }
 
-// Add enters the outcome of a trial.
+// Add enters the outcome of a trial. A service trial is no point of its configuration: of it only counts that the pool's engine
+// process does not start.
 func (l *Ledger) Add(e Event) {
 	c := e.Trial.Candidate
-	now := Standing{c, e.Trial.Load, l.goal.Judge(e.Trial.Load, e.Measurement), e.Measurement}
 	if f := e.Measurement.Failure; f != nil && f.Stage == measure.StageStart {
 		l.pools[c.PoolKey()] = f.Reason
 	}
+	if e.Trial.Phase == PhaseService {
+		return
+	}
+	now := Standing{c, e.Trial.Load, l.goal.Judge(e.Trial.Load, e.Measurement), e.Measurement}
 	known, ok := l.entries[c.Key()]
 	if !ok {
 		known = &entry{best: now}

@@ -66,3 +66,27 @@ func TestLedgerRanksConfigurationsByTheirBestLoad(t *testing.T) {
 		t.Errorf("%d configurations, %d points of the dead one", l.Len(), len(l.Points(dead)))
 	}
 }
+
+// A service trial tells nothing of its configuration at a load; that the engine process does not start, it does.
+func TestLedgerTakesNoPointsFromServiceTrials(t *testing.T) {
+	t.Parallel()
+	l := search.NewLedger(seek(1, 0.050).Goal)
+	trial := search.Trial{
+		Candidate: search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "2"}), Load: measure.Load{Concurrency: 2, BatchSize: 1},
+		Windows: 2, Window: 200 * time.Millisecond, Phase: search.PhaseService, Sizes: []int{1, 2},
+	}
+	l.Add(search.Event{Trial: trial, Measurement: searchtest.Measured(trial, 400, 5*time.Millisecond)})
+	if _, leads := l.Leader(); leads || l.Len() != 0 || len(l.Points(trial.Candidate)) != 0 {
+		t.Errorf("%d configurations, %d points, leader %t; want none", l.Len(), len(l.Points(trial.Candidate)), leads)
+	}
+	fail := func(stage measure.Stage) (string, bool) {
+		l.Add(search.Event{Trial: trial, Measurement: measure.Measurement{Failure: &measure.Failure{Stage: stage, Reason: string(stage)}}})
+		return l.PoolFailure(trial.Candidate)
+	}
+	if reason, broken := fail(measure.StageCrash); broken {
+		t.Errorf("after a crash the pool is said not to start: %s", reason)
+	}
+	if reason, broken := fail(measure.StageStart); !broken || reason != "start" || l.Len() != 0 {
+		t.Errorf("the pool's failure is %q, %t, with %d configurations; want that it does not start, and none", reason, broken, l.Len())
+	}
+}

@@ -42,6 +42,9 @@ func (t *Tour) Remaining() int { return len(t.todo) }
 // Skipped says which candidates were passed over, by reason.
 func (t *Tour) Skipped() []Fold { return t.skipped.list }
 
+// Ranked is the ledger's order: a tour knows no more of the configurations than what was measured.
+func (t *Tour) Ranked() []Standing { return t.ledger.Ranked() }
+
 // advance drops candidates that are finished or hopeless.
 func (t *Tour) advance() {
 	for ; len(t.todo) > 0; t.todo = t.todo[1:] {

@@ -15,11 +15,25 @@ const (
 
 // costs estimates how long a trial takes from how long the parts of earlier ones took.
 type costs struct {
-	launch, reconfigure, warmUp, other mean
-	asked, windows                     time.Duration // sums of the lengths of windows, asked for and real
-	trials                             int
-	elapsed                            time.Duration // campaign time after the last trial
-	last                               search.Candidate
+	launch, reconfigure mean
+	serving, service    share // of the trials at loads, and of the service trials
+	trials              int
+	elapsed             time.Duration // campaign time after the last trial
+	last                search.Candidate
+}
+
+// share is what trials of one kind take beside the engine's launch or reconfiguration.
+type share struct {
+	warmUp, other  mean
+	asked, windows time.Duration // sums of the lengths of windows, asked for and real
+}
+
+// of returns the share of a trial's kind.
+func (c *costs) of(t search.Trial) *share {
+	if t.Phase == search.PhaseService {
+		return &c.service
+	}
+	return &c.serving
 }
 
 // mean is a running mean of durations.
@@ -47,21 +61,23 @@ func (c *costs) add(e search.Event) {
 	if times.Reconfigure > 0 {
 		c.reconfigure.add(times.Reconfigure)
 	}
+	s := c.of(e.Trial)
 	if times.Windows > 0 {
-		c.warmUp.add(times.WarmUp)
-		c.windows += times.Windows
-		c.asked += length(e.Trial)
+		s.warmUp.add(times.WarmUp)
+		s.windows += times.Windows
+		s.asked += length(e.Trial)
 	}
-	c.other.add(max(e.Elapsed-c.elapsed-times.Total(), 0))
+	s.other.add(max(e.Elapsed-c.elapsed-times.Total(), 0))
 	c.elapsed, c.last = max(e.Elapsed, c.elapsed), e.Trial.Candidate
 	c.trials++
 }
 
 // expect is the time that a trial is expected to take after the last one.
 func (c *costs) expect(t search.Trial) time.Duration {
-	d := length(t) + c.warmUp.or(guessedWarmUp) + c.other.or(0)
-	if c.asked > 0 { // windows are longer than asked where a percentile needs more requests
-		d += time.Duration(float64(length(t)) * max(float64(c.windows)/float64(c.asked)-1, 0))
+	s := c.of(t)
+	d := length(t) + s.warmUp.or(guessedWarmUp) + s.other.or(0)
+	if s.asked > 0 { // windows are longer than asked where a percentile needs more requests, or a batch takes long
+		d += time.Duration(float64(length(t)) * max(float64(s.windows)/float64(s.asked)-1, 0))
 	}
 	switch {
 	case c.trials == 0 || t.Fresh || t.Candidate.PoolKey() != c.last.PoolKey():

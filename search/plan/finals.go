@@ -31,7 +31,7 @@ type finals struct {
 // newFinals chooses the members: the leader, what comes close to it, and the default.
 func (p *Plan) newFinals() *finals {
 	f := &finals{settings: p.settings, windows: p.finalWindows()}
-	ranked := slices.DeleteFunc(p.ledger.Ranked(), func(s search.Standing) bool { return !s.Point.Scored })
+	ranked := slices.DeleteFunc(slices.Clone(p.inner.Ranked()), func(s search.Standing) bool { return !s.Point.Scored })
 	rivals := 0 // runners-up so far
 	for i, s := range ranked {
 		isClose := s.Point.Passes() && rivals < runnersUp &&
@@ -49,7 +49,7 @@ func (p *Plan) newFinals() *finals {
 // finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
 // dearer launch is worth more of them (Kalibera and Jones, 2013: repeat most where the costs are least).
 func (p *Plan) finalWindows() int {
-	launch := p.costs.launch.or(guessedLaunch) + p.costs.warmUp.or(guessedWarmUp)
+	launch := p.costs.launch.or(guessedLaunch) + p.costs.serving.warmUp.or(guessedWarmUp)
 	n := math.Round(1.5 * launch.Seconds() / (longer * p.settings.Window).Seconds())
 	return min(max(int(n), 1), maxWindows)
 }

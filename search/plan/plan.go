@@ -28,11 +28,13 @@ const maxCombinations = 1_000_000
 // Names lists the strategies that New knows.
 func Names() []string { return []string{"grid", "random", "quick"} }
 
-// explorer is a strategy that Plan frames.
-type explorer interface {
+// Explorer is a strategy that Plan frames. It is told the events of the default and search phases, after the plan has entered them
+// in the ledger that the explorer was made with.
+type Explorer interface {
 	search.Strategy
-	Remaining() int         // candidates still to be measured, an estimate
-	Skipped() []search.Fold // candidates passed over, by reason
+	Remaining() int            // candidates still to be measured, an estimate
+	Skipped() []search.Fold    // candidates passed over, by reason
+	Ranked() []search.Standing // configurations at their best loads, best first, the default among them: what the finals choose from
 }
 
 // Plan is a campaign's strategy.
@@ -41,7 +43,7 @@ type Plan struct {
 	ledger   *search.Ledger // default and search phase
 	costs    costs
 	base     *search.Tour // the default configuration
-	inner    explorer
+	inner    Explorer
 	finals   *finals // nil until the first final trial was told
 	ended    string  // why the search phase ended
 	folds    []search.Fold
@@ -55,17 +57,27 @@ func New(name string, s search.Settings) (*Plan, error) {
 	if err := errors.Join(checkName(name), check(s)); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
+	return Around(s, func(l *search.Ledger, candidates []search.Candidate) Explorer {
+		switch name {
+		case "random":
+			return random.New(s, l, candidates)
+		case "quick":
+			return quick.New(s, l, candidates)
+		}
+		return grid.New(s, l, candidates)
+	})
+}
+
+// Around returns a campaign with an explorer inside that is made for the ledger and the space's candidates. It fails for settings
+// that are not usable, all errors at once.
+func Around(s search.Settings, explorer func(*search.Ledger, []search.Candidate) Explorer) (*Plan, error) {
+	if err := check(s); err != nil {
+		return nil, fmt.Errorf("cannot plan campaign: %w", err)
+	}
 	candidates, folds := s.Space.Candidates()
 	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), folds: folds, size: len(candidates), pools: pools(candidates)}
 	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
-	switch name {
-	case "grid":
-		p.inner = grid.New(s, p.ledger, candidates)
-	case "random":
-		p.inner = random.New(s, p.ledger, candidates)
-	case "quick":
-		p.inner = quick.New(s, p.ledger, candidates)
-	}
+	p.inner = explorer(p.ledger, candidates)
 	return p, nil
 }
 
@@ -199,8 +211,16 @@ func (p *Plan) Leader() (search.Standing, bool) {
 			return s, true
 		}
 	}
-	return p.ledger.Leader()
+	ranked := p.inner.Ranked()
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Point.Passes() && len(s.Measurement.Windows) > 0 })
+	if i < 0 {
+		return search.Standing{}, false
+	}
+	return ranked[i], true
 }
+
+// Statement says in sentences what the strategy claims of what it found. None of those that only measure claims anything.
+func (p *Plan) Statement() []string { return nil }
 
 // Folds says which combinations of the space were left out or merged, and why.
 func (p *Plan) Folds() []search.Fold { return p.folds }

@@ -3,6 +3,7 @@ package searchtest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +16,8 @@ const longest = 3000
 
 // Conform checks what every campaign's strategy must keep, on variants of a machine and several budgets: Ask changes nothing, equal
 // settings and events give equal actions (also after the events went through the journal's encoding), the default comes
-// first, candidates (or first stages of them) and loads are of the space, the budget is kept, and it ends.
+// first, candidates (or first stages of them) and loads are of the space, service trials are of its engine processes, the budget
+// is kept, and it ends.
 func Conform(t *testing.T, l Landscape, make func(search.Settings) (search.Strategy, error)) {
 	t.Helper()
 	for name, c := range cases(l) {
@@ -139,19 +141,22 @@ func checkTrials(t *testing.T, s search.Settings, events []search.Event) {
 		t.Error("the default configuration is not measured first")
 	}
 	legal := map[string]bool{search.Candidate{}.Key(): true}
+	pools := map[string]bool{search.Candidate{}.PoolKey(): true}
 	candidates, _ := s.Space.Candidates()
 	for _, c := range candidates {
-		legal[c.Key()], legal[s.Space.FirstStage(c).Key()] = true, true
+		legal[c.Key()], legal[s.Space.FirstStage(c).Key()], pools[c.PoolKey()] = true, true, true
 	}
 	axis := s.Space.Load
-	order := map[search.Phase]int{search.PhaseDefault: 0, search.PhaseSearch: 1, search.PhaseFinal: 2, search.PhaseCurve: 2}
+	order := map[search.Phase]int{search.PhaseDefault: 0, search.PhaseSearch: 1, search.PhaseService: 1, search.PhaseFinal: 2, search.PhaseCurve: 2}
 	phase := 0
 	for i, e := range events {
-		level := e.Trial.Load.Level()
+		level, serves := e.Trial.Load.Level(), e.Trial.Phase == search.PhaseService
 		switch now := order[e.Trial.Phase]; {
-		case !legal[e.Trial.Candidate.Key()]:
+		case serves && !(pools[e.Trial.Candidate.PoolKey()] && isService(e.Trial)):
+			t.Errorf("trial %d: %+v is no service trial of the space's engine processes", i, e.Trial)
+		case !serves && !legal[e.Trial.Candidate.Key()]:
 			t.Errorf("trial %d: %v is no candidate of the space", i, e.Trial.Candidate)
-		case axis.AtLeast(level) != level || axis.AtMost(level) != level:
+		case !serves && (axis.AtLeast(level) != level || axis.AtMost(level) != level):
 			t.Errorf("trial %d: %v is no load of the axis", i, e.Trial.Load)
 		case e.Trial.Windows < 1 || e.Trial.Window <= 0:
 			t.Errorf("trial %d: has %d windows of %v", i, e.Trial.Windows, e.Trial.Window)
@@ -161,6 +166,13 @@ func checkTrials(t *testing.T, s search.Settings, events []search.Event) {
 			phase = now
 		}
 	}
+}
+
+// isService reports whether a trial has what a service trial needs: one window for each of its ascending sizes.
+func isService(t search.Trial) bool {
+	ascending := slices.IsSorted(t.Sizes) && len(slices.Compact(slices.Clone(t.Sizes))) == len(t.Sizes)
+	return len(t.Sizes) > 0 && ascending && t.Sizes[0] >= 1 && t.Windows == len(t.Sizes) && t.Window > 0 &&
+		t.Load == measure.Load{Concurrency: max(1, t.Load.Concurrency), BatchSize: t.Sizes[0]}
 }
 
 // checkBudget allows the first trial, without which nothing is known.

@@ -58,18 +58,24 @@ func (l Landscape) Facts() search.Facts {
 func (l Landscape) Serve(c search.Candidate, load measure.Load) (float64, time.Duration) {
 	instances := setting(c, search.KnobInstanceCount, l.Instances)
 	batch := max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1)
-	threads := setting(c, search.KnobIntraOpThreads, l.Cores)
 	k, n := float64(instances), float64(load.Concurrency)
 	b := min(float64(batch), max(1, n/k))
-	service := (l.Fixed.Seconds() + l.PerItem.Seconds()*b) / math.Pow(float64(threads), 0.8)
-	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
-		service *= 0.6
-	}
-	if used := instances * threads; used > l.Cores {
-		service *= float64(used) / float64(l.Cores) / 0.9
-	}
-	throughput := min(k, n) * b / service
+	throughput := min(k, n) * b / l.service(c, b, instances)
 	return throughput, time.Duration(n / throughput * float64(time.Second))
+}
+
+// service returns how long a batch takes in an instance while busy instances work, it among them; s. In Serve all of them do,
+// whatever the load.
+func (l Landscape) service(c search.Candidate, batch float64, busy int) float64 {
+	threads := setting(c, search.KnobIntraOpThreads, l.Cores)
+	seconds := (l.Fixed.Seconds() + l.PerItem.Seconds()*batch) / math.Pow(float64(threads), 0.8)
+	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
+		seconds *= 0.6
+	}
+	if used := busy * threads; used > l.Cores {
+		seconds *= float64(used) / float64(l.Cores) / 0.9
+	}
+	return seconds
 }
 
 func setting(c search.Candidate, knob string, base int) int {
@@ -120,17 +126,40 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 	if l.Fail != nil {
 		m.Failure = l.Fail(t)
 	}
-	if m.Failure == nil {
-		random := rand.New(rand.NewPCG(l.Seed, uint64(len(s.events))))
+	random := rand.New(rand.NewPCG(l.Seed, uint64(len(s.events))))
+	noise := func() float64 { return math.Exp(l.Noise * random.NormFloat64()) }
+	switch {
+	case m.Failure != nil:
+		m.Times.WarmUp, m.Times.Windows = 0, 0
+	case t.Phase == search.PhaseService:
+		m = l.curve(m, t, noise)
+	default:
 		throughput, latency := l.Serve(t.Candidate, t.Load)
-		factor := math.Exp(l.Noise * random.NormFloat64())
+		factor := noise()
 		latency = time.Duration(float64(latency) / factor).Round(time.Microsecond)
 		m = withWindows(m, t, throughput*factor, l.histogram(latency))
-	} else {
-		m.Times.WarmUp, m.Times.Windows = 0, 0
 	}
 	s.elapsed += m.Times.Total()
 	return search.Event{Trial: t, Measurement: m, Elapsed: s.elapsed}
+}
+
+// curve adds a service trial's windows: each client's batches go to an instance of their own, as long as there are so many.
+func (l Landscape) curve(m measure.Measurement, t search.Trial, noise func() float64) measure.Measurement {
+	m.Memory = memory
+	busy := min(t.Load.Concurrency, setting(t.Candidate, search.KnobInstanceCount, l.Instances))
+	for _, size := range t.Sizes {
+		seconds := l.service(t.Candidate, float64(size), busy) / noise()
+		service := max(time.Duration(seconds*float64(time.Second)).Round(time.Microsecond), time.Microsecond)
+		n := int(windowLength / service * time.Duration(busy))
+		compute := time.Duration(n) * service
+		m.Windows = append(m.Windows, measure.Window{
+			Duration: windowLength, Requests: n, Inferences: n * size,
+			Sub: []measure.SubWindow{{Requests: 1, Latency: l.histogram(service)}},
+			Server: measure.ServerStats{Requests: n, Inferences: n * size, Executions: n, ComputeInfer: compute,
+				Batches: []measure.BatchStat{{Size: size, Executions: n, ComputeInfer: compute}}},
+		})
+	}
+	return m
 }
 
 // Measured makes the measurement of a trial that had one throughput and one latency throughout.
@@ -138,15 +167,19 @@ func Measured(t search.Trial, throughput float64, latency time.Duration) measure
 	return withWindows(measure.Measurement{Launch: 1}, t, throughput, histogram(latency))
 }
 
+const (
+	memory = 100e6 // bytes, of every engine
+	// windowLength is what a window says of its length: so long that counts of whole inferences do not round the throughput.
+	windowLength = 1000 * time.Second
+)
+
 func withWindows(m measure.Measurement, t search.Trial, throughput float64, latency measure.Histogram) measure.Measurement {
-	m.Memory = 100e6
+	m.Memory = memory
 	for range t.Windows {
-		// Windows are made long, so that counts of whole inferences do not round the throughput.
-		const seconds = 1000
 		m.Windows = append(m.Windows, measure.Window{
-			Duration:   seconds * time.Second,
-			Requests:   int(throughput * seconds),
-			Inferences: int(throughput * seconds),
+			Duration:   windowLength,
+			Requests:   int(throughput * windowLength.Seconds()),
+			Inferences: int(throughput * windowLength.Seconds()),
 			Sub:        []measure.SubWindow{{Requests: 1, Latency: latency}},
 		})
 	}

@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// Service trials have short warm-ups and windows: what they take is expected of them alone, and launches are the same for all.
+func TestCostsOfServiceTrials(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	pool := func(instances search.Value) search.Candidate {
+		return search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: instances})
+	}
+	serving := search.Trial{Candidate: pool("1"), Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseSearch}
+	service := search.Trial{
+		Candidate: pool("1"), Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 4, Window: 200 * ms, Phase: search.PhaseService, Sizes: []int{1, 2, 4, 8},
+	}
+	elsewhere := service
+	elsewhere.Candidate = pool("2")
+	var c costs
+	check := func(trial search.Trial, want time.Duration) {
+		t.Helper()
+		if got := c.expect(trial); got != want {
+			t.Errorf("a %s trial is expected to take %v, want %v", trial.Phase, got, want)
+		}
+	}
+	// Guesses: 2 s for the launch and 0.5 s of warm-up.
+	check(serving, 3500*ms)
+	check(service, 3300*ms)
+	// A second of launch, 0.3 s of warm-up, 1.5 s of windows where 1 s was asked for, 0.1 s for the rest.
+	c.add(search.Event{Trial: serving, Elapsed: 2900 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 300 * ms, Windows: 1500 * ms}}})
+	check(serving, 1900*ms)
+	check(service, 1300*ms)
+	check(elsewhere, 2300*ms)
+	// 0.2 s of warm-up, the windows as asked, 0.4 s for the rest.
+	c.add(search.Event{Trial: service, Elapsed: 4300 * ms, Measurement: measure.Measurement{Times: measure.Times{WarmUp: 200 * ms, Windows: 800 * ms}}})
+	check(serving, 1900*ms)
+	check(service, 1400*ms)
+	check(elsewhere, 2400*ms)
+}
