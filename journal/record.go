@@ -97,7 +97,8 @@ type Session struct {
 
 // End says why a run of the program ended, and where its time went, earlier runs of the campaign included.
 type End struct {
-	Reason           string        `json:"reason"` // for people
+	Reason           string        `json:"reason"`              // for people
+	Statement        []string      `json:"statement,omitempty"` // what the strategy claims of what it found, in sentences
 	Interrupted      bool          `json:"interrupted"`
 	Elapsed          time.Duration `json:"elapsed"`          // all of it; the parts below add up to it
 	Windows          time.Duration `json:"windows"`          // load windows

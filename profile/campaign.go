@@ -20,6 +20,7 @@ type Planner interface {
 	search.Strategy
 	Leader() (search.Standing, bool) // best configuration within the constraints so far
 	Remaining() time.Duration        // expected wall time until it stops
+	Statement() []string             // what it claims of what it found, in sentences; none when it claims nothing
 }
 
 // Trialer measures one trial. An engine that does not start, crashes or hangs is a Measurement with a Failure; an error means
@@ -117,6 +118,7 @@ func (c *Campaign) interrupted(s *state, elapsed time.Duration) (Outcome, error)
 func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
 	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.WarmUp
 	end.Decisions = max(0, end.Elapsed-s.times.Total())
+	end.Statement = c.Strategy.Statement()
 	return Outcome{end, c.status(s)}, c.Recorder.Append(journal.KindEnd, end)
 }
 

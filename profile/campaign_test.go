@@ -3,9 +3,12 @@ package profile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tuner/journal"
 	"tuner/measure"
@@ -37,6 +40,11 @@ func (s *script) Leader() (search.Standing, bool) {
 		}
 	}
 	return search.Standing{}, false
+}
+
+// Statement is what was told.
+func (s *script) Statement() []string {
+	return []string{fmt.Sprintf("%d trials were told", len(s.told))}
 }
 
 // Remaining is 1.5 s for each trial to come.
@@ -112,9 +120,9 @@ func TestRunRecordsBeforeItTells(t *testing.T) {
 	}
 	// Three trials of 1.5 s: 1 s of window, 0.2 s launch, 0.2 s warm-up and 0.1 s of other work each.
 	want := journal.End{Reason: "script is over", Elapsed: 4500 * time.Millisecond, Windows: 3 * time.Second,
-		Launches: 600 * time.Millisecond, WarmUps: 600 * time.Millisecond, Decisions: 300 * time.Millisecond}
-	if outcome.End != want {
-		t.Errorf("end is %+v, want %+v", outcome.End, want)
+		Launches: 600 * time.Millisecond, WarmUps: 600 * time.Millisecond, Decisions: 300 * time.Millisecond, Statement: []string{"3 trials were told"}}
+	if diff := cmp.Diff(want, outcome.End); diff != "" {
+		t.Errorf("end (-want +got):\n%s", diff)
 	}
 	if s := observer.last; s.Trials != 3 || s.Remaining != 0 || s.Leader == nil || s.Leader.Load.Concurrency != 2 {
 		t.Errorf("status is %+v, want 3 trials, nothing left, and the strategy's leader", s)

@@ -23,12 +23,13 @@ type Engines struct {
 	setup    Setup
 	runner   *runner.Runner
 	requests runner.Requests
+	batches  map[int]runner.Batches       // of service trials, by size
 	variants map[string]modelrepo.Variant // by precision
 }
 
 // NewEngines prepares the measuring of a campaign's trials on r.
 func NewEngines(setup Setup, r *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, requests: requests, variants: map[string]modelrepo.Variant{}}
+	return &Engines{setup: setup, runner: r, requests: requests, batches: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}}
 }
 
 // Measure implements Trialer.
@@ -45,12 +46,33 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 	if err != nil {
 		return measure.Measurement{}, err
 	}
+	curve, err := e.curve(trial.Sizes)
+	if err != nil {
+		return measure.Measurement{}, err
+	}
 	return e.runner.Measure(ctx, runner.Job{
 		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: instances(config), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
-		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh,
+		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh, Curve: curve,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	})
+}
+
+// curve returns the requests of a service trial's windows; none for any other trial.
+func (e *Engines) curve(sizes []int) ([]runner.Batches, error) {
+	var curve []runner.Batches
+	for _, size := range sizes {
+		b, ok := e.batches[size]
+		if !ok {
+			var err error
+			if b, err = batches(e.setup.Profile, e.setup.Subject, size); err != nil {
+				return nil, err
+			}
+			e.batches[size] = b
+		}
+		curve = append(curve, b)
+	}
+	return curve, nil
 }
 
 // variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each

@@ -18,13 +18,23 @@ const requestVariety = 32
 // Requests makes valid random requests for a subject, of the profile's client batch. Shapes come from the profile, else from
 // the configuration where it fixes them. An input whose shape is not settled is an InputError.
 func Requests(p spec.Profile, s Subject) (runner.Requests, error) {
+	return makeRequests(p, s, requestVariety, p.Load.BatchSize)
+}
+
+// batches makes the requests of a client batch for service trials: about as many rows in all as requestVariety.
+func batches(p spec.Profile, s Subject, size int) (runner.Batches, error) {
+	requests, err := makeRequests(p, s, max(1, requestVariety/size), size)
+	return runner.Batches{Size: size, Requests: requests}, err
+}
+
+func makeRequests(p spec.Profile, s Subject, n, batch int) (runner.Requests, error) {
 	derived, err := inputs.Derive(s.Model, inputOptions(p, s))
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	requests := make(runner.Requests, requestVariety)
+	requests := make(runner.Requests, n)
 	for i := range requests {
-		values := inputs.Generate(derived, p.Load.BatchSize, p.Search.Seed+uint64(i))
+		values := inputs.Generate(derived, batch, p.Search.Seed+uint64(i))
 		requests[i] = api.InferRequest{Model: s.Name}
 		for _, in := range derived {
 			requests[i].Inputs = append(requests[i].Inputs, payload.Wire(in.Name, values[in.Name]))
