@@ -28,21 +28,22 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
 	}
-	configs, err := describe(c, base)
+	events := atLoads(c.Events)
+	configs, err := describe(c, events, base)
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
 	}
 	for i := range configs {
-		configs[i].Points = points(c.Events, configs[i].Candidate, goal)
+		configs[i].Points = points(events, configs[i].Candidate, goal)
 		configs[i].Best = bestPoint(configs[i].Points, configs[i].Candidate.IsDefault())
-		configs[i].CurveOnly = onlyCurve(c.Events, configs[i].Candidate)
+		configs[i].CurveOnly = onlyCurve(events, configs[i].Candidate)
 	}
 	space := c.Profile.Space(c.Facts)
 	_, folds := space.Candidates()
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
-		Ending: ending(c), Account: account(c), Trials: len(c.Events), Windows: countWindows(c.Events),
-		Failures: failures(c.Events, configs), Folds: folds,
+		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
+		Failures: failures(events, configs), Folds: folds,
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)
@@ -92,11 +93,19 @@ func firstStage(r Result, space search.Space) string {
 	return first
 }
 
-// describe lists the configurations that were tried in order of first trial, the default first even when it was not.
-func describe(c Campaign, base *modelconfig.Config) ([]Config, error) {
+// atLoads leaves the service trials out, whose figures are of batches and not of a load. Those that failed stay: they say why the
+// configurations of an engine process were not measured.
+func atLoads(events []search.Event) []search.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool {
+		return e.Trial.Phase == search.PhaseService && e.Measurement.Failure == nil
+	})
+}
+
+// describe lists the configurations of the events in order of first trial, the default first even when it was not.
+func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Config, error) {
 	candidates := []search.Candidate{{}}
 	seen := map[string]bool{candidates[0].Key(): true}
-	for _, e := range c.Events {
+	for _, e := range events {
 		if key := e.Trial.Candidate.Key(); !seen[key] {
 			seen[key] = true
 			candidates = append(candidates, e.Trial.Candidate)
@@ -197,7 +206,7 @@ func ending(c Campaign) Ending {
 	if c.End == nil {
 		return Ending{Interrupted: true, Reason: "it was killed, or is still running"}
 	}
-	return Ending{c.End.Interrupted, c.End.Reason}
+	return Ending{c.End.Interrupted, c.End.Reason, c.End.Statement}
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

@@ -208,6 +208,40 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+// Service trials take time, and say what the strategy needs; the figures are the same without them. One that failed is a failed
+// trial like any other.
+func TestServiceTrialsAreNoFigures(t *testing.T) {
+	t.Parallel()
+	known, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(1, 2, 8)
+	campaign := func() *analyzetest.Builder {
+		return analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 8).Measure(known, 8, 16)
+	}
+	plain := mustAnalyze(t, campaign().End("the space is exhausted", false), analyze.Options{})
+	claims := []string{"It is the best.", "Nothing better is left."}
+	with := mustAnalyze(t, campaign().Service(known, 1).Service(other, 1).End("the space is exhausted", false).Claim(claims...), analyze.Options{})
+	same := cmp.Options{cmpopts.IgnoreFields(analyze.Result{}, "Account", "Ending", "ServiceTrials"), cmpopts.IgnoreFields(analyze.Config{}, "Deployed"),
+		cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })}
+	if diff := cmp.Diff(plain, with, same); diff != "" {
+		t.Errorf("service trials change the result (-without +with):\n%s", diff)
+	}
+	if diff := cmp.Diff(claims, with.Ending.Statement); diff != "" || with.ServiceTrials != 2 {
+		t.Errorf("%d service trials, claims (-want +got):\n%s", with.ServiceTrials, diff)
+	}
+	// Each has 2 s of windows; the second is on another engine process.
+	if more := with.Account.Windows - plain.Account.Windows; more != 4*time.Second || with.Account.Launches <= plain.Account.Launches {
+		t.Errorf("account %+v, without service trials %+v", with.Account, plain.Account)
+	}
+	failing := campaign().Fail(other, 1, measure.StageCrash, "signal: killed").Campaign()
+	failing.Events[len(failing.Events)-1].Trial.Phase = search.PhaseService
+	r, err := analyze.Analyze(failing, analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Failures) != 1 || r.Failures[0].Name != "minilm_config_1" || r.Trials != 5 || r.ServiceTrials != 0 {
+		t.Errorf("failures %+v of %d trials and %d service trials, want the one of minilm_config_1", r.Failures, r.Trials, r.ServiceTrials)
+	}
+}
+
 func TestSetupOfDefaultAndCandidate(t *testing.T) {
 	t.Parallel()
 	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(analyzetest.Candidate(1, 2, 16), 8), analyze.Options{})

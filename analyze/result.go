@@ -12,19 +12,21 @@ import (
 
 // Result is what a campaign found. It is immutable, and holds all that a report needs.
 type Result struct {
-	Header   journal.Header
-	Goal     search.Goal
-	Shapes   map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
-	Cores    int                // usable cores of the machine
-	Top      int                // how many configurations tables and charts bring out, the default not counted; 0 all
-	Ending   Ending
-	Account  Account
-	Trials   int      // trials made, failed ones included
-	Windows  int      // load windows measured
-	Configs  []Config // best first; the default is always one of them
-	Failures []Failure
-	Folds    []search.Fold // combinations that were not tried, with the reasons
-	Accuracy spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
+	Header  journal.Header
+	Goal    search.Goal
+	Shapes  map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
+	Cores   int                // usable cores of the machine
+	Top     int                // how many configurations tables and charts bring out, the default not counted; 0 all
+	Ending  Ending
+	Account Account
+	Trials  int // trials made, failed ones included
+	Windows int // load windows measured
+	// ServiceTrials is how many trials told what batches take in an engine process: they are in the account, and in nothing else.
+	ServiceTrials int
+	Configs       []Config // best first; the default is always one of them
+	Failures      []Failure
+	Folds         []search.Fold // combinations that were not tried, with the reasons
+	Accuracy      spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
 	// Assigned says which nodes of the model an execution provider took, for people.
 	Assigned map[string]string
 	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
@@ -35,8 +37,9 @@ type Result struct {
 
 // Ending says how the campaign came to its end.
 type Ending struct {
-	Interrupted bool   // by the user or by a crash: more was to come
-	Reason      string // for people
+	Interrupted bool     // by the user or by a crash: more was to come
+	Reason      string   // for people
+	Statement   []string // what the strategy claims of what it found, in sentences; none when it claims nothing
 }
 
 // Account says where the campaign's wall time went; the parts add up to Elapsed.

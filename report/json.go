@@ -39,6 +39,7 @@ type document struct {
 	LeftOut        []jsonFold       `json:"left_out"`
 	Trials         int              `json:"trials"`
 	Windows        int              `json:"windows"`
+	ServiceTrials  int              `json:"service_trials,omitempty"`
 	Ending         jsonEnding       `json:"ending"`
 	Time           jsonAccount      `json:"time"`
 	Origin         jsonOrigin       `json:"origin"`
@@ -123,8 +124,9 @@ type jsonFold struct {
 }
 
 type jsonEnding struct {
-	Interrupted bool   `json:"interrupted"`
-	Reason      string `json:"reason"`
+	Interrupted bool     `json:"interrupted"`
+	Reason      string   `json:"reason"`
+	Statement   []string `json:"statement,omitempty"`
 }
 
 type jsonAccount struct {
@@ -177,7 +179,8 @@ func newDocument(r analyze.Result) (document, error) {
 		Goal:       jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints)},
 		FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
-		Trials: r.Trials, Windows: r.Windows, Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Origin: newJSONOrigin(r),
+		Trials: r.Trials, Windows: r.Windows, ServiceTrials: r.ServiceTrials,
+		Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Origin: newJSONOrigin(r),
 	}
 	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
 		d.Goal.Accuracy = &jsonLimit{l.Metric, l.Min, l.Max, l.Command}

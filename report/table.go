@@ -121,6 +121,7 @@ func notes(r analyze.Result, g grid) []string {
 	lines = append(lines, limitNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
 	lines = append(lines, failureNotes(r)...)
+	lines = append(lines, r.Ending.Statement...)
 	if r.Ending.Interrupted {
 		lines = append(lines, fmt.Sprintf("The campaign did not end by itself: %s. The same `tuner profile` command resumes it.",
 			r.Ending.Reason))

@@ -199,8 +199,11 @@ func machineText(facts json.RawMessage) string {
 
 // effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
 func effort(r analyze.Result) string {
-	text := fmt.Sprintf("%s, %s (%s) in %s", count(len(r.Configs), "configuration"),
-		count(r.Trials-len(r.Failures), "measurement"), count(r.Windows, "window"), r.Account.Elapsed.Round(time.Second))
+	text := fmt.Sprintf("%s, %s (%s)", count(len(r.Configs), "configuration"), count(r.Trials-len(r.Failures), "measurement"), count(r.Windows, "window"))
+	if r.ServiceTrials > 0 {
+		text += " and " + count(r.ServiceTrials, "service curve")
+	}
+	text += fmt.Sprintf(" in %s", r.Account.Elapsed.Round(time.Second))
 	if n := len(r.Failures); n > 0 {
 		text += fmt.Sprintf("; %d of %s failed", n, count(r.Trials, "trial"))
 	}

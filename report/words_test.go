@@ -1,12 +1,15 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
+	"tuner/analyze/analyzetest"
 	"tuner/measure"
 	"tuner/search"
 )
@@ -100,5 +103,29 @@ func TestLimitNotes(t *testing.T) {
 	want := []string{"Close to the limit, the 95 % interval reaches beyond p99 ≤ 50 ms: default *."}
 	if diff := cmp.Diff(want, limitNotes(r)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// What a strategy claims, and how many service trials it made, stands in every report.
+func TestClaimsAndServiceTrials(t *testing.T) {
+	t.Parallel()
+	best := analyzetest.Candidate(2, 1, 16)
+	r := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(best, 16).Service(best, 1).Service(best, 2).
+		End("the search has converged", false).Claim("Nothing that was not measured is expected to gain more than 1 %."), analyze.Options{})
+	if got, want := effort(r), "2 configurations, 2 measurements (4 windows) and 2 service curves in 11s"; got != want {
+		t.Errorf("effort is %q, want %q", got, want)
+	}
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"table":    func(b *bytes.Buffer) error { return WriteTable(b, r) },
+		"markdown": func(b *bytes.Buffer) error { return WriteMarkdown(b, r, false) },
+		"json":     func(b *bytes.Buffer) error { return WriteJSON(b, r) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "expected to gain more than 1 %.") {
+			t.Errorf("%s does not say what is claimed:\n%s", name, b.String())
+		}
 	}
 }

@@ -125,6 +125,20 @@ func (b *Builder) Curve(c search.Candidate, concurrencies ...int) *Builder {
 	return b
 }
 
+// Service adds a service trial: two batch sizes at a concurrency.
+func (b *Builder) Service(c search.Candidate, concurrency int) *Builder {
+	b.trial(c, concurrency, search.PhaseService, false)
+	trial := &b.campaign.Events[len(b.campaign.Events)-1].Trial
+	trial.Sizes = []int{1, 2}
+	return b
+}
+
+// Claim adds to the record of the campaign's end what the strategy claims.
+func (b *Builder) Claim(sentences ...string) *Builder {
+	b.campaign.End.Statement = sentences
+	return b
+}
+
 // Compared adds variants that were compared with the original: those that serve get a model file.
 func (b *Builder) Compared(variants ...journal.Variant) *Builder {
 	b.t.Helper()
