@@ -262,6 +262,8 @@ type summary struct {
 	Interrupted bool    `json:"interrupted"`
 	Elapsed     float64 `json:"elapsed_seconds"`
 	Leader      *leader `json:"leader,omitempty"` // best configuration within the constraints; its figures come from analyze
+	// Statement is what the strategy claims of what it found, in sentences.
+	Statement []string `json:"statement,omitempty"`
 }
 
 // leader is the best configuration so far, at its best load.
@@ -273,7 +275,7 @@ type leader struct {
 func summarize(con console, o profileOptions, setup profile.Setup, outcome profile.Outcome) error {
 	status, end := outcome.Status, outcome.End
 	s := summary{Model: setup.Subject.Name, Output: setup.Profile.Output, Trials: status.Trials, Failed: status.Failed,
-		Reason: end.Reason, Interrupted: end.Interrupted, Elapsed: end.Elapsed.Seconds()}
+		Reason: end.Reason, Interrupted: end.Interrupted, Elapsed: end.Elapsed.Seconds(), Statement: end.Statement}
 	if l := status.Leader; l != nil {
 		s.Leader = &leader{l.Candidate, l.Load}
 	}
@@ -298,6 +300,9 @@ func printSummary(out io.Writer, s summary, status profile.Status) {
 		fmt.Fprintln(out, "nothing could be measured")
 	} else {
 		fmt.Fprintln(out, "no configuration satisfied the constraints so far")
+	}
+	for _, sentence := range s.Statement {
+		fmt.Fprintln(out, sentence)
 	}
 	fmt.Fprintf(out, "next: tuner analyze --input %s\n", s.Output)
 }

@@ -53,23 +53,53 @@ func (p *progress) TrialEnded(event search.Event, status profile.Status) {
 	if p.bar != nil {
 		start = lineStart
 	}
-	fmt.Fprintf(p.out, "%s%4d  %6s  %s · %s  →  %s\n", start, status.Trials, clockText(status.Elapsed),
-		event.Trial.Candidate.Describe(), event.Trial.Load, outcomeText(event.Measurement, p.goal))
+	fmt.Fprintf(p.out, "%s%4d  %6s  %s  →  %s\n", start, status.Trials, clockText(status.Elapsed), trialText(event.Trial), outcomeText(event, p.goal))
 	if p.bar != nil {
 		p.bar.end(status)
 	}
 }
 
+// trialText names what a trial measures: a configuration at a load, or for a service trial an engine process and its batches.
+func trialText(t search.Trial) string {
+	if t.Phase != search.PhaseService || len(t.Sizes) == 0 {
+		return fmt.Sprintf("%s · %s", t.Candidate.Describe(), t.Load)
+	}
+	sizes := fmt.Sprint(t.Sizes[0])
+	if last := t.Sizes[len(t.Sizes)-1]; last != t.Sizes[0] {
+		sizes += fmt.Sprintf("…%d", last)
+	}
+	return fmt.Sprintf("service curve of %s · concurrency %d × batch %s", t.Candidate.PoolKey(), t.Load.Concurrency, sizes)
+}
+
 // outcomeText is a trial's result in a few words.
-func outcomeText(m measure.Measurement, goal search.Goal) string {
-	if m.Failure != nil {
+func outcomeText(e search.Event, goal search.Goal) string {
+	m := e.Measurement
+	switch {
+	case m.Failure != nil:
 		return fmt.Sprintf("failed (%s): %s", m.Failure.Stage, briefly(m.Failure.Reason))
+	case e.Trial.Phase == search.PhaseService:
+		return curveText(m.Windows)
 	}
 	parts := []string{figuresText(m)}
 	if len(goal.Constraints) > 0 && !goal.Satisfies(m) {
 		parts = append(parts, "misses the constraints")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// curveText prints what the model's computing takes with the smallest and with the largest batch.
+func curveText(windows []measure.Window) string {
+	text := func(w measure.Window) string {
+		e, ok := measure.Measurement{Windows: []measure.Window{w}}.Estimate(measure.ComputeInfer)
+		if !ok {
+			return "unknown"
+		}
+		return measure.ComputeInfer.Format(e.Value)
+	}
+	if len(windows) < 2 {
+		return text(windows[0])
+	}
+	return text(windows[0]) + " … " + text(windows[len(windows)-1])
 }
 
 // figuresText prints throughput and p99.
@@ -160,7 +190,7 @@ func (b *campaignBar) close() {
 func (b *campaignBar) begin(trial search.Trial) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.current = fmt.Sprintf("%s · %s", trial.Candidate.Describe(), trial.Load)
+	b.current = trialText(trial)
 }
 
 func (b *campaignBar) end(status profile.Status) {

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// A service trial's line names the engine process, the batches, and what the first and the last of them take.
+func TestLineOfAServiceTrial(t *testing.T) {
+	t.Parallel()
+	window := func(requests int, each time.Duration) measure.Window {
+		return measure.Window{Duration: time.Second, Server: measure.ServerStats{Requests: requests, ComputeInfer: time.Duration(requests) * each}}
+	}
+	candidate := search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "2"}, search.Setting{Knob: search.KnobMaxBatchSize, Value: "32"})
+	check := func(m measure.Measurement, sizes []int, text, outcome string) {
+		t.Helper()
+		e := search.Event{Measurement: m, Trial: search.Trial{Candidate: candidate, Load: measure.Load{Concurrency: 2, BatchSize: 1},
+			Windows: len(sizes), Window: 200 * time.Millisecond, Phase: search.PhaseService, Sizes: sizes}}
+		if got := trialText(e.Trial); got != text {
+			t.Errorf("trial is %q, want %q", got, text)
+		}
+		if got := outcomeText(e, search.Goal{}); got != outcome {
+			t.Errorf("outcome is %q, want %q", got, outcome)
+		}
+	}
+	check(measure.Measurement{Windows: []measure.Window{window(50, 4*time.Millisecond), window(20, 10*time.Millisecond), window(3, 60*time.Millisecond)}},
+		[]int{1, 8, 32}, "service curve of instance_count=2 · concurrency 2 × batch 1…32", "4.00 ms … 60.0 ms")
+	check(measure.Measurement{Windows: []measure.Window{window(50, 4*time.Millisecond)}},
+		[]int{1}, "service curve of instance_count=2 · concurrency 2 × batch 1", "4.00 ms")
+	check(measure.Measurement{Failure: &measure.Failure{Stage: measure.StageCrash, Reason: "signal: killed"}},
+		[]int{1, 2}, "service curve of instance_count=2 · concurrency 2 × batch 1…2", "failed (crash): signal: killed")
+}
