@@ -69,33 +69,51 @@ const (
 	withinFinal   = 0.98
 )
 
-// finalists are the challengers that go on: the best, the simplest of those that are nearly as good, and others of those as far as
+// finalists are the challengers that go on: the best, the simplest that may be as good, and others that are nearly as good as far as
 // there is room. Settings that gain nothing are to lose against their absence in the finals, not to be carried along.
 func (h *heat) finalists(most int) []search.Candidate {
 	in := h.challengers()
 	outlook := h.outlooks(in)
 	slices.SortStableFunc(in, func(a, b *entrant) int { return cmp.Compare(outlook[b], outlook[a]) })
-	for i, e := range in {
-		if outlook[e] <= 0 || outlook[e] < outlook[in[0]]+math.Log(withinFinal) {
-			in = in[:i]
-			break
+	in = slices.DeleteFunc(in, func(e *entrant) bool { return outlook[e] <= 0 })
+	if len(in) == 0 {
+		return nil
+	}
+	best := in[0]
+	isNear := func(e *entrant) bool { return outlook[e] >= outlook[best]+math.Log(withinFinal) }
+	simplest := best
+	for _, e := range in {
+		if (isNear(e) || e.mayReplace(best)) && e.isSimpler(simplest) {
+			simplest = e
 		}
 	}
-	simplest := 0
-	for i, e := range in {
-		if len(e.candidate.Settings()) < len(in[simplest].candidate.Settings()) {
-			simplest = i
+	list := []search.Candidate{best.candidate}
+	if simplest != best {
+		list = append(list, simplest.candidate)
+	}
+	for _, e := range in {
+		if e != best && e != simplest && isNear(e) {
+			list = append(list, e.candidate)
 		}
 	}
-	if simplest > 1 {
-		e := in[simplest]
-		in = slices.Insert(slices.Delete(in, simplest, simplest+1), 1, e)
+	return list[:min(most, len(list))]
+}
+
+// isSimpler reports whether e has fewer settings than other.
+func (e *entrant) isSimpler(other *entrant) bool {
+	return len(e.candidate.Settings()) < len(other.candidate.Settings())
+}
+
+// mayReplace reports whether e is other without some of its settings, and as good as it to within one standard error (Breiman, Friedman,
+// Olshen and Stone 1984, §3.4.3), which is a quarter of a 95 % interval.
+func (e *entrant) mayReplace(other *entrant) bool {
+	for _, s := range e.candidate.Settings() {
+		if v, ok := other.candidate.Get(s.Knob); !ok || v != s.Value {
+			return false
+		}
 	}
-	var list []search.Candidate
-	for _, e := range in[:min(most, len(in))] {
-		list = append(list, e.candidate)
-	}
-	return list
+	ratio := e.ratio(other)
+	return math.Log(ratio.Value) >= -math.Log(ratio.Hi/ratio.Lo)/4
 }
 
 // beginFinals sends the best of the product into the finals. Without anything that looks better than the default the race

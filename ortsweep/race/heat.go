@@ -264,7 +264,7 @@ func (h *heat) winner() *entrant {
 	}
 	simplest := best
 	for _, e := range h.proven() {
-		if h.ratio(e, best).Value > surely && len(e.candidate.Settings()) < len(simplest.candidate.Settings()) {
+		if e.isSimpler(simplest) && h.ratio(e, best).Value > surely {
 			simplest = e
 		}
 	}

@@ -104,7 +104,7 @@ func New(s Settings) *Race {
 		r.begin(PhaseProduct, all, 1)
 		return r
 	}
-	r.blocks = groups(s.Knobs)
+	r.blocks = r.screens()
 	r.nextGroup()
 	return r
 }
@@ -176,6 +176,20 @@ func (r *Race) late(h *heat) bool {
 		cost += r.costs.expect(window, h.phase == PhaseFinal || !r.measured(h.entrants[i].candidate))
 	}
 	return r.elapsed+cost > h.deadline && h.round > 0 || r.elapsed+cost > limit
+}
+
+// hasTime says whether one round of the default and candidates fits into the time of a phase.
+func (r *Race) hasTime(phase Phase, candidates []search.Candidate) bool {
+	if r.settings.Budget == 0 {
+		return true
+	}
+	cost := r.costs.expect(r.settings.Window, !r.measured(search.Candidate{}))
+	for _, c := range candidates {
+		if !c.IsDefault() {
+			cost += r.costs.expect(r.settings.Window, !r.measured(c))
+		}
+	}
+	return r.elapsed+cost <= r.phaseEnd(phase)
 }
 
 // measured tells whether a candidate was measured before, so that its engine probably still runs.

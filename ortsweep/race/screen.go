@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"tuner/search"
 )
@@ -51,6 +52,28 @@ func groups(knobs []search.Knob) [][]block {
 		list = slices.Insert(list, 2, list[0])
 	}
 	return slices.DeleteFunc(list, func(g []block) bool { return len(g) == 0 })
+}
+
+// screens are the groups that are screened, in their order. Where the time does not suffice for one round of all, threads are screened
+// once only, around the best artifact, which matters more; and what comes last may be left out (nextGroup).
+func (r *Race) screens() [][]block {
+	list := groups(r.settings.Knobs)
+	launches := 0
+	for _, g := range list {
+		if group(g[0].knobs[0]) == 2 {
+			launches += designRuns
+			continue
+		}
+		for _, b := range g {
+			launches += b.size() - 1
+		}
+	}
+	cost := time.Duration(launches) * r.costs.expect(r.settings.Window, true)
+	isTwice := len(list) > 2 && group(list[0][0].knobs[0]) == group(list[2][0].knobs[0])
+	if isTwice && r.settings.Budget > 0 && cost > r.phaseEnd(PhaseScreen) {
+		return list[1:]
+	}
+	return list
 }
 
 // weight is a group's part of the time for screening, in relation to others.
@@ -188,7 +211,8 @@ func (r *Race) product(blocks []block, limit int) (list []search.Candidate, whol
 	return list, true
 }
 
-// nextGroup begins the screening of the next group in which there is something to compare, or goes on to the product.
+// nextGroup begins the screening of the next group in which there is something to compare and for which there is time, or goes on to the
+// product.
 func (r *Race) nextGroup() {
 	for len(r.blocks) > 0 {
 		blocks := r.blocks[0]
@@ -205,7 +229,7 @@ func (r *Race) nextGroup() {
 			}
 			candidates = r.legal(candidates)
 		}
-		if len(candidates) < 2 {
+		if len(candidates) < 2 || len(r.heats) > 0 && !r.hasTime(PhaseScreen, candidates) {
 			continue
 		}
 		// Each group has its part of the time that is left to the phase.
