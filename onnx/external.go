@@ -1,8 +1,6 @@
 package onnx
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -168,17 +166,4 @@ func (m *Model) openExternal(t *onnxpb.TensorProto, want int64) (io.ReadCloser, 
 type sectionReadCloser struct {
 	io.Reader
 	io.Closer
-}
-
-func fileDigest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/checksum"
 	"tuner/onnx/onnxpb"
 )
 
@@ -92,7 +93,7 @@ func (m *Model) Digest() (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n", digest)
 	for _, f := range m.external {
-		d, err := fileDigest(f.Path)
+		d, err := checksum.File(f.Path)
 		if err != nil {
 			return "", fmt.Errorf("cannot compute the digest of the external data of %q: %w", m.path, err)
 		}

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"tuner/internal/checksum"
 	"tuner/onnx"
 	"tuner/onnx/build"
 )
@@ -119,17 +117,9 @@ func write(ctx context.Context, path string, s sample) (string, error) {
 
 // digest returns the sha256 of a file, "" when there is none.
 func digest(path string) (string, error) {
-	f, err := os.Open(path)
+	sum, err := checksum.File(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("cannot read %q: %w", path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return sum, err
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"tuner/dataset"
+	"tuner/internal/checksum"
 	"tuner/onnx"
 	"tuner/ortlib"
 	"tuner/precision"
@@ -191,16 +190,11 @@ func contentName(b ortlib.Build) (string, error) {
 	if b.Flavour != ortlib.External {
 		return b.Name(), nil
 	}
-	file, err := os.Open(b.Library)
+	sum, err := checksum.File(b.Library)
 	if err != nil {
 		return "", fmt.Errorf("cannot read ONNX Runtime library: %w", err)
 	}
-	defer file.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return "", fmt.Errorf("cannot read ONNX Runtime library: %w", err)
-	}
-	return fmt.Sprintf("%s (%x)", b.Name(), h.Sum(nil)), nil
+	return fmt.Sprintf("%s (%s)", b.Name(), sum), nil
 }
 
 // newTrier asks child processes whether a place's provider works with a model file.

@@ -16,7 +16,7 @@ import (
 // all below it, unless a longer entry exists. cmd/tuner is where concrete types are wired: it may import everything.
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
-	"cmd/samplemodels": {"onnx", "ortlib"},
+	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
 	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle"}, // onnx: files and shapes of what is deployed
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle"},
 	"ortsweep/race":    {"search", "stats"},
@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	},
 	"modelrepo":           {"modelconfig"},
 	"modelconfig":         {},
-	"onnx":                {},
+	"onnx":                {"internal/checksum"},
 	"dataset":             {"onnx"},
 	"precision":           {"onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
 	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
 	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},
 	"ort":                 {},
-	"ortlib":              {},
+	"ortlib":              {"internal/checksum"},
 	"load":                {"measure", "stats"},
 	"wire":                {"engine/api"},
 	"meter":               {"engine/api", "hostinfo", "measure"},
@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"measure":             {"stats"},
 	"stats":               {},
 	"hostinfo":            {},
+	"internal/checksum":   {},
 	"internal/durable":    {},
 	"internal/floors":     {},
 	"internal/plotstyle":  {},

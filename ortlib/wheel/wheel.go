@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tuner/internal/checksum"
 )
 
 // Spec names one wheel file.
@@ -37,7 +39,7 @@ func fetch(ctx context.Context, python string, spec Spec, cacheDir string, progr
 		return "", err
 	}
 	path := filepath.Join(cacheDir, spec.fileName())
-	if digest, err := digestOf(path); err == nil && digest == spec.SHA256 {
+	if digest, err := checksum.File(path); err == nil && digest == spec.SHA256 {
 		return path, nil
 	}
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
@@ -82,7 +84,7 @@ func adopt(dir, path, wantDigest string) (int64, error) {
 	if err != nil || len(wheels) != 1 {
 		return 0, errors.Join(err, fmt.Errorf("pip left %d wheels, want 1", len(wheels)))
 	}
-	digest, err := digestOf(wheels[0])
+	digest, err := checksum.File(wheels[0])
 	if err != nil {
 		return 0, err
 	}
@@ -94,20 +96,6 @@ func adopt(dir, path, wantDigest string) (int64, error) {
 		return 0, err
 	}
 	return info.Size(), moveDurably(wheels[0], path)
-}
-
-// digestOf returns the SHA-256 of a file.
-func digestOf(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // moveDurably renames a file or folder so that after a power cut either the old state or the new one is there.

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/checksum"
 )
 
 // tiny returns the bytes of a wheel that pip accepts, with one data file.
@@ -95,7 +97,7 @@ func TestFetch(t *testing.T) {
 		return path
 	}
 	path := fetchOnce()
-	if got, err := digestOf(path); err != nil || got != spec.SHA256 {
+	if got, err := checksum.File(path); err != nil || got != spec.SHA256 {
 		t.Errorf("digest %s, %v", got, err)
 	}
 	fetchOnce()
@@ -105,7 +107,7 @@ func TestFetch(t *testing.T) {
 	// A file that was damaged since, or that another program left there half-written, is fetched anew.
 	write(t, path, data[:20], 0o600)
 	fetchOnce()
-	if got, err := digestOf(path); err != nil || got != spec.SHA256 {
+	if got, err := checksum.File(path); err != nil || got != spec.SHA256 {
 		t.Errorf("after damage: digest %s, %v", got, err)
 	}
 	if diff := cmp.Diff([]string{filepath.Base(path)}, listing(t, cache)); diff != "" {

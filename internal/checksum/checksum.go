@@ -1,0 +1,23 @@
+// Package checksum tells files apart by what is in them.
+package checksum
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+)
+
+// File returns the SHA-256 of a file's content, in lower-case hexadecimal. An error is that of package os, with the path.
+func File(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
