@@ -25,6 +25,7 @@ type Outcome struct {
 	Measured float64       // share of the landscape's points that were measured
 	Elapsed  time.Duration // virtual
 	Value    Coverage      // of the answer's throughput
+	Now      Coverage      // of the answer's throughput on the machine as fast as it was during the finals
 	Gain     Coverage      // of its gain over the default
 }
 
@@ -91,7 +92,7 @@ func (l *Landscape) Run(s Strategy, limit Limit, seed uint64) Outcome {
 		}
 	}
 	o.Launches, o.Measured, o.Regret = machine.Launches(), float64(len(measured))/float64(len(l.Points)), o.At(o.Elapsed)
-	l.close(&o, s, limit, finals)
+	l.close(&o, s, limit, machine, finals)
 	return o
 }
 
@@ -103,7 +104,7 @@ func (o *Outcome) recommend(at time.Duration, regret float64) {
 }
 
 // close judges the answer.
-func (l *Landscape) close(o *Outcome, s Strategy, limit Limit, finals []search.Event) {
+func (l *Landscape) close(o *Outcome, s Strategy, limit Limit, machine *Machine, finals []search.Event) {
 	best, ok := s.Leader()
 	if !ok {
 		return
@@ -115,6 +116,10 @@ func (l *Landscape) close(o *Outcome, s Strategy, limit Limit, finals []search.E
 	o.False = truth.P99 > limit.P99*(1+tolerance)
 	own := throughputs(finals, best.Candidate, best.Point.Level)
 	o.Value = coverage(own, math.Log(truth.Throughput))
+	if len(finals) > 0 {
+		begin := finals[0].Elapsed - finals[0].Measurement.Times.Total()
+		o.Now = coverage(own, math.Log(truth.Throughput*machine.weather.mean(begin, finals[len(finals)-1].Elapsed)))
+	}
 	if best.Candidate.IsDefault() || len(own) < 2 {
 		return
 	}

@@ -1,0 +1,385 @@
+package baseline
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// bayes is Bayesian optimization as a generic tuner does it: a Gaussian process for the score and one for each constrained
+// metric, both on log scale, over the knobs and the load. The next point has the highest expected improvement × probability of
+// satisfying the constraints, for its expected cost. It knows nothing of queues and batches.
+type bayes struct {
+	points
+	features [][]float64 // of each candidate
+	seen     []observation
+	places   map[point]int // in seen
+	costs    costs
+	models   []model // of the score, then of each constraint
+	next     *search.Action
+}
+
+// observation is what is known of a point: its windows together.
+type observation struct {
+	at     point
+	values []float64 // of each model; NaN when unknown
+	pooled measure.Measurement
+	judged search.Point
+	trials int
+}
+
+// model is a Gaussian process of one figure.
+type model struct {
+	process process
+	shape   shape
+}
+
+// costs are what parts of a trial took, in seconds; a launch counts for every point that is not in the running process.
+type costs struct {
+	launches, trials float64 // sums
+	launched, run    float64 // numbers
+	last             search.Candidate
+}
+
+const (
+	initial    = 10  // points that are drawn before the models are asked
+	considered = 300 // points of the space that are looked at for the next trial
+	refitEvery = 8   // observations
+	mostTrials = 2   // of a point: more would improve on nothing but the luck of the others
+)
+
+func newBayes(p points) *bayes {
+	b := &bayes{points: p, places: map[point]int{}, models: make([]model, 1+len(p.settings.Goal.Constraints))}
+	for _, c := range p.candidates {
+		b.features = append(b.features, p.features(c))
+	}
+	return b
+}
+
+// features are a candidate's knobs as numbers: ordinal ones by their place among the values, 0..1, others one for each value.
+func (p points) features(c search.Candidate) []float64 {
+	var list []float64
+	for knob, k := range p.settings.Space.Knobs {
+		v, _ := c.Get(k.Name)
+		place := slices.Index(k.Values, v)
+		if p.ordinal[knob] {
+			list = append(list, float64(max(place, 0))/float64(max(len(k.Values)-1, 1)))
+			continue
+		}
+		for i := range k.Values {
+			is := 0.0
+			if i == place {
+				is = math.Sqrt(0.5)
+			}
+			list = append(list, is)
+		}
+	}
+	return list
+}
+
+// input is a point's features: the candidate's and the load's.
+func (b *bayes) input(at point) []float64 {
+	levels := b.settings.Space.Load.Levels
+	load := math.Log(levels[at.level]/levels[0]) / max(math.Log(levels[len(levels)-1]/levels[0]), 1e-9)
+	return append(slices.Clone(b.features[at.candidate]), load)
+}
+
+// Ask returns the next point. It is decided once, and kept until the next event.
+func (b *bayes) Ask() search.Action {
+	if len(b.candidates) == 0 {
+		return search.Action{Stop: true, Why: "the space is empty"}
+	}
+	if b.next == nil {
+		next := b.trial(b.decide(), "expected improvement")
+		b.next = &next
+	}
+	return *b.next
+}
+
+// Tell enters an observation of a point of the space.
+func (b *bayes) Tell(e search.Event) {
+	b.next = nil
+	b.costs.add(e)
+	level := slices.Index(b.settings.Space.Load.Levels, e.Trial.Load.Level())
+	i, isCandidate := b.index[e.Trial.Candidate.Key()]
+	if !isCandidate || level < 0 || e.Measurement.Failure != nil {
+		return
+	}
+	at := point{i, level}
+	place, known := b.places[at]
+	if !known {
+		place = len(b.seen)
+		b.places[at] = place
+		b.seen = append(b.seen, observation{at: at})
+	}
+	o := &b.seen[place]
+	o.trials++
+	o.pooled.Windows = append(slices.Clone(o.pooled.Windows), e.Measurement.Windows...)
+	o.pooled.Memory = max(o.pooled.Memory, e.Measurement.Memory)
+	o.values, o.judged = b.values(o.pooled), b.settings.Goal.Judge(e.Trial.Load, o.pooled)
+	b.learn()
+}
+
+// values are the figures that the models are of.
+func (b *bayes) values(m measure.Measurement) []float64 {
+	values := make([]float64, len(b.models))
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	if score, ok := b.settings.Goal.Score(m); ok {
+		values[0] = score
+	}
+	for i, c := range b.settings.Goal.Constraints {
+		if e, ok := m.Estimate(c.Metric); ok && e.Value > 0 {
+			values[i+1] = math.Log(e.Value)
+		}
+	}
+	return values
+}
+
+// learn fits the models to all observations.
+func (b *bayes) learn() {
+	if len(b.seen) < initial {
+		return
+	}
+	for i := range b.models {
+		var inputs [][]float64
+		var values []float64
+		for _, o := range b.seen {
+			if !math.IsNaN(o.values[i]) {
+				inputs, values = append(inputs, b.input(o.at)), append(values, o.values[i])
+			}
+		}
+		if len(values) < initial/2 {
+			continue
+		}
+		m := &b.models[i]
+		if m.shape.lengths == nil {
+			m.shape = newShape(len(inputs[0]))
+		}
+		if len(b.seen)%refitEvery == initial%refitEvery {
+			m.shape = refit(m.shape, inputs, values)
+		}
+		if p, _, ok := fit(m.shape, inputs, values); ok {
+			m.process = p
+		}
+	}
+}
+
+// decide chooses the next point.
+func (b *bayes) decide() point {
+	random := rand.New(rand.NewPCG(b.settings.Seed, uint64(b.total())))
+	if len(b.seen) < initial || b.models[0].process.values == nil {
+		return b.draw(random)
+	}
+	points := b.consider(random)
+	score, deviation, feasible := b.believe(points)
+	best, hope := b.incumbent(), -1.0
+	chosen := points[len(points)-1] // a random one
+	for i, at := range points {
+		if place, known := b.places[at]; known && b.seen[place].trials >= mostTrials {
+			continue
+		}
+		gain := feasible[i]
+		if !math.IsInf(best, -1) {
+			gain *= improvement(score[i], deviation[i], best)
+		}
+		if value := gain / b.costs.expect(b.candidates[at.candidate]); value > hope {
+			chosen, hope = at, value
+		}
+	}
+	return chosen
+}
+
+// total is the number of measurements, which the next draw depends on.
+func (b *bayes) total() int { return int(b.costs.run) }
+
+// draw is a random point of a pool that starts, as far as that is known.
+func (b *bayes) draw(random *rand.Rand) point {
+	at := b.at(random.IntN(b.number()))
+	for range considered {
+		if !b.isBroken(at.candidate) {
+			break
+		}
+		at = b.at(random.IntN(b.number()))
+	}
+	return at
+}
+
+// consider returns random points, and those that differ in one step from the best ones that were seen.
+func (b *bayes) consider(random *rand.Rand) []point {
+	list := make([]point, 0, considered)
+	for _, s := range b.ranked()[:min(3, len(b.seen))] {
+		for level := range b.settings.Space.Load.Levels {
+			list = append(list, point{s.at.candidate, level})
+		}
+		for i, f := range b.features {
+			if b.isStep(b.features[s.at.candidate], f) && !b.isBroken(i) {
+				list = append(list, point{i, s.at.level})
+			}
+		}
+	}
+	for len(list) < considered {
+		list = append(list, b.draw(random))
+	}
+	return list
+}
+
+// isStep reports whether two candidates' features differ in one ordinal knob by one place, or in one other knob.
+func (p points) isStep(a, b []float64) bool {
+	changes, at := 0, 0
+	for knob, k := range p.settings.Space.Knobs {
+		width := 1
+		if !p.ordinal[knob] {
+			width = len(k.Values)
+		}
+		if !slices.Equal(a[at:at+width], b[at:at+width]) {
+			changes++
+			if width == 1 && math.Abs(a[at]-b[at]) > 1.01/float64(max(len(k.Values)-1, 1)) {
+				return false
+			}
+		}
+		at += width
+	}
+	return changes == 1
+}
+
+// believe returns the score's mean and standard deviation, and the probability of satisfying the constraints.
+func (b *bayes) believe(points []point) (score, deviation, feasible []float64) {
+	inputs := make([][]float64, len(points))
+	feasible = make([]float64, len(points))
+	for i, at := range points {
+		inputs[i], feasible[i] = b.input(at), 1
+	}
+	score, deviation = b.models[0].process.predict(inputs)
+	for j, c := range b.settings.Goal.Constraints {
+		if b.models[j+1].process.values == nil {
+			continue
+		}
+		mean, spread := b.models[j+1].process.predict(inputs)
+		for i := range points {
+			if c.Max != nil {
+				feasible[i] *= distuv.UnitNormal.CDF((math.Log(*c.Max) - mean[i]) / spread[i])
+			}
+			if c.Min != nil {
+				feasible[i] *= distuv.UnitNormal.CDF((mean[i] - math.Log(*c.Min)) / spread[i])
+			}
+		}
+	}
+	return score, deviation, feasible
+}
+
+// improvement is the expected improvement of a normal variable over the best.
+func improvement(mean, deviation, best float64) float64 {
+	z := (mean - best) / deviation
+	return deviation * (z*distuv.UnitNormal.CDF(z) + distuv.UnitNormal.Prob(z))
+}
+
+// belief is an observed point with what the models make of it.
+type belief struct {
+	observation
+	score, feasible float64
+}
+
+// ranked orders the observed points: those that more likely than not satisfy the constraints by their score, then the others by
+// how likely they do.
+func (b *bayes) ranked() []belief {
+	list := make([]belief, len(b.seen))
+	points := make([]point, len(b.seen))
+	for i, o := range b.seen {
+		list[i], points[i] = belief{observation: o, score: o.values[0], feasible: 1}, o.at
+		if !o.judged.Passes() {
+			list[i].feasible = 0
+		}
+	}
+	if b.models[0].process.values != nil {
+		score, _, feasible := b.believe(points)
+		for i := range list {
+			list[i].score, list[i].feasible = score[i], feasible[i]
+		}
+	}
+	slices.SortStableFunc(list, func(x, y belief) int {
+		likelyX, likelyY := x.feasible > 0.5, y.feasible > 0.5
+		switch {
+		case likelyX && likelyY:
+			return cmp.Compare(y.score, x.score)
+		case likelyX:
+			return -1
+		case likelyY:
+			return 1
+		}
+		return cmp.Compare(y.feasible, x.feasible)
+	})
+	return list
+}
+
+// incumbent is the best score that is believed of an observed point within the constraints; -Inf when there is none.
+func (b *bayes) incumbent() float64 {
+	if list := b.ranked(); len(list) > 0 && list[0].feasible > 0.5 {
+		return list[0].score
+	}
+	return math.Inf(-1)
+}
+
+// Ranked puts what the models believe of configurations, each at its best point, before what the ledger alone knows: the
+// default's loads before the search.
+func (b *bayes) Ranked() []search.Standing {
+	var list []search.Standing
+	known := map[int]bool{}
+	for _, s := range b.ranked() {
+		if known[s.at.candidate] {
+			continue
+		}
+		known[s.at.candidate] = true
+		load := b.settings.Space.Load.At(b.settings.Space.Load.Levels[s.at.level])
+		p := s.judged
+		if p.Score = s.score; s.feasible > 0.5 {
+			p.Misses = nil
+		}
+		list = append(list, search.Standing{Candidate: b.candidates[s.at.candidate], Load: load, Point: p, Measurement: s.pooled})
+	}
+	for _, s := range b.ledger.Ranked() {
+		if i, isCandidate := b.index[s.Candidate.Key()]; !isCandidate || !known[i] {
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y search.Standing) int {
+		switch {
+		case x.Point.Better(y.Point):
+			return -1
+		case y.Point.Better(x.Point):
+			return 1
+		}
+		return 0
+	})
+	return list
+}
+
+// Remaining is the number of points that were not measured.
+func (b *bayes) Remaining() int { return max(1, b.number()-len(b.seen)) }
+
+// add learns from a trial.
+func (c *costs) add(e search.Event) {
+	t := e.Measurement.Times
+	if t.Launch > 0 {
+		c.launches, c.launched = c.launches+t.Launch.Seconds(), c.launched+1
+	}
+	c.trials, c.run = c.trials+(t.WarmUp+t.Windows).Seconds(), c.run+1
+	c.last = e.Trial.Candidate
+}
+
+// expect is what a trial of a candidate costs, in seconds.
+func (c *costs) expect(candidate search.Candidate) float64 {
+	seconds := c.trials / max(c.run, 1)
+	if candidate.PoolKey() != c.last.PoolKey() {
+		seconds += c.launches / max(c.launched, 1)
+	}
+	return max(seconds, time.Millisecond.Seconds())
+}
