@@ -28,12 +28,14 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	$(TUNER) runtime install openvino
 	@echo "==> test: unit and integration tests"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m ./...
+	cd search/landscape && go test -race ./...
 	@echo "==> test: ONNX Runtime with OpenVINO"
 	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./onnx/rewrite
 
 .PHONY: unit
 unit: ## The fast tests alone: no ONNX Runtime, no network
 	go test ./...
+	cd search/landscape && go test ./...
 
 .PHONY: setup
 setup: check-tools build ## Get what demo and test need: the binary, ONNX Runtime, the MiniLM model
@@ -60,8 +62,10 @@ lint: ## gofmt, go vet and staticcheck
 	@echo "==> lint: gofmt, go vet, staticcheck"
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
 	go vet ./...
+	cd search/landscape && go vet ./...
 	go vet -tags conformance ./internal/conformance
 	$(STATICCHECK) ./...
+	cd search/landscape && $(subst tools/,../../tools/,$(STATICCHECK)) ./...
 	$(STATICCHECK) -tags conformance ./internal/conformance
 
 # The campaign that `make bench` measures again: the demonstration's, unless you name another.
@@ -108,6 +112,25 @@ bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one jud
 	scripts/olive.sh "$${TUNER_PEERS:-.peers}"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
 	go run ./internal/bench/olive -models $(MODELS) -tuner $(TUNER) -budget 30s
+
+# How many campaigns of each strategy on each landscape under each limit, and their virtual time.
+SEEDS  ?= 50
+BUDGET ?= 10m
+
+.PHONY: bench-search
+bench-search: ## Compare search strategies on all landscapes, on a virtual clock (SEEDS=50 campaigns each of BUDGET=10m; no engine runs)
+	cd search/landscape && go run ./bench -seeds $(SEEDS) -budget $(BUDGET)
+
+# Which profile of testdata/landscapes is recorded: minilm, cnn, mlp, lstm.
+LANDSCAPE ?= mlp
+
+.PHONY: record-landscape
+record-landscape: setup ## Record LANDSCAPE (minilm, cnn, mlp, lstm) on this machine for bench-search: one to two hours; goes on where it stopped
+	go run ./cmd/samplemodels -o $(MODELS) all-small
+	@test $(LANDSCAPE) != minilm || $(TUNER) convert $(MODELS)/minilm.onnx --precision int8 -o $(MODELS) --data testdata/accuracy/minilm_sentences.npz
+	mkdir -p out/landscapes
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/landscape -profile testdata/landscapes/$(LANDSCAPE).profile.yaml \
+		-tuner $(TUNER) -o out/landscapes/$(LANDSCAPE).jsonl -save testdata/landscapes/$(LANDSCAPE).jsonl.gz
 
 # What is compared: all, or the tests that a regular expression names.
 RUN ?= .
