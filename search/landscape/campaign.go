@@ -15,6 +15,12 @@ type Strategy interface {
 	Leader() (search.Standing, bool)
 }
 
+// Claimer is a strategy that also says what it believes: a throughput with its interval, of a configuration at a load; false
+// while it claims nothing.
+type Claimer interface {
+	Claim() (c search.Candidate, level float64, throughput measure.Estimate, ok bool)
+}
+
 // Outcome is how a campaign went.
 type Outcome struct {
 	Steps    []Step        // what was recommended, in the order of time
@@ -27,6 +33,7 @@ type Outcome struct {
 	Value    Coverage      // of the answer's throughput
 	Now      Coverage      // of the answer's throughput on the machine as fast as it was during the finals
 	Gain     Coverage      // of its gain over the default
+	Claim    Coverage      // of what the strategy itself believes of the throughput of what it would choose
 }
 
 // Step is a recommendation: from a time on, what it is worth.
@@ -93,6 +100,12 @@ func (l *Landscape) Run(s Strategy, limit Limit, seed uint64) Outcome {
 	}
 	o.Launches, o.Measured, o.Regret = machine.Launches(), float64(len(measured))/float64(len(l.Points)), o.At(o.Elapsed)
 	l.close(&o, s, limit, machine, finals)
+	if claimer, ok := s.(Claimer); ok {
+		if c, level, x, ok := claimer.Claim(); ok && l.Find(c, level) != nil {
+			truth := l.Find(c, level).Throughput
+			o.Claim = Coverage{true, x.Lo <= truth && truth <= x.Hi}
+		}
+	}
 	return o
 }
 

@@ -22,15 +22,6 @@ type window struct {
 // parts is where a request's time in the server goes, in seconds.
 type parts struct{ queue, input, infer, output float64 }
 
-// requests is the number of requests in the window.
-func (w window) requests() float64 {
-	sum := 0.0
-	for _, r := range w.rates {
-		sum += r
-	}
-	return sum / float64(len(w.rates)) * w.seconds
-}
-
 // The slices of a replayed window.
 const subWindows = 10
 

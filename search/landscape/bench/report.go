@@ -62,17 +62,18 @@ func table(w io.Writer, o options, group []series) {
 	for _, t := range moments(o.budget) {
 		fmt.Fprintf(w, "\tP(≤1/2/5 %%) %.0f s", t.Seconds())
 	}
-	fmt.Fprintln(w, "\tT2 median\tp90\tfalse\tlaunches\ttrials\tpoints\tends\tcovers\tcovers now\tgain covers")
+	fmt.Fprintln(w, "\tT2 median\tp90\tfalse\tlaunches\ttrials\tpoints\tends\tcovers\tcovers now\tgain covers\tclaims cover")
 	for _, s := range group {
 		fmt.Fprint(w, s.strategy)
 		for _, t := range moments(o.budget) {
 			fmt.Fprintf(w, "\t%.2f/%.2f/%.2f", s.within(t, 0.01), s.within(t, 0.02), s.within(t, 0.05))
 		}
-		fmt.Fprintf(w, "\t%s\t%s\t%.1f %%\t%.0f\t%.0f\t%.1f %%\t%.0f s\t%s\t%s\t%s\n", s.stays(0.5), s.stays(0.9), 100*s.share(func(o landscape.Outcome) bool { return o.False }),
+		fmt.Fprintf(w, "\t%s\t%s\t%.1f %%\t%.0f\t%.0f\t%.1f %%\t%.0f s\t%s\t%s\t%s\t%s\n", s.stays(0.5), s.stays(0.9), 100*s.share(func(o landscape.Outcome) bool { return o.False }),
 			s.median(func(o landscape.Outcome) float64 { return float64(o.Launches) }), s.median(func(o landscape.Outcome) float64 { return float64(o.Trials) }),
 			100*s.median(func(o landscape.Outcome) float64 { return o.Measured }), s.median(func(o landscape.Outcome) float64 { return o.Elapsed.Seconds() }),
 			s.covers(func(o landscape.Outcome) landscape.Coverage { return o.Value }),
-			s.covers(func(o landscape.Outcome) landscape.Coverage { return o.Now }), s.covers(func(o landscape.Outcome) landscape.Coverage { return o.Gain }))
+			s.covers(func(o landscape.Outcome) landscape.Coverage { return o.Now }), s.covers(func(o landscape.Outcome) landscape.Coverage { return o.Gain }),
+			s.covers(func(o landscape.Outcome) landscape.Coverage { return o.Claim }))
 	}
 }
 

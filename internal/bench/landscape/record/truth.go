@@ -119,10 +119,14 @@ func pooledQuantile(windows []Timed, level float64) float64 {
 }
 
 // Limits are limits on the 99th percentile under which a landscape is searched: the p99 that a quarter of the points keeps, and
-// the one that 60 % of them keep. p99s is not empty.
+// the one that 60 % of them keep, both to two digits, as a user would give them. p99s is not empty.
 func Limits(p99s []float64) (tight, middle float64) {
 	sorted := slices.Sorted(slices.Values(p99s))
-	at := func(share float64) float64 { return sorted[int(share*float64(len(sorted)-1))] }
+	at := func(share float64) float64 {
+		x := sorted[int(share*float64(len(sorted)-1))]
+		digit := math.Pow(10, math.Floor(math.Log10(x))-1)
+		return math.Round(x/digit) * digit
+	}
 	return at(0.25), at(0.60)
 }
 

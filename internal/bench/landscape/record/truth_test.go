@@ -70,8 +70,8 @@ func TestWithoutReference(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	if tight, middle := Limits([]float64{5, 3, 1, 2, 4}); tight != 2 || middle != 3 {
-		t.Errorf("limits are %g and %g, want 2 and 3", tight, middle)
+	if tight, middle := Limits([]float64{5, 0.03456, 1, 0.0123, 4}); math.Abs(tight-0.035) > 1e-12 || middle != 1 {
+		t.Errorf("limits are %g and %g, want 0.035 and 1", tight, middle)
 	}
 }
 
