@@ -4,4 +4,6 @@
 // The requests are data (testdata/requests), and so are the differences that are known and accepted (differences.go). The
 // package stands beside the data flow: it is what `make conformance` runs, and no part of the product. It judges answers
 // alone; how fast they come is a matter of internal/bench.
+//
+// A second comparison is between the engine and what package search/queuesim predicts of it.
 package conformance

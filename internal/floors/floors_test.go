@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"search/searchtest": {
 		"search", "measure",
 	},
+	"search/queuesim":     {"measure", "stats"}, // a model of the server: it knows no strategy
 	"modelrepo":           {"modelconfig"},
 	"modelconfig":         {},
 	"onnx":                {"internal/checksum"},

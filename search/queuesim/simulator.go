@@ -191,7 +191,4 @@ func (s *Simulator) complete(i int) {
 	if s.closed {
 		s.due.push(arrival{s.now + s.curve.Overhead, len(answered), answered[0].rows})
 	}
-	if !s.batcher.isReady() {
-		s.batcher.pump(s.now)
-	}
 }

@@ -9,8 +9,8 @@ import (
 	"tuner/measure"
 )
 
-// many requests make the mean of a wait exact to about 1 %.
-const many = 400_000
+// many requests make the mean of a wait exact to 1 or 2 %.
+const many = 200_000
 
 // exponential makes all times of a simulator's executions exponential.
 func exponential(s *Simulator) *Simulator {
@@ -74,12 +74,12 @@ func erlangC(n int, a float64) float64 {
 func TestInoueBound(t *testing.T) {
 	t.Parallel()
 	const alpha, tau = 0.001, 0.004
-	for _, rho := range []float64{0.02, 0.2, 0.5, 0.8, 0.95} {
+	for _, rho := range []float64{0.02, 0.2, 0.5, 0.8, 0.9} {
 		lambda := rho / alpha
 		bound0 := (alpha + tau) / (2 * (1 - rho)) * (1 + 2*lambda*tau + (1-lambda*tau)/(1+rho))
 		bound1 := 1.5*tau/(1-rho) + alpha/2*(rho+2)/(1-rho*rho)
 		r := Simulate(Batcher{MaxBatch: 1000, Dynamic: true}, affine(tau*1000, alpha*1000), measure.Load{RequestRate: lambda}, Options{Requests: many})
-		if bound := min(bound0, bound1); r.Mean > 1.005*bound || r.Mean < 0.9*bound {
+		if bound := min(bound0, bound1); r.Mean > 1.01*bound || r.Mean < 0.9*bound {
 			t.Errorf("λα = %v: mean latency %v, want at most %v and not far below", rho, r.Mean, bound)
 		}
 	}
@@ -125,7 +125,7 @@ func TestBoundsOfClosedLoops(t *testing.T) {
 	t.Parallel()
 	var s Simulator
 	loops(func(name string, b Batcher, c Curve, load measure.Load) {
-		r := s.Simulate(b, c, load, Options{Requests: 8000})
+		r := s.Simulate(b, c, load, Options{Requests: 4000})
 		check(t, name+": throughput × latency", r.Throughput*r.Mean, float64(load.Concurrency), 0.02)
 		fastest := c.Time(1, 1, b.Instances) + c.Overhead
 		if limit := float64(load.Concurrency) / fastest; r.Throughput > 1.02*limit {
@@ -140,7 +140,7 @@ func TestBoundsOfClosedLoops(t *testing.T) {
 		if r.Throughput > 1.02*capacity {
 			t.Errorf("%s: throughput %v is beyond the capacity of %v", name, r.Throughput, capacity)
 		}
-		if r.Busy > float64(b.Instances) || r.MeanBatch > float64(b.MaxBatch) || r.P50 > r.P90 || r.P90 > r.P95 || r.P95 > r.P99 {
+		if r.Busy > float64(b.Instances)+1e-9 || r.MeanBatch > float64(b.MaxBatch) || r.P50 > r.P90 || r.P90 > r.P95 || r.P95 > r.P99 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	})
@@ -166,7 +166,7 @@ func TestThroughputGrowsWithClients(t *testing.T) {
 		last := 0.0
 		for clients := 1; clients <= 64; clients++ {
 			r := s.Simulate(Batcher{Instances: instances, MaxBatch: 8, Dynamic: true}, c, measure.Load{Concurrency: clients, BatchSize: 1},
-				Options{Requests: 20_000})
+				Options{Requests: 8000})
 			if r.Throughput < 0.99*last {
 				t.Errorf("%d instances: throughput %v at %d clients, %v with one less", instances, r.Throughput, clients, last)
 			}

@@ -1,0 +1,238 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tuner/engine"
+	"tuner/engine/api"
+	"tuner/engine/enginetest"
+	"tuner/load"
+	"tuner/measure"
+	"tuner/meter"
+	"tuner/modelconfig/configpb"
+	"tuner/search/queuesim"
+	"tuner/stats"
+)
+
+// The configurations and loads of which package search/queuesim's predictions are compared with the engine.
+var predicted = []struct {
+	name    string
+	batcher queuesim.Batcher
+	load    measure.Load
+}{
+	{"one client", queuesim.Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, measure.Load{Concurrency: 1, BatchSize: 1}},
+	{"no batching", queuesim.Batcher{Instances: 1, MaxBatch: 8}, measure.Load{Concurrency: 4, BatchSize: 1}},
+	{"no batching, two instances", queuesim.Batcher{Instances: 2, MaxBatch: 8}, measure.Load{Concurrency: 3, BatchSize: 1}},
+	{"as many clients as a batch", queuesim.Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, measure.Load{Concurrency: 8, BatchSize: 1}},
+	{"full batches", queuesim.Batcher{Instances: 1, MaxBatch: 4, Dynamic: true}, measure.Load{Concurrency: 16, BatchSize: 1}},
+	{"two instances", queuesim.Batcher{Instances: 2, MaxBatch: 8, Dynamic: true}, measure.Load{Concurrency: 12, BatchSize: 1}},
+	{"delay in vain", queuesim.Batcher{Instances: 1, MaxBatch: 8, Dynamic: true, Delay: 20 * time.Millisecond}, measure.Load{Concurrency: 4, BatchSize: 1}},
+	{"delay", queuesim.Batcher{Instances: 2, MaxBatch: 8, Dynamic: true, Delay: 5 * time.Millisecond}, measure.Load{Concurrency: 14, BatchSize: 1}},
+	{"preferred size", queuesim.Batcher{Instances: 1, MaxBatch: 8, Dynamic: true, Preferred: []int{4}}, measure.Load{Concurrency: 10, BatchSize: 1}},
+	{"preferred sizes and delay", queuesim.Batcher{Instances: 2, MaxBatch: 16, Dynamic: true, Preferred: []int{4, 8}, Delay: 10 * time.Millisecond},
+		measure.Load{Concurrency: 20, BatchSize: 1}},
+	{"client batches", queuesim.Batcher{Instances: 1, MaxBatch: 8, Dynamic: true}, measure.Load{Concurrency: 6, BatchSize: 3}},
+}
+
+// agreement is by how much a prediction may be off.
+const agreement = 0.02
+
+// TestPredictions compares the simulation's predictions with the engine itself under package load, with a model that sleeps. The
+// clock is a fake one, so that nothing else takes time. What the simulation knows of the model is what service trials find.
+func TestPredictions(t *testing.T) {
+	t.Parallel()
+	for _, c := range predicted {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				single := queuesim.Batcher{Instances: c.batcher.Instances, MaxBatch: 16}
+				curve := serviceCurve(t, newSleeping(t, single), single, 2*time.Second)
+				curve.Spread = sleepSpread
+				seen := watch(t, newSleeping(t, c.batcher), c.load, 6*time.Second)
+				for _, problem := range disagreements(c.batcher, curve, c.load, seen) {
+					t.Error(problem)
+				}
+			})
+		})
+	}
+}
+
+// disagreements lists what a prediction and what was seen differ in.
+func disagreements(b queuesim.Batcher, c queuesim.Curve, l measure.Load, s sight) []string {
+	p := queuesim.Simulate(b, c, l, queuesim.Options{Requests: 20_000})
+	var list []string
+	compare := func(what string, predicted, seen float64) {
+		if !(math.Abs(predicted/seen-1) <= agreement) {
+			list = append(list, fmt.Sprintf("%s: predicted %.5g, seen %.5g", what, predicted, seen))
+		}
+	}
+	compare("inferences/s", p.Throughput, s.throughput)
+	compare("mean latency in s", p.Mean, s.latency)
+	compare("mean batch", p.MeanBatch, s.batch)
+	return list
+}
+
+// server is one whose model a load can be put on.
+type server struct {
+	dial       func(rows int) func(context.Context, int) (load.Conn, error)
+	statistics func(context.Context) (api.Statistics, error)
+}
+
+// sight is what clients and statistics show of a load: medians over windows.
+type sight struct {
+	throughput float64 // inferences/s
+	latency    float64 // s, mean; of it
+	compute    float64 // s, in an instance, and
+	outside    float64 // s, neither there nor in the queue
+	batch      float64 // inferences per execution
+}
+
+// watch puts a load on a server.
+func watch(t *testing.T, s server, l measure.Load, window time.Duration) sight {
+	t.Helper()
+	var readings []meter.Reading
+	result, err := load.Run(t.Context(), load.Options{
+		Load: l, Dial: s.dial(l.BatchSize), WarmUp: 3 * time.Second, Patience: 10 * time.Second,
+		Length: func(time.Duration) time.Duration { return window },
+		More:   func(windows []measure.Window) bool { return len(windows) < 5 },
+		Edge: func(ctx context.Context, _ int) error {
+			now, err := s.statistics(ctx)
+			readings = append(readings, meter.Reading{Server: now.ModelStats})
+			return err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var throughput, latency, compute, outside, batch []float64
+	for i, w := range result.Windows {
+		served := meter.Served(readings[i], readings[i+1])
+		perRequest := func(d time.Duration) float64 { return d.Seconds() / float64(served.Requests) }
+		var sum time.Duration
+		for _, sub := range w.Sub {
+			sum += sub.Sum
+		}
+		mean := sum.Seconds() / float64(w.Requests)
+		inside := perRequest(served.ComputeInput + served.ComputeInfer + served.ComputeOutput)
+		throughput = append(throughput, float64(w.Inferences)/w.Duration.Seconds())
+		latency = append(latency, mean)
+		compute = append(compute, inside)
+		outside = append(outside, mean-inside-perRequest(served.Queue))
+		batch = append(batch, float64(served.Inferences)/float64(served.Executions))
+	}
+	return sight{stats.Median(throughput), stats.Median(latency), stats.Median(compute), stats.Median(outside), stats.Median(batch)}
+}
+
+// serviceCurve measures what a batch takes: client batches of each size, of a single client and of one for each instance.
+func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Duration) queuesim.Curve {
+	t.Helper()
+	c := queuesim.Curve{Sizes: []int{1, 4, 16}}
+	for _, size := range c.Sizes {
+		alone := watch(t, s, measure.Load{Concurrency: 1, BatchSize: size}, window)
+		c.Alone = append(c.Alone, alone.compute)
+		if size == 1 {
+			c.Overhead = alone.outside
+		}
+		if b.Instances > 1 {
+			c.Crowded = append(c.Crowded, watch(t, s, measure.Load{Concurrency: b.Instances, BatchSize: size}, window).compute)
+		}
+	}
+	return c
+}
+
+// configuration is a config.pbtxt with these settings. The tensors are needed: what lacks them is completed, with a batcher.
+func configuration(b queuesim.Batcher, tensors string) string {
+	text := fmt.Sprintf("backend: \"onnxruntime\"\nmax_batch_size: %d\ninstance_group { count: %d kind: KIND_CPU }\n%s\n", b.MaxBatch, b.Instances, tensors)
+	if !b.Dynamic {
+		return text
+	}
+	preferred := strings.ReplaceAll(fmt.Sprint(b.Preferred), " ", ", ")
+	return text + fmt.Sprintf("dynamic_batching { preferred_batch_size: %s max_queue_delay_microseconds: %d }\n", preferred, b.Delay.Microseconds())
+}
+
+// What a batch of n takes in the model that sleeps: 4 ms and 1 ms for each inference, and chance.
+const (
+	sleepFixed  = 4 * time.Millisecond
+	sleepEach   = time.Millisecond
+	sleepSpread = 0.1
+
+	sleepTensors = `input [ { name: "INPUT0" data_type: TYPE_INT32 dims: [ 16 ] }, { name: "INPUT1" data_type: TYPE_INT32 dims: [ 16 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_INT32 dims: [ 16 ] }, { name: "OUTPUT1" data_type: TYPE_INT32 dims: [ 16 ] } ]`
+)
+
+// newSleeping is the engine, without its front ends, with a model that sleeps.
+func newSleeping(t *testing.T, b queuesim.Batcher) server {
+	t.Helper()
+	const name = "sleeping"
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(1, 2))
+	backend := &enginetest.Backend{ServiceTime: func(rows, _ int) time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		factor := math.Exp(sleepSpread*random.NormFloat64() - sleepSpread*sleepSpread/2)
+		return time.Duration(factor * float64(sleepFixed+time.Duration(rows)*sleepEach))
+	}}
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, name, configuration(b, sleepTensors))
+	e, err := engine.Open(t.Context(), engine.Options{
+		ID: "triton", Repositories: []string{root}, ExitOnError: true, Backend: backend, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return server{
+		dial: func(rows int) func(context.Context, int) (load.Conn, error) {
+			return func(_ context.Context, number int) (load.Conn, error) { return newDirect(e, name, rows, number), nil }
+		},
+		statistics: func(context.Context) (api.Statistics, error) { return e.Statistics(name, 0) },
+	}
+}
+
+// direct is a connection to an engine in the same process.
+type direct struct {
+	infer     func() error
+	interrupt context.CancelFunc
+	broken    func() bool
+}
+
+// newDirect makes a connection on which a request is under way for 200 µs, and some µs more, so that those of different clients come
+// one after the other, as they do over a network.
+func newDirect(e *engine.Server, model string, rows, number int) *direct {
+	ctx, cancel := context.WithCancel(context.Background())
+	tensor := func(name string) engine.Tensor {
+		return engine.Tensor{Name: name, DataType: configpb.DataType_TYPE_INT32, Shape: []int64{int64(rows), 16}, Data: make([]byte, rows*16*4)}
+	}
+	request := &engine.Request{Model: model, Inputs: []engine.Tensor{tensor("INPUT0"), tensor("INPUT1")}}
+	return &direct{interrupt: cancel, broken: func() bool { return ctx.Err() != nil }, infer: func() error {
+		time.Sleep(200*time.Microsecond + time.Duration(number)*1009*time.Nanosecond)
+		response, err := e.Infer(ctx, request)
+		if err == nil {
+			response.Release()
+		}
+		return err
+	}}
+}
+
+// Send leaves everything to Receive.
+func (d *direct) Send(int) error { return nil }
+
+func (d *direct) Receive() (final, null bool, err error) { return true, false, d.infer() }
+
+func (d *direct) Broken() bool { return d.broken() }
+
+func (d *direct) Interrupt() { d.interrupt() }
+
+func (d *direct) Close() error {
+	d.interrupt()
+	return nil
+}

@@ -1,0 +1,118 @@
+package queuesim
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"tuner/engine/scheduler"
+)
+
+// The engine's scheduler, with a fake clock, makes the same batches of random arrivals at the same instants. (The test alone imports it:
+// the tuner's side stays apart from the engine.)
+func TestBatchesAreTheSchedulers(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(400) {
+		b, arrivals := randomTrace(rand.New(rand.NewPCG(seed, 0)))
+		var simulated []start
+		for _, e := range play(b, Curve{Sizes: []int{1, 101}, Alone: []float64{duration(1).Seconds(), duration(101).Seconds()}}, arrivals...) {
+			simulated = append(simulated, start{time.Duration(math.Round(e.begin * 1e9)), e.rows})
+		}
+		var real []start
+		synctest.Test(t, func(t *testing.T) { real = scheduled(t, b, arrivals) })
+		for _, list := range [][]start{real, simulated} { // of batches that begin together, either may be first
+			slices.SortFunc(list, func(x, y start) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.rows, y.rows)) })
+		}
+		same := func(x, y start) bool { return x.rows == y.rows && (x.at-y.at).Abs() < time.Microsecond }
+		if d := gocmp.Diff(real, simulated, gocmp.Comparer(same)); d != "" {
+			t.Fatalf("seed %d, %+v: executions of %v (-scheduler +simulated):\n%s", seed, b, arrivals, d)
+		}
+	}
+}
+
+// duration is what a batch takes.
+func duration(rows int) time.Duration {
+	return 100*time.Millisecond + time.Duration(rows)*1_370*time.Microsecond
+}
+
+// randomTrace makes settings and arrivals that keep the instances now busy, now waiting.
+func randomTrace(random *rand.Rand) (Batcher, []arrival) {
+	b := Batcher{
+		Instances: 1 + random.IntN(3), MaxBatch: 1 + random.IntN(12), Dynamic: random.IntN(10) > 0,
+		Delay: []time.Duration{0, 20 * time.Millisecond, 70 * time.Millisecond, 250 * time.Millisecond}[random.IntN(4)],
+	}
+	for range random.IntN(4) {
+		b.Preferred = append(b.Preferred, 1+random.IntN(b.MaxBatch))
+	}
+	slices.Sort(b.Preferred)
+	b.Preferred = slices.Compact(b.Preferred)
+	mean := 3 + 40*random.Float64() // ms
+	var arrivals []arrival
+	at := 0.0
+	for range 60 {
+		at += max(0.001, mean*random.ExpFloat64())
+		instant := time.Duration(at*1e6) * time.Nanosecond
+		arrivals = append(arrivals, arrival{instant.Seconds(), 1, 1 + random.IntN(min(b.MaxBatch, 3))})
+	}
+	return b, arrivals
+}
+
+// noted is an Executor that notes when a batch begins, and takes its duration.
+type noted struct {
+	begin time.Time
+	mu    *sync.Mutex
+	ran   *[]start
+}
+
+type start struct {
+	at   time.Duration // since the beginning of all
+	rows int
+}
+
+func (n noted) Execute(items []scheduler.Item[int]) {
+	rows := 0
+	for _, it := range items {
+		rows += it.Rows
+	}
+	n.mu.Lock()
+	*n.ran = append(*n.ran, start{time.Since(n.begin), rows})
+	n.mu.Unlock()
+	time.Sleep(duration(rows))
+}
+
+// scheduled plays arrivals to the scheduler and lists the executions.
+func scheduled(t *testing.T, b Batcher, arrivals []arrival) (ran []start) {
+	var mu sync.Mutex
+	var executors []scheduler.Executor[int]
+	begin := time.Now()
+	for range b.Instances {
+		executors = append(executors, noted{begin, &mu, &ran})
+	}
+	s := scheduler.New(scheduler.Settings{Dynamic: b.Dynamic, MaxBatch: b.MaxBatch, Preferred: b.Preferred, Delay: b.Delay}, executors)
+	synctest.Wait()
+	var tickets []*scheduler.Ticket[int]
+	for _, a := range arrivals {
+		time.Sleep(time.Until(begin.Add(time.Duration(math.Round(a.at * 1e9)))))
+		ticket, err := s.Enqueue(scheduler.Item[int]{Rows: a.rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tickets = append(tickets, ticket)
+		synctest.Wait()
+	}
+	for _, ticket := range tickets {
+		if err := ticket.Wait(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	return ran
+}
