@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"internal/durable":    {},
 	"internal/floors":     {},
 	"internal/plotstyle":  {},
-	"internal/orttest":    {"ort"},
+	"internal/orttest":    {"ort", "onnx"},
 	"internal/bench":      {"*"},
 	"internal/soak":       {"engine/api", "runner", "hostinfo", "ortlib", "stats", "internal/bench/program"},
 	"internal/lawserver":  {"engine/api", "modelconfig", "internal/bench/program"},

@@ -1,5 +1,6 @@
 // Package orttest gives ONNX Runtime to the tests of packages above package ort. They find its library through
-// TUNER_ORT_LIBRARY, which `make test` sets; a test that needs it is skipped without.
+// TUNER_ORT_LIBRARY, which `make test` sets; a test that needs it is skipped without. Models go in as this module makes them,
+// outputs come back as its tensors.
 package orttest
 
 import (

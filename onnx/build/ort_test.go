@@ -1,7 +1,6 @@
 package build_test
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -22,76 +21,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
-// session loads a model file with ONNX Runtime, in one thread.
-func session(t *testing.T, path string) (*ort.Runtime, *ort.Session) {
-	t.Helper()
-	r := orttest.Runtime(t)
-	s, err := r.NewSession(path, ort.SessionOptions{IntraOpThreads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return r, s
-}
-
-// load writes a model and loads it.
-func load(t *testing.T, m *onnx.Model) (*ort.Runtime, *ort.Session) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := m.Write(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	return session(t, path)
-}
-
-// result is one output of a run.
-type result struct {
-	shape   []int64
-	data    []byte
-	strings [][]byte
-}
-
-// infer runs the model on the given inputs and returns all outputs.
-func infer(t *testing.T, r *ort.Runtime, s *ort.Session, in map[string]inputs.Tensor) (map[string]result, error) {
-	t.Helper()
-	var feeds []*ort.Tensor
-	for _, info := range s.Inputs() {
-		feed, err := newFeed(r, in[info.Name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer feed.Close()
-		feeds = append(feeds, feed)
-	}
-	var names []string
-	for _, info := range s.Outputs() {
-		names = append(names, info.Name)
-	}
-	outputs, err := s.Run(context.Background(), feeds, names)
-	if err != nil {
-		return nil, err
-	}
-	results := map[string]result{}
-	for i, o := range outputs {
-		got := result{shape: slices.Clone(o.Shape()), data: slices.Clone(o.Bytes())}
-		if o.Type() == ort.String {
-			if got.strings, err = o.Strings(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		results[names[i]] = got
-		o.Close()
-	}
-	return results, nil
-}
-
-// newFeed makes ONNX Runtime's tensor; both packages number the types as ONNX does.
-func newFeed(r *ort.Runtime, in inputs.Tensor) (*ort.Tensor, error) {
-	if in.Type == onnx.String {
-		return r.NewStringTensor(in.Shape, in.Strings)
-	}
-	return r.NewTensor(ort.ElementType(in.Type), in.Shape, in.Data)
-}
+// oneThread are the options of every session here.
+var oneThread = ort.SessionOptions{IntraOpThreads: 1}
 
 // Every model runs on the inputs derived from it, at two batch sizes, and gives outputs of the declared shapes.
 func TestModelsRunOnDerivedInputs(t *testing.T) {
@@ -107,24 +38,17 @@ func TestModelsRunOnDerivedInputs(t *testing.T) {
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, s := load(t, m)
+			s := orttest.Load(t, m, oneThread)
 			for _, batch := range []int{1, 3} {
-				runDerived(t, m, r, s, batch)
+				runDerived(t, m, s, batch)
 			}
 		})
 	}
 }
 
-func runDerived(t *testing.T, m *onnx.Model, r *ort.Runtime, s *ort.Session, batch int) {
+func runDerived(t *testing.T, m *onnx.Model, s *ort.Session, batch int) {
 	t.Helper()
-	derived, err := inputs.Derive(m, inputs.Options{Default: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	results, err := infer(t, r, s, inputs.Generate(derived, batch, uint64(batch)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := orttest.Infer(t, s, orttest.Generate(t, m, 5, batch, uint64(batch)))
 	for _, v := range m.Outputs() {
 		want := v.Dims()
 		for i := range want {
@@ -135,7 +59,7 @@ func runDerived(t *testing.T, m *onnx.Model, r *ort.Runtime, s *ort.Session, bat
 				want[i] = 5
 			}
 		}
-		if diff := cmp.Diff(want, results[v.Name].shape); diff != "" {
+		if diff := cmp.Diff(want, results[v.Name].Shape); diff != "" {
 			t.Errorf("shape of %s at batch %d (-want +got):\n%s", v, batch, diff)
 		}
 	}
@@ -147,20 +71,12 @@ func TestIdentityCopies(t *testing.T) {
 		t.Run(typ.String(), func(t *testing.T) {
 			t.Parallel()
 			m := build.Identity(typ)
-			r, s := load(t, m)
-			derived, err := inputs.Derive(m, inputs.Options{Default: 5})
-			if err != nil {
-				t.Fatal(err)
+			in := orttest.Generate(t, m, 5, 2, 1)
+			out := orttest.Infer(t, orttest.Load(t, m, oneThread), in)
+			if !slices.Equal(out["OUTPUT0"].Data, in["INPUT0"].Data) {
+				t.Errorf("bytes % x became % x", in["INPUT0"].Data, out["OUTPUT0"].Data)
 			}
-			in := inputs.Generate(derived, 2, 1)
-			out, err := infer(t, r, s, in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(out["OUTPUT0"].data, in["INPUT0"].Data) {
-				t.Errorf("bytes % x became % x", in["INPUT0"].Data, out["OUTPUT0"].data)
-			}
-			if diff := cmp.Diff(in["INPUT0"].Strings, out["OUTPUT0"].strings); diff != "" {
+			if diff := cmp.Diff(in["INPUT0"].Strings, out["OUTPUT0"].Strings); diff != "" {
 				t.Errorf("strings (-want +got):\n%s", diff)
 			}
 		})
@@ -169,7 +85,6 @@ func TestIdentityCopies(t *testing.T) {
 
 func TestSimpleAddsAndSubtracts(t *testing.T) {
 	t.Parallel()
-	r, s := load(t, build.Simple())
 	var a, b, sum, difference []byte
 	for i := range uint32(16) {
 		a = binary.LittleEndian.AppendUint32(a, i)
@@ -180,29 +95,19 @@ func TestSimpleAddsAndSubtracts(t *testing.T) {
 	tensor := func(data []byte) inputs.Tensor {
 		return inputs.Tensor{Type: onnx.Int32, Shape: []int64{1, 16}, Data: data}
 	}
-	out, err := infer(t, r, s, map[string]inputs.Tensor{"INPUT0": tensor(a), "INPUT1": tensor(b)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(out["OUTPUT0"].data, sum) || !slices.Equal(out["OUTPUT1"].data, difference) {
-		t.Errorf("got % x and % x", out["OUTPUT0"].data, out["OUTPUT1"].data)
+	s := orttest.Load(t, build.Simple(), oneThread)
+	out := orttest.Infer(t, s, map[string]inputs.Tensor{"INPUT0": tensor(a), "INPUT1": tensor(b)})
+	if !slices.Equal(out["OUTPUT0"].Data, sum) || !slices.Equal(out["OUTPUT1"].Data, difference) {
+		t.Errorf("got % x and % x", out["OUTPUT0"].Data, out["OUTPUT1"].Data)
 	}
 }
 
 func TestConstantTimeCopies(t *testing.T) {
 	t.Parallel()
 	m := build.ConstantTime(50)
-	r, s := load(t, m)
-	derived, err := inputs.Derive(m, inputs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := inputs.Generate(derived, 4, 1)
-	out, err := infer(t, r, s, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(out["OUTPUT"].data, in["INPUT"].Data) {
+	in := orttest.Generate(t, m, 0, 4, 1)
+	out := orttest.Infer(t, orttest.Load(t, m, oneThread), in)
+	if !slices.Equal(out["OUTPUT"].Data, in["INPUT"].Data) {
 		t.Error("the output is not the input")
 	}
 }
@@ -210,12 +115,7 @@ func TestConstantTimeCopies(t *testing.T) {
 func TestFailingLoadsAndFails(t *testing.T) {
 	t.Parallel()
 	m := build.Failing()
-	r, s := load(t, m)
-	derived, err := inputs.Derive(m, inputs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = infer(t, r, s, inputs.Generate(derived, 1, 1))
+	_, err := orttest.TryInfer(t, orttest.Load(t, m, oneThread), orttest.Generate(t, m, 0, 1, 1))
 	var failure *ort.Error
 	if !errors.As(err, &failure) {
 		t.Errorf("a run gave %v, want ONNX Runtime's error", err)
@@ -249,38 +149,26 @@ func readReference(t *testing.T) reference {
 func TestMiniLMGivesTheReferenceEmbeddings(t *testing.T) {
 	t.Parallel()
 	ref := readReference(t)
-	r, s := session(t, minilmPath(t))
+	s := orttest.Open(t, orttest.MiniLM(t), oneThread)
 	batch := len(ref.Sentences)
-	compare(t, ref, 0, embed(t, r, s, ref.IDs, ref.Mask, ref.Types))
+	compare(t, ref, 0, embed(t, s, ref.IDs, ref.Mask, ref.Types))
 	for i := range batch {
 		length := 0
 		for _, m := range ref.Mask[i] {
 			length += int(m)
 		}
-		alone := embed(t, r, s, [][]int64{ref.IDs[i][:length]}, [][]int64{ref.Mask[i][:length]}, [][]int64{ref.Types[i][:length]})
+		alone := embed(t, s, [][]int64{ref.IDs[i][:length]}, [][]int64{ref.Mask[i][:length]}, [][]int64{ref.Types[i][:length]})
 		compare(t, ref, i, alone)
 	}
 }
 
-func minilmPath(t *testing.T) string {
+func embed(t *testing.T, s *ort.Session, ids, mask, types [][]int64) [][]float64 {
 	t.Helper()
-	dir := os.Getenv("TUNER_MODELS")
-	if dir == "" {
-		t.Skip("needs the MiniLM model: run 'make test', or set TUNER_MODELS to the folder of minilm.onnx")
-	}
-	return filepath.Join(dir, "minilm.onnx")
-}
-
-func embed(t *testing.T, r *ort.Runtime, s *ort.Session, ids, mask, types [][]int64) [][]float64 {
-	t.Helper()
-	out, err := infer(t, r, s, map[string]inputs.Tensor{
+	out := orttest.Infer(t, s, map[string]inputs.Tensor{
 		"input_ids": matrix(ids), "attention_mask": matrix(mask), "token_type_ids": matrix(types),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := make([][]float64, len(ids))
-	data := out["embedding"].data
+	data := out["embedding"].Data
 	for i := range rows {
 		for range 384 {
 			rows[i] = append(rows[i], float64(math.Float32frombits(binary.LittleEndian.Uint32(data))))
@@ -324,12 +212,11 @@ func compare(t *testing.T, ref reference, first int, rows [][]float64) {
 
 func TestMiniLMRunsOnDerivedInputs(t *testing.T) {
 	t.Parallel()
-	path := minilmPath(t)
+	path := orttest.MiniLM(t)
 	m, err := onnx.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, s := session(t, path)
 	derived, err := inputs.Derive(m, inputs.Options{Shape: map[string][]int64{"input_ids": {32}}})
 	if err != nil {
 		t.Fatal(err)
@@ -341,11 +228,8 @@ func TestMiniLMRunsOnDerivedInputs(t *testing.T) {
 			t.Errorf("%s: %v of %v, want [32] of %v", in.Name, in.Dims, in.Range, want[in.Name])
 		}
 	}
-	out, err := infer(t, r, s, inputs.Generate(derived, 4, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]int64{4, 384}, out["embedding"].shape); diff != "" {
+	out := orttest.Infer(t, orttest.Open(t, path, oneThread), inputs.Generate(derived, 4, 1))
+	if diff := cmp.Diff([]int64{4, 384}, out["embedding"].Shape); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -358,22 +242,10 @@ func TestExternalDataRuns(t *testing.T) {
 	if err := m.Write(path, 1); err != nil { // a limit of one byte: all larger tensors go outside
 		t.Fatal(err)
 	}
-	derived, err := inputs.Derive(m, inputs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := inputs.Generate(derived, 2, 1)
-	r, outside := session(t, path)
-	_, inside := load(t, m)
-	got, err := infer(t, r, outside, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := infer(t, r, inside, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got["OUTPUT"].data, want["OUTPUT"].data) {
+	in := orttest.Generate(t, m, 0, 2, 1)
+	got := orttest.Infer(t, orttest.Open(t, path, oneThread), in)
+	want := orttest.Infer(t, orttest.Load(t, m, oneThread), in)
+	if !slices.Equal(got["OUTPUT"].Data, want["OUTPUT"].Data) {
 		t.Error("with external data the model computes something else")
 	}
 }

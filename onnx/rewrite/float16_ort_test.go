@@ -1,8 +1,6 @@
 package rewrite_test
 
 import (
-	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"testing"
@@ -17,63 +15,6 @@ import (
 	"tuner/onnx/rewrite"
 	"tuner/ort"
 )
-
-// numbers runs a model and returns its FLOAT and FLOAT16 outputs by name.
-func numbers(t *testing.T, s *ort.Session, in map[string]inputs.Tensor) map[string][]float32 {
-	t.Helper()
-	r := orttest.Runtime(t)
-	var feeds []*ort.Tensor
-	for _, info := range s.Inputs() {
-		feed, err := r.NewTensor(info.Type, in[info.Name].Shape, in[info.Name].Data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer feed.Close()
-		feeds = append(feeds, feed)
-	}
-	var names []string
-	for _, info := range s.Outputs() {
-		names = append(names, info.Name)
-	}
-	outputs, err := s.Run(context.Background(), feeds, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	results := map[string][]float32{}
-	for i, o := range outputs {
-		raw := o.Bytes()
-		switch onnx.DataType(o.Type()) {
-		case onnx.Float:
-			for ; len(raw) > 0; raw = raw[4:] {
-				results[names[i]] = append(results[names[i]], math.Float32frombits(binary.LittleEndian.Uint32(raw)))
-			}
-		case onnx.Float16:
-			for ; len(raw) > 0; raw = raw[2:] {
-				results[names[i]] = append(results[names[i]], single(binary.LittleEndian.Uint16(raw)))
-			}
-		}
-		o.Close()
-	}
-	return results
-}
-
-// single reads an fp16 number: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
-func single(h uint16) float32 {
-	fraction, exponent := float64(h&0x3ff), int(h>>10&0x1f)
-	value := math.Ldexp(1+fraction/1024, exponent-15)
-	switch {
-	case exponent == 0:
-		value = math.Ldexp(fraction/1024, -14)
-	case exponent == 31 && fraction == 0:
-		value = math.Inf(1)
-	case exponent == 31:
-		value = math.NaN()
-	}
-	if h&0x8000 != 0 {
-		value = -value
-	}
-	return float32(value)
-}
 
 func float16(t *testing.T, m *onnx.Model, o rewrite.Float16Options) (*onnx.Model, rewrite.Summary) {
 	t.Helper()
@@ -91,7 +32,7 @@ func TestFloat16Runs(t *testing.T) {
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := numbers(t, load(t, m), generated(t, m, 3))
+			want := infer(t, load(t, m), random(t, m, 3, 1))
 			for _, keep := range []bool{false, true} {
 				half, _, err := rewrite.Float16(m, rewrite.Float16Options{KeepIO: keep})
 				if errors.Is(err, rewrite.ErrNothing) {
@@ -100,12 +41,8 @@ func TestFloat16Runs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := numbers(t, load(t, half), generated(t, half, 3)) // the same numbers, rounded when the input is fp16
-				for output := range want {
-					if c := cosine(want[output], got[output]); !(c >= 0.999) {
-						t.Errorf("keep %v: %s: cosine %v", keep, output, c)
-					}
-				}
+				got := infer(t, load(t, half), random(t, half, 3, 1)) // the same numbers, rounded when the input is fp16
+				checkAgreement(t, want, got, 0.999)
 			}
 		})
 	}
@@ -114,7 +51,7 @@ func TestFloat16Runs(t *testing.T) {
 // OpenVINO takes fp16 too.
 func TestOpenVINORunsFloat16(t *testing.T) {
 	t.Parallel()
-	openVINO(t)
+	orttest.OpenVINO(t)
 	models := samples()
 	delete(models, "constant_time") // OpenVINO has no Loop, in fp32 either
 	for name, m := range models {
@@ -126,14 +63,10 @@ func TestOpenVINORunsFloat16(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := generated(t, m, 3)
+			in := random(t, m, 3, 1)
 			provider := ort.Provider{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}
-			got := numbers(t, loadWith(t, half, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
-			for output, want := range numbers(t, load(t, m), in) {
-				if c := cosine(want, got[output]); !(c >= 0.999) {
-					t.Errorf("%s: cosine %v", output, c)
-				}
-			}
+			got := infer(t, orttest.Load(t, half, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
+			checkAgreement(t, infer(t, load(t, m), in), got, 0.999)
 		})
 	}
 }
@@ -144,11 +77,11 @@ func TestFloat16OfMiniLM(t *testing.T) {
 	orttest.Runtime(t)
 	m := minilm(t)
 	in := sentences(t)
-	want := numbers(t, load(t, m), in)["embedding"]
+	want := infer(t, load(t, m), in)["embedding"]
 	const width = 384
 	for _, keep := range []bool{false, true} {
 		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: keep})
-		got := numbers(t, load(t, half), in)["embedding"]
+		got := infer(t, load(t, half), in)["embedding"]
 		for i := 0; i < len(want); i += width {
 			if c := cosine(want[i:i+width], got[i:i+width]); !(c >= 0.9999) {
 				t.Errorf("keep %v: sentence %d: cosine %v", keep, i/width, c)
@@ -169,7 +102,7 @@ func TestFloat16RunsBranches(t *testing.T) {
 				"x":  floatTensor([]float32{1, 1, 1, 1}, 1, 4),
 				"go": {Type: onnx.Bool, Data: []byte{byte(branch)}},
 			}
-			if diff := cmp.Diff(want, numbers(t, s, in)["y"]); diff != "" {
+			if diff := cmp.Diff(want, infer(t, s, in)["y"]); diff != "" {
 				t.Errorf("kept %q, branch %d (-want +got):\n%s", keep, branch, diff)
 			}
 		}
@@ -192,7 +125,7 @@ func TestFloat16DoesNotOverflow(t *testing.T) {
 			m := overflowing(build, width)
 			half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
 			in := map[string]inputs.Tensor{"x": floatTensor(row, 1, width)}
-			want, got := numbers(t, load(t, m), in)["y"], numbers(t, load(t, half), in)["y"]
+			want, got := infer(t, load(t, m), in)["y"], infer(t, load(t, half), in)["y"]
 			for i := range want {
 				if d := math.Abs(float64(want[i] - got[i])); !(d <= 2e-3*math.Max(1, math.Abs(float64(want[i])))) {
 					t.Fatalf("element %d: %v became %v", i, want[i], got[i])
@@ -250,7 +183,7 @@ func TestFloat16CutsInputs(t *testing.T) {
 			return g.Node("Mul", []string{x, g.Floats("half", []float32{0.5}, 1)})
 		}, 4), func(p *onnxpb.ModelProto) { p.OpsetImport[0].Version = &opset })
 		half, _ := float16(t, m, rewrite.Float16Options{KeepIO: true})
-		got := numbers(t, load(t, half), map[string]inputs.Tensor{"x": floatTensor([]float32{1e6, -1e30, 3, float32(math.Inf(1))}, 1, 4)})["y"]
+		got := infer(t, load(t, half), map[string]inputs.Tensor{"x": floatTensor([]float32{1e6, -1e30, 3, float32(math.Inf(1))}, 1, 4)})["y"]
 		for i, want := range []float32{32752, -32752, 1.5, 32752} { // 65504/2
 			if got[i] != want {
 				t.Errorf("opset %d: element %d: got %v, want %v", opset, i, got[i], want)

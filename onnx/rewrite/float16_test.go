@@ -43,6 +43,24 @@ func converted(t *testing.T, values []float32) ([]uint16, rewrite.Summary) {
 	return halves(t, half, "w"), summary
 }
 
+// single reads an fp16 number: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
+func single(h uint16) float32 {
+	fraction, exponent := float64(h&0x3ff), int(h>>10&0x1f)
+	value := math.Ldexp(1+fraction/1024, exponent-15)
+	switch {
+	case exponent == 0:
+		value = math.Ldexp(fraction/1024, -14)
+	case exponent == 31 && fraction == 0:
+		value = math.Inf(1)
+	case exponent == 31:
+		value = math.NaN()
+	}
+	if h&0x8000 != 0 {
+		value = -value
+	}
+	return float32(value)
+}
+
 // Every fp16 number stays itself, and what lies half-way between two goes to the one whose last bit is 0.
 func TestFloat16RoundsToNearestEven(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package rewrite_test
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/dataset/elements"
 	"tuner/internal/orttest"
 	"tuner/onnx"
 	"tuner/onnx/build"
@@ -23,69 +23,41 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 
-// load writes a model and loads it, in one thread.
+// load loads a model in one thread.
 func load(t *testing.T, m *onnx.Model) *ort.Session {
 	t.Helper()
-	return loadWith(t, m, ort.SessionOptions{IntraOpThreads: 1})
+	return orttest.Load(t, m, ort.SessionOptions{IntraOpThreads: 1})
 }
 
-func loadWith(t *testing.T, m *onnx.Model, o ort.SessionOptions) *ort.Session {
-	t.Helper()
-	r := orttest.Runtime(t)
-	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := m.Write(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	s, err := r.NewSession(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// infer runs a model and returns its FLOAT outputs by name.
+// infer runs a model and returns its FLOAT and FLOAT16 outputs by name.
 func infer(t *testing.T, s *ort.Session, in map[string]inputs.Tensor) map[string][]float32 {
 	t.Helper()
-	r := orttest.Runtime(t)
-	var feeds []*ort.Tensor
-	for _, info := range s.Inputs() {
-		// Both packages number the types as ONNX does.
-		feed, err := r.NewTensor(ort.ElementType(in[info.Name].Type), in[info.Name].Shape, in[info.Name].Data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer feed.Close()
-		feeds = append(feeds, feed)
-	}
-	var names []string
-	for _, info := range s.Outputs() {
-		names = append(names, info.Name)
-	}
-	outputs, err := s.Run(context.Background(), feeds, names)
-	if err != nil {
-		t.Fatal(err)
-	}
 	results := map[string][]float32{}
-	for i, o := range outputs {
-		if o.Type() == ort.ElementType(onnx.Float) {
-			for raw := o.Bytes(); len(raw) > 0; raw = raw[4:] {
-				results[names[i]] = append(results[names[i]], math.Float32frombits(binary.LittleEndian.Uint32(raw)))
-			}
+	for name, out := range orttest.Infer(t, s, in) {
+		if out.Type != onnx.Float && out.Type != onnx.Float16 {
+			continue
 		}
-		o.Close()
+		for _, v := range elements.Floats(out) {
+			results[name] = append(results[name], float32(v))
+		}
 	}
 	return results
 }
 
-// generated are random inputs that a model accepts.
-func generated(t *testing.T, m *onnx.Model, batch int) map[string]inputs.Tensor {
+// random are inputs that a model accepts.
+func random(t *testing.T, m *onnx.Model, batch int, seed uint64) map[string]inputs.Tensor {
 	t.Helper()
-	derived, err := inputs.Derive(m, inputs.Options{Default: 7})
-	if err != nil {
-		t.Fatal(err)
+	return orttest.Generate(t, m, 7, batch, seed)
+}
+
+// checkAgreement compares the outputs of two models: the cosine of each must reach least.
+func checkAgreement(t *testing.T, want, got map[string][]float32, least float64) {
+	t.Helper()
+	for output := range want {
+		if c := cosine(want[output], got[output]); !(c >= least) {
+			t.Errorf("%s: cosine %v, want %v", output, c, least)
+		}
 	}
-	return inputs.Generate(derived, batch, 1)
 }
 
 func cosine(a, b []float32) float64 {
@@ -124,7 +96,7 @@ func TestInt8DynamicComputesExactly(t *testing.T) {
 	check := func(what string, m *onnx.Model, level ort.GraphOptimization, want ...float32) {
 		t.Helper()
 		q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
-		s := loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
 		if diff := cmp.Diff(want, infer(t, s, in)["y"]); diff != "" {
 			t.Errorf("%s, optimization %d (-want +got):\n%s", what, level, diff)
 		}
@@ -147,7 +119,7 @@ func TestInt8DynamicComputesBatchedWeights(t *testing.T) {
 	g.OutputAs("y", g.Node("MatMul", []string{x, w}), onnx.Float, onnx.Fixed(2), onnx.Symbol("rows"), onnx.Fixed(2))
 	q, _ := int8Dynamic(t, g.Model(), rewrite.Int8Options{})
 	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
-		s := loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
 		got := infer(t, s, map[string]inputs.Tensor{"x": floatTensor([]float32{-55, 200, 0.5, 1.5}, 1, 4)})
 		if diff := cmp.Diff([]float32{-6777, 13998, -13970, 762}, got["y"]); diff != "" {
 			t.Errorf("optimization %d (-want +got):\n%s", level, diff)
@@ -169,29 +141,16 @@ func TestInt8DynamicRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := generated(t, m, 3)
-			want, got := infer(t, load(t, m), in), infer(t, load(t, q), in)
-			for output := range want {
-				if c := cosine(want[output], got[output]); !(c >= 0.99) {
-					t.Errorf("%s: cosine %v", output, c)
-				}
-			}
+			in := random(t, m, 3, 1)
+			checkAgreement(t, infer(t, load(t, m), in), infer(t, load(t, q), in), 0.99)
 		})
-	}
-}
-
-// openVINO skips a test unless the library has OpenVINO.
-func openVINO(t *testing.T) {
-	t.Helper()
-	if !slices.Contains(orttest.Runtime(t).Providers(), "openvino") {
-		t.Skip("this ONNX Runtime build has no OpenVINO: 'make test' runs this test with the flavour that has it")
 	}
 }
 
 // OpenVINO takes what Int8Dynamic makes, and computes about the same as the exact model.
 func TestOpenVINORunsInt8Dynamic(t *testing.T) {
 	t.Parallel()
-	openVINO(t)
+	orttest.OpenVINO(t)
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
 			q, _, err := rewrite.Int8Dynamic(m, rewrite.Int8Options{})
@@ -201,14 +160,10 @@ func TestOpenVINORunsInt8Dynamic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := generated(t, m, 3)
+			in := random(t, m, 3, 1)
 			provider := ort.Provider{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}
-			got := infer(t, loadWith(t, q, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
-			for output, want := range infer(t, load(t, m), in) {
-				if c := cosine(want, got[output]); !(c >= 0.99) {
-					t.Errorf("%s: cosine %v", output, c)
-				}
-			}
+			got := infer(t, orttest.Load(t, q, ort.SessionOptions{Providers: []ort.Provider{provider}}), in)
+			checkAgreement(t, infer(t, load(t, m), in), got, 0.99)
 		})
 	}
 }
@@ -220,7 +175,7 @@ func TestCleanComputesTheSame(t *testing.T) {
 	for name, m := range samples() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := generated(t, m, 2)
+			in := random(t, m, 2, 1)
 			if diff := cmp.Diff(infer(t, load(t, m), in), infer(t, load(t, clean(t, m)), in)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -253,19 +208,6 @@ func TestInt8SensitivityMeasures(t *testing.T) {
 	}
 }
 
-func minilm(t *testing.T) *onnx.Model {
-	t.Helper()
-	dir := os.Getenv("TUNER_MODELS")
-	if dir == "" {
-		t.Skip("needs the MiniLM model: run 'make test', or set TUNER_MODELS to the folder of minilm.onnx")
-	}
-	m, err := onnx.Read(filepath.Join(dir, "minilm.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // sentences are the token ids of real sentences, as MiniLM's inputs.
 func sentences(t *testing.T) map[string]inputs.Tensor {
 	t.Helper()
@@ -292,6 +234,15 @@ func sentences(t *testing.T) map[string]inputs.Tensor {
 	return in
 }
 
+func minilm(t *testing.T) *onnx.Model {
+	t.Helper()
+	m, err := onnx.Read(orttest.MiniLM(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // int8 of real weights on real sentences stays close to fp32, in 8 bits and, a little less, in 7. (On these six sentences,
 // onnxruntime.quantization 1.31.1 gives 0.98915 and 0.98765 with the same recipe, and the same weights.)
 func TestInt8DynamicOfMiniLM(t *testing.T) {
@@ -312,7 +263,7 @@ func TestInt8DynamicOfMiniLM(t *testing.T) {
 		if o.Bits == 0 {
 			checkFused(t, q)
 		}
-		got := infer(t, loadWith(t, q, exact), in)["embedding"]
+		got := infer(t, orttest.Load(t, q, exact), in)["embedding"]
 		var sum float64
 		for i := 0; i < len(want); i += width {
 			sum += cosine(want[i:i+width], got[i:i+width])
@@ -330,8 +281,8 @@ func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
 	t.Parallel()
 	m := build.MLP()
 	q, _ := int8Dynamic(t, m, rewrite.Int8Options{})
-	in := generated(t, m, 3)
-	s := loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}})
+	in := random(t, m, 3, 1)
+	s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: map[string]string{"session.x64quantprecision": "1"}})
 	if c := cosine(infer(t, load(t, m), in)["OUTPUT"], infer(t, s, in)["OUTPUT"]); !(c >= 0.99) {
 		t.Errorf("cosine %v", c)
 	}
@@ -341,7 +292,7 @@ func TestInt8DynamicRunsWithQuantPrecision(t *testing.T) {
 func checkFused(t *testing.T, q *onnx.Model) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "optimized.onnx")
-	loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path})
+	orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path})
 	optimized, err := onnx.Read(path)
 	if err != nil {
 		t.Fatal(err)

@@ -43,16 +43,6 @@ func calibrated(t *testing.T, m *onnx.Model, rows map[string]inputs.Tensor) map[
 	return collector.Ranges()
 }
 
-// random are inputs of a model from a seed of their own.
-func random(t *testing.T, m *onnx.Model, batch int, seed uint64) map[string]inputs.Tensor {
-	t.Helper()
-	derived, err := inputs.Derive(m, inputs.Options{Default: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return inputs.Generate(derived, batch, seed)
-}
-
 // classifiers are the sample models that take images, with how many nodes ONNX Runtime makes of each in integers.
 func classifiers() map[string]struct {
 	model *onnx.Model
@@ -87,7 +77,7 @@ func TestONNXRuntimeFusesInt8Static(t *testing.T) {
 				t.Errorf("kept: %v", summary.Kept)
 			}
 			path := filepath.Join(t.TempDir(), "optimized.onnx")
-			loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path, LogSeverity: ort.LogError}) // warns that it is for this machine
+			orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, OptimizedModelPath: path, LogSeverity: ort.LogError}) // warns that it is for this machine
 			optimized, err := onnx.Read(path)
 			if err != nil {
 				t.Fatal(err)
@@ -134,7 +124,7 @@ func TestInt8StaticOfCNN(t *testing.T) {
 		t.Helper()
 		o.Bits = bits
 		q, _ := int8Static(t, m, o)
-		s := loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: entries})
+		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, Entries: entries})
 		if mean, same := agreement(want, infer(t, s, in)["logits"], rows); !(mean >= 0.999) || same < rows-1 {
 			t.Errorf("%d bits, %v: cosine %v, %d of %d rows agree", bits, entries, mean, same, rows)
 		}
@@ -171,14 +161,9 @@ func TestInt8StaticRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := samples()[name]
-			in := generated(t, m, 3)
+			in := random(t, m, 3, 1)
 			q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: calibrated(t, m, in)})
-			want, got := infer(t, load(t, m), in), infer(t, load(t, q), in)
-			for output := range want {
-				if c := cosine(want[output], got[output]); !(c >= 0.99) {
-					t.Errorf("%s: cosine %v", output, c)
-				}
-			}
+			checkAgreement(t, infer(t, load(t, m), in), infer(t, load(t, q), in), 0.99)
 		})
 	}
 }
@@ -197,7 +182,7 @@ func TestInt8StaticComputesExactly(t *testing.T) {
 	q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: alike(t, m, -51, 204)})
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 300, 0.5, 1.5}, 1, 4)}
 	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
-		s := loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
 		if diff := cmp.Diff([]float32{-6255, 12992}, infer(t, s, in)["y"]); diff != "" {
 			t.Errorf("optimization %d (-want +got):\n%s", level, diff)
 		}
@@ -215,7 +200,7 @@ func TestInt8StaticConvolvesExactly(t *testing.T) {
 	}})
 	in := map[string]inputs.Tensor{"x": floatTensor([]float32{-51, 3, 200, 1.5}, 1, 1, 2, 2)}
 	for _, level := range []ort.GraphOptimization{ort.OptimizeNothing, ort.OptimizeAll} {
-		s := loadWith(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
+		s := orttest.Load(t, q, ort.SessionOptions{IntraOpThreads: 1, GraphOptimization: level})
 		if diff := cmp.Diff([]float32{0, 3 * 127, 200 * 127, 2 * 127}, infer(t, s, in)["y"]); diff != "" {
 			t.Errorf("optimization %d (-want +got):\n%s", level, diff)
 		}
@@ -272,14 +257,14 @@ func TestInt8StaticSensitivityMeasures(t *testing.T) {
 // OpenVINO takes what Int8Static makes, all of it, and computes about the same as the exact model.
 func TestOpenVINORunsInt8Static(t *testing.T) {
 	t.Parallel()
-	openVINO(t)
+	orttest.OpenVINO(t)
 	for name, least := range map[string]float64{"cnn": 0.999, "mlp": 0.99, "resnet": 0.98, "mobilenet": 0.9} {
 		t.Run(name, func(t *testing.T) {
 			const rows = 4
 			m := samples()[name]
 			q, _ := int8Static(t, m, rewrite.Int8StaticOptions{Ranges: calibrated(t, m, random(t, m, rows, 1))})
 			in := random(t, m, rows, 2)
-			s := loadWith(t, q, ort.SessionOptions{
+			s := orttest.Load(t, q, ort.SessionOptions{
 				RecordAssignment: true, Providers: []ort.Provider{{Name: "openvino", Options: map[string]string{"num_of_threads": "1"}}},
 			})
 			assigned, err := s.Assignment()

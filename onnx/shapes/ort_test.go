@@ -1,7 +1,6 @@
 package shapes_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(orttest.Main(m)) }
 // Every value that ONNX Runtime computes has the inferred type and shape, and a symbol has the same size everywhere.
 func TestAgreesWithONNXRuntime(t *testing.T) {
 	t.Parallel()
-	r := orttest.Runtime(t)
+	orttest.Runtime(t)
 	models := samples()
 	delete(models, "failing") // no run of it ends
 	if dir := os.Getenv("TUNER_MODELS"); dir != "" {
@@ -44,51 +43,16 @@ func TestAgreesWithONNXRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, infos, computed(t, r, m))
+			compare(t, infos, computed(t, m))
 		})
 	}
 }
 
 // computed runs the model with every value of its main graph as an output.
-func computed(t *testing.T, r *ort.Runtime, m *onnx.Model) map[string]*ort.Tensor {
+func computed(t *testing.T, m *onnx.Model) map[string]inputs.Tensor {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := exposed(m).Write(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	s, err := r.NewSession(path, ort.SessionOptions{IntraOpThreads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	derived, err := inputs.Derive(m, inputs.Options{Default: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := inputs.Generate(derived, 3, 1)
-	var feeds []*ort.Tensor
-	for _, info := range s.Inputs() {
-		feed, err := r.NewTensor(ort.ElementType(in[info.Name].Type), in[info.Name].Shape, in[info.Name].Data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(feed.Close)
-		feeds = append(feeds, feed)
-	}
-	var names []string
-	for _, info := range s.Outputs() {
-		names = append(names, info.Name)
-	}
-	outputs, err := s.Run(context.Background(), feeds, names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]*ort.Tensor{}
-	for i, o := range outputs {
-		t.Cleanup(o.Close)
-		values[names[i]] = o
-	}
-	return values
+	s := orttest.Load(t, exposed(m), ort.SessionOptions{IntraOpThreads: 1})
+	return orttest.Infer(t, s, orttest.Generate(t, m, 7, 3, 1))
 }
 
 // exposed makes every value an output; ONNX Runtime finds the types itself.
@@ -108,29 +72,29 @@ func exposed(m *onnx.Model) *onnx.Model {
 	return onnx.New(p)
 }
 
-func compare(t *testing.T, infos map[string]shapes.Info, values map[string]*ort.Tensor) {
+func compare(t *testing.T, infos map[string]shapes.Info, values map[string]inputs.Tensor) {
 	t.Helper()
 	symbols := map[string]int64{}
 	for name, v := range values {
 		info, ok := infos[name]
 		switch {
 		case !ok:
-			t.Errorf("%q is %v%v, nothing was inferred", name, v.Type(), v.Shape())
+			t.Errorf("%q is %v%v, nothing was inferred", name, v.Type, v.Shape)
 			continue
-		case int(info.Type) != int(v.Type()):
-			t.Errorf("%q is %v, inferred %v", name, v.Type(), info.Type)
-		case !info.Ranked || len(info.Shape) != len(v.Shape()):
-			t.Errorf("%q is %v, inferred %+v", name, v.Shape(), info)
+		case info.Type != v.Type:
+			t.Errorf("%q is %v, inferred %v", name, v.Type, info.Type)
+		case !info.Ranked || len(info.Shape) != len(v.Shape):
+			t.Errorf("%q is %v, inferred %+v", name, v.Shape, info)
 			continue
 		}
 		for i, d := range info.Shape {
-			size := v.Shape()[i]
+			size := v.Shape[i]
 			if before, ok := symbols[d.Symbol]; d.Symbol != "" && ok && before != size {
-				t.Errorf("%q is %v, but %q was %d elsewhere", name, v.Shape(), d.Symbol, before)
+				t.Errorf("%q is %v, but %q was %d elsewhere", name, v.Shape, d.Symbol, before)
 			}
 			symbols[d.Symbol] = size
 			if d.IsFixed() && d.Size != size {
-				t.Errorf("%q is %v, inferred %+v", name, v.Shape(), info.Shape)
+				t.Errorf("%q is %v, inferred %+v", name, v.Shape, info.Shape)
 			}
 		}
 	}
