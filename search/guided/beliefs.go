@@ -1,0 +1,364 @@
+package guided
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/queuesim"
+	"tuner/stats"
+)
+
+// The usual standard deviations of log residuals: what the prediction of throughput and of latencies misses, as far as measured
+// (on a real Triton: a common factor of e^0.11 and e^-0.34, an error of 0.13 and 0.28 in all), and what a metric varies by that
+// nothing predicts.
+var (
+	usualThroughput = spread{global: 0.3, pool: 0.08, smooth: 0.06, own: 0.03}
+	usualLatency    = spread{global: 0.5, pool: 0.12, smooth: 0.08, own: 0.04}
+	usualUnknown    = spread{global: 1, pool: 0.3, smooth: 0.3, own: 0.05}
+)
+
+// wrong is the standard deviation of log residuals within pools beyond which predictions are of no use, and vague the number of
+// degrees of freedom that this takes.
+const (
+	wrong = 0.3
+	vague = 3
+)
+
+// The noise of a measurement.
+const (
+	quietThroughput = 0.03 // standard deviation of the log of one second's throughput, while none is known
+	quietOther      = 0.08 // the same of any other metric
+	usualDrift      = 0.03 // standard deviation of the log from trial to trial beyond that of their windows
+	leastDrift      = 0.01
+	driftWeight     = 4 // trials that the usual drift counts for
+	flaggedWeight   = 2 // factor of the variance of a trial with flags
+	floor           = 1e-9
+)
+
+// model is what is believed of one metric of the goal, on log scale.
+type model struct {
+	metric      measure.Metric
+	weight      float64 // in the objective, negative where lower is better; 0 in none
+	limits      []search.Constraint
+	isPredicted bool    // by the simulation of the queue
+	isDropped   bool    // its predictions turned out wrong
+	isKnown     bool    // it was measured, or is predicted
+	centre      float64 // where nothing predicts it
+	process     process
+}
+
+// newModels lists the metrics of a goal.
+func newModels(goal search.Goal) []*model {
+	var models []*model
+	add := func(metric measure.Metric) *model {
+		for _, m := range models {
+			if m.metric == metric {
+				return m
+			}
+		}
+		m := &model{metric: metric, isPredicted: isPredicted(metric)}
+		models = append(models, m)
+		return m
+	}
+	for _, t := range goal.Objective.Terms {
+		m := add(t.Metric)
+		if info, _ := t.Metric.Info(); info.HigherBetter {
+			m.weight += t.Weight
+		} else {
+			m.weight -= t.Weight
+		}
+	}
+	for _, c := range goal.Constraints {
+		m := add(c.Metric)
+		m.limits = append(m.limits, c)
+	}
+	return models
+}
+
+// isMemory reports whether the metric is memory, which is a matter of the pool alone.
+func (m *model) isMemory() bool { return m.metric == measure.Memory }
+
+// bindsLatency reports whether the metric is at least the time of the batches that a throughput needs: the median may be that of
+// smaller ones.
+func (m *model) bindsLatency() bool {
+	q, isQuantile := m.metric.Quantile()
+	return !m.isDropped && (m.metric == measure.LatencyAvg || isQuantile && q > 0.5)
+}
+
+// isPredicted reports whether the simulation of the queue tells a metric.
+func isPredicted(metric measure.Metric) bool {
+	_, isQuantile := metric.Quantile()
+	return isQuantile || metric == measure.Throughput || metric == measure.LatencyAvg || metric == measure.QueueTime
+}
+
+// predicted is a metric of a simulated queue.
+func predicted(metric measure.Metric, r queuesim.Result) float64 {
+	switch metric {
+	case measure.Throughput:
+		return r.Throughput
+	case measure.LatencyAvg:
+		return r.Mean
+	case measure.LatencyP50:
+		return r.P50
+	case measure.LatencyP90:
+		return r.P90
+	case measure.LatencyP95:
+		return r.P95
+	case measure.LatencyP99:
+		return r.P99
+	}
+	return r.Queue
+}
+
+func (m *model) usual() spread {
+	s := usualUnknown
+	switch {
+	case m.metric == measure.Throughput && m.isPredicted:
+		s = usualThroughput
+	case m.isPredicted:
+		s = usualLatency
+	}
+	if m.isDropped {
+		s.global, s.pool, s.smooth = usualUnknown.global, usualUnknown.pool, usualUnknown.smooth
+	}
+	return s
+}
+
+// log is the logarithm of a value of the metric, of which 0 counts as the least that can be told.
+func (m *model) log(value float64) float64 {
+	if info, _ := m.metric.Info(); info.Unit == measure.Seconds {
+		return math.Log(max(value, shortest))
+	}
+	return math.Log(max(value, floor))
+}
+
+// reading is one trial of a cell, in logarithms by model; NaN where the trial does not tell.
+type reading struct {
+	seconds   float64 // of its windows
+	isFlagged bool
+	logs      []float64
+	errors    []float64 // standard deviations from the windows' own intervals; 0 unknown
+}
+
+func (g *Guided) read(m measure.Measurement) (reading, bool) {
+	r := reading{isFlagged: len(m.Flags()) > 0, logs: make([]float64, len(g.models)), errors: make([]float64, len(g.models))}
+	for _, w := range m.Windows {
+		r.seconds += w.Duration.Seconds()
+	}
+	isComplete := r.seconds > 0
+	for i, model := range g.models {
+		e, ok := m.Estimate(model.metric)
+		ok = ok && (e.Value > 0 || model.weight == 0)
+		if !ok {
+			r.logs[i] = math.NaN()
+			isComplete = isComplete && model.weight == 0
+			continue
+		}
+		r.logs[i] = model.log(e.Value)
+		if e.Lo > 0 && e.Hi > e.Lo {
+			const widths = 2 * 1.96 // standard deviations in a 95 % interval
+			r.errors[i] = math.Log(e.Hi/e.Lo) / widths
+		}
+	}
+	return r, isComplete
+}
+
+// track is what was measured of a cell in the search.
+type track struct {
+	candidate   search.Candidate
+	key         string
+	level       float64
+	measurement measure.Measurement // all windows together
+	readings    []reading
+}
+
+// noise is that of a metric's readings: the variance of a window of a second, and of what differs from trial to trial.
+type noise struct{ rate, drift float64 }
+
+func (g *Guided) noise(k int) noise {
+	quiet := quietOther
+	if g.models[k].metric == measure.Throughput {
+		quiet = quietThroughput
+	}
+	n := noise{rate: quiet * quiet}
+	var rates []float64
+	for _, p := range g.pools {
+		for _, t := range p.tracks {
+			for _, r := range t.readings {
+				if r.errors[k] > 0 {
+					rates = append(rates, r.errors[k]*r.errors[k]*r.seconds)
+				}
+			}
+		}
+	}
+	if len(rates) > 0 {
+		n.rate = stats.Median(rates)
+	}
+	n.drift = g.drift(k, n)
+	return n
+}
+
+// drift is the variance from trial to trial that the windows' own intervals do not explain, from cells that were measured again.
+func (g *Guided) drift(k int, n noise) float64 {
+	sum, freedom := driftWeight*usualDrift*usualDrift, float64(driftWeight)
+	for _, p := range g.pools {
+		for _, t := range p.tracks {
+			mean, own, count := 0.0, 0.0, 0.0
+			for _, r := range t.readings {
+				if !math.IsNaN(r.logs[k]) {
+					mean, own, count = mean+r.logs[k], own+n.within(r, k), count+1
+				}
+			}
+			if count < 2 {
+				continue
+			}
+			mean, own = mean/count, own/count
+			for _, r := range t.readings {
+				if !math.IsNaN(r.logs[k]) {
+					sum += (r.logs[k] - mean) * (r.logs[k] - mean)
+				}
+			}
+			sum -= own * (count - 1)
+			freedom += count - 1
+		}
+	}
+	return max(sum/freedom, leastDrift*leastDrift)
+}
+
+// within is the variance that a reading's windows explain: between its own interval's and that of windows of its length.
+func (n noise) within(r reading, k int) float64 {
+	v := n.rate / r.seconds
+	if r.errors[k] > 0 {
+		v = (v + r.errors[k]*r.errors[k]) / 2
+	}
+	if r.isFlagged {
+		v *= flaggedWeight
+	}
+	return v
+}
+
+// mean is a cell's mean log of a metric with its variance; false where no trial tells.
+func (n noise) mean(t *track, k int) (value, variance float64, ok bool) {
+	precision := 0.0
+	for _, r := range t.readings {
+		if !math.IsNaN(r.logs[k]) {
+			w := 1 / (n.within(r, k) + n.drift)
+			value, precision = value+w*r.logs[k], precision+w
+		}
+	}
+	return value / precision, 1 / precision, precision > 0
+}
+
+// learn conditions the model of each metric on all that was measured in ready pools.
+func (g *Guided) learn() {
+	for k, m := range g.models {
+		if m.isMemory() {
+			m.isKnown = slices.ContainsFunc(g.pools, func(p *pool) bool { return p.memory > 0 })
+			continue
+		}
+		n := g.noise(k)
+		m.isDropped = false
+		pools := g.sights(k, n)
+		m.isKnown = m.isPredicted || len(pools) > 0
+		if m.isPredicted && isWrong(pools) {
+			m.isDropped = true
+			pools = g.sights(k, n)
+		}
+		if !m.isPredicted {
+			m.centre = centre(pools)
+			for _, sights := range pools {
+				for i := range sights {
+					sights[i].value -= m.centre
+				}
+			}
+		}
+		m.process = learn(pools, m.usual())
+	}
+}
+
+// sights lists the residuals of a metric by pool.
+func (g *Guided) sights(k int, n noise) [][]sight {
+	var pools [][]sight
+	for _, p := range g.pools {
+		if !p.isReady() {
+			continue
+		}
+		var sights []sight
+		for _, t := range p.tracks {
+			at, found := p.find(t.key)
+			value, variance, ok := n.mean(t, k)
+			if !found || !ok {
+				continue
+			}
+			c := cell{p, setting{at, t.level}}
+			prior := 0.0
+			if g.models[k].isPredicted {
+				prior = g.prior(c, k)
+			}
+			sights = append(sights, sight{g.spot(c), value - prior, variance})
+		}
+		if len(sights) > 0 {
+			pools = append(pools, sights)
+		}
+	}
+	return pools
+}
+
+func centre(pools [][]sight) float64 {
+	sum, count := 0.0, 0.0
+	for _, sights := range pools {
+		for _, s := range sights {
+			sum, count = sum+s.value, count+1
+		}
+	}
+	return sum / max(count, 1)
+}
+
+// isWrong reports whether residuals differ more within pools than predictions may.
+func isWrong(pools [][]sight) bool {
+	squares, freedom := 0.0, 0
+	for _, sights := range pools {
+		mean := centre([][]sight{sights})
+		for _, s := range sights {
+			squares += (s.value - mean) * (s.value - mean)
+		}
+		freedom += len(sights) - 1
+	}
+	return freedom >= vague && squares > wrong*wrong*float64(freedom)
+}
+
+// memoryOf is the log of a pool's memory: what was seen, else the line through what was seen of its engine with other numbers of
+// instances (each takes about the same), else what others took.
+func (g *Guided) memoryOf(p *pool) (mean, variance float64) {
+	const seen, extrapolated, other = 0.02, 0.1, 0.5
+	if p.memory > 0 {
+		return math.Log(p.memory), seen * seen
+	}
+	var near []*pool
+	for _, q := range p.engine.pools {
+		if q.memory > 0 {
+			near = append(near, q)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b *pool) int { return apart(a, p) - apart(b, p) })
+	if len(near) > 0 {
+		q := near[0]
+		each := q.memory / float64(2*q.instances) // of one measured number of instances: half of it is theirs
+		if len(near) > 1 {
+			each = max(0, (near[1].memory-q.memory)/float64(near[1].instances-q.instances))
+		}
+		bytes := q.memory + each*float64(p.instances-q.instances)
+		return math.Log(max(bytes, q.memory/float64(q.instances+1))), extrapolated * extrapolated
+	}
+	sum, count := 0.0, 0.0
+	for _, q := range g.pools {
+		if q.memory > 0 {
+			sum, count = sum+math.Log(q.memory), count+1
+		}
+	}
+	return sum / max(count, 1), other * other
+}
+
+func apart(a, b *pool) int { return max(a.instances-b.instances, b.instances-a.instances) }

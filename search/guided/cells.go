@@ -1,0 +1,208 @@
+package guided
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/queuesim"
+)
+
+// ratio is that of neighbouring levels where any level may be tried, and fine the same around the best one.
+const (
+	ratio = 1.15
+	fine  = 1.04
+)
+
+// cell is a configuration at a load.
+type cell struct {
+	pool *pool
+	setting
+}
+
+func (c cell) batcher() batcher { return c.pool.batchers[c.setting.batcher] }
+
+// levels are the loads of the grid: the axis's own, or where any is allowed a geometric series of whole numbers.
+func levels(axis search.LoadAxis) []float64 {
+	first, last := axis.Levels[0], axis.Levels[len(axis.Levels)-1]
+	if !axis.Any {
+		return slices.Compact(slices.Clone(axis.Levels))
+	}
+	return between(axis, first, last, ratio)
+}
+
+// between lists levels from one to another, neighbours in a ratio or one apart.
+func between(axis search.LoadAxis, from, to, ratio float64) []float64 {
+	list := []float64{from}
+	for level := from; level < to; {
+		level = axis.AtLeast(max(math.Floor(level)+1, math.Round(level*ratio)))
+		list = append(list, min(level, to))
+	}
+	return list
+}
+
+// spot is where a cell lies.
+func (g *Guided) spot(c cell) spot {
+	b := c.batcher()
+	return spot{
+		pool: c.pool.index, batcher: c.setting.batcher,
+		at: [...]float64{math.Log(c.level), math.Log(float64(max(b.queue.MaxBatch, 1))), b.delay},
+	}
+}
+
+// prior is the logarithm that the simulation predicts for a model's metric at a cell, or what stands for it.
+func (g *Guided) prior(c cell, k int) float64 {
+	m := g.models[k]
+	if m.isDropped {
+		return g.plain(m.metric, c.pool.outline, c.level)
+	}
+	return m.log(predicted(m.metric, g.simulate(c)))
+}
+
+// simulate predicts a cell, once.
+func (g *Guided) simulate(c cell) queuesim.Result {
+	r, known := c.pool.results[c.setting]
+	if !known {
+		load := g.settings.Space.Load.At(c.level)
+		r = g.simulator.Simulate(c.batcher().queue, c.pool.curve, load, queuesim.Options{Seed: g.settings.Seed})
+		c.pool.results[c.setting] = r
+	}
+	return r
+}
+
+// isUseful reports whether a cell is worth a thought: it does not fail, a delay may help at its load, since there are not always
+// enough requests waiting for a batch, and no smaller batch is the same at it, as when all that is in flight fits into one.
+func (g *Guided) isUseful(c cell) bool {
+	b := c.batcher()
+	inFlight, _ := g.demand(c.level)
+	if b.queue.Delay > 0 && !math.IsInf(inFlight, 1) && inFlight > float64(2*b.queue.MaxBatch*c.pool.instances) {
+		return false
+	}
+	return inFlight > float64(b.below) && !c.pool.isDead(c.setting)
+}
+
+// belief is what is believed of a cell.
+type belief struct {
+	cell
+	score     float64   // of the goal, mean
+	variance  float64   // of the score
+	feasible  float64   // probability that all constraints are satisfied
+	means     []float64 // logarithm, by model
+	residuals []residual
+	trials    int
+}
+
+func (b belief) deviation() float64 { return math.Sqrt(b.variance) }
+
+// believe joins prediction and residuals at a cell.
+func (g *Guided) believe(c cell) belief {
+	b := belief{cell: c, means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+	for k, m := range g.models {
+		if b.means[k] = m.centre; m.isPredicted {
+			b.means[k] = g.prior(c, k)
+		}
+	}
+	if t := c.pool.track(c.batcher().key, c.level); t != nil {
+		b.trials = len(t.readings)
+	}
+	g.expect(g.spot(c), c.pool, &b)
+	return b
+}
+
+// expect adds the residuals at a spot of a pool to the means of a belief, and judges it.
+func (g *Guided) expect(x spot, p *pool, b *belief) {
+	for k, m := range g.models {
+		b.residuals[k] = g.residual(k, x, p)
+		b.means[k] += b.residuals[k].mean
+		if _, rate := g.demand(b.level); m.metric == measure.Throughput {
+			b.means[k] = min(b.means[k], math.Log(rate)) // an open loop's server answers no more than what comes
+		}
+	}
+	g.judge(b)
+}
+
+// residual is what is expected of a model at a spot of a pool.
+func (g *Guided) residual(k int, x spot, p *pool) residual {
+	if !g.models[k].isMemory() {
+		return g.models[k].process.at(x)
+	}
+	mean, variance := g.memoryOf(p)
+	return residual{mean: mean, variance: variance, spot: x}
+}
+
+// judge sees the means and residuals of a belief through the goal. A metric of which nothing is known counts for nothing.
+func (g *Guided) judge(b *belief) {
+	b.score, b.variance, b.feasible = 0, 0, 1
+	for k, m := range g.models {
+		if !m.isKnown {
+			continue
+		}
+		b.score += m.weight * b.means[k]
+		b.variance += m.weight * m.weight * b.residuals[k].variance
+		for _, limit := range m.limits {
+			b.feasible *= satisfaction(limit, b.means[k], math.Sqrt(b.residuals[k].variance))
+		}
+	}
+}
+
+// satisfaction is the probability that a log-normal value is within a constraint.
+func satisfaction(c search.Constraint, mean, deviation float64) float64 {
+	p := 1.0
+	deviation = max(deviation, floor)
+	if c.Max != nil {
+		p *= normal((math.Log(max(*c.Max, floor)) - mean) / deviation)
+	}
+	if c.Min != nil {
+		p *= normal((mean - math.Log(max(*c.Min, floor))) / deviation)
+	}
+	return p
+}
+
+// normal is the distribution function of the standard normal distribution.
+func normal(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+
+// difference is the variance of the difference of two cells' scores.
+func (g *Guided) difference(a, b belief) float64 {
+	v := a.variance + b.variance
+	for k, m := range g.models {
+		switch {
+		case m.weight == 0 || !m.isKnown:
+		case !m.isMemory():
+			v -= 2 * m.weight * m.weight * m.process.covariance(a.residuals[k], b.residuals[k])
+		case a.pool == b.pool:
+			v -= 2 * m.weight * m.weight * a.residuals[k].variance
+		}
+	}
+	return max(v, 0)
+}
+
+// When a cell is known well enough to be measured no more.
+const (
+	settledScore = 0.01  // standard deviation of the score
+	settledLimit = 0.025 // standard deviation of the log of each constrained metric
+	mostTrials   = 10
+)
+
+// isSettled reports whether another trial of a cell would tell little.
+func (g *Guided) isSettled(b belief) bool {
+	if b.trials >= mostTrials {
+		return true
+	}
+	settled := b.trials >= 2 && b.deviation() < settledScore*g.weight()
+	for k, m := range g.models {
+		settled = settled && (len(m.limits) == 0 || math.Sqrt(b.residuals[k].variance) < settledLimit)
+	}
+	return settled
+}
+
+// doubt is what a trial of a cell could reduce: the deviation of its score, and of its constrained metrics while it matters.
+func (g *Guided) doubt(b belief) float64 {
+	v := b.variance
+	for k, m := range g.models {
+		if len(m.limits) > 0 && b.feasible > 0.02 && b.feasible < 0.98 {
+			v += b.residuals[k].variance
+		}
+	}
+	return math.Sqrt(v)
+}

@@ -1,0 +1,82 @@
+package guided
+
+import (
+	"time"
+
+	"tuner/search"
+)
+
+// Guesses for parts of a trial that have not happened yet.
+const (
+	guessedLaunch      = 2 * time.Second
+	guessedReconfigure = 500 * time.Millisecond
+	guessedWarmUp      = 500 * time.Millisecond
+)
+
+// costs is what the parts of earlier trials took, and what of the budget is used.
+type costs struct {
+	launch, reconfigure, warmUp mean
+	trials                      int
+	elapsed                     time.Duration
+	process                     string           // pool key of the engine process that runs; "" none
+	last                        search.Candidate // that it serves
+}
+
+// mean is a running mean of durations.
+type mean struct {
+	sum time.Duration
+	n   int
+}
+
+func (m *mean) add(d time.Duration) {
+	if d > 0 {
+		m.sum, m.n = m.sum+d, m.n+1
+	}
+}
+
+// or returns the mean, or a guess when nothing was added.
+func (m *mean) or(guess time.Duration) time.Duration {
+	if m.n == 0 {
+		return guess
+	}
+	return m.sum / time.Duration(m.n)
+}
+
+func (c *costs) add(e search.Event) {
+	times := e.Measurement.Times
+	c.launch.add(times.Launch)
+	c.reconfigure.add(times.Reconfigure)
+	if e.Trial.Phase != search.PhaseService {
+		c.warmUp.add(times.WarmUp)
+	}
+	c.trials++
+	c.elapsed = max(c.elapsed, e.Elapsed)
+	c.process, c.last = e.Trial.Candidate.PoolKey(), e.Trial.Candidate
+	if e.Measurement.Failure != nil {
+		c.process = ""
+	}
+}
+
+// expect is how long a window of a candidate takes with all that goes before it.
+func (c *costs) expect(candidate search.Candidate, key string, window time.Duration) time.Duration {
+	d := window + c.warmUp.or(guessedWarmUp)
+	switch {
+	case candidate.PoolKey() != c.process:
+		d += c.launch.or(guessedLaunch)
+	case key != c.last.Key():
+		d += c.reconfigure.or(guessedReconfigure)
+	}
+	return d
+}
+
+// used is the share of the budget that is spent; 0 without one.
+func (c *costs) used(b search.Budget) float64 {
+	share := 0.0
+	if b.Time > 0 {
+		share = float64(c.elapsed) / float64(b.Time)
+	}
+	if b.Trials > 0 {
+		share = max(share, float64(c.trials)/float64(b.Trials))
+	}
+	return share
+}

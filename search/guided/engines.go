@@ -1,0 +1,169 @@
+package guided
+
+import (
+	"math"
+
+	"tuner/search"
+	"tuner/search/queuesim"
+)
+
+// How the logarithms of engines' service times differ: each engine knob has an effect of its own (an additive model), and each
+// engine a rest.
+const (
+	commonSD = 3.0  // of what all have in common: nothing is known of the model beforehand
+	effectSD = 0.5  // of a value of a knob
+	ownSD    = 0.12 // of what the values together do not explain
+)
+
+// hopeless is the number of engines with a value of a knob that may fail while none works, before the rest is given up.
+const hopeless = 3
+
+// forecast is what is expected of an engine that has not been opened.
+type forecast struct {
+	curve     queuesim.Curve
+	deviation float64 // standard deviation of its times' logarithm
+}
+
+// kinship is the covariance of two engines' log service times.
+func kinship(a, b *engine) float64 {
+	k := commonSD * commonSD
+	for i, v := range a.values {
+		if v == b.values[i] {
+			k += effectSD * effectSD
+		}
+	}
+	if a == b {
+		k += ownSD * ownSD
+	}
+	return k
+}
+
+// foresee predicts the curves of all engines that have not been opened from those of the open ones: for each size the best linear
+// prediction of the logarithm.
+func (g *Guided) foresee() {
+	var open []*engine
+	for _, e := range g.engines {
+		if e.isOpen() {
+			open = append(open, e)
+		}
+	}
+	g.forecasts = make([]forecast, len(g.engines))
+	if len(open) == 0 {
+		return
+	}
+	factor := make([][]float64, len(open))
+	for i, a := range open {
+		factor[i] = make([]float64, i+1)
+		for j := range factor[i] {
+			factor[i][j] = kinship(a, open[j])
+		}
+	}
+	cholesky(factor)
+	curves := make([]queuesim.Curve, len(open))
+	for i, e := range open {
+		curves[i] = e.alone.curve()
+	}
+	for _, e := range g.engines {
+		if door := e.door(); door != nil && !e.isOpen() {
+			g.forecasts[e.index] = predict(e, open, curves, factor, g.sizes(door.maxBatch))
+		}
+	}
+}
+
+// predict is the forecast of one engine. The means of what open engines have in common are taken from the first, to which the
+// others are compared.
+func predict(e *engine, open []*engine, curves []queuesim.Curve, factor [][]float64, sizes []int) forecast {
+	k := make([]float64, len(open))
+	for i, o := range open {
+		k[i] = kinship(e, o)
+	}
+	reduced := append([]float64(nil), k...)
+	forward(factor, reduced)
+	f := forecast{deviation: math.Sqrt(max(kinship(e, e)-dot(reduced, reduced), 0))}
+	weights := solve(factor, k)
+	f.curve = queuesim.Curve{Sizes: sizes, Alone: make([]float64, len(sizes)), Overhead: curves[0].Overhead, Spread: curves[0].Spread}
+	for i, size := range sizes {
+		base, sum := math.Log(curves[0].Time(size, 1, 1)), 0.0
+		for j, c := range curves {
+			f.curve.Overhead = min(f.curve.Overhead, c.Overhead)
+			sum += weights[j] * (math.Log(c.Time(size, 1, 1)) - base)
+		}
+		f.curve.Alone[i] = math.Exp(base + sum)
+	}
+	return f
+}
+
+// hasten is the curve with all times shorter by a number of standard deviations.
+func (f forecast) hasten(deviations float64) queuesim.Curve {
+	c := f.curve
+	c.Alone = make([]float64, len(f.curve.Alone))
+	for i, t := range f.curve.Alone {
+		c.Alone[i] = t * math.Exp(-deviations*f.deviation)
+	}
+	return c
+}
+
+// record counts the engines with a value of a knob that are open and that have failed for good.
+type record struct{ open, failed int }
+
+// experience is what is known of each value of each engine knob; a value without an entry was not tried.
+func (g *Guided) experience() []map[search.Value]record {
+	known := make([]map[search.Value]record, len(g.base.values))
+	for i := range known {
+		known[i] = map[search.Value]record{}
+	}
+	for _, e := range g.engines {
+		if !e.isTried() {
+			continue
+		}
+		for i, v := range e.values {
+			r := known[i][v]
+			switch {
+			case e.isOpen():
+				r.open++
+			case e.door() == nil:
+				r.failed++
+			}
+			known[i][v] = r
+		}
+	}
+	return known
+}
+
+// unexplored is the engine to open next so that each value of each engine knob has been tried once: of those with a new value the
+// one that differs least from the default's, since that shows the value's effect. Nil when all values were tried.
+func (g *Guided) unexplored(known []map[search.Value]record) *engine {
+	if !g.base.isTried() {
+		return g.base
+	}
+	var next *engine
+	least := math.MaxInt
+	for _, e := range g.engines {
+		if e.isTried() {
+			continue
+		}
+		distance, isNew := 0, false
+		for i, v := range e.values {
+			if _, tried := known[i][v]; !tried {
+				isNew = true
+			}
+			if v != g.base.values[i] {
+				distance++
+			}
+		}
+		if isNew && distance < least {
+			next, least = e, distance
+		}
+	}
+	return next
+}
+
+// isHopeless reports whether an engine has a value with which several engines failed and none works.
+func isHopeless(e *engine, known []map[search.Value]record) bool {
+	for i, v := range e.values {
+		if r := known[i][v]; r.open == 0 && r.failed >= hopeless {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,148 @@
+package guided
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+var example = spread{global: 0.5, pool: 0.1, smooth: 0.2, own: 0.05}
+
+// exampleSights are of three pools.
+func exampleSights() [][]sight {
+	random := rand.New(rand.NewPCG(1, 2))
+	var pools [][]sight
+	for pool, n := range []int{3, 1, 4} {
+		var sights []sight
+		for i := range n {
+			x := spot{pool: pool, batcher: i, at: [...]float64{random.Float64() * 3, random.Float64() * 3, 0}}
+			sights = append(sights, sight{x, random.NormFloat64(), 0.01 + 0.1*random.Float64()})
+		}
+		pools = append(pools, sights)
+	}
+	return pools
+}
+
+// dense is the same process with one matrix for all.
+type dense struct {
+	sights  []sight
+	inverse *mat.Dense
+	logDet  float64
+}
+
+func denseCovariance(a, b spot) float64 {
+	k := example.global * example.global
+	if a.pool == b.pool {
+		k += example.within(a, b)
+	}
+	return k
+}
+
+func newDense(t *testing.T, pools [][]sight) dense {
+	t.Helper()
+	var d dense
+	for _, sights := range pools {
+		d.sights = append(d.sights, sights...)
+	}
+	n := len(d.sights)
+	k := mat.NewDense(n, n, nil)
+	for i, a := range d.sights {
+		for j, b := range d.sights {
+			k.Set(i, j, denseCovariance(a.spot, b.spot))
+		}
+		k.Set(i, i, k.At(i, i)+a.variance)
+	}
+	d.inverse = mat.NewDense(n, n, nil)
+	if err := d.inverse.Inverse(k); err != nil {
+		t.Fatal(err)
+	}
+	d.logDet, _ = mat.LogDet(k)
+	return d
+}
+
+// form is kᵀ·inverse·v.
+func (d dense) form(k, v func(sight) float64) float64 {
+	sum := 0.0
+	for i, a := range d.sights {
+		for j, b := range d.sights {
+			sum += k(a) * d.inverse.At(i, j) * v(b)
+		}
+	}
+	return sum
+}
+
+func covarianceWith(x spot) func(sight) float64 {
+	return func(s sight) float64 { return denseCovariance(x, s.spot) }
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-9*max(1, math.Abs(want)) {
+		t.Errorf("%s is %.12f, want %.12f", what, got, want)
+	}
+}
+
+// Blocks and a common mean are the same as one matrix with the whole kernel.
+func TestProcessIsTheDenseOne(t *testing.T) {
+	t.Parallel()
+	pools := exampleSights()
+	p, likelihood := fit(pools, example)
+	d := newDense(t, pools)
+	value := func(s sight) float64 { return s.value }
+	near(t, "likelihood", likelihood, -(d.logDet+d.form(value, value))/2)
+	seen := pools[2][1].spot
+	spots := []spot{
+		{pool: 0, batcher: 9, at: [...]float64{1, 1, 0}},
+		{pool: 0, batcher: 8, at: [...]float64{1.5, 0.5, 0.2}},
+		seen,
+		{pool: 7, batcher: 0, at: [...]float64{1, 2, 0}},
+	}
+	for _, a := range spots {
+		r := p.at(a)
+		near(t, "mean", r.mean, d.form(covarianceWith(a), value))
+		near(t, "variance", r.variance, denseCovariance(a, a)-d.form(covarianceWith(a), covarianceWith(a)))
+		for _, b := range spots {
+			want := denseCovariance(a, b) - d.form(covarianceWith(a), covarianceWith(b))
+			near(t, "covariance", p.covariance(r, p.at(b)), want)
+		}
+	}
+}
+
+func TestLearnFindsTheSpreads(t *testing.T) {
+	t.Parallel()
+	usual := spread{global: 0.5, pool: 0.08, smooth: 0.06, own: 0.03}
+	draw := func(pool, cell float64) [][]sight {
+		random := rand.New(rand.NewPCG(3, 4))
+		var pools [][]sight
+		for i := range 12 {
+			common := pool * random.NormFloat64()
+			var sights []sight
+			for j := range 6 {
+				x := spot{pool: i, batcher: j, at: [...]float64{float64(10 * j), 0, 0}} // far apart
+				sights = append(sights, sight{x, 0.2 + common + cell*random.NormFloat64(), 1e-4})
+			}
+			pools = append(pools, sights)
+		}
+		return pools
+	}
+	loud, quiet := learn(draw(0.25, 0.1), usual), learn(draw(0.02, 0.01), usual)
+	if loud.spread.pool != 3*usual.pool || math.Hypot(loud.spread.own, loud.spread.smooth) < 0.08 {
+		t.Errorf("residuals with spreads of 0.25 and 0.1 are taken for %+v", loud.spread)
+	}
+	if quiet.spread.pool > usual.pool/2 || math.Hypot(quiet.spread.own, quiet.spread.smooth) > 0.025 {
+		t.Errorf("residuals with spreads of 0.02 and 0.01 are taken for %+v", quiet.spread)
+	}
+	if math.Abs(quiet.mean-0.2) > 0.02 {
+		t.Errorf("the common part is %.3f, want 0.2", quiet.mean)
+	}
+}
+
+func TestProcessWithoutSights(t *testing.T) {
+	t.Parallel()
+	p := learn(nil, example)
+	r := p.at(spot{pool: 1})
+	near(t, "mean", r.mean, 0)
+	near(t, "variance", r.variance, 0.25+0.01+0.04+0.0025)
+}

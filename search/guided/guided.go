@@ -1,0 +1,414 @@
+// Package guided is the strategy that knows how a server works. A pool's service times, measured in a second, tell the event
+// simulation of batcher and instances (queuesim) what every batcher setting does under every load; a Gaussian process over the
+// logarithms of what was measured against what was predicted corrects that; and pools whose bounds cannot reach the best are never
+// started. It measures the best cell, a configuration at a load, and the one that may yet be better, in turn, until nothing worth a
+// trial is left.
+//
+// It stands inside search/plan, like every strategy, and never looks at a clock: what is next is a function of the settings and the
+// events alone. Its source, with the alternatives, is docs/design/search.md.
+package guided
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/queuesim"
+)
+
+const (
+	serviceWindow = 200 * time.Millisecond // of a service trial
+	exploreShare  = 0.4                    // of the budget, after which measuring comes before opening
+	mostErrors    = 0.01                   // share of failed requests that search.Goal tolerates
+)
+
+// Windows get longer, as the cells that are left differ by less.
+const (
+	growth      = 1.3
+	growthEvery = 6 // trials
+	growthMost  = 4.0
+)
+
+// Guided is the strategy. It reads the ledger that its owner writes.
+type Guided struct {
+	settings  search.Settings
+	ledger    *search.Ledger
+	levels    []float64
+	models    []*model
+	engines   []*engine
+	pools     []*pool
+	byKey     map[string]*pool // by pool key
+	base      *engine          // the default's, or else the one most like it
+	twin      search.Candidate // that is the same as the default; the default itself where none is
+	costs     costs
+	served    int // trials of cells in the search
+	forecasts []forecast
+	simulator queuesim.Simulator
+	next      *decision // nil until it is asked for
+}
+
+// decision is what to do next, and the survey behind it.
+type decision struct {
+	action search.Action
+	survey survey
+	width  width
+}
+
+// New returns the strategy for the candidates of the settings' space.
+func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *Guided {
+	g := &Guided{settings: s, ledger: l, levels: levels(s.Space.Load), models: newModels(s.Goal)}
+	g.group(candidates)
+	g.adoptDefault()
+	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok {
+		g.base = p.engine
+	} else if len(g.pools) > 0 {
+		g.base = slices.MinFunc(g.pools, func(a, b *pool) int { return g.strange(a) - g.strange(b) }).engine
+	}
+	return g
+}
+
+// strange counts the engine's settings of a pool that the default has not.
+func (g *Guided) strange(p *pool) int {
+	n := 0
+	for _, s := range p.members[0].Settings() {
+		if isEngineKnob(s.Knob) && !g.isBase(s) {
+			n++
+		}
+	}
+	return n
+}
+
+// Ask returns the next service trial or window.
+func (g *Guided) Ask() search.Action { return g.decide().action }
+
+// Tell learns the outcome of a trial.
+func (g *Guided) Tell(e search.Event) {
+	g.next = nil
+	g.costs.add(e)
+	c := e.Trial.Candidate
+	p, ok := g.byKey[c.PoolKey()]
+	if !ok {
+		return // a default that is not like any candidate
+	}
+	m := e.Measurement
+	if m.Failure == nil {
+		p.memory = max(p.memory, float64(m.Memory))
+	}
+	if e.Trial.Phase == search.PhaseService {
+		g.tellService(p, e)
+		return
+	}
+	if c.IsDefault() {
+		c = g.twin
+	}
+	if e.Trial.Phase == search.PhaseSearch {
+		g.served++
+	}
+	if m.Failure != nil {
+		p.fail(c, g.queue(c).MaxBatch, e)
+		return
+	}
+	g.enter(p, c, e)
+}
+
+// tellService enters a service trial; one that fails closes the pool.
+func (g *Guided) tellService(p *pool, e search.Event) {
+	curve := &p.crowded
+	if e.Trial.Load.Concurrency == 1 {
+		curve = &p.engine.alone
+	}
+	curve.enter(e)
+	switch {
+	case e.Measurement.Failure != nil:
+		p.failure = e.Measurement.Failure.Reason
+	case len(curve.sizes) == 0:
+		p.failure = "its service times are unknown"
+	}
+	if curve == &p.crowded {
+		g.prepare(p)
+		return
+	}
+	for _, q := range p.engine.pools {
+		g.prepare(q)
+	}
+	g.foresee()
+}
+
+// fail notes what a failed trial rules out.
+func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
+	f := e.Measurement.Failure
+	switch f.Stage {
+	case measure.StageStart:
+		p.failure = f.Reason
+	case measure.StageLoad:
+		p.zones = append(p.zones, zone{candidate: c.Key(), reason: f.Reason})
+	default:
+		p.zones = append(p.zones, zone{batch: batch, level: e.Trial.Load.Level(), reason: f.Reason})
+	}
+}
+
+// enter adds a trial's windows to those of its cell. What refuses requests, or completes none, is out.
+func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
+	r, ok := g.read(e.Measurement)
+	failed, known := e.Measurement.Estimate(measure.ErrorRate)
+	if !ok || known && failed.Value > mostErrors {
+		p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: e.Trial.Load.Level(), reason: "requests failed"})
+		return
+	}
+	t := p.track(c.Key(), e.Trial.Load.Level())
+	if t == nil {
+		t = &track{candidate: c, key: c.Key(), level: e.Trial.Load.Level()}
+		p.tracks = append(p.tracks, t)
+	}
+	t.readings = append(t.readings, r)
+	m := &t.measurement
+	m.Windows = append(m.Windows, e.Measurement.Windows...)
+	m.Memory, m.Launch = max(m.Memory, e.Measurement.Memory), e.Measurement.Launch
+}
+
+// decide chooses the next action, once after each event.
+func (g *Guided) decide() *decision {
+	if g.next == nil {
+		g.next = g.choose()
+	}
+	return g.next
+}
+
+// choose goes through what may be done, in the order of its worth, and looks further when nothing is left.
+func (g *Guided) choose() *decision {
+	if len(g.pools) == 0 {
+		return &decision{action: search.Action{Stop: true, Why: "the space has no configuration but the default"}}
+	}
+	g.learn()
+	if again, ok := g.again(); ok {
+		return &decision{action: again, survey: g.survey(wide(0)), width: wide(0)}
+	}
+	ways := []func(width, *survey) (search.Action, bool){g.settleIn, g.open, g.duel}
+	if g.costs.used(g.settings.Budget) > exploreShare {
+		ways = []func(width, *survey) (search.Action, bool){g.settleIn, g.duel, g.open}
+	}
+	d := &decision{}
+	for i := range widenings + 1 {
+		d.width = wide(i)
+		d.survey = g.survey(d.width)
+		for _, way := range ways {
+			var ok bool
+			if d.action, ok = way(d.width, &d.survey); ok {
+				return d
+			}
+		}
+	}
+	d.action = search.Action{Stop: true, Why: g.ending(&d.survey)}
+	return d
+}
+
+// again repeats, once, the sizes of the service trial in the running process whose times cannot be right: they are not smoothed.
+func (g *Guided) again() (search.Action, bool) {
+	p, ok := g.byKey[g.costs.process]
+	if !ok || p.failure != "" {
+		return search.Action{}, false
+	}
+	const why = "service times again: a larger batch cannot take so much shorter or longer"
+	if sizes := p.crowded.suspects(); len(sizes) > 0 && p.crowded.trials == 1 {
+		return g.service(p, p.instances, sizes, why), true
+	}
+	alone := &p.engine.alone
+	if sizes := alone.suspects(); len(sizes) > 0 && alone.trials == 1 && p == p.engine.door() {
+		return g.service(p, 1, sizes, why), true
+	}
+	return search.Action{}, false
+}
+
+// service is a service trial in a pool's process, with the candidate that allows the largest batches and waits the least.
+func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) search.Action {
+	c := slices.MinFunc(p.members, func(a, b search.Candidate) int {
+		x, y := g.queue(a), g.queue(b)
+		switch {
+		case x.MaxBatch != y.MaxBatch:
+			return y.MaxBatch - x.MaxBatch
+		case x.Delay != y.Delay:
+			return int(x.Delay - y.Delay)
+		}
+		return len(x.Preferred) - len(y.Preferred)
+	})
+	return search.Action{Trial: search.Trial{
+		Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
+		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes,
+	}, Why: why}
+}
+
+// settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part of the
+// residuals, and costs no launch.
+func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
+	p, ok := g.byKey[g.costs.process]
+	if !ok || !p.isReady() || len(p.tracks) > 0 {
+		return search.Action{}, false
+	}
+	best, found := belief{}, false
+	for _, b := range s.beliefs {
+		if b.pool == p && b.feasible >= w.least && (!found || b.score > best.score) {
+			best, found = b, true
+		}
+	}
+	if !found || g.gap(w, s, best) <= 0 {
+		return search.Action{}, false
+	}
+	return g.measure(best.cell, "the best of a new pool, as predicted"), true
+}
+
+// open measures the service times of the engine or pool that promises most of those whose bounds reach the lead, after those that
+// tell something of all.
+func (g *Guided) open(w width, s *survey) (search.Action, bool) {
+	known := g.experience()
+	if a, ok := g.explore(known); ok {
+		return a, true
+	}
+	var best *pool
+	most := s.lead + g.weight()*w.tolerance
+	for _, e := range g.engines {
+		if isHopeless(e, known) {
+			continue
+		}
+		for _, promise := range g.promises(e, w, s, most) {
+			if p := promise.pool; p.key == g.costs.process {
+				best, most = p, math.Inf(1)
+			} else if promise.most > most {
+				best, most = p, promise.most
+			}
+		}
+	}
+	if best == nil {
+		return search.Action{}, false
+	}
+	if e := best.engine; !e.isOpen() {
+		door := e.door()
+		return g.service(door, 1, g.sizes(door.maxBatch), "service times of an engine that may be better"), true
+	}
+	why := fmt.Sprintf("service times of %d instances together", best.instances)
+	return g.service(best, best.instances, g.sizes(best.maxBatch), why), true
+}
+
+// explore opens the default's pool, which was measured already, and then engines that show the effect of a value that was not tried.
+func (g *Guided) explore(known []map[search.Value]record) (search.Action, bool) {
+	if g.costs.used(g.settings.Budget) > exploreShare {
+		return search.Action{}, false
+	}
+	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok && p.engine.isOpen() && !p.isReady() && p.failure == "" {
+		return g.service(p, p.instances, g.sizes(p.maxBatch), "service times of the default's instances together"), true
+	}
+	e := g.unexplored(known)
+	if e == nil || isHopeless(e, known) {
+		return search.Action{}, false
+	}
+	door := e.door()
+	return g.service(door, 1, g.sizes(door.maxBatch), "service times of an engine"), true
+}
+
+// duel measures the leader or the challenger that is worth most, whichever is less certain for its cost.
+func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
+	if math.IsInf(s.lead, -1) {
+		return g.approach(s)
+	}
+	challenger, most := -1, 0.0
+	for i, b := range s.beliefs {
+		if i == s.leader || b.feasible < w.least || g.isSettled(b) {
+			continue
+		}
+		gain := g.improvement(s, b)
+		if worth := gain * b.feasible / g.cost(b.cell); gain > g.weight()*w.tolerance && worth > most {
+			challenger, most = i, worth
+		}
+	}
+	if s.leader < 0 && challenger < 0 {
+		return search.Action{}, false
+	}
+	if s.leader < 0 {
+		return g.measure(s.beliefs[challenger].cell, "may be better than the default"), true
+	}
+	leader := s.beliefs[s.leader]
+	open := !g.isSettled(leader)
+	if challenger < 0 {
+		if open && (leader.feasible < certain || leader.trials == 0 || g.isVague(leader)) {
+			return g.measure(leader.cell, "the best so far, to be certain of it"), true
+		}
+		return search.Action{}, false
+	}
+	b := s.beliefs[challenger]
+	if open && g.doubt(leader)/g.cost(leader.cell) > g.doubt(b)/g.cost(b.cell) {
+		return g.measure(leader.cell, "the best so far, against its challenger"), true
+	}
+	return g.measure(b.cell, "the challenger of the best so far"), true
+}
+
+// isVague reports whether a leader is not known well enough yet to win.
+func (g *Guided) isVague(b belief) bool {
+	const precise, limited = 0.02, 0.05
+	vague := b.deviation() > precise*g.weight()
+	for k, m := range g.models {
+		vague = vague || len(m.limits) > 0 && b.feasible < 0.98 && math.Sqrt(b.residuals[k].variance) > limited
+	}
+	return vague
+}
+
+// approach measures what is most likely to satisfy the constraints while nothing is trusted to; where nothing can, what is nearest to
+// them, for the answer.
+func (g *Guided) approach(s *survey) (search.Action, bool) {
+	best := -1
+	for i, b := range s.beliefs {
+		if b.feasible >= possible && !g.isSettled(b) && (best < 0 || b.feasible > s.beliefs[best].feasible) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return g.measure(s.beliefs[best].cell, "most likely to satisfy the constraints"), true
+	}
+	if s.nearest != nil && len(s.nearest.pool.tracks) == 0 {
+		return g.measure(s.nearest.cell, "nearest to the constraints"), true
+	}
+	return search.Action{}, false
+}
+
+// measure is a window of a cell.
+func (g *Guided) measure(c cell, why string) search.Action {
+	t := g.settings.Trial(c.batcher().candidate, c.level, search.PhaseSearch)
+	t.Window = g.window()
+	return search.Action{Trial: t, Why: why}
+}
+
+// window is the length of the next window.
+func (g *Guided) window() time.Duration {
+	factor := min(math.Pow(growth, float64(g.served/growthEvery)), growthMost)
+	return time.Duration(factor * float64(g.settings.Window)).Round(time.Millisecond)
+}
+
+// cost is what a window of a cell takes, in seconds.
+func (g *Guided) cost(c cell) float64 {
+	b := c.batcher()
+	return g.costs.expect(b.candidate, b.key, g.window()).Seconds()
+}
+
+// weight is the sum of the objective's weights: a score of this size is a factor of e.
+func (g *Guided) weight() float64 {
+	sum := 0.0
+	for _, t := range g.settings.Goal.Objective.Terms {
+		sum += t.Weight
+	}
+	return sum
+}
+
+// defaultScore is the default's best within the constraints, where no ready pool stands for it; else -Inf.
+func (g *Guided) defaultScore() float64 {
+	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok && p.isReady() {
+		return math.Inf(-1)
+	}
+	best := math.Inf(-1)
+	for _, point := range g.ledger.Points(search.Candidate{}) {
+		if point.Passes() {
+			best = max(best, point.Score)
+		}
+	}
+	return best
+}

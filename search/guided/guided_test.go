@@ -1,0 +1,305 @@
+package guided
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// typical is a machine with the errors that were measured on real servers.
+func typical(seed uint64, limit float64) machine {
+	return machine{settings: small(limit), seed: seed, poolError: 0.08, cellError: 0.03, noise: 0.05, tail: 0.3, simulated: &sync.Map{}}
+}
+
+func TestFindsTheBest(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []float64{0.02, 0.06, 10} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
+			const seeds = 20
+			good, trials := 0, 0
+			simulated := &sync.Map{}
+			for seed := range uint64(seeds) {
+				m := typical(seed, limit)
+				m.simulated = simulated
+				best := m.best(t, limit)
+				g, events := m.run(t, 400)
+				trials += len(events)
+				ranked := g.Ranked()
+				if len(ranked) == 0 || !ranked[0].Point.Passes() {
+					t.Errorf("seed %d: nothing passes after %d trials", seed, len(events))
+					continue
+				}
+				x, _, p99 := m.truth(g, ranked[0].Candidate, ranked[0].Load)
+				regret := 1 - x/best
+				t.Logf("seed %d: regret %.3f, p99 %.4f of %.4f, %d trials (%d served, %d launches): %v %v; %s", seed, regret, p99, limit, len(events), g.served, g.costs.launch.n, ranked[0].Candidate.Describe(), ranked[0].Load, g.Ask().Why)
+				if regret <= 0.02 && p99 <= 1.02*limit {
+					good++
+				}
+			}
+			t.Logf("%d of %d, %d trials each", good, seeds, trials/seeds)
+			if good < seeds*3/4 {
+				t.Errorf("%d of %d campaigns end within 2 %% of the best", good, seeds)
+			}
+		})
+	}
+}
+
+func TestReplayRepeatsTheCampaign(t *testing.T) {
+	t.Parallel()
+	m := typical(3, 0.03)
+	m.settings.Budget = search.Budget{Time: 90 * time.Second}
+	_, events := m.run(t, 60)
+	candidates, _ := m.settings.Space.Candidates()
+	for cut := 3; cut < len(events); cut += 7 {
+		ledger := search.NewLedger(m.settings.Goal)
+		g := New(m.settings, ledger, candidates)
+		for _, e := range events[:cut] { // as a resumed campaign: it is asked nothing before the end of the journal
+			if e.Trial.Phase != search.PhaseService {
+				ledger.Add(e)
+			}
+			g.Tell(e)
+		}
+		if events[cut].Trial.Phase == search.PhaseDefault {
+			continue
+		}
+		first, second := text(t, g.Ask().Trial), text(t, g.Ask().Trial)
+		if want := text(t, events[cut].Trial); first != want || second != want {
+			t.Fatalf("after %d events the replay asks for\n%s\nthen\n%s\nthe campaign asked for\n%s", cut, first, second, want)
+		}
+	}
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A throughput that is anything at each load, as no queue's is, has residuals with a standard deviation of 0.7 within each pool.
+func TestDropsWrongPredictions(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 10)
+	m.chaos = 0.7
+	g, _ := m.run(t, 150)
+	st := g.Statement()
+	if len(st.Dropped) == 0 {
+		t.Error("the predictions of throughput are kept")
+	}
+	if text := strings.Join(st.Sentences(), "\n"); !strings.Contains(text, "does not predict throughput") {
+		t.Errorf("the statement does not say so:\n%s", text)
+	}
+	good := typical(1, 10)
+	g, _ = good.run(t, 150)
+	if st := g.Statement(); len(st.Dropped) > 0 {
+		t.Errorf("right predictions of %v are dropped", st.Dropped)
+	}
+}
+
+// The shortest service time is 1.2 ms.
+func TestStopsWhereNothingCanSatisfy(t *testing.T) {
+	t.Parallel()
+	g, events := typical(1, 0.0001).run(t, 400)
+	next := g.Ask()
+	if !next.Stop || !strings.Contains(next.Why, "nothing can satisfy the constraints; nearest is") {
+		t.Errorf("after %d trials the search goes on, or ends with %q", len(events), next.Why)
+	}
+	if len(events) > 20 {
+		t.Errorf("%d trials for an answer that one service trial shows", len(events))
+	}
+	st := g.Statement()
+	if st.Best != nil || st.Nearest == nil || len(st.Nearest.Point.Misses) == 0 {
+		t.Errorf("the statement is %+v", st)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	refuse := func(stage measure.Stage, when func(search.Trial) bool) func(search.Trial) *measure.Failure {
+		return func(trial search.Trial) *measure.Failure {
+			if when(trial) {
+				return &measure.Failure{Stage: stage, Reason: "no"}
+			}
+			return nil
+		}
+	}
+	has := func(c search.Candidate, knob string, value search.Value) bool {
+		v, _ := c.Get(knob)
+		return v == value
+	}
+	check := func(name string, fail func(search.Trial) *measure.Failure, isOut func(search.Standing) bool) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := typical(2, 0.05)
+			m.fail = fail
+			g, events := m.run(t, 400)
+			if !g.Ask().Stop {
+				t.Fatalf("no end after %d trials", len(events))
+			}
+			seen := map[string]int{}
+			for _, e := range events {
+				if e.Measurement.Failure != nil {
+					seen[text(t, e.Trial)]++
+				}
+			}
+			for trial, n := range seen {
+				if n > 1 {
+					t.Errorf("%d times, although it fails: %s", n, trial)
+				}
+			}
+			for _, s := range g.Ranked() {
+				if s.Point.Passes() && isOut(s) {
+					t.Errorf("%v is believed in", s.Candidate)
+				}
+			}
+		})
+	}
+	check("everything", refuse(measure.StageStart, func(search.Trial) bool { return true }), func(search.Standing) bool { return true })
+	check("a value", refuse(measure.StageLoad, func(trial search.Trial) bool { return has(trial.Candidate, search.KnobPrecision, "int8") }),
+		func(s search.Standing) bool { return has(s.Candidate, search.KnobPrecision, "int8") })
+	check("instances", refuse(measure.StageStart, func(trial search.Trial) bool { return has(trial.Candidate, search.KnobInstanceCount, "2") }),
+		func(s search.Standing) bool { return has(s.Candidate, search.KnobInstanceCount, "2") })
+	check("high loads", refuse(measure.StageHang, func(trial search.Trial) bool { return trial.Load.Concurrency > 12 }),
+		func(s search.Standing) bool {
+			return s.Load.Concurrency > 12 && len(s.Measurement.Windows) == 0 && s.Load.Concurrency > 64
+		})
+}
+
+func TestOtherGoalsAndSpaces(t *testing.T) {
+	t.Parallel()
+	term := func(metric measure.Metric, weight float64) search.Term {
+		return search.Term{Metric: metric, Weight: weight}
+	}
+	check := func(name string, change func(*search.Settings)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := typical(4, 0.05)
+			change(&m.settings)
+			g, events := m.run(t, 400)
+			next := g.Ask()
+			t.Logf("%d trials: %s\n%s", len(events), next.Why, strings.Join(g.Statement().Sentences(), "\n"))
+			if !next.Stop {
+				t.Errorf("no end after %d trials", len(events))
+			}
+			if ranked := g.Ranked(); len(ranked) == 0 || !ranked[0].Point.Passes() {
+				t.Errorf("nothing passes: %+v", ranked)
+			}
+		})
+	}
+	check("one load", func(s *search.Settings) { s.Space.Load = search.LoadAxis{Levels: []float64{8}, BatchSize: 1} })
+	check("fixed levels", func(s *search.Settings) { s.Space.Load.Any = false })
+	check("rates", func(s *search.Settings) {
+		s.Space.Load = search.LoadAxis{Rate: true, Levels: []float64{50, 100, 200, 400, 800}, BatchSize: 1}
+	})
+	check("any rate", func(s *search.Settings) {
+		s.Space.Load = search.LoadAxis{Rate: true, Any: true, Levels: []float64{50, 800}, BatchSize: 1}
+	})
+	check("client batches", func(s *search.Settings) {
+		s.Space.Load.BatchSize = 4
+		s.Goal.Constraints = nil
+	})
+	check("no batching", func(s *search.Settings) {
+		s.Space.Facts.Batching = false
+		s.Space.Facts.BaseMaxBatchSize = 0
+		s.Space.Facts.Base[search.KnobMaxBatchSize] = "0"
+	})
+	check("batcher only", func(s *search.Settings) { s.Space.Knobs = s.Space.Knobs[3:] })
+	check("engine only", func(s *search.Settings) { s.Space.Knobs = s.Space.Knobs[:2] })
+	check("no knobs", func(s *search.Settings) { s.Space.Knobs = nil })
+	check("latency", func(s *search.Settings) {
+		least := 300.0
+		s.Goal.Objective.Terms = []search.Term{term(measure.LatencyP99, 1)}
+		s.Goal.Constraints = []search.Constraint{{Metric: measure.Throughput, Min: &least}}
+	})
+	check("weights", func(s *search.Settings) {
+		s.Goal.Objective.Terms = []search.Term{term(measure.Throughput, 10), term(measure.LatencyP99, 5)}
+	})
+	check("memory", func(s *search.Settings) {
+		most := 3.2e8 // of two instances: the machine takes 100 MB and 100 MB for each
+		s.Goal.Constraints = append(s.Goal.Constraints, search.Constraint{Metric: measure.Memory, Max: &most})
+	})
+}
+
+func TestMemoryLimitKeepsPoolsOut(t *testing.T) {
+	t.Parallel()
+	m := typical(5, 0.05)
+	most := 3.2e8
+	m.settings.Goal.Constraints = append(m.settings.Goal.Constraints, search.Constraint{Metric: measure.Memory, Max: &most})
+	g, events := m.run(t, 400)
+	large := 0
+	for _, e := range events {
+		if e.Measurement.Memory > int64(most) {
+			large++
+		}
+	}
+	if large > 3 { // by the line through two numbers of instances the others are known
+		t.Errorf("%d of %d trials in pools that are too large", large, len(events))
+	}
+	if best := g.Ranked()[0]; best.Measurement.Memory > int64(most) {
+		t.Errorf("the best takes %d bytes", best.Measurement.Memory)
+	}
+}
+
+func TestSkippedCountsWhatWasNotStarted(t *testing.T) {
+	t.Parallel()
+	g, _ := typical(6, 0.05).run(t, 400)
+	started := 0
+	for _, p := range g.pools {
+		if p.isReady() {
+			started += len(p.members)
+		}
+	}
+	candidates, _ := g.settings.Space.Candidates()
+	skipped := 0
+	for _, f := range g.Skipped() {
+		skipped += f.Count
+	}
+	if started+skipped != len(candidates) || skipped == 0 {
+		t.Errorf("%d candidates in pools that were started, %d skipped, of %d", started, skipped, len(candidates))
+	}
+}
+
+func TestWindowsGrow(t *testing.T) {
+	t.Parallel()
+	g := &Guided{settings: search.Settings{Window: time.Second}}
+	for served, want := range map[int]time.Duration{0: time.Second, 5: time.Second, 6: 1300 * time.Millisecond, 12: 1690 * time.Millisecond, 600: 4 * time.Second} {
+		if g.served = served; g.window() != want {
+			t.Errorf("after %d windows the next takes %v, want %v", served, g.window(), want)
+		}
+	}
+}
+
+// BenchmarkDecision is one decision in a space of 100,000 candidates, of which a few pools are open.
+func BenchmarkDecision(b *testing.B) {
+	s := small(0.03)
+	more := func(name string, values ...search.Value) {
+		s.Space.Knobs = append([]search.Knob{{Name: name, Scope: search.ScopeEngine, Values: values}}, s.Space.Knobs...)
+	}
+	more("session.a", "0", "1", "2", "3", "4", "5", "6", "7")
+	more("session.b", "0", "1", "2", "3", "4", "5", "6", "7")
+	more("session.c", "0", "1", "2", "3", "4", "5", "6")
+	m := typical(1, 0.03)
+	m.settings = s
+	candidates, _ := s.Space.Candidates()
+	b.Logf("%d candidates", len(candidates))
+	ledger := search.NewLedger(s.Goal)
+	g := New(s, ledger, candidates)
+	for i := range 40 {
+		e := m.answer(g, g.Ask().Trial, i)
+		g.Tell(e)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		g.next = nil
+		g.Ask()
+	}
+}

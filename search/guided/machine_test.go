@@ -1,0 +1,217 @@
+package guided
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/queuesim"
+)
+
+// machine is a server whose truth is the queue simulation of its own service times, times an error of each pool and of each candidate,
+// and noise.
+type machine struct {
+	settings  search.Settings
+	seed      uint64
+	poolError float64 // standard deviations of the log
+	cellError float64
+	noise     float64 // of a second's throughput; of its 99th percentile twice as much
+	tail      float64 // log of what the simulation misses of every latency percentile
+	chaos     float64 // standard deviation of the log by which each cell's throughput is different from any prediction
+	// fail makes trials fail, where it is not nil.
+	fail func(search.Trial) *measure.Failure
+
+	simulated *sync.Map // by candidate and load: the truth's part that no seed changes
+}
+
+// deviate is a standard normal number that belongs to a name.
+func (m machine) deviate(name string) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return rand.New(rand.NewPCG(m.seed, h.Sum64())).NormFloat64()
+}
+
+// time is what a batch takes with so many instances busy, in seconds: threads share the cores.
+func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
+	threads := g.number(c, search.KnobIntraOpThreads, 1)
+	t := (0.004 + 0.002*float64(batch)) / math.Pow(float64(threads), 0.8)
+	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
+		t *= 0.6
+	}
+	return t * max(1, float64(busy*threads)/float64(g.settings.Space.Facts.Cores))
+}
+
+func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
+	curve := queuesim.Curve{Spread: 0.05, Overhead: 0.0003}
+	instances := g.queue(c).Instances
+	for size := 1; size <= 32; size *= 2 {
+		curve.Sizes = append(curve.Sizes, size)
+		curve.Alone = append(curve.Alone, m.time(g, c, size, 1))
+		if instances > 1 {
+			curve.Crowded = append(curve.Crowded, m.time(g, c, size, instances))
+		}
+	}
+	return curve
+}
+
+// truth is throughput, mean latency and 99th percentile of a candidate at a load, without noise.
+func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mean, p99 float64) {
+	key := c.Key() + load.String()
+	known, ok := m.simulated.Load(key)
+	if !ok {
+		known = queuesim.Simulate(g.queue(c), m.curve(g, c), load, queuesim.Options{Seed: 99})
+		m.simulated.Store(key, known)
+	}
+	r := known.(queuesim.Result)
+	off := m.poolError*m.deviate("pool"+engineKey(c)+string(g.value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
+	off += m.chaos * m.deviate("chaos"+key)
+	tail := m.tail + m.poolError*m.deviate("tail"+c.PoolKey()) + m.cellError*m.deviate("tail"+c.Key())
+	x = r.Throughput * math.Exp(off)
+	if load.RequestRate > 0 {
+		x = r.Throughput // whoever keeps up with an open loop answers what comes
+	}
+	return x, r.Mean * math.Exp(-off), max(r.P99, r.Mean) * math.Exp(tail-off)
+}
+
+// run answers trials: the default's best load first, then what the strategy asks for, until it stops or enough is measured.
+func (m machine) run(t *testing.T, most int) (*Guided, []search.Event) {
+	t.Helper()
+	ledger := search.NewLedger(m.settings.Goal)
+	candidates, _ := m.settings.Space.Candidates()
+	g := New(m.settings, ledger, candidates)
+	tour := search.NewTour(m.settings, ledger, search.PhaseDefault, []search.Candidate{{}})
+	var events []search.Event
+	last, elapsed := "", time.Duration(0)
+	for len(events) < most {
+		next := tour.Ask()
+		if next.Stop {
+			next = g.Ask()
+		}
+		if next.Stop {
+			break
+		}
+		e := m.answer(g, next.Trial, len(events))
+		if pool := next.Trial.Candidate.PoolKey(); pool != last {
+			last, e.Measurement.Times.Launch = pool, 2*time.Second
+		}
+		elapsed += e.Measurement.Times.Total()
+		e.Elapsed = elapsed
+		events = append(events, e)
+		if e.Trial.Phase != search.PhaseService {
+			ledger.Add(e)
+		}
+		tour.Tell(e)
+		g.Tell(e)
+	}
+	return g, events
+}
+
+func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event {
+	e := search.Event{Trial: trial}
+	if m.fail != nil {
+		if e.Measurement.Failure = m.fail(trial); e.Measurement.Failure != nil {
+			return e
+		}
+	}
+	e.Measurement.Launch, e.Measurement.Memory = 1, int64(1e8*(1+g.queue(trial.Candidate).Instances))
+	e.Measurement.Times = measure.Times{WarmUp: 300 * time.Millisecond, Windows: time.Duration(trial.Windows) * trial.Window}
+	random := rand.New(rand.NewPCG(m.seed, uint64(ordinal)))
+	if trial.Phase == search.PhaseService {
+		for _, size := range trial.Sizes {
+			s := m.time(g, trial.Candidate, size, trial.Load.Concurrency) * math.Exp(m.noise*random.NormFloat64())
+			e.Measurement.Windows = append(e.Measurement.Windows, serviceWindowOf(size, s))
+		}
+		return e
+	}
+	x, mean, p99 := m.truth(g, trial.Candidate, trial.Load)
+	noise := m.noise * math.Sqrt(0.75/trial.Window.Seconds()+0.25) // a quarter of the variance is drift, which no longer window takes out
+	factor := math.Exp(noise * random.NormFloat64())
+	e.Measurement.Windows = []measure.Window{windowOf(trial.Window, x*factor, mean/factor, p99/factor*math.Exp(2*noise*random.NormFloat64()))}
+	return e
+}
+
+func serviceWindowOf(size int, seconds float64) measure.Window {
+	const requests = 50
+	spent := time.Duration(seconds * requests * 1e9)
+	return measure.Window{
+		Duration: 200 * time.Millisecond, Requests: requests, Inferences: requests * size,
+		Sub:    []measure.SubWindow{{Requests: requests, Latency: histogram(seconds+0.0003, seconds+0.0003)}},
+		Server: measure.ServerStats{Requests: requests, Inferences: requests * size, Executions: requests, ComputeInfer: spent},
+	}
+}
+
+// windowOf has a throughput in inferences/s, and latencies of which all but two in a hundred are about the mean.
+func windowOf(length time.Duration, x, mean, p99 float64) measure.Window {
+	done := int(math.Round(x * length.Seconds()))
+	return measure.Window{
+		Duration: length, Requests: done, Inferences: done, Sub: []measure.SubWindow{{Requests: 100, Latency: histogram(mean, p99)}},
+	}
+}
+
+func histogram(usual, slow float64) measure.Histogram {
+	latencies := make([]time.Duration, 100)
+	for i := range latencies {
+		latencies[i] = time.Duration(usual * 1e9)
+		if i >= 98 {
+			latencies[i] = time.Duration(slow * 1e9)
+		}
+	}
+	h, err := measure.NewHistogram(latencies)
+	if err != nil {
+		panic(err) // no latency is out of range: NewHistogram clamps it
+	}
+	return h
+}
+
+// small is a space of 2 × 3 × 4 × 6 × 2 settings with any concurrency from 1 to 64, for the highest throughput at a limited p99.
+func small(p99 float64) search.Settings {
+	knob := func(name string, values ...search.Value) search.Knob {
+		scope, _ := search.KnobScope(name)
+		return search.Knob{Name: name, Scope: scope, Values: values}
+	}
+	return search.Settings{
+		Space: search.Space{
+			Knobs: []search.Knob{
+				knob(search.KnobPrecision, "fp32", "int8"),
+				knob(search.KnobIntraOpThreads, "1", "2", "4"),
+				knob(search.KnobInstanceCount, "1", "2", "3", "4"),
+				knob(search.KnobMaxBatchSize, "1", "2", "4", "8", "16", "32"),
+				knob(search.KnobMaxQueueDelay, "0us", "1000us"),
+			},
+			Load: search.LoadAxis{Levels: []float64{1, 2, 4, 8, 16, 32, 64}, Any: true, BatchSize: 1},
+			Facts: search.Facts{
+				Cores: 4, Batching: true, BaseMaxBatchSize: 4, BaseInstances: 2, Precisions: []string{"fp32", "int8"},
+				Base: map[string]search.Value{
+					search.KnobExecutionProvider: "cpu", search.KnobPrecision: "fp32", search.KnobIntraOpThreads: "4",
+					search.KnobInstanceCount: "2", search.KnobMaxBatchSize: "4", search.KnobMaxQueueDelay: "0us",
+				},
+			},
+		},
+		Goal: search.Goal{
+			Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+			Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &p99}},
+		},
+		Seed: 1, Window: time.Second,
+	}
+}
+
+// best is the highest true throughput within the limit on p99, over all candidates and the levels of the grid.
+func (m machine) best(t *testing.T, limit float64) float64 {
+	t.Helper()
+	candidates, _ := m.settings.Space.Candidates()
+	g := New(m.settings, search.NewLedger(m.settings.Goal), candidates)
+	most := 0.0
+	for _, c := range candidates {
+		for _, level := range g.levels {
+			if x, _, p99 := m.truth(g, c, m.settings.Space.Load.At(level)); p99 <= limit {
+				most = max(most, x)
+			}
+		}
+	}
+	return most
+}

@@ -1,0 +1,124 @@
+package guided
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search/queuesim"
+)
+
+// room is how much more than the cores' number by one instance's threads several instances may do together: threads of one instance
+// wait for each other now and then.
+const room = 1.5
+
+// shared is how much more an instance may do in the company of more others: nothing, but for noise.
+const shared = 1.1
+
+// shortest is the least time that a logarithm is taken of, in seconds.
+const shortest = 1e-6
+
+// outline is what bounds a pool's cells from above without a simulation.
+type outline struct {
+	sizes    []int
+	times    []float64 // s, a batch of each size in an instance, all others idle
+	most     []float64 // inferences/s at most, of batches up to each size
+	overhead float64   // s per request
+}
+
+// upTo is the index of the batches that a largest batch allows.
+func (o outline) upTo(batch int) int {
+	i, _ := slices.BinarySearch(o.sizes, batch)
+	return min(i, len(o.sizes)-1)
+}
+
+// measuredOutline is that of a pool whose service times are known: any number of its instances may be busy.
+func (g *Guided) measuredOutline(p *pool) outline {
+	c := p.curve
+	o := outline{sizes: c.Sizes, times: c.Alone, overhead: c.Overhead, most: make([]float64, len(c.Sizes))}
+	for i, size := range c.Sizes {
+		if i > 0 {
+			o.most[i] = o.most[i-1]
+		}
+		for busy := 1; busy <= p.instances; busy++ {
+			o.most[i] = max(o.most[i], float64(busy*size)/c.Time(size, busy, p.instances))
+		}
+	}
+	return o
+}
+
+// expectedOutline is that of a pool of which one instance's curve is known or predicted. Instances are in each other's way, never
+// of help: they do at most what as many lone ones would, or what the cores allow, and each no more than in a smaller pool.
+func (g *Guided) expectedOutline(p *pool, c queuesim.Curve) outline {
+	o := outline{sizes: c.Sizes, times: c.Alone, overhead: c.Overhead, most: make([]float64, len(c.Sizes))}
+	useful := float64(p.instances)
+	if cores := g.settings.Space.Facts.Cores; p.threads > 0 && cores > 0 {
+		useful = min(useful, max(1, room*float64(cores)/float64(p.threads)))
+	}
+	for i, size := range c.Sizes {
+		most := useful * float64(size) / c.Alone[i]
+		for _, q := range p.engine.pools {
+			if q.isReady() && q.instances < p.instances {
+				part := float64(p.instances) / float64(q.instances)
+				most = min(most, shared*part*q.outline.most[q.outline.upTo(size)])
+			}
+		}
+		o.most[i] = most
+		if i > 0 {
+			o.most[i] = max(o.most[i], o.most[i-1])
+		}
+	}
+	return o
+}
+
+// demand is what a load asks of a pool: inferences in flight in a closed loop, or inferences/s.
+func (g *Guided) demand(level float64) (inFlight, rate float64) {
+	if g.settings.Space.Load.Rate {
+		return math.Inf(1), level * float64(g.clientBatch())
+	}
+	return level * float64(g.clientBatch()), math.Inf(1)
+}
+
+// atBest fills in, for each model, the logarithm of what no cell surpasses at a load with batches up to sizes[i]: clients cannot send
+// faster than they are answered, nor instances do more than their most, and by Little's law the requests in flight wait accordingly.
+// A percentile above the median is no less than the mean, but for rare shapes.
+func (g *Guided) atBest(o outline, i int, level float64, logs []float64) {
+	lone := o.times[0] + o.overhead
+	inFlight, rate := g.demand(level)
+	throughput := min(o.most[i], inFlight/lone, rate)
+	wait := lone
+	if !math.IsInf(inFlight, 1) {
+		wait = max(lone, inFlight/o.most[i])
+	}
+	for k, m := range g.models {
+		switch {
+		case m.isDropped:
+			logs[k] = g.plain(m.metric, o, level)
+		case m.metric == measure.Throughput:
+			logs[k] = math.Log(throughput)
+		case m.metric == measure.QueueTime:
+			logs[k] = math.Log(shortest)
+		case m.metric == measure.LatencyP50:
+			logs[k] = math.Log(lone)
+		case m.isPredicted:
+			logs[k] = math.Log(wait)
+		default:
+			logs[k] = m.centre
+		}
+	}
+}
+
+// plain is the logarithm of what stands for the prediction of a metric whose predictions have turned out wrong: in each pool the same
+// throughput, and the latency that it makes by Little's law.
+func (g *Guided) plain(metric measure.Metric, o outline, level float64) float64 {
+	inFlight, rate := g.demand(level)
+	most := o.most[len(o.most)-1]
+	if metric == measure.Throughput {
+		return math.Log(min(most, rate))
+	}
+	lone := o.times[0] + o.overhead
+	if math.IsInf(inFlight, 1) {
+		return math.Log(lone)
+	}
+	return math.Log(max(lone, inFlight/most))
+}

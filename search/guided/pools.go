@@ -1,0 +1,414 @@
+package guided
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/queuesim"
+)
+
+// What Triton's auto-completion makes of a model with a batch dimension (search.Facts).
+const completedBatch, completedInstances = 4, 2
+
+// engine is what serves the model: all settings of a pool but the number of instances.
+type engine struct {
+	index  int
+	values []search.Value // by the space's engine knobs, "" where one is left alone
+	pools  []*pool        // ascending by instances
+	alone  service        // with one request in flight
+}
+
+// isOpen reports whether the engine's service times are known.
+func (e *engine) isOpen() bool { return len(e.alone.sizes) > 0 }
+
+// attempts is the number of pools that may fail before an engine counts as failed.
+const attempts = 2
+
+// door is the pool on which the engine is opened, the one with the fewest instances that has not failed; nil when it has failed.
+func (e *engine) door() *pool {
+	var door *pool
+	failed := 0
+	for _, p := range e.pools {
+		switch {
+		case p.failure != "":
+			failed++
+		case door == nil:
+			door = p
+		}
+	}
+	if !e.isOpen() && failed >= attempts {
+		return nil
+	}
+	return door
+}
+
+// isTried reports whether the engine is open, or a pool of it has failed.
+func (e *engine) isTried() bool {
+	return e.isOpen() || slices.ContainsFunc(e.pools, func(p *pool) bool { return p.failure != "" })
+}
+
+// pool is one engine process: an engine and a number of instances. Its batchers and loads are its cells.
+type pool struct {
+	index     int
+	key       string
+	engine    *engine
+	instances int
+	threads   int // of one instance, where it computes on the cores; 0 unknown
+	maxBatch  int // largest of its candidates, at least 1
+	members   []search.Candidate
+	crowded   service // with a request in flight for each instance
+	failure   string  // why it is out
+	zones     []zone
+	memory    float64 // bytes, the most that was seen; 0 unknown
+	tracks    []*track
+
+	// Of a ready pool:
+	curve    queuesim.Curve
+	outline  outline
+	batchers []batcher
+	results  map[setting]queuesim.Result
+}
+
+// isReady reports whether all is known that the simulation of the pool's queue needs.
+func (p *pool) isReady() bool { return p.failure == "" && p.batchers != nil }
+
+// batcher is a candidate within its pool.
+type batcher struct {
+	candidate search.Candidate
+	key       string
+	queue     queuesim.Batcher
+	delay     float64 // relative to the time of a full batch
+	below     int     // the next smaller batch of the pool, where batchers of both differ in nothing else; 0: none
+}
+
+// setting is a batcher at a load: a cell within its pool.
+type setting struct {
+	batcher int
+	level   float64
+}
+
+// zone is a part of a pool that fails: the batch sizes and loads from one on, or one candidate when that is what does not load.
+type zone struct {
+	batch     int
+	level     float64
+	candidate string // key; "" for all
+	reason    string
+}
+
+// isDead reports whether a cell of the pool lies in a zone of failure.
+func (p *pool) isDead(s setting) bool {
+	b := p.batchers[s.batcher]
+	return slices.ContainsFunc(p.zones, func(z zone) bool {
+		if z.candidate != "" {
+			return z.candidate == b.key
+		}
+		return b.queue.MaxBatch >= z.batch && s.level >= z.level
+	})
+}
+
+// service is what service trials told: the time of a batch by its size.
+type service struct {
+	sizes    []int     // ascending
+	times    []float64 // s
+	spreads  []float64 // standard deviation of the log of a batch's time
+	overhead float64   // s per request of the smallest size, outside of instance and queue
+	trials   int
+}
+
+// enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.
+func (s *service) enter(e search.Event) {
+	s.trials++
+	for i, w := range e.Measurement.Windows {
+		if i >= len(e.Trial.Sizes) {
+			break
+		}
+		size := e.Trial.Sizes[i]
+		t, spread, overhead, ok := serviceTime(w, size)
+		if !ok {
+			continue
+		}
+		at, known := slices.BinarySearch(s.sizes, size)
+		switch {
+		case !known:
+			s.sizes = slices.Insert(s.sizes, at, size)
+			s.times = slices.Insert(s.times, at, t)
+			s.spreads = slices.Insert(s.spreads, at, spread)
+		case t < s.times[at]:
+			s.times[at], s.spreads[at] = t, spread
+		}
+		if at == 0 {
+			s.overhead = overhead
+		}
+	}
+}
+
+// serviceTime is what one window of a service trial tells of batches of a size: seconds in the instance, the spread of their
+// logarithm, and the seconds that a request takes elsewhere. Without the server's statistics all of the latency counts as service.
+func serviceTime(w measure.Window, size int) (t, spread, overhead float64, ok bool) {
+	m := measure.Measurement{Windows: []measure.Window{w}}
+	latency, ok := m.Estimate(measure.LatencyAvg)
+	if !ok || latency.Value <= 0 {
+		return 0, 0, 0, false
+	}
+	ratio := m.Std().Seconds() / latency.Value
+	spread = math.Sqrt(math.Log1p(ratio * ratio))
+	s := w.Server
+	if s.Requests == 0 || s.ComputeInfer <= 0 {
+		return latency.Value, spread, 0, true
+	}
+	perRequest := func(d time.Duration) float64 { return d.Seconds() / float64(s.Requests) }
+	infer := perRequest(s.ComputeInfer)
+	for _, b := range s.Batches {
+		if b.Size == size && b.Executions > 0 {
+			infer = b.ComputeInfer.Seconds() / float64(b.Executions)
+		}
+	}
+	t = infer + perRequest(s.ComputeInput) + perRequest(s.ComputeOutput)
+	return t, spread, max(latency.Value-t-perRequest(s.Queue), 0), true
+}
+
+// What a curve of service times keeps when nothing disturbed its windows, with room for noise.
+const (
+	falling = 0.95 // a larger batch takes no shorter
+	growing = 2.4  // nor one of twice the size more than twice as long
+)
+
+// suspects lists the sizes whose times cannot both be right with a neighbour's.
+func (s *service) suspects() []int {
+	var sizes []int
+	for i := 1; i < len(s.sizes); i++ {
+		growth, most := s.times[i]/s.times[i-1], growing*float64(s.sizes[i])/float64(2*s.sizes[i-1])
+		if growth >= falling && growth <= max(most, growing/2) {
+			continue
+		}
+		for _, size := range s.sizes[i-1 : i+1] {
+			if !slices.Contains(sizes, size) {
+				sizes = append(sizes, size)
+			}
+		}
+	}
+	return sizes
+}
+
+// curve is the service curve of one instance.
+func (s *service) curve() queuesim.Curve {
+	c := queuesim.Curve{Sizes: s.sizes, Alone: s.times, Overhead: s.overhead}
+	spreads := slices.Sorted(slices.Values(s.spreads))
+	c.Spread = spreads[len(spreads)/2]
+	return c
+}
+
+// sizes are the client batches of a service trial: from the requests' own in powers of two to the largest batch.
+func (g *Guided) sizes(maxBatch int) []int {
+	var sizes []int
+	for size := g.clientBatch(); size < maxBatch; size *= 2 {
+		sizes = append(sizes, size)
+	}
+	return append(sizes, max(maxBatch, g.clientBatch()))
+}
+
+func (g *Guided) clientBatch() int { return max(g.settings.Space.Load.BatchSize, 1) }
+
+// group makes pools and engines of candidates, in their order.
+func (g *Guided) group(candidates []search.Candidate) {
+	engines := map[string]*engine{}
+	g.byKey = map[string]*pool{}
+	for _, c := range candidates {
+		key := c.PoolKey()
+		p, known := g.byKey[key]
+		if !known {
+			p = g.newPool(c)
+			g.byKey[key] = p
+			g.pools = append(g.pools, p)
+			name := engineKey(c)
+			e, known := engines[name]
+			if !known {
+				e = &engine{index: len(g.engines), values: g.engineValues(c)}
+				engines[name] = e
+				g.engines = append(g.engines, e)
+			}
+			p.engine = e
+			e.pools = append(e.pools, p)
+		}
+		p.members = append(p.members, c)
+		p.maxBatch = max(p.maxBatch, g.queue(c).MaxBatch)
+	}
+	for _, e := range g.engines {
+		slices.SortStableFunc(e.pools, func(a, b *pool) int { return a.instances - b.instances })
+	}
+}
+
+func (g *Guided) newPool(c search.Candidate) *pool {
+	facts := g.settings.Space.Facts
+	p := &pool{
+		index:     len(g.pools),
+		key:       c.PoolKey(),
+		instances: max(g.number(c, search.KnobInstanceCount, cmp.Or(facts.BaseInstances, completedInstances)), 1),
+		maxBatch:  1,
+	}
+	if g.value(c, search.KnobExecutionProvider) == "cpu" {
+		if threads, err := g.value(c, search.KnobIntraOpThreads).Int(); err == nil {
+			p.threads = cmp.Or(threads, facts.Cores)
+		}
+	}
+	return p
+}
+
+// value is what a knob is in a candidate: its own value, or else the default configuration's; "" unknown.
+func (g *Guided) value(c search.Candidate, knob string) search.Value {
+	if v, ok := c.Get(knob); ok {
+		return v
+	}
+	return g.settings.Space.Facts.Base[knob]
+}
+
+func (g *Guided) number(c search.Candidate, knob string, base int) int {
+	n, err := g.value(c, knob).Int()
+	if err != nil {
+		return base
+	}
+	return n
+}
+
+// queue is a candidate's batcher. With a batch above one, a configuration has the dynamic batcher (spec.Apply).
+func (g *Guided) queue(c search.Candidate) queuesim.Batcher {
+	facts := g.settings.Space.Facts
+	b := queuesim.Batcher{Instances: max(g.number(c, search.KnobInstanceCount, cmp.Or(facts.BaseInstances, completedInstances)), 1)}
+	if facts.Batching {
+		b.MaxBatch = g.number(c, search.KnobMaxBatchSize, cmp.Or(facts.BaseMaxBatchSize, completedBatch))
+	}
+	b.Dynamic = b.MaxBatch > 1
+	if !b.Dynamic {
+		return b
+	}
+	if sizes, err := g.value(c, search.KnobPreferredBatchSize).Ints(); err == nil {
+		b.Preferred = slices.DeleteFunc(sizes, func(n int) bool { return n > b.MaxBatch })
+	}
+	if delay, err := g.value(c, search.KnobMaxQueueDelay).Duration(); err == nil {
+		b.Delay = delay
+	}
+	return b
+}
+
+// engineKey is the part of a pool's key that is not its number of instances.
+func engineKey(c search.Candidate) string {
+	var parts []string
+	for _, s := range c.Settings() {
+		if isEngineKnob(s.Knob) {
+			parts = append(parts, s.Knob+"="+string(s.Value))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// isEngineKnob reports whether a knob is a pool's, instances apart. One that is not known is.
+func isEngineKnob(name string) bool {
+	scope, known := search.KnobScope(name)
+	return name != search.KnobInstanceCount && (!known || scope != search.ScopeBatcher)
+}
+
+func (g *Guided) engineValues(c search.Candidate) []search.Value {
+	var values []search.Value
+	for _, k := range g.settings.Space.Knobs {
+		if isEngineKnob(k.Name) {
+			v, _ := c.Get(k.Name)
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// isBase reports whether a setting says what the default configuration has anyway.
+func (g *Guided) isBase(s search.Setting) bool {
+	facts := g.settings.Space.Facts
+	if s.Knob == search.KnobRuntime && len(facts.Runtimes) > 0 {
+		return string(s.Value) == facts.Runtimes[0].Name
+	}
+	base, known := facts.Base[s.Knob]
+	return known && base == s.Value
+}
+
+// adoptDefault finds the pool that is the same as the default's, and the candidate that is the same as the default; where only
+// the latter is missing, the default becomes a member of the pool.
+func (g *Guided) adoptDefault() {
+	for _, p := range g.pools {
+		outside := func(s search.Setting) bool {
+			return (isEngineKnob(s.Knob) || s.Knob == search.KnobInstanceCount) && !g.isBase(s)
+		}
+		if slices.ContainsFunc(p.members[0].Settings(), outside) {
+			continue
+		}
+		g.byKey[search.Candidate{}.PoolKey()] = p
+		for _, c := range p.members {
+			if !slices.ContainsFunc(c.Settings(), func(s search.Setting) bool { return !g.isBase(s) }) {
+				g.twin = c
+				return
+			}
+		}
+		p.members = append(p.members, search.Candidate{})
+		p.maxBatch = max(p.maxBatch, g.queue(search.Candidate{}).MaxBatch)
+		return
+	}
+}
+
+// prepare makes a pool ready when its service times are known, and anew when they have changed.
+func (g *Guided) prepare(p *pool) {
+	crowded := p.instances > 1
+	if !p.engine.isOpen() || crowded && len(p.crowded.sizes) == 0 {
+		return
+	}
+	p.curve = p.engine.alone.curve()
+	if crowded {
+		alone := p.curve
+		p.curve = p.crowded.curve()
+		p.curve.Overhead, p.curve.Spread = alone.Overhead, alone.Spread
+		p.curve.Crowded = p.curve.Alone
+		p.curve.Alone = make([]float64, len(p.curve.Sizes))
+		for i, size := range p.curve.Sizes {
+			p.curve.Alone[i] = alone.Time(size, 1, 1)
+		}
+	}
+	p.outline = g.measuredOutline(p)
+	p.results = map[setting]queuesim.Result{}
+	p.batchers = make([]batcher, len(p.members))
+	for i, c := range p.members {
+		b := batcher{candidate: c, key: c.Key(), queue: g.queue(c)}
+		b.delay = min(b.queue.Delay.Seconds()/p.curve.Time(max(b.queue.MaxBatch, 1), 1, p.instances), 1)
+		p.batchers[i] = b
+	}
+	for i := range p.batchers {
+		p.batchers[i].below = p.below(p.batchers[i].queue)
+	}
+}
+
+// below is the largest batch of a batcher that waits as long as another but has a smaller batch; 0 where there is none.
+func (p *pool) below(b queuesim.Batcher) int {
+	below := 0
+	for _, other := range p.batchers {
+		q := other.queue
+		if q.MaxBatch < b.MaxBatch && q.Delay == b.Delay && len(q.Preferred) == 0 && len(b.Preferred) == 0 {
+			below = max(below, q.MaxBatch)
+		}
+	}
+	return below
+}
+
+// track returns what was measured of a cell, nil while nothing was.
+func (p *pool) track(key string, level float64) *track {
+	i := slices.IndexFunc(p.tracks, func(t *track) bool { return t.key == key && t.level == level })
+	if i < 0 {
+		return nil
+	}
+	return p.tracks[i]
+}
+
+// find returns the index of a candidate among the pool's batchers.
+func (p *pool) find(key string) (int, bool) {
+	i := slices.IndexFunc(p.batchers, func(b batcher) bool { return b.key == key })
+	return i, i >= 0
+}

@@ -1,0 +1,286 @@
+package guided
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// Statement is what the search claims, from all that it measured and predicted.
+type Statement struct {
+	Best    *Claim           // nil while nothing is believed to satisfy the constraints
+	Nearest *search.Standing // where nothing is and something was measured: what misses them least
+	Gain    float64          // relative, by which anything else may still be better than Best
+	Why     string           // why the search is over; "" while it is not
+	Dropped []measure.Metric // whose predictions turned out wrong, so that the search went on without them
+}
+
+// Claim is a configuration at a load and what is believed of it.
+type Claim struct {
+	Candidate search.Candidate
+	Load      measure.Load
+	Values    []Value // of the goal's metrics
+	Feasible  float64 // probability that all constraints are satisfied
+	Trials    int     // in which it was measured
+}
+
+// Value is a metric with a 95 % interval of what is believed, in its base unit.
+type Value struct {
+	Metric measure.Metric
+	measure.Estimate
+}
+
+// Statement is what can be said now.
+func (g *Guided) Statement() Statement {
+	d := g.decide()
+	var st Statement
+	if d.action.Stop {
+		st.Why = d.action.Why
+	}
+	for _, m := range g.models {
+		if m.isDropped {
+			st.Dropped = append(st.Dropped, m.metric)
+		}
+	}
+	s := &d.survey
+	if len(s.beliefs) > 0 && s.leader >= 0 {
+		claim := g.claim(s.beliefs[s.leader])
+		st.Best, st.Gain = &claim, g.possibleGain(d)
+	} else if ranked := g.ledger.Ranked(); len(ranked) > 0 && math.IsInf(s.lead, -1) && !ranked[0].Point.Passes() {
+		st.Nearest = &ranked[0]
+	}
+	return st
+}
+
+// claim is what is believed of a cell.
+func (g *Guided) claim(b belief) Claim {
+	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: b.feasible, Trials: b.trials}
+	for k, m := range g.models {
+		if !m.isKnown {
+			continue
+		}
+		half := 1.96 * math.Sqrt(b.residuals[k].variance)
+		e := measure.Estimate{Value: math.Exp(b.means[k]), Lo: math.Exp(b.means[k] - half), Hi: math.Exp(b.means[k] + half)}
+		c.Values = append(c.Values, Value{m.metric, e})
+	}
+	return c
+}
+
+// named is a cell's candidate; the default where that is the same.
+func (g *Guided) named(c cell) search.Candidate {
+	b := c.batcher()
+	if b.key == g.twin.Key() {
+		return search.Candidate{}
+	}
+	return b.candidate
+}
+
+// possibleGain is by how much a cell, or a pool that was not started, may be better than the leader.
+func (g *Guided) possibleGain(d *decision) float64 {
+	s, most := &d.survey, 0.0
+	for i, b := range s.beliefs {
+		if i != s.leader && b.feasible >= d.width.least {
+			most = max(most, g.gap(d.width, s, b))
+		}
+	}
+	known := g.experience()
+	for _, e := range g.engines {
+		if isHopeless(e, known) {
+			continue
+		}
+		for _, promise := range g.promises(e, d.width, s, s.lead+most) {
+			most = max(most, promise.most-s.lead)
+		}
+	}
+	return g.settings.Goal.Objective.Gain(0, most)
+}
+
+// Sentences says it for people.
+func (s Statement) Sentences() []string {
+	var list []string
+	if s.Best != nil {
+		list = append(list, s.Best.sentence(), fmt.Sprintf("Anything else is better by %.1f %% at most, as far as can be known.", 100*s.Gain))
+	}
+	if s.Nearest != nil {
+		list = append(list, nearestSentence(*s.Nearest))
+	}
+	for _, m := range s.Dropped {
+		list = append(list, fmt.Sprintf("The queue simulation does not predict %s here: the search went on without it.", m))
+	}
+	if s.Why != "" {
+		list = append(list, "The search is over: "+s.Why+".")
+	}
+	return list
+}
+
+func (c Claim) sentence() string {
+	var values []string
+	for _, v := range c.Values {
+		values = append(values, fmt.Sprintf("%s %s (%s to %s)", v.Metric, v.Metric.Format(v.Value), v.Metric.Format(v.Lo), v.Metric.Format(v.Hi)))
+	}
+	text := fmt.Sprintf("By what the search knows, best is %s at %v: %s", c.Candidate.Describe(), c.Load, strings.Join(values, ", "))
+	return fmt.Sprintf("%s; it satisfies the constraints with a probability of %.2f.", text, c.Feasible)
+}
+
+func nearestSentence(s search.Standing) string {
+	var misses, relaxed []string
+	for _, m := range s.Point.Misses {
+		misses = append(misses, m.String())
+		if !m.Missing {
+			relaxed = append(relaxed, fmt.Sprintf("%s of %s", m.Constraint.Metric, m.Constraint.Metric.Format(m.Value)))
+		}
+	}
+	text := fmt.Sprintf("Nearest to the constraints is %s at %v: %s", s.Candidate.Describe(), s.Load, strings.Join(misses, ", "))
+	if len(relaxed) == 0 {
+		return text + "."
+	}
+	return fmt.Sprintf("%s; it would do with a limit on %s.", text, strings.Join(relaxed, " and on "))
+}
+
+// ending says why nothing is left to do.
+func (g *Guided) ending(s *survey) string {
+	switch {
+	case !slices.ContainsFunc(g.pools, (*pool).isReady) && !slices.ContainsFunc(g.engines, func(e *engine) bool { return e.door() != nil }):
+		return "no engine process of the space serves"
+	case math.IsInf(s.lead, -1):
+		why := "nothing can satisfy the constraints"
+		if ranked := g.ledger.Ranked(); len(ranked) > 0 && len(ranked[0].Point.Misses) > 0 {
+			nearest := ranked[0]
+			why += fmt.Sprintf("; nearest is %s, where %s", nearest.Candidate.Describe(), nearest.Point.Misses[0])
+		}
+		return why
+	}
+	return "nothing that is left is likely to be better by what is worth a trial"
+}
+
+// Ranked lists the configurations, each at its best load, best first by what is believed of them: those within the constraints, then
+// those that were measured and are not, and last what only the ledger knows.
+func (g *Guided) Ranked() []search.Standing {
+	s := g.decide().survey
+	best := map[string]belief{}
+	var keys []string
+	for _, b := range s.beliefs {
+		if b.feasible < trusted && b.trials == 0 {
+			continue
+		}
+		key := g.named(b.cell).Key()
+		known, ok := best[key]
+		if !ok {
+			keys = append(keys, key)
+		}
+		if !ok || byBelief(b, known) < 0 {
+			best[key] = b
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return byBelief(best[a], best[b]) })
+	var ranked []search.Standing
+	for _, key := range keys {
+		ranked = append(ranked, g.standing(best[key]))
+	}
+	for _, standing := range g.ledger.Ranked() {
+		key := standing.Candidate.Key()
+		if key == g.twin.Key() {
+			key = search.Candidate{}.Key()
+		}
+		if _, ok := best[key]; !ok {
+			best[key] = belief{}
+			ranked = append(ranked, standing)
+		}
+	}
+	if i := g.floorIndex(ranked); i > 0 { // the default, better than all that is believed
+		ranked = slices.Insert(slices.Delete(slices.Clone(ranked), i, i+1), 0, ranked[i])
+	}
+	return ranked
+}
+
+// byBelief orders what is trusted to be feasible by its score, before the rest by its feasibility.
+func byBelief(a, b belief) int {
+	if x, y := min(a.feasible, trusted), min(b.feasible, trusted); x != y {
+		return cmp.Compare(y, x)
+	}
+	return cmp.Compare(b.score, a.score)
+}
+
+// standing is a belief as the ledger would have it.
+func (g *Guided) standing(b belief) search.Standing {
+	load := g.settings.Space.Load.At(b.level)
+	s := search.Standing{Candidate: g.named(b.cell), Load: load, Point: search.Point{Level: load.Level(), Score: b.score, Scored: true}}
+	if t := b.pool.track(b.batcher().key, b.level); t != nil {
+		s.Measurement = t.measurement
+	}
+	if b.feasible >= trusted {
+		return s
+	}
+	for k, m := range g.models {
+		for _, c := range m.limits {
+			value := math.Exp(b.means[k])
+			if v := c.Violation(value); v > 0 && m.isKnown {
+				s.Point.Misses = append(s.Point.Misses, search.Miss{Constraint: c, Value: value, Violation: v})
+			}
+		}
+	}
+	return s
+}
+
+// floorIndex is the place of a default that no pool stands for, where its measured score beats the first's; else 0.
+func (g *Guided) floorIndex(ranked []search.Standing) int {
+	score := g.defaultScore()
+	if len(ranked) == 0 || math.IsInf(score, -1) || ranked[0].Point.Passes() && ranked[0].Point.Score >= score {
+		return 0
+	}
+	return max(slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Candidate.IsDefault() }), 0)
+}
+
+// Remaining estimates how many configurations are still to be measured.
+func (g *Guided) Remaining() int {
+	const typical, least = 20, 2
+	if g.decide().action.Stop {
+		return 0
+	}
+	return max(typical-g.served, least)
+}
+
+// Skipped says which candidates were not measured, because their pools do not serve or cannot matter.
+func (g *Guided) Skipped() []search.Fold {
+	if len(g.pools) == 0 {
+		return nil
+	}
+	d := g.decide()
+	var folds []search.Fold
+	add := func(reason string, p *pool) {
+		count := len(p.members)
+		if slices.ContainsFunc(p.members, search.Candidate.IsDefault) {
+			count--
+		}
+		i := slices.IndexFunc(folds, func(f search.Fold) bool { return f.Reason == reason })
+		if i < 0 {
+			folds, i = append(folds, search.Fold{Reason: reason}), len(folds)
+		}
+		folds[i].Count += count
+	}
+	known := g.experience()
+	for _, e := range g.engines {
+		promises := g.promises(e, d.width, &d.survey, d.survey.lead)
+		for _, p := range e.pools {
+			switch {
+			case p.failure != "":
+				add(fmt.Sprintf("the engine does not serve with %s: %s", p.key, p.failure), p)
+			case p.isReady():
+			case isHopeless(e, known):
+				add("several engines with the same value of a knob failed, and none works", p)
+			case slices.ContainsFunc(promises, func(x promise) bool { return x.pool == p }):
+				add("not tried yet: its bounds do not rule it out", p)
+			case e.isOpen():
+				add("so many instances cannot be better, by the service times of one", p)
+			default:
+				add("their service times, predicted from those of engines like them, cannot be better", p)
+			}
+		}
+	}
+	return folds
+}

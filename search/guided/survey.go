@@ -1,0 +1,214 @@
+package guided
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+)
+
+// width is how far the search looks for something better before it calls itself done.
+type width struct {
+	kappa     float64 // standard deviations by which a challenger may be better than believed
+	least     float64 // probability with which it must satisfy the constraints
+	optimism  float64 // standard deviations by which a pool that is not ready may be
+	tolerance float64 // expected gain that is not worth a trial, relative
+}
+
+// widenings is how often the search looks further when it has converged.
+const widenings = 3
+
+// wide is the width after so many widenings.
+func wide(times int) width {
+	n := float64(times)
+	return width{kappa: 1.6 + 0.5*n, least: 0.10 * math.Pow(0.6, n), optimism: 1 + 0.8*n, tolerance: 0.002 * math.Pow(0.5, n)}
+}
+
+// What a survey takes for feasible.
+const (
+	trusted  = 0.60 // probability from which on a cell may lead
+	certain  = 0.80 // and from which on it may win
+	possible = 0.02 // below which it is out
+)
+
+// The size of a survey.
+const (
+	anchors = 30   // cells of the highest probability to be feasible, with which it begins while nothing leads
+	surveys = 1500 // cells at most
+)
+
+// survey is what is believed of all cells that may matter.
+type survey struct {
+	beliefs []belief
+	leader  int     // index of the best cell that is feasible; -1: there is none, or the default is better
+	lead    float64 // score to beat; -Inf while nothing satisfies the constraints
+	nearest *hope   // of the cells that are not measured, the one that misses the constraints least at best; nil without a ready pool
+}
+
+// hope is a cell at its best.
+type hope struct {
+	cell
+	most     float64 // score
+	feasible float64
+	lack     float64 // sum of the logarithms by which it misses constraints
+}
+
+func (s *survey) add(b belief) {
+	s.beliefs = append(s.beliefs, b)
+	if b.feasible >= trusted && b.score > s.lead {
+		s.leader, s.lead = len(s.beliefs)-1, b.score
+	}
+}
+
+// survey looks at the cells that were measured, and at those that could be better than the best: it simulates none whose bounds
+// say that it is not.
+func (g *Guided) survey(w width) survey {
+	s := survey{leader: -1, lead: g.defaultScore()}
+	for _, p := range g.pools {
+		if !p.isReady() {
+			continue
+		}
+		for _, t := range p.tracks {
+			at, found := p.find(t.key)
+			if c := (cell{p, setting{at, t.level}}); found && !p.isDead(c.setting) {
+				s.add(g.believe(c))
+			}
+		}
+	}
+	hopes := g.hopes(w, &s)
+	if math.IsInf(s.lead, -1) {
+		slices.SortStableFunc(hopes, byFeasibility)
+		n := min(len(hopes), anchors)
+		for _, h := range hopes[:n] {
+			s.add(g.believe(h.cell))
+		}
+		hopes = hopes[n:]
+	}
+	if !math.IsInf(s.lead, -1) {
+		slices.SortStableFunc(hopes, func(a, b hope) int { return cmp.Compare(b.most, a.most) })
+	}
+	for _, h := range hopes {
+		if h.most <= s.lead || len(s.beliefs) >= surveys {
+			break
+		}
+		s.add(g.believe(h.cell))
+	}
+	g.refine(&s)
+	return s
+}
+
+// byFeasibility orders the most feasible first, all that are as good as certain by their score.
+func byFeasibility(a, b hope) int {
+	return cmp.Or(cmp.Compare(min(b.feasible, 0.95), min(a.feasible, 0.95)), cmp.Compare(b.most, a.most))
+}
+
+// hopes lists the cells that are not measured and may be better than the lead. It notes the one that is nearest to the constraints.
+func (g *Guided) hopes(w width, s *survey) []hope {
+	least := w.least
+	if math.IsInf(s.lead, -1) {
+		least = min(least, possible)
+	}
+	var list []hope
+	best := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+	for _, p := range g.pools {
+		if !p.isReady() {
+			continue
+		}
+		for i := range p.batchers {
+			for _, level := range g.levels {
+				c := cell{p, setting{i, level}}
+				if !g.isUseful(c) || p.track(p.batchers[i].key, level) != nil {
+					continue
+				}
+				g.imagine(c, &best)
+				h := hope{c, g.upside(w.kappa, s, best), best.feasible, g.lack(best)}
+				if s.nearest == nil || h.lack < s.nearest.lack || h.lack == s.nearest.lack && h.most > s.nearest.most {
+					s.nearest = &h
+				}
+				if h.feasible >= least && h.most > s.lead {
+					list = append(list, h)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// imagine is believe with what bounds the cell instead of its simulation.
+func (g *Guided) imagine(c cell, b *belief) {
+	b.cell = c
+	o := c.pool.outline
+	g.atBest(o, o.upTo(c.batcher().queue.MaxBatch), c.level, b.means)
+	g.expect(g.spot(c), c.pool, b)
+}
+
+// lack is by how much the means of a belief miss the constraints, as a sum of logarithms.
+func (g *Guided) lack(b belief) float64 {
+	sum := 0.0
+	for k, m := range g.models {
+		for _, limit := range m.limits {
+			if limit.Max != nil {
+				sum += max(0, b.means[k]-math.Log(max(*limit.Max, floor)))
+			}
+			if limit.Min != nil {
+				sum += max(0, math.Log(max(*limit.Min, floor))-b.means[k])
+			}
+		}
+	}
+	return sum
+}
+
+// refine looks at the levels between the grid's around the leader, where any level is allowed.
+func (g *Guided) refine(s *survey) {
+	if s.leader < 0 || !g.settings.Space.Load.Any {
+		return
+	}
+	c := s.beliefs[s.leader].cell
+	at, onGrid := slices.BinarySearch(g.levels, c.level)
+	above := at
+	if onGrid {
+		above++
+	}
+	from, to := g.levels[max(at-1, 0)], g.levels[min(above, len(g.levels)-1)]
+	for _, level := range between(g.settings.Space.Load, from, to, fine) {
+		c.level = level
+		known := slices.ContainsFunc(s.beliefs, func(b belief) bool { return b.cell == c })
+		if !known && g.isUseful(c) {
+			s.add(g.believe(c))
+		}
+	}
+}
+
+// upside is the score that a cell may have beside the leader's believed one.
+func (g *Guided) upside(deviations float64, s *survey, b belief) float64 {
+	return b.score + deviations*g.deviation(s, b)
+}
+
+// deviation is that of a cell's score from the lead: what it has in common with the leader cannot tell them apart.
+func (g *Guided) deviation(s *survey, b belief) float64 {
+	if s.leader < 0 {
+		return b.deviation()
+	}
+	return math.Sqrt(g.difference(b, s.beliefs[s.leader]))
+}
+
+// gap is by how much a cell may be better than the lead.
+func (g *Guided) gap(w width, s *survey, b belief) float64 { return g.upside(w.kappa, s, b) - s.lead }
+
+// improvement is the expected gain of a cell over the lead, where it turns out to be better (Jones, Schonlau and Welch, Efficient
+// Global Optimization of Expensive Black-Box Functions, 1998, with the leader as uncertain as it is). Of an open loop's throughput
+// what is offered is the most.
+func (g *Guided) improvement(s *survey, b belief) float64 {
+	deviation := max(g.deviation(s, b), floor)
+	expected := func(lead float64) float64 {
+		z := (b.score - lead) / deviation
+		return deviation * (z*normal(z) + math.Exp(-z*z/2)/math.Sqrt(2*math.Pi))
+	}
+	_, rate := g.demand(b.level)
+	if m := g.models[0]; len(g.settings.Goal.Objective.Terms) == 1 && m.metric == measure.Throughput && !math.IsInf(rate, 1) {
+		most := max(s.lead, m.weight*math.Log(rate))
+		return expected(s.lead) - expected(most)
+	}
+	return expected(s.lead)
+}
