@@ -71,8 +71,11 @@ func (o Outcome) StaysWithin(bound float64) (time.Duration, bool) {
 // longest is a number of trials that no campaign with a budget of minutes has.
 const longest = 20_000
 
-// Run carries a campaign out on a machine with a seed's noise.
-func (l *Landscape) Run(s Strategy, limit Limit, seed uint64) Outcome {
+// Follower is told of each trial, why it was made, and the regret of what is recommended after it.
+type Follower func(e search.Event, why string, regret float64)
+
+// Run carries a campaign out on a machine with a seed's noise. follow may be nil.
+func (l *Landscape) Run(s Strategy, limit Limit, seed uint64, follow Follower) Outcome {
 	machine := l.NewMachine(seed)
 	var o Outcome
 	var finals []search.Event
@@ -92,10 +95,13 @@ func (l *Landscape) Run(s Strategy, limit Limit, seed uint64) Outcome {
 		if e.Trial.Phase == search.PhaseFinal && e.Measurement.Failure == nil {
 			finals = append(finals, e)
 		}
+		regret := 1.0
 		if best, ok := s.Leader(); ok {
-			o.recommend(e.Elapsed, l.Regret(best.Candidate, best.Point.Level, limit))
-		} else {
-			o.recommend(e.Elapsed, 1)
+			regret = l.Regret(best.Candidate, best.Point.Level, limit)
+		}
+		o.recommend(e.Elapsed, regret)
+		if follow != nil {
+			follow(e, next.Why, regret)
 		}
 	}
 	o.Launches, o.Measured, o.Regret = machine.Launches(), float64(len(measured))/float64(len(l.Points)), o.At(o.Elapsed)

@@ -102,7 +102,7 @@ func cpuService(cores int, fixed, perItem float64) func(setup, int, int) float64
 
 // cpuCosts are those of the bundled engine with a model of some 100 MB.
 func cpuCosts() costs {
-	return costs{reconfigure: 400 * time.Millisecond, warmUp: 700 * time.Millisecond, settle: 300 * time.Millisecond}
+	return costs{reconfigure: 400 * time.Millisecond, warmUp: 500 * time.Millisecond, settle: 300 * time.Millisecond, other: 100 * time.Millisecond}
 }
 
 func cpu() synthesis {
@@ -139,7 +139,7 @@ func noisy() synthesis {
 
 // onProcessor completes a landscape whose engine runs on the cores.
 func (y synthesis) onProcessor() synthesis {
-	y.launch = func(s setup) float64 { return 1.5 + 0.3*float64(s.instances) }
+	y.launch = func(s setup) float64 { return 0.6 + 0.2*float64(s.instances) }
 	y.memory = func(s setup) float64 { return 120e6 + 90e6*float64(s.instances) }
 	y.serve = func(s setup, load measure.Load) outcome { return y.biased(y.simulated(s, load), s, load) }
 	return y

@@ -54,7 +54,8 @@ type pool struct {
 type costs struct {
 	reconfigure time.Duration
 	warmUp      time.Duration // of a point
-	settle      time.Duration // of each size of a service trial
+	settle      time.Duration // of each size of a service trial, all but its window
+	other       time.Duration // of a point beyond what its times say
 }
 
 // newLandscape returns a landscape without points.

@@ -258,7 +258,11 @@ func TestCampaign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := l.Run(strategy, limit, 1)
+	followed := 0
+	o := l.Run(strategy, limit, 1, func(search.Event, string, float64) { followed++ })
+	if followed != o.Trials {
+		t.Errorf("%d of %d trials are told", followed, o.Trials)
+	}
 	// Four configurations: all are measured, and the best is better than the others by far.
 	if o.Regret != 0 || o.False || o.Launches < 5 || o.Measured <= 0.2 || o.Elapsed > 3*time.Minute+time.Second || !o.Value.Stated || !o.Gain.Stated {
 		t.Errorf("outcome is %+v", o)

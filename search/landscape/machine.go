@@ -92,6 +92,7 @@ func (m *Machine) point(t search.Trial, result *measure.Measurement) {
 		result.Windows = append(result.Windows, m.window(drawn, t))
 		result.Times.Windows += m.clock - begin
 	}
+	m.clock += m.landscape.costs.other
 }
 
 // window plays one of the drawn windows, or several where a longer one is asked for.

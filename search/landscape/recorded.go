@@ -112,24 +112,33 @@ func (p *pool) addService(s record.Service, course record.Course) {
 	p.services[i].passes = append(p.services[i].passes, pass)
 }
 
-// addCosts takes the medians of what reconfigurations and warm-ups took.
+// addCosts takes the medians of what the parts of trials took. A trial also takes time that it does not tell: from the end of
+// the one before, less its times.
 func (l *Landscape) addCosts(f record.File) {
-	var reconfigure, warmUp, settle []float64
-	add := func(t record.Trial) {
-		if t.Times.Reconfigure > 0 {
-			reconfigure = append(reconfigure, t.Times.Reconfigure.Seconds())
-		}
-	}
+	ends := []time.Duration{0}
 	for _, p := range f.Points {
-		add(p.Trial)
+		ends = append(ends, p.At)
+	}
+	for _, s := range f.Services {
+		ends = append(ends, s.At)
+	}
+	slices.Sort(ends)
+	untold := func(t record.Trial) float64 {
+		i, _ := slices.BinarySearch(ends, t.At)
+		return max(0, (t.At - ends[max(i-1, 0)] - t.Times.Total()).Seconds())
+	}
+	var reconfigure, warmUp, settle, other []float64
+	for _, p := range f.Points {
+		if p.Times.Reconfigure > time.Millisecond { // else there was nothing to change
+			reconfigure = append(reconfigure, p.Times.Reconfigure.Seconds())
+		}
 		if p.Failure == nil {
-			warmUp = append(warmUp, p.Times.WarmUp.Seconds())
+			warmUp, other = append(warmUp, p.Times.WarmUp.Seconds()), append(other, untold(p.Trial))
 		}
 	}
 	for _, s := range f.Services {
-		add(s.Trial)
 		if s.Failure == nil {
-			settle = append(settle, s.Times.WarmUp.Seconds()/float64(len(s.Batches)))
+			settle = append(settle, (s.Times.WarmUp.Seconds()+untold(s.Trial))/float64(len(s.Batches)))
 		}
 	}
 	median := func(values []float64) time.Duration {
@@ -138,7 +147,7 @@ func (l *Landscape) addCosts(f record.File) {
 		}
 		return durations(stats.Median(values))[0]
 	}
-	l.costs = costs{median(reconfigure), median(warmUp), median(settle)}
+	l.costs = costs{median(reconfigure), median(warmUp), median(settle), median(other)}
 }
 
 // newWindow takes the machine's drift out of a recorded window.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"tuner/measure"
+	"tuner/search"
 	"tuner/search/landscape"
 )
 
@@ -37,7 +39,11 @@ func campaigns(ctx context.Context, o options, all []*landscape.Landscape, messa
 		workers.Go(func() {
 			for i := range next {
 				s := &list[i/o.seeds]
-				if err := s.run(i%o.seeds, o.budget); err != nil {
+				var follow landscape.Follower
+				if o.trace && i%o.seeds == 0 {
+					follow = s.tracer(messages)
+				}
+				if err := s.run(i%o.seeds, o.budget, follow); err != nil {
 					cancel(err)
 				}
 			}
@@ -57,12 +63,29 @@ func campaigns(ctx context.Context, o options, all []*landscape.Landscape, messa
 }
 
 // run is the campaign with one seed. All strategies have the same weather under the same seed.
-func (s *series) run(seed int, budget time.Duration) error {
+func (s *series) run(seed int, budget time.Duration, follow landscape.Follower) error {
 	settings := s.landscape.Settings(s.limit, budget, uint64(seed)+1)
 	strategy, err := newStrategy(s.strategy, settings)
 	if err != nil {
 		return err
 	}
-	s.outcomes[seed] = s.landscape.Run(strategy, s.limit, uint64(seed)+1)
+	s.outcomes[seed] = s.landscape.Run(strategy, s.limit, uint64(seed)+1, follow)
 	return nil
+}
+
+// tracer prints the trials of a campaign as they come.
+func (s *series) tracer(out io.Writer) landscape.Follower {
+	fmt.Fprintf(out, "\n%s, %s, %s\n", s.landscape.Name, limitText(s.limit), s.strategy)
+	return func(e search.Event, why string, regret float64) {
+		figures := ""
+		for _, m := range []measure.Metric{measure.Throughput, measure.LatencyP99} {
+			if x, ok := e.Measurement.Estimate(m); ok {
+				figures += "  " + m.Format(x.Value)
+			}
+		}
+		if f := e.Measurement.Failure; f != nil {
+			figures = "  " + f.Reason
+		}
+		fmt.Fprintf(out, "%6.1f s  regret %.3f  %-7s  %s at %s%s  (%s)\n", e.Elapsed.Seconds(), regret, e.Trial.Phase, e.Trial.Candidate.Describe(), e.Trial.Load, figures, why)
+	}
 }

@@ -15,10 +15,7 @@ import (
 	"time"
 
 	"tuner/internal/bench/program"
-	"tuner/search"
 	"tuner/search/landscape"
-	"tuner/search/landscape/baseline"
-	"tuner/search/plan"
 )
 
 // options are the flags.
@@ -28,12 +25,10 @@ type options struct {
 	recorded   string   // folder of recorded landscapes
 	landscapes []string // names; nil: all
 	strategies []string
+	trace      bool // print the trials of the first seed's campaigns
 }
 
 func main() { program.Main("bench-search", run) }
-
-// strategies lists the product's and the baselines.
-func strategies() []string { return append(plan.Names(), baseline.Names()...) }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	o := options{strategies: strategies()}
@@ -44,6 +39,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.DurationVar(&o.budget, "budget", 10*time.Minute, "virtual time of a campaign")
 	flags.StringVar(&o.recorded, "recorded", "../../testdata/landscapes", "folder of recorded landscapes (*.jsonl.gz)")
 	flags.StringVar(&names, "landscapes", "", "names of the landscapes, separated by commas (default: all)")
+	flags.BoolVar(&o.trace, "trace", false, "print the trials of the first campaign of each series; for one series at a time (-seeds 1)")
 	flags.StringVar(&chosen, "strategies", strings.Join(o.strategies, ","), "strategies, separated by commas")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -136,12 +132,4 @@ func limitText(l landscape.Limit) string {
 		return "no limit"
 	}
 	return fmt.Sprintf("p99 ≤ %.2f ms (%s)", l.P99*1e3, l.Name)
-}
-
-// newStrategy makes a campaign's strategy by its name.
-func newStrategy(name string, s search.Settings) (landscape.Strategy, error) {
-	if slices.Contains(baseline.Names(), name) {
-		return baseline.New(name, s)
-	}
-	return plan.New(name, s)
 }

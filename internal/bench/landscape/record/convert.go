@@ -73,7 +73,7 @@ func latencies(w measure.Window) Sketch {
 // perRequest is the mean of each part of the requests' time in the server.
 func perRequest(s measure.ServerStats) (queue, input, infer, output time.Duration) {
 	mean := func(sum time.Duration) time.Duration {
-		return (sum / time.Duration(max(s.Requests, 1))).Round(time.Microsecond)
+		return (sum / time.Duration(max(s.Requests, 1))).Round(10 * time.Nanosecond)
 	}
 	return mean(s.Queue), mean(s.ComputeInput), mean(s.ComputeInfer), mean(s.ComputeOutput)
 }

@@ -162,8 +162,8 @@ func (w Window) check() error {
 }
 
 func (s Sketch) check() error {
-	if s[0] < 0 || !slices.IsSorted(s[:]) || float64(s[len(s)-1])/1e6 > longestWindow {
-		return fmt.Errorf("latency is %v; quantiles must be ascending, in µs", s)
+	if s[0] < 0 || !slices.IsSorted(s[:]) || float64(s[len(s)-1])/1e9 > longestWindow {
+		return fmt.Errorf("latency is %v; quantiles must be ascending, in ns", s)
 	}
 	return nil
 }

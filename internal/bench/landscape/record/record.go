@@ -4,6 +4,7 @@
 package record
 
 import (
+	"math"
 	"sort"
 	"time"
 
@@ -93,27 +94,36 @@ type BatchFigure struct {
 // sketchLevels are the shares at which a Sketch keeps the latency.
 var sketchLevels = [...]float64{0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1}
 
-// Sketch is a distribution of latencies by its quantiles at fixed levels, ascending, in whole microseconds.
+// Sketch is a distribution of latencies by its quantiles at fixed levels, ascending, in nanoseconds to four digits.
 type Sketch [len(sketchLevels)]int64
 
 // NewSketch makes the sketch of a quantile function in seconds.
 func NewSketch(quantile func(level float64) float64) Sketch {
 	var s Sketch
 	for i, level := range sketchLevels {
-		s[i] = int64(quantile(level)*1e6 + 0.5)
+		s[i] = int64(rounded(quantile(level) * 1e9))
 	}
 	return s
+}
+
+// rounded is a positive number to four digits, and any below 1 is 0.
+func rounded(x float64) float64 {
+	if x < 1 {
+		return 0
+	}
+	digit := math.Pow(10, max(0, math.Floor(math.Log10(x))-3))
+	return math.Round(x/digit) * digit
 }
 
 // Quantile is the latency in seconds that a share of the requests does not exceed: linear between the levels.
 func (s Sketch) Quantile(level float64) float64 {
 	i := sort.SearchFloat64s(sketchLevels[:], level)
 	if i == 0 || i == len(s) {
-		return float64(s[min(i, len(s)-1)]) / 1e6
+		return float64(s[min(i, len(s)-1)]) / 1e9
 	}
 	low, high := sketchLevels[i-1], sketchLevels[i]
 	a, b := float64(s[i-1]), float64(s[i])
-	return (a + (b-a)*(level-low)/(high-low)) / 1e6
+	return (a + (b-a)*(level-low)/(high-low)) / 1e9
 }
 
 // Mean is the mean latency in seconds: of the distribution that is linear between the levels.
@@ -122,7 +132,7 @@ func (s Sketch) Mean() float64 {
 	for i := 1; i < len(s); i++ {
 		sum += (sketchLevels[i] - sketchLevels[i-1]) * float64(s[i-1]+s[i]) / 2
 	}
-	return sum / 1e6
+	return sum / 1e9
 }
 
 // Throughput is the window's requests per second.
