@@ -3,6 +3,7 @@ package hostinfo
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -119,5 +120,28 @@ func TestOwnProcess(t *testing.T) {
 	}
 	if _, err := Process(1 << 30); err == nil {
 		t.Error("no such process: no error")
+	}
+}
+
+func TestUsedCPU(t *testing.T) {
+	t.Parallel()
+	before, err := OwnCPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now := before; now == before; { // this costs time
+		if now, err = OwnCPU(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err = ChildrenCPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("/bin/sh", "-c", "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done").Run(); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := ChildrenCPU(); err != nil || after <= before {
+		t.Errorf("a child that has ended took nothing: %v, then %v, %v", before, after, err)
 	}
 }
