@@ -14,13 +14,7 @@ import (
 const nameGuided = "guided"
 
 // strategies lists the product's and the baselines.
-func strategies() []string {
-	names := append(plan.Names(), baseline.Names()...)
-	if !slices.Contains(names, nameGuided) {
-		names = append([]string{nameGuided}, names...)
-	}
-	return names
-}
+func strategies() []string { return append(plan.Names(), baseline.Names()...) }
 
 // newStrategy makes a campaign's strategy by its name.
 func newStrategy(name string, s search.Settings) (landscape.Strategy, error) {
