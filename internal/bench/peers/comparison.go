@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 
+	"tuner/internal/bench/sidebyside"
 	"tuner/stats"
 )
 
@@ -28,17 +26,6 @@ func (c comparison) values() (tuner, triton []float64) {
 	return tuner, triton
 }
 
-// ratio is tuner's figure over Triton's: the median of the rounds' ratios, and the 95 % interval of stats.PairedRatio.
-func (c comparison) ratio() stats.Estimate {
-	tuner, triton := c.values()
-	ratios := make([]float64, len(tuner))
-	for i := range tuner {
-		ratios[i] = tuner[i] / triton[i]
-	}
-	paired := stats.PairedRatio(tuner, triton)
-	return stats.Estimate{Value: stats.Median(ratios), Lo: paired.Lo, Hi: paired.Hi}
-}
-
 // noise is what disturbed the rounds: the median share of the machine that other processes took, and the median cores that
 // the server without load used.
 func (c comparison) noise() (foreign, idle float64) {
@@ -50,61 +37,26 @@ func (c comparison) noise() (foreign, idle float64) {
 	return stats.Median(f), stats.Median(i)
 }
 
+// line is the comparison for the table.
+func (c comparison) line() sidebyside.Line {
+	tuner, triton := c.values()
+	foreign, idle := c.noise()
+	return sidebyside.Line{
+		Name: c.Name, Unit: c.Unit, Ours: tuner, Theirs: triton, Goal: c.Goal,
+		Disturbed: []string{fmt.Sprintf("%.0f %%", 100*foreign), fmt.Sprintf("%.2f", idle)},
+	}
+}
+
 // report prints comparisons, if there are any, as a table, and records them.
-func (b *bench) report(title string, lines []comparison) error {
-	if len(lines) == 0 {
-		return nil
+func (b *bench) report(title string, list []comparison) error {
+	var lines []sidebyside.Line
+	for _, c := range list {
+		lines = append(lines, c.line())
 	}
-	return errors.Join(writeTable(b.out, title, lines), writeRecord(b.record, lines))
-}
-
-// writeTable prints comparisons as a table in Markdown.
-func writeTable(out io.Writer, title string, lines []comparison) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "\n%s\n\n", title)
-	text.WriteString("| | tuner, median | Triton, median | ratio | 95 % interval | goal | rounds | foreign CPU | idle server, cores |\n")
-	text.WriteString("|---|---|---|---|---|---|---|---|---|\n")
-	for _, c := range lines {
-		tuner, triton := c.values()
-		ratio := c.ratio()
-		foreign, idle := c.noise()
-		fmt.Fprintf(&text, "| %s | %s %s | %s %s | **%.2f** | %.2f–%.2f | %s | %d | %.0f %% | %.2f |\n", c.Name,
-			digits(stats.Median(tuner)), c.Unit, digits(stats.Median(triton)), c.Unit,
-			ratio.Value, ratio.Lo, ratio.Hi, c.Goal, len(c.Rounds), 100*foreign, idle)
-	}
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return fmt.Errorf("cannot print the table: %w", err)
-	}
-	return nil
-}
-
-// writeRecord writes every figure of comparisons as a line of a Go benchmark: `benchstat -col /side FILE` reads them.
-func writeRecord(out io.Writer, lines []comparison) error {
-	var text strings.Builder
-	for _, c := range lines {
-		name := strings.ReplaceAll(c.Name, " ", "_")
-		tuner, triton := c.values()
-		for i := range tuner {
-			fmt.Fprintf(&text, "BenchmarkPeers/%s/side=tuner 1 %g %s\n", name, tuner[i], c.Unit)
-			fmt.Fprintf(&text, "BenchmarkPeers/%s/side=triton 1 %g %s\n", name, triton[i], c.Unit)
-		}
-	}
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return fmt.Errorf("cannot write the record: %w", err)
-	}
-	return nil
-}
-
-// digits prints a value with three digits or more.
-func digits(v float64) string {
-	switch {
-	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return fmt.Sprintf("%.3f", v)
-	}
+	return sidebyside.Table{
+		Benchmark: "Peers", Ours: sidebyside.Side{Name: "tuner", Key: "tuner"}, Theirs: sidebyside.Side{Name: "Triton", Key: "triton"},
+		Disturbances: []string{"foreign CPU", "idle server, cores"}, Out: b.out, Record: b.record,
+	}.Report(title, lines)
 }
 
 // The figures that comparisons are about.

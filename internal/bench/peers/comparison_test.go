@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func roundsOf(tuner, triton []float64) (out []round) {
 func TestComparison(t *testing.T) {
 	t.Parallel()
 	c := comparison{Rounds: roundsOf([]float64{110, 220, 90}, []float64{100, 200, 100}), Of: throughput, Scale: 2}
-	r := c.ratio()
+	r := c.line().Ratio()
 	if math.Abs(r.Value-1.1) > 1e-12 { // ratios 1.1, 1.1, 0.9
 		t.Errorf("median ratio %v, expected 1.1", r.Value)
 	}
@@ -38,8 +39,9 @@ func TestComparison(t *testing.T) {
 func TestWriteTable(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
+	b := &bench{out: &text, record: io.Discard}
 	line := comparison{"HTTP: throughput", "infer/s", roundsOf([]float64{1200, 1200}, []float64{1000, 1000}), throughput, 1, "≥ 1.3"}
-	if err := writeTable(&text, "### Front ends", []comparison{line}); err != nil {
+	if err := b.report("### Front ends", []comparison{line}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
@@ -52,7 +54,8 @@ func TestWriteTable(t *testing.T) {
 	if text.String() != want {
 		t.Errorf("the table is\n%s\nexpected\n%s", text.String(), want)
 	}
-	if err := writeTable(brokenWriter{}, "", nil); err == nil {
+	b.out = brokenWriter{}
+	if err := b.report("", []comparison{line}); err == nil {
 		t.Error("no error although nothing could be written")
 	}
 }
@@ -60,8 +63,9 @@ func TestWriteTable(t *testing.T) {
 func TestWriteRecord(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
+	b := &bench{out: io.Discard, record: &text}
 	line := comparison{"HTTP: p99 latency", "ms", roundsOf([]float64{1.5, 2}, []float64{3, 4}), throughput, 10, ""}
-	if err := writeRecord(&text, []comparison{line}); err != nil {
+	if err := b.report("", []comparison{line}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `BenchmarkPeers/HTTP:_p99_latency/side=tuner 1 15 ms
@@ -72,7 +76,8 @@ BenchmarkPeers/HTTP:_p99_latency/side=triton 1 40 ms
 	if text.String() != want {
 		t.Errorf("the record is\n%s\nexpected\n%s", text.String(), want)
 	}
-	if err := writeRecord(brokenWriter{}, nil); err == nil {
+	b.record = brokenWriter{}
+	if err := b.report("", []comparison{line}); err == nil {
 		t.Error("no error although nothing could be written")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tuner/engine/api"
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/peers"
 )
 
@@ -19,17 +20,11 @@ type side struct {
 
 // address is where a protocol of perf_analyzer's, http or grpc, is served.
 func (s *side) address(protocol string) string {
-	if protocol == protocolHTTP {
+	if protocol == sidebyside.HTTP {
 		return s.server.HTTP
 	}
 	return s.server.GRPC
 }
-
-// The protocols, as perf_analyzer calls them.
-const (
-	protocolHTTP = "http"
-	protocolGRPC = "grpc"
-)
 
 func (s *side) stop() error { return errors.Join(s.control.Close(), s.server.Stop()) }
 

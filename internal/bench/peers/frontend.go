@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/peers"
 )
 
@@ -52,11 +53,11 @@ func (b *bench) frontend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lightHTTP := light{frontendConcurrency, o.window, dialSimpleHTTP}.client(protocolHTTP)
-	lightGRPC := light{frontendConcurrency, o.window, dialSimpleGRPC}.client(protocolGRPC)
+	lightHTTP := light{frontendConcurrency, o.window, dialSimpleHTTP}.client(sidebyside.HTTP)
+	lightGRPC := light{frontendConcurrency, o.window, dialSimpleGRPC}.client(sidebyside.GRPC)
 	ways := []way{
-		{"HTTP, perf_analyzer", b.perfAnalyzer(simple, protocolHTTP, frontendConcurrency, o.window/2), "≥ 1.3"},
-		{"gRPC, perf_analyzer", b.perfAnalyzer(simple, protocolGRPC, frontendConcurrency, o.window/2), "≥ 1.0"},
+		{"HTTP, perf_analyzer", b.perfAnalyzer(simple, sidebyside.HTTP, frontendConcurrency, o.window/2), "≥ 1.3"},
+		{"gRPC, perf_analyzer", b.perfAnalyzer(simple, sidebyside.GRPC, frontendConcurrency, o.window/2), "≥ 1.0"},
 		{"HTTP, light client", lightHTTP, "≥ 2.2"},
 		{"gRPC, light client", lightGRPC, "≥ 1.6"},
 	}

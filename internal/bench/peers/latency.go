@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"tuner/internal/bench/sidebyside"
 )
 
 // latency compares what the servers add to a single inference: the client's median latency, less the mean time inside ONNX
@@ -22,7 +24,7 @@ func (b *bench) latency(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, c.stop()) }()
 	var lines []comparison
 	var failed error
-	for _, way := range []struct{ name, protocol string }{{"HTTP", protocolHTTP}, {"gRPC", protocolGRPC}} {
+	for _, way := range []struct{ name, protocol string }{{"HTTP", sidebyside.HTTP}, {"gRPC", sidebyside.GRPC}} {
 		rounds, err := c.alternate(ctx, o.rounds, b.perfAnalyzer(minilm, way.protocol, 1, o.window))
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", way.name, err))

@@ -12,18 +12,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"tuner/internal/bench/program"
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/peers"
 )
 
@@ -37,11 +38,13 @@ type options struct {
 	record string
 }
 
-// all stands for every benchmark.
-const all = "all"
-
-// benchmarks are the values of -what, in the order in which all runs them.
-func benchmarks() []string { return []string{"frontend", "latency", "saturation", "ranking"} }
+// benchmarks are the values of -what.
+func benchmarks() sidebyside.Parts[*bench] {
+	return sidebyside.Parts[*bench]{
+		{Name: "frontend", Run: (*bench).frontend}, {Name: "latency", Run: (*bench).latency},
+		{Name: "saturation", Run: (*bench).saturation}, {Name: "ranking", Run: (*bench).ranking},
+	}
+}
 
 // bench is what every benchmark needs.
 type bench struct {
@@ -49,7 +52,7 @@ type bench struct {
 	peers    *peers.Peers
 	work     string // a folder of its own, on the file system of the models, so that repositories can link them
 	out      io.Writer
-	record   io.Writer // takes every single figure in the format of Go's benchmarks, for benchstat
+	record   io.Writer // of every single figure
 	messages io.Writer
 }
 
@@ -69,60 +72,22 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 		return fmt.Errorf("cannot make a folder beside the models: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	record, err := openRecord(o.record)
+	record, err := sidebyside.CreateRecord(o.record)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, record.Close()) }()
 	b := &bench{options: o, peers: installed, work: work, out: out, record: record, messages: messages}
-	fmt.Fprintf(out, "%s\n", machine(ctx))
-	var failed error
-	for _, name := range benchmarks() {
-		if o.what != all && o.what != name || ctx.Err() != nil {
-			continue
-		}
-		if err := b.run(ctx, name); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
-		}
-	}
-	return failed
-}
-
-// openRecord creates the record; without a path, figures are forgotten.
-func openRecord(path string) (*os.File, error) {
-	if path == "" {
-		path = os.DevNull
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot create the record: %w", err)
-	}
-	return f, nil
-}
-
-func (b *bench) run(ctx context.Context, name string) error {
-	begin := time.Now()
-	var err error
-	switch name {
-	case "frontend":
-		err = b.frontend(ctx)
-	case "latency":
-		err = b.latency(ctx)
-	case "saturation":
-		err = b.saturation(ctx)
-	case "ranking":
-		err = b.ranking(ctx)
-	}
-	fmt.Fprintf(b.messages, "%s took %v\n", name, time.Since(begin).Round(time.Second))
-	return err
+	fmt.Fprintln(out, sidebyside.Machine(ctx))
+	return benchmarks().Run(ctx, o.what, b, messages)
 }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
-	allowed := append(benchmarks(), all)
+	allowed := benchmarks().Names()
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(messages)
-	flags.StringVar(&o.what, "what", all, "which benchmark: "+strings.Join(allowed, ", "))
+	flags.StringVar(&o.what, "what", sidebyside.All, "which benchmark: "+strings.Join(allowed, ", "))
 	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 3 passes of ranking")
 	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 1.5s of ranking")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
@@ -139,26 +104,16 @@ func parse(args []string, messages io.Writer) (options, error) {
 	case o.rounds < 0 || o.window < 0:
 		return options{}, fmt.Errorf("-rounds %d -window %v: neither may be below zero", o.rounds, o.window)
 	}
-	for _, path := range []*string{&o.tuner, &o.models} {
-		absolute, err := filepath.Abs(*path)
-		if err == nil {
-			_, err = os.Stat(absolute)
-		}
-		if err != nil {
-			return options{}, fmt.Errorf("cannot find %q: %w", *path, err)
-		}
-		*path = absolute
+	var err error
+	if o.tuner, err = sidebyside.Existing(o.tuner); err != nil {
+		return options{}, err
 	}
-	return o, nil
+	o.models, err = sidebyside.Existing(o.models)
+	return o, err
 }
 
 // or returns the rounds and the window that were asked for, else a benchmark's own.
 func (o options) or(rounds int, window time.Duration) options {
-	if o.rounds == 0 {
-		o.rounds = rounds
-	}
-	if o.window == 0 {
-		o.window = window
-	}
+	o.rounds, o.window = cmp.Or(o.rounds, rounds), cmp.Or(o.window, window)
 	return o
 }

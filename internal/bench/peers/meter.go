@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"syscall"
 	"time"
 
 	"tuner/hostinfo"
+	"tuner/internal/bench/sidebyside"
 )
 
 // usage is what a measurement took from the machine.
@@ -64,24 +63,20 @@ func cpuTime(s *side) (time.Duration, error) {
 
 // ownTime is the CPU time of this process and of the clients that it has run.
 func ownTime() (time.Duration, error) {
-	var total time.Duration
-	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(who, &u); err != nil {
-			return 0, fmt.Errorf("cannot read the CPU time of the client: %w", err)
-		}
-		total += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	own, err := hostinfo.OwnCPU()
+	if err != nil {
+		return 0, err
 	}
-	return total, nil
+	clients, err := hostinfo.ChildrenCPU()
+	return own + clients, err
 }
 
 // since is the usage between two readings.
 func (m meter) since(earlier meter) usage {
-	wall := m.at.Sub(earlier.at).Seconds()
+	wall := m.at.Sub(earlier.at)
 	server, idle := m.server-earlier.server, m.idle-earlier.idle
-	machine := m.machine.Since(earlier.machine)
-	foreign := machine.Busy + machine.Steal - server - idle - (m.own - earlier.own)
-	u := usage{Idle: idle.Seconds() / wall, Foreign: max(0, foreign.Seconds()/wall/float64(runtime.NumCPU()))}
+	ours := server + idle + m.own - earlier.own
+	u := usage{Idle: idle.Seconds() / wall.Seconds(), Foreign: sidebyside.Foreign(m.machine.Since(earlier.machine), ours, wall)}
 	if n := m.requests - earlier.requests; n > 0 {
 		u.CPU = server.Seconds() / float64(n) * 1000
 	}

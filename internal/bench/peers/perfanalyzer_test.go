@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/peers"
 )
 
@@ -72,7 +73,7 @@ func TestPerfAnalyzerTriesAgain(t *testing.T) {
 	}
 	var messages strings.Builder
 	b := &bench{peers: &peers.Peers{PerfAnalyzer: program}, work: t.TempDir(), messages: &messages}
-	run := b.perfAnalyzer("simple", protocolHTTP, 8, time.Second)
+	run := b.perfAnalyzer("simple", sidebyside.HTTP, 8, time.Second)
 	got, err := run(t.Context(), &side{name: "tuner", server: &peers.Server{HTTP: "127.0.0.1:1"}})
 	if err != nil || got.Throughput != 182.904 {
 		t.Errorf("%+v, %v", got, err)

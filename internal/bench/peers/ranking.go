@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/hostinfo"
+	"tuner/internal/bench/sidebyside"
 	"tuner/stats"
 )
 
@@ -130,10 +131,7 @@ func writeRanking(out io.Writer, standings []standing) error {
 		writeAgreement(&text, fmt.Sprintf("concurrency %d", concurrency), same)
 	}
 	writeAgreement(&text, "both", standings)
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return fmt.Errorf("cannot print the ranking: %w", err)
-	}
-	return nil
+	return sidebyside.Print(out, text.String())
 }
 
 func writeAgreement(text *strings.Builder, name string, standings []standing) {

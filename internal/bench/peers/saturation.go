@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"tuner/internal/bench/sidebyside"
 )
 
 // saturationConcurrency keeps two instances of batch 16 busy, or one with its next batch waiting.
@@ -46,7 +48,7 @@ func (b *bench) saturate(ctx context.Context, precision, file string, s setting)
 		name string
 		run  client
 	}{
-		{"perf_analyzer", b.perfAnalyzer(minilm, protocolGRPC, saturationConcurrency, o.window/3)},
+		{"perf_analyzer", b.perfAnalyzer(minilm, sidebyside.GRPC, saturationConcurrency, o.window/3)},
 		{"tuner's load", closedLoop(minilmRequest(), saturationConcurrency, o.window)},
 	} {
 		rounds, err := c.alternate(ctx, o.rounds, way.run)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/lawserver"
 )
 
@@ -47,7 +48,7 @@ func openScenarios() []scenario {
 // way is a program with arguments of its own.
 type way struct {
 	name string
-	side side
+	side sidebyside.Analyzer
 	args []string
 }
 
@@ -55,7 +56,7 @@ type way struct {
 func (b *bench) closed(ctx context.Context) error {
 	title := "### Closed loop of 8: what the programs report, and by how much the server's record differs\n\n" +
 		"| service times | program | requests/s | p50, ms | p95, ms | p99, ms | foreign CPU |\n|---|---|---|---|---|---|---|\n"
-	ways := []way{{b.tuner.name, b.tuner, nil}, {b.analyzer.name, b.analyzer, nil}}
+	ways := []way{{b.tuner.Name, b.tuner, nil}, {b.analyzer.Name, b.analyzer, nil}}
 	return b.accuracy(ctx, title, closedScenarios(), ways, 7*time.Second, func(t told, entries []lawserver.Entry) []figure {
 		r := recorded(entries, t.From, t.To)
 		return []figure{exact(t.Rate, r.rate, false), percentile(t.P50, r, 0.5), percentile(t.P95, r, 0.95), percentile(t.P99, r, 0.99)}
@@ -66,7 +67,7 @@ func (b *bench) closed(ctx context.Context) error {
 func (b *bench) open(ctx context.Context) error {
 	title := "### Open loop: what the programs report, and by how much Lindley's recursion on the recorded arrivals differs\n\n" +
 		"| service times; arrivals | program | requests/s | mean wait, ms | p50, ms | p95, ms | p99, ms | foreign CPU |\n|---|---|---|---|---|---|---|---|\n"
-	ways := []way{{b.tuner.name, b.tuner, nil}, {b.analyzer.name, b.analyzer, nil}, {b.analyzer.name + " --async", b.analyzer, []string{"--async"}}}
+	ways := []way{{b.tuner.Name, b.tuner, nil}, {b.analyzer.Name, b.analyzer, nil}, {b.analyzer.Name + " --async", b.analyzer, []string{"--async"}}}
 	return b.accuracy(ctx, title, openScenarios(), ways, 8*time.Second, func(t told, entries []lawserver.Entry) []figure {
 		r := recursed(entries, t.From, t.To)
 		return []figure{
@@ -98,10 +99,7 @@ func (b *bench) accuracy(ctx context.Context, title string, list []scenario, way
 		}
 	}
 	text.WriteString("\nReported (by how much more than the truth); **bold**: by more than 1 %, and by more than 0.1 ms where it is a time.\n")
-	if _, err := b.out.Write([]byte(text.String())); err != nil {
-		return fmt.Errorf("cannot print the table: %w", err)
-	}
-	return failed
+	return errors.Join(failed, sidebyside.Print(b.out, text.String()))
 }
 
 // observation is what a program reported, and what the server recorded.
@@ -120,12 +118,11 @@ func (b *bench) observe(ctx context.Context, s scenario, w way, window time.Dura
 		return observation{}, err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
-	d := demand{protocolHTTP, server.HTTP, window, true, slices.Concat(w.args, s.args)}
 	before, err := readMeter(ctx, server)
 	if err != nil {
 		return observation{}, err
 	}
-	if o.told, err = b.measure(ctx, w.side, d); err != nil {
+	if o.told, err = b.measureEdges(ctx, w.side, server.demand(sidebyside.HTTP, window, slices.Concat(w.args, s.args)...)); err != nil {
 		return observation{}, err
 	}
 	after, err := readMeter(ctx, server)
@@ -139,7 +136,7 @@ func (b *bench) observe(ctx context.Context, s scenario, w way, window time.Dura
 
 // String is a cell of the table: what was reported, and its deviation.
 func (f figure) String() string {
-	value, deviation := digits(f.reported), fmt.Sprintf("%+.2f %%", 100*f.deviation()/f.mid)
+	value, deviation := sidebyside.Digits(f.reported), fmt.Sprintf("%+.2f %%", 100*f.deviation()/f.mid)
 	if f.isTime {
 		value = fmt.Sprintf("%.3f", 1e3*f.reported)
 		deviation += fmt.Sprintf(", %+.3f ms", 1e3*f.deviation())
@@ -149,16 +146,4 @@ func (f figure) String() string {
 		cell = "**" + cell + "**"
 	}
 	return cell
-}
-
-// digits prints a value with three digits or more.
-func digits(v float64) string {
-	switch {
-	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return fmt.Sprintf("%.3f", v)
-	}
 }

@@ -13,19 +13,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"tuner/hostinfo"
 	"tuner/internal/bench/program"
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/lawserver"
 	"tuner/internal/peers"
 )
@@ -38,19 +38,21 @@ type options struct {
 	tunerPath, recordPath string
 }
 
-// all stands for every part.
-const all = "all"
-
-// parts are the values of -what, in the order in which all runs them.
-func parts() []string { return []string{"closed", "open", "speed", "pacing", "scale"} }
+// parts are the values of -what.
+func parts() sidebyside.Parts[*bench] {
+	return sidebyside.Parts[*bench]{
+		{Name: "closed", Run: (*bench).closed}, {Name: "open", Run: (*bench).open}, {Name: "speed", Run: (*bench).speed},
+		{Name: "pacing", Run: (*bench).pacing}, {Name: "scale", Run: (*bench).scale},
+	}
+}
 
 // bench is what every part needs.
 type bench struct {
 	options
-	tuner, analyzer side
+	tuner, analyzer sidebyside.Analyzer
 	work            string // a folder of its own
 	out             io.Writer
-	record          io.Writer // takes every single figure in the format of Go's benchmarks, for benchstat
+	record          io.Writer // of every single figure
 	messages        io.Writer
 }
 
@@ -80,59 +82,26 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 		return fmt.Errorf("cannot make a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	record := io.Discard
-	if o.recordPath != "" {
-		file, err := os.Create(o.recordPath)
-		if err != nil {
-			return fmt.Errorf("cannot create the record: %w", err)
-		}
-		defer file.Close() // every writing is checked
-		record = file
+	record, err := sidebyside.CreateRecord(o.recordPath)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, record.Close()) }()
 	b := &bench{
 		options: o, work: work, out: out, record: record, messages: messages,
-		tuner: side{"tuner perf", []string{o.tunerPath, "perf"}}, analyzer: side{"perf_analyzer", []string{installed.PerfAnalyzer}},
+		tuner:    sidebyside.Analyzer{Name: "tuner perf", Command: []string{o.tunerPath, "perf"}, Work: work},
+		analyzer: sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{installed.PerfAnalyzer}, Work: work},
 	}
-	h := hostinfo.Read(ctx)
-	fmt.Fprintf(out, "Machine: %s, %d of %d hardware threads, %.0f GiB, %s, kernel %s.\n",
-		h.CPU.Model, h.UsableCores(), h.CPU.Logical, float64(h.Memory.Usable())/(1<<30), h.Platform, h.Kernel)
-	var failed error
-	for _, name := range parts() {
-		if o.what != all && o.what != name || ctx.Err() != nil {
-			continue
-		}
-		if err := b.run(ctx, name); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
-		}
-	}
-	return failed
-}
-
-func (b *bench) run(ctx context.Context, name string) error {
-	begin := time.Now()
-	var err error
-	switch name {
-	case "closed":
-		err = b.closed(ctx)
-	case "open":
-		err = b.open(ctx)
-	case "speed":
-		err = b.speed(ctx)
-	case "pacing":
-		err = b.pacing(ctx)
-	case "scale":
-		err = b.scale(ctx)
-	}
-	fmt.Fprintf(b.messages, "%s took %v\n", name, time.Since(begin).Round(time.Second))
-	return err
+	fmt.Fprintln(out, sidebyside.Machine(ctx))
+	return parts().Run(ctx, o.what, b, messages)
 }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
-	allowed := append(parts(), all)
+	allowed := parts().Names()
 	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
 	flags.SetOutput(messages)
-	flags.StringVar(&o.what, "what", all, "which part: "+strings.Join(allowed, ", "))
+	flags.StringVar(&o.what, "what", sidebyside.All, "which part: "+strings.Join(allowed, ", "))
 	flags.IntVar(&o.rounds, "rounds", 10, "rounds of speed and pacing")
 	flags.DurationVar(&o.window, "window", 0, "length of a window, of which each measurement has three; 0: what suits the part")
 	flags.StringVar(&o.tunerPath, "tuner", "bin/tuner", "the tuner program")
@@ -148,21 +117,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	case o.rounds < 1 || o.window < 0:
 		return options{}, fmt.Errorf("-rounds %d -window %v: at least 1 round, and no window below zero", o.rounds, o.window)
 	}
-	absolute, err := filepath.Abs(o.tunerPath)
-	if err == nil {
-		_, err = os.Stat(absolute)
-	}
-	if err != nil {
-		return options{}, fmt.Errorf("cannot find %q: %w", o.tunerPath, err)
-	}
-	o.tunerPath = absolute
-	return o, nil
+	var err error
+	o.tunerPath, err = sidebyside.Existing(o.tunerPath)
+	return o, err
 }
 
 // orWindow returns the window that was asked for, else a part's own.
-func (o options) orWindow(own time.Duration) time.Duration {
-	if o.window == 0 {
-		return own
-	}
-	return o.window
-}
+func (o options) orWindow(own time.Duration) time.Duration { return cmp.Or(o.window, own) }

@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"syscall"
 	"time"
 
 	"tuner/engine/api"
 	"tuner/hostinfo"
+	"tuner/internal/bench/sidebyside"
 )
 
 // meter is a reading of the clocks that cost is made of.
@@ -34,10 +33,10 @@ func readMeter(ctx context.Context, s *server) (m meter, err error) {
 	for _, model := range statistics.ModelStats {
 		m.requests += model.InferenceStats.Success.Count
 	}
-	if m.client, err = cpuTime(syscall.RUSAGE_CHILDREN); err != nil {
+	if m.client, err = hostinfo.ChildrenCPU(); err != nil {
 		return meter{}, err
 	}
-	if m.own, err = cpuTime(syscall.RUSAGE_SELF); err != nil {
+	if m.own, err = hostinfo.OwnCPU(); err != nil {
 		return meter{}, err
 	}
 	if m.server, err = s.cpu(); err != nil {
@@ -48,15 +47,6 @@ func readMeter(ctx context.Context, s *server) (m meter, err error) {
 	return m, err
 }
 
-// cpuTime is the CPU time of this process, or of its children that have ended.
-func cpuTime(who int) (time.Duration, error) {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(who, &u); err != nil {
-		return 0, fmt.Errorf("cannot read the CPU time: %w", err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
-}
-
 // perRequest is the client's CPU time per request in s, from its start to its end, since an earlier reading.
 func (m meter) perRequest(earlier meter) float64 {
 	return (m.client - earlier.client).Seconds() / float64(m.requests-earlier.requests)
@@ -64,10 +54,8 @@ func (m meter) perRequest(earlier meter) float64 {
 
 // foreign is the share of the machine's CPU time, 0..1, that others took since an earlier reading.
 func (m meter) foreign(earlier meter) float64 {
-	machine := m.machine.Since(earlier.machine)
 	ours := m.server - earlier.server + m.own - earlier.own + m.client - earlier.client
-	all := m.at.Sub(earlier.at).Seconds() * float64(runtime.NumCPU())
-	return max(0, (machine.Busy+machine.Steal-ours).Seconds()/all)
+	return sidebyside.Foreign(m.machine.Since(earlier.machine), ours, m.at.Sub(earlier.at))
 }
 
 // cores is the CPU time of this process per time, since an earlier reading.

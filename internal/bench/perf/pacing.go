@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/internal/bench/sidebyside"
 	"tuner/load"
 	"tuner/measure"
 	"tuner/stats"
@@ -60,10 +61,7 @@ func (b *bench) pacing(ctx context.Context) (err error) {
 			spread(row.paces, 1, func(p pace) float64 { return p.Cores }), spread(row.paces, 1, pace.foreign))
 	}
 	text.WriteString("| goal, on an idle host | ≤ 25 | ≤ 200 | ≤ 0.2 | |\n")
-	if _, err := b.out.Write([]byte(text.String())); err != nil {
-		return fmt.Errorf("cannot print the table: %w", err)
-	}
-	return nil
+	return sidebyside.Print(b.out, text.String())
 }
 
 // spread is a figure's median with its least and greatest value.
@@ -72,7 +70,7 @@ func spread(paces []pace, scale float64, figure func(pace) float64) string {
 	for _, p := range paces {
 		values = append(values, scale*figure(p))
 	}
-	return fmt.Sprintf("**%s** (%s–%s)", digits(stats.Median(values)), digits(slices.Min(values)), digits(slices.Max(values)))
+	return fmt.Sprintf("**%s** (%s–%s)", sidebyside.Digits(stats.Median(values)), sidebyside.Digits(slices.Min(values)), sidebyside.Digits(slices.Max(values)))
 }
 
 // conn sends one request over and over.

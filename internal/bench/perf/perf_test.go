@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/lawserver"
 )
 
@@ -110,10 +111,12 @@ func TestReadEdges(t *testing.T) {
 
 func TestWriteTable(t *testing.T) {
 	t.Parallel()
-	lines := []comparison{{"HTTP: rate, 16 in flight", "requests/s", []float64{300, 330, 200}, []float64{100, 110, 100}, []float64{0.01, 0.04}, "≥ 3"}}
+	rate := func(v, others float64) cost { return cost{told: told{Rate: v}, Others: others} }
+	pairs := []pair{{rate(300, 0.01), rate(100, 0)}, {rate(330, 0), rate(110, 0.04)}, {rate(200, 0), rate(100, 0.02)}}
+	lines := []sidebyside.Line{compare("HTTP: rate, 16 in flight", "requests/s", 1, "≥ 3", pairs, func(c cost) float64 { return c.Rate })}
 	var text, record strings.Builder
-	b := &bench{out: &text, record: &record}
-	if err := b.report("### Speed", lines); err != nil {
+	b := &bench{tuner: sidebyside.Analyzer{Name: "tuner perf"}, analyzer: sidebyside.Analyzer{Name: "perf_analyzer"}, out: &text, record: &record}
+	if err := b.table().Report("### Speed", lines); err != nil {
 		t.Fatal(err)
 	}
 	// Ratios 3, 3, 2: Student's interval of ln 3, ln 3, ln 2 is 0.9635 ± 4.3027·0.2341/√3.
@@ -131,7 +134,7 @@ func TestWriteTable(t *testing.T) {
 		t.Errorf("record %q", first)
 	}
 	b.out = brokenWriter{}
-	if err := b.report("", lines); err == nil {
+	if err := b.table().Report("", lines); err == nil {
 		t.Error("no error although nothing could be written")
 	}
 }

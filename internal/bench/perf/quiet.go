@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
-)
 
-// attempts is how often a measurement may be tried: on a busy machine perf_analyzer sometimes hangs, or sees nothing complete.
-const attempts = 3
+	"tuner/internal/bench/sidebyside"
+)
 
 // Others may take so much of the machine's CPU time, else a measurement is repeated, so often at most.
 const (
@@ -18,7 +16,7 @@ const (
 // may fail and is tried again.
 func quietest[T interface{ foreign() float64 }](ctx context.Context, b *bench, name string, measure func() (T, error)) (best T, err error) {
 	for i := range repetitions {
-		m, err := retry(ctx, b, name, measure)
+		m, err := sidebyside.Retry(ctx, b.messages, name, measure)
 		if err != nil {
 			return m, err
 		}
@@ -30,15 +28,4 @@ func quietest[T interface{ foreign() float64 }](ctx context.Context, b *bench, n
 		}
 	}
 	return best, nil
-}
-
-// retry repeats a measurement that fails.
-func retry[T any](ctx context.Context, b *bench, name string, measure func() (T, error)) (T, error) {
-	for attempt := 1; ; attempt++ {
-		m, err := measure()
-		if err == nil || ctx.Err() != nil || attempt == attempts {
-			return m, err
-		}
-		fmt.Fprintf(b.messages, "%s, attempt %d: %v\n", name, attempt, err)
-	}
 }

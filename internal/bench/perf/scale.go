@@ -12,6 +12,7 @@ import (
 
 	"tuner/engine/api"
 	"tuner/hostinfo"
+	"tuner/internal/bench/sidebyside"
 )
 
 // endurance is a load that is large in one respect.
@@ -24,7 +25,7 @@ type endurance struct {
 func (b *bench) endurances() []endurance {
 	return []endurance{
 		{"2,000 connections for a minute", []string{"--concurrency-range", "2000", "-p", strconv.FormatInt(b.orWindow(20*time.Second).Milliseconds(), 10),
-			"-s", "100000", "-r", strconv.Itoa(windows)}, 5 * time.Minute},
+			"-s", "100000", "-r", strconv.Itoa(sidebyside.Windows)}, 5 * time.Minute},
 		{"20,000,000 requests", []string{"--concurrency-range", "16", "--request-count", "20000000"}, 30 * time.Minute},
 	}
 }
@@ -43,10 +44,7 @@ func (b *bench) scale(ctx context.Context) error {
 		text.WriteString(line)
 		fmt.Fprintf(b.messages, "%s done\n", e.name)
 	}
-	if _, err := b.out.Write([]byte(text.String())); err != nil {
-		return fmt.Errorf("cannot print the table: %w", err)
-	}
-	return failed
+	return errors.Join(failed, sidebyside.Print(b.out, text.String()))
 }
 
 // endure runs one load, and returns its line of the table.

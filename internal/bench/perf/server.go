@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/hostinfo"
+	"tuner/internal/bench/sidebyside"
 	"tuner/internal/lawserver"
 )
 
@@ -45,12 +46,13 @@ func startServer(ctx context.Context, args ...string) (*server, error) {
 	return s, nil
 }
 
-// address is where a protocol is served.
-func (s *server) address(protocol string) string {
-	if protocol == protocolHTTP {
-		return s.HTTP
+// demand is a load on the server.
+func (s *server) demand(protocol string, window time.Duration, args ...string) sidebyside.Demand {
+	address := s.HTTP
+	if protocol == sidebyside.GRPC {
+		address = s.GRPC
 	}
-	return s.GRPC
+	return sidebyside.Demand{Model: "law", Protocol: protocol, Address: address, Window: window, Args: args}
 }
 
 // stop ends the server.

@@ -1,0 +1,37 @@
+package sidebyside
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"tuner/hostinfo"
+)
+
+// Machine is a line about where the figures come from.
+func Machine(ctx context.Context) string {
+	h := hostinfo.Read(ctx)
+	return fmt.Sprintf("Machine: %s, %d of %d hardware threads, %.0f GiB, %s, kernel %s.",
+		h.CPU.Model, h.UsableCores(), h.CPU.Logical, float64(h.Memory.Usable())/(1<<30), h.Platform, h.Kernel)
+}
+
+// Foreign is the share of the machine's CPU time, 0..1, that other processes, or other virtual machines, took in a time in which
+// ours took some.
+func Foreign(machine hostinfo.CPUUsage, ours, wall time.Duration) float64 {
+	return max(0, (machine.Busy+machine.Steal-ours).Seconds()/wall.Seconds()/float64(runtime.NumCPU()))
+}
+
+// Existing is the absolute path of a file or a folder that must be there.
+func Existing(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err == nil {
+		_, err = os.Stat(absolute)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot find %q: %w", path, err)
+	}
+	return absolute, nil
+}
