@@ -7,44 +7,39 @@ import (
 	"context"
 	"encoding/binary"
 	"flag"
-	"fmt"
+	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"tuner/engine"
 	"tuner/engine/enginetest"
 	"tuner/engine/frontends"
 	"tuner/engine/rest"
+	"tuner/internal/bench/program"
 	"tuner/modelconfig"
 )
 
 // drainTime is how long requests may take once the program shall end.
 const drainTime = 5 * time.Second
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "addsub: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("addsub", run) }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, args []string, _, messages io.Writer) error {
 	debug.SetGCPercent(400) // as tuner serve does
 	var repository string
 	var http, grpc, metrics frontends.Listen
-	flag.StringVar(&repository, "model-repository", "", "the model's folder lies here")
+	flags := flag.NewFlagSet("addsub", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	flags.StringVar(&repository, "model-repository", "", "the model's folder lies here")
 	for name, at := range map[string]*frontends.Listen{"http": &http, "grpc": &grpc, "metrics": &metrics} {
 		at.Enabled = true
-		flag.StringVar(&at.Address, name+"-address", "127.0.0.1", "")
-		flag.IntVar(&at.Port, name+"-port", 0, "")
+		flags.StringVar(&at.Address, name+"-address", "127.0.0.1", "")
+		flags.IntVar(&at.Port, name+"-port", 0, "")
 	}
-	flag.Parse()
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
 	log := slog.New(slog.DiscardHandler)
 	server, err := engine.Open(ctx, engine.Options{ID: "triton", Version: "test", Repositories: []string{repository},
 		StrictReadiness: true, ExitOnError: true, Backend: backend{}, Log: log})
