@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/onnxruntime"
+	"tuner/hostinfo"
 	"tuner/modelconfig"
 	"tuner/ort"
 )
@@ -173,14 +173,13 @@ func (s *served) state() (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	cpu, err := hostinfo.OwnCPU()
+	if err != nil {
 		return state{}, err
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	m := all.ModelStats[0]
-	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	return state{time.Now(), m.InferenceCount, m.ExecutionCount, inRun(m.BatchStats), cpu, memory.Mallocs}, nil
 }
 
