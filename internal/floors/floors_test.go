@@ -88,6 +88,7 @@ var walls = []struct {
 	{[]string{"report"}, nil, "runner", "a report must be reproducible from the journal"},
 	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "search", "the measurement core knows nothing of tuning"},
 	{[]string{"report"}, nil, "profile", "a report must be reproducible from the journal"},
+	{nil, nil, "github.com/c-bata/goptuna", "the baselines of the search's benchmark are in a module of their own, search/landscape: the product does not carry them"},
 }
 
 // pkg is the part of `go list -json` that the test reads.
