@@ -12,6 +12,7 @@ import (
 
 	"tuner/search"
 	"tuner/search/grid"
+	"tuner/search/guided"
 	"tuner/search/quick"
 	"tuner/search/random"
 )
@@ -26,7 +27,7 @@ const (
 const maxCombinations = 1_000_000
 
 // Names lists the strategies that New knows.
-func Names() []string { return []string{"grid", "random", "quick"} }
+func Names() []string { return []string{"guided", "grid", "random", "quick"} }
 
 // Explorer is a strategy that Plan frames. It is told the events of the default and search phases, after the plan has entered them
 // in the ledger that the explorer was made with.
@@ -59,12 +60,14 @@ func New(name string, s search.Settings) (*Plan, error) {
 	}
 	return Around(s, func(l *search.Ledger, candidates []search.Candidate) Explorer {
 		switch name {
+		case "grid":
+			return grid.New(s, l, candidates)
 		case "random":
 			return random.New(s, l, candidates)
 		case "quick":
 			return quick.New(s, l, candidates)
 		}
-		return grid.New(s, l, candidates)
+		return guided.New(s, l, candidates)
 	})
 }
 
@@ -219,8 +222,13 @@ func (p *Plan) Leader() (search.Standing, bool) {
 	return ranked[i], true
 }
 
-// Statement says in sentences what the strategy claims of what it found. None of those that only measure claims anything.
-func (p *Plan) Statement() []string { return nil }
+// Statement says in sentences what the strategy claims of what it found; nothing for those that only measure.
+func (p *Plan) Statement() []string {
+	if g, ok := p.inner.(*guided.Guided); ok {
+		return g.Statement().Sentences()
+	}
+	return nil
+}
 
 // Folds says which combinations of the space were left out or merged, and why.
 func (p *Plan) Folds() []search.Fold { return p.folds }

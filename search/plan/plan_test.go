@@ -74,6 +74,7 @@ func TestOptimumIsFound(t *testing.T) {
 			}
 		})
 	}
+	check("guided", searchtest.Small(), 0.98)
 	check("grid", searchtest.Small(), 0.99)
 	check("random", searchtest.Small(), 0.99)
 	slow := searchtest.Small() // a batch of 16 takes 60 ms on one thread: large batches miss the limit
@@ -279,15 +280,17 @@ func TestBudgetLeavesRoomForFinals(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
 	for _, b := range []search.Budget{{Time: time.Minute}, {Time: 3 * time.Minute}, {Trials: 40}} {
+		for _, name := range plan.Names() {
+			members := map[string]bool{}
+			for _, e := range phases(l.Run(newPlan(t, name, l, b), 1000), search.PhaseFinal) {
+				members[e.Trial.Candidate.Key()] = true
+			}
+			if len(members) < 2 || !members["default"] {
+				t.Errorf("%s, budget %+v: finals of %v, want a comparison with the default", name, b, members)
+			}
+		}
 		p := newPlan(t, "grid", l, b)
 		events := l.Run(p, 1000)
-		members := map[string]bool{}
-		for _, e := range phases(events, search.PhaseFinal) {
-			members[e.Trial.Candidate.Key()] = true
-		}
-		if len(members) < 2 || !members["default"] {
-			t.Errorf("budget %+v: finals of %v, want a comparison with the default", b, members)
-		}
 		if why := p.Ask().Why; !strings.Contains(why, "budget") {
 			t.Errorf("budget %+v: the reason for the end is %q", b, why)
 		}
@@ -432,7 +435,7 @@ func TestNewNamesEveryMistake(t *testing.T) {
 			t.Errorf("error (-want +got):\n%s", diff)
 		}
 	}
-	check("guided", good, `cannot plan campaign: unknown strategy "guided"; allowed: ["grid" "random" "quick"]`)
+	check("genetic", good, `cannot plan campaign: unknown strategy "genetic"; allowed: ["guided" "grid" "random" "quick"]`)
 	check("grid", big, `cannot plan campaign: the space has 1000000 combinations or more; list fewer values or knobs`)
 	check("grid", search.Settings{}, `cannot plan campaign: the goal has no objective`,
 		`the load axis has the levels []; allowed: one or more, positive and ascending`,
