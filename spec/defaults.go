@@ -15,7 +15,7 @@ func profileDefaults() Profile {
 		DeployTarget: TargetTriton,
 		Runner:       Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
 		Search: Search{
-			Strategy: StrategyGrid,
+			Strategy: StrategyGuided,
 			Budget:   search.Budget{Time: 10 * time.Minute},
 			Seed:     1,
 			Window:   time.Second,

@@ -73,7 +73,7 @@ const (
 
 // Search says how the space is searched.
 type Search struct {
-	Strategy string // StrategyGrid, StrategyRandom or StrategyQuick
+	Strategy string // StrategyGuided, StrategyGrid, StrategyRandom or StrategyQuick
 	Budget   search.Budget
 	Seed     uint64
 	Window   time.Duration // length of one measurement window
@@ -81,6 +81,7 @@ type Search struct {
 
 // The strategies.
 const (
+	StrategyGuided = "guided"
 	StrategyGrid   = "grid"
 	StrategyRandom = "random"
 	StrategyQuick  = "quick"
@@ -251,7 +252,7 @@ func (r profileReader) search(v value) {
 	s := &r.p.Search
 	v.mapping([]field{
 		{"strategy", func(v value) {
-			setWord(v, &s.Strategy, []string{StrategyGrid, StrategyRandom, StrategyQuick}, "guided")
+			setWord(v, &s.Strategy, []string{StrategyGuided, StrategyGrid, StrategyRandom, StrategyQuick})
 		}},
 		{"budget", r.budget},
 		{"seed", func(v value) {

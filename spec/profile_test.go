@@ -151,7 +151,7 @@ func TestParseProfileDefaults(t *testing.T) {
 		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
 		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
 		Runner: Runner{RunnerBundled, ProtocolGRPC},
-		Search: Search{StrategyGrid, search.Budget{Time: 10 * time.Minute}, 1, time.Second},
+		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
 
@@ -209,7 +209,7 @@ func TestProfileMistakes(t *testing.T) {
 		"2: profile_models: this is a file for Triton Model Analyzer, which this version does not read yet")
 	check("runner", "model: a\nrunner: {mode: remote, protocol: tcp}",
 		"2: runner.mode: is not supported by this version", "2: runner.protocol: is not known")
-	check("strategy", "model: a\nsearch: {strategy: guided}", "2: search.strategy: is not supported by this version")
+	check("strategy", "model: a\nsearch: {strategy: genetic}", "2: search.strategy: is not known")
 	check("budget", "model: a\nsearch: {budget: 10}", "2: search.budget: is a duration without a unit")
 	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")
 	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")

@@ -51,7 +51,7 @@ func newWorkplace(t *testing.T) workplace {
 func profileText(model, output string) string {
 	return fmt.Sprintf(`model: %q
 output: %q
-search: {budget: {time: 2m, trials: %d}, window: 100ms}
+search: {strategy: grid, budget: {time: 2m, trials: %d}, window: 100ms}
 space: {intra_op_threads: [1, 2], instance_count: [1, 2, 3]}
 load: {concurrency: [1, 2, 4]}
 `, model, output, budget)

@@ -50,7 +50,7 @@ func TestOpenVINOInACampaign(t *testing.T) {
 	w.write("openvino.yaml", fmt.Sprintf(`model: %q
 output: %q
 deploy_target: tuner
-search: {budget: {time: 2m, trials: 8}, window: 100ms}
+search: {strategy: grid, budget: {time: 2m, trials: 8}, window: 100ms}
 space: {runtime: [cpu, openvino], execution_provider: [cpu, openvino], instance_count: [1]}
 load: {concurrency: [2]}
 constraints: {accuracy: {metric: cosine, min: 0.99}}
