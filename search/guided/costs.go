@@ -11,11 +11,13 @@ const (
 	guessedLaunch      = 2 * time.Second
 	guessedReconfigure = 500 * time.Millisecond
 	guessedWarmUp      = 500 * time.Millisecond
+	guessedSize        = 400 * time.Millisecond
 )
 
 // costs is what the parts of earlier trials took, and what of the budget is used.
 type costs struct {
 	launch, reconfigure, warmUp mean
+	size                        mean // of a service trial
 	trials                      int
 	elapsed                     time.Duration
 	process                     string           // pool key of the engine process that runs; "" none
@@ -46,7 +48,9 @@ func (c *costs) add(e search.Event) {
 	times := e.Measurement.Times
 	c.launch.add(times.Launch)
 	c.reconfigure.add(times.Reconfigure)
-	if e.Trial.Phase != search.PhaseService {
+	if n := len(e.Trial.Sizes); n > 0 {
+		c.size.add((times.WarmUp + times.Windows) / time.Duration(n))
+	} else {
 		c.warmUp.add(times.WarmUp)
 	}
 	c.trials++

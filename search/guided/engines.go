@@ -93,16 +93,6 @@ func predict(e *engine, open []*engine, curves []queuesim.Curve, factor [][]floa
 	return f
 }
 
-// hasten is the curve with all times shorter by a number of standard deviations.
-func (f forecast) hasten(deviations float64) queuesim.Curve {
-	c := f.curve
-	c.Alone = make([]float64, len(f.curve.Alone))
-	for i, t := range f.curve.Alone {
-		c.Alone[i] = t * math.Exp(-deviations*f.deviation)
-	}
-	return c
-}
-
 // record counts the engines with a value of a knob that are open and that have failed for good.
 type record struct{ open, failed int }
 

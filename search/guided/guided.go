@@ -9,7 +9,6 @@
 package guided
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -21,7 +20,7 @@ import (
 
 const (
 	serviceWindow = 200 * time.Millisecond // of a service trial
-	exploreShare  = 0.4                    // of the budget, after which measuring comes before opening
+	exploreShare  = 0.4                    // of the budget, after which only what may be better is opened
 	mostErrors    = 0.01                   // share of failed requests that search.Goal tolerates
 )
 
@@ -118,7 +117,7 @@ func (g *Guided) Tell(e search.Event) {
 func (g *Guided) tellService(p *pool, e search.Event) {
 	curve := &p.crowded
 	if e.Trial.Load.Concurrency == 1 {
-		curve = &p.engine.alone
+		curve, p.engine.opened = &p.engine.alone, p
 	}
 	curve.enter(e)
 	switch {
@@ -186,15 +185,11 @@ func (g *Guided) choose() *decision {
 	if again, ok := g.again(); ok {
 		return &decision{action: again, survey: g.survey(wide(0)), width: wide(0)}
 	}
-	ways := []func(width, *survey) (search.Action, bool){g.settleIn, g.open, g.duel}
-	if g.costs.used(g.settings.Budget) > exploreShare {
-		ways = []func(width, *survey) (search.Action, bool){g.settleIn, g.duel, g.open}
-	}
 	d := &decision{}
 	for i := range widenings + 1 {
 		d.width = wide(i)
 		d.survey = g.survey(d.width)
-		for _, way := range ways {
+		for _, way := range []func(width, *survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel} {
 			var ok bool
 			if d.action, ok = way(d.width, &d.survey); ok {
 				return d
@@ -216,7 +211,7 @@ func (g *Guided) again() (search.Action, bool) {
 		return g.service(p, p.instances, sizes, why), true
 	}
 	alone := &p.engine.alone
-	if sizes := alone.suspects(); len(sizes) > 0 && alone.trials == 1 && p == p.engine.door() {
+	if sizes := alone.suspects(); len(sizes) > 0 && alone.trials == 1 && p == p.engine.opened {
 		return g.service(p, 1, sizes, why), true
 	}
 	return search.Action{}, false
@@ -259,88 +254,62 @@ func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
 	return g.measure(best.cell, "the best of a new pool, as predicted"), true
 }
 
-// open measures the service times of the engine or pool that promises most of those whose bounds reach the lead, after those that
-// tell something of all.
-func (g *Guided) open(w width, s *survey) (search.Action, bool) {
-	known := g.experience()
-	if a, ok := g.explore(known); ok {
-		return a, true
-	}
-	var best *pool
-	most := s.lead + g.weight()*w.tolerance
-	for _, e := range g.engines {
-		if isHopeless(e, known) {
-			continue
-		}
-		for _, promise := range g.promises(e, w, s, most) {
-			if p := promise.pool; p.key == g.costs.process {
-				best, most = p, math.Inf(1)
-			} else if promise.most > most {
-				best, most = p, promise.most
-			}
-		}
-	}
-	if best == nil {
-		return search.Action{}, false
-	}
-	if e := best.engine; !e.isOpen() {
-		door := e.door()
-		return g.service(door, 1, g.sizes(door.maxBatch), "service times of an engine that may be better"), true
-	}
-	why := fmt.Sprintf("service times of %d instances together", best.instances)
-	return g.service(best, best.instances, g.sizes(best.maxBatch), why), true
-}
-
 // explore opens the default's pool, which was measured already, and then engines that show the effect of a value that was not tried.
-func (g *Guided) explore(known []map[search.Value]record) (search.Action, bool) {
+func (g *Guided) explore(width, *survey) (search.Action, bool) {
 	if g.costs.used(g.settings.Budget) > exploreShare {
 		return search.Action{}, false
 	}
 	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok && p.engine.isOpen() && !p.isReady() && p.failure == "" {
-		return g.service(p, p.instances, g.sizes(p.maxBatch), "service times of the default's instances together"), true
+		return g.begin(p), true
 	}
+	known := g.experience()
 	e := g.unexplored(known)
 	if e == nil || isHopeless(e, known) {
 		return search.Action{}, false
 	}
-	door := e.door()
-	return g.service(door, 1, g.sizes(door.maxBatch), "service times of an engine"), true
+	return g.service(e.door(), 1, g.sizes(e.door().maxBatch), "service times of an engine"), true
 }
 
-// duel measures the leader or the challenger that is worth most, whichever is less certain for its cost.
+// duel measures the leader or its challenger, whichever is less certain for its cost, or opens a pool that is worth more.
 func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
-	if math.IsInf(s.lead, -1) {
-		return g.approach(s)
+	if s.leader >= 0 && s.beliefs[s.leader].trials == 0 {
+		return g.measure(s.beliefs[s.leader].cell, "the best, as predicted"), true
 	}
-	challenger, most := -1, 0.0
+	challenger, worth := g.challenger(w, s)
+	if o, ok := g.opening(w, s); ok && o.worth > worth {
+		return g.begin(o.pool), true
+	}
+	if s.leader < 0 {
+		if challenger < 0 {
+			return search.Action{}, false
+		}
+		return g.measure(s.beliefs[challenger].cell, "may be better than the default"), true
+	}
+	leader := s.beliefs[s.leader]
+	isOpen := !g.isSettled(leader)
+	if challenger < 0 {
+		return g.measure(leader.cell, "the best so far, to be certain of it"), isOpen && (leader.feasible < certain || g.isVague(leader))
+	}
+	b := s.beliefs[challenger]
+	if isOpen && g.doubt(leader)/g.cost(leader.cell) > g.doubt(b)/g.cost(b.cell) {
+		return g.measure(leader.cell, "the best so far, against its challenger"), true
+	}
+	return g.measure(b.cell, "the challenger of the best so far"), true
+}
+
+// challenger is the cell with the highest expected gain over the lead for its cost, -1 where none is worth a trial.
+func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
+	index = -1
 	for i, b := range s.beliefs {
 		if i == s.leader || b.feasible < w.least || g.isSettled(b) {
 			continue
 		}
 		gain := g.improvement(s, b)
-		if worth := gain * b.feasible / g.cost(b.cell); gain > g.weight()*w.tolerance && worth > most {
-			challenger, most = i, worth
+		if x := gain * b.feasible / g.cost(b.cell); gain > g.weight()*w.tolerance && x > worth {
+			index, worth = i, x
 		}
 	}
-	if s.leader < 0 && challenger < 0 {
-		return search.Action{}, false
-	}
-	if s.leader < 0 {
-		return g.measure(s.beliefs[challenger].cell, "may be better than the default"), true
-	}
-	leader := s.beliefs[s.leader]
-	open := !g.isSettled(leader)
-	if challenger < 0 {
-		if open && (leader.feasible < certain || leader.trials == 0 || g.isVague(leader)) {
-			return g.measure(leader.cell, "the best so far, to be certain of it"), true
-		}
-		return search.Action{}, false
-	}
-	b := s.beliefs[challenger]
-	if open && g.doubt(leader)/g.cost(leader.cell) > g.doubt(b)/g.cost(b.cell) {
-		return g.measure(leader.cell, "the best so far, against its challenger"), true
-	}
-	return g.measure(b.cell, "the challenger of the best so far"), true
+	return index, worth
 }
 
 // isVague reports whether a leader is not known well enough yet to win.
@@ -353,14 +322,20 @@ func (g *Guided) isVague(b belief) bool {
 	return vague
 }
 
-// approach measures what is most likely to satisfy the constraints while nothing is trusted to; where nothing can, what is nearest to
-// them, for the answer.
-func (g *Guided) approach(s *survey) (search.Action, bool) {
-	best := -1
+// approach measures what is most likely to satisfy the constraints while nothing is trusted to, or opens a pool that is more likely;
+// where nothing can, it measures what is nearest to them, for the answer.
+func (g *Guided) approach(w width, s *survey) (search.Action, bool) {
+	if !math.IsInf(s.lead, -1) {
+		return search.Action{}, false
+	}
+	best, worth := -1, 0.0
 	for i, b := range s.beliefs {
-		if b.feasible >= possible && !g.isSettled(b) && (best < 0 || b.feasible > s.beliefs[best].feasible) {
-			best = i
+		if x := b.feasible / g.cost(b.cell); b.feasible >= possible && !g.isSettled(b) && x > worth {
+			best, worth = i, x
 		}
+	}
+	if o, ok := g.opening(w, s); ok && o.worth > worth {
+		return g.begin(o.pool), true
 	}
 	if best >= 0 {
 		return g.measure(s.beliefs[best].cell, "most likely to satisfy the constraints"), true

@@ -8,13 +8,6 @@ import (
 	"tuner/search/queuesim"
 )
 
-// room is how much more than the cores' number by one instance's threads several instances may do together: threads of one instance
-// wait for each other now and then.
-const room = 1.5
-
-// shared is how much more an instance may do in the company of more others: nothing, but for noise.
-const shared = 1.1
-
 // shortest is the least time that a logarithm is taken of, in seconds.
 const shortest = 1e-6
 
@@ -47,20 +40,20 @@ func (g *Guided) measuredOutline(p *pool) outline {
 	return o
 }
 
-// expectedOutline is that of a pool of which one instance's curve is known or predicted. Instances are in each other's way, never
-// of help: they do at most what as many lone ones would, or what the cores allow, and each no more than in a smaller pool.
+// expectedOutline is that of a pool of which one instance's curve is known or predicted. Instances are in each other's way, not of
+// help: they do at most what as many lone ones would, or what the cores allow, and each no more than in a smaller pool.
 func (g *Guided) expectedOutline(p *pool, c queuesim.Curve) outline {
 	o := outline{sizes: c.Sizes, times: c.Alone, overhead: c.Overhead, most: make([]float64, len(c.Sizes))}
 	useful := float64(p.instances)
 	if cores := g.settings.Space.Facts.Cores; p.threads > 0 && cores > 0 {
-		useful = min(useful, max(1, room*float64(cores)/float64(p.threads)))
+		useful = min(useful, max(1, float64(cores)/float64(p.threads)))
 	}
 	for i, size := range c.Sizes {
 		most := useful * float64(size) / c.Alone[i]
 		for _, q := range p.engine.pools {
 			if q.isReady() && q.instances < p.instances {
 				part := float64(p.instances) / float64(q.instances)
-				most = min(most, shared*part*q.outline.most[q.outline.upTo(size)])
+				most = min(most, part*q.outline.most[q.outline.upTo(size)])
 			}
 		}
 		o.most[i] = most

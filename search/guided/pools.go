@@ -21,6 +21,7 @@ type engine struct {
 	values []search.Value // by the space's engine knobs, "" where one is left alone
 	pools  []*pool        // ascending by instances
 	alone  service        // with one request in flight
+	opened *pool          // where that was measured
 }
 
 // isOpen reports whether the engine's service times are known.
@@ -251,7 +252,7 @@ func (g *Guided) newPool(c search.Candidate) *pool {
 		instances: max(g.number(c, search.KnobInstanceCount, cmp.Or(facts.BaseInstances, completedInstances)), 1),
 		maxBatch:  1,
 	}
-	if g.value(c, search.KnobExecutionProvider) == "cpu" {
+	if cmp.Or(g.value(c, search.KnobExecutionProvider), "cpu") == "cpu" {
 		if threads, err := g.value(c, search.KnobIntraOpThreads).Int(); err == nil {
 			p.threads = cmp.Or(threads, facts.Cores)
 		}

@@ -3,47 +3,53 @@ package guided
 import (
 	"math"
 
-	"tuner/search/queuesim"
+	"tuner/search"
 )
 
-// promise is what a pool whose service times are not known can do at best.
+// companySD is the standard deviation of the log of what several instances do together, beside what they would do undisturbed.
+const companySD = 0.15
+
+// promise is what a pool whose service times are not known may do.
 type promise struct {
 	pool *pool
-	most float64 // score
+	gain float64 // expected, over the lead, in scores; while nothing satisfies the constraints, the probability that it does
+	most float64 // score that it may have
 }
 
-// promises lists the pools of an engine that are not ready and whose bounds exceed a score within the constraints.
-func (g *Guided) promises(e *engine, w width, s *survey, score float64) []promise {
-	var curve queuesim.Curve
+// promises lists the pools of an engine that are not ready and are worth a trial.
+func (g *Guided) promises(e *engine, w width, s *survey) []promise {
+	var f forecast
 	switch {
 	case e.isOpen():
-		curve = e.alone.curve()
+		f.curve = e.alone.curve()
 	case g.forecasts != nil && e.door() != nil:
-		curve = g.forecasts[e.index].hasten(w.optimism)
+		f = g.forecasts[e.index]
 	}
-	if len(curve.Sizes) == 0 {
+	if len(f.curve.Sizes) == 0 {
 		return nil
 	}
 	var list []promise
-	b := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
 	for _, p := range e.pools {
 		if p.failure != "" || p.isReady() {
 			continue
 		}
-		if most := g.promise(p, curve, w, s, &b); most > score {
-			list = append(list, promise{p, most})
+		if x := g.promise(p, f, w, s); x.gain > g.weight()*w.tolerance {
+			list = append(list, x)
 		}
 	}
 	return list
 }
 
-// promise is the highest score that a pool may have; -Inf where it cannot satisfy the constraints. Of each size of batches it looks
-// at the load that just makes them, and at the lowest and the highest; what does more than the next smaller size allows takes
-// at least as long as a batch of that.
-func (g *Guided) promise(p *pool, c queuesim.Curve, w width, s *survey, b *belief) float64 {
-	o := g.expectedOutline(p, c)
-	axis := g.settings.Space.Load
-	most := math.Inf(-1)
+// promise looks, of each size of batches, at the load that just makes them, and at the lowest and the highest; what does more than the
+// next smaller size allows takes at least as long as a batch of that.
+func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
+	o := g.expectedOutline(p, f.curve)
+	unknown := f.deviation * f.deviation
+	if p.instances > 1 {
+		unknown += companySD * companySD
+	}
+	axis, best := g.settings.Space.Load, promise{pool: p, most: math.Inf(-1)}
+	b := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
 	for i := range o.sizes {
 		lone := o.times[0] + o.overhead
 		knee := o.most[i] / float64(g.clientBatch()) // requests/s
@@ -56,20 +62,85 @@ func (g *Guided) promise(p *pool, c queuesim.Curve, w width, s *survey, b *belie
 				g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
 			}
 			b.pool, b.level = p, level
-			g.expect(spot{pool: p.index}, p, b)
-			if b.feasible >= min(w.least, possible) {
-				most = max(most, g.upside(w.optimism, s, *b))
-			}
+			g.expect(spot{pool: p.index}, p, &b)
+			g.doubtMore(&b, unknown)
+			g.improve(&best, b, w, s)
 		}
 	}
-	return most
+	return best
 }
 
 // takeAtLeast raises the latencies of a belief to those of a batch. The median may be of smaller ones.
-func (g *Guided) takeAtLeast(log float64, b *belief) {
+func (g *Guided) takeAtLeast(log float64, b belief) {
 	for k, m := range g.models {
 		if m.bindsLatency() {
 			b.means[k] = max(b.means[k], log)
 		}
 	}
+}
+
+// doubtMore adds a variance to what is predicted in a belief.
+func (g *Guided) doubtMore(b *belief, variance float64) {
+	for k, m := range g.models {
+		if m.isPredicted {
+			b.residuals[k].variance += variance
+		}
+	}
+	g.judge(b)
+}
+
+// improve enters a belief in the promise of its pool.
+func (g *Guided) improve(best *promise, b belief, w width, s *survey) {
+	if math.IsInf(s.lead, -1) {
+		if b.feasible >= possible {
+			best.gain = max(best.gain, b.feasible)
+		}
+		return
+	}
+	if b.feasible >= w.least {
+		best.gain = max(best.gain, b.feasible*g.improvement(s, b))
+		best.most = max(best.most, g.upside(w.kappa, s, b))
+	}
+}
+
+// opening is a service trial that makes a pool ready, or is the first of two that do.
+type opening struct {
+	pool  *pool
+	worth float64 // expected gain per second
+}
+
+// opening is the best one, and false where none is worth a trial.
+func (g *Guided) opening(w width, s *survey) (opening, bool) {
+	var best opening
+	known := g.experience()
+	for _, e := range g.engines {
+		if isHopeless(e, known) {
+			continue
+		}
+		for _, x := range g.promises(e, w, s) {
+			if worth := x.gain / g.openingCost(x.pool); worth > best.worth {
+				best = opening{x.pool, worth}
+			}
+		}
+	}
+	return best, best.pool != nil
+}
+
+// openingCost is what it takes until the first window of a pool, in seconds.
+func (g *Guided) openingCost(p *pool) float64 {
+	trials := 1
+	if !p.engine.isOpen() && p.instances > 1 {
+		trials = 2
+	}
+	service := float64(trials*len(g.sizes(p.maxBatch))) * g.costs.size.or(guessedSize).Seconds()
+	return service + g.costs.expect(p.members[0], p.members[0].Key(), g.window()).Seconds()
+}
+
+// begin is the next service trial of a pool that is to be ready: what a batch takes alone, where that is not known of its engine, or
+// with all instances at work.
+func (g *Guided) begin(p *pool) search.Action {
+	if !p.engine.isOpen() {
+		return g.service(p, 1, g.sizes(p.maxBatch), "service times of an engine that may be better")
+	}
+	return g.service(p, p.instances, g.sizes(p.maxBatch), "service times of instances together")
 }

@@ -93,8 +93,8 @@ func (g *Guided) possibleGain(d *decision) float64 {
 		if isHopeless(e, known) {
 			continue
 		}
-		for _, promise := range g.promises(e, d.width, s, s.lead+most) {
-			most = max(most, promise.most-s.lead)
+		for _, x := range g.promises(e, d.width, s) {
+			most = max(most, x.most-s.lead)
 		}
 	}
 	return g.settings.Goal.Objective.Gain(0, most)
@@ -265,7 +265,7 @@ func (g *Guided) Skipped() []search.Fold {
 	}
 	known := g.experience()
 	for _, e := range g.engines {
-		promises := g.promises(e, d.width, &d.survey, d.survey.lead)
+		promises := g.promises(e, d.width, &d.survey)
 		for _, p := range e.pools {
 			switch {
 			case p.failure != "":

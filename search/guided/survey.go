@@ -12,7 +12,6 @@ import (
 type width struct {
 	kappa     float64 // standard deviations by which a challenger may be better than believed
 	least     float64 // probability with which it must satisfy the constraints
-	optimism  float64 // standard deviations by which a pool that is not ready may be
 	tolerance float64 // expected gain that is not worth a trial, relative
 }
 
@@ -22,7 +21,7 @@ const widenings = 3
 // wide is the width after so many widenings.
 func wide(times int) width {
 	n := float64(times)
-	return width{kappa: 1.6 + 0.5*n, least: 0.10 * math.Pow(0.6, n), optimism: 1 + 0.8*n, tolerance: 0.002 * math.Pow(0.5, n)}
+	return width{kappa: 1.6 + 0.5*n, least: 0.10 * math.Pow(0.6, n), tolerance: 0.002 * math.Pow(0.5, n)}
 }
 
 // What a survey takes for feasible.
