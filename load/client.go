@@ -21,7 +21,8 @@ const (
 	expired int64 = -2 // the request in flight has taken too long: the connection is interrupted
 )
 
-// client has one connection, over which it sends one request after the other. It replaces a connection that broke.
+// client has one connection, over which it sends one request after the other. It replaces a connection that broke, or that the server
+// had closed while it was not in use.
 type client struct {
 	number  int
 	session *session
@@ -56,26 +57,13 @@ func (c *client) send(o order) order {
 	return o
 }
 
-// receive waits for the answer to what was sent, and records how it went. It returns when the client was free again.
-func (c *client) receive(o order) (outcome, time.Duration) {
+// receive waits for the answer to what was sent, and records how it went. It returns when the client was free again. What was sent over
+// a connection that the server had closed is sent once more; its latency goes on counting.
+func (c *client) receive(ctx context.Context, o order) (outcome, time.Duration) {
 	r := record{request: o.request, ready: o.ready, sent: o.sent}
-	var earlier []time.Duration
-	failure, free := o.failure, o.sent
-	if failure != nil {
-		free = c.session.now()
-	}
-	for final := false; failure == nil && !final; {
-		var null bool
-		final, null, failure = c.conn.Receive()
-		free = c.session.now()
-		if failure != nil || null {
-			continue
-		}
-		if r.responses > 0 && c.session.options.Sink != nil {
-			earlier = append(earlier, r.end)
-		}
-		r.responses++
-		r.end = free
+	earlier, free, failure := c.await(&r, o.failure)
+	if isUnanswered(failure) && c.reconnect(ctx) {
+		earlier, free, failure = c.await(&r, c.conn.Send(o.request))
 	}
 	if failure != nil || r.responses == 0 {
 		r.end = free
@@ -93,10 +81,50 @@ func (c *client) receive(o order) (outcome, time.Duration) {
 		r.more = &details{failure, earlier}
 	}
 	c.records.append(r)
-	if late || c.conn.Broken() {
+	if late || c.conn != nil && c.conn.Broken() {
 		c.disconnect()
 	}
 	return r.outcome, free
+}
+
+// await waits for the responses to what was sent, unless that failed. free is when the last one came, also a null one, or the failure;
+// earlier are those before the last, where they are wanted.
+func (c *client) await(r *record, failure error) (earlier []time.Duration, free time.Duration, err error) {
+	if failure != nil {
+		return nil, c.session.now(), failure
+	}
+	for {
+		final, null, err := c.conn.Receive()
+		free = c.session.now()
+		if err != nil {
+			return earlier, free, err
+		}
+		if !null {
+			if r.responses > 0 && c.session.options.Sink != nil {
+				earlier = append(earlier, r.end)
+			}
+			r.responses++
+			r.end = free
+		}
+		if final {
+			return earlier, free, nil
+		}
+	}
+}
+
+// isUnanswered reports whether an error says of a request that it may be sent once more (see Conn).
+func isUnanswered(err error) bool {
+	if err == nil { // as a rule
+		return false
+	}
+	var e interface{ Unanswered() bool }
+	return errors.As(err, &e) && e.Unanswered()
+}
+
+// reconnect replaces the connection. It is false when none is to be had, and when the request in flight has taken too long meanwhile.
+func (c *client) reconnect(ctx context.Context) bool {
+	c.disconnect()
+	return c.connect(ctx) == nil && c.inFlight.Load() != expired
 }
 
 var errTimeout = errors.New("no answer within the request's timeout")

@@ -92,7 +92,7 @@ type worker struct {
 func (w *worker) loop(ctx context.Context, tickets *tickets) {
 	ready, pause := unknown, shortestPause
 	for ctx.Err() == nil && w.connected(ctx) && tickets.take() {
-		how, free := w.receive(w.send(order{request: w.next, ready: ready}))
+		how, free := w.receive(ctx, w.send(order{request: w.next, ready: ready}))
 		w.next += w.stride
 		ready = free
 		if how == completed {

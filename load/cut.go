@@ -30,6 +30,9 @@ func (s *session) measure(ctx context.Context) error {
 		if err := s.settle(ctx, length); err != nil {
 			return err
 		}
+		if s.joinAll() {
+			length *= 2
+		}
 		if !s.options.More(s.windows) {
 			return s.answer(ctx)
 		}

@@ -4,7 +4,8 @@
 // the server and the machine have to say about them.
 //
 // The load runs without a stop from the warm-up to the end of the last window. The package starts no server, reads no statistics of
-// it, retries no request, and leaves none out of the figures. A latency of an open loop counts from the scheduled instant.
+// it, and leaves no request out of the figures. It retries none but those that met a connection which the server had closed, as servers
+// do with idle ones. A latency of an open loop counts from the scheduled instant.
 package load
 
 import (
@@ -18,7 +19,8 @@ import (
 )
 
 // Conn is a connection to the server with at most one request in flight. Send and Receive block, are called in turn, and may be called
-// from different goroutines, one after the other. An error of either ends the request.
+// from different goroutines, one after the other. An error of either ends the request, but for one with a method Unanswered() bool that
+// returns true: it says that the server had closed the connection, and answered nothing. The request is then sent over a new one, once.
 type Conn interface {
 	// Send writes the request with a number; which one that is, is the Conn's affair.
 	Send(request int) error
@@ -73,13 +75,18 @@ type Options struct {
 	Length func(p99 time.Duration) time.Duration
 	// Requests > 0: a window ends at the first tick, of 100 ms, at which so many have completed; Length is not called.
 	Requests int
+	// MostWindows > 0 is an even number of windows at which they are joined in pairs, so that neither memory nor the cost of intervals grows
+	// with the time. Later windows last twice as long, or have twice the Requests; at as many of those it is done again.
+	MostWindows int
+	// Joined is called when that was done: of the edges so far every second is none any more, from edge 1 on.
+	Joined func()
 	// Total > 0: exactly so many requests are sent after the warm-up. They are the only window, from the first sending to the last
 	// answer; neither Length nor More is called.
 	Total int
 	// Edge is called at the beginning of the first window, 0, and at the end of each, while the load goes on. Its error ends the run.
 	Edge func(ctx context.Context, edge int) error
 	// More decides after each window, as soon as the figures of package load are complete, whether there shall be another. It is given
-	// all windows so far, which it must not change, and does not block: the next window has begun.
+	// all windows so far, some of them maybe joined, which it must not change, and does not block: the next window has begun.
 	More func(windows []measure.Window) bool
 	// Sink is given every request of the windows but those that were dropped; when the run fails, also some of the window that did
 	// not end. It is called by one goroutine. nil: nobody wants them.
@@ -97,6 +104,8 @@ func (o Options) check() error {
 		return errors.New("cannot make an open loop of a concurrency: one of both is to be given")
 	case o.MaxInFlight < 0:
 		return fmt.Errorf("cannot keep at most %d requests in flight: it must be 1 or more", o.MaxInFlight)
+	case o.MostWindows < 0 || o.MostWindows%2 != 0:
+		return fmt.Errorf("cannot join windows in pairs when there are %d: the number must be even", o.MostWindows)
 	}
 	return nil
 }

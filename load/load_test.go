@@ -381,3 +381,79 @@ func TestSenselessLoadsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// stale is a connection that the server has closed by the time of a request.
+type stale struct {
+	Conn
+	request int  // the one that finds it closed
+	never   bool // every one does
+	gone    bool
+}
+
+// unanswered is the error of a request that may be sent once more.
+type unanswered struct{ error }
+
+func (unanswered) Unanswered() bool { return true }
+
+func (c *stale) Send(request int) error {
+	if c.gone = request == c.request || c.never; c.gone {
+		return unanswered{errInterrupted}
+	}
+	return c.Conn.Send(request)
+}
+
+func (c *stale) Broken() bool { return c.gone || c.Conn.Broken() }
+
+// A request over a connection that the server had closed is sent once more, and no more than once; its latency counts from the first
+// sending.
+func TestConnectionsThatTheServerHadClosed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		open   bool
+		never  bool // no connection takes request 7
+		errors int
+	}{
+		"closed loop": {}, "open loop": {open: true}, "twice": {never: true, errors: 50}, "twice in an open loop": {open: true, never: true, errors: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := constant(20 * ms)
+				o := at(s, 2)
+				if c.open {
+					o = every(t, s, 10*ms)
+				}
+				var dials atomic.Int64
+				o.Dial = func(ctx context.Context, connection int) (Conn, error) {
+					inner, err := s.dial(ctx, connection)
+					wrapped := &stale{Conn: inner, request: -1, never: c.never}
+					if time.Since(s.epoch) > 0 { // one that replaces another
+						time.Sleep(30 * ms)
+					} else {
+						wrapped.request = 7
+					}
+					dials.Add(1)
+					return wrapped, err
+				}
+				o.Total, o.WarmUp = 50, 0
+				slowest := time.Duration(0)
+				o.Sink = func(r Record) {
+					if r.Request == 7 && !c.never {
+						slowest = r.Responses[0] - r.Scheduled
+					}
+				}
+				r, err := run(t.Context(), o, newSleeper)
+				w := r.Windows[0]
+				if err != nil || w.Errors != c.errors || w.Requests != 50-c.errors {
+					t.Fatalf("%d requests, %d errors, %v", w.Requests, w.Errors, err)
+				}
+				if !c.never && slowest != 50*ms { // 30 for the connection, 20 for the answer
+					t.Errorf("request 7 took %v, want 50 ms", slowest)
+				}
+				if s.closed.Load() != dials.Load() || s.inFlight.Load() != 0 {
+					t.Errorf("%d of %d connections closed, %d requests left in flight", s.closed.Load(), dials.Load(), s.inFlight.Load())
+				}
+			})
+		})
+	}
+}

@@ -203,7 +203,7 @@ func (l *openLoop) read(ctx context.Context, r *reader) {
 		if !more {
 			return
 		}
-		l.finish(r, o)
+		l.finish(ctx, r, o)
 		free = true
 	}
 }
@@ -219,7 +219,7 @@ func (l *openLoop) serve(ctx context.Context, r *reader) bool {
 		if !more {
 			return true
 		}
-		l.finish(r, o)
+		l.finish(ctx, r, o)
 	}
 }
 
@@ -237,11 +237,11 @@ func (l *openLoop) dequeue(ctx context.Context, r *reader) (order, bool) {
 }
 
 // finish receives the answer to an order, after it has sent what was not sent yet.
-func (l *openLoop) finish(r *reader, o order) {
+func (l *openLoop) finish(ctx context.Context, r *reader, o order) {
 	if o.sent < 0 {
 		o = r.send(o)
 	}
-	r.receive(o)
+	r.receive(ctx, o)
 	l.mu.Lock()
 	l.pending--
 	quiet := l.pending == 0

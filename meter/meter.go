@@ -30,7 +30,7 @@ type Options struct {
 	Control  Control       // nil: the server gives no statistics
 	Model    string        // whose statistics
 	Version  string        // of the model; "": the one whose requests grow most
-	Together []string      // models that an ensemble is composed of
+	Together []Model       // those that an ensemble is composed of
 	Metrics  string        // URL of the server's metrics page, for its GPUs
 	PID      int           // of the server's process on this machine
 	Remote   bool          // the server runs on another machine
@@ -38,6 +38,9 @@ type Options struct {
 	Interval time.Duration // between samples of GPUs, memory and clock; default 250 ms
 	Timeout  time.Duration // of the statistics, and of the metrics page; default 10 s
 }
+
+// Model names a model on the server, and a version of it; "": the one whose requests grow most.
+type Model struct{ Name, Version string }
 
 // The defaults of Options.
 const (

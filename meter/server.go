@@ -34,7 +34,7 @@ func (m *Meter) readServer(ctx context.Context, r *Reading) error {
 		return err
 	}
 	for _, model := range o.Together {
-		all, err := versions(answer, model, "")
+		all, err := versions(answer, model.Name, model.Version)
 		if err != nil {
 			return err
 		}
@@ -83,11 +83,23 @@ func Served(from, to Reading) measure.ServerStats {
 	return served
 }
 
+// Part is what one of the models of Options.Together did between two readings.
+type Part struct {
+	Model // with the version that served; the last one when none did
+	measure.ServerStats
+}
+
 // Composed is what Served is of each model of Options.Together, in that order.
-func Composed(from, to Reading) []measure.ServerStats {
-	var parts []measure.ServerStats
+func Composed(from, to Reading) []Part {
+	var parts []Part
 	for i := range min(len(from.Together), len(to.Together)) {
-		parts = append(parts, delta(busiest(from.Together[i], to.Together[i])))
+		all := to.Together[i]
+		before, after := busiest(from.Together[i], all)
+		named := after
+		if named.Name == "" {
+			named = all[len(all)-1] // there is one, or the reading would have failed
+		}
+		parts = append(parts, Part{Model{named.Name, named.Version}, delta(before, after)})
 	}
 	return parts
 }

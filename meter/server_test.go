@@ -88,8 +88,11 @@ func TestServedByAnEnsemble(t *testing.T) {
 		Server:   []api.ModelStatistics{counters("1", 10)},
 		Together: [][]api.ModelStatistics{{counters("1", 15)}, {counters("1", 8), counters("2", 20)}},
 	}
-	if diff := cmp.Diff([]measure.ServerStats{served(10), served(20)}, Composed(from, to)); diff != "" {
+	if diff := cmp.Diff([]Part{{Model{"m", "1"}, served(10)}, {Model{"m", "2"}, served(20)}}, Composed(from, to)); diff != "" {
 		t.Errorf("the parts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Part{{Model: Model{"m", "1"}}, {Model: Model{"m", "2"}}}, Composed(to, to)); diff != "" {
+		t.Errorf("parts that served nothing (-want +got):\n%s", diff)
 	}
 	want := served(10)
 	want.Queue, want.ComputeInput, want.ComputeInfer, want.ComputeOutput = 30*us, 60*us, 90*us, 120*us

@@ -15,8 +15,12 @@ type trial struct {
 	begun    time.Time // when the run began
 	level    Level
 	readings readings
+	windows  int   // that were complete so far, before any were joined
 	broken   error // why the sink takes no more
 }
+
+// mostWindows is at how many a level's windows are joined in pairs: 600 sub-windows are enough for any interval.
+const mostWindows = 60
 
 // measureLevel measures one level. On an error the level has the windows that were complete, maybe none.
 func (r *run) measureLevel(ctx context.Context, value float64) (Level, error) {
@@ -96,6 +100,9 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 		},
 		More: t.more,
 	}
+	if o.Stop.Rule == RulePrecision { // the rule of stability has a number of windows
+		options.MostWindows, options.Joined = mostWindows, t.readings.join
+	}
 	if o.Sink != nil {
 		options.Sink = func(r load.Record) {
 			if t.broken == nil {
@@ -132,9 +139,10 @@ func (t *trial) more(windows []measure.Window) bool {
 
 // progress tells the observer of the last window.
 func (t *trial) progress(windows []measure.Window) {
+	t.windows++
 	last := measure.Measurement{Windows: windows[len(windows)-1:]}
 	rate, _ := last.Estimate(measure.Throughput)
-	p := Progress{Window: len(windows), Throughput: rate.Value, InFlight: last.Windows[0].InFlight}
+	p := Progress{Window: t.windows, Throughput: rate.Value, InFlight: last.Windows[0].InFlight}
 	p.P50, p.P99 = quantile(last, 0.50), quantile(last, 0.99)
 	for _, w := range windows {
 		p.Errors, p.Late, p.Dropped = p.Errors+w.Errors, p.Late+w.Late, p.Dropped+w.Dropped
@@ -165,7 +173,7 @@ func (t *trial) finish(ctx context.Context, result load.Result, err error) {
 	}
 	windows := t.readings.complete(result.Windows)
 	l.Measurement = measure.Measurement{Windows: t.options.counting(windows), Memory: t.readings.memory()}
-	l.Composing = t.readings.composing(t.options.Target.Together, len(l.Measurement.Windows), len(windows))
+	l.Composing = t.readings.composing(len(l.Measurement.Windows), len(windows))
 	l.Limit = t.options.limitOf(l.Measurement)
 	switch {
 	case ctx.Err() != nil:

@@ -29,7 +29,6 @@ type Target struct {
 	Wire     wire.Options
 	Requests []*wire.Prepared // at least one; sent in turn, again and again
 	Gauge    Gauge
-	Together []string // the models that an ensemble calls, as the gauge reads them
 }
 
 // Gauge reads what server and machine say. Read blocks until they have answered or ctx ends. A *meter.Meter is one.

@@ -8,6 +8,7 @@
 package perf
 
 import (
+	"slices"
 	"time"
 
 	"tuner/measure"
@@ -172,6 +173,19 @@ type Report struct {
 	Interrupted bool
 }
 
+// Composing lists the models that an ensemble calls, each with what it did at the first level at which it was called.
+func (r Report) Composing() []Composing {
+	var all []Composing
+	for _, l := range r.Levels {
+		for _, c := range l.Composing {
+			if !slices.ContainsFunc(all, func(other Composing) bool { return other.Model == c.Model && other.Version == c.Version }) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
 // Latency is the estimate of the latency that the settings name, in seconds: a percentile or the mean. False when no
 // request completed.
 func (s Settings) Latency(m measure.Measurement) (measure.Estimate, bool) {
@@ -193,7 +207,7 @@ type Observer interface {
 type Progress struct {
 	Load       measure.Load
 	Elapsed    time.Duration // since the run's beginning
-	Window     int           // windows that are complete; 0: the load is warming up
+	Window     int           // windows that are complete, joined ones each; 0: the load is warming up
 	Throughput float64       // infer/s, like the rest of the last window
 	P50, P99   time.Duration
 	InFlight   float64 // mean

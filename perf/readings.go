@@ -29,6 +29,9 @@ func (r *readings) edge(ctx context.Context) {
 	r.list = append(r.list, reading)
 }
 
+// join follows windows that were joined in pairs.
+func (r *readings) join() { r.list = meter.Join(r.list) }
+
 // complete returns the windows with what the readings tell of them.
 func (r *readings) complete(windows []measure.Window) []measure.Window {
 	if len(r.list) == 0 {
@@ -48,18 +51,13 @@ func (r *readings) memory() int64 {
 
 // composing is what each of the models that an ensemble calls did in the last windows of all. It is nil when the readings do
 // not tell.
-func (r *readings) composing(models []string, last, all int) []Composing {
-	if len(models) == 0 || len(r.list) <= all {
+func (r *readings) composing(last, all int) []Composing {
+	if len(r.list) <= all {
 		return nil
 	}
-	from, to := r.list[all-last], r.list[all]
 	var list []Composing
-	for i, stats := range meter.Composed(from, to) {
-		c := Composing{Model: models[i], Server: stats}
-		if versions := to.Together[i]; len(versions) > 0 {
-			c.Version = versions[len(versions)-1].Version
-		}
-		list = append(list, c)
+	for _, part := range meter.Composed(r.list[all-last], r.list[all]) {
+		list = append(list, Composing{Model: part.Name, Version: part.Version, Server: part.ServerStats})
 	}
 	return list
 }

@@ -163,6 +163,30 @@ func TestRunEndsWithItsSinkAndItsContext(t *testing.T) {
 	}
 }
 
+// clock is a gauge that tells of each reading, at a window's edge, if anybody listens.
+type clock chan struct{}
+
+func (c clock) Read(context.Context) (meter.Reading, error) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+	return meter.Reading{}, nil
+}
+
+// patient is a gauge whose first reading lasts until another load has passed some edges.
+type patient struct {
+	other clock
+	edges int
+}
+
+func (p *patient) Read(context.Context) (meter.Reading, error) {
+	for ; p.edges > 0; p.edges-- {
+		<-p.other
+	}
+	return meter.Reading{}, nil
+}
+
 // The load on another model goes on while levels are measured, and its windows come with the level's.
 func TestRunBesideAnotherModel(t *testing.T) {
 	t.Parallel()
@@ -171,6 +195,11 @@ func TestRunBesideAnotherModel(t *testing.T) {
 	o.Levels, o.Search = Levels{Start: 1, End: 1, Step: 1}, SearchNone
 	o.Stop = Stop{Rule: RuleStability, Stability: 1e9, Trials: 3, Window: 100 * ms}
 	other := target(t, lawserver.Options{Law: lawserver.Deterministic(ms)})
+	edges := make(clock)
+	other.Gauge = edges
+	// The level's first window begins before its first reading. The first edge that is told then may have been before; the windows between
+	// the second and the fourth lie within, and at the fifth both are complete.
+	o.Target.Gauge = &patient{edges, 5}
 	o.Beside = []Beside{{Model: "other", Target: other, Load: measure.Load{Concurrency: 2, BatchSize: 1}}}
 	report, err := Run(t.Context(), o)
 	if err != nil || len(report.Levels) != 1 || len(report.Levels[0].Others) != 1 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"tuner/engine/api"
@@ -25,6 +26,7 @@ func (p *Prepared) Size() int { return len(p.message) }
 type Conn struct {
 	*link
 	exchange exchange
+	served   bool // it has carried an answer
 }
 
 // exchange is a protocol's way to send a request and to receive its answers over a link. An error that is neither an
@@ -32,26 +34,59 @@ type Conn struct {
 type exchange interface {
 	send(p *Prepared) error
 	receive() (final, null bool, err error)
+	// answering reports whether anything of the answer to the latest request has come.
+	answering() bool
 }
 
+// UnansweredError says that the server closed the connection, which had served requests before, without a byte of an answer
+// to the latest one: as a rule it had closed it already, for want of requests.
+type UnansweredError struct{ Cause error }
+
+func (e *UnansweredError) Error() string { return e.Cause.Error() }
+
+func (e *UnansweredError) Unwrap() error { return e.Cause }
+
+// Unanswered says that the request may be sent once more, over another connection.
+func (e *UnansweredError) Unanswered() bool { return true }
+
 // Send writes the request. It blocks only while the socket's buffer is full, or while the peer's flow control holds it up.
+// After an error the connection is broken; the error may be an *UnansweredError.
 func (c *Conn) Send(p *Prepared) error {
-	err := c.exchange.send(p)
-	if err != nil {
-		c.broken.Store(true)
+	if err := c.exchange.send(p); err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+// Receive blocks for the next response. final: it was the last one of the request. null: it carried no outputs. An error
+// that the server answered is an *api.StatusError, a wrong output a *MismatchError; after any other error, of which one is
+// an *UnansweredError, the connection is broken.
+func (c *Conn) Receive() (final, null bool, err error) {
+	final, null, err = c.exchange.receive()
+	if err != nil && !isAnswer(err) {
+		return final, null, c.fail(err)
+	}
+	c.served = true
+	return final, null, err
+}
+
+// fail notes that the connection is broken, and returns the error that says why.
+func (c *Conn) fail(err error) error {
+	c.broken.Store(true)
+	if c.served && !c.exchange.answering() && isEnd(err) {
+		return &UnansweredError{err}
 	}
 	return err
 }
 
-// Receive blocks for the next response. final: it was the last one of the request. null: it carried no outputs. An error
-// that the server answered is an *api.StatusError, a wrong output a *MismatchError; after any other error the connection
-// is broken.
-func (c *Conn) Receive() (final, null bool, err error) {
-	final, null, err = c.exchange.receive()
-	if err != nil && !isAnswer(err) {
-		c.broken.Store(true)
+// isEnd reports whether an error is what comes of a connection that the server has closed.
+func isEnd(err error) bool {
+	for _, end := range []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE, errNotTaken} {
+		if errors.Is(err, end) {
+			return true
+		}
 	}
-	return final, null, err
+	return false
 }
 
 // isAnswer reports whether an error is an answer, which leaves the connection usable.

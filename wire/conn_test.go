@@ -218,3 +218,51 @@ func rendered(h head) string {
 	}
 	return out + "\r\n"
 }
+
+// A server that closes idle connections costs no request that comes later: its error says that it may be sent once more. One that
+// closes a connection in the midst of an answer, or before its first one, is another matter.
+func TestConnectionsThatTheServerClosed(t *testing.T) {
+	t.Parallel()
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+	o := Options{}
+	p := prepare(t, o, int32Request, Format{})
+	for name, c := range map[string]struct {
+		answers    []string // to one request each, in turn; then the connection is closed
+		unanswered bool
+	}{
+		"after an answer":        {[]string{answer}, true},
+		"after two":              {[]string{answer, answer}, true},
+		"before any answer":      {nil, false},
+		"in the midst of an one": {[]string{answer, answer[:30]}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				for _, answer := range c.answers {
+					if _, err := io.ReadFull(conn, make([]byte, p.Size())); err != nil {
+						return
+					}
+					_, _ = io.WriteString(conn, answer)
+				}
+			}()
+			conn := dial(t, Options{Address: listener.Addr().String()})
+			for err == nil {
+				err = ask(conn, p)
+			}
+			var e *UnansweredError
+			if errors.As(err, &e) != c.unanswered || !conn.Broken() {
+				t.Errorf("error %v (%T), broken %v", err, err, conn.Broken())
+			}
+		})
+	}
+}

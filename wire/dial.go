@@ -22,7 +22,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Conn{l, &httpExchange{link: l}}, nil
+		return &Conn{link: l, exchange: &httpExchange{link: l}}, nil
 	case GRPC, GRPCStream:
 		l, err := connect(ctx, o, "h2")
 		if err != nil {
@@ -34,9 +34,9 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 			return nil, err
 		}
 		if o.Protocol == GRPCStream {
-			return &Conn{l, &streamExchange{stream: s}}, nil
+			return &Conn{link: l, exchange: &streamExchange{stream: s}}, nil
 		}
-		return &Conn{l, &unaryExchange{stream: s}}, nil
+		return &Conn{link: l, exchange: &unaryExchange{stream: s}}, nil
 	default:
 		return nil, fmt.Errorf("cannot connect by protocol %d", o.Protocol)
 	}

@@ -159,10 +159,13 @@ func (s *stream) readGoAway(f *http2.GoAwayFrame) error {
 	s.broken.Store(true)
 	s.farewell = fmt.Sprintf("GOAWAY %v %q", f.ErrCode, excerpt(f.DebugData()))
 	if s.id > f.LastStreamID && !s.answer.ended {
-		return fmt.Errorf("the server ended the connection before it took the request, saying %s", s.farewell)
+		return fmt.Errorf("%w, saying %s", errNotTaken, s.farewell)
 	}
 	return nil
 }
+
+// errNotTaken says that the server will not look at the request.
+var errNotTaken = errors.New("the server ended the connection before it took the request")
 
 // readWindowUpdate reads that the server takes more data.
 func (s *stream) readWindowUpdate(f *http2.WindowUpdateFrame) error {

@@ -27,6 +27,8 @@ func (u *unaryExchange) send(p *Prepared) error {
 	return u.transmit(p.message, true)
 }
 
+func (u *unaryExchange) answering() bool { return u.answer.begun || u.answer.ended }
+
 func (u *unaryExchange) receive() (final, null bool, err error) {
 	for !u.answer.ended {
 		if err := u.step(); err != nil {
@@ -86,12 +88,15 @@ func (r *reply) message(from int) (message []byte, size int, err error) {
 type streamExchange struct {
 	*stream
 	expected []api.Tensor // of the request in flight
+	begun    bool         // its answer
 	read     int          // bytes of the data that are done with
 	failed   error        // why the request in flight failed, where answers are still to come
 }
 
+func (s *streamExchange) answering() bool { return s.begun || len(s.answer.data) > s.read }
+
 func (s *streamExchange) send(p *Prepared) error {
-	s.expected, s.failed = p.expected, nil
+	s.expected, s.failed, s.begun = p.expected, nil, false
 	if s.answer.ended {
 		s.read = 0
 		if err := s.open(true); err != nil {
@@ -106,6 +111,7 @@ func (s *streamExchange) receive() (final, null bool, err error) {
 	if err != nil {
 		return true, false, err
 	}
+	s.begun = true
 	r, err := parseStreamed(message)
 	if err != nil {
 		return true, false, err

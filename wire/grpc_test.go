@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -475,5 +476,35 @@ func TestGRPCOverTLS(t *testing.T) {
 	o.Address = web.Listener.Addr().String()
 	if _, err := Dial(t.Context(), o); err == nil || !strings.Contains(err.Error(), "TLS") {
 		t.Errorf("a server without HTTP/2: error %v", err)
+	}
+}
+
+// A server that ends idle connections announces it; what is sent after that it does not take, and says so.
+func TestGRPCIdleConnections(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []Protocol{GRPC, GRPCStream} {
+		o := speak(t, protocol, nil, func(p *peer) {
+			for {
+				f, ok := p.next().(*http2.DataFrame)
+				if !ok {
+					continue
+				}
+				p.head(f.StreamID)
+				_ = p.WriteData(f.StreamID, false, emptyMessage)
+				if protocol == GRPC {
+					p.trailers(f.StreamID, "grpc-status", "0")
+				}
+				_ = p.WriteGoAway(f.StreamID, http2.ErrCodeNo, nil)
+				return
+			}
+		})
+		c, request := dial(t, o), prepare(t, o, bytesRequest("m", 8), Format{})
+		if err := ask(c, request); err != nil {
+			t.Fatal(err)
+		}
+		var e *UnansweredError
+		if err := ask(c, request); !errors.As(err, &e) || !c.Broken() {
+			t.Errorf("protocol %d: error %v, broken %v", protocol, err, c.Broken())
+		}
 	}
 }

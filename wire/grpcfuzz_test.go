@@ -65,7 +65,7 @@ func FuzzGRPCAnswers(f *testing.F) {
 		for _, protocol := range []Protocol{GRPC, GRPCStream} {
 			o := Options{Address: "host:1", Protocol: protocol}
 			s := cannedStream(t, protocol, said)
-			c, r := &Conn{s.link, &unaryExchange{stream: s}}, bytesRequest("m", 8)
+			c, r := &Conn{link: s.link, exchange: &unaryExchange{stream: s}}, bytesRequest("m", 8)
 			if protocol == GRPCStream {
 				c.exchange = &streamExchange{stream: s}
 			}

@@ -17,15 +17,22 @@ const mostKept = 1 << 30
 type httpExchange struct {
 	*link
 	expected []api.Tensor // of the request in flight
+	begun    bool         // its answer
 	kept     bytes.Buffer
 }
 
 func (h *httpExchange) send(p *Prepared) error {
-	h.expected = p.expected
+	h.expected, h.begun = p.expected, false
 	return h.write(p.message)
 }
 
+func (h *httpExchange) answering() bool { return h.begun }
+
 func (h *httpExchange) receive() (final, null bool, err error) {
+	if _, err := h.in.Peek(1); err != nil {
+		return false, false, readError(err)
+	}
+	h.begun = true
 	answer, err := readHead(h.in)
 	if err != nil {
 		return false, false, err

@@ -2,8 +2,8 @@
 // little cost to the caller's processor as it can: HTTP/1.1 and gRPC, unary and streaming.
 //
 // It stands below package perf, which binds a Conn to its requests and gives it to package load. It knows the infer calls
-// of the protocol alone (package engine/api has the rest), and neither tunes nor times nor retries: an answer is
-// discarded undecoded unless its outputs are to be compared with expected ones.
+// of the protocol alone (package engine/api has the rest), and neither tunes nor times nor retries, though it tells which
+// request may be sent once more: an answer is discarded undecoded unless its outputs are to be compared with expected ones.
 package wire
 
 import (

@@ -26,6 +26,7 @@ type perfPlan struct {
 	format      wire.Format
 	source      payload.Source
 	intervals   []time.Duration
+	composing   []meter.Model // as the user names them
 	with        []withLoad
 	gauge       meter.Options
 	warmUp      time.Duration
@@ -162,10 +163,9 @@ func openPerf(ctx context.Context, con console, o perfOptions, plan perfPlan) (*
 	if r.set, target, err = s.prepare(model, plan.source); err != nil {
 		return nil, err
 	}
-	if plan.gauge.Together, err = s.together(ctx, model, o.composing); err != nil {
+	if plan.gauge.Together, err = s.together(ctx, model, plan.composing); err != nil {
 		return nil, err
 	}
-	target.Together = plan.gauge.Together
 	if target.Gauge, err = r.gauge(ctx, s, model, plan.gauge); err != nil {
 		return nil, withExit(exitUsage, err)
 	}
@@ -269,16 +269,18 @@ func (r *perfRun) write(report perf.Report) error {
 		r.view.warn(m.Problem().Error())
 	}
 	errs := []error{r.view.failed, r.writeOut(report)}
-	for _, file := range []struct {
-		path string
-		fill func(io.Writer) error
-	}{
-		{r.flags.csv, func(w io.Writer) error { return output.CSV(w, report, r.flags.verboseCSV) }},
-		{r.flags.plot, func(w io.Writer) error { return output.Plot(w, report) }},
-	} {
-		if file.path != "" && len(report.Levels) > 0 {
-			errs = append(errs, durable.WriteFile(file.path, file.fill))
+	save := func(path string, fill func(io.Writer) error) { errs = append(errs, durable.WriteFile(path, fill)) }
+	if len(report.Levels) == 0 {
+		return errors.Join(errs...)
+	}
+	if path := r.flags.csv; path != "" {
+		save(path, func(w io.Writer) error { return output.CSV(w, report, r.flags.verboseCSV) })
+		for _, c := range report.Composing() {
+			save(output.ComposingFile(path, c), func(w io.Writer) error { return output.ComposingCSV(w, report, c) })
 		}
+	}
+	if r.flags.plot != "" {
+		save(r.flags.plot, func(w io.Writer) error { return output.Plot(w, report) })
 	}
 	return errors.Join(errs...)
 }

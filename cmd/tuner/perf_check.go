@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"tuner/meter"
 	"tuner/perf"
 )
 
@@ -51,7 +53,7 @@ func (o perfOptions) check() (plan perfPlan, warnings []string, err error) {
 	if o.seed == 0 {
 		plan.settings.Seed = uint64(time.Now().UnixNano())
 	}
-	o.checkModel(&p)
+	o.checkModel(&p, &plan)
 	o.checkLoad(&p, &plan)
 	o.checkStop(&p, &plan)
 	o.checkCounts(&p, &plan)
@@ -76,9 +78,14 @@ func (o perfOptions) warnings() []string {
 	return list
 }
 
-func (o perfOptions) checkModel(p *problems) {
+func (o perfOptions) checkModel(p *problems, plan *perfPlan) {
 	if o.model == "" {
 		p.addf("-m: which model is to be measured?")
+	}
+	if o.given("bls-composing-models") {
+		var err error
+		plan.composing, err = parseComposing(o.composing)
+		p.add(err)
 	}
 	if !strings.EqualFold(o.serviceKind, "triton") {
 		p.addf("--service-kind %q: only triton is known", o.serviceKind)
@@ -86,6 +93,20 @@ func (o perfOptions) checkModel(p *problems) {
 	if o.sharedMemory != "none" {
 		p.addf("--shared-memory %q: tensors travel with the requests, only none is known", o.sharedMemory)
 	}
+}
+
+// parseComposing reads MODEL[:VERSION],….
+func parseComposing(text string) ([]meter.Model, error) {
+	var models []meter.Model
+	for part := range strings.SplitSeq(text, ",") {
+		var m meter.Model
+		m.Name, m.Version, _ = strings.Cut(strings.TrimSpace(part), ":")
+		if m.Name == "" || slices.Contains(models, m) {
+			return nil, fmt.Errorf("--bls-composing-models %q: expected is MODEL[:VERSION],…, each once", text)
+		}
+		models = append(models, m)
+	}
+	return models, nil
 }
 
 // checkStop finds the stop rule.

@@ -78,7 +78,7 @@ func (o *perfOptions) modelFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.version, "model-version", "x", "", "its version (default: the server's choice)")
 	f.StringVar(&o.modelFile, "model-file", "", "its ONNX file: inputs are then made to fit the graph")
 	f.StringVar(&o.serviceKind, "service-kind", "triton", "triton: the server speaks the KServe v2 protocol; no other kind is known")
-	f.StringVar(&o.composing, "bls-composing-models", "", "MODEL,MODEL… that the model calls: their statistics are added up")
+	f.StringVar(&o.composing, "bls-composing-models", "", "MODEL[:VERSION],… that the model calls: their statistics are added up")
 	f.StringArrayVar(&o.with, "with", nil, "MODEL[:VERSION],concurrency=N|rate=R[,batch=B][,input-data=D][,shape=NAME:SIZES]: load on another model meanwhile, all the time; may be repeated")
 }
 

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"tuner/engine/api"
+	"tuner/meter"
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/payload"
@@ -133,41 +136,41 @@ func (s *server) prepare(m payload.Model, source payload.Source) (payload.Set, p
 	return set, target, nil
 }
 
-// composing lists the models that an ensemble calls, and those below.
-func (s *server) composing(ctx context.Context, c *modelconfig.Config) ([]string, error) {
-	var names []string
+// composing lists the models that an ensemble calls, and those below, each once.
+func (s *server) composing(ctx context.Context, c *modelconfig.Config) ([]meter.Model, error) {
+	var models []meter.Model
 	for _, step := range c.GetEnsembleScheduling().GetStep() {
 		name := step.GetModelName()
 		inner, err := ask(ctx, s, func(ctx context.Context) (*modelconfig.Config, error) { return s.ModelConfig(ctx, name) })
 		if err != nil {
 			return nil, fmt.Errorf("cannot ask about model %q of the ensemble: %w", name, err)
 		}
-		if inner.GetEnsembleScheduling() == nil {
-			names = append(names, name)
-			continue
+		below := []meter.Model{{Name: name}}
+		if v := step.GetModelVersion(); v > 0 { // −1: the latest
+			below[0].Version = strconv.FormatInt(v, 10)
 		}
-		below, err := s.composing(ctx, inner)
-		if err != nil {
-			return nil, err
+		if inner.GetEnsembleScheduling() != nil {
+			if below, err = s.composing(ctx, inner); err != nil {
+				return nil, err
+			}
 		}
-		names = append(names, below...)
+		models = append(models, below...)
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	slices.SortFunc(models, func(a, b meter.Model) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	return slices.Compact(models), nil
 }
 
 // together lists the models whose statistics are added up: those that the user names, or an ensemble's.
-func (s *server) together(ctx context.Context, m payload.Model, named string) ([]string, error) {
-	if named == "" {
+func (s *server) together(ctx context.Context, m payload.Model, named []meter.Model) ([]meter.Model, error) {
+	if len(named) == 0 {
 		return s.composing(ctx, m.Config)
 	}
-	var names []string
-	for part := range strings.SplitSeq(named, ",") {
-		name, _, _ := strings.Cut(strings.TrimSpace(part), ":")
-		if _, err := s.describe(ctx, name, ""); err != nil {
-			return nil, err
+	for _, n := range named {
+		if _, err := s.describe(ctx, n.Name, n.Version); err != nil {
+			return nil, fmt.Errorf("--bls-composing-models: %w", err)
 		}
-		names = append(names, name)
 	}
-	return names, nil
+	return named, nil
 }

@@ -1,0 +1,72 @@
+package load
+
+import (
+	"slices"
+
+	"tuner/measure"
+)
+
+// joinAll joins the windows in pairs when there are as many as there may be, and has those to come last twice as long: they stay as long
+// as each other, and so do their slices. It reports whether it did.
+func (s *session) joinAll() bool {
+	if s.options.MostWindows == 0 || len(s.windows) < s.options.MostWindows {
+		return false
+	}
+	var joined []measure.Window
+	for pair := range slices.Chunk(s.windows, 2) {
+		w := pair[0]
+		if len(pair) == 2 {
+			w = joinWindows(pair[0], pair[1])
+		}
+		joined = append(joined, w)
+	}
+	s.windows = joined
+	s.options.Requests *= 2
+	if !s.current.grows {
+		s.current.join()
+	}
+	s.options.Joined()
+	return true
+}
+
+// joinWindows makes one window of two that adjoin, as package load fills them.
+func joinWindows(a, b measure.Window) measure.Window {
+	w := a
+	w.Duration += b.Duration
+	w.Requests, w.Inferences = a.Requests+b.Requests, a.Inferences+b.Inferences
+	w.Errors, w.TimedOut = a.Errors+b.Errors, a.TimedOut+b.TimedOut
+	if a.FirstError == "" {
+		w.FirstError = b.FirstError
+	}
+	w.Scheduled, w.Late, w.Dropped = a.Scheduled+b.Scheduled, a.Late+b.Late, a.Dropped+b.Dropped
+	w.SendDelay = measure.Merge(a.SendDelay, b.SendDelay)
+	w.InFlight = (a.InFlight*a.Duration.Seconds() + b.InFlight*b.Duration.Seconds()) / w.Duration.Seconds()
+	if w.Responses = responses(a) + responses(b); w.Responses == w.Requests {
+		w.Responses = 0
+	}
+	w.Flags = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Flags, b.Flags))))
+	w.Sub = nil
+	for pair := range slices.Chunk(slices.Concat(a.Sub, b.Sub), 2) {
+		sub := pair[0]
+		if len(pair) == 2 {
+			sub = joinSubWindows(pair[0], pair[1])
+		}
+		w.Sub = append(w.Sub, sub)
+	}
+	return w
+}
+
+// responses is how many there were: a window tells only where that is not one for each request.
+func responses(w measure.Window) int {
+	if w.Responses == 0 {
+		return w.Requests
+	}
+	return w.Responses
+}
+
+func joinSubWindows(a, b measure.SubWindow) measure.SubWindow {
+	return measure.SubWindow{
+		Requests: a.Requests + b.Requests, Duration: a.Duration + b.Duration, Sum: a.Sum + b.Sum,
+		Latency: measure.Merge(a.Latency, b.Latency), Service: measure.Merge(a.Service, b.Service),
+	}
+}
