@@ -308,3 +308,38 @@ func TestSinkIsGivenTheWindowsRequests(t *testing.T) {
 		}
 	})
 }
+
+// A server that stops answering in the midst of a fixed number of requests costs the rest of them alone.
+func TestBrokenOffCount(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]func(*testing.T, *server) Options{
+		"closed loop": func(_ *testing.T, s *server) Options { return at(s, 4) },
+		"open loop":   func(t *testing.T, s *server) Options { return every(t, s, 5*ms) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := constant(0)
+				s.service = func(at time.Duration) time.Duration {
+					if at >= 500*ms {
+						return -1
+					}
+					return 20 * ms
+				}
+				o := options(t, s)
+				o.Total, o.WarmUp = 1000, 0
+				r, err := run(t.Context(), o, newSleeper)
+				var hung *HungError
+				if !errors.As(err, &hung) || len(r.Windows) != 1 {
+					t.Fatalf("%d windows, %v", len(r.Windows), err)
+				}
+				// 200 requests a second, in half a second.
+				w := r.Windows[0]
+				checkParts(t, w)
+				if w.Requests != 100 || w.Errors != 0 || w.Duration < 480*ms || w.Duration > 520*ms || w.InFlight < 3.5 || w.InFlight > 4.5 {
+					t.Errorf("%d requests, %d errors in %v, %v in flight", w.Requests, w.Errors, w.Duration, w.InFlight)
+				}
+			})
+		})
+	}
+}

@@ -131,7 +131,8 @@ func (s *session) answer(ctx context.Context) error {
 	return s.link.lost(s.now() + lostAfter)
 }
 
-// measureExactly sends as many requests as are asked for: they are the one window.
+// measureExactly sends as many requests as are asked for: they are the one window. When the run fails, those that were answered until
+// then are.
 func (s *session) measureExactly(ctx context.Context) error {
 	s.warm = nil
 	if err := s.options.Edge(ctx, 0); err != nil {
@@ -140,12 +141,16 @@ func (s *session) measureExactly(ctx context.Context) error {
 	s.warmedUp = s.now()
 	s.current = s.newWindow(s.warmedUp, 0)
 	load := func(ctx context.Context) { s.loop.run(ctx, newTickets(s.options.Total)) }
-	if err := s.during(ctx, load, s.await); err != nil {
+	err := s.during(ctx, load, s.await)
+	w := s.current
+	if err != nil && w.counts.Requests+w.counts.Errors == 0 {
 		return err
 	}
-	w := s.current
 	w.to = max(w.lastEnd, w.from+1)
 	s.windows = append(s.windows, w.closeExactly(s.batch()))
 	s.judge()
+	if err != nil {
+		return err
+	}
 	return s.options.Edge(ctx, 1)
 }

@@ -113,7 +113,7 @@ func (o Options) check() error {
 // Result is what a run yielded.
 type Result struct {
 	// Windows have Start (since the run's beginning), Duration, the counts, Sub, and the flags of package load; the rest is for the
-	// caller to fill in.
+	// caller to fill in. When a run fails, they are those that were complete; of a Total what was answered.
 	Windows []measure.Window
 	Begin   time.Time     // the run's beginning
 	WarmUp  time.Duration // from there to the first window

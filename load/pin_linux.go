@@ -22,6 +22,9 @@ func Pin(cpus []int) error {
 	}
 	for pinned := map[int]bool{}; ; {
 		fresh, err := pinThreads(&set, pinned)
+		if errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("cannot pin the load generator to CPUs %v: there are none of these, or not for this process", cpus)
+		}
 		if err != nil {
 			return fmt.Errorf("cannot pin the load generator to CPUs %v: %w", cpus, err)
 		}

@@ -30,7 +30,8 @@ type window struct {
 	firstSent time.Duration // unknown: nothing was sent
 	lastEnd   time.Duration
 
-	inFlight   time.Duration // summed over the requests: how long each was in flight within the window
+	inFlight   time.Duration   // summed over the requests: how long each was in flight within the window
+	aborted    []time.Duration // when requests were sent that were in flight when the run failed
 	unfinished int           // requests due before the end and not answered then
 	oldest     time.Duration // when the first of them was due
 }
@@ -138,12 +139,14 @@ func (w *window) add(r record) {
 	if w.firstSent < 0 || r.sent < w.firstSent {
 		w.firstSent = r.sent
 	}
+	if r.outcome == aborted {
+		return
+	}
 	w.lastEnd = max(w.lastEnd, r.end)
 	switch r.outcome {
-	case aborted:
 	case completed:
 		w.complete(r)
-	case failed, timedOut:
+	default:
 		w.counts.Errors++
 		if r.outcome == timedOut {
 			w.counts.TimedOut++
@@ -174,6 +177,10 @@ func (w *window) complete(r record) {
 
 // see takes from a record, whenever it ended, what it says of the requests in flight.
 func (w *window) see(r record) {
+	if r.outcome == aborted {
+		w.aborted = append(w.aborted, r.sent)
+		return
+	}
 	from, to := max(r.sent, w.from), r.end
 	if w.to >= 0 {
 		to = min(to, w.to)
@@ -218,7 +225,7 @@ func (w *window) close(batch int, waiting []time.Duration) measure.Window {
 
 // closeExactly is close for a window that begins with its first request.
 func (w *window) closeExactly(batch int) measure.Window {
-	m := w.close(batch, nil)
+	m := w.close(batch, w.aborted)
 	idle := min(max(0, w.firstSent-w.from), m.Sub[0].Duration/2) // a moment, in which the load was started
 	m.Start, m.Duration = m.Start+idle, m.Duration-idle
 	m.InFlight *= float64(m.Duration+idle) / float64(m.Duration)

@@ -129,12 +129,16 @@ func (r *run) describe(ctx context.Context, level Level, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if n := len(level.Measurement.Windows); n > 0 {
-		last := level.Measurement.Windows[n-1]
-		return fmt.Errorf("%s, after %d complete windows (%v): %w", level.Load, n,
-			(last.Start + last.Duration).Round(100*time.Millisecond), err)
+	n, total := len(level.Measurement.Windows), r.options.RequestCount
+	switch {
+	case n == 0:
+		return fmt.Errorf("%s: %w", level.Load, err)
+	case total > 0:
+		completed, _ := requests(level.Measurement)
+		return fmt.Errorf("%s, after %d of %d requests: %w", level.Load, completed+level.Measurement.Errors(), total, err)
 	}
-	return fmt.Errorf("%s: %w", level.Load, err)
+	last := level.Measurement.Windows[n-1]
+	return fmt.Errorf("%s, after %d complete windows (%v): %w", level.Load, n, (last.Start + last.Duration).Round(100*time.Millisecond), err)
 }
 
 // best is the index of the level with the most throughput among those that were within the limit each time they were

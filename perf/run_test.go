@@ -132,8 +132,12 @@ func TestRunWithFailures(t *testing.T) {
 	o := counting(target(t, lawserver.Options{Faults: lawserver.Faults{DieAfter: 45}}), 30)
 	report, err = Run(t.Context(), o)
 	var lost *load.LostError
-	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "concurrency 2") || len(report.Levels) != 1 {
-		t.Errorf("a server that dies: %v, %d levels", err, len(report.Levels))
+	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "concurrency 2, after ") || len(report.Levels) != 2 {
+		t.Fatalf("a server that dies: %v, %d levels", err, len(report.Levels))
+	}
+	// What it had answered is there: 15 requests, and those that ended with the connections.
+	if l := report.Levels[1]; l.Verdict != VerdictFailed || l.Measurement.Windows[0].Requests > 15 || l.Measurement.Errors() == 0 {
+		t.Errorf("%s, %d requests, %d errors", l.Verdict, l.Measurement.Windows[0].Requests, l.Measurement.Errors())
 	}
 }
 

@@ -39,7 +39,7 @@ func openServer(ctx context.Context, plan perfPlan, timeout time.Duration) (*ser
 	if err != nil {
 		_ = c.Close() // that it could not be asked tells more
 		return nil, fmt.Errorf("the server at %s cannot be measured: %w; is it running there, and does it speak %s?",
-			plan.wire.Address, err, strings.ToUpper(plan.settings.Protocol))
+			plan.wire.Address, err, map[string]string{"http": "HTTP", "grpc": "gRPC"}[plan.settings.Protocol])
 	}
 	s.statistics = slices.Contains(about.Extensions, api.ExtensionStatistics)
 	return s, nil

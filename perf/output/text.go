@@ -15,7 +15,7 @@ import (
 func Text(w io.Writer, l perf.Level, s perf.Settings, verbose int) error {
 	var b strings.Builder
 	if isOpen(l.Load) {
-		fmt.Fprintf(&b, "Request Rate: %s inference requests per second\n", six(l.Load.RequestRate))
+		fmt.Fprintf(&b, "Request Rate: %s inference requests per seconds\n", six(l.Load.RequestRate))
 	} else {
 		fmt.Fprintf(&b, "Request concurrency: %d\n", l.Load.Concurrency)
 	}
