@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"tuner/engine/api"
 )
@@ -92,6 +93,31 @@ func handshake(ctx context.Context, raw net.Conn, o Options, protocol string) (n
 		return nil, fmt.Errorf("the server at %s agrees to no %s by TLS (ALPN), which gRPC needs", o.Address, protocol)
 	}
 	return conn, nil
+}
+
+// refusalTime is how long Refusal waits for the server's word.
+const refusalTime = time.Second
+
+// Refusal says why a server breaks connections off after the handshake of TLS, nil if it does not say: it is then that it judges the
+// client's certificate (TLS 1.3), and who writes meanwhile learns of a broken pipe alone.
+func Refusal(ctx context.Context, o Options) error {
+	if o.TLS == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, refusalTime)
+	defer cancel()
+	l, err := connect(ctx, o, "h2")
+	if err != nil {
+		return nil // others have met that already
+	}
+	defer l.raw.Close()
+	_ = l.raw.SetReadDeadline(time.Now().Add(refusalTime)) // fails only where the connection is closed, which Peek tells
+	_, err = l.in.Peek(1)
+	var refused *net.OpError
+	if errors.As(err, &refused) && refused.Op == "remote error" { // an alert: crypto/tls
+		return fmt.Errorf("the server at %s refuses the connection: %w", o.Address, err)
+	}
+	return nil
 }
 
 // handshakeError says what failed, with a hint where the server does not speak TLS at all.

@@ -38,6 +38,9 @@ func openServer(ctx context.Context, plan perfPlan, timeout time.Duration) (*ser
 	about, err := ask(ctx, s, c.ServerMetadata)
 	if err != nil {
 		_ = c.Close() // that it could not be asked tells more
+		if plan.wire.Protocol != wire.HTTP { // whose client tells it
+			err = cmp.Or(wire.Refusal(ctx, plan.wire), err)
+		}
 		return nil, fmt.Errorf("the server at %s cannot be measured: %w; is it running there, and does it speak %s?",
 			plan.wire.Address, err, map[string]string{"http": "HTTP", "grpc": "gRPC"}[plan.settings.Protocol])
 	}
