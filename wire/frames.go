@@ -34,6 +34,9 @@ const (
 	copied    = 16 << 10 // pieces of a message up to this size are copied, so that all goes out in one write
 )
 
+// fieldFlags are those that say how a frame of header fields is made up; but for the end, no known server of gRPC sets them.
+const fieldFlags = http2.FlagHeadersEndHeaders | http2.FlagHeadersPadded | http2.FlagHeadersPriority
+
 // stream is a call over HTTP/2, the request's part and the answer's. Source: RFC 9113, and for the calls gRPC's
 // doc/PROTOCOL-HTTP2.md.
 //
@@ -207,8 +210,11 @@ func (s *stream) step() error {
 	if err != nil {
 		return s.frameError(err)
 	}
-	if head.Type == http2.FrameData && !head.Flags.Has(http2.FlagDataPadded) {
+	switch { // the frames of every answer, without the framer's allocations
+	case head.Type == http2.FrameData && !head.Flags.Has(http2.FlagDataPadded):
 		return s.readData(head)
+	case head.Type == http2.FrameHeaders && head.Flags&fieldFlags == http2.FlagHeadersEndHeaders && head.Length <= inputBuffer:
+		return s.readWholeFields(head)
 	}
 	frame, err := s.framer.ReadFrameForHeader(head)
 	if err != nil {

@@ -78,9 +78,22 @@ func (s *stream) dataRead(head http2.FrameHeader) error {
 	return nil
 }
 
-// readFields reads a block of header fields: the answer's head, its trailers, or both in one.
+// readWholeFields reads the header fields of a frame that holds nothing else.
+func (s *stream) readWholeFields(head http2.FrameHeader) error {
+	block, err := s.in.Peek(int(head.Length))
+	if err != nil {
+		return bodyError(err)
+	}
+	if err := s.takeFields(head.StreamID, block, head.Flags.Has(http2.FlagHeadersEndStream)); err != nil {
+		return err
+	}
+	_, err = s.in.Discard(len(block))
+	return err
+}
+
+// readFields is readWholeFields for any frame of header fields, and those that continue it.
 func (s *stream) readFields(f *http2.HeadersFrame) error {
-	id, ends, block := f.StreamID, f.StreamEnded(), f.HeaderBlockFragment()
+	block := f.HeaderBlockFragment()
 	if !f.HeadersEnded() {
 		rest, err := s.readContinuations(slices.Clone(block))
 		if err != nil {
@@ -88,6 +101,11 @@ func (s *stream) readFields(f *http2.HeadersFrame) error {
 		}
 		block = rest
 	}
+	return s.takeFields(f.StreamID, block, f.StreamEnded())
+}
+
+// takeFields takes a block of header fields: the answer's head, its trailers, or both in one.
+func (s *stream) takeFields(id uint32, block []byte, ends bool) error {
 	if id != s.id || s.answer.ended {
 		return nil // of a stream that was given up; without a table, skipping a block changes nothing
 	}
