@@ -61,7 +61,7 @@ func failures(m measure.Measurement) string {
 func (s Settings) doubt(l Level) string {
 	switch l.Verdict {
 	case VerdictBudget:
-		return fmt.Sprintf("the precision of %g %% was not reached within %v: %s", 100*s.Stop.Precision, s.Stop.Budget, s.reached(l.Measurement))
+		return fmt.Sprintf("the precision of %.3g %% was not reached within %v: %s", 100*s.Stop.Precision, s.Stop.Budget, s.reached(l.Measurement))
 	case VerdictUnstable:
 		return fmt.Sprintf("the last %d of %d windows differ by more than %g %%", agreeing, s.Stop.Trials, 100*s.Stop.Stability)
 	case VerdictUnjudged:
