@@ -128,12 +128,13 @@ func (g *Guided) tellService(p *pool, e search.Event) {
 	}
 	if curve == &p.crowded {
 		g.prepare(p)
-		return
+	} else {
+		for _, q := range p.engine.pools {
+			g.prepare(q)
+		}
+		g.foresee()
 	}
-	for _, q := range p.engine.pools {
-		g.prepare(q)
-	}
-	g.foresee()
+	g.foreseeCompany()
 }
 
 // fail notes what a failed trial rules out.

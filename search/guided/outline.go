@@ -40,28 +40,33 @@ func (g *Guided) measuredOutline(p *pool) outline {
 	return o
 }
 
-// expectedOutline is that of a pool of which one instance's curve is known or predicted. Instances are in each other's way, not of
-// help: they do at most what as many lone ones would, or what the cores allow, and each no more than in a smaller pool.
+// expectedOutline is that of a pool of which one instance's curve is known or predicted. Together, instances do what they would do
+// undisturbed but for their company, never less than one of them, and each no more than in a smaller pool.
 func (g *Guided) expectedOutline(p *pool, c queuesim.Curve) outline {
 	o := outline{sizes: c.Sizes, times: c.Alone, overhead: c.Overhead, most: make([]float64, len(c.Sizes))}
-	useful := float64(p.instances)
-	if cores := g.settings.Space.Facts.Cores; p.threads > 0 && cores > 0 {
-		useful = min(useful, max(1, float64(cores)/float64(p.threads)))
-	}
 	for i, size := range c.Sizes {
-		most := useful * float64(size) / c.Alone[i]
+		most := g.undisturbed(p, c, size) * math.Exp(p.company.mean)
 		for _, q := range p.engine.pools {
 			if q.isReady() && q.instances < p.instances {
 				part := float64(p.instances) / float64(q.instances)
 				most = min(most, part*q.outline.most[q.outline.upTo(size)])
 			}
 		}
-		o.most[i] = most
+		o.most[i] = max(most, float64(size)/c.Alone[i])
 		if i > 0 {
 			o.most[i] = max(o.most[i], o.most[i-1])
 		}
 	}
 	return o
+}
+
+// undisturbed is what the instances of a pool would do with batches of a size, in inferences/s, if nothing but the cores limited them.
+func (g *Guided) undisturbed(p *pool, c queuesim.Curve, size int) float64 {
+	useful := float64(p.instances)
+	if cores := g.settings.Space.Facts.Cores; p.threads > 0 && cores > 0 {
+		useful = min(useful, max(1, float64(cores)/float64(p.threads)))
+	}
+	return useful * float64(size) / c.Time(size, 1, 1)
 }
 
 // demand is what a load asks of a pool: inferences in flight in a closed loop, or inferences/s.

@@ -67,6 +67,7 @@ type pool struct {
 	zones     []zone
 	memory    float64 // bytes, the most that was seen; 0 unknown
 	tracks    []*track
+	company   company // of its instances, while it is not ready
 
 	// Of a ready pool:
 	curve    queuesim.Curve

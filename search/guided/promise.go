@@ -6,9 +6,6 @@ import (
 	"tuner/search"
 )
 
-// companySD is the standard deviation of the log of what several instances do together, beside what they would do undisturbed.
-const companySD = 0.15
-
 // promise is what a pool whose service times are not known may do.
 type promise struct {
 	pool *pool
@@ -44,10 +41,7 @@ func (g *Guided) promises(e *engine, w width, s *survey) []promise {
 // next smaller size allows takes at least as long as a batch of that.
 func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
 	o := g.expectedOutline(p, f.curve)
-	unknown := f.deviation * f.deviation
-	if p.instances > 1 {
-		unknown += companySD * companySD
-	}
+	unknown := f.deviation*f.deviation + p.company.variance
 	axis, best := g.settings.Space.Load, promise{pool: p, most: math.Inf(-1)}
 	b := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
 	for i := range o.sizes {
