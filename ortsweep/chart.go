@@ -7,11 +7,9 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
 	"tuner/internal/plotstyle"
 	"tuner/measure"
@@ -47,28 +45,15 @@ func WriteChart(w io.Writer, r Result) error {
 	var bars []bar
 	for _, s := range r.Race.Standings {
 		if s.Verdict != race.Failed && len(bars) < mostBars {
-			bars = append(bars, bar{shorten(settingText(s.Candidate)), r.valueText(s.Value.Value), s})
+			bars = append(bars, bar{plotstyle.Shorten(settingText(s.Candidate), mostLabel), r.valueText(s.Value.Value), s})
 		}
 	}
 	height := 132 + barHeight*vg.Length(max(1, len(bars)))
-	image := vgimg.NewWith(vgimg.UseWH(plotstyle.Width, height), vgimg.UseDPI(plotstyle.DPI))
-	canvas := draw.New(image)
-	r.drawTitle(canvas)
-	drawLegend(canvas, bars)
-	drawBars(draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -82), bars, r.factor(), r.axisTitle())
-	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
-		return fmt.Errorf("cannot write chart: %w", err)
-	}
-	return nil
-}
-
-func (r Result) drawTitle(canvas draw.Canvas) {
-	title, subtitle := plotstyle.Text(15, plotstyle.Ink), plotstyle.Text(10, plotstyle.Soft)
-	title.YAlign, subtitle.YAlign = text.YTop, text.YTop
-	at := vg.Point{X: plotstyle.Margin, Y: canvas.Max.Y - plotstyle.Margin}
-	canvas.FillText(title, at, "Session settings of "+r.Setup.Subject.Name)
-	at.Y -= 21
-	canvas.FillText(subtitle, at, shortenTo(r.headline(), 130))
+	return plotstyle.Write(w, height, func(canvas draw.Canvas) {
+		plotstyle.Title(canvas, "Session settings of "+r.Setup.Subject.Name, plotstyle.Shorten(r.headline(), 130))
+		drawLegend(canvas, bars)
+		drawBars(draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -82), bars, r.factor(), r.axisTitle())
+	})
 }
 
 // drawLegend says below the title what the colours mean of those that there are, and what the lines and the order.
@@ -120,8 +105,7 @@ func drawBars(canvas draw.Canvas, bars []bar, factor float64, title string) {
 	p.X.Tick.Marker = plot.ConstantTicks(plotstyle.LinearTicks(most))
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.HideY()
-	grid := plotter.NewGrid()
-	grid.Vertical = draw.LineStyle{Color: plotstyle.Grid, Width: 0.75}
+	grid := plotstyle.Grid()
 	grid.Horizontal.Width = 0
 	p.Add(grid, barPlot{bars, factor})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, most*1.02, 0, float64(max(1, len(bars)))
@@ -208,14 +192,4 @@ func barColor(s race.Standing) color.Color {
 		return tiedColor
 	}
 	return otherColor
-}
-
-func shorten(label string) string { return shortenTo(label, mostLabel) }
-
-func shortenTo(label string, most int) string {
-	characters := []rune(label)
-	if len(characters) <= most {
-		return label
-	}
-	return string(characters[:most-1]) + "…"
 }

@@ -157,10 +157,4 @@ func drawLegend(canvas draw.Canvas, entries []entry) {
 }
 
 // shorten cuts a label that would push the chart aside.
-func shorten(label string) string {
-	letters := []rune(label)
-	if len(letters) <= legendMost {
-		return label
-	}
-	return string(letters[:legendMost-1]) + "…"
-}
+func shorten(label string) string { return plotstyle.Shorten(label, legendMost) }

@@ -1,16 +1,20 @@
-// Package plotstyle is how the charts of all reports look: size, colours, letters, and the numbers at an axis. It draws nothing.
+// Package plotstyle is how the charts of all reports look: size, colours, letters, titles, the grid, and the numbers at an axis.
+// What it draws is what they have in common; it knows no data.
 package plotstyle
 
 import (
 	"fmt"
 	"image/color"
+	"io"
 	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // The size of a chart in points, 72 to the inch: 1000 of CSS' pixels (96 to the inch), drawn with two dots to each.
@@ -20,11 +24,12 @@ const (
 	DPI    = 192
 )
 
-// The colours of text, axes and grid.
+// The colours of text, axes and grid, and of limits.
 var (
-	Ink  = color.RGBA{0x22, 0x26, 0x2b, 0xff}
-	Soft = color.RGBA{0x5f, 0x66, 0x6e, 0xff}
-	Grid = color.RGBA{0xe9, 0xeb, 0xee, 0xff}
+	Ink        = color.RGBA{0x22, 0x26, 0x2b, 0xff}
+	Soft       = color.RGBA{0x5f, 0x66, 0x6e, 0xff}
+	LimitColor = color.RGBA{0xb0, 0x1e, 0x2e, 0xff}
+	gridColor  = color.RGBA{0xe9, 0xeb, 0xee, 0xff}
 )
 
 // The colours of data can be told apart with any kind of colour vision (the palette of Okabe and Ito, from the most to the
@@ -46,6 +51,55 @@ func Sans(size font.Length) font.Font {
 // Text is text in one colour; size is in points.
 func Text(size font.Length, c color.Color) text.Style {
 	return text.Style{Color: c, Font: Sans(size), Handler: plot.DefaultTextHandler}
+}
+
+// Write writes what paint draws on a canvas of this height, in points, as a PNG picture.
+func Write(w io.Writer, height vg.Length, paint func(draw.Canvas)) error {
+	image := vgimg.NewWith(vgimg.UseWH(Width, height), vgimg.UseDPI(DPI))
+	paint(draw.New(image))
+	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
+		return fmt.Errorf("cannot write chart: %w", err)
+	}
+	return nil
+}
+
+// Title writes a title at the top of a picture, and a line below it. They take TitleHeight.
+func Title(canvas draw.Canvas, title, subtitle string) {
+	large, small := Text(15, Ink), Text(10, Soft)
+	large.YAlign, small.YAlign = text.YTop, text.YTop
+	at := vg.Point{X: Margin, Y: canvas.Max.Y - Margin}
+	canvas.FillText(large, at, title)
+	at.Y -= 21
+	canvas.FillText(small, at, subtitle)
+}
+
+// TitleHeight is what Title takes of a picture, with the margin above and some room below.
+const TitleHeight = Margin + 21 + 24
+
+// Grid draws lines at the ticks of both axes.
+func Grid() *plotter.Grid {
+	line := draw.LineStyle{Color: gridColor, Width: 0.75}
+	return &plotter.Grid{Horizontal: line, Vertical: line}
+}
+
+// LimitLine is how the line of a limit looks; its label has LimitColor too.
+func LimitLine() draw.LineStyle {
+	return draw.LineStyle{Color: LimitColor, Width: 1.25, Dashes: []vg.Length{5, 4}}
+}
+
+// HorizontalLimit draws the line of a limit of y across a panel, with its label.
+func HorizontalLimit(canvas draw.Canvas, y vg.Length, label string) {
+	canvas.StrokeLine2(LimitLine(), canvas.Min.X, y, canvas.Max.X, y)
+	canvas.FillText(Text(10, LimitColor), vg.Point{X: canvas.Min.X + 5, Y: y + 3}, label)
+}
+
+// Shorten cuts a label to a number of characters.
+func Shorten(label string, most int) string {
+	characters := []rune(label)
+	if len(characters) <= most {
+		return label
+	}
+	return string(characters[:most-1]) + "…"
 }
 
 // Axis gives an axis its title, its ticks and its looks.

@@ -8,11 +8,8 @@ import (
 	"time"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
 	"tuner/internal/plotstyle"
 	"tuner/measure"
@@ -23,46 +20,30 @@ import (
 const (
 	pictureHeight = 640 * vg.Length(1)
 	legendWidth   = 178 * vg.Length(1)
-	headHeight    = 62 * vg.Length(1)
 	entryHeight   = 30 * vg.Length(1)
 	mostEntries   = 17 // of the legend
 )
 
-// The colours of the curves, of what is flagged, and of the limit.
+// The colours of the curves, and of what is flagged.
 var (
 	levelColors = []color.RGBA{plotstyle.Blue, plotstyle.Vermillion, plotstyle.Green, plotstyle.Purple, plotstyle.SkyBlue, plotstyle.Orange}
 	flagColor   = color.RGBA{0xfb, 0xee, 0xd0, 0xff}
-	limitColor  = color.RGBA{0xb0, 0x1e, 0x2e, 0xff}
 )
 
 // Plot draws a PNG picture: above, median and 99th percentile of each sub-window's latencies over the time of the run, with the windows
 // that are flagged; below, the levels' latencies by percentile. Latencies are in ms on a logarithmic axis, the same for both.
 func Plot(w io.Writer, r perf.Report) error {
-	image := vgimg.NewWith(vgimg.UseWH(plotstyle.Width, pictureHeight), vgimg.UseDPI(plotstyle.DPI))
-	canvas := draw.New(image)
-	series := seriesOf(r)
-	drawHead(canvas, r.Settings)
-	body := draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -headHeight)
-	drawEntries(draw.Crop(body, body.Size().X-legendWidth, 0, 0, 0), series)
-	panels := draw.Crop(body, 0, -legendWidth-16, 0, 0)
-	half := panels.Size().Y / 2
-	latency := latencyAxis(series, millisOf(r.Settings.LatencyLimit))
-	drawOverTime(draw.Crop(panels, 0, 0, half+8, 0), series, latency)
-	drawByPercentile(draw.Crop(panels, 0, 0, 0, -half-8), series, latency)
-	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
-		return fmt.Errorf("cannot write picture: %w", err)
-	}
-	return nil
-}
-
-// drawHead writes the titles.
-func drawHead(canvas draw.Canvas, s perf.Settings) {
-	title, subtitle := plotstyle.Text(15, plotstyle.Ink), plotstyle.Text(10, plotstyle.Soft)
-	title.YAlign, subtitle.YAlign = text.YTop, text.YTop
-	at := vg.Point{X: plotstyle.Margin, Y: canvas.Max.Y - plotstyle.Margin}
-	canvas.FillText(title, at, "Latency of "+s.Model)
-	at.Y -= 21
-	canvas.FillText(subtitle, at, subtitleOf(s))
+	return plotstyle.Write(w, pictureHeight, func(canvas draw.Canvas) {
+		series := seriesOf(r)
+		plotstyle.Title(canvas, "Latency of "+r.Settings.Model, subtitleOf(r.Settings))
+		body := draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -plotstyle.TitleHeight)
+		drawEntries(draw.Crop(body, body.Size().X-legendWidth, 0, 0, 0), series)
+		panels := draw.Crop(body, 0, -legendWidth-16, 0, 0)
+		half := panels.Size().Y / 2
+		latency := latencyAxis(series, millisOf(r.Settings.LatencyLimit))
+		drawOverTime(draw.Crop(panels, 0, 0, half+8, 0), series, latency)
+		drawByPercentile(draw.Crop(panels, 0, 0, 0, -half-8), series, latency)
+	})
 }
 
 // subtitleOf says what a latency is here.
@@ -124,10 +105,7 @@ func newPlot(title string, latency axis) *plot.Plot {
 
 // drawPanel adds grid, limit and data to a panel and draws it.
 func drawPanel(canvas draw.Canvas, p *plot.Plot, latency axis, most float64, background, data plot.Plotter) {
-	grid := plotter.NewGrid()
-	grid.Horizontal = draw.LineStyle{Color: plotstyle.Grid, Width: 0.75}
-	grid.Vertical = grid.Horizontal
-	p.Add(background, grid, data, limitLine(latency.limit))
+	p.Add(background, plotstyle.Grid(), data, limitLine(latency.limit))
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, most, latency.least, latency.most // adding plotters may have widened them
 	p.Draw(canvas)
 }
@@ -176,9 +154,7 @@ func (l limitLine) Plot(canvas draw.Canvas, p *plot.Plot) {
 		return
 	}
 	_, y := p.Transforms(&canvas)
-	at := y(float64(l))
-	canvas.StrokeLine2(draw.LineStyle{Color: limitColor, Width: 1.25, Dashes: []vg.Length{5, 4}}, canvas.Min.X, at, canvas.Max.X, at)
-	canvas.FillText(plotstyle.Text(9, limitColor), vg.Point{X: canvas.Min.X + 5, Y: at + 3}, "limit")
+	plotstyle.HorizontalLimit(canvas, y(float64(l)), "limit")
 }
 
 // figures are a level's throughput and 99th percentile.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/internal/plotstyle"
 	"tuner/measure"
 	"tuner/perf"
 )
@@ -43,10 +44,10 @@ func TestPlot(t *testing.T) {
 	}
 	// One of two windows has a flag; the failed level has none; there is no limit.
 	one := drawn(t, closedReport(t))
-	if one[levelColors[0]] == 0 || one[flagColor] == 0 || one[levelColors[1]] > 0 || one[limitColor] > 0 {
-		t.Errorf("dots: curve %d, flag %d, second curve %d, limit %d", one[levelColors[0]], one[flagColor], one[levelColors[1]], one[limitColor])
+	if one[levelColors[0]] == 0 || one[flagColor] == 0 || one[levelColors[1]] > 0 || one[plotstyle.LimitColor] > 0 {
+		t.Errorf("dots: curve %d, flag %d, second curve %d, limit %d", one[levelColors[0]], one[flagColor], one[levelColors[1]], one[plotstyle.LimitColor])
 	}
-	if limited := drawn(t, openReport(t)); limited[limitColor] == 0 {
+	if limited := drawn(t, openReport(t)); limited[plotstyle.LimitColor] == 0 {
 		t.Error("the limit is not drawn")
 	}
 	if err := Plot(&full{room: 10}, openReport(t)); !errors.Is(err, errFull) {
