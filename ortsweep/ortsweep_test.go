@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -328,6 +329,25 @@ func TestNoWinnerRemovesItsFiles(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, pythonName)); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the earlier winner's program is still there")
+	}
+}
+
+// What ONNX Runtime says of a setting is often long: it stays on the screen.
+func TestTableFitsATerminal(t *testing.T) {
+	t.Parallel()
+	_, r, err := sweepOf(t, &measurer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Outs = append(r.Outs, race.Out{Reason: strings.Repeat("no such kernel ", 20)})
+	var table strings.Builder
+	if err := WriteTable(&table, r); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(table.String()) {
+		if utf8.RuneCountInString(line) > 121 { // 120 and the end of the line
+			t.Errorf("too long: %s", line)
+		}
 	}
 }
 

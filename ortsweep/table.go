@@ -10,10 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
-
+	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/ortsweep/race"
 	"tuner/search"
@@ -31,13 +28,19 @@ func WriteTable(w io.Writer, r Result) error {
 	fmt.Fprintf(&b, "%s\n", r.headline())
 	fmt.Fprintf(&b, "%s: %s; %s in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), countText(r.Outcome.Windows, "window"),
 		r.Outcome.Elapsed.Round(time.Second), strings.Join(r.runtimes(), ", "))
-	if err := r.renderTable(&b); err != nil {
+	columns := []terminal.Column{{Title: "value", Right: true}, {Title: "gain (95 % interval)", Right: true}, {Title: "windows", Right: true},
+		{Title: "verdict"}, {Title: "settings"}}
+	var rows [][]string
+	for _, s := range r.Race.Standings[:min(mostRows, len(r.Race.Standings))] {
+		rows = append(rows, r.row(s))
+	}
+	if err := terminal.WriteTable(&b, columns, rows); err != nil {
 		return err
 	}
 	for _, line := range r.notes() {
 		fmt.Fprintln(&b, line)
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
+	if _, err := io.WriteString(w, terminal.Fold(b.String(), terminal.Width)); err != nil {
 		return fmt.Errorf("cannot write table: %w", err)
 	}
 	return nil
@@ -119,33 +122,6 @@ func (r Result) row(s race.Standing) []string {
 		row[1] = gainText(s.Gain)
 	}
 	return row
-}
-
-// renderTable draws columns apart by spaces, with one line under the header.
-func (r Result) renderTable(w io.Writer) error {
-	headers := []string{"value", "gain (95 % interval)", "windows", "verdict", "settings"}
-	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(headers))}
-	alignment := tw.CellAlignment{PerColumn: []tw.Align{tw.AlignRight, tw.AlignRight, tw.AlignRight, tw.AlignLeft, tw.AlignLeft}}
-	table := tablewriter.NewTable(w,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.BorderNone, Symbols: tw.NewSymbols(tw.StyleLight),
-			Settings: tw.Settings{Separators: tw.Separators{ShowHeader: tw.On, BetweenColumns: tw.Off, BetweenRows: tw.Off},
-				Lines: tw.Lines{ShowHeaderLine: tw.On}},
-		})),
-		tablewriter.WithConfig(tablewriter.Config{
-			Header: tw.CellConfig{Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment},
-			Row:    tw.CellConfig{Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment},
-		}))
-	table.Header(headers)
-	for _, s := range r.Race.Standings[:min(mostRows, len(r.Race.Standings))] {
-		if err := table.Append(r.row(s)); err != nil {
-			return fmt.Errorf("cannot build table: %w", err)
-		}
-	}
-	if err := table.Render(); err != nil {
-		return fmt.Errorf("cannot write table: %w", err)
-	}
-	return nil
 }
 
 // notes are the lines below the table.

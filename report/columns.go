@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tuner/analyze"
+	"tuner/internal/terminal"
 	"tuner/measure"
 )
 
@@ -89,6 +90,15 @@ func newGrid(r analyze.Result) grid {
 	}
 	g.common = strings.Join(common, ", ")
 	return g
+}
+
+// heads are the columns' heads for a terminal.
+func (g grid) heads() []terminal.Column {
+	heads := make([]terminal.Column, len(g.columns))
+	for i, c := range g.columns {
+		heads[i] = terminal.Column{Title: c.header, Right: c.right}
+	}
+	return heads
 }
 
 func (g grid) headers() []string {

@@ -5,18 +5,14 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
 
 	"tuner/analyze"
+	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/search"
 )
 
-// WriteTable writes the result for a terminal: what was found in a sentence, the ranking in at most 120 columns, then what
+// WriteTable writes the result for a terminal: what was found in a sentence, the ranking in at most terminal.Width columns, then what
 // one should know about the figures.
 func WriteTable(w io.Writer, r analyze.Result) error {
 	g := newGrid(r)
@@ -26,88 +22,17 @@ func WriteTable(w io.Writer, r analyze.Result) error {
 		fmt.Fprintf(&b, "Best: %s. %s\n", nameAndSetup(best), confirmation(*best.Best))
 	}
 	fmt.Fprintf(&b, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
-	if err := renderTable(&b, g); err != nil {
+	if err := terminal.WriteTable(&b, g.heads(), g.cells); err != nil {
 		return err
 	}
 	fmt.Fprintln(&b)
 	for _, line := range slices.Concat(notes(r, g), variantNotes(r)) {
 		fmt.Fprintln(&b, line)
 	}
-	if _, err := io.WriteString(w, fold(b.String())); err != nil {
+	if _, err := io.WriteString(w, terminal.Fold(b.String(), terminal.Width)); err != nil {
 		return fmt.Errorf("cannot write table: %w", err)
 	}
 	return nil
-}
-
-// tableWidth is the number of columns that a terminal is expected to have.
-const tableWidth = 120
-
-// fold breaks longer lines at spaces, and drops spaces at their ends.
-func fold(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, " \n")
-		for utf8.RuneCountInString(line) > tableWidth {
-			head := string([]rune(line)[:tableWidth+1])
-			cut := strings.LastIndexByte(head, ' ')
-			if cut <= len(foldIndent) {
-				break
-			}
-			fmt.Fprintln(&b, line[:cut])
-			line = foldIndent + line[cut+1:]
-		}
-		fmt.Fprintln(&b, line)
-	}
-	return b.String()
-}
-
-const foldIndent = "  "
-
-// renderTable draws columns apart by spaces, with one line under the header.
-func renderTable(w io.Writer, g grid) error {
-	rendition := tw.Rendition{
-		Borders: tw.BorderNone,
-		Symbols: tw.NewSymbols(tw.StyleLight),
-		Settings: tw.Settings{
-			Separators: tw.Separators{ShowHeader: tw.On, BetweenColumns: tw.Off, BetweenRows: tw.Off},
-			Lines:      tw.Lines{ShowHeaderLine: tw.On},
-		},
-	}
-	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(g.columns))}
-	padding.PerColumn[len(g.columns)-1] = tw.Padding{Overwrite: true}
-	alignment := tw.CellAlignment{PerColumn: g.alignment()}
-	table := tablewriter.NewTable(w,
-		tablewriter.WithRenderer(renderer.NewBlueprint(rendition)),
-		tablewriter.WithConfig(tablewriter.Config{
-			Header: tw.CellConfig{
-				Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment,
-			},
-			Row: tw.CellConfig{Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone}, Padding: padding, Alignment: alignment},
-		}))
-	return fill(table, g)
-}
-
-// fill gives the table its text and writes it.
-func fill(table *tablewriter.Table, g grid) error {
-	table.Header(g.headers())
-	if err := table.Bulk(g.cells); err != nil {
-		return fmt.Errorf("cannot build table: %w", err)
-	}
-	if err := table.Render(); err != nil {
-		return fmt.Errorf("cannot write table: %w", err)
-	}
-	return nil
-}
-
-func (g grid) alignment() tw.Alignment {
-	alignment := make(tw.Alignment, len(g.columns))
-	for i, c := range g.columns {
-		alignment[i] = tw.AlignLeft
-		if c.right {
-			alignment[i] = tw.AlignRight
-		}
-	}
-	return alignment
 }
 
 // notes are the lines below the ranking: legend, ties, flags, failures, what was left out.

@@ -17,8 +17,8 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
-	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle"}, // onnx: files and shapes of what is deployed
-	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle"},
+	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal"}, // onnx: files and shapes of what is deployed
+	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"onnx", "modelconfig"},
@@ -58,6 +58,7 @@ var allowed = map[string][]string{
 	"internal/durable":    {},
 	"internal/floors":     {},
 	"internal/plotstyle":  {},
+	"internal/terminal":   {},
 	"internal/orttest":    {"ort", "onnx"},
 	"internal/bench":      {"*"},
 	"internal/soak":       {"engine/api", "runner", "hostinfo", "ortlib", "stats", "internal/bench/program"},

@@ -1,0 +1,79 @@
+// Package terminal lays out text for terminals: tables, and lines that are no longer than a terminal is wide.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// Width is the number of columns that a terminal is expected to have.
+const Width = 120
+
+// Fold breaks lines that are longer than width at spaces, and drops spaces at their ends. What goes on in the next line is indented.
+func Fold(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		for utf8.RuneCountInString(line) > width {
+			head := string([]rune(line)[:width+1])
+			cut := strings.LastIndexByte(head, ' ')
+			if cut <= len(indent) {
+				break
+			}
+			fmt.Fprintln(&b, line[:cut])
+			line = indent + line[cut+1:]
+		}
+		fmt.Fprintln(&b, line)
+	}
+	return b.String()
+}
+
+const indent = "  "
+
+// Column is the head of a table's column.
+type Column struct {
+	Title string
+	Right bool // right-aligned
+}
+
+// WriteTable draws columns apart by spaces, with one line under the header.
+func WriteTable(w io.Writer, columns []Column, rows [][]string) error {
+	padding := tw.CellPadding{PerColumn: slices.Repeat([]tw.Padding{{Right: "  ", Overwrite: true}}, len(columns))}
+	padding.PerColumn[len(columns)-1] = tw.Padding{Overwrite: true}
+	titles := make([]string, len(columns))
+	alignment := tw.CellAlignment{PerColumn: make([]tw.Align, len(columns))}
+	for i, c := range columns {
+		titles[i], alignment.PerColumn[i] = c.Title, tw.AlignLeft
+		if c.Right {
+			alignment.PerColumn[i] = tw.AlignRight
+		}
+	}
+	asIs := tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone}
+	table := tablewriter.NewTable(w,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone, Symbols: tw.NewSymbols(tw.StyleLight),
+			Settings: tw.Settings{
+				Separators: tw.Separators{ShowHeader: tw.On, BetweenColumns: tw.Off, BetweenRows: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+			},
+		})),
+		tablewriter.WithConfig(tablewriter.Config{
+			Header: tw.CellConfig{Formatting: asIs, Padding: padding, Alignment: alignment},
+			Row:    tw.CellConfig{Formatting: asIs, Padding: padding, Alignment: alignment},
+		}))
+	table.Header(titles)
+	if err := table.Bulk(rows); err != nil {
+		return fmt.Errorf("cannot build table: %w", err)
+	}
+	if err := table.Render(); err != nil {
+		return fmt.Errorf("cannot write table: %w", err)
+	}
+	return nil
+}
