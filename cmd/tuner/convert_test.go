@@ -4,13 +4,42 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"tuner/dataset"
 	"tuner/dataset/npy"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
+	"tuner/precision"
+	"tuner/precision/accuracy"
 )
+
+// The rows are those that were compared, also where a request of a fixed batch has several; a long reason does not leave the screen.
+func TestConvertText(t *testing.T) {
+	t.Parallel()
+	reason := strings.Repeat("it cannot be run ", 20)
+	c := conversion{Model: "m.onnx", Data: dataset.Dataset{Name: "rows.npz", Rows: 3}, Variants: []result{{
+		Precision: precision.Int8, Rejected: map[string]string{"openvino": reason},
+		variant: precision.Variant{Precision: precision.Int8, Accuracy: map[string]accuracy.Report{"cpu": {Rows: 12}}},
+	}}}
+	var out strings.Builder
+	if err := c.print(&out, convertOptions{output: "text", providers: []string{"cpu", "openvino"}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.String(), "variants of m.onnx, compared with it on 12 rows of rows.npz\n") {
+		t.Errorf("the rows are not told:\n%s", &out)
+	}
+	for line := range strings.Lines(out.String()) {
+		if utf8.RuneCountInString(line) > 121 { // 120 and the end of the line
+			t.Errorf("too long: %s", line)
+		}
+	}
+	if joined := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(joined, "int8 on openvino is rejected: "+strings.TrimSpace(reason)) {
+		t.Errorf("the reason is not told whole:\n%s", &out)
+	}
+}
 
 // Of a file come the first rows, of both; random rows are as many as are asked for; what is random is not calibrated on itself.
 func TestConvertRows(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"tuner/dataset"
+	"tuner/internal/terminal"
 	"tuner/onnx/rewrite"
 	"tuner/precision"
 	"tuner/precision/accuracy"
@@ -116,33 +117,50 @@ func (c *conversion) verdict(providers []string) error {
 
 func (c *conversion) print(out io.Writer, o convertOptions) error {
 	if o.output == "json" {
-		return writeJSON(out, document{c.Model, c.Data.Name, c.Data.Rows, c.Data.Synthetic, c.Limit, c.Repeats, c.Variants})
+		return writeJSON(out, document{c.Model, c.Data.Name, c.rows(), c.Data.Synthetic, c.Limit, c.Repeats, c.Variants})
 	}
-	fmt.Fprintf(out, "variants of %s, compared with it on %s\n", c.Model, c.dataText())
+	var b strings.Builder
+	c.text(&b, o.providers)
+	if _, err := io.WriteString(out, terminal.Fold(b.String(), terminal.Width)); err != nil {
+		return fmt.Errorf("cannot print the variants: %w", err)
+	}
+	return nil
+}
+
+// text is what is told of the variants to people.
+func (c *conversion) text(b *strings.Builder, providers []string) {
+	fmt.Fprintf(b, "variants of %s, compared with it on %s\n", c.Model, c.dataText())
 	for _, note := range c.Data.Notes {
-		fmt.Fprintf(out, "  %s\n", note)
+		fmt.Fprintf(b, "  %s\n", note)
 	}
 	for _, note := range c.Calibration.Notes {
-		fmt.Fprintf(out, "  calibration: %s\n", note)
+		fmt.Fprintf(b, "  calibration: %s\n", note)
 	}
 	if text := wobbleText(c.Repeats.Difference()); text != "" {
-		fmt.Fprintf(out, "  the original does not repeat itself: from run to run %s\n", text)
+		fmt.Fprintf(b, "  the original does not repeat itself: from run to run %s\n", text)
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PRECISION\tPROVIDER\tSIZE\tNODES\tKEPT\tCOSINE\tP1\tMIN\tTOP-1\tNEIGHBOURS\tVERDICT")
 	for _, r := range c.Variants {
-		for _, provider := range o.providers {
+		for _, provider := range providers {
 			fmt.Fprintln(table, c.row(r, provider))
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("cannot print the variants: %w", err)
-	}
-	fmt.Fprint(out, "NODES converted, KEPT in fp32 for the limit; COSINE: mean, first percentile and minimum of the rows\n\n")
+	_ = table.Flush() // a strings.Builder takes everything
+	fmt.Fprint(b, "NODES converted, KEPT in fp32 for the limit; COSINE: mean, first percentile and minimum of the rows\n\n")
 	for _, r := range c.Variants {
-		c.printDetails(out, r, o.providers)
+		c.printDetails(b, r, providers)
 	}
-	return nil
+}
+
+// rows is how many rows were compared: of a model with a fixed batch, those of all its requests.
+func (c *conversion) rows() int {
+	for _, r := range c.Variants {
+		for _, report := range r.variant.Accuracy {
+			return report.Rows
+		}
+	}
+	return c.Data.Rows
 }
 
 // wobbleText says by how much an original differs from itself; "" for not at all.
@@ -158,9 +176,9 @@ func wobbleText(difference float64) string {
 
 // dataText names the data, and says so when it is random.
 func (c *conversion) dataText() string {
-	text := fmt.Sprintf("%s of %s", countText(c.Data.Rows, "row", "rows"), c.Data.Name)
+	text := fmt.Sprintf("%s of %s", countText(c.rows(), "row", "rows"), c.Data.Name)
 	if c.Data.Synthetic {
-		text = countText(c.Data.Rows, "row", "rows") + " of synthetic data\n" +
+		text = countText(c.rows(), "row", "rows") + " of synthetic data\n" +
 			"  synthetic data are random inputs: they say less about accuracy than your own (--data)"
 	}
 	return text

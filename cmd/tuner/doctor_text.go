@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"tuner/hostinfo"
+	"tuner/internal/terminal"
 )
 
 // Marks of a line: it is well, it is missing but needn't be there, it is broken.
@@ -176,7 +177,12 @@ func providerRemedy(provider string) string {
 	return "use another execution provider, or another build: tuner runtime list"
 }
 
-// indent keeps the lines of a longer message in the column.
-func indent(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t") }
+// messageWidth is what the names leave of the terminal to messages.
+const messageWidth = terminal.Width - 36
+
+// indent keeps the lines of a longer message in the column, and folds those that a terminal has no room for.
+func indent(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(terminal.Fold(text, messageWidth)), "\n", "\n\t")
+}
 
 func gibibytes(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
