@@ -79,7 +79,6 @@ the original is never changed.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runConvert(cmd.Context(), con, o, args[0]) },
 	})
 	o.addFlags(cmd)
-	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100")) // columns
 	return cmd
 }
 

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"tuner/internal/terminal"
 )
 
 // run executes the command line and returns the exit code. Tests call exactly what the user runs.
@@ -17,6 +20,9 @@ func run(ctx context.Context, con console, args []string) int {
 	}
 	return exitCode(err)
 }
+
+// helpWidth is how many columns a line of help has at most.
+const helpWidth = 100
 
 // newRoot wires the verbs.
 func newRoot(con console) *cobra.Command {
@@ -33,6 +39,7 @@ func newRoot(con console) *cobra.Command {
 	root.SetIn(con.in)
 	root.SetOut(con.out)
 	root.SetErr(con.err)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf("%v\nSee '%s --help'", err, cmd.CommandPath())
 	})
@@ -54,8 +61,8 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	return usageErrorf("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.Name(), hint, cmd.CommandPath())
 }
 
-// verb gives a command what every verb shares: the exit codes in its help.
+// verb gives a command what every verb shares: a description that fits a terminal, and the exit codes in its help.
 func verb(cmd *cobra.Command) *cobra.Command {
-	cmd.Long += "\n\n" + exitCodesHelp
+	cmd.Long = terminal.Fill(cmd.Long, helpWidth) + "\n\n" + exitCodesHelp
 	return cmd
 }

@@ -20,22 +20,34 @@ const Width = 120
 func Fold(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, " \n")
-		for utf8.RuneCountInString(line) > width {
-			head := string([]rune(line)[:width+1])
-			cut := strings.LastIndexByte(head, ' ')
-			if cut <= len(indent) {
-				break
-			}
-			fmt.Fprintln(&b, line[:cut])
-			line = indent + line[cut+1:]
-		}
-		fmt.Fprintln(&b, line)
+		b.WriteString(foldLine(strings.TrimRight(line, " \n"), width, "  ") + "\n")
 	}
 	return b.String()
 }
 
-const indent = "  "
+// Fill breaks paragraphs, which empty lines part, into lines that are no longer than width, whatever lines they had.
+func Fill(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		paragraphs[i] = foldLine(strings.Join(strings.Fields(p), " "), width, "")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// foldLine breaks a line at spaces, as far as it has any.
+func foldLine(line string, width int, indent string) string {
+	var b strings.Builder
+	for utf8.RuneCountInString(line) > width {
+		head := string([]rune(line)[:width+1])
+		cut := strings.LastIndexByte(head, ' ')
+		if cut <= len(indent) {
+			break
+		}
+		fmt.Fprintln(&b, line[:cut])
+		line = indent + line[cut+1:]
+	}
+	return b.String() + line
+}
 
 // Column is the head of a table's column.
 type Column struct {

@@ -23,6 +23,14 @@ func TestFold(t *testing.T) {
 	}
 }
 
+func TestFill(t *testing.T) {
+	t.Parallel()
+	const text, want = "one two\nthree four  five\n\nsix", "one two\nthree four\nfive\n\nsix"
+	if got := Fill(text, 10); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestWriteTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
