@@ -128,9 +128,9 @@ func otherBuild(provider string) string {
 	case "cuda", "tensorrt":
 		flavour = "cuda"
 	default:
-		return "name one that has it with --ort-library or the knob runtime"
+		return "name one that has it with --ort-library (in a search, the knob runtime does too)"
 	}
-	return fmt.Sprintf("'tuner runtime install %s' gets one that has it, and --ort-library %[1]s or the knob runtime chooses it", flavour)
+	return fmt.Sprintf("'tuner runtime install %s' gets one that has it, and --ort-library %[1]s chooses it (in a search, the knob runtime does too)", flavour)
 }
 
 // explainGPU puts the missing GPU, where there is none, before what ONNX Runtime says of a missing library.

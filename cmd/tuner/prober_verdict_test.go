@@ -76,7 +76,7 @@ esac
 	}
 	wantOut := map[string]string{
 		"xnnpack": "it takes none of the model's 1 node; cpu runs 1 (Add)",
-		"dnnl":    "the ONNX Runtime build openvino@1.24.1 has only openvino, cpu; name one that has it with --ort-library or the knob runtime",
+		"dnnl":    "the ONNX Runtime build openvino@1.24.1 has only openvino, cpu; name one that has it with --ort-library (in a search, the knob runtime does too)",
 		"abacus":  "failed: exit status 1: tried abacus",
 	}
 	if diff := cmp.Diff(wantOut, out); diff != "" {
