@@ -21,18 +21,26 @@ const (
 	engineDrain = 5 * time.Second
 )
 
-// newRunner wires the bundled engine for a campaign with past events. It must be closed.
-func newRunner(con console, p spec.Profile, past []search.Event) (*runner.Runner, error) {
+// bundled are the options of a runner that launches this program's own engine, asks it over gRPC, and warns on stderr.
+func bundled(con console) (runner.Options, error) {
 	binary, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find tuner's own program file: %w", err)
+		return runner.Options{}, fmt.Errorf("cannot find tuner's own program file: %w", err)
 	}
-	options := runner.Options{
+	return runner.Options{
 		Launcher: runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain},
 		Dial:     runner.GRPC,
 		Log:      slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Epoch:    time.Now(),
+	}, nil
+}
+
+// newRunner wires the bundled engine for a campaign with past events. It must be closed.
+func newRunner(con console, p spec.Profile, past []search.Event) (*runner.Runner, error) {
+	options, err := bundled(con)
+	if err != nil {
+		return nil, err
 	}
+	options.Epoch = time.Now()
 	if p.Runner.Protocol == spec.ProtocolHTTP {
 		options.Dial = runner.HTTP
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -48,15 +47,11 @@ const engineShare = 4
 
 // sweepEngines wires the bundled engine for a sweep.
 func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, host hostinfo.Host) (*ortsweep.Engines, error) {
-	binary, err := os.Executable()
+	options, err := bundled(con)
 	if err != nil {
-		return nil, fmt.Errorf("cannot find tuner's own program file: %w", err)
+		return nil, err
 	}
-	options := runner.Options{
-		Launcher: runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain}, Dial: runner.GRPC,
-		Log:   slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Epoch: time.Now(), WarmUp: sweepWarmUp,
-	}
+	options.Epoch, options.WarmUp = time.Now(), sweepWarmUp
 	open := func() ortsweep.Engine { return runner.New(options) }
 	return ortsweep.NewEngines(setup, requests, open, host.Memory.Usable()/engineShare), nil
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/profile"
-	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -114,17 +111,11 @@ type engineOpener struct {
 
 // newOpener makes an engineOpener. serving chooses the build for a place.
 func newOpener(con console, serving func(place string) ortlib.Build) (precision.Opener, error) {
-	binary, err := os.Executable()
+	options, err := bundled(con)
 	if err != nil {
-		return nil, fmt.Errorf("cannot find tuner's own program file: %w", err)
+		return nil, err
 	}
-	return engineOpener{serving: serving, options: precision.ServeOptions{
-		Runner: runner.Options{
-			Launcher: runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain},
-			Dial:     runner.GRPC,
-			Log:      slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		},
-	}}, nil
+	return engineOpener{serving: serving, options: precision.ServeOptions{Runner: options}}, nil
 }
 
 // Open implements precision.Opener.
