@@ -309,7 +309,7 @@ func parseShapes(flags []string) (map[string][]int64, error) {
 	for _, text := range flags {
 		i := strings.LastIndex(text, ":") // names may have colons
 		if i < 1 {
-			return nil, fmt.Errorf("--shape %q: write NAME:1,2 with the sizes of one request, the batch left out", text)
+			return nil, fmt.Errorf("--shape %q: write NAME:SIZES, without the batch dimension, such as input_ids:32 or image:3,224,224", text)
 		}
 		var dims []int64
 		for field := range strings.SplitSeq(text[i+1:], ",") {

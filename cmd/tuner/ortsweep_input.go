@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +62,7 @@ func checkModelFile(o sweepOptions, model string) error {
 	if model == "" {
 		return usageErrorf("no model given: use -m model.onnx, or -f ortsweep.yaml")
 	}
-	if ext := strings.ToLower(filepath.Ext(model)); ext == ".pt" || ext == ".pth" {
+	if isPyTorch(model) {
 		return usageErrorf("cannot sweep %q: it is a PyTorch model; 'tuner convert %s' makes an ONNX file of it", model, model)
 	}
 	if _, err := os.Stat(model); err != nil {
@@ -243,23 +244,12 @@ func sweepShapes(o sweepOptions, s olive.Settings) (shapes map[string][]int64, b
 			}
 		}
 	}
-	for _, text := range o.shapes {
-		name, dims, found := cutLast(text, ":")
-		var shape []int64
-		if !found || yaml.Unmarshal([]byte("["+dims+"]"), &shape) != nil {
-			return nil, 0, usageErrorf("--shape %q: write NAME:SIZES, without the batch dimension, such as input_ids:32 or image:3,224,224", text)
-		}
-		shapes[name] = shape
+	given, err := parseShapes(o.shapes)
+	if err != nil {
+		return nil, 0, withExit(exitUsage, err)
 	}
+	maps.Copy(shapes, given)
 	return shapes, batch, nil
-}
-
-// cutLast cuts at the last separator: names of inputs may contain one.
-func cutLast(text, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, separator); i > 0 {
-		return text[:i], text[i+len(separator):], true
-	}
-	return text, "", false
 }
 
 // sweepSpace makes the space of --knob and of OLive's knobs that no flag gives; nil for neither, so that the usual space is
