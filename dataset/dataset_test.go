@@ -38,7 +38,7 @@ func oneInput(t onnx.DataType, shape ...onnx.Dim) *onnx.Model {
 func floats(shape []int64, values ...float64) inputs.Tensor {
 	t := inputs.Tensor{Type: onnx.Float, Shape: shape}
 	for _, v := range values {
-		t.Data = elements.AppendFloat(t.Data, onnx.Float, v)
+		t.Data = onnx.AppendFloat(t.Data, onnx.Float, v)
 	}
 	return t
 }
@@ -46,7 +46,7 @@ func floats(shape []int64, values ...float64) inputs.Tensor {
 func integers(typ onnx.DataType, shape []int64, values ...int64) inputs.Tensor {
 	t := inputs.Tensor{Type: typ, Shape: shape}
 	for _, v := range values {
-		t.Data = elements.AppendInteger(t.Data, typ, v)
+		t.Data = onnx.AppendInteger(t.Data, typ, v)
 	}
 	return t
 }
@@ -153,7 +153,7 @@ func TestReadFixedBatch(t *testing.T) {
 
 func TestReadConverts(t *testing.T) {
 	t.Parallel()
-	mask := inputs.Tensor{Type: onnx.Double, Shape: []int64{1, 1}, Data: elements.AppendFloat(nil, onnx.Double, 0.5)}
+	mask := inputs.Tensor{Type: onnx.Double, Shape: []int64{1, 1}, Data: onnx.AppendFloat(nil, onnx.Double, 0.5)}
 	d, err := dataset.Read(write(t, "x.npz", arrays{"ids": integers(onnx.Int32, []int64{1, 1}, -9), "mask": mask}), twoInputs())
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"tuner/dataset/elements"
 	"tuner/dataset/npy"
 	"tuner/onnx"
 	"tuner/onnx/build"
@@ -23,7 +22,7 @@ import (
 func floats(values ...float64) inputs.Tensor {
 	t := inputs.Tensor{Type: onnx.Float, Shape: []int64{1, int64(len(values))}}
 	for _, v := range values {
-		t.Data = elements.AppendFloat(t.Data, onnx.Float, v)
+		t.Data = onnx.AppendFloat(t.Data, onnx.Float, v)
 	}
 	return t
 }

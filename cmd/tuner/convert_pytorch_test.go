@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"tuner/dataset/elements"
 	"tuner/dataset/npy"
 	"tuner/onnx"
 	"tuner/onnx/build"
@@ -40,7 +39,7 @@ func fakePyTorch(t *testing.T, status string) string {
 	if err := build.Simple().Write(filepath.Join(dir, "model.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
-	tensor := inputs.Tensor{Type: onnx.Float, Shape: []int64{1, 1}, Data: elements.AppendFloat(nil, onnx.Float, 0.5)}
+	tensor := inputs.Tensor{Type: onnx.Float, Shape: []int64{1, 1}, Data: onnx.AppendFloat(nil, onnx.Float, 0.5)}
 	for name, arrays := range map[string]map[string]inputs.Tensor{"example0.in.npz": {"x": tensor}, "example0.out.npz": {"y": tensor}} {
 		var buffer bytes.Buffer
 		if err := npy.WriteArchive(&buffer, arrays); err != nil {

@@ -33,7 +33,7 @@ func Floats(t inputs.Tensor) []float64 {
 		case onnx.Double:
 			values = append(values, math.Float64frombits(le.Uint64(data)))
 		case onnx.Float16:
-			values = append(values, float16(le.Uint16(data)))
+			values = append(values, onnx.Float16frombits(le.Uint16(data)))
 		case onnx.BFloat16:
 			values = append(values, float64(math.Float32frombits(uint32(le.Uint16(data))<<16)))
 		default: // UINT64 beyond int64: everything else is whole
@@ -85,38 +85,6 @@ func integer(data []byte, t onnx.DataType) (v int64, fits bool) {
 	}
 }
 
-// AppendInteger appends a whole number in the form of a type of whole numbers or BOOL. The caller has checked that it fits
-// (InRange).
-func AppendInteger(data []byte, t onnx.DataType, v int64) []byte {
-	le := binary.LittleEndian
-	switch t.Size() {
-	case 1:
-		return append(data, byte(v))
-	case 2:
-		return le.AppendUint16(data, uint16(v))
-	case 4:
-		return le.AppendUint32(data, uint32(v))
-	default:
-		return le.AppendUint64(data, uint64(v))
-	}
-}
-
-// AppendFloat appends a number in the form of a floating-point type, rounded to nearest, ties to even. What is too large
-// becomes infinite.
-func AppendFloat(data []byte, t onnx.DataType, v float64) []byte {
-	le := binary.LittleEndian
-	switch t {
-	case onnx.Float16:
-		return le.AppendUint16(data, toFloat16(v))
-	case onnx.BFloat16:
-		return le.AppendUint16(data, toBFloat16(v))
-	case onnx.Double:
-		return le.AppendUint64(data, math.Float64bits(v))
-	default:
-		return le.AppendUint32(data, math.Float32bits(float32(v)))
-	}
-}
-
 // InRange returns the least and the greatest whole number of a type; of UINT64, as far as int64 goes.
 func InRange(t onnx.DataType) (lo, hi int64) {
 	bits := 8 * t.Size()
@@ -158,7 +126,7 @@ func convertIntegers(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
 		if v < lo || v > hi {
 			return inputs.Tensor{}, fmt.Errorf("it is %s, and its value %d does not fit %s", t.Type, v, to)
 		}
-		data = AppendInteger(data, to, v)
+		data = onnx.AppendInteger(data, to, v)
 	}
 	return inputs.Tensor{Type: to, Shape: t.Shape, Data: data}, nil
 }
@@ -167,7 +135,7 @@ func convertFloats(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
 	values := Floats(t)
 	out := inputs.Tensor{Type: to, Shape: t.Shape, Data: make([]byte, 0, int64(len(values))*to.Size())}
 	for _, v := range values {
-		out.Data = AppendFloat(out.Data, to, v)
+		out.Data = onnx.AppendFloat(out.Data, to, v)
 	}
 	for i, became := range Floats(out) {
 		if math.IsInf(became, 0) && !math.IsInf(values[i], 0) {
@@ -175,53 +143,4 @@ func convertFloats(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
 		}
 	}
 	return out, nil
-}
-
-// float16 returns the number that IEEE 754 half-precision bits stand for.
-func float16(bits uint16) float64 {
-	exponent, fraction := int(bits>>10&31), float64(bits&0x3ff)
-	var v float64
-	switch exponent {
-	case 0:
-		v = math.Ldexp(fraction, -24)
-	case 31:
-		if v = math.Inf(1); fraction != 0 {
-			return math.NaN()
-		}
-	default:
-		v = math.Ldexp(fraction+1024, exponent-25)
-	}
-	if bits&0x8000 != 0 {
-		v = -v
-	}
-	return v
-}
-
-// toFloat16 rounds to IEEE 754 half precision: a fraction of 10 bits, exponents from -14 to 15, and below them equal steps of
-// 2^-24.
-func toFloat16(v float64) uint16 {
-	sign := uint16(math.Float64bits(v)>>48) & 0x8000
-	abs := math.Abs(v)
-	switch {
-	case math.IsNaN(v):
-		return 0x7e00
-	case abs == 0:
-		return sign
-	case abs >= 65520: // half-way between the greatest, 65504, and what would come next
-		return sign | 0x7c00
-	}
-	_, exponent := math.Frexp(abs) // abs = f·2^exponent, ½ ≤ f < 1
-	exponent = max(exponent-1, -14)
-	// The steps of this exponent, from 1024 on for normal numbers: adding instead of or-ing lets a carry raise the exponent.
-	steps := uint16(math.RoundToEven(math.Ldexp(abs, 10-exponent)))
-	return sign | (uint16(exponent+14)<<10 + steps)
-}
-
-// toBFloat16 rounds to the upper half of a float32.
-func toBFloat16(v float64) uint16 {
-	if math.IsNaN(v) {
-		return 0x7fc0
-	}
-	bits := math.Float32bits(float32(v))
-	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }

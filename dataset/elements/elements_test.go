@@ -17,7 +17,7 @@ import (
 func whole(t onnx.DataType, values ...int64) inputs.Tensor {
 	out := inputs.Tensor{Type: t, Shape: []int64{int64(len(values))}}
 	for _, v := range values {
-		out.Data = elements.AppendInteger(out.Data, t, v)
+		out.Data = onnx.AppendInteger(out.Data, t, v)
 	}
 	return out
 }
@@ -26,7 +26,7 @@ func whole(t onnx.DataType, values ...int64) inputs.Tensor {
 func floats(t onnx.DataType, values ...float64) inputs.Tensor {
 	out := inputs.Tensor{Type: t, Shape: []int64{int64(len(values))}}
 	for _, v := range values {
-		out.Data = elements.AppendFloat(out.Data, t, v)
+		out.Data = onnx.AppendFloat(out.Data, t, v)
 	}
 	return out
 }
@@ -53,11 +53,11 @@ func TestIntegers(t *testing.T) {
 func TestFloats(t *testing.T) {
 	t.Parallel()
 	check := func(typ onnx.DataType, bits int64, want float64) {
-		data := inputs.Tensor{Type: typ, Data: elements.AppendInteger(nil, onnx.Uint16, bits)}
+		data := inputs.Tensor{Type: typ, Data: onnx.AppendInteger(nil, onnx.Uint16, bits)}
 		if got := elements.Floats(data)[0]; got != want {
 			t.Errorf("%v %#04x is %v, want %v", typ, bits, got, want)
 		}
-		if back := elements.AppendFloat(nil, typ, want); !cmp.Equal(back, data.Data) {
+		if back := onnx.AppendFloat(nil, typ, want); !cmp.Equal(back, data.Data) {
 			t.Errorf("%v of %v is %x, want %#04x", typ, want, back, bits)
 		}
 	}
@@ -79,9 +79,9 @@ func TestFloats(t *testing.T) {
 func TestFloat16EveryNumber(t *testing.T) {
 	t.Parallel()
 	for bits := range int64(1 << 16) {
-		data := elements.AppendInteger(nil, onnx.Uint16, bits)
+		data := onnx.AppendInteger(nil, onnx.Uint16, bits)
 		v := elements.Floats(inputs.Tensor{Type: onnx.Float16, Data: data})[0]
-		back := elements.AppendFloat(nil, onnx.Float16, v)
+		back := onnx.AppendFloat(nil, onnx.Float16, v)
 		if math.IsNaN(v) != (bits&0x7c00 == 0x7c00 && bits&0x3ff != 0) || !math.IsNaN(v) && !bytes.Equal(back, data) {
 			t.Fatalf("%#04x is %v, which is %x", bits, v, back)
 		}

@@ -31,7 +31,7 @@ var (
 func floats(t onnx.DataType, shape []int64, values ...float64) inputs.Tensor {
 	tensor := inputs.Tensor{Type: t, Shape: shape}
 	for _, v := range values {
-		tensor.Data = elements.AppendFloat(tensor.Data, t, v)
+		tensor.Data = onnx.AppendFloat(tensor.Data, t, v)
 	}
 	return tensor
 }
@@ -39,7 +39,7 @@ func floats(t onnx.DataType, shape []int64, values ...float64) inputs.Tensor {
 func integers(t onnx.DataType, shape []int64, values ...int64) inputs.Tensor {
 	tensor := inputs.Tensor{Type: t, Shape: shape}
 	for _, v := range values {
-		tensor.Data = elements.AppendInteger(tensor.Data, t, v)
+		tensor.Data = onnx.AppendInteger(tensor.Data, t, v)
 	}
 	return tensor
 }

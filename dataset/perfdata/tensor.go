@@ -158,7 +158,7 @@ func appendNumber(data []byte, t onnx.DataType, text string) ([]byte, error) {
 	if t.IsFloat() {
 		v, err := strconv.ParseFloat(text, 64)
 		before := len(data)
-		data = elements.AppendFloat(data, t, v)
+		data = onnx.AppendFloat(data, t, v)
 		became := elements.Floats(inputs.Tensor{Type: t, Data: data[before:]})[0]
 		if err != nil || math.IsInf(became, 0) && !math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%s does not fit %s", text, t)
@@ -176,7 +176,7 @@ func appendNumber(data []byte, t onnx.DataType, text string) ([]byte, error) {
 	if lo, hi := elements.InRange(t); err != nil || v < lo || v > hi {
 		return nil, fmt.Errorf("%s is no whole number of %s (%d … %d)", text, t, lo, hi)
 	}
-	return elements.AppendInteger(data, t, v), nil
+	return onnx.AppendInteger(data, t, v), nil
 }
 
 // fillBase64 reads {"b64": …}: the tensor's raw bytes, of text each element after its length in four bytes.

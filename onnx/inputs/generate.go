@@ -3,7 +3,6 @@ package inputs
 import (
 	"encoding/binary"
 	"hash/fnv"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -50,7 +49,7 @@ func draw(in Input, shape []int64, r *rand.Rand) Tensor {
 	case Normal:
 		t.Data = make([]byte, 0, n*in.Type.Size())
 		for range n {
-			t.Data = appendNumber(t.Data, in.Type, r.NormFloat64())
+			t.Data = onnx.AppendFloat(t.Data, in.Type, r.NormFloat64())
 		}
 	case Uniform:
 		t.Data = make([]byte, 0, n*in.Type.Size())
@@ -88,51 +87,10 @@ func drawMask(t onnx.DataType, n int64, shape []int64, r *rand.Rand) []byte {
 
 // appendWhole appends a whole number in the form of a type.
 func appendWhole(data []byte, t onnx.DataType, v int64) []byte {
-	le := binary.LittleEndian
-	switch {
-	case t.IsFloat():
-		return appendNumber(data, t, float64(v))
-	case t.Size() == 1:
-		return append(data, byte(v))
-	case t.Size() == 2:
-		return le.AppendUint16(data, uint16(v))
-	case t.Size() == 4:
-		return le.AppendUint32(data, uint32(v))
-	default:
-		return le.AppendUint64(data, uint64(v))
+	if t.IsFloat() {
+		return onnx.AppendFloat(data, t, float64(v))
 	}
-}
-
-// appendNumber appends a number in the form of a floating-point type.
-func appendNumber(data []byte, t onnx.DataType, v float64) []byte {
-	le := binary.LittleEndian
-	switch t {
-	case onnx.Float16:
-		return le.AppendUint16(data, float16(float32(v)))
-	case onnx.BFloat16:
-		return le.AppendUint16(data, uint16((math.Float32bits(float32(v))+0x8000)>>16))
-	case onnx.Double:
-		return le.AppendUint64(data, math.Float64bits(v))
-	default:
-		return le.AppendUint32(data, math.Float32bits(float32(v)))
-	}
-}
-
-// float16 converts to IEEE 754 half precision, rounding to nearest. What is too small for a normal number becomes 0, what is
-// too large the greatest one: good enough for random values, which are neither.
-func float16(v float32) uint16 {
-	bits := math.Float32bits(v)
-	sign := uint16(bits>>16) & 0x8000
-	rounded := bits&0x7fffffff + 0x1000
-	exponent := int(rounded>>23) - 127 + 15
-	switch {
-	case exponent <= 0:
-		return sign
-	case exponent >= 31:
-		return sign | 0x7bff
-	default:
-		return sign | uint16(exponent)<<10 | uint16(rounded>>13)&0x3ff
-	}
+	return onnx.AppendInteger(data, t, v)
 }
 
 // integers returns the values of a constant of INT32 or INT64; nil for another type.

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"tuner/dataset/elements"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/precision/accuracy"
@@ -21,9 +20,9 @@ func tensor(t onnx.DataType, shape []int64, values ...float64) inputs.Tensor {
 	out := inputs.Tensor{Type: t, Shape: shape}
 	for _, v := range values {
 		if t.IsFloat() {
-			out.Data = elements.AppendFloat(out.Data, t, v)
+			out.Data = onnx.AppendFloat(out.Data, t, v)
 		} else {
-			out.Data = elements.AppendInteger(out.Data, t, int64(v))
+			out.Data = onnx.AppendInteger(out.Data, t, int64(v))
 		}
 	}
 	return out

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tuner/dataset/elements"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/onnx/rewrite"
@@ -18,7 +17,7 @@ import (
 func tensor(t onnx.DataType, values ...float64) inputs.Tensor {
 	out := inputs.Tensor{Type: t, Shape: []int64{int64(len(values))}}
 	for _, v := range values {
-		out.Data = elements.AppendFloat(out.Data, t, v)
+		out.Data = onnx.AppendFloat(out.Data, t, v)
 	}
 	return out
 }
