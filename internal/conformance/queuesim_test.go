@@ -57,28 +57,25 @@ func TestPredictions(t *testing.T) {
 				single := queuesim.Batcher{Instances: c.batcher.Instances, MaxBatch: 16}
 				curve := serviceCurve(t, newSleeping(t, single), single, 2*time.Second)
 				curve.Spread = sleepSpread
-				seen := watch(t, newSleeping(t, c.batcher), c.load, 6*time.Second)
-				for _, problem := range disagreements(c.batcher, curve, c.load, seen) {
-					t.Error(problem)
+				seen := median(watch(t, newSleeping(t, c.batcher), c.load, 6*time.Second))
+				if errors := relativeErrors(c.batcher, curve, c.load, seen); !errors.agree() {
+					t.Errorf("with %+v: seen %+v, predictions are off by %+v", curve, seen, errors)
 				}
 			})
 		})
 	}
 }
 
-// disagreements lists what a prediction and what was seen differ in.
-func disagreements(b queuesim.Batcher, c queuesim.Curve, l measure.Load, s sight) []string {
+// deviations are by how much predictions are off, relative to what was seen.
+type deviations struct{ throughput, latency, batch float64 }
+
+func relativeErrors(b queuesim.Batcher, c queuesim.Curve, l measure.Load, s sight) deviations {
 	p := queuesim.Simulate(b, c, l, queuesim.Options{Requests: 20_000})
-	var list []string
-	compare := func(what string, predicted, seen float64) {
-		if !(math.Abs(predicted/seen-1) <= agreement) {
-			list = append(list, fmt.Sprintf("%s: predicted %.5g, seen %.5g", what, predicted, seen))
-		}
-	}
-	compare("inferences/s", p.Throughput, s.throughput)
-	compare("mean latency in s", p.Mean, s.latency)
-	compare("mean batch", p.MeanBatch, s.batch)
-	return list
+	return deviations{p.Throughput/s.throughput - 1, p.Mean/s.latency - 1, p.MeanBatch/s.batch - 1}
+}
+
+func (d deviations) agree() bool {
+	return math.Abs(d.throughput) <= agreement && math.Abs(d.latency) <= agreement && math.Abs(d.batch) <= agreement
 }
 
 // server is one whose model a load can be put on.
@@ -87,7 +84,7 @@ type server struct {
 	statistics func(context.Context) (api.Statistics, error)
 }
 
-// sight is what clients and statistics show of a load: medians over windows.
+// sight is what clients and statistics show of a load in a window.
 type sight struct {
 	throughput float64 // inferences/s
 	latency    float64 // s, mean; of it
@@ -96,8 +93,8 @@ type sight struct {
 	batch      float64 // inferences per execution
 }
 
-// watch puts a load on a server.
-func watch(t *testing.T, s server, l measure.Load, window time.Duration) sight {
+// watch puts a load on a server for five windows.
+func watch(t *testing.T, s server, l measure.Load, window time.Duration) []sight {
 	t.Helper()
 	var readings []meter.Reading
 	result, err := load.Run(t.Context(), load.Options{
@@ -113,7 +110,7 @@ func watch(t *testing.T, s server, l measure.Load, window time.Duration) sight {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var throughput, latency, compute, outside, batch []float64
+	var seen []sight
 	for i, w := range result.Windows {
 		served := meter.Served(readings[i], readings[i+1])
 		perRequest := func(d time.Duration) float64 { return d.Seconds() / float64(served.Requests) }
@@ -121,15 +118,35 @@ func watch(t *testing.T, s server, l measure.Load, window time.Duration) sight {
 		for _, sub := range w.Sub {
 			sum += sub.Sum
 		}
-		mean := sum.Seconds() / float64(w.Requests)
-		inside := perRequest(served.ComputeInput + served.ComputeInfer + served.ComputeOutput)
-		throughput = append(throughput, float64(w.Inferences)/w.Duration.Seconds())
-		latency = append(latency, mean)
-		compute = append(compute, inside)
-		outside = append(outside, mean-inside-perRequest(served.Queue))
-		batch = append(batch, float64(served.Inferences)/float64(served.Executions))
+		latency := sum.Seconds() / float64(w.Requests)
+		compute := perRequest(served.ComputeInput + served.ComputeInfer + served.ComputeOutput)
+		seen = append(seen, sight{
+			throughput: float64(w.Inferences) / w.Duration.Seconds(),
+			latency:    latency,
+			compute:    compute,
+			outside:    latency - compute - perRequest(served.Queue),
+			batch:      float64(served.Inferences) / float64(served.Executions),
+		})
 	}
-	return sight{stats.Median(throughput), stats.Median(latency), stats.Median(compute), stats.Median(outside), stats.Median(batch)}
+	return seen
+}
+
+// median is the median of each figure over windows.
+func median(seen []sight) sight {
+	of := func(figure func(sight) float64) float64 {
+		var values []float64
+		for _, s := range seen {
+			values = append(values, figure(s))
+		}
+		return stats.Median(values)
+	}
+	return sight{
+		throughput: of(func(s sight) float64 { return s.throughput }),
+		latency:    of(func(s sight) float64 { return s.latency }),
+		compute:    of(func(s sight) float64 { return s.compute }),
+		outside:    of(func(s sight) float64 { return s.outside }),
+		batch:      of(func(s sight) float64 { return s.batch }),
+	}
 }
 
 // serviceCurve measures what a batch takes: client batches of each size, of a single client and of one for each instance.
@@ -137,13 +154,13 @@ func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Durati
 	t.Helper()
 	c := queuesim.Curve{Sizes: []int{1, 4, 16}}
 	for _, size := range c.Sizes {
-		alone := watch(t, s, measure.Load{Concurrency: 1, BatchSize: size}, window)
+		alone := median(watch(t, s, measure.Load{Concurrency: 1, BatchSize: size}, window))
 		c.Alone = append(c.Alone, alone.compute)
 		if size == 1 {
 			c.Overhead = alone.outside
 		}
 		if b.Instances > 1 {
-			c.Crowded = append(c.Crowded, watch(t, s, measure.Load{Concurrency: b.Instances, BatchSize: size}, window).compute)
+			c.Crowded = append(c.Crowded, median(watch(t, s, measure.Load{Concurrency: b.Instances, BatchSize: size}, window)).compute)
 		}
 	}
 	return c

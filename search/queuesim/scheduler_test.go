@@ -20,7 +20,7 @@ import (
 // the tuner's side stays apart from the engine.)
 func TestBatchesAreTheSchedulers(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		b, arrivals := randomTrace(rand.New(rand.NewPCG(seed, 0)))
 		var simulated []start
 		for _, e := range play(b, Curve{Sizes: []int{1, 101}, Alone: []float64{duration(1).Seconds(), duration(101).Seconds()}}, arrivals...) {

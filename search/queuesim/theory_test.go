@@ -10,7 +10,7 @@ import (
 )
 
 // many requests make the mean of a wait exact to 1 or 2 %.
-const many = 200_000
+const many = 100_000
 
 // exponential makes all times of a simulator's executions exponential.
 func exponential(s *Simulator) *Simulator {
