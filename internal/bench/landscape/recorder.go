@@ -26,11 +26,11 @@ type recordLog interface {
 }
 
 const (
-	bestPoints   = 20                     // that are measured again under each limit
-	precise      = 0.01                   // standard error of their throughput, relative, that is small enough
-	leastLaunch  = 3                      // launches from which a standard error says something
-	service      = 400 * time.Millisecond // window of a service trial
-	referenceSum = 4                      // windows of the reference point
+	bestPoints       = 20                     // that are measured again under each limit
+	precise          = 0.01                   // standard error of their throughput, relative, that is small enough
+	leastLaunch      = 3                      // launches from which a standard error says something
+	serviceWindow    = 400 * time.Millisecond // of a service trial
+	referenceWindows = 4                      // windows of the reference point
 )
 
 // recorder carries a recording on to its end.
@@ -199,7 +199,7 @@ func (r *recorder) services(ctx context.Context, member search.Candidate, pass i
 	}
 	sizes = append(sizes, largest)
 	for _, concurrency := range slices.Compact([]int{1, instances}) {
-		trial := search.Trial{Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Windows: len(sizes), Window: service,
+		trial := search.Trial{Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Windows: len(sizes), Window: serviceWindow,
 			Fresh: concurrency == 1, Phase: search.PhaseService, Sizes: sizes}
 		m, err := r.trialer.Measure(ctx, trial)
 		if err != nil {
@@ -254,7 +254,7 @@ func (r *recorder) roomiest(member search.Candidate) (c search.Candidate, larges
 // reference measures the default where it is saturated, to see how fast the machine is now.
 func (r *recorder) reference(ctx context.Context) error {
 	level := r.space.Load.AtLeast(r.space.Knee(search.Candidate{}))
-	trial := search.Trial{Load: r.space.Load.At(level), Windows: referenceSum, Window: r.window, Fresh: true, Phase: search.PhaseSearch}
+	trial := search.Trial{Load: r.space.Load.At(level), Windows: referenceWindows, Window: r.window, Fresh: true, Phase: search.PhaseSearch}
 	m, err := r.trialer.Measure(ctx, trial)
 	if err != nil {
 		return err

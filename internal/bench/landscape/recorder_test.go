@@ -88,7 +88,7 @@ func TestRecordingIsComplete(t *testing.T) {
 		}
 		if p.Reference {
 			references++
-			if !p.Candidate.IsDefault() || len(p.Windows) != referenceSum {
+			if !p.Candidate.IsDefault() || len(p.Windows) != referenceWindows {
 				t.Errorf("reference is %+v", p.Trial)
 			}
 		}

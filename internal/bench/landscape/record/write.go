@@ -27,14 +27,14 @@ func Open(path string, h Header) (*Log, File, error) {
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err == nil {
-		err = f.Truncate(int64(whole))
+	if err != nil {
+		return nil, File{}, fmt.Errorf("cannot open recording: %w", err)
 	}
-	if err == nil {
+	if err = f.Truncate(int64(whole)); err == nil {
 		_, err = f.Seek(int64(whole), io.SeekStart)
 	}
 	if err != nil {
-		return nil, File{}, fmt.Errorf("cannot open recording: %w", err)
+		return nil, File{}, errors.Join(fmt.Errorf("cannot open recording: %w", err), f.Close())
 	}
 	log := &Log{f}
 	if whole == 0 {
