@@ -63,6 +63,7 @@ func (c *client) receive(ctx context.Context, o order) (outcome, time.Duration) 
 	r := record{request: o.request, ready: o.ready, sent: o.sent}
 	earlier, free, failure := c.await(&r, o.failure)
 	if isUnanswered(failure) && c.reconnect(ctx) {
+		c.session.resent.Add(1)
 		earlier, free, failure = c.await(&r, c.conn.Send(o.request))
 	}
 	if failure != nil || r.responses == 0 {

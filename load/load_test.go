@@ -447,6 +447,9 @@ func TestConnectionsThatTheServerHadClosed(t *testing.T) {
 				if err != nil || w.Errors != c.errors || w.Requests != 50-c.errors {
 					t.Fatalf("%d requests, %d errors, %v", w.Requests, w.Errors, err)
 				}
+				if want := max(1, c.errors); r.Resent != want {
+					t.Errorf("%d requests were sent once more, want %d", r.Resent, want)
+				}
 				if !c.never && slowest != 50*ms { // 30 for the connection, 20 for the answer
 					t.Errorf("request 7 took %v, want 50 ms", slowest)
 				}

@@ -27,7 +27,8 @@ type session struct {
 	epoch     time.Time
 	loop      loop
 	link      link
-	aborted   atomic.Bool // the requests in flight were interrupted
+	aborted   atomic.Bool  // the requests in flight were interrupted
+	resent    atomic.Int64 // requests that were sent once more
 
 	answered time.Duration // when the latest answer came, or the server owed none
 	silent   bool          // a request has timed out since
@@ -59,7 +60,7 @@ func (s *session) close() {
 
 // result is what came out so far.
 func (s *session) result() Result {
-	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp}
+	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load())}
 	if last := s.closing; last != nil && last.unfinished > 0 {
 		r.Unfinished, r.Waited = last.unfinished, last.to-last.oldest
 	}

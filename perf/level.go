@@ -167,7 +167,7 @@ func (t *trial) live(p Progress) {
 // finish makes the level of what the load yielded.
 func (t *trial) finish(ctx context.Context, result load.Result, err error) {
 	l := &t.level
-	l.WarmUp, l.Unfinished, l.Waited = result.WarmUp, result.Unfinished, result.Waited
+	l.WarmUp, l.Unfinished, l.Waited, l.Resent = result.WarmUp, result.Unfinished, result.Waited, result.Resent
 	if !result.Begin.IsZero() {
 		l.Begin = result.Begin
 	}

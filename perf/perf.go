@@ -144,6 +144,7 @@ type Level struct {
 	Limit       Limit         // empty: there is none, or nothing to compare with it
 	Unfinished  int           // requests that were due or sent and not answered when the last window ended
 	Waited      time.Duration // how long the oldest of them had waited then
+	Resent      int           // requests that were sent once more, since the server had closed their connection; also those of the warm-up
 
 	Composing []Composing // the models that an ensemble calls
 	Others    []Other     // the loads on other models meanwhile

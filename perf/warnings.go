@@ -21,6 +21,9 @@ func (s Settings) warnings(l Level, unread error) []string {
 		}
 	}
 	warn(failures(l.Measurement))
+	if l.Resent > 0 {
+		warn(fmt.Sprintf("requests that met a connection which the server had closed, and were sent once more: %d", l.Resent))
+	}
 	warn(s.doubt(l))
 	warn(bottleneck(l.Measurement))
 	if l.Unfinished > 0 && slices.Contains(l.Measurement.Flags(), measure.FlagBacklog) {

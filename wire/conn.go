@@ -26,7 +26,6 @@ func (p *Prepared) Size() int { return len(p.message) }
 type Conn struct {
 	*link
 	exchange exchange
-	served   bool // it has carried an answer
 }
 
 // exchange is a protocol's way to send a request and to receive its answers over a link. An error that is neither an
@@ -38,8 +37,8 @@ type exchange interface {
 	answering() bool
 }
 
-// UnansweredError says that the server closed the connection, which had served requests before, without a byte of an answer
-// to the latest one: as a rule it had closed it already, for want of requests.
+// UnansweredError says that the server closed the connection without a byte of an answer to the latest request: as a rule it
+// had closed it already, for want of requests.
 type UnansweredError struct{ Cause error }
 
 func (e *UnansweredError) Error() string { return e.Cause.Error() }
@@ -66,14 +65,13 @@ func (c *Conn) Receive() (final, null bool, err error) {
 	if err != nil && !isAnswer(err) {
 		return final, null, c.fail(err)
 	}
-	c.served = true
 	return final, null, err
 }
 
 // fail notes that the connection is broken, and returns the error that says why.
 func (c *Conn) fail(err error) error {
 	c.broken.Store(true)
-	if c.served && !c.exchange.answering() && isEnd(err) {
+	if !c.exchange.answering() && isEnd(err) {
 		return &UnansweredError{err}
 	}
 	return err

@@ -217,7 +217,8 @@ func TestPerfOnAServerThatClosesIdleConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := runPerfProgram(t, "-u", front.Listener.Addr().String(), "--request-intervals", intervals, "--request-count", "20")
-	if code != exitOK || !regexp.MustCompile(`(?m)^    Request count: 20$`).MatchString(stdout) {
+	told := regexp.MustCompile("which the server had closed, and were sent once more: [1-9]").MatchString(stderr)
+	if code != exitOK || !told || !regexp.MustCompile(`(?m)^    Request count: 20$`).MatchString(stdout) {
 		t.Errorf("exit code %d; stderr:\n%s\nstdout:\n%s", code, stderr, stdout)
 	}
 	mu.Lock()

@@ -79,6 +79,7 @@ type jsonLevel struct {
 	Warnings   []string     `json:"warnings"`
 	Unfinished int          `json:"unfinished"`
 	Waited     float64      `json:"waited,omitempty"`
+	Resent     int          `json:"resent"`
 	jsonMeasurement
 	Histogram measure.Histogram `json:"latency_histogram"`
 	Windows   []jsonWindow      `json:"windows"`

@@ -27,7 +27,7 @@ func settingsOf(s perf.Settings) jsonSettings {
 func levelOf(l perf.Level, s perf.Settings) jsonLevel {
 	j := jsonLevel{
 		Load: l.Load, Seed: l.Seed, Begin: l.Begin, WarmUp: l.WarmUp.Seconds(), Verdict: l.Verdict, Limit: l.Limit, Failure: l.Failure,
-		Warnings: orEmpty(l.Warnings), Unfinished: l.Unfinished, Waited: l.Waited.Seconds(),
+		Warnings: orEmpty(l.Warnings), Unfinished: l.Unfinished, Waited: l.Waited.Seconds(), Resent: l.Resent,
 		jsonMeasurement: measurementOf(l.Measurement, s), Histogram: totalOf(l.Measurement).latency, Windows: []jsonWindow{},
 	}
 	for _, w := range l.Measurement.Windows {
