@@ -32,8 +32,8 @@ type window struct {
 
 	inFlight   time.Duration   // summed over the requests: how long each was in flight within the window
 	aborted    []time.Duration // when requests were sent that were in flight when the run failed
-	unfinished int           // requests due before the end and not answered then
-	oldest     time.Duration // when the first of them was due
+	unfinished int             // requests due before the end and not answered then
+	oldest     time.Duration   // when the first of them was due
 }
 
 // slice is an equal part of a window.

@@ -230,10 +230,10 @@ func TestConnectionsThatTheServerClosed(t *testing.T) {
 		answers    []string // to one request each, in turn; then the connection is closed
 		unanswered bool
 	}{
-		"after an answer":        {[]string{answer}, true},
-		"after two":              {[]string{answer, answer}, true},
-		"before any answer":      {nil, true},
-		"in the midst of one"   : {[]string{answer, answer[:30]}, false},
+		"after an answer":     {[]string{answer}, true},
+		"after two":           {[]string{answer, answer}, true},
+		"before any answer":   {nil, true},
+		"in the midst of one": {[]string{answer, answer[:30]}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

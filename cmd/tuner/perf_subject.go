@@ -37,7 +37,7 @@ func openServer(ctx context.Context, plan perfPlan, timeout time.Duration) (*ser
 	s := &server{Control: c, wire: plan.wire, format: plan.format, timeout: timeout}
 	about, err := ask(ctx, s, c.ServerMetadata)
 	if err != nil {
-		_ = c.Close() // that it could not be asked tells more
+		_ = c.Close()                        // that it could not be asked tells more
 		if plan.wire.Protocol != wire.HTTP { // whose client tells it
 			err = cmp.Or(wire.Refusal(ctx, plan.wire), err)
 		}
