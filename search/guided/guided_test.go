@@ -25,7 +25,7 @@ func TestFindsTheBest(t *testing.T) {
 		limit := []float64{0.02, 10}[seed%2]
 		m := typical(seed, limit)
 		m.simulated = simulated
-		g, events := m.run(t, 400)
+		g, events := m.run(t, 120)
 		served += g.served
 		ranked := g.Ranked()
 		if len(ranked) == 0 || !ranked[0].Point.Passes() {
@@ -86,7 +86,7 @@ func TestDropsWrongPredictions(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 10)
 	m.chaos = 0.7
-	g, _ := m.run(t, 150)
+	g, _ := m.run(t, 60)
 	st := g.Statement()
 	if len(st.Dropped) == 0 {
 		t.Error("the predictions of throughput are kept")
@@ -95,7 +95,7 @@ func TestDropsWrongPredictions(t *testing.T) {
 		t.Errorf("the statement does not say so:\n%s", text)
 	}
 	good := typical(1, 10)
-	g, _ = good.run(t, 150)
+	g, _ = good.run(t, 60)
 	if st := g.Statement(); len(st.Dropped) > 0 {
 		t.Errorf("right predictions of %v are dropped", st.Dropped)
 	}
