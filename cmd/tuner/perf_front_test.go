@@ -223,7 +223,7 @@ func TestPerfOnAServerThatClosesIdleConnections(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if closed < 10 {
+	if closed < 2 {
 		t.Errorf("the server closed %d connections, so nothing was tested", closed)
 	}
 }
