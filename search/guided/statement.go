@@ -57,14 +57,14 @@ func (g *Guided) Statement() Statement {
 	return st
 }
 
-// claim is what is believed of a cell.
+// claim is what is believed of a cell. Its intervals allow for the drift once more: all windows are of a few minutes.
 func (g *Guided) claim(b belief) Claim {
 	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: b.feasible, Trials: b.trials}
 	for k, m := range g.models {
 		if !m.isKnown {
 			continue
 		}
-		half := 1.96 * math.Sqrt(b.residuals[k].variance)
+		half := 1.96 * math.Sqrt(b.residuals[k].variance+g.noise(k).drift)
 		e := measure.Estimate{Value: math.Exp(b.means[k]), Lo: math.Exp(b.means[k] - half), Hi: math.Exp(b.means[k] + half)}
 		c.Values = append(c.Values, Value{m.metric, e})
 	}
