@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -110,10 +109,9 @@ func spread(logs, fitted [][]float64) float64 {
 			sizes = append(sizes, math.Abs(logs[i][j]-fitted[i][j]))
 		}
 	}
-	slices.Sort(sizes)
 	k, n := float64(len(logs)), float64(len(logs[0]))
 	const normal = 0.6745 // the median size of a standard normal value
-	return Quantile(sizes, 0.5) / normal / math.Sqrt((k-1)*(n-1)/(k*n))
+	return Median(sizes) / normal / math.Sqrt((k-1)*(n-1)/(k*n))
 }
 
 // Ratio estimates the ratio of treatment i to treatment k, with Student's 95 % interval; without noise to judge by (fewer than two

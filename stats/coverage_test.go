@@ -50,7 +50,7 @@ func TestCoverageOfMeans(t *testing.T) {
 			continue
 		}
 		for range n {
-			e := SeriesMean(autoregressive(random, int(c.n), c.rho))
+			e := seriesMean(autoregressive(random, int(c.n), c.rho))
 			if e.Lo <= 0 && 0 <= e.Hi {
 				covered++
 			}
@@ -78,10 +78,10 @@ func TestCoverageOfStopping(t *testing.T) {
 			for i := range series {
 				series[i] = 1 + 0.05*series[i]
 			}
-			look, e := 50, SeriesMean(series[:50])
+			look, e := 50, seriesMean(series[:50])
 			for look < len(series) && ((e.Hi-e.Lo)/2 > 0.02*e.Value || EffectiveCount(series[:look]) < 30) {
 				look += 10
-				e = SeriesMean(series[:look])
+				e = seriesMean(series[:look])
 			}
 			if e.Lo <= 1 && 1 <= e.Hi {
 				covered++

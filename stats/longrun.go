@@ -15,21 +15,21 @@ const (
 	strongest = 0.95
 )
 
-// LongRun is the long-run variance of a steady series, the sum of its autocovariances at all lags, with the degrees of freedom of
-// that estimate. The variance of the mean of n values is Variance/n.
-type LongRun struct {
-	Variance, DF float64
+// longRun is the long-run variance of a steady series, the sum of its autocovariances at all lags, with the degrees of freedom of
+// that estimate. The variance of the mean of n values is variance/n.
+type longRun struct {
+	variance, df float64
 }
 
-// LongRunVariance estimates the long-run variance as the mean square of the first ν cosine coefficients of the series, whose spectrum
+// longRunVariance estimates the long-run variance as the mean square of the first ν cosine coefficients of the series, whose spectrum
 // near zero it is. It is false below 8 values.
 //
 // Source: Lazarus, Lewis, Stock and Watson, HAR Inference: Recommendations for Practice, JBES 36 (2018), who take ν = 0.4·n^(2/3). With
 // n values of lag-1 autocorrelation 0.8 that bandwidth reaches beyond the flat part of the spectrum, so n is replaced by EffectiveCount
 // here: intervals from 100 such values then cover 94 % where theirs cover 90 %, for intervals that are a sixth wider.
-func LongRunVariance(series []float64) (LongRun, bool) {
+func longRunVariance(series []float64) (longRun, bool) {
 	if len(series) < fewestForLongRun {
-		return LongRun{}, false
+		return longRun{}, false
 	}
 	return cosineVariance(series, cosines(EffectiveCount(series))), true
 }
@@ -40,7 +40,7 @@ func cosines(n float64) int {
 }
 
 // cosineVariance is the mean square of the first count coefficients of the series' cosine transform (type II, orthonormal).
-func cosineVariance(series []float64, count int) LongRun {
+func cosineVariance(series []float64, count int) longRun {
 	n := float64(len(series))
 	sum := 0.0
 	for j := 1; j <= count; j++ {
@@ -50,7 +50,7 @@ func cosineVariance(series []float64, count int) LongRun {
 		}
 		sum += coefficient * coefficient * 2 / n
 	}
-	return LongRun{Variance: sum / float64(count), DF: float64(count)}
+	return longRun{variance: sum / float64(count), df: float64(count)}
 }
 
 // EffectiveCount is how many independent values a mean of n autocorrelated ones is worth: n·(1−ρ)/(1+ρ), where ρ is the
@@ -60,18 +60,9 @@ func EffectiveCount(series []float64) float64 {
 	return float64(len(series)) * (1 - rho) / (1 + rho)
 }
 
-// SeriesMean is the mean of a steady series whose values may depend on those before: Student's interval with the long-run
-// variance, or below 8 values with the variance, as if they were independent. The zero Estimate for no values.
-func SeriesMean(series []float64) Estimate {
-	ones := make([]float64, len(series))
-	for i := range ones {
-		ones[i] = 1
-	}
-	return SeriesRatio(series, ones)
-}
-
-// SeriesRatio is Σa/Σb of two steady series of equal length, such as summed latencies and counts, or counts and seconds; its interval is
-// that of the mean of the linearised residuals a − (Σa/Σb)·b, as SeriesMean's. Values beyond the shorter series are ignored. The zero
+// SeriesRatio is Σa/Σb of two steady series of equal length whose values may depend on those before, such as summed latencies and
+// counts, or counts and seconds. Its interval is Student's for the mean of the linearised residuals a − (Σa/Σb)·b, with the long-run
+// variance, or below 8 values with the variance, as if they were independent. Values beyond the shorter series are ignored. The zero
 // Estimate when b sums to zero.
 //
 // Source: Cochran, Sampling Techniques, §6.3.
@@ -99,9 +90,9 @@ func meanError(series []float64) float64 {
 	if n < 2 {
 		return 0
 	}
-	long, ok := LongRunVariance(series)
+	long, ok := longRunVariance(series)
 	if !ok {
-		long = LongRun{Variance: stat.Variance(series, nil), DF: n - 1}
+		long = longRun{variance: stat.Variance(series, nil), df: n - 1}
 	}
-	return TQuantile(1-tail, long.DF) * math.Sqrt(long.Variance/n)
+	return TQuantile(1-tail, long.df) * math.Sqrt(long.variance/n)
 }

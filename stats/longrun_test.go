@@ -27,11 +27,11 @@ func TestLongRunVarianceIsTheMeanSquareOfCosines(t *testing.T) {
 		for i := range series {
 			series[i] = 7 + math.Cos(math.Pi*float64(wave)*(float64(i)+0.5)/20)
 		}
-		if got, ok := LongRunVariance(series); !ok || !near(got.Variance, want, 1e-9) || got.DF != 4 {
+		if got, ok := longRunVariance(series); !ok || !near(got.variance, want, 1e-9) || got.df != 4 {
 			t.Errorf("of cosine %d is %+v, %t, want %g with 4 degrees of freedom", wave, got, ok, want)
 		}
 	}
-	if _, ok := LongRunVariance(make([]float64, 7)); ok {
+	if _, ok := longRunVariance(make([]float64, 7)); ok {
 		t.Error("seven values have a long-run variance")
 	}
 }
@@ -51,9 +51,9 @@ func TestLongRunVarianceOfKnownSeries(t *testing.T) {
 	} {
 		variance, freedom := 0.0, 0.0
 		for range rounds {
-			long, _ := LongRunVariance(autoregressive(random, c.n, c.rho))
-			variance += long.Variance / rounds
-			freedom += long.DF / rounds
+			long, _ := longRunVariance(autoregressive(random, c.n, c.rho))
+			variance += long.variance / rounds
+			freedom += long.df / rounds
 		}
 		// One estimate has the relative standard deviation √(2/ν), the mean of 400 at most 2.4 %.
 		if !near(variance, c.want, 0.08*c.want) || !near(freedom, c.df, 1.5) {
@@ -80,17 +80,26 @@ func TestEffectiveCount(t *testing.T) {
 	}
 }
 
+// seriesMean is SeriesRatio over ones: the mean of a series.
+func seriesMean(series []float64) Estimate {
+	ones := make([]float64, len(series))
+	for i := range ones {
+		ones[i] = 1
+	}
+	return SeriesRatio(series, ones)
+}
+
 func TestSeriesMeanOfFewValuesIsStudents(t *testing.T) {
 	t.Parallel()
 	values := []float64{2, 4, 6, 1, 9}
-	got, want := SeriesMean(values), Mean(values)
+	got, want := seriesMean(values), Mean(values)
 	if !near(got.Value, want.Value, 1e-12) || !near(got.Lo, want.Lo, 1e-9) || !near(got.Hi, want.Hi, 1e-9) {
 		t.Errorf("is %+v, want %+v", got, want)
 	}
-	if e := SeriesMean([]float64{3}); e != (Estimate{3, 3, 3}) {
+	if e := seriesMean([]float64{3}); e != (Estimate{3, 3, 3}) {
 		t.Errorf("of one value is %+v", e)
 	}
-	if e := SeriesMean(nil); e != (Estimate{}) {
+	if e := seriesMean(nil); e != (Estimate{}) {
 		t.Errorf("of nothing is %+v", e)
 	}
 }
@@ -102,7 +111,7 @@ func TestSeriesMeanOfACosine(t *testing.T) {
 	for i := range series {
 		series[i] = 7 + math.Cos(math.Pi*3*(float64(i)+0.5)/20)
 	}
-	if e := SeriesMean(series); !near(e.Value, 7, 1e-9) || !near(e.Hi-7, 0.9815, 1e-3) || !near(7-e.Lo, 0.9815, 1e-3) {
+	if e := seriesMean(series); !near(e.Value, 7, 1e-9) || !near(e.Hi-7, 0.9815, 1e-3) || !near(7-e.Lo, 0.9815, 1e-3) {
 		t.Errorf("is %+v, want 7 ± 0.9815", e)
 	}
 }

@@ -24,16 +24,14 @@ func PairedRatio(a, b []float64) Estimate {
 	if len(logs) == 0 {
 		return Estimate{}
 	}
-	e := TrimmedMean(logs)
+	e := trimmedMean(logs)
 	return Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi)}
 }
 
-// TrimmedMean is the mean of independent values without the lowest and the highest 20 %, with Yuen's interval from their winsorized
+// trimmedMean is the mean of independent values without the lowest and the highest 20 %, with Yuen's interval from their winsorized
 // variance, so that no single value far off moves it. Up to 4 values nothing can be trimmed, and it is Mean. The zero Estimate for no
 // values.
-//
-// Source: Tukey and McLaughlin (1963), Yuen (1974); Wilcox, Introduction to Robust Estimation, §4.3.
-func TrimmedMean(values []float64) Estimate {
+func trimmedMean(values []float64) Estimate {
 	if len(values) == 0 {
 		return Estimate{}
 	}

@@ -27,10 +27,10 @@ func TestTrimmedMean(t *testing.T) {
 	// squares 3·6.25·2 + 2.25 + 0.25 + 0.25 + 2.25 = 42.5, variance 42.5/9. t(0.975, 5) = 2.5706, so half the interval is
 	// 2.5706·√(42.5/9)/(0.6·√10) = 2.944.
 	values := []float64{1000, 2, 3, 4, 5, 6, 7, 8, 9, 1}
-	if e := TrimmedMean(values); !near(e.Value, 5.5, 1e-12) || !near(e.Hi-5.5, 2.944, 1e-3) || !near(5.5-e.Lo, 2.944, 1e-3) {
+	if e := trimmedMean(values); !near(e.Value, 5.5, 1e-12) || !near(e.Hi-5.5, 2.944, 1e-3) || !near(5.5-e.Lo, 2.944, 1e-3) {
 		t.Errorf("is %+v, want 5.5 ± 2.944", e)
 	}
-	if e := TrimmedMean(nil); e != (Estimate{}) {
+	if e := trimmedMean(nil); e != (Estimate{}) {
 		t.Errorf("of nothing is %+v", e)
 	}
 }

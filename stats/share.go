@@ -33,8 +33,8 @@ func EffectiveSize(hits, sizes []float64) float64 {
 		residuals[i] = hits[i] - p*sizes[i]
 	}
 	long := cosineVariance(residuals, cosines(float64(slices)))
-	effect := float64(slices) * long.Variance / (n * p * (1 - p))
-	paid := distuv.UnitNormal.Quantile(1-tail) / TQuantile(1-tail, long.DF)
+	effect := float64(slices) * long.variance / (n * p * (1 - p))
+	paid := distuv.UnitNormal.Quantile(1-tail) / TQuantile(1-tail, long.df)
 	return min(max(1, n/effect*paid*paid), mostEffective*n)
 }
 
