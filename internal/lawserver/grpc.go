@@ -39,10 +39,7 @@ func (s *Server) newGRPC() (*grpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := proto.Marshal(&pb.ModelInferResponse{
-		ModelName: model, ModelVersion: version, RawOutputContents: [][]byte{make([]byte, 4*elements)},
-		Outputs: []*pb.ModelInferResponse_InferOutputTensor{{Name: "y", Datatype: "FP32", Shape: []int64{elements}}},
-	})
+	answer, err := proto.Marshal(inferResponse(""))
 	if err != nil {
 		return nil, fmt.Errorf("cannot prepare the answer: %w", err)
 	}
@@ -50,6 +47,14 @@ func (s *Server) newGRPC() (*grpc.Server, error) {
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connectionWindow))
 	pb.RegisterGRPCInferenceServiceServer(out, service{server: s, config: config})
 	return out, nil
+}
+
+// inferResponse is the whole answer to an inference.
+func inferResponse(id string) *pb.ModelInferResponse {
+	return &pb.ModelInferResponse{
+		ModelName: model, ModelVersion: version, Id: id, RawOutputContents: [][]byte{make([]byte, 4*elements)},
+		Outputs: []*pb.ModelInferResponse_InferOutputTensor{{Name: "y", Datatype: "FP32", Shape: []int64{elements}}},
+	}
 }
 
 // codec is that of proto, but for inferences: of their requests it reads model and id, and their answers are prepared.
@@ -136,10 +141,7 @@ func (f service) ModelStreamInfer(stream grpc.BidiStreamingServer[pb.ModelInferR
 		if _, err := f.ModelInfer(stream.Context(), r); err != nil {
 			out.ErrorMessage = status.Convert(err).Message()
 		} else {
-			out.InferResponse = &pb.ModelInferResponse{
-				ModelName: model, ModelVersion: version, Id: r.GetId(), RawOutputContents: [][]byte{make([]byte, 4*elements)},
-				Outputs: []*pb.ModelInferResponse_InferOutputTensor{{Name: "y", Datatype: "FP32", Shape: []int64{elements}}},
-			}
+			out.InferResponse = inferResponse(r.GetId())
 		}
 		if err := stream.Send(out); err != nil {
 			return err
