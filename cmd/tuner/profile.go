@@ -289,6 +289,9 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 	if end.Interrupted {
 		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
 	}
+	if s.Leader == nil {
+		return withExit(exitInfeasible, errors.New("nothing satisfies the constraints; 'tuner analyze' tells what is nearest to them"))
+	}
 	return nil
 }
 
