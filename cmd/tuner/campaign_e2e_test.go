@@ -126,6 +126,13 @@ func (w workplace) run(want int, args ...string) *program {
 	return p
 }
 
+// analyze analyzes the campaign, without charts, which take longer than the campaign: the script analyze has them drawn.
+func (w workplace) analyze() *program {
+	w.t.Helper()
+	w.write("analyze.yaml", fmt.Sprintf("input: %q\nformats: [table, csv, config, repository]\n", w.output))
+	return w.run(exitOK, "analyze", "-f", "analyze.yaml")
+}
+
 // eventually waits until a condition of other processes holds, and returns how long that took.
 func eventually(t *testing.T, what string, holds func() bool) time.Duration {
 	t.Helper()

@@ -24,7 +24,7 @@ func TestChosenRepositoryIsServed(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
 	w.run(exitOK, "profile", "-f", "profile.yaml", "--quiet")
-	w.run(exitOK, "analyze", "--input", w.output)
+	w.analyze()
 	server, at := w.serve(filepath.Join(w.output, "repository"))
 
 	overGRPC, err := api.NewGRPC(at.GRPC)

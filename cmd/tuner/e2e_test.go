@@ -91,7 +91,7 @@ func TestInterruptedCampaignIsUsable(t *testing.T) {
 			if !bytes.Contains(p.stderr.Bytes(), []byte("the same command goes on, and 'tuner analyze' uses what there is")) {
 				t.Errorf("stderr does not say how to go on:\n%s", p.stderr.String())
 			}
-			w.run(exitOK, "analyze", "--input", w.output)
+			w.analyze()
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestInterruptedTwiceEndsAtOnce(t *testing.T) {
 	if records := w.records(); records[len(records)-1].Kind == journal.KindEnd {
 		t.Error("the campaign ended cleanly, so it waited for the engine")
 	}
-	w.run(exitOK, "analyze", "--input", w.output)
+	w.analyze()
 }
 
 // An engine that dies in the middle of a trial fails that trial, and the campaign goes on with a new one.
@@ -148,7 +148,7 @@ func TestKilledEngineIsAFailedTrial(t *testing.T) {
 	if n := len(w.trials()); n != budget || len(failures) == n {
 		t.Errorf("%d trials, %d failed; want %d, and those after the kill to succeed", n, len(failures), budget)
 	}
-	w.run(exitOK, "analyze", "--input", w.output)
+	w.analyze()
 }
 
 func failed(events []search.Event) []measure.Failure {

@@ -78,8 +78,7 @@ constraints: {accuracy: {metric: cosine, min: 0.99}}
 			t.Errorf("the original was not compared on %s", place)
 		}
 	}
-	w.write("analyze.yaml", fmt.Sprintf("input: %q\nformats: [table]\n", w.output)) // charts take longer than the campaign
-	p := w.run(exitOK, "analyze", "-f", "analyze.yaml")
+	p := w.analyze()
 	if !regexp.MustCompile(`openvino took all [0-9]+ nodes\.`).Match(p.stdout.Bytes()) {
 		t.Errorf("the nodes that OpenVINO took are missing in\n%s", p.stdout.String())
 	}
