@@ -167,8 +167,7 @@ func (g *Guided) read(m measure.Measurement) (reading, bool) {
 
 // track is what was measured of a cell in the search.
 type track struct {
-	candidate   search.Candidate
-	key         string
+	key         string // of the candidate
 	level       float64
 	measurement measure.Measurement // all windows together
 	readings    []reading

@@ -5,7 +5,7 @@
 // trial is left.
 //
 // It stands inside search/plan, like every strategy, and never looks at a clock: what is next is a function of the settings and the
-// events alone. Its source, with the alternatives, is docs/design/search.md.
+// events alone. The reasons are in docs/design/search.md.
 package guided
 
 import (
@@ -144,9 +144,9 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 	case measure.StageStart:
 		p.failure = f.Reason
 	case measure.StageLoad:
-		p.zones = append(p.zones, zone{candidate: c.Key(), reason: f.Reason})
+		p.zones = append(p.zones, zone{candidate: c.Key()})
 	default:
-		p.zones = append(p.zones, zone{batch: batch, level: e.Trial.Load.Level(), reason: f.Reason})
+		p.zones = append(p.zones, zone{batch: batch, level: e.Trial.Load.Level()})
 	}
 }
 
@@ -155,12 +155,12 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 	r, ok := g.read(e.Measurement)
 	failed, known := e.Measurement.Estimate(measure.ErrorRate)
 	if !ok || known && failed.Value > mostErrors {
-		p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: e.Trial.Load.Level(), reason: "requests failed"})
+		p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: e.Trial.Load.Level()})
 		return
 	}
 	t := p.track(c.Key(), e.Trial.Load.Level())
 	if t == nil {
-		t = &track{candidate: c, key: c.Key(), level: e.Trial.Load.Level()}
+		t = &track{key: c.Key(), level: e.Trial.Load.Level()}
 		p.tracks = append(p.tracks, t)
 	}
 	t.readings = append(t.readings, r)

@@ -99,7 +99,6 @@ type zone struct {
 	batch     int
 	level     float64
 	candidate string // key; "" for all
-	reason    string
 }
 
 // isDead reports whether a cell of the pool lies in a zone of failure.
