@@ -128,6 +128,8 @@ func (m *member) move(l confirmedLevel, goal search.Goal, axis search.LoadAxis) 
 	switch {
 	case !point.Passes() && !known && !m.standing.Point.Passes():
 		// It never kept the constraints: it stays where it misses them least.
+	case !point.Passes() && l.trials < confirmed && isDoubtful(point, l.pooled):
+		// One launch may have had bad luck: it stays for another.
 	case !point.Passes():
 		m.ceiling = min(m.ceiling, l.level)
 		m.current = m.below(l.level, best, known, point, axis)
@@ -181,6 +183,14 @@ func (m *member) best(s search.Settings) (search.Standing, bool) {
 	load := s.Space.Load.At(level)
 	pooled := m.at(level).pooled
 	return search.Standing{Candidate: m.standing.Candidate, Load: load, Point: s.Goal.Judge(load, pooled), Measurement: pooled}, true
+}
+
+// isDoubtful reports whether the metrics of all constraints that a point misses may be within them, by their intervals.
+func isDoubtful(p search.Point, m measure.Measurement) bool {
+	return !slices.ContainsFunc(p.Misses, func(miss search.Miss) bool {
+		e, ok := m.Estimate(miss.Constraint.Metric)
+		return !ok || miss.Constraint.Violation(e.Lo) > 0 && miss.Constraint.Violation(e.Hi) > 0
+	})
 }
 
 // usage is the largest share of an upper limit that a measurement takes up; 0 without limits.

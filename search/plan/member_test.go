@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/searchtest"
+)
+
+// One launch whose p99 is above the limit by chance does not lower the load; a second one does, and so does a clear miss.
+func TestMemberRetreatsOnEvidence(t *testing.T) {
+	t.Parallel()
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+		Constraints: []search.Constraint{searchtest.AtMost(measure.LatencyP99, 0.029)},
+	}
+	axis := search.LoadAxis{Levels: []float64{8, 16, 32}, BatchSize: 1}
+	// Of 100 requests 98 are within the limit and two are not: the 99th percentile is beyond it, its interval begins below.
+	unlucky := append(slices.Repeat([]time.Duration{28 * time.Millisecond}, 98), 31*time.Millisecond, 31*time.Millisecond)
+	clear := slices.Repeat([]time.Duration{40 * time.Millisecond}, 100)
+	for name, test := range map[string]struct {
+		launches [][]time.Duration
+		want     float64
+	}{
+		"one unlucky launch":   {[][]time.Duration{unlucky}, 32},
+		"two unlucky launches": {[][]time.Duration{unlucky, unlucky}, 16},
+		"a clear miss":         {[][]time.Duration{clear}, 16},
+	} {
+		load := axis.At(32)
+		m := newMember(search.Standing{Load: load, Point: search.Point{Level: 32, Score: 7, Scored: true}})
+		for _, latencies := range test.launches {
+			m.tell(search.Event{Trial: search.Trial{Load: load, Windows: 1, Window: time.Second}, Measurement: windowOf(t, latencies)}, goal, axis)
+		}
+		if m.current != test.want {
+			t.Errorf("%s: goes on at %g, want %g", name, m.current, test.want)
+		}
+	}
+}
+
+// windowOf is a measurement of one window with these latencies.
+func windowOf(t *testing.T, latencies []time.Duration) measure.Measurement {
+	t.Helper()
+	h, err := measure.NewHistogram(latencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(latencies)
+	return measure.Measurement{Launch: 1, Windows: []measure.Window{{Duration: time.Second, Requests: n, Inferences: n,
+		Sub: []measure.SubWindow{{Requests: n, Latency: h}}}}}
+}
