@@ -315,7 +315,7 @@ func parseShapes(flags []string) (map[string][]int64, error) {
 		for field := range strings.SplitSeq(text[i+1:], ",") {
 			n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
 			if err != nil || n < 1 {
-				return nil, fmt.Errorf("--shape %q: %q is no size", text, field)
+				return nil, fmt.Errorf("--shape %q: %q is no size: write whole numbers from 1", text, field)
 			}
 			dims = append(dims, n)
 		}

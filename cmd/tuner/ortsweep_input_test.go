@@ -100,7 +100,7 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		"command line: --sessions: contradicts":        {"-m", model, "--sessions", "2"},
 		"command line: --knob max_batches: is neither": {"-m", model, "--knob", "max_batches=1"},
 		"command line: --knob: instance_count is no":   {"-m", model, "--knob", "instance_count=1"},
-		"command line: --shape INPUT0[0]: is out of":   {"-m", model, "--shape", "INPUT0:0"},
+		`--shape "INPUT0:0": "0" is no size`:           {"-m", model, "--shape", "INPUT0:0"},
 		"absent.onnx\": no such file or directory":     {"-m", filepath.Join(dir, "absent.onnx")},
 		"shape [4 8] for input INPUT0":                 {"-m", model, "--in-names", "INPUT0", "--in-shapes", "[4,8]"},
 	} {

@@ -1,0 +1,54 @@
+package floors
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What decides and computes has no goroutine: that makes campaigns replayable, and its tests do without the race detector (SIMULATED in
+// the Makefile).
+func TestNoGoroutines(t *testing.T) {
+	t.Parallel()
+	files := 0
+	for _, root := range []string{"ortsweep/race", "search", "stats"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", root), func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && entry.Name() == "landscape": // a module of its own
+				return fs.SkipDir
+			case !strings.HasSuffix(path, ".go"):
+				return nil
+			}
+			files++
+			checkNoGoroutine(t, path)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files == 0 {
+		t.Fatal("no file was found")
+	}
+}
+
+func checkNoGoroutine(t *testing.T, path string) {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if g, ok := n.(*ast.GoStmt); ok {
+			t.Errorf("%s starts a goroutine", set.Position(g.Pos()))
+		}
+		return true
+	})
+}
