@@ -230,6 +230,9 @@ func (p *Plan) Statement() []string {
 	return nil
 }
 
+// Explorer is the strategy that is framed: what it knows explains what it found.
+func (p *Plan) Explorer() Explorer { return p.inner }
+
 // Folds says which combinations of the space were left out or merged, and why.
 func (p *Plan) Folds() []search.Fold { return p.folds }
 
