@@ -151,9 +151,9 @@ func TestWire(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				err = conn.Send(p)
+				conn.Send(0, p)
 				for final := false; err == nil && !final; {
-					final, _, err = conn.Receive()
+					_, final, _, err = conn.Receive()
 				}
 				return err
 			}
