@@ -188,33 +188,43 @@ func TestSharedConnectionsKeepTheConcurrency(t *testing.T) {
 	}
 }
 
-// A request without an answer is given up, and costs those beside it nothing.
+// A request without an answer in time is given up, and costs those beside it nothing. When the answer comes later, it is nobody's.
 func TestSharedRequestTimesOutAlone(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &sharing{server: constant(0)}
-		var calls atomic.Int64
-		s.service = func(time.Duration) time.Duration {
-			if calls.Add(1) == 150 { // at 0.74 s
-				return -1
-			}
-			return 20 * ms
-		}
-		o := sharedAt(s, 4)
-		o.Timeout = 300 * ms
-		o.Sink = func(r Record) {
-			if !r.Failed && r.Responses[0]-r.Sent != 20*ms {
-				t.Errorf("request %d took %v", r.Request, r.Responses[0]-r.Sent)
-			}
-		}
-		r, err := Run(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if failed, timedOut := errorsOf(r.Windows); failed != 1 || timedOut != 1 || len(s.conns) != 1 || s.inFlight.Load() != 0 {
-			t.Errorf("%d failed, %d timed out, %d connections, %d left in flight", failed, timedOut, len(s.conns), s.inFlight.Load())
-		}
-	})
+	for name, late := range map[string][]time.Duration{
+		"never": {-1},
+		// Sent at 740 ms, they are found to be late at the tick of 1,100 ms or with the answers of 1,120 ms, and their slots are used
+		// again 20 ms after that.
+		"too late": {370 * ms, 390 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &sharing{server: constant(0)}
+				var calls atomic.Int64
+				s.service = func(time.Duration) time.Duration {
+					if i := int(calls.Add(1)) - 149; i >= 0 && i < len(late) {
+						return late[i]
+					}
+					return 20 * ms
+				}
+				o := sharedAt(s, 4)
+				o.Timeout = 300 * ms
+				o.Sink = func(r Record) {
+					if !r.Failed && r.Responses[0]-r.Sent != 20*ms {
+						t.Errorf("request %d took %v", r.Request, r.Responses[0]-r.Sent)
+					}
+				}
+				r, err := Run(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if failed, timedOut := errorsOf(r.Windows); failed != len(late) || timedOut != failed || len(s.conns) != 1 || s.inFlight.Load() != 0 {
+					t.Errorf("%d failed, %d timed out, %d connections, %d left in flight", failed, timedOut, len(s.conns), s.inFlight.Load())
+				}
+			})
+		})
+	}
 }
 
 // Where nothing else is in flight on the connection, it is given up with the requests.
