@@ -43,7 +43,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
-		Failures: failures(events, configs), Folds: folds,
+		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: folds,
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)
@@ -202,6 +202,15 @@ func failures(events []search.Event, configs []Config) []Failure {
 		}
 	}
 	return list
+}
+
+// reused counts the trials of earlier campaigns.
+func reused(list []search.Earlier) []Reused {
+	var all []Reused
+	for _, e := range list {
+		all = append(all, Reused{e.From, e.Created, e.Same, len(e.Events)})
+	}
+	return all
 }
 
 // ending reads how the campaign ended.

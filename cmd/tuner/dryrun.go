@@ -17,6 +17,7 @@ import (
 type dryRun struct {
 	Conversions []string           `json:"conversions"` // precisions that would be made first
 	Check       string             `json:"accuracy_check,omitempty"`
+	Earlier     []earlierCampaign  `json:"earlier"` // that the search learns from
 	Candidates  []search.Candidate `json:"candidates"`
 	Folds       []search.Fold      `json:"folds"`
 	Pools       int                `json:"pools"` // engine processes
@@ -32,16 +33,24 @@ func runDryRun(con console, o profileOptions, s profile.Setup) error {
 	if _, _, err := variantData(p, s.Subject); err != nil {
 		return inputError(err)
 	}
+	earlier, err := profile.Reuse(s)
+	if err != nil {
+		return inputError(err)
+	}
 	settings := p.Settings(facts)
 	planned, err := plan.New(p.Search.Strategy, settings)
 	if err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
 	candidates, folds := settings.Space.Candidates()
-	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Candidates: candidates, Folds: folds,
-		Pools: planned.Pools(), Loads: settings.Space.Load.Levels, Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
+	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Earlier: earlierCampaigns(earlier),
+		Candidates: candidates, Folds: folds, Pools: planned.Pools(), Loads: settings.Space.Load.Levels,
+		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
+	}
+	for _, line := range earlierLines(p, d.Earlier) {
+		fmt.Fprintln(con.out, line)
 	}
 	printDryRun(con.out, d, planned.Remaining(), settings.Budget.Time)
 	return nil

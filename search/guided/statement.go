@@ -18,6 +18,7 @@ type Statement struct {
 	Gain    float64          // relative, by which anything else may still be better than Best
 	Why     string           // why the search is over; "" while it is not
 	Dropped []measure.Metric // whose predictions turned out wrong, so that the search went on without them
+	Reused  []Reuse          // earlier campaigns, in the settings' order
 }
 
 // Claim is a configuration at a load and what is believed of it.
@@ -38,7 +39,7 @@ type Value struct {
 // Statement is what can be said now.
 func (g *Guided) Statement() Statement {
 	d := g.decide()
-	var st Statement
+	st := Statement{Reused: g.reuses()}
 	if d.action.Stop {
 		st.Why = d.action.Why
 	}
@@ -108,6 +109,9 @@ func (s Statement) Sentences() []string {
 	}
 	if s.Nearest != nil {
 		list = append(list, nearestSentence(*s.Nearest))
+	}
+	for _, r := range s.Reused {
+		list = append(list, r.sentence())
 	}
 	for _, m := range s.Dropped {
 		list = append(list, fmt.Sprintf("The queue simulation does not predict %s here: the search went on without it.", m))
