@@ -94,9 +94,9 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	l := e.take(ctx, t.Candidate)
 	job.Window = max(job.Window, executionsPerWindow*e.usual)
 	m, err := l.engine.Measure(ctx, job)
-	if err == nil && m.Failure != nil && m.Failure.Stage == measure.StageHang {
-		// Perhaps the model is slow, or the machine was busy: only a long window without an execution is a failure.
-		job.Window = max(patientWindow, job.Window)
+	for window := patientWindow; window <= mostPatientWindow && err == nil && hangs(m); window *= 5 {
+		// Perhaps the machine was busy, or the model is slow: only a long window without an execution is a failure.
+		job.Window = max(window, job.Window)
 		m, err = l.engine.Measure(ctx, job)
 	}
 	if err != nil {
@@ -120,12 +120,17 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	return figure, nil
 }
 
-// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate that
-// seemed to hang is given another chance.
+// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate that seemed to hang is given
+// another chance, and mostPatientWindow that of the last one.
 const (
 	executionsPerWindow = 5
-	patientWindow       = 5 * time.Second
+	patientWindow       = time.Second
+	mostPatientWindow   = 5 * time.Second
 )
+
+func hangs(m measure.Measurement) bool {
+	return m.Failure != nil && m.Failure.Stage == measure.StageHang
+}
 
 // learn notes how long one execution takes, from the first measurement, which is that of the default or near it: windows must
 // be long enough for a slow model.
