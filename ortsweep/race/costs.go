@@ -1,6 +1,7 @@
 package race
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -98,14 +99,17 @@ func (r *Race) finalRound(window time.Duration, candidates []search.Candidate) t
 // reserve is the part of the time left that is planned with: launches take a little longer now and then.
 const reserve = 0.95
 
-// finalLength is how long the windows of the finals of the default and candidates are: finalWindow times the shortest, less where the
-// fewest rounds would not fit otherwise. More rounds tell more than longer windows, since what disturbs a window outlasts it.
+// finalLength is how long the windows of the finals of the default and candidates are: at most finalWindow times the shortest. Half of
+// a window's variance goes with its length and half stays, since what disturbs a window outlasts it; so of all ways to spend a time, the
+// least variance comes of windows of √(shortest · what a window takes beside itself). They are shorter where the fewest rounds would not
+// fit otherwise.
 func (r *Race) finalLength(candidates []search.Candidate) time.Duration {
-	shortest := r.settings.Window
-	if r.settings.Budget == 0 {
-		return finalWindow * shortest
+	shortest, entrants := r.settings.Window, time.Duration(1+len(candidates))
+	beside := r.finalRound(0, candidates) / entrants
+	best := time.Duration(math.Sqrt(float64(shortest) * float64(beside)))
+	if r.settings.Budget > 0 {
+		round := time.Duration(reserve * float64(r.settings.Budget-r.elapsed) / fewestFinals)
+		best = min(best, round/entrants-beside)
 	}
-	round := time.Duration(reserve * float64(r.settings.Budget-r.elapsed) / fewestFinals)
-	fitting := (round - r.finalRound(0, candidates)) / time.Duration(1+len(candidates))
-	return min(finalWindow*shortest, max(shortest, fitting))
+	return min(finalWindow*shortest, max(shortest, best.Round(time.Millisecond)))
 }
