@@ -14,6 +14,7 @@ import (
 	"tuner/modelrepo"
 	"tuner/ortsweep/race"
 	"tuner/runner"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -30,29 +31,39 @@ const mostEngines = 10
 // variantsFolder is the folder of the variants within a sweep's output folder.
 const variantsFolder = "variants"
 
-// Engines measures a race's trials: each candidate on an engine process of its own, which stays alive while there is room.
-// It is not for concurrent use; Close must be called.
+// WarmUp is the longest warm-up of a window: windows are many and short, and compared within their round only.
+const WarmUp = 100 * time.Millisecond
+
+// quickly is how long it may take to make a session so that the candidates of an artifact share an engine process, one after the other.
+// To make a session costs that for each window, to start a process a few times as much for each candidate.
+const quickly = 100 * time.Millisecond
+
+// Engines measures a race's trials. The candidates of an artifact share an engine process where sessions are made quickly; else each
+// has one of its own, which stays alive while there is room. It is not for concurrent use; Close must be called.
 type Engines struct {
 	setup    Setup
 	requests runner.Requests
 	open     func() Engine
 	memory   int64 // bytes that all engines together may use
 	live     []*liveEngine
+	slow     map[string]bool              // artifacts whose sessions are not made quickly
 	usual    time.Duration                // of one execution, as the first measurement has it
 	variants map[string]modelrepo.Variant // by precision
 }
 
-// liveEngine is an engine process that may serve its candidate again; the latest used is the last of the list.
+// liveEngine is an engine process that may serve again; the latest used is the last of the list.
 type liveEngine struct {
-	key    string
-	engine Engine
-	memory int64 // bytes, peak
+	artifact string
+	serves   string // key of the candidate whose session it has
+	isShared bool   // it has served several
+	engine   Engine
+	memory   int64 // bytes, peak
 }
 
 // NewEngines prepares the measuring of a sweep's trials. open makes a runner without an engine; memory bounds, in bytes, what
 // all engines together may use.
 func NewEngines(s Setup, requests runner.Requests, open func() Engine, memory int64) *Engines {
-	return &Engines{setup: s, requests: requests, open: open, memory: memory, variants: map[string]modelrepo.Variant{}}
+	return &Engines{setup: s, requests: requests, open: open, memory: memory, slow: map[string]bool{}, variants: map[string]modelrepo.Variant{}}
 }
 
 // Close stops all engines.
@@ -65,11 +76,10 @@ func (e *Engines) Close(ctx context.Context) {
 
 // Figure is what one window yielded.
 type Figure struct {
-	Value    float64 // of the sweep's metric, in its base unit
-	Failure  string  // why there is no value
-	Launched bool    // an engine was started for it
-	Flags    []measure.Flag
-	Memory   int64 // bytes, peak of the engine process
+	Value   float64 // of the sweep's metric, in its base unit
+	Failure string  // why there is no value
+	Flags   []measure.Flag
+	Memory  int64 // bytes, peak of the engine process; 0 unknown, as where that has served other candidates, too
 }
 
 // Measure runs one window. An error means that the sweep cannot go on.
@@ -79,14 +89,14 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 		return Figure{}, err
 	}
 	if t.Fresh {
-		e.Close(ctx) // the finals are alone on the machine
+		e.Close(ctx)
 	}
-	l := e.take(ctx, t.Candidate.Key())
+	l := e.take(ctx, t.Candidate)
 	job.Window = max(job.Window, executionsPerWindow*e.usual)
 	m, err := l.engine.Measure(ctx, job)
-	if err == nil && m.Failure != nil && m.Failure.Stage == measure.StageHang {
-		// Perhaps the model is slow, or the machine was busy: only a long window without an execution is a failure.
-		job.Window = max(patientWindow, job.Window)
+	for window := patientWindow; window <= mostPatientWindow && err == nil && hangs(m); window *= 5 {
+		// Perhaps the machine was busy, or the model is slow: only a long window without an execution is a failure.
+		job.Window = max(window, job.Window)
 		m, err = l.engine.Measure(ctx, job)
 	}
 	if err != nil {
@@ -94,9 +104,15 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 		return Figure{}, err
 	}
 	e.learn(m, job)
-	figure := e.figure(m)
 	l.memory = max(l.memory, m.Memory)
-	if figure.Failure != "" || t.Fresh {
+	figure := e.figure(m)
+	if l.isShared {
+		figure.Memory = 0
+	}
+	if m.Times.Reconfigure > quickly {
+		e.slow[l.artifact] = true
+	}
+	if figure.Failure != "" {
 		l.engine.Close(context.WithoutCancel(ctx))
 		return figure, nil
 	}
@@ -104,12 +120,17 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	return figure, nil
 }
 
-// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate that
-// seemed to hang is given another chance.
+// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate that seemed to hang is given
+// another chance, and mostPatientWindow that of the last one.
 const (
 	executionsPerWindow = 5
-	patientWindow       = 5 * time.Second
+	patientWindow       = time.Second
+	mostPatientWindow   = 5 * time.Second
 )
+
+func hangs(m measure.Measurement) bool {
+	return m.Failure != nil && m.Failure.Stage == measure.StageHang
+}
 
 // learn notes how long one execution takes, from the first measurement, which is that of the default or near it: windows must
 // be long enough for a slow model.
@@ -121,18 +142,25 @@ func (e *Engines) learn(m measure.Measurement, job runner.Job) {
 	e.usual = w.Duration * time.Duration(job.Load.Concurrency) / time.Duration(w.Requests)
 }
 
-// take removes a candidate's engine from those that are alive, or makes a new one where there is room.
-func (e *Engines) take(ctx context.Context, key string) *liveEngine {
-	if i := slices.IndexFunc(e.live, func(l *liveEngine) bool { return l.key == key }); i >= 0 {
+// take removes a candidate's engine from those that are alive, or one that it may share, or makes a new one where there is room.
+func (e *Engines) take(ctx context.Context, c search.Candidate) *liveEngine {
+	key, artifact := c.Key(), c.ArtifactKey()
+	i := slices.IndexFunc(e.live, func(l *liveEngine) bool { return l.serves == key })
+	if i < 0 && !e.slow[artifact] {
+		i = slices.IndexFunc(e.live, func(l *liveEngine) bool { return l.artifact == artifact })
+	}
+	if i >= 0 {
 		l := e.live[i]
 		e.live = slices.Delete(e.live, i, i+1)
+		l.isShared = l.isShared || l.serves != key
+		l.serves = key
 		return l
 	}
 	for len(e.live) > 1 && (len(e.live) >= mostEngines || e.used() > e.memory) {
 		e.live[0].engine.Close(context.WithoutCancel(ctx))
 		e.live = e.live[1:]
 	}
-	return &liveEngine{key: key, engine: e.open()}
+	return &liveEngine{artifact: artifact, serves: key, engine: e.open()}
 }
 
 // used is what the live engines use, and one more like the largest of them.
@@ -146,7 +174,7 @@ func (e *Engines) used() int64 {
 
 // figure makes a figure of a window.
 func (e *Engines) figure(m measure.Measurement) Figure {
-	f := Figure{Launched: m.Times.Launch > 0, Flags: m.Flags(), Memory: m.Memory}
+	f := Figure{Flags: m.Flags(), Memory: m.Memory}
 	if m.Failure != nil {
 		f.Failure = fmt.Sprintf("%s: %s", m.Failure.Stage, m.Failure.Reason)
 		return f
@@ -183,9 +211,9 @@ func (e *Engines) job(t race.Trial) (runner.Job, error) {
 		clients = 2 * sessions // one request runs in each session while the next one waits
 	}
 	return runner.Job{
-		Pool: t.Candidate.Key(), Repository: variant.Dir, Library: e.setup.Library(t.Candidate), Model: variant.Model, Config: string(text),
+		Pool: t.Candidate.ArtifactKey(), Repository: variant.Dir, Library: e.setup.Library(t.Candidate), Model: variant.Model, Config: string(text),
 		Instances: sessions, MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
-		Load: measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window, Fresh: t.Fresh,
+		Load: measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package ortsweep
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,17 +20,21 @@ import (
 // fakeEngine answers with what it is told, and counts.
 type fakeEngine struct {
 	measurement measure.Measurement
+	session     time.Duration // that it takes to make one
 	jobs        []runner.Job
 	closed      int
 	hurried     bool // closed with a context that had ended, so that it is killed
 }
 
 func (f *fakeEngine) Measure(_ context.Context, job runner.Job) (measure.Measurement, error) {
-	f.jobs = append(f.jobs, job)
 	m := f.measurement
-	if len(f.jobs) == 1 {
+	switch last := len(f.jobs) - 1; {
+	case last < 0:
 		m.Times.Launch = time.Second
+	case f.jobs[last].Config != job.Config:
+		m.Times.Reconfigure = f.session
 	}
+	f.jobs = append(f.jobs, job)
 	return m, nil
 }
 
@@ -44,11 +49,11 @@ func window() measure.Measurement {
 		Server: measure.ServerStats{Requests: 10, Executions: 10, ComputeInfer: 50 * time.Millisecond}}}}
 }
 
-// newEngines makes engines of fakes, which are listed in the order in which they were opened.
-func newEngines(s Setup, memory int64) (*Engines, *[]*fakeEngine) {
+// newEngines makes engines of fakes that make a session in the time that is given, and lists them in the order in which they are opened.
+func newEngines(s Setup, memory int64, session time.Duration) (*Engines, *[]*fakeEngine) {
 	var opened []*fakeEngine
 	open := func() Engine {
-		f := &fakeEngine{measurement: window()}
+		f := &fakeEngine{measurement: window(), session: session}
 		opened = append(opened, f)
 		return f
 	}
@@ -62,9 +67,9 @@ func TestFigures(t *testing.T) {
 		"measure: throughput\nbatch: 2\nsessions: 2": 10,    // 20 rows in 2 s
 	} {
 		s := newSetup(t, text)
-		e, opened := newEngines(s, 1<<30)
+		e, opened := newEngines(s, 1<<30, 0)
 		f, err := e.Measure(t.Context(), race.Trial{Window: time.Second})
-		if err != nil || f.Value != want || !f.Launched || f.Memory != 100 {
+		if err != nil || f.Value != want || f.Memory != 100 {
 			t.Errorf("%q: %+v, %v, want %g", text, f, err, want)
 		}
 		job := (*opened)[0].jobs[0]
@@ -75,46 +80,74 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestEnginesStayAlive(t *testing.T) {
-	t.Parallel()
-	e, opened := newEngines(newSetup(t, ""), 1<<30)
-	measureAll := func(fresh bool, candidates ...search.Candidate) {
-		for _, c := range candidates {
-			if _, err := e.Measure(t.Context(), race.Trial{Candidate: c, Fresh: fresh}); err != nil {
-				t.Fatal(err)
-			}
+// measureAll measures candidates one after the other, and returns their figures' memory.
+func measureAll(t *testing.T, e *Engines, fresh bool, candidates ...search.Candidate) []int64 {
+	t.Helper()
+	var memory []int64
+	for i, c := range candidates {
+		f, err := e.Measure(t.Context(), race.Trial{Candidate: c, Fresh: fresh && i == 0})
+		if err != nil {
+			t.Fatal(err)
 		}
+		memory = append(memory, f.Memory)
 	}
+	return memory
+}
+
+// closedAll reports whether each of the engines was closed once.
+func closedAll(engines []*fakeEngine) bool {
+	return !slices.ContainsFunc(engines, func(f *fakeEngine) bool { return f.closed != 1 })
+}
+
+// Where sessions are made quickly, one engine process serves the candidates of an artifact in turn; what it uses in memory is
+// known of the first one only.
+func TestCandidatesShareAnEngine(t *testing.T) {
+	t.Parallel()
+	e, opened := newEngines(newSetup(t, ""), 1<<30, quickly)
+	a, b, other := candidate(), candidate("intra_op_threads=1"), candidate("execution_provider=openvino")
+	memory := measureAll(t, e, false, a, a, b, a)
+	if diff := cmp.Diff([]int64{100, 100, 0, 0}, memory); diff != "" || len(*opened) != 1 {
+		t.Errorf("%d engines for two candidates; memory (-want +got):\n%s", len(*opened), diff)
+	}
+	if measureAll(t, e, false, other, b); len(*opened) != 2 {
+		t.Errorf("%d engines for two artifacts", len(*opened))
+	}
+	measureAll(t, e, true, b, a) // a round on a fresh launch
+	if len(*opened) != 3 || !closedAll((*opened)[:2]) || (*opened)[2].closed != 0 {
+		t.Error("a fresh round leaves other engines alive, or does not share its own")
+	}
+	if e.Close(t.Context()); !closedAll(*opened) {
+		t.Error("an engine is left, or was closed twice")
+	}
+}
+
+// Where making a session takes long, engines are not shared once that is known, and stay alive while there is room.
+func TestSlowSessionsHaveTheirOwnEngines(t *testing.T) {
+	t.Parallel()
+	e, opened := newEngines(newSetup(t, ""), 1<<30, quickly+1)
 	a, b := candidate(), candidate("intra_op_threads=1")
-	measureAll(false, a, b, a, b)
+	measureAll(t, e, false, a, b, a, b, a)
 	if len(*opened) != 2 || (*opened)[0].closed+(*opened)[1].closed != 0 {
 		t.Errorf("%d engines for two candidates", len(*opened))
 	}
-	measureAll(true, a) // alone on the machine, and not kept
-	if len(*opened) != 3 || (*opened)[0].closed != 1 || (*opened)[1].closed != 1 || (*opened)[2].closed != 1 {
-		t.Error("a fresh launch leaves other engines alive, or stays itself")
-	}
 	for i := range mostEngines + 2 {
-		measureAll(false, candidate("intra_op_threads=1", "session.x="+string(rune('a'+i))))
+		measureAll(t, e, false, candidate("intra_op_threads=1", "session.x="+string(rune('a'+i))))
 	}
 	if alive := len(e.live); alive != mostEngines {
 		t.Errorf("%d engines are alive, want %d", alive, mostEngines)
 	}
-	e.Close(t.Context())
-	for i, f := range *opened {
-		if f.closed != 1 {
-			t.Errorf("engine %d was closed %d times", i, f.closed)
-		}
+	if e.Close(t.Context()); !closedAll(*opened) {
+		t.Error("an engine is left, or was closed twice")
 	}
 }
 
 // Ctrl-C does not keep engines from being stopped in their own time: where room is made, before a fresh launch, at the end.
 func TestEnginesAreStoppedAfterAnInterruption(t *testing.T) {
 	t.Parallel()
-	e, opened := newEngines(newSetup(t, ""), 1<<30)
+	e, opened := newEngines(newSetup(t, ""), 1<<30, time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for i := range mostEngines + 1 {
+	for i := range mostEngines + 2 { // the first two share one
 		if _, err := e.Measure(ctx, race.Trial{Candidate: candidate("session.x=" + string(rune('a'+i)))}); err != nil {
 			t.Fatal(err)
 		}
@@ -136,8 +169,8 @@ func TestEnginesAreStoppedAfterAnInterruption(t *testing.T) {
 // Each engine uses 100 bytes: with 350, three fit, and room for a fourth is made before it starts.
 func TestMemoryBoundsEngines(t *testing.T) {
 	t.Parallel()
-	e, _ := newEngines(newSetup(t, ""), 350)
-	for _, threads := range []string{"1", "2", "3", "4"} {
+	e, _ := newEngines(newSetup(t, ""), 350, time.Second)
+	for _, threads := range []string{"1", "2", "3", "4", "5", "6"} { // the first two share one
 		if _, err := e.Measure(t.Context(), race.Trial{Candidate: candidate("intra_op_threads=" + threads)}); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +198,7 @@ func TestModelFiles(t *testing.T) {
 	int8.Precision = "int8"
 	s.Subject.Files = append(s.Subject.Files, int8)
 	s.Sweep.Output = t.TempDir()
-	e, _ := newEngines(s, 1<<30)
+	e, _ := newEngines(s, 1<<30, 0)
 	for _, c := range []search.Candidate{candidate(), candidate("precision=int8")} {
 		if _, err := e.Measure(t.Context(), race.Trial{Candidate: c}); err != nil {
 			t.Fatal(err)
@@ -180,12 +213,12 @@ func TestModelFiles(t *testing.T) {
 	}
 }
 
-// hangingEngine hangs in short windows.
+// hangingEngine hangs in its first two windows.
 type hangingEngine struct{ fakeEngine }
 
 func (h *hangingEngine) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
 	m, err := h.fakeEngine.Measure(ctx, job)
-	if job.Window < time.Second {
+	if len(h.jobs) <= 2 {
 		m = measure.Measurement{Failure: &measure.Failure{Stage: measure.StageHang, Reason: "no request was completed"}}
 	}
 	return m, err
@@ -206,7 +239,7 @@ func TestSlowModelGetsLongerWindows(t *testing.T) {
 		windows = append(windows, job.Window)
 	}
 	// 10 requests took 2 s: five executions last a second.
-	if diff := cmp.Diff([]time.Duration{250 * time.Millisecond, patientWindow, time.Second}, windows); diff != "" {
+	if diff := cmp.Diff([]time.Duration{250 * time.Millisecond, patientWindow, mostPatientWindow, time.Second}, windows); diff != "" {
 		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 }

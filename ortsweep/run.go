@@ -24,7 +24,7 @@ type Outcome struct {
 	Interrupted bool // the context ended before the race did
 	Windows     int
 	Flagged     map[measure.Flag]int // windows by flag
-	Memory      map[string]int64     // bytes, highest peak by candidate's key
+	Memory      map[string]int64     // bytes, highest peak by candidate's key; 0 unknown
 }
 
 // Run races until there is an answer, the budget is used or the context ends: then what was measured until then counts. now
@@ -52,7 +52,7 @@ func Run(ctx context.Context, r *race.Race, m Measurer, now func() time.Time, o 
 		}
 		key := action.Trial.Candidate.Key()
 		out.Memory[key] = max(out.Memory[key], figure.Memory)
-		r.Tell(race.Outcome{Value: figure.Value, Failure: figure.Failure, Launched: figure.Launched, Elapsed: out.Elapsed})
+		r.Tell(race.Outcome{Value: figure.Value, Failure: figure.Failure, Elapsed: out.Elapsed})
 		o.Measured(action.Trial, figure, out.Elapsed)
 	}
 }

@@ -78,6 +78,14 @@ func (c Candidate) PoolKey() string {
 	})
 }
 
+// ArtifactKey is the part of Key that says what serves the model: its file, ONNX Runtime's build and the execution provider.
+func (c Candidate) ArtifactKey() string {
+	return c.key(func(s Setting) bool {
+		scope, known := KnobScope(s.Knob)
+		return known && scope == ScopeArtifact
+	})
+}
+
 // String is Key.
 func (c Candidate) String() string { return c.Key() }
 

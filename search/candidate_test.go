@@ -22,6 +22,16 @@ func TestKeys(t *testing.T) {
 	check(search.NewCandidate(search.Setting{Knob: "response_cache", Value: "true"}), "response_cache=true", "response_cache=true")
 }
 
+func TestArtifactKey(t *testing.T) {
+	t.Parallel()
+	threads, precision := search.Setting{Knob: "intra_op_threads", Value: "2"}, search.Setting{Knob: "precision", Value: "int8"}
+	for want, c := range map[string]search.Candidate{"default": search.NewCandidate(threads), "precision=int8": search.NewCandidate(precision, threads)} {
+		if got := c.ArtifactKey(); got != want {
+			t.Errorf("the artifact of %s is %q, want %q", c, got, want)
+		}
+	}
+}
+
 func TestCandidateIsImmutable(t *testing.T) {
 	t.Parallel()
 	c := search.NewCandidate(search.Setting{Knob: "a", Value: "1"})

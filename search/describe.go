@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Describe names the candidate in a few words for people: "2 instances × 1 thread, batch 16, int8". What goes without saying
@@ -55,10 +56,11 @@ func describeSetting(s Setting) string {
 		}
 		return "batch " + string(s.Value)
 	case KnobMaxQueueDelay:
-		if d, err := s.Value.Duration(); err != nil || d == 0 {
+		d, err := s.Value.Duration()
+		if err != nil || d == 0 {
 			return ""
 		}
-		return "delay " + strings.Replace(string(s.Value), "us", " µs", 1)
+		return "delay " + durationText(d)
 	case KnobPreferredBatchSize:
 		if s.Value == "[]" {
 			return ""
@@ -70,6 +72,19 @@ func describeSetting(s Setting) string {
 		return unless(s.Value, "cpu")
 	}
 	return fmt.Sprintf("%s %s", s.Knob, s.Value)
+}
+
+// durationText prints a duration in the largest unit of which it has one: "100 µs", "1.5 ms", "2 s".
+func durationText(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}} {
+		if d >= unit.of {
+			return fmt.Sprintf("%g %s", float64(d)/float64(unit.of), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d µs", d.Microseconds())
 }
 
 // unless returns the value's text, or "" when it is the usual one.

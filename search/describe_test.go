@@ -30,5 +30,8 @@ func TestDescribe(t *testing.T) {
 		search.Setting{Knob: search.KnobMaxBatchSize, Value: "8"},
 		search.Setting{Knob: search.KnobMaxQueueDelay, Value: "100us"},
 		search.Setting{Knob: search.KnobPreferredBatchSize, Value: "[4,8]"})
+	for value, want := range map[search.Value]string{"999us": "999 µs", "1000us": "1 ms", "1500us": "1.5 ms", "20000us": "20 ms", "2000000us": "2 s"} {
+		check("delay "+want, search.Setting{Knob: search.KnobMaxQueueDelay, Value: value})
+	}
 	check("precision=fp32", search.Setting{Knob: search.KnobPrecision, Value: "fp32"})
 }

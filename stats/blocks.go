@@ -21,8 +21,10 @@ const (
 //
 // Source: Montgomery, Design and Analysis of Experiments, §4.1; Huber, Robust Statistics, §7.8.
 type Blocks struct {
-	means    []float64 // of the logs, by treatment
+	logs     [][]float64 // by treatment and round, with what lies far off drawn in
+	means    []float64   // of these, by treatment
 	rounds   int
+	kept     float64 // share of the values that were not drawn in
 	variance float64 // of one value's log, treatment and round taken out; 0 when unknown
 	freedom  int
 }
@@ -36,7 +38,7 @@ func NewBlocks(values [][]float64) Blocks {
 	for _, v := range values {
 		rounds = min(rounds, len(v))
 	}
-	b := Blocks{means: make([]float64, len(values)), rounds: rounds, freedom: (len(values) - 1) * (rounds - 1)}
+	b := Blocks{means: make([]float64, len(values)), rounds: rounds, kept: 1, freedom: (len(values) - 1) * (rounds - 1)}
 	if rounds == 0 {
 		b.freedom = 0
 		return b
@@ -53,8 +55,9 @@ func NewBlocks(values [][]float64) Blocks {
 
 // fit finds means and variance, drawing in what lies far off.
 func (b *Blocks) fit(logs [][]float64) {
-	values := logs // with what lies far off drawn in
+	values := logs
 	for range clipSteps {
+		b.logs = values
 		fitted := additive(values, b.means)
 		if b.freedom <= 0 {
 			return
@@ -73,8 +76,8 @@ func (b *Blocks) fit(logs [][]float64) {
 				values[i] = append(values[i], fitted[i][j]+residual)
 			}
 		}
-		kept := 1 - float64(clipped)/float64(len(logs)*b.rounds)
-		b.variance = sum / float64(b.freedom) / (kept * kept)
+		b.kept = 1 - float64(clipped)/float64(len(logs)*b.rounds)
+		b.variance = sum / float64(b.freedom) / (b.kept * b.kept)
 		if clipped == 0 {
 			return
 		}
@@ -126,6 +129,17 @@ func (b Blocks) Ratio(i, k int) Estimate {
 		half = TQuantile(1-tail, float64(b.freedom)) * math.Sqrt(2*b.variance/float64(b.rounds))
 	}
 	return Estimate{math.Exp(log), math.Exp(log - half), math.Exp(log + half)}
+}
+
+// Mean estimates the geometric mean of treatment i over these rounds. Means compare as Ratio says; the interval, Student's from the
+// treatment's own values, holds what differs between rounds, too. The zero Estimate of no rounds.
+func (b Blocks) Mean(i int) Estimate {
+	if b.rounds == 0 {
+		return Estimate{}
+	}
+	log := Mean(b.logs[i])
+	half := (log.Hi - log.Value) / b.kept
+	return Estimate{math.Exp(log.Value), math.Exp(log.Value - half), math.Exp(log.Value + half)}
 }
 
 // Noise returns the variance of one value's log, treatment and round taken out, and the degrees of freedom it stands on; zeros

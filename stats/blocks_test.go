@@ -30,6 +30,29 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// Means are geometric, and compare exactly as the ratios say, also where a value lies far off.
+func TestBlocksMeans(t *testing.T) {
+	t.Parallel()
+	// Logs 0.1, 0.2, 0.3: mean 0.2, standard deviation 0.1; half the interval is t(0.975, 2)·0.1/√3 = 4.303·0.05774 = 0.2484.
+	e := NewBlocks([][]float64{{1, 1, 1}, {math.Exp(0.1), math.Exp(0.2), math.Exp(0.3)}}).Mean(1)
+	if !near(math.Log(e.Value), 0.2, 1e-9) || !near(math.Log(e.Lo), -0.0484, 1e-4) || !near(math.Log(e.Hi), 0.4484, 1e-4) {
+		t.Errorf("the mean is %+v", e)
+	}
+	b := NewBlocks([][]float64{{10, 10.1, 9.9, 10, 30}, {9.6, 9.7, 9.5, 9.6, 9.6}, {10.4, 10.5, 10.3, 10.4, 10.4}})
+	if got, want := b.Mean(0).Value/b.Mean(1).Value, b.Ratio(0, 1).Value; !near(got, want, 1e-9) {
+		t.Errorf("the means' ratio is %g, want %g", got, want)
+	}
+	if got := b.Mean(0).Value; got > 11 { // the plain geometric mean is 12.5
+		t.Errorf("a value far off moves the mean to %g", got)
+	}
+	if e := NewBlocks([][]float64{{2}, {3}}).Mean(1); !near(e.Value, 3, 1e-9) || e.Lo != e.Value || e.Hi != e.Value {
+		t.Errorf("of one round is %+v", e)
+	}
+	if e := NewBlocks([][]float64{{2}, nil}).Mean(0); e != (Estimate{}) {
+		t.Errorf("of no rounds is %+v", e)
+	}
+}
+
 // Rounds may be as different as they like: only what differs within a round counts.
 func TestBlocksTakeRoundsOut(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,7 @@ type providerFact struct {
 	Works        bool    `json:"works"`
 	Milliseconds float64 `json:"milliseconds,omitempty"`
 	Error        string  `json:"error,omitempty"`
+	Refused      string  `json:"refused,omitempty"` // the model that failed where a tiny one runs: the model is at fault
 }
 
 func newDoctor(con console) *cobra.Command {
@@ -138,7 +139,11 @@ func (p prober) tryRuntime(ctx context.Context, build ortlib.Build, model string
 	fact.Version, fact.Error = opened.Version, opened.Error
 	for _, name := range opened.Providers {
 		answer := p.probe(ctx, build, name, model)
-		fact.Providers = append(fact.Providers, providerFact{name, answer.Error == "", answer.Milliseconds, answer.reason()})
+		tried := providerFact{Name: name, Works: answer.Error == "", Milliseconds: answer.Milliseconds, Error: answer.reason()}
+		if !tried.Works && model != "" && p.probe(ctx, build, name, "").Error == "" {
+			tried.Refused = model
+		}
+		fact.Providers = append(fact.Providers, tried)
 	}
 	return fact
 }

@@ -114,6 +114,38 @@ func TestProbeChildEnds(t *testing.T) {
 	}
 }
 
+// A model that fails where a tiny one runs is at fault itself; a provider that runs neither is not the model's affair. The child is
+// a script that answers by provider and model, its fifth and seventh argument.
+func TestModelAtFault(t *testing.T) {
+	t.Parallel()
+	script := `#!/bin/sh
+case "$5 $7" in
+" ") echo '{"version": "1.2", "providers": ["cpu", "openvino"]}' ;;
+"cpu bad.onnx") echo '{"error": "it is damaged"}' ;;
+"cpu ") echo '{"milliseconds": 1}' ;;
+openvino*) echo '{"error": "it is not there"}' ;;
+esac
+`
+	p := prober{program: filepath.Join(t.TempDir(), "tuner"), name: "tuner", timeout: time.Minute}
+	if err := os.WriteFile(p.program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fact := p.tryRuntime(t.Context(), ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
+	want := []providerFact{{Name: "cpu", Error: "it is damaged", Refused: "bad.onnx"}, {Name: "openvino", Error: "it is not there"}}
+	if diff := cmp.Diff(want, fact.Providers); diff != "" {
+		t.Errorf("providers (-want +got):\n%s", diff)
+	}
+	var text bytes.Buffer
+	if err := printDiagnosis(&text, diagnosis{Runtimes: []runtimeFact{fact}}); err != nil {
+		t.Fatal(err)
+	}
+	for remedy, wanted := range map[string]bool{`"bad.onnx" is at fault`: true, providerRemedy("cpu"): false, providerRemedy("openvino"): true} {
+		if strings.Contains(text.String(), remedy) != wanted {
+			t.Errorf("the remedy %q: want it %t in\n%s", remedy, wanted, text.String())
+		}
+	}
+}
+
 func TestProbeChildInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())

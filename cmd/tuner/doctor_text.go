@@ -158,7 +158,11 @@ func printRuntime(line printLine, r runtimeFact, selected bool) {
 			continue
 		}
 		line("  "+markBad, p.Name, "%s", indent(p.Error))
-		line(" ", "", "→ %s", providerRemedy(p.Name))
+		remedy := providerRemedy(p.Name)
+		if p.Refused != "" {
+			remedy = fmt.Sprintf("the build is sound, it runs a tiny model: %q is at fault; copy or export it again", p.Refused)
+		}
+		line(" ", "", "→ %s", remedy)
 	}
 }
 

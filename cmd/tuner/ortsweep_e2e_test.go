@@ -17,9 +17,9 @@ func TestInterruptedSweepIsUsable(t *testing.T) {
 	w := newWorkplace(t)
 	p := w.start("ortsweep", "-m", filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), "--knob", "intra_op_threads=1,2", "-o", "sweep")
 	var engines []int
-	eventually(t, "three engines, of three candidates", func() bool {
+	eventually(t, "the engine that all candidates share", func() bool {
 		engines = enginesOf(p.cmd.Process.Pid)
-		return len(engines) >= 3
+		return len(engines) > 0
 	})
 	p.signal(syscall.SIGINT)
 	if code := p.exit(); code != exitInterrupted {

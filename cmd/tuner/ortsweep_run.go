@@ -39,9 +39,6 @@ func installedFlavours(o sweepOptions, gpus int) []string {
 	return flavours
 }
 
-// sweepWarmUp is the longest warm-up of a window: windows are many and short, and compared within their round only.
-const sweepWarmUp = time.Second
-
 // engineShare is the part of the memory that the engines of a sweep may use.
 const engineShare = 4
 
@@ -51,7 +48,7 @@ func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, h
 	if err != nil {
 		return nil, err
 	}
-	options.Epoch, options.WarmUp = time.Now(), sweepWarmUp
+	options.Epoch, options.WarmUp = time.Now(), ortsweep.WarmUp
 	open := func() ortsweep.Engine { return runner.New(options) }
 	return ortsweep.NewEngines(setup, requests, open, host.Memory.Usable()/engineShare), nil
 }

@@ -15,10 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"tuner/engine/api"
-	"tuner/internal/lawserver"
 )
 
 // serveModel serves a sample model under its name.
@@ -80,15 +78,7 @@ func TestPerfMeasuresTheEngine(t *testing.T) {
 // One SIGINT ends a run cleanly: what was measured is printed.
 func TestInterruptedPerfPrintsWhatItKnows(t *testing.T) {
 	t.Parallel()
-	server, err := lawserver.New(lawserver.Options{Law: lawserver.Deterministic(time.Millisecond)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, err := server.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	at := lawServer(t)
 	tuner, err := exec.LookPath("tuner")
 	if err != nil {
 		t.Fatal(err)

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/profile"
 	"tuner/search"
@@ -19,17 +21,22 @@ import (
 
 // progress shows a campaign on stderr: a line per trial, and on a terminal a bar below them. It is a profile.Observer.
 type progress struct {
-	out  io.Writer // lines
-	goal search.Goal
-	bar  *campaignBar // nil when stderr is no terminal
+	out     io.Writer // lines
+	goal    search.Goal
+	bar     *campaignBar // nil when stderr is no terminal
+	columns func() int   // of the terminal; 0 without one, or when it is unknown
 }
 
 // newProgress follows a campaign whose earlier runs used past. Close must be called.
 func newProgress(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *progress {
-	p := &progress{out: err, goal: goal}
+	p := &progress{out: err, goal: goal, columns: func() int { return 0 }}
 	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.bar = newCampaignBar(f, budget, past)
 		p.out = p.bar.bars
+		p.columns = func() int { // it may be made larger or smaller meanwhile
+			columns, _, _ := term.GetSize(int(f.Fd()))
+			return columns
+		}
 	}
 	return p
 }
@@ -53,10 +60,27 @@ func (p *progress) TrialEnded(event search.Event, status profile.Status) {
 	if p.bar != nil {
 		start = lineStart
 	}
-	fmt.Fprintf(p.out, "%s%4d  %6s  %s  →  %s\n", start, status.Trials, clockText(status.Elapsed), trialText(event.Trial), outcomeText(event, p.goal))
+	head := fmt.Sprintf("%4d  %6s  ", status.Trials, clockText(status.Elapsed))
+	fmt.Fprintln(p.out, start+trialLine(head, trialText(event.Trial), outcomeText(event, p.goal), p.columns()))
 	if p.bar != nil {
 		p.bar.end(status)
 	}
+}
+
+// narrowestText is the least width, in columns, that the text beside a line's head is folded to.
+const narrowestText = 30
+
+// trialLine joins the parts of a trial's line. What a terminal of so many columns (0: none) has no room for goes on below, behind the
+// head: first the trial, then its outcome.
+func trialLine(head, trial, outcome string, columns int) string {
+	line := head + trial + "  →  " + outcome
+	if columns <= 0 || utf8.RuneCountInString(line) <= columns {
+		return line
+	}
+	indent := utf8.RuneCountInString(head)
+	width := max(narrowestText, columns-indent)
+	text := terminal.Fill(trial, width) + "\n" + terminal.Fill("→ "+outcome, width)
+	return head + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", indent))
 }
 
 // trialText names what a trial measures: a configuration at a load, or for a service trial an engine process and its batches.

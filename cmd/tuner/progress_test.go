@@ -1,12 +1,40 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tuner/measure"
 	"tuner/search"
 )
+
+// A line that is too long for the terminal goes on behind its head, and is broken at spaces alone; without a terminal it stays whole.
+func TestTrialLineFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	const (
+		head    = "  12     45s  "
+		trial   = "2 instances × 1 thread, batch 16, delay 1 ms, preferred [4,8], int8, openvino · concurrency 16"
+		outcome = "412.3 infer/s, p99 29.8 ms · misses the constraints"
+	)
+	whole := head + trial + "  →  " + outcome
+	for _, columns := range []int{0, 200} {
+		if got := trialLine(head, trial, outcome, columns); got != whole {
+			t.Errorf("%d columns: %q", columns, got)
+		}
+	}
+	want := head + "2 instances × 1 thread, batch 16, delay 1 ms, preferred [4,8],\n" + // 80 columns less 14 of the head are 66
+		"              int8, openvino · concurrency 16\n" +
+		"              → 412.3 infer/s, p99 29.8 ms · misses the constraints"
+	if diff := cmp.Diff(want, trialLine(head, trial, outcome, 80)); diff != "" {
+		t.Errorf("80 columns (-want +got):\n%s", diff)
+	}
+	if got := trialLine(head, trial, outcome, 10); strings.Count(got, "\n") > 6 {
+		t.Errorf("a terminal of 10 columns gets\n%s", got)
+	}
+}
 
 // A service trial's line names the engine process, the batches, and what the first and the last of them take.
 func TestLineOfAServiceTrial(t *testing.T) {

@@ -7,15 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+
+	"tuner/internal/bench/program"
 )
 
 // Run is a server as a program: it serves by its flags until the context ends, and writes its Addresses to out as a line of
 // JSON.
 func Run(ctx context.Context, args []string, out, messages io.Writer) error {
 	o, err := parse(args, messages)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -40,7 +39,6 @@ func Run(ctx context.Context, args []string, out, messages io.Writer) error {
 // parse reads the flags.
 func parse(args []string, messages io.Writer) (o Options, err error) {
 	flags := flag.NewFlagSet("lawserver", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.Func("law", "service times: none, deterministic:D, exponential:MEAN or bimodal:D:SHARE:FACTOR (default none)", func(text string) error {
 		o.Law, err = ParseLaw(text)
 		return err
@@ -60,11 +58,6 @@ func parse(args []string, messages io.Writer) (o Options, err error) {
 	flags.BoolVar(&f.LongBody, "long-body", false, "HTTP: announce a byte more than comes")
 	flags.BoolVar(&f.BadHead, "bad-head", false, "HTTP: answer inferences by what is no HTTP")
 	flags.StringVar(&f.Datatype, "datatype", "", "of the input in the metadata (default FP32)")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	return o, nil
+	err = program.Parse(flags, args, messages)
+	return o, err
 }

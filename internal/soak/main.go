@@ -40,12 +40,11 @@ func main() { program.Main("soak", run) }
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.DurationVar(&o.duration, "duration", 30*time.Minute, "how long")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the program to test")
 	flags.StringVar(&o.models, "models", "models", "folder of the sample models (cmd/samplemodels: minilm and all-small)")
 	flags.DurationVar(&o.pause, "pause", 5*time.Millisecond, "mean pause of a client between two requests")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return err
 	}
 	repository, err := os.MkdirTemp("", "soak")

@@ -119,14 +119,14 @@ func (e *entrant) mayReplace(other *entrant) bool {
 // beginFinals sends the best of the product into the finals. Without anything that looks better than the default the race
 // is over.
 func (r *Race) beginFinals(h *heat) {
-	most := mostFinalists
-	if left := r.settings.Budget - r.elapsed; r.settings.Budget > 0 {
-		most = min(most, max(1, int(left/(fewestFinals*r.finalCost()))-1))
-	}
-	finalists := h.finalists(most)
+	finalists := h.finalists(mostFinalists)
 	if len(finalists) == 0 {
 		r.why = h.verdictText()
 		return
+	}
+	left := r.settings.Budget - r.elapsed
+	for r.settings.Budget > 0 && len(finalists) > 1 && fewestFinals*r.finalRound(finalWindow*r.settings.Window, finalists) > left {
+		finalists = finalists[:len(finalists)-1]
 	}
 	r.begin(PhaseFinal, finalists, 1)
 	if r.late(r.heat()) {

@@ -122,3 +122,23 @@ func TestUnheardGetFinals(t *testing.T) {
 		t.Error("finals follow finals without end")
 	}
 }
+
+// Windows of the finals are as long as pays off beside the launches, and shorter where the fewest rounds need that.
+func TestFinalWindows(t *testing.T) {
+	t.Parallel()
+	c := []search.Candidate{search.NewCandidate(search.Setting{Knob: "session.a", Value: "1"})}
+	for _, tt := range []struct{ launch, session, budget, want time.Duration }{
+		{time.Second, 280 * time.Millisecond, 0, 400 * time.Millisecond},                // √(250 ms · (1 s + 0.28 s)/2)
+		{time.Minute, time.Minute, 0, finalWindow * simWindow},                          // at most
+		{time.Millisecond, time.Millisecond, 0, simWindow},                              // at least
+		{time.Second, 280 * time.Millisecond, 10 * time.Second, 310 * time.Millisecond}, // 95 % of 10 s are 5 · 1.9 s, less 1.28 s: two of 0.31 s
+		{time.Second, 280 * time.Millisecond, 5 * time.Second, simWindow},               // five rounds do not fit
+	} {
+		r := &Race{settings: minilm(tt.budget, 1)}
+		r.costs.add(needEngine, tt.launch)
+		r.costs.add(needSession, tt.session)
+		if got := r.finalLength(c); got != tt.want {
+			t.Errorf("launch %v, session %v, budget %v: windows of %v, want %v", tt.launch, tt.session, tt.budget, got, tt.want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ const (
 	fewestFinals  = 5
 )
 
-// finalWindow is how many times the shortest window a window of the finals lasts; growth is by how much those of a heat
+// finalWindow is how many times the shortest window a window of the finals lasts at most; growth is by how much those of a heat
 // grow from round to round, up to mostGrowth.
 const (
 	finalWindow = 4
@@ -73,9 +73,10 @@ type heat struct {
 	phase    Phase
 	entrants []*entrant // the default first
 	deadline time.Duration
-	round    int   // complete rounds
-	order    []int // of the present round's entrants
-	next     int   // in order
+	length   time.Duration // of the windows of finals
+	round    int           // complete rounds
+	order    []int         // of the present round's entrants
+	next     int           // in order
 
 	// Of a screening heat: what is screened, around which candidate, and by which design; nil for one that races.
 	screened []block
@@ -112,7 +113,7 @@ func (h *heat) rounds() int {
 // window is the length of the present round's windows.
 func (h *heat) window(shortest time.Duration) time.Duration {
 	if h.phase == PhaseFinal {
-		return finalWindow * shortest
+		return h.length
 	}
 	return time.Duration(math.Min(mostGrowth, 1+growth*float64(h.round)) * float64(shortest))
 }

@@ -60,6 +60,62 @@ func TestRaceOnNoisyMachine(t *testing.T) {
 	}
 }
 
+// tiny is a model of microseconds, for which a second thread costs more than it gains: by how much, is given. Nothing else helps, and
+// static int8 slows it down.
+func tiny(oneThread float64) func(search.Candidate) float64 {
+	return func(c search.Candidate) float64 {
+		log := 0.0
+		threads, _ := c.Get(search.KnobIntraOpThreads)
+		if precision, _ := c.Get(search.KnobPrecision); precision == "int8_static" {
+			log -= 0.3
+		}
+		if threads == "1" {
+			log += math.Log(oneThread)
+		}
+		for _, s := range c.Settings() {
+			switch {
+			case s.Knob == search.KnobAllowSpinning && threads != "1":
+				log -= 0.2
+			case s.Knob == search.KnobExecutionMode:
+				log -= 0.1
+			case s.Knob == search.KnobMemoryArena:
+				log -= 0.03
+			}
+		}
+		return 1e4 * math.Exp(log)
+	}
+}
+
+// Half a minute is enough to prove what helps a tiny model, since one engine process serves all that is tried on a model file.
+func TestShortBudgetOnATinyModel(t *testing.T) {
+	t.Parallel()
+	const races = 100
+	for _, c := range []struct {
+		gain   float64
+		proven int // at least, of the races
+	}{{1.6, 95}, {1.15, 80}} {
+		proven := 0
+		for seed := range uint64(races) {
+			s := minilm(30*time.Second, seed)
+			s.Knobs = append(s.Knobs[3:], knob(search.KnobPrecision, "int8", "int8_static"), knob(search.KnobIntraOpThreads, "1", "2"),
+				knob("session.dynamic_block_base", "4"))
+			m := newMachine(seed, tiny(c.gain))
+			m.noise, m.shares, m.launch, m.session, m.extra = 0.05, true, 400*time.Millisecond, 30*time.Millisecond, 150*time.Millisecond
+			result := run(t, s, m)
+			if threads, _ := result.Winner.Get(search.KnobIntraOpThreads); threads == "1" && result.Confirmed {
+				proven++
+			}
+			if m.elapsed > 30*time.Second {
+				t.Errorf("race %d took %v of its budget of 30 s", seed, m.elapsed)
+			}
+		}
+		t.Logf("one thread that gains %.2f × is proven in %d of %d", c.gain, proven, races)
+		if proven < c.proven {
+			t.Errorf("one thread that gains %.2f × is proven in %d of %d races", c.gain, proven, races)
+		}
+	}
+}
+
 // A budget that is too short for the whole space goes to what matters most, and to a proof.
 func TestShortBudgetEndsWithAProof(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ const (
 type Trial struct {
 	Candidate search.Candidate `json:"candidate"`
 	Window    time.Duration    `json:"window"`
-	Fresh     bool             `json:"fresh,omitempty"` // on an engine launched for this trial
+	Fresh     bool             `json:"fresh,omitempty"` // all engines are stopped before it: it begins a round on fresh launches
 	Phase     Phase            `json:"phase"`
 	Heat      int              `json:"heat"`  // from 1
 	Round     int              `json:"round"` // from 1 in each heat
@@ -47,10 +47,9 @@ type Trial struct {
 
 // Outcome is what a trial yielded: a figure, or the reason why there is none.
 type Outcome struct {
-	Value    float64       `json:"value,omitempty"` // > 0 unless Failure is set
-	Failure  string        `json:"failure,omitempty"`
-	Launched bool          `json:"launched,omitempty"` // an engine was started for it
-	Elapsed  time.Duration `json:"elapsed"`            // since the race's start, at the trial's end
+	Value   float64       `json:"value,omitempty"` // > 0 unless Failure is set
+	Failure string        `json:"failure,omitempty"`
+	Elapsed time.Duration `json:"elapsed"` // since the race's start, at the trial's end
 }
 
 // Action is what to do next: a trial, or to stop.
@@ -121,7 +120,7 @@ func (r *Race) Ask() Action {
 func (r *Race) trial() Trial {
 	h := r.heat()
 	e := h.entrants[h.order[h.next]]
-	return Trial{Candidate: e.candidate, Window: h.window(r.settings.Window), Fresh: h.phase == PhaseFinal, Phase: h.phase,
+	return Trial{Candidate: e.candidate, Window: h.window(r.settings.Window), Fresh: h.phase == PhaseFinal && h.next == 0, Phase: h.phase,
 		Heat: len(r.heats), Round: h.round + 1}
 }
 
@@ -132,8 +131,8 @@ func (r *Race) Tell(o Outcome) {
 	if r.why != "" {
 		return
 	}
-	trial, h := r.trial(), r.heat()
-	r.costs.add(trial, o, r.elapsed)
+	h := r.heat()
+	r.costs.add(r.needAt(h, h.next), o.Elapsed-r.elapsed-h.window(r.settings.Window))
 	r.elapsed = o.Elapsed
 	e := h.entrants[h.order[h.next]]
 	if o.Failure != "" && e.candidate.IsDefault() && !r.retried && r.measured(e.candidate) {
@@ -168,12 +167,12 @@ func (r *Race) late(h *heat) bool {
 		return false
 	}
 	window, cost := h.window(r.settings.Window), time.Duration(0)
-	coming := h.order[h.next:]
+	end := len(h.order) // a round is begun only if all of it fits: a part of one says nothing
 	if h.next > 0 {
-		coming = coming[:1]
+		end = h.next + 1
 	}
-	for _, i := range coming { // a round is begun only if all of it fits: a part of one says nothing
-		cost += r.costs.expect(window, h.phase == PhaseFinal || !r.measured(h.entrants[i].candidate))
+	for at := h.next; at < end; at++ {
+		cost += r.costs.expect(r.needAt(h, at), window)
 	}
 	return r.elapsed+cost > h.deadline && h.round > 0 || r.elapsed+cost > limit
 }
@@ -183,16 +182,16 @@ func (r *Race) hasTime(phase Phase, candidates []search.Candidate) bool {
 	if r.settings.Budget == 0 {
 		return true
 	}
-	cost := r.costs.expect(r.settings.Window, !r.measured(search.Candidate{}))
+	cost := r.costs.expect(r.need(search.Candidate{}), r.settings.Window)
 	for _, c := range candidates {
 		if !c.IsDefault() {
-			cost += r.costs.expect(r.settings.Window, !r.measured(c))
+			cost += r.costs.expect(r.need(c), r.settings.Window)
 		}
 	}
 	return r.elapsed+cost <= r.phaseEnd(phase)
 }
 
-// measured tells whether a candidate was measured before, so that its engine probably still runs.
+// measured tells whether a candidate was measured before.
 func (r *Race) measured(c search.Candidate) bool {
 	for _, h := range r.heats {
 		if e := h.entrant(c); e != nil && len(e.scores) > 0 {
@@ -206,6 +205,9 @@ func (r *Race) measured(c search.Candidate) bool {
 func (r *Race) begin(phase Phase, candidates []search.Candidate, share float64) {
 	h := newHeat(phase, candidates)
 	h.deadline = time.Duration(share * float64(r.phaseEnd(phase)))
+	if phase == PhaseFinal {
+		h.length = r.finalLength(candidates)
+	}
 	h.shuffle(r.random)
 	r.heats = append(r.heats, h)
 }
@@ -213,7 +215,8 @@ func (r *Race) begin(phase Phase, candidates []search.Candidate, share float64) 
 // phaseEnd is when a phase must be over, since the race's start.
 func (r *Race) phaseEnd(phase Phase) time.Duration {
 	budget := float64(r.settings.Budget)
-	finals := min(max(finalShare*budget, float64(2*fewestFinals*r.finalCost())), mostFinalShare*budget)
+	needed := fewestFinals * r.finalRound(finalWindow*r.settings.Window, []search.Candidate{r.best})
+	finals := min(max(finalShare*budget, float64(needed)), mostFinalShare*budget)
 	switch phase {
 	case PhaseScreen:
 		return time.Duration(screenShare * (budget - finals))
@@ -222,9 +225,6 @@ func (r *Race) phaseEnd(phase Phase) time.Duration {
 	}
 	return r.settings.Budget
 }
-
-// finalCost is what a window of the finals is expected to take.
-func (r *Race) finalCost() time.Duration { return r.costs.expect(finalWindow*r.settings.Window, true) }
 
 // endHeat draws the conclusions of a heat and begins what comes after it.
 func (r *Race) endHeat(h *heat) {
@@ -248,40 +248,4 @@ func (r *Race) endHeat(h *heat) {
 		r.why = h.verdictText()
 		r.unproven = h.round < provenRounds
 	}
-}
-
-// costs says what trials have taken beyond their windows: means over the race so far.
-type costs struct {
-	launch, window time.Duration // sums
-	launches, runs int
-}
-
-// The costs that are expected before the first trial.
-const (
-	guessedLaunch = 1500 * time.Millisecond
-	guessedExtra  = 400 * time.Millisecond
-)
-
-func (c *costs) add(t Trial, o Outcome, before time.Duration) {
-	extra := max(0, o.Elapsed-before-t.Window)
-	if o.Launched {
-		c.launch += extra
-		c.launches++
-		return
-	}
-	c.window += extra
-	c.runs++
-}
-
-// expect is what a window of that length is expected to take, with an engine's launch or without.
-func (c *costs) expect(window time.Duration, launch bool) time.Duration {
-	switch {
-	case launch && c.launches > 0:
-		return window + c.launch/time.Duration(c.launches)
-	case launch:
-		return window + guessedLaunch
-	case c.runs > 0:
-		return window + c.window/time.Duration(c.runs)
-	}
-	return window + guessedExtra
 }

@@ -15,20 +15,27 @@ import (
 )
 
 // machine is a simulated one: what it measures of a candidate is its true speed times the machine's drift, the luck of its
-// launch, and the noise of the window.
+// session, and the noise of the window.
 type machine struct {
 	speed   func(search.Candidate) float64 // infer/s; 0: it does not start
 	random  *rand.Rand
 	noise   float64 // of a window of the shortest length, standard deviation of the log
-	spread  float64 // between launches, likewise
+	spread  float64 // between sessions, likewise
 	phase   float64 // of the drift
+	shares  bool    // an engine process serves all candidates of an artifact, one after the other
+	launch  time.Duration
+	session time.Duration // making one, the launch not included
+	extra   time.Duration // of any trial, beside its window
 	elapsed time.Duration
-	alive   []string // keys of live engines, the latest used last
+	alive   []simEngine // the latest used last
 	luck    map[string]float64
 	trials  int
 }
 
-// What a simulated trial takes beside its window.
+// simEngine is a live engine process, and the key of the candidate that it serves.
+type simEngine struct{ name, serves string }
+
+// What a simulated trial takes beside its window, where each candidate has an engine process of its own.
 const (
 	simLaunch = 1200 * time.Millisecond
 	simExtra  = 350 * time.Millisecond
@@ -38,35 +45,44 @@ const (
 
 func newMachine(seed uint64, speed func(search.Candidate) float64) *machine {
 	random := rand.New(rand.NewPCG(seed, 99))
-	return &machine{speed: speed, random: random, noise: 0.03, spread: 0.01, phase: random.Float64() * 6, luck: map[string]float64{}}
+	return &machine{speed: speed, random: random, noise: 0.03, spread: 0.01, phase: random.Float64() * 6, luck: map[string]float64{},
+		launch: simLaunch, extra: simExtra}
 }
 
 // measure runs a trial.
 func (m *machine) measure(t Trial) Outcome {
 	m.trials++
-	key, launched := t.Candidate.Key(), t.Fresh
-	at := slices.Index(m.alive, key)
-	if at >= 0 {
+	if t.Fresh {
+		m.alive = nil
+	}
+	key := t.Candidate.Key()
+	e := simEngine{name: key}
+	if m.shares {
+		e.name = t.Candidate.ArtifactKey()
+	}
+	if at := slices.IndexFunc(m.alive, func(live simEngine) bool { return live.name == e.name }); at >= 0 {
+		e = m.alive[at]
 		m.alive = slices.Delete(m.alive, at, at+1)
 	} else {
-		launched = true
+		m.elapsed += m.launch
 	}
-	if launched {
-		m.elapsed += simLaunch
+	if e.serves != key {
+		m.elapsed += m.session
 		m.luck[key] = m.spread * m.random.NormFloat64()
+		e.serves = key
 	}
-	m.elapsed += simExtra + t.Window
+	m.elapsed += m.extra + t.Window
 	speed := m.speed(t.Candidate)
 	if speed == 0 {
-		return Outcome{Failure: "it does not start", Launched: true, Elapsed: m.elapsed}
+		return Outcome{Failure: "it does not start", Elapsed: m.elapsed}
 	}
-	m.alive = append(m.alive, key)
+	m.alive = append(m.alive, e)
 	m.alive = m.alive[max(0, len(m.alive)-simAlive):]
 	// Half of the noise's variance is there whatever the window's length: neighbours of tenths of a second are alike.
 	share := 0.5 + 0.5*float64(simWindow)/float64(t.Window)
 	drift := 0.10 * math.Sin(m.phase+m.elapsed.Seconds()/20)
 	log := drift + m.luck[key] + m.noise*math.Sqrt(share)*m.random.NormFloat64()
-	return Outcome{Value: speed * math.Exp(log), Launched: launched, Elapsed: m.elapsed}
+	return Outcome{Value: speed * math.Exp(log), Elapsed: m.elapsed}
 }
 
 // run races on a machine to the end.
@@ -397,7 +413,7 @@ func TestDefaultMayFailOnce(t *testing.T) {
 			o := m.measure(a.Trial)
 			if m.trials > 10 && a.Trial.Candidate.IsDefault() && n < failures {
 				n++
-				o = Outcome{Failure: "timeout", Launched: true, Elapsed: m.elapsed}
+				o = Outcome{Failure: "timeout", Elapsed: m.elapsed}
 			}
 			r.Tell(o)
 		}

@@ -68,7 +68,7 @@ func (r *Race) screens() [][]block {
 			launches += b.size() - 1
 		}
 	}
-	cost := time.Duration(launches) * r.costs.expect(r.settings.Window, true)
+	cost := time.Duration(launches) * r.costs.expect(needEngine, r.settings.Window)
 	isTwice := len(list) > 2 && group(list[0][0].knobs[0]) == group(list[2][0].knobs[0])
 	if isTwice && r.settings.Budget > 0 && cost > r.phaseEnd(PhaseScreen) {
 		return list[1:]

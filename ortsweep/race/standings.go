@@ -27,7 +27,7 @@ const (
 type Standing struct {
 	Candidate search.Candidate `json:"candidate"`
 	Windows   int              `json:"windows"`
-	Value     stats.Estimate   `json:"value"` // of the metric, in its base unit; of a finalist from the finals alone
+	Value     stats.Estimate   `json:"value"` // of the metric, in its base unit; of a finalist from the finals alone, where it is in line with Gain
 	Gain      stats.Estimate   `json:"gain"`  // how many times better than the default in the same rounds; 1 for the default
 	Final     bool             `json:"final,omitempty"`
 	Verdict   Verdict          `json:"verdict"`
@@ -114,7 +114,7 @@ func (r *Race) candidates() []search.Candidate {
 func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candidate) Standing {
 	s := Standing{Candidate: c, Verdict: Passed}
 	var values, own, base []float64
-	var gain stats.Estimate // of a finalist: from its last finals
+	var level, gain stats.Estimate // of a finalist: from its last finals
 	for _, h := range r.heats {
 		e := h.entrant(c)
 		if e == nil || len(e.values) == 0 && e.failure == "" {
@@ -122,7 +122,7 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 		}
 		if h.phase == PhaseFinal && len(e.values) >= provenRounds {
 			values, own, base, s.Final = nil, nil, nil, true
-			gain = h.ratio(e, h.base())
+			level, gain = h.level(e), h.ratio(e, h.base())
 		}
 		n := min(len(e.scores), len(h.base().scores))
 		values, own, base = append(values, e.values...), append(own, e.scores[:n]...), append(base, h.base().scores[:n]...)
@@ -135,10 +135,9 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 			s.Verdict = Dropped
 		}
 	}
-	ones := slices.Repeat([]float64{1}, len(values))
-	s.Value, s.Gain = stats.PairedRatio(values, ones), stats.PairedRatio(own, base) // against 1: on log scale, so never below 0
+	s.Value, s.Gain = mean(values), stats.PairedRatio(own, base)
 	if s.Final {
-		s.Gain = gain
+		s.Value, s.Gain = level, gain
 	}
 	switch {
 	case s.Verdict == Failed:
@@ -151,6 +150,26 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 		}
 	}
 	return s
+}
+
+// level estimates an entrant's figure in the finals by the same fit as ratio does, so that figures stand in the order of the gains
+// whatever window lies far off.
+func (h *heat) level(e *entrant) stats.Estimate {
+	in := h.racing()
+	i := slices.Index(in, e)
+	if i < 0 {
+		return mean(e.values)
+	}
+	var values [][]float64
+	for _, one := range in {
+		values = append(values, one.values)
+	}
+	return stats.NewBlocks(values).Mean(i)
+}
+
+// mean is that of a candidate's figures: on log scale, so that its interval never reaches 0.
+func mean(values []float64) stats.Estimate {
+	return stats.PairedRatio(values, slices.Repeat([]float64{1}, len(values)))
 }
 
 // tied reports whether a candidate cannot be told apart from the winner in this heat.

@@ -33,17 +33,13 @@ func main() { program.Main("inprocess", run) }
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("inprocess", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.StringVar(&o.minilm, "minilm", "models/minilm.onnx", "the MiniLM model; empty: leave it out")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each side is measured")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "length of each measurement")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case o.rounds < 1 || o.window <= 0:
+	if o.rounds < 1 || o.window <= 0 {
 		return options{}, fmt.Errorf("-rounds %d -window %v: both must be above zero", o.rounds, o.window)
 	}
 	return o, nil

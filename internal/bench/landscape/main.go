@@ -52,7 +52,6 @@ func main() { program.Main("landscape", run) }
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("landscape", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.StringVar(&o.profile, "profile", "", "the profile whose space is recorded; precisions are files, load.concurrency is a list")
 	flags.StringVar(&o.recording, "o", "", "the recording under way (JSON lines), which is gone on with if it is there")
 	flags.StringVar(&o.save, "save", "", "where the finished landscape goes (.jsonl.gz)")
@@ -65,12 +64,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.IntVar(&o.rounds, "rounds", 12, "most rounds over the best points")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the order")
 	flags.StringVar(&o.notes, "notes", "", "what is to be known of this recording")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.profile == "" || o.recording == "" || o.save == "":
 		return options{}, errors.New("-profile, -o and -save are needed")
 	case o.library == "":

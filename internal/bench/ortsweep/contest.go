@@ -56,7 +56,7 @@ func open(ctx context.Context, o options, dir string, r raceResult) (*contest, e
 	}
 	engine := func() ortsweep.Engine {
 		return runner.New(runner.Options{Launcher: runner.Bundled{Binary: absolute(o.tuner)}, Dial: runner.GRPC, Log: slog.New(slog.DiscardHandler),
-			Epoch: time.Now(), WarmUp: time.Second})
+			Epoch: time.Now(), WarmUp: ortsweep.WarmUp})
 	}
 	return &contest{setup, ortsweep.NewEngines(setup, requests, engine, host.Memory.Usable()/4)}, nil
 }

@@ -40,7 +40,6 @@ func main() { program.Main("ortsweep", run) }
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("ortsweep", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.StringVar(&o.model, "model", "models/minilm.onnx", "model to sweep")
 	flags.IntVar(&o.sequence, "sequence", 32, "length of its inputs")
 	flags.StringVar(&o.data, "data", "testdata/accuracy/minilm_sentences.npz", "inputs to compare precisions on")
@@ -52,12 +51,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.DurationVar(&o.window, "window", time.Second, "length of these windows")
 	flags.IntVar(&o.rounds, "rounds", 24, "rounds of the last comparison")
 	flags.StringVar(&o.results, "results", "", "folder that keeps the results of the races (default: they are removed)")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.library == "":
 		return options{}, fmt.Errorf("no ONNX Runtime library: give -ort-library, or set TUNER_ORT_LIBRARY")
 	case o.repetitions < 1 || o.windows < 1 || o.rounds < 3 || o.window <= 0 || o.budget <= 0:

@@ -86,19 +86,16 @@ func parse(args []string, messages io.Writer) (options, error) {
 	var o options
 	allowed := benchmarks().Names()
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.StringVar(&o.what, "what", sidebyside.All, "which benchmark: "+strings.Join(allowed, ", "))
 	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 3 passes of ranking")
 	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 1.5s of ranking")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
 	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
 	flags.StringVar(&o.record, "record", "", "file for every single figure, in the format that benchstat reads")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case !slices.Contains(allowed, o.what):
 		return options{}, fmt.Errorf("-what %q: allowed are %s", o.what, strings.Join(allowed, ", "))
 	case o.rounds < 0 || o.window < 0:

@@ -100,18 +100,15 @@ func parse(args []string, messages io.Writer) (options, error) {
 	var o options
 	allowed := parts().Names()
 	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.StringVar(&o.what, "what", sidebyside.All, "which part: "+strings.Join(allowed, ", "))
 	flags.IntVar(&o.rounds, "rounds", 10, "rounds of speed and pacing")
 	flags.DurationVar(&o.window, "window", 0, "length of a window, of which each measurement has three; 0: what suits the part")
 	flags.StringVar(&o.tunerPath, "tuner", "bin/tuner", "the tuner program")
 	flags.StringVar(&o.recordPath, "record", "", "file for every single figure, in the format that benchstat reads")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case !slices.Contains(allowed, o.what):
 		return options{}, fmt.Errorf("-what %q: allowed are %s", o.what, strings.Join(allowed, ", "))
 	case o.rounds < 1 || o.window < 0:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,8 @@ func sample(ctx context.Context, args []string, out, messages io.Writer) error {
 	switch args[0] {
 	case "fail":
 		return errors.New("cannot go on")
+	case "help":
+		return flag.ErrHelp
 	case "wait":
 		<-ctx.Done()
 		fmt.Fprintln(messages, "cleaned up")
@@ -56,6 +59,7 @@ func TestMainTellsTheOutcome(t *testing.T) {
 		}
 	}
 	check("succeed", 0, "a message\n")
+	check("help", 0, "a message\n")
 	check("fail", 1, "a message\nsample: cannot go on\n")
 }
 
@@ -84,6 +88,26 @@ func TestMainLetsRunCleanUp(t *testing.T) {
 			t.Errorf("%v: exit code %d, stderr %q; want 1 and %q", signal, exit, messages, want)
 		}
 	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	check := func(want string, args ...string) {
+		t.Helper()
+		var messages bytes.Buffer
+		flags := flag.NewFlagSet("sample", flag.ContinueOnError)
+		rounds := flags.Int("rounds", 5, "how often")
+		err := program.Parse(flags, args, &messages)
+		if want != fmt.Sprint(err) {
+			t.Errorf("%q: error %v, want %s", args, err, want)
+		}
+		if err == nil && *rounds != 3 {
+			t.Errorf("%q: %d rounds, want 3", args, *rounds)
+		}
+	}
+	check("<nil>", "-rounds", "3")
+	check(`unexpected argument "more"`, "-rounds", "3", "more")
+	check("flag provided but not defined: -laps", "-laps", "3")
 }
 
 // command is the sample program with its outputs; it is ended with the test.

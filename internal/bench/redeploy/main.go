@@ -61,18 +61,15 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("redeploy", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.StringVar(&o.campaign, "campaign", "out/minilm", "output folder of a campaign that was analyzed")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
 	flags.StringVar(&o.against, "against", againstCampaign, "campaign: the same configuration as the campaign ran it; default: the default configuration")
 	flags.IntVar(&o.pairs, "pairs", 8, "number of pairs")
 	flags.DurationVar(&o.window, "window", 3*time.Second, "length of each measurement")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.against != againstCampaign && o.against != againstDefault:
 		return options{}, fmt.Errorf("-against %q: allowed are %s and %s", o.against, againstCampaign, againstDefault)
 	case o.pairs < 1 || o.window <= 0:

@@ -36,18 +36,14 @@ func main() { program.Main("rewrites", run) }
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("rewrites", flag.ContinueOnError)
-	flags.SetOutput(messages)
 	flags.StringVar(&o.model, "model", "models/minilm.onnx", "the model")
 	flags.StringVar(&o.data, "data", "testdata/accuracy/minilm_sentences.npz", "rows for speed and accuracy")
 	flags.IntVar(&o.rounds, "rounds", 15, "how often each variant is measured at each batch")
 	flags.DurationVar(&o.window, "window", 500*time.Millisecond, "length of each measurement")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case o.rounds < 1 || o.window <= 0:
+	if o.rounds < 1 || o.window <= 0 {
 		return options{}, fmt.Errorf("-rounds %d -window %v: both must be above zero", o.rounds, o.window)
 	}
 	return o, nil
