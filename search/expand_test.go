@@ -146,7 +146,7 @@ func texts(candidates []Candidate) []string {
 func TestNeighboursAreCandidates(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 500 {
+	for range 150 {
 		s := someSpace(random)
 		c := s.Candidates()
 		all, pools := map[string]bool{}, map[string]bool{}

@@ -19,8 +19,8 @@ const (
 	patience   = 20     // engines in a row, for each that may be entered, that are known or illegal
 
 	mostMembers  = 1000 // of a pool that is looked at as a whole
-	firstMembers = 64   // of a larger one, spread over all
-	partMembers  = 250  // in all
+	firstMembers = 48   // of a larger one, spread over all
+	partMembers  = 150  // in all
 )
 
 // look enters the pools of the space, or a part of them.

@@ -2,6 +2,7 @@ package guided
 
 import (
 	"math"
+	"slices"
 
 	"tuner/search"
 )
@@ -50,7 +51,11 @@ func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
 		if !axis.Rate {
 			knee *= lone
 		}
-		for _, level := range []float64{g.levels[0], axis.AtMost(knee), axis.AtLeast(knee), g.levels[len(g.levels)-1]} {
+		levels := [...]float64{g.levels[0], axis.AtMost(knee), axis.AtLeast(knee), g.levels[len(g.levels)-1]}
+		for j, level := range levels {
+			if slices.Contains(levels[:j], level) {
+				continue
+			}
 			g.atBest(o, i, level, b.means)
 			if i > 0 {
 				g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
