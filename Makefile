@@ -109,7 +109,7 @@ bench-rewrites: setup ## Measure what the int8 rewrite does to MiniLM, beside on
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/rewrites
 
 .PHONY: bench-ortsweep
-bench-ortsweep: setup ## Race MiniLM's session settings ten times, and compare with exhaustive measurement (about 40 minutes)
+bench-ortsweep: setup ## Race MiniLM's session settings ten times, and compare with exhaustive measurement (about 50 minutes)
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/ortsweep -model $(MODELS)/minilm.onnx -tuner $(TUNER)
 
 .PHONY: bench-olive

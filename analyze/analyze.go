@@ -47,6 +47,9 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)
 	r.FirstStage = firstStage(r, space)
+	if r.Explanation, err = explain(c, r); err != nil {
+		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
+	}
 	return r, nil
 }
 

@@ -32,7 +32,8 @@ type Result struct {
 	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
 	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the
 	// winner's own settings of that kind were not measured by themselves.
-	FirstStage string
+	FirstStage  string
+	Explanation Explanation
 }
 
 // Ending says how the campaign came to its end.

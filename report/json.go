@@ -33,6 +33,7 @@ type document struct {
 	Nearest        string           `json:"nearest,omitempty"`
 	Goal           jsonGoal         `json:"goal"`
 	Configurations []jsonConfig     `json:"configurations"`
+	Explanation    *jsonExplanation `json:"explanation,omitempty"`
 	FirstStage     string           `json:"first_stage,omitempty"`
 	Variants       []jsonVariant    `json:"variants"`
 	Failures       []jsonFailure    `json:"failures"`
@@ -176,8 +177,8 @@ func WriteJSON(w io.Writer, r analyze.Result) error {
 func newDocument(r analyze.Result) (document, error) {
 	d := document{
 		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
-		Goal:       jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints)},
-		FirstStage: r.FirstStage, Variants: []jsonVariant{},
+		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints)},
+		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
 		Trials: r.Trials, Windows: r.Windows, ServiceTrials: r.ServiceTrials,
 		Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Origin: newJSONOrigin(r),

@@ -30,6 +30,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 			latencyChartName, loadChartName)
 	}
 	writeStages(&b, r, charts)
+	writeExplanation(&b, r)
 	writeVariants(&b, r)
 	writeAccount(&b, r.Account)
 	writeFolds(&b, r)

@@ -191,9 +191,14 @@ func (b *Builder) Campaign() analyze.Campaign { return b.campaign }
 
 // WriteJournal writes the campaign as a journal into a folder.
 func (b *Builder) WriteJournal(dir string) {
-	t := b.t
+	b.t.Helper()
+	WriteJournal(b.t, b.campaign, dir)
+}
+
+// WriteJournal writes a campaign as a journal into a folder.
+func WriteJournal(t testing.TB, c analyze.Campaign, dir string) {
 	t.Helper()
-	j, err := journal.Create(dir, b.campaign.Header)
+	j, err := journal.Create(dir, c.Header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +209,11 @@ func (b *Builder) WriteJournal(dir string) {
 		}
 	}
 	check(j.Append(journal.KindSession, journal.Session{Tool: "tuner test"}))
-	for _, e := range b.campaign.Events {
+	for _, e := range c.Events {
 		check(j.Append(journal.KindTrial, e))
 	}
-	if b.campaign.End != nil {
-		check(j.Append(journal.KindEnd, b.campaign.End))
+	if c.End != nil {
+		check(j.Append(journal.KindEnd, c.End))
 	}
 	check(j.Close())
 }
@@ -299,11 +304,14 @@ func (b *Builder) window(c search.Candidate, concurrency int) measure.Window {
 	}
 	w.Inferences = w.Requests
 	executions := max(1, int(float64(w.Requests)/batch))
-	per := time.Duration(float64(concurrency) / rate * float64(time.Second))
+	instances, _, _ := shape(c)
+	infer := math.Min(instances, float64(concurrency)) * batch / rate // s, of a batch: the formula's
+	queue := math.Max(0, float64(concurrency)/rate-infer)             // s: what else makes up the latency (Little's law)
+	all := func(perRequest float64) time.Duration {
+		return time.Duration(perRequest * float64(w.Requests) * float64(time.Second))
+	}
 	w.Server = measure.ServerStats{
-		Requests: w.Requests, Inferences: w.Requests, Executions: executions,
-		Queue:        time.Duration(w.Requests) * per / 2,
-		ComputeInfer: time.Duration(w.Requests) * per / 2,
+		Requests: w.Requests, Inferences: w.Requests, Executions: executions, Queue: all(queue), ComputeInfer: all(infer),
 	}
 	return w
 }

@@ -19,9 +19,10 @@ import (
 
 // analyzeOptions are the flags of `tuner analyze`.
 type analyzeOptions struct {
-	file   string
-	input  string
-	output string
+	file    string
+	input   string
+	output  string
+	explain bool
 }
 
 func newAnalyze(con console) *cobra.Command {
@@ -32,13 +33,14 @@ func newAnalyze(con console) *cobra.Command {
 		Long: `Reads a campaign's journal, ranks the configurations under the constraints, prints the table, and writes CSV, charts, the
 optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing: constraints and objective may
 be changed and the analysis repeated at will, also while the campaign is running.`,
-		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm",
+		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain",
 		Args:    usageArgs(fileByFlag),
 		RunE:    func(*cobra.Command, []string) error { return runAnalyze(con, o) },
 	})
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/formats/analyze.md)")
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
 	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: text (the table) or json (the result)")
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "print why the best is the best: what limits it, which knob matters, what was not tried (json has it anyhow)")
 	return cmd
 }
 
@@ -62,7 +64,7 @@ func runAnalyze(con console, o analyzeOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := printResult(con.out, o.output, a.Formats, result); err != nil {
+	if err := printResult(con.out, o, a.Formats, result); err != nil {
 		return err
 	}
 	written, err := report.WriteAll(a.Output, result, a.Formats)
@@ -92,15 +94,21 @@ func readAnalyze(o analyzeOptions) (spec.Analyze, error) {
 	return a, withExit(exitUsage, err)
 }
 
-// printResult puts the result on stdout: JSON, or the table where the formats include it.
-func printResult(out io.Writer, format string, formats []string, r analyze.Result) error {
-	switch {
-	case format == "json":
+// printResult puts the result on stdout: JSON, or the table where the formats include it, and its explanation where that is asked for.
+func printResult(out io.Writer, o analyzeOptions, formats []string, r analyze.Result) error {
+	if o.output == "json" {
 		return report.WriteJSON(out, r)
-	case slices.Contains(formats, spec.FormatTable):
-		return report.WriteTable(out, r)
 	}
-	return nil
+	if slices.Contains(formats, spec.FormatTable) {
+		if err := report.WriteTable(out, r); err != nil || !o.explain {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	if !o.explain {
+		return nil
+	}
+	return report.WriteExplanation(out, r)
 }
 
 // listFiles says where the results are.

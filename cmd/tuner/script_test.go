@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -34,12 +35,17 @@ func TestScripts(t *testing.T) {
 }
 
 // setupScript hides the user's settings from a script, but for those that name what tests may use. $TUNER is the program's
-// path, for scripts that change PATH.
+// path, for scripts that change PATH; $JOURNALS the folder of recorded campaigns.
 func setupScript(env *testscript.Env) error {
 	program, err := exec.LookPath("tuner")
 	if err != nil {
 		return err
 	}
+	journals, err := filepath.Abs("../../testdata/journals")
+	if err != nil {
+		return err
+	}
+	env.Setenv("JOURNALS", journals)
 	env.Setenv("TUNER", program)
 	env.Setenv("TUNER_CACHE", env.WorkDir+"/cache")
 	for _, name := range []string{"TUNER_ORT_LIBRARY", "TUNER_MODELS"} {

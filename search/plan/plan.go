@@ -223,6 +223,9 @@ func (p *Plan) Statement() []string {
 	return nil
 }
 
+// Explorer is the strategy that is framed: what it knows explains what it found.
+func (p *Plan) Explorer() Explorer { return p.inner }
+
 // Skipped says which candidates were passed over in the search, by reason.
 func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }
 

@@ -50,7 +50,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time of each race")
 	flags.IntVar(&o.windows, "windows", 5, "windows of each candidate in the exhaustive measurement")
 	flags.DurationVar(&o.window, "window", time.Second, "length of these windows")
-	flags.IntVar(&o.rounds, "rounds", 10, "rounds of the last comparison")
+	flags.IntVar(&o.rounds, "rounds", 24, "rounds of the last comparison")
 	flags.StringVar(&o.results, "results", "", "folder that keeps the results of the races (default: they are removed)")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err

@@ -1,0 +1,118 @@
+package analyze
+
+import (
+	"slices"
+	"time"
+
+	"tuner/measure"
+)
+
+// Breakdown is where a request's mean latency goes, and what server and machine do meanwhile.
+type Breakdown struct {
+	Latency       float64 // s, mean, as the client sees it; the parts below add up to it, but for counts that were read apart
+	Queue         float64 // s
+	ComputeInput  float64 // s
+	ComputeInfer  float64 // s
+	ComputeOutput float64 // s
+	Outside       float64 // s, the rest: client, wire, front end
+	Instances     int
+	Busy          float64 // instances that execute, mean over the time; 0 unknown
+	MeanBatch     float64 // inferences in an execution; 0 unknown
+	EngineCPU     float64 // cores that the engine process uses; 0 unknown
+	ClientCPU     float64 // cores that the load generator uses; 0 unknown
+	Foreign       float64 // share of the machine's CPU time that other processes use, 0..1
+	Steal         float64 // share of the machine's CPU time that the hypervisor takes, 0..1
+	GPU           float64 // share of the time in which the busiest GPU computes, 0..1; 0 unknown
+}
+
+// Compute is the part of the latency in which an instance works on the request, in seconds.
+func (b Breakdown) Compute() float64 { return b.ComputeInput + b.ComputeInfer + b.ComputeOutput }
+
+// newBreakdown takes the windows of one load apart; nil where the server tells nothing.
+func newBreakdown(m measure.Measurement, instances int) *Breakdown {
+	latency, ok := m.Estimate(measure.LatencyAvg)
+	var server measure.ServerStats
+	var batches, duration, engine, client time.Duration
+	b := Breakdown{Latency: latency.Value, Instances: instances}
+	for _, w := range m.Windows {
+		server = plus(server, w.Server)
+		for _, size := range w.Server.Batches {
+			batches += size.ComputeInfer
+		}
+		duration, engine, client = duration+w.Duration, engine+w.EngineCPU, client+w.ClientCPU
+		b.Foreign += w.Foreign * w.Duration.Seconds()
+		b.Steal += w.Steal * w.Duration.Seconds()
+		b.GPU += busiest(w.GPUs) * w.Duration.Seconds()
+	}
+	if !ok || server.Requests == 0 || duration <= 0 {
+		return nil
+	}
+	perRequest := func(d time.Duration) float64 { return d.Seconds() / float64(server.Requests) }
+	b.Queue, b.ComputeInput = perRequest(server.Queue), perRequest(server.ComputeInput)
+	b.ComputeInfer, b.ComputeOutput = perRequest(server.ComputeInfer), perRequest(server.ComputeOutput)
+	b.Outside = max(0, b.Latency-b.Queue-b.Compute())
+	// Each request of a batch counts the batch's time: an execution takes what its requests take in the mean.
+	infer := batches.Seconds()
+	if infer == 0 {
+		infer = b.ComputeInfer * float64(server.Executions)
+	}
+	seconds := duration.Seconds()
+	b.Busy = (infer + (b.ComputeInput+b.ComputeOutput)*float64(server.Executions)) / seconds
+	b.MeanBatch, b.EngineCPU, b.ClientCPU = server.MeanBatch(), engine.Seconds()/seconds, client.Seconds()/seconds
+	b.Foreign, b.Steal, b.GPU = b.Foreign/seconds, b.Steal/seconds, b.GPU/seconds
+	return &b
+}
+
+// plus adds up what a breakdown needs of two windows' statistics.
+func plus(a, b measure.ServerStats) measure.ServerStats {
+	return measure.ServerStats{
+		Requests: a.Requests + b.Requests, Inferences: a.Inferences + b.Inferences, Executions: a.Executions + b.Executions,
+		Queue: a.Queue + b.Queue, ComputeInput: a.ComputeInput + b.ComputeInput, ComputeInfer: a.ComputeInfer + b.ComputeInfer,
+		ComputeOutput: a.ComputeOutput + b.ComputeOutput,
+	}
+}
+
+func busiest(gpus []measure.GPUWindow) float64 {
+	most := 0.0
+	for _, g := range gpus {
+		most = max(most, g.Utilization)
+	}
+	return most
+}
+
+// Bottleneck is what keeps a configuration from doing more at a load.
+type Bottleneck string
+
+// The bottlenecks.
+const (
+	BottleneckClient  Bottleneck = "client"  // the load generator, the wire or the front end: the server may do more
+	BottleneckCompute Bottleneck = "compute" // the instances are busy
+	BottleneckQueue   Bottleneck = "queue"   // requests wait although instances are idle
+	BottleneckMemory  Bottleneck = "memory"  // what would be better exceeds the limit on memory
+	BottleneckLoad    Bottleneck = "load"    // nothing is saturated: the load asks for no more
+	BottleneckUnknown Bottleneck = "unknown" // the server told nothing
+)
+
+// Saturated is the share of the instances' time, or of the cores, from which on they are called busy, or full.
+const Saturated = 0.85
+
+// bottleneck judges a breakdown. A load generator that was short of time comes first, since it makes all else doubtful; then instances
+// that are busy, behind which requests wait in any case; only of idle ones the longest part of the latency tells.
+func bottleneck(b *Breakdown, flags []measure.Flag) Bottleneck {
+	isGenerator := func(f measure.Flag) bool {
+		return f == measure.FlagClientCPU || f == measure.FlagSendDelay || f == measure.FlagLate
+	}
+	switch {
+	case slices.ContainsFunc(flags, isGenerator):
+		return BottleneckClient
+	case b == nil:
+		return BottleneckUnknown
+	case b.Busy >= Saturated*float64(b.Instances):
+		return BottleneckCompute
+	case b.Outside > max(b.Queue, b.Compute()):
+		return BottleneckClient
+	case b.Queue > b.Compute():
+		return BottleneckQueue
+	}
+	return BottleneckLoad
+}

@@ -1,0 +1,208 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/guided"
+	"tuner/search/plan"
+)
+
+// explainer holds what an explanation is made of.
+type explainer struct {
+	campaign Campaign
+	result   Result // complete but for the explanation
+	space    search.Space
+	plan     *plan.Plan     // has been told all events
+	guided   *guided.Guided // the plan's strategy, where it is one that predicts; else nil
+}
+
+// explain tells the campaign's events once more to its strategy, with the goal that the result is ranked by: what it believes then
+// explains the result. Nothing of it is in the journal but the events.
+func explain(c Campaign, r Result) (Explanation, error) {
+	settings := c.Profile.Settings(c.Facts)
+	settings.Goal = r.Goal
+	p, err := plan.New(c.Profile.Search.Strategy, settings)
+	if err != nil {
+		return Explanation{}, err
+	}
+	for _, e := range c.Events {
+		p.Tell(e)
+	}
+	x := explainer{campaign: c, result: r, space: settings.Space, plan: p}
+	x.guided, _ = p.Explorer().(*guided.Guided)
+	explanation := Explanation{Subjects: x.subjects(), Untried: x.untried()}
+	if winner, ok := r.Winner(); ok && isScored(*winner.Best) {
+		explanation.Knobs, explanation.Barred = x.knobs(winner), x.barred(winner)
+		if explanation.Barred != nil {
+			explanation.Subjects[0].Bottleneck = BottleneckMemory
+		}
+	}
+	if x.guided != nil {
+		statement := x.guided.Statement()
+		explanation.Dropped = statement.Dropped
+		if statement.Best != nil {
+			explanation.Untried.Gain = &statement.Gain
+		}
+	}
+	return explanation, nil
+}
+
+// subjects explains the best, the second best, those that were confirmed, and the default.
+func (x explainer) subjects() []Subject {
+	var list []Subject
+	for i, c := range x.result.Configs {
+		if c.Best != nil && !c.CurveOnly && (i < 2 || c.Best.Confirmed || c.Candidate.IsDefault()) {
+			list = append(list, x.subject(c))
+		}
+	}
+	return list
+}
+
+func (x explainer) subject(c Config) Subject {
+	s := Subject{Name: c.Name, Load: c.Best.Load, IsHighest: c.Best.Load.Level() >= slices.Max(x.space.Load.Levels)}
+	s.Breakdown = newBreakdown(x.measured(c), c.Setup.Instances)
+	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
+	if best := x.result.Configs[0]; best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(*best.Best) && isScored(*c.Best) {
+		change := changeOf(x.result.Goal, *best.Best, *c.Best)
+		s.Change = &change
+	}
+	for _, p := range c.Points {
+		if p.Load.BatchSize == s.Load.BatchSize && p.Load.Level() > s.Load.Level() && isScored(*c.Best) {
+			s.Higher = &Higher{p.Load, x.result.Goal.Objective.Gain(c.Best.Score.Value, p.Score.Value), p.Misses}
+			break
+		}
+	}
+	x.predict(c, &s)
+	return s
+}
+
+// isScored reports whether a point has all metrics of the objective.
+func isScored(p Point) bool { return !math.IsInf(p.Score.Value, 0) }
+
+// changeOf is the relative change of the objective from one point to another.
+func changeOf(goal search.Goal, from, to Point) measure.Estimate {
+	difference, half := to.Score.Value-from.Score.Value, differenceHalf(to, from)
+	gain := func(difference float64) float64 { return goal.Objective.Gain(0, difference) }
+	return measure.Estimate{Value: gain(difference), Lo: gain(difference - half), Hi: gain(difference + half)}
+}
+
+// measured joins the trials that the figures of a configuration's best point come from (see points).
+func (x explainer) measured(c Config) measure.Measurement {
+	var parts []measure.Measurement
+	for _, e := range x.campaign.Events {
+		t, m := e.Trial, e.Measurement
+		isFinal := t.Phase == search.PhaseFinal && t.Fresh
+		if t.Phase == search.PhaseService || m.Failure != nil || t.Load != c.Best.Load || isFinal != c.Best.Confirmed {
+			continue
+		}
+		if t.Candidate.Key() == c.Candidate.Key() {
+			parts = append(parts, m)
+		}
+	}
+	return pool(parts)
+}
+
+// predict fills in what the strategy knew of a subject.
+func (x explainer) predict(c Config, s *Subject) {
+	if x.guided == nil {
+		return
+	}
+	known, ok := x.guided.Predict(c.Candidate, s.Load)
+	if !ok {
+		return
+	}
+	for _, v := range known.Values {
+		if measured, ok := c.Best.Values[v.Metric]; ok {
+			s.Predictions = append(s.Predictions, Prediction{v.Metric, v.Simulated, v.Believed, measured})
+		}
+	}
+	curve := known.Curve
+	s.Curve = &ServiceCurve{curve.Sizes, curve.Alone, curve.Crowded, curve.Overhead}
+}
+
+// knobs says how much each knob matters, by what the strategy believes, or else by what was measured.
+func (x explainer) knobs(winner Config) []search.KnobEffect {
+	var list []search.KnobEffect
+	if x.guided != nil {
+		list = x.guided.Effects(winner.Candidate)
+	}
+	if len(list) == 0 {
+		list = x.measuredEffects(winner)
+	}
+	slices.SortStableFunc(list, func(a, b search.KnobEffect) int { return cmp.Compare(b.Size(), a.Size()) })
+	return list
+}
+
+// measuredEffects compares the winner with the best configuration that was measured with each other value.
+func (x explainer) measuredEffects(winner Config) []search.KnobEffect {
+	var list []search.KnobEffect
+	for _, k := range x.space.Knobs {
+		effect := search.KnobEffect{Knob: k.Name, Chosen: x.space.Value(winner.Candidate, k.Name)}
+		for _, v := range k.Values {
+			if v != effect.Chosen && effect.Chosen != "" {
+				effect.Others = append(effect.Others, x.measuredEffect(winner, k.Name, v))
+			}
+		}
+		if len(effect.Others) > 0 {
+			list = append(list, effect)
+		}
+	}
+	return list
+}
+
+func (x explainer) measuredEffect(winner Config, knob string, v search.Value) search.Effect {
+	for _, c := range x.result.Configs { // the best first
+		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(*c.Best) {
+			continue
+		}
+		if !c.Satisfies() {
+			return search.Effect{Value: v, Basis: search.BasisMeasured, Misses: c.Best.Misses}
+		}
+		return search.Effect{Value: v, Basis: search.BasisMeasured, Change: changeOf(x.result.Goal, *winner.Best, *c.Best)}
+	}
+	return search.Effect{Value: v, Basis: search.BasisUnknown}
+}
+
+// barred finds what was measured to be better than the winner and exceeds the limit on memory, and no other.
+func (x explainer) barred(winner Config) *Barred {
+	isOther := func(m search.Miss) bool { return m.Constraint.Metric != measure.Memory }
+	best, most := (*Barred)(nil), winner.Best.Score.Value
+	for _, c := range x.result.Configs {
+		for _, p := range c.Points {
+			if c.CurveOnly || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
+				continue
+			}
+			most = p.Score.Value
+			best = &Barred{c.Name, p.Load, x.result.Goal.Objective.Gain(winner.Best.Score.Value, most), p.Misses}
+		}
+	}
+	return best
+}
+
+// untried counts what was not measured.
+func (x explainer) untried() Untried {
+	tried := map[string]bool{}
+	for _, e := range x.campaign.Events {
+		t := e.Trial
+		if !t.Candidate.IsDefault() && t.Phase != search.PhaseService && t.Phase != search.PhaseCurve {
+			tried[t.Candidate.Key()] = true
+		}
+	}
+	all, _ := x.plan.Candidates().Len()
+	u := Untried{Candidates: all, Measured: len(tried), Skipped: x.plan.Skipped()}
+	rest := u.Candidates - u.Measured
+	for _, f := range u.Skipped {
+		rest -= f.Count
+	}
+	rest = max(rest, 0) // some may be in both
+	if x.guided != nil {
+		u.Predicted = rest
+	} else {
+		u.Unreached = rest
+	}
+	return u
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/measure"
+)
+
+// limitations says what keeps the best configuration from doing more, and what limits the default.
+func limitations(r analyze.Result) section {
+	s := section{title: "What limits it"}
+	for i, subject := range r.Explanation.Subjects {
+		c := configOf(r, subject)
+		switch {
+		case i == 0:
+			s.lines = append(s.lines, latencyLines(subject)...)
+			s.lines = append(s.lines, strings.TrimSpace(bottleneckText(r, subject, c)+" "+adviceText(r, subject, c)), higherText(r, subject))
+		case c.Candidate.IsDefault():
+			lines := append(latencyLines(subject), bottleneckText(r, subject, c))
+			s.lines = append(s.lines, "The default, for comparison. "+strings.Join(lines, " "))
+		}
+	}
+	return s
+}
+
+// latencyLines say where a request's time goes.
+func latencyLines(s analyze.Subject) []string {
+	b := s.Breakdown
+	if b == nil || b.Latency <= 0 {
+		return nil
+	}
+	part := func(name string, seconds float64) string {
+		return fmt.Sprintf("%s %s (%.0f %%)", name, measure.LatencyAvg.Format(seconds), 100*seconds/b.Latency)
+	}
+	parts := []string{part("queue", b.Queue)}
+	if b.ComputeInput+b.ComputeOutput >= 0.01*b.Latency {
+		parts = append(parts, part("compute input", b.ComputeInput), part("compute infer", b.ComputeInfer), part("compute output", b.ComputeOutput))
+	} else {
+		parts = append(parts, part("compute", b.Compute()))
+	}
+	parts = append(parts, part("client, wire and front end", b.Outside))
+	return []string{fmt.Sprintf("At %s a request takes %s in the mean: %s.", s.Load, measure.LatencyAvg.Format(b.Latency), strings.Join(parts, ", "))}
+}
+
+// bottleneckText names what limits a configuration, with the figures that show it.
+func bottleneckText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
+	b := s.Breakdown
+	switch s.Bottleneck {
+	case analyze.BottleneckMemory:
+		x := r.Explanation.Barred
+		return fmt.Sprintf("Memory limits it: %s at %s would be %.1f %% better in %s, but its %s.", x.Name, x.Load, tenths(x.Change), gainOf(r), missesText(x.Misses))
+	case analyze.BottleneckCompute:
+		return fmt.Sprintf("Compute limits it: %s.", busyText(*b, c))
+	case analyze.BottleneckQueue:
+		return fmt.Sprintf("The queue limits it: requests wait longer than they are computed, although only %s.", busyText(*b, c))
+	case analyze.BottleneckClient:
+		if text := generatorText(c.Best.Flags); text != "" {
+			return fmt.Sprintf("The client limits it: %s. The server may do more than these figures say.", text)
+		}
+		return fmt.Sprintf("Client, wire and front end limit it: a request spends most of its time there, while only %s.", busyText(*b, c))
+	case analyze.BottleneckLoad:
+		return fmt.Sprintf("Nothing is saturated: %s. The load asks for no more.", busyText(*b, c))
+	}
+	return "What limits it is not known: the server's statistics are missing."
+}
+
+// busyText says how busy instances and cores are.
+func busyText(b analyze.Breakdown, c analyze.Config) string {
+	verb := "are"
+	if b.Instances == 1 {
+		verb = "is"
+	}
+	text := fmt.Sprintf("%.2f of %s %s at work at any time", b.Busy, count(b.Instances, "instance"), verb)
+	if b.MeanBatch > 0 && c.Setup.MaxBatchSize > 1 {
+		text += fmt.Sprintf(", in batches of %.1f (%d at most)", b.MeanBatch, c.Setup.MaxBatchSize)
+	}
+	if b.EngineCPU > 0 {
+		text += fmt.Sprintf("; the engine uses %.2f cores, the load generator %.2f", b.EngineCPU, b.ClientCPU)
+	}
+	return text
+}
+
+// adviceText says what would move a bottleneck; "" where nothing is known to.
+func adviceText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
+	switch s.Bottleneck {
+	case analyze.BottleneckCompute:
+		return computeAdvice(r, *s.Breakdown, c)
+	case analyze.BottleneckQueue:
+		if d := c.Setup.QueueDelay; d > 0 {
+			return fmt.Sprintf("The batcher may hold a request back for %s to wait for company: a shorter max_queue_delay, or more load, shortens that.", delayCell(d))
+		}
+		return "Requests come unevenly: they wait for one batch while instances have nothing to do."
+	}
+	return ""
+}
+
+// computeAdvice says what could make busy instances do more.
+func computeAdvice(r analyze.Result, b analyze.Breakdown, c analyze.Config) string {
+	const cheaper = "Only cheaper work (a lower precision, another execution provider, larger batches) or"
+	onGPU := c.Setup.Provider == "cuda" || c.Setup.Provider == "tensorrt"
+	idle := float64(r.Cores) - b.EngineCPU - b.ClientCPU
+	switch {
+	case b.GPU >= analyze.Saturated:
+		return fmt.Sprintf("The GPU computes for %.0f %% of the time. %s another GPU would give more.", 100*b.GPU, cheaper)
+	case onGPU || b.EngineCPU == 0 || r.Cores == 0:
+		return "More instances give more where what they share is not full."
+	case idle <= (1-analyze.Saturated)*float64(r.Cores):
+		return fmt.Sprintf("The %s are full. %s more cores would give more.", count(r.Cores, "core"), cheaper)
+	}
+	text := fmt.Sprintf("%.1f of %s are idle, which more instances or threads could use", idle, count(r.Cores, "core"))
+	if len(r.Explanation.Knobs) > 0 {
+		text += ": the knobs below say what comes of that"
+	}
+	return text + "."
+}
+
+// generatorText says how the load generator showed that it was short of time; "" when it did not.
+func generatorText(flags []measure.Flag) string {
+	for _, f := range []measure.Flag{measure.FlagClientCPU, measure.FlagSendDelay, measure.FlagLate} {
+		if slices.Contains(flags, f) {
+			return f.Text()
+		}
+	}
+	return ""
+}
+
+// higherText says why a configuration's load is not higher.
+func higherText(r analyze.Result, s analyze.Subject) string {
+	switch h := s.Higher; {
+	case h != nil && len(h.Misses) > 0:
+		return fmt.Sprintf("Why no higher load: at %s, the next that was measured, %s.", h.Load, missesText(h.Misses))
+	case h != nil && h.Change <= 0:
+		return fmt.Sprintf("Why no higher load: at %s, the next that was measured, it is %.1f %% worse in %s.", h.Load, tenths(-h.Change), gainOf(r))
+	case h != nil:
+		return fmt.Sprintf("At %s, the next higher load that was measured, it is %.1f %% better in %s, but not beyond doubt.", h.Load, tenths(h.Change), gainOf(r))
+	case s.IsHighest:
+		return "Why no higher load: it is the highest of the profile. Whether more would be served was not asked."
+	}
+	return "No higher load was measured."
+}
