@@ -42,7 +42,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
-		Failures: failures(events, configs), Folds: space.Candidates().Folds(),
+		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)
@@ -201,6 +201,15 @@ func failures(events []search.Event, configs []Config) []Failure {
 		}
 	}
 	return list
+}
+
+// reused counts the trials of earlier campaigns.
+func reused(list []search.Earlier) []Reused {
+	var all []Reused
+	for _, e := range list {
+		all = append(all, Reused{e.From, e.Created, e.Same, len(e.Events)})
+	}
+	return all
 }
 
 // ending reads how the campaign ended.

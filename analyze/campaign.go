@@ -17,10 +17,11 @@ import (
 type Campaign struct {
 	Dir     string // the campaign's output folder
 	Header  journal.Header
-	Profile spec.Profile   // parsed from the text in the header
-	Facts   search.Facts   // that the space was folded with
-	Events  []search.Event // in the order in which they happened
-	End     *journal.End   // of the last run; nil when it was killed or still goes on
+	Profile spec.Profile     // parsed from the text in the header
+	Facts   search.Facts     // that the space was folded with
+	Events  []search.Event   // in the order in which they happened
+	End     *journal.End     // of the last run; nil when it was killed or still goes on
+	Earlier []search.Earlier // other campaigns that the strategy learned from: in no figure of this one
 }
 
 // Replay reads the journal in a campaign's output folder, also while the campaign is running. The error is fs.ErrNotExist
@@ -50,6 +51,12 @@ func Replay(dir string) (Campaign, error) {
 // apply adds one record; kinds that say nothing about results are passed over.
 func (c *Campaign) apply(r journal.Record) error {
 	switch r.Kind {
+	case journal.KindEarlier:
+		var e search.Earlier
+		if err := r.Decode(&e); err != nil {
+			return err
+		}
+		c.Earlier = append(c.Earlier, e)
 	case journal.KindSession:
 		c.End = nil
 	case journal.KindTrial:

@@ -24,7 +24,7 @@ type explainer struct {
 // explains the result. Nothing of it is in the journal but the events.
 func explain(c Campaign, r Result) (Explanation, error) {
 	settings := c.Profile.Settings(c.Facts)
-	settings.Goal = r.Goal
+	settings.Goal, settings.Earlier = r.Goal, c.Earlier
 	p, err := plan.New(c.Profile.Search.Strategy, settings)
 	if err != nil {
 		return Explanation{}, err

@@ -23,6 +23,7 @@ type Result struct {
 	Windows int // load windows measured
 	// ServiceTrials is how many trials told what batches take in an engine process: they are in the account, and in nothing else.
 	ServiceTrials int
+	Reused        []Reused // earlier campaigns that the strategy learned from, in no figure here
 	Configs       []Config // best first; the default is always one of them
 	Failures      []Failure
 	Folds         []search.Fold // combinations that were not tried, with the reasons
@@ -34,6 +35,14 @@ type Result struct {
 	// winner's own settings of that kind were not measured by themselves.
 	FirstStage  string
 	Explanation Explanation
+}
+
+// Reused is an earlier campaign that a later one learned from.
+type Reused struct {
+	From    string // its output folder
+	Created time.Time
+	Same    bool // machine, ONNX Runtime and protocol: its trials counted as measured; else for forecasts alone
+	Trials  int
 }
 
 // Ending says how the campaign came to its end.

@@ -39,9 +39,16 @@ type file interface {
 	Close() error
 }
 
-// Create makes the folder where needed and starts its journal with a header; the header's Format is filled in. The error
-// is fs.ErrExist when the folder holds a journal already, and names the other process when one is writing there.
-func Create(dir string, h Header) (*Journal, error) {
+// Entry is a record to be written: its kind, and the value of its data.
+type Entry struct {
+	Kind  string
+	Value any
+}
+
+// Create makes the folder where needed and starts its journal with a header, whose Format is filled in, and the entries that
+// belong to it: all of them are on disk, or there is no journal. The error is fs.ErrExist when the folder holds a journal
+// already, and names the other process when one is writing there.
+func Create(dir string, h Header, entries ...Entry) (*Journal, error) {
 	path := filepath.Join(dir, FileName)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create journal %q: %w", path, err)
@@ -50,14 +57,14 @@ func Create(dir string, h Header) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create journal %q: %w", path, err)
 	}
-	j, err := create(path, h, lock)
+	j, err := create(path, h, entries, lock)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot create journal %q: %w", path, err), lock.Close())
 	}
 	return j, nil
 }
 
-func create(path string, h Header, lock *os.File) (*Journal, error) {
+func create(path string, h Header, entries []Entry, lock *os.File) (*Journal, error) {
 	switch _, err := os.Lstat(path); {
 	case err == nil:
 		return nil, fs.ErrExist
@@ -65,18 +72,25 @@ func create(path string, h Header, lock *os.File) (*Journal, error) {
 		return nil, err
 	}
 	h.Format = Format
-	line, err := encode(1, KindHeader, h)
+	lines, err := encode(1, KindHeader, h)
 	if err != nil {
 		return nil, err
 	}
-	if err := durable.WriteFile(path, durable.Bytes(line)); err != nil {
+	for i, e := range entries {
+		line, err := encode(i+2, e.Kind, e.Value)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line...)
+	}
+	if err := durable.WriteFile(path, durable.Bytes(lines)); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &Journal{path: path, file: f, lock: lock, header: h, size: int64(len(line)), seq: 1}, nil
+	return &Journal{path: path, file: f, lock: lock, header: h, size: int64(len(lines)), seq: 1 + len(entries)}, nil
 }
 
 // Open takes the lock of a folder's journal and returns its records, the header's first. A torn last line, left by a

@@ -78,6 +78,37 @@ func TestReadReturnsWhatWasAppended(t *testing.T) {
 	}
 }
 
+// What belongs to the header is there with it, and the numbers go on behind it.
+func TestCreateWithEntries(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, err := Create(dir, sampleHeader(), Entry{KindEarlier, "a"}, Entry{KindEarlier, "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Append(KindTrial, "c"), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, records, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, r := range records[1:] {
+		got += fmt.Sprintf("%d %s %s ", r.Seq, r.Kind, r.Data)
+	}
+	if want := `2 earlier "a" 3 earlier "b" 4 trial "c" `; got != want {
+		t.Errorf("records are %s, want %s", got, want)
+	}
+	bad := t.TempDir()
+	if _, err := Create(bad, sampleHeader(), Entry{KindEarlier, func() {}}); err == nil {
+		t.Error("an entry that cannot be written is no error")
+	}
+	if _, _, err := Read(bad); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a journal without its entries was begun (%v)", err)
+	}
+}
+
 func TestCreateRefusesAnExistingJournal(t *testing.T) {
 	t.Parallel()
 	j, dir := newJournal(t, 1)

@@ -15,6 +15,7 @@ const Format = 1
 // The kinds of records.
 const (
 	KindHeader  = "header"  // Header: the first record, and only that
+	KindEarlier = "earlier" // search.Earlier: a campaign that this one reuses; after the header, before all else
 	KindSession = "session" // Session: a run of the program begins
 	KindTrial   = "trial"   // search.Event: a trial ended
 	KindEnd     = "end"     // End: a run of the program ended by itself
@@ -37,6 +38,7 @@ type Header struct {
 	Data        string          `json:"data,omitempty"`        // digest of the inputs that they were compared on; "" without variants
 	BaseConfig  string          `json:"base_config,omitempty"` // config.pbtxt of the default configuration
 	Facts       json.RawMessage `json:"facts,omitempty"`       // search.Facts that the space was folded with
+	Earlier     []string        `json:"earlier,omitempty"`     // folders of the campaigns that were asked to be reused, in order of name
 }
 
 // SpecFile is the profile file that was run, with its text.

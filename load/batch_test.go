@@ -59,18 +59,19 @@ type batched struct {
 	interrupted chan struct{}
 }
 
-func (c *batched) Send(int) error {
+func (c *batched) Slots() int { return 1 }
+
+func (c *batched) Send(int, int) {
 	c.answer = make(chan struct{})
 	c.b.queue <- c.answer
-	return nil
 }
 
-func (c *batched) Receive() (final, null bool, err error) {
+func (c *batched) Receive() (slot int, final, null bool, err error) {
 	select {
 	case <-c.answer:
-		return true, false, nil
+		return 0, true, false, nil
 	case <-c.interrupted:
-		return false, false, errInterrupted
+		return 0, false, false, errInterrupted
 	}
 }
 

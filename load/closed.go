@@ -1,8 +1,10 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,34 +35,53 @@ func newTickets(n int) *tickets {
 
 func (t *tickets) take() bool { return t == nil || t.left.Add(-1) >= 0 }
 
-// closedLoop keeps a number of requests in flight: each of its workers sends, waits for the answer, and sends the next.
+// closedLoop keeps a number of requests in flight: each of its workers sends, waits for the answers, and sends the next.
 type closedLoop struct {
+	session *session
 	workers []*worker
 }
 
-func newClosedLoop(s *session) *closedLoop {
-	l := new(closedLoop)
-	for i := range s.options.Load.Concurrency {
-		l.workers = append(l.workers, &worker{client: newClient(s, i), next: i, stride: s.options.Load.Concurrency})
+// dial opens the connections. The first tells how many requests share one; they are dealt out in turn.
+func (l *closedLoop) dial(ctx context.Context) error {
+	first := newClient(l.session, 0, 0)
+	if err := first.connectPatiently(ctx); err != nil {
+		return err
 	}
-	return l
+	concurrency := l.session.options.Load.Concurrency
+	connections := (concurrency-1)/first.conn.Slots() + 1
+	for i := range connections {
+		c, slots := first, dealt(concurrency, i, connections)
+		if i > 0 {
+			c = newClient(l.session, i, slots)
+		} else {
+			c.divide(slots)
+		}
+		l.workers = append(l.workers, newWorker(c, concurrency, connections))
+	}
+	return connectAll(ctx, l.clients())
 }
 
-func (l *closedLoop) dial(ctx context.Context) error { return connectAll(ctx, l.clients()) }
+// dealt is how many of n requests in flight a connection has, when connections get one after the other in turn.
+func dealt(n, connection, connections int) int {
+	return (n - connection + connections - 1) / connections
+}
 
 func (l *closedLoop) run(ctx context.Context, tickets *tickets) {
 	var busy sync.WaitGroup
 	for _, w := range l.workers {
-		busy.Go(func() { w.loop(ctx, tickets) })
+		busy.Go(func() { w.loop(ctx, tickets, w.turns) })
 	}
 	busy.Wait()
 }
 
-// ramp has the first n workers send two requests each.
+// ramp keeps n requests in flight, until it has sent two for each.
 func (l *closedLoop) ramp(ctx context.Context, n int) {
+	n = min(n, l.session.options.Load.Concurrency)
 	var busy sync.WaitGroup
-	for _, w := range l.workers[:min(n, len(l.workers))] {
-		busy.Go(func() { w.loop(ctx, newTickets(2)) })
+	for i, w := range l.workers {
+		if slots := dealt(n, i, len(l.workers)); slots > 0 {
+			busy.Go(func() { w.loop(ctx, newTickets(2*slots), w.turns[:slots]) })
+		}
 	}
 	busy.Wait()
 }
@@ -81,29 +102,79 @@ func (l *closedLoop) gather(_ func(arrival), take func(record)) {
 	}
 }
 
-// worker is one client of a closed loop.
+// worker is one client of a closed loop, in one goroutine: it takes all answers that have come, and sends the next request for each.
 type worker struct {
 	*client
-	next, stride int // number of the next request, and the step to the one after it
+	turns  []turn // by slot
+	stride int    // from a slot's request to its next
 }
 
-// loop sends as long as there are tickets and the context goes on. A connection that was lost costs the request that was on it, and
-// no other.
-func (w *worker) loop(ctx context.Context, tickets *tickets) {
-	ready, pause := unknown, shortestPause
-	for ctx.Err() == nil && w.connected(ctx) && tickets.take() {
-		how, free := w.receive(ctx, w.send(order{request: w.next, ready: ready}))
-		w.next += w.stride
-		ready = free
-		if how == completed {
-			pause = shortestPause
-			continue
-		}
-		if !sleep(ctx, pause) {
+// turn is what a slot of a closed loop does next.
+type turn struct {
+	next  int           // number of the request
+	ready time.Duration // when it could be sent: the previous answer, or unknown
+	from  time.Duration // it is not sent before, since the previous one failed; 0: it did not
+	pause time.Duration // after a failure
+}
+
+func newWorker(c *client, concurrency, connections int) *worker {
+	w := &worker{client: c, turns: make([]turn, len(c.slots)), stride: concurrency}
+	for i := range w.turns {
+		w.turns[i].next = c.number + i*connections
+	}
+	return w
+}
+
+// loop sends in the first slots, whose turns these are, as long as there are tickets and the context goes on, and awaits the answers.
+// A connection that was lost costs the requests that were on it, and no other.
+func (w *worker) loop(ctx context.Context, tickets *tickets, turns []turn) {
+	for i := range turns {
+		turns[i].ready, turns[i].from, turns[i].pause = unknown, 0, shortestPause
+	}
+	for more := true; ; {
+		more = more && w.fill(ctx, tickets, turns)
+		switch {
+		case w.open > 0:
+			for _, e := range w.receive(ctx) {
+				turns[e.slot].end(e)
+			}
+		case !more || !w.rest(ctx, turns):
 			return
 		}
-		ready, pause = unknown, min(2*pause, longestPause)
 	}
+}
+
+// fill sends in the slots that are free. It is false when nothing more is to be sent.
+func (w *worker) fill(ctx context.Context, tickets *tickets, turns []turn) bool {
+	for i := range turns {
+		t := &turns[i]
+		switch {
+		case w.slots[i].open || t.from > 0 && w.session.now() < t.from:
+		case w.ending && w.open > 0: // what is on the connection comes first
+			return true
+		case ctx.Err() != nil || !w.connected(ctx) || !tickets.take():
+			return false
+		default:
+			w.send(i, t.next, t.ready)
+			t.next += w.stride
+		}
+	}
+	return true
+}
+
+// rest waits until one of the slots may be used again, when all have failed. It is false when the context ended before.
+func (w *worker) rest(ctx context.Context, turns []turn) bool {
+	first := slices.MinFunc(turns, func(a, b turn) int { return cmp.Compare(a.from, b.from) })
+	return sleep(ctx, first.from-w.session.now())
+}
+
+// end notes how a request of the slot went. After a failure the slot pauses.
+func (t *turn) end(e completion) {
+	if e.outcome == completed {
+		t.ready, t.from, t.pause = e.at, 0, shortestPause
+		return
+	}
+	t.ready, t.from, t.pause = unknown, e.at+t.pause, min(2*t.pause, longestPause)
 }
 
 const (
@@ -112,7 +183,8 @@ const (
 	dialPause   = 100 * time.Millisecond
 )
 
-// connectAll connects clients, several at once. A refusal is tried again, since a server's queue may be full for a moment.
+// connectAll connects the clients that are not connected, several at once. A refusal is tried again, since a server's queue may be full
+// for a moment.
 func connectAll(ctx context.Context, clients []*client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -120,6 +192,10 @@ func connectAll(ctx context.Context, clients []*client) error {
 	var connected atomic.Int64
 	free := make(chan struct{}, dialsAtOnce)
 	for _, c := range clients {
+		if c.conn != nil {
+			connected.Add(1)
+			continue
+		}
 		free <- struct{}{}
 		dialling.Go(func() {
 			defer func() { <-free }()

@@ -227,15 +227,13 @@ type decoupled struct {
 	left, null int
 }
 
-func (c *decoupled) Send(int) error {
-	c.left = 3 + c.null
-	return nil
-}
+func (c *decoupled) Slots() int    { return 1 }
+func (c *decoupled) Send(int, int) { c.left = 3 + c.null }
 
-func (c *decoupled) Receive() (final, null bool, err error) {
+func (c *decoupled) Receive() (slot int, final, null bool, err error) {
 	time.Sleep(10 * ms)
 	c.left--
-	return c.left == 0, c.left < c.null, nil
+	return 0, c.left == 0, c.left < c.null, nil
 }
 
 func (c *decoupled) Broken() bool { return false }

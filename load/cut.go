@@ -92,8 +92,10 @@ func (s *session) settle(ctx context.Context, length time.Duration) error {
 	}
 	var waiting []time.Duration
 	for _, c := range s.loop.clients() {
-		if c.waiting >= 0 && c.waiting < s.closing.to {
-			waiting = append(waiting, c.waiting)
+		for i := range c.slots {
+			if sent := c.slots[i].waiting; sent >= 0 && sent < s.closing.to {
+				waiting = append(waiting, sent)
+			}
 		}
 	}
 	s.windows = append(s.windows, s.closing.close(s.batch(), waiting))

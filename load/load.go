@@ -18,15 +18,20 @@ import (
 	"tuner/measure"
 )
 
-// Conn is a connection to the server with at most one request in flight. Send and Receive block, are called in turn, and may be called
-// from different goroutines, one after the other. An error of either ends the request, but for one with a method Unanswered() bool that
-// returns true: it says that the server had closed the connection, and answered nothing. The request is then sent over a new one, once.
+// Conn is a connection to the server with requests in flight, each in a slot. Send and Receive block, and may be called from different
+// goroutines, one after the other. A closed loop uses all slots, an open one the first alone.
 type Conn interface {
-	// Send writes the request with a number; which one that is, is the Conn's affair.
-	Send(request int) error
-	// Receive waits for the request's next response. final: it is the last one; null: it is only the sign of the end.
-	Receive() (final, null bool, err error)
-	// Broken says after a request that no other can be sent.
+	// Slots is how many requests may be in flight, at least 1, and always the same.
+	Slots() int
+	// Send writes the request with a number, in a slot; which one that is, is the Conn's affair. What goes wrong is told by Receive.
+	// Where there are several slots, sending may wait for the next Receive, and a request that is in flight in the slot is given up.
+	Send(slot, request int)
+	// Receive waits for the next response to any of the requests in flight. final: it is the last one to the request in the slot; null:
+	// it is only the sign of the end. An error ends the request, but for one with a method Unanswered() bool that returns true: it says
+	// that the server had closed the connection, and answered nothing. The request is then sent over a new one, once. An error that ends
+	// the connection is told of each request in flight in turn.
+	Receive() (slot int, final, null bool, err error)
+	// Broken says after a request that no other can be sent; those in flight may still be answered.
 	Broken() bool
 	// Interrupt makes Send and Receive fail now and for ever. It may be called at any time.
 	Interrupt()
@@ -46,9 +51,9 @@ type Record struct {
 type Options struct {
 	Load     measure.Load
 	Arrivals Arrivals // of an open loop; nil: a closed loop of Load.Concurrency
-	// Dial opens connection 0, 1, … In a closed loop of n, connection i is asked to send requests i, i+n, i+2n …; in an open loop the
-	// requests are numbered in the order of the schedule, and any connection may be asked for any. It may be called by several
-	// goroutines at once, and again for a connection that broke.
+	// Dial opens connection 0, 1, … In a closed loop of n over c connections (n of one slot), slot j of connection i is asked to send
+	// requests k, k+n, k+2n … with k = i+j·c; in an open loop the requests are numbered in the order of the schedule, and any connection
+	// may be asked for any. It may be called by several goroutines at once, and again for a connection that broke.
 	Dial func(ctx context.Context, connection int) (Conn, error)
 
 	// MaxInFlight bounds the requests of an open loop that are due and unanswered: those beyond it are dropped, and counted. 0: 4096.
@@ -62,7 +67,7 @@ type Options struct {
 	// longest latency so far.
 	Patience time.Duration
 
-	// Ramp lists concurrencies at which every connection of a closed loop sends two requests before the load begins, so that the
+	// Ramp lists concurrencies at which a closed loop sends two requests for each in flight before the load begins, so that the
 	// server has seen each batch size before it counts.
 	Ramp []int
 	// WarmUp is the longest warm-up, ramp not included; after it the load counts as unsteady. 0: none.
@@ -162,7 +167,7 @@ func run(ctx context.Context, o Options, newWaiter func(now func() time.Duration
 	}
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, defaultMaxInFlight)
 	s := &session{options: o, newWaiter: newWaiter, epoch: time.Now()}
-	closed := newClosedLoop(s)
+	closed := &closedLoop{session: s}
 	s.loop = closed
 	if s.isOpen() {
 		s.loop = newOpenLoop(s)

@@ -57,7 +57,9 @@ type connection struct {
 	interrupted chan struct{}
 }
 
-func (c *connection) Send(int) error {
+func (c *connection) Slots() int { return 1 }
+
+func (c *connection) Send(int, int) {
 	n := c.s.sent.Add(1)
 	c.s.peaks[min(c.s.inFlight.Add(1), 3)-1].Add(1)
 	c.refused, c.due = nil, time.Time{}
@@ -67,13 +69,12 @@ func (c *connection) Send(int) error {
 	if d := c.s.service(time.Since(c.s.epoch)); d >= 0 {
 		c.due = time.Now().Add(d)
 	}
-	return nil
 }
 
-func (c *connection) Receive() (final, null bool, err error) {
+func (c *connection) Receive() (slot int, final, null bool, err error) {
 	defer c.s.inFlight.Add(-1)
 	if c.refused != nil {
-		return true, false, c.refused
+		return 0, true, false, c.refused
 	}
 	var answer <-chan time.Time
 	if !c.due.IsZero() {
@@ -81,11 +82,11 @@ func (c *connection) Receive() (final, null bool, err error) {
 	}
 	select {
 	case <-c.interrupted:
-		return false, false, errInterrupted
+		return 0, false, false, errInterrupted
 	case <-c.s.down:
-		return false, false, errors.New("connection reset")
+		return 0, false, false, errors.New("connection reset")
 	case <-answer:
-		return true, false, nil
+		return 0, true, false, nil
 	}
 }
 
@@ -395,11 +396,17 @@ type unanswered struct{ error }
 
 func (unanswered) Unanswered() bool { return true }
 
-func (c *stale) Send(request int) error {
-	if c.gone = request == c.request || c.never; c.gone {
-		return unanswered{errInterrupted}
+func (c *stale) Send(slot, request int) {
+	if c.gone = request == c.request || c.never; !c.gone {
+		c.Conn.Send(slot, request)
 	}
-	return c.Conn.Send(request)
+}
+
+func (c *stale) Receive() (slot int, final, null bool, err error) {
+	if c.gone {
+		return 0, true, false, unanswered{errInterrupted}
+	}
+	return c.Conn.Receive()
 }
 
 func (c *stale) Broken() bool { return c.gone || c.Conn.Broken() }

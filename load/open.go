@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 const (
@@ -36,14 +37,21 @@ func newOpenLoop(s *session) *openLoop {
 		grow: make(chan struct{}, 1), quiet: make(chan struct{}, 1)}
 }
 
-// reader receives the answers of one connection.
+// reader receives the answers of one connection, of which it uses one slot.
 type reader struct {
 	*client
 	orders chan order // at most one: what was sent, or is to be sent
 }
 
+// order is a request that is due.
+type order struct {
+	request int
+	ready   time.Duration // its instant in the schedule
+	sent    bool
+}
+
 func (l *openLoop) newReader(number int) *reader {
-	return &reader{newClient(l.session, number), make(chan order, 1)}
+	return &reader{newClient(l.session, number, 1), make(chan order, 1)}
 }
 
 func (l *openLoop) dial(ctx context.Context) error {
@@ -150,7 +158,7 @@ func (l *openLoop) pace(ctx context.Context, tickets *tickets) {
 			return
 		}
 		waiter.until(at)
-		l.arrive(order{request: l.count, ready: at, sent: unknown})
+		l.arrive(order{request: l.count, ready: at})
 		l.count++
 	}
 }
@@ -173,7 +181,8 @@ func (l *openLoop) arrive(o order) {
 	more := l.missing() > 0
 	l.mu.Unlock()
 	if r != nil && !l.session.options.Large {
-		o = r.send(o)
+		r.send(0, o.request, o.ready)
+		o.sent = true
 	}
 	if r != nil {
 		r.orders <- o
@@ -238,10 +247,10 @@ func (l *openLoop) dequeue(ctx context.Context, r *reader) (order, bool) {
 
 // finish receives the answer to an order, after it has sent what was not sent yet.
 func (l *openLoop) finish(ctx context.Context, r *reader, o order) {
-	if o.sent < 0 {
-		o = r.send(o)
+	if !o.sent {
+		r.send(0, o.request, o.ready)
 	}
-	r.receive(ctx, o)
+	r.receive(ctx)
 	l.mu.Lock()
 	l.pending--
 	quiet := l.pending == 0

@@ -217,12 +217,11 @@ func (s *session) watch() error {
 func (s *session) expire() bool {
 	timeout, owed := s.options.Timeout, s.loop.waiting() > 0
 	for _, c := range s.loop.clients() {
-		if c.waiting < 0 {
-			continue
+		for i := range c.slots {
+			owed = owed || c.slots[i].waiting >= 0
 		}
-		owed = true
-		if timeout > 0 && s.now()-c.waiting > timeout {
-			c.expire(c.waiting)
+		if timeout > 0 {
+			c.expire(s.now() - timeout)
 		}
 	}
 	return owed

@@ -406,6 +406,29 @@ func TestRefusesFolder(t *testing.T) {
 		"s has 2 lines of text, s BYTES [3] needs 3", "has no values for the input x INT8 [1]")
 }
 
+func TestAnswerSize(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		batches bool
+		outputs []api.TensorMetadata
+		want    int64 // at batch 3
+	}{
+		{true, []api.TensorMetadata{tensor("a", "FP32", -1, 2), tensor("b", "INT64", -1, 5)}, 3 * (2*4 + 5*8)},
+		{false, []api.TensorMetadata{tensor("a", "BOOL", 7)}, 3 * 7},
+		{true, []api.TensorMetadata{tensor("a", "FP32", -1, -1)}, -1},
+		{false, []api.TensorMetadata{tensor("a", "FP32", 2), tensor("b", "FP32", -1)}, -1},
+		{false, []api.TensorMetadata{tensor("a", "BYTES", 2)}, -1},
+		{false, []api.TensorMetadata{tensor("a", "INT8", 1<<62)}, -1},
+		{false, nil, 0},
+	} {
+		m := model(c.batches)
+		m.Metadata.Outputs = c.outputs
+		if got := m.AnswerSize(3); got != c.want {
+			t.Errorf("outputs %v: %d bytes, want %d", c.outputs, got, c.want)
+		}
+	}
+}
+
 // FuzzMake: whatever data a user brings, and whatever a server says of its inputs, each tensor has as many elements as its
 // shape says.
 func FuzzMake(f *testing.F) {

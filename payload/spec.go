@@ -88,6 +88,24 @@ func (k *maker) specs(side string, list []api.TensorMetadata) []spec {
 	return out
 }
 
+// AnswerSize is how many bytes the outputs of a request of a batch size have; -1 where that cannot be told beforehand: a shape is
+// open, or the elements are text.
+func (m Model) AnswerSize(batch int) int64 {
+	total := int64(0)
+	for _, t := range m.Metadata.Outputs {
+		dims := t.Shape
+		if m.Batches() {
+			dims = dims[min(1, len(dims)):]
+		}
+		size := datatypes[t.Datatype].Size()
+		n, settled := onnx.Elements(append([]int64{size, int64(batch)}, dims...)) // bytes: it guards against overflow
+		if total += n; !settled || size == 0 || total < 0 {
+			return -1
+		}
+	}
+	return total
+}
+
 // find returns the spec of a name, nil where there is none.
 func find(list []spec, name string) *spec {
 	if i := slices.IndexFunc(list, func(s spec) bool { return s.Name == name }); i >= 0 {

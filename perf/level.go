@@ -84,7 +84,7 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 	options := load.Options{
 		Load:           t.level.Load,
 		Arrivals:       arrivals,
-		Dial:           o.Target.dial,
+		Dial:           o.Target.dialer(t.level.Load),
 		MaxInFlight:    o.MaxInFlight,
 		Large:          o.Target.isLarge(),
 		Timeout:        o.Timeout,

@@ -65,7 +65,7 @@ func (o *other) run(ctx context.Context, run Options) error {
 	_, err = load.Run(ctx, load.Options{
 		Load:        o.options.Load,
 		Arrivals:    arrivals,
-		Dial:        o.options.Target.dial,
+		Dial:        o.options.Target.dialer(o.options.Load),
 		MaxInFlight: run.MaxInFlight,
 		Large:       o.options.Target.isLarge(),
 		Timeout:     run.Timeout,

@@ -91,7 +91,7 @@ type Settings struct {
 	WarmUpRequests int // > 0: warm up with so many instead of until the load is steady
 
 	Streams, Steps int  // of the user's JSON data; 0: none was given
-	Async          bool // as asked for; a request in flight has a connection of its own either way
+	Async          bool // as asked for; requests are sent in the same way either way
 	Streaming      bool // gRPC
 	Decoupled      bool // the model gives any number of responses per request
 	Cache          bool // the model's answers are cached by the server

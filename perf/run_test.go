@@ -23,6 +23,23 @@ func (b blind) Read(context.Context) (meter.Reading, error) { return meter.Readi
 // target is a server with a law, and a request for it.
 func target(t *testing.T, o lawserver.Options) Target {
 	t.Helper()
+	return aim(t, wire.Options{Address: listen(t, o).HTTP}, 64)
+}
+
+// aim is a server, and a request for it with an input of size bytes.
+func aim(t *testing.T, w wire.Options, size int) Target {
+	t.Helper()
+	request := api.InferRequest{Model: "law", Inputs: []api.Tensor{{Name: "x", Datatype: "FP32", Shape: []int64{int64(size / 4)}, Data: make([]byte, size)}}}
+	prepared, err := wire.Prepare(w, request, wire.Format{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Target{Wire: w, Requests: []*wire.Prepared{prepared}, Gauge: blind{}}
+}
+
+// listen starts a server with a law.
+func listen(t *testing.T, o lawserver.Options) lawserver.Addresses {
+	t.Helper()
 	server, err := lawserver.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -36,13 +53,7 @@ func target(t *testing.T, o lawserver.Options) Target {
 			t.Error(err)
 		}
 	})
-	w := wire.Options{Address: addresses.HTTP}
-	request := api.InferRequest{Model: "law", Inputs: []api.Tensor{{Name: "x", Datatype: "FP32", Shape: []int64{16}, Data: make([]byte, 64)}}}
-	prepared, err := wire.Prepare(w, request, wire.Format{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Target{Wire: w, Requests: []*wire.Prepared{prepared}, Gauge: blind{}}
+	return addresses
 }
 
 // counting measures so many requests per level at concurrencies 1 and 2.

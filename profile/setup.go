@@ -73,13 +73,15 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	for _, f := range s.Subject.Files {
 		h.Models = append(h.Models, journal.ModelFile{Precision: f.Precision, Path: f.Source.Path, SHA256: f.Source.Digest, Bytes: f.Bytes})
 	}
-	return h, nil
+	h.Earlier, err = earlierFolders(s.Profile)
+	return h, err
 }
 
 // Log is a campaign's open journal with what earlier runs wrote to it.
 type Log struct {
 	*journal.Journal
-	Past []search.Event
+	Past    []search.Event   // of earlier runs of this campaign
+	Earlier []search.Earlier // other campaigns that it learns from
 }
 
 // Elapsed is the campaign time that earlier runs used.
@@ -101,9 +103,17 @@ func OpenLog(s Setup, now time.Time) (Log, error) {
 	if err != nil {
 		return Log{}, err
 	}
-	created, err := journal.Create(s.Profile.Output, header)
+	earlier, err := Reuse(s)
+	if err != nil {
+		return Log{}, err
+	}
+	var entries []journal.Entry
+	for _, e := range earlier {
+		entries = append(entries, journal.Entry{Kind: journal.KindEarlier, Value: e})
+	}
+	created, err := journal.Create(s.Profile.Output, header, entries...)
 	if err == nil {
-		return begin(s, Log{Journal: created})
+		return begin(s, Log{Journal: created, Earlier: earlier})
 	}
 	if !errors.Is(err, fs.ErrExist) {
 		return Log{}, outputError(s.Profile, err)
@@ -230,7 +240,11 @@ func resume(s Setup, now journal.Header, j *journal.Journal, records []journal.R
 	if err := otherCampaign(s.Profile, j.Header(), now); err != nil {
 		return Log{}, err
 	}
-	log := Log{Journal: j}
+	earlier, err := recorded(records)
+	if err != nil {
+		return Log{}, err
+	}
+	log := Log{Journal: j, Earlier: earlier}
 	for _, r := range records {
 		if r.Kind != journal.KindTrial {
 			continue
@@ -275,6 +289,7 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 	add("inputs of the accuracy check", shortData(old.Data), shortData(now.Data))
 	add("rejected variants", rejectedNames(old.Variants), rejectedNames(now.Variants))
 	add("accepted variants", acceptedNames(old.Variants), acceptedNames(now.Variants))
+	add("earlier campaigns", cmp.Or(strings.Join(old.Earlier, ", "), "none"), cmp.Or(strings.Join(now.Earlier, ", "), "none"))
 	add("machine", old.Fingerprint, now.Fingerprint)
 	return list
 }
@@ -285,10 +300,10 @@ func sameSearch(old journal.SpecFile, p spec.Profile) bool {
 	return err == nil && reflect.DeepEqual(searchOf(then), searchOf(p))
 }
 
-// searchOf leaves out of a profile what does not change the search; models and inputs are compared by digest, and calibration
-// shows in the models.
+// searchOf leaves out of a profile what does not change the search; models and inputs are compared by digest, calibration shows in
+// the models, and earlier campaigns may be named on the command line.
 func searchOf(p spec.Profile) spec.Profile {
-	p.Accuracy.Data, p.Accuracy.Calibration = "", ""
+	p.Accuracy.Data, p.Accuracy.Calibration, p.Search.Earlier = "", "", nil
 	p.Path, p.Text, p.Output, p.Model, p.Search.Budget = "", nil, "", spec.ModelSource{}, search.Budget{}
 	return p
 }

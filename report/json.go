@@ -41,6 +41,7 @@ type document struct {
 	Trials         int              `json:"trials"`
 	Windows        int              `json:"windows"`
 	ServiceTrials  int              `json:"service_trials,omitempty"`
+	Earlier        []jsonEarlier    `json:"earlier,omitempty"`
 	Ending         jsonEnding       `json:"ending"`
 	Time           jsonAccount      `json:"time"`
 	Origin         jsonOrigin       `json:"origin"`
@@ -124,6 +125,14 @@ type jsonFold struct {
 	Into   string `json:"into,omitempty"`
 }
 
+// jsonEarlier is an earlier campaign that was reused.
+type jsonEarlier struct {
+	From    string    `json:"from"`
+	Created time.Time `json:"created"`
+	Same    bool      `json:"same_machine"`
+	Trials  int       `json:"trials"`
+}
+
 type jsonEnding struct {
 	Interrupted bool     `json:"interrupted"`
 	Reason      string   `json:"reason"`
@@ -204,6 +213,9 @@ func newDocument(r analyze.Result) (document, error) {
 			return document{}, err
 		}
 		d.Configurations = append(d.Configurations, config)
+	}
+	for _, e := range r.Reused {
+		d.Earlier = append(d.Earlier, jsonEarlier(e))
 	}
 	for _, f := range r.Failures {
 		d.Failures = append(d.Failures, jsonFailure{f.Name, f.Load, f.Stage, f.Reason})

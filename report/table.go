@@ -47,6 +47,7 @@ func notes(r analyze.Result, g grid) []string {
 	lines = append(lines, flagNotes(r)...)
 	lines = append(lines, failureNotes(r)...)
 	lines = append(lines, r.Ending.Statement...)
+	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {
 		lines = append(lines, fmt.Sprintf("The campaign did not end by itself: %s. The same `tuner profile` command resumes it.",
 			r.Ending.Reason))
@@ -140,6 +141,19 @@ func flagNotes(r analyze.Result) []string {
 	var lines []string
 	for _, f := range order {
 		lines = append(lines, fmt.Sprintf("Less certain, %s: %s.", f.Text(), strings.Join(names[f], ", ")))
+	}
+	return lines
+}
+
+// reusedNotes count the trials of earlier campaigns, which are in no figure.
+func reusedNotes(r analyze.Result) []string {
+	var lines []string
+	for _, e := range r.Reused {
+		how := "on this machine, to choose what to measure"
+		if !e.Same {
+			how = "on another machine, ONNX Runtime or protocol, for forecasts alone"
+		}
+		lines = append(lines, fmt.Sprintf("Reused from %s: %s %s; no figure here is theirs.", e.From, count(e.Trials, "trial"), how))
 	}
 	return lines
 }

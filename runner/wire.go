@@ -77,14 +77,16 @@ func NewConn(client api.Client, requests []*api.Encoded) load.Conn {
 	}
 }
 
+// Slots is 1: each request in flight has a client.
+func (c *conn) Slots() int { return 1 }
+
 // Send notes the request, by its number modulo that of all.
-func (c *conn) Send(request int) error {
-	c.request = c.requests[request%len(c.requests)]
-	return nil
-}
+func (c *conn) Send(_, request int) { c.request = c.requests[request%len(c.requests)] }
 
 // Receive sends the request and waits for the answer.
-func (c *conn) Receive() (final, null bool, err error) { return true, false, c.infer(c.request) }
+func (c *conn) Receive() (slot int, final, null bool, err error) {
+	return 0, true, false, c.infer(c.request)
+}
 
 // Broken is true after Interrupt alone: the client opens connections as it needs them.
 func (c *conn) Broken() bool { return c.broken() }

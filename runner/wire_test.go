@@ -128,12 +128,12 @@ func TestInterruptEndsTheRequestInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &engine{lab: &lab{service: time.Hour}, done: make(chan struct{})}
 		c := NewConn(client{e: e}, []*api.Encoded{new(api.Encoded), new(api.Encoded)})
-		if err := c.Send(5); err != nil || c.Broken() {
-			t.Fatalf("sending: %v, broken: %t", err, c.Broken())
+		if c.Send(0, 5); c.Broken() {
+			t.Fatal("the connection is broken")
 		}
 		begin := time.Now()
 		time.AfterFunc(time.Second, c.Interrupt)
-		if _, _, err := c.Receive(); err == nil || !c.Broken() || time.Since(begin) != time.Second {
+		if _, _, _, err := c.Receive(); err == nil || !c.Broken() || time.Since(begin) != time.Second {
 			t.Errorf("receiving ended after %v with %v, broken: %t", time.Since(begin), err, c.Broken())
 		}
 		if err := errors.Join(c.Close(), c.Close()); err != nil {

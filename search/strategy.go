@@ -66,4 +66,6 @@ type Settings struct {
 	Budget Budget
 	Seed   uint64
 	Window time.Duration // length of one window in the search phase
+	// Earlier is what campaigns before this one measured, the newest first; strategies that cannot learn from them pass over it.
+	Earlier []Earlier
 }

@@ -123,7 +123,7 @@ func (r sweepReader) search(v value) {
 
 // ofProfile takes the fields that only a profile.yaml has.
 func (r sweepReader) ofProfile(key, _ value) bool {
-	all := append(names(r.profileReader.fields()), "strategy", "concurrency", "client_batch_size", "request_rate")
+	all := append(names(r.profileReader.fields()), "strategy", "earlier", "concurrency", "client_batch_size", "request_rate")
 	if !slices.Contains(all, key.node.Value) {
 		return false
 	}

@@ -77,6 +77,7 @@ type Search struct {
 	Budget   search.Budget
 	Seed     uint64
 	Window   time.Duration // length of one measurement window
+	Earlier  []string      // output folders of earlier campaigns to reuse, or their journals
 }
 
 // The strategies.
@@ -264,6 +265,13 @@ func (r profileReader) search(v value) {
 		{"window", func(v value) {
 			if d, ok := v.durationWithin(shortestWindow, longestWindow); ok {
 				s.Window = d
+			}
+		}},
+		{"earlier", func(v value) {
+			for _, e := range v.list() {
+				if name, ok := e.text(); ok {
+					s.Earlier = appendOnce(e, s.Earlier, relativeTo(r.p.Path, name))
+				}
 			}
 		}},
 	}, nil)

@@ -58,6 +58,7 @@ search:
   budget: {time: 90s, trials: 40}
   seed: 7
   window: 500ms
+  earlier: [out/first, /srv/second]
 space:
   execution_provider: [cpu, openvino]
   runtime: [cpu, openvino@1.24.1]
@@ -102,7 +103,7 @@ accuracy:
 		Model: ModelSource{Path: "models/minilm.onnx", Config: "work/config.pbtxt",
 			Precisions: map[string]string{"fp32": "work/a.onnx", "int8": "work/b.onnx"}},
 		Runner: Runner{RunnerBundled, ProtocolHTTP},
-		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond},
+		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}},
 		Knobs: []search.Knob{
 			knob("execution_provider", search.ScopeArtifact, "cpu", "openvino"),
 			knob("runtime", search.ScopeArtifact, "cpu", "openvino@1.24.1"),
@@ -151,7 +152,7 @@ func TestParseProfileDefaults(t *testing.T) {
 		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
 		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
 		Runner: Runner{RunnerBundled, ProtocolGRPC},
-		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second},
+		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
 
@@ -213,6 +214,8 @@ func TestProfileMistakes(t *testing.T) {
 	check("budget", "model: a\nsearch: {budget: 10}", "2: search.budget: is a duration without a unit")
 	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")
 	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")
+	check("earlier", "model: a\nsearch: {earlier: [out, ./out, {}]}", "2: search.earlier[1]: appears twice in the list", "2: search.earlier[2]: must be text")
+	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")
 	check("finals", "model: a\nfinals: {}", "2: finals: unknown field")
 	check("both objectives", "model: a\nobjective: throughput\nweights: {throughput: 1}", "3: weights: contradicts objective")
 	check("rate", "model: a\nload: {request_rate: 2}", "2: load.request_rate: a load of requests at a rate is not supported by this version")

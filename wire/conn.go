@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -22,22 +23,29 @@ type Prepared struct {
 // Size is the number of bytes that Send writes; over gRPC the frames and the header fields come on top.
 func (p *Prepared) Size() int { return len(p.message) }
 
-// Conn is a connection with at most one request in flight. Send and Receive may be called by different goroutines, in turn.
+// Conn is a connection with requests in flight, each in a slot: one, or over gRPC as many as Options.Share. Send and Receive
+// may be called by different goroutines, in turn.
 type Conn struct {
 	*link
 	exchange exchange
+	waiting  []bool // by slot: a request is in flight
+	failure  error  // why nothing comes over the connection any more
 }
 
-// exchange is a protocol's way to send a request and to receive its answers over a link. An error that is neither an
-// *api.StatusError nor a *MismatchError leaves the link unusable.
+func newConn(l *link, e exchange, slots int) *Conn {
+	return &Conn{link: l, exchange: e, waiting: make([]bool, slots)}
+}
+
+// exchange is a protocol's way to send requests and to receive their answers over a link. An error that is neither an
+// *api.StatusError nor a *MismatchError nor errNotTaken leaves the link unusable, whichever slot it is of.
 type exchange interface {
-	send(p *Prepared) error
-	receive() (final, null bool, err error)
-	// answering reports whether anything of the answer to the latest request has come.
-	answering() bool
+	send(slot int, p *Prepared) error
+	receive() (slot int, final, null bool, err error)
+	// answering reports whether anything of the answer to the latest request in a slot has come.
+	answering(slot int) bool
 }
 
-// UnansweredError says that the server closed the connection without a byte of an answer to the latest request: as a rule it
+// UnansweredError says that the server closed the connection without a byte of an answer to a request: as a rule it
 // had closed it already, for want of requests.
 type UnansweredError struct{ Cause error }
 
@@ -48,30 +56,53 @@ func (e *UnansweredError) Unwrap() error { return e.Cause }
 // Unanswered says that the request may be sent once more, over another connection.
 func (e *UnansweredError) Unanswered() bool { return true }
 
+// Slots is how many requests may be in flight; they are numbered from 0.
+func (c *Conn) Slots() int { return len(c.waiting) }
+
 // Send writes the request. It blocks only while the socket's buffer is full, or while the peer's flow control holds it up.
-// After an error the connection is broken; the error may be an *UnansweredError.
-func (c *Conn) Send(p *Prepared) error {
-	if err := c.exchange.send(p); err != nil {
-		return c.fail(err)
+// Where there are several slots, requests go out together, in the next Receive at the latest, and one that is in flight in
+// the slot is given up. What goes wrong is told by Receive.
+func (c *Conn) Send(slot int, p *Prepared) {
+	c.waiting[slot] = true
+	if c.failure != nil {
+		return
 	}
-	return nil
+	if err := c.exchange.send(slot, p); err != nil {
+		c.fail(err)
+	}
 }
 
-// Receive blocks for the next response. final: it was the last one of the request. null: it carried no outputs. An error
-// that the server answered is an *api.StatusError, a wrong output a *MismatchError; after any other error, of which one is
-// an *UnansweredError, the connection is broken.
-func (c *Conn) Receive() (final, null bool, err error) {
-	final, null, err = c.exchange.receive()
-	if err != nil && !isAnswer(err) {
-		return final, null, c.fail(err)
+// Receive blocks for the next response to any of the requests in flight. final: it was the last one of the request in the
+// slot. null: it carried no outputs. An error that the server answered is an *api.StatusError, a wrong output a
+// *MismatchError; after any other error, of which one is an *UnansweredError, the connection is broken, and each request in
+// flight is told in turn.
+func (c *Conn) Receive() (slot int, final, null bool, err error) {
+	if c.failure == nil {
+		slot, final, null, err = c.exchange.receive()
+		switch {
+		case err == nil || isAnswer(err):
+			c.waiting[slot] = !final
+			return slot, final, null, err
+		case errors.Is(err, errNotTaken): // others may still be answered
+			c.waiting[slot] = false
+			return slot, true, false, c.explain(slot, err)
+		}
+		c.fail(err)
 	}
-	return final, null, err
+	slot = max(0, slices.Index(c.waiting, true))
+	c.waiting[slot] = false
+	return slot, true, false, c.explain(slot, c.failure)
 }
 
-// fail notes that the connection is broken, and returns the error that says why.
-func (c *Conn) fail(err error) error {
+// fail notes why the connection is broken.
+func (c *Conn) fail(err error) {
 	c.broken.Store(true)
-	if !c.exchange.answering() && isEnd(err) {
+	c.failure = err
+}
+
+// explain is what an error means for the request in a slot.
+func (c *Conn) explain(slot int, err error) error {
+	if !c.exchange.answering(slot) && isEnd(err) {
 		return &UnansweredError{err}
 	}
 	return err

@@ -27,12 +27,10 @@ func TestInterrupt(t *testing.T) {
 	defer listener.Close()
 	o := Options{Address: listener.Addr().String()}
 	c := dial(t, o)
-	if err := c.Send(prepare(t, o, int32Request, Format{})); err != nil {
-		t.Fatal(err)
-	}
+	c.Send(0, prepare(t, o, int32Request, Format{}))
 	failed := make(chan error)
 	go func() {
-		_, _, err := c.Receive()
+		_, _, _, err := c.Receive()
 		failed <- err
 	}()
 	c.Interrupt()

@@ -23,21 +23,21 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Conn{link: l, exchange: &httpExchange{link: l}}, nil
+		return newConn(l, &httpExchange{link: l}, 1), nil
 	case GRPC, GRPCStream:
 		l, err := connect(ctx, o, "h2")
 		if err != nil {
 			return nil, err
 		}
-		s, err := newStream(ctx, l, o)
+		c, err := newChannel(ctx, l, o)
 		if err != nil {
 			_ = l.raw.Close() // the greeting's error tells more
 			return nil, err
 		}
 		if o.Protocol == GRPCStream {
-			return &Conn{link: l, exchange: &streamExchange{stream: s}}, nil
+			return newConn(l, newStreamExchange(c), 1), nil
 		}
-		return &Conn{link: l, exchange: &unaryExchange{stream: s}}, nil
+		return newConn(l, newUnaryExchange(c), c.slots()), nil
 	default:
 		return nil, fmt.Errorf("cannot connect by protocol %d", o.Protocol)
 	}

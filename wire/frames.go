@@ -37,12 +37,12 @@ const (
 // fieldFlags are those that say how a frame of header fields is made up; but for the end, no known server of gRPC sets them.
 const fieldFlags = http2.FlagHeadersEndHeaders | http2.FlagHeadersPadded | http2.FlagHeadersPriority
 
-// stream is a call over HTTP/2, the request's part and the answer's. Source: RFC 9113, and for the calls gRPC's
-// doc/PROTOCOL-HTTP2.md.
+// channel, by gRPC's word, is a connection of HTTP/2 with calls on it: one at a time, or several. Source: RFC 9113, and for the
+// calls gRPC's doc/PROTOCOL-HTTP2.md.
 //
-// The connection has one stream open at a time, so it needs no scheduling and no goroutine of its own: who sends or
-// receives reads the frames as they come, and answers what the protocol wants answered with the next write.
-type stream struct {
+// It needs no scheduling and no goroutine of its own: who sends or receives reads the frames of all calls as they come, and
+// answers what the protocol wants answered with the next write.
+type channel struct {
 	*link
 	framer *http2.Framer
 	out    bytes.Buffer // what framer wrote: goes out with the next request, or before the next wait
@@ -53,19 +53,26 @@ type stream struct {
 	farewell              string // what it said when it announced its end
 
 	// What the server allows, in bytes.
-	frame        int   // in one frame
-	initial      int64 // on a new stream
-	window       int64 // on the connection, from now on
-	streamWindow int64 // on the latest stream, from now on
+	frame   int    // in one frame
+	initial int64  // on a new stream
+	window  int64  // on the connection, from now on
+	limit   uint32 // how many calls at a time
 
-	// Bytes that have come since this side allowed more.
-	consumed, streamConsumed uint32
+	consumed uint32 // bytes that have come since this side allowed more
 
-	id     uint32 // the latest stream's
-	answer reply
+	id    uint32 // the latest stream's
+	calls []call // by slot
 }
 
-// reply is what has come on the latest stream.
+// call is a stream of the channel: a request and its answer.
+type call struct {
+	id       uint32 // 0: nothing is to come
+	window   int64  // bytes that the server allows, from now on
+	consumed uint32 // bytes that have come since this side allowed more
+	answer   reply
+}
+
+// reply is what has come on a call.
 type reply struct {
 	keep   bool   // the data are wanted
 	data   []byte // what was kept of them
@@ -76,114 +83,142 @@ type reply struct {
 	failed error // why the call failed, when it has ended
 }
 
-// newStream greets the server, within the context's time.
-func newStream(ctx context.Context, l *link, o Options) (*stream, error) {
+// end is the end of the call; failed is nil when it went well.
+func (on *call) end(failed error) { on.answer.ended, on.answer.failed = true, failed }
+
+// newChannel greets the server, within the context's time.
+func newChannel(ctx context.Context, l *link, o Options) (*channel, error) {
 	fields, err := newFieldWriter(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{link: l, fields: fields, frame: firstFrame, initial: firstWindow, window: firstWindow}
-	s.answer.ended = true
-	s.framer = http2.NewFramer(&s.out, l.in)
-	s.framer.SetMaxReadFrameSize(mostFrame)
+	c := &channel{link: l, fields: fields, frame: firstFrame, initial: firstWindow, window: firstWindow, limit: math.MaxUint32, calls: make([]call, 1)}
+	if o.Protocol == GRPC && o.Share > 1 {
+		c.calls = make([]call, o.Share)
+	}
+	for i := range c.calls {
+		c.calls[i].answer.ended = true
+	}
+	c.framer = http2.NewFramer(&c.out, l.in)
+	c.framer.SetMaxReadFrameSize(mostFrame)
 	stop := context.AfterFunc(ctx, func() { _ = l.raw.SetDeadline(time.Unix(1, 0)) }) // a deadline in the past ends every wait
-	err = s.greet()
+	err = c.greet()
 	if !stop() {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the server at %s does not speak gRPC, or not on this port: %w", o.Address, err)
 	}
-	return s, nil
+	return c, nil
 }
 
 // greet exchanges settings. It waits until the server has acknowledged ours: no answer is compressed with a table then, so
 // that equal header blocks always mean the same.
-func (s *stream) greet() error {
-	s.out.WriteString(http2.ClientPreface)
+func (c *channel) greet() error {
+	c.out.WriteString(http2.ClientPreface)
 	err := errors.Join(
-		s.framer.WriteSettings(
+		c.framer.WriteSettings(
 			http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0},
 			http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 			http2.Setting{ID: http2.SettingInitialWindowSize, Val: mostWindow},
 			http2.Setting{ID: http2.SettingMaxFrameSize, Val: mostFrame},
 		),
-		s.framer.WriteWindowUpdate(0, mostWindow-firstWindow),
-		s.flush(),
+		c.framer.WriteWindowUpdate(0, mostWindow-firstWindow),
+		c.flush(),
 	)
 	if err != nil {
 		return err
 	}
-	if first, err := s.in.Peek(len("HTTP/")); err == nil && string(first) == "HTTP/" {
+	if first, err := c.in.Peek(len("HTTP/")); err == nil && string(first) == "HTTP/" {
 		return errors.New("it answers in HTTP/1.1")
 	}
-	for !s.greeted || !s.acknowledged {
-		if err := s.step(); err != nil {
+	for !c.greeted || !c.acknowledged {
+		if err := c.step(); err != nil {
 			return err
 		}
 	}
-	return s.flush()
+	return c.flush()
 }
 
-// open begins a stream with the request's header fields.
-func (s *stream) open(keep bool) error {
-	if s.id == 0 {
-		s.id = 1
+// slots is how many calls there may be at a time.
+func (c *channel) slots() int { return int(min(uint32(len(c.calls)), max(1, c.limit))) }
+
+// find is the call that a stream carries; nil: there is none, or it has ended.
+func (c *channel) find(id uint32) *call {
+	for i := range c.calls {
+		if on := &c.calls[i]; on.id == id && !on.answer.ended {
+			return on
+		}
+	}
+	return nil
+}
+
+// open begins a call with the request's header fields. One that goes on in its place is given up.
+func (c *channel) open(on *call, keep bool) error {
+	if !on.answer.ended {
+		if err := c.framer.WriteRSTStream(on.id, http2.ErrCodeCancel); err != nil {
+			return err
+		}
+	}
+	if c.id == 0 {
+		c.id = 1
 	} else {
-		s.id += 2
+		c.id += 2
 	}
-	if s.id+2 > math.MaxInt32 { // ids are used up with this one
-		s.broken.Store(true)
+	if c.id+2 > math.MaxInt32 { // ids are used up with this one
+		c.broken.Store(true)
 	}
-	s.answer = reply{keep: keep, data: s.answer.data[:0]}
-	s.streamWindow, s.streamConsumed = s.initial, 0
-	return s.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: s.id, BlockFragment: s.fields.block(), EndHeaders: true})
+	*on = call{id: c.id, window: c.initial, answer: reply{keep: keep, data: on.answer.data[:0]}}
+	return c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: on.id, BlockFragment: c.fields.block(), EndHeaders: true})
 }
 
-// transmit sends a message on the stream as the server's windows permit; last: nothing follows it. An answer may come
+// transmit sends a message on a call as the server's windows permit; last: nothing follows it. An answer may come
 // before the server has seen all of the message, which then stops.
-func (s *stream) transmit(message []byte, last bool) error {
+func (c *channel) transmit(on *call, message []byte, last bool) error {
 	for len(message) > 0 {
-		size := int(min(int64(min(len(message), s.frame)), s.window, s.streamWindow))
+		size := int(min(int64(min(len(message), c.frame)), c.window, on.window))
 		switch {
-		case s.answer.ended:
-			return errors.Join(s.framer.WriteRSTStream(s.id, http2.ErrCodeCancel), s.flush())
+		case on.answer.ended:
+			return errors.Join(c.framer.WriteRSTStream(on.id, http2.ErrCodeCancel), c.flush())
 		case size <= 0:
-			if err := s.step(); err != nil {
+			if err := c.step(); err != nil {
 				return err
 			}
 			continue
 		}
-		s.window, s.streamWindow = s.window-int64(size), s.streamWindow-int64(size)
+		c.window, on.window = c.window-int64(size), on.window-int64(size)
 		piece := message[:size]
 		message = message[size:]
-		if err := s.writeData(piece, last && len(message) == 0); err != nil {
+		if err := c.writeData(on, piece, last && len(message) == 0); err != nil {
 			return err
 		}
 	}
-	return s.flush()
+	if len(c.calls) > 1 { // requests that follow right away go out with it, before the next wait
+		return nil
+	}
+	return c.flush()
 }
 
 // writeData sends a frame of data, or appends it to what waits to be sent.
-func (s *stream) writeData(piece []byte, end bool) error {
+func (c *channel) writeData(on *call, piece []byte, end bool) error {
 	var flags http2.Flags
 	if end {
 		flags = http2.FlagDataEndStream
 	}
 	size := len(piece)
 	head := [frameHead]byte{byte(size >> 16), byte(size >> 8), byte(size), byte(http2.FrameData), byte(flags)}
-	binary.BigEndian.PutUint32(head[5:], s.id)
-	s.out.Write(head[:])
+	binary.BigEndian.PutUint32(head[5:], on.id)
+	c.out.Write(head[:])
 	if size <= copied {
-		s.out.Write(piece)
-		if s.out.Len() < 4*copied {
+		c.out.Write(piece)
+		if c.out.Len() < 4*copied {
 			return nil
 		}
-		return s.flush()
+		return c.flush()
 	}
-	pieces := net.Buffers{s.out.Bytes(), piece}
-	_, err := pieces.WriteTo(s.conn)
-	s.out.Reset()
+	pieces := net.Buffers{c.out.Bytes(), piece}
+	_, err := pieces.WriteTo(c.conn)
+	c.out.Reset()
 	if err != nil {
 		return fmt.Errorf("cannot send a request: %w", err)
 	}
@@ -191,54 +226,59 @@ func (s *stream) writeData(piece []byte, end bool) error {
 }
 
 // flush sends what waits to be sent.
-func (s *stream) flush() error {
-	if s.out.Len() == 0 {
+func (c *channel) flush() error {
+	if c.out.Len() == 0 {
 		return nil
 	}
-	defer s.out.Reset()
-	return s.write(s.out.Bytes())
+	defer c.out.Reset()
+	return c.write(c.out.Bytes())
 }
 
-// step reads one frame.
-func (s *stream) step() error {
-	if s.in.Buffered() < frameHead { // it may have to wait
-		if err := s.flush(); err != nil {
+// step reads one frame. Whatever waits to be sent goes out before it has to wait for bytes.
+func (c *channel) step() error {
+	if c.in.Buffered() < frameHead {
+		if err := c.flush(); err != nil {
 			return err
 		}
 	}
-	head, err := s.framer.ReadFrameHeader()
+	head, err := c.framer.ReadFrameHeader()
 	if err != nil {
-		return s.frameError(err)
+		return c.frameError(err)
+	}
+	if c.in.Buffered() < int(head.Length) {
+		if err := c.flush(); err != nil {
+			return err
+		}
 	}
 	switch { // the frames of every answer, without the framer's allocations
 	case head.Type == http2.FrameData && !head.Flags.Has(http2.FlagDataPadded):
-		return s.readData(head)
+		return c.readData(head)
 	case head.Type == http2.FrameHeaders && head.Flags&fieldFlags == http2.FlagHeadersEndHeaders && head.Length <= inputBuffer:
-		return s.readWholeFields(head)
+		return c.readWholeFields(head)
 	}
-	frame, err := s.framer.ReadFrameForHeader(head)
+	frame, err := c.framer.ReadFrameForHeader(head)
 	if err != nil {
-		return s.frameError(err)
+		return c.frameError(err)
 	}
 	switch f := frame.(type) {
 	case *http2.HeadersFrame:
-		return s.readFields(f)
+		return c.readFields(f)
 	case *http2.DataFrame:
-		return s.takeData(f)
+		return c.takeData(f)
 	case *http2.RSTStreamFrame:
-		if f.StreamID == s.id && !s.answer.ended {
-			s.end(&api.StatusError{Status: resetStatus(f.ErrCode), Text: "the server reset the stream: " + f.ErrCode.String()})
+		if on := c.find(f.StreamID); on != nil {
+			on.end(&api.StatusError{Status: resetStatus(f.ErrCode), Text: "the server reset the stream: " + f.ErrCode.String()})
 		}
 	case *http2.SettingsFrame:
-		return s.readSettings(f)
+		return c.readSettings(f)
 	case *http2.PingFrame:
 		if !f.IsAck() {
-			return s.framer.WritePing(true, f.Data)
+			return c.framer.WritePing(true, f.Data)
 		}
 	case *http2.GoAwayFrame:
-		return s.readGoAway(f)
+		c.readGoAway(f)
 	case *http2.WindowUpdateFrame:
-		return s.readWindowUpdate(f)
+		return c.readWindowUpdate(f)
 	case *http2.PushPromiseFrame:
 		return errors.New("cannot read an answer: the server pushes, which it was told not to")
 	}
@@ -246,9 +286,9 @@ func (s *stream) step() error {
 }
 
 // frameError is readError with what the server said before it closed the connection.
-func (s *stream) frameError(err error) error {
-	if s.farewell != "" && errors.Is(err, io.EOF) {
-		return fmt.Errorf("the server closed the connection, saying %s: %w", s.farewell, err)
+func (c *channel) frameError(err error) error {
+	if c.farewell != "" && errors.Is(err, io.EOF) {
+		return fmt.Errorf("the server closed the connection, saying %s: %w", c.farewell, err)
 	}
 	return readError(err)
 }

@@ -286,14 +286,18 @@ func TestGRPCAllocations(t *testing.T) {
 			}
 		}
 	})
-	o := Options{Address: listener.Addr().String(), Protocol: GRPC}
+	o := Options{Address: listener.Addr().String(), Protocol: GRPC, Share: 2}
 	c, request := dial(t, o), prepare(t, o, bytesRequest("m", 8), Format{})
 	if got := testing.AllocsPerRun(200, func() {
-		if err := ask(c, request); err != nil {
-			t.Fatal(err)
+		c.Send(0, request)
+		c.Send(1, request)
+		for range 2 {
+			if _, _, _, err := c.Receive(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}); got != 0 {
-		t.Errorf("%v allocations for each request", got)
+		t.Errorf("%v allocations for two requests", got)
 	}
 }
 
@@ -401,12 +405,10 @@ func TestReceiveWindows(t *testing.T) {
 	})
 	c, request := dial(t, o), prepare(t, o, bytesRequest("m", 8), Format{})
 	s := c.exchange.(*streamExchange)
-	s.consumed = half // as after 1 GiB of answers
-	if err := c.Send(request); err != nil {
-		t.Fatal(err)
-	}
-	s.streamConsumed = half
-	if _, _, err := c.Receive(); err != nil {
+	s.channel.consumed = half // as after 1 GiB of answers
+	c.Send(0, request)
+	s.call.consumed = half
+	if _, _, _, err := c.Receive(); err != nil {
 		t.Fatal(err)
 	}
 	if err := ask(c, request); err != nil {

@@ -10,27 +10,24 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// end is the end of the stream; failed is nil when the call went well.
-func (s *stream) end(failed error) { s.answer.ended, s.answer.failed = true, failed }
-
 // readData reads or skips the data of an unpadded frame.
-func (s *stream) readData(head http2.FrameHeader) error {
-	size := int64(head.Length)
-	if head.StreamID != s.id || !s.answer.keep || s.answer.ended {
-		if err := s.skip(size); err != nil {
+func (c *channel) readData(head http2.FrameHeader) error {
+	size, on := int64(head.Length), c.find(head.StreamID)
+	if on == nil || !on.answer.keep {
+		if err := c.skip(size); err != nil {
 			return err
 		}
 	} else {
-		if err := s.answer.room(size); err != nil {
+		if err := on.answer.room(size); err != nil {
 			return err
 		}
-		from := len(s.answer.data)
-		s.answer.data = slices.Grow(s.answer.data, int(size))[:from+int(size)]
-		if _, err := io.ReadFull(s.in, s.answer.data[from:]); err != nil {
+		from := len(on.answer.data)
+		on.answer.data = slices.Grow(on.answer.data, int(size))[:from+int(size)]
+		if _, err := io.ReadFull(c.in, on.answer.data[from:]); err != nil {
 			return bodyError(err)
 		}
 	}
-	return s.dataRead(head)
+	return c.dataRead(on, head)
 }
 
 // room refuses data that would make an answer too large to keep.
@@ -42,96 +39,99 @@ func (r *reply) room(size int64) error {
 }
 
 // takeData is readData for a padded frame, which no known server of gRPC sends.
-func (s *stream) takeData(f *http2.DataFrame) error {
-	if f.StreamID == s.id && s.answer.keep && !s.answer.ended {
-		if err := s.answer.room(int64(len(f.Data()))); err != nil {
+func (c *channel) takeData(f *http2.DataFrame) error {
+	on := c.find(f.StreamID)
+	if on != nil && on.answer.keep {
+		if err := on.answer.room(int64(len(f.Data()))); err != nil {
 			return err
 		}
-		s.answer.data = append(s.answer.data, f.Data()...)
+		on.answer.data = append(on.answer.data, f.Data()...)
 	}
-	return s.dataRead(f.FrameHeader)
+	return c.dataRead(on, f.FrameHeader)
 }
 
-// dataRead counts data, and allows the server as much again when half of what it may send is used up.
-func (s *stream) dataRead(head http2.FrameHeader) error {
+// dataRead counts data, and allows the server as much again when half of what it may send is used up. on is nil for data of a
+// stream that was given up.
+func (c *channel) dataRead(on *call, head http2.FrameHeader) error {
 	const half = mostWindow / 2
-	if s.consumed += head.Length; s.consumed > half {
-		if err := s.framer.WriteWindowUpdate(0, s.consumed); err != nil {
+	if c.consumed += head.Length; c.consumed > half {
+		if err := c.framer.WriteWindowUpdate(0, c.consumed); err != nil {
 			return err
 		}
-		s.consumed = 0
+		c.consumed = 0
 	}
-	if head.StreamID != s.id || s.answer.ended {
-		return nil // of a stream that was given up
-	}
-	s.answer.size += int64(head.Length)
-	if head.Flags.Has(http2.FlagDataEndStream) {
-		s.end(fields{}.failure(s.answer.head.http)) // without trailers
+	if on == nil {
 		return nil
 	}
-	if s.streamConsumed += head.Length; s.streamConsumed > half {
-		if err := s.framer.WriteWindowUpdate(s.id, s.streamConsumed); err != nil {
+	on.answer.size += int64(head.Length)
+	if head.Flags.Has(http2.FlagDataEndStream) {
+		on.end(fields{}.failure(on.answer.head.http)) // without trailers
+		return nil
+	}
+	if on.consumed += head.Length; on.consumed > half {
+		if err := c.framer.WriteWindowUpdate(on.id, on.consumed); err != nil {
 			return err
 		}
-		s.streamConsumed = 0
+		on.consumed = 0
 	}
 	return nil
 }
 
 // readWholeFields reads the header fields of a frame that holds nothing else.
-func (s *stream) readWholeFields(head http2.FrameHeader) error {
-	block, err := s.in.Peek(int(head.Length))
+func (c *channel) readWholeFields(head http2.FrameHeader) error {
+	block, err := c.in.Peek(int(head.Length))
 	if err != nil {
 		return bodyError(err)
 	}
-	if err := s.takeFields(head.StreamID, block, head.Flags.Has(http2.FlagHeadersEndStream)); err != nil {
+	if err := c.takeFields(head.StreamID, block, head.Flags.Has(http2.FlagHeadersEndStream)); err != nil {
 		return err
 	}
-	_, err = s.in.Discard(len(block))
+	_, err = c.in.Discard(len(block))
 	return err
 }
 
 // readFields is readWholeFields for any frame of header fields, and those that continue it.
-func (s *stream) readFields(f *http2.HeadersFrame) error {
+func (c *channel) readFields(f *http2.HeadersFrame) error {
 	block := f.HeaderBlockFragment()
 	if !f.HeadersEnded() {
-		rest, err := s.readContinuations(slices.Clone(block))
+		rest, err := c.readContinuations(slices.Clone(block))
 		if err != nil {
 			return err
 		}
 		block = rest
 	}
-	return s.takeFields(f.StreamID, block, f.StreamEnded())
+	return c.takeFields(f.StreamID, block, f.StreamEnded())
 }
 
 // takeFields takes a block of header fields: the answer's head, its trailers, or both in one.
-func (s *stream) takeFields(id uint32, block []byte, ends bool) error {
-	if id != s.id || s.answer.ended {
+func (c *channel) takeFields(id uint32, block []byte, ends bool) error {
+	on := c.find(id)
+	if on == nil {
 		return nil // of a stream that was given up; without a table, skipping a block changes nothing
 	}
 	kind := headBlock
-	if s.answer.begun {
+	if on.answer.begun {
 		kind = trailerBlock
 	}
-	found, err := s.blocks.read(kind, block)
+	found, err := c.blocks.read(kind, block)
 	if err != nil {
 		return err
 	}
-	if !s.answer.begun {
-		s.answer.begun, s.answer.head = true, found
+	if !on.answer.begun {
+		on.answer.begun, on.answer.head = true, found
 	}
 	if ends {
-		s.end(found.failure(s.answer.head.http))
+		on.end(found.failure(on.answer.head.http))
 	}
 	return nil
 }
 
 // readContinuations reads the rest of a block that did not fit in one frame.
-func (s *stream) readContinuations(block []byte) ([]byte, error) {
+func (c *channel) readContinuations(block []byte) ([]byte, error) {
 	for len(block) <= mostBlock {
-		frame, err := s.framer.ReadFrame()
+		frame, err := c.framer.ReadFrame()
 		if err != nil {
-			return nil, s.frameError(err)
+			return nil, c.frameError(err)
 		}
 		f, ok := frame.(*http2.ContinuationFrame)
 		if !ok { // the framer sees to the order
@@ -145,55 +145,62 @@ func (s *stream) readContinuations(block []byte) ([]byte, error) {
 }
 
 // readSettings takes over what the server allows from now on.
-func (s *stream) readSettings(f *http2.SettingsFrame) error {
+func (c *channel) readSettings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
-		s.acknowledged = true
+		c.acknowledged = true
 		return nil
 	}
-	s.greeted = true
+	c.greeted = true
 	err := f.ForeachSetting(func(setting http2.Setting) error {
 		if err := setting.Valid(); err != nil {
 			return fmt.Errorf("cannot read the server's settings: %v: %w", setting, err)
 		}
 		switch setting.ID {
 		case http2.SettingHeaderTableSize:
-			s.fields.limit(setting.Val)
-		case http2.SettingInitialWindowSize: // goes for the open stream, too: RFC 9113, §6.9.2
-			s.streamWindow += int64(setting.Val) - s.initial
-			s.initial = int64(setting.Val)
+			c.fields.limit(setting.Val)
+		case http2.SettingInitialWindowSize: // goes for the open streams, too: RFC 9113, §6.9.2
+			for i := range c.calls {
+				c.calls[i].window += int64(setting.Val) - c.initial
+			}
+			c.initial = int64(setting.Val)
 		case http2.SettingMaxFrameSize:
-			s.frame = int(setting.Val)
+			c.frame = int(setting.Val)
+		case http2.SettingMaxConcurrentStreams:
+			c.limit = setting.Val
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.framer.WriteSettingsAck()
+	return c.framer.WriteSettingsAck()
 }
 
 // readGoAway reads that the server ends the connection. It still answers what it has taken.
-func (s *stream) readGoAway(f *http2.GoAwayFrame) error {
-	s.broken.Store(true)
-	s.farewell = fmt.Sprintf("GOAWAY %v %q", f.ErrCode, excerpt(f.DebugData()))
-	if s.id > f.LastStreamID && !s.answer.ended {
-		return fmt.Errorf("%w, saying %s", errNotTaken, s.farewell)
+func (c *channel) readGoAway(f *http2.GoAwayFrame) {
+	c.broken.Store(true)
+	c.farewell = fmt.Sprintf("GOAWAY %v %q", f.ErrCode, excerpt(f.DebugData()))
+	for i := range c.calls {
+		if on := &c.calls[i]; on.id > f.LastStreamID && !on.answer.ended {
+			on.end(fmt.Errorf("%w, saying %s", errNotTaken, c.farewell))
+		}
 	}
-	return nil
 }
 
 // errNotTaken says that the server will not look at the request.
 var errNotTaken = errors.New("the server ended the connection before it took the request")
 
 // readWindowUpdate reads that the server takes more data.
-func (s *stream) readWindowUpdate(f *http2.WindowUpdateFrame) error {
-	switch f.StreamID {
-	case 0:
-		s.window += int64(f.Increment)
-	case s.id:
-		s.streamWindow += int64(f.Increment)
+func (c *channel) readWindowUpdate(f *http2.WindowUpdateFrame) error {
+	window := &c.window
+	if f.StreamID != 0 {
+		on := c.find(f.StreamID)
+		if on == nil {
+			return nil
+		}
+		window = &on.window
 	}
-	if max(s.window, s.streamWindow) > mostWindow {
+	if *window += int64(f.Increment); *window > mostWindow {
 		return errors.New("cannot send: the server's windows of flow control are larger than the protocol allows")
 	}
 	return nil

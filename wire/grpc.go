@@ -13,48 +13,68 @@ import (
 // messageHead is the length of what gRPC puts in front of a message: whether it is compressed, and its length.
 const messageHead = 5
 
-// unaryExchange speaks gRPC with a call per request: ModelInfer.
+// unaryExchange speaks gRPC with a call per request: ModelInfer. Each slot has one call after the other.
 type unaryExchange struct {
-	*stream
-	expected []api.Tensor // of the request in flight
+	*channel
+	expected [][]api.Tensor // of the requests in flight, by slot
 }
 
-func (u *unaryExchange) send(p *Prepared) error {
-	u.expected = p.expected
-	if err := u.open(p.expected != nil); err != nil {
+func newUnaryExchange(c *channel) *unaryExchange {
+	return &unaryExchange{channel: c, expected: make([][]api.Tensor, len(c.calls))}
+}
+
+func (u *unaryExchange) send(slot int, p *Prepared) error {
+	on := &u.calls[slot]
+	u.expected[slot] = p.expected
+	if err := u.open(on, p.expected != nil); err != nil {
 		return err
 	}
-	return u.transmit(p.message, true)
+	return u.transmit(on, p.message, true)
 }
 
-func (u *unaryExchange) answering() bool { return u.answer.begun || u.answer.ended }
+func (u *unaryExchange) answering(slot int) bool {
+	answer := &u.calls[slot].answer
+	return answer.begun || answer.size > 0
+}
 
-func (u *unaryExchange) receive() (final, null bool, err error) {
-	for !u.answer.ended {
+// receive returns as soon as one call has ended. Requests that are sent then go out before it next has to wait: with all
+// that what was read together brought about.
+func (u *unaryExchange) receive() (slot int, final, null bool, err error) {
+	for {
+		for slot := range u.calls {
+			if on := &u.calls[slot]; on.id != 0 && on.answer.ended {
+				on.id = 0
+				return slot, true, false, judge(&on.answer, u.expected[slot])
+			}
+		}
 		if err := u.step(); err != nil {
-			return true, false, err
+			return 0, true, false, err
 		}
 	}
+}
+
+// judge says how a call went that has ended.
+func judge(answer *reply, expected []api.Tensor) error {
 	switch {
-	case u.answer.failed != nil:
-		return true, false, u.answer.failed
-	case u.answer.size < messageHead:
-		return true, false, errors.New("cannot read an answer: it says that all is well, and has no message")
-	case u.expected == nil:
-		return true, false, nil
+	case answer.failed != nil:
+		return answer.failed
+	case answer.size < messageHead:
+		return errors.New("cannot read an answer: it says that all is well, and has no message")
+	case expected == nil:
+		return nil
 	}
-	message, size, err := u.answer.message(0)
+	message, size, err := answer.message(0)
 	if err != nil {
-		return true, false, err
+		return err
 	}
-	if size != len(u.answer.data) {
-		return true, false, fmt.Errorf("cannot read an answer of %d bytes: its message has %d", len(u.answer.data), size)
+	if size != len(answer.data) {
+		return fmt.Errorf("cannot read an answer of %d bytes: its message has %d", len(answer.data), size)
 	}
 	outputs, err := api.DecodeGRPC(message)
 	if err != nil {
-		return true, false, err
+		return err
 	}
-	return true, false, compare(u.expected, outputs)
+	return compare(expected, outputs)
 }
 
 // message is the message that begins at an offset of the data, decompressed, and the bytes that it takes of them, its head
@@ -86,35 +106,40 @@ func (r *reply) message(from int) (message []byte, size int, err error) {
 // streamExchange speaks gRPC with a call per connection, whose messages are the requests and their answers:
 // ModelStreamInfer. A request of a decoupled model has any number of answers.
 type streamExchange struct {
-	*stream
+	*channel
+	*call                 // the only one
 	expected []api.Tensor // of the request in flight
 	begun    bool         // its answer
 	read     int          // bytes of the data that are done with
 	failed   error        // why the request in flight failed, where answers are still to come
 }
 
-func (s *streamExchange) answering() bool { return s.begun || len(s.answer.data) > s.read }
+func newStreamExchange(c *channel) *streamExchange {
+	return &streamExchange{channel: c, call: &c.calls[0]}
+}
 
-func (s *streamExchange) send(p *Prepared) error {
+func (s *streamExchange) answering(int) bool { return s.begun || len(s.answer.data) > s.read }
+
+func (s *streamExchange) send(_ int, p *Prepared) error {
 	s.expected, s.failed, s.begun = p.expected, nil, false
 	if s.answer.ended {
 		s.read = 0
-		if err := s.open(true); err != nil {
+		if err := s.open(s.call, true); err != nil {
 			return err
 		}
 	}
-	return s.transmit(p.message, false)
+	return s.transmit(s.call, p.message, false)
 }
 
-func (s *streamExchange) receive() (final, null bool, err error) {
+func (s *streamExchange) receive() (slot int, final, null bool, err error) {
 	message, err := s.next()
 	if err != nil {
-		return true, false, err
+		return 0, true, false, err
 	}
 	s.begun = true
 	r, err := parseStreamed(message)
 	if err != nil {
-		return true, false, err
+		return 0, true, false, err
 	}
 	switch {
 	case s.failed != nil: // the first error is told
@@ -123,14 +148,14 @@ func (s *streamExchange) receive() (final, null bool, err error) {
 	case s.expected != nil && !r.empty:
 		outputs, err := api.DecodeGRPC(r.response)
 		if err != nil {
-			return true, false, err
+			return 0, true, false, err
 		}
 		s.failed = compare(s.expected, outputs)
 	}
 	if !r.final {
-		return false, r.empty, nil
+		return 0, false, r.empty, nil
 	}
-	return true, r.empty, s.failed
+	return 0, true, r.empty, s.failed
 }
 
 // next waits for a message.

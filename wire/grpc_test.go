@@ -126,11 +126,9 @@ func bytesRequest(model string, size int) api.InferRequest {
 
 // all sends a request and receives until its end.
 func all(c *Conn, p *Prepared) (answers, nulls int, err error) {
-	if err := c.Send(p); err != nil {
-		return 0, 0, err
-	}
+	c.Send(0, p)
 	for {
-		final, null, err := c.Receive()
+		_, final, null, err := c.Receive()
 		if null {
 			nulls++
 		} else {
@@ -404,12 +402,10 @@ func TestGRPCInterrupt(t *testing.T) {
 		return nil
 	})
 	c, p := dial(t, o), prepare(t, o, bytesRequest("m", 8), Format{})
-	if err := c.Send(p); err != nil {
-		t.Fatal(err)
-	}
+	c.Send(0, p)
 	failed := make(chan error)
 	go func() {
-		_, _, err := c.Receive()
+		_, _, _, err := c.Receive()
 		failed <- err
 	}()
 	c.Interrupt()

@@ -27,8 +27,8 @@ func (c canned) Read(p []byte) (int, error)  { return c.said.Read(p) }
 func (c canned) Write(p []byte) (int, error) { return len(p), nil }
 func (c canned) SetDeadline(time.Time) error { return nil }
 
-// cannedStream is a connection to a server that greets and then says what is given.
-func cannedStream(t *testing.T, protocol Protocol, said []byte) *stream {
+// cannedChannel is a connection to a server that greets and then says what is given.
+func cannedChannel(t *testing.T, o Options, said []byte) *channel {
 	t.Helper()
 	var all bytes.Buffer
 	f := http2.NewFramer(&all, nil)
@@ -40,11 +40,11 @@ func cannedStream(t *testing.T, protocol Protocol, said []byte) *stream {
 	}
 	all.Write(said)
 	conn := canned{said: &all}
-	s, err := newStream(t.Context(), &link{raw: conn, conn: conn, in: bufio.NewReaderSize(conn, inputBuffer)}, Options{Address: "host:1", Protocol: protocol})
+	c, err := newChannel(t.Context(), &link{raw: conn, conn: conn, in: bufio.NewReaderSize(conn, inputBuffer)}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return c
 }
 
 // Whatever a server says, reading it ends. The seeds are what Triton said: to requests that it answered and to one that it
@@ -64,10 +64,10 @@ func FuzzGRPCAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte) {
 		for _, protocol := range []Protocol{GRPC, GRPCStream} {
 			o := Options{Address: "host:1", Protocol: protocol}
-			s := cannedStream(t, protocol, said)
-			c, r := &Conn{link: s.link, exchange: &unaryExchange{stream: s}}, bytesRequest("m", 8)
+			under := cannedChannel(t, o, said)
+			c, r := newConn(under.link, newUnaryExchange(under), 1), bytesRequest("m", 8)
 			if protocol == GRPCStream {
-				c.exchange = &streamExchange{stream: s}
+				c.exchange = newStreamExchange(under)
 			}
 			request := prepare(t, o, r, Format{}, r.Inputs...)
 			for sent := 0; !c.Broken(); sent++ {
@@ -76,6 +76,49 @@ func FuzzGRPCAnswers(f *testing.F) {
 				}
 				_, _, _ = all(c, request)
 			}
+		}
+	})
+}
+
+// Whatever a server says to several calls on a connection, each is told how it ended, once, and none that was not made.
+func FuzzSharedAnswers(f *testing.F) {
+	frames := func(write func(p *peer)) []byte {
+		var said bytes.Buffer
+		write(&peer{Framer: http2.NewFramer(&said, nil)})
+		return said.Bytes()
+	}
+	f.Add(frames(func(p *peer) { p.answer(5); p.answer(1); p.answer(3); p.answer(7) }))
+	f.Add(frames(func(p *peer) {
+		p.head(1)
+		p.head(3)
+		_ = p.WriteRSTStream(1, http2.ErrCodeCancel)
+		p.answer(5)
+		p.answer(7)
+		p.trailers(3, "grpc-status", "0")
+	}))
+	f.Add(frames(func(p *peer) { p.answer(3); _ = p.WriteGoAway(3, http2.ErrCodeNo, nil); p.answer(1) }))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		const calls = 3
+		o := Options{Address: "host:1", Protocol: GRPC, Share: calls}
+		under := cannedChannel(t, o, said)
+		c, r := newConn(under.link, newUnaryExchange(under), calls), bytesRequest("m", 8)
+		request := prepare(t, o, r, Format{}, r.Inputs...)
+		var open [calls]bool
+		for told := 0; !c.Broken(); told++ {
+			if told > len(said) {
+				t.Fatalf("%d requests were answered by %d bytes", told, len(said))
+			}
+			for slot := range open {
+				if !open[slot] {
+					c.Send(slot, request)
+					open[slot] = true
+				}
+			}
+			slot, final, null, _ := c.Receive()
+			if !open[slot] || !final || null {
+				t.Fatalf("slot %d is told, final %v, null %v, in flight are %v", slot, final, null, open)
+			}
+			open[slot] = false
 		}
 	})
 }
@@ -102,17 +145,18 @@ func FuzzGRPCData(f *testing.F) {
 			rest = rest[n:]
 		}
 		p.trailers(1, "grpc-status", "0")
-		s := cannedStream(t, GRPC, said.Bytes())
-		if err := s.open(true); err != nil {
+		c := cannedChannel(t, Options{Address: "host:1", Protocol: GRPC}, said.Bytes())
+		on := &c.calls[0]
+		if err := c.open(on, true); err != nil {
 			t.Fatal(err)
 		}
-		for !s.answer.ended {
-			if err := s.step(); err != nil {
+		for !on.answer.ended {
+			if err := c.step(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if s.answer.failed != nil || !bytes.Equal(s.answer.data, data) {
-			t.Errorf("error %v, data %q, sent were %q", s.answer.failed, s.answer.data, data)
+		if on.answer.failed != nil || !bytes.Equal(on.answer.data, data) {
+			t.Errorf("error %v, data %q, sent were %q", on.answer.failed, on.answer.data, data)
 		}
 	})
 }

@@ -21,42 +21,47 @@ type httpExchange struct {
 	kept     bytes.Buffer
 }
 
-func (h *httpExchange) send(p *Prepared) error {
+func (h *httpExchange) send(_ int, p *Prepared) error {
 	h.expected, h.begun = p.expected, false
 	return h.write(p.message)
 }
 
-func (h *httpExchange) answering() bool { return h.begun }
+func (h *httpExchange) answering(int) bool { return h.begun }
 
-func (h *httpExchange) receive() (final, null bool, err error) {
+func (h *httpExchange) receive() (slot int, final, null bool, err error) {
+	return 0, true, false, h.read()
+}
+
+// read reads an answer.
+func (h *httpExchange) read() error {
 	if _, err := h.in.Peek(1); err != nil {
-		return false, false, readError(err)
+		return readError(err)
 	}
 	h.begun = true
 	answer, err := readHead(h.in)
 	if err != nil {
-		return false, false, err
+		return err
 	}
 	if answer.closes {
 		h.broken.Store(true)
 	}
 	if answer.status == 200 && h.expected == nil && answer.length >= 0 && !answer.chunked {
-		return true, false, h.skip(answer.length)
+		return h.skip(answer.length)
 	}
 	if err := h.keep(answer); err != nil {
-		return false, false, err
+		return err
 	}
 	switch {
 	case answer.status != 200:
-		return true, false, statusError(answer.status, h.kept.Bytes())
+		return statusError(answer.status, h.kept.Bytes())
 	case h.expected == nil:
-		return true, false, nil
+		return nil
 	}
 	outputs, err := decodeHTTP(h.kept.Bytes(), answer.json)
 	if err != nil {
-		return false, false, err
+		return err
 	}
-	return true, false, compare(h.expected, outputs)
+	return compare(h.expected, outputs)
 }
 
 // keep reads the body into kept.

@@ -70,10 +70,8 @@ func prepare(t *testing.T, o Options, r api.InferRequest, f Format, expected ...
 }
 
 func ask(c *Conn, p *Prepared) error {
-	if err := c.Send(p); err != nil {
-		return err
-	}
-	_, _, err := c.Receive()
+	c.Send(0, p)
+	_, _, _, err := c.Receive()
 	return err
 }
 

@@ -31,6 +31,9 @@ type Options struct {
 	Parameters  []Parameter   // of every request
 	Compression string        // of requests over gRPC: "", "gzip" or "deflate"
 	DialTimeout time.Duration // 0: DefaultDialTimeout
+	// Share is how many requests may be in flight on a connection over GRPC, or fewer if the server takes fewer calls at a
+	// time; 0: 1.
+	Share int
 }
 
 // DefaultDialTimeout bounds connecting, handshakes included.

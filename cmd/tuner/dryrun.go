@@ -17,6 +17,7 @@ import (
 type dryRun struct {
 	Conversions []string           `json:"conversions"` // precisions that would be made first
 	Check       string             `json:"accuracy_check,omitempty"`
+	Earlier     []earlierCampaign  `json:"earlier"` // that the search learns from
 	Count       int                `json:"candidate_count"`
 	IsCounted   bool               `json:"counted"`    // else there are so many pools that their numbers are the most that there may be
 	Candidates  []search.Candidate `json:"candidates"` // the first of them, where there are more than mostPrinted
@@ -34,6 +35,10 @@ func runDryRun(con console, o profileOptions, s profile.Setup) error {
 	if _, _, err := variantData(p, s.Subject); err != nil {
 		return inputError(err)
 	}
+	earlier, err := profile.Reuse(s)
+	if err != nil {
+		return inputError(err)
+	}
 	settings := p.Settings(facts)
 	planned, err := plan.New(p.Search.Strategy, settings)
 	if err != nil {
@@ -42,11 +47,14 @@ func runDryRun(con console, o profileOptions, s profile.Setup) error {
 	candidates := planned.Candidates()
 	count, isCounted := candidates.Len()
 	pools, _ := candidates.PoolCount()
-	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts),
+	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Earlier: earlierCampaigns(earlier),
 		Count: count, IsCounted: isCounted, Candidates: firstCandidates(candidates, mostPrinted), Folds: candidates.Folds(),
 		Pools: pools, Loads: settings.Space.Load.Levels, Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
+	}
+	for _, line := range earlierLines(p, d.Earlier) {
+		fmt.Fprintln(con.out, line)
 	}
 	printDryRun(con.out, d, planned.Remaining(), settings.Budget.Time)
 	return nil

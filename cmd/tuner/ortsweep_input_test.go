@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -130,7 +131,7 @@ func TestSweepOfFlagsCanBeRunAgain(t *testing.T) {
 	if again.Model.Path != first.Model.Path || again.Accuracy.Data != filepath.Join(here, "data.npz") || again.Output != filepath.Join(here, first.Output) {
 		t.Errorf("model %q, data %q, output %q", again.Model.Path, again.Accuracy.Data, again.Output)
 	}
-	if again.Sessions != 2 || again.Measure != spec.SweepThroughput || again.Search != first.Search {
+	if again.Sessions != 2 || again.Measure != spec.SweepThroughput || !reflect.DeepEqual(again.Search, first.Search) {
 		t.Errorf("sessions %d, measure %q, search %+v", again.Sessions, again.Measure, again.Search)
 	}
 }

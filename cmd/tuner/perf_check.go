@@ -73,7 +73,7 @@ func (o perfOptions) warnings() []string {
 		list = append(list, "--measurement-request-count is of no account without --measurement-mode count_windows")
 	}
 	if o.given("max-threads") && (!o.given("request-rate-range") || o.async) {
-		list = append(list, "--max-threads is of no account here: each request in flight has a connection of its own")
+		list = append(list, "--max-threads is of no account here: the requests in flight do not depend on threads")
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,11 +48,28 @@ func (o perfOptions) checkConnection(p *problems, plan *perfPlan) {
 		p.addf("--grpc-compression-algorithm %q: allowed are none, gzip and deflate", o.compression)
 	}
 	w.DialTimeout = o.timeout
+	w.Share, err = parseConnectionShare(os.Getenv(shareVariable))
+	p.add(err)
 	if address != "" {
 		w.TLS, err = o.tlsConfig(protocol, address, secure)
 		p.add(err)
 	}
 	o.checkGauge(plan)
+}
+
+// shareVariable is how perf_analyzer's users say how many requests in flight share a connection over gRPC.
+const shareVariable = "TRITON_CLIENT_GRPC_CHANNEL_MAX_SHARE_COUNT"
+
+// parseConnectionShare reads the variable; 0: it is not set.
+func parseConnectionShare(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("environment variable %s=%q: expected is how many requests in flight share a connection over gRPC, 1 or more", shareVariable, text)
+	}
+	return n, nil
 }
 
 // checkGauge tells what can be read besides the server's statistics.

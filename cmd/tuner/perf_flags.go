@@ -88,7 +88,7 @@ func (o *perfOptions) loadFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.distribution, "request-distribution", "constant", "of an open loop: constant or poisson")
 	f.StringVar(&o.intervals, "request-intervals", "", "file of intervals between requests in microseconds, one a line (open loop)")
 	f.IntVar(&o.maxOutstanding, "max-outstanding", 4096, "requests of an open loop that may be due and unanswered: those beyond are dropped and counted")
-	f.IntVar(&o.maxThreads, "max-threads", 0, "with a request rate and without --async the same as --max-outstanding; else of no account: each request in flight has a connection")
+	f.IntVar(&o.maxThreads, "max-threads", 0, "with a request rate and without --async the same as --max-outstanding; else of no account")
 	f.BoolVarP(&o.async, "async", "a", false, "asynchronous calls: printed, and else of no account, like --sync")
 	f.BoolVar(&o.sync, "sync", false, "synchronous calls")
 	f.BoolVar(&o.streaming, "streaming", false, "requests go over gRPC streams")

@@ -31,6 +31,7 @@ type profileOptions struct {
 	quiet      bool
 	output     string
 	ortLibrary string
+	earlier    []string
 }
 
 func newProfile(con console) *cobra.Command {
@@ -43,7 +44,7 @@ highest load within the constraints for each, and appends every measurement to <
 
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
-		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run",
+		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f larger.yaml --earlier out/minilm",
 		Args:    usageArgs(fileByFlag),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runProfile(cmd.Context(), con, o) },
 	})
@@ -51,6 +52,7 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, what was folded and why, and a time estimate; measure nothing")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	cmd.Flags().StringVar(&o.output, "output", "text", "summary on stdout: text or json")
+	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "output folder of an earlier campaign on the same model to learn from, beside those of search.earlier; may be repeated")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	return cmd
 }
@@ -63,6 +65,7 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err != nil {
 		return err
 	}
+	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
 	host := hostinfo.Read(ctx)
 	subject, err := profile.OpenSubject(p, len(host.GPUs))
 	if err != nil {
@@ -126,13 +129,16 @@ func newSetup(p spec.Profile, s profile.Subject, facts search.Facts, builds []or
 	return setup, nil
 }
 
-// checkCampaign finds the mistakes in a space that only model and machine show, an output folder that cannot be written, and,
-// where the runtime is known, the journal of another campaign in it.
+// checkCampaign finds the mistakes in a space that only model and machine show, earlier campaigns that cannot be reused, an output
+// folder that cannot be written, and, where the runtime is known, the journal of another campaign in it.
 func checkCampaign(o profileOptions, s profile.Setup) error {
 	if _, err := plan.New(s.Profile.Search.Strategy, s.Profile.Settings(s.Facts)); err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
 	if err := profile.CheckSpace(s.Profile, s.Subject, s.Facts); err != nil {
+		return inputError(err)
+	}
+	if _, err := profile.Reuse(s); err != nil {
 		return inputError(err)
 	}
 	if err := profile.CheckOutput(s.Profile); err != nil || s.Runtime.Library == "" {
@@ -199,16 +205,17 @@ func runtimeInfo(b ortlib.Build) journal.RuntimeInfo {
 
 // runCampaign opens the journal and the runner, runs the campaign to its end, and prints the summary.
 func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, requests runner.Requests) (err error) {
-	settings := setup.Profile.Settings(setup.Facts)
-	strategy, err := plan.New(setup.Profile.Search.Strategy, settings)
-	if err != nil {
-		return usageErrorf("%s: %v", o.file, err)
-	}
 	log, err := profile.OpenLog(setup, time.Now().UTC())
 	if err != nil {
 		return inputError(err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	settings := setup.Profile.Settings(setup.Facts)
+	settings.Earlier = log.Earlier
+	strategy, err := plan.New(setup.Profile.Search.Strategy, settings) // checkCampaign has found what it refuses
+	if err != nil {
+		return usageErrorf("%s: %v", o.file, err)
+	}
 	engines, err := newRunner(con, setup.Profile, log.Past)
 	if err != nil {
 		return err
@@ -247,6 +254,9 @@ func announce(con console, o profileOptions, setup profile.Setup, log profile.Lo
 	}
 	fmt.Fprintf(con.err, "%s: %s on ONNX Runtime %s, results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
 		strings.Join(runtimes, " and "), setup.Profile.Output)
+	for _, line := range earlierLines(setup.Profile, earlierCampaigns(log.Earlier)) {
+		fmt.Fprintln(con.err, line)
+	}
 	if n := len(log.Past); n > 0 {
 		fmt.Fprintf(con.err, "going on after %d trials of an earlier run (%s)\n", n, clockText(log.Elapsed()))
 	}

@@ -241,9 +241,11 @@ func newDirect(e *engine.Server, model string, rows, number int) *direct {
 }
 
 // Send leaves everything to Receive.
-func (d *direct) Send(int) error { return nil }
+func (d *direct) Send(int, int) {}
 
-func (d *direct) Receive() (final, null bool, err error) { return true, false, d.infer() }
+func (d *direct) Receive() (slot int, final, null bool, err error) { return 0, true, false, d.infer() }
+
+func (d *direct) Slots() int { return 1 }
 
 func (d *direct) Broken() bool { return d.broken() }
 

@@ -135,6 +135,7 @@ func TestWire(t *testing.T) {
 		"HTTP, JSON outputs": {wire.Options{Address: server.HTTP}, wire.Format{JSONOutputs: true}},
 		"HTTP, all JSON":     {wire.Options{Address: server.HTTP, Headers: []wire.Header{{Name: "X-Test", Value: "1"}}}, wire.Format{JSONInputs: true, JSONOutputs: true}},
 		"gRPC":               {wire.Options{Address: server.GRPC, Protocol: wire.GRPC}, wire.Format{}},
+		"gRPC, shared":       {wire.Options{Address: server.GRPC, Protocol: wire.GRPC, Share: 4}, wire.Format{}},
 		"gRPC, gzip":         {wire.Options{Address: server.GRPC, Protocol: wire.GRPC, Compression: "gzip"}, wire.Format{}},
 		"gRPC, deflate":      {wire.Options{Address: server.GRPC, Protocol: wire.GRPC, Compression: "deflate"}, wire.Format{}},
 		"gRPC, stream":       {wire.Options{Address: server.GRPC, Protocol: wire.GRPCStream}, wire.Format{}},
@@ -151,11 +152,20 @@ func TestWire(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				err = conn.Send(p)
-				for final := false; err == nil && !final; {
-					final, _, err = conn.Receive()
+				for slot := range conn.Slots() {
+					conn.Send(slot, p)
 				}
-				return err
+				var failed error
+				for left := conn.Slots(); left > 0; {
+					_, final, _, err := conn.Receive()
+					if failed == nil {
+						failed = err
+					}
+					if final {
+						left--
+					}
+				}
+				return failed
 			}
 			for range 3 { // a connection goes on after answers of all kinds
 				if err := errors.Join(ask(request, right), ask(request, nil)); err != nil {

@@ -129,10 +129,8 @@ func ask(ctx context.Context, o wire.Options, connections, n int) error {
 			defer c.Close()
 			defer context.AfterFunc(ctx, c.Interrupt)()
 			for range n {
-				if err := c.Send(p); err != nil {
-					return err
-				}
-				if _, _, err := c.Receive(); err != nil {
+				c.Send(0, p)
+				if _, _, _, err := c.Receive(); err != nil {
 					return err
 				}
 			}
@@ -244,11 +242,9 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Send(p); err != nil {
-		t.Fatal(err)
-	}
+	c.Send(0, p)
 	_ = s.Close()
-	if _, _, err := c.Receive(); err == nil || !c.Broken() {
+	if _, _, _, err := c.Receive(); err == nil || !c.Broken() {
 		t.Errorf("error %v, broken %v", err, c.Broken())
 	}
 }

@@ -258,6 +258,7 @@ func (g *Guided) learn() {
 			continue
 		}
 		n := g.noise(k)
+		g.keepPace(k, n)
 		m.isDropped = false
 		pools := g.sights(k, n)
 		m.isKnown = m.isPredicted || len(pools) > 0
@@ -294,10 +295,11 @@ func (g *Guided) sights(k int, n noise) [][]sight {
 			c := cell{p, setting{at, t.level}}
 			prior := 0.0
 			if g.models[k].isPredicted {
-				prior = g.prior(c, k)
+				prior = g.prior(c, k) + g.offset(p, k)
 			}
 			sights = append(sights, sight{g.spot(c), value - prior, variance})
 		}
+		sights = append(sights, g.remembered(p, k, n)...)
 		if len(sights) > 0 {
 			pools = append(pools, sights)
 		}

@@ -125,7 +125,9 @@ func (g *Guided) expect(x spot, p *pool, b *belief) {
 // residual is what is expected of a model at a spot of a pool.
 func (g *Guided) residual(k int, x spot, p *pool) residual {
 	if !g.models[k].isMemory() {
-		return g.models[k].process.at(x)
+		r := g.models[k].process.at(x)
+		r.mean += g.offset(p, k)
+		return r
 	}
 	mean, variance := g.memoryOf(p)
 	return residual{mean: mean, variance: variance, spot: x}

@@ -38,55 +38,49 @@ func kinship(a, b *engine) float64 {
 	return k
 }
 
-// foresee predicts the curves of all engines that have not been opened from those of the open ones: for each size the best linear
+// foresee predicts the curves of all engines that have not been opened from those that are known: for each size the best linear
 // prediction of the logarithm.
 func (g *Guided) foresee() {
-	var open []*engine
-	for _, e := range g.engines {
-		if e.isOpen() {
-			open = append(open, e)
-		}
-	}
+	known := g.witnesses()
 	g.forecasts = make([]forecast, len(g.engines))
-	if len(open) == 0 {
+	if len(known) == 0 {
 		return
 	}
-	factor := make([][]float64, len(open))
-	for i, a := range open {
+	factor := make([][]float64, len(known))
+	for i, a := range known {
 		factor[i] = make([]float64, i+1)
 		for j := range factor[i] {
-			factor[i][j] = kinship(a, open[j])
+			factor[i][j] = a.kinship(known[j])
 		}
 	}
 	cholesky(factor)
-	curves := make([]queuesim.Curve, len(open))
-	for i, e := range open {
-		curves[i] = e.alone.curve()
-	}
 	for _, e := range g.engines {
 		if door := e.door(); door != nil && !e.isOpen() {
-			g.forecasts[e.index] = predict(e, open, curves, factor, g.sizes(door.maxBatch))
+			g.forecasts[e.index] = predict(e, known, factor, g.sizes(door.maxBatch))
 		}
 	}
 }
 
-// predict is the forecast of one engine. The means of what open engines have in common are taken from the first, to which the
+// predict is the forecast of one engine. The means of what known service times have in common are taken from the first, to which the
 // others are compared.
-func predict(e *engine, open []*engine, curves []queuesim.Curve, factor [][]float64, sizes []int) forecast {
-	k := make([]float64, len(open))
-	for i, o := range open {
-		k[i] = kinship(e, o)
+func predict(e *engine, known []witness, factor [][]float64, sizes []int) forecast {
+	k := make([]float64, len(known))
+	for i, w := range known {
+		k[i] = w.kinship(witness{engine: e})
 	}
 	reduced := append([]float64(nil), k...)
 	forward(factor, reduced)
 	f := forecast{deviation: math.Sqrt(max(kinship(e, e)-dot(reduced, reduced), 0))}
 	weights := solve(factor, k)
-	f.curve = queuesim.Curve{Sizes: sizes, Alone: make([]float64, len(sizes)), Overhead: curves[0].Overhead, Spread: curves[0].Spread}
+	first := known[0].curve
+	f.curve = queuesim.Curve{Sizes: sizes, Alone: make([]float64, len(sizes)), Overhead: first.Overhead, Spread: first.Spread}
 	for i, size := range sizes {
-		base, sum := math.Log(curves[0].Time(size, 1, 1)), 0.0
-		for j, c := range curves {
-			f.curve.Overhead = min(f.curve.Overhead, c.Overhead)
-			sum += weights[j] * (math.Log(c.Time(size, 1, 1)) - base)
+		base, sum := math.Log(first.Time(size, 1, 1)), 0.0
+		for j, w := range known {
+			if w.machine == 0 {
+				f.curve.Overhead = min(f.curve.Overhead, w.curve.Overhead)
+			}
+			sum += weights[j] * (math.Log(w.curve.Time(size, 1, 1)) - base)
 		}
 		f.curve.Alone[i] = math.Exp(base + sum)
 	}

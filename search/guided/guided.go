@@ -52,6 +52,8 @@ type Guided struct {
 	costs     costs
 	served    int // trials of cells in the search
 	forecasts []forecast
+	past      past
+	outside   pool // of a default that is not like any candidate: what was measured of it
 	simulator queuesim.Simulator
 	next      *decision // nil until it is asked for
 }
@@ -75,6 +77,7 @@ func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Gu
 	} else if len(g.pools) > 0 {
 		g.base = slices.MinFunc(g.pools, func(a, b *pool) int { return g.strange(a) - g.strange(b) }).engine
 	}
+	g.recall(candidates)
 	return g
 }
 
@@ -100,7 +103,8 @@ func (g *Guided) Tell(e search.Event) {
 	c := e.Trial.Candidate
 	p, ok := g.poolOf(c)
 	if !ok {
-		return // a default that is not like any candidate
+		g.tellOutside(e)
+		return
 	}
 	m := e.Measurement
 	if m.Failure == nil {

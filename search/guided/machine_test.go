@@ -1,6 +1,7 @@
 package guided
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -24,6 +25,9 @@ type machine struct {
 	noise     float64 // of a second's throughput; of its 99th percentile twice as much
 	tail      float64 // log of what the simulation misses of every latency percentile
 	chaos     float64 // standard deviation of the log by which each cell's throughput is different from any prediction
+	visit     uint64  // another course of the noise
+	slower    float64 // log of what everything takes longer than it once did
+	power     float64 // of the number of threads, by which they shorten a batch; 0: 0.8
 	// fail makes trials fail, where it is not nil.
 	fail func(search.Trial) *measure.Failure
 
@@ -40,7 +44,7 @@ func (m machine) deviate(name string) float64 {
 // time is what a batch takes with so many instances busy, in seconds: threads share the cores.
 func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 	threads := g.number(c, search.KnobIntraOpThreads, 1)
-	t := (0.004 + 0.002*float64(batch)) / math.Pow(float64(threads), 0.8)
+	t := (0.004 + 0.002*float64(batch)) / math.Pow(float64(threads), cmp.Or(m.power, 0.8))
 	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
 		t *= 0.6
 	}
@@ -75,7 +79,7 @@ func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mea
 	}
 	r := known.(queuesim.Result)
 	off := m.poolError*m.deviate("pool"+engineKey(c)+string(g.value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
-	off += m.chaos * m.deviate("chaos"+key)
+	off += m.chaos*m.deviate("chaos"+key) - m.slower
 	tail := m.tail + m.poolError*m.deviate("tail"+c.PoolKey()) + m.cellError*m.deviate("tail"+c.Key())
 	x = r.Throughput * math.Exp(off)
 	if load.RequestRate > 0 {
@@ -125,10 +129,10 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 	}
 	e.Measurement.Launch, e.Measurement.Memory = 1, int64(1e8*(1+g.queue(trial.Candidate).Instances))
 	e.Measurement.Times = measure.Times{WarmUp: 300 * time.Millisecond, Windows: time.Duration(trial.Windows) * trial.Window}
-	random := rand.New(rand.NewPCG(m.seed, uint64(ordinal)))
+	random := rand.New(rand.NewPCG(m.seed, uint64(ordinal)+m.visit<<32))
 	if trial.Phase == search.PhaseService {
 		for _, size := range trial.Sizes {
-			s := m.time(g, trial.Candidate, size, trial.Load.Concurrency) * math.Exp(m.noise*random.NormFloat64())
+			s := m.time(g, trial.Candidate, size, trial.Load.Concurrency) * math.Exp(m.slower+m.noise*random.NormFloat64())
 			e.Measurement.Windows = append(e.Measurement.Windows, serviceWindowOf(size, s))
 		}
 		return e

@@ -19,6 +19,7 @@ type Statement struct {
 	Why     string           // why the search is over; "" while it is not
 	Dropped []measure.Metric // whose predictions turned out wrong, so that the search went on without them
 	Unseen  int              // candidates that the search never looked at, in a space that is so large; at most
+	Reused  []Reuse          // earlier campaigns, in the settings' order
 }
 
 // Claim is a configuration at a load and what is believed of it.
@@ -39,8 +40,7 @@ type Value struct {
 // Statement is what can be said now.
 func (g *Guided) Statement() Statement {
 	d := g.decide()
-	var st Statement
-	st.Unseen = g.unseen()
+	st := Statement{Reused: g.reuses(), Unseen: g.unseen()}
 	if d.action.Stop {
 		st.Why = d.action.Why
 	}
@@ -110,6 +110,9 @@ func (s Statement) Sentences() []string {
 	}
 	if s.Nearest != nil {
 		list = append(list, nearestSentence(*s.Nearest))
+	}
+	for _, r := range s.Reused {
+		list = append(list, r.sentence())
 	}
 	for _, m := range s.Dropped {
 		list = append(list, fmt.Sprintf("The queue simulation does not predict %s here: the search went on without it.", m))

@@ -80,7 +80,7 @@ type conn struct {
 }
 
 // Send implements load.Conn.
-func (c conn) Send(int) error { return c.Conn.Send(c.request) }
+func (c conn) Send(slot, _ int) { c.Conn.Send(slot, c.request) }
 
 // openLoop measures a window of tuner's open loop, after half a second of it.
 func openLoop(ctx context.Context, s *server, seed uint64, window time.Duration) (pace, error) {

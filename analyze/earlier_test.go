@@ -1,0 +1,54 @@
+package analyze_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/journal"
+	"tuner/search"
+)
+
+// What was reused is counted by itself: with it the result is the same as without.
+func TestEarlierCampaignsAreNoFigures(t *testing.T) {
+	t.Parallel()
+	best := analyzetest.Candidate(2, 1, 16)
+	first := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Measure(best, 8, 16).Campaign()
+	second := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Measure(analyzetest.Candidate(1, 1, 8), 8)
+	created := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	dir := t.TempDir()
+	j, err := journal.Create(dir, second.Campaign().Header,
+		journal.Entry{Kind: journal.KindEarlier, Value: search.Earlier{From: "out/first", Created: created, Same: true, Events: first.Events}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range second.Campaign().Events {
+		if err := j.Append(journal.KindTrial, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	campaign, err := analyze.Replay(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := analyze.Analyze(campaign, analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]analyze.Reused{{From: "out/first", Created: created, Same: true, Trials: 3}}, got.Reused); diff != "" {
+		t.Errorf("reused (-want +got):\n%s", diff)
+	}
+	without := mustAnalyze(t, second, analyze.Options{})
+	same := cmp.Options{cmpopts.IgnoreFields(analyze.Result{}, "Reused"), cmpopts.IgnoreFields(analyze.Config{}, "Deployed"), cmpopts.EquateEmpty(),
+		cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })}
+	if diff := cmp.Diff(without, got, same); diff != "" {
+		t.Errorf("an earlier campaign changes the result (-without +with):\n%s", diff)
+	}
+}

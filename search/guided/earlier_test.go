@@ -1,0 +1,223 @@
+package guided
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// launches counts the engine processes that were started.
+func launches(events []search.Event) int {
+	n := 0
+	for _, e := range events {
+		if e.Measurement.Times.Launch > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// regret is the share of the best throughput within the limit that a search's answer misses; 1 where it exceeds the limit.
+func (m machine) regret(t *testing.T, g *Guided, limit float64) float64 {
+	t.Helper()
+	ranked := g.Ranked()
+	if len(ranked) == 0 || !ranked[0].Point.Passes() {
+		return 1
+	}
+	x, _, p99 := m.truth(g, ranked[0].Candidate, ranked[0].Load)
+	if p99 > 1.02*limit {
+		return 1
+	}
+	return 1 - x/m.best(t, limit)
+}
+
+// With the figures of a first campaign on the same machine, a second one under another course of the noise needs fewer trials and
+// launches than without them, and its answers are as good.
+func TestEarlierCampaignSavesTrials(t *testing.T) {
+	t.Parallel()
+	const seeds = 4
+	simulated := &sync.Map{}
+	var trials, launched [2]int // without and with
+	var missed [2]float64
+	for seed := range uint64(seeds) {
+		limit := []float64{0.02, 10}[seed%2]
+		m := typical(seed, limit)
+		m.simulated = simulated
+		_, first := m.run(t, 120)
+		m.visit, m.slower = 1, 0.05
+		for i, earlier := range [][]search.Earlier{nil, {{From: "first", Same: true, Events: first}}} {
+			m.settings.Earlier = earlier
+			g, events := m.run(t, 120)
+			trials[i], launched[i] = trials[i]+len(events), launched[i]+launches(events)
+			regret := m.regret(t, g, limit)
+			missed[i] += regret / seeds
+			t.Logf("seed %d, %d earlier campaigns: regret %.3f, %d trials, %d launches", seed, len(earlier), regret, len(events), launches(events))
+		}
+	}
+	if 5*trials[1] > 4*trials[0] || 2*launched[1] > launched[0] {
+		t.Errorf("%d trials and %d launches with an earlier campaign, %d and %d without", trials[1], launched[1], trials[0], launched[0])
+	}
+	if missed[1] > max(0.02, missed[0]) {
+		t.Errorf("the answers miss %.3f of the best with an earlier campaign, %.3f without", missed[1], missed[0])
+	}
+}
+
+// The machine is slower by e^0.2 than it was: the search finds out from what it measures again, and says so.
+func TestPaceIsLearned(t *testing.T) {
+	t.Parallel()
+	m := typical(3, 10)
+	_, first := m.run(t, 60)
+	m.visit, m.slower = 1, 0.2
+	m.settings.Earlier = []search.Earlier{{From: "out/first", Same: true, Events: first}}
+	g, _ := m.run(t, 60)
+	reused := g.Statement().Reused
+	if len(reused) != 1 || reused[0].Pace == nil || reused[0].Curves == 0 || reused[0].Points == 0 {
+		t.Fatalf("reused is %+v", reused)
+	}
+	if pace := *reused[0].Pace; math.Abs(math.Log(pace.Value)+0.2) > 0.06 || pace.Lo > pace.Value || pace.Hi < pace.Value {
+		t.Errorf("pace is %+v, want e^-0.2 = 0.82", pace)
+	}
+	if text := strings.Join(g.Statement().Sentences(), "\n"); !strings.Contains(text, "Known from the campaign in out/first: ") ||
+		!strings.Contains(text, " points; the machine serves 0.8") {
+		t.Errorf("the statement does not say what is known:\n%s", text)
+	}
+}
+
+// A default that is like no candidate tells the pace, too: nothing else is sure to be measured again.
+func TestPaceOfADefaultOutside(t *testing.T) {
+	t.Parallel()
+	m := typical(5, 10)
+	m.settings.Space.Facts.Base[search.KnobIntraOpThreads] = "3"
+	_, first := m.run(t, 40)
+	m.visit, m.slower = 1, 0.2
+	m.settings.Earlier = []search.Earlier{{From: "out/first", Same: true, Events: first}}
+	g, _ := m.run(t, 4) // of the default alone
+	if pace := g.Statement().Reused[0].Pace; pace == nil || math.Abs(math.Log(pace.Value)+0.2) > 0.1 {
+		t.Errorf("pace is %+v, want about e^-0.2 = 0.82", pace)
+	}
+}
+
+// A resumed campaign reads what it reuses from its journal, and decides as before.
+func TestEarlierCampaignFromAJournal(t *testing.T) {
+	t.Parallel()
+	m := typical(4, 0.03)
+	_, first := m.run(t, 60)
+	m.visit = 1
+	m.settings.Earlier = []search.Earlier{{From: "a", Same: true, Events: first}, {From: "b", Events: first}}
+	_, want := m.run(t, 40)
+	var read []search.Earlier
+	if err := json.Unmarshal([]byte(text(t, m.settings.Earlier)), &read); err != nil {
+		t.Fatal(err)
+	}
+	m.settings.Earlier = read
+	_, got := m.run(t, 40)
+	if text(t, got) != text(t, want) {
+		t.Errorf("the campaign goes another way: %d trials instead of %d", len(got), len(want))
+	}
+}
+
+// On another machine threads hardly help, so that one thread each is best there, and everything takes twice as long. Being told of it
+// as a prior costs little here, where four threads are better by far.
+func TestMisleadingPrior(t *testing.T) {
+	t.Parallel()
+	simulated := [2]*sync.Map{{}, {}}
+	for seed := range uint64(2) {
+		limit := []float64{0.02, 10}[seed%2]
+		other := typical(seed+100, limit)
+		other.simulated, other.power, other.slower = simulated[1], 0.2, math.Ln2
+		_, there := other.run(t, 120)
+		m := typical(seed, limit)
+		m.simulated = simulated[0]
+		g, events := m.run(t, 120)
+		alone := m.regret(t, g, limit)
+		m.settings.Earlier = []search.Earlier{{From: "there", Events: there}}
+		g, told := m.run(t, 120)
+		regret := m.regret(t, g, limit)
+		t.Logf("seed %d: regret %.3f after %d trials, %.3f after %d without the prior", seed, regret, len(told), alone, len(events))
+		if regret > max(0.05, alone) {
+			t.Errorf("seed %d: regret %.3f, %.3f without the prior", seed, regret, alone)
+		}
+	}
+}
+
+// Each engine has a rest that no value explains. Another machine, three times as slow, tells it in part.
+func TestForecastsFromAnotherMachine(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	misses := func(reuse bool) (sum, deviation float64) {
+		g := newSmall(t, nil)
+		rest := func(e *engine) float64 { return 0.15 * math.Cos(2*float64(e.index)) }
+		scaled := func(e *engine, factor float64) service {
+			c := m.curve(g, e.pools[0].settings)
+			for i := range c.Alone {
+				c.Alone[i] *= factor * math.Exp(rest(e))
+			}
+			return service{sizes: c.Sizes, times: c.Alone, spreads: []float64{0.05}}
+		}
+		for _, e := range g.engines {
+			if reuse {
+				there := scaled(e, 3)
+				g.past.witnesses = append(g.past.witnesses, witness{e, there.curve(), 1})
+			}
+		}
+		for e := g.unexplored(g.experience()); e != nil; e = g.unexplored(g.experience()) {
+			e.alone = scaled(e, 1)
+		}
+		g.foresee()
+		for _, e := range g.engines {
+			if !e.isOpen() {
+				sum += math.Abs(math.Log(g.forecasts[e.index].curve.Alone[0] / scaled(e, 1).times[0]))
+				deviation += g.forecasts[e.index].deviation
+			}
+		}
+		return sum, deviation
+	}
+	sum, deviation := misses(true)
+	blind, vague := misses(false)
+	if sum > 0.8*blind || deviation >= vague {
+		t.Errorf("forecasts miss by %.3f (they say %.3f) with another machine's curves, by %.3f (%.3f) without", sum, deviation, blind, vague)
+	}
+}
+
+// What failed once may work now, and what is not in the space is not taken over.
+func TestFailuresAreNotReused(t *testing.T) {
+	t.Parallel()
+	m := typical(2, 0.05)
+	m.fail = func(search.Trial) *measure.Failure { return &measure.Failure{Stage: measure.StageStart, Reason: "no"} }
+	_, first := m.run(t, 40)
+	m.fail = nil
+	m.settings.Earlier = []search.Earlier{{From: "out/broken", Same: true, Events: first}}
+	g, _ := m.run(t, 120)
+	if ranked := g.Ranked(); len(ranked) == 0 || !ranked[0].Point.Passes() {
+		t.Error("nothing passes")
+	}
+	if text := strings.Join(g.Statement().Sentences(), "\n"); !strings.Contains(text, "Nothing that the campaign in out/broken measured could be used.") {
+		t.Errorf("the statement is:\n%s", text)
+	}
+}
+
+func TestAdoptEvents(t *testing.T) {
+	t.Parallel()
+	space := small(0.05).Space
+	check := func(name string, want bool, change func(*search.Event)) {
+		t.Helper()
+		e := search.Event{Trial: search.Trial{Load: measure.Load{Concurrency: 3, BatchSize: 1}, Phase: search.PhaseFinal}}
+		change(&e)
+		if _, got := adopt(space, e); got != want {
+			t.Errorf("%s: adopted %t, want %t", name, got, want)
+		}
+	}
+	check("of a load between the levels", true, func(*search.Event) {})
+	check("failed", false, func(e *search.Event) { e.Measurement.Failure = &measure.Failure{} })
+	check("client batch", false, func(e *search.Event) { e.Trial.Load.BatchSize = 2 })
+	check("rate", false, func(e *search.Event) { e.Trial.Load = measure.Load{RequestRate: 10, BatchSize: 1} })
+	check("service trial", true, func(e *search.Event) { e.Trial.Phase, e.Trial.Load.BatchSize = search.PhaseService, 8 })
+	check("knob that is not in the space", false, func(e *search.Event) {
+		e.Trial.Candidate = search.NewCandidate(search.Setting{Knob: "session.x", Value: "1"})
+	})
+}
