@@ -39,11 +39,10 @@ func Analyze(c Campaign, o Options) (Result, error) {
 		configs[i].CurveOnly = onlyCurve(events, configs[i].Candidate)
 	}
 	space := c.Profile.Space(c.Facts)
-	_, folds := space.Candidates()
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
-		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: folds,
+		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
 	r.Configs = compare(rank(configs, r.Cores), goal)

@@ -192,7 +192,8 @@ func (x explainer) untried() Untried {
 			tried[t.Candidate.Key()] = true
 		}
 	}
-	u := Untried{Candidates: x.plan.Size(), Measured: len(tried), Skipped: x.plan.Skipped()}
+	all, _ := x.plan.Candidates().Len()
+	u := Untried{Candidates: all, Measured: len(tried), Skipped: x.plan.Skipped()}
 	rest := u.Candidates - u.Measured
 	for _, f := range u.Skipped {
 		rest -= f.Count

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -170,11 +171,14 @@ func CheckOutput(p spec.Profile) error {
 	return nil
 }
 
+// mostChecked is how many configurations CheckSpace makes of a large space: a second's work.
+const mostChecked = 20_000
+
 // CheckSpace makes the configuration of every candidate, and returns the first one's error as an InputError: one that the
-// engine would refuse is one, too.
+// engine would refuse is one, too. Of a large space it makes those that differ least from the default configuration, which has
+// every value of every knob in it.
 func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
-	candidates, _ := p.Space(facts).Candidates()
-	for _, c := range candidates {
+	for c := range checked(p.Space(facts).Candidates()) {
 		config, err := spec.Apply(s.Config, c)
 		if err == nil {
 			err = modelconfig.RefuseUnsupported(config)
@@ -184,6 +188,33 @@ func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 		}
 	}
 	return nil
+}
+
+// checked goes through the candidates whose configurations are checked: all, or the first pool's and one of each other pool that differs
+// from the default's in two knobs at most.
+func checked(candidates *search.Candidates) iter.Seq[search.Candidate] {
+	return func(yield func(search.Candidate) bool) {
+		next, left := candidates.Walk(), mostChecked
+		if n, _ := candidates.Len(); n > mostChecked {
+			left = min(candidates.Batchers(), mostChecked)
+		}
+		for c, ok := next(); ok && left > 0; c, ok = next() {
+			if left--; !yield(c) {
+				return
+			}
+		}
+		if n, _ := candidates.Len(); n <= mostChecked {
+			return
+		}
+		left = mostChecked
+		for distance := range 3 {
+			for pool := range candidates.Near(search.Candidate{}, distance) {
+				if left--; left < 0 || !yield(candidates.Member(pool, 0)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // outputError says that the output folder cannot be used, which is the user's to mend.

@@ -108,11 +108,11 @@ func variantNames(p spec.Profile, facts search.Facts) []string {
 	if p.Search.Strategy != spec.StrategyQuick {
 		return names
 	}
-	candidates, _ := p.Space(facts).Candidates()
-	if len(candidates) == 0 {
+	first, ok := p.Space(facts).Candidates().First()
+	if !ok {
 		return nil
 	}
-	fixed, set := candidates[0].Get(search.KnobPrecision)
+	fixed, set := first.Get(search.KnobPrecision)
 	return slices.DeleteFunc(names, func(name string) bool {
 		return set && name != string(fixed) || !set && name != spec.PrecisionOriginal
 	})

@@ -11,8 +11,8 @@ import (
 // expand returns the keys of a space's candidates and its folds, at one load of single inferences.
 func expand(f search.Facts, knobs ...search.Knob) ([]string, []search.Fold) {
 	space := search.Space{Knobs: knobs, Facts: f, Load: search.LoadAxis{Levels: []float64{1}, BatchSize: 1}}
-	candidates, folds := space.Candidates()
-	return keys(candidates), folds
+	candidates := space.Candidates()
+	return keys(candidates.All()), candidates.Folds()
 }
 
 func TestRejectedVariantsAreFolded(t *testing.T) {

@@ -10,112 +10,39 @@ import (
 func (s Space) Combinations(limit int) int {
 	n := 1
 	for _, k := range s.Knobs {
-		n *= len(k.Values)
-		if n == 0 || n >= limit {
-			return min(n, limit)
-		}
+		n = times(n, len(k.Values))
 	}
-	return n
-}
-
-// Candidates expands the space into its candidates: each legal combination once, in an order that goes through the values
-// of the dearest scope slowest, so that candidates of one pool are neighbours. The folds say which combinations were left
-// out or merged into others, and why: one of the candidates or folds counts each raw combination.
-func (s Space) Candidates() ([]Candidate, []Fold) {
-	rules := newFolding(s)
-	seen := make(map[string]bool)
-	folds := foldCounter{at: map[string]int{}}
-	var candidates []Candidate
-	s.each(func(values []Value) {
-		merged, illegal := rules.apply(values)
-		if illegal != "" {
-			folds.add(illegal, "", 1)
-			return
-		}
-		c := rules.candidate(values)
-		key := c.Key()
-		repeated := seen[key] || c.IsDefault()
-		switch {
-		case merged != "" && repeated:
-			folds.add(merged, key, 1)
-		case merged != "":
-			folds.add(merged, key, 0)
-		case repeated:
-			folds.add("the same value is listed twice", key, 1)
-		}
-		if !repeated {
-			seen[key] = true
-			candidates = append(candidates, c)
-		}
-	})
-	return candidates, folds.list
+	return min(n, limit)
 }
 
 // Canonical returns the candidate that stands for a raw combination, or the reason why the combination is left out.
 func (s Space) Canonical(raw Candidate) (c Candidate, illegal string) {
-	values := make([]Value, len(s.Knobs))
-	for i, k := range s.Knobs {
-		values[i], _ = raw.Get(k.Name)
+	f := newFolding(s)
+	values := f.values(raw)
+	v := part{rules: f}.fold(values).and(part{rules: f, isBatcher: true}.fold(values))
+	if v.illegal != "" {
+		return Candidate{}, v.illegal
 	}
-	rules := newFolding(s)
-	if _, illegal := rules.apply(values); illegal != "" {
-		return Candidate{}, illegal
-	}
-	return rules.candidate(values), ""
+	return f.candidate(values), ""
 }
 
-// each calls visit with every combination, in the space's knob order; visit may change the slice. Knobs of the dearest
-// scope turn slowest.
-func (s Space) each(visit func([]Value)) {
-	turning := make([]int, len(s.Knobs)) // indexes of knobs, dearest first
-	for i := range turning {
-		turning[i] = i
-	}
-	slices.SortStableFunc(turning, func(a, b int) int {
-		return int(poolScope(s.Knobs[a].Name)) - int(poolScope(s.Knobs[b].Name))
-	})
-	values := make([]Value, len(s.Knobs))
-	var turn func(chosen []Value, rest []int)
-	turn = func(chosen []Value, rest []int) {
-		if len(rest) == 0 {
-			copy(values, chosen)
-			visit(values)
-			return
-		}
-		for _, v := range s.Knobs[rest[0]].Values {
-			chosen[rest[0]] = v
-			turn(chosen, rest[1:])
-		}
-	}
-	if len(s.Knobs) > 0 {
-		turn(make([]Value, len(s.Knobs)), turning)
-	}
+// rule is one of the folding rules. It looks either at the batcher's knobs, or at others (Candidates counts on that).
+type rule struct {
+	apply     func(folding, []Value) string
+	isBatcher bool
 }
 
-// poolScope is the scope that PoolKey sees: a knob that is not known is part of the pool.
-func poolScope(knob string) Scope {
-	scope, known := KnobScope(knob)
-	if !known {
-		return ScopePool
+// The rules, in the order in which their reasons count: those that rewrite a combination into an equivalent one, and those that
+// leave it out.
+var (
+	merging = [...]rule{
+		{apply: ignoredByTriton}, {apply: foreignOption}, {apply: ownThreads}, {noBatchDimension, true}, {batchOfOne, true}, {apply: sequential},
 	}
-	return scope
-}
-
-// foldCounter sums folds by reason, in the order of their first appearance.
-type foldCounter struct {
-	list []Fold
-	at   map[string]int
-}
-
-func (f *foldCounter) add(reason, into string, count int) {
-	i, ok := f.at[reason]
-	if !ok {
-		i = len(f.list)
-		f.at[reason] = i
-		f.list = append(f.list, Fold{Reason: reason, Into: into})
+	refusing = [...]rule{
+		{apply: unavailableProvider}, {apply: rejectedVariant}, {apply: missingPrecision},
+		{withoutBatchDimension, true}, {preferredTooLarge, true}, {clientBatchTooLarge, true}, {apply: tooManyThreads},
 	}
-	f.list[i].Count += count
-}
+)
 
 // folding is the rules, prepared for one space.
 type folding struct {
@@ -145,23 +72,16 @@ func (f folding) candidate(values []Value) Candidate {
 	return Candidate{settings}
 }
 
-// apply rewrites a combination into its canonical form, and says why that differs; or says why it is illegal.
-func (f folding) apply(values []Value) (merged, illegal string) {
-	for _, rule := range []func(folding, []Value) string{
-		ignoredByTriton, foreignOption, ownThreads, noBatchDimension, batchOfOne, sequential,
-	} {
-		if reason := rule(f, values); reason != "" && merged == "" {
-			merged = reason
-		}
+// none is a combination that leaves every knob alone.
+func (f folding) none() []Value { return make([]Value, len(f.space.Knobs)) }
+
+// values are a candidate's, in the space's order.
+func (f folding) values(c Candidate) []Value {
+	values := f.none()
+	for i, k := range f.space.Knobs {
+		values[i], _ = c.Get(k.Name)
 	}
-	for _, rule := range []func(folding, []Value) string{
-		unavailableProvider, rejectedVariant, missingPrecision, withoutBatchDimension, preferredTooLarge, clientBatchTooLarge, tooManyThreads,
-	} {
-		if reason := rule(f, values); reason != "" {
-			return "", reason
-		}
-	}
-	return merged, ""
+	return values
 }
 
 // value returns a knob's value in a combination, "" when the space or the combination leaves it alone.
@@ -280,6 +200,9 @@ func tooManyOf(f folding, values []Value, knob string) string {
 	}
 	if instances, ok := f.integer(values, KnobInstanceCount); ok && threads*instances > 2*cores {
 		return fmt.Sprintf("oversubscribed: %s × instance_count is more than twice the %d cores", knob, cores)
+	}
+	if instances := f.space.Facts.InstanceGroups[f.value(values, KnobInstanceGroup)]; threads*instances > 2*cores {
+		return fmt.Sprintf("oversubscribed: %s × the instances of instance_group is more than twice the %d cores", knob, cores)
 	}
 	return ""
 }

@@ -34,11 +34,11 @@ func TestFoldingRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			space := search.Space{Knobs: knobs, Facts: f, Load: search.LoadAxis{Levels: []float64{1}, BatchSize: clientBatch}}
-			candidates, got := space.Candidates()
-			if diff := cmp.Diff(want, keys(candidates)); diff != "" {
+			candidates := space.Candidates()
+			if diff := cmp.Diff(want, keys(candidates.All())); diff != "" {
 				t.Error("candidates (-want +got):\n" + diff)
 			}
-			if diff := cmp.Diff(folds, got); diff != "" {
+			if diff := cmp.Diff(folds, candidates.Folds()); diff != "" {
 				t.Error("folds (-want +got):\n" + diff)
 			}
 		})
@@ -153,9 +153,9 @@ func bigSpace() search.Space {
 func TestCandidatesOfABigSpace(t *testing.T) {
 	t.Parallel()
 	space := bigSpace()
-	candidates, folds := space.Candidates()
+	candidates := space.Candidates().All()
 	sum, unique, pools := len(candidates), map[string]bool{}, map[string]bool{}
-	for _, f := range folds {
+	for _, f := range space.Candidates().Folds() {
 		sum += f.Count
 	}
 	if want := space.Combinations(1e9); sum != want || want != 155_520 {

@@ -40,6 +40,9 @@ const (
 	KnobMaxQueueDelay      = "max_queue_delay"
 )
 
+// KnobInstanceGroup is the field of ModelConfig that says all of the instances, where the space has that instead of KnobInstanceCount.
+const KnobInstanceGroup = "instance_group"
+
 // KnobScope returns the scope of a named knob, and false for an unknown name. `session.*` entries and options of execution
 // providers are engine knobs.
 func KnobScope(name string) (Scope, bool) {

@@ -73,6 +73,8 @@ type Facts struct {
 	// 0 is what Triton's auto-completion makes: 4 and 2.
 	BaseMaxBatchSize int
 	BaseInstances    int
+	// InstanceGroups is the number of instances of each value of the knob instance_group.
+	InstanceGroups map[Value]int `json:",omitempty"`
 	// Base is the values of knobs that the default configuration has, as far as a candidate that sets them is the same.
 	Base map[string]Value `json:",omitempty"`
 	// Unavailable maps an execution provider to the reason why it creates no session here.
@@ -121,7 +123,34 @@ func (s Space) Knee(c Candidate) float64 {
 		batch = 1
 	}
 	instances := c.intOr(KnobInstanceCount, cmp.Or(s.Facts.BaseInstances, completedInstances))
+	if n, ok := s.Facts.grouped(c); ok {
+		instances = n
+	}
 	return float64(2*max(batch, 1)*max(instances, 1)) / float64(max(s.Load.BatchSize, 1))
+}
+
+// grouped is the number of instances of a candidate that says them all in the knob instance_group.
+func (f Facts) grouped(c Candidate) (n int, ok bool) {
+	v, set := c.Get(KnobInstanceGroup)
+	n, known := f.InstanceGroups[v]
+	return n, set && known
+}
+
+// Instances is the number of instances of a candidate as far as its own settings and those of the default configuration say.
+func (f Facts) Instances(c Candidate) int {
+	n, ok := f.grouped(c)
+	if ok {
+		return max(n, 1)
+	}
+	v, set := c.Get(KnobInstanceCount)
+	if !set {
+		v = f.Base[KnobInstanceCount]
+	}
+	n, err := v.Int()
+	if err != nil {
+		n = cmp.Or(f.BaseInstances, completedInstances)
+	}
+	return max(n, 1)
 }
 
 // Fold says why combinations were left out or merged into others.

@@ -18,12 +18,15 @@ func Apply(base *modelconfig.Config, c search.Candidate) (*modelconfig.Config, e
 	if c.IsDefault() {
 		return base, nil
 	}
-	options, err := modelconfig.ORTOptions(base)
-	if err != nil {
+	a := applier{candidate: c, config: modelconfig.Clone(base)}
+	if err := a.fields(); err != nil { // first: some are session options, which the knobs change
+		return nil, fmt.Errorf("cannot configure %s: %w", c, err)
+	}
+	var err error
+	if a.options, err = modelconfig.ORTOptions(a.config); err != nil {
 		return nil, fmt.Errorf("cannot read the session options of model %q: %w", base.GetName(), err)
 	}
-	a := applier{candidate: c, config: modelconfig.Clone(base), options: options}
-	steps := []func() error{a.sessionKnobs, a.provider, a.providerOptions, a.instances, a.batching, a.rest}
+	steps := []func() error{a.sessionKnobs, a.provider, a.providerOptions, a.instances, a.batching}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("cannot configure %s: %w", c, err)
@@ -273,8 +276,8 @@ func (a *applier) batcher() (*configpb.ModelDynamicBatching, error) {
 	return nil, errors.New("the model's configuration has another scheduler than dynamic_batching")
 }
 
-// rest sets parameters and ModelConfig fields, and refuses what no step knows.
-func (a *applier) rest() error {
+// fields sets parameters and ModelConfig fields, and refuses what is neither these nor a knob.
+func (a *applier) fields() error {
 	for _, s := range a.candidate.Settings() {
 		if _, isKnob := search.KnobScope(s.Knob); isKnob {
 			continue
@@ -288,6 +291,11 @@ func (a *applier) rest() error {
 		}
 		if err := setConfigField(a.config, s.Knob, s.Value); err != nil {
 			return fmt.Errorf("%q: %w", s.Knob, err)
+		}
+	}
+	for i, g := range a.config.GetInstanceGroup() {
+		if g.GetName() == "" { // as Triton completes a configuration, which base is
+			g.Name = fmt.Sprintf("%s_%d", a.config.GetName(), i)
 		}
 	}
 	return nil

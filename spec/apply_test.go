@@ -146,8 +146,9 @@ func TestApplyRefuses(t *testing.T) {
 			}
 		})
 	}
-	check("unknown knob", base, candidate("speed", "11"), `"speed": no scalar field "speed" in ModelConfig`)
-	check("message as scalar", base, candidate("optimization", "1"), `no scalar field "optimization"`)
+	check("unknown knob", base, candidate("speed", "11"), `"speed": no scalar, list or map "speed" in ModelConfig`)
+	check("message as scalar", base, candidate("optimization", "1"), `no scalar, list or map "optimization"`)
+	check("two groups of a field", base, candidate("instance_group", "[{kind:KIND_CPU,count:1},{kind:KIND_CPU,count:1}]", "instance_count", "2"), "has 2 instance groups")
 	check("not a number", base, candidate("instance_count", "two"), `cannot read "two" as an integer`)
 	check("negative", base, candidate("max_batch_size", "-1"), "is not a number from 0")
 	check("delay without batching", base, candidate("max_batch_size", "0", "max_queue_delay", "5us"), "needs a max_batch_size above 0")

@@ -44,9 +44,8 @@ func TestEveryCandidateApplies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			candidates, _ := p.Space(search.Facts{Cores: 2, Batching: true}).Candidates()
 			seen := map[string]string{}
-			for _, c := range candidates {
+			for _, c := range p.Space(search.Facts{Cores: 2, Batching: true}).Candidates().All() {
 				precision, _ := c.Get(search.KnobPrecision)
 				runtime, _ := c.Get(search.KnobRuntime)
 				applied, err := Apply(base, c)

@@ -193,24 +193,29 @@ func optionValues(provider, option string) knobReader {
 		if !ok {
 			return "", false
 		}
-		if err := modelconfig.CheckProviderOption(provider, option, text); err != nil {
-			v.fail(Error{Problem: err.Error()})
-			return "", false
-		}
-		// Providers are tried, and outputs compared with the original's, without options.
-		device := modelconfig.UsualDevice(provider, option)
-		switch {
-		case modelconfig.LowersPrecision(provider, option, text):
-			v.fail(Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
-				Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(Convertible(), ", "))})
-			return "", false
-		case device != "" && text != device:
-			v.fail(Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: device,
-				Hint: "remove the value"})
+		if e := optionMistake(provider, option, text); e != (Error{}) {
+			v.fail(e)
 			return "", false
 		}
 		return search.Value(text), true
 	})
+}
+
+// optionMistake is what is wrong with an execution provider's option; nothing is when it is zero. Providers are tried, and outputs compared
+// with the original's, without options.
+func optionMistake(provider, option, text string) Error {
+	err, device := modelconfig.CheckProviderOption(provider, option, text), modelconfig.UsualDevice(provider, option)
+	switch {
+	case err != nil:
+		return Error{Problem: err.Error()}
+	case modelconfig.LowersPrecision(provider, option, text):
+		return Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
+			Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(Convertible(), ", "))}
+	case device != "" && text != device:
+		return Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: device,
+			Hint: "remove the value"}
+	}
+	return Error{}
 }
 
 // precisionValues reads names of precisions that tuner makes itself, or a map from name to the user's own ONNX file.

@@ -173,6 +173,7 @@ func (r profileReader) check(root value, given map[string]value) {
 	}
 	checkObjective(given)
 	r.checkTarget(given)
+	r.checkFields(given)
 	r.checkBatch(given)
 	r.checkAccuracy(given)
 }

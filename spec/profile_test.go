@@ -275,9 +275,30 @@ func TestSpaceMistakes(t *testing.T) {
 	check(`dynamic_batching: {max_queue_delay_microseconds: 5}`,
 		"dynamic_batching.max_queue_delay_microseconds: cannot be swept as a field of ModelConfig")
 	check(`dynamic_batching: {preserve_order: true}`, "dynamic_batching.preserve_order: unknown field")
-	check(`version_policy: {specific: {versions: [1]}}`,
-		"version_policy.specific.versions: is a repeated field of ModelConfig, which this version does not sweep")
+	check(`version_policy: {specific: {versions: [1]}}`, "version_policy: cannot be swept as a field of ModelConfig")
 	check(`parameters: {enable_mem_arena: [1]}`, "parameters.enable_mem_arena: cannot be swept as a parameter")
+	check(`parameters: {session.x: [1]}`, "parameters.session.x: cannot be swept as a parameter")
+	check(`instance_group: [{kind: KIND_TPU, count: 1}]`, "instance_group[0].kind: is not known")
+	check(`instance_group: [{kind: KIND_CPU, cont: 1}]`, "instance_group[0].cont: unknown field")
+	check(`instance_group: [{kind: KIND_CPU, count: two}]`, "instance_group[0].count: must be a whole number")
+	check(`instance_group: [{kind: KIND_CPU}]`, "instance_group: cannot be [{kind:KIND_CPU}]: group 0 needs a kind, KIND_CPU or KIND_GPU, and a count from 1")
+	check(`instance_group: [[{kind: KIND_CPU, count: 1}], []]`, "instance_group: cannot be []: it has no group; write [{kind: KIND_CPU, count: 1}]")
+	check(`instance_group: [{kind: KIND_CPU, count: 1}, [{kind: KIND_CPU, count: 2}]]`, "instance_group: mixes elements with lists of elements")
+	check(`instance_group: [[{kind: KIND_CPU, count: 1}], [{count: 1, kind: KIND_CPU}]]`, "instance_group: appears twice in the list")
+	check(`instance_group: 2`, "instance_group: must be a mapping (field: value)")
+	check(`{instance_group: [{kind: KIND_CPU, count: [1, 2]}], instance_count: [1, 2], execution_provider: cpu}`,
+		"instance_group: is set by instance_count and execution_provider, too")
+	check(`{optimization: {execution_accelerators: {cpu_execution_accelerator: [{name: openvino}]}}, openvino.num_streams: 1}`,
+		"optimization.execution_accelerators.cpu_execution_accelerator: is set by openvino.num_streams, too")
+	check(`optimization: {execution_accelerators: {cpu_execution_accelerator: [{name: openvno}]}}`,
+		`optimization.execution_accelerators.cpu_execution_accelerator: cannot be [{name:"openvno"}]: "openvno" is not an execution provider; allowed: cpu, openvino, cuda, tensorrt, xnnpack, dnnl, coreml`)
+	check(`optimization: {execution_accelerators: {gpu_execution_accelerator: [{name: tensorrt, parameters: {precision_mode: [FP32, FP16]}}]}}`,
+		`optimization.execution_accelerators.gpu_execution_accelerator: cannot be [{name:"tensorrt",parameters:[{key:"precision_mode",value:"FP16"}]}]: option precision_mode of tensorrt: computes with fewer bits than the model says, and would not be compared with the original`)
+	check(`optimization: {execution_accelerators: {cpu_execution_accelerator: [{name: xnnpack}]}}`,
+		"optimization.execution_accelerators.cpu_execution_accelerator: xnnpack is not an execution provider of a stock Triton")
+	check(`dynamic_batching: {priority_queue_policy: {one: {max_queue_size: 1}}}`, "dynamic_batching.priority_queue_policy.one: must be a whole number")
+	check(`dynamic_batching: {priority_queue_policy: [1, 2]}`,
+		"dynamic_batching.priority_queue_policy[0]: must be a mapping (field: value)", "dynamic_batching.priority_queue_policy[1]: must be a mapping (field: value)")
 	check(`optimization: {priority: HIGH}`, "optimization.priority: is not known")
 }
 

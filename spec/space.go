@@ -25,6 +25,11 @@ func (p Profile) Space(facts search.Facts) search.Space {
 			s.Knobs[i].Values = p.expandAuto(k.Values)
 		case k.Name == search.KnobRuntime && len(facts.Runtimes) > 0:
 			s.Knobs[i].Values = mapped(facts.Runtimes, func(r search.RuntimeFacts) search.Value { return search.Value(r.Name) })
+		case k.Name == search.KnobInstanceGroup:
+			s.Facts.InstanceGroups = map[search.Value]int{}
+			for _, v := range k.Values {
+				s.Facts.InstanceGroups[v] = groupInstances(v)
+			}
 		}
 	}
 	if s.Load.Levels == nil {
@@ -133,6 +138,10 @@ func autoLevels(s search.Space) []float64 {
 			batch = largestInt(k, batch)
 		case search.KnobInstanceCount:
 			instances = largestInt(k, instances)
+		case search.KnobInstanceGroup:
+			for _, n := range s.Facts.InstanceGroups {
+				instances = max(instances, n)
+			}
 		}
 	}
 	// The product is bounded before it is formed: knob values may be as large as an int32.

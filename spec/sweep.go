@@ -19,22 +19,24 @@ func configDescriptor() protoreflect.MessageDescriptor {
 	return (*modelconfig.Config)(nil).ProtoReflect().Descriptor()
 }
 
-// parametersField is the ModelConfig field that maps names to texts.
-const parametersField = "parameters"
+// Fields of ModelConfig: the one that maps names to texts, and that of the execution providers.
+const (
+	parametersField   = "parameters"
+	acceleratorsField = "optimization.execution_accelerators"
+)
 
 // takenBy returns the knob that stands for a ModelConfig field, or why it cannot be swept; "" when it can.
 func takenBy(path string) string {
+	if entry, found := strings.CutPrefix(path, parametersField+".session."); found {
+		return "use the knob session." + entry
+	}
 	switch path {
 	case "dynamic_batching.max_queue_delay_microseconds":
 		return "use the knob " + search.KnobMaxQueueDelay
 	case "dynamic_batching.preferred_batch_size":
 		return "use the knob " + search.KnobPreferredBatchSize
-	case "instance_group":
-		return "use the knobs " + search.KnobInstanceCount + " and " + search.KnobExecutionProvider
 	case "optimization.graph":
 		return "use the knob " + search.KnobGraphOptimization
-	case "optimization.execution_accelerators":
-		return "use the knob " + search.KnobExecutionProvider
 	case parametersField + ".intra_op_thread_count":
 		return "use the knob " + search.KnobIntraOpThreads
 	case parametersField + ".inter_op_thread_count":
@@ -45,7 +47,8 @@ func takenBy(path string) string {
 		return "use the knob " + search.KnobMemoryArena
 	case parametersField + ".enable_mem_pattern":
 		return "use the knob " + search.KnobMemoryPattern
-	case "name", "platform", "backend", "default_model_filename", "ensemble_scheduling":
+	case "name", "platform", "backend", "runtime", "default_model_filename", "cc_model_filenames", "version_policy", "input", "output",
+		"ensemble_scheduling":
 		return "what is served does not change during a search"
 	}
 	return ""
@@ -70,8 +73,9 @@ func (r profileReader) configField(f protoreflect.FieldDescriptor, path string, 
 	case path == parametersField:
 		r.configParameters(v)
 	case f.IsMap() || f.IsList():
-		v.fail(Error{Problem: "is a repeated field of ModelConfig, which this version does not sweep",
-			Allowed: "scalar fields, parameters", Hint: "set it in the model's own config.pbtxt"})
+		if values := compositeValues(f, v); checkComposite(path, v, values) {
+			r.addKnob(path, search.ScopePool, values)
+		}
 	case f.Message() != nil:
 		v.mapping(r.configFields(f.Message(), path), nil)
 	default:
@@ -150,25 +154,33 @@ func setConfigField(c *modelconfig.Config, path string, v search.Value) error {
 				return fmt.Errorf("the model's configuration has %q, which excludes %q", set.TextName(), f.TextName())
 			}
 		}
-		if f.Message() == nil {
+		switch {
+		case isMessage(f):
+			from, to = from.Get(f).Message(), to.Mutable(f).Message()
+		case from.Has(f):
 			to.Set(f, from.Get(f))
-			return nil
+		default: // an empty list, or a scalar's zero
+			to.Clear(f)
 		}
-		from, to = from.Get(f).Message(), to.Mutable(f).Message()
 	}
 	return nil
 }
 
-// fieldText is a configuration in text form that holds nothing but one scalar field.
+// isMessage reports whether a field holds one message with fields of its own.
+func isMessage(f protoreflect.FieldDescriptor) bool {
+	return f.Message() != nil && !f.IsList() && !f.IsMap()
+}
+
+// fieldText is a configuration in text form that holds nothing but one field: a scalar, a list or a map.
 func fieldText(m protoreflect.MessageDescriptor, names []string, v string) (string, error) {
 	f := m.Fields().ByTextName(names[0])
 	switch {
-	case f == nil || f.IsList() || f.IsMap() || (f.Message() == nil) != (len(names) == 1):
-		return "", fmt.Errorf("no scalar field %q in %s", names[0], m.Name())
-	case f.Message() != nil:
+	case f == nil || isMessage(f) == (len(names) == 1):
+		return "", fmt.Errorf("no scalar, list or map %q in %s", names[0], m.Name())
+	case isMessage(f):
 		inner, err := fieldText(f.Message(), names[1:], v)
 		return fmt.Sprintf("%s { %s }", names[0], inner), err
-	case f.Kind() == protoreflect.StringKind:
+	case f.Kind() == protoreflect.StringKind && !f.IsList():
 		return fmt.Sprintf("%s: %q", names[0], v), nil
 	}
 	return fmt.Sprintf("%s: %s", names[0], v), nil

@@ -18,9 +18,11 @@ type dryRun struct {
 	Conversions []string           `json:"conversions"` // precisions that would be made first
 	Check       string             `json:"accuracy_check,omitempty"`
 	Earlier     []earlierCampaign  `json:"earlier"` // that the search learns from
-	Candidates  []search.Candidate `json:"candidates"`
-	Folds       []search.Fold      `json:"folds"`
-	Pools       int                `json:"pools"` // engine processes
+	Count       int                `json:"candidate_count"`
+	IsCounted   bool               `json:"counted"`    // else there are so many pools that their numbers are the most that there may be
+	Candidates  []search.Candidate `json:"candidates"` // the first of them, where there are more than mostPrinted
+	Folds       []search.Fold      `json:"folds"`      // none unless they were counted
+	Pools       int                `json:"pools"`      // engine processes
 	Loads       []float64          `json:"loads"`
 	Estimate    float64            `json:"estimate_seconds"`
 	Budget      float64            `json:"budget_seconds,omitempty"`
@@ -42,10 +44,12 @@ func runDryRun(con console, o profileOptions, s profile.Setup) error {
 	if err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
-	candidates, folds := settings.Space.Candidates()
+	candidates := planned.Candidates()
+	count, isCounted := candidates.Len()
+	pools, _ := candidates.PoolCount()
 	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Earlier: earlierCampaigns(earlier),
-		Candidates: candidates, Folds: folds, Pools: planned.Pools(), Loads: settings.Space.Load.Levels,
-		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
+		Count: count, IsCounted: isCounted, Candidates: firstCandidates(candidates, mostPrinted), Folds: candidates.Folds(),
+		Pools: pools, Loads: settings.Space.Load.Levels, Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
 	}
@@ -54,6 +58,22 @@ func runDryRun(con console, o profileOptions, s profile.Setup) error {
 	}
 	printDryRun(con.out, d, planned.Remaining(), settings.Budget.Time)
 	return nil
+}
+
+// mostPrinted is how many candidates are printed for programs.
+const mostPrinted = 10_000
+
+func firstCandidates(candidates *search.Candidates, most int) []search.Candidate {
+	var list []search.Candidate
+	next := candidates.Walk()
+	for len(list) < most {
+		c, ok := next()
+		if !ok {
+			break
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 // checkText says what the variants are held to, and on what; "" when nothing is checked.
@@ -74,8 +94,12 @@ func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
 	if d.Check != "" {
 		fmt.Fprintf(out, "first: accuracy is checked: %s; what misses it is not measured\n", d.Check)
 	}
-	fmt.Fprintf(out, "%s and the default, in %s\n", countText(len(d.Candidates), "candidate", "candidates"),
-		countText(d.Pools, "engine process", "engine processes"))
+	most := ""
+	if !d.IsCounted {
+		most = "at most "
+	}
+	fmt.Fprintf(out, "%s%s and the default, in %s%s\n", most, countText(d.Count, "candidate", "candidates"),
+		most, countText(d.Pools, "engine process", "engine processes"))
 	listed := d.Candidates
 	if len(listed) > maxListed {
 		listed = listed[:maxListed]
@@ -83,10 +107,16 @@ func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
 	for _, c := range listed {
 		fmt.Fprintf(out, "  %s\n", c.Describe())
 	}
-	if more := len(d.Candidates) - len(listed); more > 0 {
+	switch more := d.Count - len(listed); {
+	case d.Count > len(d.Candidates):
+		fmt.Fprintf(out, "  … and %s%d more\n", most, more)
+	case more > 0:
 		fmt.Fprintf(out, "  … and %d more (all of them: --output json)\n", more)
 	}
-	if len(d.Folds) > 0 {
+	switch {
+	case !d.IsCounted:
+		fmt.Fprintln(out, "folded: not counted, of so many engine processes")
+	case len(d.Folds) > 0:
 		fmt.Fprintln(out, "folded:")
 	}
 	for _, f := range d.Folds {

@@ -5,6 +5,7 @@ package grid
 import "tuner/search"
 
 // New returns a tour through all candidates, which reads the ledger that its owner writes.
-func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *search.Tour {
-	return search.NewTour(s, l, search.PhaseSearch, candidates)
+func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *search.Tour {
+	n, _ := candidates.Len()
+	return search.NewLazyTour(s, l, search.PhaseSearch, n, candidates.Walk())
 }

@@ -46,7 +46,7 @@ type pace struct {
 
 // recall takes over what earlier campaigns measured. Each is told to a search of its own with the same pools, and what that then
 // knows is handed on: from this machine as data, from others as a prior. What failed is tried again when it is worth a trial.
-func (g *Guided) recall(candidates []search.Candidate) {
+func (g *Guided) recall(candidates *search.Candidates) {
 	g.past = past{since: map[*engine]*earlier{}, habits: make([]float64, len(g.models))}
 	bare := g.settings
 	bare.Earlier = nil
@@ -87,7 +87,7 @@ func adopt(space search.Space, e search.Event) (search.Event, bool) {
 // inherit takes over service times, memory and cells that a campaign measured on this machine.
 func (g *Guided) inherit(c *earlier, then *Guided) {
 	for _, p := range then.pools {
-		mine := g.byKey[p.key]
+		mine, _ := g.poolOf(p.settings)
 		if p.engine.isOpen() && !mine.engine.isOpen() {
 			mine.engine.alone, g.past.since[mine.engine] = p.engine.alone, c
 			c.curves++
@@ -97,10 +97,16 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 			c.curves++
 		}
 		mine.memory = max(mine.memory, p.memory)
+		if len(p.tracks) > 0 {
+			then.fill(p)
+		}
 		tracks := slices.DeleteFunc(slices.Clone(p.tracks), func(t *track) bool {
 			return !slices.ContainsFunc(p.members, func(m search.Candidate) bool { return m.Key() == t.key })
 		})
 		if len(tracks) > 0 {
+			if g.isLarge() {
+				g.join(mine, slices.Values(p.members))
+			}
 			c.pools, c.tracks[mine] = append(c.pools, mine), tracks
 			c.points += len(tracks)
 		}
@@ -125,7 +131,8 @@ func (g *Guided) tellOutside(e search.Event) {
 func (g *Guided) consult(c *earlier, machine int, then *Guided) {
 	for _, e := range then.engines {
 		if e.isOpen() {
-			g.past.witnesses = append(g.past.witnesses, witness{g.byKey[e.pools[0].key].engine, e.alone.curve(), machine})
+			mine, _ := g.poolOf(e.pools[0].settings)
+			g.past.witnesses = append(g.past.witnesses, witness{mine.engine, e.alone.curve(), machine})
 			c.curves++
 		}
 	}

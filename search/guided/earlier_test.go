@@ -153,7 +153,7 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 		g := newSmall(t, nil)
 		rest := func(e *engine) float64 { return 0.15 * math.Cos(2*float64(e.index)) }
 		scaled := func(e *engine, factor float64) service {
-			c := m.curve(g, e.pools[0].members[0])
+			c := m.curve(g, e.pools[0].settings)
 			for i := range c.Alone {
 				c.Alone[i] *= factor * math.Exp(rest(e))
 			}

@@ -210,7 +210,7 @@ func (g *Guided) bounds() map[search.Setting]bound {
 			if math.IsInf(x.most, -1) {
 				continue // it is trusted at no load
 			}
-			for _, s := range g.values(x.pool.members[0]) {
+			for _, s := range g.values(x.pool.settings) {
 				known, ok := bounds[s]
 				if isPool := isEngineKnob(s.Knob) || s.Knob == search.KnobInstanceCount; isPool && (!ok || x.most > known.score) {
 					bounds[s] = bound{x.most, (highs[i].most - x.most) / kappa}

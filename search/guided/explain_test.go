@@ -18,7 +18,7 @@ func exact(limit float64) machine {
 // mostWith is the highest true throughput of any candidate with a knob's value at the highest load, which is the best where nothing is
 // limited: in a closed loop throughput does not fall with concurrency.
 func (m machine) mostWith(g *Guided, knob string, v search.Value) float64 {
-	candidates, _ := m.settings.Space.Candidates()
+	candidates := m.settings.Space.Candidates().All()
 	most := 0.0
 	for _, c := range candidates {
 		if m.settings.Space.Value(c, knob) == v {

@@ -47,6 +47,9 @@ type spread struct {
 
 // within is the covariance of two spots of one pool, less the global part.
 func (s spread) within(a, b spot) float64 {
+	if a == b { // what is asked most often, of every pool that was not started
+		return s.pool*s.pool + s.smooth*s.smooth + s.own*s.own
+	}
 	c := s.pool*s.pool + s.smooth*s.smooth*nearness(a, b)
 	if a.batcher == b.batcher {
 		c += s.own * s.own * loadNearness(a, b)

@@ -33,13 +33,20 @@ const (
 
 // Guided is the strategy. It reads the ledger that its owner writes.
 type Guided struct {
-	settings  search.Settings
-	ledger    *search.Ledger
-	levels    []float64
-	models    []*model
-	engines   []*engine
-	pools     []*pool
-	byKey     map[string]*pool // by pool key
+	settings   search.Settings
+	ledger     *search.Ledger
+	candidates *search.Candidates
+	levels     []float64
+	models     []*model
+	engines    []*engine
+	pools      []*pool
+	byKey      map[string]*pool   // by pool key
+	byName     map[string]*engine // by engineKey
+	isPart     bool               // the pools are a part of the space's, those around the default and what was the best
+	home       string             // engineKey of the last best that was looked around
+	largest    int                // batch of all pools
+	widest     int                // member of each pool that allows the largest batches and waits the least
+
 	base      *engine          // the default's, or else the one most like it
 	twin      search.Candidate // that is the same as the default; the default itself where none is
 	costs     costs
@@ -59,9 +66,11 @@ type decision struct {
 }
 
 // New returns the strategy for the candidates of the settings' space.
-func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *Guided {
-	g := &Guided{settings: s, ledger: l, levels: levels(s.Space.Load), models: newModels(s.Goal)}
-	g.group(candidates)
+func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Guided {
+	g := &Guided{settings: s, ledger: l, candidates: candidates, levels: levels(s.Space.Load), models: newModels(s.Goal),
+		byKey: map[string]*pool{}, byName: map[string]*engine{}}
+	g.sizeUp()
+	g.look()
 	g.adoptDefault()
 	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok {
 		g.base = p.engine
@@ -75,7 +84,7 @@ func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *Gu
 // strange counts the engine's settings of a pool that the default has not.
 func (g *Guided) strange(p *pool) int {
 	n := 0
-	for _, s := range p.members[0].Settings() {
+	for _, s := range p.settings.Settings() {
 		if isEngineKnob(s.Knob) && !g.isBase(s) {
 			n++
 		}
@@ -88,10 +97,11 @@ func (g *Guided) Ask() search.Action { return g.decide().action }
 
 // Tell learns the outcome of a trial.
 func (g *Guided) Tell(e search.Event) {
+	defer g.follow()
 	g.next = nil
 	g.costs.add(e)
 	c := e.Trial.Candidate
-	p, ok := g.byKey[c.PoolKey()]
+	p, ok := g.poolOf(c)
 	if !ok {
 		g.tellOutside(e)
 		return
@@ -162,6 +172,7 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 		p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: e.Trial.Load.Level()})
 		return
 	}
+	g.lookBeside(p, c)
 	t := p.track(c.Key(), e.Trial.Load.Level())
 	if t == nil {
 		t = &track{key: c.Key(), level: e.Trial.Load.Level()}
@@ -224,16 +235,10 @@ func (g *Guided) again() (search.Action, bool) {
 
 // service is a service trial in a pool's process, with the candidate that allows the largest batches and waits the least.
 func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) search.Action {
-	c := slices.MinFunc(p.members, func(a, b search.Candidate) int {
-		x, y := g.queue(a), g.queue(b)
-		switch {
-		case x.MaxBatch != y.MaxBatch:
-			return y.MaxBatch - x.MaxBatch
-		case x.Delay != y.Delay:
-			return int(x.Delay - y.Delay)
-		}
-		return len(x.Preferred) - len(y.Preferred)
-	})
+	c := g.candidates.Member(p.settings, g.widest)
+	if p.hosts && g.byWidth(search.Candidate{}, c) < 0 {
+		c = search.Candidate{}
+	}
 	return search.Action{Trial: search.Trial{
 		Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
 		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes,

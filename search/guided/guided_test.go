@@ -52,7 +52,7 @@ func TestReplayRepeatsTheCampaign(t *testing.T) {
 	m := typical(3, 0.03)
 	m.settings.Budget = search.Budget{Time: 90 * time.Second}
 	_, events := m.run(t, 60)
-	candidates, _ := m.settings.Space.Candidates()
+	candidates := m.settings.Space.Candidates()
 	for cut := 3; cut < len(events); cut += 7 {
 		ledger := search.NewLedger(m.settings.Goal)
 		g := New(m.settings, ledger, candidates)
@@ -254,7 +254,7 @@ func TestSkippedCountsWhatWasNotStarted(t *testing.T) {
 			started += len(p.members)
 		}
 	}
-	candidates, _ := g.settings.Space.Candidates()
+	candidates := g.settings.Space.Candidates().All()
 	skipped := 0
 	for _, f := range g.Skipped() {
 		skipped += f.Count
@@ -271,31 +271,5 @@ func TestWindowsGrow(t *testing.T) {
 		if g.served = served; g.window() != want {
 			t.Errorf("after %d windows the next takes %v, want %v", served, g.window(), want)
 		}
-	}
-}
-
-// BenchmarkDecision is one decision in a space of 100,000 candidates, of which a few pools are open.
-func BenchmarkDecision(b *testing.B) {
-	s := small(0.03)
-	more := func(name string, values ...search.Value) {
-		s.Space.Knobs = append([]search.Knob{{Name: name, Scope: search.ScopeEngine, Values: values}}, s.Space.Knobs...)
-	}
-	more("session.a", "0", "1", "2", "3", "4", "5", "6", "7")
-	more("session.b", "0", "1", "2", "3", "4", "5", "6", "7")
-	more("session.c", "0", "1", "2", "3", "4", "5", "6")
-	m := typical(1, 0.03)
-	m.settings = s
-	candidates, _ := s.Space.Candidates()
-	b.Logf("%d candidates", len(candidates))
-	ledger := search.NewLedger(s.Goal)
-	g := New(s, ledger, candidates)
-	for i := range 40 {
-		e := m.answer(g, g.Ask().Trial, i)
-		g.Tell(e)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		g.next = nil
-		g.Ask()
 	}
 }

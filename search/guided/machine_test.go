@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +48,11 @@ func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
 		t *= 0.6
 	}
+	for _, s := range c.Settings() { // of the large spaces
+		if n, err := s.Value.Int(); err == nil && strings.HasPrefix(s.Knob, "session.") {
+			t *= math.Pow(0.98, float64(n))
+		}
+	}
 	return t * max(1, float64(busy*threads)/float64(g.settings.Space.Facts.Cores))
 }
 
@@ -86,8 +92,7 @@ func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mea
 func (m machine) run(t *testing.T, most int) (*Guided, []search.Event) {
 	t.Helper()
 	ledger := search.NewLedger(m.settings.Goal)
-	candidates, _ := m.settings.Space.Candidates()
-	g := New(m.settings, ledger, candidates)
+	g := New(m.settings, ledger, m.settings.Space.Candidates())
 	tour := search.NewTour(m.settings, ledger, search.PhaseDefault, []search.Candidate{{}})
 	var events []search.Event
 	last, elapsed := "", time.Duration(0)
@@ -208,10 +213,10 @@ func small(p99 float64) search.Settings {
 // of the time: less is never better here.
 func (m machine) best(t *testing.T, limit float64) float64 {
 	t.Helper()
-	candidates, _ := m.settings.Space.Candidates()
+	candidates := m.settings.Space.Candidates()
 	g := New(m.settings, search.NewLedger(m.settings.Goal), candidates)
 	most := 0.0
-	for _, c := range candidates {
+	for _, c := range candidates.All() {
 		if v, _ := c.Get(search.KnobPrecision); v != "int8" || g.queue(c).MaxBatch < 8 {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // What Triton's auto-completion makes of a model with a batch dimension (search.Facts).
-const completedBatch, completedInstances = 4, 2
+const completedBatch = 4
 
 // engine is what serves the model: all settings of a pool but the number of instances.
 type engine struct {
@@ -57,13 +57,16 @@ func (e *engine) isTried() bool {
 type pool struct {
 	index     int
 	key       string
+	settings  search.Candidate // what its candidates have in common
 	engine    *engine
 	instances int
-	threads   int // of one instance, where it computes on the cores; 0 unknown
-	maxBatch  int // largest of its candidates, at least 1
-	members   []search.Candidate
-	crowded   service // with a request in flight for each instance
-	failure   string  // why it is out
+	threads   int                // of one instance, where it computes on the cores; 0 unknown
+	maxBatch  int                // largest of its candidates, at least 1
+	members   []search.Candidate // that are looked at; none until its service times are known
+	isMember  map[string]bool    // by key; in a large pool, where not all are looked at
+	hosts     bool               // the default is one of its candidates, beside the space's
+	crowded   service            // with a request in flight for each instance
+	failure   string             // why it is out
 	zones     []zone
 	memory    float64 // bytes, the most that was seen; 0 unknown
 	tracks    []*track
@@ -215,49 +218,55 @@ func (g *Guided) sizes(maxBatch int) []int {
 
 func (g *Guided) clientBatch() int { return max(g.settings.Space.Load.BatchSize, 1) }
 
-// group makes pools and engines of candidates, in their order.
-func (g *Guided) group(candidates []search.Candidate) {
-	engines := map[string]*engine{}
-	g.byKey = map[string]*pool{}
-	for _, c := range candidates {
-		key := c.PoolKey()
-		p, known := g.byKey[key]
-		if !known {
-			p = g.newPool(c)
-			g.byKey[key] = p
-			g.pools = append(g.pools, p)
-			name := engineKey(c)
-			e, known := engines[name]
-			if !known {
-				e = &engine{index: len(g.engines), values: g.engineValues(c)}
-				engines[name] = e
-				g.engines = append(g.engines, e)
-			}
-			p.engine = e
-			e.pools = append(e.pools, p)
-		}
-		p.members = append(p.members, c)
-		p.maxBatch = max(p.maxBatch, g.queue(c).MaxBatch)
+// enterPool adds a pool of the space that is not known yet, with its engine.
+func (g *Guided) enterPool(settings search.Candidate) {
+	p := g.newPool(settings)
+	g.byKey[p.key] = p
+	g.pools = append(g.pools, p)
+	name := engineKey(settings)
+	e, known := g.byName[name]
+	if !known {
+		e = &engine{index: len(g.engines), values: g.engineValues(settings)}
+		g.byName[name] = e
+		g.engines = append(g.engines, e)
 	}
-	for _, e := range g.engines {
-		slices.SortStableFunc(e.pools, func(a, b *pool) int { return a.instances - b.instances })
-	}
+	p.engine = e
+	e.pools = append(e.pools, p)
+	slices.SortStableFunc(e.pools, func(a, b *pool) int { return a.instances - b.instances })
 }
 
-func (g *Guided) newPool(c search.Candidate) *pool {
-	facts := g.settings.Space.Facts
+func (g *Guided) newPool(settings search.Candidate) *pool {
 	p := &pool{
 		index:     len(g.pools),
-		key:       c.PoolKey(),
-		instances: max(g.number(c, search.KnobInstanceCount, cmp.Or(facts.BaseInstances, completedInstances)), 1),
-		maxBatch:  1,
+		key:       settings.PoolKey(),
+		settings:  settings,
+		instances: g.settings.Space.Facts.Instances(settings),
+		maxBatch:  g.largest,
 	}
-	if cmp.Or(g.value(c, search.KnobExecutionProvider), "cpu") == "cpu" {
-		if threads, err := g.value(c, search.KnobIntraOpThreads).Int(); err == nil {
-			p.threads = cmp.Or(threads, facts.Cores)
+	if cmp.Or(g.value(settings, search.KnobExecutionProvider), "cpu") == "cpu" {
+		if threads, err := g.value(settings, search.KnobIntraOpThreads).Int(); err == nil {
+			p.threads = cmp.Or(threads, g.settings.Space.Facts.Cores)
 		}
 	}
 	return p
+}
+
+// sizeUp finds the largest batch of the space's batchers, which are the same in each pool, and of those with that the first that waits
+// the least and prefers the fewest sizes.
+func (g *Guided) sizeUp() {
+	var widest search.Candidate
+	for i := range g.candidates.Batchers() {
+		if c := g.candidates.Member(search.Candidate{}, i); i == 0 || g.byWidth(c, widest) < 0 {
+			g.widest, widest = i, c
+		}
+	}
+	g.largest = max(g.queue(widest).MaxBatch, 1)
+}
+
+// byWidth orders candidates by their batchers: large batches first, then short delays, then few preferred sizes.
+func (g *Guided) byWidth(a, b search.Candidate) int {
+	x, y := g.queue(a), g.queue(b)
+	return cmp.Or(cmp.Compare(y.MaxBatch, x.MaxBatch), cmp.Compare(x.Delay, y.Delay), cmp.Compare(len(x.Preferred), len(y.Preferred)))
 }
 
 // value is what a knob is in a candidate: its own value, or else the default configuration's; "" unknown.
@@ -279,7 +288,7 @@ func (g *Guided) number(c search.Candidate, knob string, base int) int {
 // queue is a candidate's batcher. With a batch above one, a configuration has the dynamic batcher (spec.Apply).
 func (g *Guided) queue(c search.Candidate) queuesim.Batcher {
 	facts := g.settings.Space.Facts
-	b := queuesim.Batcher{Instances: max(g.number(c, search.KnobInstanceCount, cmp.Or(facts.BaseInstances, completedInstances)), 1)}
+	b := queuesim.Batcher{Instances: facts.Instances(c)}
 	if facts.Batching {
 		b.MaxBatch = g.number(c, search.KnobMaxBatchSize, cmp.Or(facts.BaseMaxBatchSize, completedBatch))
 	}
@@ -337,21 +346,19 @@ func (g *Guided) isBase(s search.Setting) bool {
 // adoptDefault finds the pool that is the same as the default's, and the candidate that is the same as the default; where only
 // the latter is missing, the default becomes a member of the pool.
 func (g *Guided) adoptDefault() {
+	isOther := func(s search.Setting) bool { return !g.isBase(s) }
 	for _, p := range g.pools {
-		outside := func(s search.Setting) bool {
-			return (isEngineKnob(s.Knob) || s.Knob == search.KnobInstanceCount) && !g.isBase(s)
-		}
-		if slices.ContainsFunc(p.members[0].Settings(), outside) {
+		if slices.ContainsFunc(p.settings.Settings(), isOther) {
 			continue
 		}
 		g.byKey[search.Candidate{}.PoolKey()] = p
-		for _, c := range p.members {
-			if !slices.ContainsFunc(c.Settings(), func(s search.Setting) bool { return !g.isBase(s) }) {
+		for i := range g.candidates.Batchers() {
+			if c := g.candidates.Member(p.settings, i); !slices.ContainsFunc(c.Settings(), isOther) {
 				g.twin = c
 				return
 			}
 		}
-		p.members = append(p.members, search.Candidate{})
+		p.hosts = true
 		p.maxBatch = max(p.maxBatch, g.queue(search.Candidate{}).MaxBatch)
 		return
 	}
@@ -375,12 +382,17 @@ func (g *Guided) prepare(p *pool) {
 		}
 	}
 	p.outline = g.measuredOutline(p)
-	p.results = map[setting]queuesim.Result{}
-	p.batchers = make([]batcher, len(p.members))
-	for i, c := range p.members {
+	p.results, p.batchers = map[setting]queuesim.Result{}, nil
+	g.fill(p)
+	g.prepareBatchers(p)
+}
+
+// prepareBatchers makes those of the pool's members that have none.
+func (g *Guided) prepareBatchers(p *pool) {
+	for _, c := range p.members[len(p.batchers):] {
 		b := batcher{candidate: c, key: c.Key(), queue: g.queue(c)}
 		b.delay = min(b.queue.Delay.Seconds()/p.curve.Time(max(b.queue.MaxBatch, 1), 1, p.instances), 1)
-		p.batchers[i] = b
+		p.batchers = append(p.batchers, b)
 	}
 	for i := range p.batchers {
 		p.batchers[i].below = p.below(p.batchers[i].queue)

@@ -19,8 +19,7 @@ func newSmall(t *testing.T, change func(*search.Settings)) *Guided {
 	if change != nil {
 		change(&s)
 	}
-	candidates, _ := s.Space.Candidates()
-	return New(s, search.NewLedger(s.Goal), candidates)
+	return New(s, search.NewLedger(s.Goal), s.Space.Candidates())
 }
 
 // Of precision × threads there are 6 engines; 4 instances of 4 threads, and 3, are more than twice the 4 cores, so 4 × 4 + 2 × 2 pools
@@ -37,13 +36,14 @@ func TestGroup(t *testing.T) {
 			t.Errorf("the pools of %v are not in the order of their instances", e.values)
 		}
 		for _, p := range e.pools {
+			g.fill(p)
 			members += len(p.members)
 			if p.maxBatch != 32 {
 				t.Errorf("%s has a largest batch of %d, want 32", p.key, p.maxBatch)
 			}
 		}
 	}
-	if candidates, _ := g.settings.Space.Candidates(); members != len(candidates) {
+	if candidates := g.settings.Space.Candidates().All(); members != len(candidates) {
 		t.Errorf("%d of %d candidates are in pools", members, len(candidates))
 	}
 	want := "precision=fp32 intra_op_threads=4 instance_count=2 max_batch_size=4 max_queue_delay=0us"
@@ -59,6 +59,9 @@ func TestDefaultJoinsItsPool(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, func(s *search.Settings) { s.Space.Facts.Base[search.KnobMaxBatchSize] = "5" })
 	p := g.byKey["default"]
+	if p != nil {
+		g.fill(p)
+	}
 	if p == nil || !slices.ContainsFunc(p.members, search.Candidate.IsDefault) || !g.twin.IsDefault() {
 		t.Errorf("a default with a batch of its own is not in the pool that is its process: %+v", p)
 	}
@@ -148,7 +151,7 @@ func TestOutlineBoundsTheSimulation(t *testing.T) {
 	logs := make([]float64, len(g.models)) // throughput, p99, mean
 	for _, e := range g.engines[:3] {
 		for _, p := range e.pools {
-			p.curve = m.curve(g, p.members[0])
+			p.curve = m.curve(g, p.settings)
 			p.outline = g.measuredOutline(p)
 			for _, batch := range []int{1, 8, 32} {
 				for _, level := range []float64{1, 3, 16, 64} {
@@ -173,9 +176,9 @@ func TestExpectedOutlineBoundsTheMeasuredOne(t *testing.T) {
 	g := newSmall(t, nil)
 	m := typical(1, 0.05)
 	for _, e := range g.engines {
-		alone := m.curve(g, e.pools[0].members[0])
+		alone := m.curve(g, e.pools[0].settings)
 		for _, p := range e.pools {
-			p.curve = m.curve(g, p.members[0])
+			p.curve = m.curve(g, p.settings)
 			expected, measured := g.expectedOutline(p, alone), g.measuredOutline(p)
 			for i := range expected.most {
 				if measured.most[i] > 1.001*expected.most[i] {
@@ -196,7 +199,7 @@ func TestForecastsOfAnAdditiveModel(t *testing.T) {
 		if e == nil {
 			break
 		}
-		c := m.curve(g, e.pools[0].members[0])
+		c := m.curve(g, e.pools[0].settings)
 		e.alone = service{sizes: c.Sizes, times: c.Alone, spreads: []float64{0.05}}
 	}
 	g.foresee()
@@ -206,7 +209,7 @@ func TestForecastsOfAnAdditiveModel(t *testing.T) {
 			open++
 			continue
 		}
-		f, want := g.forecasts[e.index], m.curve(g, e.pools[0].members[0])
+		f, want := g.forecasts[e.index], m.curve(g, e.pools[0].settings)
 		for i, s := range f.curve.Alone {
 			if ratio := s / want.Alone[i]; math.Abs(ratio-1) > 0.05 {
 				t.Errorf("engine %v: a batch of %d is expected to take %.5f s, it takes %.5f", e.values, f.curve.Sizes[i], s, want.Alone[i])

@@ -2,6 +2,7 @@ package guided
 
 import (
 	"math"
+	"slices"
 
 	"tuner/search"
 )
@@ -50,7 +51,11 @@ func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
 		if !axis.Rate {
 			knee *= lone
 		}
-		for _, level := range []float64{g.levels[0], axis.AtMost(knee), axis.AtLeast(knee), g.levels[len(g.levels)-1]} {
+		levels := [...]float64{g.levels[0], axis.AtMost(knee), axis.AtLeast(knee), g.levels[len(g.levels)-1]}
+		for j, level := range levels {
+			if slices.Contains(levels[:j], level) {
+				continue
+			}
 			g.atBest(o, i, level, b.means)
 			if i > 0 {
 				g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
@@ -127,7 +132,8 @@ func (g *Guided) openingCost(p *pool) float64 {
 		trials = 2
 	}
 	service := float64(trials*len(g.sizes(p.maxBatch))) * g.costs.size.or(guessedSize).Seconds()
-	return service + g.costs.expect(p.members[0], p.members[0].Key(), g.window()).Seconds()
+	first := g.candidates.Member(p.settings, 0)
+	return service + g.costs.expect(first, first.Key(), g.window()).Seconds()
 }
 
 // begin is the next service trial of a pool that is to be ready: what a batch takes alone, where that is not known of its engine, or

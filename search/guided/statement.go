@@ -18,6 +18,7 @@ type Statement struct {
 	Gain    float64          // relative, by which anything else may still be better than Best
 	Why     string           // why the search is over; "" while it is not
 	Dropped []measure.Metric // whose predictions turned out wrong, so that the search went on without them
+	Unseen  int              // candidates that the search never looked at, in a space that is so large; at most
 	Reused  []Reuse          // earlier campaigns, in the settings' order
 }
 
@@ -39,7 +40,7 @@ type Value struct {
 // Statement is what can be said now.
 func (g *Guided) Statement() Statement {
 	d := g.decide()
-	st := Statement{Reused: g.reuses()}
+	st := Statement{Reused: g.reuses(), Unseen: g.unseen()}
 	if d.action.Stop {
 		st.Why = d.action.Why
 	}
@@ -115,6 +116,9 @@ func (s Statement) Sentences() []string {
 	}
 	for _, m := range s.Dropped {
 		list = append(list, fmt.Sprintf("The queue simulation does not predict %s here: the search went on without it.", m))
+	}
+	if s.Unseen > 0 {
+		list = append(list, fmt.Sprintf("The space is so large that the search stayed near the default and the best: it never looked at the other configurations, %d at most.", s.Unseen))
 	}
 	if s.Why != "" {
 		list = append(list, "The search is over: "+s.Why+".")
@@ -256,16 +260,12 @@ func (g *Guided) Skipped() []search.Fold {
 	}
 	d := g.decide()
 	var folds []search.Fold
-	add := func(reason string, p *pool) {
-		count := len(p.members)
-		if slices.ContainsFunc(p.members, search.Candidate.IsDefault) {
-			count--
-		}
+	add := func(reason string) {
 		i := slices.IndexFunc(folds, func(f search.Fold) bool { return f.Reason == reason })
 		if i < 0 {
 			folds, i = append(folds, search.Fold{Reason: reason}), len(folds)
 		}
-		folds[i].Count += count
+		folds[i].Count += g.candidates.Batchers()
 	}
 	known := g.experience()
 	for _, e := range g.engines {
@@ -273,18 +273,21 @@ func (g *Guided) Skipped() []search.Fold {
 		for _, p := range e.pools {
 			switch {
 			case p.failure != "":
-				add(fmt.Sprintf("the engine does not serve with %s: %s", p.key, p.failure), p)
+				add(fmt.Sprintf("the engine does not serve with %s: %s", p.key, p.failure))
 			case p.isReady():
 			case isHopeless(e, known):
-				add("several engines with the same value of a knob failed, and none works", p)
+				add("several engines with the same value of a knob failed, and none works")
 			case slices.ContainsFunc(promises, func(x promise) bool { return x.pool == p }):
-				add("not tried yet: its bounds do not rule it out", p)
+				add("not tried yet: its bounds do not rule it out")
 			case e.isOpen():
-				add("so many instances cannot be better, by the service times of one", p)
+				add("so many instances cannot be better, by the service times of one")
 			default:
-				add("their service times, predicted from those of engines like them, cannot be better", p)
+				add("their service times, predicted from those of engines like them, cannot be better")
 			}
 		}
+	}
+	if n := g.unseen(); n > 0 {
+		folds = append(folds, search.Fold{Reason: "never looked at (so many at most): the space is so large that the search stays near the default and the best", Count: n})
 	}
 	return folds
 }

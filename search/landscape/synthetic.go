@@ -69,7 +69,7 @@ type outcome struct {
 func (y synthesis) make() *Landscape {
 	l := newLandscape(y.name, y.space)
 	l.noise, l.costs = y.noise, y.costs
-	candidates, _ := y.space.Candidates()
+	candidates := y.space.Candidates().All()
 	points := make([]Point, len(candidates)*len(y.space.Load.Levels))
 	next := make(chan int)
 	var workers sync.WaitGroup

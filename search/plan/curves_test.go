@@ -94,7 +94,7 @@ func TestFirstStageOfTheSearchIsUsed(t *testing.T) {
 	if len(levels[search.PhaseSearch]) == 0 || len(levels[search.PhaseCurve]) == 0 {
 		t.Fatalf("the first stage was measured at %v, want some in search and curve phase", levels)
 	}
-	candidates, _ := s.Space.Candidates()
+	candidates := s.Space.Candidates().All()
 	legal := map[string]bool{}
 	for _, c := range candidates {
 		legal[c.Key()] = true

@@ -29,9 +29,9 @@ func TestFinalsTrustTheExplorer(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
 	s := searchtest.Settings(l, 50*time.Millisecond)
-	candidates, _ := s.Space.Candidates()
+	candidates := s.Space.Candidates().All()
 	believed := search.Standing{Candidate: candidates[len(candidates)-1], Load: s.Space.Load.At(16), Point: search.Point{Level: 16, Score: 100, Scored: true}}
-	p, err := plan.Around(s, func(l *search.Ledger, _ []search.Candidate) plan.Explorer {
+	p, err := plan.Around(s, func(l *search.Ledger, _ *search.Candidates) plan.Explorer {
 		return believer{search.NewTour(s, l, search.PhaseSearch, nil), l, believed}
 	})
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 	reservedMax = 0.50 // at most, where one round of finals needs more than the least
 )
 
-// maxCombinations is the size of a space that is not expanded any more, which would take seconds and gigabytes.
-const maxCombinations = 1_000_000
+// mostUnbounded is how many candidates the grid may have without a budget: at a second for each, two weeks.
+const mostUnbounded = 1_000_000
 
 // Names lists the strategies that New knows.
 func Names() []string { return []string{"guided", "grid", "random", "quick"} }
@@ -50,9 +50,8 @@ type Plan struct {
 	inner    Explorer
 	finals   *finals // nil until the first final trial was told
 	ended    string  // why the search phase ended
-	folds    []search.Fold
-	size     int // candidates of the space
-	pools    int // engine processes that they need, at least
+
+	candidates *search.Candidates
 }
 
 // New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
@@ -61,7 +60,12 @@ func New(name string, s search.Settings) (*Plan, error) {
 	if err := errors.Join(checkName(name), check(s)); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	return Around(s, func(l *search.Ledger, candidates []search.Candidate) Explorer {
+	if name == "grid" && s.Budget == (search.Budget{}) {
+		if n, _ := s.Space.Candidates().Len(); n > mostUnbounded {
+			return nil, fmt.Errorf("cannot plan campaign: the grid has %d candidates and no budget; give it one, list fewer values or knobs, or choose the strategy guided", n)
+		}
+	}
+	return Around(s, func(l *search.Ledger, candidates *search.Candidates) Explorer {
 		switch name {
 		case "grid":
 			return grid.New(s, l, candidates)
@@ -76,30 +80,18 @@ func New(name string, s search.Settings) (*Plan, error) {
 
 // Around returns a campaign with an explorer inside that is made for the ledger and the space's candidates. It fails for settings
 // that are not usable, all errors at once.
-func Around(s search.Settings, explorer func(*search.Ledger, []search.Candidate) Explorer) (*Plan, error) {
+func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates) Explorer) (*Plan, error) {
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	candidates, folds := s.Space.Candidates()
-	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), folds: folds, size: len(candidates), pools: pools(candidates)}
+	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates()}
 	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
-	p.inner = explorer(p.ledger, candidates)
+	p.inner = explorer(p.ledger, p.candidates)
 	return p, nil
 }
 
-// Pools is the number of engine processes that the space's candidates need, at least.
-func (p *Plan) Pools() int { return p.pools }
-
-// pools counts the pools of candidates whose pools are neighbours.
-func pools(candidates []search.Candidate) int {
-	n, last := 0, ""
-	for _, c := range candidates {
-		if pool := c.PoolKey(); pool != last {
-			n, last = n+1, pool
-		}
-	}
-	return n
-}
+// Candidates are what the campaign searches.
+func (p *Plan) Candidates() *search.Candidates { return p.candidates }
 
 func checkName(name string) error {
 	if slices.Contains(Names(), name) {
@@ -120,8 +112,9 @@ func check(s search.Settings) error {
 	if s.Window <= 0 {
 		errs = append(errs, fmt.Errorf("the window is %v; allowed: a positive length", s.Window))
 	}
-	if n := s.Space.Combinations(maxCombinations); n >= maxCombinations {
-		errs = append(errs, fmt.Errorf("the space has %d combinations or more; list fewer values or knobs", n))
+	if n, ok := s.Space.Candidates().BatcherCombinations(); !ok {
+		errs = append(errs, fmt.Errorf("the space has %d settings of the batcher for each engine process; list fewer values of %s, %s or %s",
+			n, search.KnobMaxBatchSize, search.KnobPreferredBatchSize, search.KnobMaxQueueDelay))
 	}
 	return errors.Join(errs...)
 }
@@ -236,19 +229,16 @@ func (p *Plan) Statement() []string {
 // Explorer is the strategy that is framed: what it knows explains what it found.
 func (p *Plan) Explorer() Explorer { return p.inner }
 
-// Folds says which combinations of the space were left out or merged, and why.
-func (p *Plan) Folds() []search.Fold { return p.folds }
-
-// Size is the number of candidates of the space, the default not counted.
-func (p *Plan) Size() int { return p.size }
-
 // Skipped says which candidates were passed over in the search, by reason.
 func (p *Plan) Skipped() []search.Fold { return p.inner.Skipped() }
 
 // Progress returns the number of trials told, and how many there are expected to be in the end: an estimate from the
 // trials per configuration so far, within the budget.
 func (p *Plan) Progress() (done, expected int) {
-	const typicalSeek = 2.5 // trials per configuration, as long as none is known
+	const (
+		typicalSeek = 2.5  // trials per configuration, as long as none is known
+		mostTrials  = 1e12 // of an estimate
+	)
 	done = p.costs.trials
 	perCandidate := typicalSeek
 	if n := p.ledger.Len(); n > 1 {
@@ -256,7 +246,7 @@ func (p *Plan) Progress() (done, expected int) {
 	}
 	ahead := 0
 	if p.finals == nil {
-		ahead = int(perCandidate * float64(p.base.Remaining()+p.inner.Remaining()))
+		ahead = int(min(perCandidate*(float64(p.base.Remaining())+float64(p.inner.Remaining())), mostTrials))
 		ahead += rounds * p.members()
 	} else {
 		all := rounds
@@ -281,15 +271,25 @@ func (p *Plan) Progress() (done, expected int) {
 // before the first as long as guessed, within the budget.
 func (p *Plan) Remaining() time.Duration {
 	done, expected := p.Progress()
-	trial := p.settings.Window + guessedWarmUp + guessedReconfigure + guessedLaunch*time.Duration(p.pools)/time.Duration(p.size+1)
+	trial := p.settings.Window + guessedWarmUp + guessedReconfigure + p.launchShare()
 	if done > 0 {
 		trial = p.costs.elapsed / time.Duration(done)
 	}
-	d := time.Duration(expected-done) * trial
+	d := time.Duration(min(float64(expected-done)*float64(trial), longest))
 	if b := p.settings.Budget.Time; b > 0 {
 		d = min(d, max(b-p.costs.elapsed, 0))
 	}
 	return d
+}
+
+// longest is a time beyond which no estimate goes, in nanoseconds: two centuries, near the end of what a duration holds.
+const longest = 200 * 365 * 24 * float64(time.Hour)
+
+// launchShare is a trial's share of the launches, as guessed: one for each pool.
+func (p *Plan) launchShare() time.Duration {
+	pools, _ := p.candidates.PoolCount()
+	size, _ := p.candidates.Len()
+	return time.Duration(float64(guessedLaunch) * float64(pools) / (float64(size) + 1))
 }
 
 // budgetPart is a part of the budget that is set aside.

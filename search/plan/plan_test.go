@@ -41,8 +41,7 @@ func newPlan(t *testing.T, name string, l searchtest.Landscape, b search.Budget)
 // optimum is the highest throughput of any configuration at any load with a latency of at most 50 ms.
 func optimum(l searchtest.Landscape) float64 {
 	best := 0.0
-	candidates, _ := searchtest.Settings(l, 0).Space.Candidates()
-	for _, c := range candidates {
+	for _, c := range searchtest.Settings(l, 0).Space.Candidates().All() {
 		for n := 1; n <= 64; n++ {
 			if throughput, latency := l.Serve(c, measure.Load{Concurrency: n}); latency <= 50*time.Millisecond {
 				best = max(best, throughput)
@@ -337,6 +336,36 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// Every strategy searches 10^8 × 24 pools for as long as the budget lasts, without going through them.
+func TestHugeSpaceWithABudget(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	s.Budget = search.Budget{Trials: 30}
+	s.Space.Knobs = slices.Clone(s.Space.Knobs)
+	for i := range 8 {
+		k := search.Knob{Name: fmt.Sprint("parameters.k", i)}
+		for n := range 10 {
+			k.Values = append(k.Values, search.IntValue(n))
+		}
+		s.Space.Knobs = append(s.Space.Knobs, k)
+	}
+	for _, name := range plan.Names() {
+		p, err := plan.New(name, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := p.Remaining(); left <= 0 {
+			t.Errorf("%s: %v are left before the first trial", name, left)
+		}
+		events := l.Run(p, 100)
+		leader, ok := p.Leader()
+		if len(events) > 30 || len(events) < 20 || !ok || len(phases(events, search.PhaseFinal)) == 0 {
+			t.Errorf("%s: %d trials, best is %v, %t", name, len(events), leader.Candidate, ok)
+		}
+	}
+}
+
 func TestDearLaunchesGetMoreWindows(t *testing.T) {
 	t.Parallel()
 	// 1.5 × (launch + 0.3 s of warm-up) / 2 s, rounded, from 1 to 3.
@@ -369,7 +398,23 @@ func TestNewNamesEveryMistake(t *testing.T) {
 		}
 	}
 	check("genetic", good, `cannot plan campaign: unknown strategy "genetic"; allowed: ["guided" "grid" "random" "quick"]`)
-	check("grid", big, `cannot plan campaign: the space has 1000000 combinations or more; list fewer values or knobs`)
+	// 3^20 × 24 pools, which are so many that the illegal ones are not told from the others, × 9 settings of the batcher.
+	check("grid", big, `cannot plan campaign: the grid has 753145430616 candidates and no budget; give it one, list fewer values or knobs, or choose the strategy guided`)
+	batchers := good
+	batchers.Space.Knobs = slices.Clone(good.Space.Knobs)
+	for i := range batchers.Space.Knobs {
+		k := &batchers.Space.Knobs[i]
+		for n := range 1000 {
+			switch k.Name {
+			case search.KnobMaxBatchSize:
+				k.Values = append(slices.Clip(k.Values), search.IntValue(100+n))
+			case search.KnobMaxQueueDelay:
+				k.Values = append(slices.Clip(k.Values), search.DurationValue(time.Second+time.Duration(n)*time.Microsecond))
+			}
+		}
+	}
+	check("guided", batchers,
+		`cannot plan campaign: the space has 1007010 settings of the batcher for each engine process; list fewer values of max_batch_size, preferred_batch_size or max_queue_delay`)
 	check("grid", search.Settings{}, `cannot plan campaign: the goal has no objective`,
 		`the load axis has the levels []; allowed: one or more, positive and ascending`,
 		`the window is 0s; allowed: a positive length`)

@@ -22,7 +22,7 @@ type Quick struct {
 }
 
 // New returns the strategy for the candidates of the settings' space.
-func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *Quick {
+func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Quick {
 	q := &Quick{settings: s, ledger: l}
 	t, ok := newTerrain(s.Space, candidates)
 	if !ok {

@@ -40,11 +40,12 @@ type terrain struct {
 var climbed = [dimensions]string{search.KnobMaxBatchSize, search.KnobInstanceCount}
 
 // newTerrain fixes every other knob at its first value that is legal. It is false when the space has no candidate.
-func newTerrain(s search.Space, candidates []search.Candidate) (terrain, bool) {
-	if len(candidates) == 0 {
+func newTerrain(s search.Space, candidates *search.Candidates) (terrain, bool) {
+	first, ok := candidates.First()
+	if !ok {
 		return terrain{}, false
 	}
-	t := terrain{space: s, fixed: candidates[0]}
+	t := terrain{space: s, fixed: first}
 	for i, knob := range climbed {
 		t.values[i] = []search.Value{""}
 		for _, k := range s.Knobs {

@@ -12,10 +12,16 @@ import (
 // the launches of a plain permutation, while a small budget still reaches many pools.
 const perVisit = 2
 
+// mostShuffled is the number of candidates that are put into an order beforehand. Of more, each is drawn when it is its turn.
+const mostShuffled = 200_000
+
 // New returns a tour through all candidates in a random order, which reads the ledger that its owner writes. The order
 // goes round the pools, in an order drawn once, and takes from each the next two of its candidates.
-func New(s search.Settings, l *search.Ledger, candidates []search.Candidate) *search.Tour {
-	return search.NewTour(s, l, search.PhaseSearch, shuffled(s.Seed, candidates))
+func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *search.Tour {
+	if n, _ := candidates.Len(); n > mostShuffled {
+		return search.NewLazyTour(s, l, search.PhaseSearch, n, drawn(s.Seed, candidates))
+	}
+	return search.NewTour(s, l, search.PhaseSearch, shuffled(s.Seed, candidates.All()))
 }
 
 func shuffled(seed uint64, candidates []search.Candidate) []search.Candidate {
@@ -45,4 +51,32 @@ func shuffled(seed uint64, candidates []search.Candidate) []search.Candidate {
 		}
 	}
 	return order
+}
+
+// drawn returns a function each call of which draws a new candidate, two of a pool after each other. It is false when so many draws in a
+// row were known that hardly any is left.
+func drawn(seed uint64, candidates *search.Candidates) func() (search.Candidate, bool) {
+	const patience = 1000
+	random := rand.New(rand.NewPCG(seed, 0))
+	known := map[string]bool{}
+	var pool search.Candidate
+	visits := perVisit
+	return func() (search.Candidate, bool) {
+		for range patience {
+			if visits == perVisit {
+				var ok bool
+				if pool, ok = candidates.Draw(random); !ok {
+					return search.Candidate{}, false
+				}
+				visits = 0
+			}
+			visits++
+			c := candidates.Member(pool, random.IntN(candidates.Batchers()))
+			if key := c.Key(); !known[key] {
+				known[key] = true
+				return c, true
+			}
+		}
+		return search.Candidate{}, false
+	}
 }

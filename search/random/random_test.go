@@ -48,6 +48,54 @@ func TestOrderIsASeededPermutation(t *testing.T) {
 	}
 }
 
+// Of a space of 10^12 candidates each is drawn when it is its turn: none twice, two of a pool after each other, by the seed alone.
+func TestDrawn(t *testing.T) {
+	t.Parallel()
+	space := search.Space{Facts: search.Facts{Batching: true}}
+	for _, name := range []string{"a", "b", "c", search.KnobMaxBatchSize} {
+		k := search.Knob{Name: name}
+		for i := range 1000 {
+			k.Values = append(k.Values, search.IntValue(i+1))
+		}
+		space.Knobs = append(space.Knobs, k)
+	}
+	draw := func(seed uint64) (keys, pools []string) {
+		next := drawn(seed, space.Candidates())
+		for range 1000 {
+			c, ok := next()
+			if !ok {
+				t.Fatalf("no more after %d", len(keys))
+			}
+			keys, pools = append(keys, c.Key()), append(pools, c.PoolKey())
+		}
+		return keys, pools
+	}
+	keys, pools := draw(1)
+	again, _ := draw(1)
+	other, _ := draw(2)
+	if !slices.Equal(keys, again) || slices.Equal(keys, other) {
+		t.Error("the draws do not follow from the seed")
+	}
+	for i := 1; i < len(pools); i += 2 {
+		if pools[i] != pools[i-1] {
+			t.Fatalf("draws %d and %d are of different pools", i-1, i)
+		}
+	}
+	slices.Sort(keys)
+	if len(slices.Compact(keys)) != 1000 {
+		t.Error("a candidate is drawn twice")
+	}
+	// Of six candidates all are drawn, and then there is an end.
+	space.Knobs = []search.Knob{{Name: "a", Values: []search.Value{"1", "2", "3"}}, {Name: search.KnobMaxBatchSize, Values: []search.Value{"1", "2"}}}
+	next, n := drawn(1, space.Candidates()), 0
+	for _, ok := next(); ok; _, ok = next() {
+		n++
+	}
+	if n != 6 {
+		t.Errorf("%d of 6 candidates are drawn", n)
+	}
+}
+
 func TestOrderTakesTwoOfAPoolAtATime(t *testing.T) {
 	t.Parallel()
 	list := shuffled(3, candidates())

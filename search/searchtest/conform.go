@@ -142,8 +142,7 @@ func checkTrials(t *testing.T, s search.Settings, events []search.Event) {
 	}
 	legal := map[string]bool{search.Candidate{}.Key(): true}
 	pools := map[string]bool{search.Candidate{}.PoolKey(): true}
-	candidates, _ := s.Space.Candidates()
-	for _, c := range candidates {
+	for _, c := range s.Space.Candidates().All() {
 		legal[c.Key()], legal[s.Space.FirstStage(c).Key()], pools[c.PoolKey()] = true, true, true
 	}
 	axis := s.Space.Load

@@ -96,7 +96,7 @@ func (r *recorder) pass(ctx context.Context, pass int) error {
 			done[record.Key(p.Candidate, p.Level)] = true
 		}
 	}
-	candidates, _ := r.space.Candidates()
+	candidates := r.space.Candidates().All()
 	var todo []spot
 	for _, c := range append([]search.Candidate{{}}, candidates...) {
 		for _, level := range r.space.Load.Levels {
@@ -225,7 +225,7 @@ func (r *recorder) roomiest(member search.Candidate) (c search.Candidate, larges
 	if v, ok := member.Get(search.KnobInstanceCount); ok {
 		instances, _ = v.Int()
 	}
-	candidates, _ := r.space.Candidates()
+	candidates := r.space.Candidates().All()
 	best, delay := -1, time.Duration(0)
 	for _, other := range candidates {
 		if other.PoolKey() != member.PoolKey() {

@@ -19,8 +19,8 @@ func Names() []string { return []string{"exhaustive", "tpe", "gp-bo"} }
 // New returns a campaign with the named strategy inside.
 func New(name string, s search.Settings) (*plan.Plan, error) {
 	var problem error
-	p, err := plan.Around(s, func(l *search.Ledger, candidates []search.Candidate) plan.Explorer {
-		points := newPoints(s, l, candidates)
+	p, err := plan.Around(s, func(l *search.Ledger, candidates *search.Candidates) plan.Explorer {
+		points := newPoints(s, l, candidates.All())
 		switch name {
 		case "exhaustive":
 			return newExhaustive(points)

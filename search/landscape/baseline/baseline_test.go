@@ -76,9 +76,8 @@ func TestBaselinesFind(t *testing.T) {
 	t.Parallel()
 	machine := searchtest.Small()
 	s := settings(80)
-	candidates, _ := s.Space.Candidates()
 	best := 0.0
-	for _, c := range candidates {
+	for _, c := range s.Space.Candidates().All() {
 		for _, level := range s.Space.Load.Levels {
 			if x, latency := machine.Serve(c, s.Space.Load.At(level)); latency <= 50*time.Millisecond {
 				best = max(best, x)

@@ -35,7 +35,7 @@ type guidedPlan struct {
 
 func newGuided(s search.Settings) (landscape.Strategy, error) {
 	var g guidedPlan
-	p, err := plan.Around(s, func(l *search.Ledger, candidates []search.Candidate) plan.Explorer {
+	p, err := plan.Around(s, func(l *search.Ledger, candidates *search.Candidates) plan.Explorer {
 		g.search = guided.New(s, l, candidates)
 		return g.search
 	})

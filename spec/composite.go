@@ -1,0 +1,278 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"gopkg.in/yaml.v3"
+
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/search"
+)
+
+// Repeated fields of ModelConfig and maps are swept as Triton Model Analyzer does in its manual mode: a list is one value, a list of lists
+// is several; a mapping is one, a list of mappings several. In a message below them each scalar may be a list, too: all combinations are
+// values then. The values are in protobuf's text form with the fields in the schema's order, so that equal ones have equal texts.
+
+// compositeValues reads the values of a repeated field or a map.
+func compositeValues(f protoreflect.FieldDescriptor, v value) []search.Value {
+	var values []search.Value
+	for _, text := range alternatives(f, v) {
+		values = appendOnce(v, values, search.Value(text))
+	}
+	return values
+}
+
+// alternatives are the texts that a field may have; none after a mistake, which is reported.
+func alternatives(f protoreflect.FieldDescriptor, v value) []string {
+	switch {
+	case f.IsMap():
+		var texts []string
+		for _, m := range v.list() {
+			texts = append(texts, mapTexts(f, m)...)
+		}
+		return texts
+	case f.IsList():
+		var texts []string
+		for _, l := range listsOf(v) {
+			texts = append(texts, listTexts(f, l)...)
+		}
+		return texts
+	}
+	return singleTexts(f, v)
+}
+
+// listsOf are the lists that a repeated field may be: the value, or where all its elements are lists each of them.
+func listsOf(v value) []value {
+	elements := v.elements()
+	isList := func(e value) bool { return e.node.Kind == yaml.SequenceNode }
+	switch {
+	case !slices.ContainsFunc(elements, isList):
+		return []value{v}
+	case slices.ContainsFunc(elements, func(e value) bool { return !isList(e) }):
+		v.fail(Error{Problem: "mixes elements with lists of elements", Allowed: "[…] for one value, [[…], […]] for several"})
+		return nil
+	}
+	return elements
+}
+
+// listTexts are the texts of one list: each element may have several.
+func listTexts(f protoreflect.FieldDescriptor, v value) []string {
+	var parts [][]string
+	for _, e := range v.elements() {
+		parts = append(parts, singleTexts(f, e))
+	}
+	return joined(v, "[", parts, "]")
+}
+
+// singleTexts are the texts of one element of a field.
+func singleTexts(f protoreflect.FieldDescriptor, v value) []string {
+	if f.Message() != nil {
+		return messageTexts(f.Message(), v)
+	}
+	return mapped(fieldValues(f, v), func(x search.Value) string {
+		if f.Kind() == protoreflect.StringKind {
+			return strconv.Quote(string(x))
+		}
+		return string(x)
+	})
+}
+
+// messageTexts are the texts of one message: each field may have several.
+func messageTexts(m protoreflect.MessageDescriptor, v value) []string {
+	read := map[protoreflect.FieldNumber][]string{}
+	fields := make([]field, m.Fields().Len())
+	for i := range fields {
+		f := m.Fields().Get(i)
+		fields[i] = field{f.TextName(), func(v value) { read[f.Number()] = prefixed(f.TextName()+":", alternatives(f, v)) }}
+	}
+	given := v.mapping(fields, nil)
+	if len(read) != len(given) || v.node.Kind != yaml.MappingNode {
+		return nil // an unknown field, or one without a value, was reported
+	}
+	var parts [][]string
+	for i := range fields {
+		if texts, has := read[m.Fields().Get(i).Number()]; has {
+			parts = append(parts, texts)
+		}
+	}
+	return joined(v, "{", parts, "}")
+}
+
+// mapTexts are the texts of one map: each of its values may have several.
+func mapTexts(f protoreflect.FieldDescriptor, v value) []string {
+	read := map[string][]string{}
+	v.mapping(nil, func(key, v value) bool {
+		keys := singleTexts(f.MapKey(), key)
+		if len(keys) == 1 {
+			read[keys[0]] = mapped(alternatives(f.MapValue(), v), func(text string) string { return fmt.Sprintf("{key:%s,value:%s}", keys[0], text) })
+		}
+		return true
+	})
+	if v.node.Kind != yaml.MappingNode || 2*len(read) != len(v.node.Content) {
+		return nil
+	}
+	var parts [][]string
+	for _, key := range slices.Sorted(maps.Keys(read)) {
+		parts = append(parts, read[key])
+	}
+	return joined(v, "[", parts, "]")
+}
+
+func prefixed(prefix string, texts []string) []string {
+	return mapped(texts, func(text string) string { return prefix + text })
+}
+
+// joined are all combinations of one text of each part, between brackets; the last part changes fastest.
+func joined(v value, begin string, parts [][]string, end string) []string {
+	combinations := []string{""}
+	for i, texts := range parts {
+		if len(combinations)*len(texts) > longestSeries {
+			v.fail(Error{Problem: fmt.Sprintf("has more than %d combinations", longestSeries), Hint: "list fewer values"})
+			return nil
+		}
+		var longer []string
+		for _, c := range combinations {
+			for _, text := range texts {
+				if i > 0 {
+					text = "," + text
+				}
+				longer = append(longer, c+text)
+			}
+		}
+		combinations = longer
+	}
+	return mapped(combinations, func(c string) string { return begin + c + end })
+}
+
+// checkComposite reports values of a field that would be read, and yet not served as they say.
+func checkComposite(path string, v value, values []search.Value) bool {
+	for _, x := range values {
+		var c modelconfig.Config
+		err := setConfigField(&c, path, x)
+		if err == nil && path == search.KnobInstanceGroup {
+			err = checkGroups(&c)
+		}
+		if err == nil {
+			err = checkAccelerators(&c)
+		}
+		if err != nil {
+			v.fail(Error{Problem: fmt.Sprintf("cannot be %s: %v", x, err)})
+			return false
+		}
+	}
+	return true
+}
+
+// checkGroups wants of instance groups what is else Triton's choice on the machine: the number of instances must be known.
+func checkGroups(c *modelconfig.Config) error {
+	for i, g := range c.GetInstanceGroup() {
+		isKnown := g.GetKind() == configpb.ModelInstanceGroup_KIND_CPU || g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU
+		if !isKnown || g.GetCount() < 1 {
+			return fmt.Errorf("group %d needs a kind, KIND_CPU or KIND_GPU, and a count from 1", i)
+		}
+	}
+	if len(c.GetInstanceGroup()) == 0 {
+		return errors.New("it has no group; write [{kind: KIND_CPU, count: 1}]")
+	}
+	return nil
+}
+
+// groupInstances is the number of instances that a value of instance_group asks for; 0 for one that cannot be read.
+func groupInstances(v search.Value) int {
+	var c modelconfig.Config
+	if err := setConfigField(&c, search.KnobInstanceGroup, v); err != nil {
+		return 0
+	}
+	n := 0
+	for _, g := range c.GetInstanceGroup() {
+		n += int(g.GetCount()) * max(1, len(g.GetGpus()))
+	}
+	return n
+}
+
+// checkAccelerators holds accelerators to what the knob execution_provider and the options of providers are held to.
+func checkAccelerators(c *modelconfig.Config) error {
+	list, err := accelerators(c)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		if known := providers(TargetTuner); !slices.Contains(known, a.Name) {
+			return fmt.Errorf("%q is not an execution provider; allowed: %s", a.Name, strings.Join(known, ", "))
+		}
+		for _, option := range slices.Sorted(maps.Keys(a.Parameters)) {
+			if e := optionMistake(a.Name, option, a.Parameters[option]); e != (Error{}) {
+				return fmt.Errorf("option %s of %s: %s", option, a.Name, e.Problem)
+			}
+		}
+	}
+	return nil
+}
+
+func accelerators(c *modelconfig.Config) ([]modelconfig.Accelerator, error) {
+	o, err := modelconfig.ORTOptions(c)
+	return slices.Concat(o.GPUAccelerators, o.CPUAccelerators), err
+}
+
+// foreignAccelerator is one of the values of a field that a stock Triton does not have; "" when it has all.
+func foreignAccelerator(k search.Knob) string {
+	for _, v := range k.Values {
+		var c modelconfig.Config
+		if err := setConfigField(&c, k.Name, v); err != nil {
+			continue // it was reported
+		}
+		list, _ := accelerators(&c)
+		for _, a := range list {
+			if !slices.Contains(providers(TargetTriton), a.Name) {
+				return a.Name
+			}
+		}
+	}
+	return ""
+}
+
+// owners lists the named knobs that set a field of ModelConfig, too, among those of the space.
+func (r profileReader) owners(path string) []string {
+	var list []string
+	for _, k := range r.p.Knobs {
+		_, _, isOption := search.ProviderOption(k.Name)
+		isProvider := k.Name == search.KnobExecutionProvider
+		switch {
+		case path == search.KnobInstanceGroup && (isProvider || k.Name == search.KnobInstanceCount),
+			strings.HasPrefix(path, acceleratorsField+".") && (isProvider || isOption):
+			list = append(list, k.Name)
+		}
+	}
+	return list
+}
+
+// checkFields reports fields of ModelConfig beside the knobs that set them, too, and accelerators that a stock Triton does not have.
+func (r profileReader) checkFields(given map[string]value) {
+	space, has := given["space"]
+	if !has {
+		return
+	}
+	for _, k := range r.p.Knobs {
+		at := space
+		for part := range strings.SplitSeq(k.Name, ".") {
+			at = at.child(part)
+		}
+		if owners := r.owners(k.Name); len(owners) > 0 {
+			at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or the field of ModelConfig"})
+		}
+		if !strings.HasPrefix(k.Name, acceleratorsField+".") || r.p.DeployTarget != TargetTriton {
+			continue
+		}
+		if name := foreignAccelerator(k); name != "" {
+			at.fail(Error{Problem: fmt.Sprintf("%s is not an execution provider of a stock Triton", name),
+				Allowed: strings.Join(providers(TargetTriton), ", "), Hint: "write deploy_target: tuner to open all"})
+		}
+	}
+}
