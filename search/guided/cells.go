@@ -57,7 +57,32 @@ func (g *Guided) prior(c cell, k int) float64 {
 	if m.isDropped {
 		return g.plain(m.metric, c.pool.outline, c.level)
 	}
-	return m.log(predicted(m.metric, g.simulate(c)))
+	r := g.simulate(c)
+	if m.isRate() {
+		return g.ofRate(m.metric, max(r.Throughput, floor))
+	}
+	return min(m.log(m.predicted(r)), g.endless(k, c.pool))
+}
+
+// What counts as a queue that grows without end: a latency of so many limits, or without one of so many of the largest batches.
+const (
+	endlessLimits  = 2
+	endlessBatches = 10
+)
+
+// endless is the logarithm of the latency from which on all are alike in an open loop: beyond its capacity a pool's queue grows for as
+// long as it is watched, and how far it got says nothing of lower rates.
+func (g *Guided) endless(k int, p *pool) float64 {
+	m := g.models[k]
+	if !g.settings.Space.Load.Rate || !m.isPredicted || m.isRate() {
+		return math.Inf(1)
+	}
+	for _, limit := range m.limits {
+		if limit.Max != nil {
+			return m.log(endlessLimits * *limit.Max)
+		}
+	}
+	return m.log(endlessBatches * p.outline.times[len(p.outline.times)-1])
 }
 
 // simulate predicts a cell, once.
@@ -115,8 +140,11 @@ func (g *Guided) expect(x spot, p *pool, b *belief) {
 	for k, m := range g.models {
 		b.residuals[k] = g.residual(k, x, p)
 		b.means[k] += b.residuals[k].mean
-		if _, rate := g.demand(b.level); m.metric == measure.Throughput {
-			b.means[k] = min(b.means[k], math.Log(rate)) // an open loop's server answers no more than what comes
+		switch _, rate := g.demand(b.level); m.metric { // an open loop's server answers no more than what comes
+		case measure.Throughput:
+			b.means[k] = min(b.means[k], math.Log(rate))
+		case measure.Cost:
+			b.means[k] = max(b.means[k], g.ofRate(m.metric, rate))
 		}
 	}
 	g.judge(b)
