@@ -142,6 +142,7 @@ func (r profileReader) fields() []field {
 		{"objective", func(v value) { r.p.Goal.Objective = v.objective() }},
 		{"weights", func(v value) { r.p.Goal.Objective = v.weights() }},
 		{"constraints", func(v value) { r.p.Goal.Constraints = v.constraints(r.accuracyLimit) }},
+		{"price", func(v value) { r.p.Goal.Price = v.price() }},
 		{"accuracy", r.accuracy},
 	}
 }
@@ -171,6 +172,7 @@ func (r profileReader) check(root value, given map[string]value) {
 			Allowed: "an ONNX file or a Triton model folder", Hint: "add a line model: FILE"})
 	}
 	checkObjective(given)
+	checkPrice(given)
 	r.checkTarget(given)
 	r.checkBatch(given)
 	r.checkAccuracy(given)
