@@ -59,7 +59,7 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 	e := Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile), ", ")}
 	switch near := modelconfig.Nearest(name, known); {
 	case name == accuracyField:
-		e.Problem, e.Hint = "is kept by every variant, and not improved", "write constraints: {accuracy: {metric: cosine, min: 0.99}}"
+		e.Problem, e.Hint = "cannot be accuracy, which is only a constraint", "write constraints: {accuracy: {metric: cosine, min: 0.99}}"
 	case near != "":
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}

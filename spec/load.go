@@ -41,7 +41,7 @@ const highestRate = 10_000_000
 
 // rateScale is the scale of request rates, whole numbers.
 func rateScale() scale {
-	return scale{read: func(v value) (int64, bool) { return v.whole(1, highestRate) }, step: 1}
+	return scale{read: func(v value) (int64, bool) { return v.whole(1, highestRate) }, step: 1, doubles: true}
 }
 
 // readLevels reads the levels of the load axis in ascending order.
