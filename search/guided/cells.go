@@ -99,12 +99,32 @@ func (g *Guided) simulate(c cell) queuesim.Result {
 // isUseful reports whether a cell is worth a thought: it does not fail, a delay may help at its load, since there are not always
 // enough requests waiting for a batch, and no smaller batch is the same at it, as when all that is in flight fits into one.
 func (g *Guided) isUseful(c cell) bool {
+	if c.level > g.reach() {
+		return false
+	}
 	b := c.batcher()
 	inFlight, _ := g.demand(c.level)
 	if b.queue.Delay > 0 && !math.IsInf(inFlight, 1) && inFlight > float64(2*b.queue.MaxBatch*c.pool.instances) {
 		return false
 	}
 	return inFlight > float64(b.below) && !c.pool.isDead(c.setting)
+}
+
+// stride is how far above what was answered so far a request rate may be.
+const stride = 1.5
+
+// reach is the highest request rate that is worth a try. What leads to the server may end the rates long before the server would, of which
+// service times know nothing; and far beyond its end an open loop tells nothing but that.
+func (g *Guided) reach() float64 {
+	if !g.settings.Space.Load.Rate || g.answered == 0 {
+		return math.Inf(1)
+	}
+	rate := g.answered / float64(g.clientBatch())
+	above := slices.IndexFunc(g.levels, func(level float64) bool { return level > rate })
+	if above < 0 {
+		return math.Inf(1)
+	}
+	return max(stride*rate, g.levels[above])
 }
 
 // belief is what is believed of a cell.

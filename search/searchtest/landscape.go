@@ -29,6 +29,7 @@ type Landscape struct {
 	WarmUp      time.Duration
 	Noise       float64 // standard deviation of a window's log throughput
 	Seed        uint64  // of the noise
+	Path        float64 // inferences/s at most at a request rate, whatever the configuration: what leads to the server; 0 has no end
 	// Fail makes trials fail; nil when none does.
 	Fail func(search.Trial) *measure.Failure
 
@@ -77,6 +78,9 @@ func (l Landscape) serveRate(c search.Candidate, rate float64) (float64, time.Du
 	instances := setting(c, search.KnobInstanceCount, l.Instances)
 	k, most := float64(instances), float64(max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1))
 	capacity := k * most / l.service(c, most, instances)
+	if l.Path > 0 {
+		capacity = min(capacity, l.Path)
+	}
 	if rate >= capacity {
 		return capacity, overloaded
 	}
