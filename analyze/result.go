@@ -147,6 +147,7 @@ type Sample struct {
 	Errors      int
 	MeanBatch   float64 // executed by the server; 0 unknown
 	Flags       []measure.Flag
+	GPUs        []measure.GPUWindow // what each did; none without
 }
 
 // Violation is the summed relative amount by which constraints are missed.

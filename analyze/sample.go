@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"math"
+	"slices"
 
 	"tuner/measure"
 	"tuner/search"
@@ -18,10 +19,11 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 		Launches: countLaunches(parts),
 		Errors:   pooled.Errors(),
 		Flags:    pooled.Flags(),
+		GPUs:     pooled.GPUs(),
 	}
-	for _, metric := range measure.Metrics() {
-		if e, ok := pooled.Estimate(metric); ok {
-			s.Values[metric] = widened(e, metric, parts)
+	for _, metric := range metricsOf(goal) {
+		if e, ok := goal.Estimate(pooled, metric); ok {
+			s.Values[metric] = widened(goal, e, metric, parts)
 		}
 	}
 	var server measure.ServerStats
@@ -40,15 +42,26 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 	return s
 }
 
+// metricsOf lists the metrics that are told of every point: those of tables, and the goal's others.
+func metricsOf(goal search.Goal) []measure.Metric {
+	list := measure.Metrics()
+	for _, m := range goal.Metrics() {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
 // spreadTrials is the number of trials from which their spread says something; Student's interval of two is far too wide.
 const spreadTrials = 3
 
 // widened is an estimate from all windows of several trials with an interval that is never narrower than Student's over the
 // trials: engine launches, and minutes on a shared machine, differ by more than the windows of one trial do.
-func widened(e measure.Estimate, metric measure.Metric, parts []measure.Measurement) measure.Estimate {
+func widened(goal search.Goal, e measure.Estimate, metric measure.Metric, parts []measure.Measurement) measure.Estimate {
 	var values []float64
 	for _, p := range parts {
-		if one, ok := p.Estimate(metric); ok {
+		if one, ok := goal.Estimate(p, metric); ok {
 			values = append(values, one.Value)
 		}
 	}

@@ -3,8 +3,12 @@ package analyze
 import (
 	"math"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tuner/measure"
+	"tuner/search"
 )
 
 // TestIntervalCoversTheSpreadOfTrials: memory peaks of 100, 200 and 300 bytes have mean 200, deviation 100 and Student's
@@ -20,7 +24,7 @@ func TestIntervalCoversTheSpreadOfTrials(t *testing.T) {
 	}
 	check := func(e measure.Estimate, parts []measure.Measurement, lo, hi float64) {
 		t.Helper()
-		got := widened(e, measure.Memory, parts)
+		got := widened(search.Goal{}, e, measure.Memory, parts)
 		if got.Value != e.Value || math.Abs(got.Lo-lo) > 0.1 || math.Abs(got.Hi-hi) > 0.1 {
 			t.Errorf("widened(%v) = %v, want %.1f to %.1f", e, got, lo, hi)
 		}
@@ -28,4 +32,27 @@ func TestIntervalCoversTheSpreadOfTrials(t *testing.T) {
 	check(measure.Estimate{Value: 300, Lo: 300, Hi: 300}, trials(100, 200, 300), 51.6, 548.4)
 	check(measure.Estimate{Value: 300, Lo: -500, Hi: 310}, trials(100, 200, 300), -500, 548.4)
 	check(measure.Estimate{Value: 300, Lo: 299, Hi: 301}, trials(100, 300), 299, 301)
+}
+
+// TestSampleHasTheGoalsMetrics: 360 inferences in a second are 1.296 million an hour, which cost 1.296; one GPU takes 72 J meanwhile.
+func TestSampleHasTheGoalsMetrics(t *testing.T) {
+	t.Parallel()
+	h, err := measure.NewHistogram([]time.Duration{time.Millisecond, 3 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpus := []measure.GPUWindow{{UUID: "A", Utilization: 0.5, Power: 72, MemoryUsed: 3e9, MemoryTotal: 8e9, Energy: 72}}
+	w := measure.Window{Duration: time.Second, Requests: 360, Inferences: 360, Sub: []measure.SubWindow{{Requests: 360, Latency: h}}, GPUs: gpus}
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Cost, Weight: 1}}}, Price: 1.296}
+	goal.Constraints = []search.Constraint{{Metric: "latency_p75"}}
+	s := newSample([]measure.Measurement{{Windows: []measure.Window{w}}}, goal)
+	for metric, want := range map[measure.Metric]float64{measure.Cost: 1, "latency_p75": 0.003, measure.Energy: 0.2, measure.GPUMemory: 3e9,
+		measure.GPUPower: 72, measure.GPUUtilization: 0.5} {
+		if got := s.Values[metric].Value; math.Abs(got-want) > 1e-3*want {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
+	}
+	if diff := cmp.Diff(gpus, s.GPUs); diff != "" {
+		t.Errorf("GPUs (-want +got):\n%s", diff)
+	}
 }

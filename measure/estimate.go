@@ -14,11 +14,11 @@ type Estimate = stats.Estimate
 // Estimate returns a metric over all windows of the measurement taken together, with its 95 % interval:
 //   - throughput and mean latency from the sub-windows' series, whatever its autocorrelation;
 //   - latency percentiles as Percentile has them;
-//   - the server's parts and CPU from the differences between windows;
+//   - the server's parts, CPU, GPUs and energy from the differences between windows;
 //   - memory, a single peak, without an interval.
 //
 // It is false when the measurement does not tell: no windows, no completed request (but throughput is then 0), a server
-// without statistics, unknown memory or CPU.
+// without statistics, unknown memory, CPU, GPUs or energy. Cost takes a price, which no measurement has.
 func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 	if len(m.Windows) == 0 {
 		return Estimate{}, false
@@ -47,6 +47,14 @@ func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 		return m.serverPart(func(s ServerStats) time.Duration { return s.ComputeInfer })
 	case ComputeOutput:
 		return m.serverPart(func(s ServerStats) time.Duration { return s.ComputeOutput })
+	case GPUMemory:
+		return m.gpuMemory()
+	case GPUUtilization:
+		return m.gpuUtilization()
+	case GPUPower:
+		return m.gpuPower()
+	case Energy:
+		return m.energy()
 	}
 	return Estimate{}, false
 }
@@ -70,11 +78,12 @@ func (m Measurement) Errors() int {
 	return n
 }
 
-// errorRate is the share of the windows' requests that failed, without an interval; false when there were none.
+// errorRate is the share of the windows' requests that failed or were dropped, without an interval; false when there were none.
 func (m Measurement) errorRate() (Estimate, bool) {
-	failed, all := m.Errors(), m.Errors()
+	failed, all := 0, 0
 	for _, w := range m.Windows {
-		all += w.Requests
+		failed += w.Errors + w.Dropped
+		all += w.Requests + w.Errors + w.Dropped
 	}
 	if all == 0 {
 		return Estimate{}, false

@@ -5,6 +5,9 @@ package measure
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	"tuner/stats"
 )
@@ -12,7 +15,7 @@ import (
 // Metric names a measured quantity. Values are in base units: infer/s, seconds, bytes, ratios.
 type Metric string
 
-// The metrics, by their names in YAML and output.
+// The metrics, by their names in YAML and output. Any other percentile of the latency is one too: latency_p75, latency_p99.9.
 const (
 	Throughput    Metric = "throughput"     // inferences per second; a request of batch n counts n
 	LatencyAvg    Metric = "latency_avg"    // s, request latency as the client sees it
@@ -26,8 +29,17 @@ const (
 	ComputeInfer  Metric = "compute_infer"  // s, mean per request, from the server's statistics
 	ComputeOutput Metric = "compute_output" // s, mean per request, from the server's statistics
 	CPU           Metric = "cpu"            // cores used by the engine process, mean over the window
-	ErrorRate     Metric = "error_rate"     // share of requests that failed or were refused, 0..1
+	ErrorRate     Metric = "error_rate"     // share of requests that failed, were refused or dropped, 0..1
+
+	GPUMemory      Metric = "gpu_memory"      // bytes in use on the machine's GPUs, by all processes; the most that was seen
+	GPUUtilization Metric = "gpu_utilization" // share of the time in which a GPU computes, mean over the machine's, 0..1
+	GPUPower       Metric = "gpu_power"       // W, of the machine's GPUs together, mean over the window
+	Energy         Metric = "energy"          // J per inference, of the machine's GPUs and CPU packages, as far as they tell
+	Cost           Metric = "cost"            // per million inferences, in the currency of the price (search.Goal)
 )
+
+// latencyPercentile is what the names of latency percentiles begin with.
+const latencyPercentile = "latency_p"
 
 // Unit is what a metric's value counts.
 type Unit string
@@ -39,6 +51,9 @@ const (
 	Bytes          Unit = "B"
 	Cores          Unit = "cores"
 	Share          Unit = "share" // 0..1
+	Watts          Unit = "W"
+	Joules         Unit = "J"
+	PerMillion     Unit = "currency per million inferences"
 )
 
 // Info describes a metric: its unit and which direction is better.
@@ -54,12 +69,23 @@ func (m Metric) Info() (Info, bool) {
 		return Info{InferPerSecond, true}, true
 	case LatencyAvg, LatencyP50, LatencyP90, LatencyP95, LatencyP99, QueueTime, ComputeInput, ComputeInfer, ComputeOutput:
 		return Info{Seconds, false}, true
-	case Memory:
+	case Memory, GPUMemory:
 		return Info{Bytes, false}, true
 	case CPU:
 		return Info{Cores, false}, true
 	case ErrorRate:
 		return Info{Share, false}, true
+	case GPUUtilization:
+		return Info{Share, true}, true // as in Model Analyzer: a GPU that idles is paid for
+	case GPUPower:
+		return Info{Watts, false}, true
+	case Energy:
+		return Info{Joules, false}, true
+	case Cost:
+		return Info{PerMillion, false}, true
+	}
+	if _, ok := m.Quantile(); ok {
+		return Info{Seconds, false}, true
 	}
 	return Info{}, false
 }
@@ -76,7 +102,16 @@ func (m Metric) Quantile() (float64, bool) {
 	case LatencyP99:
 		return 0.99, true
 	}
-	return 0, false
+	text, ok := strings.CutPrefix(string(m), latencyPercentile)
+	if !ok {
+		return 0, false
+	}
+	percent, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(percent > 0 && percent < 100) || strconv.FormatFloat(percent, 'f', -1, 64) != text {
+		return 0, false // one metric has one name: latency_p99, not latency_p99.0
+	}
+	q, err := strconv.ParseFloat(text+"e-2", 64) // rounded once, unlike percent/100
+	return q, err == nil
 }
 
 // Samples is the smallest number of independent requests whose order statistics bound a latency percentile from above, 0
@@ -89,11 +124,11 @@ func (m Metric) Samples() int {
 	return stats.OrderSamples(q)
 }
 
-// Metrics lists the metrics that goals and tables are made of, in the order in which tables show them. ErrorRate is not one:
-// every goal has its limit.
+// Metrics lists the metrics that goals and tables are made of, in the order in which tables show them; goals may have other
+// percentiles too. ErrorRate is not one: every goal has its limit.
 func Metrics() []Metric {
 	return []Metric{Throughput, LatencyAvg, LatencyP50, LatencyP90, LatencyP95, LatencyP99, Memory,
-		QueueTime, ComputeInput, ComputeInfer, ComputeOutput, CPU}
+		QueueTime, ComputeInput, ComputeInfer, ComputeOutput, CPU, GPUMemory, GPUUtilization, GPUPower, Energy, Cost}
 }
 
 // Format prints a value of the metric for people, unit included: "412.3 infer/s", "29.8 ms", "311 MB".
@@ -108,6 +143,12 @@ func (m Metric) Format(value float64) string {
 		return fmt.Sprintf("%.1f %%", value*100)
 	case Bytes:
 		return fmt.Sprintf("%.0f MB", value/1e6)
+	case Watts:
+		return fmt.Sprintf("%.1f W", value)
+	case Joules:
+		return formatJoules(value)
+	case PerMillion:
+		return significant(value) + " per million"
 	}
 	return fmt.Sprintf("%.2f %s", value, info.Unit)
 }
@@ -116,6 +157,8 @@ func (m Metric) Format(value float64) string {
 func formatSeconds(s float64) string {
 	ms := s * 1e3
 	switch {
+	case ms < 0.1:
+		return fmt.Sprintf("%.3g µs", ms*1e3)
 	case ms < 1:
 		return fmt.Sprintf("%.0f µs", ms*1e3)
 	case ms < 10:
@@ -124,4 +167,24 @@ func formatSeconds(s float64) string {
 		return fmt.Sprintf("%.1f ms", ms)
 	}
 	return fmt.Sprintf("%.0f ms", ms)
+}
+
+// formatJoules picks J, mJ or µJ.
+func formatJoules(joules float64) string {
+	switch {
+	case joules >= 1 || joules == 0:
+		return significant(joules) + " J"
+	case joules >= 1e-3:
+		return significant(joules*1e3) + " mJ"
+	}
+	return significant(joules*1e6) + " µJ"
+}
+
+// significant prints a number with three significant digits, and with all of those before the point.
+func significant(v float64) string {
+	decimals := 0
+	if v != 0 {
+		decimals = max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64)
 }

@@ -28,6 +28,7 @@ type Window struct {
 	Foreign   float64       `json:"foreign"`             // share of the machine's CPU time used by other processes, 0..1
 	Frequency float64       `json:"frequency,omitempty"` // clock of the fastest core relative to the first window's; 0 unknown
 	GPUs      []GPUWindow   `json:"gpus,omitempty"`
+	CPUEnergy float64       `json:"cpu_energy,omitempty"` // J that the machine's CPU packages used; 0 unknown
 	Flags     []Flag        `json:"flags,omitempty"`
 }
 
@@ -40,16 +41,6 @@ type SubWindow struct {
 	Latency  Histogram     `json:"latency"`
 	Service  Histogram     `json:"service,omitzero"` // open loop: latencies that count from the sending
 	Sum      time.Duration `json:"sum,omitempty"`    // of the latencies, free of the histogram's rounding; 0 unknown
-}
-
-// GPUWindow is what one GPU did during a window.
-type GPUWindow struct {
-	UUID        string  `json:"uuid"`
-	Utilization float64 `json:"utilization"`  // share of the time in which it computed, 0..1
-	Power       float64 `json:"power"`        // W, mean
-	MemoryUsed  int64   `json:"memory_used"`  // bytes, the most that was seen
-	MemoryTotal int64   `json:"memory_total"` // bytes
-	Energy      float64 `json:"energy"`       // J
 }
 
 // ServerStats is the change of a model's statistics over a window (Triton's statistics extension): counts, and the summed

@@ -36,6 +36,7 @@ func Fill(windows []measure.Window, readings []Reading) []measure.Window {
 			w.Frequency = to.Frequency / first
 		}
 		w.GPUs = to.GPUs
+		w.CPUEnergy, _ = to.Energy.Since(from.Energy) // 0 where nothing tells
 		w.Flags = append(slices.Clone(w.Flags), flags(*w, to.At.Sub(from.At))...)
 	}
 	return complete

@@ -32,11 +32,7 @@ func (r *Reading) include(before Reading, seconds float64) {
 			gpus = append(gpus, g)
 			continue
 		}
-		e := gpus[i]
-		g.Utilization = (e.Utilization*seconds + g.Utilization*own) / (seconds + own)
-		g.Power = (e.Power*seconds + g.Power*own) / (seconds + own)
-		g.MemoryUsed, g.Energy = max(e.MemoryUsed, g.MemoryUsed), e.Energy+g.Energy
-		gpus[i] = g
+		gpus[i] = gpus[i].Plus(seconds, g, own)
 	}
 	r.GPUs = gpus
 }

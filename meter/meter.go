@@ -1,5 +1,5 @@
-// Package meter reads, at the edges of measurement windows, what the load's clients cannot see: the server's statistics,
-// the CPU time and the memory of its process, how busy the machine is and how fast its cores run, and the GPUs. The
+// Package meter reads, at the edges of measurement windows, what the load's clients cannot see: the server's statistics, the
+// CPU time and the memory of its process, how busy the machine is, how fast its cores run and what they draw, and the GPUs. The
 // differences complete the windows that package load cut, and flag those that the machine disturbed. Packages runner and
 // perf hand it their windows.
 //
@@ -59,6 +59,7 @@ type Reading struct {
 	Engine   hostinfo.ProcessUsage   // of the server's process
 	Client   time.Duration           // CPU time of this process
 	Machine  hostinfo.CPUSnapshot
+	Energy   hostinfo.EnergySnapshot // of this machine's CPU packages, where the server runs on it
 
 	Frequency float64             // Hz, clock of the fastest core, mean since the previous reading
 	Memory    int64               // bytes, highest resident set of the server's process since the previous reading
@@ -133,6 +134,9 @@ func (m *Meter) Problem() error {
 func (m *Meter) Read(ctx context.Context) (Reading, error) {
 	r := Reading{At: time.Now(), Client: ownCPU(), told: m.options.Remote}
 	r.Machine, _ = hostinfo.CPUTimes() // zero where the system does not tell
+	if !m.options.Remote {
+		r.Energy, _ = hostinfo.CPUEnergy() // the same
+	}
 	if pid := m.options.PID; pid != 0 {
 		var err error
 		r.Engine, err = hostinfo.Process(pid)

@@ -23,9 +23,10 @@ type column struct {
 	right  bool // right-aligned
 }
 
-// columns lists the ranking's columns in their order. They are narrow, so that a row with all of them fits a terminal.
+// columns lists the ranking's columns in their order. They are narrow, so that a row with all of them fits a terminal; the goal's own
+// metrics stand beside the usual ones.
 func columns(r analyze.Result) []column {
-	return []column{
+	list := []column{
 		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
 		{header: "Config", cell: func(c analyze.Config) string { return shortName(r, c) }},
 		{header: "Inst × thr", cell: func(c analyze.Config) string { return threadsCell(c.Setup) }, right: true},
@@ -37,10 +38,44 @@ func columns(r analyze.Result) []column {
 		{header: "infer/s", cell: throughputCell, right: true},
 		{header: "p99 ms", cell: valueCell(measure.LatencyP99, msCell), right: true},
 		{header: "RSS MB", cell: valueCell(measure.Memory, megabytesCell), right: true},
-		{header: "× default", cell: gainCell, right: true},
-		{header: "OK", cell: satisfiesCell},
 	}
+	for _, m := range r.Goal.Metrics() {
+		if m != measure.Throughput && m != measure.LatencyP99 && m != measure.Memory {
+			list = append(list, metricColumn(m))
+		}
+	}
+	return append(list, column{header: "× default", cell: gainCell, right: true}, column{header: "OK", cell: satisfiesCell})
 }
+
+// metricColumn is the column of a metric that has none as a rule.
+func metricColumn(m measure.Metric) column {
+	info, _ := m.Info()
+	header, format := metricLabel(m), plainCell
+	switch info.Unit {
+	case measure.Seconds:
+		name := strings.TrimPrefix(strings.TrimPrefix(string(m), "latency_"), "compute_")
+		if m == measure.LatencyAvg {
+			name = "mean"
+		}
+		header, format = name+" ms", msCell
+	case measure.Bytes:
+		header, format = "GPU MB", megabytesCell
+	case measure.Cores:
+		header = "cores"
+	case measure.Share:
+		header, format = "GPU %", func(share float64) string { return plainCell(100 * share) }
+	case measure.Watts:
+		header = "GPU W"
+	case measure.Joules:
+		header = "J/infer"
+	case measure.PerMillion:
+		header = "cost/M"
+	}
+	return column{header: header, cell: valueCell(m, format), right: true}
+}
+
+// plainCell prints a number with three significant digits.
+func plainCell(x float64) string { return fmt.Sprintf("%.3g", x) }
 
 // rows picks the configurations to show: the Top best and the default.
 func rows(r analyze.Result) []analyze.Config {
@@ -188,7 +223,10 @@ func valueCell(m measure.Metric, format func(float64) string) func(analyze.Confi
 
 // msCell prints seconds as milliseconds without the unit.
 func msCell(seconds float64) string {
-	if seconds < 10e-3 {
+	switch {
+	case seconds < 1e-3:
+		return fmt.Sprintf("%.3f", seconds*1e3)
+	case seconds < 10e-3:
 		return fmt.Sprintf("%.2f", seconds*1e3)
 	}
 	return fmt.Sprintf("%.1f", seconds*1e3)

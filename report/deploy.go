@@ -16,6 +16,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/onnx"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -164,7 +165,7 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		fmt.Sprintf("%s: the best of %s for model %q.", configMark, count(len(r.Configs), "configuration"), r.Header.Model),
 		fmt.Sprintf("%s: %s", best.Name, best.Candidate.Describe()),
 		fmt.Sprintf("Goal: %s%s.", objectiveText(r.Goal.Objective), within(r.Goal)),
-		fmt.Sprintf("Measured at %s: %s.", best.Best.Load, strings.Join(intervals(best), ", ")),
+		fmt.Sprintf("Measured at %s: %s.", best.Best.Load, strings.Join(intervals(r.Goal, best), ", ")),
 	}
 	if best.Gain != nil && !best.Candidate.IsDefault() {
 		lines = append(lines, headline(r))
@@ -181,10 +182,16 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		h.Created.UTC().Format("2006-01-02 15:04 MST")))
 }
 
-// intervals prints a configuration's main figures with their 95 % intervals.
-func intervals(c analyze.Config) []string {
+// intervals prints a configuration's main figures, and the goal's, with their 95 % intervals.
+func intervals(goal search.Goal, c analyze.Config) []string {
 	var parts []string
-	for _, m := range []measure.Metric{measure.Throughput, measure.LatencyP50, measure.LatencyP99} {
+	metrics := []measure.Metric{measure.Throughput, measure.LatencyP50, measure.LatencyP99}
+	for _, m := range goal.Metrics() {
+		if m != measure.Memory && !slices.Contains(metrics, m) {
+			metrics = append(metrics, m)
+		}
+	}
+	for _, m := range metrics {
 		if e, ok := c.Best.Values[m]; ok {
 			parts = append(parts, fmt.Sprintf("%s %s [%s, %s]", metricLabel(m), m.Format(e.Value), m.Format(e.Lo), m.Format(e.Hi)))
 		}

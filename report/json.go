@@ -52,6 +52,7 @@ type jsonGoal struct {
 	Objective   []search.Term       `json:"objective"`
 	Constraints []search.Constraint `json:"constraints"`
 	Accuracy    *jsonLimit          `json:"accuracy,omitempty"`
+	Price       float64             `json:"price_per_hour,omitempty"`
 }
 
 // jsonLimit is what every variant had to keep.
@@ -104,6 +105,7 @@ type jsonSample struct {
 	Errors    int                             `json:"errors"`
 	MeanBatch float64                         `json:"mean_batch,omitempty"`
 	Flags     []measure.Flag                  `json:"flags,omitempty"`
+	GPUs      []measure.GPUWindow             `json:"gpus,omitempty"`
 }
 
 type jsonEstimate struct {
@@ -186,7 +188,7 @@ func WriteJSON(w io.Writer, r analyze.Result) error {
 func newDocument(r analyze.Result) (document, error) {
 	d := document{
 		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
-		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints)},
+		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
 		Trials: r.Trials, Windows: r.Windows, ServiceTrials: r.ServiceTrials,
@@ -258,7 +260,7 @@ func newJSONConfig(c analyze.Config) (jsonConfig, error) {
 func newJSONSample(s analyze.Sample) jsonSample {
 	j := jsonSample{
 		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]jsonEstimate{}, Windows: s.Windows, Launches: s.Launches,
-		Requests: s.Requests, Errors: s.Errors, MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags,
+		Requests: s.Requests, Errors: s.Errors, MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
 	}
 	for metric, e := range s.Values {
 		j.Values[metric] = newJSONEstimate(e)

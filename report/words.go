@@ -16,12 +16,21 @@ func metricLabel(m measure.Metric) string {
 	switch m {
 	case measure.LatencyAvg:
 		return "mean latency"
-	case measure.LatencyP50, measure.LatencyP90, measure.LatencyP95, measure.LatencyP99:
-		return strings.TrimPrefix(string(m), "latency_")
 	case measure.QueueTime:
 		return "queue time"
 	case measure.CPU:
 		return "CPU use"
+	case measure.GPUMemory:
+		return "GPU memory"
+	case measure.GPUUtilization:
+		return "GPU utilization"
+	case measure.GPUPower:
+		return "GPU power"
+	case measure.Energy:
+		return "energy per inference"
+	}
+	if _, ok := m.Quantile(); ok {
+		return strings.TrimPrefix(string(m), "latency_")
 	}
 	return strings.ReplaceAll(string(m), "_", " ")
 }
@@ -49,6 +58,12 @@ func limitText(m measure.Metric, value float64) string {
 		return fmt.Sprintf("%.6g ms", value*1e3)
 	case measure.InferPerSecond:
 		return fmt.Sprintf("%.6g infer/s", value)
+	case measure.Share:
+		return fmt.Sprintf("%.6g %%", value*100)
+	case measure.Watts:
+		return fmt.Sprintf("%.6g W", value)
+	case measure.PerMillion:
+		return fmt.Sprintf("%.6g per million", value)
 	}
 	return m.Format(value)
 }

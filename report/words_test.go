@@ -74,6 +74,11 @@ func TestConstraintText(t *testing.T) {
 	check(" within p99 ≤ 50 ms", search.Constraint{Metric: measure.LatencyP99, Max: number(0.05)})
 	check(" within p95 ≤ 750 µs, memory ≤ 2147 MB", search.Constraint{Metric: measure.LatencyP95, Max: number(0.00075)},
 		search.Constraint{Metric: measure.Memory, Max: number(2 << 30)})
+	check(" within p99.9 ≤ 400 µs, cost ≤ 0.25 per million", search.Constraint{Metric: "latency_p99.9", Max: number(0.0004)},
+		search.Constraint{Metric: measure.Cost, Max: number(0.25)})
+	check(" within GPU memory ≤ 2000 MB, GPU power ≤ 250 W, energy per inference ≤ 50.0 mJ", search.Constraint{Metric: measure.GPUMemory, Max: number(2e9)},
+		search.Constraint{Metric: measure.GPUPower, Max: number(250)}, search.Constraint{Metric: measure.Energy, Max: number(0.05)})
+	check(" with GPU utilization ≥ 20 % and GPU utilization ≤ 80 %", search.Constraint{Metric: measure.GPUUtilization, Min: number(0.2), Max: number(0.8)})
 	check(" with throughput ≥ 100 infer/s", search.Constraint{Metric: measure.Throughput, Min: number(100)})
 	check(" with mean latency ≥ 1 ms and mean latency ≤ 7.5 ms",
 		search.Constraint{Metric: measure.LatencyAvg, Min: number(0.001), Max: number(0.0075)})

@@ -18,7 +18,7 @@ type edges struct {
 
 // openEdges begins to look at a pool's engine, until close.
 func openEdges(ctx context.Context, p *pool, model string, patience time.Duration) (*edges, error) {
-	m, err := meter.Open(ctx, meter.Options{Control: p.control, Model: model, PID: p.engine.PID(), Timeout: patience})
+	m, err := meter.Open(ctx, meter.Options{Control: p.control, Model: model, PID: p.engine.PID(), GPUs: true, Timeout: patience})
 	if err != nil {
 		return nil, err
 	}

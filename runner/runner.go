@@ -73,8 +73,8 @@ type Batches struct {
 // check says what makes the job senseless, which is never the engine's fault.
 func (j Job) check() error {
 	switch {
-	case j.Load.Concurrency < 1:
-		return fmt.Errorf("cannot measure at %s: only closed loops of concurrency 1 or more are known", j.Load)
+	case j.Load.Concurrency < 1 && !(j.Load.RequestRate > 0):
+		return fmt.Errorf("cannot measure at %s: it is neither a concurrency nor a rate", j.Load)
 	case j.Window <= 0 || j.Windows < 1 && len(j.Curve) == 0:
 		return fmt.Errorf("cannot measure %d windows of %v", j.Windows, j.Window)
 	case len(j.Requests) == 0 && len(j.Curve) == 0:
@@ -90,10 +90,11 @@ func (j Job) check() error {
 
 // Runner measures jobs, one at a time.
 type Runner struct {
-	options  Options
-	launches int
-	pool     *pool // nil when no engine runs
-	encoded  encoded
+	options   Options
+	launches  int
+	schedules uint64 // of open loops so far
+	pool      *pool  // nil when no engine runs
+	encoded   encoded
 }
 
 // pool is a running engine with what is loaded in it.
@@ -246,6 +247,10 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 		}
 		r.encoded = e
 	}
+	arrivals, err := r.arrivals(job.Load)
+	if err != nil {
+		return nil, &requestError{err}
+	}
 	seen, err := openEdges(ctx, r.pool, job.Model, r.options.Patience)
 	if err != nil {
 		return nil, err
@@ -255,7 +260,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 		return nil, err
 	}
 	result, err := load.Run(ctx, load.Options{
-		Load: job.Load,
+		Load: job.Load, Arrivals: arrivals, MaxInFlight: mostInFlight,
 		Dial: func(context.Context, int) (load.Conn, error) {
 			client, err := r.options.Dial(r.pool.engine.Address())
 			if err != nil {
@@ -277,6 +282,18 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 	r.pool.ramped = max(r.pool.ramped, a.ramped)
 	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
 	return flagFew(windows, job.Percentiles), nil
+}
+
+// mostInFlight bounds the connections of an open loop that the engine does not keep up with; what is due beyond it counts as failed.
+const mostInFlight = 1024
+
+// arrivals is the schedule of an open loop, that of independent users and another one for each load; nil for a closed loop.
+func (r *Runner) arrivals(l measure.Load) (load.Arrivals, error) {
+	if l.Concurrency > 0 {
+		return nil, nil
+	}
+	r.schedules++
+	return load.Poisson(l.RequestRate, r.schedules)
 }
 
 // loadError says that the engine refused to load the model.

@@ -194,7 +194,7 @@ func TestCancelledMeasurementStopsTheEngine(t *testing.T) {
 func TestSenselessJobsAreTheCampaignsFault(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*Job){
-		"open loop":   func(j *Job) { j.Load = measure.Load{RequestRate: 100, BatchSize: 1} },
+		"no load":     func(j *Job) { j.Load = measure.Load{BatchSize: 1} },
 		"no windows":  func(j *Job) { j.Windows = 0 },
 		"no length":   func(j *Job) { j.Window = 0 },
 		"no requests": func(j *Job) { j.Requests = nil },
@@ -207,6 +207,38 @@ func TestSenselessJobsAreTheCampaignsFault(t *testing.T) {
 		if m, err := r.Measure(t.Context(), j); err == nil || len(l.engines) > 0 {
 			t.Errorf("%s: %+v, %v, %d launches", name, m, err, len(l.engines))
 		}
+	}
+}
+
+// In an open loop the rate is the schedule's. It is of real time, since its pacer waits on the system's clock.
+func TestOpenLoop(t *testing.T) {
+	t.Parallel()
+	l, r := newLab(t)
+	l.service, l.loadTakes = ms, 0
+	j := job("a", "1")
+	j.Load, j.Window = measure.Load{RequestRate: 400, BatchSize: 1}, 100*ms
+	for _, fresh := range []bool{true, false} {
+		m, err := r.Measure(t.Context(), j)
+		if err != nil || m.Failure != nil || len(m.Windows) != 2 || (m.Times.Launch > 0) != fresh {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		for _, w := range m.Windows {
+			if w.Scheduled == 0 || w.Requests == 0 || w.Errors > 0 || w.Server.Requests == 0 {
+				t.Errorf("of %d scheduled requests %d were answered, %d failed, the server says %d", w.Scheduled, w.Requests, w.Errors, w.Server.Requests)
+			}
+		}
+	}
+	first, err := r.arrivals(j.Load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := r.arrivals(j.Load)
+	if err != nil || first.Next() == second.Next() {
+		t.Errorf("two schedules are the same, %v", err)
+	}
+	j.Load.RequestRate = 1e9
+	if _, err := r.Measure(t.Context(), j); err == nil {
+		t.Error("a rate that cannot be scheduled is taken for the engine's fault")
 	}
 }
 

@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tuner/measure"
 )
@@ -11,6 +12,43 @@ import (
 type Goal struct {
 	Objective   Objective
 	Constraints []Constraint
+	Price       float64 // of an hour of the machine, in any currency; 0 unknown, and the cost with it
+}
+
+// Metrics lists the metrics of the goal, each once, the objective's first.
+func (g Goal) Metrics() []measure.Metric {
+	var list []measure.Metric
+	add := func(m measure.Metric) {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	for _, t := range g.Objective.Terms {
+		add(t.Metric)
+	}
+	for _, c := range g.Constraints {
+		add(c.Metric)
+	}
+	return list
+}
+
+// Cost is what a million inferences cost at a throughput in inferences/s.
+func (g Goal) Cost(throughput float64) float64 {
+	const hour, million = 3600, 1e6
+	return g.Price / (throughput * hour) * million
+}
+
+// Estimate is a metric of a measurement, also the cost, with its 95 % interval; false when it is not known.
+func (g Goal) Estimate(m measure.Measurement, metric measure.Metric) (measure.Estimate, bool) {
+	if metric != measure.Cost {
+		return m.Estimate(metric)
+	}
+	rate, ok := m.Estimate(measure.Throughput)
+	if !ok || rate.Value <= 0 || g.Price <= 0 {
+		return measure.Estimate{}, false
+	}
+	const vague = 1e-3 // of the throughput: where its interval reaches down to nothing, the cost's has an end all the same
+	return measure.Estimate{Value: g.Cost(rate.Value), Lo: g.Cost(rate.Hi), Hi: g.Cost(max(rate.Lo, vague*rate.Value))}, true
 }
 
 // Objective is a weighted sum of metrics on log scale: score = Σ weight · ±ln(value), + where higher is better. A single
@@ -37,19 +75,22 @@ func (o Objective) weight() float64 {
 	return sum
 }
 
-// rises reports whether more load can improve the objective, falls whether less load can: throughput rises with the load,
-// and so does everything else, which is better low.
-func (o Objective) rises() bool { return o.has(true) }
+// FallsWithLoad reports whether a metric falls as the load rises: a machine costs its price however little it does, and what it draws
+// when it idles is shared by more inferences. All others rise, or stay.
+func FallsWithLoad(m measure.Metric) bool { return m == measure.Cost || m == measure.Energy }
 
-func (o Objective) falls() bool { return o.has(false) }
+// Rises reports whether more load can improve the objective, falls whether less load can: throughput is better high and rises with the
+// load; what is better low rises too, but for the metrics that fall.
+func (o Objective) Rises() bool { return slices.ContainsFunc(o.Terms, Term.improves) }
 
-func (o Objective) has(higherBetter bool) bool {
-	for _, t := range o.Terms {
-		if info, _ := t.Metric.Info(); info.HigherBetter == higherBetter {
-			return true
-		}
-	}
-	return false
+func (o Objective) falls() bool {
+	return slices.ContainsFunc(o.Terms, func(t Term) bool { return !t.improves() })
+}
+
+// improves reports whether the metric gets better as the load rises.
+func (t Term) improves() bool {
+	info, _ := t.Metric.Info()
+	return info.HigherBetter != FallsWithLoad(t.Metric)
 }
 
 // Constraint bounds a metric, in the metric's base unit. Nil bounds do not bound; at least one is set.
@@ -102,7 +143,7 @@ func (g Goal) Score(m measure.Measurement) (float64, bool) {
 	}
 	score := 0.0
 	for _, t := range g.Objective.Terms {
-		e, ok := m.Estimate(t.Metric)
+		e, ok := g.Estimate(m, t.Metric)
 		if !ok || e.Value <= 0 {
 			return 0, false
 		}
@@ -124,7 +165,7 @@ const mostErrors = 0.01
 func (g Goal) Misses(m measure.Measurement) []Miss {
 	var misses []Miss
 	for _, c := range g.Constraints {
-		e, ok := m.Estimate(c.Metric)
+		e, ok := g.Estimate(m, c.Metric)
 		switch v := c.Violation(e.Value); {
 		case !ok || m.Failure != nil:
 			misses = append(misses, Miss{Constraint: c, Violation: 1, Missing: true})

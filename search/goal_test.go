@@ -63,6 +63,57 @@ func TestGainIsTheWeightedGeometricMean(t *testing.T) {
 	}
 }
 
+// 400 infer/s are 1.44 million an hour: at 0.36 an hour a million cost 0.25.
+func TestCostTakesAPrice(t *testing.T) {
+	t.Parallel()
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Cost, Weight: 1}}},
+		Constraints: []search.Constraint{searchtest.AtMost(measure.Cost, 0.2), searchtest.AtMost(measure.LatencyP99, 1)},
+		Price:       0.36,
+	}
+	if e, ok := goal.Estimate(measured(), measure.Cost); !ok || !near(e.Value, 0.25) || e.Lo > e.Value || e.Hi < e.Value {
+		t.Errorf("the cost is %+v, %t, want 0.25", e, ok)
+	}
+	if score, ok := goal.Score(measured()); !ok || !near(score, -math.Log(0.25)) {
+		t.Errorf("score is %v, %t, want ln 4", score, ok)
+	}
+	if misses := goal.Misses(measured()); len(misses) != 1 || misses[0].String() != "cost is 0.250 per million, 25 % above the limit of 0.200 per million" {
+		t.Errorf("misses are %v", misses)
+	}
+	if got, want := goal.Metrics(), []measure.Metric{measure.Cost, measure.LatencyP99}; !slices.Equal(got, want) {
+		t.Errorf("the goal has the metrics %v, want %v", got, want)
+	}
+	goal.Price = 0
+	if score, ok := goal.Score(measured()); ok {
+		t.Errorf("without a price the score is %v", score)
+	}
+	if misses := goal.Misses(measured()); len(misses) != 1 || misses[0].String() != "cost is unknown" {
+		t.Errorf("without a price the misses are %v", misses)
+	}
+}
+
+// What more load does to a point's misses: it lowers the cost and raises all else.
+func TestPointsThatNeedMoreLoad(t *testing.T) {
+	t.Parallel()
+	least := 500.0
+	for name, c := range map[string]struct {
+		constraint search.Constraint
+		want       bool
+	}{
+		"too little throughput": {search.Constraint{Metric: measure.Throughput, Min: &least}, true},
+		"too dear":              {searchtest.AtMost(measure.Cost, 0.2), true},
+		"too slow":              {searchtest.AtMost(measure.LatencyP99, 0.001), false},
+		"too large":             {searchtest.AtMost(measure.Memory, 1e6), false},
+		"unknown":               {searchtest.AtMost(measure.Energy, 1), false},
+		"none":                  {searchtest.AtMost(measure.LatencyP99, 1), false},
+	} {
+		goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.LatencyP99, Weight: 1}}}, Constraints: []search.Constraint{c.constraint}, Price: 0.36}
+		if got := goal.Judge(measure.Load{Concurrency: 1}, measured()).NeedsMore(); got != c.want {
+			t.Errorf("%s: needs more load: %t", name, got)
+		}
+	}
+}
+
 func TestMisses(t *testing.T) {
 	t.Parallel()
 	least := 500.0

@@ -16,6 +16,7 @@ const (
 	worthwhile  = 0.05 // gain for which the next level is tried
 	refinement  = 0.02 // possible gain for which the space between two levels is searched
 	resolution  = 1.25 // ratio of neighbouring levels below which nothing is searched between them
+	fineRates   = 1.05 // the same of request rates: an open loop's throughput is the rate, and not near saturation whatever the load
 	headroom    = 1.25 // by how much throughput may still grow beyond the knee
 	cautious    = 0.95 // part of the way to the predicted limit that is tried
 	retreat     = 4.0  // factor by which the load is lowered after a hang
@@ -67,7 +68,7 @@ func (s Seek) Next(points []Point, lead float64) (Step, bool) {
 // start is the first load: the knee, or the lowest load when load only makes the objective worse.
 func (s Seek) start() Step {
 	switch {
-	case !s.Goal.Objective.rises():
+	case !s.Goal.Objective.Rises():
 		return Step{s.Axis.first(), "lowest load"}
 	case s.Axis.Rate:
 		return Step{s.Axis.Levels[(len(s.Axis.Levels)-1)/2], "middle of the rates"}
@@ -90,31 +91,37 @@ func loadMayBeTheReason(p Point) bool {
 	if p.Failure != nil {
 		return p.Failure.Stage == measure.StageHang || p.Failure.Stage == measure.StageErrors
 	}
-	return slices.ContainsFunc(p.Misses, func(m Miss) bool { return m.Constraint.Metric == measure.Memory && !m.Missing })
+	return slices.ContainsFunc(p.Misses, func(m Miss) bool { return isMemory(m.Constraint.Metric) && !m.Missing })
 }
+
+// isMemory reports whether a metric hardly depends on the load.
+func isMemory(m measure.Metric) bool { return m == measure.Memory || m == measure.GPUMemory }
 
 // towards is where a point sends the search.
 type towards int
 
 const (
 	here   towards = iota // it passes
-	lower                 // a metric exceeds its maximum, and metrics rise with the load
+	lower                 // a metric exceeds its maximum, and metrics rise with the load but for FallsWithLoad
 	higher                // a metric is below its minimum
 	never                 // no load helps, as far as can be known
 )
 
-// direction says which loads can satisfy the constraints that a point misses. Memory hardly depends on the load.
+// NeedsMore reports whether a higher load can satisfy the constraints that the point misses, and no lower one.
+func (p Point) NeedsMore() bool { return direction(p) == higher }
+
+// direction says which loads can satisfy the constraints that a point misses.
 func direction(p Point) towards {
 	if !p.Scored {
 		return never
 	}
 	result := here
 	for _, m := range p.Misses {
-		wanted := higher
-		if m.Constraint.Max != nil && m.Value > *m.Constraint.Max {
+		wanted, tooMuch := higher, m.Constraint.Max != nil && m.Value > *m.Constraint.Max
+		if tooMuch != FallsWithLoad(m.Constraint.Metric) {
 			wanted = lower
 		}
-		if m.Missing || m.Constraint.Metric == measure.Memory || (result != here && result != wanted) {
+		if m.Missing || isMemory(m.Constraint.Metric) || (result != here && result != wanted) {
 			return never
 		}
 		result = wanted
@@ -163,7 +170,7 @@ func (s Seek) improve(v survey) (move, bool) {
 		}
 	}
 	p, top := v.passing[best], len(v.passing)-1
-	if s.Goal.Objective.rises() && best == top {
+	if s.Goal.Objective.Rises() && best == top {
 		above := slices.IndexFunc(v.lower, func(q Point) bool { return q.Level > p.Level })
 		if above >= 0 {
 			if m, ok := s.between(p, v.lower[above]); ok {
@@ -192,7 +199,7 @@ func (s Seek) improve(v survey) (move, bool) {
 func (s Seek) up(p Point) (move, bool) {
 	level := s.Axis.AtLeast(2 * p.Level)
 	ceiling := p.Score
-	if s.Goal.Objective.rises() {
+	if s.Goal.Objective.Rises() {
 		growth := s.Axis.last() / p.Level
 		if !s.Axis.Rate && p.Level >= s.Knee {
 			growth = min(growth, headroom)
@@ -220,9 +227,9 @@ func (s Seek) down(v survey) (move, bool) {
 func (s Seek) between(a, b Point) (move, bool) {
 	ceiling := s.ceilingBelow(b)
 	switch {
-	case s.Goal.Objective.rises() && a.Passes():
+	case s.Goal.Objective.Rises() && a.Passes():
 		ceiling = min(ceiling, s.raised(a.Score, b.Level/a.Level))
-	case !s.Goal.Objective.rises():
+	case !s.Goal.Objective.Rises():
 		ceiling = a.Score
 	}
 	for _, p := range []Point{a, b} {
@@ -231,7 +238,11 @@ func (s Seek) between(a, b Point) (move, bool) {
 		}
 	}
 	level, ok := s.Axis.inside(a.Level, b.Level)
-	return move{Step{level, "between a lower and a higher load"}, ceiling}, ok && b.Level > resolution*a.Level
+	gap := resolution
+	if s.Axis.Rate {
+		gap = fineRates
+	}
+	return move{Step{level, "between a lower and a higher load"}, ceiling}, ok && b.Level > gap*a.Level
 }
 
 // ceilingBelow is the best score of any load below a point: its own when the objective only rises with the load.
@@ -257,7 +268,7 @@ func (s Seek) gain(from, to float64) float64 { return s.Goal.Objective.Gain(from
 func (a LoadAxis) inside(low, high float64) (float64, bool) {
 	mean := math.Sqrt(low * high)
 	if a.Any {
-		level := math.Floor(mean)
+		level := max(math.Floor(mean), math.Floor(low)+1) // 3 is between 2 and 4, though the mean is 2.8
 		return level, level > low && level < high
 	}
 	best, found := 0.0, false

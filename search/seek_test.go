@@ -93,6 +93,10 @@ func TestSeekLevels(t *testing.T) {
 	least := 1500.0
 	atLeast := latency
 	atLeast.Goal.Constraints = []search.Constraint{{Metric: measure.Throughput, Min: &least}}
+	cheapest := seek(64, 0.050)
+	cheapest.Goal.Objective.Terms[0].Metric, cheapest.Goal.Price = measure.Cost, 1
+	cheap := latency // 5.4 an hour are 1 for a million at 1500/s
+	cheap.Goal.Constraints, cheap.Goal.Price = []search.Constraint{searchtest.AtMost(measure.Cost, 1)}, 5.4
 	impossible := seek(16, 0.001)
 	impossible.Goal.Constraints = append(impossible.Goal.Constraints, atLeast.Goal.Constraints...)
 	hang := &measure.Failure{Stage: measure.StageHang}
@@ -115,6 +119,9 @@ func TestSeekLevels(t *testing.T) {
 	check("lowest load with enough throughput", atLeast, machine{alone: 10 * ms, peak: 3000}, none, 1, 2, 4, 8, 16)
 	// Here 16 are 3 % slower: 11 = ⌊√(8·16)⌋ and 13 = ⌊√(11·16)⌋ have too little throughput, 16/13 is fine enough.
 	check("refined", atLeast, machine{alone: 10 * ms, peak: 1550}, none, 1, 2, 4, 8, 16, 11, 13)
+	// Cost falls with the load: it is sought like throughput, and a limit on it asks for more load.
+	check("cheapest load within the limit", cheapest, saturated, none, 64, 47)
+	check("lowest load that is cheap enough", cheap, machine{alone: 10 * ms, peak: 3000}, none, 1, 2, 4, 8, 16)
 	check("constraints that exclude each other", impossible, saturated, none, 16)
 	check("hang at the first load", seek(64, 1), machine{alone: 10 * ms, peak: 1000, failure: hang, from: 20}, none, 64, 16)
 	check("hang at every load", seek(64, 1), machine{alone: 10 * ms, peak: 1000, failure: hang, from: 1}, none, 64, 16)
@@ -147,6 +154,30 @@ func TestSeekFindsTheBestLoad(t *testing.T) {
 	}
 	if mean := float64(windows) / float64(seeks); mean > 4 {
 		t.Errorf("%.1f trials per configuration, want at most 4 (a sweep of the axis takes 7)", mean)
+	}
+}
+
+// TestSeekFindsTheRate: a request takes 10 ms / (1 − rate/capacity), so that it keeps 50 ms up to four fifths of the capacity.
+func TestSeekFindsTheRate(t *testing.T) {
+	t.Parallel()
+	for _, best := range []float64{60, 333, 800, 1500} {
+		s := seek(1, 0.050)
+		s.Axis = search.LoadAxis{Rate: true, Any: true, Levels: []float64{50, 100, 200, 400, 800, 1600}, BatchSize: 1}
+		var points []search.Point
+		found := 0.0
+		for step, more := s.Next(points, none); more; step, more = s.Next(points, none) {
+			load, capacity, latency := s.Axis.At(step.Level), best/0.8, 10*time.Second
+			if step.Level < capacity {
+				latency = time.Duration(0.010 / (1 - step.Level/capacity) * float64(time.Second))
+			}
+			p := s.Goal.Judge(load, searchtest.Measured(search.Trial{Load: load, Windows: 1}, min(step.Level, capacity), latency))
+			if points = append(points, p); p.Passes() {
+				found = max(found, p.Level)
+			}
+		}
+		if found > best || found < best/1.06 { // the search ends at a ratio of 1.05, and rates are whole
+			t.Errorf("found %v of %v requests/s, by %+v", found, best, points)
+		}
 	}
 }
 

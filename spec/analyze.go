@@ -1,8 +1,10 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 
+	"tuner/measure"
 	"tuner/search"
 )
 
@@ -13,6 +15,7 @@ type Analyze struct {
 	Output      string              // folder of the results; the campaign's when the file names none
 	Objective   *search.Objective   // nil: the campaign's
 	Constraints []search.Constraint // in place of the campaign's; nil: the campaign's, empty: none
+	Price       float64             // of an hour of the machine, in place of the campaign's; 0: the campaign's
 	Top         int                 // how many configurations the report shows in detail, ≥ 1
 	Mode        string              // ModeOnline
 	Formats     []string            // what is written: some of the Format constants, in the file's order
@@ -34,15 +37,21 @@ func formats() []string {
 	return []string{FormatTable, FormatCSV, FormatPNG, FormatConfig, FormatRepository}
 }
 
-// Goal returns the campaign's goal with the file's own objective and constraints in place of those that it gives.
-func (a Analyze) Goal(campaign search.Goal) search.Goal {
+// Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives. An Errors
+// says that it depends on a cost without a price in either file.
+func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 	if a.Objective != nil {
 		campaign.Objective = *a.Objective
 	}
 	if a.Constraints != nil {
 		campaign.Constraints = slices.Clone(a.Constraints)
 	}
-	return campaign
+	campaign.Price = cmp.Or(a.Price, campaign.Price)
+	if campaign.Price == 0 && slices.Contains(campaign.Metrics(), measure.Cost) {
+		return campaign, Errors{{File: a.Path, Path: "price", Problem: "is required: cost cannot be told without it, and the profile has none",
+			Hint: "add a line price: {per_hour: 0.40}, in any currency"}}
+	}
+	return campaign, nil
 }
 
 // ParseAnalyze reads an analyze.yaml. path is its file name: it appears in errors, and relative paths in the file are
@@ -91,6 +100,7 @@ func analyzeFields(a *Analyze) []field {
 					Hint: "write it in the profile's constraints, and profile into another output folder"})
 			})
 		}},
+		{"price", func(v value) { a.Price = v.price() }},
 		{"top", func(v value) {
 			if n, ok := v.whole(1, longestSeries); ok {
 				a.Top = int(n)

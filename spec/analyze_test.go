@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,11 +69,24 @@ func TestAnalyzeGoal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, a.Goal(campaign)); diff != "" {
-			t.Errorf("%s: %s", text, diff)
+		got, err := a.Goal(campaign)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", text, err, diff)
 		}
 	}
 	check("", campaign)
 	check("objective: memory", search.Goal{Objective: single(measure.Memory), Constraints: campaign.Constraints})
 	check("constraints: {}", search.Goal{Objective: campaign.Objective, Constraints: []search.Constraint{}})
+	check("objective: cost\nprice: {per_hour: 0.4}", search.Goal{Objective: single(measure.Cost), Constraints: campaign.Constraints, Price: 0.4})
+	campaign.Price = 2
+	check("objective: cost", search.Goal{Objective: single(measure.Cost), Constraints: campaign.Constraints, Price: 2})
+	check("price: {per_hour: 3}", search.Goal{Objective: campaign.Objective, Constraints: campaign.Constraints, Price: 3})
+	a, err := ParseAnalyze("a.yaml", []byte("input: x\nconstraints: {cost: {max: 1}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Goal(search.Goal{Objective: single(measure.Throughput)})
+	if want := "a.yaml: price: is required: cost cannot be told without it"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("a cost without a price: %v, want %q", err, want)
+	}
 }

@@ -35,9 +35,16 @@ func alias(tag string) measure.Metric {
 		return measure.ComputeOutput
 	case "cpu_used_ram":
 		return measure.Memory
+	case "gpu_used_memory":
+		return measure.GPUMemory
+	case "gpu_power_usage":
+		return measure.GPUPower
 	}
 	return ""
 }
+
+// anyPercentile stands for the names of latency percentiles in what is allowed.
+const anyPercentile = "latency_pN"
 
 // metric reads the name of a metric, or its tag in Model Analyzer. others may stand there too, and are in the caller's care.
 func (v value) metric(others ...string) (measure.Metric, bool) {
@@ -49,10 +56,10 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 		return measure.Metric(name), true
 	}
 	known := append(mapped(measure.Metrics(), func(m measure.Metric) string { return string(m) }), others...)
-	e := Error{Problem: "is not a metric", Allowed: strings.Join(known, ", ")}
+	e := Error{Problem: "is not a metric", Allowed: strings.Join(append(known, anyPercentile), ", ")}
 	switch near := modelconfig.Nearest(name, known); {
-	case strings.HasPrefix(name, "gpu_"):
-		e.Problem = "GPU metrics are not measured by this version"
+	case name == accuracyField:
+		e.Problem, e.Hint = "cannot be accuracy, which is only a constraint", "write constraints: {accuracy: {metric: cosine, min: 0.99}}"
 	case near != "":
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
@@ -131,35 +138,40 @@ func (v value) constraints(accuracy func(value)) []search.Constraint {
 	return list
 }
 
-// constraint reads the bound of a metric: a minimum where higher is better, else a maximum.
+// constraint reads the bound of a metric: a minimum where higher is better, else a maximum. A utilisation takes both: a GPU shall
+// neither idle nor be without a reserve.
 func (v value) constraint(m measure.Metric) (search.Constraint, bool) {
 	info, _ := m.Info()
-	bound, other := "max", "min"
-	if info.HigherBetter {
-		bound, other = other, bound
-	}
 	c := search.Constraint{Metric: m}
-	set := false
-	wrong := func(v value) {
-		v.fail(Error{Problem: fmt.Sprintf("would reject the better values of %s", m), Allowed: bound, Hint: "write " + bound + " instead of " + other})
-	}
-	given := v.mapping([]field{
-		{bound, func(v value) {
+	read := func(target **float64) func(value) {
+		return func(v value) {
 			if x, ok := v.bound(info.Unit); ok {
-				set = true
-				if info.HigherBetter {
-					c.Min = &x
-				} else {
-					c.Max = &x
-				}
+				*target = &x
 			}
-		}},
-		{other, wrong},
-	}, nil)
-	if len(given) == 0 && v.node.Kind == yaml.MappingNode {
-		v.fail(Error{Problem: "is a constraint without a bound", Allowed: fmt.Sprintf("{%s: …}", bound)})
+		}
 	}
-	return c, set
+	wrong := func(given, right string) func(value) {
+		return func(v value) {
+			v.fail(Error{Problem: fmt.Sprintf("would reject the better values of %s", m), Allowed: right, Hint: "write " + right + " instead of " + given})
+		}
+	}
+	least, most, allowed := field{"min", read(&c.Min)}, field{"max", read(&c.Max)}, "{min: …, max: …}"
+	switch {
+	case m == measure.GPUUtilization:
+	case info.HigherBetter:
+		most.read, allowed = wrong("max", "min"), "{min: …}"
+	default:
+		least.read, allowed = wrong("min", "max"), "{max: …}"
+	}
+	given := v.mapping([]field{least, most}, nil)
+	switch {
+	case len(given) == 0 && v.node.Kind == yaml.MappingNode:
+		v.fail(Error{Problem: "is a constraint without a bound", Allowed: allowed})
+	case c.Min != nil && c.Max != nil && *c.Min > *c.Max:
+		v.fail(Error{Problem: "has a min above its max", Hint: "swap the two"})
+		return c, false
+	}
+	return c, c.Min != nil || c.Max != nil
 }
 
 // bound reads a value above 0 in the base unit. As in Model Analyzer, a bare latency is in milliseconds and a bare size in
@@ -170,8 +182,41 @@ func (v value) bound(unit measure.Unit) (float64, bool) {
 		return v.latency()
 	case measure.Bytes:
 		return v.size()
+	case measure.Share:
+		x, ok := v.share()
+		if ok && x == 0 {
+			v.fail(Error{Problem: "must be above 0", Allowed: "0% to 100%, or 0 to 1"})
+		}
+		return x, ok && x > 0
 	}
 	return v.number(fmt.Sprintf("a number above 0, in %s", unit))
+}
+
+// price reads {per_hour}, what an hour of the machine costs; 0 after a mistake.
+func (v value) price() float64 {
+	price := 0.0
+	given := v.mapping([]field{{"per_hour", func(v value) { price, _ = v.number("a number above 0, in any currency") }}}, nil)
+	if _, has := given["per_hour"]; !has && v.node.Kind == yaml.MappingNode {
+		v.fail(Error{Problem: "has no number", Allowed: "{per_hour: …}"})
+	}
+	return price
+}
+
+// checkPrice reports a cost where no price is given.
+func checkPrice(given map[string]value) {
+	if _, has := given["price"]; has {
+		return
+	}
+	for _, name := range []string{"objective", "weights", "constraints"} {
+		v, has := given[name]
+		if !has {
+			continue
+		}
+		// Of a mapping the entry, of a single metric that itself.
+		if cost := v.child(string(measure.Cost)); cost.node != v.node || v.node.Value == string(measure.Cost) {
+			cost.fail(Error{Problem: "cannot be told without the price of the machine", Hint: "add a line price: {per_hour: 0.40}, in any currency"})
+		}
+	}
 }
 
 // latency reads a duration above 0 in seconds; a bare number is milliseconds.

@@ -13,33 +13,40 @@ import (
 // load reads the range of loads and what the requests carry.
 func (r profileReader) load(v value) {
 	axis := &r.p.Load
-	v.mapping([]field{
-		{"concurrency", func(v value) { readLevels(v, axis) }},
+	given := v.mapping([]field{
+		{"concurrency", func(v value) {
+			if v.node.Kind != yaml.ScalarNode || v.node.Value != Auto { // auto leaves the levels nil: Space chooses them
+				readLevels(v, axis, wholeScale(1))
+			}
+		}},
+		{"request_rate", func(v value) {
+			axis.Rate = true
+			readLevels(v, axis, rateScale())
+		}},
 		{"client_batch_size", func(v value) {
 			if n, ok := v.whole(1, math.MaxInt32); ok {
 				axis.BatchSize = int(n)
 			}
 		}},
 		{"inputs", r.inputs},
-	}, requestRate)
+	}, nil)
+	_, closed := given["concurrency"]
+	if rate, open := given["request_rate"]; open && closed {
+		rate.fail(Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
+	}
 }
 
-// requestRate takes the load that a later version will have.
-func requestRate(key, _ value) bool {
-	if key.node.Value != "request_rate" {
-		return false
-	}
-	key.fail(Error{Problem: "a load of requests at a rate is not supported by this version", Allowed: "concurrency",
-		Hint: "write concurrency: auto, the best load within the constraints is sought"})
-	return true
+// highestRate is the highest request rate that the load generator can schedule, in requests/s.
+const highestRate = 10_000_000
+
+// rateScale is the scale of request rates, whole numbers.
+func rateScale() scale {
+	return scale{read: func(v value) (int64, bool) { return v.whole(1, highestRate) }, step: 1, doubles: true}
 }
 
-// readLevels reads the levels of the load axis in ascending order. `auto` leaves them nil: Space chooses them.
-func readLevels(v value, axis *search.LoadAxis) {
-	if v.node.Kind == yaml.ScalarNode && v.node.Value == Auto {
-		return
-	}
-	numbers, ranged := v.series(wholeScale(1))
+// readLevels reads the levels of the load axis in ascending order.
+func readLevels(v value, axis *search.LoadAxis, s scale) {
+	numbers, ranged := v.series(s)
 	slices.Sort(numbers)
 	axis.Levels = mapped(numbers, func(n int64) float64 { return float64(n) })
 	axis.Any = ranged

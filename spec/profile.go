@@ -143,6 +143,7 @@ func (r profileReader) fields() []field {
 		{"objective", func(v value) { r.p.Goal.Objective = v.objective() }},
 		{"weights", func(v value) { r.p.Goal.Objective = v.weights() }},
 		{"constraints", func(v value) { r.p.Goal.Constraints = v.constraints(r.accuracyLimit) }},
+		{"price", func(v value) { r.p.Goal.Price = v.price() }},
 		{"accuracy", r.accuracy},
 	}
 }
@@ -172,6 +173,7 @@ func (r profileReader) check(root value, given map[string]value) {
 			Allowed: "an ONNX file or a Triton model folder", Hint: "add a line model: FILE"})
 	}
 	checkObjective(given)
+	checkPrice(given)
 	r.checkTarget(given)
 	r.checkFields(given)
 	r.checkBatch(given)

@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,6 +164,32 @@ func TestParseProfileDefaults(t *testing.T) {
 	}
 }
 
+// Every metric may be improved or bounded, by its own name or Model Analyzer's; limits below a millisecond are kept to the digit.
+func TestGoals(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want search.Goal) {
+		t.Helper()
+		if diff := cmp.Diff(want, parse(t, "model: a\n"+text).Goal, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	throughput := single(measure.Throughput)
+	for limit, want := range map[string]float64{"0.4 ms": 0.0004, "0.4": 0.0004, "400us": 0.0004, "400 µs": 0.0004, "1.5us": 0.0000015, "2s": 2} {
+		check("constraints: {latency_p99: {max: "+limit+"}}", search.Goal{Objective: throughput,
+			Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &want}}})
+	}
+	check("objective: latency_p99.9", search.Goal{Objective: single("latency_p99.9")})
+	check("objective: cost\nprice: {per_hour: 0.4}", search.Goal{Objective: single(measure.Cost), Price: 0.4})
+	check("objective: energy\nconstraints: {gpu_used_memory: {max: 2000}, gpu_utilization: {min: 0.2, max: 80%}, gpu_power_usage: {max: 250}, energy: {max: 0.05}}",
+		search.Goal{Objective: single(measure.Energy), Constraints: []search.Constraint{
+			{Metric: measure.GPUMemory, Max: pointer(2e9)}, {Metric: measure.GPUUtilization, Min: pointer(0.2), Max: pointer(0.8)},
+			{Metric: measure.GPUPower, Max: pointer(250.0)}, {Metric: measure.Energy, Max: pointer(0.05)},
+		}})
+	for _, m := range measure.Metrics() {
+		check(fmt.Sprintf("weights: {%s: 2}\nprice: {per_hour: 1}", m), search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: m, Weight: 2}}}, Price: 1})
+	}
+}
+
 func TestBudgetInTrialsHasNoTime(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "model: a.onnx\nsearch: {budget: {trials: 20}}")
@@ -218,7 +245,26 @@ func TestProfileMistakes(t *testing.T) {
 	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")
 	check("finals", "model: a\nfinals: {}", "2: finals: unknown field")
 	check("both objectives", "model: a\nobjective: throughput\nweights: {throughput: 1}", "3: weights: contradicts objective")
-	check("rate", "model: a\nload: {request_rate: 2}", "2: load.request_rate: a load of requests at a rate is not supported by this version")
+	check("rate", "model: a\nload: {request_rate: 2, concurrency: auto}", "2: load.request_rate: contradicts concurrency")
+	check("no rate", "model: a\nload: {request_rate: auto}", "2: load.request_rate: must be a whole number")
+	check("rates", "model: a\nload: {request_rate: [0, 20000000, 2.5]}", "2: load.request_rate[0]: is out of range",
+		"2: load.request_rate[1]: is out of range", "2: load.request_rate[2]: must be a whole number")
+}
+
+func TestRequestRates(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]search.LoadAxis{
+		"[400, 100]":                               {Rate: true, Levels: []float64{100, 400}, BatchSize: 1},
+		"{min: 200, max: 1600}":                    {Rate: true, Levels: []float64{200, 400, 800, 1600}, Any: true, BatchSize: 1},
+		"{min: 10, max: 30, step: 10}":             {Rate: true, Levels: []float64{10, 20, 30}, Any: true, BatchSize: 1},
+		"{min: 100, max: 500, scale: pow2}":        {Rate: true, Levels: []float64{100, 200, 400}, Any: true, BatchSize: 1},
+		"{min: 50, max: 60}, client_batch_size: 4": {Rate: true, Levels: []float64{50, 60}, Any: true, BatchSize: 4},
+	} {
+		p := parse(t, "model: a\nload: {request_rate: "+text+"}")
+		if diff := cmp.Diff(want, p.Space(search.Facts{Cores: 2, Batching: true}).Load); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
 }
 
 func TestSpaceMistakes(t *testing.T) {
@@ -315,7 +361,20 @@ func TestGoalMistakes(t *testing.T) {
 	}
 	check("objective: speed", "objective: is not a metric")
 	check("objective: [throughput]", "objective: must be one metric")
-	check("objective: gpu_used_memory", "objective: GPU metrics are not measured by this version")
+	check("objective: accuracy", "objective: cannot be accuracy, which is only a constraint")
+	check("objective: latency_p100", "objective: is not a metric")
+	check("objective: cost", "objective: cannot be told without the price of the machine")
+	check("weights: {throughput: 3, cost: 1}", "weights.cost: cannot be told without the price of the machine")
+	check("constraints: {latency_p99: {max: 1ms}, cost: {max: 1}}", "constraints.cost: cannot be told without the price of the machine")
+	check("price: 0.4", "price: must be a mapping (field: value)")
+	check("price: {per_hour: 0}", "price.per_hour: must be a number above 0")
+	check("price: {}", "price: has no number")
+	check("constraints: {gpu_utilization: {max: 80}}", "constraints.gpu_utilization.max: is not a share")
+	check("constraints: {gpu_utilization: {max: 0%}}", "constraints.gpu_utilization.max: must be above 0")
+	check("constraints: {gpu_utilization: {min: 90%, max: 80%}}", "constraints.gpu_utilization: has a min above its max")
+	check("constraints: {gpu_power: {min: 80}}", "constraints.gpu_power.min: would reject the better values of gpu_power")
+	check("constraints: {throughput: {max: 80}}", "constraints.throughput.max: would reject the better values of throughput")
+	check("constraints: {energy: {max: 5 parsecs}}", "constraints.energy.max: must be a number above 0")
 	check("weights: {throughput: 0}", "weights.throughput: must be a number above 0")
 	check("weights: {throughput: 1, perf_throughput: 2}", "weights.perf_throughput: names the metric throughput a second time")
 	check("weights: {}", "weights: has no metric")
@@ -354,7 +413,7 @@ space:
   max_queue_delay: [0, 100]
   intra_op_thread: [1, 2]
 constraints:
-  gpu_used_memory: {max: 100}
+  speed: {max: 100}
 `))
 	golden(t, "mistakes.txt", err.Error()+"\n")
 }

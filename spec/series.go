@@ -16,6 +16,8 @@ const longestSeries = 1000
 type scale struct {
 	read func(value) (int64, bool)
 	step int64 // of a range that gives none; 0: the range must give it
+	// doubles says that a range without step and scale doubles, and ends with its max.
+	doubles bool
 }
 
 // wholeScale is the scale of whole numbers from low on.
@@ -107,6 +109,9 @@ func (v value) span(s scale) []int64 {
 		v.fail(Error{Problem: "cannot double from 0", Hint: "begin at 1 or more, or write a list"})
 	case hasStep && r.step == 0:
 		step.fail(Error{Problem: "must be above 0"})
+	case !hasScale && !hasStep && s.doubles:
+		r.doubling = true
+		return appendEnd(v.expand(r), r.high)
 	case !hasScale && !hasStep && s.step == 0:
 		v.fail(Error{Problem: "range without a step", Allowed: "{min, max, step} or {min, max, scale: pow2}"})
 	default:
@@ -116,6 +121,14 @@ func (v value) span(s scale) []int64 {
 		return v.expand(r)
 	}
 	return nil
+}
+
+// appendEnd appends the end of a range where its values stop short of it.
+func appendEnd(numbers []int64, end int64) []int64 {
+	if numbers[len(numbers)-1] < end {
+		return append(numbers, end)
+	}
+	return numbers
 }
 
 // expand returns the values of a sound range: min, min+step … or min, 2·min, 4·min … up to max.

@@ -59,7 +59,10 @@ func runAnalyze(con console, o analyzeOptions) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	goal := a.Goal(campaign.Profile.Goal)
+	goal, err := a.Goal(campaign.Profile.Goal)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
 	result, err := analyze.Analyze(campaign, analyze.Options{Goal: &goal, Top: a.Top})
 	if err != nil {
 		return err

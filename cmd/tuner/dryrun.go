@@ -24,6 +24,7 @@ type dryRun struct {
 	Folds       []search.Fold      `json:"folds"`      // none unless they were counted
 	Pools       int                `json:"pools"`      // engine processes
 	Loads       []float64          `json:"loads"`
+	Rate        bool               `json:"request_rate,omitempty"` // loads are requests/s, else requests in flight
 	Estimate    float64            `json:"estimate_seconds"`
 	Budget      float64            `json:"budget_seconds,omitempty"`
 }
@@ -49,7 +50,8 @@ func runDryRun(con console, o profileOptions, s profile.Setup) error {
 	pools, _ := candidates.PoolCount()
 	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Earlier: earlierCampaigns(earlier),
 		Count: count, IsCounted: isCounted, Candidates: firstCandidates(candidates, mostPrinted), Folds: candidates.Folds(),
-		Pools: pools, Loads: settings.Space.Load.Levels, Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
+		Pools: pools, Loads: settings.Space.Load.Levels, Rate: settings.Space.Load.Rate,
+		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
 	}
@@ -122,7 +124,11 @@ func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
 	for _, f := range d.Folds {
 		fmt.Fprintf(out, "  %d × %s\n", f.Count, f.Reason)
 	}
-	fmt.Fprintf(out, "loads: %s\n", levelsText(d.Loads))
+	unit := ""
+	if d.Rate {
+		unit = " requests/s"
+	}
+	fmt.Fprintf(out, "loads: %s%s\n", levelsText(d.Loads), unit)
 	fmt.Fprintf(out, "time: about %s", clockText(estimate))
 	if budget > 0 {
 		fmt.Fprintf(out, " (budget %s)", clockText(budget))

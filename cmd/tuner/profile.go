@@ -16,6 +16,7 @@ import (
 	"tuner/hostinfo"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/meter"
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/runner"
@@ -66,6 +67,9 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return err
 	}
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
+	if err := checkMetrics(o.file, p.Goal, meter.ReadSources()); err != nil {
+		return err
+	}
 	host := hostinfo.Read(ctx)
 	subject, err := profile.OpenSubject(p, len(host.GPUs))
 	if err != nil {
@@ -105,6 +109,30 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return interruptedOr(ctx, inputError(err))
 	}
 	return runCampaign(ctx, con, o, setup.With(variants), requests)
+}
+
+// checkMetrics finds the metrics of a goal that the machine does not tell, before anything is launched.
+func checkMetrics(file string, goal search.Goal, sources meter.Sources) error {
+	var problems []error
+	for _, m := range goal.Metrics() {
+		if lack := sources.Lack(m); lack != "" {
+			problems = append(problems, fmt.Errorf("%s: %s: %s cannot be measured on this machine: %s", file, goalField(goal, m), m, lack))
+		}
+	}
+	return withExit(exitUsage, errors.Join(problems...))
+}
+
+// goalField is the field of a profile that names a metric of its goal.
+func goalField(goal search.Goal, m measure.Metric) string {
+	for _, c := range goal.Constraints {
+		if c.Metric == m {
+			return "constraints." + string(m)
+		}
+	}
+	if len(goal.Objective.Terms) > 1 {
+		return "weights." + string(m)
+	}
+	return "objective"
 }
 
 // newSetup collects what a campaign depends on, but for its variants. Without builds, a dry run's, it names no runtime.
@@ -294,7 +322,7 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 			return err
 		}
 	} else {
-		printSummary(con.out, s, status)
+		printSummary(con.out, s, status, setup.Profile.Goal)
 	}
 	if end.Interrupted {
 		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
@@ -305,10 +333,10 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 	return nil
 }
 
-func printSummary(out io.Writer, s summary, status profile.Status) {
+func printSummary(out io.Writer, s summary, status profile.Status, goal search.Goal) {
 	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(status.Elapsed), s.Reason)
 	if l := status.Leader; l != nil {
-		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Candidate.Describe(), l.Load, figuresText(l.Measurement))
+		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Candidate.Describe(), l.Load, figuresText(goal, l.Measurement))
 	} else if s.Failed == s.Trials {
 		fmt.Fprintln(out, "nothing could be measured")
 	} else {

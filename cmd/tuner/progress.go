@@ -31,7 +31,7 @@ type progress struct {
 func newProgress(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *progress {
 	p := &progress{out: err, goal: goal, columns: func() int { return 0 }}
 	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.bar = newCampaignBar(f, budget, past)
+		p.bar = newCampaignBar(f, goal, budget, past)
 		p.out = p.bar.bars
 		p.columns = func() int { // it may be made larger or smaller meanwhile
 			columns, _, _ := term.GetSize(int(f.Fd()))
@@ -104,7 +104,7 @@ func outcomeText(e search.Event, goal search.Goal) string {
 	case e.Trial.Phase == search.PhaseService:
 		return curveText(m.Windows)
 	}
-	parts := []string{figuresText(m)}
+	parts := []string{figuresText(goal, m)}
 	if len(goal.Constraints) > 0 && !goal.Satisfies(m) {
 		parts = append(parts, "misses the constraints")
 	}
@@ -126,11 +126,17 @@ func curveText(windows []measure.Window) string {
 	return text(windows[0]) + " … " + text(windows[len(windows)-1])
 }
 
-// figuresText prints throughput and p99.
-func figuresText(m measure.Measurement) string {
+// figuresText prints throughput and p99, and the goal's other metrics.
+func figuresText(goal search.Goal, m measure.Measurement) string {
 	throughput, _ := m.Estimate(measure.Throughput)
 	p99, _ := m.Estimate(measure.LatencyP99)
-	return fmt.Sprintf("%s, p99 %s", measure.Throughput.Format(throughput.Value), measure.LatencyP99.Format(p99.Value))
+	text := fmt.Sprintf("%s, p99 %s", measure.Throughput.Format(throughput.Value), measure.LatencyP99.Format(p99.Value))
+	for _, metric := range goal.Metrics() {
+		if e, ok := goal.Estimate(m, metric); ok && metric != measure.Throughput && metric != measure.LatencyP99 {
+			text += fmt.Sprintf(", %s %s", metric, metric.Format(e.Value))
+		}
+	}
+	return text
 }
 
 // briefly is the first line of a reason, and the last one too: there an engine's log says what happened.
@@ -157,6 +163,7 @@ type campaignBar struct {
 	mu      sync.Mutex
 	started time.Time // start of this run, less what earlier runs used
 	budget  time.Duration
+	goal    search.Goal
 	status  profile.Status
 	ended   time.Time // when status was true
 	current string
@@ -171,11 +178,11 @@ const barWidth = 24
 // barSteps is the resolution of the bar.
 const barSteps = 1000
 
-func newCampaignBar(out io.Writer, budget search.Budget, past time.Duration) *campaignBar {
+func newCampaignBar(out io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *campaignBar {
 	b := &campaignBar{
 		out:  out,
 		bars: mpb.New(mpb.WithOutput(out), mpb.WithWidth(barWidth), mpb.WithRefreshRate(250*time.Millisecond)),
-		done: make(chan struct{}), started: time.Now().Add(-past), budget: budget.Time, current: "starting",
+		done: make(chan struct{}), started: time.Now().Add(-past), budget: budget.Time, goal: goal, current: "starting",
 	}
 	b.bar = b.bars.AddBar(barSteps,
 		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return b.timeText() })),
@@ -260,7 +267,7 @@ func (b *campaignBar) bestText() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l := b.status.Leader; l != nil {
-		return fmt.Sprintf(" best %s (%s)", figuresText(l.Measurement), l.Candidate.Describe())
+		return fmt.Sprintf(" best %s (%s)", figuresText(b.goal, l.Measurement), l.Candidate.Describe())
 	}
 	return " none within the constraints yet"
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/measure"
+	"tuner/meter"
 	"tuner/search"
 )
 
@@ -33,6 +35,44 @@ func TestTrialLineFitsTheTerminal(t *testing.T) {
 	}
 	if got := trialLine(head, trial, outcome, 10); strings.Count(got, "\n") > 6 {
 		t.Errorf("a terminal of 10 columns gets\n%s", got)
+	}
+}
+
+// What the goal is about is said of each trial.
+func TestLineHasTheGoalsMetrics(t *testing.T) {
+	t.Parallel()
+	h, err := measure.NewHistogram([]time.Duration{400 * time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Requests: 1000, Inferences: 1000, CPUEnergy: 12,
+		Sub: []measure.SubWindow{{Requests: 1000, Latency: h}}}}}
+	limit := 0.1
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Cost, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.Energy, Max: &limit}, {Metric: measure.LatencyP99, Max: &limit}}, Price: 0.36,
+	}
+	if got, want := figuresText(goal, m), "1000.0 infer/s, p99 400 µs, cost 0.100 per million, energy 12.0 mJ"; got != want {
+		t.Errorf("the figures are %q, want %q", got, want)
+	}
+}
+
+// A goal on what the machine does not tell is refused, with the field and the reason.
+func TestMetricsThatCannotBeMeasured(t *testing.T) {
+	t.Parallel()
+	limit := 1.0
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 2}, {Metric: measure.GPUPower, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.Energy, Max: &limit}, {Metric: measure.Memory, Max: &limit}}}
+	none := meter.Sources{GPUNote: "no NVIDIA driver", CPUEnergy: errors.New("no counters")}
+	err := checkMetrics("p.yaml", goal, none)
+	want := "p.yaml: weights.gpu_power: gpu_power cannot be measured on this machine: no NVIDIA driver\n" +
+		"p.yaml: constraints.energy: energy cannot be measured on this machine: no NVIDIA driver; no counters"
+	if err == nil || err.Error() != want || exitCode(err) != exitUsage {
+		t.Errorf("error %v (exit %d), want %q", err, exitCode(err), want)
+	}
+	goal.Objective.Terms = goal.Objective.Terms[:1]
+	if err := checkMetrics("p.yaml", goal, meter.Sources{GPUNote: "no NVIDIA driver"}); err != nil {
+		t.Errorf("with the CPU's counters: %v", err)
 	}
 }
 

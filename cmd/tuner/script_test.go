@@ -14,6 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tuner/internal/lawserver"
+	"tuner/measure"
+	"tuner/meter"
 )
 
 // TestMain makes `tuner` a command of the scripts: this test binary, called by that name, is the program.
@@ -54,9 +56,11 @@ func setupScript(env *testscript.Env) error {
 	return nil
 }
 
-// scriptCondition answers [ort] and [models].
+// scriptCondition answers [ort] and [models], and [energy] where the machine tells it.
 func scriptCondition(name string) (bool, error) {
 	switch name {
+	case "energy":
+		return meter.ReadSources().Lack(measure.Energy) == "", nil
 	case "ort":
 		return os.Getenv("TUNER_ORT_LIBRARY") != "", nil
 	case "models":

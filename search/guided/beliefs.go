@@ -35,11 +35,13 @@ const (
 	driftWeight     = 4 // trials that the usual drift counts for
 	flaggedWeight   = 2 // factor of the variance of a trial with flags
 	floor           = 1e-9
+	leastShare      = 0.01 // of a utilisation, which drivers tell in whole percents
 )
 
 // model is what is believed of one metric of the goal, on log scale.
 type model struct {
 	metric      measure.Metric
+	quantile    float64 // of a percentile of the latency; else 0
 	weight      float64 // in the objective, negative where lower is better; 0 in none
 	limits      []search.Constraint
 	isPredicted bool    // by the simulation of the queue
@@ -47,6 +49,12 @@ type model struct {
 	isKnown     bool    // it was measured, or is predicted
 	centre      float64 // where nothing predicts it
 	process     process
+}
+
+func newModel(metric measure.Metric) *model {
+	m := &model{metric: metric, isPredicted: isPredicted(metric)}
+	m.quantile, _ = metric.Quantile()
+	return m
 }
 
 // newModels lists the metrics of a goal.
@@ -58,7 +66,7 @@ func newModels(goal search.Goal) []*model {
 				return m
 			}
 		}
-		m := &model{metric: metric, isPredicted: isPredicted(metric)}
+		m := newModel(metric)
 		models = append(models, m)
 		return m
 	}
@@ -83,21 +91,33 @@ func (m *model) isMemory() bool { return m.metric == measure.Memory }
 // bindsLatency reports whether the metric is at least the time of the batches that a throughput needs: the median may be that of
 // smaller ones.
 func (m *model) bindsLatency() bool {
-	q, isQuantile := m.metric.Quantile()
-	return !m.isDropped && (m.metric == measure.LatencyAvg || isQuantile && q > 0.5)
+	return !m.isDropped && (m.metric == measure.LatencyAvg || m.quantile > 0.5)
+}
+
+// isRate reports whether the metric is the throughput, or the cost, which is its reciprocal but for a factor.
+func (m *model) isRate() bool { return m.metric == measure.Throughput || m.metric == measure.Cost }
+
+// ofRate is the logarithm of such a metric at a throughput in inferences/s.
+func (g *Guided) ofRate(metric measure.Metric, throughput float64) float64 {
+	if metric == measure.Cost {
+		throughput = g.settings.Goal.Cost(throughput)
+	}
+	return math.Log(throughput)
 }
 
 // isPredicted reports whether the simulation of the queue tells a metric.
 func isPredicted(metric measure.Metric) bool {
+	switch metric {
+	case measure.Throughput, measure.Cost, measure.LatencyAvg, measure.QueueTime:
+		return true
+	}
 	_, isQuantile := metric.Quantile()
-	return isQuantile || metric == measure.Throughput || metric == measure.LatencyAvg || metric == measure.QueueTime
+	return isQuantile
 }
 
-// predicted is a metric of a simulated queue.
-func predicted(metric measure.Metric, r queuesim.Result) float64 {
-	switch metric {
-	case measure.Throughput:
-		return r.Throughput
+// predicted is a metric of a simulated queue, not that of a rate.
+func (m *model) predicted(r queuesim.Result) float64 {
+	switch m.metric {
 	case measure.LatencyAvg:
 		return r.Mean
 	case measure.LatencyP50:
@@ -108,14 +128,29 @@ func predicted(metric measure.Metric, r queuesim.Result) float64 {
 		return r.P95
 	case measure.LatencyP99:
 		return r.P99
+	case measure.QueueTime:
+		return r.Queue
 	}
-	return r.Queue
+	return tail(r, m.quantile)
+}
+
+// tail is a percentile of the latency that the simulation does not tell, from those that it does: linear in −ln(1−q), as that of an
+// exponential tail is.
+func tail(r queuesim.Result, q float64) float64 {
+	told := [...]struct{ q, latency float64 }{{0.5, r.P50}, {0.9, r.P90}, {0.95, r.P95}, {0.99, r.P99}}
+	i := 1
+	for i < len(told)-1 && q > told[i].q {
+		i++
+	}
+	a, b := told[i-1], told[i]
+	at := func(q float64) float64 { return -math.Log1p(-q) }
+	return a.latency + (b.latency-a.latency)*(at(q)-at(a.q))/(at(b.q)-at(a.q))
 }
 
 func (m *model) usual() spread {
 	s := usualUnknown
 	switch {
-	case m.metric == measure.Throughput && m.isPredicted:
+	case m.isRate():
 		s = usualThroughput
 	case m.isPredicted:
 		s = usualLatency
@@ -128,10 +163,14 @@ func (m *model) usual() spread {
 
 // log is the logarithm of a value of the metric, of which 0 counts as the least that can be told.
 func (m *model) log(value float64) float64 {
-	if info, _ := m.metric.Info(); info.Unit == measure.Seconds {
-		return math.Log(max(value, shortest))
+	least := floor
+	switch info, _ := m.metric.Info(); info.Unit {
+	case measure.Seconds:
+		least = shortest
+	case measure.Share:
+		least = leastShare
 	}
-	return math.Log(max(value, floor))
+	return math.Log(max(value, least))
 }
 
 // reading is one trial of a cell, in logarithms by model; NaN where the trial does not tell.
@@ -149,7 +188,7 @@ func (g *Guided) read(m measure.Measurement) (reading, bool) {
 	}
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
-		e, ok := m.Estimate(model.metric)
+		e, ok := g.settings.Goal.Estimate(m, model.metric)
 		ok = ok && (e.Value > 0 || model.weight == 0)
 		if !ok {
 			r.logs[i] = math.NaN()
@@ -178,7 +217,7 @@ type noise struct{ rate, drift float64 }
 
 func (g *Guided) noise(k int) noise {
 	quiet := quietOther
-	if g.models[k].metric == measure.Throughput {
+	if g.models[k].isRate() {
 		quiet = quietThroughput
 	}
 	n := noise{rate: quiet * quiet}
@@ -297,7 +336,7 @@ func (g *Guided) sights(k int, n noise) [][]sight {
 			if g.models[k].isPredicted {
 				prior = g.prior(c, k) + g.offset(p, k)
 			}
-			sights = append(sights, sight{g.spot(c), value - prior, variance})
+			sights = append(sights, sight{g.spot(c), min(value, g.endless(k, p)) - prior, variance})
 		}
 		sights = append(sights, g.remembered(p, k, n)...)
 		if len(sights) > 0 {

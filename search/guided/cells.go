@@ -57,7 +57,32 @@ func (g *Guided) prior(c cell, k int) float64 {
 	if m.isDropped {
 		return g.plain(m.metric, c.pool.outline, c.level)
 	}
-	return m.log(predicted(m.metric, g.simulate(c)))
+	r := g.simulate(c)
+	if m.isRate() {
+		return g.ofRate(m.metric, max(r.Throughput, floor))
+	}
+	return min(m.log(m.predicted(r)), g.endless(k, c.pool))
+}
+
+// What counts as a queue that grows without end: a latency of so many limits, or without one of so many of the largest batches.
+const (
+	endlessLimits  = 2
+	endlessBatches = 10
+)
+
+// endless is the logarithm of the latency from which on all are alike in an open loop: beyond its capacity a pool's queue grows for as
+// long as it is watched, and how far it got says nothing of lower rates.
+func (g *Guided) endless(k int, p *pool) float64 {
+	m := g.models[k]
+	if !g.settings.Space.Load.Rate || !m.isPredicted || m.isRate() {
+		return math.Inf(1)
+	}
+	for _, limit := range m.limits {
+		if limit.Max != nil {
+			return m.log(endlessLimits * *limit.Max)
+		}
+	}
+	return m.log(endlessBatches * p.outline.times[len(p.outline.times)-1])
 }
 
 // simulate predicts a cell, once.
@@ -74,12 +99,32 @@ func (g *Guided) simulate(c cell) queuesim.Result {
 // isUseful reports whether a cell is worth a thought: it does not fail, a delay may help at its load, since there are not always
 // enough requests waiting for a batch, and no smaller batch is the same at it, as when all that is in flight fits into one.
 func (g *Guided) isUseful(c cell) bool {
+	if c.level > g.reach() {
+		return false
+	}
 	b := c.batcher()
 	inFlight, _ := g.demand(c.level)
 	if b.queue.Delay > 0 && !math.IsInf(inFlight, 1) && inFlight > float64(2*b.queue.MaxBatch*c.pool.instances) {
 		return false
 	}
 	return inFlight > float64(b.below) && !c.pool.isDead(c.setting)
+}
+
+// stride is how far above what was answered so far a request rate may be.
+const stride = 1.5
+
+// reach is the highest request rate that is worth a try. What leads to the server may end the rates long before the server would, of which
+// service times know nothing; and far beyond its end an open loop tells nothing but that.
+func (g *Guided) reach() float64 {
+	if !g.settings.Space.Load.Rate || g.answered == 0 {
+		return math.Inf(1)
+	}
+	rate := g.answered / float64(g.clientBatch())
+	above := slices.IndexFunc(g.levels, func(level float64) bool { return level > rate })
+	if above < 0 {
+		return math.Inf(1)
+	}
+	return max(stride*rate, g.levels[above])
 }
 
 // belief is what is believed of a cell.
@@ -115,8 +160,11 @@ func (g *Guided) expect(x spot, p *pool, b *belief) {
 	for k, m := range g.models {
 		b.residuals[k] = g.residual(k, x, p)
 		b.means[k] += b.residuals[k].mean
-		if _, rate := g.demand(b.level); m.metric == measure.Throughput {
-			b.means[k] = min(b.means[k], math.Log(rate)) // an open loop's server answers no more than what comes
+		switch _, rate := g.demand(b.level); m.metric { // an open loop's server answers no more than what comes
+		case measure.Throughput:
+			b.means[k] = min(b.means[k], math.Log(rate))
+		case measure.Cost:
+			b.means[k] = max(b.means[k], g.ofRate(m.metric, rate))
 		}
 	}
 	g.judge(b)

@@ -44,21 +44,28 @@ func (g *Guided) Predict(c search.Candidate, load measure.Load) (Prediction, boo
 	x := Prediction{Curve: p.curve}
 	simulated := g.simulate(b.cell)
 	for _, v := range g.claim(b).Values {
-		x.Values = append(x.Values, Expected{v.Metric, simulatedValue(v.Metric, simulated), &v.Estimate})
+		x.Values = append(x.Values, Expected{v.Metric, g.simulatedValue(v.Metric, simulated), &v.Estimate})
 	}
 	for _, metric := range []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP99} {
 		if !slices.ContainsFunc(x.Values, func(e Expected) bool { return e.Metric == metric }) {
-			x.Values = append(x.Values, Expected{Metric: metric, Simulated: simulatedValue(metric, simulated)})
+			x.Values = append(x.Values, Expected{Metric: metric, Simulated: g.simulatedValue(metric, simulated)})
 		}
 	}
 	return x, true
 }
 
-func simulatedValue(metric measure.Metric, r queuesim.Result) *float64 {
-	if !isPredicted(metric) {
+// simulatedValue is a metric by the simulation alone, nil where that does not tell it.
+func (g *Guided) simulatedValue(metric measure.Metric, r queuesim.Result) *float64 {
+	m := newModel(metric)
+	var v float64
+	switch {
+	case m.isRate():
+		v = math.Exp(g.ofRate(metric, r.Throughput))
+	case m.isPredicted:
+		v = m.predicted(r)
+	default:
 		return nil
 	}
-	v := predicted(metric, r)
 	return &v
 }
 

@@ -50,7 +50,8 @@ type Guided struct {
 	base      *engine          // the default's, or else the one most like it
 	twin      search.Candidate // that is the same as the default; the default itself where none is
 	costs     costs
-	served    int // trials of cells in the search
+	served    int     // trials of cells in the search
+	answered  float64 // the highest throughput of any trial under load, in inferences/s
 	forecasts []forecast
 	past      past
 	outside   pool // of a default that is not like any candidate: what was measured of it
@@ -101,12 +102,15 @@ func (g *Guided) Tell(e search.Event) {
 	g.next = nil
 	g.costs.add(e)
 	c := e.Trial.Candidate
+	m := e.Measurement
+	if rate, ok := m.Estimate(measure.Throughput); ok && e.Trial.Phase != search.PhaseService {
+		g.answered = max(g.answered, rate.Value)
+	}
 	p, ok := g.poolOf(c)
 	if !ok {
 		g.tellOutside(e)
 		return
 	}
-	m := e.Measurement
 	if m.Failure == nil {
 		p.memory = max(p.memory, float64(m.Memory))
 	}
@@ -164,18 +168,22 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 	}
 }
 
-// enter adds a trial's windows to those of its cell. What refuses requests, or completes none, is out.
+// enter adds a trial's windows to those of its cell. What refuses requests, or completes none, is out, also with larger batches; at a rate
+// at which not all could be sent, so is the candidate, and that tells all the same how much it answers.
 func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 	r, ok := g.read(e.Measurement)
-	failed, known := e.Measurement.Estimate(measure.ErrorRate)
-	if !ok || known && failed.Value > mostErrors {
-		p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: e.Trial.Load.Level()})
-		return
+	level := e.Trial.Load.Level()
+	if failed, known := e.Measurement.Estimate(measure.ErrorRate); !ok || known && failed.Value > mostErrors {
+		if !ok || e.Measurement.Errors() > 0 { // what refuses some is quick with the others
+			p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: level})
+			return
+		}
+		p.zones = append(p.zones, zone{candidate: c.Key(), level: level})
 	}
 	g.lookBeside(p, c)
-	t := p.track(c.Key(), e.Trial.Load.Level())
+	t := p.track(c.Key(), level)
 	if t == nil {
-		t = &track{key: c.Key(), level: e.Trial.Load.Level()}
+		t = &track{key: c.Key(), level: level}
 		p.tracks = append(p.tracks, t)
 	}
 	t.readings = append(t.readings, r)

@@ -219,6 +219,18 @@ func TestOtherGoalsAndSpaces(t *testing.T) {
 	check("weights", func(s *search.Settings) {
 		s.Goal.Objective.Terms = []search.Term{term(measure.Throughput, 10), term(measure.LatencyP99, 5)}
 	})
+	check("cost", func(s *search.Settings) {
+		s.Goal.Objective.Terms, s.Goal.Price = []search.Term{term(measure.Cost, 1)}, 0.4
+		s.Space.Load = search.LoadAxis{Rate: true, Any: true, Levels: []float64{50, 800}, BatchSize: 1}
+	})
+	check("another percentile", func(s *search.Settings) {
+		s.Goal.Constraints = []search.Constraint{{Metric: "latency_p97.5", Max: s.Goal.Constraints[0].Max}}
+	})
+	check("energy that nothing predicts", func(s *search.Settings) {
+		most := 1.0 // J; the machine takes 100 W
+		s.Goal.Objective.Terms = []search.Term{term(measure.Throughput, 1), term(measure.Energy, 1)}
+		s.Goal.Constraints = append(s.Goal.Constraints, search.Constraint{Metric: measure.Energy, Max: &most})
+	})
 	check("memory", func(s *search.Settings) {
 		most := 3.2e8 // of two instances: the machine takes 100 MB and 100 MB for each
 		s.Goal.Constraints = append(s.Goal.Constraints, search.Constraint{Metric: measure.Memory, Max: &most})

@@ -159,6 +159,7 @@ func windowOf(length time.Duration, x, mean, p99 float64) measure.Window {
 	done := int(math.Round(x * length.Seconds()))
 	return measure.Window{
 		Duration: length, Requests: done, Inferences: done, Sub: []measure.SubWindow{{Requests: 100, Latency: histogram(mean, p99)}},
+		CPUEnergy: 100 * length.Seconds(),
 	}
 }
 

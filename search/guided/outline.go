@@ -92,11 +92,11 @@ func (g *Guided) atBest(o outline, i int, level float64, logs []float64) {
 		switch {
 		case m.isDropped:
 			logs[k] = g.plain(m.metric, o, level)
-		case m.metric == measure.Throughput:
-			logs[k] = math.Log(throughput)
+		case m.isRate():
+			logs[k] = g.ofRate(m.metric, throughput)
 		case m.metric == measure.QueueTime:
 			logs[k] = math.Log(shortest)
-		case m.metric == measure.LatencyP50:
+		case m.quantile > 0 && m.quantile <= 0.5:
 			logs[k] = math.Log(lone)
 		case m.isPredicted:
 			logs[k] = math.Log(wait)
@@ -111,8 +111,8 @@ func (g *Guided) atBest(o outline, i int, level float64, logs []float64) {
 func (g *Guided) plain(metric measure.Metric, o outline, level float64) float64 {
 	inFlight, rate := g.demand(level)
 	most := o.most[len(o.most)-1]
-	if metric == measure.Throughput {
-		return math.Log(min(most, rate))
+	if metric == measure.Throughput || metric == measure.Cost {
+		return g.ofRate(metric, min(most, rate))
 	}
 	lone := o.times[0] + o.overhead
 	if math.IsInf(inFlight, 1) {

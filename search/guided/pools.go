@@ -97,7 +97,8 @@ type setting struct {
 	level   float64
 }
 
-// zone is a part of a pool that fails: the batch sizes and loads from one on, or one candidate when that is what does not load.
+// zone is a part of a pool that fails: the batch sizes and loads from one on, or one candidate, from a request rate on that is too much
+// for it or, when that is what does not load, at all.
 type zone struct {
 	batch     int
 	level     float64
@@ -109,7 +110,7 @@ func (p *pool) isDead(s setting) bool {
 	b := p.batchers[s.batcher]
 	return slices.ContainsFunc(p.zones, func(z zone) bool {
 		if z.candidate != "" {
-			return z.candidate == b.key
+			return z.candidate == b.key && s.level >= z.level
 		}
 		return b.queue.MaxBatch >= z.batch && s.level >= z.level
 	})

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"tuner/measure"
 )
 
 // width is how far the search looks for something better before it calls itself done.
@@ -205,8 +203,8 @@ func (g *Guided) improvement(s *survey, b belief) float64 {
 		return deviation * (z*normal(z) + math.Exp(-z*z/2)/math.Sqrt(2*math.Pi))
 	}
 	_, rate := g.demand(b.level)
-	if m := g.models[0]; len(g.settings.Goal.Objective.Terms) == 1 && m.metric == measure.Throughput && !math.IsInf(rate, 1) {
-		most := max(s.lead, m.weight*math.Log(rate))
+	if m := g.models[0]; len(g.settings.Goal.Objective.Terms) == 1 && m.isRate() && !math.IsInf(rate, 1) {
+		most := max(s.lead, m.weight*g.ofRate(m.metric, rate))
 		return expected(s.lead) - expected(most)
 	}
 	return expected(s.lead)

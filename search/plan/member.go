@@ -80,20 +80,6 @@ func (m member) isVague(goal search.Goal) bool {
 	return false
 }
 
-// metrics lists the metrics of a goal.
-func metrics(goal search.Goal) []measure.Metric {
-	var list []measure.Metric
-	for _, t := range goal.Objective.Terms {
-		list = append(list, t.Metric)
-	}
-	for _, c := range goal.Constraints {
-		if !slices.Contains(list, c.Metric) {
-			list = append(list, c.Metric)
-		}
-	}
-	return list
-}
-
 // tell enters a trial of the member and settles the load of the next.
 func (m *member) tell(e search.Event, goal search.Goal, axis search.LoadAxis) {
 	level := e.Trial.Load.Level()
@@ -113,8 +99,8 @@ func (m *member) tell(e search.Event, goal search.Goal, axis search.LoadAxis) {
 	l.trials++
 	l.pooled.Windows = append(l.pooled.Windows, e.Measurement.Windows...)
 	l.pooled.Memory = max(l.pooled.Memory, e.Measurement.Memory)
-	for _, metric := range metrics(goal) {
-		if v, ok := e.Measurement.Estimate(metric); ok && v.Value > 0 {
+	for _, metric := range goal.Metrics() {
+		if v, ok := goal.Estimate(e.Measurement, metric); ok && v.Value > 0 {
 			l.logs[metric] = append(l.logs[metric], math.Log(v.Value))
 		}
 	}
@@ -128,8 +114,12 @@ func (m *member) move(l confirmedLevel, goal search.Goal, axis search.LoadAxis) 
 	switch {
 	case !point.Passes() && !known && !m.standing.Point.Passes():
 		// It never kept the constraints: it stays where it misses them least.
-	case !point.Passes() && l.trials < confirmed && isDoubtful(point, l.pooled):
+	case !point.Passes() && l.trials < confirmed && isDoubtful(goal, point, l.pooled):
 		// One launch may have had bad luck: it stays for another.
+	case point.NeedsMore():
+		if m.current = axis.AtLeast(l.level * max(backOff, 1+worst(point))); known {
+			m.current = best
+		}
 	case !point.Passes():
 		m.ceiling = min(m.ceiling, l.level)
 		m.current = m.below(l.level, best, known, point, axis)
@@ -141,7 +131,7 @@ func (m *member) move(l confirmedLevel, goal search.Goal, axis search.LoadAxis) 
 	default:
 		use := usage(goal, l.pooled)
 		next := axis.AtLeast(l.level * min(max(nearLimit/use, raise), raiseMax))
-		if use < nearLimit && next > l.level && next < m.ceiling {
+		if goal.Objective.Rises() && use < nearLimit && next > l.level && next < m.ceiling {
 			m.current = next
 		}
 	}
@@ -186,18 +176,18 @@ func (m *member) best(s search.Settings) (search.Standing, bool) {
 }
 
 // isDoubtful reports whether the metrics of all constraints that a point misses may be within them, by their intervals.
-func isDoubtful(p search.Point, m measure.Measurement) bool {
+func isDoubtful(goal search.Goal, p search.Point, m measure.Measurement) bool {
 	return !slices.ContainsFunc(p.Misses, func(miss search.Miss) bool {
-		e, ok := m.Estimate(miss.Constraint.Metric)
+		e, ok := goal.Estimate(m, miss.Constraint.Metric)
 		return !ok || miss.Constraint.Violation(e.Lo) > 0 && miss.Constraint.Violation(e.Hi) > 0
 	})
 }
 
-// usage is the largest share of an upper limit that a measurement takes up; 0 without limits.
+// usage is the largest share of an upper limit that a measurement takes up and more load would take up; 0 without limits.
 func usage(goal search.Goal, m measure.Measurement) float64 {
 	use := 0.0
 	for _, c := range goal.Constraints {
-		if e, ok := m.Estimate(c.Metric); ok && c.Max != nil {
+		if e, ok := m.Estimate(c.Metric); ok && c.Max != nil && !search.FallsWithLoad(c.Metric) {
 			use = max(use, e.Value/(*c.Max))
 		}
 	}

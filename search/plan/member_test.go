@@ -40,6 +40,32 @@ func TestMemberRetreatsOnEvidence(t *testing.T) {
 	}
 }
 
+// A member that has too little throughput at its load gets more of it, for all that its latency is better low.
+func TestMemberAdvancesForThroughput(t *testing.T) {
+	t.Parallel()
+	least := 150.0
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.LatencyP99, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.Throughput, Min: &least}},
+	}
+	axis := search.LoadAxis{Levels: []float64{8, 16, 32}, BatchSize: 1}
+	m := newMember(search.Standing{Load: axis.At(8), Point: search.Point{Level: 8, Score: 5, Scored: true}})
+	tell := func(requests int, latency time.Duration) {
+		load := axis.At(m.current)
+		m.tell(search.Event{Trial: search.Trial{Load: load, Windows: 1, Window: time.Second}, Measurement: windowOf(t, slices.Repeat([]time.Duration{latency}, requests))},
+			goal, axis)
+	}
+	tell(100, 20*time.Millisecond)
+	if m.current != 16 {
+		t.Fatalf("with 100 of 150 inferences/s at 8 it goes on at %g, want 16", m.current)
+	}
+	tell(190, 21*time.Millisecond)
+	tell(190, 21*time.Millisecond)
+	if level, ok := m.bestLevel(goal, axis, 1000); m.current != 16 || !ok || level != 16 {
+		t.Errorf("with 190 at 16 it goes on at %g, and is best at %g, %t; no higher load makes it quicker", m.current, level, ok)
+	}
+}
+
 // windowOf is a measurement of one window with these latencies.
 func windowOf(t *testing.T, latencies []time.Duration) measure.Measurement {
 	t.Helper()

@@ -76,8 +76,13 @@ func (t terrain) candidate(at coordinate) (search.Candidate, bool) {
 }
 
 // level is the load at which the climb measures a candidate: 2 · max_batch_size · instance_count requests in flight,
-// within the load axis.
-func (t terrain) level(c search.Candidate) float64 { return t.space.Load.AtLeast(t.space.Knee(c)) }
+// within the load axis; of request rates, of which that says nothing, the middle one.
+func (t terrain) level(c search.Candidate) float64 {
+	if levels := t.space.Load.Levels; t.space.Load.Rate {
+		return levels[(len(levels)-1)/2]
+	}
+	return t.space.Load.AtLeast(t.space.Knee(c))
+}
 
 // radius is how far the neighbourhood of a home reaches.
 const radius = 3

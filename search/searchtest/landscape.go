@@ -15,7 +15,9 @@ import (
 
 // Landscape is a serving machine in closed form. An instance takes (Fixed + PerItem·b) / threads^0.8 for a batch of b;
 // int8 takes 0.6 of that; more threads than cores slow all down in proportion, and by a tenth. With n requests in flight
-// on k instances batches are n/k large, at most max_batch_size; beyond that requests wait, and latency grows with n.
+// on k instances batches are n/k large, at most max_batch_size; beyond that requests wait, and latency grows with n. At a request
+// rate batches are as large as the rate needs, and requests wait as for one server with constant service times. The engine takes 40 MB,
+// and 30 MB for each instance.
 type Landscape struct {
 	Cores       int
 	Fixed       time.Duration
@@ -27,6 +29,7 @@ type Landscape struct {
 	WarmUp      time.Duration
 	Noise       float64 // standard deviation of a window's log throughput
 	Seed        uint64  // of the noise
+	Path        float64 // inferences/s at most at a request rate, whatever the configuration: what leads to the server; 0 has no end
 	// Fail makes trials fail; nil when none does.
 	Fail func(search.Trial) *measure.Failure
 
@@ -54,14 +57,45 @@ func (l Landscape) Facts() search.Facts {
 	}
 }
 
-// Serve returns throughput (inferences/s) and latency of a configuration at a load in a closed loop.
+// Serve returns throughput (inferences/s) and latency of a configuration at a load.
 func (l Landscape) Serve(c search.Candidate, load measure.Load) (float64, time.Duration) {
+	if load.RequestRate > 0 {
+		return l.serveRate(c, load.RequestRate)
+	}
 	instances := setting(c, search.KnobInstanceCount, l.Instances)
 	batch := max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1)
 	k, n := float64(instances), float64(load.Concurrency)
 	b := min(float64(batch), max(1, n/k))
 	throughput := min(k, n) * b / l.service(c, b, instances)
 	return throughput, time.Duration(n / throughput * float64(time.Second))
+}
+
+// overloaded is the latency at a rate beyond what a configuration can do.
+const overloaded = 10 * time.Second
+
+// serveRate is Serve in an open loop.
+func (l Landscape) serveRate(c search.Candidate, rate float64) (float64, time.Duration) {
+	instances := setting(c, search.KnobInstanceCount, l.Instances)
+	k, most := float64(instances), float64(max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1))
+	capacity := k * most / l.service(c, most, instances)
+	if l.Path > 0 {
+		capacity = min(capacity, l.Path)
+	}
+	if rate >= capacity {
+		return capacity, overloaded
+	}
+	// k·b/service(b) = rate, where service is linear: s·(Fixed + PerItem·b).
+	fixed := l.service(c, 0, instances)
+	each := l.service(c, 1, instances) - fixed
+	b := max(1, rate*fixed/(k-rate*each))
+	busy := rate / capacity
+	wait := 1 + busy/(2*(1-busy)) // Pollaczek and Khinchine, in service times
+	return rate, time.Duration(l.service(c, b, instances) * wait * float64(time.Second))
+}
+
+// Memory is what a configuration's engine takes, in bytes.
+func (l Landscape) Memory(c search.Candidate) int64 {
+	return int64(40e6 + 30e6*setting(c, search.KnobInstanceCount, l.Instances))
 }
 
 // service returns how long a batch takes in an instance while busy instances work, it among them; s. In Serve all of them do,
@@ -137,7 +171,11 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 		throughput, latency := l.Serve(t.Candidate, t.Load)
 		factor := noise()
 		latency = time.Duration(float64(latency) / factor).Round(time.Microsecond)
+		if t.Load.RequestRate > 0 {
+			factor = 1 // what comes is answered, however slowly
+		}
 		m = withWindows(m, t, throughput*factor, l.histogram(latency))
+		m.Memory = l.Memory(t.Candidate)
 	}
 	s.elapsed += m.Times.Total()
 	return search.Event{Trial: t, Measurement: m, Elapsed: s.elapsed}
@@ -145,7 +183,7 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 
 // curve adds a service trial's windows: each client's batches go to an instance of their own, as long as there are so many.
 func (l Landscape) curve(m measure.Measurement, t search.Trial, noise func() float64) measure.Measurement {
-	m.Memory = memory
+	m.Memory = l.Memory(t.Candidate)
 	busy := min(t.Load.Concurrency, setting(t.Candidate, search.KnobInstanceCount, l.Instances))
 	for _, size := range t.Sizes {
 		seconds := l.service(t.Candidate, float64(size), busy) / noise()
@@ -168,7 +206,7 @@ func Measured(t search.Trial, throughput float64, latency time.Duration) measure
 }
 
 const (
-	memory = 100e6 // bytes, of every engine
+	memory = 100e6 // bytes, of Measured
 	// windowLength is what a window says of its length: so long that counts of whole inferences do not round the throughput.
 	windowLength = 1000 * time.Second
 )
