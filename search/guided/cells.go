@@ -91,6 +91,7 @@ type belief struct {
 	means     []float64 // logarithm, by model
 	residuals []residual
 	trials    int
+	last      int // ordinal of the last of them, among those in the search
 }
 
 func (b belief) deviation() float64 { return math.Sqrt(b.variance) }
@@ -104,7 +105,7 @@ func (g *Guided) believe(c cell) belief {
 		}
 	}
 	if t := c.pool.track(c.batcher().key, c.level); t != nil {
-		b.trials = len(t.readings)
+		b.trials, b.last = len(t.readings), t.last
 	}
 	g.expect(g.spot(c), c.pool, &b)
 	return b
@@ -181,7 +182,7 @@ func (g *Guided) difference(a, b belief) float64 {
 const (
 	settledScore = 0.01  // standard deviation of the score
 	settledLimit = 0.025 // standard deviation of the log of each constrained metric
-	mostTrials   = 10
+	mostTrials   = 20
 )
 
 // isSettled reports whether another trial of a cell would tell little.

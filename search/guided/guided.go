@@ -47,6 +47,9 @@ type Guided struct {
 	forecasts []forecast
 	simulator queuesim.Simulator
 	next      *decision // nil until it is asked for
+
+	isConfirming bool   // the finals have begun
+	over         string // why nothing was left to do before; "" where something was
 }
 
 // decision is what to do next, and the survey behind it.
@@ -93,6 +96,7 @@ func (g *Guided) Tell(e search.Event) {
 		return // a default that is not like any candidate
 	}
 	m := e.Measurement
+	p.engine.launch.add(m.Times.Launch)
 	if m.Failure == nil {
 		p.memory = max(p.memory, float64(m.Memory))
 	}
@@ -152,7 +156,7 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 
 // enter adds a trial's windows to those of its cell. What refuses requests, or completes none, is out.
 func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
-	r, ok := g.read(e.Measurement)
+	r, ok := g.read(e)
 	failed, known := e.Measurement.Estimate(measure.ErrorRate)
 	if !ok || known && failed.Value > mostErrors {
 		p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: e.Trial.Load.Level()})
@@ -163,7 +167,7 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 		t = &track{key: c.Key(), level: e.Trial.Load.Level()}
 		p.tracks = append(p.tracks, t)
 	}
-	t.readings = append(t.readings, r)
+	t.readings, t.last = append(t.readings, r), g.served
 	m := &t.measurement
 	m.Windows = append(m.Windows, e.Measurement.Windows...)
 	m.Memory, m.Launch = max(m.Memory, e.Measurement.Memory), e.Measurement.Launch
@@ -287,15 +291,31 @@ func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
 		return g.measure(s.beliefs[challenger].cell, "may be better than the default"), true
 	}
 	leader := s.beliefs[s.leader]
-	isOpen := !g.isSettled(leader)
 	if challenger < 0 {
-		return g.measure(leader.cell, "the best so far, to be certain of it"), isOpen && (leader.feasible < certain || g.isVague(leader))
+		isUncertain := !g.isSettled(leader) && (leader.feasible < certain || g.isVague(leader))
+		isLater := g.served > leader.last || w == wide(widenings) // at once, it would meet the same drift again
+		return g.measure(leader.cell, "the best so far, to be certain of it"), isUncertain && isLater
 	}
 	b := s.beliefs[challenger]
-	if isOpen && g.doubt(leader)/g.cost(leader.cell) > g.doubt(b)/g.cost(b.cell) {
-		return g.measure(leader.cell, "the best so far, against its challenger"), true
+	if g.isDue(leader, b) {
+		return g.measure(leader.cell, "the best so far, in turn with its challenger"), true
 	}
 	return g.measure(b.cell, "the challenger of the best so far"), true
+}
+
+// isDue reports whether the leader is measured before its challenger. Two that were both measured are measured in turn, so that the same
+// drift falls on both; but the leader waits for as many windows as it costs to come back to it. Else the one goes first about which there
+// is more doubt for the cost.
+func (g *Guided) isDue(leader, challenger belief) bool {
+	since := g.served - leader.last // windows of others
+	if since == 0 {
+		return false
+	}
+	here := g.window() + g.costs.warmUp.or(guessedWarmUp)
+	if challenger.trials > 0 && float64(since) >= math.Round(g.cost(leader.cell)/here.Seconds()) {
+		return true
+	}
+	return !g.isSettled(leader) && g.doubt(leader)/g.cost(leader.cell) > g.doubt(challenger)/g.cost(challenger.cell)
 }
 
 // challenger is the cell with the highest expected gain over the lead for its cost, -1 where none is worth a trial.
@@ -347,11 +367,19 @@ func (g *Guided) approach(w width, s *survey) (search.Action, bool) {
 	return search.Action{}, false
 }
 
-// measure is a window of a cell.
+// measure is a trial of a cell.
 func (g *Guided) measure(c cell, why string) search.Action {
 	t := g.settings.Trial(c.batcher().candidate, c.level, search.PhaseSearch)
-	t.Window = g.window()
+	t.Window, t.Windows = g.window(), g.windows(c)
 	return search.Action{Trial: t, Why: why}
+}
+
+// windows is how many windows a trial of a cell has: one, or as many as a launch before them is worth (Kalibera and Jones, 2013: repeat
+// most where the costs are least).
+func (g *Guided) windows(c cell) int {
+	const most = 3
+	launch := g.costs.launchOf(c.pool.engine, c.batcher().candidate)
+	return int(min(max(math.Round(math.Sqrt(launch.Seconds()/g.window().Seconds())), 1), most))
 }
 
 // window is the length of the next window.
@@ -360,10 +388,10 @@ func (g *Guided) window() time.Duration {
 	return time.Duration(factor * float64(g.settings.Window)).Round(time.Millisecond)
 }
 
-// cost is what a window of a cell takes, in seconds.
+// cost is what a trial of a cell takes, in seconds.
 func (g *Guided) cost(c cell) float64 {
 	b := c.batcher()
-	return g.costs.expect(b.candidate, b.key, g.window()).Seconds()
+	return g.costs.expect(c.pool.engine, b.candidate, b.key, time.Duration(g.windows(c))*g.window()).Seconds()
 }
 
 // weight is the sum of the objective's weights: a score of this size is a factor of e.

@@ -47,6 +47,31 @@ func TestFindsTheBest(t *testing.T) {
 	}
 }
 
+// A second window of the same cell at once would meet the same drift: unless nothing else is worth a trial, the leader comes between two
+// windows of a challenger that is not new, as soon as three others have passed, which is what a launch of 2 s costs in windows.
+func TestLeaderAndChallengerAreMeasuredInTurn(t *testing.T) {
+	t.Parallel()
+	_, events := typical(7, 0.02).run(t, 100)
+	streak, challenges := 0, 0
+	for i, e := range events {
+		if e.Trial.Phase != search.PhaseSearch {
+			continue
+		}
+		challenges++
+		if before := events[i-1].Trial; before.Candidate.Key() == e.Trial.Candidate.Key() && before.Load == e.Trial.Load {
+			streak++
+		} else {
+			streak = 0
+		}
+		if streak > 3 {
+			t.Errorf("trial %d: %s at %v is measured %d times in a row", i, e.Trial.Candidate, e.Trial.Load, streak+1)
+		}
+	}
+	if challenges < 20 {
+		t.Errorf("only %d windows", challenges)
+	}
+}
+
 func TestReplayRepeatsTheCampaign(t *testing.T) {
 	t.Parallel()
 	m := typical(3, 0.03)
@@ -271,6 +296,33 @@ func TestWindowsGrow(t *testing.T) {
 		if g.served = served; g.window() != want {
 			t.Errorf("after %d windows the next takes %v, want %v", served, g.window(), want)
 		}
+	}
+}
+
+// Windows of a second: √launch of them, three at most, and one in the process that runs.
+func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
+	t.Parallel()
+	g, _ := typical(1, 0.05).run(t, 20)
+	g.served = 0
+	isRunning := 0
+	for _, p := range g.pools {
+		if !p.isReady() {
+			continue
+		}
+		c := cell{p, setting{0, 1}}
+		for launch, want := range map[time.Duration]int{time.Second: 1, 4 * time.Second: 2, 25 * time.Second: 3} {
+			p.engine.launch = mean{launch, 1}
+			if c.batcher().candidate.PoolKey() == g.costs.process {
+				want = 1
+				isRunning++
+			}
+			if got := g.windows(c); got != want {
+				t.Errorf("%s, launched in %v: %d windows, want %d", p.key, launch, got, want)
+			}
+		}
+	}
+	if isRunning == 0 {
+		t.Error("no ready pool's process runs")
 	}
 }
 

@@ -22,6 +22,7 @@ type engine struct {
 	pools  []*pool        // ascending by instances
 	alone  service        // with one request in flight
 	opened *pool          // where that was measured
+	launch mean           // of its processes
 }
 
 // isOpen reports whether the engine's service times are known.
@@ -196,11 +197,15 @@ func (s *service) suspects() []int {
 	return sizes
 }
 
+// leastSpread is the least standard deviation of the log of a batch's time: no real server has less, and without any the simulation falls
+// into an arbitrary cycle (queuesim.Curve).
+const leastSpread = 0.03
+
 // curve is the service curve of one instance.
 func (s *service) curve() queuesim.Curve {
 	c := queuesim.Curve{Sizes: s.sizes, Alone: s.times, Overhead: s.overhead}
 	spreads := slices.Sorted(slices.Values(s.spreads))
-	c.Spread = spreads[len(spreads)/2]
+	c.Spread = max(spreads[len(spreads)/2], leastSpread)
 	return c
 }
 

@@ -127,7 +127,7 @@ func (g *Guided) openingCost(p *pool) float64 {
 		trials = 2
 	}
 	service := float64(trials*len(g.sizes(p.maxBatch))) * g.costs.size.or(guessedSize).Seconds()
-	return service + g.costs.expect(p.members[0], p.members[0].Key(), g.window()).Seconds()
+	return service + g.costs.expect(p.engine, p.members[0], p.members[0].Key(), g.window()).Seconds()
 }
 
 // begin is the next service trial of a pool that is to be ready: what a batch takes alone, where that is not known of its engine, or

@@ -1,0 +1,80 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tuner/search"
+	"tuner/search/plan"
+	"tuner/search/searchtest"
+)
+
+// oracle is an explorer that measures nothing. At first it believes its favourite to be best at concurrency 4, and once it has seen a
+// final, at 16. Its rival is believed to be a little worse.
+type oracle struct {
+	believer
+	favourite, rival search.Candidate
+	confirmed        int
+}
+
+func (o *oracle) Confirm(search.Event) { o.confirmed++ }
+
+func (o *oracle) Ranked() []search.Standing {
+	level := 4.0
+	if o.confirmed > 0 {
+		level = 16
+	}
+	var ranked []search.Standing
+	for _, c := range []search.Candidate{o.favourite, o.rival} {
+		p, _ := o.Believed(c, level)
+		ranked = append(ranked, search.Standing{Candidate: c, Load: searchtest.Settings(searchtest.Small(), 0).Space.Load.At(level), Point: p})
+	}
+	return append(ranked, o.ledger.Ranked()...)
+}
+
+// Believed knows no more than that 16 is better than anything else by a tenth, and the favourite than its rival by a twentieth.
+func (o *oracle) Believed(c search.Candidate, level float64) (search.Point, bool) {
+	p := search.Point{Level: level, Score: 10, Scored: true}
+	if level == 16 {
+		p.Score += 0.1
+	}
+	if c.Key() == o.favourite.Key() {
+		p.Score += 0.05
+	}
+	return p, !c.IsDefault()
+}
+
+// Where the explorer believes, the finals' loads and their winner are what it believes after them, whatever their windows show alone.
+func TestBelieverDecidesTheFinals(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	candidates, _ := s.Space.Candidates()
+	slow, fast := candidates[0], candidates[len(candidates)-1]
+	var o *oracle
+	p, err := plan.Around(s, func(ledger *search.Ledger, _ []search.Candidate) plan.Explorer {
+		o = &oracle{believer: believer{Tour: search.NewTour(s, ledger, search.PhaseSearch, nil), ledger: ledger}, favourite: slow, rival: fast}
+		return o
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finals := phases(l.Run(p, 1000), search.PhaseFinal)
+	if o.confirmed != len(finals) {
+		t.Errorf("the explorer was told of %d of %d finals", o.confirmed, len(finals))
+	}
+	leader, ok := p.Leader()
+	if !ok || leader.Candidate.Key() != slow.Key() || leader.Load.Concurrency != 16 {
+		t.Errorf("%v at %v leads (%v), want %v at 16", leader.Candidate, leader.Load, ok, slow)
+	}
+	var loads []int
+	for _, e := range finals {
+		if e.Trial.Candidate.Key() == slow.Key() {
+			loads = append(loads, e.Trial.Load.Concurrency)
+		}
+	}
+	if len(loads) < 3 || loads[0] != 4 || slices.Min(loads[1:]) != 16 || slices.Max(loads[1:]) != 16 {
+		t.Errorf("the favourite's finals are at %v, want 4 and then 16", loads)
+	}
+}
