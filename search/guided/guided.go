@@ -297,22 +297,24 @@ func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
 		return g.measure(leader.cell, "the best so far, to be certain of it"), isUncertain && isLater
 	}
 	b := s.beliefs[challenger]
-	if g.isDue(leader, b) {
+	if g.isDue(s, leader, b) {
 		return g.measure(leader.cell, "the best so far, in turn with its challenger"), true
 	}
 	return g.measure(b.cell, "the challenger of the best so far"), true
 }
 
-// isDue reports whether the leader is measured before its challenger. Two that were both measured are measured in turn, so that the same
-// drift falls on both; but the leader waits for as many windows as it costs to come back to it. Else the one goes first about which there
-// is more doubt for the cost.
-func (g *Guided) isDue(leader, challenger belief) bool {
+// isDue reports whether the leader is measured before its challenger. Two that were both measured, and of which either may be the better,
+// are measured in turn, so that the same drift falls on both; but the leader waits for as many windows as it costs to come back to it.
+// Else the one goes first about which there is more doubt for the cost.
+func (g *Guided) isDue(s *survey, leader, challenger belief) bool {
 	since := g.served - leader.last // windows of others
 	if since == 0 {
 		return false
 	}
+	const clear = 2 // standard deviations
+	isClose := math.Abs(challenger.score-leader.score) < clear*g.deviation(s, challenger)
 	here := g.window() + g.costs.warmUp.or(guessedWarmUp)
-	if challenger.trials > 0 && float64(since) >= math.Round(g.cost(leader.cell)/here.Seconds()) {
+	if challenger.trials > 0 && isClose && float64(since) >= math.Round(g.cost(leader.cell)/here.Seconds()) {
 		return true
 	}
 	return !g.isSettled(leader) && g.doubt(leader)/g.cost(leader.cell) > g.doubt(challenger)/g.cost(challenger.cell)
