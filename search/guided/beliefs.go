@@ -104,6 +104,18 @@ func predicted(metric measure.Metric, r queuesim.Result) float64 {
 	return r.Queue
 }
 
+// shift is by how much the logarithm of a metric is off from what a pool's service times say, since the machine was faster or slower when
+// they were measured.
+func (m *model) shift(p *pool) float64 {
+	switch {
+	case m.metric == measure.Throughput:
+		return -p.drift
+	case m.isPredicted:
+		return p.drift
+	}
+	return 0
+}
+
 func (m *model) usual() spread {
 	s := usualUnknown
 	switch {
@@ -171,12 +183,26 @@ type track struct {
 
 // learn conditions the model of each metric on all that was measured in ready pools.
 func (g *Guided) learn() {
+	all := make([]estimates, len(g.models))
+	for k, m := range g.models {
+		if m.isMemory() {
+			continue
+		}
+		if all[k] = g.estimate(k); m.metric == measure.Throughput {
+			for _, p := range g.pools {
+				p.drift = 0
+				if s := p.service(); s.trials > 0 {
+					p.drift = all[k].driftAt(s.at)
+				}
+			}
+		}
+	}
 	for k, m := range g.models {
 		if m.isMemory() {
 			m.isKnown = slices.ContainsFunc(g.pools, func(p *pool) bool { return p.memory > 0 })
 			continue
 		}
-		seen := g.estimate(k)
+		seen := all[k]
 		m.level = seen.level
 		m.isDropped = false
 		pools := g.sights(k, seen)
@@ -214,7 +240,7 @@ func (g *Guided) sights(k int, seen estimates) [][]sight {
 			c := cell{p, setting{at, t.level}}
 			prior := 0.0
 			if g.models[k].isPredicted {
-				prior = g.prior(c, k)
+				prior = g.prior(c, k) + g.models[k].shift(p)
 			}
 			sights = append(sights, sight{g.spot(c), seen.means[column] - prior, column})
 		}

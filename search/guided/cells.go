@@ -115,7 +115,7 @@ func (g *Guided) believe(c cell) belief {
 func (g *Guided) expect(x spot, p *pool, b *belief) {
 	for k, m := range g.models {
 		b.residuals[k] = g.residual(k, x, p)
-		b.means[k] += b.residuals[k].mean
+		b.means[k] += b.residuals[k].mean + m.shift(p)
 		if _, rate := g.demand(b.level); m.metric == measure.Throughput {
 			b.means[k] = min(b.means[k], math.Log(rate)) // an open loop's server answers no more than what comes
 		}

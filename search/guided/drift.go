@@ -106,24 +106,51 @@ type estimates struct {
 	means   []float64
 	errors  [][]float64 // covariance of the means' errors, less what they have in common
 	level   float64     // variance of that: by how much the machine was faster in the campaign than it is in the long run
+
+	noise noise
+	list  []observation
+	pulls []float64 // Σ⁻¹ · (logarithms − means), by observation
+}
+
+// driftAt is the best prediction of the drift at a time, from the trials about it.
+func (e estimates) driftAt(at float64) float64 {
+	sum := 0.0
+	for i, o := range e.list {
+		sum += math.Exp(-math.Abs(at-o.at)/e.noise.lasting) * e.pulls[i]
+	}
+	return e.noise.drift * e.noise.drift * sum
 }
 
 // estimate joins all that trials tell of a model's metric.
 func (g *Guided) estimate(k int) estimates {
 	list, columns := g.observe(k)
-	e := learnNoise(list, usualNoise(g.models[k].metric)).estimate(list, len(columns))
+	n, others := learnNoise(list, usualNoise(g.models[k].metric))
+	e := n.estimate(list, len(columns))
 	e.columns = columns
+	if len(others) > 0 {
+		e.level = 0
+	}
+	for _, o := range others {
+		e.level += o.probability * newChain(list, o.noise).level()
+	}
 	return e
 }
 
+// alternative is a noise that may be.
+type alternative struct {
+	noise
+	probability float64
+}
+
 // learnNoise finds the noise under which the trials of cells that were measured again are most likely, whatever the cells' means
-// (restricted maximum likelihood; Patterson and Thompson, Biometrika 58, 1971), given that it is log-normal around the usual one.
-func learnNoise(list []observation, usual noise) noise {
+// (restricted maximum likelihood; Patterson and Thompson, Biometrika 58, 1971), given that it is log-normal around the usual one, and the
+// probabilities of all that were tried: none where no cell was measured again.
+func learnNoise(list []observation, usual noise) (best noise, tried []alternative) {
 	list, cells := repeated(list[max(0, len(list)-remembered):])
 	if cells == 0 {
-		return usual
+		return usual, nil
 	}
-	best, most := usual, math.Inf(-1)
+	most, sum := math.Inf(-1), 0.0
 	for _, a := range multiples {
 		for _, b := range multiples {
 			for _, c := range multiples {
@@ -132,13 +159,21 @@ func learnNoise(list []observation, usual noise) noise {
 				for _, factor := range []float64{a, b, c} {
 					likelihood -= math.Pow(math.Log(factor)/surprise, 2) / 2
 				}
+				tried = append(tried, alternative{n, likelihood})
 				if likelihood > most {
 					best, most = n, likelihood
 				}
 			}
 		}
 	}
-	return best
+	for i := range tried {
+		tried[i].probability = math.Exp(tried[i].probability - most)
+		sum += tried[i].probability
+	}
+	for i := range tried {
+		tried[i].probability /= sum
+	}
+	return best, tried
 }
 
 // repeated keeps the observations of cells that have several, numbers these cells anew, and counts them.
@@ -181,12 +216,17 @@ func (n noise) likelihood(list []observation, cells int) float64 {
 // estimate finds the cells' means by generalized least squares.
 func (n noise) estimate(list []observation, cells int) estimates {
 	if len(list) == 0 {
-		return estimates{level: n.drift * n.drift}
+		return estimates{level: n.drift * n.drift, noise: n}
 	}
 	c := newChain(list, n)
 	precision, sums := c.equations(list, cells)
 	factor := cholesky(precision)
-	e := estimates{means: solve(factor, sums), errors: make([][]float64, cells), level: c.level()}
+	e := estimates{means: solve(factor, sums), errors: make([][]float64, cells), level: c.level(), noise: n, list: list, pulls: make([]float64, len(list))}
+	rest := make([]float64, len(list))
+	for i, o := range list {
+		rest[i] = o.log - e.means[o.cell]
+	}
+	c.solve(rest, e.pulls)
 	for i := range e.errors {
 		unit := make([]float64, cells)
 		unit[i] = 1

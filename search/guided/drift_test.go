@@ -118,6 +118,9 @@ func TestTurnsTellCellsApartInABurst(t *testing.T) {
 	if got := inTurn.means[1] - inTurn.means[0]; math.Abs(got-0.05) > 0.03 {
 		t.Errorf("the difference is %.3f, want 0.05; before they were measured in turn %.3f", got, inABurst.means[1]-inABurst.means[0])
 	}
+	if before, during, after := inTurn.driftAt(2), inTurn.driftAt(20), inTurn.driftAt(38); during-before > -0.15 || during-after > -0.15 {
+		t.Errorf("the drift is %.2f before, %.2f during and %.2f after the burst", before, during, after)
+	}
 	variance := func(e estimates) float64 { return e.errors[0][0] + e.errors[1][1] - 2*e.errors[0][1] }
 	if before, after := math.Sqrt(variance(inABurst)), math.Sqrt(variance(inTurn)); before < 0.05 || after > before/2 {
 		t.Errorf("the difference's deviation is %.3f after five trials of each in a row, and %.3f in turn", before, after)
@@ -127,14 +130,20 @@ func TestTurnsTellCellsApartInABurst(t *testing.T) {
 func TestNoiseIsLearned(t *testing.T) {
 	t.Parallel()
 	usual := usualNoise(measure.Throughput)
-	if got := learnNoise(sampled(usual, 40, 1, 40, 5, 1), usual); got != usual {
+	if got, _ := learnNoise(sampled(usual, 40, 1, 40, 5, 1), usual); got != usual {
 		t.Errorf("cells that were measured once show %+v", got)
 	}
 	calm, rough := 0.0, 0.0
 	const seeds = 20
 	for seed := range uint64(seeds) {
-		calm += learnNoise(sampled(noise{0.01, 0.005, 60}, 6, 2, 80, 5, seed), usual).drift / seeds
-		rough += learnNoise(sampled(noise{0.02, 0.10, 20}, 6, 2, 80, 5, seed), usual).drift / seeds
+		a, tried := learnNoise(sampled(noise{0.01, 0.005, 60}, 6, 2, 80, 5, seed), usual)
+		b, _ := learnNoise(sampled(noise{0.02, 0.10, 20}, 6, 2, 80, 5, seed), usual)
+		calm, rough = calm+a.drift/seeds, rough+b.drift/seeds
+		sum := 0.0
+		for _, n := range tried {
+			sum += n.probability
+		}
+		near(t, "sum of probabilities", sum, 1)
 	}
 	if calm > 0.02 || rough < 0.06 {
 		t.Errorf("drifts of 0.005 and 0.10 are taken for %.3f and %.3f", calm, rough)

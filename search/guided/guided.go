@@ -324,11 +324,11 @@ func (g *Guided) isDue(s *survey, leader, challenger belief) bool {
 func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 	index = -1
 	for i, b := range s.beliefs {
-		if i == s.leader || b.feasible < w.least || g.isSettled(b) {
+		if i == s.leader || g.isSettled(b) {
 			continue
 		}
 		gain := g.improvement(s, b)
-		if x := gain * b.feasible / g.cost(b.cell); gain > g.weight()*w.tolerance && x > worth {
+		if x := gain / g.cost(b.cell); gain > g.weight()*w.tolerance && x > worth {
 			index, worth = i, x
 		}
 	}

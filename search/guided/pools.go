@@ -69,6 +69,7 @@ type pool struct {
 	memory    float64 // bytes, the most that was seen; 0 unknown
 	tracks    []*track
 	company   company // of its instances, while it is not ready
+	drift     float64 // log of by how much the machine was faster when its service times were measured than in the campaign's mean
 
 	// Of a ready pool:
 	curve    queuesim.Curve
@@ -79,6 +80,14 @@ type pool struct {
 
 // isReady reports whether all is known that the simulation of the pool's queue needs.
 func (p *pool) isReady() bool { return p.failure == "" && p.batchers != nil }
+
+// service is what is known of the pool's service times.
+func (p *pool) service() *service {
+	if p.isReady() && p.instances > 1 {
+		return &p.crowded
+	}
+	return &p.engine.alone
+}
 
 // batcher is a candidate within its pool.
 type batcher struct {
@@ -120,11 +129,13 @@ type service struct {
 	spreads  []float64 // standard deviation of the log of a batch's time
 	overhead float64   // s per request of the smallest size, outside of instance and queue
 	trials   int
+	at       float64 // s, when the last one was, in the campaign
 }
 
 // enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.
 func (s *service) enter(e search.Event) {
 	s.trials++
+	s.at = (e.Elapsed - (e.Measurement.Times.WarmUp+e.Measurement.Times.Windows)/2).Seconds()
 	for i, w := range e.Measurement.Windows {
 		if i >= len(e.Trial.Sizes) {
 			break

@@ -92,7 +92,7 @@ func (g *Guided) improve(best *promise, b belief, w width, s *survey) {
 		return
 	}
 	if b.feasible >= w.least {
-		best.gain = max(best.gain, b.feasible*g.improvement(s, b))
+		best.gain = max(best.gain, g.improvement(s, b))
 		best.most = max(best.most, g.upside(w.kappa, s, b))
 	}
 }

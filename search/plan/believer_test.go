@@ -15,6 +15,7 @@ import (
 type oracle struct {
 	believer
 	favourite, rival search.Candidate
+	late             *search.Candidate // what it believes best once it has seen a final; nil: the favourite still
 	confirmed        int
 }
 
@@ -30,6 +31,10 @@ func (o *oracle) Ranked() []search.Standing {
 		p, _ := o.Believed(c, level)
 		ranked = append(ranked, search.Standing{Candidate: c, Load: searchtest.Settings(searchtest.Small(), 0).Space.Load.At(level), Point: p})
 	}
+	if o.late != nil && o.confirmed > 0 {
+		p, _ := o.Believed(*o.late, level)
+		ranked = append([]search.Standing{{Candidate: *o.late, Load: ranked[0].Load, Point: p}}, ranked...)
+	}
 	return append(ranked, o.ledger.Ranked()...)
 }
 
@@ -41,6 +46,9 @@ func (o *oracle) Believed(c search.Candidate, level float64) (search.Point, bool
 	}
 	if c.Key() == o.favourite.Key() {
 		p.Score += 0.05
+	}
+	if o.late != nil && c.Key() == o.late.Key() {
+		p.Score += 0.2
 	}
 	return p, !c.IsDefault()
 }
@@ -76,5 +84,32 @@ func TestBelieverDecidesTheFinals(t *testing.T) {
 	}
 	if len(loads) < 3 || loads[0] != 4 || slices.Min(loads[1:]) != 16 || slices.Max(loads[1:]) != 16 {
 		t.Errorf("the favourite's finals are at %v, want 4 and then 16", loads)
+	}
+}
+
+// What turns out to be believed better than all members joins the finals, and wins them only after finals of its own.
+func TestFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	candidates, _ := s.Space.Candidates()
+	late := candidates[7]
+	p, err := plan.Around(s, func(ledger *search.Ledger, _ []search.Candidate) plan.Explorer {
+		return &oracle{believer: believer{Tour: search.NewTour(s, ledger, search.PhaseSearch, nil), ledger: ledger},
+			favourite: candidates[0], rival: candidates[len(candidates)-1], late: &late}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := map[string]int{}
+	for _, e := range phases(l.Run(p, 1000), search.PhaseFinal) {
+		trials[e.Trial.Candidate.Key()]++
+	}
+	leader, ok := p.Leader()
+	if !ok || leader.Candidate.Key() != late.Key() || len(leader.Measurement.Windows) == 0 {
+		t.Errorf("%v leads (%v) with %d windows, want %v", leader.Candidate, ok, len(leader.Measurement.Windows), late)
+	}
+	if len(trials) != 4 || trials[late.Key()] < 3 {
+		t.Errorf("finals of %v, want four members, and at least three of the one that joined", trials)
 	}
 }

@@ -8,14 +8,15 @@ import (
 )
 
 const (
-	rounds     = 4  // of finals, where the budget allows
-	allRounds  = 12 // with those for members whose best load moves, and for figures that are still vague
-	confirmed  = 2  // trials that a member needs at its load
-	runnersUp  = 2  // at most
-	maxMembers = 2 + runnersUp
-	contention = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
-	longer     = 2    // windows of the finals are longer by this factor
-	maxWindows = 3    // of one launch in the finals
+	rounds      = 4  // of finals, where the budget allows
+	allRounds   = 12 // with those for members whose best load moves, and for figures that are still vague
+	confirmed   = 2  // trials that a member needs at its load
+	runnersUp   = 2  // at most
+	maxMembers  = 2 + runnersUp
+	maxAdmitted = 2    // further members, where these turn out worse than believed
+	contention  = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
+	longer      = 2    // windows of the finals are longer by this factor
+	maxWindows  = 3    // of one launch in the finals
 )
 
 // finals compares the best configurations and the default, each at its best load, on engine processes launched for each
@@ -131,6 +132,25 @@ func (f *finals) tell(e search.Event) {
 		f.members[i].tell(e, f.settings.Goal, f.settings.Space.Load)
 		f.follow(&f.members[i], level)
 	}
+	f.admit()
+}
+
+// admit makes a member of what is believed to be better than all members, after what the finals have shown of these.
+func (f *finals) admit() {
+	n := len(f.members)
+	if f.believer == nil || n >= maxMembers+maxAdmitted {
+		return
+	}
+	ranked := f.believer.Ranked()
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Point.Passes() })
+	if i < 0 || slices.ContainsFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == ranked[i].Candidate.Key() }) {
+		return
+	}
+	if best, ok := f.leader(); ok && f.settings.Goal.Objective.Gain(best.Point.Score, ranked[i].Point.Score) <= worthIt-1 {
+		return
+	}
+	f.members = append(f.members, newMember(ranked[i]))
+	f.slot = f.slot/n*(n+1) + f.slot%n // in the same round
 }
 
 // follow lets a member, after a trial at a level, go on where it is believed best, instead of where its final trials alone would have it:
