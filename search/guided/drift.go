@@ -30,7 +30,7 @@ type noise struct {
 
 // usualNoise is that of shared machines, where most of the noise is slow: neighbours come for tens of seconds, clocks wander for minutes.
 func usualNoise(metric measure.Metric) noise {
-	n := noise{trial: 0.04, drift: 0.03, lasting: 60}
+	n := noise{trial: 0.04, drift: 0.03, lasting: 90}
 	if metric == measure.Throughput {
 		n.trial = 0.02
 	}
