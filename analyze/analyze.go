@@ -45,11 +45,13 @@ func Analyze(c Campaign, o Options) (Result, error) {
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
-	r.Configs = compare(rank(configs, r.Cores), goal)
-	r.FirstStage = firstStage(r, space)
-	if r.Explanation, err = explain(c, r); err != nil {
+	strategy, err := replay(c, goal)
+	if err != nil {
 		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
 	}
+	r.Configs = compare(rank(configs, r.Cores, believed(strategy)), goal)
+	r.FirstStage = firstStage(r, space)
+	r.Explanation = explain(c, r, strategy)
 	return r, nil
 }
 

@@ -20,19 +20,37 @@ type explainer struct {
 	guided   *guided.Guided // the plan's strategy, where it is one that predicts; else nil
 }
 
-// explain tells the campaign's events once more to its strategy, with the goal that the result is ranked by: what it believes then
-// explains the result. Nothing of it is in the journal but the events.
-func explain(c Campaign, r Result) (Explanation, error) {
+// replay tells the campaign's events once more to its strategy, with the goal that they are ranked by. Nothing of what it believes then is
+// in the journal but the events.
+func replay(c Campaign, goal search.Goal) (*plan.Plan, error) {
 	settings := c.Profile.Settings(c.Facts)
-	settings.Goal, settings.Earlier = r.Goal, c.Earlier
+	settings.Goal, settings.Earlier = goal, c.Earlier
 	p, err := plan.New(c.Profile.Search.Strategy, settings)
 	if err != nil {
-		return Explanation{}, err
+		return nil, err
 	}
 	for _, e := range c.Events {
 		p.Tell(e)
 	}
-	x := explainer{campaign: c, result: r, space: settings.Space, plan: p}
+	return p, nil
+}
+
+// believed is the key of the candidate that a strategy chooses by a model of all that it was told; "" of one without a model, or where
+// nothing satisfies the constraints.
+func believed(p *plan.Plan) string {
+	if _, ok := p.Explorer().(plan.Believer); !ok {
+		return ""
+	}
+	leader, ok := p.Leader()
+	if !ok {
+		return ""
+	}
+	return leader.Candidate.Key()
+}
+
+// explain says why the result is what it is, by what the strategy believes in the end.
+func explain(c Campaign, r Result, p *plan.Plan) Explanation {
+	x := explainer{campaign: c, result: r, space: c.Profile.Space(c.Facts), plan: p}
 	x.guided, _ = p.Explorer().(*guided.Guided)
 	explanation := Explanation{Subjects: x.subjects(), Untried: x.untried()}
 	if winner, ok := r.Winner(); ok && isScored(*winner.Best) {
@@ -48,7 +66,7 @@ func explain(c Campaign, r Result) (Explanation, error) {
 			explanation.Untried.Gain = &statement.Gain
 		}
 	}
-	return explanation, nil
+	return explanation
 }
 
 // subjects explains the best, the second best, those that were confirmed, and the default.

@@ -24,11 +24,14 @@ var tieMargin = math.Log(1.01)
 // The first is one that was confirmed wherever the figures allow: the best of many single windows is partly luck, and the
 // finals have just taken that away from their members alone. So a configuration that only the search saw comes first only
 // when it is better than the best confirmed one beyond both intervals. What was measured for the curves alone never comes first.
-func rank(configs []Config, cores int) []Config {
+//
+// believed is the key of the candidate that the strategy would choose, by all that it was told; "" where it believes nothing. It comes
+// first where the figures do not contradict that: a few launches alone know less than all windows of the search.
+func rank(configs []Config, cores int, believed string) []Config {
 	ranked := slices.Clone(configs)
 	base := defaultSetup(configs)
 	slices.SortFunc(ranked, byMerit)
-	ranked = searchedFirst(ranked)
+	ranked = believedFirst(searchedFirst(ranked), believed)
 	for begin := 0; begin < len(ranked); {
 		end := begin + 1
 		for end < len(ranked) && areTied(ranked[begin], ranked[end]) {
@@ -78,6 +81,16 @@ func confirmedFirst(ranked []Config) []Config {
 		end++
 	}
 	return slices.Concat(ranked[first:end], ranked[:first], ranked[end:])
+}
+
+// believedFirst puts the believed candidate first where its confirmed figures are within the constraints, and not below those of the
+// first beyond both intervals.
+func believedFirst(ranked []Config, believed string) []Config {
+	i := slices.IndexFunc(ranked, func(c Config) bool { return c.Candidate.Key() == believed })
+	if i <= 0 || !ranked[i].Satisfies() || !ranked[i].Best.Confirmed || ranked[0].Best.Score.Lo > ranked[i].Best.Score.Hi {
+		return ranked
+	}
+	return slices.Concat(ranked[i:i+1], ranked[:i], ranked[i+1:])
 }
 
 // byMerit orders by constraints and score alone. Equal ones are ordered by name, to make the order total.

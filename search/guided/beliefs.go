@@ -7,7 +7,6 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/queuesim"
-	"tuner/stats"
 )
 
 // The usual standard deviations of log residuals: what the prediction of throughput and of latencies misses, as far as measured
@@ -26,16 +25,10 @@ const (
 	vague = 3
 )
 
-// The noise of a measurement.
+// The least values that logarithms are taken of; floor is also the least standard deviation.
 const (
-	quietThroughput = 0.03 // standard deviation of the log of one second's throughput, while none is known
-	quietOther      = 0.08 // the same of any other metric
-	usualDrift      = 0.03 // standard deviation of the log from trial to trial beyond that of their windows
-	leastDrift      = 0.01
-	driftWeight     = 4 // trials that the usual drift counts for
-	flaggedWeight   = 2 // factor of the variance of a trial with flags
-	floor           = 1e-9
-	leastShare      = 0.01 // of a utilisation, which drivers tell in whole percents
+	floor      = 1e-9
+	leastShare = 0.01 // of a utilisation, which drivers tell in whole percents
 )
 
 // model is what is believed of one metric of the goal, on log scale.
@@ -48,6 +41,7 @@ type model struct {
 	isDropped   bool    // its predictions turned out wrong
 	isKnown     bool    // it was measured, or is predicted
 	centre      float64 // where nothing predicts it
+	level       float64 // variance of what all its measurements have in common (estimates)
 	process     process
 }
 
@@ -147,6 +141,18 @@ func tail(r queuesim.Result, q float64) float64 {
 	return a.latency + (b.latency-a.latency)*(at(q)-at(a.q))/(at(b.q)-at(a.q))
 }
 
+// shift is by how much the logarithm of a metric is off from what a pool's service times say, since the machine was faster or slower when
+// they were measured.
+func (m *model) shift(p *pool) float64 {
+	switch {
+	case m.metric == measure.Throughput:
+		return -p.drift
+	case m.isPredicted:
+		return p.drift
+	}
+	return 0
+}
+
 func (m *model) usual() spread {
 	s := usualUnknown
 	switch {
@@ -175,17 +181,20 @@ func (m *model) log(value float64) float64 {
 
 // reading is one trial of a cell, in logarithms by model; NaN where the trial does not tell.
 type reading struct {
+	at        float64 // s, when it was, in the campaign
 	seconds   float64 // of its windows
 	isFlagged bool
 	logs      []float64
 	errors    []float64 // standard deviations from the windows' own intervals; 0 unknown
 }
 
-func (g *Guided) read(m measure.Measurement) (reading, bool) {
+func (g *Guided) read(e search.Event) (reading, bool) {
+	m := e.Measurement
 	r := reading{isFlagged: len(m.Flags()) > 0, logs: make([]float64, len(g.models)), errors: make([]float64, len(g.models))}
 	for _, w := range m.Windows {
 		r.seconds += w.Duration.Seconds()
 	}
+	r.at = e.Elapsed.Seconds() - r.seconds/2
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
 		e, ok := g.settings.Goal.Estimate(m, model.metric)
@@ -210,100 +219,40 @@ type track struct {
 	level       float64
 	measurement measure.Measurement // all windows together
 	readings    []reading
-}
-
-// noise is that of a metric's readings: the variance of a window of a second, and of what differs from trial to trial.
-type noise struct{ rate, drift float64 }
-
-func (g *Guided) noise(k int) noise {
-	quiet := quietOther
-	if g.models[k].isRate() {
-		quiet = quietThroughput
-	}
-	n := noise{rate: quiet * quiet}
-	var rates []float64
-	for _, p := range g.pools {
-		for _, t := range p.tracks {
-			for _, r := range t.readings {
-				if r.errors[k] > 0 {
-					rates = append(rates, r.errors[k]*r.errors[k]*r.seconds)
-				}
-			}
-		}
-	}
-	if len(rates) > 0 {
-		n.rate = stats.Median(rates)
-	}
-	n.drift = g.drift(k, n)
-	return n
-}
-
-// drift is the variance from trial to trial that the windows' own intervals do not explain, from cells that were measured again.
-func (g *Guided) drift(k int, n noise) float64 {
-	sum, freedom := driftWeight*usualDrift*usualDrift, float64(driftWeight)
-	for _, p := range g.pools {
-		for _, t := range p.tracks {
-			mean, own, count := 0.0, 0.0, 0.0
-			for _, r := range t.readings {
-				if !math.IsNaN(r.logs[k]) {
-					mean, own, count = mean+r.logs[k], own+n.within(r, k), count+1
-				}
-			}
-			if count < 2 {
-				continue
-			}
-			mean, own = mean/count, own/count
-			for _, r := range t.readings {
-				if !math.IsNaN(r.logs[k]) {
-					sum += (r.logs[k] - mean) * (r.logs[k] - mean)
-				}
-			}
-			sum -= own * (count - 1)
-			freedom += count - 1
-		}
-	}
-	return max(sum/freedom, leastDrift*leastDrift)
-}
-
-// within is the variance that a reading's windows explain: between its own interval's and that of windows of its length.
-func (n noise) within(r reading, k int) float64 {
-	v := n.rate / r.seconds
-	if r.errors[k] > 0 {
-		v = (v + r.errors[k]*r.errors[k]) / 2
-	}
-	if r.isFlagged {
-		v *= flaggedWeight
-	}
-	return v
-}
-
-// mean is a cell's mean log of a metric with its variance; false where no trial tells.
-func (n noise) mean(t *track, k int) (value, variance float64, ok bool) {
-	precision := 0.0
-	for _, r := range t.readings {
-		if !math.IsNaN(r.logs[k]) {
-			w := 1 / (n.within(r, k) + n.drift)
-			value, precision = value+w*r.logs[k], precision+w
-		}
-	}
-	return value / precision, 1 / precision, precision > 0
+	last        int // ordinal of its last trial among those of cells in the search
 }
 
 // learn conditions the model of each metric on all that was measured in ready pools.
 func (g *Guided) learn() {
+	all := make([]estimates, len(g.models))
+	for k, m := range g.models {
+		if m.isMemory() {
+			continue
+		}
+		if all[k] = g.estimate(k); m.metric == measure.Throughput {
+			for _, p := range g.pools {
+				p.drift = 0
+				if s := p.service(); s.trials > 0 {
+					p.drift = all[k].driftAt(s.at)
+				}
+			}
+		}
+	}
 	for k, m := range g.models {
 		if m.isMemory() {
 			m.isKnown = slices.ContainsFunc(g.pools, func(p *pool) bool { return p.memory > 0 })
 			continue
 		}
-		n := g.noise(k)
-		g.keepPace(k, n)
+		seen := all[k]
+		g.keepPace(k, seen)
+		seen = g.remember(k, seen)
+		m.level = seen.level
 		m.isDropped = false
-		pools := g.sights(k, n)
+		pools := g.sights(k, seen)
 		m.isKnown = m.isPredicted || len(pools) > 0
 		if m.isPredicted && isWrong(pools) {
 			m.isDropped = true
-			pools = g.sights(k, n)
+			pools = g.sights(k, seen)
 		}
 		if !m.isPredicted {
 			m.centre = centre(pools)
@@ -313,32 +262,31 @@ func (g *Guided) learn() {
 				}
 			}
 		}
-		m.process = learn(pools, m.usual())
+		m.process = learn(pools, seen.errors, m.usual())
 	}
 }
 
 // sights lists the residuals of a metric by pool.
-func (g *Guided) sights(k int, n noise) [][]sight {
+func (g *Guided) sights(k int, seen estimates) [][]sight {
 	var pools [][]sight
 	for _, p := range g.pools {
 		if !p.isReady() {
 			continue
 		}
 		var sights []sight
-		for _, t := range p.tracks {
+		for _, t := range slices.Concat(p.tracks, g.remembered(p)) {
 			at, found := p.find(t.key)
-			value, variance, ok := n.mean(t, k)
-			if !found || !ok {
+			column, isSeen := seen.columns[t]
+			if !found || !isSeen {
 				continue
 			}
 			c := cell{p, setting{at, t.level}}
 			prior := 0.0
 			if g.models[k].isPredicted {
-				prior = g.prior(c, k) + g.offset(p, k)
+				prior = g.prior(c, k) + g.models[k].shift(p) + g.offset(p, k)
 			}
-			sights = append(sights, sight{g.spot(c), min(value, g.endless(k, p)) - prior, variance})
+			sights = append(sights, sight{g.spot(c), min(seen.means[column], g.endless(k, p)) - prior, column})
 		}
-		sights = append(sights, g.remembered(p, k, n)...)
 		if len(sights) > 0 {
 			pools = append(pools, sights)
 		}

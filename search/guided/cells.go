@@ -136,6 +136,7 @@ type belief struct {
 	means     []float64 // logarithm, by model
 	residuals []residual
 	trials    int
+	last      int // ordinal of the last of them, among those in the search
 }
 
 func (b belief) deviation() float64 { return math.Sqrt(b.variance) }
@@ -149,7 +150,7 @@ func (g *Guided) believe(c cell) belief {
 		}
 	}
 	if t := c.pool.track(c.batcher().key, c.level); t != nil {
-		b.trials = len(t.readings)
+		b.trials, b.last = len(t.readings), t.last
 	}
 	g.expect(g.spot(c), c.pool, &b)
 	return b
@@ -159,7 +160,7 @@ func (g *Guided) believe(c cell) belief {
 func (g *Guided) expect(x spot, p *pool, b *belief) {
 	for k, m := range g.models {
 		b.residuals[k] = g.residual(k, x, p)
-		b.means[k] += b.residuals[k].mean
+		b.means[k] += b.residuals[k].mean + m.shift(p)
 		switch _, rate := g.demand(b.level); m.metric { // an open loop's server answers no more than what comes
 		case measure.Throughput:
 			b.means[k] = min(b.means[k], math.Log(rate))
@@ -231,7 +232,7 @@ func (g *Guided) difference(a, b belief) float64 {
 const (
 	settledScore = 0.01  // standard deviation of the score
 	settledLimit = 0.025 // standard deviation of the log of each constrained metric
-	mostTrials   = 10
+	mostTrials   = 20
 )
 
 // isSettled reports whether another trial of a cell would tell little.

@@ -61,13 +61,20 @@ func (c *costs) add(e search.Event) {
 	}
 }
 
-// expect is how long a window of a candidate takes with all that goes before it.
-func (c *costs) expect(candidate search.Candidate, key string, window time.Duration) time.Duration {
-	d := window + c.warmUp.or(guessedWarmUp)
-	switch {
-	case candidate.PoolKey() != c.process:
-		d += c.launch.or(guessedLaunch)
-	case key != c.last.Key():
+// launchOf is how long it takes to launch a candidate's engine: as long as it took before, else as long as others took; 0 where its
+// process runs.
+func (c *costs) launchOf(e *engine, candidate search.Candidate) time.Duration {
+	if candidate.PoolKey() == c.process {
+		return 0
+	}
+	return e.launch.or(c.launch.or(guessedLaunch))
+}
+
+// expect is how long windows of a candidate take with all that goes before them.
+func (c *costs) expect(e *engine, candidate search.Candidate, key string, windows time.Duration) time.Duration {
+	launch := c.launchOf(e, candidate)
+	d := launch + windows + c.warmUp.or(guessedWarmUp)
+	if launch == 0 && key != c.last.Key() {
 		d += c.reconfigure.or(guessedReconfigure)
 	}
 	return d

@@ -33,6 +33,7 @@ type earlier struct {
 	isSame bool               // its figures are data
 	pools  []*pool            // that it measured, of this search, and what is outside of them
 	tracks map[*pool][]*track // of each of them; only looked up
+	seen   []estimates        // by model, of that campaign alone
 	paces  []pace             // by model
 	curves int                // service curves that are used
 	points int                // cells that are used
@@ -84,16 +85,21 @@ func adopt(space search.Space, e search.Event) (search.Event, bool) {
 	return e, ok
 }
 
+// longAgo is when an earlier campaign's service times were measured: the drift of this one knows nothing of it.
+var longAgo = math.Inf(-1)
+
 // inherit takes over service times, memory and cells that a campaign measured on this machine.
 func (g *Guided) inherit(c *earlier, then *Guided) {
 	for _, p := range then.pools {
 		mine, _ := g.poolOf(p.settings)
 		if p.engine.isOpen() && !mine.engine.isOpen() {
 			mine.engine.alone, g.past.since[mine.engine] = p.engine.alone, c
+			mine.engine.alone.at = longAgo
 			c.curves++
 		}
 		if len(p.crowded.sizes) > 0 && len(mine.crowded.sizes) == 0 {
 			mine.crowded = p.crowded
+			mine.crowded.at = longAgo
 			c.curves++
 		}
 		mine.memory = max(mine.memory, p.memory)
@@ -112,6 +118,9 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 		}
 	}
 	c.pools, c.tracks[&g.outside] = append(c.pools, &g.outside), then.outside.tracks
+	for k := range then.models {
+		c.seen = append(c.seen, then.estimate(k))
+	}
 	for _, p := range g.pools {
 		g.prepare(p)
 	}
@@ -199,20 +208,16 @@ func (g *Guided) offset(p *pool, k int) float64 {
 }
 
 // keepPace estimates how a metric has changed since each earlier campaign, from the cells that were measured then and now.
-func (g *Guided) keepPace(k int, n noise) {
+func (g *Guided) keepPace(k int, seen estimates) {
 	for _, c := range g.past.campaigns {
 		sum, precision, again := 0.0, 1/(paceSD*paceSD), 0
 		for _, p := range c.pools {
 			for _, then := range c.tracks[p] {
-				now := p.track(then.key, then.level)
-				if now == nil {
-					continue
-				}
-				a, variance, known := n.mean(now, k)
-				b, before, knew := n.mean(then, k)
-				if known && knew {
-					w := 1 / (variance + before + agedSD*agedSD)
-					sum, precision, again = sum+w*(a-b), precision+w, again+1
+				now, isKnown := seen.columns[p.track(then.key, then.level)]
+				before, wasKnown := c.seen[k].columns[then]
+				if isKnown && wasKnown {
+					w := 1 / (seen.errors[now][now] + c.seen[k].errors[before][before] + agedSD*agedSD)
+					sum, precision, again = sum+w*(seen.means[now]-c.seen[k].means[before]), precision+w, again+1
 				}
 			}
 		}
@@ -220,25 +225,52 @@ func (g *Guided) keepPace(k int, n noise) {
 	}
 }
 
-// remembered lists the residuals of a metric in a ready pool that earlier campaigns on this machine measured, at today's pace. They
-// are beside what was measured of the same cells since.
-func (g *Guided) remembered(p *pool, k int, n noise) []sight {
-	var sights []sight
+// remembered lists the cells of a pool that earlier campaigns on this machine measured. They are beside what was measured of the same
+// cells since.
+func (g *Guided) remembered(p *pool) []*track {
+	var list []*track
 	for _, c := range g.past.campaigns {
-		for _, t := range c.tracks[p] {
-			at, found := p.find(t.key)
-			value, variance, ok := n.mean(t, k)
-			if !found || !ok {
-				continue
+		list = append(list, c.tracks[p]...)
+	}
+	return list
+}
+
+// remember adds to the estimates of this campaign those of the cells that earlier ones measured on this machine, at today's pace, about
+// which all cells of a campaign err alike.
+func (g *Guided) remember(k int, seen estimates) estimates {
+	for _, c := range g.past.campaigns {
+		var columns []int // in that campaign's estimates
+		first := len(seen.means)
+		for _, p := range c.pools {
+			for _, t := range c.tracks[p] {
+				if column, known := c.seen[k].columns[t]; known {
+					seen.columns[t] = first + len(columns)
+					seen.means = append(seen.means, c.seen[k].means[column]+c.paces[k].mean)
+					columns = append(columns, column)
+				}
 			}
-			x := cell{p, setting{at, t.level}}
-			if g.models[k].isPredicted {
-				value -= g.prior(x, k) + g.offset(p, k)
+		}
+		seen.errors = widen(seen.errors, len(seen.means))
+		for i, a := range columns {
+			for j, b := range columns {
+				seen.errors[first+i][first+j] = c.seen[k].errors[a][b] + c.paces[k].variance
 			}
-			sights = append(sights, sight{g.spot(x), value + c.paces[k].mean, variance + c.paces[k].variance + agedSD*agedSD})
+			seen.errors[first+i][first+i] += agedSD * agedSD
 		}
 	}
-	return sights
+	return seen
+}
+
+// widen is a covariance with further rows and columns of zeros.
+func widen(errors [][]float64, size int) [][]float64 {
+	wide := make([][]float64, size)
+	for i := range wide {
+		wide[i] = make([]float64, size)
+		if i < len(errors) {
+			copy(wide[i], errors[i])
+		}
+	}
+	return wide
 }
 
 // Reuse is what a search knows from an earlier campaign.

@@ -31,10 +31,11 @@ func loadNearness(a, b spot) float64 {
 	return math.Exp(-d * d / 2)
 }
 
-// sight is what was seen at a spot: a log residual and the variance of its noise.
+// sight is what was seen at a spot: a log residual, and which row of the errors' covariance is its own.
 type sight struct {
 	spot
-	value, variance float64
+	value float64
+	row   int
 }
 
 // spread holds the standard deviations of the parts that a log residual is made of.
@@ -60,9 +61,11 @@ func (s spread) within(a, b spot) float64 {
 // process is a Gaussian process over cells that has learned from sights. Its kernel is
 // global²·1 + [same pool]·(pool² + smooth²·RBF + own²·[same batcher]·RBF). Without the first term the pools would be independent, so each
 // has a small covariance matrix of its own, and the global part is a mean with a normal prior, which is the same process
-// (Rasmussen and Williams, Gaussian Processes for Machine Learning, §2.7).
+// (Rasmussen and Williams, Gaussian Processes for Machine Learning, §2.7). What the errors of two pools' sights have in common is left
+// out of the means, and counted where two spots are compared.
 type process struct {
 	spread spread
+	errors [][]float64    // covariance of the sights' errors
 	blocks map[int]*block // by pool; only looked up
 	// mean and variance of the global part.
 	mean, variance float64
@@ -77,11 +80,11 @@ type block struct {
 }
 
 // fit conditions a process on sights, of each pool together, and returns the logarithm of their marginal likelihood, up to a constant.
-func fit(pools [][]sight, s spread) (process, float64) {
-	p := process{spread: s, blocks: make(map[int]*block, len(pools))}
+func fit(pools [][]sight, errors [][]float64, s spread) (process, float64) {
+	p := process{spread: s, errors: errors, blocks: make(map[int]*block, len(pools))}
 	precision, sum, squares, logs := 1/(s.global*s.global), 0.0, 0.0, 0.0
 	for _, sights := range pools {
-		b := &block{sights: sights, factor: cholesky(covariances(sights, s))}
+		b := &block{sights: sights, factor: cholesky(covariances(sights, errors, s))}
 		ones, values := make([]float64, len(sights)), make([]float64, len(sights))
 		for i, seen := range sights {
 			ones[i], values[i] = 1, seen.value
@@ -106,14 +109,13 @@ func fit(pools [][]sight, s spread) (process, float64) {
 	return p, -logs / 2
 }
 
-func covariances(sights []sight, s spread) [][]float64 {
+func covariances(sights []sight, errors [][]float64, s spread) [][]float64 {
 	k := make([][]float64, len(sights))
-	for i := range k {
+	for i, a := range sights {
 		k[i] = make([]float64, i+1)
-		for j := range k[i] {
-			k[i][j] = s.within(sights[i].spot, sights[j].spot)
+		for j, b := range sights[:i+1] {
+			k[i][j] = s.within(a.spot, b.spot) + errors[a.row][b.row]
 		}
-		k[i][i] += sights[i].variance
 	}
 	return k
 }
@@ -125,12 +127,12 @@ const surprise = 0.8
 
 // learn fits the process with the standard deviations under which the sights are most likely, given that they are log-normal
 // around the usual ones.
-func learn(pools [][]sight, usual spread) process {
+func learn(pools [][]sight, errors [][]float64, usual spread) process {
 	best, most := process{}, math.Inf(-1)
 	for _, a := range multiples {
 		for _, b := range multiples {
 			for _, c := range multiples {
-				p, likelihood := fit(pools, spread{usual.global, usual.pool * a, usual.smooth * b, usual.own * c})
+				p, likelihood := fit(pools, errors, spread{usual.global, usual.pool * a, usual.smooth * b, usual.own * c})
 				for _, factor := range []float64{a, b, c} {
 					likelihood -= math.Pow(math.Log(factor)/surprise, 2) / 2
 				}
@@ -148,7 +150,8 @@ type residual struct {
 	mean, variance float64
 	spot           spot
 	block          *block    // nil in a pool without sights
-	reduced        []float64 // factor⁻¹ · covariances with the sights
+	kinship        []float64 // covariances with the sights
+	gain           []float64 // weights of the sights' values
 	rest           float64   // weight of the global part's uncertainty
 }
 
@@ -159,23 +162,31 @@ func (p *process) at(x spot) residual {
 	if !ok {
 		return residual{mean: p.mean, variance: own + p.variance, spot: x, rest: 1}
 	}
-	r := residual{mean: p.mean, spot: x, block: b, reduced: make([]float64, len(b.sights)), rest: 1}
+	r := residual{mean: p.mean, spot: x, block: b, kinship: make([]float64, len(b.sights)), gain: make([]float64, len(b.sights)), rest: 1}
 	for i, seen := range b.sights {
 		k := p.spread.within(x, seen.spot)
-		r.reduced[i] = k
+		r.kinship[i], r.gain[i] = k, k
 		r.mean += k * b.weights[i]
 		r.rest -= k * b.ones[i]
 	}
-	forward(b.factor, r.reduced)
-	r.variance = max(own-dot(r.reduced, r.reduced), 0) + r.rest*r.rest*p.variance
+	solve(b.factor, r.gain)
+	r.variance = max(own-dot(r.kinship, r.gain), 0) + r.rest*r.rest*p.variance
 	return r
 }
 
 // covariance of two residuals.
 func (p *process) covariance(a, b residual) float64 {
 	c := a.rest * b.rest * p.variance
-	if a.spot.pool == b.spot.pool {
-		c += p.spread.within(a.spot, b.spot) - dot(a.reduced, b.reduced)
+	switch {
+	case a.spot.pool == b.spot.pool:
+		c += p.spread.within(a.spot, b.spot) - dot(a.kinship, b.gain)
+	case a.block != nil && b.block != nil: // of two pools that were measured in turn
+		for i, x := range a.gain {
+			errors := p.errors[a.block.sights[i].row]
+			for j, y := range b.gain {
+				c += x * y * errors[b.block.sights[j].row]
+			}
+		}
 	}
 	return c
 }

@@ -10,19 +10,39 @@ import (
 
 var example = spread{global: 0.5, pool: 0.1, smooth: 0.2, own: 0.05}
 
-// exampleSights are of three pools.
-func exampleSights() [][]sight {
+// exampleSights are of three pools, with errors that have a part in common within each.
+func exampleSights() (pools [][]sight, errors [][]float64) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var pools [][]sight
+	row := 0
 	for pool, n := range []int{3, 1, 4} {
 		var sights []sight
 		for i := range n {
 			x := spot{pool: pool, batcher: i, at: [...]float64{random.Float64() * 3, random.Float64() * 3, 0}}
-			sights = append(sights, sight{x, random.NormFloat64(), 0.01 + 0.1*random.Float64()})
+			sights = append(sights, sight{x, random.NormFloat64(), row})
+			row++
 		}
 		pools = append(pools, sights)
 	}
-	return pools
+	errors = diagonal(row, 0)
+	for _, sights := range pools {
+		for _, a := range sights {
+			for _, b := range sights {
+				errors[a.row][b.row] = 0.005
+			}
+			errors[a.row][a.row] += 0.01 + 0.1*random.Float64()
+		}
+	}
+	return pools, errors
+}
+
+// diagonal is the covariance of n independent errors.
+func diagonal(n int, variance float64) [][]float64 {
+	errors := make([][]float64, n)
+	for i := range errors {
+		errors[i] = make([]float64, n)
+		errors[i][i] = variance
+	}
+	return errors
 }
 
 // dense is the same process with one matrix for all.
@@ -40,7 +60,7 @@ func denseCovariance(a, b spot) float64 {
 	return k
 }
 
-func newDense(t *testing.T, pools [][]sight) dense {
+func newDense(t *testing.T, pools [][]sight, errors [][]float64) dense {
 	t.Helper()
 	var d dense
 	for _, sights := range pools {
@@ -50,9 +70,8 @@ func newDense(t *testing.T, pools [][]sight) dense {
 	k := mat.NewDense(n, n, nil)
 	for i, a := range d.sights {
 		for j, b := range d.sights {
-			k.Set(i, j, denseCovariance(a.spot, b.spot))
+			k.Set(i, j, denseCovariance(a.spot, b.spot)+errors[a.row][b.row])
 		}
-		k.Set(i, i, k.At(i, i)+a.variance)
 	}
 	d.inverse = mat.NewDense(n, n, nil)
 	if err := d.inverse.Inverse(k); err != nil {
@@ -87,9 +106,9 @@ func near(t *testing.T, what string, got, want float64) {
 // Blocks and a common mean are the same as one matrix with the whole kernel.
 func TestProcessIsTheDenseOne(t *testing.T) {
 	t.Parallel()
-	pools := exampleSights()
-	p, likelihood := fit(pools, example)
-	d := newDense(t, pools)
+	pools, errors := exampleSights()
+	p, likelihood := fit(pools, errors, example)
+	d := newDense(t, pools, errors)
 	value := func(s sight) float64 { return s.value }
 	near(t, "likelihood", likelihood, -(d.logDet+d.form(value, value))/2)
 	seen := pools[2][1].spot
@@ -110,6 +129,20 @@ func TestProcessIsTheDenseOne(t *testing.T) {
 	}
 }
 
+// Two pools that were measured in the same weather: each residual is taken for g = k/(k + v) of what was seen, so that the errors have g²
+// of what the noise has in common. (The global part is as good as zero.)
+func TestErrorsInCommonDoNotTellPoolsApart(t *testing.T) {
+	t.Parallel()
+	const k, v, common = 0.04, 0.02, 0.015
+	x := [...]spot{{pool: 0}, {pool: 1}}
+	errors := [][]float64{{v, common}, {common, v}}
+	p, _ := fit([][]sight{{{x[0], 0.1, 0}}, {{x[1], 0.2, 1}}}, errors, spread{global: 1e-6, pool: math.Sqrt(k)})
+	const g = k / (k + v)
+	if got := p.covariance(p.at(x[0]), p.at(x[1])); math.Abs(got-g*g*common) > 1e-9 {
+		t.Errorf("the covariance is %g, want %g", got, g*g*common)
+	}
+}
+
 func TestLearnFindsTheSpreads(t *testing.T) {
 	t.Parallel()
 	usual := spread{global: 0.5, pool: 0.08, smooth: 0.06, own: 0.03}
@@ -121,13 +154,14 @@ func TestLearnFindsTheSpreads(t *testing.T) {
 			var sights []sight
 			for j := range 6 {
 				x := spot{pool: i, batcher: j, at: [...]float64{float64(10 * j), 0, 0}} // far apart
-				sights = append(sights, sight{x, 0.2 + common + cell*random.NormFloat64(), 1e-4})
+				sights = append(sights, sight{x, 0.2 + common + cell*random.NormFloat64(), 6*i + j})
 			}
 			pools = append(pools, sights)
 		}
 		return pools
 	}
-	loud, quiet := learn(draw(0.25, 0.1), usual), learn(draw(0.02, 0.01), usual)
+	errors := diagonal(12*6, 1e-4)
+	loud, quiet := learn(draw(0.25, 0.1), errors, usual), learn(draw(0.02, 0.01), errors, usual)
 	if loud.spread.pool != 3*usual.pool || math.Hypot(loud.spread.own, loud.spread.smooth) < 0.08 {
 		t.Errorf("residuals with spreads of 0.25 and 0.1 are taken for %+v", loud.spread)
 	}
@@ -141,7 +175,7 @@ func TestLearnFindsTheSpreads(t *testing.T) {
 
 func TestProcessWithoutSights(t *testing.T) {
 	t.Parallel()
-	p := learn(nil, example)
+	p := learn(nil, nil, example)
 	r := p.at(spot{pool: 1})
 	near(t, "mean", r.mean, 0)
 	near(t, "variance", r.variance, 0.25+0.01+0.04+0.0025)

@@ -57,6 +57,9 @@ type Guided struct {
 	outside   pool // of a default that is not like any candidate: what was measured of it
 	simulator queuesim.Simulator
 	next      *decision // nil until it is asked for
+
+	isConfirming bool   // the finals have begun
+	over         string // why nothing was left to do before; "" where something was
 }
 
 // decision is what to do next, and the survey behind it.
@@ -111,6 +114,7 @@ func (g *Guided) Tell(e search.Event) {
 		g.tellOutside(e)
 		return
 	}
+	p.engine.launch.add(m.Times.Launch)
 	if m.Failure == nil {
 		p.memory = max(p.memory, float64(m.Memory))
 	}
@@ -171,7 +175,7 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 // enter adds a trial's windows to those of its cell. What refuses requests, or completes none, is out, also with larger batches; at a rate
 // at which not all could be sent, so is the candidate, and that tells all the same how much it answers.
 func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
-	r, ok := g.read(e.Measurement)
+	r, ok := g.read(e)
 	level := e.Trial.Load.Level()
 	if failed, known := e.Measurement.Estimate(measure.ErrorRate); !ok || known && failed.Value > mostErrors {
 		if !ok || e.Measurement.Errors() > 0 { // what refuses some is quick with the others
@@ -186,7 +190,7 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 		t = &track{key: c.Key(), level: level}
 		p.tracks = append(p.tracks, t)
 	}
-	t.readings = append(t.readings, r)
+	t.readings, t.last = append(t.readings, r), g.served
 	m := &t.measurement
 	m.Windows = append(m.Windows, e.Measurement.Windows...)
 	m.Memory, m.Launch = max(m.Memory, e.Measurement.Memory), e.Measurement.Launch
@@ -304,26 +308,44 @@ func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
 		return g.measure(s.beliefs[challenger].cell, "may be better than the default"), true
 	}
 	leader := s.beliefs[s.leader]
-	isOpen := !g.isSettled(leader)
 	if challenger < 0 {
-		return g.measure(leader.cell, "the best so far, to be certain of it"), isOpen && (leader.feasible < certain || g.isVague(leader))
+		isUncertain := !g.isSettled(leader) && (leader.feasible < certain || g.isVague(leader))
+		isLater := g.served > leader.last || w == wide(widenings) // at once, it would meet the same drift again
+		return g.measure(leader.cell, "the best so far, to be certain of it"), isUncertain && isLater
 	}
 	b := s.beliefs[challenger]
-	if isOpen && g.doubt(leader)/g.cost(leader.cell) > g.doubt(b)/g.cost(b.cell) {
-		return g.measure(leader.cell, "the best so far, against its challenger"), true
+	if g.isDue(s, leader, b) {
+		return g.measure(leader.cell, "the best so far, in turn with its challenger"), true
 	}
 	return g.measure(b.cell, "the challenger of the best so far"), true
+}
+
+// isDue reports whether the leader is measured before its challenger. Two that were both measured, and of which either may be the better,
+// are measured in turn, so that the same drift falls on both; but the leader waits for as many windows as it costs to come back to it.
+// Else the one goes first about which there is more doubt for the cost.
+func (g *Guided) isDue(s *survey, leader, challenger belief) bool {
+	since := g.served - leader.last // windows of others
+	if since == 0 {
+		return false
+	}
+	const clear = 2 // standard deviations
+	isClose := math.Abs(challenger.score-leader.score) < clear*g.deviation(s, challenger)
+	here := g.window() + g.costs.warmUp.or(guessedWarmUp)
+	if challenger.trials > 0 && isClose && float64(since) >= math.Round(g.cost(leader.cell)/here.Seconds()) {
+		return true
+	}
+	return !g.isSettled(leader) && g.doubt(leader)/g.cost(leader.cell) > g.doubt(challenger)/g.cost(challenger.cell)
 }
 
 // challenger is the cell with the highest expected gain over the lead for its cost, -1 where none is worth a trial.
 func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 	index = -1
 	for i, b := range s.beliefs {
-		if i == s.leader || b.feasible < w.least || g.isSettled(b) {
+		if i == s.leader || g.isSettled(b) {
 			continue
 		}
 		gain := g.improvement(s, b)
-		if x := gain * b.feasible / g.cost(b.cell); gain > g.weight()*w.tolerance && x > worth {
+		if x := gain / g.cost(b.cell); gain > g.weight()*w.tolerance && x > worth {
 			index, worth = i, x
 		}
 	}
@@ -364,11 +386,19 @@ func (g *Guided) approach(w width, s *survey) (search.Action, bool) {
 	return search.Action{}, false
 }
 
-// measure is a window of a cell.
+// measure is a trial of a cell.
 func (g *Guided) measure(c cell, why string) search.Action {
 	t := g.settings.Trial(c.batcher().candidate, c.level, search.PhaseSearch)
-	t.Window = g.window()
+	t.Window, t.Windows = g.window(), g.windows(c)
 	return search.Action{Trial: t, Why: why}
+}
+
+// windows is how many windows a trial of a cell has: one, or as many as a launch before them is worth (Kalibera and Jones, 2013: repeat
+// most where the costs are least).
+func (g *Guided) windows(c cell) int {
+	const most = 3
+	launch := g.costs.launchOf(c.pool.engine, c.batcher().candidate)
+	return int(min(max(math.Round(math.Sqrt(launch.Seconds()/g.window().Seconds())), 1), most))
 }
 
 // window is the length of the next window.
@@ -377,10 +407,10 @@ func (g *Guided) window() time.Duration {
 	return time.Duration(factor * float64(g.settings.Window)).Round(time.Millisecond)
 }
 
-// cost is what a window of a cell takes, in seconds.
+// cost is what a trial of a cell takes, in seconds.
 func (g *Guided) cost(c cell) float64 {
 	b := c.batcher()
-	return g.costs.expect(b.candidate, b.key, g.window()).Seconds()
+	return g.costs.expect(c.pool.engine, b.candidate, b.key, time.Duration(g.windows(c))*g.window()).Seconds()
 }
 
 // weight is the sum of the objective's weights: a score of this size is a factor of e.

@@ -2,6 +2,7 @@ package guided
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,31 @@ func TestFindsTheBest(t *testing.T) {
 	}
 	if served > seeds*100 {
 		t.Errorf("%d windows in a campaign, of 4,000 cells", served/seeds)
+	}
+}
+
+// A second window of the same cell at once would meet the same drift: unless nothing else is worth a trial, the leader comes between two
+// windows of a challenger that is not new, as soon as three others have passed, which is what a launch of 2 s costs in windows.
+func TestLeaderAndChallengerAreMeasuredInTurn(t *testing.T) {
+	t.Parallel()
+	_, events := typical(7, 0.02).run(t, 100)
+	streak, challenges := 0, 0
+	for i, e := range events {
+		if e.Trial.Phase != search.PhaseSearch {
+			continue
+		}
+		challenges++
+		if before := events[i-1].Trial; before.Candidate.Key() == e.Trial.Candidate.Key() && before.Load == e.Trial.Load {
+			streak++
+		} else {
+			streak = 0
+		}
+		if streak > 3 {
+			t.Errorf("trial %d: %s at %v is measured %d times in a row", i, e.Trial.Candidate, e.Trial.Load, streak+1)
+		}
+	}
+	if challenges < 20 {
+		t.Errorf("only %d windows", challenges)
 	}
 }
 
@@ -283,5 +309,59 @@ func TestWindowsGrow(t *testing.T) {
 		if g.served = served; g.window() != want {
 			t.Errorf("after %d windows the next takes %v, want %v", served, g.window(), want)
 		}
+	}
+}
+
+// Windows of a second: √launch of them, three at most, and one in the process that runs.
+func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
+	t.Parallel()
+	g, _ := typical(1, 0.05).run(t, 20)
+	g.served = 0
+	isRunning := 0
+	for _, p := range g.pools {
+		if !p.isReady() {
+			continue
+		}
+		c := cell{p, setting{0, 1}}
+		for launch, want := range map[time.Duration]int{time.Second: 1, 4 * time.Second: 2, 25 * time.Second: 3} {
+			p.engine.launch = mean{launch, 1}
+			if c.batcher().candidate.PoolKey() == g.costs.process {
+				want = 1
+				isRunning++
+			}
+			if got := g.windows(c); got != want {
+				t.Errorf("%s, launched in %v: %d windows, want %d", p.key, launch, got, want)
+			}
+		}
+	}
+	if isRunning == 0 {
+		t.Error("no ready pool's process runs")
+	}
+}
+
+// A cell that is believed to be 10 % worse than the lead and to exceed the limit by 10 %, both within 10 %, does better where it is faster
+// than believed by at least one deviation: the integral of the gain over what is beyond. Taken apart, the two would be four times less.
+func TestImprovementKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
+	t.Parallel()
+	g := newSmall(t, nil)
+	for _, m := range g.models {
+		m.isKnown = true
+	}
+	const deviation = 0.1
+	lead, limit := 5.1, math.Log(0.05)
+	b := belief{score: 5, variance: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]residual, 2)}
+	b.level = 8
+	for k := range b.residuals {
+		b.residuals[k].variance = deviation * deviation
+	}
+	want := 0.0
+	const step = 1e-4
+	for z := -6.0; z < 6; z += step {
+		if gain := 5 + deviation*z - lead; gain > 0 && limit+0.1-deviation*z <= limit {
+			want += gain * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * step
+		}
+	}
+	if got := g.improvement(&survey{leader: -1, lead: lead}, b); math.Abs(got-want) > 1e-3*want {
+		t.Errorf("the expected gain is %g, want %g", got, want)
 	}
 }

@@ -22,6 +22,7 @@ type engine struct {
 	pools  []*pool        // ascending by instances
 	alone  service        // with one request in flight
 	opened *pool          // where that was measured
+	launch mean           // of its processes
 }
 
 // isOpen reports whether the engine's service times are known.
@@ -71,6 +72,7 @@ type pool struct {
 	memory    float64 // bytes, the most that was seen; 0 unknown
 	tracks    []*track
 	company   company // of its instances, while it is not ready
+	drift     float64 // log of by how much the machine was faster when its service times were measured than in the campaign's mean
 
 	// Of a ready pool:
 	curve    queuesim.Curve
@@ -81,6 +83,14 @@ type pool struct {
 
 // isReady reports whether all is known that the simulation of the pool's queue needs.
 func (p *pool) isReady() bool { return p.failure == "" && p.batchers != nil }
+
+// service is what is known of the pool's service times.
+func (p *pool) service() *service {
+	if p.isReady() && p.instances > 1 {
+		return &p.crowded
+	}
+	return &p.engine.alone
+}
 
 // batcher is a candidate within its pool.
 type batcher struct {
@@ -123,11 +133,13 @@ type service struct {
 	spreads  []float64 // standard deviation of the log of a batch's time
 	overhead float64   // s per request of the smallest size, outside of instance and queue
 	trials   int
+	at       float64 // s, when the last one was, in the campaign
 }
 
 // enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.
 func (s *service) enter(e search.Event) {
 	s.trials++
+	s.at = (e.Elapsed - (e.Measurement.Times.WarmUp+e.Measurement.Times.Windows)/2).Seconds()
 	for i, w := range e.Measurement.Windows {
 		if i >= len(e.Trial.Sizes) {
 			break
@@ -200,11 +212,15 @@ func (s *service) suspects() []int {
 	return sizes
 }
 
+// leastSpread is the least standard deviation of the log of a batch's time: no real server has less, and without any the simulation falls
+// into an arbitrary cycle (queuesim.Curve).
+const leastSpread = 0.03
+
 // curve is the service curve of one instance.
 func (s *service) curve() queuesim.Curve {
 	c := queuesim.Curve{Sizes: s.sizes, Alone: s.times, Overhead: s.overhead}
 	spreads := slices.Sorted(slices.Values(s.spreads))
-	c.Spread = spreads[len(spreads)/2]
+	c.Spread = max(spreads[len(spreads)/2], leastSpread)
 	return c
 }
 

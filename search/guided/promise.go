@@ -97,7 +97,7 @@ func (g *Guided) improve(best *promise, b belief, w width, s *survey) {
 		return
 	}
 	if b.feasible >= w.least {
-		best.gain = max(best.gain, b.feasible*g.improvement(s, b))
+		best.gain = max(best.gain, g.improvement(s, b))
 		best.most = max(best.most, g.upside(w.kappa, s, b))
 	}
 }
@@ -133,7 +133,7 @@ func (g *Guided) openingCost(p *pool) float64 {
 	}
 	service := float64(trials*len(g.sizes(p.maxBatch))) * g.costs.size.or(guessedSize).Seconds()
 	first := g.candidates.Member(p.settings, 0)
-	return service + g.costs.expect(first, first.Key(), g.window()).Seconds()
+	return service + g.costs.expect(p.engine, first, first.Key(), g.window()).Seconds()
 }
 
 // begin is the next service trial of a pool that is to be ready: what a batch takes alone, where that is not known of its engine, or

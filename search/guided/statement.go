@@ -40,8 +40,8 @@ type Value struct {
 // Statement is what can be said now.
 func (g *Guided) Statement() Statement {
 	d := g.decide()
-	st := Statement{Reused: g.reuses(), Unseen: g.unseen()}
-	if d.action.Stop {
+	st := Statement{Why: g.over, Reused: g.reuses(), Unseen: g.unseen()}
+	if d.action.Stop && !g.isConfirming {
 		st.Why = d.action.Why
 	}
 	for _, m := range g.models {
@@ -59,14 +59,15 @@ func (g *Guided) Statement() Statement {
 	return st
 }
 
-// claim is what is believed of a cell. Its intervals allow for the drift once more: all windows are of a few minutes.
+// claim is what is believed of a cell. Its intervals are of what the machine does in the long run: the campaign saw a few minutes of the
+// drift.
 func (g *Guided) claim(b belief) Claim {
 	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: b.feasible, Trials: b.trials}
 	for k, m := range g.models {
 		if !m.isKnown {
 			continue
 		}
-		half := 1.96 * math.Sqrt(b.residuals[k].variance+g.noise(k).drift)
+		half := 1.96 * math.Sqrt(b.residuals[k].variance+m.level)
 		e := measure.Estimate{Value: math.Exp(b.means[k]), Lo: math.Exp(b.means[k] - half), Hi: math.Exp(b.means[k] + half)}
 		c.Values = append(c.Values, Value{m.metric, e})
 	}

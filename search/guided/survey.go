@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"tuner/measure"
 )
 
 // width is how far the search looks for something better before it calls itself done.
@@ -193,19 +195,44 @@ func (g *Guided) deviation(s *survey, b belief) float64 {
 // gap is by how much a cell may be better than the lead.
 func (g *Guided) gap(w width, s *survey, b belief) float64 { return g.upside(w.kappa, s, b) - s.lead }
 
-// improvement is the expected gain of a cell over the lead, where it turns out to be better (Jones, Schonlau and Welch, Efficient
-// Global Optimization of Expensive Black-Box Functions, 1998, with the leader as uncertain as it is). Of an open loop's throughput
-// what is offered is the most.
+// improvement is the expected gain of a cell over the lead where it turns out to be better and to satisfy the constraints (Jones, Schonlau
+// and Welch, Efficient Global Optimization of Expensive Black-Box Functions, 1998, with the leader as uncertain as it is). Whatever makes
+// a machine or a pool faster than believed raises the throughput and shortens the latencies, so that these err together: a cell that was
+// measured in a slow minute may at once be better and keep its limits. Of an open loop's throughput what is offered is the most.
 func (g *Guided) improvement(s *survey, b belief) float64 {
 	deviation := max(g.deviation(s, b), floor)
+	least, others := g.needed(b)
 	expected := func(lead float64) float64 {
-		z := (b.score - lead) / deviation
-		return deviation * (z*normal(z) + math.Exp(-z*z/2)/math.Sqrt(2*math.Pi))
+		z := max((lead-b.score)/deviation, least)
+		return (b.score-lead)*normal(-z) + deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
 	}
 	_, rate := g.demand(b.level)
+	gain := expected(s.lead)
 	if m := g.models[0]; len(g.settings.Goal.Objective.Terms) == 1 && m.isRate() && !math.IsInf(rate, 1) {
-		most := max(s.lead, m.weight*g.ofRate(m.metric, rate))
-		return expected(s.lead) - expected(most)
+		gain -= expected(max(s.lead, m.weight*g.ofRate(m.metric, rate)))
 	}
-	return expected(s.lead)
+	return gain * others
+}
+
+// needed is by how many standard deviations a cell must be faster than believed to keep its limits on throughput and latencies, and the
+// probability that it keeps the others.
+func (g *Guided) needed(b belief) (deviations, others float64) {
+	deviations, others = math.Inf(-1), 1
+	for k, m := range g.models {
+		if !m.isKnown {
+			continue
+		}
+		deviation := max(math.Sqrt(b.residuals[k].variance), floor)
+		for _, limit := range m.limits {
+			switch {
+			case !m.isPredicted:
+				others *= satisfaction(limit, b.means[k], deviation)
+			case limit.Max != nil && m.metric != measure.Throughput:
+				deviations = max(deviations, (b.means[k]-math.Log(max(*limit.Max, floor)))/deviation)
+			case limit.Min != nil && m.metric == measure.Throughput:
+				deviations = max(deviations, (math.Log(max(*limit.Min, floor))-b.means[k])/deviation)
+			}
+		}
+	}
+	return deviations, others
 }

@@ -31,16 +31,38 @@ const (
 	tailPointError   = 0.10 // p99
 )
 
-// biased is the outcome of a simulation with this landscape's errors of pool and point.
-func (y synthesis) biased(o outcome, s setup, load measure.Load) outcome {
+// simulated is the outcome of a queue simulation with this landscape's errors of pool and point.
+func (y synthesis) simulated(s setup, load measure.Load) outcome {
+	s = y.plainest(s, load)
+	o := y.queue(s, load)
 	pool, point := s.candidate.PoolKey(), record.Key(s.candidate, load.Level())
 	throughput := poolBias*y.normal("throughput "+pool) + pointError*y.normal("throughput "+point) - simulatedTooHigh
 	tail := tailPoolBias*y.normal("tail "+pool) + tailPointError*y.normal("tail "+point) + simulatedTooLow
 	return o.bias(throughput, tail)
 }
 
-// simulated is the outcome of a queue simulation on the landscape's service times.
-func (y synthesis) simulated(s setup, load measure.Load) outcome {
+// plainest is the configuration that does the same at a load: without a delay where two full batches for each instance are always in
+// flight, and without one with the smallest batch that all that is in flight fits into. A server that does the same has the same errors.
+func (y synthesis) plainest(s setup, load measure.Load) setup {
+	c := s.candidate
+	if load.Concurrency > 2*s.B*s.instances {
+		c = c.With(search.KnobMaxQueueDelay, "0us")
+	}
+	if newSetup(c).delay > 0 {
+		return newSetup(c)
+	}
+	for _, k := range y.space.Knobs {
+		for _, v := range k.Values {
+			if n, err := v.Int(); k.Name == search.KnobMaxBatchSize && err == nil && load.Concurrency <= n && n < newSetup(c).B {
+				c = c.With(k.Name, v)
+			}
+		}
+	}
+	return newSetup(c)
+}
+
+// queue is the outcome of a queue simulation on the landscape's service times.
+func (y synthesis) queue(s setup, load measure.Load) outcome {
 	curve := queuesim.Curve{Spread: 0.06, Overhead: y.wire}
 	for size := 1; size <= y.largest; size *= 2 {
 		curve.Sizes = append(curve.Sizes, size)
@@ -141,7 +163,7 @@ func noisy() synthesis {
 func (y synthesis) onProcessor() synthesis {
 	y.launch = func(s setup) float64 { return 0.6 + 0.2*float64(s.instances) }
 	y.memory = func(s setup) float64 { return 120e6 + 90e6*float64(s.instances) }
-	y.serve = func(s setup, load measure.Load) outcome { return y.biased(y.simulated(s, load), s, load) }
+	y.serve = y.simulated
 	return y
 }
 
@@ -175,7 +197,7 @@ func gpu() synthesis {
 	}
 	y.memory = func(s setup) float64 { return 900e6 + 250e6*float64(s.instances) }
 	y.service = gpuService
-	y.serve = func(s setup, load measure.Load) outcome { return y.biased(y.simulated(s, load), s, load) }
+	y.serve = y.simulated
 	return y
 }
 

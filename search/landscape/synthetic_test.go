@@ -110,3 +110,24 @@ func TestKinds(t *testing.T) {
 		})
 	}
 }
+
+// With 16 in flight, an instance with batches of 4 always has two full ones waiting, so that it need not wait; and batches of up to 8 hold
+// all of 4 in flight, as those of 4 do.
+func TestWhatDoesTheSameHasTheSameTruth(t *testing.T) {
+	t.Parallel()
+	y := cpu()
+	check := func(batch, delay search.Value, concurrency int, wantBatch, wantDelay search.Value) {
+		t.Helper()
+		c := candidate("1", batch).With(search.KnobMaxQueueDelay, delay)
+		want := candidate("1", wantBatch).With(search.KnobMaxQueueDelay, wantDelay)
+		if got := y.plainest(newSetup(c), measure.Load{Concurrency: concurrency}).candidate; got.Key() != want.Key() {
+			t.Errorf("batch %s, delay %s at %d is the same as %s, want %s", batch, delay, concurrency, got, want)
+		}
+	}
+	check("4", "1000us", 16, "4", "0us")
+	check("4", "1000us", 8, "4", "1000us")
+	check("8", "0us", 4, "4", "0us")
+	check("8", "1000us", 4, "8", "1000us")
+	check("32", "0us", 3, "4", "0us")
+	check("1", "0us", 1, "1", "0us")
+}

@@ -8,21 +8,23 @@ import (
 )
 
 const (
-	rounds     = 4  // of finals, where the budget allows
-	allRounds  = 12 // with those for members whose best load moves, and for figures that are still vague
-	confirmed  = 2  // trials that a member needs at its load
-	runnersUp  = 2  // at most
-	maxMembers = 2 + runnersUp
-	contention = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
-	longer     = 2    // windows of the finals are longer by this factor
-	maxWindows = 3    // of one launch in the finals
+	rounds      = 4  // of finals, where the budget allows
+	allRounds   = 12 // with those for members whose best load moves, and for figures that are still vague
+	confirmed   = 2  // trials that a member needs at its load
+	runnersUp   = 2  // at most
+	maxMembers  = 2 + runnersUp
+	maxAdmitted = 2    // further members, where these turn out worse than believed
+	contention  = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
+	longer      = 2    // windows of the finals are longer by this factor
+	maxWindows  = 3    // of one launch in the finals
 )
 
 // finals compares the best configurations and the default, each at its best load, on engine processes launched for each
 // trial, in the order A B C, C B A, A B C, … so that slow changes of the machine hit all alike.
 type finals struct {
 	settings search.Settings
-	windows  int // of each trial
+	believer Believer // nil where the explorer is none
+	windows  int      // of each trial
 	members  []member
 	slot     int            // place in the order of trials
 	curve    []search.Event // of the curve phase
@@ -31,6 +33,7 @@ type finals struct {
 // newFinals chooses the members: the leader, what comes close to it, and the default.
 func (p *Plan) newFinals() *finals {
 	f := &finals{settings: p.settings, windows: p.finalWindows()}
+	f.believer, _ = p.inner.(Believer)
 	ranked := slices.DeleteFunc(slices.Clone(p.inner.Ranked()), func(s search.Standing) bool { return !s.Point.Scored })
 	rivals := 0 // runners-up so far
 	for i, s := range ranked {
@@ -120,9 +123,51 @@ func (f *finals) tell(e search.Event) {
 	if slot, ok := f.turn(true); ok {
 		f.slot = slot + 1
 	}
+	if f.believer != nil {
+		f.believer.Confirm(e)
+	}
 	i := slices.IndexFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == e.Trial.Candidate.Key() })
 	if i >= 0 {
+		level := f.members[i].current
 		f.members[i].tell(e, f.settings.Goal, f.settings.Space.Load)
+		f.follow(&f.members[i], level)
+	}
+	f.admit()
+}
+
+// admit makes a member of what is believed to be better than all members, after what the finals have shown of these.
+func (f *finals) admit() {
+	n := len(f.members)
+	if f.believer == nil || n >= maxMembers+maxAdmitted {
+		return
+	}
+	ranked := f.believer.Ranked()
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Point.Passes() })
+	if i < 0 || slices.ContainsFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == ranked[i].Candidate.Key() }) {
+		return
+	}
+	if best, ok := f.leader(); ok && f.settings.Goal.Objective.Gain(best.Point.Score, ranked[i].Point.Score) <= worthIt-1 {
+		return
+	}
+	f.members = append(f.members, newMember(ranked[i]))
+	f.slot = f.slot/n*(n+1) + f.slot%n // in the same round
+}
+
+// follow lets a member, after a trial at a level, go on where it is believed best, instead of where its final trials alone would have it:
+// they are few. It stays at its level unless that is believed to miss the constraints, or another one to be worth it.
+func (f *finals) follow(m *member, level float64) {
+	if f.believer == nil {
+		return
+	}
+	now, isKnown := f.believer.Believed(m.standing.Candidate, level)
+	ranked := f.believer.Ranked()
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Candidate.Key() == m.standing.Candidate.Key() })
+	if !isKnown || i < 0 {
+		return
+	}
+	m.current = level
+	if best := ranked[i].Point; !now.Passes() || f.settings.Goal.Objective.Gain(now.Score, best.Score) > worthIt-1 {
+		m.current = best.Level
 	}
 }
 
@@ -131,10 +176,20 @@ func (f *finals) leader() (search.Standing, bool) {
 	var best search.Standing
 	found := false
 	for _, m := range f.members {
-		s, ok := m.best(f.settings)
+		s, ok := m.best(f.settings, f.judge)
 		if ok && (!found || s.Point.Score > best.Point.Score) {
 			best, found = s, true
 		}
 	}
 	return best, found
+}
+
+// judge is what is to be thought of a member's final trials at a level: what is believed from all that is known, else what they show.
+func (f *finals) judge(m *member, l confirmedLevel) search.Point {
+	if f.believer != nil {
+		if p, ok := f.believer.Believed(m.standing.Candidate, l.level); ok {
+			return p
+		}
+	}
+	return f.settings.Goal.Judge(f.settings.Space.Load.At(l.level), l.pooled)
 }

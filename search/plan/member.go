@@ -152,27 +152,32 @@ func (m *member) below(level, best float64, known bool, missed search.Point, axi
 
 // bestLevel is the level below a limit with the best confirmed score within the constraints; a higher one must be worth it.
 func (m *member) bestLevel(goal search.Goal, axis search.LoadAxis, below float64) (float64, bool) {
+	point, found := m.bestPoint(goal.Objective, below, func(_ *member, l confirmedLevel) search.Point {
+		return goal.Judge(axis.At(l.level), l.pooled)
+	})
+	return point.Level, found
+}
+
+// bestPoint is the best of the confirmed levels below a limit that keep the constraints, as judge sees them; a higher one must be worth it.
+func (m *member) bestPoint(o search.Objective, below float64, judge func(*member, confirmedLevel) search.Point) (best search.Point, found bool) {
 	levels := slices.Clone(m.levels)
 	slices.SortFunc(levels, func(a, b confirmedLevel) int { return int(math.Copysign(1, a.level-b.level)) })
-	best, score, found := 0.0, 0.0, false
 	for _, l := range levels {
-		p := goal.Judge(axis.At(l.level), l.pooled)
-		if l.level < below && p.Passes() && (!found || goal.Objective.Gain(score, p.Score) > worthIt-1) {
-			best, score, found = l.level, p.Score, true
+		p := judge(m, l)
+		if l.level < below && p.Passes() && (!found || o.Gain(best.Score, p.Score) > worthIt-1) {
+			best, found = p, true
 		}
 	}
 	return best, found
 }
 
-// best is the member at its best confirmed level; false when it kept the constraints at none.
-func (m *member) best(s search.Settings) (search.Standing, bool) {
-	level, ok := m.bestLevel(s.Goal, s.Space.Load, math.Inf(1))
+// best is the member at its best confirmed level, as judge sees it; false when it kept the constraints at none.
+func (m *member) best(s search.Settings, judge func(*member, confirmedLevel) search.Point) (search.Standing, bool) {
+	point, ok := m.bestPoint(s.Goal.Objective, math.Inf(1), judge)
 	if !ok {
 		return search.Standing{}, false
 	}
-	load := s.Space.Load.At(level)
-	pooled := m.at(level).pooled
-	return search.Standing{Candidate: m.standing.Candidate, Load: load, Point: s.Goal.Judge(load, pooled), Measurement: pooled}, true
+	return search.Standing{Candidate: m.standing.Candidate, Load: s.Space.Load.At(point.Level), Point: point, Measurement: m.at(point.Level).pooled}, true
 }
 
 // isDoubtful reports whether the metrics of all constraints that a point misses may be within them, by their intervals.

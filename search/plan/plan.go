@@ -41,6 +41,16 @@ type Explorer interface {
 	Ranked() []search.Standing // configurations at their best loads, best first, the default among them: what the finals choose from
 }
 
+// Believer is an explorer that judges by a model of all that it is told. It is told of the finals, too, and says what they and the search
+// together make of a finalist: at which load it is best, and which of them is.
+type Believer interface {
+	Explorer
+	// Confirm learns the outcome of a final trial.
+	Confirm(search.Event)
+	// Believed is what is believed of a configuration at a load; false where nothing is.
+	Believed(c search.Candidate, level float64) (search.Point, bool)
+}
+
 // Plan is a campaign's strategy.
 type Plan struct {
 	settings search.Settings

@@ -1,0 +1,115 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tuner/search"
+	"tuner/search/plan"
+	"tuner/search/searchtest"
+)
+
+// oracle is an explorer that measures nothing. At first it believes its favourite to be best at concurrency 4, and once it has seen a
+// final, at 16. Its rival is believed to be a little worse.
+type oracle struct {
+	believer
+	favourite, rival search.Candidate
+	late             *search.Candidate // what it believes best once it has seen a final; nil: the favourite still
+	confirmed        int
+}
+
+func (o *oracle) Confirm(search.Event) { o.confirmed++ }
+
+func (o *oracle) Ranked() []search.Standing {
+	level := 4.0
+	if o.confirmed > 0 {
+		level = 16
+	}
+	var ranked []search.Standing
+	for _, c := range []search.Candidate{o.favourite, o.rival} {
+		p, _ := o.Believed(c, level)
+		ranked = append(ranked, search.Standing{Candidate: c, Load: searchtest.Settings(searchtest.Small(), 0).Space.Load.At(level), Point: p})
+	}
+	if o.late != nil && o.confirmed > 0 {
+		p, _ := o.Believed(*o.late, level)
+		ranked = append([]search.Standing{{Candidate: *o.late, Load: ranked[0].Load, Point: p}}, ranked...)
+	}
+	return append(ranked, o.ledger.Ranked()...)
+}
+
+// Believed knows no more than that 16 is better than anything else by a tenth, and the favourite than its rival by a twentieth.
+func (o *oracle) Believed(c search.Candidate, level float64) (search.Point, bool) {
+	p := search.Point{Level: level, Score: 10, Scored: true}
+	if level == 16 {
+		p.Score += 0.1
+	}
+	if c.Key() == o.favourite.Key() {
+		p.Score += 0.05
+	}
+	if o.late != nil && c.Key() == o.late.Key() {
+		p.Score += 0.2
+	}
+	return p, !c.IsDefault()
+}
+
+// Where the explorer believes, the finals' loads and their winner are what it believes after them, whatever their windows show alone.
+func TestBelieverDecidesTheFinals(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	candidates := s.Space.Candidates().All()
+	slow, fast := candidates[0], candidates[len(candidates)-1]
+	var o *oracle
+	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {
+		o = &oracle{believer: believer{Tour: search.NewTour(s, ledger, search.PhaseSearch, nil), ledger: ledger}, favourite: slow, rival: fast}
+		return o
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finals := phases(l.Run(p, 1000), search.PhaseFinal)
+	if o.confirmed != len(finals) {
+		t.Errorf("the explorer was told of %d of %d finals", o.confirmed, len(finals))
+	}
+	leader, ok := p.Leader()
+	if !ok || leader.Candidate.Key() != slow.Key() || leader.Load.Concurrency != 16 {
+		t.Errorf("%v at %v leads (%v), want %v at 16", leader.Candidate, leader.Load, ok, slow)
+	}
+	var loads []int
+	for _, e := range finals {
+		if e.Trial.Candidate.Key() == slow.Key() {
+			loads = append(loads, e.Trial.Load.Concurrency)
+		}
+	}
+	if len(loads) < 3 || loads[0] != 4 || slices.Min(loads[1:]) != 16 || slices.Max(loads[1:]) != 16 {
+		t.Errorf("the favourite's finals are at %v, want 4 and then 16", loads)
+	}
+}
+
+// What turns out to be believed better than all members joins the finals, and wins them only after finals of its own.
+func TestFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	candidates := s.Space.Candidates().All()
+	late := candidates[7]
+	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {
+		return &oracle{believer: believer{Tour: search.NewTour(s, ledger, search.PhaseSearch, nil), ledger: ledger},
+			favourite: candidates[0], rival: candidates[len(candidates)-1], late: &late}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := map[string]int{}
+	for _, e := range phases(l.Run(p, 1000), search.PhaseFinal) {
+		trials[e.Trial.Candidate.Key()]++
+	}
+	leader, ok := p.Leader()
+	if !ok || leader.Candidate.Key() != late.Key() || len(leader.Measurement.Windows) == 0 {
+		t.Errorf("%v leads (%v) with %d windows, want %v", leader.Candidate, ok, len(leader.Measurement.Windows), late)
+	}
+	if len(trials) != 4 || trials[late.Key()] < 3 {
+		t.Errorf("finals of %v, want four members, and at least three of the one that joined", trials)
+	}
+}
