@@ -7,9 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime"
 
 	"tuner/internal/bench/program"
 )
+
+// sleepers is how many requests may be near the end of their service at a time. A thread that sleeps in the kernel keeps its processor (P)
+// until the runtime takes it away, up to 10 ms later; with too few of them, requests that arrive meanwhile would not be noticed.
+const sleepers = 64
 
 // Run is a server as a program: it serves by its flags until the context ends, and writes its Addresses to out as a line of
 // JSON.
@@ -17,6 +22,9 @@ func Run(ctx context.Context, args []string, out, messages io.Writer) error {
 	o, err := parse(args, messages)
 	if err != nil {
 		return err
+	}
+	if o.Law != nil {
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), sleepers))
 	}
 	s, err := New(o)
 	if err != nil {
