@@ -108,6 +108,14 @@ func (l *Ledger) Points(c Candidate) []Point {
 	return nil
 }
 
+// Best returns a configuration at its best load, and false where it was not measured.
+func (l *Ledger) Best(c Candidate) (Standing, bool) {
+	if known, ok := l.entries[c.Key()]; ok {
+		return known.best, true
+	}
+	return Standing{}, false
+}
+
 // Leader returns the best configuration within the constraints so far, and false while there is none.
 func (l *Ledger) Leader() (Standing, bool) {
 	if l.leader == nil {

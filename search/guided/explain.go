@@ -179,18 +179,10 @@ func (g *Guided) values(c search.Candidate) []search.Setting {
 func (g *Guided) outlooks() []hope {
 	var list []hope
 	best := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
-	for _, p := range g.pools {
-		if !p.isReady() {
-			continue
-		}
-		for i := range p.batchers {
-			for _, level := range g.levels {
-				c := cell{p, setting{i, level}}
-				if !p.isDead(c.setting) && p.track(p.batchers[i].key, level) == nil {
-					g.imagine(c, &best)
-					list = append(list, hope{cell: c, most: best.score, feasible: best.feasible})
-				}
-			}
+	for c := range g.unmeasured {
+		if !c.pool.isDead(c.setting) {
+			g.imagine(c, &best)
+			list = append(list, hope{cell: c, most: best.score, feasible: best.feasible})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b hope) int {

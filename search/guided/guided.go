@@ -207,7 +207,8 @@ func (g *Guided) decide() *decision {
 // choose goes through what may be done, in the order of its worth, and looks further when nothing is left.
 func (g *Guided) choose() *decision {
 	if len(g.pools) == 0 {
-		return &decision{action: search.Action{Stop: true, Why: "the space has no configuration but the default"}}
+		stop := search.Action{Stop: true, Why: "the space has no configuration but the default"}
+		return &decision{action: stop, survey: survey{leader: -1, lead: g.defaultScore()}}
 	}
 	g.learn()
 	if again, ok := g.again(); ok {
@@ -424,14 +425,17 @@ func (g *Guided) weight() float64 {
 
 // defaultScore is the default's best within the constraints, where no ready pool stands for it; else -Inf.
 func (g *Guided) defaultScore() float64 {
+	if s, ok := g.defaultStanding(); ok {
+		return s.Point.Score
+	}
+	return math.Inf(-1)
+}
+
+// defaultStanding is the default at its best load as it was measured, where it is within the constraints and no ready pool stands for it.
+func (g *Guided) defaultStanding() (search.Standing, bool) {
 	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok && p.isReady() {
-		return math.Inf(-1)
+		return search.Standing{}, false
 	}
-	best := math.Inf(-1)
-	for _, point := range g.ledger.Points(search.Candidate{}) {
-		if point.Passes() {
-			best = max(best, point.Score)
-		}
-	}
-	return best
+	s, ok := g.ledger.Best(search.Candidate{})
+	return s, ok && s.Point.Passes()
 }

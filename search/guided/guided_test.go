@@ -127,6 +127,25 @@ func TestDropsWrongPredictions(t *testing.T) {
 	}
 }
 
+// The space has neither the default's threads nor anything as good.
+func TestClaimsADefaultOutsideTheSpace(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 10)
+	m.settings.Space.Knobs = []search.Knob{
+		{Name: search.KnobIntraOpThreads, Scope: search.ScopePool, Values: []search.Value{"1"}},
+		{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: []search.Value{"1"}},
+		{Name: search.KnobMaxBatchSize, Scope: search.ScopeBatcher, Values: []search.Value{"1", "2"}},
+	}
+	g, _ := m.run(t, 40)
+	best := g.Statement().Best
+	if best == nil || !best.Candidate.IsDefault() || !best.IsAlone || best.Trials == 0 || best.Feasible < 0.99 || len(best.Values) == 0 {
+		t.Fatalf("the claim is %+v", best)
+	}
+	if text := g.Statement().Sentences()[0]; !strings.Contains(text, "By its own windows, best is default at concurrency") {
+		t.Errorf("the statement is %q", text)
+	}
+}
+
 // The shortest service time is 1.2 ms.
 func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 	t.Parallel()

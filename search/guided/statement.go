@@ -29,6 +29,7 @@ type Claim struct {
 	Values    []Value // of the goal's metrics
 	Feasible  float64 // probability that all constraints are satisfied
 	Trials    int     // in which it was measured
+	IsAlone   bool    // it is the default, of which only its measurements are known: no engine process of the space is like its own
 }
 
 // Value is a metric with a 95 % interval of what is believed, in its base unit.
@@ -50,8 +51,11 @@ func (g *Guided) Statement() Statement {
 		}
 	}
 	s := &d.survey
-	if len(s.beliefs) > 0 && s.leader >= 0 {
+	if s.leader >= 0 {
 		claim := g.claim(s.beliefs[s.leader])
+		st.Best, st.Gain = &claim, g.possibleGain(d)
+	} else if standing, ok := g.defaultStanding(); ok {
+		claim := g.defaultClaim(standing)
 		st.Best, st.Gain = &claim, g.possibleGain(d)
 	} else if ranked := g.ledger.Ranked(); len(ranked) > 0 && math.IsInf(s.lead, -1) && !ranked[0].Point.Passes() {
 		st.Nearest = &ranked[0]
@@ -74,6 +78,28 @@ func (g *Guided) claim(b belief) Claim {
 	return c
 }
 
+// defaultClaim is what the windows of a default say that no pool stands for.
+func (g *Guided) defaultClaim(s search.Standing) Claim {
+	c := Claim{Candidate: s.Candidate, Load: s.Load, Feasible: 1, IsAlone: true}
+	for _, point := range g.ledger.Points(s.Candidate) {
+		if point.Level == s.Point.Level {
+			c.Trials++
+		}
+	}
+	r, _ := g.read(search.Event{Measurement: s.Measurement})
+	for k, m := range g.models {
+		e, ok := g.settings.Goal.Estimate(s.Measurement, m.metric)
+		if !ok {
+			continue
+		}
+		c.Values = append(c.Values, Value{m.metric, e})
+		for _, limit := range m.limits {
+			c.Feasible *= satisfaction(limit, r.logs[k], r.errors[k])
+		}
+	}
+	return c
+}
+
 // named is a cell's candidate; the default where that is the same.
 func (g *Guided) named(c cell) search.Candidate {
 	b := c.batcher()
@@ -85,6 +111,9 @@ func (g *Guided) named(c cell) search.Candidate {
 
 // possibleGain is by how much a cell, or a pool that was not started, may be better than the leader.
 func (g *Guided) possibleGain(d *decision) float64 {
+	if len(g.pools) == 0 {
+		return 0
+	}
 	s, most := &d.survey, 0.0
 	for i, b := range s.beliefs {
 		if i != s.leader && b.feasible >= d.width.least {
@@ -132,7 +161,11 @@ func (c Claim) sentence() string {
 	for _, v := range c.Values {
 		values = append(values, fmt.Sprintf("%s %s (%s to %s)", v.Metric, v.Metric.Format(v.Value), v.Metric.Format(v.Lo), v.Metric.Format(v.Hi)))
 	}
-	text := fmt.Sprintf("By what the search knows, best is %s at %v: %s", c.Candidate.Describe(), c.Load, strings.Join(values, ", "))
+	basis := "what the search knows"
+	if c.IsAlone {
+		basis = "its own windows"
+	}
+	text := fmt.Sprintf("By %s, best is %s at %v: %s", basis, c.Candidate.Describe(), c.Load, strings.Join(values, ", "))
 	return fmt.Sprintf("%s; it satisfies the constraints with a probability of %.2f.", text, c.Feasible)
 }
 

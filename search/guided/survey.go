@@ -110,28 +110,36 @@ func (g *Guided) hopes(w width, s *survey) []hope {
 	}
 	var list []hope
 	best := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+	for c := range g.unmeasured {
+		if !g.isUseful(c) {
+			continue
+		}
+		g.imagine(c, &best)
+		h := hope{c, g.upside(w.kappa, s, best), best.feasible, g.lack(best)}
+		if s.nearest == nil || h.lack < s.nearest.lack || h.lack == s.nearest.lack && h.most > s.nearest.most {
+			s.nearest = &h
+		}
+		if h.feasible >= least && h.most > s.lead {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// unmeasured yields the cells of ready pools at the grid's levels that were not measured.
+func (g *Guided) unmeasured(yield func(cell) bool) {
 	for _, p := range g.pools {
 		if !p.isReady() {
 			continue
 		}
 		for i := range p.batchers {
 			for _, level := range g.levels {
-				c := cell{p, setting{i, level}}
-				if !g.isUseful(c) || p.track(p.batchers[i].key, level) != nil {
-					continue
-				}
-				g.imagine(c, &best)
-				h := hope{c, g.upside(w.kappa, s, best), best.feasible, g.lack(best)}
-				if s.nearest == nil || h.lack < s.nearest.lack || h.lack == s.nearest.lack && h.most > s.nearest.most {
-					s.nearest = &h
-				}
-				if h.feasible >= least && h.most > s.lead {
-					list = append(list, h)
+				if p.track(p.batchers[i].key, level) == nil && !yield(cell{p, setting{i, level}}) {
+					return
 				}
 			}
 		}
 	}
-	return list
 }
 
 // imagine is believe with what bounds the cell instead of its simulation.
