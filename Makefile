@@ -84,7 +84,7 @@ bench: build ## Measure the deployed repository of a campaign (the demo's) again
 	go run ./internal/bench/redeploy -campaign $(CAMPAIGN) -tuner $(TUNER) -pairs 8 -window 3s
 
 # What `make bench-peers` measures: frontend, latency, saturation, ranking or all; `make bench-perf`: closed, open, speed, pacing,
-# scale or all.
+# scale or all; `make bench-campaign`: repeats, analyzer or all.
 WHAT ?= all
 
 .PHONY: bench-peers
@@ -118,6 +118,12 @@ bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one jud
 	scripts/olive.sh "$${TUNER_PEERS:-.peers}"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
 	go run ./internal/bench/olive -models $(MODELS) -tuner $(TUNER) -budget 30s
+
+.PHONY: bench-campaign
+bench-campaign: setup ## Campaigns on MiniLM beside an exhaustive one, and beside Model Analyzer on a real Triton (an hour and a half; WHAT=repeats, analyzer)
+	@echo "==> bench-campaign: installing the real peers if needed"
+	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/campaign -what $(WHAT) -tuner $(TUNER) -models $(MODELS)
 
 # How many campaigns of each strategy on each landscape under each limit, and their virtual time.
 SEEDS  ?= 50

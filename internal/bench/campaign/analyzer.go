@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"tuner/internal/peers"
+)
+
+//go:embed analyzer.yaml
+var analyzerText string
+
+//go:embed minilm.pbtxt
+var minilmConfig []byte
+
+// analyzer compares a campaign, whose finalists are confirmed on a real Triton, with Model Analyzer's quick search on that Triton. The campaign has
+// Model Analyzer's own time and a minute.
+func (b *bench) analyzer(ctx context.Context) error {
+	theirs, err := b.quick(ctx)
+	if err != nil {
+		return err
+	}
+	ours, err := b.tune(ctx, campaign{Name: "triton", Strategy: "guided", Seed: 1, Server: b.peers.Triton,
+		Budget: (theirs.took + time.Minute).Round(time.Second)})
+	if err != nil {
+		return err
+	}
+	own, other, err := b.pairs(ctx, b.onTriton, ours, theirs)
+	if err != nil {
+		return err
+	}
+	return table(b.out, "MiniLM, p99 within 30 ms, on a real Triton: a campaign beside Model Analyzer's quick search", theirs.by,
+		[]string{row(theirs, other, other, ""), row(ours, own, other, "≥ 2.0, p99 ≤ 30 ms")})
+}
+
+// quick runs Model Analyzer's quick search and takes the first configuration of its results, which is its best.
+func (b *bench) quick(ctx context.Context) (answer, error) {
+	dir := filepath.Join(b.output, "analyzer")
+	if err := os.RemoveAll(dir); err != nil {
+		return answer{}, fmt.Errorf("cannot remove an earlier search: %w", err)
+	}
+	profile, err := b.analyzerFiles(dir)
+	if err != nil {
+		return answer{}, err
+	}
+	fmt.Fprintln(b.messages, "Model Analyzer, quick search")
+	begin := time.Now()
+	if err := b.program(ctx, b.peers.ModelAnalyzer, "profile", "-f", profile); err != nil {
+		return answer{}, err
+	}
+	a := answer{by: "Model Analyzer", took: time.Since(begin)}
+	variant, err := a.read(filepath.Join(dir, "results", "metrics-model-inference.csv"))
+	if err != nil {
+		return answer{}, err
+	}
+	config, err := os.ReadFile(filepath.Join(dir, "variants", variant, "config.pbtxt"))
+	if err != nil {
+		return answer{}, fmt.Errorf("cannot read Model Analyzer's choice: %w", err)
+	}
+	a.repository = filepath.Join(dir, "chosen")
+	return a, b.place(a.repository, config)
+}
+
+// read takes the best configuration from the table of results, whose rows are in the order of merit, those within the constraints first, and
+// returns the name of its folder.
+func (a *answer) read(path string) (variant string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot read Model Analyzer's results: %w", err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) < 2 {
+		return "", fmt.Errorf("cannot read Model Analyzer's results: %d rows in %s, %v", len(rows), path, err)
+	}
+	a.measured = len(rows) - 1
+	value := func(title string) (text string) {
+		if i := slices.Index(rows[0], title); i >= 0 {
+			text = rows[1][i]
+		}
+		return text
+	}
+	number := func(title string) float64 {
+		v, parse := strconv.ParseFloat(value(title), 64)
+		if parse != nil && err == nil {
+			err = fmt.Errorf("cannot read %q in %s: %w", title, path, parse)
+		}
+		return v
+	}
+	a.concurrency, a.throughput, a.p99 = int(number("Concurrency")), number("Throughput (infer/sec)"), number("p99 Latency (ms)")/1e3
+	a.text = fmt.Sprintf("%s instances, batch %s", value("Instance Group"), value("Max Batch Size"))
+	return value("Model Config Path"), err
+}
+
+// analyzerFiles writes the repository that the search starts from, and its profile.
+func (b *bench) analyzerFiles(dir string) (profile string, err error) {
+	if err := b.place(filepath.Join(dir, "repository"), minilmConfig); err != nil {
+		return "", err
+	}
+	ports, err := peers.FreePorts(3)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	values := map[string]string{"Dir": dir, "Triton": b.peers.Triton, "Analyzer": b.peers.PerfAnalyzer, "HTTP": ports[0], "GRPC": ports[1], "Metrics": ports[2]}
+	if err := template.Must(template.New("analyzer.yaml").Parse(analyzerText)).Execute(&text, values); err != nil {
+		return "", fmt.Errorf("cannot make Model Analyzer's profile: %w", err)
+	}
+	profile = filepath.Join(dir, "profile.yaml")
+	return profile, os.WriteFile(profile, []byte(text.String()), 0o644)
+}
+
+// place makes a repository with MiniLM in a configuration.
+func (b *bench) place(repository string, config []byte) error {
+	folder := filepath.Join(repository, "minilm")
+	if err := os.MkdirAll(filepath.Join(folder, "1"), 0o755); err != nil {
+		return fmt.Errorf("cannot make a repository: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "config.pbtxt"), config, 0o644); err != nil {
+		return fmt.Errorf("cannot make a repository: %w", err)
+	}
+	if err := os.Symlink(filepath.Join(b.models, "minilm.onnx"), filepath.Join(folder, "1", "model.onnx")); err != nil {
+		return fmt.Errorf("cannot make a repository: %w", err)
+	}
+	return nil
+}

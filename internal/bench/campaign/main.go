@@ -1,0 +1,106 @@
+// Campaign measures what the search is worth on a real model, the MiniLM sentence encoder with p99 within 30 ms and a cosine of 0.99 with
+// the original at least: whether short campaigns find what an exhaustive one finds (repeats), and what a campaign finds beside the real
+// Model Analyzer's quick search on the same real Triton, in the same time and a minute (analyzer).
+//
+// Who chose and what was chosen are judged apart: each answer is a repository and a load, which are measured in alternating pairs, on fresh
+// servers, with `tuner perf` as the client. It prints Markdown and judges nothing. The campaigns stay in the output folder: interrupted, the
+// same command goes on with them. The real peers come from scripts/peers.sh.
+//
+// Run it from the root of the repository, on a machine with nothing else to do:
+//
+//	go run ./internal/bench/campaign -what analyzer
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/internal/bench/program"
+	"tuner/internal/bench/sidebyside"
+	"tuner/internal/peers"
+)
+
+// options are the flags.
+type options struct {
+	what        string
+	repetitions int
+	budget      time.Duration
+	pairs       int
+	window      time.Duration
+	tuner       string
+	models      string
+	sentences   string
+	output      string
+}
+
+// parts are the values of -what.
+func parts() sidebyside.Parts[*bench] {
+	return sidebyside.Parts[*bench]{{Name: "repeats", Run: (*bench).repeats}, {Name: "analyzer", Run: (*bench).analyzer}}
+}
+
+// bench is what both parts need.
+type bench struct {
+	options
+	peers         *peers.Peers
+	out, messages io.Writer
+}
+
+func main() { program.Main("campaign", run) }
+
+func run(ctx context.Context, args []string, out, messages io.Writer) error {
+	o, err := parse(args, messages)
+	if err != nil {
+		return err
+	}
+	installed, err := peers.Find()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.output, 0o755); err != nil {
+		return fmt.Errorf("cannot make the output folder: %w", err)
+	}
+	b := &bench{options: o, peers: installed, out: out, messages: messages}
+	fmt.Fprintln(out, sidebyside.Machine(ctx))
+	return parts().Run(ctx, o.what, b, messages)
+}
+
+func parse(args []string, messages io.Writer) (options, error) {
+	var o options
+	allowed := parts().Names()
+	flags := flag.NewFlagSet("campaign", flag.ContinueOnError)
+	flags.StringVar(&o.what, "what", sidebyside.All, "which part: "+strings.Join(allowed, ", "))
+	flags.IntVar(&o.repetitions, "repetitions", 5, "short campaigns beside the exhaustive one")
+	flags.DurationVar(&o.budget, "budget", 5*time.Minute, "of a short campaign")
+	flags.IntVar(&o.pairs, "pairs", 8, "alternating pairs in which two answers are measured")
+	flags.DurationVar(&o.window, "window", 2*time.Second, "of these; a measurement is three")
+	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program")
+	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
+	flags.StringVar(&o.sentences, "sentences", "testdata/accuracy/minilm_sentences.npz", "rows that precisions are judged on")
+	flags.StringVar(&o.output, "output", "out/bench-campaign", "folder of the campaigns")
+	if err := program.Parse(flags, args, messages); err != nil {
+		return options{}, err
+	}
+	switch {
+	case !slices.Contains(allowed, o.what):
+		return options{}, fmt.Errorf("-what %q: allowed are %s", o.what, strings.Join(allowed, ", "))
+	case o.repetitions < 1 || o.pairs < 1 || o.budget <= 0 || o.window <= 0:
+		return options{}, errors.New("-repetitions, -pairs, -budget and -window must be above zero")
+	}
+	for _, path := range []*string{&o.tuner, &o.models, &o.sentences} {
+		var err error
+		if *path, err = sidebyside.Existing(*path); err != nil {
+			return options{}, err
+		}
+	}
+	output, err := filepath.Abs(o.output)
+	o.output = output
+	return o, err
+}
