@@ -35,7 +35,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	}
 	for i := range configs {
 		configs[i].Points = points(events, configs[i].Candidate, goal)
-		configs[i].Best = bestPoint(configs[i].Points, configs[i].Candidate.IsDefault())
+		configs[i].Best = bestPoint(confirmedPoints(c.Header, configs[i].Points), configs[i].Candidate.IsDefault())
 		configs[i].CurveOnly = onlyCurve(events, configs[i].Candidate)
 	}
 	space := c.Profile.Space(c.Facts)
@@ -49,8 +49,8 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
 	}
-	r.Configs = compare(rank(configs, r.Cores, believed(strategy)), goal)
-	r.FirstStage = firstStage(r, space)
+	r.Configs = withinServers(c.Header, compare(rankByServer(c.Header, configs, r.Cores, believed(strategy)), goal))
+	r.FirstStage = comparableStage(r, firstStage(r, space))
 	r.Explanation = explain(c, r, strategy)
 	return r, nil
 }

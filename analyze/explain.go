@@ -84,11 +84,12 @@ func (x explainer) subject(c Config) Subject {
 	s := Subject{Name: c.Name, Load: c.Best.Load, IsHighest: c.Best.Load.Level() >= slices.Max(x.space.Load.Levels)}
 	s.Breakdown = newBreakdown(x.measured(c), c.Setup.Instances)
 	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
-	if best := x.result.Configs[0]; best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(*best.Best) && isScored(*c.Best) {
+	best := x.result.Configs[0]
+	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(*best.Best) && isScored(*c.Best) && x.result.areComparable(*best.Best, *c.Best) {
 		change := changeOf(x.result.Goal, *best.Best, *c.Best)
 		s.Change = &change
 	}
-	for _, p := range c.Points {
+	for _, p := range confirmedPoints(x.campaign.Header, c.Points) {
 		if p.Load.BatchSize == s.Load.BatchSize && p.Load.Level() > s.Load.Level() && isScored(*c.Best) {
 			s.Higher = &Higher{p.Load, x.result.Goal.Objective.Gain(c.Best.Score.Value, p.Score.Value), p.Misses}
 			break
@@ -174,7 +175,7 @@ func (x explainer) measuredEffects(winner Config) []search.KnobEffect {
 
 func (x explainer) measuredEffect(winner Config, knob string, v search.Value) search.Effect {
 	for _, c := range x.result.Configs { // the best first
-		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(*c.Best) {
+		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(*c.Best) || !x.result.areComparable(*winner.Best, *c.Best) {
 			continue
 		}
 		if !c.Satisfies() {
@@ -191,7 +192,7 @@ func (x explainer) barred(winner Config) *Barred {
 	best, most := (*Barred)(nil), winner.Best.Score.Value
 	for _, c := range x.result.Configs {
 		for _, p := range c.Points {
-			if c.CurveOnly || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
+			if c.CurveOnly || !x.result.areComparable(*winner.Best, p) || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
 				continue
 			}
 			most = p.Score.Value

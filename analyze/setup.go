@@ -26,6 +26,9 @@ func setupOf(c Campaign, candidate search.Candidate, deployed *modelconfig.Confi
 	if v, ok := candidate.Get(search.KnobRuntime); ok {
 		s.Runtime = string(v)
 	}
+	if c.Header.Server != nil {
+		s.Runtime = "" // the server's own
+	}
 	for _, g := range deployed.GetInstanceGroup() {
 		s.Instances += max(1, int(g.GetCount()))
 	}

@@ -30,6 +30,8 @@ type Header struct {
 	Seed        uint64          `json:"seed"`
 	Runtime     RuntimeInfo     `json:"runtime"`
 	Runtimes    []RuntimeInfo   `json:"runtimes,omitempty"`    // of the knob runtime, the default's first; none for a single one
+	Server      *ServerInfo     `json:"server,omitempty"`      // that was measured; nil: the bundled engine
+	Finals      *ServerInfo     `json:"finals,omitempty"`      // that the final trials were measured on; nil: the same
 	Machine     json.RawMessage `json:"machine,omitempty"`     // facts of the machine, for reports
 	Fingerprint string          `json:"fingerprint"`           // of the machine: figures of another one do not compare
 	Model       string          `json:"model"`                 // name under which the model is served
@@ -61,6 +63,28 @@ func (r RuntimeInfo) Name() string {
 		return r.Flavour
 	}
 	return r.Flavour + "@" + r.Version
+}
+
+// ServerInfo is a server that trials were measured on.
+type ServerInfo struct {
+	Mode    string `json:"mode"`              // as in the profile: bundled, local or remote
+	Where   string `json:"where,omitempty"`   // the program's path, or the server's address
+	Name    string `json:"name,omitempty"`    // by its own metadata
+	Version string `json:"version,omitempty"` // likewise
+}
+
+// BundledEngine is the name of the server that is part of tuner.
+const BundledEngine = "the bundled engine"
+
+// String names the server for people: "triton 2.51.0 at gpu7:8001".
+func (s *ServerInfo) String() string {
+	switch {
+	case s == nil || s.Mode == "bundled":
+		return BundledEngine
+	case s.Mode == "remote":
+		return fmt.Sprintf("%s %s at %s", s.Name, s.Version, s.Where)
+	}
+	return fmt.Sprintf("%s %s (%s)", s.Name, s.Version, s.Where)
 }
 
 // Variant is the model in one precision, and how its outputs compare with the original model's on the cpu provider.

@@ -9,10 +9,16 @@ import (
 	"tuner/hostinfo"
 )
 
+// figures are what a source of samples tells at an instant.
+type figures struct {
+	gpus   []hostinfo.GPUUsage
+	memory int64 // bytes in use on the server's machine, by everything on it; 0 unknown
+}
+
 // gpuSource is where samples of the GPUs come from. read blocks until the answer is there or ctx ends; close may be called
 // twice.
 type gpuSource struct {
-	read  func(ctx context.Context) ([]hostinfo.GPUUsage, error)
+	read  func(ctx context.Context) (figures, error)
 	close func()
 }
 
@@ -22,18 +28,18 @@ func openGPUs(o Options) gpuSource {
 	case o.Metrics != "":
 		client := &http.Client{Transport: &http.Transport{}} // not by the environment's proxy
 		return gpuSource{
-			read:  func(ctx context.Context) ([]hostinfo.GPUUsage, error) { return readPage(ctx, client, o.Metrics) },
+			read:  func(ctx context.Context) (figures, error) { return readPage(ctx, client, o.Metrics) },
 			close: client.CloseIdleConnections,
 		}
 	case o.GPUs:
 		reader, _ := hostinfo.OpenGPUs() // a machine without GPUs is no problem
 		return gpuSource{
-			read:  func(context.Context) ([]hostinfo.GPUUsage, error) { return reader.Read(), nil },
+			read:  func(context.Context) (figures, error) { return figures{gpus: reader.Read()}, nil },
 			close: reader.Close,
 		}
 	}
 	return gpuSource{
-		read:  func(context.Context) ([]hostinfo.GPUUsage, error) { return nil, nil },
+		read:  func(context.Context) (figures, error) { return figures{}, nil },
 		close: func() {},
 	}
 }
@@ -41,27 +47,27 @@ func openGPUs(o Options) gpuSource {
 // maxPage bounds a metrics page, in bytes.
 const maxPage = 64 << 20
 
-// readPage reads the GPUs' figures on a metrics page.
-func readPage(ctx context.Context, client *http.Client, url string) ([]hostinfo.GPUUsage, error) {
+// readPage reads the figures on a metrics page.
+func readPage(ctx context.Context, client *http.Client, url string) (figures, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the metrics page: %w", err)
+		return figures{}, fmt.Errorf("cannot read the metrics page: %w", err)
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the metrics page: %w", err)
+		return figures{}, fmt.Errorf("cannot read the metrics page: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("cannot read the metrics page: %s answered %q", url, answer.Status)
+		return figures{}, fmt.Errorf("cannot read the metrics page: %s answered %q", url, answer.Status)
 	}
 	page, err := io.ReadAll(io.LimitReader(answer.Body, maxPage))
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the metrics page of %s: %w", url, err)
+		return figures{}, fmt.Errorf("cannot read the metrics page of %s: %w", url, err)
 	}
-	gpus, err := ParseMetrics(page)
+	seen, err := parsePage(page)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the metrics page of %s: %w", url, err)
+		return figures{}, fmt.Errorf("cannot read the metrics page of %s: %w", url, err)
 	}
-	return gpus, nil
+	return seen, nil
 }

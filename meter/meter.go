@@ -32,11 +32,13 @@ type Options struct {
 	Version  string        // of the model; "": the one whose requests grow most
 	Together []Model       // those that an ensemble is composed of
 	Metrics  string        // URL of the server's metrics page, for its GPUs
-	PID      int           // of the server's process on this machine
+	PID      int           // of the server's process on this machine; what it has started counts with it
 	Remote   bool          // the server runs on another machine
 	GPUs     bool          // of this machine; not asked for when there is a metrics page
 	Interval time.Duration // between samples of GPUs, memory and clock; default 250 ms
 	Timeout  time.Duration // of the statistics, and of the metrics page; default 10 s
+
+	MachineMemory bool // Reading.Memory is what the metrics page tells of the server's whole machine, for want of a process
 }
 
 // Model names a model on the server, and a version of it; "": the one whose requests grow most.
@@ -79,6 +81,7 @@ func (e *OverdueError) Error() string {
 // goroutines.
 type Meter struct {
 	options Options
+	pids    []int // of the server's process and of those that it has started; none when unknown
 	gpus    gpuSource
 	stop    context.CancelFunc
 	sampler sync.WaitGroup
@@ -95,6 +98,9 @@ func open(ctx context.Context, o Options, gpus gpuSource) (*Meter, error) {
 	o.Interval = cmp.Or(o.Interval, defaultInterval)
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	m := &Meter{options: o, gpus: gpus}
+	if o.PID != 0 {
+		m.pids = hostinfo.Tree(o.PID)
+	}
 	if err := m.sample(ctx, o.Timeout); err != nil {
 		m.gpus.close()
 		return nil, err
@@ -137,9 +143,9 @@ func (m *Meter) Read(ctx context.Context) (Reading, error) {
 	if !m.options.Remote {
 		r.Energy, _ = hostinfo.CPUEnergy() // the same
 	}
-	if pid := m.options.PID; pid != 0 {
+	if len(m.pids) > 0 {
 		var err error
-		r.Engine, err = hostinfo.Process(pid)
+		r.Engine, err = hostinfo.Usage(m.pids)
 		r.told = err == nil
 	}
 	if err := m.readServer(ctx, &r); err != nil {
@@ -156,30 +162,33 @@ func (m *Meter) Read(ctx context.Context) (Reading, error) {
 func (m *Meter) sample(ctx context.Context, timeout time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	gpus, err := m.sampleGPUs(ctx, timeout)
-	s := sample{at: time.Now(), gpus: gpus}
+	seen, err := m.sampleGPUs(ctx, timeout)
+	s := sample{at: time.Now(), gpus: seen.gpus}
 	s.frequency, _ = hostinfo.Frequency() // 0 where the system does not tell
-	if pid := m.options.PID; pid != 0 {
-		usage, _ := hostinfo.Process(pid) // zero when it has just ended
+	switch {
+	case len(m.pids) > 0:
+		usage, _ := hostinfo.Usage(m.pids) // zero when it has just ended
 		s.memory = usage.RSS
+	case m.options.MachineMemory:
+		s.memory = seen.memory
 	}
 	m.lap.add(s)
 	return err
 }
 
-// sampleGPUs reads the GPUs, and notes the first problem. The end of ctx is none.
-func (m *Meter) sampleGPUs(ctx context.Context, timeout time.Duration) ([]hostinfo.GPUUsage, error) {
+// sampleGPUs reads the GPUs, and what comes with them, and notes the first problem. The end of ctx is none.
+func (m *Meter) sampleGPUs(ctx context.Context, timeout time.Duration) (figures, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	gpus, err := m.gpus.read(limited)
+	seen, err := m.gpus.read(limited)
 	switch {
 	case m.problem != nil || ctx.Err() != nil:
 	case err != nil:
 		m.problem = err
-	case m.options.Metrics != "" && len(gpus) == 0:
+	case m.options.Metrics != "" && len(seen.gpus) == 0:
 		m.problem = fmt.Errorf("cannot tell what the GPUs do: there are none on the metrics page of %s", m.options.Metrics)
 	}
-	return gpus, err
+	return seen, err
 }
 
 // ownCPU is the CPU time that this process has used.

@@ -153,13 +153,13 @@ func TestGPUsAreSampledBetweenReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin, closed := time.Now(), 0
 		source := gpuSource{
-			read: func(context.Context) ([]hostinfo.GPUUsage, error) {
+			read: func(context.Context) (figures, error) {
 				passed := time.Since(begin)
 				utilization := 0.9
 				if part := passed % time.Second; part > 0 && part <= 500*ms {
 					utilization = 0.1
 				}
-				return []hostinfo.GPUUsage{gpu("A", utilization, 100, 100*passed.Seconds(), int64(passed.Seconds()))}, nil
+				return figures{gpus: []hostinfo.GPUUsage{gpu("A", utilization, 100, 100*passed.Seconds(), int64(passed.Seconds()))}}, nil
 			},
 			close: func() { closed++ },
 		}
@@ -232,6 +232,29 @@ func TestMetricsPage(t *testing.T) {
 	defer none.Close()
 	if problem := none.Problem(); problem == nil || !strings.Contains(problem.Error(), "there are none on the metrics page of "+o.Metrics) {
 		t.Errorf("a page without GPUs: %v", problem)
+	}
+	answer.Store(text("nv_cpu_memory_used_bytes 5e9\n"))
+	whole, err := Open(t.Context(), Options{Metrics: o.Metrics, MachineMemory: true, Interval: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	if r, err := whole.Read(t.Context()); err != nil || r.Memory != 5e9 {
+		t.Errorf("the memory of a remote machine is %d, %v", r.Memory, err)
+	}
+	s, err := ReadPage(t.Context(), o.Metrics)
+	if err != nil || s.Lack(measure.Memory) != "" || s.Lack(measure.CPU) == "" || !strings.Contains(s.Lack(measure.GPUMemory), "there are no GPUs on the metrics page") {
+		t.Errorf("%+v, %v", s, err)
+	}
+	answer.Store(text("other 1\n"))
+	if s, err = ReadPage(t.Context(), o.Metrics); err != nil || !strings.Contains(s.Lack(measure.Memory), "nv_cpu_memory_used_bytes") {
+		t.Errorf("a page without memory: %+v, %v", s, err)
+	}
+	if s, err = ReadPage(t.Context(), ""); err != nil || !strings.Contains(s.Lack(measure.Memory), "runner.metrics_url") || s.Lack(measure.Throughput) != "" {
+		t.Errorf("no page: %+v, %v", s, err)
+	}
+	if _, err := ReadPage(t.Context(), "http://127.0.0.1:1/metrics"); err == nil {
+		t.Error("a page that is not there has sources")
 	}
 	for _, url := range []string{"http://127.0.0.1:1/metrics", "no url at all"} {
 		if _, err := Open(t.Context(), Options{Metrics: url}); err == nil || !strings.Contains(err.Error(), "cannot read the metrics page") {

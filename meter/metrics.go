@@ -15,12 +15,24 @@ import (
 // ParseMetrics reads the GPUs' figures, nv_gpu_… and nv_energy_consumption with the label gpu_uuid, of a page in
 // Prometheus' text format (Triton: docs/user_guide/metrics.md). A figure that the page does not have is NaN, a size 0.
 func ParseMetrics(page []byte) ([]hostinfo.GPUUsage, error) {
+	seen, err := parsePage(page)
+	return seen.gpus, err
+}
+
+// parsePage reads the GPUs' figures, and the memory in use on the machine.
+func parsePage(page []byte) (figures, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(append(slices.Clone(page), '\n'))) // some pages end within a line
 	if err != nil {
-		return nil, fmt.Errorf("is not in Prometheus' text format: %w", err)
+		return figures{}, fmt.Errorf("is not in Prometheus' text format: %w", err)
 	}
-	var gpus []hostinfo.GPUUsage
+	var seen figures
+	for _, metric := range families["nv_cpu_memory_used_bytes"].GetMetric() {
+		value := metric.GetGauge().GetValue() + metric.GetUntyped().GetValue() // it has one of them
+		if value >= 0 && value < math.MaxInt64 {
+			seen.memory = int64(value)
+		}
+	}
 	for _, figure := range gpuFigures() {
 		for _, metric := range families[figure.name].GetMetric() {
 			uuid := ""
@@ -33,15 +45,15 @@ func ParseMetrics(page []byte) ([]hostinfo.GPUUsage, error) {
 			if uuid == "" || !(value >= 0 && value < math.MaxInt64) {
 				continue
 			}
-			i := slices.IndexFunc(gpus, func(g hostinfo.GPUUsage) bool { return g.UUID == uuid })
+			i := slices.IndexFunc(seen.gpus, func(g hostinfo.GPUUsage) bool { return g.UUID == uuid })
 			if i < 0 {
-				i = len(gpus)
-				gpus = append(gpus, unknownGPU(uuid))
+				i = len(seen.gpus)
+				seen.gpus = append(seen.gpus, unknownGPU(uuid))
 			}
-			figure.set(&gpus[i], value)
+			figure.set(&seen.gpus[i], value)
 		}
 	}
-	return gpus, nil
+	return seen, nil
 }
 
 func unknownGPU(uuid string) hostinfo.GPUUsage {

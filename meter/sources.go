@@ -1,21 +1,27 @@
 package meter
 
 import (
+	"context"
+	"errors"
 	"math"
+	"net/http"
 	"slices"
+	"time"
 
 	"tuner/hostinfo"
 	"tuner/measure"
 )
 
-// Sources are what tells of GPUs and energy on a machine.
+// Sources are what tells of GPUs, energy, and the server's process.
 type Sources struct {
 	GPUs      []hostinfo.GPUUsage
 	GPUNote   string // why there are none
 	CPUEnergy error  // why the energy of the CPU cannot be read; nil when it can
+	Process   string // why the CPU time of the server's process is not known; "" when it is
+	Memory    string // why its memory is not known; "" when it is
 }
 
-// ReadSources looks at this machine.
+// ReadSources looks at this machine, on which the server is launched.
 func ReadSources() Sources {
 	reader, note := hostinfo.OpenGPUs()
 	defer reader.Close()
@@ -23,10 +29,41 @@ func ReadSources() Sources {
 	return Sources{GPUs: reader.Read(), GPUNote: note, CPUEnergy: err}
 }
 
+// pageTime bounds the reading of a metrics page.
+const pageTime = 10 * time.Second
+
+// ReadPage looks at the metrics page of a server that was not launched from here; without its URL nothing is known. The error says that
+// the page cannot be read.
+func ReadPage(ctx context.Context, url string) (Sources, error) {
+	const foreign = "the process of a remote server is not known here"
+	s := Sources{Process: foreign, CPUEnergy: errors.New("the energy of a remote server's machine is not known here")}
+	if url == "" {
+		s.GPUNote, s.Memory = "runner.metrics_url names no metrics page that would tell", foreign+", and runner.metrics_url names no metrics page that would tell"
+		return s, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pageTime)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{}} // not by the environment's proxy
+	defer client.CloseIdleConnections()
+	seen, err := readPage(ctx, client, url)
+	if err != nil {
+		return Sources{}, err
+	}
+	s.GPUs, s.GPUNote = seen.gpus, "there are no GPUs on the metrics page "+url
+	if seen.memory == 0 {
+		s.Memory = foreign + ", and there is no nv_cpu_memory_used_bytes on the metrics page " + url
+	}
+	return s, nil
+}
+
 // Lack says why a metric cannot be measured there; "" when it can.
 func (s Sources) Lack(metric measure.Metric) string {
 	told := func(figures ...float64) bool { return !slices.ContainsFunc(figures, math.IsNaN) }
 	switch metric {
+	case measure.CPU:
+		return s.Process
+	case measure.Memory:
+		return s.Memory
 	case measure.GPUMemory:
 		return s.lackOf(func(hostinfo.GPUUsage) bool { return true })
 	case measure.GPUUtilization:

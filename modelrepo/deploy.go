@@ -37,6 +37,44 @@ func Write(dir string, m Source, c *modelconfig.Config) error {
 	if err != nil {
 		return err
 	}
+	return p.deploy(dir)
+}
+
+// Copy puts the model's folder of a variant into the repository dir, for as long
+// as it is measured there, in the same way as Write.
+func Copy(dir string, v Variant) error {
+	from := filepath.Join(v.Dir, v.Model)
+	files, err := listFiles(from)
+	if err != nil {
+		return fmt.Errorf("cannot read folder %q: %w", from, durable.Cause(err))
+	}
+	p := plan{model: v.Model}
+	for _, file := range files {
+		if file == configName {
+			continue
+		}
+		e, err := newEntry(filepath.Join(from, file), filepath.FromSlash(file))
+		if err != nil {
+			return err
+		}
+		p.files = append(p.files, e)
+	}
+	if p.config, err = os.ReadFile(filepath.Join(from, configName)); err != nil {
+		return fmt.Errorf("cannot read configuration %q: %w", filepath.Join(from, configName), durable.Cause(err))
+	}
+	return p.deploy(dir)
+}
+
+// Wrote reports whether dir/<model> is a folder that Write or Copy made, and
+// that nobody changed since.
+func Wrote(dir, model string) bool {
+	target := filepath.Join(dir, model)
+	_, err := os.Lstat(target)
+	return err == nil && checkReplaceable(target) == nil
+}
+
+// deploy puts the plan's folder into the repository dir.
+func (p plan) deploy(dir string) error {
 	target := filepath.Join(dir, p.model)
 	if err := checkReplaceable(target); err != nil {
 		return err

@@ -52,6 +52,48 @@ func TestWrite(t *testing.T) {
 	checkOnly(t, filepath.Join(dir, "m", "1"), "data", "net.onnx", "w.bin")
 }
 
+// TestCopy: a variant's folder is put into a repository, replaced by another
+// variant's, and removed; a folder of somebody else is refused.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	dir, root := t.TempDir(), t.TempDir()
+	put(t, dir, "n/config.pbtxt", "")
+	for _, c := range []string{`name: "m" max_batch_size: 4`, `name: "m" max_batch_size: 8`} {
+		v, err := Build(root, source(t), config(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Copy(dir, v); err != nil {
+			t.Fatal(err)
+		}
+		got, want := tree(t, filepath.Join(dir, "m")), tree(t, filepath.Join(v.Dir, "m"))
+		delete(got, receiptName)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-variant +copy:\n%s", diff)
+		}
+		if digest, err := Digest(source(t), config(t, c)); err != nil || digest != filepath.Base(v.Dir) {
+			t.Errorf("digest %s, %v, want that of %s", digest, err, v.Dir)
+		}
+	}
+	if !Wrote(dir, "m") || Wrote(dir, "n") || Wrote(dir, "nosuch") {
+		t.Errorf("own folders: m %t, n %t, nosuch %t", Wrote(dir, "m"), Wrote(dir, "n"), Wrote(dir, "nosuch"))
+	}
+	foreign, err := Build(root, source(t), config(t, `name: "n"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Copy(dir, foreign); err == nil || !strings.Contains(err.Error(), "it was not written by tuner") {
+		t.Errorf("another's folder: %v", err)
+	}
+	if err := Copy(dir, Variant{Dir: root, Model: "nosuch"}); err == nil {
+		t.Error("a variant that is not there was copied")
+	}
+	if err := Remove(dir, "m"); err != nil {
+		t.Error(err)
+	}
+	checkOnly(t, dir, "n")
+}
+
 // TestWriteRefuses: nothing that Write did not make itself is replaced.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,12 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 	return v, p.check(filepath.Join(v.Dir, v.Model))
 }
 
+// Digest is the digest of the variant that Build would make.
+func Digest(m Source, c *modelconfig.Config) (string, error) {
+	p, err := newPlan(m, c)
+	return p.digest, err
+}
+
 // whole runs write with a temporary folder in dir and makes what it renamed
 // into dir durable. Nothing is left of the temporary folder but what it renamed.
 func whole(dir string, write func(temp string) error) error {

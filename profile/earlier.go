@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +107,8 @@ func readEarlier(s Setup, now journal.Header, dir string) (search.Earlier, error
 		if err := r.Decode(&event); err != nil {
 			return search.Earlier{}, fmt.Errorf("cannot reuse the campaign in %q: %w", dir, err)
 		}
-		if !hasOtherFile(event.Trial.Candidate, old.Models, now.Models) {
+		isElsewhere := old.Finals != nil && event.Trial.Phase == search.PhaseFinal // on another server than the rest
+		if !isElsewhere && !hasOtherFile(event.Trial.Candidate, old.Models, now.Models) {
 			e.Events = append(e.Events, event)
 		}
 	}
@@ -138,11 +140,13 @@ func shapesText(shapes map[string][]int64) string {
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-// isSame reports whether an earlier campaign's figures are data here: they are of the same machine, ONNX Runtime and protocol. A dry
+// isSame reports whether an earlier campaign's figures are data here: they are of the same machine, ONNX Runtime, server and protocol. A dry
 // run without an ONNX Runtime takes it for the same.
 func isSame(p, then spec.Profile, old, now journal.Header) bool {
 	isSameRuntime := now.Runtime.Library == "" || old.Runtime.Library == now.Runtime.Library || old.Runtime.Name() == now.Runtime.Name()
-	return old.Fingerprint == now.Fingerprint && isSameRuntime && then.Runner == p.Runner
+	isSameServer := old.Server.String() == now.Server.String() && old.Finals.String() == now.Finals.String() &&
+		reflect.DeepEqual(serverless(then.Runner), serverless(p.Runner))
+	return old.Fingerprint == now.Fingerprint && isSameRuntime && isSameServer
 }
 
 // hasOtherFile reports whether a candidate's precision is another model file now than it was then, as when it was made on other data.

@@ -18,18 +18,20 @@ import (
 // variantsFolder is the folder of the variants within a campaign's output folder.
 const variantsFolder = "variants"
 
-// Engines measures trials on engine processes: it makes the variant of a trial's candidate and hands the runner the job.
+// Engines measures trials on engine processes: it makes the variant of a trial's candidate and hands the runner the job. Final trials
+// may have a runner of their own; an engine of the other one never runs beside that which is measured.
 type Engines struct {
 	setup    Setup
 	runner   *runner.Runner
+	finals   *runner.Runner // nil: runner
 	requests runner.Requests
 	batches  map[int]runner.Batches       // of service trials, by size
 	variants map[string]modelrepo.Variant // by precision
 }
 
-// NewEngines prepares the measuring of a campaign's trials on r.
-func NewEngines(setup Setup, r *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, requests: requests, batches: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}}
+// NewEngines prepares the measuring of a campaign's trials on r, and of its final trials on finals, nil for the same.
+func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
+	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}}
 }
 
 // Measure implements Trialer.
@@ -50,12 +52,25 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 	if err != nil {
 		return measure.Measurement{}, err
 	}
-	return e.runner.Measure(ctx, runner.Job{
+	return e.turnTo(ctx, trial).Measure(ctx, runner.Job{
 		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: instances(config), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh, Curve: curve,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	})
+}
+
+// turnTo returns the runner of a trial, and stops what the other one has running.
+func (e *Engines) turnTo(ctx context.Context, trial search.Trial) *runner.Runner {
+	if e.finals == nil {
+		return e.runner
+	}
+	now, other := e.runner, e.finals
+	if trial.Phase == search.PhaseFinal {
+		now, other = other, now
+	}
+	other.Close(ctx)
+	return now
 }
 
 // curve returns the requests of a service trial's windows; none for any other trial.
@@ -89,14 +104,7 @@ func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
 		if f.Precision != precision {
 			continue
 		}
-		root, err := filepath.Abs(filepath.Join(e.setup.Profile.Output, variantsFolder))
-		if err != nil {
-			return modelrepo.Variant{}, fmt.Errorf("cannot resolve %q: %w", e.setup.Profile.Output, err)
-		}
-		v, err := modelrepo.Build(root, f.Source, e.setup.Subject.Config)
-		if errors.Is(err, syscall.ENOSPC) {
-			err = fmt.Errorf("%w; free some space and run the same command again to go on", err)
-		}
+		v, err := e.setup.Subject.build(filepath.Join(e.setup.Profile.Output, variantsFolder), f)
 		if err != nil {
 			return modelrepo.Variant{}, err
 		}
@@ -104,6 +112,24 @@ func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
 		return v, nil
 	}
 	return modelrepo.Variant{}, fmt.Errorf("candidate %s: there is no model file of precision %q", c, precision)
+}
+
+// build makes the variant of one of the subject's files with the default configuration below a folder.
+func (s Subject) build(folder string, f File) (modelrepo.Variant, error) {
+	root, err := filepath.Abs(folder)
+	if err != nil {
+		return modelrepo.Variant{}, fmt.Errorf("cannot resolve %q: %w", folder, err)
+	}
+	v, err := modelrepo.Build(root, f.Source, s.Config)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w; free some space and run the same command again to go on", err)
+	}
+	return v, err
+}
+
+// OriginalDigest names the variant folder of the original model: its last element.
+func (s Subject) OriginalDigest() (string, error) {
+	return modelrepo.Digest(s.Files[0].Source, s.Config)
 }
 
 // instances is the number of instances that a complete configuration asks for.

@@ -29,8 +29,10 @@ type Setup struct {
 	Subject     Subject
 	Facts       search.Facts
 	Tool        string                // version of the program
-	Runtime     journal.RuntimeInfo   // of the default
+	Runtime     journal.RuntimeInfo   // of the default, on the bundled engine; of another server's campaign that which compares variants
 	Runtimes    []journal.RuntimeInfo // of the knob runtime that are measured; nil without it
+	Server      *journal.ServerInfo   // that is measured; nil for the bundled engine
+	Finals      *journal.ServerInfo   // that the finals are measured on; nil for the same
 	Variants    []journal.Variant     // what was compared with the original
 	Data        string                // digest of the inputs that they were compared on; "" without
 	Machine     json.RawMessage       // facts for reports
@@ -67,6 +69,7 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	sum := sha256.Sum256(s.Profile.Text)
 	h := journal.Header{
 		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
+		Server: s.Server, Finals: s.Finals,
 		Spec:  journal.SpecFile{Path: s.Profile.Path, SHA256: hex.EncodeToString(sum[:]), Text: string(s.Profile.Text)},
 		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants, Data: s.Data,
 	}
@@ -286,6 +289,8 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 		add("ONNX Runtime", old.Runtime.Flavour+"@"+old.Runtime.Version, now.Runtime.Flavour+"@"+now.Runtime.Version)
 	}
 	add("ONNX Runtime builds", runtimeNames(old.Runtimes), runtimeNames(now.Runtimes))
+	add("server", old.Server.String(), now.Server.String())
+	add("server of the finals", finalsName(old), finalsName(now))
 	add("inputs of the accuracy check", shortData(old.Data), shortData(now.Data))
 	add("rejected variants", rejectedNames(old.Variants), rejectedNames(now.Variants))
 	add("accepted variants", acceptedNames(old.Variants), acceptedNames(now.Variants))
@@ -301,11 +306,29 @@ func sameSearch(old journal.SpecFile, p spec.Profile) bool {
 }
 
 // searchOf leaves out of a profile what does not change the search; models and inputs are compared by digest, calibration shows in
-// the models, and earlier campaigns may be named on the command line.
+// the models, servers by what they say of themselves, and earlier campaigns may be named on the command line.
 func searchOf(p spec.Profile) spec.Profile {
 	p.Accuracy.Data, p.Accuracy.Calibration, p.Search.Earlier = "", "", nil
+	p.Runner = serverless(p.Runner)
+	if p.Finals != nil {
+		finals := serverless(*p.Finals)
+		p.Finals = &finals
+	}
 	p.Path, p.Text, p.Output, p.Model, p.Search.Budget = "", nil, "", spec.ModelSource{}, search.Budget{}
 	return p
+}
+
+// serverless leaves out of a runner which server it is, and how it is reached: the header says what server answered. How it is started, and
+// the protocol, stay.
+func serverless(r spec.Runner) spec.Runner {
+	return spec.Runner{Protocol: r.Protocol, Args: r.Args, Environment: r.Environment}
+}
+
+func finalsName(h journal.Header) string {
+	if h.Finals == nil {
+		return "the same"
+	}
+	return h.Finals.String()
 }
 
 func digests(files []journal.ModelFile) string {

@@ -178,7 +178,7 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
 	}
 	h := r.Header
-	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, ONNX Runtime %s, %s.", h.Spec.Path, h.Seed, best.Setup.Runtime,
+	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, %s, %s.", h.Spec.Path, h.Seed, servedBy(r, best),
 		h.Created.UTC().Format("2006-01-02 15:04 MST")))
 }
 

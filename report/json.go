@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tuner/analyze"
+	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -89,6 +90,7 @@ type jsonSetup struct {
 }
 
 type jsonPoint struct {
+	Server    string       `json:"server,omitempty"` // where another one than the bundled engine was measured
 	Load      measure.Load `json:"load"`
 	Confirmed bool         `json:"confirmed"`
 	jsonSample
@@ -161,6 +163,9 @@ type jsonOrigin struct {
 	Runtimes      []string    `json:"runtimes"` // every build that was measured, flavour@version
 	Fingerprint   string      `json:"machine_fingerprint"`
 	Models        []jsonModel `json:"models"`
+
+	Server *journal.ServerInfo `json:"server,omitempty"` // none: the bundled engine
+	Finals *journal.ServerInfo `json:"finals,omitempty"` // none: the same
 }
 
 type jsonModel struct {
@@ -210,7 +215,7 @@ func newDocument(r analyze.Result) (document, error) {
 		d.Machine = &r.Header.Machine
 	}
 	for _, c := range r.Configs {
-		config, err := newJSONConfig(c)
+		config, err := newJSONConfig(r, c)
 		if err != nil {
 			return document{}, err
 		}
@@ -228,7 +233,7 @@ func newDocument(r analyze.Result) (document, error) {
 	return d, nil
 }
 
-func newJSONConfig(c analyze.Config) (jsonConfig, error) {
+func newJSONConfig(r analyze.Result, c analyze.Config) (jsonConfig, error) {
 	text, err := modelconfig.Format(c.Deployed)
 	if err != nil {
 		return jsonConfig{}, fmt.Errorf("cannot print the configuration %s: %w", c.Name, err)
@@ -251,6 +256,9 @@ func newJSONConfig(c analyze.Config) (jsonConfig, error) {
 		if p.Searched != nil {
 			searched := newJSONSample(*p.Searched)
 			point.Searched = &searched
+		}
+		if hasServers(r) {
+			point.Server = r.Server(p)
 		}
 		j.Points = append(j.Points, point)
 	}
@@ -293,6 +301,7 @@ func newJSONOrigin(r analyze.Result) jsonOrigin {
 	o := jsonOrigin{
 		Tool: h.Tool, Created: h.Created, Profile: h.Spec.Path, ProfileSHA256: h.Spec.SHA256, Seed: h.Seed,
 		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []jsonModel{},
+		Runtimes: []string{}, Server: h.Server, Finals: h.Finals,
 	}
 	for _, build := range runtimes(h) {
 		o.Runtimes = append(o.Runtimes, build.Name())

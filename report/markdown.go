@@ -99,6 +99,12 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 	for _, m := range h.Models {
 		fmt.Fprintf(b, "- model (%s): `%s`, SHA-256 `%s`\n", m.Precision, m.Path, m.SHA256)
 	}
+	if hasServers(r) {
+		fmt.Fprintf(b, "- server: %s\n", escapeMarkdown(h.Server.String()))
+	}
+	if h.Finals != nil {
+		fmt.Fprintf(b, "- server of the finals: %s\n", escapeMarkdown(h.Finals.String()))
+	}
 	for _, runtime := range runtimes(h) {
 		fmt.Fprintf(b, "- ONNX Runtime %s (%s)\n", runtime.Version, runtime.Flavour)
 	}
@@ -106,10 +112,13 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 	fmt.Fprintf(b, "- machine: %s (fingerprint `%s`), campaign begun %s\n", escapeMarkdown(machineText(h.Machine)), h.Fingerprint, h.Created.UTC().Format("2006-01-02 15:04 MST"))
 }
 
-// runtimes lists the builds that were measured.
+// runtimes lists the builds that were measured, or that compared variants; none where another server did everything.
 func runtimes(h journal.Header) []journal.RuntimeInfo {
-	if len(h.Runtimes) > 0 {
+	switch {
+	case len(h.Runtimes) > 0:
 		return h.Runtimes
+	case h.Runtime == journal.RuntimeInfo{} && h.Server != nil:
+		return nil
 	}
 	return []journal.RuntimeInfo{h.Runtime}
 }

@@ -172,7 +172,7 @@ func writeStageLoads(b *strings.Builder, r analyze.Result, list []stage) {
 			row = append(row, e.text)
 			switch {
 			case s.config.Candidate.IsDefault():
-			case ok && known && base.value > 0:
+			case ok && known && base.value > 0 && (r.Header.Finals == nil || e.confirmed == base.confirmed): // figures of one server
 				row = append(row, gainPercent(e.value/base.value))
 			default:
 				row = append(row, "")
@@ -186,8 +186,9 @@ func writeStageLoads(b *strings.Builder, r analyze.Result, list []stage) {
 
 // throughputFigure is a cell of the table of loads.
 type throughputFigure struct {
-	value float64
-	text  string
+	value     float64
+	text      string
+	confirmed bool
 }
 
 func throughputAt(c analyze.Config, load measure.Load) (throughputFigure, bool) {
@@ -200,7 +201,7 @@ func throughputAt(c analyze.Config, load measure.Load) (throughputFigure, bool) 
 		if len(p.Misses) > 0 {
 			text = "(" + text + ")"
 		}
-		return throughputFigure{e.Value, text}, true
+		return throughputFigure{e.Value, text, p.Confirmed}, true
 	}
 	return throughputFigure{}, false
 }

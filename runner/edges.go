@@ -17,8 +17,12 @@ type edges struct {
 }
 
 // openEdges begins to look at a pool's engine, until close.
-func openEdges(ctx context.Context, p *pool, model string, patience time.Duration) (*edges, error) {
-	m, err := meter.Open(ctx, meter.Options{Control: p.control, Model: model, PID: p.engine.PID(), GPUs: true, Timeout: patience})
+func openEdges(ctx context.Context, p *pool, model string, o Options) (*edges, error) {
+	pid := p.engine.PID()
+	m, err := meter.Open(ctx, meter.Options{
+		Control: p.control, Model: model, PID: pid, Remote: o.Elsewhere, GPUs: !o.Elsewhere,
+		Metrics: o.Metrics, MachineMemory: pid == 0 && o.Metrics != "", Timeout: o.Patience,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +43,15 @@ func (s *edges) add(ctx context.Context) error {
 	}
 	s.list = append(s.list, reading)
 	return nil
+}
+
+// memory is the most that was seen since the first reading, in bytes; 0 unknown.
+func (s *edges) memory() int64 {
+	most := int64(0)
+	for _, r := range s.list[1:] {
+		most = max(most, r.Memory)
+	}
+	return most
 }
 
 // split divides a trial's time from begin to end into warm-up and windows.

@@ -25,7 +25,7 @@ const lookEvery = 100 * time.Millisecond
 
 // guard watches an engine during a trial: its end and its memory.
 type guard struct {
-	pid     int
+	pids    []int // of the engine, and of what it has started; none when unknown
 	cancel  context.CancelCauseFunc
 	watcher sync.WaitGroup
 	peak    int64 // highest resident set seen
@@ -36,9 +36,12 @@ type guard struct {
 // stopped at the end of the trial.
 func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	g := &guard{pid: e.PID(), cancel: cancel}
-	if g.pid != 0 {
-		g.isReset = hostinfo.ResetPeak(g.pid) == nil
+	g := &guard{cancel: cancel}
+	if pid := e.PID(); pid != 0 {
+		g.pids, g.isReset = hostinfo.Tree(pid), true
+		for _, pid := range g.pids {
+			g.isReset = hostinfo.ResetPeak(pid) == nil && g.isReset
+		}
 	}
 	g.watcher.Go(func() {
 		look := time.NewTicker(lookEvery)
@@ -60,10 +63,10 @@ func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard)
 
 // look notes the engine's memory.
 func (g *guard) look(limit int64) {
-	if g.pid == 0 {
+	if len(g.pids) == 0 {
 		return
 	}
-	usage, err := hostinfo.Process(g.pid)
+	usage, err := hostinfo.Usage(g.pids)
 	if err != nil {
 		return // it has just ended, or the system does not tell
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/hostinfo"
 )
 
 // The file descriptors of the child contract: ExtraFiles begin at 3.
@@ -26,14 +27,16 @@ const (
 const outputDelay = time.Second
 
 // process is an engine process of our own: started in a process group of its own, ready once it has announced its
-// addresses, and never left behind. It dies with us by a signal of the kernel and by the end of file on parentFD.
+// addresses, and never left behind. It dies with us by a signal of the kernel and by the end of file on parentFD. Another server
+// announces nothing, and knows of no parentFD: it is ready once it answers (startServer).
 type process struct {
 	cmd      *exec.Cmd
 	tail     tail
 	address  api.Announcement
-	lifeline *os.File // our end of parentFD
+	lifeline *os.File // our end of parentFD; nil without
 	drain    time.Duration
-	kills    int // for want of memory on this system before it started
+	kills    int       // for want of memory on this system before it started
+	cleared  sync.Once // the rest of its group was seen to
 
 	mu    sync.Mutex
 	state state
@@ -149,7 +152,7 @@ func (p *process) awaitReady(ctx context.Context, announce *os.File, patience ti
 }
 
 func (p *process) startReason(err error, patience time.Duration) string {
-	reason := "it announced no addresses: " + err.Error()
+	reason := fmt.Sprintf("it announced no addresses: %v", err)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		reason = fmt.Sprintf("it was not ready within %v", patience)
@@ -161,15 +164,35 @@ func (p *process) startReason(err error, patience time.Duration) string {
 
 // Stop sends SIGTERM, and SIGKILL when the process has not ended in time, to its whole group.
 func (p *process) Stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, p.drain)
+	defer cancel()
 	p.handle(stopEvent)
 	select {
 	case <-p.done:
-		return
-	case <-time.After(p.drain):
 	case <-ctx.Done():
+		p.handle(overdueEvent)
 	}
-	p.handle(overdueEvent)
 	<-p.done
+	p.cleared.Do(func() { p.clear(ctx) })
+}
+
+// clearEvery is how often clear looks for what is left of a group.
+const clearEvery = 20 * time.Millisecond
+
+// clear sees to the end of what is left of the process's group: a server whose script ended before it. It is killed when the context ends.
+func (p *process) clear(ctx context.Context) {
+	group := p.cmd.Process.Pid
+	if syscall.Kill(-group, syscall.SIGTERM) != nil {
+		return // nothing is left
+	}
+	for len(hostinfo.Group(group)) > 0 {
+		select {
+		case <-time.After(clearEvery):
+		case <-ctx.Done():
+			_ = syscall.Kill(-group, syscall.SIGKILL) // fails only when it is already gone
+			return
+		}
+	}
 }
 
 // wait waits for the exit, but not longer than d.

@@ -44,6 +44,10 @@ func play(role string) int {
 		return 3
 	case "tuner":
 		return playTuner()
+	case "server":
+		return playServer()
+	case "mute":
+		time.Sleep(time.Hour) // until a signal comes
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(announce, `{"http":"127.0.0.1:1","grpc":"127.0.0.1:2"}`)

@@ -33,6 +33,9 @@ type Options struct {
 	WarmUp   time.Duration // longest warm-up under load; default 5 s
 	Load     time.Duration // how long loading a model may take; default 2 min
 	Patience time.Duration // how long an engine may complete no request; default 10 s, and at least 20 latencies
+
+	Elsewhere bool   // the server runs on another machine
+	Metrics   string // URL of the server's metrics page, for what this machine cannot see of it; "" for none
 }
 
 // The defaults of Options.
@@ -104,6 +107,7 @@ type pool struct {
 	control api.Client
 	config  string // loaded configuration; "" when none is
 	ramped  int    // largest batch that it has been given; 0 when none
+	memory  int64  // bytes, the most that the metrics page told in the last load; 0 unknown
 }
 
 // New makes a runner without an engine.
@@ -147,10 +151,46 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 		}
 		return m, nil
 	}
+	if m.Failure, err = r.fail(ctx, err); err != nil {
+		return measure.Measurement{}, err
+	}
+	return m, nil
+}
+
+// Try has an engine load a job's configuration, the engine of the last job if it is the right one, and puts no load on it. The failure is
+// the engine's, nil when it serves the configuration; errors are as Measure's.
+func (r *Runner) Try(ctx context.Context, job Job) (*measure.Failure, error) {
+	_, err := r.launch(ctx, job)
+	if err == nil {
+		err = r.configure(ctx, job)
+	}
+	if err == nil {
+		return nil, nil
+	}
+	return r.fail(ctx, err)
+}
+
+// Server asks the engine of the last job what it says of itself.
+func (r *Runner) Server(ctx context.Context) (api.ServerMetadata, error) {
+	if r.pool == nil {
+		return api.ServerMetadata{}, errors.New("cannot ask the server about itself: none runs")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Patience, &overdueError{"asking the server about itself", r.options.Patience})
+	defer cancel()
+	m, err := r.pool.control.ServerMetadata(ctx)
+	if err != nil {
+		return m, causeOr(ctx, err)
+	}
+	return m, nil
+}
+
+// fail makes a failure of what ended a trial, and stops the engine unless it is as good as before; or it returns the error when it is the
+// campaign's.
+func (r *Runner) fail(ctx context.Context, err error) (*measure.Failure, error) {
 	failure, err := r.explain(ctx, err)
 	if err != nil {
 		r.Close(context.WithoutCancel(ctx))
-		return measure.Measurement{}, err
+		return nil, err
 	}
 	r.options.Log.Info("trial failed", "stage", failure.Stage, "reason", failure.Reason)
 	switch failure.Stage {
@@ -160,8 +200,7 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 	default:
 		r.Close(ctx)
 	}
-	m.Failure = failure
-	return m, nil
+	return failure, nil
 }
 
 // measure fills in the times and the memory, also when it fails, and returns the windows.
@@ -172,8 +211,9 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 		m.Times.Launch = time.Since(begin)
 		return nil, err
 	}
+	r.pool.memory = 0
 	ctx, guard := watch(ctx, r.pool.engine, job.MemoryLimit)
-	defer func() { m.Memory = guard.stop() }()
+	defer func() { m.Memory = max(guard.stop(), r.pool.memory) }()
 	err = r.configure(ctx, job)
 	if launched {
 		m.Times.Launch = time.Since(begin)
@@ -251,7 +291,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 	if err != nil {
 		return nil, &requestError{err}
 	}
-	seen, err := openEdges(ctx, r.pool, job.Model, r.options.Patience)
+	seen, err := openEdges(ctx, r.pool, job.Model, r.options)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +319,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 	}
 	last := result.Windows[len(result.Windows)-1]
 	times.WarmUp, times.Windows = seen.split(begin, result.Begin.Add(last.Start+last.Duration))
-	r.pool.ramped = max(r.pool.ramped, a.ramped)
+	r.pool.ramped, r.pool.memory = max(r.pool.ramped, a.ramped), seen.memory()
 	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
 	return flagFew(windows, job.Percentiles), nil
 }

@@ -68,4 +68,6 @@ type Settings struct {
 	Window time.Duration // length of one window in the search phase
 	// Earlier is what campaigns before this one measured, the newest first; strategies that cannot learn from them pass over it.
 	Earlier []Earlier
+	// Elsewhere says that the final trials are measured on another server than the others: their figures do not compare.
+	Elsewhere bool
 }

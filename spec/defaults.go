@@ -13,7 +13,7 @@ import (
 func profileDefaults() Profile {
 	return Profile{
 		DeployTarget: TargetTriton,
-		Runner:       Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
+		Runner:       bundledRunner(),
 		Search: Search{
 			Strategy: StrategyGuided,
 			Budget:   search.Budget{Time: 10 * time.Minute},

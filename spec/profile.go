@@ -27,6 +27,7 @@ type Profile struct {
 	DeployTarget string // TargetTriton or TargetTuner
 	Model        ModelSource
 	Runner       Runner
+	Finals       *Runner // that confirms the finalists and the default; nil: Runner
 	Search       Search
 	Knobs        []search.Knob   // in the file's order; nil without space: see Space
 	Load         search.LoadAxis // Levels nil for auto: see Space
@@ -58,15 +59,34 @@ const (
 	TargetTuner  = "tuner"
 )
 
-// Runner says which server is measured and how it is talked to.
+// Runner says which server is measured and how it is talked to. Fields of other modes are zero.
 type Runner struct {
-	Mode     string // RunnerBundled
+	Mode     string // RunnerBundled, RunnerLocal or RunnerRemote
 	Protocol string // ProtocolGRPC or ProtocolHTTP
+
+	Server      string            // local: tritonserver's path, or that of a program that takes its options
+	Args        []string          // local: further options of it
+	Environment map[string]string // local: variables, beside the program's own
+
+	URL        string            // remote: [SCHEME://]HOST[:PORT], see Address
+	MetricsURL string            // remote: of its metrics page; "" for none
+	Repository string            // remote: folder that the server has as its model repository; "": files travel over the wire
+	Headers    map[string]string // remote: of every request (gRPC: metadata); $NAME stands for an environment variable
+	TLS        TLSFiles          // remote
+}
+
+// TLSFiles are the PEM files of connections that are secured by TLS; all may be "".
+type TLSFiles struct {
+	CA          string // authorities to trust; "": the system's
+	Certificate string // the client's own, with its chain
+	Key         string
 }
 
 // The values of Runner's fields.
 const (
-	RunnerBundled = "bundled"
+	RunnerBundled = "bundled" // the engine that is part of this program
+	RunnerLocal   = "local"   // a tritonserver that is launched for each pool
+	RunnerRemote  = "remote"  // a server that runs already
 	ProtocolGRPC  = "grpc"
 	ProtocolHTTP  = "http"
 )
@@ -136,7 +156,8 @@ func (r profileReader) fields() []field {
 		{"name", r.name},
 		{"output", func(v value) { r.file(v, &r.p.Output) }},
 		{"deploy_target", func(v value) { setWord(v, &r.p.DeployTarget, []string{TargetTriton, TargetTuner}) }},
-		{"runner", r.runner},
+		{"runner", func(v value) { r.runner(v, &r.p.Runner) }},
+		{"finals", r.finals},
 		{"search", r.search},
 		{"space", r.space},
 		{"load", r.load},
@@ -175,6 +196,7 @@ func (r profileReader) check(root value, given map[string]value) {
 	checkObjective(given)
 	checkPrice(given)
 	r.checkTarget(given)
+	r.checkServers(given)
 	r.checkFields(given)
 	r.checkBatch(given)
 	r.checkAccuracy(given)
@@ -237,13 +259,6 @@ func servableName(text string) string {
 		return "model"
 	}
 	return name
-}
-
-func (r profileReader) runner(v value) {
-	v.mapping([]field{
-		{"mode", func(v value) { setWord(v, &r.p.Runner.Mode, []string{RunnerBundled}, "local", "remote") }},
-		{"protocol", func(v value) { setWord(v, &r.p.Runner.Protocol, []string{ProtocolGRPC, ProtocolHTTP}) }},
-	}, nil)
 }
 
 // The limits of a window: shorter ones hold too few requests, longer ones waste the budget.

@@ -103,7 +103,7 @@ accuracy:
 		Path: "work/profile.yaml", Text: []byte(text), Name: "mini", Output: "/srv/out", DeployTarget: TargetTuner,
 		Model: ModelSource{Path: "models/minilm.onnx", Config: "work/config.pbtxt",
 			Precisions: map[string]string{"fp32": "work/a.onnx", "int8": "work/b.onnx"}},
-		Runner: Runner{RunnerBundled, ProtocolHTTP},
+		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolHTTP},
 		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}},
 		Knobs: []search.Knob{
 			knob("execution_provider", search.ScopeArtifact, "cpu", "openvino"),
@@ -152,7 +152,7 @@ func TestParseProfileDefaults(t *testing.T) {
 	want := Profile{
 		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
 		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
-		Runner: Runner{RunnerBundled, ProtocolGRPC},
+		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
 		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
@@ -235,15 +235,12 @@ func TestProfileMistakes(t *testing.T) {
 	check("bad name", "model: a\nname: a/b", "2: name: is not usable as a model name and as a folder")
 	check("Model Analyzer", "model_repository: x\nprofile_models: [a]\nfoo: 1",
 		"2: profile_models: this is a file for Triton Model Analyzer, which this version does not read yet")
-	check("runner", "model: a\nrunner: {mode: remote, protocol: tcp}",
-		"2: runner.mode: is not supported by this version", "2: runner.protocol: is not known")
 	check("strategy", "model: a\nsearch: {strategy: genetic}", "2: search.strategy: is not known")
 	check("budget", "model: a\nsearch: {budget: 10}", "2: search.budget: is a duration without a unit")
 	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")
 	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")
 	check("earlier", "model: a\nsearch: {earlier: [out, ./out, {}]}", "2: search.earlier[1]: appears twice in the list", "2: search.earlier[2]: must be text")
 	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")
-	check("finals", "model: a\nfinals: {}", "2: finals: unknown field")
 	check("both objectives", "model: a\nobjective: throughput\nweights: {throughput: 1}", "3: weights: contradicts objective")
 	check("rate", "model: a\nload: {request_rate: 2, concurrency: auto}", "2: load.request_rate: contradicts concurrency")
 	check("no rate", "model: a\nload: {request_rate: auto}", "2: load.request_rate: must be a whole number")

@@ -56,6 +56,8 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 		Budget: p.Search.Budget,
 		Seed:   p.Search.Seed,
 		Window: p.Search.Window,
+
+		Elsewhere: p.Finals != nil,
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"tuner/profile"
 	"tuner/runner"
 	"tuner/search"
-	"tuner/spec"
 )
 
 // How long an engine may take to serve, and to end after SIGTERM before it is killed.
@@ -32,23 +31,6 @@ func bundled(con console) (runner.Options, error) {
 		Dial:     runner.GRPC,
 		Log:      slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, nil
-}
-
-// newRunner wires the bundled engine for a campaign with past events. It must be closed.
-func newRunner(con console, p spec.Profile, past []search.Event) (*runner.Runner, error) {
-	options, err := bundled(con)
-	if err != nil {
-		return nil, err
-	}
-	options.Epoch = time.Now()
-	if p.Runner.Protocol == spec.ProtocolHTTP {
-		options.Dial = runner.HTTP
-	}
-	if n := len(past); n > 0 {
-		options.Epoch = options.Epoch.Add(-past[n-1].Elapsed)
-		options.Launches = past[n-1].Measurement.Launch
-	}
-	return runner.New(options), nil
 }
 
 // openBuild has a child process open a build, so that a library that is none is found out before the campaign, and returns

@@ -50,13 +50,13 @@ func TestChosenRepositoryIsServed(t *testing.T) {
 	}
 }
 
-// serve serves a repository on free ports and returns where.
-func (w workplace) serve(repository string) (*program, api.Announcement) {
+// serve serves a repository on free ports, with further options, and returns where.
+func (w workplace) serve(repository string, options ...string) (*program, api.Announcement) {
 	w.t.Helper()
 	announced, announce := pipe(w.t)
-	p := w.startWith([]*os.File{announce}, "serve", "--model-repository", repository, "--announce-fd=3",
+	p := w.startWith([]*os.File{announce}, append([]string{"serve", "--model-repository", repository, "--announce-fd=3",
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
-		"--http-port=0", "--grpc-port=0", "--metrics-port=0")
+		"--http-port=0", "--grpc-port=0", "--metrics-port=0"}, options...)...)
 	if err := announce.Close(); err != nil { // so that the server's end is the end of the file
 		w.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 type dryRun struct {
 	Conversions []string           `json:"conversions"` // precisions that would be made first
 	Check       string             `json:"accuracy_check,omitempty"`
-	Earlier     []earlierCampaign  `json:"earlier"` // that the search learns from
+	Servers     []string           `json:"servers,omitempty"` // other than the bundled engine: what would be done to them
+	Earlier     []earlierCampaign  `json:"earlier"`           // that the search learns from
 	Count       int                `json:"candidate_count"`
 	IsCounted   bool               `json:"counted"`    // else there are so many pools that their numbers are the most that there may be
 	Candidates  []search.Candidate `json:"candidates"` // the first of them, where there are more than mostPrinted
@@ -31,7 +33,7 @@ type dryRun struct {
 
 // runDryRun lists what would be converted, the candidates, what was folded and why, and how long the campaign would take. It
 // refuses what the comparison of variants would refuse; the rest has been checked (checkCampaign).
-func runDryRun(con console, o profileOptions, s profile.Setup) error {
+func runDryRun(con console, o profileOptions, s profile.Setup, servers []string) error {
 	p, facts := s.Profile, s.Facts
 	if _, _, err := variantData(p, s.Subject); err != nil {
 		return inputError(err)
@@ -50,12 +52,12 @@ func runDryRun(con console, o profileOptions, s profile.Setup) error {
 	pools, _ := candidates.PoolCount()
 	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Earlier: earlierCampaigns(earlier),
 		Count: count, IsCounted: isCounted, Candidates: firstCandidates(candidates, mostPrinted), Folds: candidates.Folds(),
-		Pools: pools, Loads: settings.Space.Load.Levels, Rate: settings.Space.Load.Rate,
+		Servers: servers, Pools: pools, Loads: settings.Space.Load.Levels, Rate: settings.Space.Load.Rate,
 		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
 	}
-	for _, line := range earlierLines(p, d.Earlier) {
+	for _, line := range slices.Concat(servers, earlierLines(p, d.Earlier)) {
 		fmt.Fprintln(con.out, line)
 	}
 	printDryRun(con.out, d, planned.Remaining(), settings.Budget.Time)

@@ -210,7 +210,7 @@ func control(w wire.Options) (api.Control, error) {
 		access.Headers[h.Name] = append(access.Headers[h.Name], h.Value)
 	}
 	if w.Protocol == wire.HTTP {
-		return api.NewHTTPControl(w.Address, access), nil
+		return api.OpenHTTP(w.Address, access), nil
 	}
-	return api.NewGRPCControl(w.Address, access)
+	return api.OpenGRPC(w.Address, access)
 }

@@ -41,7 +41,8 @@ func newProfile(con console) *cobra.Command {
 		Use:   "profile -f profile.yaml",
 		Short: "Search and measure configurations of a model",
 		Long: `Searches configurations of an ONNX model: launches the bundled engine with one configuration after the other, finds the
-highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl.
+highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl. Another server can be
+measured instead, or confirm the finalists (runner, finals): a tritonserver that is launched, or one that runs already.
 
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
@@ -58,7 +59,7 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 	return cmd
 }
 
-func runProfile(ctx context.Context, con console, o profileOptions) error {
+func runProfile(ctx context.Context, con console, o profileOptions) (err error) {
 	if err := checkOutputFormat(o.output); err != nil {
 		return err
 	}
@@ -67,7 +68,11 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return err
 	}
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
-	if err := checkMetrics(o.file, p.Goal, meter.ReadSources()); err != nil {
+	servers, err := newServers(con, p)
+	if err != nil {
+		return err
+	}
+	if err := servers.checkMetrics(ctx, o.file, p.Goal); err != nil {
 		return err
 	}
 	host := hostinfo.Read(ctx)
@@ -79,44 +84,68 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 	if err != nil {
 		return inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
 	}
-	facts := profile.FactsOf(subject, host.CPU)
 	if err := checkRuntimes(o, p); err != nil {
 		return err
 	}
-	builds, missing := campaignBuilds(o, p)
-	switch {
-	case missing == nil:
-		if builds, facts, err = probeBuilds(ctx, builds, p, subject, facts); err != nil {
-			return interruptedOr(ctx, err)
-		}
-	case o.dryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
-		fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
-	default:
-		return withExit(exitUsage, missing)
+	builds, facts, err := findBuilds(ctx, con, o, p, subject, profile.FactsOf(subject, host.CPU))
+	if err != nil {
+		return err
+	}
+	var notes []string
+	if o.dryRun {
+		notes, err = servers.plan(ctx, p, subject)
+	} else {
+		defer func() { err = errors.Join(err, servers.restore(ctx)) }()
+		facts, err = servers.ask(ctx, p, subject, facts)
+	}
+	if err != nil {
+		return err
 	}
 	setup, err := newSetup(p, subject, facts, builds, host)
 	if err != nil {
 		return err
 	}
+	setup.Server, setup.Finals = servers.infos()
 	if err := checkCampaign(o, setup); err != nil { // before minutes of conversions
 		return err
 	}
 	if o.dryRun {
-		return runDryRun(con, o, setup)
+		return runDryRun(con, o, setup, notes)
 	}
 	variants, err := makeVariants(ctx, con, o, p, subject, facts, builds)
 	if err != nil {
 		return interruptedOr(ctx, inputError(err))
 	}
-	return runCampaign(ctx, con, o, setup.With(variants), requests)
+	return runCampaign(ctx, con, o, setup.With(variants), requests, servers)
 }
 
-// checkMetrics finds the metrics of a goal that the machine does not tell, before anything is launched.
-func checkMetrics(file string, goal search.Goal, sources meter.Sources) error {
+// findBuilds finds the ONNX Runtime builds that a campaign needs, and what those that serve trials can do with the model: none where other
+// servers have their own, and nothing is compared here.
+func findBuilds(ctx context.Context, con console, o profileOptions, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
+	if !isBundled(p) && p.Accuracy.Limit == nil {
+		return nil, facts, nil
+	}
+	builds, missing := campaignBuilds(o, p)
+	switch {
+	case missing == nil:
+		opened, facts, err := probeBuilds(ctx, builds, p, s, facts)
+		if err != nil {
+			return nil, facts, interruptedOr(ctx, err)
+		}
+		return opened, facts, nil
+	case o.dryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
+		fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
+		return builds, facts, nil
+	}
+	return nil, facts, withExit(exitUsage, missing)
+}
+
+// checkMetrics finds the metrics of a goal that nobody tells where it is measured, before anything is launched.
+func checkMetrics(file string, goal search.Goal, sources meter.Sources, where string) error {
 	var problems []error
 	for _, m := range goal.Metrics() {
 		if lack := sources.Lack(m); lack != "" {
-			problems = append(problems, fmt.Errorf("%s: %s: %s cannot be measured on this machine: %s", file, goalField(goal, m), m, lack))
+			problems = append(problems, fmt.Errorf("%s: %s: %s cannot be measured %s: %s", file, goalField(goal, m), m, where, lack))
 		}
 	}
 	return withExit(exitUsage, errors.Join(problems...))
@@ -169,10 +198,21 @@ func checkCampaign(o profileOptions, s profile.Setup) error {
 	if _, err := profile.Reuse(s); err != nil {
 		return inputError(err)
 	}
-	if err := profile.CheckOutput(s.Profile); err != nil || s.Runtime.Library == "" {
+	if err := profile.CheckOutput(s.Profile); err != nil || !isSettled(s) {
 		return inputError(err)
 	}
 	return inputError(profile.CheckLog(s))
+}
+
+// isSettled reports whether it is known what serves the trials: not so in a dry run without an ONNX Runtime, or of servers that it does not
+// launch.
+func isSettled(s profile.Setup) bool {
+	for _, server := range []*journal.ServerInfo{s.Server, s.Finals} {
+		if server != nil && server.Mode != spec.RunnerBundled && server.Version == "" {
+			return false
+		}
+	}
+	return s.Runtime.Library != "" || !isBundled(s.Profile)
 }
 
 // checkRuntimes finds builds that are named in two places.
@@ -215,6 +255,9 @@ func probeBuilds(ctx context.Context, builds []ortlib.Build, p spec.Profile, s p
 			return nil, facts, usageErrorf("%s: space.runtime: %v", p.Path, err)
 		}
 	}
+	if !isBundled(p) { // they only compare variants
+		return opened, facts, nil
+	}
 	runtimes, err := unavailable(ctx, opened, p.Space(facts), s)
 	if err != nil {
 		return nil, facts, err
@@ -231,8 +274,8 @@ func runtimeInfo(b ortlib.Build) journal.RuntimeInfo {
 	return journal.RuntimeInfo{Flavour: b.Flavour, Version: b.Version, Library: b.Library}
 }
 
-// runCampaign opens the journal and the runner, runs the campaign to its end, and prints the summary.
-func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, requests runner.Requests) (err error) {
+// runCampaign opens the journal and the runners, runs the campaign to its end, and prints the summary.
+func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, requests runner.Requests, servers campaignServers) (err error) {
 	log, err := profile.OpenLog(setup, time.Now().UTC())
 	if err != nil {
 		return inputError(err)
@@ -244,15 +287,17 @@ func runCampaign(ctx context.Context, con console, o profileOptions, setup profi
 	if err != nil {
 		return usageErrorf("%s: %v", o.file, err)
 	}
-	engines, err := newRunner(con, setup.Profile, log.Past)
-	if err != nil {
-		return err
-	}
+	engines := servers.search.newRunner(log.Past)
 	defer engines.Close(context.WithoutCancel(ctx))
+	var finals *runner.Runner
+	if servers.finals != nil {
+		finals = servers.finals.newRunner(log.Past)
+		defer finals.Close(context.WithoutCancel(ctx))
+	}
 
 	observer, finish := observe(con, o, settings, log.Elapsed())
 	announce(con, o, setup, log)
-	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(setup, engines, requests), Recorder: log, Observer: observer,
+	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, requests), Recorder: log, Observer: observer,
 		Now: time.Now, Past: log.Past}
 	outcome, err := campaign.Run(ctx)
 	finish()
@@ -276,18 +321,29 @@ func announce(con console, o profileOptions, setup profile.Setup, log profile.Lo
 	if o.quiet {
 		return
 	}
-	runtimes := []string{fmt.Sprintf("%s (%s)", setup.Runtime.Version, setup.Runtime.Flavour)}
-	for _, r := range setup.Runtimes[min(1, len(setup.Runtimes)):] {
-		runtimes = append(runtimes, fmt.Sprintf("%s (%s)", r.Version, r.Flavour))
-	}
-	fmt.Fprintf(con.err, "%s: %s on ONNX Runtime %s, results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
-		strings.Join(runtimes, " and "), setup.Profile.Output)
+	fmt.Fprintf(con.err, "%s: %s on %s, results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name, serverText(setup), setup.Profile.Output)
 	for _, line := range earlierLines(setup.Profile, earlierCampaigns(log.Earlier)) {
 		fmt.Fprintln(con.err, line)
 	}
 	if n := len(log.Past); n > 0 {
 		fmt.Fprintf(con.err, "going on after %d trials of an earlier run (%s)\n", n, clockText(log.Elapsed()))
 	}
+}
+
+// serverText names what serves the trials: the builds of ONNX Runtime where it is the bundled engine.
+func serverText(setup profile.Setup) string {
+	text := setup.Server.String()
+	if setup.Server == nil {
+		runtimes := []string{fmt.Sprintf("%s (%s)", setup.Runtime.Version, setup.Runtime.Flavour)}
+		for _, r := range setup.Runtimes[min(1, len(setup.Runtimes)):] {
+			runtimes = append(runtimes, fmt.Sprintf("%s (%s)", r.Version, r.Flavour))
+		}
+		text = "ONNX Runtime " + strings.Join(runtimes, " and ")
+	}
+	if setup.Finals != nil {
+		text += ", finals on " + setup.Finals.String()
+	}
+	return text
 }
 
 // summary is what `tuner profile --output json` prints.

@@ -9,10 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tuner/engine/api"
 	"tuner/internal/lawserver"
 	"tuner/measure"
 	"tuner/meter"
@@ -32,7 +35,9 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup:               setupScript,
 		Condition:           scriptCondition,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "lawserver": startLawServer},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode": exitcode, "lawserver": startLawServer, "startserver": startServer, "fill": fill,
+		},
 	})
 }
 
@@ -85,6 +90,43 @@ func exitcode(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// startServer is the script command "startserver REPOSITORY options…": `tuner serve`, until the script's end. $SERVER_HTTP, $SERVER_GRPC and
+// $SERVER_METRICS are where it listens.
+func startServer(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) == 0 {
+		ts.Fatalf("usage: startserver REPOSITORY options…")
+	}
+	announce, child, err := os.Pipe()
+	ts.Check(err)
+	defer func() { _ = announce.Close() }()
+	options := []string{"serve", "--http-port=0", "--grpc-port=0", "--metrics-port=0", "--announce-fd=3", "--model-repository", ts.MkAbs(args[0])}
+	cmd := exec.Command(ts.Getenv("TUNER"), append(options, args[1:]...)...)
+	cmd.ExtraFiles = []*os.File{child}
+	ts.Check(cmd.Start())
+	ts.Check(child.Close()) // so that its end is the end of the file
+	ts.Defer(func() {
+		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+			ts.Logf("startserver: %v", err)
+		}
+	})
+	var at api.Announcement
+	ts.Check(json.NewDecoder(announce).Decode(&at))
+	ts.Setenv("SERVER_HTTP", at.HTTP)
+	ts.Setenv("SERVER_GRPC", at.GRPC)
+	ts.Setenv("SERVER_METRICS", at.Metrics)
+}
+
+// fill is the script command "fill FILE.in…": it writes FILE with the variables of the script in place of their names.
+func fill(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) == 0 {
+		ts.Fatalf("usage: fill FILE.in…")
+	}
+	for _, name := range args {
+		text := os.Expand(ts.ReadFile(name), ts.Getenv)
+		ts.Check(os.WriteFile(strings.TrimSuffix(ts.MkAbs(name), ".in"), []byte(text), 0o600))
 	}
 }
 

@@ -81,5 +81,5 @@ func newEngines(t *testing.T) *profile.Engines {
 	}
 	r := runner.New(runner.Options{Launcher: runner.Bundled{Binary: tuner}, Dial: runner.GRPC, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 	t.Cleanup(func() { r.Close(context.WithoutCancel(t.Context())) })
-	return profile.NewEngines(profile.Setup{Profile: p, Subject: subject, Runtime: runtimeInfo(build)}, r, requests)
+	return profile.NewEngines(profile.Setup{Profile: p, Subject: subject, Runtime: runtimeInfo(build)}, r, nil, requests)
 }

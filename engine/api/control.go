@@ -29,14 +29,15 @@ type Access struct {
 	Headers map[string][]string // of every request; gRPC: metadata
 }
 
-// NewHTTPControl returns a Control of the server at address, host:port. It connects when it is used.
-func NewHTTPControl(address string, a Access) Control {
+// OpenHTTP returns a client of the server at address, host:port, that has what the server asks for. It connects when it is used.
+func OpenHTTP(address string, a Access) *HTTPClient {
 	c := NewHTTP(address)
 	transport := &http.Transport{DisableCompression: true}
 	if a.TLS != nil {
 		c.base, transport.TLSClientConfig = "https://"+address, a.TLS.Clone()
 	}
 	c.control.Transport = withHeaders{transport, a.Headers}
+	c.lanes.access = a
 	return c
 }
 
@@ -56,8 +57,8 @@ func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.Transport.RoundTrip(r)
 }
 
-// NewGRPCControl is NewHTTPControl over gRPC.
-func NewGRPCControl(address string, a Access) (Control, error) {
+// OpenGRPC is OpenHTTP over gRPC.
+func OpenGRPC(address string, a Access) (*GRPCClient, error) {
 	security := insecure.NewCredentials()
 	if a.TLS != nil {
 		security = credentials.NewTLS(a.TLS.Clone())

@@ -21,6 +21,7 @@ var errClosed = errors.New("the client is closed")
 
 // lanes are the connections for inferences: as many as there were calls at the same time, the last one used first.
 type lanes struct {
+	access Access // of every connection
 	mu     sync.Mutex
 	idle   []*lane
 	all    []*lane
@@ -31,6 +32,7 @@ type lanes struct {
 // its connection.
 type lane struct {
 	client *fasthttp.HostClient
+	access Access
 	mu     sync.Mutex
 	conn   net.Conn
 	broken bool
@@ -48,7 +50,7 @@ func (l *lanes) take(address string) (*lane, error) {
 		l.idle = l.idle[:n-1]
 		return last, nil
 	}
-	next := newLane(address)
+	next := newLane(address, l.access)
 	l.all = append(l.all, next)
 	return next, nil
 }
@@ -78,10 +80,12 @@ func (l *lanes) close() error {
 	return nil
 }
 
-func newLane(address string) *lane {
-	l := &lane{}
+func newLane(address string, a Access) *lane {
+	l := &lane{access: a}
 	l.client = &fasthttp.HostClient{
 		Addr:                          address,
+		IsTLS:                         a.TLS != nil,
+		TLSConfig:                     a.TLS,
 		MaxConns:                      1,
 		MaxIdleConnDuration:           time.Hour, // the server decides
 		MaxResponseBodySize:           1<<31 - 1,
@@ -148,6 +152,14 @@ func (l *lane) send(address string, r *Encoded) (*InferResponse, error) {
 	request.Header.SetContentType(ContentTypeBytes)
 	request.Header.Set(HeaderLength, strconv.Itoa(r.header))
 	request.SetBodyRaw(r.body)
+	if l.access.TLS != nil {
+		request.URI().SetScheme("https")
+	}
+	for name, values := range l.access.Headers {
+		for _, value := range values {
+			request.Header.Add(name, value)
+		}
+	}
 	if err := l.client.Do(request, response); err != nil {
 		return nil, fmt.Errorf("cannot ask the server: %w", err)
 	}

@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"ortsweep/snippet": {"onnx", "modelconfig"},
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats", "precision/accuracy"},
-	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "measure"},
+	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"search":           {"measure", "stats"},
 	"search/searchtest": {

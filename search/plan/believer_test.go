@@ -87,6 +87,29 @@ func TestBelieverDecidesTheFinals(t *testing.T) {
 	}
 }
 
+// What is believed of the search's server says nothing of another one: its finals stand for themselves.
+func TestBelieverIsNotAskedOfFinalsElsewhere(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	s := searchtest.Settings(l, 50*time.Millisecond)
+	s.Elsewhere = true
+	candidates := s.Space.Candidates().All()
+	slow, fast := candidates[0], candidates[len(candidates)-1]
+	var o *oracle
+	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {
+		o = &oracle{believer: believer{Tour: search.NewTour(s, ledger, search.PhaseSearch, nil), ledger: ledger}, favourite: slow, rival: fast}
+		return o
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finals := phases(l.Run(p, 1000), search.PhaseFinal)
+	leader, ok := p.Leader()
+	if o.confirmed != 0 || len(finals) == 0 || !ok || leader.Candidate.Key() != fast.Key() {
+		t.Errorf("after %d finals, %d of them told, %v leads (%v), want %v by its own figures", len(finals), o.confirmed, leader.Candidate, ok, fast)
+	}
+}
+
 // What turns out to be believed better than all members joins the finals, and wins them only after finals of its own.
 func TestFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
 	t.Parallel()

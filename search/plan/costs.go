@@ -16,6 +16,8 @@ const (
 // costs estimates how long a trial takes from how long the parts of earlier ones took.
 type costs struct {
 	launch, reconfigure mean
+	finalLaunch         mean // where the final trials are elsewhere
+	elsewhere           bool
 	serving, service    share // of the trials at loads, and of the service trials
 	trials              int
 	elapsed             time.Duration // campaign time after the last trial
@@ -55,7 +57,11 @@ func (m *mean) or(guess time.Duration) time.Duration {
 // add learns from a trial.
 func (c *costs) add(e search.Event) {
 	times := e.Measurement.Times
-	if times.Launch > 0 {
+	switch {
+	case times.Launch == 0:
+	case c.isElsewhere(e.Trial):
+		c.finalLaunch.add(times.Launch)
+	default:
 		c.launch.add(times.Launch)
 	}
 	if times.Reconfigure > 0 {
@@ -80,6 +86,8 @@ func (c *costs) expect(t search.Trial) time.Duration {
 		d += time.Duration(float64(length(t)) * max(float64(s.windows)/float64(s.asked)-1, 0))
 	}
 	switch {
+	case c.isElsewhere(t):
+		d += c.finalLaunch.or(max(c.launch.or(0), guessedLaunch))
 	case c.trials == 0 || t.Fresh || t.Candidate.PoolKey() != c.last.PoolKey():
 		d += c.launch.or(guessedLaunch)
 	case t.Candidate.Key() != c.last.Key():
@@ -87,5 +95,8 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	}
 	return d
 }
+
+// isElsewhere reports whether a trial runs on another server than those of the search.
+func (c *costs) isElsewhere(t search.Trial) bool { return c.elsewhere && t.Phase == search.PhaseFinal }
 
 func length(t search.Trial) time.Duration { return time.Duration(t.Windows) * t.Window }

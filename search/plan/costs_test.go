@@ -42,3 +42,36 @@ func TestCostsOfServiceTrials(t *testing.T) {
 	check(service, 1400*ms)
 	check(elsewhere, 2400*ms)
 }
+
+// Finals on another server have launches of their own, which say nothing of the search's, nor these of them.
+func TestCostsOfFinalsElsewhere(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	trial := search.Trial{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseSearch, Fresh: true}
+	final := trial
+	final.Phase = search.PhaseFinal
+	add := func(c *costs, t search.Trial, launch time.Duration) {
+		c.add(search.Event{Trial: t, Measurement: measure.Measurement{Times: measure.Times{Launch: launch, WarmUp: 500 * ms, Windows: time.Second}}})
+	}
+	for _, elsewhere := range []bool{false, true} {
+		c := costs{elsewhere: elsewhere}
+		add(&c, trial, 400*ms)
+		// 0.5 s of warm-up and 1 s of window; another server's launch is guessed to take 2 s.
+		want := 1900 * ms
+		if elsewhere {
+			want = 3500 * ms
+		}
+		if got := c.expect(final); got != want {
+			t.Errorf("elsewhere %t: a final is expected to take %v, want %v", elsewhere, got, want)
+		}
+		add(&c, final, 4400*ms)
+		// In one mean that is 2.4 s; apart 0.4 s and 4.4 s.
+		search, finals := 3900*ms, 3900*ms
+		if elsewhere {
+			search, finals = 1900*ms, 5900*ms
+		}
+		if a, b := c.expect(trial), c.expect(final); a != search || b != finals {
+			t.Errorf("elsewhere %t: expected are %v and %v, want %v and %v", elsewhere, a, b, search, finals)
+		}
+	}
+}

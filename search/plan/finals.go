@@ -33,7 +33,9 @@ type finals struct {
 // newFinals chooses the members: the leader, what comes close to it, and the default.
 func (p *Plan) newFinals() *finals {
 	f := &finals{settings: p.settings, windows: p.finalWindows()}
-	f.believer, _ = p.inner.(Believer)
+	if !p.settings.Elsewhere { // what is believed of one server says nothing of another one's figures
+		f.believer, _ = p.inner.(Believer)
+	}
 	ranked := slices.DeleteFunc(slices.Clone(p.inner.Ranked()), func(s search.Standing) bool { return !s.Point.Scored })
 	rivals := 0 // runners-up so far
 	for i, s := range ranked {

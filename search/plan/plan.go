@@ -94,7 +94,7 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates()}
+	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), costs: costs{elsewhere: s.Elsewhere}}
 	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
 	p.inner = explorer(p.ledger, p.candidates)
 	return p, nil

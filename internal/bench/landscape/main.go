@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 	engine := runner.New(runner.Options{Launcher: runner.Bundled{Binary: absolute(o.tuner)}, Dial: runner.GRPC, Log: slog.New(slog.DiscardHandler),
 		Epoch: time.Now(), Launches: launches(known)})
 	defer engine.Close(context.WithoutCancel(ctx))
-	r := newRecorder(o, known, log, profile.NewEngines(setup, engine, requests), messages)
+	r := newRecorder(o, known, log, profile.NewEngines(setup, engine, nil, requests), messages)
 	if err := r.record(ctx); err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func newContest(o options, result analyze.Result, setup profile.Setup, requests 
 
 	options.Launcher = bundled
 	a := &side{name: o.against, trial: trial(o, contender), runner: runner.New(options)}
-	a.measure = profile.NewEngines(setup, a.runner, requests).Measure
+	a.measure = profile.NewEngines(setup, a.runner, nil, requests).Measure
 
 	options.Launcher = deployed{bundled, options.Dial, result.Header.Model}
 	b := &side{name: "deployed", trial: trial(o, winner), runner: runner.New(options)}

@@ -1,0 +1,99 @@
+package hostinfo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// relative is a process with what it belongs to.
+type relative struct {
+	pid, parent, group int
+	isGone             bool // it has exited, and only its parent has not noticed
+}
+
+// Tree lists a process and those that it has started, directly or through others, and that still run; the process is the first. Where
+// the system does not tell, it is alone. Linux only.
+func Tree(pid int) []int {
+	tree, all := []int{pid}, relatives()
+	for i := 0; i < len(tree); i++ {
+		for _, r := range all {
+			if r.parent == tree[i] && !r.isGone && !slices.Contains(tree, r.pid) {
+				tree = append(tree, r.pid)
+			}
+		}
+	}
+	return tree
+}
+
+// Group lists the processes of a process group that still run. Linux only.
+func Group(id int) []int {
+	var group []int
+	for _, r := range relatives() {
+		if r.group == id && !r.isGone {
+			group = append(group, r.pid)
+		}
+	}
+	return group
+}
+
+// Usage is what processes have used together, as far as they still run: memory that they share counts for each. The error says that none does.
+func Usage(pids []int) (ProcessUsage, error) {
+	var sum ProcessUsage
+	var failed error
+	read := 0
+	for _, pid := range pids {
+		one, err := Process(pid)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		read++
+		sum.CPU, sum.RSS, sum.PeakRSS = sum.CPU+one.CPU, sum.RSS+one.RSS, sum.PeakRSS+one.PeakRSS
+	}
+	if read == 0 {
+		return ProcessUsage{}, failed
+	}
+	return sum, nil
+}
+
+// relatives lists all processes that can be seen; none where the system does not tell.
+func relatives() []relative {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var list []relative
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", e.Name()))
+		if err != nil {
+			continue // it has just ended
+		}
+		if r, ok := parseRelative(string(text)); ok {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// parseRelative reads the first five fields of /proc/PID/stat: pid, command in parentheses, state, parent, process group.
+func parseRelative(stat string) (relative, bool) {
+	begin, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	if begin < 0 || end < begin {
+		return relative{}, false
+	}
+	fields := strings.Fields(stat[end+1:])
+	if len(fields) < 3 {
+		return relative{}, false
+	}
+	pid, err1 := strconv.Atoi(strings.TrimSpace(stat[:begin]))
+	parent, err2 := strconv.Atoi(fields[1])
+	group, err3 := strconv.Atoi(fields[2])
+	return relative{pid, parent, group, fields[0] == "Z" || fields[0] == "X"}, errors.Join(err1, err2, err3) == nil
+}

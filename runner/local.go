@@ -1,0 +1,139 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"tuner/engine/api"
+)
+
+// Local launches a tritonserver of this machine, or any program that takes its options. Zero durations take the defaults.
+type Local struct {
+	Program     string            // a path, or a name that is looked for in PATH
+	Args        []string          // further options
+	Environment map[string]string // beside this process's own
+	Dial        Dial              // over which it is asked whether it is ready
+	Start       time.Duration     // how long it may take to be ready, without a model; default 60 s
+	Drain       time.Duration     // how long it may take to end after SIGTERM, before it is killed; default 15 s
+}
+
+// The defaults of Local: a Triton with every backend takes longer than the bundled engine.
+const (
+	defaultLocalStart = time.Minute
+	defaultLocalDrain = 15 * time.Second
+)
+
+const (
+	readyEvery   = 50 * time.Millisecond // between two questions whether a server is ready
+	readyTime    = time.Second           // of one question
+	portAttempts = 3                     // with other ports each
+)
+
+// Launch starts the program in explicit model control on ports of loopback that were free a moment ago: it announces none. Where another
+// program has taken one meanwhile, it is started once more on others. The library is its own.
+func (l Local) Launch(ctx context.Context, repository, _ string) (Engine, error) {
+	for attempt := 1; ; attempt++ {
+		at, err := freeAddresses()
+		if err != nil {
+			return nil, err
+		}
+		p, err := startServer(ctx, l.command(repository, at), at, l.isReady, cmp.Or(l.Start, defaultLocalStart), cmp.Or(l.Drain, defaultLocalDrain))
+		if err == nil {
+			return p, nil
+		}
+		if attempt == portAttempts || !errors.As(err, new(*StartError)) || !isTaken(at) {
+			return nil, err
+		}
+	}
+}
+
+func (l Local) command(repository string, at api.Announcement) *exec.Cmd {
+	options := []string{"--model-repository=" + repository, "--model-control-mode=explicit"}
+	for _, listener := range []struct{ name, address string }{{"http", at.HTTP}, {"grpc", at.GRPC}, {"metrics", at.Metrics}} {
+		host, port, _ := net.SplitHostPort(listener.address) // it comes from a listener
+		options = append(options, fmt.Sprintf("--%s-address=%s", listener.name, host), fmt.Sprintf("--%s-port=%s", listener.name, port))
+	}
+	cmd := exec.Command(l.Program, append(options, l.Args...)...)
+	cmd.Env = os.Environ()
+	for _, name := range slices.Sorted(maps.Keys(l.Environment)) {
+		cmd.Env = append(cmd.Env, name+"="+l.Environment[name])
+	}
+	return cmd
+}
+
+// isReady asks over a connection of its own: one that was refused would wait before it tries again.
+func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
+	client, err := l.Dial(at)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = client.Close() }() // nothing is to come any more
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	isReady, err := client.ServerReady(ctx)
+	return err == nil && isReady
+}
+
+// startServer starts a program that announces nothing, and waits until it is ready, has exited, or has taken longer than patience. Once ready
+// it has drain to end after SIGTERM. A *StartError says that it did not become ready; it is then gone.
+func startServer(ctx context.Context, cmd *exec.Cmd, at api.Announcement, isReady func(context.Context, api.Announcement) bool, patience, drain time.Duration) (*process, error) {
+	p := &process{cmd: cmd, address: at, drain: drain, kills: memoryKills(), done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.tail, &p.tail
+	cmd.SysProcAttr = processAttributes()
+	cmd.WaitDelay = outputDelay
+	if err := p.start(); err != nil {
+		return nil, fmt.Errorf("cannot start server: %w", err)
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, os.ErrDeadlineExceeded)
+	defer cancel()
+	for !isReady(waiting, at) {
+		select {
+		case <-p.done:
+		case <-waiting.Done():
+		case <-time.After(readyEvery):
+			continue
+		}
+		p.handle(overdueEvent)
+		p.Stop(waiting)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &StartError{p.startReason(context.Cause(waiting), patience)}
+	}
+	p.handle(announcedEvent)
+	return p, nil
+}
+
+// freeAddresses are three addresses of loopback that are free now.
+func freeAddresses() (api.Announcement, error) {
+	var at [3]string
+	for i := range at {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return api.Announcement{}, fmt.Errorf("cannot find a free port: %w", err)
+		}
+		defer func() { _ = l.Close() }() // until all three are known: each must be another one
+		at[i] = l.Addr().String()
+	}
+	return api.Announcement{HTTP: at[0], GRPC: at[1], Metrics: at[2]}, nil
+}
+
+// isTaken reports whether some program has one of the addresses, now that the one that should have had it is gone.
+func isTaken(at api.Announcement) bool {
+	return slices.ContainsFunc([]string{at.HTTP, at.GRPC, at.Metrics}, func(address string) bool {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return true
+		}
+		_ = l.Close() // it was never used
+		return false
+	})
+}

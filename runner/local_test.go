@@ -1,0 +1,195 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/hostinfo"
+)
+
+// goVariable names a file that the fake server waits for before it listens; "" for none.
+const goVariable = "TUNER_TEST_GO"
+
+// playServer is a program that takes tritonserver's options: it is ready as soon as it listens, and ends a while after SIGTERM.
+func playServer() int {
+	option := func(name string) string {
+		for _, arg := range os.Args[1:] {
+			if value, found := strings.CutPrefix(arg, "--"+name+"="); found {
+				return value
+			}
+		}
+		return ""
+	}
+	for file := os.Getenv(goVariable); file != ""; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(option("http-address"), option("http-port")))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error: creating server:", err)
+		return 1
+	}
+	fmt.Println("serving", option("model-repository"), option("model-control-mode"), option("log-info"))
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	go func() {
+		<-signals
+		time.Sleep(50 * time.Millisecond) // what it has accepted is answered first
+		os.Exit(0)
+	}()
+	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // until the process ends
+		if r.URL.Path != "/v2/health/ready" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	return 1
+}
+
+// fakeServer launches this test's binary in a role.
+func fakeServer(role string) Local {
+	return Local{Program: os.Args[0], Args: []string{"--log-info=1"}, Environment: map[string]string{roleVariable: role}, Dial: HTTP}
+}
+
+func TestLocalServer(t *testing.T) {
+	t.Parallel()
+	engine, err := fakeServer("server").Launch(t.Context(), "some/repository", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := engine.Address()
+	if client, err := HTTP(at); err != nil || !isServing(t, client) || at.GRPC == "" || at.Metrics == "" {
+		t.Errorf("at %+v: not ready, %v", at, err)
+	}
+	if words := engine.LastWords(); words != "serving some/repository explicit 1" {
+		t.Errorf("its output is %q", words)
+	}
+	engine.Stop(t.Context())
+	if exit := engine.Exit(); exit.Text != "exit status 0" {
+		t.Errorf("exit %+v: want the server to end by itself when it is asked to", exit)
+	}
+	if isTaken(at) {
+		t.Error("its ports are still taken")
+	}
+}
+
+func isServing(t *testing.T, client api.Client) bool {
+	t.Helper()
+	defer func() { _ = client.Close() }()
+	isReady, err := client.ServerReady(t.Context())
+	return isReady && err == nil
+}
+
+// A script that does not replace itself by the server leaves a process behind when it is ended: that one is seen to, and counts.
+func TestLocalServerBehindAScript(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "tritonserver")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n\""+os.Args[0]+"\" \"$@\"\necho it has ended\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l := fakeServer("server")
+	l.Program = script
+	engine, err := l.Launch(t.Context(), "repository", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := engine.PID()
+	if tree := hostinfo.Tree(pid); len(tree) != 2 {
+		t.Errorf("the processes are %v, want the script and the server", tree)
+	}
+	engine.Stop(t.Context())
+	if left := hostinfo.Group(pid); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	if isTaken(engine.Address()) {
+		t.Error("its ports are still taken")
+	}
+}
+
+func TestLocalServersThatDoNotStart(t *testing.T) {
+	t.Parallel()
+	for role, want := range map[string]string{
+		"failing": "it ended before it was ready (exit status 7); its last words:\nline 11\n",
+		"mute":    "it was not ready within 300ms",
+	} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			l := fakeServer(role)
+			if role == "mute" {
+				l.Start = 300 * time.Millisecond
+			}
+			_, err := l.Launch(t.Context(), "repository", "")
+			var start *StartError
+			if !errors.As(err, &start) || !strings.HasPrefix(start.Reason, want) {
+				t.Errorf("ended with %v, want %q", err, want)
+			}
+		})
+	}
+	l := fakeServer("server")
+	l.Program = filepath.Join(t.TempDir(), "tritonserver")
+	if _, err := l.Launch(t.Context(), "repository", ""); !errors.Is(err, os.ErrNotExist) || errors.As(err, new(*StartError)) {
+		t.Errorf("no such program: %v, want the campaign's own error", err)
+	}
+}
+
+func TestCancelledStartOfALocalServer(t *testing.T) {
+	t.Parallel()
+	stopped := errors.New("stopped by the user")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	l := fakeServer("mute")
+	l.Dial = func(at api.Announcement) (api.Client, error) {
+		cancel(stopped)
+		return HTTP(at)
+	}
+	if _, err := l.Launch(ctx, "repository", ""); !errors.Is(err, stopped) {
+		t.Errorf("ended with %v, want the context's cause", err)
+	}
+}
+
+// The port was free when it was chosen, and is another program's when the server wants it: it gets other ones.
+func TestPortThatIsTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "go")
+	l := fakeServer("server")
+	l.Environment[goVariable] = file
+	var tried []string
+	var once sync.Once
+	l.Dial = func(at api.Announcement) (api.Client, error) {
+		if !slices.Contains(tried, at.HTTP) {
+			tried = append(tried, at.HTTP)
+		}
+		once.Do(func() {
+			taken, err := net.Listen("tcp", at.HTTP)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { _ = taken.Close() })
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		})
+		return HTTP(at)
+	}
+	engine, err := l.Launch(t.Context(), "repository", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Stop(t.Context())
+	if len(tried) != 2 || engine.Address().HTTP != tried[1] {
+		t.Errorf("ready at %s, tried were %v", engine.Address().HTTP, tried)
+	}
+}

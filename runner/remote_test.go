@@ -1,0 +1,204 @@
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/engine/enginetest"
+	"tuner/measure"
+)
+
+// remoteAt is a server with the model "fake" as a remote one, and a runner of it.
+func remoteAt(t *testing.T, dial Dial, model string, sends bool) (*enginetest.Engine, *Remote, *Runner) {
+	t.Helper()
+	e := enginetest.Start(t, enginetest.Options{Model: "fake", Config: config(4), Backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return ms }}})
+	r := &Remote{At: api.Announcement{HTTP: e.Addresses.HTTP, GRPC: e.Addresses.GRPC}, Connect: dial, Model: model, Sends: func(string) bool { return sends }}
+	return e, r, New(Options{Launcher: r, Dial: r.Dial, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+}
+
+// remoteJob is a short job on the model.
+func remoteJob(model, repository, config string) Job {
+	requests := simpleRequests()
+	for i := range requests {
+		requests[i].Model = model
+	}
+	return Job{Pool: config, Repository: repository, Model: model, Config: strings.Replace(config, `"name":"fake"`, `"name":"`+model+`"`, 1), Instances: 1, Requests: requests,
+		Load: measure.Load{Concurrency: 2, BatchSize: 1}, Windows: 1, Window: 100 * ms}
+}
+
+// states are what a server's index says of its models.
+func states(t *testing.T, e *enginetest.Engine) map[string]string {
+	t.Helper()
+	index, err := e.Server.Index(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := map[string]string{}
+	for _, entry := range index {
+		list[entry.Name] = entry.State
+	}
+	return list
+}
+
+// A model that the server had loaded is measured with other configurations, unloaded in between, and in the end loaded as it was.
+func TestRemoteModelIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, remote, r := remoteAt(t, dial, "fake", false)
+			state, err := remote.Inspect(t.Context())
+			if err != nil || !state.Known || state.Config.GetMaxBatchSize() != 4 || state.Server.Name != "triton" {
+				t.Fatalf("state %+v, %v", state, err)
+			}
+			fresh := remoteJob("fake", "", configJSON(2))
+			fresh.Fresh = true
+			for i, job := range []Job{remoteJob("fake", "", configJSON(2)), remoteJob("fake", "", configJSON(8)), fresh} {
+				m, err := r.Measure(t.Context(), job)
+				if err != nil || m.Failure != nil || m.Launch != i+1 || m.Times.Launch == 0 || m.Memory != 0 {
+					t.Fatalf("job %d: %+v, %v", i, m, err)
+				}
+			}
+			if about, err := r.Server(t.Context()); err != nil || about.Name != "triton" {
+				t.Errorf("%+v, %v", about, err)
+			}
+			r.Close(t.Context())
+			if s := states(t, e)["fake"]; s != api.StateUnavailable {
+				t.Errorf("after the campaign the model is %s, want it unloaded", s)
+			}
+			if _, err := r.Server(t.Context()); err == nil {
+				t.Error("a server that was left tells of itself")
+			}
+			if err := remote.Restore(t.Context(), state); err != nil {
+				t.Fatal(err)
+			}
+			if now, err := remote.Inspect(t.Context()); err != nil || now.Config.GetMaxBatchSize() != 4 {
+				t.Errorf("in the end the server has %+v, %v", now, err)
+			}
+		})
+	}
+}
+
+// What a load brought in place of the repository's configuration is brought again.
+func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
+	t.Parallel()
+	_, remote, r := remoteAt(t, GRPC, "fake", false)
+	client, err := GRPC(remote.At)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	if err := client.LoadModel(t.Context(), "fake", configJSON(3)); err != nil {
+		t.Fatal(err)
+	}
+	state, err := remote.Inspect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failure, err := r.Try(t.Context(), remoteJob("fake", "", configJSON(8))); failure != nil || err != nil {
+		t.Fatalf("%+v, %v", failure, err)
+	}
+	if failure, err := r.Try(t.Context(), remoteJob("fake", "", `{"name":"fake","max_batch_size":-1}`)); err != nil || failure == nil || failure.Stage != measure.StageLoad {
+		t.Errorf("a configuration that no server takes: %+v, %v", failure, err)
+	}
+	r.Close(t.Context())
+	if err := remote.Restore(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := client.ModelConfig(t.Context(), "fake"); err != nil || c.GetMaxBatchSize() != 3 {
+		t.Errorf("in the end the configuration is %v, %v", c, err)
+	}
+}
+
+// Files that the server does not have come with each load, or through its repository; other models are left alone.
+func TestFilesOfARemoteModel(t *testing.T) {
+	t.Parallel()
+	variant := t.TempDir()
+	enginetest.WriteModel(t, variant, "other", strings.Replace(config(4), `"fake"`, `"other"`, 1))
+	for name, isPlaced := range map[string]bool{"sent": false, "placed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, remote, r := remoteAt(t, GRPC, "other", true)
+			if isPlaced {
+				remote.Place = e.Repository
+			}
+			state, err := remote.Inspect(t.Context())
+			if err != nil || state.Known || state.Config != nil {
+				t.Fatalf("state %+v, %v", state, err)
+			}
+			m, err := r.Measure(t.Context(), remoteJob("other", variant, configJSON(2)))
+			if err != nil || m.Failure != nil {
+				t.Fatalf("%+v, %v", m.Failure, err)
+			}
+			placed := filepath.Join(e.Repository, "other", "1", "model.onnx")
+			if _, err := os.Stat(placed); (err == nil) != isPlaced {
+				t.Errorf("the file is in the server's repository: %t, want %t", err == nil, isPlaced)
+			}
+			if s := states(t, e); s["other"] != api.StateReady || s["fake"] != api.StateReady {
+				t.Errorf("meanwhile the models are %v", s)
+			}
+			r.Close(t.Context())
+			if err := remote.Restore(t.Context(), state); err != nil {
+				t.Fatal(err)
+			}
+			if s := states(t, e); s["other"] == api.StateReady || s["fake"] != api.StateReady {
+				t.Errorf("in the end the models are %v", s)
+			}
+			if _, err := os.Stat(filepath.Dir(filepath.Dir(placed))); err == nil {
+				t.Error("in the end the files are still there")
+			}
+		})
+	}
+}
+
+func TestModelFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	enginetest.WriteModel(t, dir, "m", config(4))
+	if err := os.WriteFile(filepath.Join(dir, "m", "labels.txt"), []byte("a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := modelFiles(filepath.Join(dir, "m"))
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	if err != nil || !slices.Equal(paths, []string{"1/model.onnx", "labels.txt"}) || string(files[1].Data) != "a\n" {
+		t.Errorf("%q, %v", paths, err)
+	}
+	if _, err := modelFiles(filepath.Join(dir, "nosuch")); err == nil {
+		t.Error("files of a folder that is not there")
+	}
+}
+
+// A server that is gone is no result of a trial: the campaign cannot go on.
+func TestRemoteServerThatIsGone(t *testing.T) {
+	t.Parallel()
+	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
+		remote := &Remote{At: api.Announcement{HTTP: "127.0.0.1:1", GRPC: "127.0.0.1:1"}, Connect: dial, Model: "m", Sends: func(string) bool { return false }}
+		r := New(Options{Launcher: remote, Dial: remote.Dial, Log: slog.New(slog.DiscardHandler)})
+		if m, err := r.Measure(t.Context(), remoteJob("m", "", configJSON(2))); err == nil || !strings.Contains(err.Error(), "cannot use the server at 127.0.0.1:1") {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+		if state, err := remote.Inspect(t.Context()); err == nil {
+			t.Errorf("%s: %+v", name, state)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	client, err := GRPC(api.Announcement{GRPC: "127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visit{remote: &Remote{Model: "m"}, client: client, done: make(chan struct{})}
+	v.Stop(ended)
+	v.Stop(ended) // again
+	<-v.Done()
+}

@@ -1,0 +1,217 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/search"
+)
+
+// IsBundled reports whether the engine of this program is measured: else another server is.
+func (r Runner) IsBundled() bool { return r.Mode == RunnerBundled }
+
+// Address is where a remote server is reached, host:port, and whether TLS secures the connections. A port that is left out is Triton's
+// of the protocol.
+func (r Runner) Address() (address string, secure bool, err error) {
+	secure = r.TLS != TLSFiles{}
+	host := strings.TrimSuffix(r.URL, "/")
+	if scheme, rest, found := strings.Cut(host, "://"); found {
+		if !slices.Contains(schemes(), scheme) {
+			return "", false, fmt.Errorf("the scheme %q is not known", scheme)
+		}
+		host, secure = rest, secure || strings.HasSuffix(scheme, "s")
+	}
+	if name, number, err := net.SplitHostPort(host); err == nil {
+		if n, err := strconv.Atoi(number); err != nil || n < 1 || n > 65535 || name == "" {
+			return "", false, fmt.Errorf("%q is not HOST:PORT", host)
+		}
+		return host, secure, nil
+	}
+	if host == "" || strings.ContainsAny(host, "/?#") || strings.Count(host, ":") == 1 {
+		return "", false, errors.New("it is not HOST:PORT, without a path")
+	}
+	port := "8001"
+	if r.Protocol == ProtocolHTTP {
+		port = "8000"
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port), secure, nil
+}
+
+// schemes are those of Runner.URL; an s at the end is for TLS.
+func schemes() []string { return []string{"http", "https", "grpc", "grpcs"} }
+
+// bundledRunner is the runner of a profile that names none.
+func bundledRunner() Runner { return Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC} }
+
+// runnerField is a field of a runner, and the mode that it belongs to; "" for every one.
+type runnerField struct {
+	field
+	mode string
+}
+
+// runnerFields read into target.
+func (r profileReader) runnerFields(target *Runner) []runnerField {
+	text := func(target *string) func(value) {
+		return func(v value) {
+			if s, ok := v.text(); ok {
+				*target = s
+			}
+		}
+	}
+	files := func(v value) {
+		v.mapping([]field{
+			{"ca", func(v value) { r.file(v, &target.TLS.CA) }},
+			{"certificate", func(v value) { r.file(v, &target.TLS.Certificate) }},
+			{"key", func(v value) { r.file(v, &target.TLS.Key) }},
+		}, nil)
+	}
+	return []runnerField{
+		{field{"mode", func(v value) { setWord(v, &target.Mode, []string{RunnerBundled, RunnerLocal, RunnerRemote}) }}, ""},
+		{field{"protocol", func(v value) { setWord(v, &target.Protocol, []string{ProtocolGRPC, ProtocolHTTP}) }}, ""},
+		{field{"server", func(v value) { r.program(v, &target.Server) }}, RunnerLocal},
+		{field{"args", func(v value) { target.Args = serverOptions(v) }}, RunnerLocal},
+		{field{"environment", func(v value) { target.Environment = texts(v) }}, RunnerLocal},
+		{field{"url", text(&target.URL)}, RunnerRemote},
+		{field{"metrics_url", text(&target.MetricsURL)}, RunnerRemote},
+		{field{"model_repository", func(v value) { r.file(v, &target.Repository) }}, RunnerRemote},
+		{field{"headers", func(v value) { target.Headers = texts(v) }}, RunnerRemote},
+		{field{"tls", files}, RunnerRemote},
+	}
+}
+
+// runner reads a runner, and reports what its mode lacks, and what belongs to another.
+func (r profileReader) runner(v value, target *Runner) {
+	before := len(v.doc.errors)
+	all := r.runnerFields(target)
+	given := v.mapping(mapped(all, func(f runnerField) field { return f.field }), nil)
+	if len(v.doc.errors) > before {
+		return
+	}
+	for _, f := range all {
+		if at, has := given[f.name]; has && f.mode != "" && f.mode != target.Mode {
+			at.fail(Error{Problem: fmt.Sprintf("is for mode: %s, and the mode is %s", f.mode, target.Mode)})
+		}
+	}
+	switch {
+	case target.Mode == RunnerLocal && target.Server == "":
+		v.fail(Error{Problem: "has no server to launch", Hint: "write {mode: local, server: tritonserver}, or the path of another program that takes its options"})
+	case target.Mode == RunnerRemote && target.URL == "":
+		v.fail(Error{Problem: "has no url", Hint: "write {mode: remote, url: HOST:PORT}"})
+	case target.Mode == RunnerRemote:
+		checkURL(given, target)
+	}
+}
+
+// checkURL reads the protocol from the scheme of a remote server's address, and reports an address that is none.
+func checkURL(given map[string]value, target *Runner) {
+	const allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT"
+	if _, _, err := target.Address(); err != nil {
+		given["url"].fail(Error{Problem: "is not the address of a server: " + err.Error(), Allowed: allowed})
+		return
+	}
+	scheme, _, found := strings.Cut(target.URL, "://")
+	if !found {
+		return
+	}
+	protocol := strings.TrimSuffix(scheme, "s")
+	if at, has := given["protocol"]; has && target.Protocol != protocol {
+		at.fail(Error{Problem: fmt.Sprintf("contradicts the scheme of url, %s://", scheme), Hint: "keep one of the two"})
+		return
+	}
+	target.Protocol = protocol
+}
+
+// program reads a program's name: one with a slash is a path, relative to the profile's folder, any other is looked for in PATH.
+func (r profileReader) program(v value, target *string) {
+	name, ok := v.text()
+	switch {
+	case !ok:
+	case strings.ContainsRune(name, filepath.Separator):
+		*target = relativeTo(r.p.Path, name)
+		if !strings.ContainsRune(*target, filepath.Separator) { // beside a profile in the working folder
+			*target = "." + string(filepath.Separator) + *target
+		}
+	default:
+		*target = name
+	}
+}
+
+// ownOptions are the options of a server that tuner sets itself.
+func ownOptions() []string {
+	return []string{"model-repository", "model-store", "model-control-mode", "load-model", "http-port", "grpc-port", "metrics-port",
+		"http-address", "grpc-address", "metrics-address"}
+}
+
+// serverOptions reads further options of a server.
+func serverOptions(v value) []string {
+	var options []string
+	for _, e := range v.list() {
+		text, ok := e.text()
+		if !ok {
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), "=")
+		if strings.HasPrefix(text, "--") && slices.Contains(ownOptions(), name) {
+			e.fail(Error{Problem: fmt.Sprintf("sets --%s, which tuner sets for each server that it launches", name), Hint: "remove it"})
+			continue
+		}
+		options = append(options, text)
+	}
+	return options
+}
+
+// texts reads a mapping of names to texts.
+func texts(v value) map[string]string {
+	list := map[string]string{}
+	v.mapping(nil, func(key, v value) bool {
+		if text, ok := v.text(); ok {
+			list[key.node.Value] = text
+		}
+		return true
+	})
+	return list
+}
+
+// finals reads who confirms the finalists.
+func (r profileReader) finals(v value) {
+	given := v.mapping([]field{{"runner", func(v value) {
+		finals := bundledRunner()
+		r.runner(v, &finals)
+		r.p.Finals = &finals
+	}}}, nil)
+	if _, has := given["runner"]; !has && v.node.Kind == yaml.MappingNode && len(v.node.Content) == 0 {
+		v.fail(Error{Problem: "has no runner", Hint: "write finals: {runner: {mode: local, server: tritonserver}}"})
+	}
+}
+
+// checkServers reports what does not go together with servers other than the bundled engine.
+func (r profileReader) checkServers(given map[string]value) {
+	p := r.p
+	if at, has := given["finals"]; has && p.Finals != nil && reflect.DeepEqual(*p.Finals, p.Runner) {
+		at.fail(Error{Problem: "names the server that runner names", Hint: "remove it: the finals run there anyway"})
+	}
+	for _, s := range []struct {
+		name   string
+		runner *Runner
+	}{{"runner", &p.Runner}, {"finals", p.Finals}} {
+		at, has := given[s.name]
+		if !has || s.runner == nil || s.runner.IsBundled() {
+			continue
+		}
+		if p.DeployTarget != TargetTriton {
+			at.fail(Error{Problem: "is another server than the bundled engine, which alone honours what deploy_target: tuner opens (spinning, session entries, several runtimes)",
+				Hint: "remove deploy_target"})
+		}
+		if space, has := given["space"]; has && s.name == "runner" && p.Runtimes() != nil {
+			space.child(search.KnobRuntime).fail(Error{Problem: "cannot be chosen on another server than the bundled engine: it has its own ONNX Runtime", Hint: "remove the line"})
+		}
+	}
+}
