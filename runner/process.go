@@ -161,6 +161,7 @@ func (p *process) startReason(err error, patience time.Duration) string {
 
 // Stop sends SIGTERM, and SIGKILL when the process has not ended in time, to its whole group.
 func (p *process) Stop(ctx context.Context) {
+	p.resume() // a stopped process takes no SIGTERM
 	p.handle(stopEvent)
 	select {
 	case <-p.done:
