@@ -66,7 +66,9 @@ func steady(rate, noise float64) func(n int) measure.Window {
 }
 
 // constant yields one and the same window.
-func constant(w measure.Window) func(int) measure.Window { return func(int) measure.Window { return w } }
+func constant(w measure.Window) func(int) measure.Window {
+	return func(int) measure.Window { return w }
+}
 
 // windowOf is a window with a throughput and latencies, a share of which takes longer by a factor.
 func windowOf(rate, latency, share, factor float64) measure.Window {
