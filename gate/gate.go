@@ -6,6 +6,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -79,27 +80,33 @@ type run struct {
 	judge   *decide.Gate // nil before the first pair, and without criteria
 	outcome Outcome
 	most    int // pairs that the looks and the time allow
+	begin   time.Time
 }
+
+// errOverdue ends a pair in the middle of which the budget is used. The first one is always finished: it tells what a decision needs.
+var errOverdue = errors.New("the budget is used")
 
 // Run measures pairs until there is a verdict, the looks are over, the time is used or the context ends. An error means that the gate could
 // not go on for a reason of its own.
 func (g Gate) Run(ctx context.Context) (Outcome, error) {
-	r := &run{Gate: g, most: 1}
+	r := &run{Gate: g, most: 1, begin: g.Now()}
 	r.outcome.Verdict = decide.Inconclusive
-	begin := g.Now()
 	for n := 0; n < r.most; n++ {
 		if n > 0 && r.outcome.Elapsed+r.pairTime() > g.Budget {
 			r.inconclusive(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n)))
 			return r.end(), nil
 		}
 		pair, err := r.pair(ctx, n)
-		r.outcome.Elapsed = g.Now().Sub(begin)
-		if ctx.Err() != nil {
+		r.outcome.Elapsed = g.Now().Sub(r.begin)
+		switch {
+		case ctx.Err() != nil:
 			r.outcome.Interrupted = true
 			r.inconclusive("interrupted after " + pairsText(n))
 			return r.end(), nil
-		}
-		if err != nil {
+		case errors.Is(err, errOverdue):
+			r.inconclusive(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n)))
+			return r.end(), nil
+		case err != nil:
 			return r.outcome, err
 		}
 		if ended := r.add(pair); ended {
@@ -132,6 +139,9 @@ func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 		}
 	}()
 	for i := range decide.WindowsPerPair {
+		if n > 0 && r.Now().Sub(r.begin) > r.Budget {
+			return p, errOverdue
+		}
 		for k := range turns {
 			t := turns[(n+i+k)%len(turns)]
 			job := t.side.Job

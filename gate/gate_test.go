@@ -210,8 +210,19 @@ func TestGateKeepsItsBudget(t *testing.T) {
 	c = newContest(throughput())
 	c.Budget = 100 * time.Second
 	c.candidate.stop = func() { c.now = c.now.Add(time.Duration(c.candidate.windows) * time.Second / 4) }
-	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Elapsed > 2*c.Budget || !strings.HasPrefix(o.Reasons[0], "the budget of 1m40s is used after ") {
+	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Elapsed > c.Budget+30*time.Second || !strings.HasPrefix(o.Reasons[0], "the budget of 1m40s is used after ") {
 		t.Errorf("%s after %v: %q", o.Verdict, o.Elapsed, o.Reasons)
+	}
+	// Nor must one that hangs: it is cut off at its next window.
+	c = newContest(throughput())
+	c.Budget = 100 * time.Second
+	c.candidate.stop = func() {
+		if c.candidate.windows == 14 { // in the third pair
+			c.now = c.now.Add(100 * time.Second)
+		}
+	}
+	if o := c.run(t); len(o.Pairs) != 2 || o.Elapsed > 145*time.Second || o.Reasons[0] != "the budget of 1m40s is used after 2 pairs" {
+		t.Errorf("%s after %d pairs and %v: %q", o.Verdict, len(o.Pairs), o.Elapsed, o.Reasons)
 	}
 }
 

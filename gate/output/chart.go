@@ -27,7 +27,8 @@ const (
 // WriteChart draws the history as a PNG picture: a panel for each metric, its value in gate after gate, the dots coloured by the verdict, the
 // baseline of each gate as a dash beside.
 func WriteChart(w io.Writer, r Report) error {
-	history := r.History[max(0, len(r.History)-mostGates):]
+	history := r.related()
+	history = history[max(0, len(history)-mostGates):]
 	metrics := r.Setup.Spec.AllMetrics()
 	metrics = metrics[:min(len(metrics), mostPanels)]
 	height := plotstyle.TitleHeight + legendHeight + 2*plotstyle.Margin + panelHeight*vg.Length(max(1, len(metrics)))

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,13 @@ const (
 type Report struct {
 	gate.Result
 	History []gate.Record // the latest last, this gate's included
+}
+
+// related are the gates of the history that compare: of the same model's name, at the same load.
+func (r Report) related() []gate.Record {
+	return slices.DeleteFunc(slices.Clone(r.History), func(record gate.Record) bool {
+		return record.Name != r.Setup.Spec.Name || record.Load != r.Setup.Load
+	})
 }
 
 // WriteAll writes the files into a folder, each whole or not at all, and returns their paths. The folder is made.

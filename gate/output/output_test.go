@@ -74,7 +74,9 @@ func newReport(t *testing.T, throughput, p99 decide.Verdict) Report {
 		}
 		history = append(history, record)
 	}
-	return Report{Result: r, History: history}
+	other := history[0]
+	other.Load.Concurrency++ // does not compare
+	return Report{Result: r, History: append([]gate.Record{other}, history...)}
 }
 
 func TestGoldenFiles(t *testing.T) {

@@ -101,7 +101,7 @@ func WriteMarkdown(w io.Writer, r Report) error {
 		for i, row := range rows {
 			spark := ""
 			if i < len(r.Rows) {
-				spark = sparkline(r.History, r.Rows[i].Metric)
+				spark = sparkline(r.related(), r.Rows[i].Metric)
 			}
 			for k, t := range row {
 				row[k] = escape(t)
