@@ -22,7 +22,7 @@ demo: setup ## Profile the MiniLM sentence encoder for about 3 minutes under p99
 
 # Packages without a goroutine (internal/floors sees to it), tested by simulations: the race detector finds nothing in them and makes
 # them ten times slower.
-SIMULATED := ./ortsweep/race ./search/... ./stats
+SIMULATED := ./gate/decide ./ortsweep/race ./search/... ./stats
 
 .PHONY: test
 test: setup lint ## All set-up, then all tests: unit and integration, with the race detector where there are goroutines
@@ -112,6 +112,10 @@ bench-rewrites: setup ## Measure what the int8 rewrite does to MiniLM, beside on
 bench-ortsweep: setup ## Race MiniLM's session settings ten times, and compare with exhaustive measurement (about 50 minutes)
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/ortsweep -model $(MODELS)/minilm.onnx -tuner $(TUNER)
 
+.PHONY: bench-gate
+bench-gate: setup ## Gate MiniLM against itself, 5 % slower and with a slow tail, RUNS=20 times each (hours; WHAT=same, slow or tail for a part)
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/gate -what $(WHAT) -runs $(or $(RUNS),20) -model $(MODELS)/minilm.onnx -tuner $(TUNER)
+
 .PHONY: bench-olive
 bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one judge measures both answers (10 minutes; installs 6 GB)
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
@@ -174,7 +178,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output
-	go test ./report ./analyze ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
+	go test ./report ./analyze ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
 
 .PHONY: proto
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)

@@ -42,6 +42,7 @@ type engine struct {
 	stops int
 	// killed says that the last stop did not wait for a polite end.
 	killed bool
+	paused bool
 
 	mu    sync.Mutex
 	sent  int

@@ -166,6 +166,7 @@ func (p *process) startReason(err error, patience time.Duration) string {
 func (p *process) Stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.drain)
 	defer cancel()
+	p.resume() // a stopped process takes no SIGTERM
 	p.handle(stopEvent)
 	select {
 	case <-p.done:

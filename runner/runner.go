@@ -142,6 +142,7 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 	if err := job.check(); err != nil {
 		return measure.Measurement{}, err
 	}
+	r.resume()
 	var m measure.Measurement
 	windows, err := r.measure(ctx, job, &m)
 	m.Launch = r.launches

@@ -32,6 +32,8 @@ func TestConfigs(t *testing.T) {
 				if err == nil && len(p.Space(search.Facts{Cores: 2, Batching: true}).Knobs) == 0 {
 					t.Error("nothing to search")
 				}
+			case strings.HasSuffix(file, ".gate.yaml"):
+				_, err = ParseGate(file, text)
 			case strings.HasSuffix(file, "ortsweep.yaml"):
 				var s Sweep
 				s, err = ParseSweep(file, text)

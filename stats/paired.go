@@ -28,26 +28,42 @@ func PairedRatio(a, b []float64) Estimate {
 	return Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi)}
 }
 
-// trimmedMean is the mean of independent values without the lowest and the highest 20 %, with Yuen's interval from their winsorized
-// variance, so that no single value far off moves it. Up to 4 values nothing can be trimmed, and it is Mean. The zero Estimate for no
-// values.
+// trimmedMean is TrimmedMean without the lowest and the highest 20 %, with its 95 % interval.
 func trimmedMean(values []float64) Estimate {
+	t := TrimmedMean(values, trim)
+	half := 0.0
+	if t.Freedom > 0 {
+		half = TQuantile(1-tail, float64(t.Freedom)) * t.Error
+	}
+	return Estimate{t.Mean, t.Mean - half, t.Mean + half}
+}
+
+// Trimmed is a trimmed mean with what Student's intervals and tests need.
+type Trimmed struct {
+	Mean    float64
+	Error   float64 // standard error; 0 when Freedom is
+	Freedom int     // degrees of freedom; 0 when the error is unknown
+}
+
+// TrimmedMean is the mean of independent values without the lowest and the highest part (0 to less than 0.5) of them, with Yuen's standard
+// error from their winsorized variance, so that no single value far off moves it. Where a part is less than one value nothing is trimmed, and
+// it is the plain mean. The zero Trimmed for no values.
+func TrimmedMean(values []float64, part float64) Trimmed {
 	if len(values) == 0 {
-		return Estimate{}
+		return Trimmed{}
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	cut := int(trim * float64(n))
+	cut := int(part * float64(n))
 	kept := sorted[cut : n-cut]
 	mean := stat.Mean(kept, nil)
 	if len(kept) < 2 {
-		return Estimate{mean, mean, mean}
+		return Trimmed{Mean: mean}
 	}
 	winsorized := slices.Clone(sorted)
 	for i := range cut {
 		winsorized[i], winsorized[n-1-i] = kept[0], kept[len(kept)-1]
 	}
 	share := float64(len(kept)) / float64(n)
-	half := TQuantile(1-tail, float64(len(kept)-1)) * stat.StdDev(winsorized, nil) / (share * math.Sqrt(float64(n)))
-	return Estimate{mean, mean - half, mean + half}
+	return Trimmed{mean, stat.StdDev(winsorized, nil) / (share * math.Sqrt(float64(n))), len(kept) - 1}
 }

@@ -35,6 +35,22 @@ func TestTrimmedMean(t *testing.T) {
 	}
 }
 
+// Of 1, 2, 3 and 100 a quarter is one value at each end. Kept 2, 3; winsorized 2, 2, 3, 3: variance 1/3, so the error is √(1/3)/(0.5·2).
+func TestTrimmedMeanOfAnotherPart(t *testing.T) {
+	t.Parallel()
+	values := []float64{100, 1, 3, 2}
+	if got := TrimmedMean(values, 0.25); got.Mean != 2.5 || !near(got.Error, math.Sqrt(1.0/3), 1e-12) || got.Freedom != 1 {
+		t.Errorf("is %+v", got)
+	}
+	// Of four values 10 % are none: the plain mean, with the standard deviation over √4.
+	if got := TrimmedMean([]float64{1, 2, 3, 4}, 0.1); got.Mean != 2.5 || !near(got.Error, math.Sqrt(5.0/3)/2, 1e-12) || got.Freedom != 3 {
+		t.Errorf("without trimming is %+v", got)
+	}
+	if got := TrimmedMean([]float64{7}, 0.1); got != (Trimmed{Mean: 7}) {
+		t.Errorf("of one value is %+v", got)
+	}
+}
+
 // One disturbed pair out of ten must not hide a 5 % difference.
 func TestPairedRatioStandsAnOutlier(t *testing.T) {
 	t.Parallel()

@@ -93,6 +93,8 @@ func flagOf(field string) string {
 	for _, f := range []struct{ field, flag string }{
 		{"output", "--output-folder"}, {"measure", "--measure"}, {"batch", "--batch"}, {"sessions", "--sessions"}, {"search.budget", "--budget"},
 		{"accuracy.data", "--data"}, {"load.inputs.shape.", "--shape "}, {"space.", "--knob "}, {"space", "--knob"},
+		{"baseline", "--baseline"}, {"candidate", "--candidate"}, {"metrics", "--metric "}, {"limits.", "--limit "}, {"load.concurrency", "--concurrency"},
+		{"load.request_rate", "--request-rate"},
 	} {
 		if rest, found := strings.CutPrefix(field, f.field); found {
 			return f.flag + rest

@@ -96,7 +96,7 @@ func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagS
 	if err != nil {
 		return err
 	}
-	models.Backend, models.GPUs = onnxruntime.New(runtime), usableGPUs(runtime)
+	models.Backend, models.GPUs = o.slowdown.of(onnxruntime.New(runtime)), usableGPUs(runtime)
 	server, err := engine.New(models)
 	if err != nil {
 		return errors.Join(err, runtime.Close())

@@ -51,6 +51,7 @@ type serveOptions struct {
 	ortLibrary string
 	announceFD int
 	parentFD   int
+	slowdown   slowdown
 }
 
 // flags defines all options.
@@ -72,6 +73,8 @@ func (o *serveOptions) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library to use (default: TUNER_ORT_LIBRARY, else the newest installed build)")
 	flags.IntVar(&o.announceFD, "announce-fd", 0, "file descriptor to write a line of JSON to when the models are loaded (used by profile)")
 	flags.IntVar(&o.parentFD, "parent-fd", 0, "file descriptor whose end of file ends the server (used by profile)")
+	flags.Var(&o.slowdown, "test-slowdown", "FACTOR[@SHARE] of the time that executions take, for tests of tuner gate")
+	_ = flags.MarkHidden("test-slowdown") // fails only for a name that is not defined
 	for _, name := range ignoredFlags() {
 		flags.String(name, "", "accepted and ignored")
 		_ = flags.MarkHidden(name) // fails only for a name that is not defined

@@ -22,6 +22,9 @@ var allowed = map[string][]string{
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"onnx", "modelconfig"},
+	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
+	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
+	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal"},
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats", "precision/accuracy"},
 	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back

@@ -1,0 +1,133 @@
+package gate
+
+import (
+	"math"
+
+	"tuner/gate/decide"
+	"tuner/measure"
+	"tuner/spec"
+)
+
+// Criterion is a metric that must not be worse than the baseline's by more than a margin, or must keep a limit.
+type Criterion struct {
+	Metric measure.Metric
+	Margin float64 // share of the baseline's value, above 0; 0 for a limit
+	Bound  float64 // of a limit, in the metric's base unit
+	Min    bool    // the limit is a least value, not a greatest
+}
+
+// IsLimit reports whether the candidate is judged by itself.
+func (c Criterion) IsLimit() bool { return c.Margin == 0 }
+
+// Criteria are what a gate judges, in the order of its file: margins, then limits.
+func Criteria(g spec.Gate) []Criterion {
+	var list []Criterion
+	for _, m := range g.Metrics {
+		list = append(list, Criterion{Metric: m.Metric, Margin: m.Margin})
+	}
+	for _, c := range g.Limits {
+		if c.Min != nil {
+			list = append(list, Criterion{Metric: c.Metric, Bound: *c.Min, Min: true})
+		}
+		if c.Max != nil {
+			list = append(list, Criterion{Metric: c.Metric, Bound: *c.Max})
+		}
+	}
+	return list
+}
+
+// moreIsWorse reports which direction of the metric is worse.
+func (c Criterion) moreIsWorse() bool {
+	if c.IsLimit() {
+		return !c.Min
+	}
+	info, _ := c.Metric.Info()
+	return !info.HigherBetter
+}
+
+// tolerated is the logarithm of how many times worse the candidate may be.
+func (c Criterion) tolerated() float64 {
+	if c.moreIsWorse() {
+		return math.Log1p(c.Margin)
+	}
+	return -math.Log1p(-c.Margin)
+}
+
+// worse turns the logarithm of candidate over baseline, or over the limit, into that of how many times worse it is.
+func (c Criterion) worse(log float64) float64 {
+	if c.moreIsWorse() {
+		return log
+	}
+	return -log
+}
+
+// Change turns what was decided into relative changes of the metric itself: 0.05 is 5 % more than the baseline, or than the limit. The bounds
+// may be infinite, or −1.
+func (c Criterion) Change(s decide.Standing) measure.Estimate {
+	value, lo, hi := s.Value, s.Lo, s.Hi
+	if !c.moreIsWorse() {
+		value, lo, hi = -value, -hi, -lo
+	}
+	return measure.Estimate{Value: math.Expm1(value), Lo: math.Expm1(lo), Hi: math.Expm1(hi)}
+}
+
+// Reference is a metric of a saved baseline.
+type Reference struct {
+	Log    float64 // of its value
+	Spread float64 // standard error of that logarithm, and of what differs from job to job
+}
+
+// leastFigure keeps logarithms finite: a nanosecond, a millionth of an inference per second and the like are nothing.
+const leastFigure = 1e-9
+
+// figures are the logarithms of a metric's values on one side of a pair: one of each window, or a single one where only all windows together
+// tell it: percentiles need their requests, and memory is a peak. None where nothing tells it.
+func figures(metric measure.Metric, of measure.Measurement) []float64 {
+	parts := []measure.Measurement{of}
+	if _, isPercentile := metric.Quantile(); !isPercentile && metric != measure.Memory && metric != measure.GPUMemory {
+		parts = nil
+		for _, w := range of.Windows {
+			parts = append(parts, measure.Measurement{Windows: []measure.Window{w}})
+		}
+	}
+	var logs []float64
+	for _, part := range parts {
+		e, ok := part.Estimate(metric)
+		if !ok {
+			return nil
+		}
+		logs = append(logs, math.Log(max(e.Value, leastFigure)))
+	}
+	return logs
+}
+
+// Figure is a metric's value on one side of a pair, in its base unit; false where nothing tells it.
+func Figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
+	logs := figures(metric, of)
+	if len(logs) == 0 {
+		return 0, false
+	}
+	return math.Exp(decide.Middle(logs)), true
+}
+
+// value is the logarithm of how many times worse the candidate was in a pair; false where a side does not tell the metric.
+func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (float64, bool) {
+	logs := figures(c.Metric, p.Candidate)
+	if len(logs) == 0 {
+		return 0, false
+	}
+	if c.IsLimit() {
+		return c.worse(decide.Middle(logs) - math.Log(c.Bound)), true
+	}
+	if r, saved := reference[c.Metric]; saved {
+		return c.worse(decide.Middle(logs) - r.Log), true
+	}
+	base := figures(c.Metric, p.Baseline)
+	if len(base) != len(logs) {
+		return 0, false
+	}
+	for i := range logs {
+		logs[i] -= base[i]
+	}
+	return c.worse(decide.Middle(logs)), true
+}

@@ -1,0 +1,160 @@
+package decide
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tuner/stats"
+)
+
+// Verdict is what a gate says.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass         Verdict = "pass"         // proven to be no worse than tolerated
+	Fail         Verdict = "fail"         // proven to be worse
+	Inconclusive Verdict = "inconclusive" // neither is proven
+)
+
+// Criterion is one thing that is judged. Its values, one per pair, are natural logarithms of how many times worse the candidate is than what
+// it is compared with: 0 is the same, above 0 is worse.
+type Criterion struct {
+	Tolerated float64 // such a logarithm, ≥ 0: what is not exceeded passes; 0 for a limit
+	Spread    float64 // standard error that no further pair reduces, as that of a baseline from another day; 0 between pairs
+}
+
+// Standing is what is known of a criterion, in logarithms as its values are.
+type Standing struct {
+	Verdict Verdict
+	Value   float64 // trimmed mean of the pairs
+	// Lo and Hi bound it with 95 % confidence at all looks together: it fails when Lo is above what is tolerated, and passes when Hi is not. They
+	// are infinite while nothing is known of the noise.
+	Lo, Hi float64
+	Pairs  int     // that it stands on
+	Error  float64 // standard error of Value
+}
+
+// Gate decides on criteria as pairs come in. A criterion that has been decided stays so.
+type Gate struct {
+	plan      Plan
+	criteria  []Criterion
+	values    [][]float64 // by criterion
+	standings []Standing
+	looks     int
+	ended     bool
+}
+
+// New makes a gate that has seen no pair.
+func New(plan Plan, criteria []Criterion) *Gate {
+	g := &Gate{plan: plan, criteria: criteria, values: make([][]float64, len(criteria)), standings: make([]Standing, len(criteria))}
+	for i := range g.standings {
+		g.standings[i] = Standing{Verdict: Inconclusive, Lo: math.Inf(-1), Hi: math.Inf(1)}
+	}
+	return g
+}
+
+// Tell adds a pair's values, one for each criterion, and looks at all pairs when a look is due. It reports whether the gate has ended: failed,
+// passed, or had its last look. What is told after that changes nothing.
+func (g *Gate) Tell(values []float64) (ended bool) {
+	if g.ended {
+		return true
+	}
+	for i, v := range values {
+		g.values[i] = append(g.values[i], v)
+	}
+	if g.Pairs()%g.plan.every != 0 {
+		return false
+	}
+	g.looks++
+	for i, c := range g.criteria {
+		if s := &g.standings[i]; s.Verdict == Inconclusive {
+			*s = g.stand(c, g.values[i])
+			switch {
+			case s.Lo > c.Tolerated:
+				s.Verdict = Fail
+			case s.Hi <= c.Tolerated:
+				s.Verdict = Pass
+			}
+		}
+	}
+	g.ended = g.Verdict() != Inconclusive || g.Pairs() == g.plan.MostPairs()
+	return g.ended
+}
+
+// stand finds a criterion's interval, without judging it.
+func (g *Gate) stand(c Criterion, values []float64) Standing {
+	mean := stats.TrimmedMean(values, trimmed)
+	s := Standing{Verdict: Inconclusive, Value: mean.Mean, Lo: math.Inf(-1), Hi: math.Inf(1), Pairs: len(values)}
+	if mean.Freedom == 0 {
+		return s
+	}
+	fail, hold := g.plan.bounds(len(values))
+	s.Error = math.Hypot(mean.Error, c.Spread)
+	s.Lo, s.Hi = s.Value-fail.critical*s.Error, s.Value+hold.critical*s.Error
+	return s
+}
+
+// Verdict is that of all criteria: one that fails decides, and all must pass.
+func (g *Gate) Verdict() Verdict {
+	all := Pass
+	for _, s := range g.standings {
+		if s.Verdict == Fail {
+			return Fail
+		}
+		if s.Verdict == Inconclusive {
+			all = Inconclusive
+		}
+	}
+	return all
+}
+
+// Standings are those of the criteria, in their order; of one that has not been decided, by all pairs so far.
+func (g *Gate) Standings() []Standing {
+	list := slices.Clone(g.standings)
+	for i, s := range list {
+		if s.Verdict == Inconclusive && s.Pairs != g.Pairs() {
+			list[i] = g.stand(g.criteria[i], g.values[i])
+		}
+	}
+	return list
+}
+
+// Pairs is how many the gate has been told.
+func (g *Gate) Pairs() int { return len(g.values[0]) }
+
+// Looks is how many looks there have been.
+func (g *Gate) Looks() int { return g.looks }
+
+// NeededPairs is how many pairs the criteria that are not decided are likely to need in all, if what was seen so far is the truth; false when
+// no number of pairs will decide, or nothing is known of the noise. It is an estimate for people: with it half of such gates are decided.
+func (g *Gate) NeededPairs() (int, bool) {
+	needed := 0.0
+	for i, s := range g.Standings() {
+		if s.Verdict != Inconclusive {
+			continue
+		}
+		c := g.criteria[i]
+		bounds := g.plan.holds
+		if s.Value > c.Tolerated {
+			bounds = g.plan.fails
+		}
+		critical := -distuv.UnitNormal.Quantile(bounds[len(bounds)-1].beyond)
+		noise := s.Error*s.Error - c.Spread*c.Spread // of the pairs alone
+		distance := s.Value - c.Tolerated
+		room := distance*distance/(critical*critical) - c.Spread*c.Spread
+		if s.Pairs < 2 || room <= 0 {
+			return 0, false
+		}
+		needed = max(needed, float64(s.Pairs)*max(0, noise)/room)
+	}
+	if needed > mostNeeded {
+		return 0, false
+	}
+	return max(int(math.Ceil(needed)), g.Pairs()), true
+}
+
+// mostNeeded is the number of pairs beyond which an estimate of them says nothing but "never".
+const mostNeeded = 10_000

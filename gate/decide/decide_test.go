@@ -1,0 +1,177 @@
+package decide
+
+import (
+	"math"
+	"testing"
+)
+
+// tell hands pairs of one criterion to a gate until it ends, and returns how many it took.
+func tell(g *Gate, values ...float64) int {
+	for i, v := range values {
+		if g.Tell([]float64{v}) {
+			return i + 1
+		}
+	}
+	return len(values)
+}
+
+// wave is n values around a mean, in turn above and below it by the same amount.
+func wave(mean, by float64, n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = mean + by*float64(1-2*(i%2))
+	}
+	return values
+}
+
+func newPlan(t *testing.T, pairs, criteria int) Plan {
+	t.Helper()
+	p, err := NewPlan(pairs, criteria)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPlanFitsThePairs(t *testing.T) {
+	t.Parallel()
+	for pairs, want := range map[int][2]int{5: {1, 5}, 9: {1, 9}, 10: {1, 10}, 19: {1, 10}, 37: {3, 30}, 60: {6, 60}, 1000: {6, 60}} {
+		p := newPlan(t, pairs, 1)
+		if p.Looks() != want[0] || p.MostPairs() != want[1] {
+			t.Errorf("%d pairs: %d looks up to pair %d, want %v", pairs, p.Looks(), p.MostPairs(), want)
+		}
+	}
+	if _, err := NewPlan(4, 1); err == nil || err.Error() != "cannot decide on 4 pairs: at least 5 are needed" {
+		t.Errorf("4 pairs: %v", err)
+	}
+}
+
+// The levels at each look: six looks of Pocock at two-sided 5 % have the critical value 2.453, 0.71 % on each side; the last of O'Brien and
+// Fleming's has 2.053, 2.0 % (Jennison and Turnbull, tables 2.1 and 2.3). Student's quantiles are beyond these.
+func TestPlanHasTheTabulatedLevels(t *testing.T) {
+	t.Parallel()
+	p := newPlan(t, 60, 1)
+	for k := range 6 {
+		if got := p.holds[k].beyond; math.Abs(got-0.0071) > 0.0001 {
+			t.Errorf("look %d passes at level %.4f, want 0.0071", k+1, got)
+		}
+		if p.holds[k].critical <= 2.453 || k > 0 && p.holds[k].critical >= p.holds[k-1].critical {
+			t.Errorf("look %d passes beyond %.3f", k+1, p.holds[k].critical)
+		}
+	}
+	if got := p.fails[5].beyond; math.Abs(got-0.0200) > 0.0003 {
+		t.Errorf("the last look fails at level %.4f, want 0.020", got)
+	}
+	if first := p.fails[0]; first.beyond > 1e-6 || math.IsInf(first.critical, 0) || math.IsNaN(first.critical) {
+		t.Errorf("the first look fails at %+v, want what is beyond doubt", first)
+	}
+	// Of two criteria either may fail the gate, so that each has half of the error; both must pass, so that each has all of it.
+	two := newPlan(t, 60, 2)
+	if two.fails[5].beyond >= p.fails[5].beyond || two.holds[5] != p.holds[5] {
+		t.Errorf("two criteria fail at %.4f and pass at %.4f", two.fails[5].beyond, two.holds[5].beyond)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	tolerated := -math.Log(0.98)
+	for name, c := range map[string]struct {
+		values []float64
+		want   Verdict
+		pairs  int
+	}{
+		"nothing changed, quiet":     {wave(0, 0.005, 60), Pass, 10},
+		"better":                     {wave(-0.1, 0.01, 60), Pass, 10},
+		"far worse":                  {wave(0.5, 0.01, 60), Fail, 10},
+		"worse":                      {wave(0.05, 0.02, 60), Fail, 20},
+		"at what is tolerated":       {wave(tolerated, 0.02, 60), Inconclusive, 60},
+		"nothing changed, very loud": {wave(0, 0.2, 60), Inconclusive, 60},
+		"no noise":                   {wave(0, 0, 60), Pass, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := New(newPlan(t, 60, 1), []Criterion{{Tolerated: tolerated}})
+			pairs := tell(g, c.values...)
+			if g.Verdict() != c.want || pairs != c.pairs {
+				t.Errorf("%s after %d pairs, want %s after %d; %+v", g.Verdict(), pairs, c.want, c.pairs, g.Standings())
+			}
+			s := g.Standings()[0]
+			switch {
+			case c.want == Pass && s.Hi > tolerated, c.want == Fail && s.Lo <= tolerated, c.want == Inconclusive && (s.Lo > tolerated || s.Hi <= tolerated):
+				t.Errorf("%s, but the interval is %+v", c.want, s)
+			}
+		})
+	}
+}
+
+// One criterion that fails decides; one that is open keeps the gate from passing; one that has passed stays so.
+func TestSeveralCriteria(t *testing.T) {
+	t.Parallel()
+	criteria := []Criterion{{Tolerated: 0.02}, {Tolerated: 0.02}}
+	quiet, loud, bad := wave(0, 0.005, 60), wave(0, 0.2, 60), wave(0.5, 0.01, 60)
+	for name, c := range map[string]struct {
+		second []float64
+		want   Verdict
+		pairs  int
+	}{"both pass": {quiet, Pass, 10}, "one fails": {bad, Fail, 10}, "one is open": {loud, Inconclusive, 60}} {
+		g := New(newPlan(t, 60, 2), criteria)
+		pairs := 0
+		for i := range 60 {
+			pairs = i + 1
+			if g.Tell([]float64{quiet[i], c.second[i]}) {
+				break
+			}
+		}
+		if g.Verdict() != c.want || pairs != c.pairs {
+			t.Errorf("%s: %s after %d pairs, want %s after %d", name, g.Verdict(), pairs, c.want, c.pairs)
+		}
+		if first := g.Standings()[0]; first.Verdict != Pass || first.Pairs != 10 {
+			t.Errorf("%s: the first criterion is %+v, want that of the first look", name, first)
+		}
+	}
+}
+
+// What a baseline from another day is off by does not become less with the pairs: 2 % are never told from 0 with a spread of 5 %.
+func TestSpreadStays(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t, 60, 1)
+	g := New(plan, []Criterion{{Tolerated: 0.02, Spread: 0.05}})
+	tell(g, wave(0, 0.001, 60)...)
+	if g.Verdict() != Inconclusive || g.Standings()[0].Error < 0.05 {
+		t.Errorf("%s, %+v", g.Verdict(), g.Standings())
+	}
+	if n, ok := g.NeededPairs(); ok {
+		t.Errorf("%d pairs are said to be enough", n)
+	}
+}
+
+// Between looks, and before the second pair, there is an interval or none, but no verdict.
+func TestStandingsBetweenLooks(t *testing.T) {
+	t.Parallel()
+	g := New(newPlan(t, 60, 1), []Criterion{{Tolerated: 0.02}})
+	tell(g, 0.5)
+	if s := g.Standings()[0]; !math.IsInf(s.Lo, -1) || !math.IsInf(s.Hi, 1) || s.Value != 0.5 || s.Verdict != Inconclusive {
+		t.Errorf("after one pair: %+v", s)
+	}
+	tell(g, wave(0.5, 0.001, 6)...)
+	if s := g.Standings()[0]; s.Verdict != Inconclusive || s.Pairs != 7 || math.IsInf(s.Hi, 1) || !(s.Lo < s.Value && s.Value < s.Hi) {
+		t.Errorf("after seven pairs: %+v", s)
+	}
+	if g.Looks() != 0 {
+		t.Errorf("%d looks, want none", g.Looks())
+	}
+}
+
+// Values that lie 10 % above and below 0, 60 of them, have the standard error 0.1·√(60/59)/(0.8·√60) = 0.01627. The distance to what is
+// tolerated is 0.02, and the last look passes beyond 2.453 errors: that takes 60·(2.453·0.01627/0.02)² = 239 pairs.
+func TestNeededPairs(t *testing.T) {
+	t.Parallel()
+	g := New(newPlan(t, 60, 1), []Criterion{{Tolerated: 0.02}})
+	tell(g, wave(0, 0.1, 60)...)
+	if n, ok := g.NeededPairs(); !ok || n < 236 || n > 242 {
+		t.Errorf("%d, %t, want about 239; %+v", n, ok, g.Standings())
+	}
+	if n, ok := New(newPlan(t, 60, 1), []Criterion{{}}).NeededPairs(); ok {
+		t.Errorf("without a pair %d are needed", n)
+	}
+}

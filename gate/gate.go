@@ -1,0 +1,305 @@
+// Package gate finds out whether a candidate is worse than its baseline by more than is tolerated, or outside an absolute limit: `tuner gate`.
+// It measures both in pairs on fresh engine processes (package runner), in turn, until package decide has a verdict or the time is over; or the
+// candidate alone, against limits or a saved baseline. It keeps saved baselines and the history; package gate/output writes everything that
+// people and CI systems read. It searches nothing and chooses nothing.
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tuner/gate/decide"
+	"tuner/measure"
+	"tuner/runner"
+)
+
+// Engine measures jobs on an engine process that it keeps: a runner.Runner.
+type Engine interface {
+	// Measure blocks until the windows are there or the context ends. An error ends the gate; what is wrong with the engine is a failure in
+	// the measurement.
+	Measure(ctx context.Context, job runner.Job) (measure.Measurement, error)
+	Pause() // keeps the engine from using the CPU until it is measured again
+	Close(ctx context.Context)
+}
+
+// Observer is told what happens, from the gate's goroutine.
+type Observer interface {
+	Measured(pair Pair, p Progress)
+}
+
+// Progress is how a gate stands after a pair.
+type Progress struct {
+	Pairs, Most int // measured; at most
+	Elapsed     time.Duration
+}
+
+// Side is one of the two that are measured.
+type Side struct {
+	Engine Engine
+	Job    runner.Job // of one window; which of them are on a fresh process is the gate's business
+}
+
+// Pair is baseline and candidate measured next to each other on fresh processes, in windows that take turns. Without a baseline it is the
+// candidate's windows alone.
+type Pair struct {
+	Baseline, Candidate measure.Measurement
+}
+
+// Gate is everything that a verdict needs.
+type Gate struct {
+	Baseline  *Side // nil where none is measured
+	Candidate Side
+	Reference map[measure.Metric]Reference // of a saved baseline; nil without one
+	Criteria  []Criterion                  // none: the candidate is measured as often as a first look needs, and nothing is judged
+	Budget    time.Duration
+	Now       func() time.Time
+	Observer  Observer
+}
+
+// Outcome is how a gate ended.
+type Outcome struct {
+	Verdict     decide.Verdict
+	Reasons     []string          // for people: what failed, or why nothing is proven; none for a pass
+	Standings   []decide.Standing // by criterion; nil where none was judged
+	Pairs       []Pair
+	Looks       int
+	Elapsed     time.Duration
+	Needed      time.Duration // what an inconclusive gate would probably need in all; 0 where that is unknown, or no time would do
+	Interrupted bool          // the context ended first
+}
+
+// mostErrors is the share of the candidate's requests that may fail.
+const mostErrors = 0.01
+
+// run is a gate under way.
+type run struct {
+	Gate
+	judge   *decide.Gate // nil before the first pair, and without criteria
+	outcome Outcome
+	most    int // pairs that the looks and the time allow
+	begin   time.Time
+}
+
+// errOverdue ends a pair in the middle of which the budget is used. The first one is always finished: it tells what a decision needs.
+var errOverdue = errors.New("the budget is used")
+
+// Run measures pairs until there is a verdict, the looks are over, the time is used or the context ends. An error means that the gate could
+// not go on for a reason of its own.
+func (g Gate) Run(ctx context.Context) (Outcome, error) {
+	r := &run{Gate: g, most: 1, begin: g.Now()}
+	r.outcome.Verdict = decide.Inconclusive
+	for n := 0; n < r.most; n++ {
+		if n > 0 && r.outcome.Elapsed+r.pairTime() > g.Budget {
+			r.inconclusive(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n)))
+			return r.end(), nil
+		}
+		pair, err := r.pair(ctx, n)
+		r.outcome.Elapsed = g.Now().Sub(r.begin)
+		switch {
+		case ctx.Err() != nil:
+			r.outcome.Interrupted = true
+			r.inconclusive("interrupted after " + pairsText(n))
+			return r.end(), nil
+		case errors.Is(err, errOverdue):
+			r.inconclusive(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n)))
+			return r.end(), nil
+		case err != nil:
+			return r.outcome, err
+		}
+		if ended := r.add(pair); ended {
+			return r.end(), nil
+		}
+	}
+	if len(g.Criteria) == 0 {
+		r.outcome.Verdict = decide.Pass // there was nothing to judge
+		return r.end(), nil
+	}
+	r.inconclusive("nothing is proven after " + pairsText(len(r.outcome.Pairs)))
+	return r.end(), nil
+}
+
+// pair measures both sides, each in as many windows, and stops the engines. Which side comes first changes from window to window, and from
+// pair to pair.
+func (r *run) pair(ctx context.Context, n int) (Pair, error) {
+	var p Pair
+	type turn struct {
+		side *Side
+		into *measure.Measurement
+	}
+	turns := []turn{{&r.Candidate, &p.Candidate}}
+	if r.Baseline != nil {
+		turns = append(turns, turn{r.Baseline, &p.Baseline})
+	}
+	defer func() {
+		for _, t := range turns {
+			t.side.Engine.Close(context.WithoutCancel(ctx)) // it has a deadline of its own
+		}
+	}()
+	for i := range decide.WindowsPerPair {
+		if n > 0 && r.Now().Sub(r.begin) > r.Budget {
+			return p, errOverdue
+		}
+		for k := range turns {
+			t := turns[(n+i+k)%len(turns)]
+			job := t.side.Job
+			job.Windows, job.Fresh = 1, i == 0
+			m, err := t.side.Engine.Measure(ctx, job)
+			if err != nil {
+				return p, err
+			}
+			t.side.Engine.Pause()
+			join(t.into, m)
+			if m.Failure != nil {
+				return p, nil
+			}
+		}
+	}
+	return p, nil
+}
+
+// join adds a window's measurement to a side's.
+func join(side *measure.Measurement, m measure.Measurement) {
+	side.Windows = append(side.Windows, m.Windows...)
+	side.Memory = max(side.Memory, m.Memory)
+	side.Launch, side.Failure, side.Times = m.Launch, m.Failure, side.Times.Add(m.Times)
+}
+
+// add takes a pair in, and reports whether the gate has ended.
+func (r *run) add(p Pair) (ended bool) {
+	o := &r.outcome
+	o.Pairs = append(o.Pairs, p)
+	if r.isBroken(p) {
+		return true
+	}
+	if len(o.Pairs) == 1 && !r.plan() {
+		return true
+	}
+	values := make([]float64, len(r.Criteria))
+	for i, c := range r.Criteria {
+		var ok bool
+		if values[i], ok = c.value(p, r.Reference); !ok {
+			r.inconclusive(fmt.Sprintf("%s cannot be judged: the measurements do not tell it", c.Metric))
+			return true
+		}
+	}
+	if r.Observer != nil {
+		r.Observer.Measured(p, Progress{len(o.Pairs), r.most, o.Elapsed})
+	}
+	if r.judge == nil || !r.judge.Tell(values) || r.judge.Verdict() == decide.Inconclusive {
+		return false
+	}
+	o.Verdict = r.judge.Verdict()
+	for i, s := range r.judge.Standings() {
+		if s.Verdict == decide.Fail {
+			o.Reasons = append(o.Reasons, r.Criteria[i].failure(s))
+		}
+	}
+	return true
+}
+
+// isBroken ends a gate whose figures mean nothing: of a side that failed, or refuses requests.
+func (r *run) isBroken(p Pair) bool {
+	o := &r.outcome
+	switch {
+	case p.Candidate.Failure != nil:
+		o.Verdict = decide.Fail
+		o.Reasons = append(o.Reasons, "the candidate failed: "+failureText(p.Candidate.Failure))
+		return true
+	case p.Baseline.Failure != nil:
+		r.inconclusive("the baseline failed: " + failureText(p.Baseline.Failure))
+		return true
+	}
+	var all measure.Measurement
+	for _, pair := range o.Pairs {
+		all.Windows = append(all.Windows, pair.Candidate.Windows...)
+	}
+	if e, ok := all.Estimate(measure.ErrorRate); ok && e.Value > mostErrors {
+		o.Verdict = decide.Fail
+		o.Reasons = append(o.Reasons, fmt.Sprintf("%.1f %% of the candidate's requests failed, the first with: %s", 100*e.Value, firstError(all.Windows)))
+		return true
+	}
+	return false
+}
+
+// plan settles how many pairs there are, by the time that the first one took; false when they are too few.
+func (r *run) plan() bool {
+	affordable := 1
+	if took := r.pairTime(); took > 0 {
+		affordable += max(0, int((r.Budget-r.outcome.Elapsed)/took))
+	} else {
+		affordable = decide.PairsPerLook * decide.MostLooks
+	}
+	if len(r.Criteria) == 0 {
+		r.most = min(affordable, decide.PairsPerLook)
+		return true
+	}
+	plan, err := decide.NewPlan(affordable, len(r.Criteria))
+	if err != nil {
+		r.outcome.Needed = decide.PairsPerLook * r.pairTime()
+		r.inconclusive(fmt.Sprintf("the budget of %v is enough for %s of %v, and a look needs %d at least", r.Budget, pairsText(affordable),
+			r.pairTime().Round(100*time.Millisecond), decide.LeastPairs))
+		return false
+	}
+	criteria := make([]decide.Criterion, len(r.Criteria))
+	for i, c := range r.Criteria {
+		criteria[i].Tolerated = c.tolerated()
+		if !c.IsLimit() {
+			criteria[i].Spread = r.Reference[c.Metric].Spread
+		}
+	}
+	r.most, r.judge = plan.MostPairs(), decide.New(plan, criteria)
+	return true
+}
+
+// pairTime is what a pair takes, on average.
+func (r *run) pairTime() time.Duration {
+	return r.outcome.Elapsed / time.Duration(len(r.outcome.Pairs))
+}
+
+// inconclusive notes why nothing is proven.
+func (r *run) inconclusive(why string) { r.outcome.Reasons = append(r.outcome.Reasons, why) }
+
+// end completes the outcome.
+func (r *run) end() Outcome {
+	o := r.outcome
+	if r.judge == nil {
+		return o
+	}
+	o.Standings, o.Looks = r.judge.Standings(), r.judge.Looks()
+	if o.Verdict != decide.Inconclusive {
+		return o
+	}
+	for i, s := range o.Standings {
+		if s.Verdict == decide.Inconclusive {
+			o.Reasons = append(o.Reasons, r.Criteria[i].doubt(s))
+		}
+	}
+	if pairs, ok := r.judge.NeededPairs(); ok && pairs > len(o.Pairs) {
+		o.Needed = time.Duration(pairs) * r.pairTime()
+	}
+	return o
+}
+
+// failureText is a failure on one line.
+func failureText(f *measure.Failure) string {
+	return fmt.Sprintf("%s: %s", f.Stage, strings.Join(strings.Fields(f.Reason), " "))
+}
+
+func firstError(windows []measure.Window) string {
+	for _, w := range windows {
+		if w.FirstError != "" {
+			return w.FirstError
+		}
+	}
+	return "no reason is known"
+}
+
+func pairsText(n int) string {
+	if n == 1 {
+		return "1 pair"
+	}
+	return fmt.Sprintf("%d pairs", n)
+}

@@ -1,0 +1,356 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/gate/decide"
+	"tuner/measure"
+	"tuner/runner"
+	"tuner/spec"
+)
+
+// bench is a clock, and what happened on it in order.
+type bench struct {
+	now  time.Time
+	took []string
+}
+
+// fake is an engine whose windows take a second, and a launch two.
+type fake struct {
+	bench   *bench
+	name    string
+	window  func(n int) measure.Window // the n-th, from 0
+	memory  int64
+	failure *measure.Failure // of every window
+	err     error
+	stop    func() // called in the first window, where set
+
+	windows, launches, closed int
+	running                   bool
+}
+
+func (f *fake) Measure(_ context.Context, job runner.Job) (measure.Measurement, error) {
+	if job.Fresh {
+		f.launches++
+		f.bench.now = f.bench.now.Add(2 * time.Second)
+	}
+	f.bench.now = f.bench.now.Add(time.Second)
+	f.bench.took = append(f.bench.took, f.name)
+	f.running = true
+	if f.stop != nil {
+		f.stop()
+	}
+	if f.err != nil || f.failure != nil {
+		return measure.Measurement{Failure: f.failure}, f.err
+	}
+	f.windows++
+	return measure.Measurement{Windows: []measure.Window{f.window(f.windows - 1)}, Memory: f.memory, Launch: f.launches}, nil
+}
+
+func (f *fake) Pause() { f.running = false }
+
+func (f *fake) Close(context.Context) { f.closed, f.running = f.closed+1, false }
+
+// steady yields windows of 100 s with a throughput that alternates around a rate.
+func steady(rate, noise float64) func(n int) measure.Window {
+	return func(n int) measure.Window {
+		inferences := int(100 * rate * (1 + noise*math.Sin(float64(7*n))))
+		return measure.Window{Duration: 100 * time.Second, Requests: inferences, Inferences: inferences}
+	}
+}
+
+// constant yields one and the same window.
+func constant(w measure.Window) func(int) measure.Window {
+	return func(int) measure.Window { return w }
+}
+
+// windowOf is a window with a throughput and latencies, a share of which takes longer by a factor.
+func windowOf(rate, latency, share, factor float64) measure.Window {
+	const requests = 1000
+	latencies := make([]time.Duration, requests)
+	for i := range latencies {
+		latencies[i] = time.Duration(latency * 1e9)
+		if i < int(share*requests) {
+			latencies[i] = time.Duration(factor * latency * 1e9)
+		}
+	}
+	h, err := measure.NewHistogram(latencies)
+	if err != nil {
+		panic(err)
+	}
+	return measure.Window{Duration: 100 * time.Second, Requests: int(100 * rate), Inferences: int(100 * rate),
+		Sub: []measure.SubWindow{{Requests: requests, Latency: h}}}
+}
+
+// contest is a gate of two fakes.
+type contest struct {
+	Gate
+	baseline, candidate *fake
+	*bench
+}
+
+func newContest(criteria ...Criterion) *contest {
+	b := &bench{now: time.Unix(0, 0)}
+	c := &contest{bench: b, baseline: &fake{bench: b, name: "b", window: steady(200, 0.01), memory: 1e8}, candidate: &fake{bench: b, name: "c", window: steady(200, 0.01), memory: 1e8}}
+	c.Gate = Gate{Baseline: &Side{Engine: c.baseline}, Candidate: Side{Engine: c.candidate}, Criteria: criteria, Budget: time.Hour,
+		Now: func() time.Time { return b.now }}
+	return c
+}
+
+func (c *contest) run(t *testing.T) Outcome {
+	t.Helper()
+	o, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.candidate.running || c.baseline.running {
+		t.Error("an engine is left running")
+	}
+	return o
+}
+
+// throughput with a margin of 2 %.
+func throughput() Criterion { return Criterion{Metric: measure.Throughput, Margin: 0.02} }
+
+func TestGateTakesTurns(t *testing.T) {
+	t.Parallel()
+	c := newContest(throughput())
+	o := c.run(t)
+	if o.Verdict != decide.Pass || len(o.Pairs) != 10 || o.Looks != 1 || len(o.Reasons) != 0 {
+		t.Fatalf("%s after %d pairs, %d looks: %q", o.Verdict, len(o.Pairs), o.Looks, o.Reasons)
+	}
+	for _, f := range []*fake{c.candidate, c.baseline} {
+		if f.launches != 10 || f.windows != 60 || f.closed != 10 {
+			t.Errorf("%s: %d launches, %d windows, closed %d times; want one of each pair and 6 windows", f.name, f.launches, f.windows, f.closed)
+		}
+	}
+	// c b, b c, c b … in the first pair, the other way round in the second.
+	if got, want := strings.Join(c.took[:24], ""), "cbbccbbccbbc"+"bccbbccbbccb"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+	if want := 160 * time.Second; o.Elapsed != want { // 10 pairs of 2 launches and 12 windows
+		t.Errorf("took %v, want %v", o.Elapsed, want)
+	}
+}
+
+func TestGateFailsARegression(t *testing.T) {
+	t.Parallel()
+	c := newContest(throughput())
+	c.candidate.window = steady(190, 0.01)
+	o := c.run(t)
+	if o.Verdict != decide.Fail || len(o.Reasons) != 1 || !strings.HasPrefix(o.Reasons[0], "throughput differs by -5.0 % (-") ||
+		!strings.HasSuffix(o.Reasons[0], "2 % lower is tolerated") {
+		t.Errorf("%s: %q", o.Verdict, o.Reasons)
+	}
+}
+
+// Two per cent of the requests take five times as long: throughput and mean hardly notice, p99 does.
+func TestGateFindsASlowTail(t *testing.T) {
+	t.Parallel()
+	c := newContest(throughput(), Criterion{Metric: measure.LatencyP99, Margin: 0.1})
+	c.baseline.window = constant(windowOf(200, 0.04, 0, 1))
+	c.candidate.window = constant(windowOf(199, 0.04, 0.02, 5))
+	o := c.run(t)
+	if o.Verdict != decide.Fail || o.Standings[0].Verdict != decide.Pass || o.Standings[1].Verdict != decide.Fail || !strings.Contains(o.Reasons[0], "latency_p99 differs by +400 %") {
+		t.Errorf("%s: %q, %+v", o.Verdict, o.Reasons, o.Standings)
+	}
+}
+
+func TestGateOfLimits(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		criterion Criterion
+		want      decide.Verdict
+		reason    string
+	}{
+		"kept":             {Criterion{Metric: measure.Memory, Bound: 2e8}, decide.Pass, ""},
+		"exactly":          {Criterion{Metric: measure.Memory, Bound: 1e8}, decide.Pass, ""},
+		"exceeded":         {Criterion{Metric: measure.Memory, Bound: 9e7}, decide.Fail, "memory is 100 MB (100 MB to 100 MB): at most 90 MB is allowed"},
+		"least, kept":      {Criterion{Metric: measure.Throughput, Bound: 150, Min: true}, decide.Pass, ""},
+		"least, missed":    {Criterion{Metric: measure.Throughput, Bound: 300, Min: true}, decide.Fail, "at least 300.0 infer/s is allowed"},
+		"latency exceeded": {Criterion{Metric: measure.LatencyP99, Bound: 0.03}, decide.Fail, "at most 30.0 ms is allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newContest(tt.criterion)
+			c.Gate.Baseline, c.candidate.window = nil, constant(windowOf(200, 0.04, 0.01, 2))
+			o := c.run(t)
+			if o.Verdict != tt.want || !strings.Contains(strings.Join(o.Reasons, ""), tt.reason) {
+				t.Errorf("%s: %q, %+v", o.Verdict, o.Reasons, o.Standings)
+			}
+			if c.baseline.windows != 0 {
+				t.Error("a baseline was measured")
+			}
+		})
+	}
+}
+
+// A gate that cannot afford ten pairs looks once at what it can; one that cannot afford five says what it needs.
+func TestGateKeepsItsBudget(t *testing.T) {
+	t.Parallel()
+	c := newContest(throughput())
+	c.Budget = 115 * time.Second // a pair takes 16 s: 7
+	if o := c.run(t); o.Verdict != decide.Pass || len(o.Pairs) != 7 || o.Elapsed > c.Budget {
+		t.Errorf("%s after %d pairs and %v", o.Verdict, len(o.Pairs), o.Elapsed)
+	}
+	c = newContest(throughput())
+	c.Budget = 50 * time.Second
+	o := c.run(t)
+	if o.Verdict != decide.Inconclusive || len(o.Pairs) != 1 || o.Needed != 160*time.Second ||
+		!slices.Contains(o.Reasons, "the budget of 50s is enough for 3 pairs of 16s, and a look needs 5 at least") {
+		t.Errorf("%s after %d pairs, %v needed: %q", o.Verdict, len(o.Pairs), o.Needed, o.Reasons)
+	}
+	// Pairs that become slower must not lead beyond the budget.
+	c = newContest(throughput())
+	c.Budget = 100 * time.Second
+	c.candidate.stop = func() { c.now = c.now.Add(time.Duration(c.candidate.windows) * time.Second / 4) }
+	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Elapsed > c.Budget+30*time.Second || !strings.HasPrefix(o.Reasons[0], "the budget of 1m40s is used after ") {
+		t.Errorf("%s after %v: %q", o.Verdict, o.Elapsed, o.Reasons)
+	}
+	// Nor must one that hangs: it is cut off at its next window.
+	c = newContest(throughput())
+	c.Budget = 100 * time.Second
+	c.candidate.stop = func() {
+		if c.candidate.windows == 14 { // in the third pair
+			c.now = c.now.Add(100 * time.Second)
+		}
+	}
+	if o := c.run(t); len(o.Pairs) != 2 || o.Elapsed > 145*time.Second || o.Reasons[0] != "the budget of 1m40s is used after 2 pairs" {
+		t.Errorf("%s after %d pairs and %v: %q", o.Verdict, len(o.Pairs), o.Elapsed, o.Reasons)
+	}
+}
+
+// Where nothing is proven, the reasons say what is open, and how long it would take.
+func TestInconclusiveGate(t *testing.T) {
+	t.Parallel()
+	c := newContest(throughput())
+	c.candidate.window, c.Budget = steady(203, 0.2), 200*time.Second
+	o := c.run(t)
+	if o.Verdict != decide.Inconclusive || o.Looks != 1 || o.Reasons[0] != "nothing is proven after 10 pairs" ||
+		!strings.HasPrefix(o.Reasons[1], "throughput differs by something in ") || o.Needed <= o.Elapsed {
+		t.Errorf("%s, %d looks, %v needed: %q", o.Verdict, o.Looks, o.Needed, o.Reasons)
+	}
+}
+
+func TestFailuresAreVerdicts(t *testing.T) {
+	t.Parallel()
+	crash := &measure.Failure{Stage: measure.StageCrash, Reason: "it ended;\nlast words"}
+	c := newContest(throughput())
+	c.candidate.failure = crash
+	if o := c.run(t); o.Verdict != decide.Fail || o.Reasons[0] != "the candidate failed: crash: it ended; last words" || len(o.Pairs) != 1 {
+		t.Errorf("candidate: %s, %q", o.Verdict, o.Reasons)
+	}
+	c = newContest(throughput())
+	c.baseline.failure = crash
+	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "the baseline failed: crash: it ended; last words" {
+		t.Errorf("baseline: %s, %q", o.Verdict, o.Reasons)
+	}
+	c = newContest(throughput())
+	c.candidate.window = func(n int) measure.Window {
+		w := steady(200, 0)(n)
+		w.Errors, w.FirstError = w.Requests/20, "no such input"
+		return w
+	}
+	if o := c.run(t); o.Verdict != decide.Fail || o.Reasons[0] != "4.8 % of the candidate's requests failed, the first with: no such input" {
+		t.Errorf("errors: %s, %q", o.Verdict, o.Reasons)
+	}
+	c = newContest(Criterion{Metric: measure.Energy, Margin: 0.02})
+	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "energy cannot be judged: the measurements do not tell it" {
+		t.Errorf("unknown metric: %s, %q", o.Verdict, o.Reasons)
+	}
+}
+
+func TestGateEndsWithTheEnginesError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no space left")
+	c := newContest(throughput())
+	c.baseline.err = broken
+	if _, err := c.Run(t.Context()); !errors.Is(err, broken) || c.baseline.closed != 1 || c.candidate.closed != 1 {
+		t.Errorf("%v, closed %d and %d times", err, c.baseline.closed, c.candidate.closed)
+	}
+}
+
+// Ctrl-C drops the pair under way and keeps those before.
+func TestInterruptedGate(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := newContest(throughput())
+	c.candidate.stop = func() {
+		if c.candidate.windows == 14 { // in the third pair
+			cancel()
+		}
+	}
+	o, err := c.Run(ctx)
+	if err != nil || !o.Interrupted || o.Verdict != decide.Inconclusive || len(o.Pairs) != 2 || o.Reasons[0] != "interrupted after 2 pairs" {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
+
+// Without anything to judge the candidate is measured for a baseline.
+func TestMeasuringForABaseline(t *testing.T) {
+	t.Parallel()
+	c := newContest()
+	c.Gate.Baseline = nil
+	if o := c.run(t); o.Verdict != decide.Pass || len(o.Pairs) != 10 || o.Standings != nil {
+		t.Errorf("%s after %d pairs", o.Verdict, len(o.Pairs))
+	}
+}
+
+// A saved baseline of 200 infer/s with a spread of 1 %: 10 % less fails, the same passes only where the margin is beyond what jobs differ by.
+func TestGateAgainstASavedBaseline(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rate, margin float64
+		want         decide.Verdict
+	}{{180, 0.02, decide.Fail}, {200, 0.02, decide.Inconclusive}, {200, 0.1, decide.Pass}} {
+		c := newContest(Criterion{Metric: measure.Throughput, Margin: tt.margin})
+		c.Gate.Baseline, c.Reference = nil, map[measure.Metric]Reference{measure.Throughput: {Log: math.Log(200), Spread: 0.01}}
+		c.candidate.window = steady(tt.rate, 0.005)
+		if o := c.run(t); o.Verdict != tt.want {
+			t.Errorf("%g infer/s, margin %g: %s, %+v", tt.rate, tt.margin, o.Verdict, o.Standings)
+		}
+	}
+}
+
+func TestCriteria(t *testing.T) {
+	t.Parallel()
+	least, most := 100.0, 0.03
+	g, err := spec.ParseGate("g.yaml", []byte("baseline: b\ncandidate: c\nmetrics: [throughput, {name: latency_p99, margin: 5%}]\nlimits: {throughput: {min: 100}, latency_p99: {max: 30ms}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Criterion{{Metric: measure.Throughput, Margin: 0.02}, {Metric: measure.LatencyP99, Margin: 0.05},
+		{Metric: measure.Throughput, Bound: least, Min: true}, {Metric: measure.LatencyP99, Bound: most}}
+	if got := Criteria(g); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	// 2 % less throughput is ln(1/0.98) worse, 5 % more latency ln 1.05; the changes that are shown are those of the metric.
+	for i, tolerated := range []float64{-math.Log(0.98), math.Log(1.05), 0, 0} {
+		if got := want[i].tolerated(); math.Abs(got-tolerated) > 1e-12 {
+			t.Errorf("%+v tolerates %g, want %g", want[i], got, tolerated)
+		}
+	}
+	change := want[0].Change(decide.Standing{Value: -math.Log(0.95), Lo: -math.Log(0.96), Hi: -math.Log(0.94)})
+	if math.Abs(change.Value+0.05) > 1e-9 || math.Abs(change.Lo+0.06) > 1e-9 || math.Abs(change.Hi+0.04) > 1e-9 {
+		t.Errorf("5 %% less (4 to 6) is shown as %+v", change)
+	}
+	if got := want[3].Tolerated(); got != "at most 30.0 ms" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	t.Parallel()
+	for want, share := range map[string]float64{"+4.8 %": 0.048, "-0.1 %": -0.0012, "0.0 %": -0.0001, "+400 %": 4, "unknown": math.Inf(1)} {
+		if got := Percent(share); got != want {
+			t.Errorf("%g is %q, want %q", share, got, want)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"tuner/gate"
+	"tuner/gate/decide"
+	"tuner/measure"
+)
+
+// Schema is the version of gate.json; it grows when a field changes its meaning or goes away.
+const Schema = 1
+
+// document is gate.json, described in docs/formats/gate.md. Times are seconds, sizes bytes, changes and margins shares.
+type document struct {
+	Schema      int              `json:"schema"`
+	Name        string           `json:"name"`
+	Verdict     decide.Verdict   `json:"verdict"`
+	Reasons     []string         `json:"reasons"`
+	Criteria    []jsonRow        `json:"criteria"`
+	Accuracy    *jsonAccuracy    `json:"accuracy,omitempty"`
+	Load        measure.Load     `json:"load"`
+	Pairs       int              `json:"pairs"`
+	Looks       int              `json:"looks"`
+	Elapsed     float64          `json:"elapsed_seconds"`
+	Needed      *float64         `json:"needed_seconds,omitempty"` // what a decision would probably need in all
+	Interrupted bool             `json:"interrupted"`
+	Warnings    []string         `json:"warnings"`
+	Values      []jsonPair       `json:"values"`
+	Baseline    *jsonSide        `json:"baseline,omitempty"`
+	Candidate   jsonSide         `json:"candidate"`
+	Time        time.Time        `json:"time"`
+	Revision    string           `json:"revision,omitempty"`
+	Tool        string           `json:"tool"`
+	Fingerprint string           `json:"machine_fingerprint"`
+	Machine     *json.RawMessage `json:"machine,omitempty"`
+	Spec        string           `json:"spec"` // the gate.yaml
+}
+
+type jsonRow struct {
+	Metric    measure.Metric `json:"metric"`
+	Verdict   decide.Verdict `json:"verdict"`
+	Margin    *float64       `json:"margin,omitempty"`
+	Min       *float64       `json:"min,omitempty"`
+	Max       *float64       `json:"max,omitempty"`
+	Baseline  *float64       `json:"baseline,omitempty"`
+	Candidate *float64       `json:"candidate,omitempty"`
+	Change    *float64       `json:"change,omitempty"` // over the baseline, or over the limit
+	Lo        *float64       `json:"lo,omitempty"`     // of the change
+	Hi        *float64       `json:"hi,omitempty"`
+	Pairs     int            `json:"pairs"` // that the verdict stands on
+}
+
+type jsonAccuracy struct {
+	Limit string   `json:"limit"`
+	Value *float64 `json:"value,omitempty"`
+	Miss  string   `json:"miss,omitempty"`
+	Note  string   `json:"note"`
+}
+
+// jsonPair is a metric's values in a pair.
+type jsonPair struct {
+	Baseline  map[measure.Metric]float64 `json:"baseline,omitempty"`
+	Candidate map[measure.Metric]float64 `json:"candidate"`
+}
+
+type jsonSide struct {
+	Model   string `json:"model,omitempty"`
+	SHA256  string `json:"sha256,omitempty"`
+	Runtime string `json:"runtime,omitempty"`
+	Engine  string `json:"engine,omitempty"`
+	Saved   string `json:"saved,omitempty"`
+}
+
+// WriteJSON writes gate.json.
+func WriteJSON(w io.Writer, r Report) error {
+	d := document{
+		Schema: Schema, Name: r.Setup.Spec.Name, Verdict: r.Outcome.Verdict, Reasons: append([]string{}, r.Outcome.Reasons...), Criteria: []jsonRow{},
+		Load: r.Setup.Load, Pairs: len(r.Outcome.Pairs), Looks: r.Outcome.Looks, Elapsed: r.Outcome.Elapsed.Seconds(), Interrupted: r.Outcome.Interrupted,
+		Warnings: append([]string{}, r.Warnings...), Values: r.values(), Candidate: newJSONSide(r.Setup.Candidate), Time: r.Time.UTC(), Revision: r.Revision,
+		Tool: r.Setup.Tool, Fingerprint: r.Setup.Fingerprint, Spec: string(r.Setup.Spec.Text),
+	}
+	for _, row := range r.Rows {
+		d.Criteria = append(d.Criteria, newJSONRow(row))
+	}
+	if a := r.Accuracy; a != nil {
+		d.Accuracy = &jsonAccuracy{a.Limit, number(a.Value), a.Miss, a.Note}
+	}
+	if r.Outcome.Needed > 0 {
+		d.Needed = number(r.Outcome.Needed.Seconds())
+	}
+	switch {
+	case r.Setup.Baseline != nil:
+		side := newJSONSide(*r.Setup.Baseline)
+		d.Baseline = &side
+	case r.Setup.Spec.Baseline.Saved != "":
+		d.Baseline = &jsonSide{Saved: r.Setup.Spec.Baseline.Saved}
+	}
+	if len(r.Setup.Machine) > 0 {
+		d.Machine = &r.Setup.Machine
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(d); err != nil {
+		return fmt.Errorf("cannot write JSON: %w", err)
+	}
+	return nil
+}
+
+func newJSONSide(s gate.Subject) jsonSide {
+	return jsonSide{Model: s.Files[0].Source.Path, SHA256: s.Files[0].Source.Digest, Runtime: s.Runtime, Engine: s.Engine}
+}
+
+func newJSONRow(row gate.Row) jsonRow {
+	j := jsonRow{Metric: row.Metric, Verdict: row.Verdict, Pairs: row.Standing.Pairs}
+	switch {
+	case !row.IsLimit():
+		j.Margin = number(row.Margin)
+	case row.Min:
+		j.Min = number(row.Bound)
+	default:
+		j.Max = number(row.Bound)
+	}
+	if row.HasCandidate {
+		j.Candidate = number(row.Candidate)
+	}
+	if row.HasBaseline && !row.IsLimit() {
+		j.Baseline = number(row.Baseline)
+	}
+	if row.IsKnown() {
+		j.Change, j.Lo, j.Hi = number(row.Change.Value), number(row.Change.Lo), number(row.Change.Hi)
+	}
+	return j
+}
+
+// values lists the gated metrics of every pair.
+func (r Report) values() []jsonPair {
+	list := []jsonPair{}
+	for _, p := range r.Outcome.Pairs {
+		list = append(list, jsonPair{Baseline: r.figures(p.Baseline), Candidate: r.figures(p.Candidate)})
+	}
+	return list
+}
+
+func (r Report) figures(side measure.Measurement) map[measure.Metric]float64 {
+	figures := map[measure.Metric]float64{}
+	for _, metric := range r.Setup.Spec.AllMetrics() {
+		if v, ok := gate.Figure(metric, side); ok {
+			figures[metric] = *number(v)
+		}
+	}
+	return figures
+}
+
+// number keeps six significant digits, which is more than any measurement has; nil for what is none.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	if v != 0 {
+		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+		v = math.Round(v*scale) / scale
+	}
+	return &v
+}

@@ -1,0 +1,161 @@
+package output
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"tuner/gate"
+	"tuner/gate/decide"
+	"tuner/spec"
+)
+
+// The elements of JUnit's XML, as far as CI systems read them. There is no official schema; these are the fields that Jenkins, GitLab and the
+// actions for GitHub agree on.
+type junitSuites struct {
+	XMLName  xml.Name   `xml:"testsuites"`
+	Name     string     `xml:"name,attr"`
+	Tests    int        `xml:"tests,attr"`
+	Failures int        `xml:"failures,attr"`
+	Skipped  int        `xml:"skipped,attr"`
+	Errors   int        `xml:"errors,attr"`
+	Time     string     `xml:"time,attr"`
+	Suite    junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Time       string          `xml:"time,attr"`
+	Timestamp  string          `xml:"timestamp,attr"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+	Out        string          `xml:"system-out"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitOutcome `xml:"failure"`
+	Skipped *junitOutcome `xml:"skipped"`
+}
+
+type junitOutcome struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+}
+
+// WriteJUnit writes a test case for each criterion. What is inconclusive is skipped, or failed where it counts as that; a gate that ended
+// before it could judge has a case of its own.
+func WriteJUnit(w io.Writer, r Report) error {
+	var table strings.Builder
+	if err := WriteTable(&table, r); err != nil {
+		return err
+	}
+	suite := junitSuite{Name: "tuner gate: " + r.Setup.Spec.Name, Time: fmt.Sprintf("%.3f", r.Outcome.Elapsed.Seconds()),
+		Timestamp: r.Time.UTC().Format("2006-01-02T15:04:05"), Properties: r.properties(), Cases: r.cases(), Out: table.String()}
+	for _, c := range suite.Cases {
+		suite.Tests++
+		if c.Failure != nil {
+			suite.Failures++
+		}
+		if c.Skipped != nil {
+			suite.Skipped++
+		}
+	}
+	all := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Skipped: suite.Skipped, Time: suite.Time, Suite: suite}
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot write JUnit XML: %w", err)
+	}
+	return write(w, "JUnit XML", xml.Header+string(text)+"\n")
+}
+
+func (r Report) properties() []junitProperty {
+	list := []junitProperty{
+		{"tool", r.Setup.Tool}, {"machine", r.Setup.Fingerprint}, {"load", r.Setup.Load.String()}, {"runtime", r.Setup.Candidate.Runtime},
+		{"model_sha256", r.Setup.Candidate.Files[0].Source.Digest},
+	}
+	if r.Revision != "" {
+		list = append(list, junitProperty{"revision", r.Revision})
+	}
+	return list
+}
+
+func (r Report) cases() []junitCase {
+	newCase := func(name string) junitCase {
+		return junitCase{Class: "gate." + r.Setup.Spec.Name, Name: name, Time: fmt.Sprintf("%.3f", r.Outcome.Elapsed.Seconds())}
+	}
+	var list []junitCase
+	told := r.Outcome.Verdict == decide.Pass // the cases of the criteria tell the verdict
+	for _, row := range r.Rows {
+		c := newCase(fmt.Sprintf("%s: %s", row.Metric, row.Tolerated()))
+		switch row.Verdict {
+		case decide.Fail:
+			c.Failure, told = &junitOutcome{message(row), kind(row)}, true
+		case decide.Inconclusive:
+			c = r.undecided(c, "not decided: "+row.Interval(row.Standing))
+			told = told || r.Outcome.Verdict == decide.Inconclusive
+		case decide.Pass:
+		}
+		list = append(list, c)
+	}
+	if a := r.Accuracy; a != nil {
+		c := newCase("accuracy: " + a.Limit)
+		if a.Miss != "" {
+			c.Failure, told = &junitOutcome{a.Miss, "accuracy"}, true
+		}
+		list = append(list, c)
+	}
+	if !told || len(list) == 0 {
+		c, reasons := newCase("measurement"), shorten(strings.Join(r.Outcome.Reasons, "; "))
+		switch r.Outcome.Verdict {
+		case decide.Fail:
+			c.Failure = &junitOutcome{reasons, "measurement"}
+		case decide.Inconclusive:
+			c = r.undecided(c, reasons)
+		case decide.Pass:
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// undecided marks a case that nothing is proven of.
+func (r Report) undecided(c junitCase, why string) junitCase {
+	switch r.Setup.Spec.Inconclusive {
+	case spec.GateFail:
+		c.Failure = &junitOutcome{why, "inconclusive"}
+	case spec.GatePass:
+	default:
+		c.Skipped = &junitOutcome{Message: why}
+	}
+	return c
+}
+
+// message names the culprit: the figures of a row that failed.
+func message(row gate.Row) string {
+	c := cells(row)
+	if row.IsLimit() {
+		return fmt.Sprintf("%s is %s (95 %%: %s), allowed is %s", c[0], c[2], c[4], c[5])
+	}
+	return fmt.Sprintf("%s: %s → %s, %s (95 %%: %s), allowed is %s", c[0], c[1], c[2], c[3], c[4], c[5])
+}
+
+// kind is what failed.
+func kind(row gate.Row) string {
+	if row.IsLimit() {
+		return "limit"
+	}
+	return "regression"
+}

@@ -1,0 +1,289 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tuner/internal/durable"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/profile"
+	"tuner/stats"
+)
+
+// savedSchema is the version of saved baselines that this package writes and reads.
+const savedSchema = 1
+
+// mostJobs is how many measurements a saved baseline keeps, the latest: enough to know how jobs differ.
+const mostJobs = 10
+
+// assumedSpread is the standard deviation of the logarithm of a metric between jobs where too few are known to tell: 2 %.
+const assumedSpread = 0.02
+
+// leastJobs is how many jobs tell how much jobs differ.
+const leastJobs = 3
+
+// Saved is a saved baseline: what was measured of a model, to compare later candidates with. It is described in docs/formats/gate.md.
+type Saved struct {
+	Schema      int                      `json:"schema"`
+	Tool        string                   `json:"tool"`
+	Name        string                   `json:"name"`
+	Model       string                   `json:"model_sha256"`
+	Config      string                   `json:"config"` // config.pbtxt
+	Runtime     string                   `json:"runtime"`
+	Engine      string                   `json:"engine,omitempty"` // program file of another tuner
+	Load        measure.Load             `json:"load"`
+	Shapes      map[string][]int64       `json:"input_shapes,omitempty"`
+	Window      float64                  `json:"window_seconds"`
+	Fingerprint string                   `json:"machine_fingerprint"`
+	Machine     json.RawMessage          `json:"machine,omitempty"`
+	Noise       map[measure.Metric]Noise `json:"noise"` // between jobs
+	Jobs        []SavedJob               `json:"jobs"`  // the latest last
+}
+
+// SavedJob is one run of the gate.
+type SavedJob struct {
+	Time     time.Time                    `json:"time"`
+	Revision string                       `json:"revision,omitempty"`
+	Pairs    map[measure.Metric][]float64 `json:"pairs"` // a value for each, in base units
+}
+
+// Noise is how much a metric of the same thing differs from job to job on a machine.
+type Noise struct {
+	Spread float64 `json:"spread"` // standard deviation of the logarithm
+	Jobs   int     `json:"jobs"`   // that tell
+}
+
+// savedMetrics lists the metrics that a saved baseline keeps, as far as the measurements tell them.
+func savedMetrics(s Setup) []measure.Metric {
+	list := slices.DeleteFunc(measure.Metrics(), func(m measure.Metric) bool { return m == measure.Cost })
+	for _, m := range s.Spec.AllMetrics() {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// NewSaved makes a baseline of what was measured of the candidate.
+func NewSaved(s Setup, pairs []Pair, now time.Time, revision string) (Saved, error) {
+	config, err := modelconfig.Format(s.Candidate.Config)
+	if err != nil {
+		return Saved{}, fmt.Errorf("cannot print configuration: %w", err)
+	}
+	job := SavedJob{Time: now.UTC(), Revision: revision, Pairs: map[measure.Metric][]float64{}}
+	for _, metric := range savedMetrics(s) {
+		var values []float64
+		for _, p := range pairs {
+			if v, ok := Figure(metric, p.Candidate); ok && v > leastFigure {
+				values = append(values, six(v))
+			}
+		}
+		if len(values) == len(pairs) && len(values) > 0 {
+			job.Pairs[metric] = values
+		}
+	}
+	if len(job.Pairs) == 0 {
+		return Saved{}, errors.New("cannot save a baseline: nothing was measured")
+	}
+	return Saved{
+		Schema: savedSchema, Tool: s.Tool, Name: s.Spec.Name, Model: s.Candidate.Files[0].Source.Digest, Config: string(config),
+		Runtime: s.Candidate.Runtime, Engine: s.Candidate.Engine, Load: s.Load, Shapes: s.Spec.Inputs.Shape, Window: s.Spec.Window.Seconds(),
+		Fingerprint: s.Fingerprint, Machine: s.Machine, Noise: map[measure.Metric]Noise{}, Jobs: []SavedJob{job},
+	}, nil
+}
+
+// After joins a new baseline with the one that it replaces. Jobs of the same thing on the same machine stay, ten at most; of another thing at
+// least what they told of the noise between jobs does.
+func (s Saved) After(old Saved) Saved {
+	if s.Fingerprint != old.Fingerprint || s.Load != old.Load {
+		return s
+	}
+	for metric, noise := range old.Noise {
+		s.Noise[metric] = noise
+	}
+	if s.Model == old.Model && s.Config == old.Config && s.Runtime == old.Runtime && s.Engine == old.Engine && s.Tool == old.Tool {
+		jobs := slices.Concat(old.Jobs, s.Jobs)
+		s.Jobs = jobs[max(0, len(jobs)-mostJobs):]
+	}
+	for metric := range s.Jobs[len(s.Jobs)-1].Pairs {
+		if centers := s.centers(metric); len(centers) >= leastJobs {
+			s.Noise[metric] = Noise{Spread: six(deviation(centers)), Jobs: len(centers)}
+		}
+	}
+	return s
+}
+
+// centers are the middles of a metric's logarithms in the jobs that have it.
+func (s Saved) centers(metric measure.Metric) []float64 {
+	var list []float64
+	for _, job := range s.Jobs {
+		if values := job.Pairs[metric]; len(values) > 0 {
+			list = append(list, stats.TrimmedMean(logs(values), savedTrim).Mean)
+		}
+	}
+	return list
+}
+
+// savedTrim is the part of a job's pairs that is left out at each end, as package decide does.
+const savedTrim = 0.1
+
+func logs(values []float64) []float64 {
+	list := make([]float64, len(values))
+	for i, v := range values {
+		list[i] = math.Log(v)
+	}
+	return list
+}
+
+func deviation(values []float64) float64 {
+	mean, squares := stats.Mean(values).Value, 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(squares / float64(len(values)-1))
+}
+
+// Reference is a metric's value in the baseline, and how far from it the same thing may be in another job; false when the baseline has not
+// got the metric. assumed reports that too few jobs are known to tell how much they differ.
+func (s Saved) Reference(metric measure.Metric) (r Reference, assumed, ok bool) {
+	centers := s.centers(metric)
+	if len(centers) == 0 {
+		return Reference{}, false, false
+	}
+	within := 0.0 // variance of the mean of the centers, by the spread of the pairs
+	for _, job := range s.Jobs {
+		if values := job.Pairs[metric]; len(values) > 0 {
+			e := stats.TrimmedMean(logs(values), savedTrim).Error / float64(len(centers))
+			within += e * e
+		}
+	}
+	spread, noise := assumedSpread, s.Noise[metric]
+	isKnown := noise.Jobs >= leastJobs
+	if isKnown {
+		// Few jobs may look alike by chance: as far beyond as Student's quantile is beyond the normal one.
+		spread = noise.Spread * stats.TQuantile(0.975, float64(noise.Jobs-1)) / distuv.UnitNormal.Quantile(0.975)
+	}
+	between := spread * math.Sqrt(1+1/float64(len(centers)))
+	return Reference{Log: stats.Mean(centers).Value, Spread: math.Hypot(between, math.Sqrt(within))}, !isKnown, true
+}
+
+// References are those of all metrics that are compared. An InputError says what the baseline has not got, or that it is of another load.
+func (s Saved) References(path string, setup Setup) (map[measure.Metric]Reference, []string, error) {
+	fail := func(format string, args ...any) (map[measure.Metric]Reference, []string, error) {
+		return nil, nil, &profile.InputError{Err: fmt.Errorf("%s: baseline: %s: %s; save a new one with --save-baseline", setup.Spec.Path, path, fmt.Sprintf(format, args...))}
+	}
+	if s.Load != setup.Load {
+		return fail("was measured at %s, and the candidate shall be at %s", s.Load, setup.Load)
+	}
+	if !sameShapes(s.Shapes, setup.Spec.Inputs.Shape) {
+		return fail("was measured with inputs of the shapes %v, and the candidate shall be with %v", s.Shapes, setup.Spec.Inputs.Shape)
+	}
+	references, notes := map[measure.Metric]Reference{}, []string(nil)
+	for _, m := range setup.Spec.Metrics {
+		r, assumed, ok := s.Reference(m.Metric)
+		if !ok {
+			return fail("has no %s", m.Metric)
+		}
+		references[m.Metric] = r
+		if assumed {
+			notes = append(notes, fmt.Sprintf("How much %s differs from job to job is not known yet and taken as %.0f %%; --save-baseline on %d occasions tells it.",
+				m.Metric, 100*assumedSpread, leastJobs))
+		}
+	}
+	return references, notes, nil
+}
+
+func sameShapes(a, b map[string][]int64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, dims := range a {
+		if !slices.Equal(dims, b[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ReadSaved reads a saved baseline. What is wrong with the file is an InputError; a file that is not there is fs.ErrNotExist, too.
+func ReadSaved(path string) (Saved, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Saved{}, &profile.InputError{Err: fmt.Errorf("cannot read the baseline %q: %w; tuner gate --save-baseline writes one", path, durable.Cause(err))}
+	}
+	s, err := parseSaved(text)
+	if err != nil {
+		return Saved{}, &profile.InputError{Err: fmt.Errorf("cannot read the baseline %q: %w", path, err)}
+	}
+	return s, nil
+}
+
+func parseSaved(text []byte) (Saved, error) {
+	var s Saved
+	if err := json.Unmarshal(text, &s); err != nil {
+		return Saved{}, fmt.Errorf("it is not a saved baseline: %w", err)
+	}
+	switch {
+	case s.Schema != savedSchema:
+		return Saved{}, fmt.Errorf("it has schema %d; this version of tuner reads %d", s.Schema, savedSchema)
+	case len(s.Jobs) == 0:
+		return Saved{}, errors.New("jobs: it has none")
+	}
+	for i, job := range s.Jobs {
+		for metric, values := range job.Pairs {
+			if slices.ContainsFunc(values, func(v float64) bool { return !(v > 0) }) {
+				return Saved{}, fmt.Errorf("jobs[%d].pairs.%s: every value must be above 0", i, metric)
+			}
+		}
+	}
+	for metric, noise := range s.Noise {
+		if !(noise.Spread >= 0) {
+			return Saved{}, fmt.Errorf("noise.%s.spread: must be 0 or more", metric)
+		}
+	}
+	if s.Noise == nil {
+		s.Noise = map[measure.Metric]Noise{}
+	}
+	return s, nil
+}
+
+// Save writes the baseline to a file, whole or not at all, joined with the one that is there.
+func (s Saved) Save(path string) error {
+	old, err := ReadSaved(path)
+	switch {
+	case err == nil:
+		s = s.After(old)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err // a file that is something else is not replaced
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot write the baseline %q: %w", path, err)
+	}
+	if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+		err = durable.WriteFile(path, durable.Bytes(append(text, '\n')))
+	}
+	if err != nil {
+		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
+	}
+	return nil
+}
+
+// six keeps six significant digits, which is more than any measurement has.
+func six(v float64) float64 {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return v
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
+}

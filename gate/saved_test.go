@@ -1,0 +1,308 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/gate/decide"
+	"tuner/hostinfo"
+	"tuner/measure"
+	"tuner/onnx/build"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// newSetup is a gate of Triton's example model on a machine of four cores, as a text of gate.yaml asks for it.
+func newSetup(t *testing.T, text string) Setup {
+	t.Helper()
+	dir := t.TempDir()
+	if err := build.Simple().Write(filepath.Join(dir, "simple.onnx"), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	g, err := spec.ParseGate(filepath.Join(dir, "gate.yaml"), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(g, hostinfo.Host{OS: "linux", CPU: hostinfo.CPU{Model: "a CPU", Logical: 4, Allowed: []int{0, 1, 2, 3}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Tool, s.Candidate.Runtime = "1.0", "cpu@1.31.1"
+	return s
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "baseline: simple.onnx\ncandidate: simple.onnx")
+	// Triton's auto-completion: 2 instances, batches of 4, so 2·4·2 in flight.
+	if s.Load.Concurrency != 16 || s.Baseline == nil || len(s.Requests) == 0 || s.Fingerprint == "" {
+		t.Errorf("load %s, %d requests", s.Load, len(s.Requests))
+	}
+	job, err := s.Job(s.Candidate)
+	if err != nil || job.Windows != 1 || job.Window != time.Second || job.Instances != 2 || job.MaxBatch != 4 || job.Model != "simple" {
+		t.Errorf("job %+v, %v", job, err)
+	}
+	if _, err := os.Stat(filepath.Join(job.Repository, "simple", "config.pbtxt")); err != nil {
+		t.Error(err)
+	}
+	if given := newSetup(t, "candidate: simple.onnx\nlimits: {memory: {max: 1GiB}}\nload: {request_rate: 50}"); given.Load.RequestRate != 50 || given.Baseline != nil {
+		t.Errorf("load %s", given.Load)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, m := range map[string]interface{ Write(string, int64) error }{"simple.onnx": build.Simple(), "lstm.onnx": build.LSTM()} {
+		if err := m.Write(filepath.Join(dir, name), 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]string{
+		"baseline: none.onnx\ncandidate: simple.onnx":   "gate.yaml: baseline: model: cannot open",
+		"baseline: simple.onnx\ncandidate: lstm.onnx":   "both must serve the same requests",
+		"candidate: lstm.onnx\nlimits: {cpu: {max: 1}}": "load.inputs",
+	} {
+		g, err := spec.ParseGate(filepath.Join(dir, "gate.yaml"), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var input *profile.InputError
+		if _, err := Open(g, hostinfo.Host{}); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// pairsOf are pairs of a candidate with throughputs.
+func pairsOf(rates ...float64) []Pair {
+	var list []Pair
+	for _, rate := range rates {
+		list = append(list, Pair{Candidate: measure.Measurement{Windows: []measure.Window{steady(rate, 0)(0)}}})
+	}
+	return list
+}
+
+const saving = "candidate: simple.onnx\nbaseline: base.json\nmetrics: [throughput]\nload: {concurrency: 8}"
+
+func newSaved(t *testing.T, s Setup, rates ...float64) Saved {
+	t.Helper()
+	saved, err := NewSaved(s, pairsOf(rates...), time.Unix(1e9, 0), "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved
+}
+
+func TestSavedBaselineComesBack(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, saving)
+	saved := newSaved(t, s, 200, 202, 198)
+	path := filepath.Join(t.TempDir(), "new", "base.json")
+	if err := saved.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadSaved(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(saved, back, cmp.Comparer(func(a, b json.RawMessage) bool { return true })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := back.Jobs[0].Pairs[measure.Throughput]; !cmp.Equal(got, []float64{200, 202, 198}) {
+		t.Errorf("throughputs %v", got)
+	}
+	if _, has := back.Jobs[0].Pairs[measure.Memory]; has {
+		t.Error("a metric that was not measured was saved")
+	}
+	// The same again is one more job; another model begins anew.
+	if err := saved.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if back, err = ReadSaved(path); err != nil || len(back.Jobs) != 2 {
+		t.Errorf("%d jobs, %v", len(back.Jobs), err)
+	}
+	saved.Model = "another"
+	if err := saved.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if back, err = ReadSaved(path); err != nil || len(back.Jobs) != 1 || back.Model != "another" {
+		t.Errorf("%d jobs of %s, %v", len(back.Jobs), back.Model, err)
+	}
+}
+
+// Three jobs at 196, 200 and 204.08: logarithms 0.0202 apart, standard deviation 0.0202. With t(0.975, 2) = 4.303 in place of 1.960 that counts
+// as 0.0443, and for a new job against the mean of three as √(1 + 1/3) times as much. One job is taken as 2 %.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, saving)
+	one := newSaved(t, s, 200, 200, 200)
+	r, assumed, ok := one.Reference(measure.Throughput)
+	if !ok || !assumed || math.Abs(r.Log-math.Log(200)) > 1e-9 || math.Abs(r.Spread-assumedSpread*math.Sqrt2) > 1e-9 {
+		t.Errorf("one job: %+v, assumed %t", r, assumed)
+	}
+	three := newSaved(t, s, 204.08, 204.08, 204.08).After(newSaved(t, s, 200, 200, 200).After(newSaved(t, s, 196, 196, 196)))
+	r, assumed, ok = three.Reference(measure.Throughput)
+	if want := 0.0202 * 4.303 / 1.960 * math.Sqrt(4.0/3); !ok || assumed || math.Abs(r.Log-math.Log(200)) > 1e-3 || math.Abs(r.Spread-want) > 5e-4 {
+		t.Errorf("three jobs: %+v, assumed %t; want a spread of %.4f", r, assumed, want)
+	}
+	// Another model on the same machine keeps what is known of the noise.
+	other := newSaved(t, s, 300, 300, 300)
+	other.Model = "another"
+	if r, assumed, _ := other.After(three).Reference(measure.Throughput); assumed || math.Abs(r.Log-math.Log(300)) > 1e-9 {
+		t.Errorf("another model: %+v, assumed %t", r, assumed)
+	}
+	if _, _, ok := one.Reference(measure.Energy); ok {
+		t.Error("a metric that was not measured has a value")
+	}
+}
+
+func TestReferencesRefuse(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, saving)
+	saved := newSaved(t, s, 200, 200, 200)
+	if references, notes, err := saved.References("base.json", s); err != nil || len(references) != 1 || len(notes) != 1 {
+		t.Errorf("%v, %q, %v", references, notes, err)
+	}
+	for want, change := range map[string]func(*Setup){
+		"was measured at concurrency 8, and the candidate shall be at concurrency 4": func(s *Setup) { s.Load.Concurrency = 4 },
+		"with inputs of the shapes": func(s *Setup) { s.Spec.Inputs.Shape = map[string][]int64{"x": {3}} },
+		"has no energy":             func(s *Setup) { s.Spec.Metrics = []spec.GateMetric{{Metric: measure.Energy, Margin: 0.1}} },
+	} {
+		changed := s
+		change(&changed)
+		var input *profile.InputError
+		if _, _, err := saved.References("base.json", changed); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	text := func(h hostinfo.Host) json.RawMessage {
+		b, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	a := hostinfo.Host{CPU: hostinfo.CPU{Model: "fast", Logical: 8, Allowed: []int{0, 1}}, Memory: hostinfo.Memory{Total: 8 << 30}}
+	b := hostinfo.Host{CPU: hostinfo.CPU{Model: "slow", Logical: 8, Allowed: []int{0, 1}, Quota: 1.5}, Memory: hostinfo.Memory{Total: 8 << 30}}
+	want := []string{"CPU: fast then, slow now", "cores: 2 of 8 then, 2 of 8 with a quota of 1.5 now"}
+	if diff := cmp.Diff(want, Differences(text(a), text(b))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Differences(text(a), text(a)); got != nil {
+		t.Errorf("the same machine differs by %q", got)
+	}
+}
+
+func TestReadSavedRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"hello":         "it is not a saved baseline",
+		`{"schema": 2}`: "it has schema 2; this version of tuner reads 1",
+		`{"schema": 1}`: "jobs: it has none",
+		`{"schema": 1, "jobs": [{"pairs": {"throughput": [1, 0]}}]}`:                                 "jobs[0].pairs.throughput: every value must be above 0",
+		`{"schema": 1, "jobs": [{"pairs": {}}], "noise": {"throughput": {"spread": -1, "jobs": 3}}}`: "noise.throughput.spread: must be 0 or more",
+	} {
+		path := filepath.Join(t.TempDir(), "base.json")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var input *profile.InputError
+		if _, err := ReadSaved(path); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+		// What is no baseline is not replaced by one.
+		if err := newSaved(t, newSetup(t, saving), 200).Save(path); err == nil {
+			t.Errorf("%q was replaced", text)
+		}
+	}
+}
+
+func FuzzReadSaved(f *testing.F) {
+	f.Add([]byte(`{"schema": 1, "jobs": [{"pairs": {"throughput": [1, 2]}}], "noise": {"throughput": {"spread": 0.1, "jobs": 3}}}`))
+	f.Add([]byte(`{"schema": 1, "jobs": [{}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := parseSaved(text)
+		if err != nil {
+			return
+		}
+		if r, _, ok := s.Reference(measure.Throughput); ok && (math.IsNaN(r.Log) || math.IsNaN(r.Spread) || r.Spread < 0) {
+			t.Fatalf("reference %+v", r)
+		}
+		again, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := parseSaved(again); err != nil || len(back.Jobs) != len(s.Jobs) {
+			t.Fatalf("%v: %s", err, again)
+		}
+	})
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "out", "history.jsonl")
+	if records, err := ReadHistory(path); err != nil || records != nil {
+		t.Errorf("of no file: %v, %v", records, err)
+	}
+	one := Record{Schema: historySchema, Time: time.Unix(1e9, 0).UTC(), Name: "m", Verdict: decide.Pass, Metrics: map[measure.Metric]RecordFigure{measure.Throughput: {Candidate: 200}}}
+	for n := range 3 {
+		if records, err := AppendHistory(path, one); err != nil || len(records) != n+1 {
+			t.Fatalf("%d records, %v", len(records), err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What a crash left of a line is cut off, and no more.
+	if err := os.WriteFile(path, append(text, `{"schema": 1, "na`...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	records, err := AppendHistory(path, one)
+	if err != nil || len(records) != 4 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	back, err := ReadHistory(path)
+	if diff := cmp.Diff(records, back); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	// A line that is none is named, and nothing is written.
+	bad := append(text, "hello\n"...)
+	if err := os.WriteFile(path, bad, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var input *profile.InputError
+	if _, err := AppendHistory(path, one); !errors.As(err, &input) || !strings.Contains(err.Error(), "history.jsonl:4: it is not a line of a history") {
+		t.Error(err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(bad) {
+		t.Errorf("the file was changed (%v)", err)
+	}
+}
+
+func FuzzHistory(f *testing.F) {
+	f.Add([]byte("{\"schema\":1,\"metrics\":{\"throughput\":{\"candidate\":1}}}\n{\"sch"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		records, size, err := parseHistory(text)
+		if err != nil {
+			return
+		}
+		again, same, err := parseHistory(text[:size])
+		if diff := cmp.Diff(records, again); err != nil || same != size || diff != "" {
+			t.Fatalf("%v, %d of %d bytes: %s", err, same, size, diff)
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"tuner/hostinfo"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/profile"
+	"tuner/runner"
+	"tuner/spec"
+)
+
+// Setup is what a gate depends on, beside the time of day.
+type Setup struct {
+	Spec        spec.Gate
+	Baseline    *Subject // nil where none is measured
+	Candidate   Subject
+	Requests    runner.Requests // of both sides
+	Load        measure.Load
+	Tool        string          // version of the program
+	Machine     json.RawMessage // hostinfo.Host
+	Fingerprint string
+}
+
+// Subject is a side's model with its configuration, and what serves it.
+type Subject struct {
+	profile.Subject
+	Instances int    // that the configuration asks for
+	Runtime   string // ONNX Runtime: flavour@version
+	Library   string
+	Engine    string // program file of another tuner; "" for this one
+}
+
+// Open reads the models of a gate and settles requests and load. Errors are profile.InputErrors. Runtimes are the caller's to fill in.
+func Open(g spec.Gate, host hostinfo.Host) (Setup, error) {
+	s := Setup{Spec: g, Load: g.Load, Fingerprint: host.Fingerprint()}
+	var err error
+	if s.Candidate, err = open(g.Profile("candidate", g.Candidate), host); err != nil {
+		return Setup{}, err
+	}
+	s.Candidate.Engine = g.Candidate.Engine
+	of := s.Candidate
+	if g.Baseline.Model != "" {
+		baseline, err := open(g.Profile("baseline", g.Baseline), host)
+		if err != nil {
+			return Setup{}, err
+		}
+		baseline.Engine = g.Baseline.Engine
+		if err := sameInputs(g.Path, baseline, s.Candidate); err != nil {
+			return Setup{}, err
+		}
+		s.Baseline, of = &baseline, baseline
+	}
+	if s.Requests, err = profile.Requests(g.Profile("load.inputs", g.Candidate), of.Subject); err != nil {
+		return Setup{}, &profile.InputError{Err: fmt.Errorf("%s: load.inputs: %w", g.Path, err)}
+	}
+	if s.Load.Concurrency == 0 && s.Load.RequestRate == 0 {
+		s.Load.Concurrency = usualConcurrency(of)
+	}
+	if s.Machine, err = json.Marshal(host); err != nil {
+		return Setup{}, fmt.Errorf("cannot encode the facts of the machine: %w", err)
+	}
+	return s, nil
+}
+
+func open(p spec.Profile, host hostinfo.Host) (Subject, error) {
+	subject, err := profile.OpenSubject(p, len(host.GPUs))
+	if err != nil {
+		return Subject{}, err
+	}
+	return Subject{Subject: subject, Instances: profile.FactsOf(subject, host.CPU).BaseInstances}, nil
+}
+
+// usualConcurrency keeps every instance busy with full batches while as many wait: Triton's rule of thumb, 2 · batch · instances.
+func usualConcurrency(s Subject) int {
+	return 2 * max(1, int(s.Config.GetMaxBatchSize())) * s.Instances
+}
+
+// sameInputs checks that the same requests go to both sides.
+func sameInputs(path string, baseline, candidate Subject) error {
+	list := func(s Subject) []string {
+		var names []string
+		for _, in := range s.Config.GetInput() {
+			names = append(names, fmt.Sprintf("%s %s", in.GetName(), in.GetDataType()))
+		}
+		slices.Sort(names)
+		return names
+	}
+	a, b := list(baseline), list(candidate)
+	if !slices.Equal(a, b) {
+		return &profile.InputError{Err: fmt.Errorf("%s: candidate: takes the inputs %q, but the baseline takes %q: both must serve the same requests", path, b, a)}
+	}
+	return nil
+}
+
+// variantsFolder is the folder of the variants within a gate's output folder.
+const variantsFolder = "variants"
+
+// Job makes what an engine needs to serve a side: the repository in the output folder, and the job of one window.
+func (s Setup) Job(side Subject) (runner.Job, error) {
+	text, err := modelconfig.FormatJSON(side.Config)
+	if err != nil {
+		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
+	}
+	root, err := filepath.Abs(filepath.Join(s.Spec.Output, variantsFolder))
+	if err != nil {
+		return runner.Job{}, fmt.Errorf("cannot resolve %q: %w", s.Spec.Output, err)
+	}
+	variant, err := modelrepo.Build(root, side.Files[0].Source, side.Config)
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w; free some space and run the same command again", err)
+	}
+	if err != nil {
+		return runner.Job{}, err
+	}
+	return runner.Job{
+		Pool: "gate", Repository: variant.Dir, Library: side.Library, Model: variant.Model, Config: string(text), Instances: side.Instances,
+		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, Load: s.Load, Windows: 1, Window: s.Spec.Window,
+	}, nil
+}
+
+// Differences says how two machines differ, as far as their facts tell; none for the same.
+func Differences(then, now json.RawMessage) []string {
+	var a, b hostinfo.Host
+	if json.Unmarshal(then, &a) != nil || json.Unmarshal(now, &b) != nil {
+		return nil
+	}
+	var list []string
+	add := func(what, then, now string) {
+		if then != now {
+			list = append(list, fmt.Sprintf("%s: %s then, %s now", what, then, now))
+		}
+	}
+	add("CPU", a.CPU.Model, b.CPU.Model)
+	add("cores", coresText(a), coresText(b))
+	add("CPU features", fmt.Sprint(a.CPU.Features), fmt.Sprint(b.CPU.Features))
+	add("memory", gibibytes(a), gibibytes(b))
+	add("NUMA nodes", fmt.Sprint(len(a.NUMA)), fmt.Sprint(len(b.NUMA)))
+	add("GPUs", gpuNames(a), gpuNames(b))
+	add("system", a.OS+"/"+a.Arch, b.OS+"/"+b.Arch)
+	return list
+}
+
+func coresText(h hostinfo.Host) string {
+	text := fmt.Sprintf("%d of %d", len(h.CPU.Allowed), h.CPU.Logical)
+	if h.CPU.Quota > 0 {
+		text += fmt.Sprintf(" with a quota of %g", h.CPU.Quota)
+	}
+	return text
+}
+
+func gibibytes(h hostinfo.Host) string {
+	return fmt.Sprintf("%.0f GiB", float64(h.Memory.Usable())/(1<<30))
+}
+
+func gpuNames(h hostinfo.Host) string {
+	names := make([]string, len(h.GPUs))
+	for i, gpu := range h.GPUs {
+		names[i] = gpu.Name
+	}
+	return fmt.Sprint(names)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"tuner/spec"
+)
+
+func TestFilesOfKinds(t *testing.T) {
+	t.Parallel()
+	o, err := parse([]string{"-ort-library", "lib.so", "-model", "m.onnx", "-tuner", "tuner"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, k := range kinds() {
+		file, err := write(dir, o, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := spec.ParseGate(file, text)
+		if err != nil || g.Baseline.Model != o.model || g.Candidate.Model != o.model || (g.Candidate.Engine == "") != (k.slowdown == "") {
+			t.Errorf("%s: %+v, %v", k.name, g, err)
+		}
+		if k.slowdown == "" {
+			continue
+		}
+		script, err := os.ReadFile(g.Candidate.Engine)
+		if err != nil || !strings.Contains(string(script), `"$@" --test-slowdown=`+k.slowdown) {
+			t.Errorf("%s: the engine is %q, %v", k.name, script, err)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	got := summary(kind{name: "slow"}, []result{{Verdict: "fail", Elapsed: 100, Pairs: 10}, {Verdict: "pass", Elapsed: 300, Pairs: 30}, {Verdict: "fail", Elapsed: 200, Pairs: 20}})
+	if want := "slow: 1 pass, 2 fail, 0 inconclusive of 3; median 200 s, 20 pairs"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-what", "fast", "-ort-library", "l"}, {"-runs", "0", "-ort-library", "l"}, {"-ort-library", ""}, {"x"}} {
+		if _, err := parse(args, io.Discard); err == nil {
+			t.Errorf("%q were accepted", args)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A paused process is stopped by the system, goes on when it is resumed, and ends politely when it is stopped in the middle of a pause.
+func TestPausedProcess(t *testing.T) {
+	t.Parallel()
+	p := begin(t, "good", time.Hour)
+	await := func(state int) {
+		t.Helper()
+		if err := unix.Waitid(unix.P_PID, p.PID(), nil, state|unix.WNOWAIT, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.pause()
+	await(unix.WSTOPPED)
+	p.resume()
+	await(unix.WCONTINUED)
+	p.pause()
+	p.Stop(t.Context())
+	if exit := p.Exit(); exit.Text != "signal: terminated" {
+		t.Errorf("exit %+v, want by SIGTERM", exit)
+	}
+	p.pause() // of a process that is gone
+}

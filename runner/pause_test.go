@@ -1,0 +1,32 @@
+package runner
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+func (e *engine) pause()  { e.paused = true }
+func (e *engine) resume() { e.paused = false }
+
+// A paused engine runs again for the next job, the same one; without an engine there is nothing to pause.
+func TestPauseEndsWithTheNextJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		r.Pause()
+		for range 2 {
+			if m, err := r.Measure(t.Context(), job("p", "c")); err != nil || m.Failure != nil {
+				t.Fatalf("%+v, %v", m.Failure, err)
+			}
+			if l.last().paused {
+				t.Error("the engine was measured while it was paused")
+			}
+			if r.Pause(); !l.last().paused {
+				t.Error("the engine was not paused")
+			}
+		}
+		if len(l.engines) != 1 {
+			t.Errorf("%d engines were launched for two jobs of one pool", len(l.engines))
+		}
+	})
+}
