@@ -17,13 +17,14 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
-	"report":           {"analyze", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal"}, // onnx: files and shapes of what is deployed
+	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal"}, // onnx: files and shapes of what is deployed
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"onnx", "modelconfig"},
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
-	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats", "precision/accuracy"},
+	"steps":            {"internal/checksum"},
+	"analyze":          {"spec", "search", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy"},
 	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "measure"},
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"search":           {"measure", "stats"},
