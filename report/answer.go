@@ -1,0 +1,29 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/internal/terminal"
+)
+
+// WriteAnswer writes what was found in one paragraph for a terminal: the gain with its interval, the limits, the best configuration,
+// what it stands on, and how its outputs compare with the original model's where they may differ.
+func WriteAnswer(w io.Writer, r analyze.Result) error {
+	sentences := []string{headline(r)}
+	if best, ok := r.Winner(); ok {
+		sentences = append(sentences, fmt.Sprintf("Best: %s.", nameAndSetup(best)), confirmation(*best.Best))
+		if text := accuracyReason(r, best); text != "" {
+			sentences = append(sentences, text)
+		}
+	}
+	if r.Ending.Interrupted {
+		sentences = append(sentences, fmt.Sprintf("More was to come: %s.", r.Ending.Reason))
+	}
+	if _, err := fmt.Fprintln(w, terminal.Fill(strings.Join(sentences, " "), terminal.Width)); err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	return nil
+}
