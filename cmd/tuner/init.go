@@ -62,28 +62,10 @@ type newFile struct {
 }
 
 func runInit(ctx context.Context, con console, o initOptions, model string) error {
-	info, err := os.Stat(model)
-	if err != nil {
-		return usageErrorf("cannot read the model %q: %v", model, durable.Cause(err))
-	}
-	absolute, err := filepath.Abs(model)
-	if err != nil {
-		return fmt.Errorf("cannot resolve %q: %w", model, err)
-	}
-	host := hostinfo.Read(ctx)
-	source := spec.Profile{
-		Path: "init", Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
-		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
-	}
-	subject, err := profile.OpenSubject(source, len(host.GPUs))
-	if err != nil {
-		return inputError(err)
-	}
-	starter, err := newStarter(model, o.dir, info.IsDir(), subject)
+	starter, subject, err := openStarter(ctx, "init", model, o.dir)
 	if err != nil {
 		return err
 	}
-	starter.Cores = max(1, int(host.CPU.Usable()))
 	files, err := initFiles(o.dir, starter, subject)
 	if err != nil {
 		return err
@@ -93,6 +75,34 @@ func runInit(ctx context.Context, con console, o initOptions, model string) erro
 	}
 	printInit(con, files, starter, subject)
 	return nil
+}
+
+// openStarter reads a model for a verb, and collects what files that are written to dir say about it.
+func openStarter(ctx context.Context, asker, model, dir string) (spec.Starter, profile.Subject, error) {
+	fail := func(err error) (spec.Starter, profile.Subject, error) { return spec.Starter{}, profile.Subject{}, err }
+	info, err := os.Stat(model)
+	if err != nil {
+		return fail(usageErrorf("cannot read the model %q: %v", model, durable.Cause(err)))
+	}
+	absolute, err := filepath.Abs(model)
+	if err != nil {
+		return fail(fmt.Errorf("cannot resolve %q: %w", model, err))
+	}
+	host := hostinfo.Read(ctx)
+	source := spec.Profile{
+		Path: asker, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
+		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
+	}
+	subject, err := profile.OpenSubject(source, len(host.GPUs))
+	if err != nil {
+		return fail(inputError(err))
+	}
+	starter, err := newStarter(model, dir, info.IsDir(), subject)
+	if err != nil {
+		return fail(err)
+	}
+	starter.Cores = max(1, int(host.CPU.Usable()))
+	return starter, subject, nil
 }
 
 // newStarter collects what the written files say about the model.

@@ -67,48 +67,75 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return err
 	}
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
-	if err := checkMetrics(o.file, p.Goal, meter.ReadSources()); err != nil {
+	c, err := prepare(ctx, con, o, p)
+	if err != nil {
 		return err
+	}
+	if o.dryRun {
+		return runDryRun(con, o, c.setup)
+	}
+	variants, err := c.makeVariants(ctx, con, o)
+	if err != nil {
+		return err
+	}
+	setup := c.setup.With(variants)
+	outcome, err := runCampaign(ctx, con, o, setup, c.requests)
+	if err != nil {
+		return err
+	}
+	return summarize(con, o, setup, outcome)
+}
+
+// prepared is a campaign that was checked as far as that can be done before its variants are made.
+type prepared struct {
+	setup    profile.Setup // without variants
+	requests runner.Requests
+	builds   []ortlib.Build // none in a dry run without ONNX Runtime
+}
+
+// prepare opens model and builds, and finds everything that would stop the campaign, before minutes of conversions.
+func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile) (prepared, error) {
+	if err := checkMetrics(o.file, p.Goal, meter.ReadSources()); err != nil {
+		return prepared{}, err
 	}
 	host := hostinfo.Read(ctx)
 	subject, err := profile.OpenSubject(p, len(host.GPUs))
 	if err != nil {
-		return inputError(err)
+		return prepared{}, inputError(err)
 	}
 	requests, err := profile.Requests(p, subject)
 	if err != nil {
-		return inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
+		return prepared{}, inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
 	}
 	facts := profile.FactsOf(subject, host.CPU)
 	if err := checkRuntimes(o, p); err != nil {
-		return err
+		return prepared{}, err
 	}
 	builds, missing := campaignBuilds(o, p)
 	switch {
 	case missing == nil:
 		if builds, facts, err = probeBuilds(ctx, builds, p, subject, facts); err != nil {
-			return interruptedOr(ctx, err)
+			return prepared{}, interruptedOr(ctx, err)
 		}
 	case o.dryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
 		fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
 	default:
-		return withExit(exitUsage, missing)
+		return prepared{}, withExit(exitUsage, missing)
 	}
 	setup, err := newSetup(p, subject, facts, builds, host)
 	if err != nil {
-		return err
+		return prepared{}, err
 	}
-	if err := checkCampaign(o, setup); err != nil { // before minutes of conversions
-		return err
-	}
-	if o.dryRun {
-		return runDryRun(con, o, setup)
-	}
-	variants, err := makeVariants(ctx, con, o, p, subject, facts, builds)
+	return prepared{setup, requests, builds}, checkCampaign(o, setup)
+}
+
+// makeVariants makes what the campaign measures beside the original model.
+func (c prepared) makeVariants(ctx context.Context, con console, o profileOptions) (profile.Variants, error) {
+	v, err := makeVariants(ctx, con, o, c.setup.Profile, c.setup.Subject, c.setup.Facts, c.builds)
 	if err != nil {
-		return interruptedOr(ctx, inputError(err))
+		return v, interruptedOr(ctx, inputError(err))
 	}
-	return runCampaign(ctx, con, o, setup.With(variants), requests)
+	return v, nil
 }
 
 // checkMetrics finds the metrics of a goal that the machine does not tell, before anything is launched.
@@ -231,22 +258,22 @@ func runtimeInfo(b ortlib.Build) journal.RuntimeInfo {
 	return journal.RuntimeInfo{Flavour: b.Flavour, Version: b.Version, Library: b.Library}
 }
 
-// runCampaign opens the journal and the runner, runs the campaign to its end, and prints the summary.
-func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, requests runner.Requests) (err error) {
+// runCampaign opens the journal and the runner, and runs the campaign to its end.
+func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, requests runner.Requests) (outcome profile.Outcome, err error) {
 	log, err := profile.OpenLog(setup, time.Now().UTC())
 	if err != nil {
-		return inputError(err)
+		return profile.Outcome{}, inputError(err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	settings := setup.Profile.Settings(setup.Facts)
 	settings.Earlier = log.Earlier
 	strategy, err := plan.New(setup.Profile.Search.Strategy, settings) // checkCampaign has found what it refuses
 	if err != nil {
-		return usageErrorf("%s: %v", o.file, err)
+		return profile.Outcome{}, usageErrorf("%s: %v", o.file, err)
 	}
 	engines, err := newRunner(con, setup.Profile, log.Past)
 	if err != nil {
-		return err
+		return profile.Outcome{}, err
 	}
 	defer engines.Close(context.WithoutCancel(ctx))
 
@@ -254,12 +281,9 @@ func runCampaign(ctx context.Context, con console, o profileOptions, setup profi
 	announce(con, o, setup, log)
 	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(setup, engines, requests), Recorder: log, Observer: observer,
 		Now: time.Now, Past: log.Past}
-	outcome, err := campaign.Run(ctx)
+	outcome, err = campaign.Run(ctx)
 	finish()
-	if err != nil {
-		return inputError(err)
-	}
-	return summarize(con, o, setup, outcome)
+	return outcome, inputError(err)
 }
 
 // observe returns the observer that the flags ask for, and the function that takes its bar off the terminal.
