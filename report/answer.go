@@ -10,11 +10,21 @@ import (
 )
 
 // WriteAnswer writes what was found in one paragraph for a terminal: the gain with its interval, the limits, the best configuration,
-// what it stands on, and how its outputs compare with the original model's where they may differ.
+// what it stands on, why to trust it less, and how its outputs compare with the original model's where they may differ.
 func WriteAnswer(w io.Writer, r analyze.Result) error {
 	sentences := []string{headline(r)}
 	if best, ok := r.Winner(); ok {
-		sentences = append(sentences, fmt.Sprintf("Best: %s.", nameAndSetup(best)), confirmation(*best.Best))
+		if best.Gain != nil && !best.Candidate.IsDefault() { // else the headline names it
+			sentences = append(sentences, fmt.Sprintf("Best: %s.", nameAndSetup(best)))
+		}
+		sentences = append(sentences, confirmation(*best.Best))
+		var doubts []string
+		for _, f := range best.Best.Flags {
+			doubts = append(doubts, f.Text())
+		}
+		if len(doubts) > 0 {
+			sentences = append(sentences, fmt.Sprintf("Less certain: %s.", strings.Join(doubts, ", ")))
+		}
 		if text := accuracyReason(r, best); text != "" {
 			sentences = append(sentences, text)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
+	"tuner/measure"
 	"tuner/steps"
 )
 
@@ -79,6 +80,9 @@ func TestAnswer(t *testing.T) {
 	check("found", result(t, typical(t), analyze.Options{}), "× the default's throughput [", "within p99 ≤ 50 ms", "Best: minilm_config_",
 		"Confirmed on 2 fresh engine launches.")
 	check("int8", result(t, withVariants(t), analyze.Options{}), "Accuracy of int8 on cpu: cosine 0.9931", "compared on 240 rows of sentences.npz")
+	doubtful := result(t, typical(t), analyze.Options{})
+	doubtful.Configs[0].Best.Flags = []measure.Flag{measure.FlagErrors}
+	check("doubtful", doubtful, "Less certain: "+measure.FlagErrors.Text()+".")
 	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. The nearest is minilm_config_")
 	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "More was to come: interrupted by the user.")
 	if err := WriteAnswer(failing{}, result(t, typical(t), analyze.Options{})); !errors.Is(err, errFull) {

@@ -73,6 +73,10 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	if options.Graph == modelconfig.GraphDisabled {
 		return o, "the best has graph optimization disabled", nil
 	}
+	i := slices.IndexFunc(j.builds, func(b ortlib.Build) bool { return b.Name() == best.Setup.Runtime })
+	if i < 0 {
+		return o, fmt.Sprintf("the best runs on %s, which is no library of this machine", best.Setup.Runtime), nil
+	}
 	file := fileOf(r, best.Setup.Precision)
 	model, err := onnx.Read(file.Path)
 	if err != nil {
@@ -80,7 +84,7 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	}
 	o.path, o.level, o.external = file.Path, options.Graph, len(model.ExternalFiles()) > 0
 	o.name = string(spec.Base(best.Deployed)[search.KnobGraphOptimization])
-	o.build = j.builds[max(0, slices.IndexFunc(j.builds, func(b ortlib.Build) bool { return b.Name() == best.Setup.Runtime }))]
+	o.build = j.builds[i]
 	library, err := contentName(o.build)
 	if err != nil {
 		return o, "", err

@@ -234,6 +234,7 @@ func TestOptimizable(t *testing.T) {
 	}{
 		"nothing satisfies": {analyzetest.Candidate(2, 1, 16), impossible, "nothing satisfies the constraints"},
 		"another provider":  {analyzetest.Candidate(2, 1, 16).With(search.KnobExecutionProvider, "openvino"), nil, "the best runs on openvino, which compiles the model itself"},
+		"another library":   {analyzetest.Candidate(2, 1, 16), nil, "the best runs on cpu@1.31.1, which is no library of this machine"},
 		"disabled":          {analyzetest.Candidate(2, 1, 16).With(search.KnobGraphOptimization, "disable"), nil, "the best has graph optimization disabled"},
 	} {
 		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(tt.best, 16)
