@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"tuner/analyze"
@@ -29,6 +31,9 @@ func WriteAnswer(w io.Writer, r analyze.Result) error {
 			sentences = append(sentences, text)
 		}
 	}
+	if text := shapesText(r.Shapes); text != "" {
+		sentences = append(sentences, fmt.Sprintf("Measured with requests of %s.", text))
+	}
 	if r.Ending.Interrupted {
 		sentences = append(sentences, fmt.Sprintf("More was to come: %s.", r.Ending.Reason))
 	}
@@ -36,4 +41,13 @@ func WriteAnswer(w io.Writer, r analyze.Result) error {
 		return fmt.Errorf("cannot write the answer: %w", err)
 	}
 	return nil
+}
+
+// shapesText lists the shapes of inputs that the model leaves open: "ids [32], mask [32]"; "" without any.
+func shapesText(shapes map[string][]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		parts = append(parts, fmt.Sprintf("%s %v", name, shapes[name]))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -27,6 +27,8 @@ type runOptions struct {
 	file       string
 	dir        string
 	wish       spec.Wish
+	shapes     []string
+	given      map[string][]int64 // the shapes, by input
 	output     string
 	ortLibrary string
 	pytorch    pytorchOptions
@@ -58,7 +60,7 @@ Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAME
 }
 
 // shapingFlags are the flags that say what profile.yaml says otherwise.
-var shapingFlags = append([]string{"output-folder", "p99", "budget", "objective", "precision", "accuracy"}, pytorchFlags...)
+var shapingFlags = append([]string{"output-folder", "p99", "budget", "objective", "precision", "accuracy", "shape"}, pytorchFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -69,6 +71,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput)")
 	f.StringSliceVar(&o.wish.Precisions, "precision", []string{spec.PrecisionOriginal, "int8"}, "`names` of the precisions to try; fp32 is the model as it is")
 	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` of their outputs with the original's (default 0.99)")
+	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:1,2`: sizes of an input in a request that the model leaves open, without the batch dimension; once for each input")
 	f.StringVar(&o.output, "output", "text", "on stdout: text (the answer) or json (the result)")
 	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	o.pytorch.addFlags(f)
@@ -155,6 +158,9 @@ func runAll(ctx context.Context, con console, o runOptions, args []string) error
 	}
 	var j job
 	var err error
+	if o.given, err = parseShapes(o.shapes); err != nil {
+		return withExit(exitUsage, err)
+	}
 	if o.file != "" {
 		j, err = openJob(ctx, con, o)
 	} else {
@@ -203,7 +209,7 @@ func newJob(ctx context.Context, con console, o runOptions, model string) (job, 
 	if err != nil {
 		return job{}, err
 	}
-	if o.file, err = writeRunFiles(ctx, o, c.name, path, c.dir); err != nil {
+	if o.file, err = writeRunFiles(ctx, con, o, c.name, path, c.dir); err != nil {
 		return job{}, err
 	}
 	p, err := readProfile(o.file)

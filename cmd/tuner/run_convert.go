@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"tuner/dataset"
 	"tuner/internal/checksum"
@@ -54,7 +55,10 @@ func newConversion(ctx context.Context, con console, o runOptions, model string)
 	if isPyTorch(model) && !info.IsDir() {
 		return c.ofPyTorch()
 	}
-	starter, subject, err := openStarter(ctx, "run", model, ".")
+	starter, subject, err := openStarter(ctx, "run", model, ".", nil)
+	if err == nil && inputs.Batches(subject.Model) { // else the batch dimension may become symbolic, and is not given then
+		_, err = givenSizes(subject.Model, o.given)
+	}
 	if err != nil {
 		return modelConversion{}, err
 	}
@@ -101,10 +105,13 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 		return c, nil
 	}
 	c.source, c.target, c.shapes = subject.Model, targetPath(c.dir, c.model, spec.PrecisionOriginal), map[string][]int64{}
-	for _, s := range exampleShapes(subject) {
+	shapes, err := exampleShapes(subject, nil)
+	for _, s := range shapes {
 		c.shapes[s.Input] = s.Dims
 	}
-	var err error
+	if err != nil {
+		return c, err
+	}
 	c.key, err = digestOf(subject.Files[0].Source.Digest, c.shapes)
 	return c, err
 }
@@ -207,10 +214,13 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 
 // writeRunFiles writes the profile.yaml and analyze.yaml that say what the flags ask for of a model, unless they are there, and
 // returns the profile's path.
-func writeRunFiles(ctx context.Context, o runOptions, name, model, dir string) (string, error) {
-	starter, subject, err := openStarter(ctx, "run", model, dir)
+func writeRunFiles(ctx context.Context, con console, o runOptions, name, model, dir string) (string, error) {
+	starter, subject, err := openStarter(ctx, "run", model, dir, o.given)
 	if err != nil {
 		return "", err
+	}
+	if len(starter.Shapes) > 0 && len(o.given) == 0 {
+		fmt.Fprintf(con.err, "sizes of symbolic dimensions are examples, on which the figures depend: %s; --shape says what your requests have\n", shapesText(starter.Shapes))
 	}
 	starter.Name, starter.Config, starter.Output, starter.Wish = name, "", ".", &o.wish
 	files, err := initFiles(dir, starter, subject)
@@ -226,6 +236,15 @@ func writeRunFiles(ctx context.Context, o runOptions, name, model, dir string) (
 		return "", usageErrorf("cannot make folder %q: %v; -o names another", dir, durable.Cause(err))
 	}
 	return path, inputError(replaceFiles(dir, missing))
+}
+
+// shapesText lists shapes: "ids [32], mask [32]".
+func shapesText(shapes []spec.StarterShape) string {
+	parts := make([]string, len(shapes))
+	for i, s := range shapes {
+		parts[i] = fmt.Sprintf("%s %v", s.Input, s.Dims)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // missingFiles leaves out the files that are there: the user may have edited them. A profile that asks for something else is

@@ -49,6 +49,7 @@ func TestRunChecksItsFlags(t *testing.T) {
 	}
 	check("", "--p99 30ms --budget 5m --objective latency_p99.9 --accuracy 0.995 --precision int8,fp32 -o out", "m.onnx")
 	check("", "--p99 30", "m.onnx") // ms, as in a profile
+	check("", "--shape ids:128 --shape mask:128", "m.onnx")
 	check("", "-f p.yaml --output json")
 	check("", "--in-names x", "m.pt")
 	check("name a model", "")
@@ -78,9 +79,10 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	model := filepath.Join(dir, "words.onnx")
 	writeModel(t, model, build.Identity(onnx.Float))
 	out := filepath.Join(dir, "out")
+	var said bytes.Buffer
 	write := func(flags ...string) error {
 		t.Helper()
-		path, err := writeRunFiles(t.Context(), runFlags(t, flags...), "words", model, out)
+		path, err := writeRunFiles(t.Context(), console{err: &said}, runFlags(t, flags...), "words", model, out)
 		if want := filepath.Join(out, spec.ProfileName); err == nil && path != want {
 			t.Errorf("the profile is %q, want %q", path, want)
 		}
@@ -103,6 +105,9 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"int8"}, p.Model.Convert); diff != "" {
 		t.Errorf("precisions that are made: %s", diff)
+	}
+	if !strings.Contains(said.String(), "are examples, on which the figures depend: INPUT0 [32]; --shape says") {
+		t.Errorf("it said %q", &said)
 	}
 	edited := "# mine\n" + text()
 	writeText(t, filepath.Join(out, spec.ProfileName), edited, 0o600)
@@ -131,6 +136,37 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	if err := write(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "not valid YAML") {
 		t.Errorf("a broken profile: %v", err)
 	}
+}
+
+// A size that is given for a symbol holds for every input that has it.
+func TestGivenShapes(t *testing.T) {
+	t.Parallel()
+	model := filepath.Join(t.TempDir(), "bert.onnx")
+	g := build.NewGraph("bert")
+	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("sequence")}
+	ids, mask := g.Input("ids", onnx.Float, shape...), g.Input("mask", onnx.Float, shape...)
+	g.Input("image", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), onnx.Symbol("height"))
+	g.OutputAs("OUTPUT", g.Node("Add", []string{ids, mask}), onnx.Float, shape...)
+	writeModel(t, model, g.Model())
+	check := func(want, wrong string, given map[string][]int64) {
+		t.Helper()
+		starter, _, err := openStarter(t.Context(), "run", model, ".", given)
+		if wrong != "" {
+			if exitCode(err) != exitUsage || !strings.Contains(err.Error(), wrong) {
+				t.Errorf("%v: error %v, want %q", given, err, wrong)
+			}
+			return
+		}
+		if got := shapesText(starter.Shapes); got != want || err != nil {
+			t.Errorf("%v: %q, %v; want %q", given, got, err, want)
+		}
+	}
+	check("ids [32], mask [32], image [3 224]", "", nil)
+	check("ids [128], mask [128], image [3 224]", "", map[string][]int64{"ids": {128}})
+	check("ids [128], mask [64], image [3 8]", "", map[string][]int64{"ids": {128}, "mask": {64}, "image": {3, 8}}) // whoever says so
+	check("", "--shape words: the model has no such input; it has [ids FLOAT[batch,sequence]", map[string][]int64{"words": {8}})
+	check("", "--shape ids: [1 8] does not fit ids FLOAT[batch,sequence], of which the batch dimension is left out", map[string][]int64{"ids": {1, 8}})
+	check("", "--shape image: [4 8] does not fit", map[string][]int64{"image": {4, 8}})
 }
 
 // The analyze.yaml beside a profile counts when it is of the same campaign.
