@@ -11,6 +11,7 @@ import (
 	"tuner/journal"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/steps"
 )
 
 // Campaign is a journal read back.
@@ -22,10 +23,11 @@ type Campaign struct {
 	Events  []search.Event   // in the order in which they happened
 	End     *journal.End     // of the last run; nil when it was killed or still goes on
 	Earlier []search.Earlier // other campaigns that the strategy learned from: in no figure of this one
+	Steps   steps.List       // of `tuner run`; none where the campaign was run by itself
 }
 
-// Replay reads the journal in a campaign's output folder, also while the campaign is running. The error is fs.ErrNotExist
-// when there is none.
+// Replay reads the journal in a campaign's output folder, and the record of the steps beside it, also while the campaign is
+// running. The error is fs.ErrNotExist when there is no journal.
 func Replay(dir string) (Campaign, error) {
 	header, records, err := journal.Read(dir)
 	if err != nil {
@@ -44,6 +46,9 @@ func Replay(dir string) (Campaign, error) {
 		if err := c.apply(r); err != nil {
 			return Campaign{}, fmt.Errorf("cannot replay campaign in %q: %w", dir, err)
 		}
+	}
+	if c.Steps, err = steps.Read(dir); err != nil {
+		return Campaign{}, fmt.Errorf("cannot replay campaign in %q: %w", dir, err)
 	}
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/spec"
+	"tuner/steps"
 )
 
 // Result is what a campaign found. It is immutable, and holds all that a report needs.
@@ -35,6 +36,7 @@ type Result struct {
 	// winner's own settings of that kind were not measured by themselves.
 	FirstStage  string
 	Explanation Explanation
+	Steps       steps.List // of `tuner run`; none where the campaign was run by itself
 }
 
 // Reused is an earlier campaign that a later one learned from.

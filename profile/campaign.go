@@ -53,6 +53,7 @@ type Status struct {
 type Outcome struct {
 	End    journal.End
 	Status Status
+	Before int // of the trials, those of earlier runs
 }
 
 // Campaign is one search of one model's configurations, ready to run.
@@ -119,7 +120,7 @@ func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
 	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.WarmUp
 	end.Decisions = max(0, end.Elapsed-s.times.Total())
 	end.Statement = c.Strategy.Statement()
-	return Outcome{end, c.status(s)}, c.Recorder.Append(journal.KindEnd, end)
+	return Outcome{end, c.status(s), len(c.Past)}, c.Recorder.Append(journal.KindEnd, end)
 }
 
 // status summarises the state for observers.

@@ -147,6 +147,9 @@ func TestResumedRunGoesOnWhereTheEventsEnd(t *testing.T) {
 	if end := outcome.End; end.Elapsed != 4500*time.Millisecond || end.Windows != 3*time.Second {
 		t.Errorf("times of both runs must add up: %+v", end)
 	}
+	if outcome.Status.Trials != 3 || outcome.Before != 2 {
+		t.Errorf("%d trials, %d of them before; want 3 and 2", outcome.Status.Trials, outcome.Before)
+	}
 }
 
 func TestInterruptDropsTheTrialUnderWay(t *testing.T) {

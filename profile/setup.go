@@ -302,8 +302,11 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 // sameSearch reports whether the journal's profile asks for the same search as p, whatever its comments, budget and paths.
 func sameSearch(old journal.SpecFile, p spec.Profile) bool {
 	then, err := spec.ParseProfile(old.Path, []byte(old.Text))
-	return err == nil && reflect.DeepEqual(searchOf(then), searchOf(p))
+	return err == nil && AskSame(then, p)
 }
+
+// AskSame reports whether two profiles ask for the same search, whatever their comments, budgets and paths.
+func AskSame(a, b spec.Profile) bool { return reflect.DeepEqual(searchOf(a), searchOf(b)) }
 
 // searchOf leaves out of a profile what does not change the search; models and inputs are compared by digest, calibration shows in
 // the models, servers by what they say of themselves, and earlier campaigns may be named on the command line.

@@ -31,6 +31,7 @@ type Variants struct {
 	Rejected []search.Rejection // of these, what is never measured
 	Files    []File             // that were made, and serve on some provider
 	Data     string             // digest of the inputs that all were compared on; "" where nothing was
+	Fresh    bool               // something was converted or run, rather than found in the cache
 }
 
 // Compares reports whether a profile has anything to compare with the reference, on a machine of which facts tell.
@@ -66,7 +67,8 @@ func MakeVariants(ctx context.Context, p spec.Profile, s Subject, facts search.F
 			return v, nil
 		}
 		judged[names[0]] = true
-		record, err := j.record(ctx, names[0], slices.Contains(p.Model.Convert, names[0]))
+		record, fresh, err := j.record(ctx, names[0], slices.Contains(p.Model.Convert, names[0]))
+		v.Fresh = v.Fresh || fresh
 		if err == nil {
 			err = v.add(j, record)
 		}
@@ -145,16 +147,15 @@ type judge struct {
 	reference search.Place   // with the original there everything is compared
 }
 
-// record makes a variant, or opens the user's own, and has it compared.
-func (j judge) record(ctx context.Context, name string, convert bool) (journal.Variant, error) {
+// record makes a variant, or opens the user's own, and has it compared; fresh says that not all of it was in the cache.
+func (j judge) record(ctx context.Context, name string, convert bool) (record journal.Variant, fresh bool, err error) {
 	var made precision.Variant
-	var err error
-	record := journal.Variant{Precision: name, Rejected: map[string]string{}}
+	record = journal.Variant{Precision: name, Rejected: map[string]string{}}
 	switch {
 	case name == spec.PrecisionOriginal:
 		others := slices.DeleteFunc(slices.Clone(j.places), func(p search.Place) bool { return p == j.reference })
 		if len(others) == 0 {
-			return record, nil
+			return record, false, nil
 		}
 		made, err = j.maker.Make(ctx, precision.FP32, placeNames(others))
 	case convert:
@@ -165,10 +166,10 @@ func (j judge) record(ctx context.Context, name string, convert bool) (journal.V
 	}
 	if errors.Is(err, precision.ErrUnmakeable) {
 		record.Rejected[""] = err.Error()
-		return record, nil
+		return record, false, nil
 	}
 	if err != nil {
-		return journal.Variant{}, fmt.Errorf("cannot judge precision %s of model %q: %w", name, j.subject.Name, err)
+		return journal.Variant{}, false, fmt.Errorf("cannot judge precision %s of model %q: %w", name, j.subject.Name, err)
 	}
 	record.Path, record.SHA256, record.Bytes, record.Converted = made.Path, made.Digest, made.Bytes, made.Converted
 	record.Accuracy, record.Notes = made.Accuracy, made.Notes
@@ -176,7 +177,7 @@ func (j judge) record(ctx context.Context, name string, convert bool) (journal.V
 	for _, k := range made.Kept {
 		record.Kept = append(record.Kept, journal.KeptNode(k))
 	}
-	return record, j.tryProviders(ctx, &record)
+	return record, !made.FromCache, j.tryProviders(ctx, &record)
 }
 
 // checkOwn has the user's own file compared.

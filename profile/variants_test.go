@@ -27,6 +27,7 @@ type fakeMaker struct {
 	file    string
 	cosines map[string]float64 // by "precision place"; 1 for others
 	unmade  map[string]bool
+	cached  map[string]bool // what it finds in its cache
 	asked   []string
 }
 
@@ -48,7 +49,7 @@ func (f *fakeMaker) Check(_ context.Context, name string, m *onnx.Model, places 
 
 func (f *fakeMaker) variant(name string, places []string) precision.Variant {
 	v := precision.Variant{Precision: name, Path: f.file, Digest: "d", Bytes: 7, Converted: 2, Accuracy: map[string]accuracy.Report{},
-		Rejected: map[string]string{}, Kept: []precision.KeptNode{{Node: "n", Error: 0.5}}}
+		Rejected: map[string]string{}, Kept: []precision.KeptNode{{Node: "n", Error: 0.5}}, FromCache: f.cached[name]}
 	for _, p := range places {
 		cosine, known := f.cosines[name+" "+p]
 		if !known {
@@ -132,6 +133,25 @@ func TestMakeVariants(t *testing.T) {
 	}
 	if extended := s.With(v.Files); len(extended.Files) != 2 || len(s.Files) != 1 {
 		t.Errorf("%d files with the variants, %d in the original subject", len(extended.Files), len(s.Files))
+	}
+}
+
+// Whoever makes the variants is told whether anything was left to make.
+func TestFreshVariants(t *testing.T) {
+	t.Parallel()
+	p, s, maker := variantCase(t, "space: {precision: [fp32, int8, fp16]}")
+	for _, test := range []struct {
+		cached []string
+		want   bool
+	}{{nil, true}, {[]string{"int8"}, true}, {[]string{"int8", "fp16"}, false}} {
+		maker.cached = map[string]bool{}
+		for _, name := range test.cached {
+			maker.cached[name] = true
+		}
+		v, err := profile.MakeVariants(t.Context(), p, s, search.Facts{}, maker, allWork)
+		if err != nil || v.Fresh != test.want {
+			t.Errorf("with %q in the cache: fresh %t, %v; want %t", test.cached, v.Fresh, err, test.want)
+		}
 	}
 }
 

@@ -45,6 +45,7 @@ type document struct {
 	Earlier        []jsonEarlier    `json:"earlier,omitempty"`
 	Ending         jsonEnding       `json:"ending"`
 	Time           jsonAccount      `json:"time"`
+	Steps          []jsonStep       `json:"steps,omitempty"`
 	Origin         jsonOrigin       `json:"origin"`
 	Machine        *json.RawMessage `json:"machine,omitempty"`
 }
@@ -197,7 +198,7 @@ func newDocument(r analyze.Result) (document, error) {
 		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
 		Trials: r.Trials, Windows: r.Windows, ServiceTrials: r.ServiceTrials,
-		Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Origin: newJSONOrigin(r),
+		Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Steps: newJSONSteps(r.Steps), Origin: newJSONOrigin(r),
 	}
 	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
 		d.Goal.Accuracy = &jsonLimit{l.Metric, l.Min, l.Max, l.Command}

@@ -34,6 +34,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	writeVariants(&b, r)
 	writeAccount(&b, r.Account)
 	writeFolds(&b, r)
+	writeSteps(&b, r)
 	writeOrigin(&b, r)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("cannot write Markdown: %w", err)

@@ -63,16 +63,55 @@ func files(r analyze.Result, formats []string) []file {
 	return list
 }
 
+// isDeployed reports whether the file is of the optimum, and none to be read.
+func (f file) isDeployed() bool { return f.format == spec.FormatConfig }
+
 // WriteAll writes the result into an output folder in the formats that spec names, each file whole or not at all, and returns
 // the paths of what it wrote, in order; the table is for the terminal, and no file. When no configuration satisfies the
 // constraints there is no optimal configuration and no repository, and those of an earlier run are removed. A folder with
 // content that is not tuner's is refused. On an error the paths written until then are returned with it.
 func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) {
+	written, err := WriteReports(dir, r, formats)
+	if err != nil {
+		return written, err
+	}
+	deployed, err := WriteOptimum(dir, r, formats)
+	return append(written, deployed...), err
+}
+
+// WriteReports is the part of WriteAll that is read: everything but the optimum.
+func WriteReports(dir string, r analyze.Result, formats []string) ([]string, error) {
+	list := slices.DeleteFunc(files(r, formats), file.isDeployed)
+	return writeFiles(dir, r, list, formats)
+}
+
+// WriteOptimum is the part of WriteAll that is deployed: the optimal configuration and the repository.
+func WriteOptimum(dir string, r analyze.Result, formats []string) ([]string, error) {
+	list := slices.DeleteFunc(files(r, formats), func(f file) bool { return !f.isDeployed() })
+	written, err := writeFiles(dir, r, list, formats)
+	if err != nil {
+		return written, err
+	}
+	if _, ok := r.Winner(); !ok {
+		return written, removeStale(dir, r.Header.Model)
+	}
+	if !slices.Contains(formats, spec.FormatRepository) {
+		return written, nil
+	}
+	repository := filepath.Join(dir, repositoryDir)
+	if err := WriteRepository(repository, r); err != nil {
+		return written, err
+	}
+	return append(written, filepath.Join(repository, r.Header.Model)), nil
+}
+
+// writeFiles writes those files of a list that the formats name.
+func writeFiles(dir string, r analyze.Result, list []file, formats []string) ([]string, error) {
 	if err := checkOutput(dir); err != nil {
 		return nil, err
 	}
 	var written []string
-	for _, f := range files(r, formats) {
+	for _, f := range list {
 		if f.format != "" && !slices.Contains(formats, f.format) {
 			continue
 		}
@@ -86,17 +125,7 @@ func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) 
 		}
 		written = append(written, path)
 	}
-	if _, ok := r.Winner(); !ok {
-		return written, removeStale(dir, r.Header.Model)
-	}
-	if !slices.Contains(formats, spec.FormatRepository) {
-		return written, nil
-	}
-	repository := filepath.Join(dir, repositoryDir)
-	if err := WriteRepository(repository, r); err != nil {
-		return written, err
-	}
-	return append(written, filepath.Join(repository, r.Header.Model)), nil
+	return written, nil
 }
 
 // InputError says that the user's files stand in the way: the program ends with exit code 2. Nothing of them was changed.

@@ -30,6 +30,16 @@ type Starter struct {
 	Cores    int    // of the machine, ≥ 1
 	Batching bool   // the model has a batch dimension
 	Shapes   []StarterShape
+	Wish     *Wish // what the user asked for already; nil: examples stand in its place, marked as such
+}
+
+// Wish is what a user asks for without a file, each as a profile writes it.
+type Wish struct {
+	Budget     string   // of the search; "": the default
+	Objective  string   // metric; "": the default
+	P99        string   // limit of the p99 latency; "": none
+	Accuracy   string   // least mean cosine of other precisions; "": the default
+	Precisions []string // nil: that of the model as given
 }
 
 // StarterShape is an input with symbolic dimensions, and the example value of each.
@@ -55,6 +65,14 @@ func (s Starter) Threads() []int { return powers(max(1, s.Cores)) }
 
 // Instances: see Threads.
 func (s Starter) Instances() []int { return upTo(min(mostDefaultInstances, max(1, s.Cores))) }
+
+// Wished is the wish, or one for nothing.
+func (s Starter) Wished() Wish {
+	if s.Wish == nil {
+		return Wish{}
+	}
+	return *s.Wish
+}
 
 // ProfileName and AnalyzeName are the names of the files, for their own comments.
 func (s Starter) ProfileName() string { return ProfileName }

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,38 @@ func TestStarterParses(t *testing.T) {
 	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x"}, {"yes", nil, "note"}}
 	odd.Shapes[1].Dims = []int64{1}
 	check("odd names", odd)
+}
+
+// What a user asks for stands in the file instead of the examples; what is not asked for is no limit.
+func TestStarterOfAWish(t *testing.T) {
+	t.Parallel()
+	check := func(name string, w Wish, want string) {
+		t.Helper()
+		s := minilmStarter()
+		s.Config, s.Wish = "", &w
+		text, _ := starterTexts(t, s)
+		p, err := ParseProfile("out/minilm/profile.yaml", []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v in\n%s", name, err, text)
+		}
+		asked := parse(t, want)
+		if diff := cmp.Diff(asked.Goal, p.Goal); diff != "" {
+			t.Errorf("%s: goal: %s", name, diff)
+		}
+		if diff := cmp.Diff(asked.Accuracy, p.Accuracy); diff != "" {
+			t.Errorf("%s: accuracy: %s", name, diff)
+		}
+		if p.Search.Budget != asked.Search.Budget || !slices.Equal(p.Model.Convert, asked.Model.Convert) {
+			t.Errorf("%s: budget %v, precisions %v", name, p.Search.Budget, p.Model.Convert)
+		}
+	}
+	check("nothing", Wish{}, "model: m.onnx\n")
+	check("everything", Wish{Budget: "90s", Objective: "latency_p95", P99: "30ms", Accuracy: "0.995", Precisions: []string{"int8", "fp32"}},
+		"model: m.onnx\nsearch: {budget: 90s}\nobjective: latency_p95\nspace: {precision: [int8, fp32]}\n"+
+			"constraints: {latency_p99: {max: 30ms}, accuracy: {metric: cosine, min: 0.995}}\n")
+	check("a limit alone", Wish{P99: "30"}, "model: m.onnx\nconstraints: {latency_p99: {max: 30}}\n")
+	check("accuracy alone", Wish{Accuracy: "0.9"}, "model: m.onnx\nconstraints: {accuracy: {metric: cosine, min: 0.9}}\n")
+	check("a precision alone", Wish{Precisions: []string{"fp32", "int8"}}, "model: m.onnx\nspace: {precision: [fp32, int8]}\n")
 }
 
 // The commented-out examples are valid too: uncommented one at a time, each line still reads without a mistake.

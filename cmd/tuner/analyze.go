@@ -52,18 +52,7 @@ func runAnalyze(con console, o analyzeOptions) error {
 	if err != nil {
 		return err
 	}
-	campaign, err := analyze.Replay(a.Input)
-	if errors.Is(err, fs.ErrNotExist) {
-		return usageErrorf("no campaign in %q: run 'tuner profile' first, or name its output folder", a.Input)
-	}
-	if err != nil {
-		return withExit(exitUsage, err)
-	}
-	goal, err := a.Goal(campaign.Profile.Goal)
-	if err != nil {
-		return withExit(exitUsage, err)
-	}
-	result, err := analyze.Analyze(campaign, analyze.Options{Goal: &goal, Top: a.Top})
+	result, err := rankCampaign(a)
 	if err != nil {
 		return err
 	}
@@ -76,6 +65,22 @@ func runAnalyze(con console, o analyzeOptions) error {
 	}
 	listFiles(con.err, a.Output, written)
 	return infeasible(result)
+}
+
+// rankCampaign replays the campaign that an analyze file names, and ranks what it measured.
+func rankCampaign(a spec.Analyze) (analyze.Result, error) {
+	campaign, err := analyze.Replay(a.Input)
+	if errors.Is(err, fs.ErrNotExist) {
+		return analyze.Result{}, usageErrorf("no campaign in %q: run 'tuner profile' first, or name its output folder", a.Input)
+	}
+	if err != nil {
+		return analyze.Result{}, withExit(exitUsage, err)
+	}
+	goal, err := a.Goal(campaign.Profile.Goal)
+	if err != nil {
+		return analyze.Result{}, withExit(exitUsage, err)
+	}
+	return analyze.Analyze(campaign, analyze.Options{Goal: &goal, Top: a.Top})
 }
 
 // readAnalyze reads the analyze file, or stands in for one when only --input is given.

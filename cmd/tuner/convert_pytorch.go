@@ -71,10 +71,15 @@ func (o pytorchOptions) source(path string) (pytorch.Source, error) {
 	return s, nil
 }
 
+// exportPath is the ONNX file that a PyTorch file becomes in a folder.
+func exportPath(path, dir string) string {
+	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".onnx")
+}
+
 // exportTarget returns the ONNX file that a PyTorch file becomes, NAME.onnx in dir. One that is there already is replaced only
 // by force.
 func exportTarget(path, dir string, force bool) (string, error) {
-	out := filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".onnx")
+	out := exportPath(path, dir)
 	if _, err := os.Lstat(out); !force && err == nil {
 		return "", usageErrorf("cannot export %q to %q, which exists; --force replaces it, and 'tuner convert %s' goes on from it", path, out, out)
 	}

@@ -35,12 +35,18 @@ func (echoOpener) Close(context.Context) {}
 // fakePyTorch is a shell script in the place of a Python with PyTorch: it exports the sample model, whose output y was x.
 func fakePyTorch(t *testing.T, status string) string {
 	t.Helper()
+	return fakeExport(t, build.Simple(), "x", "y", status)
+}
+
+// fakeExport is such a script that exports a model, whose output was the input.
+func fakeExport(t *testing.T, m *onnx.Model, in, out, status string) string {
+	t.Helper()
 	dir := t.TempDir()
-	if err := build.Simple().Write(filepath.Join(dir, "model.onnx"), 0); err != nil {
+	if err := m.Write(filepath.Join(dir, "model.onnx"), 0); err != nil {
 		t.Fatal(err)
 	}
 	tensor := inputs.Tensor{Type: onnx.Float, Shape: []int64{1, 1}, Data: onnx.AppendFloat(nil, onnx.Float, 0.5)}
-	for name, arrays := range map[string]map[string]inputs.Tensor{"example0.in.npz": {"x": tensor}, "example0.out.npz": {"y": tensor}} {
+	for name, arrays := range map[string]map[string]inputs.Tensor{"example0.in.npz": {in: tensor}, "example0.out.npz": {out: tensor}} {
 		var buffer bytes.Buffer
 		if err := npy.WriteArchive(&buffer, arrays); err != nil {
 			t.Fatal(err)

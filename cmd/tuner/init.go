@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,28 +63,10 @@ type newFile struct {
 }
 
 func runInit(ctx context.Context, con console, o initOptions, model string) error {
-	info, err := os.Stat(model)
-	if err != nil {
-		return usageErrorf("cannot read the model %q: %v", model, durable.Cause(err))
-	}
-	absolute, err := filepath.Abs(model)
-	if err != nil {
-		return fmt.Errorf("cannot resolve %q: %w", model, err)
-	}
-	host := hostinfo.Read(ctx)
-	source := spec.Profile{
-		Path: "init", Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
-		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
-	}
-	subject, err := profile.OpenSubject(source, len(host.GPUs))
-	if err != nil {
-		return inputError(err)
-	}
-	starter, err := newStarter(model, o.dir, info.IsDir(), subject)
+	starter, subject, err := openStarter(ctx, "init", model, o.dir, nil)
 	if err != nil {
 		return err
 	}
-	starter.Cores = max(1, int(host.CPU.Usable()))
 	files, err := initFiles(o.dir, starter, subject)
 	if err != nil {
 		return err
@@ -93,6 +76,38 @@ func runInit(ctx context.Context, con console, o initOptions, model string) erro
 	}
 	printInit(con, files, starter, subject)
 	return nil
+}
+
+// openStarter reads a model for a verb, and collects what files that are written to dir say about it. given are the shapes of inputs
+// that the user says, without the batch dimension.
+func openStarter(ctx context.Context, asker, model, dir string, given map[string][]int64) (spec.Starter, profile.Subject, error) {
+	fail := func(err error) (spec.Starter, profile.Subject, error) { return spec.Starter{}, profile.Subject{}, err }
+	info, err := os.Stat(model)
+	if err != nil {
+		return fail(usageErrorf("cannot read the model %q: %v", model, durable.Cause(err)))
+	}
+	absolute, err := filepath.Abs(model)
+	if err != nil {
+		return fail(fmt.Errorf("cannot resolve %q: %w", model, err))
+	}
+	host := hostinfo.Read(ctx)
+	source := spec.Profile{
+		Path: asker, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
+		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
+	}
+	subject, err := profile.OpenSubject(source, len(host.GPUs))
+	if err != nil {
+		return fail(inputError(err))
+	}
+	starter, err := newStarter(model, dir, info.IsDir(), subject)
+	if err == nil {
+		starter.Shapes, err = exampleShapes(subject, given)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	starter.Cores = max(1, int(host.CPU.Usable()))
+	return starter, subject, nil
 }
 
 // newStarter collects what the written files say about the model.
@@ -107,7 +122,6 @@ func newStarter(model, dir string, isFolder bool, subject profile.Subject) (spec
 		s.Config = configFileName
 	}
 	s.Batching = inputs.Batches(subject.Model) && subject.Config.GetMaxBatchSize() > 0
-	s.Shapes = exampleShapes(subject)
 	return s, nil
 }
 
@@ -127,36 +141,72 @@ func pathFrom(dir, path string) (string, error) {
 	return filepath.Rel(from, to)
 }
 
-// exampleShapes gives every symbolic dimension, the batch left out, an example value; sizes that the user's configuration
-// fixes are taken from it.
-func exampleShapes(subject profile.Subject) []spec.StarterShape {
+// exampleShapes gives every symbolic dimension, the batch left out, a size: the one that is given for it, also by another input
+// that has the same symbol, or that the user's configuration fixes, else an example.
+func exampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.StarterShape, error) {
 	configured := map[string][]int64{}
 	for _, in := range subject.Config.GetInput() {
 		configured[in.GetName()] = in.GetDims()
 	}
-	batches := inputs.Batches(subject.Model)
+	sizes, err := givenSizes(subject.Model, given)
+	if err != nil {
+		return nil, err
+	}
 	var shapes []spec.StarterShape
 	for _, in := range subject.Model.Inputs() {
-		dims := in.Shape
-		if batches {
-			dims = dims[1:]
-		}
-		if slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
-			shapes = append(shapes, exampleShape(in, dims, configured[in.Name]))
+		if dims := requestShape(subject.Model, in); slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
+			shape := exampleShape(in, dims, configured[in.Name], sizes)
+			if own, ok := given[in.Name]; ok {
+				shape.Dims = own
+			}
+			shapes = append(shapes, shape)
 		}
 	}
-	return shapes
+	return shapes, nil
+}
+
+// requestShape is an input's shape without the batch dimension.
+func requestShape(m *onnx.Model, in onnx.Value) []onnx.Dim {
+	if inputs.Batches(m) {
+		return in.Shape[1:]
+	}
+	return in.Shape
+}
+
+// givenSizes collects the sizes of symbols that shapes say, and refuses shapes that are none of the model's.
+func givenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, error) {
+	sizes := map[string]int64{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		i := slices.IndexFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
+		if i < 0 {
+			return nil, usageErrorf("--shape %s: the model has no such input; it has %v", name, m.Inputs())
+		}
+		dims := requestShape(m, m.Inputs()[i])
+		fits := len(dims) == len(given[name])
+		for k := 0; fits && k < len(dims); k++ {
+			fits = !dims[k].IsFixed() || dims[k].Size == given[name][k]
+			if dims[k].Symbol != "" {
+				sizes[dims[k].Symbol] = given[name][k]
+			}
+		}
+		if !fits {
+			return nil, usageErrorf("--shape %s: %v does not fit %s, of which the batch dimension is left out", name, given[name], m.Inputs()[i])
+		}
+	}
+	return sizes, nil
 }
 
 // exampleShape settles the dimensions of one input. configured are those of the configuration, which may leave out the batch
-// dimension that dims has, or the other way round: they are matched from the last on.
-func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64) spec.StarterShape {
+// dimension that dims has, or the other way round: they are matched from the last on. given are sizes of symbols.
+func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given map[string]int64) spec.StarterShape {
 	shape := spec.StarterShape{Input: in.Name, Note: strings.TrimPrefix(in.String(), in.Name+" ")}
 	for i, d := range dims {
 		size := d.Size
 		fromEnd := len(configured) - len(dims) + i
 		switch {
 		case d.IsFixed():
+		case given[d.Symbol] > 0:
+			size = given[d.Symbol]
 		case fromEnd >= 0 && configured[fromEnd] > 0:
 			size = configured[fromEnd]
 		default:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/modelconfig"
 	"tuner/ort"
 )
 
@@ -24,23 +25,73 @@ import (
 //go:embed probe.onnx
 var probeModel []byte
 
-// newProbe is the hidden verb that doctor and profile run in a child process: a library or provider that crashes must not
+// newProbe is the hidden verb that doctor, profile and run start in a child process: a library or provider that crashes must not
 // take them along. Its answer, a probeAnswer, is JSON on stdout; a provider that fails is an answer too.
 func newProbe(con console) *cobra.Command {
 	var library, provider, model string
+	var o optimization
 	cmd := &cobra.Command{
-		Use:    "probe --library FILE [--provider NAME] [--model FILE]",
-		Short:  "Try whether an ONNX Runtime library and a provider work (used by doctor and profile)",
+		Use:    "probe --library FILE [--provider NAME] [--model FILE] [--optimized FILE]",
+		Short:  "Try whether an ONNX Runtime library and a provider work (used by doctor, profile and run)",
 		Hidden: true,
 		Args:   usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.file != "" {
+				return writeJSON(con.out, optimizeModel(library, model, o))
+			}
 			return writeJSON(con.out, probe(cmd.Context(), library, provider, model))
 		},
 	}
 	cmd.Flags().StringVar(&library, "library", "", "ONNX Runtime library")
 	cmd.Flags().StringVar(&provider, "provider", "", "execution provider to create a session with; none: only open the library")
 	cmd.Flags().StringVar(&model, "model", "", "model to create the session for; none: a tiny one, which is also run")
+	cmd.Flags().StringVar(&o.file, "optimized", "", "file to write the optimized graph of the model to, instead")
+	cmd.Flags().IntVar(&o.level, "level", 0, "graph level (modelconfig.GraphLevel)")
+	cmd.Flags().BoolVar(&o.external, "external", false, "write the weights into a file of their own")
 	return cmd
+}
+
+// optimization says how the optimized graph of a model is written.
+type optimization struct {
+	file     string
+	level    int // a modelconfig.GraphLevel
+	external bool
+}
+
+// optimizeModel writes the graph that ONNX Runtime serves a model with on cpu, and opens the file again, with nothing left to
+// optimize: a graph with operators that this build cannot read back is of no use.
+func optimizeModel(library, model string, o optimization) probeAnswer {
+	runtime, err := ort.Open(library)
+	if err != nil {
+		return probeAnswer{Error: err.Error()}
+	}
+	defer runtime.Close()
+	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, OptimizedModelPath: o.file}
+	switch modelconfig.GraphLevel(o.level) {
+	case modelconfig.GraphExtended:
+		options.GraphOptimization = ort.OptimizeExtended
+	case modelconfig.GraphBasic:
+		options.GraphOptimization = ort.OptimizeBasic
+	case modelconfig.GraphDisabled:
+		options.GraphOptimization = ort.OptimizeNothing
+	}
+	if o.external {
+		options.Entries = map[string]string{"session.optimized_model_external_initializers_file_name": filepath.Base(o.file) + ".data",
+			"session.optimized_model_external_initializers_min_size_in_bytes": "1024"}
+	}
+	for _, step := range []struct {
+		path    string
+		options ort.SessionOptions
+	}{{model, options}, {o.file, ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, GraphOptimization: ort.OptimizeNothing}}} {
+		session, err := runtime.NewSession(step.path, step.options)
+		if err == nil {
+			err = session.Close()
+		}
+		if err != nil {
+			return probeAnswer{Version: runtime.Version(), Error: err.Error()}
+		}
+	}
+	return probeAnswer{Version: runtime.Version()}
 }
 
 // probe opens the library, and creates a session with the provider unless that is "".

@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
+	"tuner/modelconfig"
 	"tuner/ortlib"
 )
 
@@ -47,9 +49,21 @@ func newProber() (prober, error) {
 // probe asks whether a build works with a provider ("": whether the library opens at all) and a model ("": a tiny one).
 // However the child ends, the answer says so.
 func (p prober) probe(ctx context.Context, build ortlib.Build, provider, model string) probeAnswer {
+	return p.ask(ctx, build, "--provider", provider, "--model", model)
+}
+
+// optimize has a child process write the graph that ONNX Runtime serves a model with at a level of optimization, and open the
+// file again; its answer says whether both succeeded. With external, weights go into a file of their own beside it, as they must
+// where a model exceeds 2 GiB.
+func (p prober) optimize(ctx context.Context, build ortlib.Build, model string, level modelconfig.GraphLevel, file string, external bool) probeAnswer {
+	return p.ask(ctx, build, "--model", model, "--optimized", file, "--level", strconv.Itoa(int(level)), "--external="+strconv.FormatBool(external))
+}
+
+// ask starts the child with flags. However it ends, the answer says so.
+func (p prober) ask(ctx context.Context, build ortlib.Build, flags ...string) probeAnswer {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.program, "probe", "--library", build.Library, "--provider", provider, "--model", model)
+	cmd := exec.CommandContext(ctx, p.program, append([]string{"probe", "--library", build.Library}, flags...)...)
 	cmd.Args[0] = p.name
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -68,55 +68,86 @@ func runProfile(ctx context.Context, con console, o profileOptions) (err error) 
 		return err
 	}
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
-	servers, err := newServers(con, p)
+	c, err := prepare(ctx, con, o, p)
 	if err != nil {
 		return err
 	}
-	if err := servers.checkMetrics(ctx, o.file, p.Goal); err != nil {
+	if o.dryRun {
+		return runDryRun(con, o, c.setup, c.notes)
+	}
+	defer func() { err = errors.Join(err, c.servers.restore(ctx)) }()
+	variants, err := c.makeVariants(ctx, con, o)
+	if err != nil {
 		return err
+	}
+	c.setup = c.setup.With(variants)
+	outcome, err := c.run(ctx, con, o)
+	if err != nil {
+		return err
+	}
+	return summarize(con, o, c.setup, outcome)
+}
+
+// prepared is a campaign that was checked as far as that can be done before its variants are made. Its servers are to be restored in the end.
+type prepared struct {
+	setup    profile.Setup // without variants
+	requests runner.Requests
+	builds   []ortlib.Build // none in a dry run without ONNX Runtime
+	servers  campaignServers
+	notes    []string // of a dry run: what the campaign would do with servers that are not its own
+}
+
+// prepare opens model, builds and servers, and finds everything that would stop the campaign, before minutes of conversions.
+func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile) (c prepared, err error) {
+	if c.servers, err = newServers(con, p); err != nil {
+		return c, err
+	}
+	if err := c.servers.checkMetrics(ctx, o.file, p.Goal); err != nil {
+		return c, err
 	}
 	host := hostinfo.Read(ctx)
 	subject, err := profile.OpenSubject(p, len(host.GPUs))
 	if err != nil {
-		return inputError(err)
+		return c, inputError(err)
 	}
-	requests, err := profile.Requests(p, subject)
-	if err != nil {
-		return inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
+	if c.requests, err = profile.Requests(p, subject); err != nil {
+		return c, inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
 	}
 	if err := checkRuntimes(o, p); err != nil {
-		return err
+		return c, err
 	}
 	builds, facts, err := findBuilds(ctx, con, o, p, subject, profile.FactsOf(subject, host.CPU))
 	if err != nil {
-		return err
+		return c, err
 	}
-	var notes []string
+	c.builds = builds
 	if o.dryRun {
-		notes, err = servers.plan(ctx, p, subject)
+		c.notes, err = c.servers.plan(ctx, p, subject)
 	} else {
-		defer func() { err = errors.Join(err, servers.restore(ctx)) }()
-		facts, err = servers.ask(ctx, p, subject, facts)
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, c.servers.restore(ctx))
+			}
+		}()
+		facts, err = c.servers.ask(ctx, p, subject, facts)
 	}
 	if err != nil {
-		return err
+		return c, err
 	}
-	setup, err := newSetup(p, subject, facts, builds, host)
+	if c.setup, err = newSetup(p, subject, facts, builds, host); err != nil {
+		return c, err
+	}
+	c.setup.Server, c.setup.Finals = c.servers.infos()
+	return c, checkCampaign(o, c.setup)
+}
+
+// makeVariants makes what the campaign measures beside the original model.
+func (c prepared) makeVariants(ctx context.Context, con console, o profileOptions) (profile.Variants, error) {
+	v, err := makeVariants(ctx, con, o, c.setup.Profile, c.setup.Subject, c.setup.Facts, c.builds)
 	if err != nil {
-		return err
+		return v, interruptedOr(ctx, inputError(err))
 	}
-	setup.Server, setup.Finals = servers.infos()
-	if err := checkCampaign(o, setup); err != nil { // before minutes of conversions
-		return err
-	}
-	if o.dryRun {
-		return runDryRun(con, o, setup, notes)
-	}
-	variants, err := makeVariants(ctx, con, o, p, subject, facts, builds)
-	if err != nil {
-		return interruptedOr(ctx, inputError(err))
-	}
-	return runCampaign(ctx, con, o, setup.With(variants), requests, servers)
+	return v, nil
 }
 
 // findBuilds finds the ONNX Runtime builds that a campaign needs, and what those that serve trials can do with the model: none where other
@@ -274,37 +305,34 @@ func runtimeInfo(b ortlib.Build) journal.RuntimeInfo {
 	return journal.RuntimeInfo{Flavour: b.Flavour, Version: b.Version, Library: b.Library}
 }
 
-// runCampaign opens the journal and the runners, runs the campaign to its end, and prints the summary.
-func runCampaign(ctx context.Context, con console, o profileOptions, setup profile.Setup, requests runner.Requests, servers campaignServers) (err error) {
-	log, err := profile.OpenLog(setup, time.Now().UTC())
+// run opens the journal and the runners, and runs the campaign, with its variants, to its end.
+func (c prepared) run(ctx context.Context, con console, o profileOptions) (outcome profile.Outcome, err error) {
+	log, err := profile.OpenLog(c.setup, time.Now().UTC())
 	if err != nil {
-		return inputError(err)
+		return profile.Outcome{}, inputError(err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	settings := setup.Profile.Settings(setup.Facts)
+	settings := c.setup.Profile.Settings(c.setup.Facts)
 	settings.Earlier = log.Earlier
-	strategy, err := plan.New(setup.Profile.Search.Strategy, settings) // checkCampaign has found what it refuses
+	strategy, err := plan.New(c.setup.Profile.Search.Strategy, settings) // checkCampaign has found what it refuses
 	if err != nil {
-		return usageErrorf("%s: %v", o.file, err)
+		return profile.Outcome{}, usageErrorf("%s: %v", o.file, err)
 	}
-	engines := servers.search.newRunner(log.Past)
+	engines := c.servers.search.newRunner(log.Past)
 	defer engines.Close(context.WithoutCancel(ctx))
 	var finals *runner.Runner
-	if servers.finals != nil {
-		finals = servers.finals.newRunner(log.Past)
+	if c.servers.finals != nil {
+		finals = c.servers.finals.newRunner(log.Past)
 		defer finals.Close(context.WithoutCancel(ctx))
 	}
 
 	observer, finish := observe(con, o, settings, log.Elapsed())
-	announce(con, o, setup, log)
-	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(setup, engines, finals, requests), Recorder: log, Observer: observer,
+	announce(con, o, c.setup, log)
+	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(c.setup, engines, finals, c.requests), Recorder: log, Observer: observer,
 		Now: time.Now, Past: log.Past}
-	outcome, err := campaign.Run(ctx)
+	outcome, err = campaign.Run(ctx)
 	finish()
-	if err != nil {
-		return inputError(err)
-	}
-	return summarize(con, o, setup, outcome)
+	return outcome, inputError(err)
 }
 
 // observe returns the observer that the flags ask for, and the function that takes its bar off the terminal.

@@ -8,6 +8,7 @@ func verbs(con console) []*cobra.Command {
 		newInit(con),
 		newProfile(con),
 		newAnalyze(con),
+		newRun(con),
 		newOrtsweep(con),
 		newConvert(con),
 		newServe(con),

@@ -1,0 +1,158 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"tuner/internal/checksum"
+	"tuner/internal/durable"
+)
+
+// Outcome is what a step's function did.
+type Outcome struct {
+	State   State         // "" is OK
+	Text    string        // what was done, or why it was not, for people
+	Files   []string      // files and folders that it left: as long as they are as they were, the step need not be made again
+	Elapsed time.Duration // instead of the time that the function took, where earlier runs have their part in it; 0: that
+	Before  bool          // all was found done by earlier runs
+}
+
+// Skip is the outcome of a step that has nothing to do.
+func Skip(format string, args ...any) Outcome {
+	return Outcome{State: Skipped, Text: fmt.Sprintf(format, args...)}
+}
+
+// Observer follows the steps, on the goroutine that makes them.
+type Observer interface {
+	Begun(name Name)
+	// Ended tells what came of a step; before says that earlier runs had done it.
+	Ended(step Step, before bool)
+}
+
+// Log makes steps and records them. It is for one goroutine.
+type Log struct {
+	dir      string
+	list     List
+	observer Observer
+	now      func() time.Time
+}
+
+// Open reads the record of an output folder, in which there may be none yet. Nothing is written before the first step ends.
+func Open(dir string, observer Observer, now func() time.Time) (*Log, error) {
+	list, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Log{dir, list, observer, now}, nil
+}
+
+// List returns the steps that are recorded.
+func (l *Log) List() List { return l.list }
+
+// Do makes a step: work is called, unless an earlier run has done the step with the same key, and the files that it left are
+// unchanged. With the key "" it is called in every run. What comes of the step is recorded before Do returns; when that is another
+// thing than before, the records of later steps go, since they are of another run. An error of work fails the step, or
+// interrupts it where ctx has ended, and is returned.
+func (l *Log) Do(ctx context.Context, name Name, key string, work func() (Outcome, error)) error {
+	l.observer.Begun(name)
+	before, known := l.list.Get(name)
+	known = known && before.isDone() && before.Key == key
+	if known && key != "" && l.isIntact(before.Files) {
+		l.observer.Ended(before, true)
+		return nil
+	}
+	start := l.now()
+	outcome, failure := work()
+	if failure == nil && outcome.Before && known {
+		l.observer.Ended(before, true)
+		return nil
+	}
+	step, err := l.step(name, key, outcome)
+	if step.Elapsed == 0 {
+		step.Elapsed = l.now().Sub(start)
+	}
+	if err = errors.Join(failure, err); err != nil {
+		step.State, step.Text = Failed, err.Error()
+		if ctx.Err() != nil {
+			step.State, step.Text = Interrupted, ""
+		}
+	}
+	if !known || !isSame(before, step) {
+		l.list = l.list.With(step).through(name)
+		err = errors.Join(err, Write(l.dir, l.list))
+	}
+	l.observer.Ended(step, false)
+	return err
+}
+
+// step makes the record of an outcome.
+func (l *Log) step(name Name, key string, o Outcome) (Step, error) {
+	s := Step{Name: name, State: o.State, Text: o.Text, Elapsed: o.Elapsed, Key: key}
+	if s.State == "" {
+		s.State = OK
+	}
+	for _, path := range o.Files {
+		files, err := l.digest(path)
+		if err != nil {
+			return s, err
+		}
+		s.Files = append(s.Files, files...)
+	}
+	return s, nil
+}
+
+// isSame reports whether two records of a step differ in nothing but the time that it took.
+func isSame(a, b Step) bool {
+	a.Elapsed, b.Elapsed = 0, 0
+	return reflect.DeepEqual(a, b)
+}
+
+// digest describes a file, or all files of a folder.
+func (l *Log) digest(path string) ([]File, error) {
+	var files []File
+	err := filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		relative, err := l.relative(path)
+		if err != nil {
+			return err
+		}
+		sum, err := checksum.File(path)
+		files = append(files, File{filepath.ToSlash(relative), sum})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot compute the digest of %q: %w", path, durable.Cause(err))
+	}
+	return files, nil
+}
+
+// relative is a path as it is seen from the output folder.
+func (l *Log) relative(path string) (string, error) {
+	from, err := filepath.Abs(l.dir)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(from, to)
+}
+
+// isIntact reports whether files are there as a step left them.
+func (l *Log) isIntact(files []File) bool {
+	for _, f := range files {
+		sum, err := checksum.File(filepath.Join(l.dir, filepath.FromSlash(f.Path)))
+		if err != nil || sum != f.SHA256 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,269 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// watcher notes what it is told: "convert", then "convert: ok".
+type watcher struct{ told []string }
+
+func (w *watcher) Begun(name Name) { w.told = append(w.told, string(name)) }
+
+func (w *watcher) Ended(s Step, before bool) {
+	text := string(s.Name) + ": " + string(s.State)
+	if before {
+		text += " before"
+	}
+	w.told = append(w.told, text)
+}
+
+// run is a run of `tuner run` in a folder: a log whose clock goes on by a second with each look at it, and who follows it.
+type run struct {
+	*Log
+	*watcher
+	t   *testing.T
+	dir string
+}
+
+func newRun(t *testing.T, dir string) run {
+	t.Helper()
+	w, clock := &watcher{}, time.Unix(0, 0)
+	log, err := Open(dir, w, func() time.Time { clock = clock.Add(time.Second); return clock })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run{log, w, t, dir}
+}
+
+// do makes a step with an outcome, and reports whether its function was called.
+func (r run) do(name Name, key string, o Outcome) (called bool) {
+	r.t.Helper()
+	err := r.Do(r.t.Context(), name, key, func() (Outcome, error) { called = true; return o, nil })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return called
+}
+
+// recorded reads the record as "step state text", a line for each.
+func (r run) recorded() string {
+	r.t.Helper()
+	list, err := Read(r.dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var lines []string
+	for _, s := range list {
+		lines = append(lines, strings.TrimSpace(string(s.Name)+" "+string(s.State)+" "+s.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (r run) check(want string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.recorded()); diff != "" {
+		r.t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+func TestStates(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, filepath.Join(t.TempDir(), "out"))
+	r.do(Convert, "", Skip("%s is fine", "m.onnx"))
+	r.do(Precision, "", Outcome{Text: "int8"})
+	broken := errors.New("no space")
+	if err := r.Do(t.Context(), Accuracy, "", func() (Outcome, error) { return Outcome{}, broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v, want the function's", err)
+	}
+	r.check("convert skipped m.onnx is fine\nprecision ok int8\naccuracy check failed no space")
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Do(ended, Accuracy, "", func() (Outcome, error) { return Outcome{}, ended.Err() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the interruption", err)
+	}
+	r.check("convert skipped m.onnx is fine\nprecision ok int8\naccuracy check interrupted")
+	want := []string{"convert", "convert: skipped", "precision", "precision: ok", "accuracy check", "accuracy check: failed",
+		"accuracy check", "accuracy check: interrupted"}
+	if diff := cmp.Diff(want, r.told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	// The clock is looked at when the function is called, and when it has ended.
+	if s, _ := r.List().Get(Precision); s.Elapsed != time.Second {
+		t.Errorf("precision took %v, want 1s", s.Elapsed)
+	}
+}
+
+// What an earlier run has done is not done again while key and files are the same.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, folder := filepath.Join(dir, "m.onnx"), filepath.Join(dir, "repository")
+	write := func(path, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "model")
+	write(filepath.Join(folder, "m", "config.pbtxt"), "name: m")
+	made := Outcome{Text: "made", Files: []string{file, folder}}
+	newRun(t, dir).do(Convert, "a", made)
+
+	check := func(what, key string, want bool) {
+		t.Helper()
+		r := newRun(t, dir)
+		if called := r.do(Convert, key, made); called != want {
+			t.Errorf("%s: called %t, want %t", what, called, want)
+		}
+		if told := r.told[1]; (told == "convert: ok before") == want {
+			t.Errorf("%s: told %q", what, told)
+		}
+	}
+	check("the same", "a", false)
+	check("another key", "b", true)
+	check("that key again", "b", false)
+	write(file, "other model")
+	check("a changed file", "b", true)
+	write(filepath.Join(folder, "m", "config.pbtxt"), "name: mine")
+	check("a changed file in the folder", "b", true)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	made.Files = made.Files[1:]
+	check("a missing file", "b", true)
+	check("no key", "", true)
+	check("no key, again", "", true)
+
+	list, err := Read(dir)
+	if err != nil || len(list) != 1 || len(list[0].Files) != 1 || list[0].Files[0].Path != "repository/m/config.pbtxt" {
+		t.Errorf("recorded %+v, %v", list, err)
+	}
+}
+
+// A step that says itself that nothing was left to do keeps its record, with the time that it once took.
+func TestDoneBefore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newRun(t, dir).do(Search, "", Outcome{Text: "8 trials", Elapsed: time.Minute})
+	r := newRun(t, dir)
+	r.do(Search, "", Outcome{Text: "8 trials again", Before: true})
+	if s, _ := r.List().Get(Search); s.Text != "8 trials" || s.Elapsed != time.Minute || r.told[1] != "configuration search: ok before" {
+		t.Errorf("%+v, told %q", s, r.told)
+	}
+	// Without a record there is nothing to keep: it was lost.
+	r = newRun(t, t.TempDir())
+	r.do(Search, "", Outcome{Text: "8 trials", Before: true})
+	r.check("configuration search ok 8 trials")
+}
+
+// When a step comes out in another way, what followed it in the earlier run does not stand any more; the same again changes nothing.
+func TestLaterStepsFall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := newRun(t, dir)
+	first.do(Convert, "", Skip("it is fine"))
+	first.do(Search, "", Outcome{Text: "8 trials"})
+	first.do(Report, "", Outcome{Text: "report.md"})
+	const all = "convert skipped it is fine\nconfiguration search ok 8 trials\nchart and report ok report.md"
+	first.check(all)
+
+	again := newRun(t, dir)
+	again.do(Convert, "", Skip("it is fine"))
+	again.check(all)
+	again.do(Search, "", Outcome{Text: "9 trials"})
+	again.check("convert skipped it is fine\nconfiguration search ok 9 trials")
+}
+
+// A run that failed goes on, and so does one that was interrupted: neither counts as done.
+func TestUnfinishedStepsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newRun(t, dir)
+	_ = r.Do(t.Context(), Convert, "a", func() (Outcome, error) { return Outcome{}, errors.New("broken") }) // recorded
+	r = newRun(t, dir)
+	if !r.do(Convert, "a", Outcome{}) {
+		t.Error("a failed step counts as done")
+	}
+	r.do(Search, "", Outcome{State: Interrupted, Text: "3 trials"})
+	r = newRun(t, dir)
+	r.do(Search, "", Outcome{Before: true, Text: "8 trials"})
+	r.check("convert ok\nconfiguration search ok 8 trials")
+}
+
+func TestUnwritableFolder(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := Write(filepath.Join(file, "out"), nil)
+	if err == nil || !strings.Contains(err.Error(), FileName) {
+		t.Errorf("error %v, want one that names the file", err)
+	}
+	r := newRun(t, t.TempDir())
+	err = r.Do(t.Context(), Convert, "", func() (Outcome, error) { return Outcome{Files: []string{"nosuch"}}, nil })
+	if err == nil || !strings.Contains(err.Error(), `"nosuch"`) {
+		t.Errorf("error %v, want one that names the missing file", err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":             "no record of steps",
+		`{"format":2}`: "format 2",
+		`{"format":1,"steps":[{"step":"dance","state":"ok"}]}`:                                      `steps[0].step: "dance" is no step; allowed: ["convert"`,
+		`{"format":1,"steps":[{"step":"convert","state":"fine"}]}`:                                  `steps[0].state: "fine" is no state`,
+		`{"format":1,"steps":[{"step":"repository","state":"ok"},{"step":"convert","state":"ok"}]}`: `steps[1].step: "convert" is out of order`,
+		`{"format":1,"steps":[{"step":"convert","state":"ok","elapsed_seconds":-1}]}`:               "-1 is no duration",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, FileName), []byte("dear diary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, nil, nil); err == nil || !strings.Contains(err.Error(), "steps.json") || !strings.Contains(err.Error(), "remove the file") {
+		t.Errorf("error %v, want the file and the remedy", err)
+	}
+}
+
+// Any text is refused, or is a record that reads the same once it is written.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"format":1,"steps":[]}`))
+	f.Add([]byte(`{"format":1,"steps":[{"step":"convert","state":"ok","text":"a","elapsed_seconds":1.5,"key":"k","files":[{"path":"m","sha256":"d"}]}]}`))
+	f.Add([]byte(`{"format":1,"steps":[{"step":"repository","state":"skipped"},{"step":"chart and report","state":"failed"}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := Parse(text)
+		if err != nil {
+			return
+		}
+		dir := t.TempDir()
+		if err := Write(dir, list); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list { // written to the millisecond
+			if d := (again[i].Elapsed - list[i].Elapsed).Abs(); d > time.Millisecond {
+				t.Errorf("step %d took %v, read back %v", i, list[i].Elapsed, again[i].Elapsed)
+			}
+			if !isSame(list[i], again[i]) {
+				t.Errorf("step %d: %+v, read back %+v", i, list[i], again[i])
+			}
+		}
+	})
+}
