@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,7 +33,9 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup:               setupScript,
 		Condition:           scriptCondition,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "lawserver": startLawServer},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode": exitcode, "lawserver": startLawServer, "replace": replaceText,
+		},
 	})
 }
 
@@ -86,6 +89,18 @@ func exitcode(ts *testscript.TestScript, negated bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// replaceText is the script command "replace FILE OLD NEW": a text in a file, which must be there.
+func replaceText(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE OLD NEW")
+	}
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("%s has no %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
 }
 
 // startLawServer is the script command "lawserver flags…": an inference server with a known law of service times, until the

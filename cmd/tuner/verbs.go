@@ -12,6 +12,7 @@ func verbs(con console) []*cobra.Command {
 		newConvert(con),
 		newServe(con),
 		newPerf(con),
+		newExport(con),
 		newDoctor(con),
 		newRuntime(con),
 		newProbe(con),
