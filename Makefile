@@ -155,7 +155,7 @@ RUN ?= .
 conformance: setup ## Compare the engine with a real Triton, and run Triton's own tools on it (installs them: minutes)
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
-	@echo "==> conformance: requests, loads, perf_analyzer, tritonclient, Model Analyzer (about 8 minutes)"
+	@echo "==> conformance: requests, loads, perf_analyzer, tritonclient, Model Analyzer, exports (about 10 minutes)"
 	go vet -tags conformance ./internal/conformance
 	TUNER_BINARY="$(CURDIR)/$(TUNER)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -tags conformance -count=1 -timeout 20m -run '$(RUN)' ./internal/conformance
 
@@ -178,7 +178,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output
-	go test ./report ./analyze ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
+	go test ./report ./analyze ./export ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
 
 .PHONY: proto
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)

@@ -154,36 +154,86 @@ func swap(fresh, target, old string) error {
 // checkReplaceable refuses a folder with anything in it that Write did not put
 // there.
 func checkReplaceable(dir string) error {
-	info, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	_, foreign, err := written(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("cannot replace folder %q: %w", dir, durable.Cause(err))
+	case foreign != "":
+		return fmt.Errorf("cannot replace or remove folder %q: %s; move it away or choose another output folder", dir, foreign)
 	}
-	foreign := func(why string) error {
-		return fmt.Errorf("cannot replace or remove folder %q: %s; move it away or choose another output folder", dir, why)
+	return nil
+}
+
+// written lists the files of a folder that Write made and nobody changed since,
+// the receipt among them; foreign says why it is no such folder.
+func written(dir string) (files []string, foreign string, err error) {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, "", err
 	}
 	if !info.IsDir() {
-		return foreign("it is not a folder")
+		return nil, "it is not a folder", nil
 	}
 	text, err := os.ReadFile(filepath.Join(dir, receiptName))
 	if err != nil {
-		return foreign("it was not written by tuner")
+		return nil, "it was not written by tuner", nil
 	}
 	var r receipt
 	if err := json.Unmarshal(text, &r); err != nil {
-		return foreign(receiptName + " in it is damaged")
+		return nil, receiptName + " in it is damaged", nil
 	}
-	files, err := listFiles(dir)
-	if err != nil {
-		return fmt.Errorf("cannot replace folder %q: %w", dir, durable.Cause(err))
+	if files, err = listFiles(dir); err != nil {
+		return nil, "", err
 	}
 	config, err := os.ReadFile(filepath.Join(dir, configName))
 	if err != nil || sum(config) != r.ConfigSHA256 || !slices.Equal(files, r.Files) {
-		return foreign("it was changed since tuner wrote it")
+		return nil, "it was changed since tuner wrote it", nil
 	}
-	return nil
+	return files, "", nil
+}
+
+// Copy puts the model's folder source, which Write made, into the repository dir
+// under its own name, and returns how many bytes that are. A folder that anybody
+// changed since is refused, and so is a target that exists. It is for
+// repositories in the making: after an error a part of the folder is there.
+func Copy(dir, source string) (int64, error) {
+	files, foreign, err := written(source)
+	if err == nil && foreign != "" {
+		err = errors.New(foreign)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot copy model folder %q: %w", source, durable.Cause(err))
+	}
+	target := filepath.Join(dir, filepath.Base(source))
+	folders := []string{target}
+	var size int64
+	for _, file := range files {
+		if file == receiptName { // it is for Write alone
+			continue
+		}
+		to := filepath.Join(target, filepath.FromSlash(file))
+		e, err := newEntry(filepath.Join(source, filepath.FromSlash(file)), to)
+		if err != nil {
+			return 0, err
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return 0, fmt.Errorf("cannot create folder %q: %w", filepath.Dir(to), durable.Cause(err))
+		}
+		if err := duplicate(e.from, to); err != nil {
+			return 0, err
+		}
+		size += e.size
+		folders = append(folders, filepath.Dir(to))
+	}
+	slices.Sort(folders)
+	for _, folder := range slices.Compact(folders) {
+		if err := syncDir(folder); err != nil {
+			return 0, err
+		}
+	}
+	return size, nil
 }
 
 // listFiles names everything in dir that is not a folder, sorted.

@@ -145,6 +145,35 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), t.TempDir()
+	write(t, from, config(t, `name: "m"`))
+	size, err := Copy(to, filepath.Join(from, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tree(t, from)
+	delete(want, "m/.tuner.json")
+	if diff := cmp.Diff(want, tree(t, to)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	total := 0
+	for _, content := range want {
+		total += len(content)
+	}
+	if size != int64(total) {
+		t.Errorf("%d bytes, want %d", size, total)
+	}
+	put(t, from, "m/config.pbtxt", "name: \"m\"\nmax_batch_size: 2\n")
+	if _, err := Copy(t.TempDir(), filepath.Join(from, "m")); err == nil || !strings.Contains(err.Error(), "it was changed since") {
+		t.Errorf("a changed folder: %v", err)
+	}
+	if _, err := Copy(t.TempDir(), filepath.Join(from, "nosuch")); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
 func write(t *testing.T, dir string, c *modelconfig.Config) {
 	t.Helper()
 	if err := Write(dir, source(t), c); err != nil {

@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setupScript,
 		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitcode, "lawserver": startLawServer, "startserver": startServer, "fill": fill,
+			"exitcode": exitcode, "lawserver": startLawServer, "startserver": startServer, "fill": fill, "replace": replaceText,
 		},
 	})
 }
@@ -128,6 +128,18 @@ func fill(ts *testscript.TestScript, negated bool, args []string) {
 		text := os.Expand(ts.ReadFile(name), ts.Getenv)
 		ts.Check(os.WriteFile(strings.TrimSuffix(ts.MkAbs(name), ".in"), []byte(text), 0o600))
 	}
+}
+
+// replaceText is the script command "replace FILE OLD NEW": a text in a file, which must be there.
+func replaceText(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE OLD NEW")
+	}
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("%s has no %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
 }
 
 // startLawServer is the script command "lawserver flags…": an inference server with a known law of service times, until the

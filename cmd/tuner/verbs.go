@@ -14,6 +14,7 @@ func verbs(con console) []*cobra.Command {
 		newServe(con),
 		newPerf(con),
 		newGate(con),
+		newExport(con),
 		newDoctor(con),
 		newRuntime(con),
 		newProbe(con),

@@ -18,6 +18,8 @@ var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal"}, // onnx: files and shapes of what is deployed
+	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "hostinfo"},                                                                                                    // report: the format of result.json; search: places
+	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
@@ -91,6 +93,7 @@ var walls = []struct {
 	{[]string{"search"}, nil, "context", "search is pure: it never blocks"},
 	{[]string{"search"}, nil, "math/rand", "search is pure: its randomness comes from the seed (math/rand/v2 with a source of its own)"},
 	{[]string{"report"}, nil, "runner", "a report must be reproducible from the journal"},
+	{[]string{"export"}, []string{"export/verify"}, "runner", "an export is written from the result alone, without a server"},
 	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "search", "the measurement core knows nothing of tuning"},
 	{[]string{"report"}, nil, "profile", "a report must be reproducible from the journal"},
 	{nil, nil, "github.com/c-bata/goptuna", "the baselines of the search's benchmark are in a module of their own, search/landscape: the product does not carry them"},

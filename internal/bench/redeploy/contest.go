@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -120,7 +119,7 @@ func newContest(o options, result analyze.Result, setup profile.Setup, requests 
 	a := &side{name: o.against, trial: trial(o, contender), runner: runner.New(options)}
 	a.measure = profile.NewEngines(setup, a.runner, nil, requests).Measure
 
-	options.Launcher = deployed{bundled, options.Dial, result.Header.Model}
+	options.Launcher = runner.Loaded{Launcher: bundled, Dial: options.Dial, Models: []string{result.Header.Model}}
 	b := &side{name: "deployed", trial: trial(o, winner), runner: runner.New(options)}
 	b.measure = deployment{repository, setup.Runtime, winner, requests, b.runner, result.Header.Model}.measure
 	return &contest{result: result, a: a, b: b, runners: []*runner.Runner{a.runner, b.runner}}, nil
@@ -129,31 +128,6 @@ func newContest(o options, result analyze.Result, setup profile.Setup, requests 
 // trial is a configuration at its best load.
 func trial(o options, c analyze.Config) search.Trial {
 	return search.Trial{Candidate: c.Candidate, Load: c.Best.Load, Windows: 1, Window: o.window, Fresh: true, Phase: search.PhaseFinal}
-}
-
-// deployed launches engines on a repository and has them load a model by its own config.pbtxt: no configuration goes over
-// the wire.
-type deployed struct {
-	bundled runner.Bundled
-	dial    runner.Dial
-	model   string
-}
-
-// Launch implements runner.Launcher.
-func (d deployed) Launch(ctx context.Context, repository, library string) (runner.Engine, error) {
-	engine, err := d.bundled.Launch(ctx, repository, library)
-	if err != nil {
-		return nil, err
-	}
-	client, err := d.dial(engine.Address())
-	if err == nil {
-		err = errors.Join(client.LoadModel(ctx, d.model, ""), client.Close())
-	}
-	if err != nil {
-		engine.Stop(context.WithoutCancel(ctx))
-		return nil, fmt.Errorf("cannot serve %q of %q: %w", d.model, repository, err)
-	}
-	return engine, nil
 }
 
 // deployment measures the deployed repository.

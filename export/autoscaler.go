@@ -1,0 +1,74 @@
+package export
+
+import "strconv"
+
+// queueMetric is the mean time that a request waited in a server's queue, in microseconds, as prometheus-adapter computes it.
+const queueMetric = "avg_time_queue_us"
+
+// scaleDownSeconds is how long the load must be low before a server is taken away: starting one again takes that long, too.
+const scaleDownSeconds = 300
+
+type autoscalerSpec struct {
+	ScaleTargetRef scaleTarget   `yaml:"scaleTargetRef"`
+	MinReplicas    int           `yaml:"minReplicas"`
+	MaxReplicas    int           `yaml:"maxReplicas"`
+	Metrics        []scaleMetric `yaml:"metrics"`
+	Behavior       any           `yaml:"behavior"`
+}
+
+type scaleTarget struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	Name       string `yaml:"name"`
+}
+
+type scaleMetric struct {
+	Type string     `yaml:"type"`
+	Pods podsMetric `yaml:"pods"`
+}
+
+type podsMetric struct {
+	Metric map[string]string `yaml:"metric"`
+	Target map[string]string `yaml:"target"`
+}
+
+// autoscaler scales on the queue, since it is what grows when a server has more to do than it was tuned for; CPU and GPU are busy before.
+func (d Deployment) autoscaler() object {
+	return d.object("autoscaling/v2", "HorizontalPodAutoscaler", d.Name, autoscalerSpec{
+		ScaleTargetRef: scaleTarget{"apps/v1", "Deployment", d.Name},
+		MinReplicas:    d.Replicas, MaxReplicas: d.MaxReplicas,
+		Metrics: []scaleMetric{{"Pods", podsMetric{
+			map[string]string{"name": queueMetric},
+			map[string]string{"type": "AverageValue", "averageValue": d.queueMicroseconds()},
+		}}},
+		Behavior: map[string]any{"scaleDown": map[string]int{"stabilizationWindowSeconds": scaleDownSeconds}},
+	})
+}
+
+func (d Deployment) queueMicroseconds() string {
+	return strconv.FormatInt(max(1, d.QueueTime.Microseconds()), 10)
+}
+
+// adapterRule tells prometheus-adapter how to compute a metric of pods.
+type adapterRule struct {
+	SeriesQuery  string            `yaml:"seriesQuery"`
+	Resources    any               `yaml:"resources"`
+	Name         map[string]string `yaml:"name"`
+	MetricsQuery string            `yaml:"metricsQuery"`
+}
+
+// adapterRules are the adapter's values with the one rule that the autoscaler needs. Both counters are Triton's; a pod without requests has a
+// queue of zero.
+func adapterRules() any {
+	const each = "sum by (<<.GroupBy>>) (rate("
+	rule := adapterRule{
+		SeriesQuery: `nv_inference_queue_duration_us{namespace!="",pod!=""}`,
+		Resources: map[string]any{"overrides": map[string]any{
+			"namespace": map[string]string{"resource": "namespace"}, "pod": map[string]string{"resource": "pod"},
+		}},
+		Name: map[string]string{"matches": "nv_inference_queue_duration_us", "as": queueMetric},
+		MetricsQuery: each + `nv_inference_queue_duration_us{<<.LabelMatchers>>}[1m])) / clamp_min(` +
+			each + `nv_inference_request_success{<<.LabelMatchers>>}[1m])), 0.001)`,
+	}
+	return map[string]any{"rules": map[string]any{"custom": []adapterRule{rule}}}
+}

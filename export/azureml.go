@@ -1,0 +1,159 @@
+package export
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// azureSchemas is where Azure publishes the schemas that editors check the files by.
+const azureSchemas = "https://azuremlschemas.azureedge.net/latest/"
+
+// Azure's limits on a scoring request's time, and the factor of p99 that it is given: a request may wait in a queue that a burst has filled.
+const (
+	azureLeastTimeout = 5 * time.Second // the default
+	azureMostTimeout  = 180 * time.Second
+	azureTimeoutP99   = 20
+)
+
+const azureDeploymentName = "blue"
+
+// azureml writes a model, an endpoint and a deployment for the Azure ML CLI (version 2): Triton without code of one's own. There is no
+// code_configuration and no environment, by which Azure knows that it brings Triton itself.
+func (d Deployment) azureml() written {
+	var w written
+	tags := map[string]string{"written_by": "tuner"}
+	w.add("model.yml", "az ml model create --file model.yml", azureModel{
+		azureSchemas + "model.schema.json", d.Name, "triton_model", "./models", "Tuned by tuner: " + strings.Join(d.modelNames(), ", "), tags,
+	})
+	w.add("endpoint.yml", "az ml online-endpoint create --file endpoint.yml; its name must be unique in the region.", azureEndpoint{
+		azureSchemas + "managedOnlineEndpoint.schema.json", d.endpointName(), "key", tags,
+	})
+	w.add("deployment.yml", "az ml online-deployment create --file deployment.yml --all-traffic", azureDeployment{
+		Schema: azureSchemas + "managedOnlineDeployment.schema.json", Name: azureDeploymentName, EndpointName: d.endpointName(),
+		Model: "azureml:" + d.Name + "@latest", InstanceType: d.InstanceType, InstanceCount: d.Replicas,
+		RequestSettings: azureRequests{d.azureTimeout(), max(1, d.Concurrency)},
+		LivenessProbe:   d.azureProbe(), ReadinessProbe: d.azureProbe(), Tags: tags,
+	})
+	return w
+}
+
+type azureModel struct {
+	Schema      string            `yaml:"$schema"`
+	Name        string            `yaml:"name"`
+	Type        string            `yaml:"type"`
+	Path        string            `yaml:"path"` // the folder that has the folder triton
+	Description string            `yaml:"description"`
+	Tags        map[string]string `yaml:"tags"`
+}
+
+type azureEndpoint struct {
+	Schema   string            `yaml:"$schema"`
+	Name     string            `yaml:"name"`
+	AuthMode string            `yaml:"auth_mode"`
+	Tags     map[string]string `yaml:"tags"`
+}
+
+type azureDeployment struct {
+	Schema          string            `yaml:"$schema"`
+	Name            string            `yaml:"name"`
+	EndpointName    string            `yaml:"endpoint_name"`
+	Model           string            `yaml:"model"`
+	InstanceType    string            `yaml:"instance_type"`
+	InstanceCount   int               `yaml:"instance_count"`
+	RequestSettings azureRequests     `yaml:"request_settings"`
+	LivenessProbe   azureProbe        `yaml:"liveness_probe"`
+	ReadinessProbe  azureProbe        `yaml:"readiness_probe"`
+	Tags            map[string]string `yaml:"tags"`
+}
+
+// azureRequests: by default Azure lets a single request at a time through to a server, with which Triton has nothing to batch.
+type azureRequests struct {
+	TimeoutMS     int64 `yaml:"request_timeout_ms"`
+	MaxConcurrent int   `yaml:"max_concurrent_requests_per_instance"`
+}
+
+type azureProbe struct {
+	InitialDelay     int `yaml:"initial_delay"` // seconds, as all times here
+	Period           int `yaml:"period"`
+	Timeout          int `yaml:"timeout"`
+	SuccessThreshold int `yaml:"success_threshold"`
+	FailureThreshold int `yaml:"failure_threshold"`
+}
+
+func (d Deployment) azureProbe() azureProbe {
+	const period = 10
+	return azureProbe{10, period, 2, 1, int(d.LoadTime / (period * time.Second))}
+}
+
+func (d Deployment) azureTimeout() int64 {
+	return min(max(azureTimeoutP99*d.P99, azureLeastTimeout), azureMostTimeout).Milliseconds()
+}
+
+// endpointName has three to 32 characters.
+func (d Deployment) endpointName() string {
+	name := strings.TrimRight(d.Name[:min(len(d.Name), 32)], "-")
+	if len(name) < 3 {
+		name += "-endpoint"
+	}
+	return name
+}
+
+// azureSizes are machines that Azure offers for online endpoints, by GPU, the smallest with one.
+var azureGPUs = []struct{ gpu, size string }{
+	{"T4", "Standard_NC4as_T4_v3"}, {"A100", "Standard_NC24ads_A100_v4"}, {"H100", "Standard_NC40ads_H100_v5"},
+}
+
+// instanceType is the user's, or the smallest with the cores or the GPU of the machine that was measured.
+func instanceType(d Deployment, chosen string) (string, error) {
+	if chosen != "" {
+		return chosen, nil
+	}
+	if d.GPUs == 0 {
+		for _, cores := range []int{2, 4, 8, 16, 32, 48, 64, 72} {
+			if cores >= d.CPUs {
+				return fmt.Sprintf("Standard_F%ds_v2", cores), nil
+			}
+		}
+		return "", inputErrorf("no size of Azure's F series has %d cores: name one with --instance-type", d.CPUs)
+	}
+	var names []string
+	for _, gpu := range d.Models[0].Host.GPUs {
+		for _, known := range azureGPUs {
+			if d.GPUs == 1 && regexp.MustCompile(`\b`+known.gpu+`\b`).MatchString(gpu.Name) {
+				return known.size, nil
+			}
+		}
+		names = append(names, gpu.Name)
+	}
+	return "", inputErrorf("no Azure size is known with %d GPUs like those that were measured (%s): name one with --instance-type", d.GPUs, strings.Join(names, ", "))
+}
+
+// retirements are the dates on which Azure takes sizes out of service, after its list of retired size series.
+var retirements = []struct {
+	sizes *regexp.Regexp
+	date  string
+}{
+	{regexp.MustCompile(`(?i)^Standard_NC(6|12|24)r?(_Promo)?$`), "2023-09-06"},
+	{regexp.MustCompile(`(?i)^Standard_NC(6|12|24)r?s_v3$`), "2025-09-30"},
+	{regexp.MustCompile(`(?i)^Standard_DS?[0-9]+(-[0-9]+)?(_v2)?$`), "2028-05-01"},
+}
+
+// azureNotes are what differs on Azure from what was measured.
+func azureNotes(d Deployment, o Options) []string {
+	var list []string
+	for _, r := range retirements {
+		if r.sizes.MatchString(d.InstanceType) {
+			list = append(list, fmt.Sprintf("Azure retires %s (the date is %s): choose another with --instance-type, such as Standard_NC4as_T4_v3 or Standard_F4s_v2.",
+				d.InstanceType, r.date))
+		}
+	}
+	if o.Image != DefaultImage {
+		list = append(list, fmt.Sprintf("Azure brings its own Triton for models of the type triton_model: --image %s has no effect there.", o.Image))
+	}
+	if o.ControlMode != ControlNone || len(o.HostPolicies) > 0 {
+		list = append(list, "Azure starts Triton itself: --model-control-mode and --host-policy have no effect there.")
+	}
+	return list
+}

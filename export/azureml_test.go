@@ -1,0 +1,72 @@
+package export
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+// azureFields are the fields of Azure's published schemas (the CLI's YAML references of model, managed online endpoint and managed online
+// deployment), with those that are required. A no-code deployment of Triton must not have code_configuration and environment: they are left out.
+var azureFields = map[string]struct{ required, optional []string }{
+	"model.yml": {
+		[]string{"name", "path", "type"},
+		[]string{"$schema", "version", "description", "tags", "properties", "flavors", "stage"},
+	},
+	"endpoint.yml": {
+		[]string{"name"},
+		[]string{"$schema", "description", "tags", "auth_mode", "identity", "public_network_access", "defaults", "mirror_traffic"},
+	},
+	"deployment.yml": {
+		[]string{"name", "endpoint_name", "model", "instance_type", "instance_count"},
+		[]string{"$schema", "description", "tags", "properties", "app_insights_enabled", "scale_settings", "request_settings", "liveness_probe",
+			"readiness_probe", "egress_public_network_access", "environment_variables", "model_mount_path", "data_collector"},
+	},
+	"deployment.yml request_settings": {nil, []string{"request_timeout_ms", "max_concurrent_requests_per_instance"}}, // max_queue_wait_ms is deprecated
+	"deployment.yml liveness_probe":   {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
+	"deployment.yml readiness_probe":  {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
+}
+
+func TestAzureFields(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "deploy")
+	if _, err := Write(AzureML, out, defaults(analyzed(t))); err != nil {
+		t.Fatal(err)
+	}
+	files := tree(t, out)
+	documents := map[string]map[string]any{}
+	for _, name := range []string{"model.yml", "endpoint.yml", "deployment.yml"} {
+		var document map[string]any
+		if err := yaml.Unmarshal([]byte(files[name]), &document); err != nil {
+			t.Fatal(err)
+		}
+		documents[name] = document
+		for field, value := range document {
+			if inner, ok := value.(map[string]any); ok && field != "tags" {
+				documents[name+" "+field] = inner
+			}
+		}
+	}
+	for name, document := range documents {
+		fields, known := azureFields[name]
+		if !known {
+			t.Errorf("%s: no such object in the schema", name)
+		}
+		for field := range maps.Keys(document) {
+			if !slices.Contains(fields.required, field) && !slices.Contains(fields.optional, field) {
+				t.Errorf("%s: %s is not in the schema", name, field)
+			}
+		}
+		for _, field := range fields.required {
+			if document[field] == nil {
+				t.Errorf("%s: %s is required", name, field)
+			}
+		}
+	}
+	if documents["model.yml"]["type"] != "triton_model" || documents["deployment.yml"]["endpoint_name"] != documents["endpoint.yml"]["name"] {
+		t.Errorf("not a Triton model, or not the endpoint's deployment: %v", documents)
+	}
+}

@@ -1,0 +1,126 @@
+package export
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// prometheusImage scrapes the metrics beside Triton.
+const prometheusImage = "prom/prometheus:v2.55.1"
+
+// compose writes a Docker Compose project: Triton, and Prometheus that scrapes it.
+func (d Deployment) compose() written {
+	var w written
+	w.add("compose.yaml", "docker compose up -d; Prometheus is at http://localhost:9090.", d.project())
+	w.add("prometheus.yml", "What Prometheus scrapes.", scraping())
+	return w
+}
+
+type project struct {
+	Name     string         `yaml:"name"`
+	Services composeService `yaml:"services"`
+}
+
+type composeService struct {
+	Triton     service `yaml:"triton"`
+	Prometheus service `yaml:"prometheus"`
+}
+
+type service struct {
+	Image       string            `yaml:"image"`
+	Command     []string          `yaml:"command,omitempty"`
+	User        string            `yaml:"user,omitempty"`
+	Ports       []string          `yaml:"ports"`
+	Volumes     []string          `yaml:"volumes"`
+	Ulimits     map[string]int    `yaml:"ulimits,omitempty"`
+	Healthcheck *healthcheck      `yaml:"healthcheck,omitempty"`
+	DependsOn   []string          `yaml:"depends_on,omitempty"`
+	Restart     string            `yaml:"restart"`
+	StopGrace   string            `yaml:"stop_grace_period,omitempty"`
+	CapDrop     []string          `yaml:"cap_drop,omitempty"`
+	SecurityOpt []string          `yaml:"security_opt,omitempty"`
+	Deploy      *composeResources `yaml:"deploy,omitempty"`
+}
+
+type healthcheck struct {
+	Test        []string `yaml:"test"`
+	Interval    string   `yaml:"interval"`
+	Timeout     string   `yaml:"timeout"`
+	Retries     int      `yaml:"retries"`
+	StartPeriod string   `yaml:"start_period"`
+}
+
+type composeResources struct {
+	Resources composeLimits `yaml:"resources"`
+}
+
+type composeLimits struct {
+	Limits       map[string]string `yaml:"limits"`
+	Reservations *reservations     `yaml:"reservations,omitempty"`
+}
+
+type reservations struct {
+	Devices []device `yaml:"devices"`
+}
+
+type device struct {
+	Driver       string   `yaml:"driver"`
+	Count        int      `yaml:"count"`
+	Capabilities []string `yaml:"capabilities"`
+}
+
+func (d Deployment) project() project {
+	triton := service{
+		Image: d.Image, Command: append([]string{"tritonserver", "--model-repository=" + modelsMount}, d.Arguments...), User: "1000:1000",
+		Ports:   []string{published(portHTTP), published(portGRPC)},
+		Volumes: []string{"./" + repositoryDir + ":" + modelsMount + ":ro"},
+		Ulimits: map[string]int{"memlock": -1, "stack": 67108864}, // NVIDIA's advice: pinned memory, and the stacks of large graphs
+		Healthcheck: &healthcheck{
+			Test:     []string{"CMD", "curl", "--fail", "--silent", "http://localhost:" + strconv.Itoa(portHTTP) + "/v2/health/ready"},
+			Interval: "10s", Timeout: "3s", Retries: 3, StartPeriod: composeDuration(d.LoadTime),
+		},
+		Restart: "unless-stopped", StopGrace: composeDuration(graceSeconds * time.Second),
+		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"}, Deploy: &composeResources{d.composeLimits()},
+	}
+	return project{d.Name, composeService{triton, service{
+		Image: prometheusImage, Ports: []string{"127.0.0.1:" + published(9090)},
+		Volumes: []string{"./prometheus.yml:/etc/prometheus/prometheus.yml:ro"}, DependsOn: []string{"triton"}, Restart: "unless-stopped",
+	}}}
+}
+
+// published is a port of the container as that of the machine.
+func published(port int) string { return fmt.Sprintf("%d:%d", port, port) }
+
+func composeDuration(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
+
+func (d Deployment) composeLimits() composeLimits {
+	l := composeLimits{Limits: map[string]string{"cpus": strconv.Itoa(d.CPUs)}}
+	if d.Memory > 0 {
+		l.Limits["memory"] = fmt.Sprintf("%dM", d.Memory) // compose's M is a MiB
+	}
+	if d.GPUs > 0 {
+		l.Reservations = &reservations{[]device{{"nvidia", d.GPUs, []string{"gpu"}}}}
+	}
+	return l
+}
+
+// scrapeConfig is Prometheus's configuration.
+type scrapeConfig struct {
+	Global        map[string]string `yaml:"global"`
+	ScrapeConfigs []scrapeJob       `yaml:"scrape_configs"`
+}
+
+type scrapeJob struct {
+	JobName       string           `yaml:"job_name"`
+	StaticConfigs []map[string]any `yaml:"static_configs"`
+}
+
+func scraping() scrapeConfig {
+	return scrapeConfig{
+		Global: map[string]string{"scrape_interval": "15s"},
+		ScrapeConfigs: []scrapeJob{{"triton", []map[string]any{
+			{"targets": []string{"triton:" + strconv.Itoa(portMetrics)}},
+		}}},
+	}
+}

@@ -1,0 +1,262 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/measure"
+	"tuner/modelconfig"
+)
+
+// What the user leaves out.
+const (
+	DefaultImage       = "nvcr.io/nvidia/tritonserver:24.10-py3" // the release that `make conformance` compares the engine with
+	DefaultGPUResource = "nvidia.com/gpu"
+	GPUsAsMeasured     = -1
+)
+
+// Triton's model control modes.
+const (
+	ControlNone     = "none"
+	ControlExplicit = "explicit"
+	ControlPoll     = "poll"
+)
+
+// Options are the user's inputs, the same for every target.
+type Options struct {
+	Inputs       []string // folders of analyzed campaigns, at least one
+	Name         string   // of what is deployed; "" derives it from the model's
+	Image        string   // of Triton, with its tag
+	GPUs         int      // of each server; GPUsAsMeasured: as many as the configurations compute on
+	GPUResource  string   // by which Kubernetes counts GPUs: nvidia.com/gpu, or a MIG profile's
+	Replicas     int      // servers, ≥ 1
+	MaxReplicas  int      // to which the autoscaler may raise them; no more than Replicas: no autoscaler
+	ControlMode  string   // Triton's model control mode
+	HostPolicies []string // POLICY,SETTING=VALUE, as tritonserver's --host-policy has them
+	Storage      string   // where a cluster finds the repository: pvc://CLAIM[/PATH], s3://…; "" a claim of its own
+	InstanceType string   // Azure's size of a machine; "" derives it from the machine that was measured
+}
+
+// Deployment is what every target writes down.
+type Deployment struct {
+	Target          string
+	Name            string // a DNS-1035 label: of services, endpoints, charts
+	Models          []Model
+	Image           string
+	Arguments       []string // of tritonserver, beside the repository
+	CPUs            int      // cores of a server
+	Memory          int64    // MiB of a server; 0: unknown
+	GPUs            int
+	GPUResource     string
+	Replicas        int
+	MaxReplicas     int
+	Storage         storage
+	InstanceType    string
+	Concurrency     int           // requests in flight that a server was tuned for, of all models together
+	QueueTime       time.Duration // mean time of a request in the queue, beyond which one more server is worth it
+	LoadTime        time.Duration // that a server may take until it is ready
+	P99             time.Duration // the largest of the models'
+	RepositoryBytes int64
+	Notes           []string // what a platform engineer should know, in sentences
+}
+
+// How resources follow from measurements.
+const (
+	mebibyte     = 1 << 20
+	memorySpare  = 1.3 // the measured peak is of a few seconds
+	memoryServer = 256 // MiB that a Triton takes more than the engine that was measured, without a model
+	memoryStep   = 64  // MiB
+	queueShare   = 0.1 // of p99, the least queue time that is worth a further server
+
+	loadTime         = 5 * time.Minute
+	loadTimeTensorRT = 30 * time.Minute // it builds its engines then
+)
+
+// newDeployment derives a deployment. All that is wrong with the options is reported together.
+func newDeployment(target string, models []Model, o Options) (Deployment, error) {
+	if err := errors.Join(checkOptions(target, models, o)...); err != nil {
+		return Deployment{}, &InputError{err}
+	}
+	d := Deployment{
+		Target: target, Name: o.Name, Models: models, Image: o.Image, GPUs: o.GPUs, GPUResource: o.GPUResource,
+		Replicas: o.Replicas, MaxReplicas: max(o.Replicas, o.MaxReplicas), LoadTime: loadTime, Arguments: arguments(models, o),
+	}
+	if d.Name == "" {
+		d.Name = defaultName(models)
+	}
+	d.Storage = newStorage(o.Storage, d.Name)
+	needed := 0
+	for _, m := range models {
+		needed = max(needed, m.GPUs())
+		d.CPUs += cores(m)
+		d.Concurrency += m.Concurrency()
+		d.QueueTime = max(d.QueueTime, queueTime(m))
+		d.P99 = max(d.P99, seconds(m.Values[measure.LatencyP99].Value))
+		if m.Provider == "tensorrt" {
+			d.LoadTime = loadTimeTensorRT
+		}
+	}
+	if d.GPUs == GPUsAsMeasured {
+		d.GPUs = needed
+	}
+	if d.GPUs < needed {
+		return Deployment{}, inputErrorf("--gpus %d: the tuned configuration computes on %d", d.GPUs, needed)
+	}
+	d.Memory = memory(models)
+	if target == AzureML {
+		var err error
+		if d.InstanceType, err = instanceType(d, o.InstanceType); err != nil {
+			return Deployment{}, err
+		}
+	}
+	d.Notes = notes(d, o, needed)
+	return d, nil
+}
+
+// What inputs may be: they reach shells, YAML and paths, so that nothing with a meaning there is allowed.
+var (
+	imagePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
+	resourcePattern   = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	hostPolicyPattern = regexp.MustCompile(`^[A-Za-z0-9_]+,(numa-node=[0-9]+|cpu-cores=[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)$`)
+	instancePattern   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+)
+
+// mostReplicas bounds both numbers of servers, to find slips of the finger.
+const mostReplicas = 1000
+
+func checkOptions(target string, models []Model, o Options) []error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(len(models) > 0, "nothing to export: name the output folder of an analyzed campaign with --input")
+	check(o.Name == "" || dnsLabel(o.Name) == o.Name, "--name %q: allowed are lower-case letters, digits and - (first a letter, not last), at most %d", o.Name, longestName)
+	check(imagePattern.MatchString(o.Image) && imageTag(o.Image) != "", "--image %q: an image with its tag is needed, such as %s", o.Image, DefaultImage)
+	check(o.GPUs >= GPUsAsMeasured && o.GPUs <= mostReplicas, "--gpus %d: must be from 0 to %d", o.GPUs, mostReplicas)
+	check(resourcePattern.MatchString(o.GPUResource), "--gpu-resource %q: such as %s or nvidia.com/mig-1g.5gb", o.GPUResource, DefaultGPUResource)
+	check(o.Replicas >= 1 && o.Replicas <= mostReplicas, "--replicas %d: must be from 1 to %d", o.Replicas, mostReplicas)
+	check(o.MaxReplicas >= 1 && o.MaxReplicas <= mostReplicas, "--max-replicas %d: must be from 1 to %d", o.MaxReplicas, mostReplicas)
+	modes := []string{ControlNone, ControlExplicit, ControlPoll}
+	check(slices.Contains(modes, o.ControlMode), "--model-control-mode %q: allowed are %s", o.ControlMode, strings.Join(modes, ", "))
+	for _, p := range o.HostPolicies {
+		check(hostPolicyPattern.MatchString(p), "--host-policy %q: such as gpu_0,numa-node=0 or cpu_0,cpu-cores=0-3", p)
+	}
+	check(o.InstanceType == "" || instancePattern.MatchString(o.InstanceType), "--instance-type %q: such as Standard_F4s_v2", o.InstanceType)
+	check(isCluster(target) || o.GPUResource == DefaultGPUResource,
+		"--gpu-resource %q: only Kubernetes knows resources by name; %s counts GPUs with --gpus", o.GPUResource, target)
+	if err := checkStorage(target, o.Storage); err != nil {
+		errs = append(errs, err)
+	}
+	names := map[string]string{}
+	for _, m := range models {
+		other, twice := names[m.Name]
+		check(!twice, "--input %s and %s: both have a model %q, and a server has one of a name", other, m.Input, m.Name)
+		names[m.Name] = m.Input
+	}
+	return errs
+}
+
+// imageTag is what follows the image's name: its tag, or "" without one; a digest counts as one.
+func imageTag(image string) string {
+	if _, digest, ok := strings.Cut(image, "@"); ok {
+		return digest
+	}
+	_, tag, _ := strings.Cut(path.Base(image), ":")
+	return tag
+}
+
+// arguments are those of tritonserver: the configurations are complete, so that nothing is to be guessed, and one that fails to load is to
+// be seen at once.
+func arguments(models []Model, o Options) []string {
+	args := []string{"--model-control-mode=" + o.ControlMode}
+	if o.ControlMode == ControlExplicit {
+		for _, m := range models {
+			args = append(args, "--load-model="+m.Name)
+		}
+	}
+	args = append(args, "--strict-readiness=true", "--exit-on-error=true", "--disable-auto-complete-config")
+	for _, p := range o.HostPolicies {
+		args = append(args, "--host-policy="+p)
+	}
+	return args
+}
+
+// cores is how many a model's instances work on: their threads, but no more than the machine that was measured has; on GPUs what the server
+// used, and one to spare.
+func cores(m Model) int {
+	if m.GPUs() > 0 {
+		return 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
+	}
+	all, threads := m.Host.UsableCores(), m.Instances*max(1, m.Threads)
+	switch {
+	case m.Host.CPU.Logical == 0: // nobody knows the machine
+		return threads
+	case m.Threads == 0:
+		return all
+	}
+	return min(all, threads)
+}
+
+// memory is what a server with all models is given, in MiB: the peaks that were measured with something to spare, and what Triton itself
+// takes; 0 where a peak is unknown.
+func memory(models []Model) int64 {
+	bytes := 0.0
+	for _, m := range models {
+		peak := m.Values[measure.Memory].Value
+		if peak == 0 {
+			return 0
+		}
+		bytes += peak
+	}
+	steps := math.Ceil((bytes*memorySpare/mebibyte + memoryServer) / memoryStep)
+	return int64(steps) * memoryStep
+}
+
+// queueTime is the mean time in the queue at the load that a model was tuned for. Where requests hardly wait it is a part of p99: a queue
+// that is as long as the noise is no reason for another server.
+func queueTime(m Model) time.Duration {
+	return seconds(max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)).Round(time.Microsecond)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(min(s, mostLoad) * float64(time.Second)) }
+
+// notes says what the files cannot.
+func notes(d Deployment, o Options, needed int) []string {
+	var list []string
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if o.Name == "" && (len(d.Models) > 1 || d.Models[0].Name != d.Name) {
+		add("The deployment is called %q (models keep their names): Kubernetes takes lower-case letters, digits and - alone; --name chooses another.", d.Name)
+	}
+	if d.Memory == 0 {
+		add("No memory is reserved, since the campaign did not measure how much it takes: set it by hand.")
+	}
+	if d.GPUs > 0 && needed == 0 {
+		add("The tuned configuration computes on CPUs: its %d GPUs will idle.", d.GPUs)
+	}
+	for _, m := range d.Models {
+		if m.Threads == 0 && m.GPUs() == 0 {
+			add("Model %q: intra_op_thread_count is not set, so that ONNX Runtime starts a thread for each core of the node, whatever the limit: "+
+				"it needs nodes of %d cores, as it was measured on.", m.Name, m.Host.UsableCores())
+		}
+		if options, err := modelconfig.ORTOptions(m.Config); err == nil && len(options.Session) > 0 {
+			add("Model %q sets session.* entries: `tuner serve` honours them, a stock Triton ignores them (deploy_target: triton searches without).", m.Name)
+		}
+		for _, policy := range m.hostPolicies() {
+			if !slices.ContainsFunc(o.HostPolicies, func(p string) bool { return strings.HasPrefix(p, policy+",") }) {
+				add("Model %q names the host policy %q, which no --host-policy describes: it is without effect.", m.Name, policy)
+			}
+		}
+	}
+	if d.Target == AzureML {
+		list = append(list, azureNotes(d, o)...)
+	}
+	return list
+}

@@ -1,0 +1,172 @@
+// Package export writes deployment files: what `tuner analyze` found, as a Triton repository with the equivalent docker run line, as Kubernetes
+// manifests, as a Helm chart, as a KServe InferenceService, for Docker Compose, and for an Azure ML online endpoint. It stands behind the
+// report: it reads result.json and the deployable repository beside it, derives one Deployment from them and from the user's inputs, and each
+// target is one more way to write that down, so that image, resources and arguments agree everywhere. It measures nothing, contacts
+// nothing, and decides nothing that the result has not decided.
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tuner/internal/durable"
+	"tuner/modelrepo"
+)
+
+// The targets.
+const (
+	Triton     = "triton"
+	Kubernetes = "kubernetes"
+	Helm       = "helm"
+	KServe     = "kserve"
+	Compose    = "compose"
+	AzureML    = "azureml"
+)
+
+// Targets lists the targets in the order in which help shows them.
+func Targets() []string { return []string{Triton, Kubernetes, Helm, KServe, Compose, AzureML} }
+
+// isCluster reports whether a target is for Kubernetes.
+func isCluster(target string) bool { return target == Kubernetes || target == Helm || target == KServe }
+
+// repositoryDir is the Triton repository's folder in an export, but for Azure ML's.
+const repositoryDir = "model_repository"
+
+// InputError says that what the user handed in cannot be exported; the program ends with exit code 2.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+func inputErrorf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
+
+// InfeasibleError says that a campaign found nothing that could be deployed; the program ends with exit code 5.
+type InfeasibleError struct{ Err error }
+
+func (e *InfeasibleError) Error() string { return e.Err.Error() }
+func (e *InfeasibleError) Unwrap() error { return e.Err }
+
+// file is one file of an export.
+type file struct {
+	path string // relative to the export's folder
+	text []byte
+}
+
+// Export is what was written.
+type Export struct {
+	Deployment Deployment
+	Files      []string // relative to the folder, in order; a model's folder stands for all files in it
+	Next       []string // commands that apply it, to be run in the folder
+}
+
+// Write exports the analyzed campaigns of o to a target, into a folder that must not exist: it appears whole, or not at all. The error is
+// an *InputError for what the user can mend, an *InfeasibleError where nothing satisfies the constraints.
+func Write(target, dir string, o Options) (Export, error) {
+	if !slices.Contains(Targets(), target) {
+		return Export{}, inputErrorf("unknown target %q: allowed are %v", target, Targets())
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return Export{}, inputErrorf("cannot export into %q: it exists; choose another folder, or remove it", dir)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return Export{}, inputErrorf("cannot export into %q: %w", dir, durable.Cause(err))
+	}
+	var models []Model
+	for _, input := range o.Inputs {
+		m, err := readModel(input)
+		if err != nil {
+			return Export{}, err
+		}
+		models = append(models, m)
+	}
+	d, err := newDeployment(target, models, o)
+	if err != nil {
+		return Export{}, err
+	}
+	e := Export{Deployment: d, Next: d.commands()}
+	err = whole(dir, func(temp string) error {
+		if e.Deployment.RepositoryBytes, err = copyModels(filepath.Join(temp, d.repository()), models); err != nil {
+			return err
+		}
+		files, err := e.Deployment.files()
+		if err != nil {
+			return err
+		}
+		for _, m := range models {
+			e.Files = append(e.Files, filepath.Join(d.repository(), m.Name))
+		}
+		for _, f := range files {
+			e.Files = append(e.Files, f.path)
+		}
+		return writeFiles(temp, files)
+	})
+	return e, err
+}
+
+// repository is the repository's folder in the export.
+func (d Deployment) repository() string {
+	if d.Target == AzureML {
+		return filepath.Join("models", "triton") // Azure's no-code deployment looks for it there
+	}
+	return repositoryDir
+}
+
+// copyModels copies the models' deployable folders, and returns their size.
+func copyModels(repository string, models []Model) (int64, error) {
+	if err := os.MkdirAll(repository, 0o755); err != nil {
+		return 0, fmt.Errorf("cannot make folder %q: %w", repository, durable.Cause(err))
+	}
+	var size int64
+	for _, m := range models {
+		n, err := modelrepo.Copy(repository, m.folder())
+		if err != nil {
+			return 0, &InputError{fmt.Errorf("%w; 'tuner analyze' writes it anew", err)}
+		}
+		size += n
+	}
+	return size, durable.SyncDir(repository)
+}
+
+// writeFiles writes files below a folder.
+func writeFiles(dir string, files []file) error {
+	for _, f := range files {
+		path := filepath.Join(dir, f.path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("cannot make folder for %q: %w", f.path, durable.Cause(err))
+		}
+		if err := durable.WriteFile(path, durable.Bytes(f.text)); err != nil {
+			return fmt.Errorf("cannot write %q: %w", f.path, durable.Cause(err))
+		}
+	}
+	return nil
+}
+
+// whole has fill make a folder's content under a temporary name beside it, and then gives it its name.
+func whole(dir string, fill func(temp string) error) error {
+	parent := filepath.Dir(filepath.Clean(dir))
+	cannot := func(err error) error { return fmt.Errorf("cannot export into %q: %w", dir, durable.Cause(err)) }
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return cannot(err)
+	}
+	temp, err := os.MkdirTemp(parent, ".tuner-*")
+	if err != nil {
+		return cannot(err)
+	}
+	defer os.RemoveAll(temp) // gone after the renaming
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return cannot(err)
+	}
+	if err := fill(temp); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return cannot(err)
+	}
+	if err := durable.SyncDir(parent); err != nil {
+		return cannot(err)
+	}
+	return nil
+}

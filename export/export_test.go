@@ -1,0 +1,373 @@
+package export
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// defaults are the options of a user who gives none.
+func defaults(inputs ...string) Options {
+	return Options{Inputs: inputs, Image: DefaultImage, GPUs: GPUsAsMeasured, GPUResource: DefaultGPUResource, Replicas: 1, MaxReplicas: 3, ControlMode: ControlNone}
+}
+
+// analyzed makes a folder as `tuner analyze` leaves it, from package report's golden result with texts replaced.
+func analyzed(t *testing.T, replace ...string) string {
+	t.Helper()
+	text, err := os.ReadFile("../report/testdata/found.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	result := strings.NewReplacer(replace...).Replace(string(text))
+	if err := os.WriteFile(filepath.Join(dir, resultName), []byte(result), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m, err := parseResult(resultName, []byte(result))
+	if err != nil {
+		return dir // the test is about what is wrong with it
+	}
+	c := modelconfig.Clone(m.Config)
+	if err := modelrepo.Write(filepath.Join(dir, "repository"), modelrepo.Source{Path: "../testdata/ort/add_sub.onnx", Digest: "d"}, c); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// gpu makes the result one of an A100.
+func gpu() []string {
+	return []string{"KIND_CPU", "KIND_GPU", `"execution_provider": "cpu"`, `"execution_provider": "tensorrt"`,
+		`"model": "Formula"`, `"model": "Formula", "features": []`, `"memory": {
+      "total": 16000000000
+    }`, `"memory": {"total": 16000000000}, "gpus": [{"name": "NVIDIA A100 80GB PCIe"}]`}
+}
+
+// tree reads all files below a folder but the model's, by their paths. Temporary folders become IN.
+func tree(t *testing.T, dir string, inputs ...string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) == ".onnx" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, in := range inputs {
+			text = []byte(strings.ReplaceAll(string(text), in, "IN"))
+		}
+		found[strings.TrimPrefix(path, dir+"/")] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// checkGolden compares an export with the one below testdata.
+func checkGolden(t *testing.T, name string, got map[string]string) {
+	t.Helper()
+	root := filepath.Join("testdata", name)
+	if *update {
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+		for path, text := range got {
+			full := filepath.Join(root, path)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff(tree(t, root), got); diff != "" {
+		t.Errorf("%s (-golden +got):\n%s", name, diff)
+	}
+}
+
+// TestGoldens exports every target. The configuration, which is the same in all, is in the first alone, and the chart's templates are not there:
+// they are files of this package.
+func TestGoldens(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, target string
+		result       []string
+		options      func(*Options)
+	}{
+		{"triton", Triton, nil, nil},
+		{"kubernetes", Kubernetes, nil, nil},
+		{"kubernetes-gpu", Kubernetes, gpu(), func(o *Options) {
+			o.GPUResource, o.Storage, o.ControlMode, o.HostPolicies = "nvidia.com/mig-1g.5gb", "s3://bucket/models", ControlExplicit, []string{"gpu_0,numa-node=0"}
+		}},
+		{"helm", Helm, nil, nil},
+		{"kserve", KServe, nil, nil},
+		{"kserve-gpu", KServe, gpu(), func(o *Options) { o.Image, o.Storage = "registry.example.com/triton:1", "pvc://shared/models" }},
+		{"compose", Compose, nil, nil},
+		{"compose-gpu", Compose, gpu(), nil},
+		{"azureml", AzureML, nil, nil},
+		{"azureml-gpu", AzureML, gpu(), func(o *Options) { o.Image, o.ControlMode = "registry.example.com/triton:1", ControlPoll }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			in, out := analyzed(t, test.result...), filepath.Join(t.TempDir(), "deploy")
+			o := defaults(in)
+			if test.options != nil {
+				test.options(&o)
+			}
+			e, err := Write(test.target, out, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := tree(t, out, in)
+			for _, f := range e.Files {
+				if _, ok := files[f]; !ok && !strings.HasSuffix(f, "minilm") {
+					t.Errorf("%s is said to be written", f)
+				}
+			}
+			if test.name != "triton" {
+				maps.DeleteFunc(files, func(path, _ string) bool {
+					return strings.HasPrefix(path, "chart/templates") || strings.HasSuffix(path, ".pbtxt")
+				})
+			}
+			checkGolden(t, test.name, files)
+		})
+	}
+}
+
+// Several models are served by one server, with the sum of what each takes.
+func TestSeveralModels(t *testing.T) {
+	t.Parallel()
+	first, second := analyzed(t), analyzed(t, "minilm", "resnet")
+	out := filepath.Join(t.TempDir(), "deploy")
+	e, err := Write(Kubernetes, out, defaults(first, second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := e.Deployment
+	// Each model: 2 instances of 1 thread, concurrency 16, a peak of 290 MB: 2 · 290e6 · 1.3 B = 719 MiB, and 256 MiB, in steps of 64.
+	if d.Name != "triton" || d.CPUs != 4 || d.Concurrency != 32 || d.Memory != 1024 {
+		t.Errorf("name %q, %d cores, concurrency %d, %d MiB; want triton, 4, 32, 1024", d.Name, d.CPUs, d.Concurrency, d.Memory)
+	}
+	for _, model := range []string{"minilm", "resnet"} {
+		if _, err := os.Stat(filepath.Join(out, repositoryDir, model, "1", "model.onnx")); err != nil {
+			t.Error(err)
+		}
+	}
+	if d.readyPath() != "/v2/health/ready" {
+		t.Errorf("readiness of %s, want that of the server", d.readyPath())
+	}
+	if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, `The deployment is called "triton"`) }) {
+		t.Errorf("notes do not tell the name: %q", d.Notes)
+	}
+}
+
+// A failure in the middle leaves nothing: neither the folder nor a temporary one beside it.
+func TestNothingHalfWritten(t *testing.T) {
+	t.Parallel()
+	in, parent := analyzed(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(in, "repository", "minilm", "1", "extra"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Write(Triton, filepath.Join(parent, "deploy"), defaults(in))
+	if input := new(InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "it was changed since tuner wrote it; 'tuner analyze' writes it anew") {
+		t.Errorf("error is %v, want an InputError", err)
+	}
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}
+
+func TestDNSLabel(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"minilm": "minilm", "BERT_Squad.v1": "bert-squad-v1", "7b": "m-7b", "__": "model", "": "model", "-a-": "a", "a__b": "a-b",
+		"naïve": "na-ve", "x: y\n": "x-y", "${HOME}; rm -rf /": "home-rm-rf",
+		strings.Repeat("a", 39) + "-bc": strings.Repeat("a", 39), // cut after 40 characters, and no dash at the end
+	} {
+		if got := dnsLabel(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+		if got := dnsLabel(want); got != want {
+			t.Errorf("%q becomes %q, want it to stay", want, got)
+		}
+	}
+}
+
+func TestStorage(t *testing.T) {
+	t.Parallel()
+	check := func(uri string, want storage) {
+		t.Helper()
+		if err := checkStorage(Kubernetes, uri); err != nil {
+			t.Error(err)
+		}
+		if got := newStorage(uri, "m"); got != want {
+			t.Errorf("%q: %+v, want %+v", uri, got, want)
+		}
+	}
+	check("", storage{URI: "pvc://m-models", Claim: "m-models", Own: true})
+	check("pvc://shared", storage{URI: "pvc://shared", Claim: "shared"})
+	check("pvc://shared/a/b/", storage{URI: "pvc://shared/a/b", Claim: "shared", Path: "a/b"})
+	check("s3://bucket/models", storage{URI: "s3://bucket/models"})
+	check("s3://minio:9000/bucket", storage{URI: "s3://minio:9000/bucket"})
+	for _, uri := range []string{"pvc://", "pvc://A", "s3://x/../y", "file:///x", "s3://a b", "hf://org/model", "s3://x/$(y)"} {
+		if err := checkStorage(Kubernetes, uri); err == nil {
+			t.Errorf("%q is accepted", uri)
+		}
+	}
+	if err := checkStorage(KServe, "hf://org/model"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestImageTag(t *testing.T) {
+	t.Parallel()
+	for image, want := range map[string]string{
+		DefaultImage: "24.10-py3", "triton": "", "localhost:5000/triton": "", "localhost:5000/triton:1": "1", "triton@sha256:ab": "sha256:ab",
+	} {
+		if got := imageTag(image); got != want {
+			t.Errorf("%s: tag %q, want %q", image, got, want)
+		}
+	}
+}
+
+func TestInstanceType(t *testing.T) {
+	t.Parallel()
+	check := func(result []string, options func(*Options), want string) {
+		t.Helper()
+		o := defaults()
+		if options != nil {
+			options(&o)
+		}
+		text, err := os.ReadFile("../report/testdata/found.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := parseResult(resultName, []byte(strings.NewReplacer(result...).Replace(string(text))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := newDeployment(AzureML, []Model{m}, o)
+		if err != nil {
+			d.InstanceType = err.Error()
+		}
+		if !strings.Contains(d.InstanceType, want) {
+			t.Errorf("instance type %q, want %q", d.InstanceType, want)
+		}
+	}
+	check(nil, nil, "Standard_F2s_v2")
+	check(gpu(), nil, "Standard_NC24ads_A100_v4")
+	other := slices.Clone(gpu())
+	other[len(other)-1] = strings.ReplaceAll(other[len(other)-1], "A100", "T400") // no T4
+	check(other, nil, "no Azure size is known with 1 GPUs like those that were measured (NVIDIA T400 80GB PCIe)")
+	check(gpu(), func(o *Options) { o.GPUs = 4 }, "name one with --instance-type")
+	check(gpu(), func(o *Options) { o.GPUs = 0 }, "--gpus 0: the tuned configuration computes on 1")
+	check(nil, func(o *Options) { o.InstanceType = "Standard_DS3_v2" }, "Standard_DS3_v2")
+}
+
+func TestRetirements(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[string]string{
+		"Standard_NC6s_v3": "2025-09-30", "standard_nc24rs_v3": "2025-09-30", "Standard_NC6": "2023-09-06", "Standard_DS3_v2": "2028-05-01",
+		"Standard_NC4as_T4_v3": "", "Standard_NC24ads_A100_v4": "", "Standard_F4s_v2": "", "Standard_D4s_v5": "",
+	} {
+		text := strings.Join(azureNotes(Deployment{InstanceType: size}, defaults()), " ")
+		if (want == "") != (text == "") || !strings.Contains(text, want) {
+			t.Errorf("%s: %q, want the date %q", size, text, want)
+		}
+	}
+}
+
+func TestBadResults(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		replace []string
+		want    string
+	}{
+		"not JSON":              {[]string{`"format": 1`, `"format": `}, "is not a result of 'tuner analyze'"},
+		"another format":        {[]string{`"format": 1`, `"format": 2`}, "format is 2; this version of tuner reads format 1"},
+		"a hostile name":        {[]string{`"model": "minilm"`, `"model": "a\nb: c"`}, `the name "a\nb: c" cannot be a folder`},
+		"no such configuration": {[]string{`"best": "minilm_config_4"`, `"best": "x"`}, `best: there is no configuration "x"`},
+		"nothing satisfies":     {[]string{`"best": "minilm_config_4"`, `"best": ""`}, "since nothing satisfies the constraints"},
+		"another name":          {[]string{`name: \"minilm\"\nplatform`, `name: \"other\"\nplatform`}, `"minilm" is configured as "other"`},
+		"no load":               {[]string{`"concurrency": 16`, `"concurrency": 0`}, "is no load"},
+		"no figures":            {[]string{`"throughput": {`, `"thruput": {`}, "has no throughput and latency_p99 at concurrency 16"},
+		"absurd figures":        {[]string{`"value": 290000000`, `"value": 29e99`}, "cannot be"},
+		"absurd instances":      {[]string{`"instance_count": 2`, `"instance_count": 2000000000`}, "2000000000 instances of 1 threads cannot be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := readModel(analyzed(t, test.replace...))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			if _, infeasible := errors.AsType[*InfeasibleError](err); infeasible != (name == "nothing satisfies") {
+				t.Errorf("error is of type %T", err)
+			}
+		})
+	}
+}
+
+// FuzzResult: whatever stands in result.json, it is an error or a model from which every target can be written.
+func FuzzResult(f *testing.F) {
+	for _, name := range []string{"found.json", "variants.json", "infeasible.json"} {
+		text, err := os.ReadFile(filepath.Join("../report/testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseResult(resultName, text)
+		if err != nil {
+			return
+		}
+		for _, target := range Targets() {
+			o := defaults("out")
+			o.InstanceType = "Standard_F4s_v2"
+			d, err := newDeployment(target, []Model{m}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.files(); err != nil {
+				t.Fatal(err)
+			}
+			manifest, err := d.Manifest().encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := parseManifest(ManifestName, manifest); err != nil || !cmp.Equal(back, d.Manifest()) {
+				t.Fatalf("export.json reads back as %+v, %v", back, err)
+			}
+		}
+	})
+}
+
+// FuzzManifest: whatever stands in export.json, it is an error or a manifest that is written and read as it is.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(`{"format":1,"repository":"model_repository","models":[{"name":"m","load":{"concurrency":1,"batch_size":1},"throughput":{"value":1}}]}`))
+	f.Add([]byte(`{"format":1,"repository":"../x","models":[{"name":"../m"}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseManifest(ManifestName, text)
+		if err != nil {
+			return
+		}
+		again, err := m.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := parseManifest(ManifestName, again); err != nil || back.Repository != m.Repository || len(back.Models) != len(m.Models) {
+			t.Fatalf("reads back as %+v, %v", back, err)
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package export
+
+import "strings"
+
+// What KServe's stock runtime for Triton is called, and what it stands for.
+const (
+	kserveRuntime  = "kserve-tritonserver"
+	kserveCPUShare = 80 // per cent of the requested cores: KServe's own default, written down
+)
+
+// kserve writes an InferenceService on KServe's own runtime for Triton, in its Standard mode (plain Deployments). KServe's batcher is left
+// out: Triton batches already, and two of them wait twice.
+func (d Deployment) kserve() written {
+	var w written
+	if d.Storage.Own {
+		w.add("models-claim.yaml", "Where the model repository lies; loader.yaml fills it.", d.claim())
+		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
+	}
+	w.add("inferenceservice.yaml", "For KServe 0.16 and newer; older ones call the mode Standard RawDeployment.", d.inferenceService())
+	return w
+}
+
+type predictorSpec struct {
+	Predictor predictor `yaml:"predictor"`
+}
+
+type predictor struct {
+	MinReplicas int         `yaml:"minReplicas"`
+	MaxReplicas int         `yaml:"maxReplicas"`
+	ScaleMetric string      `yaml:"scaleMetric,omitempty"`
+	ScaleTarget int         `yaml:"scaleTarget,omitempty"`
+	Model       servedModel `yaml:"model"`
+}
+
+type servedModel struct {
+	ModelFormat     map[string]string `yaml:"modelFormat"`
+	ProtocolVersion string            `yaml:"protocolVersion"`
+	Runtime         string            `yaml:"runtime"`
+	RuntimeVersion  string            `yaml:"runtimeVersion,omitempty"`
+	Image           string            `yaml:"image,omitempty"`
+	StorageURI      string            `yaml:"storageUri"`
+	Args            []string          `yaml:"args"`
+	Resources       resources         `yaml:"resources"`
+}
+
+func (d Deployment) inferenceService() object {
+	p := predictor{MinReplicas: d.Replicas, MaxReplicas: d.MaxReplicas, Model: servedModel{
+		ModelFormat: map[string]string{"name": "triton", "version": "2"}, ProtocolVersion: "v2", Runtime: kserveRuntime,
+		StorageURI: d.Storage.URI, Args: d.Arguments, Resources: d.resources(),
+	}}
+	if stock, _, _ := strings.Cut(DefaultImage, ":"); d.Image == stock+":"+imageTag(d.Image) {
+		p.Model.RuntimeVersion = imageTag(d.Image) // the runtime's own image in another version
+	} else {
+		p.Model.Image = d.Image
+	}
+	switch {
+	case !d.scales():
+	case d.GPUs == 0:
+		p.ScaleMetric, p.ScaleTarget = "cpu", kserveCPUShare
+	default:
+		p.MaxReplicas = d.Replicas // a busy GPU does not show in what KServe scales by
+	}
+	o := d.object("serving.kserve.io/v1beta1", "InferenceService", d.Name, predictorSpec{p})
+	o.Metadata.Annotations = map[string]string{"serving.kserve.io/deploymentMode": "Standard"}
+	return o
+}

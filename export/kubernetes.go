@@ -1,0 +1,310 @@
+package export
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// The ports of tritonserver, and their names in pods and services.
+const (
+	portHTTP    = 8000
+	portGRPC    = 8001
+	portMetrics = 8002
+)
+
+// How long a server may take to end: endpoints are told first, then requests in flight end.
+const (
+	drainSeconds = 10 // preStop
+	graceSeconds = 60 // all of it; tritonserver's own --exit-timeout-secs is 30
+)
+
+const manifestsDir = "manifests"
+
+// kubernetes writes manifests: claim and loader of the repository, Deployment, Service, disruption budget, and the autoscaler with the rule
+// of its metric.
+func (d Deployment) kubernetes() written {
+	var w written
+	manifest := func(name, comment string, spec object) { w.add(filepath.Join(manifestsDir, name), comment, spec) }
+	if d.Storage.Own {
+		manifest("models-claim.yaml", "Where the model repository lies; loader.yaml fills it.", d.claim())
+		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
+	}
+	manifest("deployment.yaml", "Triton with the tuned models; requests are limits: exclusive cores need whole ones (see README.md).", d.server())
+	manifest("service.yaml", "HTTP, gRPC and metrics. For gRPC, whose connections live long, balance in the client or by a mesh.", d.service())
+	manifest("disruption-budget.yaml", "Nodes are drained one server at a time.", d.disruptionBudget())
+	if d.scales() {
+		manifest("autoscaler.yaml", "Adds servers when requests queue for longer than at the load that was tuned.", d.autoscaler())
+		w.add("prometheus-adapter.yaml", "Values of the chart prometheus-community/prometheus-adapter: the autoscaler's metric.", adapterRules())
+	}
+	return w
+}
+
+func (d Deployment) scales() bool { return d.MaxReplicas > d.Replicas }
+
+// object is any of Kubernetes' objects.
+type object struct {
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Metadata   metadata `yaml:"metadata"`
+	Spec       any      `yaml:"spec"`
+}
+
+type metadata struct {
+	Name        string            `yaml:"name,omitempty"`
+	Labels      map[string]string `yaml:"labels,omitempty"`
+	Annotations map[string]string `yaml:"annotations,omitempty"`
+}
+
+func (d Deployment) object(apiVersion, kind, name string, spec any) object {
+	labels := d.selector()
+	labels["app.kubernetes.io/managed-by"] = "tuner"
+	return object{apiVersion, kind, metadata{Name: name, Labels: labels}, spec}
+}
+
+// selector are the labels by which the server's pods are found.
+func (d Deployment) selector() map[string]string {
+	return map[string]string{"app.kubernetes.io/name": d.Name, "app.kubernetes.io/component": "triton"}
+}
+
+type deploymentSpec struct {
+	Replicas int         `yaml:"replicas,omitempty"` // left to the autoscaler where there is one
+	Strategy any         `yaml:"strategy"`
+	Selector labelSet    `yaml:"selector"`
+	Template podTemplate `yaml:"template"`
+}
+
+type labelSet struct {
+	MatchLabels map[string]string `yaml:"matchLabels"`
+}
+
+type podTemplate struct {
+	Metadata metadata `yaml:"metadata"`
+	Spec     podSpec  `yaml:"spec"`
+}
+
+type podSpec struct {
+	RestartPolicy                 string      `yaml:"restartPolicy,omitempty"`
+	AutomountServiceAccountToken  bool        `yaml:"automountServiceAccountToken"`
+	TerminationGracePeriodSeconds int         `yaml:"terminationGracePeriodSeconds"`
+	SecurityContext               podSecurity `yaml:"securityContext"`
+	Containers                    []container `yaml:"containers"`
+	Volumes                       []volume    `yaml:"volumes,omitempty"`
+}
+
+// podSecurity is what the image's own user triton-server needs.
+type podSecurity struct {
+	RunAsNonRoot   bool              `yaml:"runAsNonRoot"`
+	RunAsUser      int               `yaml:"runAsUser"`
+	FSGroup        int               `yaml:"fsGroup"`
+	SeccompProfile map[string]string `yaml:"seccompProfile"`
+}
+
+func tritonUser() podSecurity {
+	return podSecurity{true, 1000, 1000, map[string]string{"type": "RuntimeDefault"}}
+}
+
+type container struct {
+	Name            string            `yaml:"name"`
+	Image           string            `yaml:"image"`
+	Args            []string          `yaml:"args"`
+	Ports           []containerPort   `yaml:"ports,omitempty"`
+	StartupProbe    *probe            `yaml:"startupProbe,omitempty"`
+	ReadinessProbe  *probe            `yaml:"readinessProbe,omitempty"`
+	LivenessProbe   *probe            `yaml:"livenessProbe,omitempty"`
+	Lifecycle       any               `yaml:"lifecycle,omitempty"`
+	Resources       resources         `yaml:"resources"`
+	SecurityContext containerSecurity `yaml:"securityContext"`
+	VolumeMounts    []mount           `yaml:"volumeMounts,omitempty"`
+}
+
+type containerSecurity struct {
+	AllowPrivilegeEscalation bool                `yaml:"allowPrivilegeEscalation"`
+	Capabilities             map[string][]string `yaml:"capabilities"`
+}
+
+func unprivileged() containerSecurity {
+	return containerSecurity{Capabilities: map[string][]string{"drop": {"ALL"}}}
+}
+
+type containerPort struct {
+	Name          string `yaml:"name"`
+	ContainerPort int    `yaml:"containerPort"`
+}
+
+type probe struct {
+	HTTPGet          httpGet `yaml:"httpGet"`
+	PeriodSeconds    int     `yaml:"periodSeconds"`
+	TimeoutSeconds   int     `yaml:"timeoutSeconds"`
+	FailureThreshold int     `yaml:"failureThreshold"`
+}
+
+type httpGet struct {
+	Path string `yaml:"path"`
+	Port string `yaml:"port"`
+}
+
+func probeOf(path string, period, failures int) *probe {
+	return &probe{httpGet{path, "http"}, period, 2, failures}
+}
+
+// resources are requested and limited alike: pods whose class of service is Guaranteed get cores of their own from a kubelet with the static
+// CPU manager, and memory of one NUMA node with the topology manager.
+type resources struct {
+	Requests map[string]string `yaml:"requests"`
+	Limits   map[string]string `yaml:"limits"`
+}
+
+func (d Deployment) resources() resources {
+	all := map[string]string{"cpu": strconv.Itoa(d.CPUs)}
+	if d.Memory > 0 {
+		all["memory"] = fmt.Sprintf("%dMi", d.Memory)
+	}
+	if d.GPUs > 0 {
+		all[d.GPUResource] = strconv.Itoa(d.GPUs)
+	}
+	return resources{all, all}
+}
+
+type volume struct {
+	Name                  string       `yaml:"name"`
+	PersistentVolumeClaim *claimVolume `yaml:"persistentVolumeClaim,omitempty"`
+}
+
+type claimVolume struct {
+	ClaimName string `yaml:"claimName"`
+	ReadOnly  bool   `yaml:"readOnly,omitempty"`
+}
+
+type mount struct {
+	Name      string `yaml:"name"`
+	MountPath string `yaml:"mountPath"`
+	SubPath   string `yaml:"subPath,omitempty"`
+	ReadOnly  bool   `yaml:"readOnly,omitempty"`
+}
+
+// server is the Deployment. A rollout keeps every server until its successor is ready.
+func (d Deployment) server() object {
+	spec := deploymentSpec{
+		Strategy: map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]int{"maxUnavailable": 0, "maxSurge": 1}},
+		Selector: labelSet{d.selector()},
+		Template: podTemplate{
+			Metadata: metadata{Labels: d.selector(), Annotations: map[string]string{
+				"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(portMetrics), "prometheus.io/path": "/metrics",
+			}},
+			Spec: podSpec{
+				TerminationGracePeriodSeconds: graceSeconds, SecurityContext: tritonUser(), Containers: []container{d.triton()}, Volumes: d.volumes(),
+			},
+		},
+	}
+	if !d.scales() {
+		spec.Replicas = d.Replicas
+	}
+	return d.object("apps/v1", "Deployment", d.Name, spec)
+}
+
+func (d Deployment) triton() container {
+	c := container{
+		Name: "triton", Image: d.Image, Args: append([]string{"tritonserver", "--model-repository=" + d.Storage.repository()}, d.Arguments...),
+		Ports:          []containerPort{{"http", portHTTP}, {"grpc", portGRPC}, {"metrics", portMetrics}},
+		StartupProbe:   probeOf("/v2/health/ready", startupPeriod, d.startupFailures()),
+		ReadinessProbe: probeOf(d.readyPath(), 5, 3),
+		LivenessProbe:  probeOf("/v2/health/live", 10, 3),
+		Lifecycle:      map[string]any{"preStop": map[string]any{"sleep": map[string]int{"seconds": drainSeconds}}},
+		Resources:      d.resources(), SecurityContext: unprivileged(),
+	}
+	if d.Storage.Claim != "" {
+		c.VolumeMounts = []mount{{Name: "models", MountPath: modelsMount, SubPath: d.Storage.Path, ReadOnly: true}}
+	}
+	return c
+}
+
+func (d Deployment) volumes() []volume {
+	if d.Storage.Claim == "" {
+		return nil
+	}
+	return []volume{{Name: "models", PersistentVolumeClaim: &claimVolume{ClaimName: d.Storage.Claim, ReadOnly: true}}}
+}
+
+// startupPeriod is the time between two looks at a starting server, in seconds.
+const startupPeriod = 5
+
+// startupFailures is how often a starting server may be found not to be ready.
+func (d Deployment) startupFailures() int { return int(d.LoadTime / (startupPeriod * time.Second)) }
+
+// readyPath asks for the model where there is one, so that a server of other models that were added is not judged by them.
+func (d Deployment) readyPath() string {
+	if len(d.Models) == 1 {
+		return "/v2/models/" + d.Models[0].Name + "/ready"
+	}
+	return "/v2/health/ready"
+}
+
+type serviceSpec struct {
+	Selector map[string]string `yaml:"selector"`
+	Ports    []servicePort     `yaml:"ports"`
+}
+
+type servicePort struct {
+	Name       string `yaml:"name"`
+	Port       int    `yaml:"port"`
+	TargetPort string `yaml:"targetPort"`
+}
+
+func (d Deployment) service() object {
+	return d.object("v1", "Service", d.Name, serviceSpec{d.selector(), []servicePort{
+		{"http", portHTTP, "http"}, {"grpc", portGRPC, "grpc"}, {"metrics", portMetrics, "metrics"},
+	}})
+}
+
+func (d Deployment) disruptionBudget() object {
+	return d.object("policy/v1", "PodDisruptionBudget", d.Name, struct {
+		MaxUnavailable int      `yaml:"maxUnavailable"`
+		Selector       labelSet `yaml:"selector"`
+	}{1, labelSet{d.selector()}})
+}
+
+type claimSpec struct {
+	AccessModes []string       `yaml:"accessModes"`
+	Resources   claimResources `yaml:"resources"`
+}
+
+type claimResources struct {
+	Requests map[string]string `yaml:"requests"`
+}
+
+// accessMode is shared where servers may run on several nodes.
+func (d Deployment) accessMode() string {
+	if d.MaxReplicas > 1 {
+		return "ReadWriteMany"
+	}
+	return "ReadWriteOnce"
+}
+
+// claimSize is room for two generations of the models, in GiB.
+func (d Deployment) claimSize() string {
+	const gibibyte = 1 << 30
+	return fmt.Sprintf("%dGi", 2*d.RepositoryBytes/gibibyte+1)
+}
+
+func (d Deployment) claim() object {
+	return d.object("v1", "PersistentVolumeClaim", d.Storage.Claim, claimSpec{
+		[]string{d.accessMode()}, claimResources{map[string]string{"storage": d.claimSize()}},
+	})
+}
+
+// loader is a pod that does nothing with the claim mounted; it has the server's image, which nodes need anyhow.
+func (d Deployment) loader() object {
+	small := map[string]string{"cpu": "100m", "memory": "128Mi"}
+	o := d.object("v1", "Pod", d.Name+"-loader", podSpec{
+		RestartPolicy: "Never", SecurityContext: tritonUser(),
+		Containers: []container{{
+			Name: "loader", Image: d.Image, Args: []string{"sleep", "3600"}, Resources: resources{small, small}, SecurityContext: unprivileged(),
+			VolumeMounts: []mount{{Name: "models", MountPath: modelsMount}},
+		}},
+		Volumes: []volume{{Name: "models", PersistentVolumeClaim: &claimVolume{ClaimName: d.Storage.Claim}}},
+	})
+	o.Metadata.Labels["app.kubernetes.io/component"] = "loader" // the service must not find it
+	return o
+}

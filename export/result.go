@@ -1,0 +1,263 @@
+package export
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"tuner/hostinfo"
+	"tuner/internal/durable"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+	"tuner/report"
+	"tuner/search"
+)
+
+// Model is an analyzed campaign's model with the configuration that is deployed.
+type Model struct {
+	Name          string              // that it is served under
+	Input         string              // folder of the results, as the user named it
+	Configuration string              // name of the configuration in the results
+	Config        *modelconfig.Config // of the configuration, without the warm-up that the repository adds
+	Precision     string
+	Provider      string // execution provider
+	Runtime       string // ONNX Runtime build, flavour@version
+	Instances     int
+	Threads       int // of each instance; 0: ONNX Runtime's choice, all cores
+	SHA256        string
+	Load          measure.Load                        // its best load within the constraints
+	Values        map[measure.Metric]measure.Estimate // there
+	Cosine        *float64                            // of its outputs with the original's, of the output that agrees least; nil where nothing was compared
+	Host          hostinfo.Host                       // that it was measured on
+	Fingerprint   string                              // of the host
+}
+
+// folder is the model's deployable folder, which `tuner analyze` wrote.
+func (m Model) folder() string { return filepath.Join(m.Input, "repository", m.Name) }
+
+// document is what is read of result.json (docs/formats/results.md).
+type document struct {
+	Format         int                  `json:"format"`
+	Status         string               `json:"status"`
+	Summary        string               `json:"summary"`
+	Model          string               `json:"model"`
+	Best           string               `json:"best"`
+	Configurations []documentConfig     `json:"configurations"`
+	Variants       []documentComparison `json:"variants"`
+	Machine        hostinfo.Host        `json:"machine"`
+	Origin         struct {
+		Fingerprint string `json:"machine_fingerprint"`
+		Models      []struct {
+			Precision string `json:"precision"`
+			SHA256    string `json:"sha256"`
+		} `json:"models"`
+	} `json:"origin"`
+}
+
+type documentConfig struct {
+	Name     string       `json:"name"`
+	BestLoad measure.Load `json:"best_load"`
+	Setup    struct {
+		Provider  string `json:"execution_provider"`
+		Runtime   string `json:"runtime"`
+		Precision string `json:"precision"`
+		Instances int    `json:"instance_count"`
+		Threads   int    `json:"intra_op_threads"`
+	} `json:"setup"`
+	Points []struct {
+		Load   measure.Load                        `json:"load"`
+		Values map[measure.Metric]measure.Estimate `json:"values"`
+	} `json:"points"`
+	Config string `json:"config"`
+}
+
+// documentComparison is a variant's comparison with the original, by place (search.Place).
+type documentComparison struct {
+	Precision string `json:"precision"`
+	Accuracy  map[string]struct {
+		Outputs map[string]struct {
+			Cosine *float64 `json:"cosine_mean"`
+		} `json:"outputs"`
+	} `json:"accuracy"`
+}
+
+const resultName = "result.json"
+
+// readModel reads an analyzed campaign's result.
+func readModel(input string) (Model, error) {
+	path := filepath.Join(input, resultName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Model{}, inputErrorf("no analyzed result in %q: run 'tuner analyze --input %s' first, or name its output folder", input, input)
+	}
+	if err != nil {
+		return Model{}, inputErrorf("cannot read %q: %w", path, durable.Cause(err))
+	}
+	m, err := parseResult(path, text)
+	if err != nil {
+		return Model{}, err
+	}
+	m.Input = filepath.Clean(input)
+	return m, checkFolder(m)
+}
+
+// checkFolder compares the deployable folder's configuration with the result's: the folder may come from an earlier analysis.
+func checkFolder(m Model) error {
+	path := filepath.Join(m.folder(), "config.pbtxt")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return inputErrorf("cannot read %q: %w; 'tuner analyze' writes it (formats: repository)", path, durable.Cause(err))
+	}
+	config, err := modelconfig.Parse(path, text)
+	if err != nil {
+		return &InputError{err}
+	}
+	config = modelconfig.Clone(config)
+	config.ModelWarmup = m.Config.GetModelWarmup()
+	if !modelconfig.Equal(config, m.Config) {
+		return inputErrorf("%s is not the configuration %s of %s; 'tuner analyze' writes both anew (formats: repository)", path, m.Configuration, resultName)
+	}
+	return nil
+}
+
+// modelName matches the names that are folders everywhere, and need no quotes anywhere.
+var modelName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// parseResult reads result.json. path is for messages.
+func parseResult(path string, text []byte) (Model, error) {
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return Model{}, inputErrorf("%s is not a result of 'tuner analyze': %w", path, err)
+	}
+	switch {
+	case d.Format != report.ResultFormat:
+		return Model{}, inputErrorf("%s: format is %d; this version of tuner reads format %d: run 'tuner analyze' again", path, d.Format, report.ResultFormat)
+	case !modelName.MatchString(d.Model):
+		return Model{}, inputErrorf("%s: model: the name %q cannot be a folder; allowed are letters, digits and _ . - (not first)", path, d.Model)
+	case d.Best == "":
+		return Model{}, &InfeasibleError{fmt.Errorf("cannot export %q, since nothing satisfies the constraints: %s", path, d.Summary)}
+	}
+	i := slices.IndexFunc(d.Configurations, func(c documentConfig) bool { return c.Name == d.Best })
+	if i < 0 {
+		return Model{}, inputErrorf("%s: best: there is no configuration %q", path, d.Best)
+	}
+	best := d.Configurations[i]
+	m := Model{
+		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
+		Instances: max(1, best.Setup.Instances), Threads: max(0, best.Setup.Threads), Load: best.BestLoad, Host: d.Machine, Fingerprint: d.Origin.Fingerprint,
+		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
+	}
+	var err error
+	if m.Config, err = modelconfig.Parse(path+": config of "+best.Name, []byte(best.Config)); err != nil {
+		return Model{}, &InputError{err}
+	}
+	if m.Config.GetName() != d.Model {
+		return Model{}, inputErrorf("%s: model: %q is configured as %q", path, d.Model, m.Config.GetName())
+	}
+	for _, file := range d.Origin.Models {
+		if file.Precision == m.Precision {
+			m.SHA256 = file.SHA256
+		}
+	}
+	for _, p := range best.Points {
+		if p.Load == m.Load {
+			m.Values = p.Values
+		}
+	}
+	return m, checkFigures(path, m)
+}
+
+// The most that a figure may be, so that what is derived from it is still a number: of a load, of instances and threads, and of a value.
+const (
+	mostLoad  = 1e6
+	mostCount = 1e4
+	mostValue = 1e15
+)
+
+// isLoad reports whether a load is a concurrency or a rate, and not absurd.
+func isLoad(l measure.Load) bool {
+	return (l.Concurrency >= 1) != (l.RequestRate > 0) && l.Level() > 0 && l.Level() <= mostLoad && l.BatchSize >= 1 && l.BatchSize <= mostCount
+}
+
+// checkFigures refuses figures that nothing can be derived from.
+func checkFigures(path string, m Model) error {
+	rate, p99 := m.Values[measure.Throughput].Value, m.Values[measure.LatencyP99].Value
+	switch {
+	case !isLoad(m.Load):
+		return inputErrorf("%s: best_load of %s: %s is no load", path, m.Configuration, m.Load)
+	case m.Instances > mostCount || m.Threads > mostCount:
+		return inputErrorf("%s: setup of %s: %d instances of %d threads cannot be", path, m.Configuration, m.Instances, m.Threads)
+	case !(rate > 0) || !(p99 > 0):
+		return inputErrorf("%s: %s has no throughput and latency_p99 at %s", path, m.Configuration, m.Load)
+	}
+	for metric, e := range m.Values {
+		if e.Value < 0 || e.Value > mostValue {
+			return inputErrorf("%s: %s of %s: %g cannot be", path, metric, m.Configuration, e.Value)
+		}
+	}
+	return nil
+}
+
+// cosine finds what was measured of a variant's outputs in a place.
+func cosine(variants []documentComparison, precision string, place search.Place) *float64 {
+	for _, v := range variants {
+		if v.Precision != precision {
+			continue
+		}
+		report, ok := v.Accuracy[place.String()]
+		if !ok {
+			report = v.Accuracy[place.Provider] // where a single build was measured, places do not name it
+		}
+		var least *float64
+		for _, output := range report.Outputs {
+			if output.Cosine != nil && (least == nil || *output.Cosine < *least) {
+				least = output.Cosine
+			}
+		}
+		return least
+	}
+	return nil
+}
+
+// GPUs is how many GPUs the configuration computes on; 0 for CPUs alone.
+func (m Model) GPUs() int {
+	used := map[int32]bool{}
+	n := 0
+	for _, g := range m.Config.GetInstanceGroup() {
+		if g.GetKind() != configpb.ModelInstanceGroup_KIND_GPU {
+			continue
+		}
+		n = 1 // without a list, every GPU that is there: one is the least
+		for _, gpu := range g.GetGpus() {
+			used[gpu] = true
+		}
+	}
+	return max(n, len(used))
+}
+
+// Concurrency is how many requests are in flight at the load: of a rate, by Little's law.
+func (m Model) Concurrency() int {
+	if m.Load.Concurrency > 0 {
+		return m.Load.Concurrency
+	}
+	latency := m.Values[measure.LatencyAvg].Value
+	return max(1, int(math.Ceil(min(m.Load.RequestRate*latency, mostLoad))))
+}
+
+// hostPolicies lists the host policies that the configuration names.
+func (m Model) hostPolicies() []string {
+	var names []string
+	for _, g := range m.Config.GetInstanceGroup() {
+		if name := g.GetHostPolicy(); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

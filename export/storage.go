@@ -1,0 +1,71 @@
+package export
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// modelsMount is where containers see the repository.
+const modelsMount = "/models"
+
+// storage is where a cluster finds the repository: a persistent volume claim, or an object store.
+type storage struct {
+	URI   string // as KServe writes it
+	Claim string // "" for an object store
+	Path  string // within the claim; "" for its root
+	Own   bool   // the claim is part of the export
+}
+
+// repository is what tritonserver is told.
+func (s storage) repository() string {
+	if s.Claim != "" {
+		return modelsMount
+	}
+	return s.URI
+}
+
+var (
+	storagePattern = regexp.MustCompile(`^([a-z0-9]+)://([A-Za-z0-9][A-Za-z0-9._:-]*)((?:/[A-Za-z0-9_=.-]+)*)/?$`)
+	claimPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+)
+
+// schemes lists where a target can take a repository from: tritonserver reads some object stores itself, KServe's initializer others.
+func schemes(target string) []string {
+	if target == KServe {
+		return []string{"pvc", "s3", "gs", "https", "hf"}
+	}
+	return []string{"pvc", "s3", "gs", "as"}
+}
+
+func checkStorage(target, uri string) error {
+	if uri == "" {
+		return nil
+	}
+	if !isCluster(target) {
+		return fmt.Errorf("--storage %q: %s serves the folder beside its files; leave it out", uri, target)
+	}
+	m := storagePattern.FindStringSubmatch(uri)
+	if m == nil || !slices.Contains(schemes(target), m[1]) || strings.Contains(uri, "..") {
+		return fmt.Errorf("--storage %q: %s takes SCHEME://PLACE/PATH with one of the schemes %s", uri, target, strings.Join(schemes(target), ", "))
+	}
+	if m[1] == "pvc" && !claimPattern.MatchString(m[2]) {
+		return fmt.Errorf("--storage %q: %q is no name of a persistent volume claim", uri, m[2])
+	}
+	return nil
+}
+
+// newStorage reads a storage that was checked. Without one the export brings a claim.
+func newStorage(uri, name string) storage {
+	if uri == "" {
+		claim := name + "-models"
+		return storage{URI: "pvc://" + claim, Claim: claim, Own: true}
+	}
+	uri = strings.TrimRight(uri, "/")
+	s := storage{URI: uri}
+	if rest, ok := strings.CutPrefix(uri, "pvc://"); ok {
+		s.Claim, s.Path, _ = strings.Cut(rest, "/")
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+package verify
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"tuner/engine/api"
+	"tuner/export"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/payload"
+	"tuner/runner"
+)
+
+// subject is an exported model with requests for it.
+type subject struct {
+	reported export.ManifestModel
+	config   *modelconfig.Config // of the repository
+	file     string              // the ONNX file
+	requests runner.Requests
+}
+
+// requestVariety is how many different requests are sent in turn, as in a campaign.
+const requestVariety = 32
+
+// open reads an exported model. Its requests have the shapes of its warm-up, which are those that were measured.
+func open(repository string, m export.ManifestModel) (subject, error) {
+	folder, err := modelrepo.OpenModel(filepath.Join(repository, m.Name))
+	if err != nil {
+		return subject{}, err
+	}
+	s := subject{reported: m}
+	if s.config, err = folder.Config(); err != nil {
+		return subject{}, err
+	}
+	if s.file, err = folder.ModelFile(); err != nil {
+		return subject{}, err
+	}
+	model, err := onnx.Read(s.file)
+	if err != nil {
+		return subject{}, err
+	}
+	derived, err := inputs.Derive(model, inputs.Options{Shape: shapes(model, s.config)})
+	if err != nil {
+		return subject{}, fmt.Errorf("model %q: %w", m.Name, err)
+	}
+	for i := range requestVariety {
+		values := inputs.Generate(derived, m.Load.BatchSize, uint64(i))
+		request := api.InferRequest{Model: m.Name}
+		for _, in := range derived {
+			request.Inputs = append(request.Inputs, payload.Wire(in.Name, values[in.Name]))
+		}
+		s.requests = append(s.requests, request)
+	}
+	return s, nil
+}
+
+// shapes are the inputs' shapes in the configuration's warm-up, without the batch dimension of a model that has one.
+func shapes(model *onnx.Model, config *modelconfig.Config) map[string][]int64 {
+	found := map[string][]int64{}
+	if len(config.GetModelWarmup()) == 0 {
+		return found
+	}
+	batches := inputs.Batches(model)
+	warmUp := config.GetModelWarmup()[0].GetInputs()
+	for _, v := range model.Inputs() {
+		dims, own := slices.Clone(warmUp[v.Name].GetDims()), len(v.Shape)
+		if batches {
+			own--
+		}
+		if batches && config.GetMaxBatchSize() == 0 && len(dims) > own {
+			dims = dims[1:]
+		}
+		if len(dims) == own && own > 0 {
+			found[v.Name] = dims
+		}
+	}
+	return found
+}
+
+// instances is the number of instances that the configuration asks for.
+func (s subject) instances() int {
+	n := 0
+	for _, g := range s.config.GetInstanceGroup() {
+		n += int(g.GetCount()) * max(1, len(g.GetGpus()))
+	}
+	return max(1, n)
+}

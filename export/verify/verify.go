@@ -1,0 +1,250 @@
+// Package verify serves an exported model repository with the bundled engine and compares it with what was reported: it is ready, the
+// models are those of the export and answer, with the reported throughput and, through its caller, with the reported accuracy. It stands
+// behind package export, whose export.json it reads; it changes nothing in the export.
+package verify
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/export"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/runner"
+)
+
+// Status is the outcome of a check.
+type Status string
+
+// The outcomes.
+const (
+	Passed  Status = "passed"
+	Failed  Status = "failed"
+	Skipped Status = "skipped" // it says why
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	Model  string `json:"model,omitempty"` // "" of the whole server
+	Name   string `json:"check"`
+	Status Status `json:"status"`
+	Text   string `json:"text"` // for people
+}
+
+// Accuracy compares a model's outputs with those of the original. It blocks for as long as the inferences take, and ends soon with the
+// context's error when it ends; the check is told, an error is not the model's fault.
+type Accuracy func(ctx context.Context, m export.ManifestModel, file string) (Status, string, error)
+
+// Options say how to verify.
+type Options struct {
+	Runner      runner.Options // its launcher serves repositories
+	Library     string         // ONNX Runtime
+	Fingerprint string         // of this machine
+	Windows     int            // of the measurement of throughput, ≥ 1
+	Window      time.Duration  // length of each
+	Accuracy    Accuracy
+}
+
+// tolerance is the share of the reported throughput that may be missing: the same machine, at another time.
+const tolerance = 0.10
+
+// Verify checks the export in a folder. Models that cannot be served or do not answer are failed checks; an *export.InputError says that the
+// folder holds no export.
+func Verify(ctx context.Context, dir string, o Options) ([]Check, error) {
+	manifest, err := export.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	repository, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(manifest.Repository)))
+	if err != nil {
+		return nil, fmt.Errorf("cannot resolve %q: %w", dir, err)
+	}
+	v := &verifier{options: o, repository: repository}
+	var subjects []subject
+	for _, m := range manifest.Models {
+		s, err := open(repository, m)
+		if err != nil {
+			return nil, &export.InputError{Err: fmt.Errorf("cannot verify %q: %w", dir, err)}
+		}
+		subjects = append(subjects, s)
+	}
+	if err := v.serve(ctx, subjects); err != nil || v.failed() {
+		return v.checks, err
+	}
+	for _, s := range subjects {
+		if err := v.throughput(ctx, s); err != nil {
+			return v.checks, err
+		}
+		status, text, err := o.Accuracy(ctx, s.reported, s.file)
+		if err != nil {
+			return v.checks, err
+		}
+		v.add(s.reported.Name, "accuracy", status, text)
+	}
+	return v.checks, nil
+}
+
+type verifier struct {
+	options    Options
+	repository string
+	checks     []Check
+}
+
+func (v *verifier) add(model, name string, status Status, text string) {
+	v.checks = append(v.checks, Check{model, name, status, text})
+}
+
+// expect adds a check that passed where problem is "".
+func (v *verifier) expect(model, name, passed, problem string) {
+	if problem != "" {
+		v.add(model, name, Failed, problem)
+		return
+	}
+	v.add(model, name, Passed, passed)
+}
+
+func (v *verifier) failed() bool {
+	return slices.ContainsFunc(v.checks, func(c Check) bool { return c.Status == Failed })
+}
+
+// serve loads all models into one server, and asks it what a client would.
+func (v *verifier) serve(ctx context.Context, subjects []subject) error {
+	engine, err := v.launcher(subjects...).Launch(ctx, v.repository, v.options.Library)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		v.add("", "load", Failed, err.Error())
+		return nil
+	}
+	defer engine.Stop(context.WithoutCancel(ctx))
+	client, err := runner.HTTP(engine.Address())
+	if err != nil {
+		return err
+	}
+	ready, err := client.ServerReady(ctx)
+	v.expect("", "health", "the server is live and ready", problem(err, !ready, "the server is not ready"))
+	for _, s := range subjects {
+		v.probe(ctx, client, s)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return client.Close()
+}
+
+// launcher starts engines that serve the models of the repository.
+func (v *verifier) launcher(subjects ...subject) runner.Launcher {
+	l := runner.Loaded{Launcher: v.options.Runner.Launcher, Dial: v.options.Runner.Dial}
+	for _, s := range subjects {
+		l.Models = append(l.Models, s.reported.Name)
+	}
+	return l
+}
+
+// probe asks for one model's readiness, metadata, configuration, and for an inference.
+func (v *verifier) probe(ctx context.Context, client api.Client, s subject) {
+	name := s.reported.Name
+	ready, err := client.ModelReady(ctx, name)
+	v.expect(name, "ready", "the model is ready", problem(err, !ready, "the model is not ready"))
+
+	metadata, err := client.ModelMetadata(ctx, name)
+	served := tensorNames(metadata.Inputs) + " → " + tensorNames(metadata.Outputs)
+	want := configNames(s.config.GetInput()) + " → " + configNames(s.config.GetOutput())
+	v.expect(name, "metadata", served, problem(err, served != want, fmt.Sprintf("the server serves %s, the configuration has %s", served, want)))
+
+	config, err := client.ModelConfig(ctx, name)
+	v.expect(name, "configuration", "the server serves config.pbtxt as it is",
+		problem(err, err == nil && !modelconfig.Equal(config, s.config), "the server serves another configuration than config.pbtxt"))
+
+	outputs, err := infer(ctx, client, s)
+	v.expect(name, "inference", fmt.Sprintf("answered with %d outputs", outputs),
+		problem(err, outputs != len(s.config.GetOutput()), fmt.Sprintf("answered with %d outputs instead of %d", outputs, len(s.config.GetOutput()))))
+}
+
+// problem is the error's text, else what is said where it holds, else "".
+func problem(err error, holds bool, text string) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case holds:
+		return text
+	}
+	return ""
+}
+
+// infer sends one request and returns how many outputs there are.
+func infer(ctx context.Context, client api.Client, s subject) (int, error) {
+	request, err := client.Encode(s.requests[0])
+	if err != nil {
+		return 0, err
+	}
+	answer, err := client.Infer(ctx, request)
+	if err != nil {
+		return 0, err
+	}
+	outputs, err := answer.Outputs()
+	return len(outputs), err
+}
+
+func tensorNames(list []api.TensorMetadata) string {
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.Name
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func configNames[T interface{ GetName() string }](list []T) string {
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.GetName()
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// throughput measures a model at its reported load, by itself on a fresh server. It fails when even the upper end of the interval is more
+// than the tolerance below what was reported; on another machine than the one that was measured it is told, and not judged.
+func (v *verifier) throughput(ctx context.Context, s subject) error {
+	options := v.options.Runner
+	options.Launcher = v.launcher(s)
+	r := runner.New(options)
+	defer r.Close(context.WithoutCancel(ctx))
+	m, err := r.Measure(ctx, runner.Job{
+		Pool: "export", Repository: v.repository, Library: v.options.Library, Model: s.reported.Name, Instances: s.instances(),
+		MaxBatch: int(s.config.GetMaxBatchSize()), Requests: s.requests, Load: s.reported.Load, Windows: v.options.Windows, Window: v.options.Window,
+		Percentiles: []measure.Metric{measure.LatencyP99},
+	})
+	if err != nil {
+		return err
+	}
+	name := s.reported.Name
+	if m.Failure != nil {
+		v.add(name, "throughput", Failed, fmt.Sprintf("%s: %s", m.Failure.Stage, m.Failure.Reason))
+		return nil
+	}
+	now, ok := m.Estimate(measure.Throughput)
+	if !ok {
+		v.add(name, "throughput", Failed, "no request was completed")
+		return nil
+	}
+	then := s.reported.Throughput
+	text := fmt.Sprintf("%s [%s, %s] at %s; reported %s", measure.Throughput.Format(now.Value), measure.Throughput.Format(now.Lo),
+		measure.Throughput.Format(now.Hi), s.reported.Load, measure.Throughput.Format(then.Value))
+	switch {
+	case v.options.Fingerprint != s.reported.Machine:
+		v.add(name, "throughput", Skipped, text+" on another machine: not judged")
+	case now.Hi < (1-tolerance)*then.Value:
+		v.add(name, "throughput", Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance))
+	default:
+		v.add(name, "throughput", Passed, text)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package verify
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/export"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/onnx"
+)
+
+// Requests have the shapes of the warm-up, whether the server batches or the model's batch dimension is a part of the request.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	check := func(name, model, config string, want map[string][]int64) {
+		t.Helper()
+		m, err := onnx.Read(filepath.Join("../../testdata/ort", model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := modelconfig.Parse(name, []byte(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, shapes(m, c)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	warmUp := func(dims string) string {
+		return `model_warmup { name: "batch_1" batch_size: 1 inputs { key: "x" value { data_type: TYPE_FP32 dims: ` + dims + ` random_data: true } } }`
+	}
+	check("batching", "add_sub.onnx", "max_batch_size: 8 "+warmUp("[4]"), map[string][]int64{"x": {4}})
+	check("its own batch dimension", "add_sub.onnx", warmUp("[1, 4]"), map[string][]int64{"x": {4}})
+	check("a scalar", "scalar.onnx", warmUp("[1]"), map[string][]int64{})
+	check("no warm-up", "add_sub.onnx", "max_batch_size: 8", map[string][]int64{})
+}
+
+// repository writes a repository with one model, and returns its folder.
+func repository(t *testing.T, config string) string {
+	t.Helper()
+	c, err := modelconfig.Parse("config.pbtxt", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := modelrepo.Write(dir, modelrepo.Source{Path: "../../testdata/ort/add_sub.onnx", Digest: "d"}, c); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	dir := repository(t, `name: "m" max_batch_size: 8 instance_group { count: 2 kind: KIND_CPU }`)
+	s, err := open(dir, export.ManifestModel{Name: "m", Load: measure.Load{Concurrency: 1, BatchSize: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.requests) != requestVariety || len(s.requests[0].Inputs) != 2 || s.instances() != 2 {
+		t.Fatalf("%d requests of %d inputs, %d instances", len(s.requests), len(s.requests[0].Inputs), s.instances())
+	}
+	if diff := cmp.Diff([]int64{3, 4}, s.requests[0].Inputs[0].Shape); diff != "" {
+		t.Errorf("shape (-want +got):\n%s", diff)
+	}
+	if _, err := open(dir, export.ManifestModel{Name: "nosuch"}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("a model that is not there: %v", err)
+	}
+}
+
+// What is no export is the user's to mend, and nothing is launched for it.
+func TestNoExport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"no manifest":         "",
+		"a model is missing":  `{"format": 1, "repository": "r", "models": [{"name": "m", "load": {"concurrency": 1, "batch_size": 1}, "throughput": {"value": 1}}]}`,
+		"it leads elsewhere":  `{"format": 1, "repository": "../r", "models": [{"name": "m"}]}`,
+		"it is not a listing": `[]`,
+	} {
+		if text != "" {
+			if err := os.WriteFile(filepath.Join(dir, export.ManifestName), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Verify(t.Context(), dir, Options{})
+		if _, ok := err.(*export.InputError); !ok {
+			t.Errorf("%s: error %v, want an InputError", name, err)
+		}
+		_ = os.Remove(filepath.Join(dir, export.ManifestName)) // absent in the first case
+	}
+}

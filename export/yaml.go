@@ -1,0 +1,31 @@
+package export
+
+import (
+	"bytes"
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+)
+
+// written are the files of one target, each made of typed values: no text is pasted into YAML.
+type written struct {
+	files []file
+	err   error
+}
+
+// add writes documents into a YAML file, one after the other. comment stands above them.
+func (w *written) add(path, comment string, documents ...any) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n", comment)
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	for _, d := range documents {
+		if err := encoder.Encode(d); err != nil && w.err == nil {
+			w.err = fmt.Errorf("cannot write %q: %w", path, err)
+		}
+	}
+	if err := encoder.Close(); err != nil && w.err == nil {
+		w.err = fmt.Errorf("cannot write %q: %w", path, err)
+	}
+	w.files = append(w.files, file{path, b.Bytes()})
+}

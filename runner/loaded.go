@@ -1,0 +1,45 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tuner/engine/api"
+)
+
+// Loaded launches engines that have models of the repository loaded by their own config.pbtxt, as a deployed server has: a Job without a
+// Config is measured on them as they are.
+type Loaded struct {
+	Launcher Launcher
+	Dial     Dial
+	Models   []string
+}
+
+// Launch implements Launcher. It blocks until the models are loaded, too; one that is refused is an error in the engine's words.
+func (l Loaded) Launch(ctx context.Context, repository, library string) (Engine, error) {
+	engine, err := l.Launcher.Launch(ctx, repository, library)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.load(ctx, engine.Address()); err != nil {
+		engine.Stop(context.WithoutCancel(ctx))
+		return nil, fmt.Errorf("cannot serve %q: %w", repository, err)
+	}
+	return engine, nil
+}
+
+func (l Loaded) load(ctx context.Context, address api.Announcement) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, defaultLoad, &overdueError{"loading the models", defaultLoad})
+	defer cancel()
+	client, err := l.Dial(address)
+	if err != nil {
+		return err
+	}
+	for _, model := range l.Models {
+		if err == nil {
+			err = causeOr(ctx, client.LoadModel(ctx, model, ""))
+		}
+	}
+	return errors.Join(err, client.Close())
+}
