@@ -121,7 +121,7 @@ func copyModels(repository string, models []Model) (int64, error) {
 	}
 	var size int64
 	for _, m := range models {
-		n, err := modelrepo.Copy(repository, m.folder())
+		n, err := modelrepo.CopyDeployed(repository, m.folder())
 		if err != nil {
 			return 0, &InputError{fmt.Errorf("%w; 'tuner analyze' writes it anew", err)}
 		}

@@ -194,11 +194,11 @@ func written(dir string) (files []string, foreign string, err error) {
 	return files, "", nil
 }
 
-// Copy puts the model's folder source, which Write made, into the repository dir
+// CopyDeployed puts the model's folder source, which Write made, into the repository dir
 // under its own name, and returns how many bytes that are. A folder that anybody
 // changed since is refused, and so is a target that exists. It is for
 // repositories in the making: after an error a part of the folder is there.
-func Copy(dir, source string) (int64, error) {
+func CopyDeployed(dir, source string) (int64, error) {
 	files, foreign, err := written(source)
 	if err == nil && foreign != "" {
 		err = errors.New(foreign)

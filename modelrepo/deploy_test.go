@@ -145,11 +145,11 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-func TestCopy(t *testing.T) {
+func TestCopyDeployed(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, config(t, `name: "m"`))
-	size, err := Copy(to, filepath.Join(from, "m"))
+	size, err := CopyDeployed(to, filepath.Join(from, "m"))
 	if err != nil {
 		t.Fatal(err)
 	}
