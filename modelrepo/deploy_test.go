@@ -166,10 +166,10 @@ func TestCopyDeployed(t *testing.T) {
 		t.Errorf("%d bytes, want %d", size, total)
 	}
 	put(t, from, "m/config.pbtxt", "name: \"m\"\nmax_batch_size: 2\n")
-	if _, err := Copy(t.TempDir(), filepath.Join(from, "m")); err == nil || !strings.Contains(err.Error(), "it was changed since") {
+	if _, err := CopyDeployed(t.TempDir(), filepath.Join(from, "m")); err == nil || !strings.Contains(err.Error(), "it was changed since") {
 		t.Errorf("a changed folder: %v", err)
 	}
-	if _, err := Copy(t.TempDir(), filepath.Join(from, "nosuch")); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := CopyDeployed(t.TempDir(), filepath.Join(from, "nosuch")); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no folder: %v", err)
 	}
 }
