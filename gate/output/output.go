@@ -41,16 +41,23 @@ func (r Report) related() []gate.Record {
 	})
 }
 
+// file is one of the files with what writes it.
+type file struct {
+	name  string
+	write func(io.Writer, Report) error
+}
+
+func files() []file {
+	return []file{{JSONName, WriteJSON}, {MarkdownName, WriteMarkdown}, {JUnitName, WriteJUnit}, {BenchName, WriteBench}, {ChartName, WriteChart}}
+}
+
 // WriteAll writes the files into a folder, each whole or not at all, and returns their paths. The folder is made.
 func WriteAll(dir string, r Report) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))
 	}
 	var written []string
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, Report) error
-	}{{JSONName, WriteJSON}, {MarkdownName, WriteMarkdown}, {JUnitName, WriteJUnit}, {BenchName, WriteBench}, {ChartName, WriteChart}} {
+	for _, f := range files() {
 		var b bytes.Buffer
 		if err := f.write(&b, r); err != nil {
 			return written, err
