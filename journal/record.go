@@ -73,6 +73,15 @@ type ServerInfo struct {
 	Version string `json:"version,omitempty"` // likewise
 }
 
+// ReloadsFinals reports whether the finals ran on a server that runs already: then a launch is no more than a load of the model.
+func (h Header) ReloadsFinals() bool {
+	s := h.Server
+	if h.Finals != nil {
+		s = h.Finals
+	}
+	return s != nil && s.Mode == "remote"
+}
+
 // BundledEngine is the name of the server that is part of tuner.
 const BundledEngine = "the bundled engine"
 

@@ -14,6 +14,7 @@ import (
 func TestServersAreNamed(t *testing.T) {
 	t.Parallel()
 	triton := &journal.ServerInfo{Mode: "local", Where: "/opt/tritonserver", Name: "triton", Version: "2.51.0"}
+	remote := &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
 	bundled := &journal.ServerInfo{Mode: "bundled"}
 	markdown := func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
 	for _, c := range []struct {
@@ -27,6 +28,8 @@ func TestServersAreNamed(t *testing.T) {
 		{"table of two", nil, triton, WriteTable,
 			[]string{"Two servers: the search was measured on the bundled engine, what is confirmed on triton 2.51.0 (/opt/tritonserver)."}, "Measured on"},
 		{"table of two, the other way round", triton, bundled, WriteTable, []string{"what is confirmed on the bundled engine"}, "Measured on"},
+		{"table of finals on a server that runs already", triton, remote, WriteTable,
+			[]string{"Confirmed with the model loaded anew", "confirmed: measured again with the model loaded anew"}, "fresh engine launch"},
 		{"markdown", triton, nil, markdown, []string{"- server: triton 2.51.0 (/opt/tritonserver)\n"}, "ONNX Runtime"},
 		{"markdown of two", nil, triton, markdown, []string{"- server: the bundled engine\n", "- server of the finals: triton 2.51.0", "- ONNX Runtime 1.31.1 (cpu)"}, "Measured on"},
 		{"JSON", triton, nil, WriteJSON, []string{`"server": "triton 2.51.0 (/opt/tritonserver)"`, `"where": "/opt/tritonserver"`, `"runtimes": []`}, "bundled"},

@@ -19,7 +19,7 @@ func WriteTable(w io.Writer, r analyze.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", headline(r))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: %s. %s\n", nameAndSetup(best), confirmation(*best.Best))
+		fmt.Fprintf(&b, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, *best.Best))
 	}
 	fmt.Fprintf(&b, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
 	if err := terminal.WriteTable(&b, g.heads(), g.cells); err != nil {
@@ -68,7 +68,11 @@ func legendNotes(r analyze.Result, g grid) []string {
 	lines := []string{text}
 	shown := rows(r)
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return c.Satisfies() && c.Best.Confirmed }) {
-		lines = append(lines, "confirmed: measured again on engines launched for it, after the search")
+		how := "on engines launched for it"
+		if r.Header.ReloadsFinals() {
+			how = "with the model loaded anew"
+		}
+		lines = append(lines, "confirmed: measured again "+how+", after the search")
 	}
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return len(c.TiedWith) > 0 }) {
 		lines = append(lines, "= tied: within 1 % and with overlapping intervals; confirmed ones come first, then lower memory, lower p99, fewer threads")

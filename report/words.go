@@ -188,8 +188,11 @@ func missesText(misses []search.Miss) string {
 }
 
 // confirmation says whether a point stands on more than the search.
-func confirmation(p analyze.Point) string {
-	if p.Confirmed {
+func confirmation(r analyze.Result, p analyze.Point) string {
+	switch {
+	case p.Confirmed && r.Header.ReloadsFinals():
+		return fmt.Sprintf("Confirmed with the model loaded anew %s; the remote server itself was not restarted.", count(p.Launches, "time"))
+	case p.Confirmed:
 		return fmt.Sprintf("Confirmed on %s.", count(p.Launches, "fresh engine launch"))
 	}
 	return "Not confirmed on fresh engine launches: the figures are the search's own, and may flatter."

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -20,6 +22,7 @@ type Local struct {
 	Program     string            // a path, or a name that is looked for in PATH
 	Args        []string          // further options
 	Environment map[string]string // beside this process's own
+	Log         string            // file that its output is appended to; "" for none
 	Dial        Dial              // over which it is asked whether it is ready
 	Start       time.Duration     // how long it may take to be ready, without a model; default 60 s
 	Drain       time.Duration     // how long it may take to end after SIGTERM, before it is killed; default 15 s
@@ -45,7 +48,7 @@ func (l Local) Launch(ctx context.Context, repository, _ string) (Engine, error)
 		if err != nil {
 			return nil, err
 		}
-		p, err := startServer(ctx, l.command(repository, at), at, l.isReady, cmp.Or(l.Start, defaultLocalStart), cmp.Or(l.Drain, defaultLocalDrain))
+		p, err := l.start(ctx, repository, at)
 		if err == nil {
 			return p, nil
 		}
@@ -82,19 +85,31 @@ func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
 	return err == nil && isReady
 }
 
-// startServer starts a program that announces nothing, and waits until it is ready, has exited, or has taken longer than patience. Once ready
-// it has drain to end after SIGTERM. A *StartError says that it did not become ready; it is then gone.
-func startServer(ctx context.Context, cmd *exec.Cmd, at api.Announcement, isReady func(context.Context, api.Announcement) bool, patience, drain time.Duration) (*process, error) {
-	p := &process{cmd: cmd, address: at, drain: drain, kills: memoryKills(), done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.tail, &p.tail
+// start starts the program, and waits until it is ready, has exited, or has taken too long. A *StartError says that it did not become
+// ready; it is then gone.
+func (l Local) start(ctx context.Context, repository string, at api.Announcement) (*process, error) {
+	cmd := l.command(repository, at)
+	p := &process{cmd: cmd, address: at, drain: cmp.Or(l.Drain, defaultLocalDrain), kills: memoryKills(), done: make(chan struct{})}
+	var output io.Writer = &p.tail
+	if l.Log != "" {
+		log, err := openLog(l.Log)
+		if err != nil {
+			return nil, fmt.Errorf("cannot keep the output of the server: %w", err)
+		}
+		p.lifeline = log // closed when it has exited
+		output = io.MultiWriter(log, &p.tail)
+	}
+	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = processAttributes()
 	cmd.WaitDelay = outputDelay
 	if err := p.start(); err != nil {
+		_ = p.lifeline.Close() // nothing was written
 		return nil, fmt.Errorf("cannot start server: %w", err)
 	}
+	patience := cmp.Or(l.Start, defaultLocalStart)
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, os.ErrDeadlineExceeded)
 	defer cancel()
-	for !isReady(waiting, at) {
+	for !l.isReady(waiting, at) {
 		select {
 		case <-p.done:
 		case <-waiting.Done():
@@ -110,6 +125,14 @@ func startServer(ctx context.Context, cmd *exec.Cmd, at api.Announcement, isRead
 	}
 	p.handle(announcedEvent)
 	return p, nil
+}
+
+// openLog opens a file to append to, and makes its folder where there is none.
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
 // freeAddresses are three addresses of loopback that are free now.

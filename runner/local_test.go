@@ -66,7 +66,9 @@ func fakeServer(role string) Local {
 
 func TestLocalServer(t *testing.T) {
 	t.Parallel()
-	engine, err := fakeServer("server").Launch(t.Context(), "some/repository", "")
+	l := fakeServer("server")
+	l.Log = filepath.Join(t.TempDir(), "logs", "server.log")
+	engine, err := l.Launch(t.Context(), "some/repository", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +85,9 @@ func TestLocalServer(t *testing.T) {
 	}
 	if isTaken(at) {
 		t.Error("its ports are still taken")
+	}
+	if log, err := os.ReadFile(l.Log); err != nil || string(log) != "serving some/repository explicit 1\n" {
+		t.Errorf("its log is %q, %v", log, err)
 	}
 }
 

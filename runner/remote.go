@@ -128,7 +128,7 @@ func (r *Remote) Launch(ctx context.Context, repository, _ string) (Engine, erro
 	}
 	if err != nil {
 		_ = client.Close() // the error before tells more
-		return nil, fmt.Errorf("cannot use the server at %s: %w", r.where(), err)
+		return nil, fmt.Errorf("cannot use the server at %s: %w; run the same command again to go on when it is as it should be", r.where(), err)
 	}
 	r.repository = repository
 	return &visit{remote: r, client: client, done: make(chan struct{})}, nil

@@ -67,6 +67,7 @@ type Runner struct {
 	Server      string            // local: tritonserver's path, or that of a program that takes its options
 	Args        []string          // local: further options of it
 	Environment map[string]string // local: variables, beside the program's own
+	Log         string            // local: file that its output is appended to; "" for none
 
 	URL        string            // remote: [SCHEME://]HOST[:PORT], see Address
 	MetricsURL string            // remote: of its metrics page; "" for none
@@ -74,6 +75,9 @@ type Runner struct {
 	Headers    map[string]string // remote: of every request (gRPC: metadata); $NAME stands for an environment variable
 	TLS        TLSFiles          // remote
 }
+
+// DefaultServer is the program of RunnerLocal when the file names none.
+const DefaultServer = "tritonserver"
 
 // TLSFiles are the PEM files of connections that are secured by TLS; all may be "".
 type TLSFiles struct {

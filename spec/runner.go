@@ -79,6 +79,7 @@ func (r profileReader) runnerFields(target *Runner) []runnerField {
 		{field{"server", func(v value) { r.program(v, &target.Server) }}, RunnerLocal},
 		{field{"args", func(v value) { target.Args = serverOptions(v) }}, RunnerLocal},
 		{field{"environment", func(v value) { target.Environment = texts(v) }}, RunnerLocal},
+		{field{"log", func(v value) { r.file(v, &target.Log) }}, RunnerLocal},
 		{field{"url", text(&target.URL)}, RunnerRemote},
 		{field{"metrics_url", text(&target.MetricsURL)}, RunnerRemote},
 		{field{"model_repository", func(v value) { r.file(v, &target.Repository) }}, RunnerRemote},
@@ -102,7 +103,7 @@ func (r profileReader) runner(v value, target *Runner) {
 	}
 	switch {
 	case target.Mode == RunnerLocal && target.Server == "":
-		v.fail(Error{Problem: "has no server to launch", Hint: "write {mode: local, server: tritonserver}, or the path of another program that takes its options"})
+		target.Server = DefaultServer
 	case target.Mode == RunnerRemote && target.URL == "":
 		v.fail(Error{Problem: "has no url", Hint: "write {mode: remote, url: HOST:PORT}"})
 	case target.Mode == RunnerRemote:

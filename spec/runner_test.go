@@ -14,7 +14,7 @@ func TestRunners(t *testing.T) {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
-	check("{mode: local, server: tritonserver}", Runner{Mode: RunnerLocal, Protocol: ProtocolGRPC, Server: "tritonserver"})
+	check("{mode: local, log: triton.log}", Runner{Mode: RunnerLocal, Protocol: ProtocolGRPC, Server: "tritonserver", Log: "work/triton.log"})
 	check("{mode: local, server: bin/triton, protocol: http, args: [--backend-directory=/opt/b, --log-verbose, 1], environment: {OMP_NUM_THREADS: 1}}",
 		Runner{Mode: RunnerLocal, Protocol: ProtocolHTTP, Server: "work/bin/triton", Args: []string{"--backend-directory=/opt/b", "--log-verbose", "1"},
 			Environment: map[string]string{"OMP_NUM_THREADS": "1"}})
@@ -66,7 +66,7 @@ func TestRunnerMistakes(t *testing.T) {
 		})
 	}
 	check("runner: {mode: docker, protocol: tcp}", "2: runner.mode: is not known", "2: runner.protocol: is not known")
-	check("runner: {mode: local}", "2: runner: has no server to launch")
+	check("runner: {mode: remote, url: x, log: y}", "2: runner.log: is for mode: local, and the mode is remote")
 	check("runner: {mode: remote}", "2: runner: has no url")
 	check("runner: {server: x, url: y}", "2: runner.server: is for mode: local, and the mode is bundled", "2: runner.url: is for mode: remote, and the mode is bundled")
 	check("runner: {mode: local, server: x, headers: {a: b}}", "2: runner.headers: is for mode: remote, and the mode is local")

@@ -90,7 +90,7 @@ func (s *campaignServer) wireLocal() error {
 		return fmt.Errorf("server: cannot resolve %q: %w", s.runner.Server, err)
 	}
 	s.info.Where = program
-	s.options.Launcher = runner.Local{Program: program, Args: s.runner.Args, Environment: s.runner.Environment, Dial: s.options.Dial}
+	s.options.Launcher = runner.Local{Program: program, Args: s.runner.Args, Environment: s.runner.Environment, Log: s.runner.Log, Dial: s.options.Dial}
 	return nil
 }
 
