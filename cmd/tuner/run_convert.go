@@ -298,10 +298,20 @@ func analysisOf(con console, p spec.Profile) (spec.Analyze, error) {
 	path := filepath.Join(filepath.Dir(p.Path), spec.AnalyzeName)
 	if _, err := os.Lstat(path); err == nil {
 		a, err := readAnalyze(analyzeOptions{file: path})
-		if err != nil || filepath.Clean(a.Input) == filepath.Clean(p.Output) {
+		if err != nil || isSamePath(a.Input, p.Output) {
 			return a, err
 		}
 		fmt.Fprintf(con.err, "%s is of another campaign (%s): the results are written as without one\n", path, a.Input)
 	}
 	return readAnalyze(analyzeOptions{input: p.Output})
+}
+
+// isSamePath reports whether two names, of which one may be absolute, are of the same place.
+func isSamePath(a, b string) bool {
+	first, err := filepath.Abs(a)
+	if err != nil {
+		return false
+	}
+	second, err := filepath.Abs(b)
+	return err == nil && first == second
 }

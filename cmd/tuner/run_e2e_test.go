@@ -58,7 +58,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	kept := w.trials()
 
 	second := w.run(exitOK, "run", "-f", "profile.yaml")
-	expect(t, second.stderr.String(), "going on after ", "  ok after ", "7/7 chart and report\n  ok")
+	expect(t, second.stderr.String(), "going on after ", "7/7 chart and report\n  ok")
 	all := w.trials()
 	if got := w.states(w.output); got != allDone || len(all) != budget {
 		t.Errorf("%s after %d trials, want %s after %d", got, len(all), allDone, budget)
