@@ -144,6 +144,7 @@ RUN ?= .
 .PHONY: conformance
 conformance: setup ## Compare the engine with a real Triton, and run Triton's own tools on it (installs them: minutes)
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
+	scripts/browser.sh "$${TUNER_PEERS:-.peers}"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
 	@echo "==> conformance: requests, loads, perf_analyzer, tritonclient, Model Analyzer (about 8 minutes)"
 	go vet -tags conformance ./internal/conformance

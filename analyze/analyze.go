@@ -42,7 +42,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
-		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
+		Reused: reused(c.Earlier), Failures: failures(events, configs), Steps: steps(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts),
 	}
 	strategy, err := replay(c, goal)
