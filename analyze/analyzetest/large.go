@@ -22,6 +22,7 @@ func Large(t testing.TB, n int) analyze.Result {
 		t.Fatal(err)
 	}
 	r, model := small, small.Configs[0]
+	r.Top = 3
 	r.Configs = []analyze.Config{model}
 	for i := 1; i < n; i++ {
 		c := model

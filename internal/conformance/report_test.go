@@ -3,10 +3,9 @@
 package conformance
 
 import (
-	"io"
+	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"tuner/analyze"
@@ -61,20 +60,15 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// pageOf writes the page and the JSON of a result into a new folder.
+// pageOf writes the page of a result into a new folder.
 func pageOf(t *testing.T, r analyze.Result) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, writer := range map[string]func(io.Writer) error{
-		"report.html": func(w io.Writer) error { return report.WriteHTML(w, r, true) },
-		"result.json": func(w io.Writer) error { return report.WriteJSON(w, r) },
-	} {
-		var b strings.Builder
-		if err := writer(&b); err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(dir, name), []byte(b.String()))
+	var b bytes.Buffer
+	if err := report.WriteHTML(&b, r, true); err != nil {
+		t.Fatal(err)
 	}
+	write(t, filepath.Join(dir, "report.html"), b.Bytes())
 	return dir
 }
 

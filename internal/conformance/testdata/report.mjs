@@ -1,4 +1,4 @@
-// Checks report.html in a real browser, against result.json beside it.
+// Checks report.html in a real browser, an ordinary one against result.json beside it.
 // usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|hostile|large NAME
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 
 const [browserFolder, folder, kind, name] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(browserFolder, "package.json"))("playwright-core");
-const result = JSON.parse(readFileSync(path.join(folder, "result.json"), "utf8"));
+const result = kind === "ordinary" ? JSON.parse(readFileSync(path.join(folder, "result.json"), "utf8")) : null;
 const address = pathToFileURL(path.join(folder, "report.html")).href;
 const pictures = process.env.TUNER_PICTURES;
 
@@ -20,7 +20,7 @@ let failed = 0;
 async function open(options = {}, hash = "") {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(60_000);
   page.on("console", (m) => { if (["error", "warning"].includes(m.type())) problems.push(`console: ${m.text()}`); });
   page.on("pageerror", (e) => problems.push(`error: ${e.stack}`));
   page.on("dialog", (d) => { problems.push(`dialog: ${d.message()}`); d.dismiss(); });
@@ -50,7 +50,7 @@ const heads = (page) => page.locator("#table thead button").allTextContents();
 const rowName = (c) => (c.default ? "default" : c.name.slice(result.model.length + 1));
 const shownNames = (page) => page.locator("#table tbody td.named a").allTextContents();
 const value = (p, metric) => p.values[metric]?.value;
-const allPoints = result.configurations.flatMap((c) => c.points.map((p) => ({ ...p, config: c })));
+const allPoints = (result?.configurations ?? []).flatMap((c) => c.points.map((p) => ({ ...p, config: c })));
 
 // setLimit types a limit, in ms, into a field.
 async function setLimit(page, ms) {
@@ -249,7 +249,7 @@ async function checkLarge(page) {
 const page = await open();
 await { ordinary: checkOrdinary, hostile: checkHostile, large: checkLarge }[kind](page);
 if (kind === "ordinary") await checkForms();
-if (pictures) {
+if (pictures && kind === "ordinary") {
   for (const [width, height] of [[1440, 900], [390, 844]]) {
     for (const colorScheme of ["light", "dark"]) {
       const page = await open({ viewport: { width, height }, colorScheme });

@@ -45,6 +45,7 @@ function limitsOf(ranking, metric) {
 function drawPoints(f, ranking, x, y) {
   const isKnown = (p) => x.of(p) > 0 && y.of(p) > 0;
   const place = (p) => [f.x(x.of(p)), f.y(y.of(p))];
+  const withinX = (v) => Math.min(Math.max(f.x(v), f.box.left), f.box.right), withinY = (v) => Math.min(Math.max(f.y(v), f.box.top), f.box.bottom);
   const others = configs.filter((c) => c.points.some(isKnown) && lookOf(ranking, c) === "other");
   const all = others.flatMap((c) => c.points.filter(isKnown)), kept = thinned(all, mostOthers);
   const marks = [];
@@ -62,7 +63,7 @@ function drawPoints(f, ranking, x, y) {
     f.picture.append(curve(look, known.map(place)));
     for (const p of known) {
       const alongX = x.interval(p), alongY = y.interval(p), [cx, cy] = place(p);
-      f.picture.append(...whiskers(look, cx, cy, alongX && alongX.map(f.x), alongY && alongY.map(f.y)));
+      f.picture.append(...whiskers(look, cx, cy, alongX && alongX.map(withinX), alongY && alongY.map(withinY)));
       draw(look, p);
     }
   }
@@ -80,8 +81,8 @@ function tradeoff(ranking, width) {
   const known = points.filter((p) => x.of(p) > 0 && y.of(p) > 0);
   if (known.length === 0) return null;
   const vertical = limitsOf(ranking, latencyMetric), horizontal = limitsOf(ranking, throughputMetric);
-  const f = frame(width, height, logAxis(axisTitle(latencyMetric, true), [...known.map(x.of), ...vertical.map((l) => l.value)]),
-    linearAxis(axisTitle(throughputMetric), [...known.map(y.of), ...horizontal.map((l) => l.value)]));
+  const f = frame(width, height, logAxis(axisTitle(latencyMetric, true), [...known.map(x.of), ...near(vertical, known.map(x.of))]),
+    linearAxis(axisTitle(throughputMetric), [...known.map(y.of), ...near(horizontal, known.map(y.of))]));
   for (const l of vertical) verticalLimit(f, l.value, l.label, l.isMax);
   for (const l of horizontal) horizontalLimit(f, l.value, l.label);
   const steps = [];
@@ -104,7 +105,7 @@ function againstLoad(metric, isLog) {
     const y = coordinate(metric), height = heightOf(width);
     const known = points.filter((p) => y.of(p) > 0);
     if (known.length === 0) return null;
-    const horizontal = limitsOf(ranking, metric), values = [...known.map(y.of), ...horizontal.map((l) => l.value)];
+    const horizontal = limitsOf(ranking, metric), values = [...known.map(y.of), ...near(horizontal, known.map(y.of))];
     const yAxis = isLog ? logAxis(axisTitle(metric, true), values) : linearAxis(axisTitle(metric), values);
     const f = frame(width, height, logAxis(`${loadTitle}, log scale`, known.map((p) => p.level), doublingTicks), yAxis);
     for (const l of horizontal) horizontalLimit(f, l.value, l.label);
@@ -124,7 +125,8 @@ function distribution(ranking, width) {
   if (raw.latencies.length === 0) return null;
   const all = raw.latencies.flatMap((l) => l.quantiles);
   const limits = raw.metrics.filter((m) => m.name.startsWith("latency_")).flatMap((m) => limitsOf(ranking, m)).filter((l) => l.isMax);
-  const xAxis = logAxis("Latency (ms), log scale", [...all.map(([, s]) => s * 1e3), ...limits.map((l) => l.value)]);
+  const measured = all.map(([, s]) => s * 1e3);
+  const xAxis = logAxis("Latency (ms), log scale", [...measured, ...near(limits, measured)]);
   const f = frame(width, heightOf(width), xAxis, ninesAxis("Share of requests, tail stretched", extremes(all.map(([q]) => q))[1]));
   for (const l of limits) verticalLimit(f, l.value, l.label, true);
   const marks = [], named = [0.5, 0.9, 0.99, 0.999, 0.9999];

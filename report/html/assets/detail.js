@@ -53,13 +53,14 @@ function remarksOf(point, ranking) {
 }
 
 function loadsTable(s, ranking) {
-  const heads = ["Load", ...loadColumns.map((m) => m.label), "rests on", ""];
+  const head = (label, kind) => html("th", { scope: "col", class: kind }, label);
+  const heads = [head("Load", "text"), ...loadColumns.map((m) => head(m.label, "number")), head("Rests on", "text"), head("Remarks", "text")];
   const rows = s.config.points.map((p) => html("tr", { class: p === s.point ? "best" : null },
     html("td", { class: "text" }, loadText(p.load), ...(p === s.point ? [" ", html("span", { class: "badge" }, "best load")] : [])),
     ...loadColumns.map((m) => html("td", { class: "number" }, ...valueWithInterval(p, m))),
     html("td", { class: "text" }, `${count(p.windows, "window")}, ${count(p.requests, "request")}${p.meanBatch > 0 ? `, mean batch ${short(Number(p.meanBatch.toPrecision(3)))}` : ""}`),
-    html("td", { class: "text" }, remarksOf(p, ranking))));
-  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures by load" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads.map((h) => html("th", { scope: "col" }, h)))), html("tbody", {}, ...rows)));
+    html("td", { class: "text remarks" }, remarksOf(p, ranking))));
+  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures by load" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)));
 }
 
 // detail is all that is known of a configuration.

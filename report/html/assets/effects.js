@@ -41,7 +41,7 @@ function breakdown(ranking, width) {
   pointing(f.picture, marks, 80);
   return {
     picture: f.picture, title: "Where the latency goes", subtitle: "Of a request in the mean, each configuration at its best load.",
-    legend: latencyParts.map(([name, label]) => [svg("rect", { class: `part-${name}`, x: 8, y: 1, width: 14, height: 12 }), label]),
+    legend: latencyParts.filter((_, n) => rows.some((s) => s.parts[n] > 0)).map(([name, label]) => [svg("rect", { class: `part-${name}`, x: 8, y: 1, width: 14, height: 12 }), label]),
   };
 }
 
@@ -82,17 +82,19 @@ function changeAxis(effects) {
 }
 
 const rowHeight = 22;
+const headRoom = 7; // above each knob
 
 function knobs(ranking, width) {
   if (!ranking.best || !ranking.best.satisfies) return null;
   const effects = ranking.isOwn ? ownEffects() : measuredEffects(ranking);
   if (effects.length === 0) return null;
   const rows = effects.reduce((sum, k) => sum + 1 + k.others.length, 0);
-  const f = frame(width, rows * rowHeight + 60, changeAxis(effects), rowsAxis(100));
+  const f = frame(width, rows * rowHeight + headRoom * effects.length + 58, changeAxis(effects), rowsAxis(100));
   f.picture.append(svg("line", { class: "zero", x1: f.x(0), x2: f.x(0), y1: f.box.top, y2: f.box.bottom }));
   const marks = [];
-  let y = f.box.top + 14;
+  let y = f.box.top + 12;
   for (const k of effects) {
+    y += headRoom;
     f.picture.append(svg("text", { class: "row knob", x: 4, y }, cut(`${k.knob}, chosen ${k.chosen}`, width - 8)));
     y += rowHeight;
     for (const o of k.others) {

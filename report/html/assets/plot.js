@@ -65,7 +65,7 @@ function extremes(values) {
 
 // linearAxis goes from 0 to a little more than the largest value.
 function linearAxis(title, values) {
-  const max = extremes(values)[1] * 1.1 || 1;
+  const max = extremes(values)[1] * 1.14;
   return { title, min: 0, max, ticks: linearTicks(max), at: (v) => v / max };
 }
 
@@ -106,9 +106,20 @@ function frame(width, height, xAxis, yAxis) {
   return { picture, box, x, y };
 }
 
-// verticalLimit draws a limit of x: what misses it is shaded.
+// near is those of some limits that an axis is made to show: others are so far from what was measured that they would crowd it.
+function near(limits, values) {
+  const [least, most] = extremes(values);
+  return limits.map((l) => l.value).filter((v) => v > least / 2.5 && v < most * 2.5);
+}
+
+// verticalLimit draws a limit of x: what misses it is shaded. Of one beyond the axis only its label is there.
 function verticalLimit(f, value, label, isMax) {
-  const at = Math.min(Math.max(f.x(value), f.box.left), f.box.right);
+  const at = f.x(value);
+  if (at > f.box.right + 1 || at < f.box.left - 1) {
+    const isBelow = at < f.box.left;
+    f.picture.append(svg("text", { class: "limit", x: isBelow ? f.box.left + 5 : f.box.right - 5, y: f.box.bottom - 7, "text-anchor": isBelow ? "start" : "end" }, isBelow ? `← ${label}` : `${label} →`));
+    return;
+  }
   const isRight = at > (f.box.left + f.box.right) / 2;
   f.picture.append(
     svg("rect", { class: "beyond", x: isMax ? at : f.box.left, y: f.box.top, width: isMax ? f.box.right - at : at - f.box.left, height: f.box.bottom - f.box.top }),
@@ -118,7 +129,12 @@ function verticalLimit(f, value, label, isMax) {
 
 // horizontalLimit draws a limit of y.
 function horizontalLimit(f, value, label) {
-  const at = Math.min(Math.max(f.y(value), f.box.top), f.box.bottom);
+  const at = f.y(value);
+  if (at < f.box.top - 1 || at > f.box.bottom + 1) {
+    const isAbove = at < f.box.top;
+    f.picture.append(svg("text", { class: "limit", x: f.box.left + 5, y: isAbove ? f.box.top + 9 : f.box.bottom - 6 }, `${isAbove ? "↑" : "↓"} ${label}`));
+    return;
+  }
   f.picture.append(svg("line", { class: "limit", x1: f.box.left, x2: f.box.right, y1: at, y2: at }),
     svg("text", { class: "limit", x: f.box.left + 5, y: at - 5 }, label));
 }

@@ -149,7 +149,7 @@ function sortBy(i) {
 }
 
 function headOf(column, i) {
-  const button = html("button", { type: "button" }, column.title);
+  const button = html("button", { type: "button" }, column.title.replaceAll("_", "_\u200b")); // where it may break
   button.addEventListener("click", () => sortBy(i));
   return html("th", { scope: "col", class: column.isText ? "text" : "number", "aria-sort": "none" }, button);
 }

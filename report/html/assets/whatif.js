@@ -138,14 +138,16 @@ function drawGain(ranking) {
   const rows = [["default", ranking.standard], ["after stage 1", first], ["best", ranking.best]].filter(([, s], i, list) => s && s.point && s.satisfies && list.findIndex(([, o]) => o === s) === i);
   place.hidden = rows.length < 2;
   if (place.hidden) return;
-  const most = extremes(rows.map(([, s]) => y.of(s.point)))[1], width = Math.max(260, place.clientWidth), at = (v) => 96 + (width - 176) * v / (most * 1.02);
+  const labels = rows.map(([, s]) => (raw.objective.length === 1 ? format(metricOf(raw.objective[0].metric), s.point.value(raw.objective[0].metric)) : `${y.of(s.point).toFixed(2)} ×`));
+  const most = extremes(rows.flatMap(([, s]) => [y.of(s.point), ...((y.interval && y.interval(s.point)) || [])]))[1], width = Math.max(260, place.clientWidth);
+  const left = 84, right = 12 + 7 * Math.max(...labels.map((l) => l.length)), at = (v) => left + (width - left - right) * v / most;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * 30 + 4}`, width: "100%", role: "img", "aria-label": `${y.title}: ${rows.map(([n, s]) => `${n} ${short(Number(y.of(s.point).toPrecision(4)))}`).join(", ")}` });
   rows.forEach(([name, s], i) => {
     const top = 30 * i + 3, v = y.of(s.point), interval = y.interval && y.interval(s.point);
-    picture.append(svg("text", { class: "row", x: 88, y: top + 16, "text-anchor": "end" }, name),
-      svg("rect", { class: `bar look-${lookOf(ranking, s.config)}`, x: 96, y: top, width: at(v) - 96, height: 22, rx: 2 }),
+    picture.append(svg("text", { class: "row", x: left - 8, y: top + 16, "text-anchor": "end" }, name),
+      svg("rect", { class: `bar look-${lookOf(ranking, s.config)}`, x: left, y: top, width: at(v) - left, height: 22, rx: 2 }),
       ...whiskers("plain", 0, top + 11, interval && interval.map(at), null),
-      svg("text", { class: "row", x: Math.max(at(v), interval ? at(interval[1]) : 0) + 7, y: top + 16 }, raw.objective.length === 1 ? format(metricOf(raw.objective[0].metric), s.point.value(raw.objective[0].metric)) : `${v.toFixed(2)} ×`));
+      svg("text", { class: "row", x: Math.max(at(v), interval ? at(interval[1]) : 0) + 7, y: top + 16 }, labels[i]));
   });
   place.replaceChildren(picture);
 }
