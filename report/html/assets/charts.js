@@ -204,7 +204,7 @@ function progress(ranking, width) {
   }
   marks.sort((a, b) => a.x - b.x);
   pointing(f.picture, marks);
-  return { picture: f.picture, title: "Search progress", subtitle: "Each mark is a trial; the line is the best within the limits so far.", legend: progressLegend(failed.length), note: hiddenNote(measured.length - kept.length) };
+  return { picture: f.picture, title: "Search progress", subtitle: "Each mark is a trial; the line is the best within the limits so far.", legend: progressLegend(failed.length), note: kept.length < measured.length ? `${count(measured.length - kept.length, "trial")} not drawn, evenly thinned out.` : "" };
 }
 
 function progressLegend(failed) {
