@@ -154,6 +154,7 @@ RUN ?= .
 .PHONY: conformance
 conformance: setup ## Compare the engine with a real Triton, and run Triton's own tools on it (installs them: minutes)
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
+	scripts/browser.sh "$${TUNER_PEERS:-.peers}"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
 	@echo "==> conformance: requests, loads, perf_analyzer, tritonclient, Model Analyzer, exports (about 10 minutes)"
 	go vet -tags conformance ./internal/conformance

@@ -43,7 +43,7 @@ func Analyze(c Campaign, o Options) (Result, error) {
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
-		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps,
+		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
 	}
 	strategy, err := replay(c, goal)
 	if err != nil {

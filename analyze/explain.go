@@ -82,7 +82,8 @@ func (x explainer) subjects() []Subject {
 
 func (x explainer) subject(c Config) Subject {
 	s := Subject{Name: c.Name, Load: c.Best.Load, IsHighest: c.Best.Load.Level() >= slices.Max(x.space.Load.Levels)}
-	s.Breakdown = newBreakdown(x.measured(c), c.Setup.Instances)
+	measured := x.measured(c)
+	s.Breakdown, s.Latencies = newBreakdown(measured, c.Setup.Instances), measured.Latencies()
 	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
 	best := x.result.Configs[0]
 	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(*best.Best) && isScored(*c.Best) && x.result.areComparable(*best.Best, *c.Best) {

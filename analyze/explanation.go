@@ -31,6 +31,8 @@ type Subject struct {
 	// measured; nil where the strategy predicts nothing, or not this.
 	Predictions []Prediction
 	Curve       *ServiceCurve // of its engine process, as the predictions rest on; nil where they do
+	// Latencies are those of all requests behind the figures.
+	Latencies measure.Histogram
 }
 
 // Higher is a load above a configuration's best one.

@@ -27,6 +27,7 @@ type Result struct {
 	Reused        []Reused // earlier campaigns that the strategy learned from, in no figure here
 	Configs       []Config // best first; the default is always one of them
 	Failures      []Failure
+	Course        []CourseStep  // the trials in the order in which they were made
 	Folds         []search.Fold // combinations that were not tried, with the reasons
 	Accuracy      spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
 	// Assigned says which nodes of the model an execution provider took, for people.

@@ -107,7 +107,7 @@ func (m Measurement) Offered() float64 {
 }
 
 // Std is the standard deviation of all latencies; 0 below two.
-func (m Measurement) Std() time.Duration { return m.latencies().Std() }
+func (m Measurement) Std() time.Duration { return m.Latencies().Std() }
 
 // throughput pools the windows' inferences and time.
 func (m Measurement) throughput() (Estimate, bool) {
@@ -153,7 +153,7 @@ func (m Measurement) meanLatency() (Estimate, bool) {
 // batches, since the requests of a batch end together. It is false when no request completed. Where Bounded is false, Hi is only the
 // largest latency seen.
 func (m Measurement) Percentile(q float64) (Estimate, bool) {
-	all := m.latencies()
+	all := m.Latencies()
 	if all.Count() == 0 {
 		return Estimate{}, false
 	}
@@ -163,7 +163,7 @@ func (m Measurement) Percentile(q float64) (Estimate, bool) {
 
 // Bounded reports whether there were requests enough for an upper bound of the q-quantile.
 func (m Measurement) Bounded(q float64) bool {
-	all := m.latencies()
+	all := m.Latencies()
 	_, hi := m.ranks(all, q)
 	return hi <= all.Count()
 }
@@ -181,8 +181,8 @@ func (m Measurement) ranks(all Histogram, q float64) (lo, hi int) {
 	return stats.QuantileRanks(all.Count(), stats.EffectiveSize(hits, sizes), q)
 }
 
-// latencies merges the windows' distributions.
-func (m Measurement) latencies() Histogram {
+// Latencies is the distribution of all latencies, of all windows together.
+func (m Measurement) Latencies() Histogram {
 	var parts []Histogram
 	for _, w := range m.Windows {
 		for _, s := range w.Sub {

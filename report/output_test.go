@@ -54,7 +54,7 @@ func allFormats() []string {
 
 // withoutCharts are the formats that are written quickly.
 func withoutCharts() []string {
-	return []string{spec.FormatTable, spec.FormatCSV, spec.FormatConfig, spec.FormatRepository}
+	return []string{spec.FormatTable, spec.FormatCSV, spec.FormatHTML, spec.FormatConfig, spec.FormatRepository}
 }
 
 func TestWriteAll(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWriteAll(t *testing.T) {
 	}
 	want := []string{
 		"results/metrics-model-inference.csv", "results/metrics-model-gpu.csv", "results/metrics-server-only.csv",
-		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "optim_Results.png", "report.md", "result.json",
+		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "optim_Results.png", "report.html", "report.md", "result.json",
 		"optimal/config.pbtxt", "repository/minilm",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -171,7 +171,7 @@ func TestChangedModelIsRefused(t *testing.T) {
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "changed since it was measured") {
 		t.Errorf("error is %v, want an InputError", err)
 	}
-	if len(written) != 6 { // everything but the repository
+	if len(written) != 7 { // everything but the repository
 		t.Errorf("written: %v", written)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "repository")); !errors.Is(err, os.ErrNotExist) {

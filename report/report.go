@@ -27,6 +27,7 @@ const (
 	latencyChartName = "throughput_vs_p99.png"
 	loadChartName    = "throughput_vs_concurrency.png"
 	stagesChartName  = "optim_Results.png" // OLive's name
+	htmlName         = "report.html"
 	markdownName     = "report.md"
 	jsonName         = "result.json"
 	configDir        = "optimal"
@@ -47,6 +48,9 @@ func files(r analyze.Result, formats []string) []file {
 	markdown := func(w io.Writer, r analyze.Result) error {
 		return WriteMarkdown(w, r, slices.Contains(formats, spec.FormatPNG))
 	}
+	page := func(w io.Writer, r analyze.Result) error {
+		return WriteHTML(w, r, slices.Contains(formats, spec.FormatRepository))
+	}
 	list := []file{
 		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-inference.csv"), WriteInferenceCSV},
 		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-gpu.csv"), WriteGPUCSV},
@@ -54,6 +58,7 @@ func files(r analyze.Result, formats []string) []file {
 		{spec.FormatPNG, filepath.Join(plotsDir, latencyChartName), WriteLatencyChart},
 		{spec.FormatPNG, filepath.Join(plotsDir, loadChartName), WriteLoadChart},
 		{spec.FormatPNG, stagesChartName, WriteStagesChart},
+		{spec.FormatHTML, htmlName, page},
 		{"", markdownName, markdown},
 		{"", jsonName, WriteJSON},
 	}
@@ -143,7 +148,7 @@ func checkOutput(dir string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write results into %q: %w", dir, durable.Cause(err))
 	}
-	ours := []string{resultsDir, plotsDir, stagesChartName, markdownName, jsonName, configDir, repositoryDir}
+	ours := []string{resultsDir, plotsDir, stagesChartName, htmlName, markdownName, jsonName, configDir, repositoryDir}
 	foreign := ""
 	for _, e := range entries {
 		if e.Name() == journal.FileName || e.Name() == jsonName {

@@ -166,8 +166,9 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 	t.Parallel()
 	r := result(t, typical(t), analyze.Options{})
 	markdown := func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
+	page := func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, true) }
 	for name, write := range map[string]func(io.Writer, analyze.Result) error{
-		"table": WriteTable, "markdown": markdown, "json": WriteJSON, "inference": WriteInferenceCSV, "gpu": WriteGPUCSV,
+		"table": WriteTable, "markdown": markdown, "html": page, "json": WriteJSON, "inference": WriteInferenceCSV, "gpu": WriteGPUCSV,
 		"server": WriteServerCSV, "chart": WriteLoadChart, "stages": WriteStagesChart, "config": WriteConfig,
 	} {
 		if err := write(failing{}, r); !errors.Is(err, errFull) {

@@ -50,10 +50,14 @@ func notes(r analyze.Result, g grid) []string {
 	lines = append(lines, r.Ending.Statement...)
 	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {
-		lines = append(lines, fmt.Sprintf("The campaign did not end by itself: %s. The same `tuner profile` command resumes it.",
-			r.Ending.Reason))
+		lines = append(lines, interruption(r))
 	}
 	return lines
+}
+
+// interruption says of a campaign that did not end by itself what one can do.
+func interruption(r analyze.Result) string {
+	return fmt.Sprintf("The campaign did not end by itself: %s. The same `tuner profile` command resumes it.", r.Ending.Reason)
 }
 
 // legendNotes explain the table's columns and marks, as far as they occur.

@@ -167,15 +167,8 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	if data := dataOf(r); data != "" {
 		fmt.Fprintf(b, "Compared with fp32 on cpu, on %s. Limit: %s.\n\n", escapeMarkdown(data), escapeMarkdown(limitOf(r)))
 	}
-	var cells [][]string
-	for _, v := range r.Header.Variants {
-		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
-			cells = append(cells, variantRow(r, v, place))
-		}
-	}
-	if len(cells) > 0 {
-		b.WriteString(markdownTable([]string{"precision", "provider", "size", "cosine mean", "1st percentile", "least", "largest error",
-			"top-1", "nearest neighbour", "limited figure", "verdict"}, cells, nil))
+	if cells := variantRows(r); len(cells) > 0 {
+		b.WriteString(markdownTable(variantHeads, cells, nil))
 	}
 	for _, v := range r.Header.Variants {
 		for _, note := range v.Notes {
@@ -194,6 +187,20 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 			fmt.Fprintf(b, "- %s\n", escapeMarkdown(line))
 		}
 	}
+}
+
+// variantHeads are the columns of the table of variants.
+var variantHeads = []string{"precision", "provider", "size", "cosine mean", "1st percentile", "least", "largest error", "top-1",
+	"nearest neighbour", "limited figure", "verdict"}
+
+func variantRows(r analyze.Result) [][]string {
+	var cells [][]string
+	for _, v := range r.Header.Variants {
+		for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
+			cells = append(cells, variantRow(r, v, place))
+		}
+	}
+	return cells
 }
 
 // variantRow is a line of the table of variants.

@@ -29,12 +29,13 @@ const (
 	FormatTable      = "table"
 	FormatCSV        = "csv"
 	FormatPNG        = "png"
+	FormatHTML       = "html"
 	FormatConfig     = "config"
 	FormatRepository = "repository"
 )
 
 func formats() []string {
-	return []string{FormatTable, FormatCSV, FormatPNG, FormatConfig, FormatRepository}
+	return []string{FormatTable, FormatCSV, FormatPNG, FormatHTML, FormatConfig, FormatRepository}
 }
 
 // Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives. An Errors

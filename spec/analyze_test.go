@@ -25,7 +25,7 @@ func TestParseAnalyze(t *testing.T) {
 		})
 	}
 	check("defaults", "input: out/minilm", Analyze{Path: "work/analyze.yaml", Input: "work/out/minilm", Output: "work/out/minilm",
-		Top: 3, Mode: ModeOnline, Formats: []string{"table", "csv", "png", "config", "repository"}})
+		Top: 3, Mode: ModeOnline, Formats: []string{"table", "csv", "png", "html", "config", "repository"}})
 	p99 := single(measure.LatencyP99)
 	check("complete", `
 input: ../out

@@ -30,9 +30,9 @@ func newAnalyze(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "analyze -f analyze.yaml",
 		Short: "Rank what was measured under constraints and write the results",
-		Long: `Reads a campaign's journal, ranks the configurations under the constraints, prints the table, and writes CSV, charts, the
-optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing: constraints and objective may
-be changed and the analysis repeated at will, also while the campaign is running.`,
+		Long: `Reads a campaign's journal, ranks the configurations under the constraints, prints the table, and writes CSV, charts, a page for
+the browser (report.html), the optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing:
+constraints and objective may be changed and the analysis repeated at will, also while the campaign is running.`,
 		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain",
 		Args:    usageArgs(fileByFlag),
 		RunE:    func(*cobra.Command, []string) error { return runAnalyze(con, o) },

@@ -25,15 +25,23 @@ type Peers struct {
 	ORTLibrary    string // the ONNX Runtime that Triton's backend loads
 }
 
+// Dir is the folder that the peers are installed in, or would be.
+func Dir() (string, error) {
+	if dir := os.Getenv("TUNER_PEERS"); dir != "" {
+		return dir, nil
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(root, Folder), nil
+}
+
 // Find returns the peers. The error names what is missing, and how to get it.
 func Find() (*Peers, error) {
-	dir := os.Getenv("TUNER_PEERS")
-	if dir == "" {
-		root, err := moduleRoot()
-		if err != nil {
-			return nil, err
-		}
-		dir = filepath.Join(root, Folder)
+	dir, err := Dir()
+	if err != nil {
+		return nil, err
 	}
 	p := &Peers{
 		Python:        filepath.Join(dir, "triton", "bin", "python"),

@@ -1,0 +1,87 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/internal/peers"
+	"tuner/report"
+)
+
+// TestReport opens report.html in a real browser, from disk: testdata/report.mjs says what it checks there. TUNER_PICTURES names a
+// folder for screenshots.
+func TestReport(t *testing.T) {
+	for _, journal := range []string{"minilm", "guided"} {
+		t.Run(journal, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "journals", journal, "journal.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, "journal.jsonl"), text)
+			write(t, filepath.Join(dir, "analyze.yaml"), []byte("input: .\nformats: [html]\n"))
+			runTool(t, dir, environment(t, "TUNER_BINARY"), "analyze", "-f", "analyze.yaml")
+			browse(t, dir, "ordinary", journal)
+		})
+	}
+	t.Run("hostile names", func(t *testing.T) {
+		t.Parallel()
+		const hostile = `</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>'"<!--`
+		r := analyzetest.Large(t, 3)
+		r.Header.Model = hostile
+		for i := range r.Configs {
+			r.Configs[i].Name = hostile + r.Configs[i].Name
+			if c := r.Configs[i].Candidate; !c.IsDefault() {
+				r.Configs[i].Candidate = c.With(hostile, hostile)
+			}
+		}
+		for i := range r.Explanation.Subjects {
+			r.Explanation.Subjects[i].Name = hostile + r.Explanation.Subjects[i].Name
+		}
+		browse(t, pageOf(t, r), "hostile", "hostile")
+	})
+	t.Run("10000 configurations", func(t *testing.T) {
+		t.Parallel()
+		browse(t, pageOf(t, analyzetest.Large(t, 10_000)), "large", "large")
+	})
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pageOf writes the page of a result into a new folder.
+func pageOf(t *testing.T, r analyze.Result) string {
+	t.Helper()
+	dir := t.TempDir()
+	var b bytes.Buffer
+	if err := report.WriteHTML(&b, r, true); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "report.html"), b.Bytes())
+	return dir
+}
+
+// browse checks the page of a folder, as an ordinary, a hostile or a large one.
+func browse(t *testing.T, dir, kind, name string) {
+	t.Helper()
+	installed, err := peers.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := filepath.Join(installed, "browser")
+	if _, err := os.Stat(filepath.Join(browser, "chromium")); err != nil {
+		t.Fatalf("no browser: %v; run scripts/browser.sh %s", err, installed)
+	}
+	t.Log(runTool(t, "", "node", filepath.Join("testdata", "report.mjs"), browser, dir, kind, name))
+}

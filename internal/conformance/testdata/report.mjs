@@ -1,0 +1,264 @@
+// Checks report.html in a real browser, an ordinary one against result.json beside it.
+// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|hostile|large NAME
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [browserFolder, folder, kind, name] = process.argv.slice(2);
+const { chromium } = createRequire(path.join(browserFolder, "package.json"))("playwright-core");
+const result = kind === "ordinary" ? JSON.parse(readFileSync(path.join(folder, "result.json"), "utf8")) : null;
+const address = pathToFileURL(path.join(folder, "report.html")).href;
+const pictures = process.env.TUNER_PICTURES;
+
+const browser = await chromium.launch({ executablePath: path.join(browserFolder, "chromium"), args: ["--no-sandbox"] });
+const problems = []; // errors of the page, and requests that it made
+let failed = 0;
+
+// open opens the page in a window of its own.
+async function open(options = {}, hash = "") {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type())) problems.push(`console: ${m.text()}`); });
+  page.on("pageerror", (e) => problems.push(`error: ${e.stack}`));
+  page.on("dialog", (d) => { problems.push(`dialog: ${d.message()}`); d.dismiss(); });
+  page.on("request", (r) => { if (r.url().split("#")[0] !== address && !/^(data|blob):/.test(r.url())) problems.push(`request: ${r.url()}`); });
+  await page.goto(address + hash);
+  await frame(page);
+  return page;
+}
+
+// frame waits until what is due has been drawn.
+const frame = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+async function check(what, body) {
+  try {
+    await body();
+    console.log(`ok    ${what}`);
+  } catch (e) {
+    failed++;
+    console.log(`FAIL  ${what}: ${e.message}`);
+  }
+}
+
+const marks = (page, id) => page.locator(`#${id} .plot .mark`).count();
+const rows = (page) => page.locator("#table tbody tr:not(.detail)");
+const cells = (page, column) => page.locator(`#table tbody tr:not(.detail) td:nth-child(${column + 1})`).allTextContents();
+const heads = (page) => page.locator("#table thead button").allTextContents();
+const rowName = (c) => (c.default ? "default" : c.name.slice(result.model.length + 1));
+const shownNames = (page) => page.locator("#table tbody td.named a").allTextContents();
+const value = (p, metric) => p.values[metric]?.value;
+const allPoints = (result?.configurations ?? []).flatMap((c) => c.points.map((p) => ({ ...p, config: c })));
+
+// setLimit types a limit, in ms, into a field.
+async function setLimit(page, ms) {
+  await page.locator("#whatif input[type=number]").first().fill(String(ms));
+  await frame(page);
+}
+
+async function checkOrdinary(page) {
+  const known = allPoints.filter((p) => value(p, "throughput") > 0 && value(p, "latency_p99") > 0).length;
+  await check("the answer comes first", async () => {
+    const figure = (await page.locator("h1 .figure").textContent()).trim();
+    assert.ok(result.summary.startsWith(figure) || result.configurations[0].default, figure);
+    assert.equal((await page.locator("#verdict .summary").textContent()).trim(), result.summary);
+  });
+  await check("every chart has its marks", async () => {
+    for (const id of ["tradeoff", "throughput", "latency"]) assert.equal(await marks(page, id), known, id);
+    assert.equal(await marks(page, "progress"), result.trials, "progress");
+    assert.equal(await marks(page, "knobs"), result.explanation.knobs.flatMap((k) => k.others).filter((o) => o.change).length, "knobs");
+    assert.equal(await page.locator("#distribution .plot .curve").count(), result.explanation.subjects.length, "distribution");
+    assert.ok(await page.locator("#breakdown .plot .part-compute_infer").count() >= 2, "breakdown");
+    assert.equal(await page.locator("#tradeoff .ring").count(), 2, "the best is marked, and the legend says so");
+    assert.ok(await page.locator("#tradeoff .plot .whisker").count() > 0, "intervals are drawn");
+  });
+  await checkTable(page);
+  await checkWhatIf(page);
+  await checkKeys(page);
+  await check("the data can be downloaded", async () => {
+    const waiting = page.waitForEvent("download");
+    await page.click("#download");
+    const download = await waiting, data = JSON.parse(readFileSync(await download.path(), "utf8"));
+    assert.equal(data.configurations.length, result.configurations.length);
+    assert.match(download.suggestedFilename(), /^[\w.-]+-report\.json$/);
+  });
+  await check("the theme can be switched", async () => {
+    const color = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const before = await color();
+    await page.click("#theme");
+    assert.notEqual(await color(), before);
+    await page.click("#theme");
+    assert.equal(await color(), before);
+  });
+}
+
+async function checkTable(page) {
+  await check("the table has all configurations, the best first", async () => {
+    assert.deepEqual(await shownNames(page), result.configurations.slice(0, 25).map(rowName));
+    assert.match(await rows(page).first().textContent(), /best/);
+  });
+  await check("the table sorts both ways, and back", async () => {
+    const before = await shownNames(page), column = (await heads(page)).findIndex((h) => h.startsWith("throughput"));
+    const sorted = async () => (await cells(page, column)).filter((t) => t !== "–").map(Number.parseFloat);
+    const button = page.locator("#table thead button").nth(column);
+    await button.click();
+    const down = await sorted();
+    assert.deepEqual(down, down.toSorted((a, b) => b - a));
+    await button.click();
+    assert.deepEqual(await sorted(), down.toReversed());
+    await button.click();
+    assert.deepEqual(await shownNames(page), before);
+  });
+  await check("the table can be filtered", async () => {
+    const text = (s) => `${s.knob}=${s.value}`, wanted = text(result.configurations.find((c) => c.settings.length > 0).settings.at(-1));
+    await page.fill("#filter", wanted);
+    const want = result.configurations.filter((c) => c.settings.some((s) => text(s).startsWith(wanted)));
+    assert.deepEqual(await shownNames(page), want.slice(0, 25).map(rowName));
+    await page.fill("#filter", "nothing has this name");
+    assert.equal(await rows(page).count(), 0);
+    await page.fill("#filter", "");
+  });
+  await check("a configuration opens with its config.pbtxt", async () => {
+    const first = page.locator("#table td.named a").first();
+    await first.click();
+    const lines = await page.locator("#table .detail pre span:not(.removed)").allTextContents();
+    assert.equal(lines.map((l) => l.slice(2)).join(""), result.configurations[0].config);
+    assert.equal(await page.locator("#table .detail tbody tr").count(), result.configurations[0].points.length);
+    await first.click();
+    assert.equal(await page.locator("#table .detail").count(), 0);
+  });
+}
+
+async function checkWhatIf(page) {
+  const own = result.goal.constraints.find((c) => c.metric === "latency_p99")?.max;
+  const before = await page.locator("#verdict").textContent(), order = await shownNames(page);
+  await check("a stricter limit has another answer", async () => {
+    const latencies = allPoints.map((p) => value(p, "latency_p99")).toSorted((a, b) => a - b);
+    const limit = Number((latencies[Math.floor(latencies.length / 3)] * 1.01).toPrecision(3));
+    await setLimit(page, limit * 1e3);
+    assert.equal(await page.locator("html.trying").count(), 1);
+    assert.match(await page.locator("h1 .claim").textContent(), /p99 ≤/);
+    const most = Math.max(...allPoints.filter((p) => value(p, "latency_p99") <= limit).map((p) => value(p, "throughput")));
+    const said = Number.parseFloat(await page.locator("#tiles dd strong").first().textContent());
+    assert.ok(said > 0.9 * most && said < 1.001 * most, `${said} infer/s of ${most}`);
+    const missed = allPoints.filter((p) => value(p, "latency_p99") > limit).length;
+    assert.equal(await page.locator("#tradeoff .plot .mark.hollow").count(), missed);
+  });
+  await check("a limit that nothing keeps", async () => {
+    await setLimit(page, 0.001);
+    assert.match(await page.locator("h1").textContent(), /None\s+satisfies p99 ≤ 1 µs/);
+  });
+  if (own) {
+    await check("about the same limit ranks as the report does", async () => {
+      await setLimit(page, own * 1e3 * 1.0001);
+      assert.equal(await page.locator("html.trying").count(), 1);
+      assert.deepEqual((await shownNames(page)).toSorted(), order.toSorted());
+      if (name === "minilm") assert.deepEqual(await shownNames(page), order); // a guided campaign's own belief is left out
+    });
+  }
+  await check("the slider moves the limit, and the button takes it back", async () => {
+    const slider = page.locator("#whatif input[type=range]").first();
+    await slider.focus();
+    for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowLeft");
+    await frame(page);
+    assert.equal(await page.locator("html.trying").count(), 1);
+    await page.click("#whatif button");
+    await frame(page);
+    assert.equal(await page.locator("html.trying").count(), 0);
+    assert.equal(await page.locator("#verdict").textContent(), before);
+    assert.deepEqual(await shownNames(page), order);
+  });
+}
+
+async function checkKeys(page) {
+  await check("a chart's marks are reached with the keyboard and the mouse", async () => {
+    const picture = page.locator("#tradeoff .plot svg");
+    await picture.focus();
+    await page.keyboard.press("ArrowRight");
+    assert.match(await page.locator("#tooltip").textContent(), /infer\/s/);
+    await page.keyboard.press("Enter");
+    assert.ok(await page.locator("#table .detail").count() >= 1);
+    await page.evaluate(() => document.activeElement.blur());
+    assert.ok(await page.locator("#tooltip").isHidden());
+    await page.locator("#tradeoff .plot .mark").last().hover({ force: true });
+    assert.match(await page.locator("#tooltip").textContent(), /p99 .* ms/);
+  });
+}
+
+async function checkForms() {
+  await check("nothing is wider than a telephone", async () => {
+    const page = await open({ viewport: { width: 390, height: 844 } });
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${width} pixels`);
+    await page.context().close();
+  });
+  await check("a link opens a configuration", async () => {
+    const wanted = result.configurations.at(-1);
+    const page = await open({}, `#config=${encodeURIComponent(wanted.name)}`);
+    assert.match(await page.locator("#table .detail").textContent(), /config\.pbtxt/);
+    await page.context().close();
+  });
+  await check("printed it has no controls", async () => {
+    const page = await open();
+    await page.emulateMedia({ media: "print" });
+    assert.ok(await page.locator("#whatif").isHidden());
+    assert.ok(await page.locator("h1").isVisible());
+    if (pictures) await page.pdf({ path: path.join(pictures, `${name}.pdf`), format: "A4" });
+    await page.context().close();
+  });
+  await check("without JavaScript the answer is there", async () => {
+    const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+    await page.goto(address);
+    assert.ok((await page.locator("body").textContent()).includes(result.summary));
+    assert.ok(await page.locator("#table tbody tr").count() > 0);
+    assert.ok(await page.locator("#whatif").isHidden());
+    await page.context().close();
+  });
+}
+
+async function checkHostile(page) {
+  await check("names are text", async () => {
+    await setLimit(page, 20);
+    await page.locator("#table td.named a").first().click();
+    await page.locator("#tradeoff .plot svg").focus();
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.equal(await page.locator("img").count(), 0);
+    assert.equal(await page.locator("script").count(), 2);
+    assert.ok((await page.locator("#tooltip").textContent()).includes("</script>"));
+  });
+}
+
+async function checkLarge(page) {
+  await check("ten thousand configurations are thinned out, paged, sorted and filtered", async () => {
+    const count = await marks(page, "tradeoff");
+    assert.ok(count > 1000 && count < 2000, `${count} marks`);
+    assert.match(await page.locator("#tradeoff .note").textContent(), /points of other configurations not drawn/);
+    assert.equal(await rows(page).count(), 25);
+    await page.locator(".pages button").last().click();
+    assert.match(await page.locator(".pages span").textContent(), /^26 to 50 of 10,001 configurations$/);
+    await page.fill("#filter", "config_9999");
+    assert.equal(await rows(page).count(), 1);
+    await page.fill("#filter", "");
+    await setLimit(page, 10);
+    assert.match(await page.locator("h1").textContent(), /p99 ≤ 10 ms/);
+  });
+}
+
+const page = await open();
+await { ordinary: checkOrdinary, hostile: checkHostile, large: checkLarge }[kind](page);
+if (kind === "ordinary") await checkForms();
+if (pictures && kind === "ordinary") {
+  for (const [width, height] of [[1440, 900], [390, 844]]) {
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await open({ viewport: { width, height }, colorScheme });
+      await page.screenshot({ path: path.join(pictures, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+      await page.context().close();
+    }
+  }
+}
+await check("no errors, no requests", async () => assert.deepEqual(problems, []));
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);

@@ -1,0 +1,77 @@
+// What the table shows of one configuration when it is opened: its config.pbtxt against the default's, its figures at every load, and
+// what failed.
+
+// difference is the shortest way from one list of lines to another: pairs of "+", "−" or " " and a line.
+function difference(from, to) {
+  const common = Array.from({ length: from.length + 1 }, () => new Array(to.length + 1).fill(0)); // lengths of what the rests share
+  for (let i = from.length - 1; i >= 0; i--) {
+    for (let j = to.length - 1; j >= 0; j--) common[i][j] = from[i] === to[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+  }
+  const list = [];
+  let i = 0, j = 0;
+  while (i < from.length || j < to.length) {
+    if (i < from.length && j < to.length && from[i] === to[j]) {
+      list.push([" ", to[j]]);
+      i++;
+      j++;
+    } else if (j >= to.length || (i < from.length && common[i + 1][j] >= common[i][j + 1])) list.push(["−", from[i++]]);
+    else list.push(["+", to[j++]]);
+  }
+  return list;
+}
+
+// configBlock is a config.pbtxt with the lines marked in which it differs from the default's.
+function configBlock(config) {
+  const lines = config.isDefault ? config.lines.map((l) => [" ", l]) : difference(base.lines, config.lines);
+  const classes = { "+": "added", "−": "removed", " ": null };
+  const pre = html("pre", { tabindex: 0 }, ...lines.map(([sign, line]) => html("span", { class: classes[sign] }, `${sign} ${line}\n`)));
+  const copy = html("button", { type: "button", class: "copy" }, "Copy");
+  copy.addEventListener("click", () => copyText(`${config.lines.join("\n")}\n`, copy, pre));
+  const title = config.isDefault ? "config.pbtxt" : "config.pbtxt, beside the default’s";
+  return html("div", { class: "config" }, html("h4", {}, title), html("div", { class: "code" }, copy, pre));
+}
+
+const loadColumns = [throughputMetric, ...["latency_avg", "latency_p50", "latency_p90", "latency_p95", "latency_p99", "memory", "cpu"].map(metricOf)]
+  .concat(raw.objective.map((t) => metricOf(t.metric)), raw.constraints.map((c) => metricOf(c.metric)))
+  .filter((m, i, list) => m.index >= 0 && list.indexOf(m) === i);
+
+// valueWithInterval prints a metric of a point with its interval, where there is one, in parts that may stand below each other.
+function valueWithInterval(point, metric) {
+  const v = point.value(metric.name), interval = point.interval(metric.name);
+  if (v === null || !interval) return [format(metric, v)];
+  return [format(metric, v), html("small", {}, `[${format(metric, interval[0])}, ${format(metric, interval[1])}]`)];
+}
+
+// remarksOf says what one should know of a point.
+function remarksOf(point, ranking) {
+  const remarks = [];
+  if (point.confirmed) remarks.push(`confirmed on ${point.launches} fresh ${point.launches === 1 ? "launch" : "launches"}`);
+  const misses = missesText(point, ranking.constraints);
+  if (misses) remarks.push(`misses: ${misses}`);
+  if (point.errors > 0) remarks.push(count(point.errors, "failed request"));
+  return [...remarks, ...point.flags.map((f) => `less certain: ${f}`)].join("; ");
+}
+
+function loadsTable(s, ranking) {
+  const head = (label, kind) => html("th", { scope: "col", class: kind }, label);
+  const heads = [head("Load", "text"), ...loadColumns.map((m) => head(m.label, "number")), head("Rests on", "text"), head("Remarks", "text")];
+  const rows = s.config.points.map((p) => html("tr", { class: p === s.point ? "best" : null },
+    html("td", { class: "text" }, loadText(p.load), ...(p === s.point ? [" ", html("span", { class: "badge" }, "best load")] : [])),
+    ...loadColumns.map((m) => html("td", { class: "number" }, ...valueWithInterval(p, m))),
+    html("td", { class: "text" }, `${count(p.windows, "window")}, ${count(p.requests, "request")}${p.meanBatch > 0 ? `, mean batch ${short(Number(p.meanBatch.toPrecision(3)))}` : ""}`),
+    html("td", { class: "text remarks" }, remarksOf(p, ranking))));
+  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures by load" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)));
+}
+
+// detail is all that is known of a configuration.
+function detail(s, ranking) {
+  const parts = [html("p", { class: "title" }, `${s.config.name}: ${s.config.title}`)];
+  if (s.tie) {
+    const tied = ranking.order.filter((o) => o.tie === s.tie && o !== s).slice(0, 10).map((o) => o.config.short);
+    parts.push(html("p", { class: "note" }, `Cannot be told from ${tied.join(", ")}: within 1 %, and the intervals overlap.`));
+  }
+  if (s.config.points.length > 0) parts.push(loadsTable(s, ranking));
+  for (const f of s.config.failures) parts.push(html("p", { class: "failure" }, `Failed at ${loadText(f.load)}, ${f.reason}`));
+  parts.push(configBlock(s.config));
+  return html("div", { class: "details" }, ...parts);
+}

@@ -1,0 +1,98 @@
+// Figures as the program's other reports print them (measure.Metric.Format).
+
+const unknown = "–";
+
+// significant prints a number with three significant digits, and with all of those before the point.
+function significant(v) {
+  if (v === 0) return "0";
+  return v.toFixed(Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))))));
+}
+
+function formatSeconds(s) {
+  const ms = s * 1e3;
+  if (ms < 0.1) return `${Number((ms * 1e3).toPrecision(3))} µs`;
+  if (ms < 1) return `${(ms * 1e3).toFixed(0)} µs`;
+  if (ms < 10) return `${ms.toFixed(2)} ms`;
+  if (ms < 100) return `${ms.toFixed(1)} ms`;
+  return `${ms.toFixed(0)} ms`;
+}
+
+function formatJoules(joules) {
+  if (joules >= 1 || joules === 0) return `${significant(joules)} J`;
+  if (joules >= 1e-3) return `${significant(joules * 1e3)} mJ`;
+  return `${significant(joules * 1e6)} µJ`;
+}
+
+// format prints a metric's value with its unit.
+function format(metric, v) {
+  if (v === null) return unknown;
+  switch (metric.unit) {
+    case "infer/s": return `${v.toFixed(1)} infer/s`;
+    case "s": return formatSeconds(v);
+    case "share": return `${(v * 100).toFixed(1)} %`;
+    case "B": return `${(v / 1e6).toFixed(0)} MB`;
+    case "W": return `${v.toFixed(1)} W`;
+    case "J": return formatJoules(v);
+    case "currency per million inferences": return `${significant(v)} per million`;
+  }
+  return `${v.toFixed(2)} ${metric.unit}`;
+}
+
+// scaleOf is the unit in which axes and fields show a metric, and how many of it are one of the base unit.
+function scaleOf(metric) {
+  switch (metric.unit) {
+    case "s": return { factor: 1e3, unit: "ms" };
+    case "B": return { factor: 1e-6, unit: "MB" };
+    case "share": return { factor: 100, unit: "%" };
+    case "currency per million inferences": return { factor: 1, unit: "per million" };
+  }
+  return { factor: 1, unit: metric.unit };
+}
+
+// short prints a number with six significant digits at most and nothing that says nothing: "50", "7.5".
+function short(v) { return String(Number(v.toPrecision(6))); }
+
+// limitText prints a bound as the user would write it.
+function limitText(metric, v) {
+  if (metric.unit === "s" && v < 1e-3) return `${short(v * 1e6)} µs`;
+  const { factor, unit } = scaleOf(metric);
+  return `${short(v * factor)} ${unit}`;
+}
+
+// constraintText prints a constraint: "p99 ≤ 50 ms".
+function constraintText(c) {
+  const metric = metricOf(c.metric), parts = [];
+  if (c.min !== undefined) parts.push(`${metric.label} ≥ ${limitText(metric, c.min)}`);
+  if (c.max !== undefined) parts.push(`${metric.label} ≤ ${limitText(metric, c.max)}`);
+  return parts.join(" and ");
+}
+
+// withinText is constraints as the end of a phrase: " within p99 ≤ 50 ms".
+function withinText(constraints) {
+  if (constraints.length === 0) return "";
+  const word = constraints.some((c) => c.min !== undefined) ? "with" : "within";
+  return ` ${word} ${constraints.map(constraintText).join(", ")}`;
+}
+
+// loadText prints a load: "concurrency 8", "200 requests/s × batch 4".
+function loadText(load) {
+  const text = load.concurrency ? `concurrency ${load.concurrency}` : `${short(load.request_rate)} requests/s`;
+  return load.batch_size > 1 ? `${text} × batch ${load.batch_size}` : text;
+}
+
+// percent prints a share with its sign: "+59 %", or with a tenth where it is small.
+function percent(share) {
+  const v = 100 * share, text = Math.abs(v) < 10 ? v.toFixed(1) : v.toFixed(0);
+  return `${v > 0 ? "+" : ""}${Number(text) === 0 ? "0" : text.replace("-", "−")} %`;
+}
+
+// valueText prints a knob's value.
+function valueText(knob, v) {
+  if (v === null) return "default’s";
+  if (knob === "intra_op_threads" && v === "0") return "all cores";
+  if (knob === "max_queue_delay") return v.replace(/us$/, " µs");
+  return v === "[]" ? "none" : v;
+}
+
+// count prints a number with its noun.
+function count(n, noun) { return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`; }

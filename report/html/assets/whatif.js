@@ -1,0 +1,153 @@
+// What if a limit were another one: the sliders, and the answer in the page's first lines.
+
+const sliderSteps = 200;
+
+// limits are the bounds that can be tried out: the report's own, and where it has none of latency and memory, these too. own is the
+// report's, value the present one; null is none.
+const limits = (() => {
+  const list = [];
+  for (const c of raw.constraints) {
+    for (const side of ["min", "max"]) if (c[side] !== undefined && metricOf(c.metric).index >= 0) list.push({ metric: metricOf(c.metric), side, own: c[side], value: c[side] });
+  }
+  for (const metric of [latencyMetric, metricOf("memory")]) {
+    if (metric.index >= 0 && !list.some((l) => l.metric === metric && l.side === "max")) list.push({ metric, side: "max", own: null, value: null });
+  }
+  for (const l of list) {
+    const [least, most] = extremes([...points.map((p) => p.value(l.metric.name)), ...(l.own ? [l.own] : [])]);
+    Object.assign(l, { least: least * 0.9, most: most * 1.1 });
+  }
+  return list;
+})();
+
+// constraintsNow are the limits as a goal's constraints, with those of the report that cannot be tried out.
+function constraintsNow() {
+  if (limits.every((l) => l.value === l.own)) return raw.constraints;
+  const fixed = raw.constraints.filter((c) => !limits.some((l) => l.metric.name === c.metric));
+  return [...fixed, ...limits.filter((l) => l.value !== null).map((l) => ({ metric: l.metric.name, [l.side]: l.value }))];
+}
+
+// positionOf is a limit's place on its slider, on log scale. The end that bounds nothing is no limit.
+function positionOf(l) {
+  if (l.value === null) return l.side === "max" ? sliderSteps : 0;
+  const at = Math.log(l.value / l.least) / Math.log(l.most / l.least) * sliderSteps;
+  return l.side === "max" ? Math.min(Math.max(at, 0), sliderSteps - 1) : Math.min(Math.max(at, 1), sliderSteps);
+}
+
+function valueAt(l, position) {
+  if (position === (l.side === "max" ? sliderSteps : 0)) return null;
+  return Number((l.least * (l.most / l.least) ** (position / sliderSteps)).toPrecision(3));
+}
+
+// control is one limit's slider and field.
+function control(l, i, changed) {
+  const { factor, unit } = scaleOf(l.metric), sign = l.side === "max" ? "≤" : "≥", name = `${l.metric.label} ${sign}`;
+  const slider = html("input", { type: "range", id: `limit-${i}`, min: 0, max: sliderSteps, step: 1, "aria-label": name });
+  const field = html("input", { type: "number", min: 0, step: "any", placeholder: "no limit", "aria-label": `${name} (${unit})` });
+  const show = () => {
+    slider.value = positionOf(l);
+    slider.setAttribute("aria-valuetext", l.value === null ? "no limit" : limitText(l.metric, l.value));
+    field.value = l.value === null ? "" : short(l.value * factor);
+  };
+  slider.addEventListener("input", () => {
+    l.value = valueAt(l, Number(slider.value));
+    field.value = l.value === null ? "" : short(l.value * factor);
+    changed();
+  });
+  field.addEventListener("input", () => {
+    const v = Number.parseFloat(field.value);
+    l.value = v > 0 ? Number((v / factor).toPrecision(12)) : null;
+    slider.value = positionOf(l);
+    changed();
+  });
+  show();
+  return { show, element: html("div", { class: "bound" }, html("label", { for: `limit-${i}` }, name), slider, field, html("span", {}, unit)) };
+}
+
+// buildWhatIf puts the sliders into the page, and calls changed after each change.
+function buildWhatIf(changed) {
+  const form = document.getElementById("whatif");
+  if (points.length === 0 || limits.length === 0) return form.remove();
+  const reset = html("button", { type: "button", disabled: "" }, "Back to the report’s limits");
+  const notify = () => {
+    reset.disabled = limits.every((l) => l.value === l.own);
+    changed();
+  };
+  const controls = limits.map((l, i) => control(l, i, notify));
+  reset.addEventListener("click", () => {
+    for (const l of limits) l.value = l.own;
+    for (const c of controls) c.show();
+    notify();
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.append(html("h2", {}, "What if"), ...controls.map((c) => c.element), reset);
+}
+
+// verdictOf is the answer within limits that are tried out, in the report's own words: figure, claim, certainty, best, summary.
+function verdictOf(r) {
+  const within = withinText(r.constraints), best = r.best, standard = r.standard;
+  if (!best) return { figure: "Nothing", claim: "was measured" };
+  const at = (s) => `${raw.objective.map((t) => format(metricOf(t.metric), s.point.value(t.metric))).join(", ")} at ${loadText(s.point.load)}`;
+  if (!best.satisfies) {
+    return { figure: "None", claim: `satisfies ${r.constraints.map(constraintText).join(", ") || "the limit on failed requests"}`, best: `Nearest: ${nameOf(best.config)} at ${loadText(best.point.load)}: ${missesText(best.point, r.constraints)}.` };
+  }
+  const confirmed = best.point.confirmed ? "Confirmed on fresh launches." : "Not confirmed at this load on fresh launches: the figures are the search’s own, and may flatter.";
+  const name = `Best: ${nameOf(best.config)}. ${confirmed}`;
+  if (best.config.isDefault) return { figure: "1 ×", claim: `the default is the best that was found${within}`, best: name, summary: at(best) };
+  if (!best.gain) return { figure: format(metricOf(raw.objective[0].metric), best.point.value(raw.objective[0].metric)), claim: `where the default does not satisfy${within.replace(/^ with(in)?/, "") || " the limits"}`, best: name, summary: at(best) };
+  const [factor, a, b] = factorOf(best.gain), lo = Math.min(a, b), hi = Math.max(a, b);
+  const of = raw.objective.length === 1 ? `the default’s ${objectiveName}` : "better than the default in the objective";
+  const open = best.gain[1] <= 1 ? " The interval holds 1: it is not shown to be better than the default." : "";
+  return {
+    figure: `${factor.toFixed(2)} ×`, claim: `${of}${within}`, certainty: `95 % interval ${lo.toFixed(2)} to ${hi.toFixed(2)}, ± ${((hi - lo) / 2 / factor * 100).toFixed(1)} %`,
+    best: name, summary: `${at(best)}, against ${at(standard)}.${open}`,
+  };
+}
+
+const ownVerdict = [...document.getElementById("verdict").childNodes];
+
+// drawVerdict shows the report's own words, or what would be the best within other limits.
+function drawVerdict(ranking) {
+  const verdict = document.getElementById("verdict");
+  document.documentElement.classList.toggle("trying", !ranking.isOwn);
+  if (ranking.isOwn) return verdict.replaceChildren(...ownVerdict);
+  const v = verdictOf(ranking);
+  verdict.replaceChildren(html("p", { class: "eyebrow" }, "What if, from the same measurements"),
+    html("h1", {}, html("span", { class: "figure" }, v.figure), " ", html("span", { class: "claim" }, v.claim)),
+    ...["certainty", "best", "summary"].filter((k) => v[k]).map((k) => html("p", { class: k }, v[k])));
+}
+
+// drawTiles puts the best beside the default in a few figures.
+function drawTiles(ranking) {
+  const best = ranking.best && ranking.best.point, standard = ranking.standard && ranking.standard.point;
+  const tiles = [throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), metricOf("memory")].filter((m, i, list) => list.indexOf(m) === i && best && best.value(m.name) !== null);
+  document.getElementById("tiles").replaceChildren(...tiles.map((m) => {
+    const v = best.value(m.name), interval = best.interval(m.name), other = standard && standard !== best ? standard.value(m.name) : null;
+    const lines = [html("dt", {}, titleOf(m)), html("dd", {}, html("strong", {}, format(m, v)), interval ? html("span", {}, `${format(m, interval[0])} to ${format(m, interval[1])}`) : "")];
+    if (other !== null) {
+      const isBetter = m.higher_better ? v > other : v < other, change = Math.abs(v / other - 1) < 0.005 ? "the same" : percent(v / other - 1);
+      lines.push(html("dd", { class: "other" }, `default ${format(m, other)} `, html("b", { class: change === "the same" ? null : isBetter ? "better" : "worse" }, change)));
+    }
+    return html("div", {}, ...lines);
+  }));
+}
+
+// drawGain draws the default, the first stage and the best as bars of the objective, with their intervals.
+function drawGain(ranking) {
+  const place = document.getElementById("gain"), y = points.length ? objectiveCoordinate(ranking) : null;
+  const first = raw.first_stage === undefined ? null : ranking.standings.get(configs[raw.first_stage]);
+  const rows = [["default", ranking.standard], ["after stage 1", first], ["best", ranking.best]].filter(([, s], i, list) => s && s.point && s.satisfies && list.findIndex(([, o]) => o === s) === i);
+  place.hidden = rows.length < 2;
+  if (place.hidden) return;
+  const labels = rows.map(([, s]) => (raw.objective.length === 1 ? format(metricOf(raw.objective[0].metric), s.point.value(raw.objective[0].metric)) : `${y.of(s.point).toFixed(2)} ×`));
+  const most = extremes(rows.flatMap(([, s]) => [y.of(s.point), ...((y.interval && y.interval(s.point)) || [])]))[1], width = Math.max(260, place.clientWidth);
+  const left = 84, right = 12 + 7 * Math.max(...labels.map((l) => l.length)), at = (v) => left + (width - left - right) * v / most;
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * 30 + 4}`, width: "100%", role: "img", "aria-label": `${y.title}: ${rows.map(([n, s]) => `${n} ${short(Number(y.of(s.point).toPrecision(4)))}`).join(", ")}` });
+  rows.forEach(([name, s], i) => {
+    const top = 30 * i + 3, v = y.of(s.point), interval = y.interval && y.interval(s.point);
+    picture.append(svg("text", { class: "row", x: left - 8, y: top + 16, "text-anchor": "end" }, name),
+      svg("rect", { class: `bar look-${lookOf(ranking, s.config)}`, x: left, y: top, width: at(v) - left, height: 22, rx: 2 }),
+      ...whiskers("plain", 0, top + 11, interval && interval.map(at), null),
+      svg("text", { class: "row", x: Math.max(at(v), interval ? at(interval[1]) : 0) + 7, y: top + 16 }, labels[i]));
+  });
+  place.replaceChildren(picture);
+}

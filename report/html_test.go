@@ -1,0 +1,284 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	markup "golang.org/x/net/html"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/search"
+)
+
+// htmlOf writes the page, and reads it as a browser would.
+func htmlOf(t *testing.T, r analyze.Result) (text []byte, root *markup.Node) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteHTML(&b, r, true); err != nil {
+		t.Fatal(err)
+	}
+	root, err := markup.Parse(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), root
+}
+
+// elements are those of a name, anywhere in a page.
+func elements(root *markup.Node, name string) []*markup.Node {
+	var list []*markup.Node
+	for n := range root.Descendants() {
+		if n.Type == markup.ElementNode && n.Data == name {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func attribute(n *markup.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func textOf(n *markup.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == markup.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+// dataOfPage is the object that the page carries.
+func dataOfPage(t *testing.T, root *markup.Node) map[string]any {
+	t.Helper()
+	for _, s := range elements(root, "script") {
+		if attribute(s, "id") == "data" {
+			var data map[string]any
+			if err := json.Unmarshal([]byte(textOf(s)), &data); err != nil {
+				t.Fatal(err)
+			}
+			return data
+		}
+	}
+	t.Fatal("the page carries no data")
+	return nil
+}
+
+func TestHTMLStructure(t *testing.T) {
+	t.Parallel()
+	check := func(name string, r analyze.Result, want, without []string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, root := htmlOf(t, r)
+			ids := map[string]int{}
+			for n := range root.Descendants() {
+				if id := attribute(n, "id"); id != "" {
+					ids[id]++
+				}
+			}
+			for _, id := range append(want, "answer", "whatif", "charts", "tradeoff", "throughput", "latency", "breakdown", "distribution", "knobs", "progress", "candidates", "origin") {
+				if ids[id] != 1 {
+					t.Errorf("id %q is there %d times", id, ids[id])
+				}
+			}
+			for _, id := range without {
+				if ids[id] > 0 {
+					t.Errorf("id %q is there", id)
+				}
+			}
+			if !strings.Contains(strings.Join(strings.Fields(textOf(root)), " "), strings.Join(strings.Fields(headline(r)), " ")) {
+				t.Errorf("the page does not say %q", headline(r))
+			}
+			if len(text) > 200_000 {
+				t.Errorf("the page has %d bytes", len(text))
+			}
+			checkSelfContained(t, root)
+		})
+	}
+	check("found", result(t, typical(t), analyze.Options{Top: 3}), []string{"deploy", "why", "config"}, []string{"accuracy"})
+	check("variants", result(t, withVariants(t), analyze.Options{}), []string{"deploy", "why", "accuracy"}, nil)
+	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), []string{"why"}, []string{"deploy", "config"})
+	check("failed", result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
+		nil, []string{"deploy", "config", "why"})
+}
+
+// checkSelfContained finds whatever would be asked for over a network, or run besides the page's own script.
+func checkSelfContained(t *testing.T, root *markup.Node) {
+	t.Helper()
+	for n := range root.Descendants() {
+		for _, a := range n.Attr {
+			switch {
+			case strings.HasPrefix(a.Key, "on"), a.Key == "src", a.Key == "style":
+				t.Errorf("<%s> has an attribute %s=%q", n.Data, a.Key, a.Val)
+			case a.Key == "href" && !strings.HasPrefix(a.Val, "#") && a.Val != "data:,":
+				t.Errorf("<%s> leads to %q", n.Data, a.Val)
+			}
+		}
+	}
+	if scripts := elements(root, "script"); len(scripts) != 2 || attribute(scripts[0], "type") != "application/json" {
+		t.Errorf("there are %d scripts, want the data and one script", len(scripts))
+	}
+	for _, m := range elements(root, "meta") {
+		if attribute(m, "http-equiv") == "Content-Security-Policy" {
+			if policy := attribute(m, "content"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Count(policy, "'sha256-") != 2 {
+				t.Errorf("the policy is %q", policy)
+			}
+			return
+		}
+	}
+	t.Error("the page has no Content Security Policy")
+}
+
+// Names from model files and YAML are text wherever they stand.
+func TestHTMLHostileNames(t *testing.T) {
+	t.Parallel()
+	const hostile = `</script><script>pwned=1</script><img src=x onerror=pwned=1>'"<!--{{.}}` + "\u2028"
+	r := result(t, typical(t), analyze.Options{})
+	r.Header.Model, r.Header.Spec.Path, r.Header.Fingerprint, r.Ending.Reason = hostile, hostile, hostile, hostile
+	r.Failures[0].Reason = hostile
+	for i := range r.Configs {
+		r.Configs[i].Name = hostile + r.Configs[i].Name
+		if c := r.Configs[i].Candidate; !c.IsDefault() {
+			r.Configs[i].Candidate = c.With(hostile, hostile)
+		}
+	}
+	for i := range r.Explanation.Subjects {
+		r.Explanation.Subjects[i].Name = hostile + r.Explanation.Subjects[i].Name
+	}
+	for i := range r.Course {
+		r.Course[i].Name = hostile + r.Course[i].Name
+	}
+	r.Explanation.Knobs[0].Knob = hostile
+	_, root := htmlOf(t, r)
+	checkSelfContained(t, root)
+	if images := elements(root, "img"); len(images) > 0 {
+		t.Errorf("a name became %d images", len(images))
+	}
+	data := dataOfPage(t, root)
+	if data["model"] != hostile {
+		t.Errorf("the model's name is %q in the data", data["model"])
+	}
+	if title := elements(root, "title"); len(title) != 1 || !strings.HasPrefix(textOf(title[0]), hostile) {
+		t.Errorf("the title is %q", textOf(title[0]))
+	}
+}
+
+func TestHTMLIsReproducible(t *testing.T) {
+	t.Parallel()
+	first, _ := htmlOf(t, result(t, withVariants(t), analyze.Options{}))
+	for range 3 {
+		if again, _ := htmlOf(t, result(t, withVariants(t), analyze.Options{})); !bytes.Equal(first, again) {
+			t.Fatal("the same campaign gives another page")
+		}
+	}
+}
+
+// The data has every configuration with all of its loads and its config.pbtxt, and every trial.
+func TestHTMLData(t *testing.T) {
+	t.Parallel()
+	r := result(t, typical(t), analyze.Options{})
+	_, root := htmlOf(t, r)
+	var data struct {
+		Lines          []string
+		Loads          []measure.Load
+		Knobs          []struct{ Name string }
+		Reasons        []string
+		Configurations []struct {
+			Name     string
+			Rank     int
+			Tie      int
+			Best     *int
+			Settings []int
+			Points   [][]json.RawMessage
+			Failures [][2]int
+			Config   []int
+		}
+		Latencies []struct {
+			Configuration int
+			Quantiles     [][2]float64
+		}
+		Trials [][]float64
+	}
+	encoded, err := json.Marshal(dataOfPage(t, root))
+	if err == nil {
+		err = json.Unmarshal(encoded, &data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data.Configurations) != len(r.Configs) || len(data.Trials) != r.Trials || len(data.Knobs) != 3 {
+		t.Fatalf("%d configurations, %d trials, %d knobs", len(data.Configurations), len(data.Trials), len(data.Knobs))
+	}
+	for i, c := range r.Configs {
+		got := data.Configurations[i]
+		var lines []string
+		for _, n := range got.Config {
+			lines = append(lines, data.Lines[n])
+		}
+		want, err := modelconfig.Format(c.Deployed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), strings.Join(lines, "\n")+"\n"); diff != "" {
+			t.Errorf("%s: config.pbtxt (-want +got):\n%s", c.Name, diff)
+		}
+		if got.Name != c.Name || got.Rank != c.Rank || len(got.Points) != len(c.Points) || (got.Best == nil) != (c.Best == nil) {
+			t.Errorf("%s: got %+v", c.Name, got)
+		}
+	}
+	if a, b := data.Configurations[0].Tie, data.Configurations[1].Tie; a != 1 || b != 1 || data.Configurations[2].Tie != 0 {
+		t.Errorf("the first two are tied: %d, %d", a, b)
+	}
+	last := data.Configurations[len(data.Configurations)-1]
+	if len(last.Failures) != 1 || !strings.HasPrefix(data.Reasons[last.Failures[0][1]], "start: the engine was not ready") {
+		t.Errorf("failures of the last are %v of %q", last.Failures, data.Reasons)
+	}
+	checkDistribution(t, data.Latencies[0].Quantiles, r.Explanation.Subjects[0].Latencies)
+}
+
+// checkDistribution compares with the histogram: 2,459 requests tell quantiles up to 99.95 %.
+func checkDistribution(t *testing.T, quantiles [][2]float64, want measure.Histogram) {
+	t.Helper()
+	ascending := slices.IsSortedFunc(quantiles, func(a, b [2]float64) int { return int(1e6 * (a[0] - b[0] + a[1] - b[1])) })
+	last := quantiles[len(quantiles)-1]
+	if len(quantiles) < 20 || !ascending || last[0] != 0.9995 {
+		t.Errorf("quantiles are %v", quantiles)
+	}
+	for _, q := range quantiles {
+		if exact := want.Quantile(q[0]).Seconds(); q[1] < exact*0.9999 || q[1] > exact*1.0001 {
+			t.Errorf("the %v-quantile is %v, want %v", q[0], q[1], exact)
+		}
+	}
+}
+
+// Every key of the data stands in its documentation.
+func TestHTMLFieldsAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../docs/formats/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []analyze.Result{result(t, typical(t), analyze.Options{}), result(t, typical(t), analyze.Options{Goal: tight()})} {
+		_, root := htmlOf(t, r)
+		for _, key := range slices.Sorted(maps.Keys(keysOf(dataOfPage(t, root)))) {
+			if !strings.Contains(string(doc), "`"+key) {
+				t.Errorf("docs/formats/report.md does not mention %q", key)
+			}
+		}
+	}
+}
