@@ -181,10 +181,8 @@ func TestHTMLHostileNames(t *testing.T) {
 func TestHTMLIsReproducible(t *testing.T) {
 	t.Parallel()
 	first, _ := htmlOf(t, result(t, withVariants(t), analyze.Options{}))
-	for range 3 {
-		if again, _ := htmlOf(t, result(t, withVariants(t), analyze.Options{})); !bytes.Equal(first, again) {
-			t.Fatal("the same campaign gives another page")
-		}
+	if again, _ := htmlOf(t, result(t, withVariants(t), analyze.Options{})); !bytes.Equal(first, again) {
+		t.Error("the same campaign gives another page")
 	}
 }
 
@@ -273,12 +271,10 @@ func TestHTMLFieldsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []analyze.Result{result(t, typical(t), analyze.Options{}), result(t, typical(t), analyze.Options{Goal: tight()})} {
-		_, root := htmlOf(t, r)
-		for _, key := range slices.Sorted(maps.Keys(keysOf(dataOfPage(t, root)))) {
-			if !strings.Contains(string(doc), "`"+key) {
-				t.Errorf("docs/formats/report.md does not mention %q", key)
-			}
+	_, root := htmlOf(t, result(t, typical(t), analyze.Options{}))
+	for _, key := range slices.Sorted(maps.Keys(keysOf(dataOfPage(t, root)))) {
+		if !strings.Contains(string(doc), "`"+key) {
+			t.Errorf("docs/formats/report.md does not mention %q", key)
 		}
 	}
 }
