@@ -50,8 +50,8 @@ func TestExport(t *testing.T) {
 	out, deploy := filepath.Join(dir, "out"), filepath.Join(dir, "deploy")
 	program := environment(t, "TUNER_BINARY")
 	profile := fmt.Sprintf(exportProfile, filepath.Join(environment(t, "TUNER_MODELS"), "minilm.onnx"), out)
-	write(t, filepath.Join(dir, "profile.yaml"), profile)
-	write(t, filepath.Join(dir, "analyze.yaml"), fmt.Sprintf("input: %q\nformats: [table, config, repository]\n", out))
+	write(t, filepath.Join(dir, "profile.yaml"), []byte(profile))
+	write(t, filepath.Join(dir, "analyze.yaml"), fmt.Appendf(nil, "input: %q\nformats: [table, config, repository]\n", out))
 	runTool(t, dir, program, "profile", "-f", "profile.yaml", "--quiet", "--ort-library", find(t).ORTLibrary)
 	runTool(t, dir, program, "analyze", "-f", "analyze.yaml")
 	runTool(t, dir, program, "export", "triton", "--input", out, "-o", deploy)
@@ -78,13 +78,6 @@ func TestExport(t *testing.T) {
 	t.Logf("reported %.1f infer/s; Triton %.1f, engine %.1f: ratio %.3f", e.Models[0].Throughput.Value, triton, engine, ratio)
 	if ratio < exportShare {
 		t.Errorf("a real Triton serves %.3f of the engine's throughput, less than %.2f", ratio, exportShare)
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 
