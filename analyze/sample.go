@@ -33,6 +33,7 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 		server.Executions += w.Server.Executions
 	}
 	s.MeanBatch = server.MeanBatch()
+	s.Chances = chances(s.Values, goal)
 	s.Score = scoreOf(pooled, s.Values, goal)
 	for _, p := range parts {
 		if score, ok := goal.Score(p); ok {
