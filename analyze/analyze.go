@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"tuner/measure"
 	"tuner/modelconfig"
@@ -50,9 +53,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		return Result{}, err
 	}
 	own := byCandidate(events)
-	for i := range configs {
-		configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], goal, at)
-	}
+	inParallel(len(configs), func(i int) { configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], goal, at) })
 	if o.Rank == spec.RankTop3Mean {
 		configs = scoredByTopMean(configs)
 	}
@@ -78,6 +79,20 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	r.FirstStage = firstStage(r, space)
 	r.Explanation = explain(c, r, strategy)
 	return r, nil
+}
+
+// inParallel calls work for 0 … n−1 on all cores, and waits for all of them.
+func inParallel(n int, work func(i int)) {
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				work(int(i))
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // byCandidate sorts events by the key of their candidate, each list in the order of the trials.

@@ -62,12 +62,9 @@ var (
 // beats in all three, the line of those that none beats in the two of the panel, and the best.
 func WriteParetoChart(w io.Writer, r analyze.Result) error {
 	metrics := analyze.FrontMetrics(r.Goal)
-	names := make([]string, len(metrics[0]))
-	for i, m := range metrics[0] {
-		names[i] = metricLabel(m)
-	}
+	latency := metricLabel(metrics[0][1])
 	return plotstyle.Write(w, paretoHeight, func(canvas draw.Canvas) {
-		plotstyle.Title(canvas, "Pareto sets of "+strings.Join(names, ", "), subtitle(r))
+		plotstyle.Title(canvas, "Pareto sets of throughput, "+latency+" and memory", subtitle(r))
 		body := draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -plotstyle.TitleHeight)
 		for i, pair := range metrics[1:] {
 			drawPareto(cellOf(body, i), r, pair)
