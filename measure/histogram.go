@@ -37,13 +37,13 @@ func NewHistogram(latencies []time.Duration) (Histogram, error) {
 	if len(latencies) == 0 {
 		return Histogram{}, nil
 	}
-	h := newHDR()
+	h := hdr.NewPacked(lowestLatency, highestLatency, latencyDigits)
 	for _, l := range latencies {
 		if err := h.RecordValue(clampLatency(l)); err != nil {
 			return Histogram{}, fmt.Errorf("cannot record latency %v: %w", l, err)
 		}
 	}
-	return fromHDR(h), nil
+	return fromPacked(h), nil
 }
 
 // Merge adds distributions up.

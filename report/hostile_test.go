@@ -143,9 +143,9 @@ func TestHostileTextInJUnit(t *testing.T) {
 // A journal may come from anywhere: its model's name is never a way out of the output folder.
 func TestHostileModelName(t *testing.T) {
 	t.Parallel()
+	r := withModel(t, result(t, typical(t), analyze.Options{}))
 	for _, name := range []string{"../evil", "a/b", `a\b`, ".", "..", "", ".hidden", "/etc"} {
 		parent := t.TempDir()
-		r := withModel(t, result(t, typical(t), analyze.Options{}))
 		r.Header.Model = name
 		_, err := WriteAll(filepath.Join(parent, "out"), r, withoutCharts())
 		if refused := new(InputError); !errors.As(err, &refused) {
