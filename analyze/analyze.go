@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
+	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -14,45 +18,106 @@ import (
 
 // Options say how to look at a campaign.
 type Options struct {
-	Goal *search.Goal // instead of the profile's; nil keeps it
-	Top  int          // see Result.Top
+	Goal    *search.Goal // instead of the profile's; nil keeps it
+	Top     int          // see Result.Top
+	Rank    string       // spec.RankScore ("" too) or spec.RankTop3Mean
+	At      spec.At      // the load at which configurations are compared; the zero value: each at its best
+	Columns spec.Columns // see Result.Columns
 }
 
-// Analyze ranks what a campaign measured. The same campaign and options give the same result.
+// Analyze ranks what a campaign measured. The same campaign and options give the same result. The error is a LoadError when Options.At
+// is a load that nothing was measured at.
 func Analyze(c Campaign, o Options) (Result, error) {
 	goal := c.Profile.Goal
 	if o.Goal != nil {
 		goal = *o.Goal
 	}
-	base, err := modelconfig.Parse("the journal's base configuration", []byte(c.Header.BaseConfig))
+	r, err := analyzed(c, o, goal)
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
+	}
+	return r, nil
+}
+
+func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
+	base, err := modelconfig.Parse("the journal's base configuration", []byte(c.Header.BaseConfig))
+	if err != nil {
+		return Result{}, err
 	}
 	events := atLoads(c.Events)
 	configs, err := describe(c, events, base)
 	if err != nil {
-		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
+		return Result{}, err
 	}
-	for i := range configs {
-		configs[i].Points = points(events, configs[i].Candidate, goal)
-		configs[i].Best = bestPoint(confirmedPoints(c.Header, configs[i].Points), configs[i].Candidate.IsDefault())
-		configs[i].CurveOnly = onlyCurve(events, configs[i].Candidate)
+	at, err := comparedAt(o.At, events)
+	if err != nil {
+		return Result{}, err
+	}
+	own := byCandidate(events)
+	inParallel(len(configs), func(i int) { configs[i] = assessed(c.Header, configs[i], own[configs[i].Candidate.Key()], goal, at) })
+	if o.Rank == spec.RankTop3Mean {
+		configs = scoredByTopMean(configs)
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
+		Rank: o.Rank, At: at, Each: o.At.Each, Columns: o.Columns,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
 	}
 	strategy, err := replay(c, goal)
 	if err != nil {
-		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
+		return Result{}, err
 	}
-	r.Configs = withinServers(c.Header, compare(rankByServer(c.Header, configs, r.Cores, believed(strategy)), goal))
+	choice := ""
+	if r.ByBestLoad() { // that is what a strategy believes something of
+		choice = believed(strategy)
+	}
+	r.Configs = withinServers(c.Header, compare(rankByServer(c.Header, configs, r.Cores, choice), goal))
+	r.Loads = bestAtLoads(r.Configs, goal, r.Cores)
+	r.Fronts = fronts(r.Configs, goal, at)
 	r.FirstStage = comparableStage(r, firstStage(r, space))
 	r.Explanation = explain(c, r, strategy)
 	return r, nil
+}
+
+// inParallel calls work for 0 … n−1 on all cores, and waits for all of them.
+func inParallel(n int, work func(i int)) {
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				work(int(i))
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// byCandidate sorts events by the key of their candidate, each list in the order of the trials.
+func byCandidate(events []search.Event) map[string][]search.Event {
+	own := map[string][]search.Event{}
+	for _, e := range events {
+		key := e.Trial.Candidate.Key()
+		own[key] = append(own[key], e)
+	}
+	return own
+}
+
+// assessed fills in the figures of a configuration from its own events; at limits the load that it is ranked at, nil does not.
+func assessed(h journal.Header, c Config, own []search.Event, goal search.Goal, at *measure.Load) Config {
+	c.Points = points(own, goal)
+	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
+	ranked := confirmedPoints(h, c.Points)
+	if at != nil {
+		ranked = slices.DeleteFunc(slices.Clone(ranked), func(p Point) bool { return !isAt(p.Load, *at) })
+	}
+	if c.Best = bestPoint(ranked, c.Candidate.IsDefault()); c.Best != nil {
+		c.Score = c.Best.Score
+	}
+	return c
 }
 
 // assigned collects what is known of the nodes that execution providers took, by provider; those of a further runtime only
@@ -139,12 +204,11 @@ func configName(model string, index int) string {
 }
 
 // points pools a candidate's successful trials by load, the final phase's apart from the search's.
-func points(events []search.Event, candidate search.Candidate, goal search.Goal) []Point {
+func points(own []search.Event, goal search.Goal) []Point {
 	type pools struct{ search, final []measure.Measurement }
 	byLoad := map[measure.Load]*pools{}
-	key := candidate.Key()
-	for _, e := range events {
-		if e.Trial.Candidate.Key() != key || e.Measurement.Failure != nil || len(e.Measurement.Windows) == 0 {
+	for _, e := range own {
+		if e.Measurement.Failure != nil || len(e.Measurement.Windows) == 0 {
 			continue
 		}
 		p := byLoad[e.Trial.Load]
@@ -168,12 +232,9 @@ func points(events []search.Event, candidate search.Candidate, goal search.Goal)
 	return list
 }
 
-// onlyCurve reports whether a candidate was measured for the load curves alone.
-func onlyCurve(events []search.Event, candidate search.Candidate) bool {
-	key := candidate.Key()
-	return !candidate.IsDefault() && !slices.ContainsFunc(events, func(e search.Event) bool {
-		return e.Trial.Candidate.Key() == key && e.Trial.Phase != search.PhaseCurve
-	})
+// onlyCurve reports whether a candidate's trials were for the load curves alone.
+func onlyCurve(own []search.Event) bool {
+	return !slices.ContainsFunc(own, func(e search.Event) bool { return e.Trial.Phase != search.PhaseCurve })
 }
 
 // newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -16,13 +17,38 @@ type Breakdown struct {
 	ComputeOutput float64 // s
 	Outside       float64 // s, the rest: client, wire, front end
 	Instances     int
-	Busy          float64 // instances that execute, mean over the time; 0 unknown
-	MeanBatch     float64 // inferences in an execution; 0 unknown
-	EngineCPU     float64 // cores that the engine process uses; 0 unknown
-	ClientCPU     float64 // cores that the load generator uses; 0 unknown
-	Foreign       float64 // share of the machine's CPU time that other processes use, 0..1
-	Steal         float64 // share of the machine's CPU time that the hypervisor takes, 0..1
-	GPU           float64 // share of the time in which the busiest GPU computes, 0..1; 0 unknown
+	Busy          float64      // instances that execute, mean over the time; 0 unknown
+	MeanBatch     float64      // inferences in an execution; 0 unknown
+	Batches       []BatchShare // the sizes that were executed, ascending; nil unknown
+	EngineCPU     float64      // cores that the engine process uses; 0 unknown
+	ClientCPU     float64      // cores that the load generator uses; 0 unknown
+	Foreign       float64      // share of the machine's CPU time that other processes use, 0..1
+	Steal         float64      // share of the machine's CPU time that the hypervisor takes, 0..1
+	GPU           float64      // share of the time in which the busiest GPU computes, 0..1; 0 unknown
+}
+
+// BatchShare is how often a batch size was executed.
+type BatchShare struct {
+	Size  int
+	Share float64 // of all executions, 0..1
+}
+
+// batchShares counts the executions of the windows by batch size.
+func batchShares(windows []measure.Window) []BatchShare {
+	counts, all := map[int]int{}, 0
+	for _, w := range windows {
+		for _, b := range w.Server.Batches {
+			counts[b.Size] += b.Executions
+			all += b.Executions
+		}
+	}
+	var list []BatchShare
+	for _, size := range slices.Sorted(maps.Keys(counts)) {
+		if counts[size] > 0 {
+			list = append(list, BatchShare{size, float64(counts[size]) / float64(all)})
+		}
+	}
+	return list
 }
 
 // Compute is the part of the latency in which an instance works on the request, in seconds.
@@ -58,6 +84,7 @@ func newBreakdown(m measure.Measurement, instances int) *Breakdown {
 	}
 	seconds := duration.Seconds()
 	b.Busy = (infer + (b.ComputeInput+b.ComputeOutput)*float64(server.Executions)) / seconds
+	b.Batches = batchShares(m.Windows)
 	b.MeanBatch, b.EngineCPU, b.ClientCPU = server.MeanBatch(), engine.Seconds()/seconds, client.Seconds()/seconds
 	b.Foreign, b.Steal, b.GPU = b.Foreign/seconds, b.Steal/seconds, b.GPU/seconds
 	return &b

@@ -16,8 +16,9 @@ type explainer struct {
 	campaign Campaign
 	result   Result // complete but for the explanation
 	space    search.Space
-	plan     *plan.Plan     // has been told all events
-	guided   *guided.Guided // the plan's strategy, where it is one that predicts; else nil
+	plan     *plan.Plan                // has been told all events
+	guided   *guided.Guided            // the plan's strategy, where it is one that predicts; else nil
+	own      map[string][]search.Event // by the candidate's key, without service trials
 }
 
 // replay tells the campaign's events once more to its strategy, with the goal that they are ranked by. Nothing of what it believes then is
@@ -50,10 +51,10 @@ func believed(p *plan.Plan) string {
 
 // explain says why the result is what it is, by what the strategy believes in the end.
 func explain(c Campaign, r Result, p *plan.Plan) Explanation {
-	x := explainer{campaign: c, result: r, space: c.Profile.Space(c.Facts), plan: p}
+	x := explainer{campaign: c, result: r, space: c.Profile.Space(c.Facts), plan: p, own: byCandidate(atLoads(c.Events))}
 	x.guided, _ = p.Explorer().(*guided.Guided)
 	explanation := Explanation{Subjects: x.subjects(), Untried: x.untried()}
-	if winner, ok := r.Winner(); ok && isScored(*winner.Best) {
+	if winner, ok := r.Winner(); ok && isScored(winner) {
 		explanation.Knobs, explanation.Barred = x.knobs(winner), x.barred(winner)
 		if explanation.Barred != nil {
 			explanation.Subjects[0].Bottleneck = BottleneckMemory
@@ -62,7 +63,7 @@ func explain(c Campaign, r Result, p *plan.Plan) Explanation {
 	if x.guided != nil {
 		statement := x.guided.Statement()
 		explanation.Dropped = statement.Dropped
-		if statement.Best != nil {
+		if statement.Best != nil && r.ByBestLoad() {
 			explanation.Untried.Gain = &statement.Gain
 		}
 	}
@@ -86,12 +87,12 @@ func (x explainer) subject(c Config) Subject {
 	s.Breakdown, s.Latencies = newBreakdown(measured, c.Setup.Instances), measured.Latencies()
 	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
 	best := x.result.Configs[0]
-	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(*best.Best) && isScored(*c.Best) && x.result.areComparable(*best.Best, *c.Best) {
-		change := changeOf(x.result.Goal, *best.Best, *c.Best)
+	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(best) && isScored(c) && x.result.areComparable(*best.Best, *c.Best) {
+		change := changeOf(x.result.Goal, best, c)
 		s.Change = &change
 	}
 	for _, p := range confirmedPoints(x.campaign.Header, c.Points) {
-		if p.Load.BatchSize == s.Load.BatchSize && p.Load.Level() > s.Load.Level() && isScored(*c.Best) {
+		if p.Load.BatchSize == s.Load.BatchSize && p.Load.Level() > s.Load.Level() && isScored(c) {
 			s.Higher = &Higher{p.Load, x.result.Goal.Objective.Gain(c.Best.Score.Value, p.Score.Value), p.Misses}
 			break
 		}
@@ -100,12 +101,12 @@ func (x explainer) subject(c Config) Subject {
 	return s
 }
 
-// isScored reports whether a point has all metrics of the objective.
-func isScored(p Point) bool { return !math.IsInf(p.Score.Value, 0) }
+// isScored reports whether a configuration has all metrics of the objective, and of enough loads.
+func isScored(c Config) bool { return !math.IsInf(c.Score.Value, 0) }
 
-// changeOf is the relative change of the objective from one point to another.
-func changeOf(goal search.Goal, from, to Point) measure.Estimate {
-	difference, half := to.Score.Value-from.Score.Value, differenceHalf(to, from)
+// changeOf is the relative change of the objective from one configuration to another.
+func changeOf(goal search.Goal, from, to Config) measure.Estimate {
+	difference, half := scoreDifference(to, from)
 	gain := func(difference float64) float64 { return goal.Objective.Gain(0, difference) }
 	return measure.Estimate{Value: gain(difference), Lo: gain(difference - half), Hi: gain(difference + half)}
 }
@@ -113,13 +114,10 @@ func changeOf(goal search.Goal, from, to Point) measure.Estimate {
 // measured joins the trials that the figures of a configuration's best point come from (see points).
 func (x explainer) measured(c Config) measure.Measurement {
 	var parts []measure.Measurement
-	for _, e := range x.campaign.Events {
+	for _, e := range x.own[c.Candidate.Key()] {
 		t, m := e.Trial, e.Measurement
 		isFinal := t.Phase == search.PhaseFinal && t.Fresh
-		if t.Phase == search.PhaseService || m.Failure != nil || t.Load != c.Best.Load || isFinal != c.Best.Confirmed {
-			continue
-		}
-		if t.Candidate.Key() == c.Candidate.Key() {
+		if m.Failure == nil && t.Load == c.Best.Load && isFinal == c.Best.Confirmed {
 			parts = append(parts, m)
 		}
 	}
@@ -147,7 +145,7 @@ func (x explainer) predict(c Config, s *Subject) {
 // knobs says how much each knob matters, by what the strategy believes, or else by what was measured.
 func (x explainer) knobs(winner Config) []search.KnobEffect {
 	var list []search.KnobEffect
-	if x.guided != nil {
+	if x.guided != nil && x.result.ByBestLoad() { // what it believes is of best loads
 		list = x.guided.Effects(winner.Candidate)
 	}
 	if len(list) == 0 {
@@ -176,19 +174,22 @@ func (x explainer) measuredEffects(winner Config) []search.KnobEffect {
 
 func (x explainer) measuredEffect(winner Config, knob string, v search.Value) search.Effect {
 	for _, c := range x.result.Configs { // the best first
-		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(*c.Best) || !x.result.areComparable(*winner.Best, *c.Best) {
+		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(c) || !x.result.areComparable(*winner.Best, *c.Best) {
 			continue
 		}
 		if !c.Satisfies() {
 			return search.Effect{Value: v, Basis: search.BasisMeasured, Misses: c.Best.Misses}
 		}
-		return search.Effect{Value: v, Basis: search.BasisMeasured, Change: changeOf(x.result.Goal, *winner.Best, *c.Best)}
+		return search.Effect{Value: v, Basis: search.BasisMeasured, Change: changeOf(x.result.Goal, winner, c)}
 	}
 	return search.Effect{Value: v, Basis: search.BasisUnknown}
 }
 
 // barred finds what was measured to be better than the winner and exceeds the limit on memory, and no other.
 func (x explainer) barred(winner Config) *Barred {
+	if !x.result.ByBestLoad() {
+		return nil
+	}
 	isOther := func(m search.Miss) bool { return m.Constraint.Metric != measure.Memory }
 	best, most := (*Barred)(nil), winner.Best.Score.Value
 	for _, c := range x.result.Configs {

@@ -73,7 +73,7 @@ func searchedFirst(ranked []Config) []Config {
 // configurations are ordered by merit.
 func confirmedFirst(ranked []Config) []Config {
 	first := slices.IndexFunc(ranked, func(c Config) bool { return c.Satisfies() && (c.Best.Confirmed || c.Candidate.IsDefault()) })
-	if first <= 0 || ranked[0].Best.Score.Lo > ranked[first].Best.Score.Hi {
+	if first <= 0 || ranked[0].Score.Lo > ranked[first].Score.Hi {
 		return ranked
 	}
 	end := first + 1
@@ -87,7 +87,7 @@ func confirmedFirst(ranked []Config) []Config {
 // first beyond both intervals.
 func believedFirst(ranked []Config, believed string) []Config {
 	i := slices.IndexFunc(ranked, func(c Config) bool { return c.Candidate.Key() == believed })
-	if i <= 0 || !ranked[i].Satisfies() || !ranked[i].Best.Confirmed || ranked[0].Best.Score.Lo > ranked[i].Best.Score.Hi {
+	if i <= 0 || !ranked[i].Satisfies() || !ranked[i].Best.Confirmed || ranked[0].Score.Lo > ranked[i].Score.Hi {
 		return ranked
 	}
 	return slices.Concat(ranked[i:i+1], ranked[:i], ranked[i+1:])
@@ -100,7 +100,7 @@ func byMerit(a, b Config) int {
 	}
 	return cmp.Or(
 		cmp.Compare(a.Best.Violation(), b.Best.Violation()),
-		-cmp.Compare(a.Best.Score.Value, b.Best.Score.Value),
+		-cmp.Compare(a.Score.Value, b.Score.Value),
 		byName(a, b),
 	)
 }
@@ -110,7 +110,7 @@ func areTied(a, b Config) bool {
 	if !a.Satisfies() || !b.Satisfies() {
 		return false
 	}
-	x, y := a.Best.Score, b.Best.Score
+	x, y := a.Score, b.Score
 	return math.Abs(x.Value-y.Value) <= tieMargin && x.Lo <= y.Hi && y.Lo <= x.Hi
 }
 
@@ -154,12 +154,15 @@ func byName(a, b Config) int {
 	)
 }
 
+// mostTied is how many of a group's names each member has: of ten thousand that are tied, all would take gigabytes.
+const mostTied = 100
+
 // nameTies writes into each configuration of a group the names of the others.
 func nameTies(group []Config) {
 	for i := range group {
 		group[i].TiedWith = nil
 		for j := range group {
-			if j != i {
+			if j != i && len(group[i].TiedWith) < mostTied {
 				group[i].TiedWith = append(group[i].TiedWith, group[j].Name)
 			}
 		}
@@ -182,17 +185,28 @@ func compare(configs []Config, goal search.Goal) []Config {
 	for i, c := range compared {
 		switch {
 		case !c.Satisfies() || !base.Satisfies() || weights == 0:
+		case math.IsInf(c.Score.Value, 0) || math.IsInf(base.Score.Value, 0): // too few loads for a mean
 		case c.Candidate.IsDefault():
 			compared[i].Gain = &measure.Estimate{Value: 1, Lo: 1, Hi: 1}
 		default:
-			difference := (c.Best.Score.Value - base.Best.Score.Value) / weights
-			half := differenceHalf(*c.Best, *base.Best) / weights
+			difference, half := scoreDifference(c, base)
+			difference, half = difference/weights, half/weights
 			compared[i].Gain = &measure.Estimate{
 				Value: math.Exp(difference), Lo: math.Exp(difference - half), Hi: math.Exp(difference + half),
 			}
 		}
 	}
 	return compared
+}
+
+// scoreDifference is by how much one configuration's score is above another's, and half the 95 % interval of that. Where each is ranked by
+// one point the launches of these count too.
+func scoreDifference(a, b Config) (difference, half float64) {
+	half = math.Hypot(a.Score.Hi-a.Score.Value, b.Score.Hi-b.Score.Value)
+	if a.Score == a.Best.Score && b.Score == b.Best.Score {
+		half = differenceHalf(*a.Best, *b.Best)
+	}
+	return a.Score.Value - b.Score.Value, half
 }
 
 // differenceHalf is half the 95 % interval of the difference of two points' scores: from both scores' own intervals, taken as

@@ -25,6 +25,7 @@ func configWith(name string, score, half, violation, memory float64) Config {
 	}
 	c := Config{Name: name, Candidate: search.NewCandidate(search.Setting{Knob: "k", Value: search.Value(name)}), Points: []Point{p}}
 	c.Best = &c.Points[0]
+	c.Score = c.Best.Score
 	return c
 }
 
@@ -214,6 +215,7 @@ func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 			Sample: newSample([]measure.Measurement{{Windows: []measure.Window{window(m.rate, m.latency)}}}, goal),
 		}}}
 		c.Best = &c.Points[0]
+		c.Score = c.Best.Score
 		configs = append(configs, c)
 	}
 	// 3 ln 150 − 2 ln 0.002 = 27.46; 3 ln 300 − 2 ln 0.008 = 26.77; 3 ln 800 − 2 ln 0.080 = 25.11.

@@ -18,14 +18,20 @@ type Result struct {
 	Shapes  map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
 	Cores   int                // usable cores of the machine
 	Top     int                // how many configurations tables and charts bring out, the default not counted; 0 all
+	Rank    string             // spec.RankTop3Mean, or else by the score
+	At      *measure.Load      // where all configurations are compared, without a client batch; nil: each at its best load
+	Each    bool               // the table tells of each load by itself too
+	Columns spec.Columns       // of the CSV files
 	Ending  Ending
 	Account Account
 	Trials  int // trials made, failed ones included
 	Windows int // load windows measured
 	// ServiceTrials is how many trials told what batches take in an engine process: they are in the account, and in nothing else.
 	ServiceTrials int
-	Reused        []Reused // earlier campaigns that the strategy learned from, in no figure here
-	Configs       []Config // best first; the default is always one of them
+	Reused        []Reused   // earlier campaigns that the strategy learned from, in no figure here
+	Configs       []Config   // best first; the default is always one of them
+	Loads         []LoadBest // what is best at each load that was measured, ascending
+	Fronts        []Front    // Pareto sets, that of three metrics first (FrontMetrics); none where nothing satisfies the constraints
 	Failures      []Failure
 	Course        []CourseStep  // the trials in the order in which they were made
 	Folds         []search.Fold // combinations that were not tried, with the reasons
@@ -82,7 +88,10 @@ type Config struct {
 
 	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
 	Points []Point // ascending by load; empty when every trial failed
-	Best   *Point  // the point that the configuration is ranked by; nil when there are no points
+	Best   *Point  // the point that the configuration is ranked by; nil when there is none, or none at Result.At
+	// Score is what it is ranked by, on log scale, higher is better: that of Best, or of the mean of its three highest throughputs
+	// (spec.RankTop3Mean), −∞ without three.
+	Score measure.Estimate
 	// CurveOnly marks one that was measured for the load curves alone: it may be outside of what the profile asks to search, so
 	// that it never comes first.
 	CurveOnly bool
@@ -90,7 +99,7 @@ type Config struct {
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate
 	// TiedWith names the configurations that cannot be told from this one: their scores differ by at most 1 %, and their
-	// intervals overlap. The order among them follows other merits.
+	// intervals overlap. The order among them follows other merits. Of a large group it names the first hundred.
 	TiedWith []string
 }
 
@@ -144,6 +153,7 @@ type Sample struct {
 	Score       measure.Estimate                    // of the goal's objective; on log scale, higher is better
 	TrialScores []float64                           // the score of each trial by itself, for the spread between launches
 	Misses      []search.Miss                       // constraints that are not kept; empty when it satisfies all
+	Chances     []Chance                            // of each constraint of the goal, in its order
 	Windows     int
 	Launches    int // distinct engine launches
 	Requests    int // completed without error
@@ -170,6 +180,9 @@ type Failure struct {
 	Stage     measure.Stage
 	Reason    string
 }
+
+// ByBestLoad reports whether each configuration is ranked by its own best load.
+func (r Result) ByBestLoad() bool { return r.At == nil && r.Rank != spec.RankTop3Mean }
 
 // Winner returns the best configuration that satisfies the constraints, and false when none does.
 func (r Result) Winner() (Config, bool) {

@@ -33,6 +33,7 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 		server.Executions += w.Server.Executions
 	}
 	s.MeanBatch = server.MeanBatch()
+	s.Chances = chances(s.Values, goal)
 	s.Score = scoreOf(pooled, s.Values, goal)
 	for _, p := range parts {
 		if score, ok := goal.Score(p); ok {
@@ -59,6 +60,9 @@ const spreadTrials = 3
 // widened is an estimate from all windows of several trials with an interval that is never narrower than Student's over the
 // trials: engine launches, and minutes on a shared machine, differ by more than the windows of one trial do.
 func widened(goal search.Goal, e measure.Estimate, metric measure.Metric, parts []measure.Measurement) measure.Estimate {
+	if len(parts) < spreadTrials {
+		return e
+	}
 	var values []float64
 	for _, p := range parts {
 		if one, ok := goal.Estimate(p, metric); ok {

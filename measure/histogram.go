@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -36,13 +37,13 @@ func NewHistogram(latencies []time.Duration) (Histogram, error) {
 	if len(latencies) == 0 {
 		return Histogram{}, nil
 	}
-	h := newHDR()
+	h := hdr.NewPacked(lowestLatency, highestLatency, latencyDigits)
 	for _, l := range latencies {
 		if err := h.RecordValue(clampLatency(l)); err != nil {
 			return Histogram{}, fmt.Errorf("cannot record latency %v: %w", l, err)
 		}
 	}
-	return fromHDR(h), nil
+	return fromPacked(h), nil
 }
 
 // Merge adds distributions up.
@@ -165,12 +166,41 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 		*h = Histogram{}
 		return nil
 	}
-	full, err := hdr.Decode([]byte(text))
+	packed, err := hdr.DecodePacked([]byte(text))
+	if err != nil {
+		return fmt.Errorf("cannot decode latency histogram: %w", err)
+	}
+	if isOurs := packed.LowestTrackableValue() == lowestLatency && packed.SignificantFigures() == latencyDigits; isOurs && packed.TotalCount() < math.MaxInt64 {
+		*h = fromPacked(packed)
+		return nil
+	}
+	full, err := hdr.Decode([]byte(text)) // another tool's
 	if err != nil {
 		return fmt.Errorf("cannot decode latency histogram: %w", err)
 	}
 	*h = fromHDR(full)
 	return nil
+}
+
+// fromPacked is fromHDR for a histogram with our own range and resolution, without going through all buckets that there may be: a journal has
+// hundreds of thousands of histograms.
+func fromPacked(packed *hdr.PackedHistogram) Histogram {
+	h := Histogram{bins: make([]bin, 0, packed.Populated())}
+	packed.ForEachBucket(func(value, count int64) bool {
+		half := (bucketWidth(value) - 1) / 2
+		h.bins = append(h.bins, bin{time.Duration(value + half), count})
+		h.count += count
+		return true
+	})
+	return h
+}
+
+// bucketWidth is the width of the bucket that begins at a value: of the largest power of two up to lowestLatency, and twice as much from each power of
+// two on that 2,048 buckets do not reach (HdrHistogram's layout for three digits).
+func bucketWidth(value int64) int64 {
+	unit := bits.Len64(uint64(lowestLatency)) - 1
+	const subBuckets = 11 // log₂ 2,048
+	return 1 << (unit + max(0, bits.Len64(uint64(value))-unit-subBuckets))
 }
 
 func newHDR() *hdr.Histogram { return hdr.New(lowestLatency, highestLatency, latencyDigits) }

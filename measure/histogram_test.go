@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -131,6 +132,32 @@ func TestHistogramJSONRoundTrip(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), new(Histogram)); err == nil {
 			t.Errorf("%s was read as a histogram", text)
 		}
+	}
+}
+
+// What is read the short way is what HdrHistogram itself tells, bucket by bucket.
+func TestPackedAndFullHistogramsAreTheSame(t *testing.T) {
+	t.Parallel()
+	var latencies []time.Duration
+	for l := time.Duration(1); l < 11*time.Minute; l = l*21/20 + 1 {
+		latencies = append(latencies, l, l)
+	}
+	full := newHDR()
+	for _, l := range latencies {
+		if err := full.RecordValue(clampLatency(l)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encoded, err := full.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := hdr.DecodePacked(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, got := fromHDR(full), fromPacked(packed); !want.Equal(got) || want.count != got.count {
+		t.Errorf("full %v, packed %v", want, got)
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"tuner/analyze"
 	"tuner/internal/terminal"
 	"tuner/measure"
+	"tuner/search"
+	"tuner/spec"
 )
 
 // unknown stands for a figure that there is not.
@@ -39,12 +42,23 @@ func columns(r analyze.Result) []column {
 		{header: "p99 ms", cell: valueCell(measure.LatencyP99, msCell), right: true},
 		{header: "RSS MB", cell: valueCell(measure.Memory, megabytesCell), right: true},
 	}
+	if r.Rank == spec.RankTop3Mean {
+		list = append(list, column{header: "mean of 3", cell: topMeanCell, right: true})
+	}
 	for _, m := range r.Goal.Metrics() {
 		if m != measure.Throughput && m != measure.LatencyP99 && m != measure.Memory {
 			list = append(list, metricColumn(m))
 		}
 	}
-	return append(list, column{header: "× default", cell: gainCell, right: true}, column{header: "OK", cell: satisfiesCell})
+	return append(list, column{header: "Gain", cell: gainCell, right: true}, column{header: "OK", cell: satisfiesCell})
+}
+
+// topMeanCell shows the mean of the three highest throughputs, where a configuration is ranked by that.
+func topMeanCell(c analyze.Config) string {
+	if !c.Satisfies() || math.IsInf(c.Score.Value, 0) {
+		return unknown
+	}
+	return plusMinus(math.Exp(c.Score.Value), math.Exp(c.Score.Value)*(c.Score.Hi-c.Score.Value))
 }
 
 // metricColumn is the column of a metric that has none as a rule.
@@ -109,7 +123,7 @@ func newGrid(r analyze.Result) grid {
 		texts := make([]string, len(shown))
 		same := true
 		for i, c := range shown {
-			texts[i] = col.cell(c)
+			texts[i] = oneLine(col.cell(c))
 			same = same && texts[i] == texts[0]
 		}
 		if col.varies && same {
@@ -152,11 +166,21 @@ func shortName(r analyze.Result, c analyze.Config) string {
 	return strings.TrimPrefix(c.Name, r.Header.Model+"_")
 }
 
+// oneLine keeps text from breaking a row.
+func oneLine(text string) string {
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(text)
+}
+
+// bestMark stands before the rank of the best.
+const bestMark = "»"
+
 // rankCell gives tied configurations the rank of the first of them.
 func rankCell(r analyze.Result, c analyze.Config) string {
 	switch {
 	case c.Rank == 0:
 		return unknown
+	case c.Rank == 1 && c.Satisfies():
+		return bestMark + "1"
 	case len(c.TiedWith) == 0:
 		return strconv.Itoa(c.Rank)
 	}
@@ -217,8 +241,18 @@ func valueCell(m measure.Metric, format func(float64) string) func(analyze.Confi
 		if !ok {
 			return unknown
 		}
-		return format(e.Value)
+		return format(e.Value) + missMark(*c.Best, m)
 	}
+}
+
+// beyondLimit stands behind a figure that misses a constraint.
+const beyondLimit = "!"
+
+func missMark(p analyze.Point, m measure.Metric) string {
+	if slices.ContainsFunc(p.Misses, func(miss search.Miss) bool { return miss.Constraint.Metric == m }) {
+		return beyondLimit
+	}
+	return ""
 }
 
 // msCell prints seconds as milliseconds without the unit.
@@ -242,27 +276,66 @@ func throughputCell(c analyze.Config) string {
 	if !ok {
 		return unknown
 	}
-	return fmt.Sprintf("%.1f ±%.1f", e.Value, (e.Hi-e.Lo)/2)
+	return plusMinus(e.Value, (e.Hi-e.Lo)/2) + missMark(*c.Best, measure.Throughput)
 }
 
+// plusMinus prints a value with half of its interval, from a thousand on without decimals.
+func plusMinus(value, half float64) string {
+	if value >= 1000 {
+		return fmt.Sprintf("%.0f ±%.0f", value, half)
+	}
+	return fmt.Sprintf("%.1f ±%.1f", value, half)
+}
+
+// gainCell prints a factor as a change in per cent, with half of its interval.
 func gainCell(c analyze.Config) string {
 	switch {
 	case c.Gain == nil:
 		return unknown
 	case c.Candidate.IsDefault():
-		return "1"
+		return "0 %"
 	}
-	return fmt.Sprintf("%.2f ±%.2f", c.Gain.Value, (c.Gain.Hi-c.Gain.Lo)/2)
+	percent, half := tenths(c.Gain.Value-1), tenths((c.Gain.Hi-c.Gain.Lo)/2)
+	if math.Abs(percent) < 10 {
+		return fmt.Sprintf("%+.1f %% ±%.1f", percent, half)
+	}
+	return fmt.Sprintf("%+.0f %% ±%.0f", percent, half)
 }
 
+// The words of the column OK, and what stands behind the figures that were confirmed.
+const (
+	failedWord    = "failed"
+	missesWord    = "no"
+	confirmedMark = "✓"
+)
+
+// satisfiesCell is the probability that the constraints hold.
 func satisfiesCell(c analyze.Config) string {
 	switch {
+	case c.Best == nil && len(c.Points) > 0: // but not where configurations are compared
+		return unknown
 	case c.Best == nil:
-		return "failed"
+		return failedWord
 	case !c.Satisfies():
-		return "no"
-	case c.Best.Confirmed:
-		return "confirmed"
+		return missesWord
 	}
-	return "yes"
+	text := "yes"
+	if len(c.Best.Chances) > 0 {
+		text = chanceText(c.Best.Probability())
+	}
+	if c.Best.Confirmed {
+		text += " " + confirmedMark
+	}
+	return text
+}
+
+// chanceText prints a probability in per cent, without pretending to be certain.
+func chanceText(p float64) string {
+	switch {
+	case p > 0.99:
+		return ">99 %"
+	case p < 0.01:
+		return "<1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
 }

@@ -1,43 +1,147 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec"
 )
 
-// WriteInferenceCSV writes metrics-model-inference.csv with Model Analyzer's columns: a row for each load that a
-// configuration was measured under, the best configuration first, and the loads that satisfy the constraints before those
+// WriteInferenceCSV writes metrics-model-inference.csv with Model Analyzer's columns, or those that Result.Columns names: a row for each load
+// that a configuration was measured under, the best configuration first, and the loads that satisfy the constraints before those
 // that do not. Figures have three decimals.
 func WriteInferenceCSV(w io.Writer, r analyze.Result) error {
-	lines := [][]string{{"Model", "Batch", loadColumn(r), "Model Config Path", "Instance Group", "Max Batch Size",
-		"Satisfies Constraints", "Throughput (infer/sec)", "p99 Latency (ms)"}}
+	fields := r.Columns.Inference
+	if fields == nil {
+		fields = []string{"model_name", "batch_size", loadField(r), "model_config_path", "instance_group", "max_batch_size",
+			"satisfies_constraints", "perf_throughput", "perf_latency_p99"}
+	}
+	lines := [][]string{headers(fields)}
 	for _, x := range measuredPoints(r) {
-		lines = append(lines, []string{
-			r.Header.Model, x.batch, x.load, x.config.Name, x.instances, strconv.Itoa(x.config.Setup.MaxBatchSize), x.satisfies,
-			decimal(x.Values, measure.Throughput, 1), decimal(x.Values, measure.LatencyP99, 1e3),
-		})
+		lines = append(lines, cellsOf(fields, func(field string) string { return inferenceCell(r, x, field) }))
 	}
 	return writeCSV(w, lines)
 }
 
-func loadColumn(r analyze.Result) string {
-	if isRate(r) {
-		return "Request Rate"
+// WriteGPUCSV writes metrics-model-gpu.csv: the rows of metrics-model-inference.csv, one for each GPU.
+func WriteGPUCSV(w io.Writer, r analyze.Result) error {
+	fields := r.Columns.GPU
+	if fields == nil {
+		fields = []string{"model_name", "gpu_uuid", "batch_size", loadField(r), "model_config_path", "instance_group",
+			"satisfies_constraints", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
 	}
-	return "Concurrency"
+	lines := [][]string{headers(fields)}
+	for _, x := range measuredPoints(r) {
+		for _, g := range x.GPUs {
+			lines = append(lines, cellsOf(fields, func(field string) string { return gpuCell(r, x, g, field) }))
+		}
+	}
+	return writeCSV(w, lines)
 }
 
-// measuredPoint is a load of a configuration with the cells that it has in every file.
+// WriteServerCSV writes metrics-server-only.csv: Model Analyzer's header, and no rows, since a server without a model is not measured.
+func WriteServerCSV(w io.Writer, r analyze.Result) error {
+	fields := r.Columns.Server
+	if fields == nil {
+		fields = []string{"model_name", "gpu_uuid", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
+	}
+	return writeCSV(w, [][]string{headers(fields)})
+}
+
+func loadField(r analyze.Result) string {
+	if isRate(r) {
+		return "request_rate"
+	}
+	return "concurrency"
+}
+
+// header is a column's head, as Model Analyzer writes it.
+func header(field string) string {
+	switch field {
+	case "model_name":
+		return "Model"
+	case "batch_size":
+		return "Batch"
+	case "concurrency":
+		return "Concurrency"
+	case "request_rate":
+		return "Request Rate"
+	case "model_config_path":
+		return "Model Config Path"
+	case "instance_group":
+		return "Instance Group"
+	case "max_batch_size":
+		return "Max Batch Size"
+	case "satisfies_constraints":
+		return "Satisfies Constraints"
+	case "gpu_uuid":
+		return "GPU UUID"
+	}
+	if _, title, _ := metricField(field); title != "" {
+		return title
+	}
+	return textCell(field) // a backend parameter's
+}
+
+// metricField is the metric that a column shows, with Model Analyzer's head for it and the factor to its unit; "" for other columns.
+func metricField(field string) (m measure.Metric, title string, factor float64) {
+	const milli, mega, percent = 1e3, 1e-6, 100
+	switch field {
+	case "perf_throughput":
+		return measure.Throughput, "Throughput (infer/sec)", 1
+	case "perf_latency_avg":
+		return measure.LatencyAvg, "Avg Latency (ms)", milli
+	case "perf_latency_p90":
+		return measure.LatencyP90, "p90 Latency (ms)", milli
+	case "perf_latency_p95":
+		return measure.LatencyP95, "p95 Latency (ms)", milli
+	case "perf_latency_p99":
+		return measure.LatencyP99, "p99 Latency (ms)", milli
+	case "perf_server_queue":
+		return measure.QueueTime, "Server Queue time (ms)", milli
+	case "perf_server_compute_input":
+		return measure.ComputeInput, "Server Compute Input time (ms)", milli
+	case "perf_server_compute_infer":
+		return measure.ComputeInfer, "Server Compute Infer time (ms)", milli
+	case "perf_server_compute_output":
+		return measure.ComputeOutput, "Server Compute Output time (ms)", milli
+	case "cpu_used_ram":
+		return measure.Memory, "RAM Usage (MB)", mega
+	case "gpu_used_memory":
+		return measure.GPUMemory, "GPU Memory Usage (MB)", mega
+	case "gpu_total_memory":
+		return "", "GPU Memory Available (MB)", mega
+	case "gpu_utilization":
+		return measure.GPUUtilization, "GPU Utilization (%)", percent
+	case "gpu_power_usage":
+		return measure.GPUPower, "GPU Power Usage (W)", 1
+	}
+	return "", "", 0
+}
+
+func headers(fields []string) []string { return cellsOf(fields, header) }
+
+func cellsOf(fields []string, cell func(string) string) []string {
+	cells := make([]string, len(fields))
+	for i, f := range fields {
+		cells[i] = cell(f)
+	}
+	return cells
+}
+
+// measuredPoint is a load of a configuration.
 type measuredPoint struct {
 	analyze.Point
-	config                            analyze.Config
-	batch, load, instances, satisfies string
+	config    analyze.Config
+	satisfies string
 }
 
 // measuredPoints lists all loads in the order of the rows.
@@ -47,8 +151,7 @@ func measuredPoints(r analyze.Result) []measuredPoint {
 		for _, satisfies := range []string{"Yes", "No"} {
 			for _, p := range c.Points {
 				if (len(p.Misses) == 0) == (satisfies == "Yes") {
-					list = append(list, measuredPoint{p, c, strconv.Itoa(p.Load.BatchSize), strconv.FormatFloat(p.Load.Level(), 'g', -1, 64),
-						fmt.Sprintf("%d:%s", c.Setup.Instances, deviceOf(c)), satisfies})
+					list = append(list, measuredPoint{p, c, satisfies})
 				}
 			}
 		}
@@ -56,10 +159,71 @@ func measuredPoints(r analyze.Result) []measuredPoint {
 	return list
 }
 
+// inferenceCell is a cell of the configurations' file; "" for what does not apply or is not known.
+func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
+	switch field {
+	case "model_name":
+		return textCell(r.Header.Model)
+	case "batch_size":
+		return strconv.Itoa(x.Load.BatchSize)
+	case "concurrency":
+		return known(strconv.Itoa(x.Load.Concurrency))
+	case "request_rate":
+		return known(strconv.FormatFloat(x.Load.RequestRate, 'g', -1, 64))
+	case "model_config_path":
+		return textCell(x.config.Name)
+	case "instance_group":
+		return fmt.Sprintf("%d:%s", x.config.Setup.Instances, deviceOf(x.config))
+	case "max_batch_size":
+		return strconv.Itoa(x.config.Setup.MaxBatchSize)
+	case "satisfies_constraints":
+		return x.satisfies
+	}
+	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
+		return textCell(x.config.Deployed.GetParameters()[parameter].GetStringValue())
+	}
+	metric, _, factor := metricField(field)
+	return decimal(x.Values, metric, factor)
+}
+
+// gpuCell is a cell of the GPUs' file.
+func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field string) string {
+	switch field {
+	case "gpu_uuid":
+		return textCell(g.UUID)
+	case "gpu_used_memory":
+		return threeDecimals(float64(g.MemoryUsed) / 1e6)
+	case "gpu_total_memory":
+		return threeDecimals(float64(g.MemoryTotal) / 1e6)
+	case "gpu_utilization":
+		return threeDecimals(g.Utilization * 100)
+	case "gpu_power_usage":
+		return threeDecimals(g.Power)
+	}
+	return inferenceCell(r, x, field)
+}
+
+// known is a number as text, nothing for 0.
+func known(number string) string {
+	if number == "0" {
+		return ""
+	}
+	return number
+}
+
+// textCell is a cell that a user or a file named. A spreadsheet would take one that begins with one of these for a formula and compute it;
+// behind an apostrophe it is text.
+func textCell(cell string) string {
+	if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
+		return "'" + cell
+	}
+	return cell
+}
+
 // deviceOf is the device that the instances run on, in Model Analyzer's words.
 func deviceOf(c analyze.Config) string {
-	switch v, _ := c.Candidate.Get(search.KnobExecutionProvider); v {
-	case "cuda", "tensorrt":
+	provider, _ := c.Candidate.Get(search.KnobExecutionProvider)
+	if slices.Contains([]string{"cuda", "tensorrt"}, cmp.Or(string(provider), c.Setup.Provider)) {
 		return "GPU"
 	}
 	return "CPU"
@@ -75,24 +239,6 @@ func decimal(values map[measure.Metric]measure.Estimate, m measure.Metric, facto
 }
 
 func threeDecimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
-
-// WriteGPUCSV writes metrics-model-gpu.csv with Model Analyzer's columns: the rows of metrics-model-inference.csv, one for each GPU.
-func WriteGPUCSV(w io.Writer, r analyze.Result) error {
-	lines := [][]string{{"Model", "GPU UUID", "Batch", loadColumn(r), "Model Config Path", "Instance Group",
-		"Satisfies Constraints", "GPU Memory Usage (MB)", "GPU Utilization (%)", "GPU Power Usage (W)"}}
-	for _, x := range measuredPoints(r) {
-		for _, g := range x.GPUs {
-			lines = append(lines, []string{r.Header.Model, g.UUID, x.batch, x.load, x.config.Name, x.instances, x.satisfies,
-				threeDecimals(float64(g.MemoryUsed) / 1e6), threeDecimals(g.Utilization * 100), threeDecimals(g.Power)})
-		}
-	}
-	return writeCSV(w, lines)
-}
-
-// WriteServerCSV writes metrics-server-only.csv: Model Analyzer's header, and no rows, since a server without a model is not measured.
-func WriteServerCSV(w io.Writer, _ analyze.Result) error {
-	return writeCSV(w, [][]string{{"Model", "GPU UUID", "GPU Memory Usage (MB)", "GPU Utilization (%)", "GPU Power Usage (W)"}})
-}
 
 func writeCSV(w io.Writer, lines [][]string) error {
 	if err := csv.NewWriter(w).WriteAll(lines); err != nil {

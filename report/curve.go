@@ -54,7 +54,7 @@ func (c curve) Plot(canvas draw.Canvas, p *plot.Plot) {
 	for i, d := range c.points {
 		line[i] = vg.Point{X: x(d.x), Y: y(d.y)}
 	}
-	canvas.StrokeLines(draw.LineStyle{Color: c.look.color, Width: c.look.width, Dashes: c.look.dashes}, line)
+	c.look.drawLine(canvas, line)
 	for i, d := range c.points {
 		c.look.drawDot(canvas, line[i], d.hollow)
 		if d.ringed {
@@ -63,8 +63,18 @@ func (c curve) Plot(canvas draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// drawDot draws a filled dot, or a hollow one.
+// drawLine draws nothing where the look has no width.
+func (l look) drawLine(canvas draw.Canvas, line []vg.Point) {
+	if l.width > 0 {
+		canvas.StrokeLines(draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dashes}, line)
+	}
+}
+
+// drawDot draws a filled dot, or a hollow one; nothing where the look has no radius.
 func (l look) drawDot(canvas draw.Canvas, at vg.Point, hollow bool) {
+	if l.radius == 0 {
+		return
+	}
 	shape := polygon(at, l.radius, l.sides, l.turn)
 	canvas.SetColor(l.color)
 	if hollow {
@@ -144,8 +154,7 @@ func drawLegend(canvas draw.Canvas, entries []entry) {
 		middle := vg.Point{X: left.X + legendThumb/2, Y: y}
 		switch e.mark {
 		case markCurve:
-			line := draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}
-			canvas.StrokeLine2(line, left.X, y, left.X+legendThumb, y)
+			e.look.drawLine(canvas, []vg.Point{left, {X: left.X + legendThumb, Y: y}})
 			e.look.drawDot(canvas, middle, false)
 		case markHollow:
 			e.look.drawDot(canvas, middle, true)

@@ -37,7 +37,7 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 	}
 	var b strings.Builder
 	for _, line := range reasons(r, best, unwarmed) {
-		fmt.Fprintf(&b, "# %s\n", line)
+		fmt.Fprintf(&b, "# %s\n", oneLine(line)) // a line break in a name must not end the comment
 	}
 	fmt.Fprintf(&b, "\n%s", text)
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -205,6 +205,9 @@ func intervals(goal search.Goal, c analyze.Config) []string {
 // removeStale takes away what an earlier run wrote as the optimum, when there is none any more. What tuner did not write
 // stays, and is an error, because it would be taken for the optimum.
 func removeStale(dir, model string) error {
+	if err := os.Remove(filepath.Join(dir, locationName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+	}
 	path := filepath.Join(dir, configDir, configName)
 	text, err := os.ReadFile(path)
 	switch {

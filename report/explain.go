@@ -49,7 +49,7 @@ func WriteExplanation(w io.Writer, r analyze.Result) error {
 			fmt.Fprintln(&b, line)
 		}
 	}
-	if _, err := io.WriteString(w, terminal.Fold(b.String(), terminal.Width)); err != nil {
+	if _, err := io.WriteString(w, terminal.Fold(terminal.Plain(b.String()), terminal.Width)); err != nil {
 		return fmt.Errorf("cannot write explanation: %w", err)
 	}
 	return nil
@@ -112,6 +112,8 @@ func comparison(r analyze.Result) section {
 		c := configOf(r, other)
 		name := nameAndSetup(c)
 		switch {
+		case other.Change == nil && c.Satisfies():
+			s.lines = append(s.lines, fmt.Sprintf("%s at %s cannot be compared: a figure of the ranking is not known.", name, other.Load))
 		case other.Change == nil:
 			s.lines = append(s.lines, fmt.Sprintf("%s does not satisfy the constraints: at %s %s.", name, c.Best.Load, missesText(c.Best.Misses)))
 		case isOpen(*other.Change):

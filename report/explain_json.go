@@ -28,20 +28,27 @@ type jsonSubject struct {
 }
 
 type jsonBreakdown struct {
-	Latency       float64 `json:"latency"`
-	Queue         float64 `json:"queue"`
-	ComputeInput  float64 `json:"compute_input"`
-	ComputeInfer  float64 `json:"compute_infer"`
-	ComputeOutput float64 `json:"compute_output"`
-	Outside       float64 `json:"outside"`
-	Instances     int     `json:"instances"`
-	Busy          float64 `json:"instances_busy"`
-	MeanBatch     float64 `json:"mean_batch,omitempty"`
-	EngineCPU     float64 `json:"engine_cpu,omitempty"`
-	ClientCPU     float64 `json:"client_cpu,omitempty"`
-	Foreign       float64 `json:"foreign"`
-	Steal         float64 `json:"steal"`
-	GPU           float64 `json:"gpu,omitempty"`
+	Latency       float64     `json:"latency"`
+	Queue         float64     `json:"queue"`
+	ComputeInput  float64     `json:"compute_input"`
+	ComputeInfer  float64     `json:"compute_infer"`
+	ComputeOutput float64     `json:"compute_output"`
+	Outside       float64     `json:"outside"`
+	Instances     int         `json:"instances"`
+	Busy          float64     `json:"instances_busy"`
+	MeanBatch     float64     `json:"mean_batch,omitempty"`
+	Batches       []jsonBatch `json:"batches,omitempty"`
+	EngineCPU     float64     `json:"engine_cpu,omitempty"`
+	ClientCPU     float64     `json:"client_cpu,omitempty"`
+	Foreign       float64     `json:"foreign"`
+	Steal         float64     `json:"steal"`
+	GPU           float64     `json:"gpu,omitempty"`
+}
+
+// jsonBatch is how often a batch size was executed.
+type jsonBatch struct {
+	Size  int     `json:"size"`
+	Share float64 `json:"share"`
 }
 
 type jsonHigher struct {
@@ -127,6 +134,9 @@ func newJSONSubject(s analyze.Subject) jsonSubject {
 			ComputeInfer: significant(b.ComputeInfer), ComputeOutput: significant(b.ComputeOutput), Outside: significant(b.Outside),
 			Instances: b.Instances, Busy: significant(b.Busy), MeanBatch: significant(b.MeanBatch), EngineCPU: significant(b.EngineCPU),
 			ClientCPU: significant(b.ClientCPU), Foreign: significant(b.Foreign), Steal: significant(b.Steal), GPU: significant(b.GPU),
+		}
+		for _, batch := range b.Batches {
+			j.Breakdown.Batches = append(j.Breakdown.Batches, jsonBatch{batch.Size, significant(batch.Share)})
 		}
 	}
 	if h := s.Higher; h != nil {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/spec"
 )
 
 // ResultFormat is the version of result.json; it grows when a field changes its meaning or goes away.
@@ -33,7 +35,10 @@ type document struct {
 	Best           string           `json:"best,omitempty"`
 	Nearest        string           `json:"nearest,omitempty"`
 	Goal           jsonGoal         `json:"goal"`
+	RankedBy       jsonRanking      `json:"ranked_by"`
 	Configurations []jsonConfig     `json:"configurations"`
+	Loads          []jsonLoad       `json:"loads"`
+	Pareto         []jsonFront      `json:"pareto"`
 	Explanation    *jsonExplanation `json:"explanation,omitempty"`
 	FirstStage     string           `json:"first_stage,omitempty"`
 	Variants       []jsonVariant    `json:"variants"`
@@ -55,6 +60,39 @@ type jsonGoal struct {
 	Constraints []search.Constraint `json:"constraints"`
 	Accuracy    *jsonLimit          `json:"accuracy,omitempty"`
 	Price       float64             `json:"price_per_hour,omitempty"`
+}
+
+// jsonRanking is what configurations are ranked by.
+type jsonRanking struct {
+	Rank string `json:"rank"` // score, top3-mean
+	At   string `json:"at"`   // best, or the load of all: concurrency=8
+}
+
+// jsonLoad is what is best at one load, ranked by that alone.
+type jsonLoad struct {
+	Load     measure.Load  `json:"load"`
+	Measured int           `json:"measured"`
+	Best     string        `json:"best,omitempty"`
+	TiedWith []string      `json:"tied_with,omitempty"`
+	Gain     *jsonEstimate `json:"gain,omitempty"`
+}
+
+// jsonFront is a Pareto set.
+type jsonFront struct {
+	Metrics []measure.Metric `json:"metrics"`
+	Points  []jsonFrontPoint `json:"points"`
+}
+
+type jsonFrontPoint struct {
+	Name   string       `json:"name"`
+	Load   measure.Load `json:"load"`
+	Values []float64    `json:"values"`
+}
+
+// jsonChance is the probability that a constraint holds.
+type jsonChance struct {
+	Constraint  search.Constraint `json:"constraint"`
+	Probability float64           `json:"probability"`
 }
 
 // jsonLimit is what every variant had to keep.
@@ -101,6 +139,7 @@ type jsonPoint struct {
 type jsonSample struct {
 	Satisfies bool                            `json:"satisfies"`
 	Misses    []string                        `json:"misses,omitempty"`
+	Chances   []jsonChance                    `json:"chances,omitempty"`
 	Values    map[measure.Metric]jsonEstimate `json:"values"`
 	Windows   int                             `json:"windows"`
 	Launches  int                             `json:"launches"`
@@ -196,10 +235,11 @@ func newDocument(r analyze.Result) (document, error) {
 		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
 		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
-		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{},
+		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{}, Loads: []jsonLoad{}, Pareto: []jsonFront{},
 		Trials: r.Trials, Windows: r.Windows, ServiceTrials: r.ServiceTrials,
 		Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Steps: newJSONSteps(r.Steps), Origin: newJSONOrigin(r),
 	}
+	d.addViews(r)
 	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
 		d.Goal.Accuracy = &jsonLimit{l.Metric, l.Min, l.Max, l.Command}
 	}
@@ -277,7 +317,36 @@ func newJSONSample(s analyze.Sample) jsonSample {
 	for _, m := range s.Misses {
 		j.Misses = append(j.Misses, m.String())
 	}
+	for _, c := range s.Chances {
+		j.Chances = append(j.Chances, jsonChance{c.Constraint, math.Round(c.Probability*1e4) / 1e4})
+	}
 	return j
+}
+
+// addViews fills in how configurations were compared, and in which other ways they can be.
+func (d *document) addViews(r analyze.Result) {
+	d.RankedBy = jsonRanking{cmp.Or(r.Rank, spec.RankScore), "best"}
+	if r.At != nil {
+		d.RankedBy.At = spec.At{Load: *r.At}.String()
+	}
+	for _, l := range r.Loads {
+		j := jsonLoad{Load: l.Load, Measured: l.Measured}
+		if l.Best != nil {
+			j.Best, j.TiedWith, j.Gain = l.Best.Name, l.Best.TiedWith, estimateOf(l.Best.Gain)
+		}
+		d.Loads = append(d.Loads, j)
+	}
+	for _, f := range r.Fronts {
+		j := jsonFront{Metrics: f.Metrics, Points: []jsonFrontPoint{}}
+		for _, p := range f.Points {
+			point := jsonFrontPoint{Name: p.Name, Load: p.Load}
+			for _, v := range p.Values {
+				point.Values = append(point.Values, significant(v))
+			}
+			j.Points = append(j.Points, point)
+		}
+		d.Pareto = append(d.Pareto, j)
+	}
 }
 
 // newJSONEstimate keeps six significant digits, which is more than any measurement has.

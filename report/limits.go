@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,19 +10,25 @@ import (
 	"tuner/measure"
 )
 
-// limitations says what keeps the best configuration from doing more, and what limits the default.
+// limitations says what keeps the best configuration from doing more, and what limits the other finalists and the default.
 func limitations(r analyze.Result) section {
 	s := section{title: "What limits it"}
 	for i, subject := range r.Explanation.Subjects {
 		c := configOf(r, subject)
-		switch {
-		case i == 0:
+		if i == 0 {
 			s.lines = append(s.lines, latencyLines(subject)...)
-			s.lines = append(s.lines, strings.TrimSpace(bottleneckText(r, subject, c)+" "+adviceText(r, subject, c)), higherText(r, subject))
-		case c.Candidate.IsDefault():
-			lines := append(latencyLines(subject), bottleneckText(r, subject, c))
-			s.lines = append(s.lines, "The default, for comparison. "+strings.Join(lines, " "))
+			s.lines = append(s.lines, strings.TrimSpace(bottleneckText(r, subject, c)+" "+adviceText(r, subject, c)))
+			if r.At == nil { // else the load was given
+				s.lines = append(s.lines, higherText(r, subject))
+			}
+			continue
 		}
+		name := shortName(r, c)
+		if c.Candidate.IsDefault() {
+			name = "The default"
+		}
+		lines := append(latencyLines(subject), bottleneckText(r, subject, c))
+		s.lines = append(s.lines, name+", for comparison. "+strings.Join(lines, " "))
 	}
 	return s
 }
@@ -76,11 +83,26 @@ func busyText(b analyze.Breakdown, c analyze.Config) string {
 	text := fmt.Sprintf("%.2f of %s %s at work at any time", b.Busy, count(b.Instances, "instance"), verb)
 	if b.MeanBatch > 0 && c.Setup.MaxBatchSize > 1 {
 		text += fmt.Sprintf(", in batches of %.1f (%d at most)", b.MeanBatch, c.Setup.MaxBatchSize)
+		text += batchesText(b.Batches)
 	}
 	if b.EngineCPU > 0 {
 		text += fmt.Sprintf("; the engine uses %.2f cores, the load generator %.2f", b.EngineCPU, b.ClientCPU)
 	}
 	return text
+}
+
+// batchesText names the batch sizes that were executed most often; "" where there is one at most, or the server does not tell.
+func batchesText(batches []analyze.BatchShare) string {
+	const most = 3
+	if len(batches) < 2 {
+		return ""
+	}
+	often := slices.SortedStableFunc(slices.Values(batches), func(x, y analyze.BatchShare) int { return cmp.Compare(y.Share, x.Share) })
+	var parts []string
+	for _, b := range often[:min(most, len(often))] {
+		parts = append(parts, fmt.Sprintf("%d in %.0f %%", b.Size, 100*b.Share))
+	}
+	return ", of size " + strings.Join(parts, ", ") + " of the executions"
 }
 
 // adviceText says what would move a bottleneck; "" where nothing is known to.

@@ -11,12 +11,12 @@ import (
 )
 
 // WriteMarkdown writes report.md: the summary for a pull request or a wiki, with the same table as the terminal's. With
-// charts it shows the pictures in plots/.
+// charts it shows the pictures in plots/. Text from the user's files stays text, whatever it looks like.
 func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: tuning result\n\n%s\n\n", r.Header.Model, headline(r))
+	fmt.Fprintf(&b, "# %s: tuning result\n\n%s\n\n", escapeMarkdown(r.Header.Model), escapeMarkdown(headline(r)))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", nameAndSetup(best), confirmation(r, *best.Best))
+		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", escapeMarkdown(nameAndSetup(best)), confirmation(r, *best.Best))
 	}
 	fmt.Fprintf(&b, "%s.\n\n", effort(r))
 	g := newGrid(r)
@@ -31,6 +31,8 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	}
 	writeStages(&b, r, charts)
 	writeExplanation(&b, r)
+	writeFronts(&b, r, charts)
+	writeLoadsMarkdown(&b, r)
 	writeVariants(&b, r)
 	writeAccount(&b, r.Account)
 	writeFolds(&b, r)
@@ -67,10 +69,17 @@ func markdownTable(headers []string, cells [][]string, columns []column) string 
 	return b.String()
 }
 
-// escapeMarkdown keeps text from being read as markup.
+// escapeMarkdown keeps text from being read as markup: as HTML, a link, emphasis, code, a heading, or the end of its line or cell.
 func escapeMarkdown(text string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "#", `\#`).Replace(text)
+	return strings.NewReplacer(
+		`\`, `\\`, "&", "&amp;", "<", "&lt;", "|", `\|`, "*", `\*`, "_", `\_`, "#", `\#`, "`", "\\`", "~~", `\~~`,
+		"](", `]\(`, "][", `]\[`, "]:", `]\:`,
+		"\r\n", " ", "\n", " ", "\r", " ",
+	).Replace(text)
 }
+
+// codeText is text as code. What would end the code is left out of it: such a name is no name of a file that anybody would look for.
+func codeText(text string) string { return "`" + strings.ReplaceAll(oneLine(text), "`", "'") + "`" }
 
 func writeAccount(b *strings.Builder, a analyze.Account) {
 	fmt.Fprintf(b, "\n## Where the time went\n\n")
@@ -96,9 +105,9 @@ func writeFolds(b *strings.Builder, r analyze.Result) {
 func writeOrigin(b *strings.Builder, r analyze.Result) {
 	h := r.Header
 	fmt.Fprintf(b, "\n## Origin\n\n")
-	fmt.Fprintf(b, "- profile: `%s`, SHA-256 `%s`, seed %d\n", h.Spec.Path, h.Spec.SHA256, h.Seed)
+	fmt.Fprintf(b, "- profile: %s, SHA-256 %s, seed %d\n", codeText(h.Spec.Path), codeText(h.Spec.SHA256), h.Seed)
 	for _, m := range h.Models {
-		fmt.Fprintf(b, "- model (%s): `%s`, SHA-256 `%s`\n", m.Precision, m.Path, m.SHA256)
+		fmt.Fprintf(b, "- model (%s): %s, SHA-256 %s\n", escapeMarkdown(m.Precision), codeText(m.Path), codeText(m.SHA256))
 	}
 	if hasServers(r) {
 		fmt.Fprintf(b, "- server: %s\n", escapeMarkdown(h.Server.String()))
@@ -107,10 +116,10 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 		fmt.Fprintf(b, "- server of the finals: %s\n", escapeMarkdown(h.Finals.String()))
 	}
 	for _, runtime := range runtimes(h) {
-		fmt.Fprintf(b, "- ONNX Runtime %s (%s)\n", runtime.Version, runtime.Flavour)
+		fmt.Fprintf(b, "- ONNX Runtime %s (%s)\n", escapeMarkdown(runtime.Version), escapeMarkdown(runtime.Flavour))
 	}
-	fmt.Fprintf(b, "- tuner %s\n", h.Tool)
-	fmt.Fprintf(b, "- machine: %s (fingerprint `%s`), campaign begun %s\n", escapeMarkdown(machineText(h.Machine)), h.Fingerprint, h.Created.UTC().Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(b, "- tuner %s\n", escapeMarkdown(h.Tool))
+	fmt.Fprintf(b, "- machine: %s (fingerprint %s), campaign begun %s\n", escapeMarkdown(machineText(h.Machine)), codeText(h.Fingerprint), h.Created.UTC().Format("2006-01-02 15:04 MST"))
 }
 
 // runtimes lists the builds that were measured, or that compared variants; none where another server did everything.

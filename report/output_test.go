@@ -49,7 +49,7 @@ func copyFile(t *testing.T, from, to string) {
 }
 
 func allFormats() []string {
-	return append(withoutCharts(), spec.FormatPNG)
+	return append(withoutCharts(), spec.FormatPNG, spec.FormatJUnit)
 }
 
 // withoutCharts are the formats that are written quickly.
@@ -77,8 +77,9 @@ func TestWriteAll(t *testing.T) {
 	}
 	want := []string{
 		"results/metrics-model-inference.csv", "results/metrics-model-gpu.csv", "results/metrics-server-only.csv",
-		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "optim_Results.png", "report.html", "report.md", "result.json",
-		"optimal/config.pbtxt", "repository/minilm",
+		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "plots/memory_vs_p99.png", "plots/pareto.png",
+		"plots/latency_breakdown.png", "optim_Results.png", "report.html", "junit.xml", "report.md", "result.json",
+		"optimal/config.pbtxt", "Optimal_ConfigFile_Location.txt", "repository/minilm",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
@@ -122,7 +123,8 @@ func TestOnlyTheFormatsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{filepath.Join(dir, "report.md"), filepath.Join(dir, "result.json"), filepath.Join(dir, "optimal/config.pbtxt")}
+	want := []string{filepath.Join(dir, "report.md"), filepath.Join(dir, "result.json"), filepath.Join(dir, "optimal/config.pbtxt"),
+		filepath.Join(dir, "Optimal_ConfigFile_Location.txt")}
 	if diff := cmp.Diff(want, written); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
@@ -171,7 +173,7 @@ func TestChangedModelIsRefused(t *testing.T) {
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "changed since it was measured") {
 		t.Errorf("error is %v, want an InputError", err)
 	}
-	if len(written) != 7 { // everything but the repository
+	if len(written) != 8 { // everything but the repository
 		t.Errorf("written: %v", written)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "repository")); !errors.Is(err, os.ErrNotExist) {

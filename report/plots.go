@@ -18,13 +18,19 @@ import (
 // WriteLatencyChart draws throughput against p99 latency as a PNG picture: each configuration's points in the order of
 // their loads, the best ones coloured, the default dashed, the constraints' limits as dashed lines.
 func WriteLatencyChart(w io.Writer, r analyze.Result) error {
-	c := newChart(r, "Throughput against p99 latency", func(p analyze.Point) (float64, bool) {
-		e, ok := p.Values[measure.LatencyP99]
-		return e.Value * 1e3, ok && e.Value > 0
-	})
-	c.limits = append(c.limits, limitsOf(r, measure.LatencyP99, 1e3, true)...)
-	c.x = logAxis("p99 latency (ms), log scale", c.extent(), plotstyle.DecadeTicks)
-	return c.write(w)
+	return chartOverLatency(measure.Throughput)(w, r)
+}
+
+// chartOverLatency draws a metric against p99 latency as WriteLatencyChart does.
+func chartOverLatency(m measure.Metric) func(io.Writer, analyze.Result) error {
+	x, y := quantityOf(measure.LatencyP99), quantityOf(m)
+	return func(w io.Writer, r analyze.Result) error {
+		name := metricLabel(m)
+		c := newChart(r, strings.ToUpper(name[:1])+name[1:]+" against p99 latency", y, x.of)
+		c.limits = append(c.limits, limitsOf(r, x.metric, x.factor, true)...)
+		c.x = logAxis(x.title+", log scale", c.extent(), plotstyle.DecadeTicks)
+		return c.write(w)
+	}
 }
 
 // WriteLoadChart draws throughput against the load, concurrency or request rate, as a PNG picture.
@@ -34,21 +40,27 @@ func WriteLoadChart(w io.Writer, r analyze.Result) error {
 	if isRate(r) {
 		name, title = "request rate", "Request rate (requests/s), log scale"
 	}
-	c := newChart(r, "Throughput against "+name, func(p analyze.Point) (float64, bool) { return p.Load.Level(), true })
+	c := newChart(r, "Throughput against "+name, quantityOf(measure.Throughput), level)
 	c.x = logAxis(title, c.extent(), doublingTicks)
 	return c.write(w)
 }
 
-// newChart makes what both charts have in common: throughput as y, the curves and their legend.
-func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bool)) chart {
-	c := chart{title: title, subtitle: subtitle(r), limits: limitsOf(r, measure.Throughput, 1, false)}
+// level is a point's place on an axis of loads.
+func level(p analyze.Point) (float64, bool) { return p.Load.Level(), true }
+
+// mostOthers is how many curves are drawn in grey: more cannot be told apart, and take long.
+const mostOthers = 500
+
+// newChart makes what the charts of curves have in common: y, the curves and their legend.
+func newChart(r analyze.Result, title string, y quantity, x func(analyze.Point) (float64, bool)) chart {
+	c := chart{title: title, subtitle: subtitle(r), limits: limitsOf(r, y.metric, y.factor, false)}
 	var others, prominent []curve
 	free := outstanding[:]
 	if r.Top > 0 {
 		free = free[:min(r.Top, len(free))]
 	}
 	for _, config := range r.Configs {
-		drawn := curve{points: dots(r, config, x), look: otherLook}
+		drawn := curve{points: dots(r, config, x, y), look: otherLook}
 		switch {
 		case len(drawn.points) == 0:
 			continue
@@ -65,25 +77,25 @@ func newChart(r analyze.Result, title string, x func(analyze.Point) (float64, bo
 	}
 	c.legend = append(c.legend, keys(r, prominent, len(others))...)
 	slices.Reverse(prominent)
-	c.curves = append(others, prominent...)
+	c.curves = append(others[:min(mostOthers, len(others))], prominent...)
 	most := c.highest() * 1.12 // leaves a band free on top for the limit's label
-	c.y = axis{title: "Throughput (infer/s)", max: most, ticks: plotstyle.LinearTicks(most)}
+	c.y = axis{title: y.title, max: most, ticks: plotstyle.LinearTicks(most)}
 	return c
 }
 
-// dots are a configuration's points as x and throughput.
-func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float64, bool)) []dot {
+// dots are a configuration's points.
+func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float64, bool), y quantity) []dot {
 	first := r.Configs[0] // the best, or the nearest to satisfying the constraints
 	var list []dot
 	for _, p := range config.Points {
-		y, measured := p.Values[measure.Throughput]
+		up, measured := y.of(p)
 		at, ok := x(p)
 		if !measured || !ok {
 			continue
 		}
 		list = append(list, dot{
-			x: at, y: y.Value, hollow: len(p.Misses) > 0,
-			ringed: config.Name == first.Name && p.Load == first.Best.Load,
+			x: at, y: up, hollow: len(p.Misses) > 0,
+			ringed: config.Name == first.Name && first.Best != nil && p.Load == first.Best.Load,
 		})
 	}
 	return list
@@ -100,7 +112,11 @@ func keys(r analyze.Result, prominent []curve, others int) []entry {
 	}
 	var list []entry
 	if others > 0 {
-		list = append(list, entry{label: count(others, "other configuration"), look: otherLook})
+		label := count(others, "other configuration")
+		if others > mostOthers {
+			label += fmt.Sprintf(", the best %d drawn", mostOthers)
+		}
+		list = append(list, entry{label: label, look: otherLook})
 	}
 	for _, c := range prominent {
 		if slices.ContainsFunc(c.points, func(d dot) bool { return d.ringed }) {

@@ -13,10 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tuner/analyze"
 	"tuner/internal/durable"
 	"tuner/journal"
+	"tuner/measure"
 	"tuner/spec"
 )
 
@@ -26,12 +28,17 @@ const (
 	plotsDir         = "plots"
 	latencyChartName = "throughput_vs_p99.png"
 	loadChartName    = "throughput_vs_concurrency.png"
+	memoryChartName  = "memory_vs_p99.png"
+	paretoChartName  = "pareto.png"
+	partsChartName   = "latency_breakdown.png"
 	stagesChartName  = "optim_Results.png" // OLive's name
 	htmlName         = "report.html"
 	markdownName     = "report.md"
 	jsonName         = "result.json"
+	junitName        = "junit.xml"
 	configDir        = "optimal"
 	configName       = "config.pbtxt"
+	locationName     = "Optimal_ConfigFile_Location.txt" // OLive's name
 	repositoryDir    = "repository"
 )
 
@@ -42,9 +49,9 @@ type file struct {
 	write  func(io.Writer, analyze.Result) error
 }
 
-// files lists the output tree in the order in which it is written. The machine-readable result and the summary are always
+// files lists the output tree in a folder in the order in which it is written. The machine-readable result and the summary are always
 // written; the optimum only when there is one.
-func files(r analyze.Result, formats []string) []file {
+func files(dir string, r analyze.Result, formats []string) []file {
 	markdown := func(w io.Writer, r analyze.Result) error {
 		return WriteMarkdown(w, r, slices.Contains(formats, spec.FormatPNG))
 	}
@@ -55,21 +62,62 @@ func files(r analyze.Result, formats []string) []file {
 		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-inference.csv"), WriteInferenceCSV},
 		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-gpu.csv"), WriteGPUCSV},
 		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-server-only.csv"), WriteServerCSV},
-		{spec.FormatPNG, filepath.Join(plotsDir, latencyChartName), WriteLatencyChart},
-		{spec.FormatPNG, filepath.Join(plotsDir, loadChartName), WriteLoadChart},
-		{spec.FormatPNG, stagesChartName, WriteStagesChart},
-		{spec.FormatHTML, htmlName, page},
-		{"", markdownName, markdown},
-		{"", jsonName, WriteJSON},
 	}
+	list = append(list, charts(r)...)
+	list = append(list,
+		file{spec.FormatHTML, htmlName, page},
+		file{spec.FormatJUnit, junitName, WriteJUnit},
+		file{"", markdownName, markdown},
+		file{"", jsonName, WriteJSON},
+	)
 	if _, ok := r.Winner(); ok {
-		list = append(list, file{spec.FormatConfig, filepath.Join(configDir, configName), WriteConfig})
+		config := filepath.Join(configDir, configName)
+		location := func(w io.Writer, _ analyze.Result) error { return writeLocation(w, filepath.Join(dir, config)) }
+		list = append(list, file{spec.FormatConfig, config, WriteConfig}, file{spec.FormatConfig, locationName, location})
 	}
 	return list
 }
 
 // isDeployed reports whether the file is of the optimum, and none to be read.
 func (f file) isDeployed() bool { return f.format == spec.FormatConfig }
+
+// charts lists the pictures: those of GPUs only where there are some.
+func charts(r analyze.Result) []file {
+	list := []file{
+		{spec.FormatPNG, filepath.Join(plotsDir, latencyChartName), WriteLatencyChart},
+		{spec.FormatPNG, filepath.Join(plotsDir, loadChartName), WriteLoadChart},
+		{spec.FormatPNG, filepath.Join(plotsDir, memoryChartName), chartOverLatency(measure.Memory)},
+	}
+	for _, m := range []measure.Metric{measure.GPUMemory, measure.GPUUtilization, measure.GPUPower} {
+		if isMeasured(r, m) {
+			list = append(list, file{spec.FormatPNG, filepath.Join(plotsDir, string(m)+"_vs_p99.png"), chartOverLatency(m)})
+		}
+	}
+	return append(list,
+		file{spec.FormatPNG, filepath.Join(plotsDir, paretoChartName), WriteParetoChart},
+		file{spec.FormatPNG, filepath.Join(plotsDir, partsChartName), WriteBreakdownChart},
+		file{spec.FormatPNG, stagesChartName, WriteStagesChart},
+	)
+}
+
+// isMeasured reports whether some figure of a metric is known.
+func isMeasured(r analyze.Result, m measure.Metric) bool {
+	return slices.ContainsFunc(r.Configs, func(c analyze.Config) bool {
+		return slices.ContainsFunc(c.Points, func(p analyze.Point) bool { _, ok := p.Values[m]; return ok })
+	})
+}
+
+// writeLocation writes Optimal_ConfigFile_Location.txt: nothing but where the optimal config.pbtxt is, so that a script finds it from any folder.
+func writeLocation(w io.Writer, path string) error {
+	absolute, err := filepath.Abs(path)
+	if err == nil {
+		_, err = fmt.Fprintln(w, absolute)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the location of the optimal configuration: %w", err)
+	}
+	return nil
+}
 
 // WriteAll writes the result into an output folder in the formats that spec names, each file whole or not at all, and returns
 // the paths of what it wrote, in order; the table is for the terminal, and no file. When no configuration satisfies the
@@ -86,13 +134,13 @@ func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) 
 
 // WriteReports is the part of WriteAll that is read: everything but the optimum.
 func WriteReports(dir string, r analyze.Result, formats []string) ([]string, error) {
-	list := slices.DeleteFunc(files(r, formats), file.isDeployed)
+	list := slices.DeleteFunc(files(dir, r, formats), file.isDeployed)
 	return writeFiles(dir, r, list, formats)
 }
 
 // WriteOptimum is the part of WriteAll that is deployed: the optimal configuration and the repository.
 func WriteOptimum(dir string, r analyze.Result, formats []string) ([]string, error) {
-	list := slices.DeleteFunc(files(r, formats), func(f file) bool { return !f.isDeployed() })
+	list := slices.DeleteFunc(files(dir, r, formats), func(f file) bool { return !f.isDeployed() })
 	written, err := writeFiles(dir, r, list, formats)
 	if err != nil {
 		return written, err
@@ -112,7 +160,7 @@ func WriteOptimum(dir string, r analyze.Result, formats []string) ([]string, err
 
 // writeFiles writes those files of a list that the formats name.
 func writeFiles(dir string, r analyze.Result, list []file, formats []string) ([]string, error) {
-	if err := checkOutput(dir); err != nil {
+	if err := errors.Join(checkName(r.Header.Model), checkOutput(dir)); err != nil {
 		return nil, err
 	}
 	var written []string
@@ -139,6 +187,14 @@ type InputError struct{ Err error }
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
+// checkName refuses a model's name that leads out of the repository: a journal may come from anywhere.
+func checkName(model string) error {
+	if model == "" || strings.HasPrefix(model, ".") || strings.ContainsAny(model, `/\`) {
+		return &InputError{fmt.Errorf("cannot write results: the journal's model name %q is not that of a folder", model)}
+	}
+	return nil
+}
+
 // checkOutput accepts a folder that is absent, a campaign's, or one with nothing in it but results, also half-written ones.
 func checkOutput(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -148,7 +204,7 @@ func checkOutput(dir string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write results into %q: %w", dir, durable.Cause(err))
 	}
-	ours := []string{resultsDir, plotsDir, stagesChartName, htmlName, markdownName, jsonName, configDir, repositoryDir}
+	ours := []string{resultsDir, plotsDir, stagesChartName, htmlName, junitName, markdownName, jsonName, configDir, locationName, repositoryDir}
 	foreign := ""
 	for _, e := range entries {
 		if e.Name() == journal.FileName || e.Name() == jsonName {

@@ -145,6 +145,8 @@ func TestGoldens(t *testing.T) {
 		{"failed.md", failed, markdown},
 		{"gpu.csv", found, WriteGPUCSV},
 		{"server.csv", found, WriteServerCSV},
+		{"found.junit.xml", found, WriteJUnit},
+		{"infeasible.junit.xml", infeasible, WriteJUnit},
 	} {
 		var b bytes.Buffer
 		if err := test.write(&b, test.result); err != nil {
@@ -169,7 +171,8 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 	page := func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, true) }
 	for name, write := range map[string]func(io.Writer, analyze.Result) error{
 		"table": WriteTable, "markdown": markdown, "html": page, "json": WriteJSON, "inference": WriteInferenceCSV, "gpu": WriteGPUCSV,
-		"server": WriteServerCSV, "chart": WriteLoadChart, "stages": WriteStagesChart, "config": WriteConfig,
+		"server": WriteServerCSV, "chart": WriteLoadChart, "stages": WriteStagesChart, "config": WriteConfig, "junit": WriteJUnit,
+		"location": func(w io.Writer, _ analyze.Result) error { return writeLocation(w, "optimal") },
 	} {
 		if err := write(failing{}, r); !errors.Is(err, errFull) {
 			t.Errorf("%s: error is %v, want %v", name, err, errFull)
@@ -226,11 +229,13 @@ func TestChartsHaveSizeAndInk(t *testing.T) {
 		write   func(io.Writer, analyze.Result) error
 		color   color.RGBA
 		colored bool
+		height  int
 	}{
-		"latency":          {found, WriteLatencyChart, palette[0], true},
-		"load":             {found, WriteLoadChart, palette[0], true},
-		"stages":           {found, WriteStagesChart, stageFirst.color, true},
-		"nothing measured": {nothing, WriteLatencyChart, palette[0], false},
+		"latency":          {found, WriteLatencyChart, palette[0], true, 1300},
+		"stages":           {found, WriteStagesChart, stageFirst.color, true, 1300},
+		"pareto":           {found, WriteParetoChart, frontLook.color, true, 1680},
+		"breakdown":        {found, WriteBreakdownChart, plotstyle.Blue, true, 1300},
+		"nothing measured": {nothing, WriteParetoChart, frontLook.color, false, 1680},
 	} {
 		var b bytes.Buffer
 		if err := test.write(&b, test.result); err != nil {
@@ -242,11 +247,11 @@ func TestChartsHaveSizeAndInk(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got := picture.Bounds().Size(); got != (image.Point{X: 2000, Y: 1300}) {
-			t.Errorf("%s: size is %v, want 2000 × 1300", name, got)
+		if got := picture.Bounds().Size(); got != (image.Point{X: 2000, Y: test.height}) {
+			t.Errorf("%s: size is %v, want 2000 × %d", name, got, test.height)
 		}
 		ink, colored := inkOf(picture, test.color)
-		if ink < 0.01 || ink > 0.3 {
+		if ink < 0.005 || ink > 0.5 {
 			t.Errorf("%s: %.1f %% of the picture is not white", name, 100*ink)
 		}
 		if colored != test.colored {
@@ -297,13 +302,12 @@ func TestPictures(t *testing.T) {
 	if dir == "" {
 		t.Skip("set TUNER_PICTURES to a folder to write the charts there and look at them")
 	}
-	many := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 1, 2, 4, 8, 16)
-	for instances := 1; instances <= 4; instances++ {
-		for threads := 1; threads <= 3; threads++ {
-			for _, batch := range []int{1, 2, 4, 8, 16} {
-				many.Measure(analyzetest.Candidate(instances, threads, batch), 1, 4, 8, 16, 32)
-			}
+	many := func(n int) *analyzetest.Builder {
+		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 1, 2, 4, 8, 16)
+		for i := range n - 1 { // beside the default
+			b.Measure(analyzetest.Candidate(1+i%4, 1+i/4%3, []int{16, 8, 4, 2, 1}[i/12%5]), 1, 4, 8, 16, 32)
 		}
+		return b
 	}
 	long := analyzetest.Candidate(2, 1, 16).With(search.KnobMaxQueueDelay, "2000us").With(search.KnobExecutionProvider, "openvino").
 		With(search.KnobGraphOptimization, "extended").With(search.KnobMemoryArena, "false")
@@ -312,12 +316,14 @@ func TestPictures(t *testing.T) {
 		"variants":   result(t, withVariants(t), analyze.Options{}),
 		"infeasible": result(t, typical(t), analyze.Options{Goal: tight()}),
 		"alone":      result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{}),
-		"many":       result(t, many, analyze.Options{}),
+		"of 2":       result(t, many(2), analyze.Options{}),
+		"of 10":      result(t, many(10), analyze.Options{}),
+		"of 60":      result(t, many(60), analyze.Options{}),
 		"long names": result(t, typical(t).Measure(long, 8, 24, 48), analyze.Options{}),
 		"failed": result(t, analyzetest.New(t, analyzetest.Profile).
 			Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
 	} {
-		for _, f := range files(r, allFormats()) {
+		for _, f := range files(dir, r, allFormats()) {
 			if f.format != spec.FormatPNG {
 				continue
 			}

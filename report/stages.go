@@ -59,7 +59,7 @@ func WriteStagesChart(w io.Writer, r analyze.Result) error {
 			c.legend = append(c.legend, entry{label: fmt.Sprintf("%s: the same as %s", s.title, s.same), look: s.look})
 			continue
 		}
-		line := curve{points: dots(r, s.config, func(p analyze.Point) (float64, bool) { return p.Load.Level(), true }), look: s.look}
+		line := curve{points: dots(r, s.config, level, quantityOf(measure.Throughput)), look: s.look}
 		if len(line.points) == 0 {
 			continue
 		}

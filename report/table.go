@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,29 +11,69 @@ import (
 	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec"
 )
 
 // WriteTable writes the result for a terminal: what was found in a sentence, the ranking in at most terminal.Width columns, then what
-// one should know about the figures.
-func WriteTable(w io.Writer, r analyze.Result) error {
+// one should know about the figures. Nothing in it can steer a terminal, whatever the names are.
+func WriteTable(w io.Writer, r analyze.Result) error { return writeTable(w, r, false) }
+
+// WriteColoredTable is WriteTable with the best in green, and in red what misses a constraint.
+func WriteColoredTable(w io.Writer, r analyze.Result) error { return writeTable(w, r, true) }
+
+func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	g := newGrid(r)
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", headline(r))
+	var head, table, foot strings.Builder
+	fmt.Fprintf(&head, "%s\n", headline(r))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, *best.Best))
+		fmt.Fprintf(&head, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, *best.Best))
 	}
-	fmt.Fprintf(&b, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
-	if err := terminal.WriteTable(&b, g.heads(), g.cells); err != nil {
+	fmt.Fprintf(&head, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
+	if err := terminal.WriteTable(&table, g.heads(), g.cells); err != nil {
 		return err
 	}
-	fmt.Fprintln(&b)
+	fmt.Fprintln(&foot)
 	for _, line := range slices.Concat(notes(r, g), variantNotes(r)) {
-		fmt.Fprintln(&b, line)
+		fmt.Fprintln(&foot, line)
 	}
-	if _, err := io.WriteString(w, terminal.Fold(b.String(), terminal.Width)); err != nil {
+	if err := writeLoads(&foot, r); err != nil {
+		return err
+	}
+	fold := func(text string) string { return terminal.Fold(terminal.Plain(text), terminal.Width) }
+	body := fold(table.String())
+	if colored {
+		body = coloredRows(body, g)
+	}
+	if _, err := io.WriteString(w, fold(head.String())+body+fold(foot.String())); err != nil {
 		return fmt.Errorf("cannot write table: %w", err)
 	}
 	return nil
+}
+
+// coloredRows brings out the best row of a table, and in the others the figures that miss a constraint. A table with rows that had to be
+// folded stays as it is.
+func coloredRows(table string, g grid) string {
+	const head = 2 // the lines of titles and of the rule below
+	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+	if len(lines) != head+len(g.cells) {
+		return table
+	}
+	for i, cells := range g.cells {
+		line := &lines[head+i]
+		if strings.HasPrefix(cells[0], bestMark) {
+			*line = terminal.BoldGreen.Text(*line)
+			continue
+		}
+		for _, cell := range cells {
+			if strings.HasSuffix(cell, beyondLimit) {
+				*line = strings.Replace(*line, cell, terminal.Red.Text(cell), 1)
+			}
+		}
+		if verdict := cells[len(cells)-1]; verdict == missesWord || verdict == failedWord {
+			*line = strings.TrimSuffix(*line, verdict) + terminal.Red.Text(verdict)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // notes are the lines below the ranking: legend, ties, flags, failures, what was left out.
@@ -62,26 +103,68 @@ func interruption(r analyze.Result) string {
 
 // legendNotes explain the table's columns and marks, as far as they occur.
 func legendNotes(r analyze.Result, g grid) []string {
-	text := "* what you had · inst × thr: instances × threads of each · load: requests in flight · ±: half of the 95 % interval"
+	load := "load: requests in flight"
 	if isRate(r) {
-		text = "* what you had · inst × thr: instances × threads of each · rate: requests/s · ±: half of the 95 % interval"
+		load = "rate: requests/s"
+	}
+	text := "* what you had · inst × thr: instances × threads of each · " + load + " · ±: half of the 95 % interval · gain: over the default"
+	if len(r.Goal.Constraints) > 0 {
+		text += " · OK: probability that the limits hold"
 	}
 	if g.common != "" {
 		text += " · all: " + g.common
 	}
-	lines := []string{text}
+	lines := append([]string{text}, viewNotes(r)...)
 	shown := rows(r)
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return c.Satisfies() && c.Best.Confirmed }) {
 		how := "on engines launched for it"
 		if r.Header.ReloadsFinals() {
 			how = "with the model loaded anew"
 		}
-		lines = append(lines, "confirmed: measured again "+how+", after the search")
+		lines = append(lines, confirmedMark+" confirmed: measured again "+how+", after the search")
+	}
+	if slices.ContainsFunc(g.cells, func(cells []string) bool {
+		return slices.ContainsFunc(cells, func(cell string) bool { return strings.HasSuffix(cell, beyondLimit) })
+	}) {
+		lines = append(lines, beyondLimit+" beyond a limit")
 	}
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return len(c.TiedWith) > 0 }) {
 		lines = append(lines, "= tied: within 1 % and with overlapping intervals; confirmed ones come first, then lower memory, lower p99, fewer threads")
 	}
 	return lines
+}
+
+// viewNotes say what configurations are ranked by, where that is not each one's best load.
+func viewNotes(r analyze.Result) []string {
+	var lines []string
+	if r.At != nil {
+		text := fmt.Sprintf("All are compared at %s", spec.At{Load: *r.At})
+		absent := 0
+		for _, c := range r.Configs {
+			if c.Best == nil && len(c.Points) > 0 {
+				absent++
+			}
+		}
+		if absent > 0 {
+			text += fmt.Sprintf(", where %s not measured and so not ranked", count(absent, "configuration")+" "+wereText(absent))
+		}
+		lines = append(lines, text+".")
+	}
+	if r.Rank == spec.RankTop3Mean {
+		text := "Ranked by the mean of the three highest throughputs over the loads within the limits"
+		if slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Satisfies() && math.IsInf(c.Score.Value, 0) }) {
+			text += "; those with fewer such loads than others come behind them, without a mean"
+		}
+		lines = append(lines, text+".")
+	}
+	return lines
+}
+
+func wereText(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 // otherKnobNotes list the settings that have no column.

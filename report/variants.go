@@ -172,10 +172,10 @@ func writeVariants(b *strings.Builder, r analyze.Result) {
 	}
 	for _, v := range r.Header.Variants {
 		for _, note := range v.Notes {
-			fmt.Fprintf(b, "\n%s: %s.\n", v.Precision, escapeMarkdown(strings.TrimSuffix(note, ".")))
+			fmt.Fprintf(b, "\n%s: %s.\n", escapeMarkdown(v.Precision), escapeMarkdown(strings.TrimSuffix(note, ".")))
 		}
 		if len(v.Kept) > 0 {
-			fmt.Fprintf(b, "\nIn %s these operators stay in fp32 to keep the limit (relative error that they would have):\n\n", v.Precision)
+			fmt.Fprintf(b, "\nIn %s these operators stay in fp32 to keep the limit (relative error that they would have):\n\n", escapeMarkdown(v.Precision))
 		}
 		for _, k := range v.Kept {
 			fmt.Fprintf(b, "- %s (%.3g)\n", escapeMarkdown(k.Node), k.Error)

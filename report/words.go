@@ -3,12 +3,14 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec"
 )
 
 // metricLabel is a metric's short name for people.
@@ -122,8 +124,12 @@ func headline(r analyze.Result) string {
 	}
 	base := r.Default()
 	lo, hi := factor(r.Goal, best.Gain.Lo), factor(r.Goal, best.Gain.Hi)
-	text := fmt.Sprintf("%s [%.2f, %.2f]%s: %s at %s against %s at %s.", gainText(r.Goal, best.Gain.Value),
-		min(lo, hi), max(lo, hi), within(r.Goal), figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
+	compared := fmt.Sprintf("%s at %s against %s at %s", figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
+	if r.Rank == spec.RankTop3Mean {
+		mean := func(c analyze.Config) string { return measure.Throughput.Format(math.Exp(c.Score.Value)) }
+		compared = fmt.Sprintf("%s against %s, each in the mean of its three best loads", mean(best), mean(base))
+	}
+	text := fmt.Sprintf("%s [%.2f, %.2f]%s: %s.", gainText(r.Goal, best.Gain.Value), min(lo, hi), max(lo, hi), within(r.Goal), compared)
 	if best.Gain.Lo <= 1 {
 		text += " The interval holds 1: it is not shown to be better than the default."
 	}
@@ -132,8 +138,13 @@ func headline(r analyze.Result) string {
 
 // defaultMiss says why there is no gain over the default.
 func defaultMiss(base analyze.Config) string {
-	if base.Best == nil {
+	switch {
+	case base.Best == nil && len(base.Points) > 0:
+		return "The default was not measured at this load."
+	case base.Best == nil:
 		return "The default was not measured."
+	case base.Satisfies():
+		return "The default was measured at too few loads for a mean."
 	}
 	return fmt.Sprintf("The default does not satisfy the constraints: nearest at %s, %s.", base.Best.Load, missesText(base.Best.Misses))
 }

@@ -32,6 +32,16 @@ func (g Goal) Metrics() []measure.Metric {
 	return list
 }
 
+// Latency is the latency percentile that the goal cares for: the first that it names, else the 99th.
+func (g Goal) Latency() measure.Metric {
+	for _, m := range g.Metrics() {
+		if _, isPercentile := m.Quantile(); isPercentile {
+			return m
+		}
+	}
+	return measure.LatencyP99
+}
+
 // Cost is what a million inferences cost at a throughput in inferences/s.
 func (g Goal) Cost(throughput float64) float64 {
 	const hour, million = 3600, 1e6
@@ -156,9 +166,9 @@ func (g Goal) Score(m measure.Measurement) (float64, bool) {
 	return score, true
 }
 
-// mostErrors is the share of failed requests that every goal tolerates: a configuration that refuses requests is quick with
+// MostErrors is the share of failed requests that every goal tolerates: a configuration that refuses requests is quick with
 // the others, and must not be taken for a good one.
-const mostErrors = 0.01
+const MostErrors = 0.01
 
 // Misses lists the constraints that a measurement does not satisfy, in their order, and last the limit on failed requests
 // that every goal has. A metric that the measurement does not tell is missed.
@@ -173,7 +183,7 @@ func (g Goal) Misses(m measure.Measurement) []Miss {
 			misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: v})
 		}
 	}
-	limit := mostErrors
+	limit := MostErrors
 	c := Constraint{Metric: measure.ErrorRate, Max: &limit}
 	if e, ok := m.Estimate(measure.ErrorRate); ok && m.Failure == nil && c.Violation(e.Value) > 0 {
 		misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: c.Violation(e.Value)})

@@ -17,12 +17,12 @@ type Analyze struct {
 	Constraints []search.Constraint // in place of the campaign's; nil: the campaign's, empty: none
 	Price       float64             // of an hour of the machine, in place of the campaign's; 0: the campaign's
 	Top         int                 // how many configurations the report shows in detail, ≥ 1
-	Mode        string              // ModeOnline
+	Mode        string              // ModeOnline, ModeOffline, or "": see Goal and ComparedAt
+	Rank        string              // RankScore or RankTop3Mean
+	At          *At                 // nil: what the mode says, see ComparedAt
+	Columns     Columns             // of the CSV files
 	Formats     []string            // what is written: some of the Format constants, in the file's order
 }
-
-// ModeOnline is what a report is for: serving requests that someone waits for.
-const ModeOnline = "online"
 
 // The formats of results.
 const (
@@ -30,23 +30,20 @@ const (
 	FormatCSV        = "csv"
 	FormatPNG        = "png"
 	FormatHTML       = "html"
+	FormatJUnit      = "junit"
 	FormatConfig     = "config"
 	FormatRepository = "repository"
 )
 
 func formats() []string {
-	return []string{FormatTable, FormatCSV, FormatPNG, FormatHTML, FormatConfig, FormatRepository}
+	return []string{FormatTable, FormatCSV, FormatPNG, FormatHTML, FormatJUnit, FormatConfig, FormatRepository}
 }
 
-// Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives. An Errors
-// says that it depends on a cost without a price in either file.
+// Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives, or that its mode
+// implies. An Errors says that it depends on a cost without a price in either file.
 func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
-	if a.Objective != nil {
-		campaign.Objective = *a.Objective
-	}
-	if a.Constraints != nil {
-		campaign.Constraints = slices.Clone(a.Constraints)
-	}
+	objective := a.objective(campaign) // of the campaign's constraints, before they change
+	campaign.Objective, campaign.Constraints = objective, a.constraints(campaign)
 	campaign.Price = cmp.Or(a.Price, campaign.Price)
 	if campaign.Price == 0 && slices.Contains(campaign.Metrics(), measure.Cost) {
 		return campaign, Errors{{File: a.Path, Path: "price", Problem: "is required: cost cannot be told without it, and the profile has none",
@@ -71,6 +68,9 @@ func ParseAnalyze(path string, text []byte) (Analyze, error) {
 			Hint: "add a line input: FOLDER"})
 	}
 	checkObjective(given)
+	if field, e := a.contradiction(); field != "" {
+		given[field].fail(e)
+	}
 	if err := d.err(); err != nil {
 		return Analyze{}, err
 	}
@@ -107,7 +107,12 @@ func analyzeFields(a *Analyze) []field {
 				a.Top = int(n)
 			}
 		}},
-		{"mode", func(v value) { setWord(v, &a.Mode, []string{ModeOnline}, "offline") }},
+		{"mode", func(v value) { setWord(v, &a.Mode, modes()) }},
+		{"rank", func(v value) { setWord(v, &a.Rank, ranks()) }},
+		{"at", func(v value) { v.at(&a.At) }},
+		{"inference_output_fields", columns(&a.Columns.Inference, InferenceFields(), BackendParameter)},
+		{"gpu_output_fields", columns(&a.Columns.GPU, GPUFields(), "")},
+		{"server_output_fields", columns(&a.Columns.Server, ServerFields(), "")},
 		{"formats", func(v value) {
 			var list []string
 			for _, e := range v.list() {

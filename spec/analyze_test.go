@@ -25,7 +25,7 @@ func TestParseAnalyze(t *testing.T) {
 		})
 	}
 	check("defaults", "input: out/minilm", Analyze{Path: "work/analyze.yaml", Input: "work/out/minilm", Output: "work/out/minilm",
-		Top: 3, Mode: ModeOnline, Formats: []string{"table", "csv", "png", "html", "config", "repository"}})
+		Top: 3, Rank: RankScore, Formats: []string{"table", "csv", "png", "html", "junit", "config", "repository"}})
 	p99 := single(measure.LatencyP99)
 	check("complete", `
 input: ../out
@@ -34,10 +34,18 @@ objective: perf_latency_p99
 constraints: {perf_throughput: {min: 50}}
 top: 5
 mode: online
+rank: score
+at: concurrency=8
+inference_output_fields: [perf_latency_p95, model_name, backend_parameter/intra_op_thread_count]
+gpu_output_fields: [gpu_uuid]
+server_output_fields: gpu_power_usage
 formats: [csv, table]
 `, Analyze{Path: "work/analyze.yaml", Input: "out", Output: "work/results", Objective: &p99,
 		Constraints: []search.Constraint{{Metric: measure.Throughput, Min: pointer(50.0)}},
-		Top:         5, Mode: ModeOnline, Formats: []string{"csv", "table"}})
+		Top:         5, Mode: ModeOnline, Rank: RankScore, At: &At{Load: measure.Load{Concurrency: 8}},
+		Columns: Columns{Inference: []string{"perf_latency_p95", "model_name", "backend_parameter/intra_op_thread_count"},
+			GPU: []string{"gpu_uuid"}, Server: []string{"gpu_power_usage"}},
+		Formats: []string{"csv", "table"}})
 }
 
 func TestAnalyzeMistakes(t *testing.T) {
@@ -51,7 +59,14 @@ func TestAnalyzeMistakes(t *testing.T) {
 	}
 	check("", "1: the file is empty")
 	check("top: 0", "1: top: is out of range", "1: input: is required")
-	check("input: x\nmode: offline", "2: mode: is not supported by this version")
+	check("input: x\nat: concurrency=0\nrank: mean", "2: at: is not a load to compare at", "3: rank: is not known")
+	check("input: x\nat: request_rate=Inf", "2: at: is not a load to compare at")
+	check("input: x\nrank: top3-mean\nat: concurrency=8", "2: rank: top3-mean is a mean over loads, and configurations are compared at one")
+	check("input: x\nmode: online\nrank: top3-mean", "3: rank: top3-mean is a mean over loads, and configurations are compared at one")
+	check("input: x\nrank: top3-mean\nobjective: memory", "2: rank: top3-mean is a mean of throughputs, and the objective is another")
+	check("input: x\ninference_output_fields: [perf_latency_p98, backend_parameter/, batch_size, batch_size]\nserver_output_fields: [batch_size]",
+		"2: inference_output_fields[0]: is not a column of this file", "2: inference_output_fields[1]: is not a column of this file",
+		"2: inference_output_fields[3]: appears twice in the list", "3: server_output_fields[0]: is not a column of this file")
 	check("input: x\nmode: fast\nformats: [csv, pdf, csv]",
 		"2: mode: is not known", "3: formats[1]: is not known", "3: formats[2]: appears twice in the list")
 	check("input: x\nobjective: throughput\nweights: {cpu: 1}", "3: weights: contradicts objective")

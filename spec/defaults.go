@@ -29,7 +29,7 @@ func profileDefaults() Profile {
 // analyzeDefaults is the value of every field that an analyze.yaml may leave out; docs/formats/analyze.md says the same.
 // Output follows from Input.
 func analyzeDefaults() Analyze {
-	return Analyze{Top: 3, Mode: ModeOnline, Formats: formats()}
+	return Analyze{Top: 3, Rank: RankScore, Formats: formats()}
 }
 
 // defaulted fills in what follows from other fields.

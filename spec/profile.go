@@ -25,6 +25,7 @@ type Profile struct {
 	Name         string // of the model when served
 	Output       string // folder of the campaign: journal, results
 	DeployTarget string // TargetTriton or TargetTuner
+	Mode         string // ModeOnline, ModeOffline, or "": what goal and load are where the file has none
 	Model        ModelSource
 	Runner       Runner
 	Finals       *Runner // that confirms the finalists and the default; nil: Runner
@@ -160,6 +161,7 @@ func (r profileReader) fields() []field {
 		{"name", r.name},
 		{"output", func(v value) { r.file(v, &r.p.Output) }},
 		{"deploy_target", func(v value) { setWord(v, &r.p.DeployTarget, []string{TargetTriton, TargetTuner}) }},
+		{"mode", func(v value) { setWord(v, &r.p.Mode, modes()) }},
 		{"runner", func(v value) { r.runner(v, &r.p.Runner) }},
 		{"finals", r.finals},
 		{"search", r.search},
@@ -198,12 +200,22 @@ func (r profileReader) check(root value, given map[string]value) {
 			Allowed: "an ONNX file or a Triton model folder", Hint: "add a line model: FILE"})
 	}
 	checkObjective(given)
+	r.defaultObjective(given)
 	checkPrice(given)
 	r.checkTarget(given)
 	r.checkServers(given)
 	r.checkFields(given)
 	r.checkBatch(given)
 	r.checkAccuracy(given)
+}
+
+// defaultObjective is the latency where someone waits and the file names no objective.
+func (r profileReader) defaultObjective(given map[string]value) {
+	_, hasObjective := given["objective"]
+	_, hasWeights := given["weights"]
+	if r.p.Mode == ModeOnline && !hasObjective && !hasWeights {
+		r.p.Goal.Objective = single(search.Goal{Constraints: r.p.Goal.Constraints}.Latency())
+	}
 }
 
 // checkObjective reports an objective given in both ways.

@@ -35,6 +35,9 @@ func (p Profile) Space(facts search.Facts) search.Space {
 	if s.Load.Levels == nil {
 		s.Load.Levels = autoLevels(s)
 		s.Load.Any = true
+		if p.Mode == ModeOffline { // the queue is never empty: lower loads tell nothing
+			s.Load.Levels, s.Load.Any = s.Load.Levels[len(s.Load.Levels)-1:], false
+		}
 	}
 	return s
 }

@@ -111,6 +111,27 @@ func (b *Builder) Measure(c search.Candidate, concurrencies ...int) *Builder {
 	return b
 }
 
+// Given adds a search-phase trial with figures of one's own: a throughput in inferences/s, and a latency that all requests have.
+func (b *Builder) Given(c search.Candidate, concurrency int, throughput float64, latency time.Duration) *Builder {
+	b.t.Helper()
+	const parts, length = 10, 100 * time.Second // so long that a tenth of an inference a second counts
+	part := max(1, int(math.Round(throughput*length.Seconds()/parts)))
+	h, err := measure.NewHistogram(slices.Repeat([]time.Duration{latency}, part))
+	if err != nil {
+		b.t.Fatalf("given latencies do not encode: %v", err)
+	}
+	requests := parts * part
+	w := measure.Window{Start: b.elapsed, Duration: length, Requests: requests, Inferences: requests,
+		Sub:    slices.Repeat([]measure.SubWindow{{Requests: part, Latency: h}}, parts),
+		Server: measure.ServerStats{Requests: requests, Inferences: requests, Executions: requests}}
+	b.launch++
+	b.elapsed += length
+	b.add(c, concurrency, search.PhaseSearch, false, measure.Measurement{
+		Launch: b.launch, Memory: memory(c), Times: measure.Times{Windows: length}, Windows: []measure.Window{w},
+	})
+	return b
+}
+
 // Confirm adds a final-phase trial on a fresh launch.
 func (b *Builder) Confirm(c search.Candidate, concurrency int) *Builder {
 	b.trial(c, concurrency, search.PhaseFinal, true)

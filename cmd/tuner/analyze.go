@@ -11,18 +11,21 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"tuner/analyze"
+	"tuner/internal/terminal"
 	"tuner/report"
 	"tuner/spec"
 )
 
 // analyzeOptions are the flags of `tuner analyze`.
 type analyzeOptions struct {
-	file    string
-	input   string
-	output  string
-	explain bool
+	file      string
+	input     string
+	output    string
+	explain   bool
+	overrides spec.Overrides
 }
 
 func newAnalyze(con console) *cobra.Command {
@@ -32,25 +35,38 @@ func newAnalyze(con console) *cobra.Command {
 		Short: "Rank what was measured under constraints and write the results",
 		Long: `Reads a campaign's journal, ranks the configurations under the constraints, prints the table, and writes CSV, charts, a page for
 the browser (report.html), the optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing:
-constraints and objective may be changed and the analysis repeated at will, also while the campaign is running.`,
-		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain",
-		Args:    usageArgs(fileByFlag),
-		RunE:    func(*cobra.Command, []string) error { return runAnalyze(con, o) },
+constraints, objective and the load to compare at may be changed and the analysis repeated at will, also while the campaign is running.`,
+		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain\n  tuner analyze --input out/minilm --at concurrency=8\n" +
+			"  tuner analyze --input out/minilm --mode online",
+		Args: usageArgs(fileByFlag),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
+				return usageErrorf("--top %d: must be a whole number from 1", o.overrides.Top)
+			}
+			return runAnalyze(con, o)
+		},
 	})
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/formats/analyze.md)")
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
-	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: text (the table) or json (the result)")
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "print why the best is the best: what limits it, which knob matters, what was not tried (json has it anyhow)")
+	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: text (the table), json (the result), csv (every measurement) or markdown (the report)")
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "print why the best is the best: what limits it, which knob matters, what was not tried (json and markdown have it anyhow)")
+	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "what serving is for: online (latency first, at the lowest load) or offline (throughput, whatever the latency); in place of the profile's goal")
+	cmd.Flags().StringVar(&o.overrides.At, "at", "", "compare all at one load, such as concurrency=8, request_rate=200 or lowest; or best (each at its best), or each (every load by itself too)")
+	cmd.Flags().StringVar(&o.overrides.Rank, "rank", "", "by the score of the best load (score), or by the mean of the three highest throughputs (top3-mean)")
+	cmd.Flags().IntVar(&o.overrides.Top, "top", 0, "how many configurations tables and charts bring out, beside the default (default 3)")
 	return cmd
 }
 
 func runAnalyze(con console, o analyzeOptions) error {
-	if err := checkOutputFormat(o.output); err != nil {
+	if err := checkOutputFormat(o.output, "csv", "markdown"); err != nil {
 		return err
 	}
 	a, err := readAnalyze(o)
 	if err != nil {
 		return err
+	}
+	if a, err = a.With(o.overrides); err != nil {
+		return withExit(exitUsage, err)
 	}
 	result, err := rankCampaign(a)
 	if err != nil {
@@ -80,7 +96,11 @@ func rankCampaign(a spec.Analyze) (analyze.Result, error) {
 	if err != nil {
 		return analyze.Result{}, withExit(exitUsage, err)
 	}
-	return analyze.Analyze(campaign, analyze.Options{Goal: &goal, Top: a.Top})
+	result, err := analyze.Analyze(campaign, analyze.Options{Goal: &goal, Top: a.Top, Rank: a.Rank, At: a.ComparedAt(), Columns: a.Columns})
+	if load := new(analyze.LoadError); errors.As(err, &load) {
+		return analyze.Result{}, withExit(exitUsage, err)
+	}
+	return result, err
 }
 
 // readAnalyze reads the analyze file, or stands in for one when only --input is given.
@@ -102,13 +122,27 @@ func readAnalyze(o analyzeOptions) (spec.Analyze, error) {
 	return a, withExit(exitUsage, err)
 }
 
-// printResult puts the result on stdout: JSON, or the table where the formats include it, and its explanation where that is asked for.
+// printResult puts the result on stdout in the form that --output asks for.
 func printResult(out io.Writer, o analyzeOptions, formats []string, r analyze.Result) error {
-	if o.output == "json" {
+	switch o.output {
+	case "json":
 		return report.WriteJSON(out, r)
+	case "csv":
+		return report.WriteInferenceCSV(out, r)
+	case "markdown":
+		return report.WriteMarkdown(out, r, false)
 	}
+	return printTable(out, o, formats, r)
+}
+
+// printTable prints the table where the formats include it, and its explanation where that is asked for.
+func printTable(out io.Writer, o analyzeOptions, formats []string, r analyze.Result) error {
 	if slices.Contains(formats, spec.FormatTable) {
-		if err := report.WriteTable(out, r); err != nil || !o.explain {
+		write := report.WriteTable
+		if terminal.ShowsColors(isTerminal(out), os.Getenv) {
+			write = report.WriteColoredTable
+		}
+		if err := write(out, r); err != nil || !o.explain {
 			return err
 		}
 		fmt.Fprintln(out)
@@ -117,6 +151,12 @@ func printResult(out io.Writer, o analyzeOptions, formats []string, r analyze.Re
 		return nil
 	}
 	return report.WriteExplanation(out, r)
+}
+
+// isTerminal reports whether what is written is seen at once.
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // listFiles says where the results are.

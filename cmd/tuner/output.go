@@ -4,14 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 )
 
-// checkOutputFormat accepts the values of --output.
-func checkOutputFormat(format string) error {
-	if format != "text" && format != "json" {
-		return usageErrorf("--output %q: allowed are text and json", format)
+// checkOutputFormat accepts the values of --output: text, json, and those that a verb has beside them.
+func checkOutputFormat(format string, more ...string) error {
+	allowed := append([]string{"text", "json"}, more...)
+	if slices.Contains(allowed, format) {
+		return nil
 	}
-	return nil
+	last := len(allowed) - 1
+	return usageErrorf("--output %q: allowed are %s and %s", format, strings.Join(allowed[:last], ", "), allowed[last])
 }
 
 // writeJSON prints a value for programs.

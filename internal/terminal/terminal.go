@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
@@ -47,6 +48,40 @@ func foldLine(line string, width int, indent string) string {
 		line = indent + line[cut+1:]
 	}
 	return b.String() + line
+}
+
+// Plain replaces the characters with which text that others wrote could steer a terminal: control characters but for line breaks, and
+// those that turn the direction of writing.
+func Plain(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\n':
+			return c
+		case c == '\t':
+			return ' '
+		case unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c):
+			return unicode.ReplacementChar
+		}
+		return c
+	}, text)
+}
+
+// Color is a way to bring text out on a terminal.
+type Color string
+
+// The colours, as parameters of ECMA-48's SGR.
+const (
+	BoldGreen Color = "1;32"
+	Red       Color = "31"
+)
+
+// Text is text in the colour.
+func (c Color) Text(text string) string { return "\x1b[" + string(c) + "m" + text + "\x1b[0m" }
+
+// ShowsColors reports whether text for an output may have colours: on a terminal, unless the user's environment says otherwise (NO_COLOR, as
+// on no-color.org, or TERM=dumb).
+func ShowsColors(isTerminal bool, env func(string) string) bool {
+	return isTerminal && env("NO_COLOR") == "" && env("TERM") != "dumb"
 }
 
 // Column is the head of a table's column.

@@ -31,6 +31,28 @@ func TestFill(t *testing.T) {
 	}
 }
 
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	const hostile = "a\x1b[2J\tb\x07\r\nc\u202ed ≤ ü"
+	if got, want := Plain(hostile), "a\ufffd[2J b\ufffd\ufffd\nc\ufffdd ≤ ü"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestShowsColors(t *testing.T) {
+	t.Parallel()
+	check := func(want, isTerminal bool, variables map[string]string) {
+		t.Helper()
+		if got := ShowsColors(isTerminal, func(name string) string { return variables[name] }); got != want {
+			t.Errorf("terminal %t, %v: %t", isTerminal, variables, got)
+		}
+	}
+	check(true, true, map[string]string{"TERM": "xterm"})
+	check(false, false, map[string]string{"TERM": "xterm"})
+	check(false, true, map[string]string{"TERM": "xterm", "NO_COLOR": "1"})
+	check(false, true, map[string]string{"TERM": "dumb"})
+}
+
 func TestWriteTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

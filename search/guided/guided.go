@@ -21,7 +21,6 @@ import (
 const (
 	serviceWindow = 200 * time.Millisecond // of a service trial
 	exploreShare  = 0.4                    // of the budget, after which only what may be better is opened
-	mostErrors    = 0.01                   // share of failed requests that search.Goal tolerates
 )
 
 // Windows get longer, as the cells that are left differ by less.
@@ -177,7 +176,7 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 	r, ok := g.read(e)
 	level := e.Trial.Load.Level()
-	if failed, known := e.Measurement.Estimate(measure.ErrorRate); !ok || known && failed.Value > mostErrors {
+	if failed, known := e.Measurement.Estimate(measure.ErrorRate); !ok || known && failed.Value > search.MostErrors {
 		if !ok || e.Measurement.Errors() > 0 { // what refuses some is quick with the others
 			p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: level})
 			return

@@ -1,0 +1,110 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// LoadBest is what is best at one load.
+type LoadBest struct {
+	Load     measure.Load
+	Measured int // configurations that were measured there
+	// Best is the best configuration there, ranked by that load alone: its Points, Best, Score, Gain and ties are of it. Nil when none
+	// satisfies the constraints there.
+	Best *Config
+	Base *Point // the default's figures there; nil when it was not measured there
+}
+
+// LoadError says that configurations cannot be compared at a load, because nothing was measured there.
+type LoadError struct {
+	At   spec.At
+	Have []measure.Load // what was measured, ascending
+}
+
+func (e *LoadError) Error() string {
+	const most = 16
+	have := make([]string, 0, most)
+	for _, l := range e.Have {
+		if len(have) == most {
+			have = append(have, "…")
+			break
+		}
+		have = append(have, spec.At{Load: l}.String())
+	}
+	return fmt.Sprintf("nothing was measured at %s; there are figures at %s; to measure it, give the profile a load with that level",
+		e.At, strings.Join(have, ", "))
+}
+
+// isAt reports whether two loads are the same whatever the client batch.
+func isAt(a, b measure.Load) bool {
+	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
+}
+
+// comparedAt finds the load at which all configurations are compared; nil: each at its own best.
+func comparedAt(at spec.At, events []search.Event) (*measure.Load, error) {
+	if !at.Lowest && at.Load == (measure.Load{}) {
+		return nil, nil
+	}
+	var all, ofDefault []measure.Load
+	for _, e := range events {
+		if e.Measurement.Failure != nil || len(e.Measurement.Windows) == 0 {
+			continue
+		}
+		load := e.Trial.Load
+		load.BatchSize = 0
+		all = append(all, load)
+		if e.Trial.Candidate.IsDefault() {
+			ofDefault = append(ofDefault, load)
+		}
+	}
+	ascending := func(a, b measure.Load) int { return cmp.Compare(a.Level(), b.Level()) }
+	switch {
+	case len(all) == 0: // every trial failed, which the result says
+		return nil, nil
+	case at.Lowest && len(ofDefault) > 0:
+		lowest := slices.MinFunc(ofDefault, ascending)
+		return &lowest, nil
+	case at.Lowest:
+		lowest := slices.MinFunc(all, ascending)
+		return &lowest, nil
+	case !slices.Contains(all, at.Load):
+		slices.SortFunc(all, ascending)
+		return nil, &LoadError{at, slices.Compact(all)}
+	}
+	return &at.Load, nil
+}
+
+// bestAtLoads finds the best configuration at each load that was measured, ascending; what was measured for the curves alone does not count.
+func bestAtLoads(configs []Config, goal search.Goal, cores int) []LoadBest {
+	byLoad := map[measure.Load][]Config{}
+	for _, c := range configs {
+		for i := range c.Points {
+			if c.CurveOnly {
+				break
+			}
+			there := c
+			there.Points = c.Points[i : i+1 : i+1]
+			there.Best, there.Score, there.TiedWith = &there.Points[0], there.Points[0].Score, nil
+			byLoad[there.Best.Load] = append(byLoad[there.Best.Load], there)
+		}
+	}
+	var list []LoadBest
+	for load, there := range byLoad {
+		ranked := compare(rank(there, cores, ""), goal)
+		l := LoadBest{Load: load, Measured: len(ranked), Base: Result{Configs: ranked}.Default().Best}
+		if ranked[0].Satisfies() {
+			l.Best = &ranked[0]
+		}
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b LoadBest) int {
+		return cmp.Or(cmp.Compare(a.Load.BatchSize, b.Load.BatchSize), cmp.Compare(a.Load.Level(), b.Load.Level()))
+	})
+	return list
+}

@@ -1,0 +1,127 @@
+package analyze_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/measure"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// several is a campaign whose best configuration depends on the load: one instance on both cores is quick with few requests, two do more.
+func several(t *testing.T) *analyzetest.Builder {
+	return analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 2, 4, 8, 16).
+		Measure(analyzetest.Candidate(2, 1, 16), 8, 16).
+		Measure(analyzetest.Candidate(1, 2, 16), 2, 4, 16).
+		Curve(analyzetest.Candidate(2, 1, 4), 2)
+}
+
+func TestComparedAtALoad(t *testing.T) {
+	t.Parallel()
+	at := func(n int) spec.At { return spec.At{Load: measure.Load{Concurrency: n}} }
+	r := mustAnalyze(t, several(t), analyze.Options{At: at(4)})
+	// One instance with batches of 4 on two threads: 4 · 2^0.7 / 14 ms = 464/s; the default, two instances that share the cores, 339.
+	if diff := cmp.Diff([]string{"minilm_config_1", "minilm_config_default", "minilm_config_0", "minilm_config_2"}, names(r.Configs)); diff != "" {
+		t.Errorf("ranking (-want +got):\n%s", diff)
+	}
+	for _, c := range r.Configs[:2] {
+		if c.Best == nil || c.Best.Load.Concurrency != 4 || c.Rank == 0 || c.Gain == nil {
+			t.Errorf("%s: %+v", c.Name, c.Best)
+		}
+	}
+	if c := r.Configs[2]; c.Best != nil || c.Rank != 0 || c.Gain != nil || len(c.Points) != 2 {
+		t.Errorf("%s was not measured there: best %v, rank %d, %d points", c.Name, c.Best, c.Rank, len(c.Points))
+	}
+	if r.At == nil || r.ByBestLoad() {
+		t.Error("the result does not say that it is of one load")
+	}
+	for _, f := range r.Fronts {
+		for _, p := range f.Points {
+			if p.Load.Concurrency != 4 {
+				t.Errorf("a front has %s at %v", p.Name, p.Load)
+			}
+		}
+	}
+	lowest := mustAnalyze(t, several(t), analyze.Options{At: spec.At{Lowest: true}})
+	if lowest.At == nil || lowest.At.Concurrency != 2 {
+		t.Errorf("the lowest load is %v, want that of the default, 2", lowest.At)
+	}
+	_, err := analyze.Analyze(several(t).Campaign(), analyze.Options{At: at(7)})
+	want := "nothing was measured at concurrency=7; there are figures at concurrency=2, concurrency=4, concurrency=8, concurrency=16;"
+	if load := new(analyze.LoadError); !errors.As(err, &load) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	failed := analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph")
+	if r := mustAnalyze(t, failed, analyze.Options{At: at(4)}); r.At != nil || len(r.Failures) != 1 {
+		t.Errorf("where every trial failed: at %v, failures %v", r.At, r.Failures)
+	}
+}
+
+func TestBestAtEachLoad(t *testing.T) {
+	t.Parallel()
+	r := mustAnalyze(t, several(t), analyze.Options{})
+	type line struct {
+		Concurrency, Measured int
+		Best                  string
+		HasBase, HasGain      bool
+	}
+	var got []line
+	for _, l := range r.Loads {
+		got = append(got, line{l.Load.Concurrency, l.Measured, l.Best.Name, l.Base != nil, l.Best.Gain != nil})
+		if l.Best.Best.Load != l.Load || len(l.Best.Points) != 1 {
+			t.Errorf("at %v the best is of %v", l.Load, l.Best.Best.Load)
+		}
+	}
+	// What was measured for the curves alone, two instances with batches of 4 at concurrency 2, is none of them.
+	want := []line{
+		{2, 2, "minilm_config_1", true, true},
+		{4, 2, "minilm_config_1", true, true},
+		{8, 2, "minilm_config_0", true, true},
+		{16, 3, "minilm_config_0", true, true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	tight := 0.001
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &tight}}}
+	for _, l := range mustAnalyze(t, several(t), analyze.Options{Goal: &goal}).Loads {
+		if l.Best != nil || l.Base == nil {
+			t.Errorf("at %v nothing keeps the limit: best %v, base %v", l.Load, l.Best, l.Base)
+		}
+	}
+}
+
+// Online and offline are two views of one journal: other goals, other loads, other answers.
+func TestModesOfOneJournal(t *testing.T) {
+	t.Parallel()
+	c := several(t).Campaign()
+	check := func(text string, want string, concurrency int) {
+		t.Helper()
+		a, err := spec.ParseAnalyze("a.yaml", []byte("input: x\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		goal, err := a.Goal(c.Profile.Goal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := analyze.Analyze(c, analyze.Options{Goal: &goal, At: a.ComparedAt()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if best, ok := r.Winner(); !ok || best.Name != want || best.Best.Load.Concurrency != concurrency {
+			t.Errorf("%s: the best is %s at %v, want %s at concurrency %d", text, best.Name, best.Best, want, concurrency)
+		}
+	}
+	check("", "minilm_config_0", 16)
+	check("mode: online", "minilm_config_1", 2)
+	check("mode: offline", "minilm_config_0", 16)
+}

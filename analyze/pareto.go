@@ -1,0 +1,111 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// Front is a Pareto set: the measured points within the constraints than which no other is at least as good in every metric and better in one.
+// It compares the figures, not their intervals.
+type Front struct {
+	Metrics []measure.Metric
+	Points  []FrontPoint // best by the first metric first; equal ones by the next
+}
+
+// FrontPoint is a configuration at a load that is in a Pareto set.
+type FrontPoint struct {
+	Name   string // of the configuration
+	Load   measure.Load
+	Values []float64 // of the front's metrics, in their order and base units
+}
+
+// FrontMetrics lists the metrics of the fronts: first those of the front of three, then those of the two-way ones.
+func FrontMetrics(goal search.Goal) [][]measure.Metric {
+	latency := goal.Latency()
+	return [][]measure.Metric{
+		{measure.Throughput, latency, measure.Memory},
+		{measure.Throughput, latency},
+		{measure.Throughput, measure.Memory},
+		{latency, measure.Memory},
+	}
+}
+
+// fronts are the Pareto sets of throughput, latency and memory, at the load that configurations are compared at or at every one; those without
+// a point are left out.
+func fronts(configs []Config, goal search.Goal, at *measure.Load) []Front {
+	var list []Front
+	for _, metrics := range FrontMetrics(goal) {
+		if f := newFront(configs, metrics, at); len(f.Points) > 0 {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func newFront(configs []Config, metrics []measure.Metric, at *measure.Load) Front {
+	var candidates []FrontPoint
+	for _, c := range configs {
+		for _, p := range c.Points {
+			if c.CurveOnly || len(p.Misses) > 0 || at != nil && !isAt(p.Load, *at) {
+				continue
+			}
+			if values, ok := valuesOf(p, metrics); ok {
+				candidates = append(candidates, FrontPoint{c.Name, p.Load, values})
+			}
+		}
+	}
+	slices.SortFunc(candidates, func(a, b FrontPoint) int {
+		for i, m := range metrics {
+			if order := better(m, a.Values[i], b.Values[i]); order != 0 {
+				return order
+			}
+		}
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Load.Level(), b.Load.Level()))
+	})
+	// What comes later in this order cannot dominate what comes before, so that looking back is enough.
+	front := Front{Metrics: metrics}
+	for _, p := range candidates {
+		if !slices.ContainsFunc(front.Points, func(q FrontPoint) bool { return dominates(metrics, q.Values, p.Values) }) {
+			front.Points = append(front.Points, p)
+		}
+	}
+	return front
+}
+
+// valuesOf is false where a metric is not known.
+func valuesOf(p Point, metrics []measure.Metric) ([]float64, bool) {
+	values := make([]float64, len(metrics))
+	for i, m := range metrics {
+		e, ok := p.Values[m]
+		if !ok {
+			return nil, false
+		}
+		values[i] = e.Value
+	}
+	return values, true
+}
+
+// better orders two values of a metric, the better one first.
+func better(m measure.Metric, a, b float64) int {
+	if info, _ := m.Info(); info.HigherBetter {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(a, b)
+}
+
+// dominates reports whether a is at least as good as b in every metric and better in one.
+func dominates(metrics []measure.Metric, a, b []float64) bool {
+	isBetter := false
+	for i, m := range metrics {
+		switch order := better(m, a[i], b[i]); {
+		case order > 0:
+			return false
+		case order < 0:
+			isBetter = true
+		}
+	}
+	return isBetter
+}

@@ -1,0 +1,56 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+)
+
+// topLoads is how many loads a ranking by the mean of the best throughputs looks at (spec.RankTop3Mean).
+const topLoads = 3
+
+// scoredByTopMean gives each configuration the mean of its three highest throughputs within the constraints as its score, on log scale, as the
+// tutorial of OLive and Model Analyzer ranks. Where no configuration has three such loads, the most that any has stand for the three. One with
+// fewer ranks behind those that have them: its mean would be of other loads.
+func scoredByTopMean(configs []Config) []Config {
+	most := 0
+	for _, c := range configs {
+		most = max(most, len(highest(c)))
+	}
+	scored := slices.Clone(configs)
+	for i, c := range scored {
+		if c.Satisfies() {
+			scored[i].Score = meanScore(highest(c), min(topLoads, most))
+		}
+	}
+	return scored
+}
+
+// highest are a configuration's throughputs within the constraints, the highest first, one for each load; at most three.
+func highest(c Config) []measure.Estimate {
+	var list []measure.Estimate
+	for _, p := range c.Points {
+		if e, ok := p.Values[measure.Throughput]; ok && len(p.Misses) == 0 {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b measure.Estimate) int { return -cmp.Compare(a.Value, b.Value) })
+	return list[:min(topLoads, len(list))]
+}
+
+// meanScore is the logarithm of the mean of n values, with the interval of independent errors (the delta method).
+func meanScore(values []measure.Estimate, n int) measure.Estimate {
+	if n == 0 || len(values) < n {
+		return measure.Estimate{Value: math.Inf(-1), Lo: math.Inf(-1), Hi: math.Inf(-1)}
+	}
+	sum, squares := 0.0, 0.0
+	for _, e := range values[:n] {
+		sum += e.Value
+		half := (e.Hi - e.Lo) / 2
+		squares += half * half
+	}
+	score, half := math.Log(sum/float64(n)), math.Sqrt(squares)/sum
+	return measure.Estimate{Value: score, Lo: score - half, Hi: score + half}
+}

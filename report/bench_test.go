@@ -1,0 +1,96 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/journal"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// largeJournal writes the journal of a grid campaign of 10,000 candidates with a trial of two windows each. The measurements repeat after a while,
+// since to encode each one's histograms takes longer than what is measured here.
+func largeJournal(b *testing.B, candidates int) (dir string) {
+	b.Helper()
+	dir = b.TempDir()
+	profile := strings.Replace(analyzetest.Profile, "max_batch_size: [4, 8, 16]", "max_batch_size: {min: 1, max: 500}", 1)
+	profile = strings.Replace(profile, "instance_count: [1, 2]", "instance_count: {min: 1, max: 10}", 1)
+	builder := analyzetest.New(b, profile).Measure(search.Candidate{}, 8)
+	for i := range 200 {
+		builder.Measure(analyzetest.Candidate(1+i%10, 1+i/10%2, 1+i/20), 8)
+	}
+	c := builder.Campaign()
+	var texts []string
+	for _, e := range c.Events {
+		text, err := json.Marshal(e)
+		if err != nil {
+			b.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	settings := func(c search.Candidate) string {
+		text, err := json.Marshal(c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return string(text)
+	}
+	var lines strings.Builder
+	seq := 0
+	line := func(kind, data string) {
+		seq++
+		fmt.Fprintf(&lines, "{\"seq\":%d,\"kind\":%q,\"data\":%s}\n", seq, kind, data)
+	}
+	header, err := json.Marshal(c.Header)
+	if err != nil {
+		b.Fatal(err)
+	}
+	line(journal.KindHeader, string(header))
+	line(journal.KindSession, "{}")
+	line(journal.KindTrial, texts[0])
+	for i := range candidates {
+		like := 1 + i%200
+		line(journal.KindTrial, strings.Replace(texts[like], settings(c.Events[like].Trial.Candidate), settings(analyzetest.Candidate(1+i%10, 1+i/10%2, 1+i/20)), 1))
+	}
+	if err := os.WriteFile(filepath.Join(dir, journal.FileName), []byte(lines.String()), 0o600); err != nil { // Append would sync each line
+		b.Fatal(err)
+	}
+	return dir
+}
+
+// BenchmarkAnalyze is `tuner analyze` of a campaign of 10,000 candidates, by what is written. heap-MB is what the heap has from the system in the end.
+func BenchmarkAnalyze(b *testing.B) {
+	const candidates = 10_000
+	dir := largeJournal(b, candidates)
+	for _, formats := range [][]string{{spec.FormatCSV, spec.FormatJUnit, spec.FormatConfig}, {spec.FormatPNG}} {
+		b.Run(fmt.Sprint(formats), func(b *testing.B) {
+			for b.Loop() {
+				c, err := analyze.Replay(dir)
+				if err != nil {
+					b.Fatal(err)
+				}
+				r, err := analyze.Analyze(c, analyze.Options{Top: 3})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if len(r.Configs) != candidates+1 {
+					b.Fatalf("%d configurations", len(r.Configs))
+				}
+				if _, err := WriteAll(b.TempDir(), r, formats); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.HeapSys-m.HeapReleased)/1e6, "heap-MB")
+		})
+	}
+}

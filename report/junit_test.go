@@ -1,0 +1,56 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/measure"
+	"tuner/search"
+)
+
+// readJUnit is how a tool that knows nothing of tuner reads the file.
+func readJUnit(t *testing.T, r analyze.Result) junitSuites {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteJUnit(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	var suites junitSuites
+	if err := xml.Unmarshal(b.Bytes(), &suites); err != nil {
+		t.Fatalf("%v:\n%s", err, b.String())
+	}
+	return suites
+}
+
+func TestJUnit(t *testing.T) {
+	t.Parallel()
+	check := func(name string, r analyze.Result, tests, failures int, wants ...string) {
+		t.Helper()
+		suites := readJUnit(t, r)
+		suite := suites.Suites[0]
+		if len(suite.Cases) != tests || suite.Tests != tests || suites.Tests != tests || suite.Failures != failures || suites.Failures != failures {
+			t.Errorf("%s: %d cases, %d tests, %d failures; want %d and %d", name, len(suite.Cases), suite.Tests, suite.Failures, tests, failures)
+		}
+		var text strings.Builder
+		for _, c := range suite.Cases {
+			text.WriteString(c.Class + ": " + c.Name + ": " + c.Out + "\n")
+			if c.Failure != nil {
+				text.WriteString(c.Failure.Type + ": " + c.Failure.Message + "\n")
+			}
+		}
+		for _, want := range wants {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("%s: %q is not in\n%s", name, want, text.String())
+			}
+		}
+	}
+	check("satisfied", result(t, typical(t), analyze.Options{}), 2, 0,
+		"minilm_config_4: p99 ≤ 50 ms at concurrency 16: ", "latency_p99 is 31.2 ms [", "kept with probability >99 %", "error rate ≤ 1 % at concurrency 16")
+	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), 2, 1, "constraint: latency_p99 is ", "the limit of 3.00 ms")
+	failed := result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{})
+	check("unmeasured", failed, 1, 1, "unmeasured: Nothing was measured")
+}

@@ -1,0 +1,176 @@
+package spec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// What serving is for; "" is neither: goal and loads are those of the profile.
+const (
+	ModeOnline  = "online"  // someone waits for each answer: latency first, at a low load
+	ModeOffline = "offline" // nobody waits: throughput, whatever the latency
+)
+
+func modes() []string { return []string{ModeOnline, ModeOffline} }
+
+// What configurations are ranked by.
+const (
+	RankScore    = "score"     // the score of the best load
+	RankTop3Mean = "top3-mean" // the mean of the three highest throughputs over the loads
+)
+
+func ranks() []string { return []string{RankScore, RankTop3Mean} }
+
+// At says at which load configurations are compared: the zero value is each at its own best one.
+type At struct {
+	Load   measure.Load // this one, without a client batch; the zero value is none
+	Lowest bool         // the lowest at which the default was measured
+	Each   bool         // the best, and for every load by itself what is best there
+}
+
+// String is how it is written.
+func (a At) String() string {
+	switch {
+	case a.Lowest:
+		return "lowest"
+	case a.Each:
+		return "each"
+	case a.Load.Concurrency > 0:
+		return fmt.Sprintf("concurrency=%d", a.Load.Concurrency)
+	case a.Load.RequestRate > 0:
+		return "request_rate=" + strconv.FormatFloat(a.Load.RequestRate, 'g', -1, 64)
+	}
+	return "best"
+}
+
+const atAllowed = "best, lowest, each, concurrency=N, request_rate=N"
+
+// ParseAt reads what String writes; ok is false for anything else.
+func ParseAt(text string) (at At, ok bool) {
+	name, number, _ := strings.Cut(text, "=")
+	switch {
+	case text == "best":
+		return At{}, true
+	case text == "lowest":
+		return At{Lowest: true}, true
+	case text == "each":
+		return At{Each: true}, true
+	case name == "concurrency":
+		n, err := strconv.Atoi(number)
+		return At{Load: measure.Load{Concurrency: n}}, err == nil && n > 0
+	case name == "request_rate":
+		rate, err := strconv.ParseFloat(number, 64)
+		return At{Load: measure.Load{RequestRate: rate}}, err == nil && rate > 0 && !math.IsInf(rate, 0)
+	}
+	return At{}, false
+}
+
+// at reads the load that configurations are compared at.
+func (v value) at(target **At) {
+	text, ok := v.text()
+	if !ok {
+		return
+	}
+	at, ok := ParseAt(text)
+	if !ok {
+		v.fail(Error{Problem: "is not a load to compare at", Allowed: atAllowed})
+		return
+	}
+	*target = &at
+}
+
+// Overrides are fields of an analyze.yaml that the command line gives in their place; "" and 0 keep the file's. Top is from 1.
+type Overrides struct {
+	Mode, Rank, At string
+	Top            int
+}
+
+// With returns the analysis with the overrides in place. The error names every flag that cannot be used.
+func (a Analyze) With(o Overrides) (Analyze, error) {
+	var problems []error
+	word := func(flag, given string, allowed []string, target *string) {
+		switch {
+		case given == "":
+		case slices.Contains(allowed, given):
+			*target = given
+		default:
+			problems = append(problems, fmt.Errorf("--%s %q is not known; allowed: %s", flag, given, strings.Join(allowed, ", ")))
+		}
+	}
+	word("mode", o.Mode, modes(), &a.Mode)
+	word("rank", o.Rank, ranks(), &a.Rank)
+	if o.At != "" {
+		at, ok := ParseAt(o.At)
+		if !ok {
+			problems = append(problems, fmt.Errorf("--at %q is not a load to compare at; allowed: %s", o.At, atAllowed))
+		}
+		a.At = &at
+	}
+	a.Top = cmp.Or(o.Top, a.Top)
+	if field, e := a.contradiction(); field != "" && len(problems) == 0 {
+		problems = append(problems, fmt.Errorf("--%s: %s; %s", field, e.Problem, e.Hint))
+	}
+	return a, errors.Join(problems...)
+}
+
+// contradiction finds a way of ranking that does not go together with what else is asked for, and the field that is to blame; "" for none.
+func (a Analyze) contradiction() (field string, e Error) {
+	isThroughput := func(o search.Objective) bool { return len(o.Terms) == 1 && o.Terms[0].Metric == measure.Throughput }
+	at := a.ComparedAt()
+	switch {
+	case a.Rank != RankTop3Mean:
+		return "", Error{}
+	case at.Lowest || at.Load != (measure.Load{}):
+		return "rank", Error{Problem: RankTop3Mean + " is a mean over loads, and configurations are compared at one",
+			Hint: "leave out one of rank and at (mode: online compares at the lowest load)"}
+	case a.Objective != nil && !isThroughput(*a.Objective):
+		return "rank", Error{Problem: RankTop3Mean + " is a mean of throughputs, and the objective is another", Hint: "leave out one of rank and objective"}
+	}
+	return "", Error{}
+}
+
+// ComparedAt is the load at which configurations are compared, as the file says it or its mode.
+func (a Analyze) ComparedAt() At {
+	switch {
+	case a.At != nil:
+		return *a.At
+	case a.Mode == ModeOnline:
+		return At{Lowest: true}
+	}
+	return At{}
+}
+
+// objective is what the file compares by in place of the campaign's objective.
+func (a Analyze) objective(campaign search.Goal) search.Objective {
+	switch {
+	case a.Objective != nil:
+		return *a.Objective
+	case a.Rank == RankTop3Mean || a.Mode == ModeOffline:
+		return single(measure.Throughput)
+	case a.Mode == ModeOnline:
+		return single(campaign.Latency())
+	}
+	return campaign.Objective
+}
+
+// constraints are the file's in place of the campaign's. Where nobody waits, limits on latencies do not count unless the file itself has them.
+func (a Analyze) constraints(campaign search.Goal) []search.Constraint {
+	switch {
+	case a.Constraints != nil:
+		return slices.Clone(a.Constraints)
+	case a.Mode == ModeOffline:
+		return slices.DeleteFunc(slices.Clone(campaign.Constraints), func(c search.Constraint) bool {
+			info, _ := c.Metric.Info()
+			return info.Unit == measure.Seconds
+		})
+	}
+	return campaign.Constraints
+}
