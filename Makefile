@@ -32,8 +32,11 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	$(TUNER) runtime install openvino
 	@echo "==> test: unit and integration tests"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m \
-		$$(go list ./... | grep -vxF "$$(go list $(SIMULATED))")
+		$$(go list ./... | grep -vxF "$$(go list ./cmd/tuner $(SIMULATED))")
 	go test $(SIMULATED)
+	go test -race ./cmd/tuner
+	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -timeout 20m ./cmd/tuner
 	cd search/landscape && go test -race ./bench && go test ./...
 	@echo "==> test: ONNX Runtime with OpenVINO"
 	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./onnx/rewrite
