@@ -91,7 +91,7 @@ func TestBadServersOverSharedConnections(t *testing.T) {
 				t.Errorf("ended with %v", err)
 			}
 			for _, l := range report.Levels {
-				if n := l.Measurement.Windows[0].Requests; n > 200 || l.Verdict != VerdictFailed {
+				if n := l.Measurement.Windows[0].Requests; n > 200+8 || l.Verdict != VerdictFailed { // with those in flight
 					t.Errorf("%d requests, verdict %q", n, l.Verdict)
 				}
 			}
