@@ -48,21 +48,32 @@ func Copy(dir string, v Variant) error {
 	if err != nil {
 		return fmt.Errorf("cannot read folder %q: %w", from, durable.Cause(err))
 	}
-	p := plan{model: v.Model}
+	p, err := folderPlan(from, files)
+	if err != nil {
+		return err
+	}
+	return p.deploy(dir)
+}
+
+// folderPlan plans a model's folder of the name of another, with those files of
+// it; the receipt is for Write alone.
+func folderPlan(folder string, files []string) (plan, error) {
+	p := plan{model: filepath.Base(folder)}
 	for _, file := range files {
-		if file == configName {
+		if file == configName || file == receiptName {
 			continue
 		}
-		e, err := newEntry(filepath.Join(from, file), filepath.FromSlash(file))
+		e, err := newEntry(filepath.Join(folder, filepath.FromSlash(file)), filepath.FromSlash(file))
 		if err != nil {
-			return err
+			return plan{}, err
 		}
 		p.files = append(p.files, e)
 	}
-	if p.config, err = os.ReadFile(filepath.Join(from, configName)); err != nil {
-		return fmt.Errorf("cannot read configuration %q: %w", filepath.Join(from, configName), durable.Cause(err))
+	var err error
+	if p.config, err = os.ReadFile(filepath.Join(folder, configName)); err != nil {
+		return plan{}, fmt.Errorf("cannot read configuration %q: %w", filepath.Join(folder, configName), durable.Cause(err))
 	}
-	return p.deploy(dir)
+	return p, nil
 }
 
 // Wrote reports whether dir/<model> is a folder that Write or Copy made, and
@@ -206,34 +217,15 @@ func CopyDeployed(dir, source string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("cannot copy model folder %q: %w", source, durable.Cause(err))
 	}
-	target := filepath.Join(dir, filepath.Base(source))
-	folders := []string{target}
-	var size int64
-	for _, file := range files {
-		if file == receiptName { // it is for Write alone
-			continue
-		}
-		to := filepath.Join(target, filepath.FromSlash(file))
-		e, err := newEntry(filepath.Join(source, filepath.FromSlash(file)), to)
-		if err != nil {
-			return 0, err
-		}
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return 0, fmt.Errorf("cannot create folder %q: %w", filepath.Dir(to), durable.Cause(err))
-		}
-		if err := duplicate(e.from, to); err != nil {
-			return 0, err
-		}
+	p, err := folderPlan(source, files)
+	if err != nil {
+		return 0, err
+	}
+	size := int64(len(p.config))
+	for _, e := range p.files {
 		size += e.size
-		folders = append(folders, filepath.Dir(to))
 	}
-	slices.Sort(folders)
-	for _, folder := range slices.Compact(folders) {
-		if err := syncDir(folder); err != nil {
-			return 0, err
-		}
-	}
-	return size, nil
+	return size, p.write(filepath.Join(dir, p.model), duplicate)
 }
 
 // listFiles names everything in dir that is not a folder, sorted.
