@@ -19,8 +19,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"tuner/internal/bench/program"
@@ -74,9 +72,8 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
-	allowed := parts().Names()
 	flags := flag.NewFlagSet("campaign", flag.ContinueOnError)
-	flags.StringVar(&o.what, "what", sidebyside.All, "which part: "+strings.Join(allowed, ", "))
+	parts().Flag(flags, &o.what)
 	flags.IntVar(&o.repetitions, "repetitions", 5, "short campaigns beside the exhaustive one")
 	flags.DurationVar(&o.budget, "budget", 5*time.Minute, "of a short campaign")
 	flags.IntVar(&o.pairs, "pairs", 8, "alternating pairs in which two answers are measured")
@@ -88,10 +85,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
-	switch {
-	case !slices.Contains(allowed, o.what):
-		return options{}, fmt.Errorf("-what %q: allowed are %s", o.what, strings.Join(allowed, ", "))
-	case o.repetitions < 1 || o.pairs < 1 || o.budget <= 0 || o.window <= 0:
+	if err := parts().Check(o.what); err != nil {
+		return options{}, err
+	}
+	if o.repetitions < 1 || o.pairs < 1 || o.budget <= 0 || o.window <= 0 {
 		return options{}, errors.New("-repetitions, -pairs, -budget and -window must be above zero")
 	}
 	for _, path := range []*string{&o.tuner, &o.models, &o.sentences} {

@@ -19,8 +19,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"tuner/internal/bench/program"
@@ -84,9 +82,8 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
-	allowed := benchmarks().Names()
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
-	flags.StringVar(&o.what, "what", sidebyside.All, "which benchmark: "+strings.Join(allowed, ", "))
+	benchmarks().Flag(flags, &o.what)
 	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 3 passes of ranking")
 	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 1.5s of ranking")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
@@ -95,10 +92,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
-	switch {
-	case !slices.Contains(allowed, o.what):
-		return options{}, fmt.Errorf("-what %q: allowed are %s", o.what, strings.Join(allowed, ", "))
-	case o.rounds < 0 || o.window < 0:
+	if err := benchmarks().Check(o.what); err != nil {
+		return options{}, err
+	}
+	if o.rounds < 0 || o.window < 0 {
 		return options{}, fmt.Errorf("-rounds %d -window %v: neither may be below zero", o.rounds, o.window)
 	}
 	var err error

@@ -20,8 +20,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"tuner/internal/bench/program"
@@ -98,9 +96,8 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 
 func parse(args []string, messages io.Writer) (options, error) {
 	var o options
-	allowed := parts().Names()
 	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
-	flags.StringVar(&o.what, "what", sidebyside.All, "which part: "+strings.Join(allowed, ", "))
+	parts().Flag(flags, &o.what)
 	flags.IntVar(&o.rounds, "rounds", 10, "rounds of speed and pacing")
 	flags.DurationVar(&o.window, "window", 0, "length of a window, of which each measurement has three; 0: what suits the part")
 	flags.StringVar(&o.tunerPath, "tuner", "bin/tuner", "the tuner program")
@@ -108,10 +105,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	if err := program.Parse(flags, args, messages); err != nil {
 		return options{}, err
 	}
-	switch {
-	case !slices.Contains(allowed, o.what):
-		return options{}, fmt.Errorf("-what %q: allowed are %s", o.what, strings.Join(allowed, ", "))
-	case o.rounds < 1 || o.window < 0:
+	if err := parts().Check(o.what); err != nil {
+		return options{}, err
+	}
+	if o.rounds < 1 || o.window < 0 {
 		return options{}, fmt.Errorf("-rounds %d -window %v: at least 1 round, and no window below zero", o.rounds, o.window)
 	}
 	var err error

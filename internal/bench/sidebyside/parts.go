@@ -3,8 +3,11 @@ package sidebyside
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -27,6 +30,19 @@ func (p Parts[B]) Names() []string {
 		names = append(names, part.Name)
 	}
 	return append(names, All)
+}
+
+// Flag defines -what, which names one of them, or All.
+func (p Parts[B]) Flag(flags *flag.FlagSet, what *string) {
+	flags.StringVar(what, "what", All, "which part: "+strings.Join(p.Names(), ", "))
+}
+
+// Check is the error of a name that none of them has.
+func (p Parts[B]) Check(what string) error {
+	if allowed := p.Names(); !slices.Contains(allowed, what) {
+		return fmt.Errorf("-what %q: allowed are %s", what, strings.Join(allowed, ", "))
+	}
+	return nil
 }
 
 // Run runs the part of that name, or all until the context ends, and tells how long each took. One that fails keeps none of the

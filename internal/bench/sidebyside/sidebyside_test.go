@@ -25,6 +25,12 @@ func TestParts(t *testing.T) {
 	if diff := cmp.Diff([]string{"first", "second", "all"}, parts.Names()); diff != "" {
 		t.Error(diff)
 	}
+	if err := parts.Check("second"); err != nil {
+		t.Error(err)
+	}
+	if err := parts.Check("third"); err == nil || err.Error() != `-what "third": allowed are first, second, all` {
+		t.Errorf("a part that there is not: %v", err)
+	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
