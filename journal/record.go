@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"tuner/precision/accuracy"
@@ -61,6 +62,21 @@ func (r RuntimeInfo) Name() string {
 		return r.Flavour
 	}
 	return r.Flavour + "@" + r.Version
+}
+
+// FlavourServer stands for a server that brings its own ONNX Runtime, with the server's version; the library is its program or its
+// address.
+const FlavourServer = "tritonserver"
+
+// IsServer reports whether a server was measured whose ONNX Runtime is not tuner's to choose.
+func (r RuntimeInfo) IsServer() bool { return r.Flavour == FlavourServer }
+
+// Title names it for people: "ONNX Runtime 1.31.1 (cpu)", "Triton 2.51.0".
+func (r RuntimeInfo) Title() string {
+	if r.IsServer() {
+		return strings.TrimSpace("Triton " + r.Version)
+	}
+	return fmt.Sprintf("ONNX Runtime %s (%s)", r.Version, r.Flavour)
 }
 
 // Variant is the model in one precision, and how its outputs compare with the original model's on the cpu provider.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ func shapesText(shapes map[string][]int64) string {
 // run without an ONNX Runtime takes it for the same.
 func isSame(p, then spec.Profile, old, now journal.Header) bool {
 	isSameRuntime := now.Runtime.Library == "" || old.Runtime.Library == now.Runtime.Library || old.Runtime.Name() == now.Runtime.Name()
-	return old.Fingerprint == now.Fingerprint && isSameRuntime && then.Runner == p.Runner
+	return old.Fingerprint == now.Fingerprint && isSameRuntime && reflect.DeepEqual(then.Runner, p.Runner)
 }
 
 // hasOtherFile reports whether a candidate's precision is another model file now than it was then, as when it was made on other data.

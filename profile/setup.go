@@ -180,7 +180,7 @@ const mostChecked = 20_000
 func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 	for c := range checked(p.Space(facts).Candidates()) {
 		config, err := spec.Apply(s.Config, c)
-		if err == nil {
+		if err == nil && p.Runner.Mode == spec.RunnerBundled {
 			err = modelconfig.RefuseUnsupported(config)
 		}
 		if err != nil {

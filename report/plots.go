@@ -142,11 +142,15 @@ func legendLabel(r analyze.Result, c analyze.Config) string {
 
 // setupText says in a few words what the default is.
 func setupText(s analyze.Setup) string {
-	text := count(s.Instances, "instance") + " × "
-	if s.IntraOpThreads == 0 {
-		text += "all cores"
-	} else {
-		text += count(s.IntraOpThreads, "thread")
+	if s.Instances == 0 {
+		return "settings unknown"
+	}
+	text := count(s.Instances, "instance")
+	switch {
+	case s.IntraOpThreads == 0:
+		text += " × all cores"
+	case s.IntraOpThreads > 0:
+		text += " × " + count(s.IntraOpThreads, "thread")
 	}
 	return fmt.Sprintf("%s, batch %d", text, s.MaxBatchSize)
 }
@@ -158,7 +162,9 @@ func subtitle(r analyze.Result) string {
 	if len(r.Failures) == r.Trials {
 		parts = append(parts, "nothing was measured")
 	}
-	if text := runtimesText(r.Header); text != "" {
+	if r.Header.Runtime.IsServer() {
+		parts = append(parts, r.Header.Runtime.Title())
+	} else if text := runtimesText(r.Header); text != "" {
 		parts = append(parts, "ONNX Runtime "+text)
 	}
 	return strings.Join(parts, "  ·  ")

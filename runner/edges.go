@@ -17,8 +17,9 @@ type edges struct {
 }
 
 // openEdges begins to look at a pool's engine, until close.
-func openEdges(ctx context.Context, p *pool, model string, patience time.Duration) (*edges, error) {
-	m, err := meter.Open(ctx, meter.Options{Control: p.control, Model: model, PID: p.engine.PID(), GPUs: true, Timeout: patience})
+func openEdges(ctx context.Context, p *pool, model string, o Options) (*edges, error) {
+	m, err := meter.Open(ctx, meter.Options{Control: p.control, Model: model, PID: p.engine.PID(), GPUs: !o.Remote, Timeout: o.Patience,
+		Remote: o.Remote, Metrics: o.Metrics})
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,12 @@ func play(role string) int {
 		fmt.Fprintln(announce, `{"pid":1}`)
 		fmt.Fprintln(os.Stderr, "about to die")
 		return 3
+	case "server":
+		return playServer()
+	case "unready":
+		never := make(chan os.Signal, 1)
+		signal.Notify(never, syscall.SIGUSR1)
+		<-never
 	case "tuner":
 		return playTuner()
 	case "deaf":

@@ -26,6 +26,8 @@ type Options struct {
 	Launcher Launcher
 	Dial     Dial // GRPC or HTTP
 	Log      *slog.Logger
+	Remote   bool   // the server runs on another machine: nothing of this one is counted against it
+	Metrics  string // URL of the server's metrics page, for its GPUs; "": those of this machine
 
 	Epoch    time.Time // the campaign's start, which windows count from
 	Launches int       // engine launches of the campaign so far
@@ -251,7 +253,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 	if err != nil {
 		return nil, &requestError{err}
 	}
-	seen, err := openEdges(ctx, r.pool, job.Model, r.options.Patience)
+	seen, err := openEdges(ctx, r.pool, job.Model, r.options)
 	if err != nil {
 		return nil, err
 	}

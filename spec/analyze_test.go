@@ -55,7 +55,7 @@ func TestAnalyzeMistakes(t *testing.T) {
 	check("input: x\nmode: fast\nformats: [csv, pdf, csv]",
 		"2: mode: is not known", "3: formats[1]: is not known", "3: formats[2]: appears twice in the list")
 	check("input: x\nobjective: throughput\nweights: {cpu: 1}", "3: weights: contradicts objective")
-	check("report_model_configs: [a]", "1: report_model_configs: this is a file for Triton Model Analyzer, which this version does not read yet")
+	check("report_model_configs: [a]", "1: report_model_configs: belongs to Triton Model Analyzer's files, which profile and analyze read")
 }
 
 // An analyze.yaml replaces what it gives and keeps the rest; an empty mapping of constraints removes them.

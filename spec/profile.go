@@ -58,19 +58,6 @@ const (
 	TargetTuner  = "tuner"
 )
 
-// Runner says which server is measured and how it is talked to.
-type Runner struct {
-	Mode     string // RunnerBundled
-	Protocol string // ProtocolGRPC or ProtocolHTTP
-}
-
-// The values of Runner's fields.
-const (
-	RunnerBundled = "bundled"
-	ProtocolGRPC  = "grpc"
-	ProtocolHTTP  = "http"
-)
-
 // Search says how the space is searched.
 type Search struct {
 	Strategy string // StrategyGuided, StrategyGrid, StrategyRandom or StrategyQuick
@@ -104,6 +91,7 @@ func ParseProfile(path string, text []byte) (Profile, error) {
 	if !ok || root.isForeign() {
 		return Profile{}, d.err()
 	}
+	p.Accuracy.Unchecked = root.child(accuracyField).child(uncheckedField).isTrue() // space may come before it
 	r := profileReader{&p}
 	r.check(root, root.mapping(r.fields(), severalModels))
 	if err := d.err(); err != nil {
@@ -118,8 +106,8 @@ func (v value) isForeign() bool {
 		key := value{v.doc, v.node.Content[i], v.node.Content[i].Value}
 		switch key.path {
 		case "profile_models", "report_model_configs":
-			key.fail(Error{Problem: "this is a file for Triton Model Analyzer, which this version does not read yet",
-				Hint: "`tuner init MODEL` writes a profile.yaml for the same model"})
+			key.fail(Error{Problem: "belongs to Triton Model Analyzer's files, which profile and analyze read",
+				Hint: "`tuner init MODEL` writes a file of tuner's own for the same model"})
 			return true
 		}
 	}
@@ -178,6 +166,7 @@ func (r profileReader) check(root value, given map[string]value) {
 	r.checkFields(given)
 	r.checkBatch(given)
 	r.checkAccuracy(given)
+	r.checkRunner(given)
 }
 
 // checkObjective reports an objective given in both ways.
@@ -237,13 +226,6 @@ func servableName(text string) string {
 		return "model"
 	}
 	return name
-}
-
-func (r profileReader) runner(v value) {
-	v.mapping([]field{
-		{"mode", func(v value) { setWord(v, &r.p.Runner.Mode, []string{RunnerBundled}, "local", "remote") }},
-		{"protocol", func(v value) { setWord(v, &r.p.Runner.Protocol, []string{ProtocolGRPC, ProtocolHTTP}) }},
-	}, nil)
 }
 
 // The limits of a window: shorter ones hold too few requests, longer ones waste the budget.

@@ -103,7 +103,7 @@ accuracy:
 		Path: "work/profile.yaml", Text: []byte(text), Name: "mini", Output: "/srv/out", DeployTarget: TargetTuner,
 		Model: ModelSource{Path: "models/minilm.onnx", Config: "work/config.pbtxt",
 			Precisions: map[string]string{"fp32": "work/a.onnx", "int8": "work/b.onnx"}},
-		Runner: Runner{RunnerBundled, ProtocolHTTP},
+		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolHTTP},
 		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}},
 		Knobs: []search.Knob{
 			knob("execution_provider", search.ScopeArtifact, "cpu", "openvino"),
@@ -152,7 +152,7 @@ func TestParseProfileDefaults(t *testing.T) {
 	want := Profile{
 		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
 		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
-		Runner: Runner{RunnerBundled, ProtocolGRPC},
+		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
 		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
@@ -187,6 +187,45 @@ func TestGoals(t *testing.T) {
 		}})
 	for _, m := range measure.Metrics() {
 		check(fmt.Sprintf("weights: {%s: 2}\nprice: {per_hour: 1}", m), search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: m, Weight: 2}}}, Price: 1})
+	}
+}
+
+func TestRunners(t *testing.T) {
+	t.Parallel()
+	check := func(text string, want Runner, isRemote bool) {
+		t.Helper()
+		got := parse(t, "model: a\nrunner: "+text).Runner
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+		if got.IsRemote() != isRemote {
+			t.Errorf("%s: on another machine: %v", text, !isRemote)
+		}
+	}
+	check("{mode: local}", Runner{Mode: RunnerLocal, Protocol: ProtocolGRPC, Server: "tritonserver"}, false)
+	check("{mode: local, server: ./serve.sh, args: ['--log-verbose=1'], environment: {A: b}, log: triton.log}",
+		Runner{Mode: RunnerLocal, Protocol: ProtocolGRPC, Server: "work/serve.sh", Args: []string{"--log-verbose=1"},
+			Environment: map[string]string{"A": "b"}, Log: "work/triton.log"}, false)
+	check("{mode: remote, protocol: http, url: 'gpu:8000', metrics_url: 'http://gpu:8002/metrics'}",
+		Runner{Mode: RunnerRemote, Protocol: ProtocolHTTP, URL: "gpu:8000", MetricsURL: "http://gpu:8002/metrics"}, true)
+	for _, host := range []string{"localhost", "127.0.0.1", "[::1]"} {
+		check("{mode: remote, url: '"+host+":8001'}", Runner{Mode: RunnerRemote, Protocol: ProtocolGRPC, URL: host + ":8001"}, false)
+	}
+}
+
+// What a file may ask for although nothing compares it with the original, and a space of nothing but the default.
+func TestUncheckedOptionsAndNoSpace(t *testing.T) {
+	t.Parallel()
+	fp16 := "{name: tensorrt, parameters: {precision_mode: FP16}}"
+	p := parse(t, "model: a\nspace: {optimization: {execution_accelerators: [null, {gpu_execution_accelerator: ["+fp16+"]}]}}\naccuracy: {unchecked_options: true}")
+	want := []search.Knob{{Name: "optimization.execution_accelerators", Scope: search.ScopePool,
+		Values: []search.Value{"{}", `{gpu_execution_accelerator:[{name:"tensorrt",parameters:[{key:"precision_mode",value:"FP16"}]}]}`}}}
+	if diff := cmp.Diff(want, p.Knobs); diff != "" || p.Accuracy.Limit != nil {
+		t.Errorf("%s; limit %v", diff, p.Accuracy.Limit)
+	}
+	none := parse(t, "model: a\nspace: none")
+	if n, exact := none.Space(search.Facts{Cores: 2, Batching: true}).Candidates().Len(); n != 0 || !exact {
+		t.Errorf("%d candidates beside the default, want none", n)
 	}
 }
 
@@ -234,9 +273,18 @@ func TestProfileMistakes(t *testing.T) {
 	check("models", "models: [a, b]", "1: models: several models are not supported by this version")
 	check("bad name", "model: a\nname: a/b", "2: name: is not usable as a model name and as a folder")
 	check("Model Analyzer", "model_repository: x\nprofile_models: [a]\nfoo: 1",
-		"2: profile_models: this is a file for Triton Model Analyzer, which this version does not read yet")
-	check("runner", "model: a\nrunner: {mode: remote, protocol: tcp}",
-		"2: runner.mode: is not supported by this version", "2: runner.protocol: is not known")
+		"2: profile_models: belongs to Triton Model Analyzer's files, which profile and analyze read")
+	check("runner", "model: a\nrunner: {mode: docker, protocol: tcp}", "2: runner.mode: is not known", "2: runner.protocol: is not known")
+	check("remote without a server", "model: a\nrunner: {mode: remote, args: [a]}", "2: runner.args: belongs to runner.mode local",
+		"2: runner: names no server")
+	check("remote with a scheme", "model: a\nrunner: {mode: remote, url: 'http://h'}", "2: runner.url: is not an address")
+	check("bundled with a server", "model: a\nrunner: {server: x, url: 'h:1'}", "2: runner.server: belongs to runner.mode local",
+		"2: runner.url: belongs to runner.mode remote")
+	check("local with tuner's own", "model: a\ndeploy_target: tuner\nrunner: {mode: local}\nspace: {precision: [fp32, int8], runtime: cpu, execution_provider: auto}",
+		"2: deploy_target: contradicts runner.mode local: a Triton takes what a stock Triton honours",
+		"4: space.precision: is for the bundled engine alone in this version: runner.mode is local",
+		"4: space.runtime: is for the bundled engine alone in this version: runner.mode is local",
+		"4: space.execution_provider: is for the bundled engine alone in this version: runner.mode is local")
 	check("strategy", "model: a\nsearch: {strategy: genetic}", "2: search.strategy: is not known")
 	check("budget", "model: a\nsearch: {budget: 10}", "2: search.budget: is a duration without a unit")
 	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")
