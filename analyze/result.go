@@ -35,6 +35,10 @@ type Result struct {
 	// winner's own settings of that kind were not measured by themselves.
 	FirstStage  string
 	Explanation Explanation
+	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
+	// a machine are known. "" for a campaign.
+	Recorded string
+	CSV      spec.CSVLayout // of the CSV files
 }
 
 // Reused is an earlier campaign that a later one learned from.
@@ -99,8 +103,8 @@ type Setup struct {
 	Provider       string // execution provider
 	Runtime        string // ONNX Runtime's build, flavour@version
 	Precision      string
-	Instances      int
-	IntraOpThreads int // of each instance; 0 is ONNX Runtime's choice, all cores
+	Instances      int // 0: nothing is known, in a recording
+	IntraOpThreads int // of each instance; 0 is ONNX Runtime's choice, all cores; below 0 unknown
 	MaxBatchSize   int // 0: the model does not batch
 	QueueDelay     time.Duration
 }

@@ -30,7 +30,7 @@ func columns(r analyze.Result) []column {
 		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
 		{header: "Config", cell: func(c analyze.Config) string { return shortName(r, c) }},
 		{header: "Inst × thr", cell: func(c analyze.Config) string { return threadsCell(c.Setup) }, right: true},
-		{header: "Batch", cell: func(c analyze.Config) string { return strconv.Itoa(c.Setup.MaxBatchSize) }, right: true},
+		{header: "Batch", cell: batchCell, right: true},
 		{header: "Delay", cell: func(c analyze.Config) string { return delayCell(c.Setup.QueueDelay) }, right: true, varies: true},
 		{header: "Provider", cell: func(c analyze.Config) string { return c.Setup.Provider }, varies: true},
 		{header: "Precision", cell: func(c analyze.Config) string { return c.Setup.Precision }, varies: true},
@@ -170,10 +170,23 @@ func rankCell(r analyze.Result, c analyze.Config) string {
 }
 
 func threadsCell(s analyze.Setup) string {
-	if s.IntraOpThreads == 0 {
+	switch {
+	case s.Instances == 0:
+		return unknown
+	case s.IntraOpThreads < 0:
+		return strconv.Itoa(s.Instances)
+	case s.IntraOpThreads == 0:
 		return fmt.Sprintf("%d × all", s.Instances)
 	}
 	return fmt.Sprintf("%d × %d", s.Instances, s.IntraOpThreads)
+}
+
+// batchCell is unknown for a configuration that nothing is known of.
+func batchCell(c analyze.Config) string {
+	if c.Setup.Instances == 0 {
+		return unknown
+	}
+	return strconv.Itoa(c.Setup.MaxBatchSize)
 }
 
 func delayCell(d time.Duration) string {
@@ -242,7 +255,15 @@ func throughputCell(c analyze.Config) string {
 	if !ok {
 		return unknown
 	}
-	return fmt.Sprintf("%.1f ±%.1f", e.Value, (e.Hi-e.Lo)/2)
+	return withHalf("%.1f", e)
+}
+
+// withHalf prints a value with half of its interval; one without an interval by itself.
+func withHalf(format string, e measure.Estimate) string {
+	if e.Hi == e.Lo {
+		return fmt.Sprintf(format, e.Value)
+	}
+	return fmt.Sprintf(format+" ±"+format, e.Value, (e.Hi-e.Lo)/2)
 }
 
 func gainCell(c analyze.Config) string {
@@ -252,7 +273,7 @@ func gainCell(c analyze.Config) string {
 	case c.Candidate.IsDefault():
 		return "1"
 	}
-	return fmt.Sprintf("%.2f ±%.2f", c.Gain.Value, (c.Gain.Hi-c.Gain.Lo)/2)
+	return withHalf("%.2f", *c.Gain)
 }
 
 func satisfiesCell(c analyze.Config) string {

@@ -170,7 +170,7 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 	if best.Gain != nil && !best.Candidate.IsDefault() {
 		lines = append(lines, headline(r))
 	}
-	lines = append(lines, confirmation(*best.Best))
+	lines = append(lines, confirmation(r, *best.Best))
 	if text := accuracyReason(r, best); text != "" {
 		lines = append(lines, text)
 	}
@@ -178,7 +178,14 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
 	}
 	h := r.Header
-	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, ONNX Runtime %s, %s.", h.Spec.Path, h.Seed, best.Setup.Runtime,
+	if r.Recorded != "" {
+		return append(lines, fmt.Sprintf("Measured by another program: %s.", r.Recorded))
+	}
+	runtime := "ONNX Runtime " + best.Setup.Runtime
+	if h.Runtime.IsServer() {
+		runtime = h.Runtime.Title()
+	}
+	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, %s, %s.", h.Spec.Path, h.Seed, runtime,
 		h.Created.UTC().Format("2006-01-02 15:04 MST")))
 }
 
@@ -192,7 +199,11 @@ func intervals(goal search.Goal, c analyze.Config) []string {
 		}
 	}
 	for _, m := range metrics {
-		if e, ok := c.Best.Values[m]; ok {
+		e, ok := c.Best.Values[m]
+		switch {
+		case ok && e.Lo == e.Hi:
+			parts = append(parts, metricLabel(m)+" "+m.Format(e.Value))
+		case ok:
 			parts = append(parts, fmt.Sprintf("%s %s [%s, %s]", metricLabel(m), m.Format(e.Value), m.Format(e.Lo), m.Format(e.Hi)))
 		}
 	}

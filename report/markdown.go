@@ -16,7 +16,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: tuning result\n\n%s\n\n", r.Header.Model, headline(r))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", nameAndSetup(best), confirmation(*best.Best))
+		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", nameAndSetup(best), confirmation(r, *best.Best))
 	}
 	fmt.Fprintf(&b, "%s.\n\n", effort(r))
 	g := newGrid(r)
@@ -32,9 +32,13 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	writeStages(&b, r, charts)
 	writeExplanation(&b, r)
 	writeVariants(&b, r)
-	writeAccount(&b, r.Account)
-	writeFolds(&b, r)
-	writeOrigin(&b, r)
+	if r.Recorded == "" {
+		writeAccount(&b, r.Account)
+		writeFolds(&b, r)
+		writeOrigin(&b, r)
+	} else {
+		fmt.Fprintf(&b, "\n## Origin\n\n- the measurements of another program, read from `%s`\n", r.Recorded)
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("cannot write Markdown: %w", err)
 	}
@@ -100,6 +104,10 @@ func writeOrigin(b *strings.Builder, r analyze.Result) {
 		fmt.Fprintf(b, "- model (%s): `%s`, SHA-256 `%s`\n", m.Precision, m.Path, m.SHA256)
 	}
 	for _, runtime := range runtimes(h) {
+		if runtime.IsServer() {
+			fmt.Fprintf(b, "- %s (%s)\n", runtime.Title(), escapeMarkdown(runtime.Library))
+			continue
+		}
 		fmt.Fprintf(b, "- ONNX Runtime %s (%s)\n", runtime.Version, runtime.Flavour)
 	}
 	fmt.Fprintf(b, "- tuner %s\n", h.Tool)

@@ -47,10 +47,11 @@ func files(r analyze.Result, formats []string) []file {
 	markdown := func(w io.Writer, r analyze.Result) error {
 		return WriteMarkdown(w, r, slices.Contains(formats, spec.FormatPNG))
 	}
+	layout := r.CSV.Or(spec.DefaultCSV())
 	list := []file{
-		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-inference.csv"), WriteInferenceCSV},
-		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-gpu.csv"), WriteGPUCSV},
-		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-server-only.csv"), WriteServerCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, layout.Inference.Name), WriteInferenceCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, layout.GPU.Name), WriteGPUCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, layout.Server.Name), WriteServerCSV},
 		{spec.FormatPNG, filepath.Join(plotsDir, latencyChartName), WriteLatencyChart},
 		{spec.FormatPNG, filepath.Join(plotsDir, loadChartName), WriteLoadChart},
 		{spec.FormatPNG, stagesChartName, WriteStagesChart},
@@ -71,6 +72,10 @@ func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) 
 	if err := checkOutput(dir); err != nil {
 		return nil, err
 	}
+	return writeAll(dir, r, formats)
+}
+
+func writeAll(dir string, r analyze.Result, formats []string) ([]string, error) {
 	var written []string
 	for _, f := range files(r, formats) {
 		if f.format != "" && !slices.Contains(formats, f.format) {

@@ -19,9 +19,13 @@ func WriteTable(w io.Writer, r analyze.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", headline(r))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: %s. %s\n", nameAndSetup(best), confirmation(*best.Best))
+		fmt.Fprintf(&b, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, *best.Best))
 	}
-	fmt.Fprintf(&b, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
+	fmt.Fprintf(&b, "%s.\n", effort(r))
+	if r.Recorded == "" {
+		fmt.Fprintf(&b, "Time: %s.\n", accountText(r.Account))
+	}
+	fmt.Fprintln(&b)
 	if err := terminal.WriteTable(&b, g.heads(), g.cells); err != nil {
 		return err
 	}
@@ -60,6 +64,9 @@ func legendNotes(r analyze.Result, g grid) []string {
 	text := "* what you had · inst × thr: instances × threads of each · load: requests in flight · ±: half of the 95 % interval"
 	if isRate(r) {
 		text = "* what you had · inst × thr: instances × threads of each · rate: requests/s · ±: half of the 95 % interval"
+	}
+	if r.Recorded != "" { // neither threads nor intervals are known
+		text = "* what you had · inst × thr: instances · – unknown"
 	}
 	if g.common != "" {
 		text += " · all: " + g.common

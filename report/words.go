@@ -122,8 +122,12 @@ func headline(r analyze.Result) string {
 	}
 	base := r.Default()
 	lo, hi := factor(r.Goal, best.Gain.Lo), factor(r.Goal, best.Gain.Hi)
-	text := fmt.Sprintf("%s [%.2f, %.2f]%s: %s at %s against %s at %s.", gainText(r.Goal, best.Gain.Value),
-		min(lo, hi), max(lo, hi), within(r.Goal), figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
+	interval := ""
+	if lo != hi {
+		interval = fmt.Sprintf(" [%.2f, %.2f]", min(lo, hi), max(lo, hi))
+	}
+	text := fmt.Sprintf("%s%s%s: %s at %s against %s at %s.", gainText(r.Goal, best.Gain.Value), interval, within(r.Goal),
+		figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
 	if best.Gain.Lo <= 1 {
 		text += " The interval holds 1: it is not shown to be better than the default."
 	}
@@ -188,7 +192,10 @@ func missesText(misses []search.Miss) string {
 }
 
 // confirmation says whether a point stands on more than the search.
-func confirmation(p analyze.Point) string {
+func confirmation(r analyze.Result, p analyze.Point) string {
+	if r.Recorded != "" {
+		return "Another program's figures, without intervals: how sure they are is not known."
+	}
 	if p.Confirmed {
 		return fmt.Sprintf("Confirmed on %s.", count(p.Launches, "fresh engine launch"))
 	}
@@ -214,6 +221,9 @@ func machineText(facts json.RawMessage) string {
 
 // effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
 func effort(r analyze.Result) string {
+	if r.Recorded != "" {
+		return fmt.Sprintf("%s, %s, read from %s", count(len(r.Configs), "configuration"), count(r.Trials, "measurement"), r.Recorded)
+	}
 	text := fmt.Sprintf("%s, %s (%s)", count(len(r.Configs), "configuration"), count(r.Trials-len(r.Failures), "measurement"), count(r.Windows, "window"))
 	if r.ServiceTrials > 0 {
 		text += " and " + count(r.ServiceTrials, "service curve")

@@ -19,6 +19,9 @@ type Analyze struct {
 	Top         int                 // how many configurations the report shows in detail, ≥ 1
 	Mode        string              // ModeOnline
 	Formats     []string            // what is written: some of the Format constants, in the file's order
+	CSV         CSVLayout           // of the CSV files; Model Analyzer's files alone can change it
+	Shared      bool                // Output may hold other files, too, as Model Analyzer's export path does
+	Configs     []string            // names of the configurations that are reported, beside the default; nil: all
 }
 
 // ModeOnline is what a report is for: serving requests that someone waits for.

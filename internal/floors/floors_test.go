@@ -24,9 +24,13 @@ var allowed = map[string][]string{
 	"ortsweep/snippet": {"onnx", "modelconfig"},
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"analyze":          {"spec", "search", "journal", "measure", "modelconfig", "stats", "precision/accuracy"},
+	"analyze/imported": {"analyze", "measure", "modelconfig"},
 	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "measure"},
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
-	"search":           {"measure", "stats"},
+	"spec/modelanalyzer": {
+		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
+	},
+	"search": {"measure", "stats"},
 	"search/searchtest": {
 		"search", "measure",
 	},
