@@ -34,16 +34,14 @@ func bundled(con console) (runner.Options, error) {
 	}, nil
 }
 
-// newRunner wires the bundled engine for a campaign with past events. It must be closed.
+// newRunner wires the server that a profile names for a campaign with past events. It must be closed.
 func newRunner(con console, p spec.Profile, past []search.Event) (*runner.Runner, error) {
 	options, err := bundled(con)
 	if err != nil {
 		return nil, err
 	}
+	options = withServer(options, p.Runner)
 	options.Epoch = time.Now()
-	if p.Runner.Protocol == spec.ProtocolHTTP {
-		options.Dial = runner.HTTP
-	}
 	if n := len(past); n > 0 {
 		options.Epoch = options.Epoch.Add(-past[n-1].Elapsed)
 		options.Launches = past[n-1].Measurement.Launch

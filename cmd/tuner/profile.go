@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,6 +31,7 @@ type profileOptions struct {
 	output     string
 	ortLibrary string
 	earlier    []string
+	foreign    foreignFlags
 }
 
 func newProfile(con console) *cobra.Command {
@@ -40,8 +39,11 @@ func newProfile(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "profile -f profile.yaml",
 		Short: "Search and measure configurations of a model",
-		Long: `Searches configurations of an ONNX model: launches the bundled engine with one configuration after the other, finds the
-highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl.
+		Long: `Searches configurations of an ONNX model: launches the bundled engine, or the Triton that the profile names, with one configuration after
+the other, finds the highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl.
+
+The file may be one of Triton Model Analyzer, as it is (docs/model_analyzer.md): its models are profiled one after the other, and the
+results of each are written as its own profile does.
 
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
@@ -49,7 +51,8 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 		Args:    usageArgs(fileByFlag),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runProfile(cmd.Context(), con, o) },
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md)")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md), or Model Analyzer's file")
+	addForeignFlags(cmd, &o.foreign)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, what was folded and why, and a time estimate; measure nothing")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	cmd.Flags().StringVar(&o.output, "output", "text", "summary on stdout: text or json")
@@ -58,16 +61,15 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 	return cmd
 }
 
-func runProfile(ctx context.Context, con console, o profileOptions) error {
-	if err := checkOutputFormat(o.output); err != nil {
-		return err
-	}
-	p, err := readProfile(o.file)
-	if err != nil {
-		return err
-	}
+// runProfileOf runs one campaign.
+func runProfileOf(ctx context.Context, con console, o profileOptions, p spec.Profile) error {
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
-	if err := checkMetrics(o.file, p.Goal, meter.ReadSources()); err != nil {
+	if p.Runner.MetricsURL == "" { // else the server tells of its GPUs
+		if err := checkMetrics(o.file, p.Goal, meter.ReadSources()); err != nil {
+			return err
+		}
+	}
+	if err := checkRemote(o.file, p); err != nil {
 		return err
 	}
 	host := hostinfo.Read(ctx)
@@ -80,23 +82,22 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return inputError(fmt.Errorf("%s: load.inputs: %w", o.file, err))
 	}
 	facts := profile.FactsOf(subject, host.CPU)
-	if err := checkRuntimes(o, p); err != nil {
-		return err
+	var builds []ortlib.Build
+	var server journal.RuntimeInfo
+	if p.Runner.Mode == spec.RunnerBundled {
+		builds, facts, err = findBuilds(ctx, con, o, p, subject, facts)
+	} else {
+		server, facts, err = findServer(ctx, con, o, p, facts)
 	}
-	builds, missing := campaignBuilds(o, p)
-	switch {
-	case missing == nil:
-		if builds, facts, err = probeBuilds(ctx, builds, p, subject, facts); err != nil {
-			return interruptedOr(ctx, err)
-		}
-	case o.dryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
-		fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
-	default:
-		return withExit(exitUsage, missing)
+	if err != nil {
+		return interruptedOr(ctx, err)
 	}
 	setup, err := newSetup(p, subject, facts, builds, host)
 	if err != nil {
 		return err
+	}
+	if p.Runner.Mode != spec.RunnerBundled {
+		setup.Runtime = server
 	}
 	if err := checkCampaign(o, setup); err != nil { // before minutes of conversions
 		return err
@@ -109,6 +110,22 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		return interruptedOr(ctx, inputError(err))
 	}
 	return runCampaign(ctx, con, o, setup.With(variants), requests)
+}
+
+// findBuilds finds and probes the ONNX Runtime builds of a campaign on the bundled engine; none for a dry run on a machine without.
+func findBuilds(ctx context.Context, con console, o profileOptions, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
+	if err := checkRuntimes(o, p); err != nil {
+		return nil, facts, err
+	}
+	builds, missing := campaignBuilds(o, p)
+	switch {
+	case missing == nil:
+		return probeBuilds(ctx, builds, p, s, facts)
+	case o.dryRun && !errors.As(missing, new(*ortlib.SameError)): // needs no ONNX Runtime, only knows more with one
+		fmt.Fprintf(con.err, "%v\nthe plan is made without: what does not work here is not left out of it\n", missing)
+		return builds, facts, nil
+	}
+	return nil, facts, withExit(exitUsage, missing)
 }
 
 // checkMetrics finds the metrics of a goal that the machine does not tell, before anything is launched.
@@ -276,11 +293,11 @@ func announce(con console, o profileOptions, setup profile.Setup, log profile.Lo
 	if o.quiet {
 		return
 	}
-	runtimes := []string{fmt.Sprintf("%s (%s)", setup.Runtime.Version, setup.Runtime.Flavour)}
+	runtimes := []string{setup.Runtime.Title()}
 	for _, r := range setup.Runtimes[min(1, len(setup.Runtimes)):] {
 		runtimes = append(runtimes, fmt.Sprintf("%s (%s)", r.Version, r.Flavour))
 	}
-	fmt.Fprintf(con.err, "%s: %s on ONNX Runtime %s, results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
+	fmt.Fprintf(con.err, "%s: %s on %s, results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name,
 		strings.Join(runtimes, " and "), setup.Profile.Output)
 	for _, line := range earlierLines(setup.Profile, earlierCampaigns(log.Earlier)) {
 		fmt.Fprintln(con.err, line)
@@ -346,19 +363,6 @@ func printSummary(out io.Writer, s summary, status profile.Status, goal search.G
 		fmt.Fprintln(out, sentence)
 	}
 	fmt.Fprintf(out, "next: tuner analyze --input %s\n", s.Output)
-}
-
-// readProfile reads and parses a profile; every mistake is a usage error.
-func readProfile(path string) (spec.Profile, error) {
-	if path == "" {
-		return spec.Profile{}, usageErrorf("no profile given: use -f profile.yaml ('tuner init MODEL' writes one)")
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return spec.Profile{}, usageErrorf("cannot read profile: %v", err)
-	}
-	p, err := spec.ParseProfile(filepath.Clean(path), text)
-	return p, withExit(exitUsage, err)
 }
 
 // quiet is the observer of --quiet.
