@@ -64,12 +64,18 @@ func (r RuntimeInfo) Name() string {
 	return r.Flavour + "@" + r.Version
 }
 
-// FlavourServer stands for a server that brings its own ONNX Runtime, with the server's version; the library is its program or its
-// address.
-const FlavourServer = "tritonserver"
+// The flavours that stand for a server that brings its own ONNX Runtime, with the server's version; the library is the program that was
+// launched, or the address of one that ran already.
+const (
+	FlavourServer = "tritonserver"
+	FlavourRemote = "remote"
+)
 
 // IsServer reports whether a server was measured whose ONNX Runtime is not tuner's to choose.
-func (r RuntimeInfo) IsServer() bool { return r.Flavour == FlavourServer }
+func (r RuntimeInfo) IsServer() bool { return r.Flavour == FlavourServer || r.IsRemote() }
+
+// IsRemote reports whether it ran already: then a launch is no more than a load of the model.
+func (r RuntimeInfo) IsRemote() bool { return r.Flavour == FlavourRemote }
 
 // Title names it for people: "ONNX Runtime 1.31.1 (cpu)", "Triton 2.51.0".
 func (r RuntimeInfo) Title() string {

@@ -74,7 +74,11 @@ func legendNotes(r analyze.Result, g grid) []string {
 	lines := []string{text}
 	shown := rows(r)
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return c.Satisfies() && c.Best.Confirmed }) {
-		lines = append(lines, "confirmed: measured again on engines launched for it, after the search")
+		how := "on engines launched for it"
+		if r.Header.Runtime.IsRemote() {
+			how = "with the model loaded anew"
+		}
+		lines = append(lines, "confirmed: measured again "+how+", after the search")
 	}
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return len(c.TiedWith) > 0 }) {
 		lines = append(lines, "= tied: within 1 % and with overlapping intervals; confirmed ones come first, then lower memory, lower p99, fewer threads")

@@ -196,7 +196,10 @@ func confirmation(r analyze.Result, p analyze.Point) string {
 	if r.Recorded != "" {
 		return "Another program's figures, without intervals: how sure they are is not known."
 	}
-	if p.Confirmed {
+	switch {
+	case p.Confirmed && r.Header.Runtime.IsRemote():
+		return fmt.Sprintf("Confirmed with the model loaded anew %s; the remote server itself was not restarted.", count(p.Launches, "time"))
+	case p.Confirmed:
 		return fmt.Sprintf("Confirmed on %s.", count(p.Launches, "fresh engine launch"))
 	}
 	return "Not confirmed on fresh engine launches: the figures are the search's own, and may flatter."

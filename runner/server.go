@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"tuner/engine/api"
@@ -76,7 +77,7 @@ func startServer(ctx context.Context, cmd *exec.Cmd, address api.Announcement, l
 	p := &process{cmd: cmd, address: address, drain: cmp.Or(l.Drain, defaultDrain), kills: memoryKills(), done: make(chan struct{})}
 	var output io.Writer = &p.tail
 	if l.Log != "" {
-		log, err := os.OpenFile(l.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		log, err := openLog(l.Log)
 		if err != nil {
 			return nil, fmt.Errorf("cannot write the server's log: %w", err)
 		}
@@ -94,6 +95,14 @@ func startServer(ctx context.Context, cmd *exec.Cmd, address api.Announcement, l
 		return nil, err
 	}
 	return p, nil
+}
+
+// openLog opens a file to be appended to, and makes its folder where needed.
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
 // awaitServing asks the server until it is ready.

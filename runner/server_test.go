@@ -48,7 +48,7 @@ func local(role string) Local {
 func TestLocalServer(t *testing.T) {
 	t.Parallel()
 	l := local("server")
-	l.Log = filepath.Join(t.TempDir(), "server.log")
+	l.Log = filepath.Join(t.TempDir(), "logs", "server.log")
 	engine, err := l.Launch(t.Context(), "/models", "ignored")
 	if err != nil {
 		t.Fatal(err)

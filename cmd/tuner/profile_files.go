@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,12 +118,14 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		if err != nil && exitCode(err) != exitInfeasible {
 			return errors.Join(err, infeasible)
 		}
-		infeasible = errors.Join(infeasible, err)
 		if len(f.analyses) > 0 && !o.dryRun {
-			if err := analyzeAfter(con, o, f.analyses[i]); err != nil && exitCode(err) != exitInfeasible {
-				return errors.Join(err, infeasible)
+			ranked := analyzeAfter(con, o, f.analyses[i])
+			if ranked != nil && exitCode(ranked) != exitInfeasible {
+				return errors.Join(ranked, infeasible)
 			}
+			err = cmp.Or(ranked, err) // by the confirmed figures
 		}
+		infeasible = errors.Join(infeasible, err)
 	}
 	if f.export != "" && !o.dryRun {
 		if err := joinResults(con, f.export, f.analyses); err != nil {

@@ -71,11 +71,11 @@ func findServer(ctx context.Context, con console, o profileOptions, p spec.Profi
 	if err != nil {
 		return journal.RuntimeInfo{}, facts, withExit(exitUsage, fmt.Errorf("%s: runner: %w", o.file, err))
 	}
-	library := p.Runner.Server
+	server := journal.RuntimeInfo{Flavour: journal.FlavourServer, Version: version, Library: p.Runner.Server}
 	if p.Runner.Mode == spec.RunnerRemote {
-		library = p.Runner.URL
+		server.Flavour, server.Library = journal.FlavourRemote, p.Runner.URL
 	}
-	return journal.RuntimeInfo{Flavour: journal.FlavourServer, Version: version, Library: library}, facts, nil
+	return server, facts, nil
 }
 
 // checkRemote finds the metrics of a goal that a server does not tell which is not a process of this machine's.
