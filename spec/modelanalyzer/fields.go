@@ -1,6 +1,9 @@
 package modelanalyzer
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Section is a place where fields may stand.
 type Section string
@@ -36,6 +39,11 @@ type Field struct {
 
 // Fields lists every field of Model Analyzer's profile, report and (until its version 1.11) analyze files.
 func Fields() []Field {
+	return slices.Concat(appliedFields(), unusedFields(), refusedFields(), modelFields(), clientFields())
+}
+
+// appliedFields are those of the file that mean the same here.
+func appliedFields() []Field {
 	return slices.Concat(
 		fields(TopLevel, Applied, "", "model_repository", "profile_models", "checkpoint_directory", "export_path", "concurrency", "batch_sizes",
 			"request_rate", "client_protocol", "model_type", "collect_cpu_metrics", "gpus", "skip_summary_reports", "triton_launch_mode",
@@ -47,6 +55,12 @@ func Fields() []Field {
 			"run_config_search_max_instance_count", "request_rate_search_enable", "num_configs_per_model", "filename_model_inference",
 			"filename_model_gpu", "filename_server_only", "inference_output_fields", "gpu_output_fields", "server_output_fields",
 			"report_model_configs", "analysis_models"),
+	)
+}
+
+// unusedFields are those of the file that would change nothing.
+func unusedFields() []Field {
+	return slices.Concat(
 		fields(TopLevel, Unused, "results are written as CSV, PNG, JSON and Markdown; nothing is written as PDF", "output_formats"),
 		fields(TopLevel, Unused, "is Model Analyzer's own command line: this file is the one that -f names", "config_file"),
 		fields(TopLevel, Unused, "variants are built below the campaign's folder; nothing is written or removed there", "output_model_repository_path",
@@ -73,6 +87,12 @@ func Fields() []Field {
 		fields(TopLevel, Unused, "results are always summarized", "summarize"),
 		fields(TopLevel, Unused, "is of versions before 1.10, which did not search max_batch_size; that is searched instead",
 			"run_config_search_max_preferred_batch_size", "run_config_search_preferred_batch_size_disable"),
+	)
+}
+
+// refusedFields are those of the file that ask for what there is not.
+func refusedFields() []Field {
+	return slices.Concat(
 		refused(TopLevel, "ensembles and pipelines of models (BLS) come in a later version", "profile the models one by one",
 			"bls_composing_models", "ensemble_composing_models", "cpu_only_composing_models"),
 		refused(TopLevel, "several models under load at once come in a later version", "remove the line: the models are then profiled one after the other",
@@ -80,7 +100,12 @@ func Fields() []Field {
 		refused(TopLevel, "a server that may not load models runs one configuration, and there is nothing to search",
 			"`tuner perf` measures it at a range of loads", "reload_model_disable"),
 		refused(TopLevel, "is a model's own, in profile_models", "", "weighting"),
+	)
+}
 
+// modelFields are those of models, wherever the file lists them.
+func modelFields() []Field {
+	return slices.Concat(
 		fields(PerModel, Applied, "", "cpu_only", "objectives", "constraints", "parameters", "model_config_parameters", "perf_analyzer_flags",
 			"triton_server_flags", "triton_server_environment"),
 		fields(PerModel, Unused, "weighs models that share a server; here each has one of its own", "weighting"),
@@ -88,7 +113,14 @@ func Fields() []Field {
 		fields(PerModel, Unused, "no container is started: see triton_launch_mode", "triton_docker_args"),
 
 		fields(Parameters, Applied, "", "batch_sizes", "concurrency", "request_rate"),
+		fields(AnalysisSpec, Applied, "", "objectives", "constraints"),
+		fields(ReportSpec, Unused, "the charts are fixed (docs/formats/results.md)", "plots"),
+	)
+}
 
+// clientFields are perf_analyzer's flags.
+func clientFields() []Field {
+	return slices.Concat(
 		fields(ClientFlags, Applied, "", "batch-size", "b", "shape", "measurement-interval", "concurrency-range", "request-rate-range", "percentile"),
 		fields(ClientFlags, Unused, "windows are judged by confidence intervals, not by perf_analyzer's stability", "measurement-mode",
 			"measurement-request-count", "stability-percentage", "max-trials", "max-threads", "async", "sync", "binary-search", "verbose",
@@ -106,9 +138,6 @@ func Fields() []Field {
 			"ssl-grpc-use-ssl", "ssl-grpc-root-certifications-file", "ssl-grpc-private-key-file", "ssl-grpc-certificate-chain-file",
 			"ssl-https-verify-peer", "ssl-https-verify-host", "ssl-https-ca-certificates-file", "ssl-https-client-certificate-type",
 			"ssl-https-client-certificate-file", "ssl-https-private-key-type", "ssl-https-private-key-file"),
-
-		fields(AnalysisSpec, Applied, "", "objectives", "constraints"),
-		fields(ReportSpec, Unused, "the charts are fixed (docs/formats/results.md)", "plots"),
 	)
 }
 
@@ -128,8 +157,11 @@ func refused(s Section, text, hint string, names ...string) []Field {
 	return list
 }
 
+// table is Fields, made once.
+var table = sync.OnceValue(Fields)
+
 func find(s Section, name string) (Field, bool) {
-	list := Fields()
+	list := table()
 	i := slices.IndexFunc(list, func(f Field) bool { return f.Section == s && f.Name == name })
 	if i < 0 {
 		return Field{}, false
@@ -139,7 +171,7 @@ func find(s Section, name string) (Field, bool) {
 
 func names(s Section) []string {
 	var list []string
-	for _, f := range Fields() {
+	for _, f := range table() {
 		if f.Section == s {
 			list = append(list, f.Name)
 		}
