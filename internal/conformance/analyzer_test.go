@@ -81,10 +81,57 @@ func TestModelAnalyzer(t *testing.T) {
 			if lines := bytes.Count(data, []byte("\n")); lines < 4 {
 				t.Errorf("only %d lines of results:\n%s\n%s", lines, data, output)
 			}
+			checkImport(t, dir, tc.model, data)
 			for _, bad := range []string{"Perf Analyzer did not produce any output", "failed with exit status", "ERROR"} {
 				if strings.Contains(output, bad) {
 					t.Errorf("the output says %q:\n%s", bad, output)
 				}
+			}
+		})
+	}
+}
+
+// checkImport ranks the checkpoint that Model Analyzer has written: as many configurations as its own table has.
+func checkImport(t *testing.T, dir, model string, table []byte) {
+	t.Helper()
+	runTool(t, dir, environment(t, "TUNER_BINARY"), "analyze", "--import", filepath.Join(dir, "checkpoints"), "--export-path", filepath.Join(dir, "imported"))
+	data, err := os.ReadFile(filepath.Join(dir, "imported", "results", "metrics-model-inference.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := []byte("\n" + model + ",")
+	if got, want := bytes.Count(data, row), bytes.Count(table, row); got != want || got == 0 {
+		t.Errorf("%d rows of the checkpoint, and %d in Model Analyzer's own table:\n%s\n%s", got, want, data, table)
+	}
+}
+
+// TestModelAnalyzersFile has tuner profile the same files on a real Triton, which it starts, or which runs already.
+func TestModelAnalyzersFile(t *testing.T) {
+	for _, launch := range []string{"local", "remote"} {
+		t.Run(launch, func(t *testing.T) {
+			p, dir := find(t), t.TempDir()
+			repository := newRepository(t, "analyzer")
+			place := "triton_launch_mode: local\ntriton_server_path: " + p.Triton
+			if launch == "remote" {
+				server, err := p.StartTriton(t.Context(), repository, "--model-control-mode=explicit")
+				if err != nil {
+					t.Fatal(err)
+				}
+				stopAtEnd(t, server)
+				place = fmt.Sprintf("triton_launch_mode: remote\ntriton_http_endpoint: %s\ntriton_grpc_endpoint: %s", server.HTTP, server.GRPC)
+			}
+			profile := filepath.Join(dir, "profile.yaml")
+			text := fmt.Sprintf(analyzerProfile, repository, dir, p.PerfAnalyzer, "quick", "grpc", place, "simple", "percentile: 95", 4)
+			if err := os.WriteFile(profile, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			output := runTool(t, dir, environment(t, "TUNER_BINARY"), "profile", "-f", profile)
+			data, err := os.ReadFile(filepath.Join(dir, "results", "metrics-model-inference.csv"))
+			if err != nil || !strings.Contains(string(data), "simple_config_default") || !strings.Contains(string(data), "simple_config_1") {
+				t.Errorf("results %q, %v\n%s", data, err, output)
+			}
+			if !strings.Contains(output, "on Triton 2.") || strings.Contains(output, "failed (") {
+				t.Errorf("not measured on the real Triton, or with failures:\n%s", output)
 			}
 		})
 	}
