@@ -18,11 +18,12 @@ import (
 
 // Options say how to look at a campaign.
 type Options struct {
-	Goal    *search.Goal // instead of the profile's; nil keeps it
-	Top     int          // see Result.Top
-	Rank    string       // spec.RankScore ("" too) or spec.RankTop3Mean
-	At      spec.At      // the load at which configurations are compared; the zero value: each at its best
-	Columns spec.Columns // see Result.Columns
+	Goal  *search.Goal  // instead of the profile's; nil keeps it
+	Top   int           // see Result.Top
+	Rank  string        // spec.RankScore ("" too) or spec.RankTop3Mean
+	At    spec.At       // the load at which configurations are compared; the zero value: each at its best
+	CSV   spec.CSVFiles // see Result.CSV
+	Plots []spec.Plot   // see Result.Plots
 }
 
 // Analyze ranks what a campaign measured. The same campaign and options give the same result. The error is a LoadError when Options.At
@@ -49,7 +50,8 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	at, err := comparedAt(o.At, events)
+	all, ofDefault := measuredLoads(events)
+	at, err := comparedAt(o.At, all, ofDefault)
 	if err != nil {
 		return Result{}, err
 	}
@@ -61,7 +63,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	space := c.Profile.Space(c.Facts)
 	r := Result{
 		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
-		Rank: o.Rank, At: at, Each: o.At.Each, Columns: o.Columns,
+		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
@@ -110,11 +112,15 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 func assessed(h journal.Header, c Config, own []search.Event, goal search.Goal, at *measure.Load) Config {
 	c.Points = points(own, goal)
 	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
-	ranked := confirmedPoints(h, c.Points)
+	return ranked(c, confirmedPoints(h, c.Points), at)
+}
+
+// ranked fills in what a configuration is ranked by, one of some points; at limits them to a load, nil does not.
+func ranked(c Config, points []Point, at *measure.Load) Config {
 	if at != nil {
-		ranked = slices.DeleteFunc(slices.Clone(ranked), func(p Point) bool { return !isAt(p.Load, *at) })
+		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !isAt(p.Load, *at) })
 	}
-	if c.Best = bestPoint(ranked, c.Candidate.IsDefault()); c.Best != nil {
+	if c.Best = bestPoint(points, c.Candidate.IsDefault()); c.Best != nil {
 		c.Score = c.Best.Score
 	}
 	return c

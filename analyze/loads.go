@@ -46,12 +46,29 @@ func isAt(a, b measure.Load) bool {
 	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
 }
 
-// comparedAt finds the load at which all configurations are compared; nil: each at its own best.
-func comparedAt(at spec.At, events []search.Event) (*measure.Load, error) {
-	if !at.Lowest && at.Load == (measure.Load{}) {
+// comparedAt finds the load at which all configurations are compared, of those that anything was measured at; nil: each at its own best.
+func comparedAt(at spec.At, all, ofDefault []measure.Load) (*measure.Load, error) {
+	ascending := func(a, b measure.Load) int { return cmp.Compare(a.Level(), b.Level()) }
+	switch {
+	case !at.Lowest && at.Load == (measure.Load{}):
 		return nil, nil
+	case len(all) == 0: // every trial failed, which the result says
+		return nil, nil
+	case at.Lowest && len(ofDefault) > 0:
+		lowest := slices.MinFunc(ofDefault, ascending)
+		return &lowest, nil
+	case at.Lowest:
+		lowest := slices.MinFunc(all, ascending)
+		return &lowest, nil
+	case !slices.Contains(all, at.Load):
+		have := slices.SortedFunc(slices.Values(all), ascending)
+		return nil, &LoadError{at, slices.Compact(have)}
 	}
-	var all, ofDefault []measure.Load
+	return &at.Load, nil
+}
+
+// measuredLoads are the loads of the trials that told something, without client batches: of all, and of the default alone.
+func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 	for _, e := range events {
 		if e.Measurement.Failure != nil || len(e.Measurement.Windows) == 0 {
 			continue
@@ -63,21 +80,7 @@ func comparedAt(at spec.At, events []search.Event) (*measure.Load, error) {
 			ofDefault = append(ofDefault, load)
 		}
 	}
-	ascending := func(a, b measure.Load) int { return cmp.Compare(a.Level(), b.Level()) }
-	switch {
-	case len(all) == 0: // every trial failed, which the result says
-		return nil, nil
-	case at.Lowest && len(ofDefault) > 0:
-		lowest := slices.MinFunc(ofDefault, ascending)
-		return &lowest, nil
-	case at.Lowest:
-		lowest := slices.MinFunc(all, ascending)
-		return &lowest, nil
-	case !slices.Contains(all, at.Load):
-		slices.SortFunc(all, ascending)
-		return nil, &LoadError{at, slices.Compact(all)}
-	}
-	return &at.Load, nil
+	return all, ofDefault
 }
 
 // bestAtLoads finds the best configuration at each load that was measured, ascending; what was measured for the curves alone does not count.

@@ -21,7 +21,8 @@ type Result struct {
 	Rank    string             // spec.RankTop3Mean, or else by the score
 	At      *measure.Load      // where all configurations are compared, without a client batch; nil: each at its best load
 	Each    bool               // the table tells of each load by itself too
-	Columns spec.Columns       // of the CSV files
+	CSV     spec.CSVFiles
+	Plots   []spec.Plot // pictures beside the usual ones
 	Ending  Ending
 	Account Account
 	Trials  int // trials made, failed ones included
@@ -44,6 +45,9 @@ type Result struct {
 	FirstStage  string
 	Explanation Explanation
 	Steps       steps.List // of `tuner run`; none where the campaign was run by itself
+	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
+	// a machine are known. "" for a campaign.
+	Recorded string
 }
 
 // Reused is an earlier campaign that a later one learned from.
@@ -111,8 +115,8 @@ type Setup struct {
 	Provider       string // execution provider
 	Runtime        string // ONNX Runtime's build, flavour@version
 	Precision      string
-	Instances      int
-	IntraOpThreads int // of each instance; 0 is ONNX Runtime's choice, all cores
+	Instances      int // 0: nothing is known, in a recording
+	IntraOpThreads int // of each instance; 0 is ONNX Runtime's choice, all cores; below 0 unknown
 	MaxBatchSize   int // 0: the model does not batch
 	QueueDelay     time.Duration
 }

@@ -7,7 +7,7 @@ import "fmt"
 type Load struct {
 	Concurrency int     `json:"concurrency,omitempty"`  // requests in flight, ≥ 1
 	RequestRate float64 `json:"request_rate,omitempty"` // requests per second, > 0
-	BatchSize   int     `json:"batch_size"`             // client batch: inferences per request, ≥ 1
+	BatchSize   int     `json:"batch_size,omitempty"`   // client batch: inferences per request, ≥ 1; 0 unknown, in figures of other programs
 }
 
 // Level is the load's number on its axis: concurrency or request rate.

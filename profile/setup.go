@@ -183,7 +183,7 @@ const mostChecked = 20_000
 func CheckSpace(p spec.Profile, s Subject, facts search.Facts) error {
 	for c := range checked(p.Space(facts).Candidates()) {
 		config, err := spec.Apply(s.Config, c)
-		if err == nil {
+		if err == nil && p.UsesBundled() {
 			err = modelconfig.RefuseUnsupported(config)
 		}
 		if err != nil {

@@ -193,7 +193,11 @@ func defaultConfig(p spec.Profile, o origin, model *onnx.Model, gpus int) (*mode
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name(model), err)
 	}
-	if err := errors.Join(modelconfig.RefuseUnsupported(complete), modelconfig.Validate(complete), modelconfig.CheckModel(complete, io)); err != nil {
+	var unsupported error
+	if p.UsesBundled() {
+		unsupported = modelconfig.RefuseUnsupported(complete)
+	}
+	if err := errors.Join(unsupported, modelconfig.Validate(complete), modelconfig.CheckModel(complete, io)); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name(model), err)
 	}
 	return complete, nil

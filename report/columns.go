@@ -33,7 +33,7 @@ func columns(r analyze.Result) []column {
 		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
 		{header: "Config", cell: func(c analyze.Config) string { return shortName(r, c) }},
 		{header: "Inst × thr", cell: func(c analyze.Config) string { return threadsCell(c.Setup) }, right: true},
-		{header: "Batch", cell: func(c analyze.Config) string { return strconv.Itoa(c.Setup.MaxBatchSize) }, right: true},
+		{header: "Batch", cell: batchCell, right: true},
 		{header: "Delay", cell: func(c analyze.Config) string { return delayCell(c.Setup.QueueDelay) }, right: true, varies: true},
 		{header: "Provider", cell: func(c analyze.Config) string { return c.Setup.Provider }, varies: true},
 		{header: "Precision", cell: func(c analyze.Config) string { return c.Setup.Precision }, varies: true},
@@ -58,7 +58,8 @@ func topMeanCell(c analyze.Config) string {
 	if !c.Satisfies() || math.IsInf(c.Score.Value, 0) {
 		return unknown
 	}
-	return plusMinus(math.Exp(c.Score.Value), math.Exp(c.Score.Value)*(c.Score.Hi-c.Score.Value))
+	mean, half := math.Exp(c.Score.Value), math.Exp(c.Score.Value)*(c.Score.Hi-c.Score.Value)
+	return plusMinus(measure.Estimate{Value: mean, Lo: mean - half, Hi: mean + half})
 }
 
 // metricColumn is the column of a metric that has none as a rule.
@@ -194,10 +195,23 @@ func rankCell(r analyze.Result, c analyze.Config) string {
 }
 
 func threadsCell(s analyze.Setup) string {
-	if s.IntraOpThreads == 0 {
+	switch {
+	case s.Instances == 0:
+		return unknown
+	case s.IntraOpThreads < 0:
+		return strconv.Itoa(s.Instances)
+	case s.IntraOpThreads == 0:
 		return fmt.Sprintf("%d × all", s.Instances)
 	}
 	return fmt.Sprintf("%d × %d", s.Instances, s.IntraOpThreads)
+}
+
+// batchCell is unknown for a configuration that nothing is known of.
+func batchCell(c analyze.Config) string {
+	if c.Setup.Instances == 0 {
+		return unknown
+	}
+	return strconv.Itoa(c.Setup.MaxBatchSize)
 }
 
 func delayCell(d time.Duration) string {
@@ -276,15 +290,20 @@ func throughputCell(c analyze.Config) string {
 	if !ok {
 		return unknown
 	}
-	return plusMinus(e.Value, (e.Hi-e.Lo)/2) + missMark(*c.Best, measure.Throughput)
+	return plusMinus(e) + missMark(*c.Best, measure.Throughput)
 }
 
-// plusMinus prints a value with half of its interval, from a thousand on without decimals.
-func plusMinus(value, half float64) string {
-	if value >= 1000 {
-		return fmt.Sprintf("%.0f ±%.0f", value, half)
+// plusMinus prints a value with half of its interval, where it has one, from a thousand on without decimals.
+func plusMinus(e measure.Estimate) string {
+	format := "%.1f"
+	if e.Value >= 1000 {
+		format = "%.0f"
 	}
-	return fmt.Sprintf("%.1f ±%.1f", value, half)
+	text := fmt.Sprintf(format, e.Value)
+	if e.Lo < e.Hi {
+		text += fmt.Sprintf(" ±"+format, (e.Hi-e.Lo)/2)
+	}
+	return text
 }
 
 // gainCell prints a factor as a change in per cent, with half of its interval.
@@ -296,7 +315,10 @@ func gainCell(c analyze.Config) string {
 		return "0 %"
 	}
 	percent, half := tenths(c.Gain.Value-1), tenths((c.Gain.Hi-c.Gain.Lo)/2)
-	if math.Abs(percent) < 10 {
+	switch {
+	case c.Gain.Lo == c.Gain.Hi:
+		return fmt.Sprintf("%+.1f %%", percent)
+	case math.Abs(percent) < 10:
 		return fmt.Sprintf("%+.1f %% ±%.1f", percent, half)
 	}
 	return fmt.Sprintf("%+.0f %% ±%.0f", percent, half)

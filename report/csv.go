@@ -15,11 +15,11 @@ import (
 	"tuner/spec"
 )
 
-// WriteInferenceCSV writes metrics-model-inference.csv with Model Analyzer's columns, or those that Result.Columns names: a row for each load
+// WriteInferenceCSV writes metrics-model-inference.csv with Model Analyzer's columns, or those that Result.CSV names: a row for each load
 // that a configuration was measured under, the best configuration first, and the loads that satisfy the constraints before those
 // that do not. Figures have three decimals.
 func WriteInferenceCSV(w io.Writer, r analyze.Result) error {
-	fields := r.Columns.Inference
+	fields := r.CSV.Inference.Columns
 	if fields == nil {
 		fields = []string{"model_name", "batch_size", loadField(r), "model_config_path", "instance_group", "max_batch_size",
 			"satisfies_constraints", "perf_throughput", "perf_latency_p99"}
@@ -33,7 +33,7 @@ func WriteInferenceCSV(w io.Writer, r analyze.Result) error {
 
 // WriteGPUCSV writes metrics-model-gpu.csv: the rows of metrics-model-inference.csv, one for each GPU.
 func WriteGPUCSV(w io.Writer, r analyze.Result) error {
-	fields := r.Columns.GPU
+	fields := r.CSV.GPU.Columns
 	if fields == nil {
 		fields = []string{"model_name", "gpu_uuid", "batch_size", loadField(r), "model_config_path", "instance_group",
 			"satisfies_constraints", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
@@ -49,7 +49,7 @@ func WriteGPUCSV(w io.Writer, r analyze.Result) error {
 
 // WriteServerCSV writes metrics-server-only.csv: Model Analyzer's header, and no rows, since a server without a model is not measured.
 func WriteServerCSV(w io.Writer, r analyze.Result) error {
-	fields := r.Columns.Server
+	fields := r.CSV.Server.Columns
 	if fields == nil {
 		fields = []string{"model_name", "gpu_uuid", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
 	}
@@ -117,8 +117,14 @@ func metricField(field string) (m measure.Metric, title string, factor float64) 
 		return measure.Memory, "RAM Usage (MB)", mega
 	case "gpu_used_memory":
 		return measure.GPUMemory, "GPU Memory Usage (MB)", mega
-	case "gpu_total_memory":
+	case "gpu_free_memory", "gpu_total_memory":
 		return "", "GPU Memory Available (MB)", mega
+	case "perf_client_send_recv":
+		return "", "Client Send/Recv (ms)", milli
+	case "perf_client_response_wait":
+		return "", "Response Wait Time (ms)", milli
+	case "cpu_available_ram":
+		return "", "RAM Available (MB)", mega
 	case "gpu_utilization":
 		return measure.GPUUtilization, "GPU Utilization (%)", percent
 	case "gpu_power_usage":
@@ -165,7 +171,7 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	case "model_name":
 		return textCell(r.Header.Model)
 	case "batch_size":
-		return strconv.Itoa(x.Load.BatchSize)
+		return known(strconv.Itoa(x.Load.BatchSize))
 	case "concurrency":
 		return known(strconv.Itoa(x.Load.Concurrency))
 	case "request_rate":
@@ -173,9 +179,12 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	case "model_config_path":
 		return textCell(x.config.Name)
 	case "instance_group":
+		if x.config.Setup.Instances == 0 {
+			return ""
+		}
 		return fmt.Sprintf("%d:%s", x.config.Setup.Instances, deviceOf(x.config))
 	case "max_batch_size":
-		return strconv.Itoa(x.config.Setup.MaxBatchSize)
+		return strings.TrimPrefix(batchCell(x.config), unknown)
 	case "satisfies_constraints":
 		return x.satisfies
 	}
@@ -193,8 +202,15 @@ func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field strin
 		return textCell(g.UUID)
 	case "gpu_used_memory":
 		return threeDecimals(float64(g.MemoryUsed) / 1e6)
-	case "gpu_total_memory":
-		return threeDecimals(float64(g.MemoryTotal) / 1e6)
+	case "gpu_free_memory", "gpu_total_memory":
+		bytes := g.MemoryTotal
+		switch {
+		case bytes == 0: // another program's figures do not tell it
+			return ""
+		case field == "gpu_free_memory":
+			bytes -= g.MemoryUsed
+		}
+		return threeDecimals(float64(bytes) / 1e6)
 	case "gpu_utilization":
 		return threeDecimals(g.Utilization * 100)
 	case "gpu_power_usage":

@@ -178,6 +178,9 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
 	}
 	h := r.Header
+	if r.Recorded != "" {
+		return append(lines, fmt.Sprintf("Measured by another program: %s.", r.Recorded))
+	}
 	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, %s, %s.", h.Spec.Path, h.Seed, servedBy(r, best),
 		h.Created.UTC().Format("2006-01-02 15:04 MST")))
 }
@@ -192,7 +195,11 @@ func intervals(goal search.Goal, c analyze.Config) []string {
 		}
 	}
 	for _, m := range metrics {
-		if e, ok := c.Best.Values[m]; ok {
+		e, ok := c.Best.Values[m]
+		switch {
+		case ok && e.Lo == e.Hi:
+			parts = append(parts, metricLabel(m)+" "+m.Format(e.Value))
+		case ok:
 			parts = append(parts, fmt.Sprintf("%s %s [%s, %s]", metricLabel(m), m.Format(e.Value), m.Format(e.Lo), m.Format(e.Hi)))
 		}
 	}

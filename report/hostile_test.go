@@ -37,7 +37,7 @@ func hostile(t *testing.T) analyze.Result {
 	c := analyzetest.Candidate(2, 1, 16).With("parameters.evil", search.Value(evil))
 	r := result(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 8).Measure(c, 16).
 		Fail(analyzetest.Candidate(1, 1, 4), 8, measure.StageStart, evil).End(evil, true).Claim(evil), analyze.Options{
-		Columns: spec.Columns{Inference: []string{"model_name", "backend_parameter/evil", "backend_parameter/formula", "perf_throughput"}}})
+		CSV: spec.CSVFiles{Inference: spec.CSVFile{Columns: []string{"model_name", "backend_parameter/evil", "backend_parameter/formula", "perf_throughput"}}}})
 	for i := range r.Configs {
 		if parameters := r.Configs[i].Deployed.GetParameters(); parameters["evil"] != nil {
 			parameters["formula"] = parameters["evil"]

@@ -61,7 +61,9 @@ func newVerdict(r analyze.Result) html.Verdict {
 		v.Figure, v.Claim = v.Figure+" ×", v.Claim+within(r.Goal)
 		value, a, b := factor(r.Goal, best.Gain.Value), factor(r.Goal, best.Gain.Lo), factor(r.Goal, best.Gain.Hi)
 		lo, hi := min(a, b), max(a, b)
-		v.Certainty = fmt.Sprintf("95 %% interval %.2f to %.2f, ± %.1f %%", lo, hi, 100*(hi-lo)/2/value)
+		if lo < hi {
+			v.Certainty = fmt.Sprintf("95 %% interval %.2f to %.2f, ± %.1f %%", lo, hi, 100*(hi-lo)/2/value)
+		}
 	}
 	return v
 }
@@ -110,6 +112,9 @@ func accuracySection(r analyze.Result) html.Section {
 
 // origin names what is needed to reproduce the result.
 func origin(r analyze.Result) []html.Fact {
+	if r.Recorded != "" {
+		return []html.Fact{{Name: "Measured by another program", Value: r.Recorded}}
+	}
 	h := r.Header
 	facts := []html.Fact{
 		{Name: "Machine", Value: fmt.Sprintf("%s (fingerprint %s)", machineText(h.Machine), h.Fingerprint)},

@@ -45,14 +45,15 @@ type document struct {
 	Failures       []jsonFailure    `json:"failures"`
 	LeftOut        []jsonFold       `json:"left_out"`
 	Trials         int              `json:"trials"`
-	Windows        int              `json:"windows"`
+	Windows        *int             `json:"windows,omitempty"`
 	ServiceTrials  int              `json:"service_trials,omitempty"`
 	Earlier        []jsonEarlier    `json:"earlier,omitempty"`
-	Ending         jsonEnding       `json:"ending"`
-	Time           jsonAccount      `json:"time"`
+	Ending         *jsonEnding      `json:"ending,omitempty"`
+	Time           *jsonAccount     `json:"time,omitempty"`
 	Steps          []jsonStep       `json:"steps,omitempty"`
-	Origin         jsonOrigin       `json:"origin"`
+	Origin         *jsonOrigin      `json:"origin,omitempty"`
 	Machine        *json.RawMessage `json:"machine,omitempty"`
+	Recorded       string           `json:"recorded,omitempty"` // file of another program; then what a campaign alone knows is missing
 }
 
 type jsonGoal struct {
@@ -122,9 +123,9 @@ type jsonSetup struct {
 	Provider       string  `json:"execution_provider"`
 	Runtime        string  `json:"runtime"`
 	Precision      string  `json:"precision"`
-	Instances      int     `json:"instance_count"`
-	IntraOpThreads int     `json:"intra_op_threads"`
-	MaxBatchSize   int     `json:"max_batch_size"`
+	Instances      *int    `json:"instance_count,omitempty"` // these three are missing where they are not known
+	IntraOpThreads *int    `json:"intra_op_threads,omitempty"`
+	MaxBatchSize   *int    `json:"max_batch_size,omitempty"`
 	QueueDelay     float64 `json:"max_queue_delay"`
 }
 
@@ -141,10 +142,10 @@ type jsonSample struct {
 	Misses    []string                        `json:"misses,omitempty"`
 	Chances   []jsonChance                    `json:"chances,omitempty"`
 	Values    map[measure.Metric]jsonEstimate `json:"values"`
-	Windows   int                             `json:"windows"`
-	Launches  int                             `json:"launches"`
-	Requests  int                             `json:"requests"`
-	Errors    int                             `json:"errors"`
+	Windows   *int                            `json:"windows,omitempty"` // these four are missing where they are not known
+	Launches  *int                            `json:"launches,omitempty"`
+	Requests  *int                            `json:"requests,omitempty"`
+	Errors    *int                            `json:"errors,omitempty"`
 	MeanBatch float64                         `json:"mean_batch,omitempty"`
 	Flags     []measure.Flag                  `json:"flags,omitempty"`
 	GPUs      []measure.GPUWindow             `json:"gpus,omitempty"`
@@ -236,8 +237,11 @@ func newDocument(r analyze.Result) (document, error) {
 		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{}, Loads: []jsonLoad{}, Pareto: []jsonFront{},
-		Trials: r.Trials, Windows: r.Windows, ServiceTrials: r.ServiceTrials,
-		Ending: jsonEnding(r.Ending), Time: newJSONAccount(r.Account), Steps: newJSONSteps(r.Steps), Origin: newJSONOrigin(r),
+		Trials: r.Trials, ServiceTrials: r.ServiceTrials, Steps: newJSONSteps(r.Steps), Recorded: r.Recorded,
+	}
+	if r.Recorded == "" {
+		ending, account, origin := jsonEnding(r.Ending), newJSONAccount(r.Account), newJSONOrigin(r)
+		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
 	}
 	d.addViews(r)
 	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
@@ -282,7 +286,7 @@ func newJSONConfig(r analyze.Result, c analyze.Config) (jsonConfig, error) {
 	s := c.Setup
 	j := jsonConfig{
 		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
-		Setup:    jsonSetup{s.Provider, s.Runtime, s.Precision, s.Instances, s.IntraOpThreads, s.MaxBatchSize, s.QueueDelay.Seconds()},
+		Setup:    newJSONSetup(s),
 		Settings: c.Candidate, Points: []jsonPoint{}, Config: string(text),
 	}
 	if c.Best != nil {
@@ -306,10 +310,24 @@ func newJSONConfig(r analyze.Result, c analyze.Config) (jsonConfig, error) {
 	return j, nil
 }
 
+func newJSONSetup(s analyze.Setup) jsonSetup {
+	j := jsonSetup{Provider: s.Provider, Runtime: s.Runtime, Precision: s.Precision, QueueDelay: s.QueueDelay.Seconds()}
+	if s.Instances > 0 {
+		j.Instances, j.MaxBatchSize = &s.Instances, &s.MaxBatchSize
+	}
+	if s.Instances > 0 && s.IntraOpThreads >= 0 {
+		j.IntraOpThreads = &s.IntraOpThreads
+	}
+	return j
+}
+
 func newJSONSample(s analyze.Sample) jsonSample {
 	j := jsonSample{
-		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]jsonEstimate{}, Windows: s.Windows, Launches: s.Launches,
-		Requests: s.Requests, Errors: s.Errors, MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
+		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]jsonEstimate{},
+		MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
+	}
+	if s.Windows > 0 {
+		j.Windows, j.Launches, j.Requests, j.Errors = &s.Windows, &s.Launches, &s.Requests, &s.Errors
 	}
 	for metric, e := range s.Values {
 		j.Values[metric] = newJSONEstimate(e)

@@ -34,10 +34,14 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	writeFronts(&b, r, charts)
 	writeLoadsMarkdown(&b, r)
 	writeVariants(&b, r)
-	writeAccount(&b, r.Account)
-	writeFolds(&b, r)
-	writeSteps(&b, r)
-	writeOrigin(&b, r)
+	if r.Recorded == "" {
+		writeAccount(&b, r.Account)
+		writeFolds(&b, r)
+		writeSteps(&b, r)
+		writeOrigin(&b, r)
+	} else {
+		fmt.Fprintf(&b, "\n## Origin\n\n- the measurements of another program, read from %s\n", codeText(r.Recorded))
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("cannot write Markdown: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -25,8 +24,7 @@ type quantity struct {
 
 func quantityOf(m measure.Metric) quantity {
 	info, _ := m.Info()
-	name := metricLabel(m)
-	name = strings.ToUpper(name[:1]) + name[1:]
+	name := capitalized(metricLabel(m))
 	switch info.Unit {
 	case measure.Seconds:
 		if _, isPercentile := m.Quantile(); isPercentile {

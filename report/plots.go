@@ -25,8 +25,7 @@ func WriteLatencyChart(w io.Writer, r analyze.Result) error {
 func chartOverLatency(m measure.Metric) func(io.Writer, analyze.Result) error {
 	x, y := quantityOf(measure.LatencyP99), quantityOf(m)
 	return func(w io.Writer, r analyze.Result) error {
-		name := metricLabel(m)
-		c := newChart(r, strings.ToUpper(name[:1])+name[1:]+" against p99 latency", y, x.of)
+		c := newChart(r, capitalized(metricLabel(m))+" against p99 latency", y, x.of)
 		c.limits = append(c.limits, limitsOf(r, x.metric, x.factor, true)...)
 		c.x = logAxis(x.title+", log scale", c.extent(), plotstyle.DecadeTicks)
 		return c.write(w)
@@ -35,15 +34,26 @@ func chartOverLatency(m measure.Metric) func(io.Writer, analyze.Result) error {
 
 // WriteLoadChart draws throughput against the load, concurrency or request rate, as a PNG picture.
 func WriteLoadChart(w io.Writer, r analyze.Result) error {
-	name := "concurrency"
-	title := "Concurrency (requests in flight), log scale"
-	if isRate(r) {
-		name, title = "request rate", "Request rate (requests/s), log scale"
-	}
-	c := newChart(r, "Throughput against "+name, quantityOf(measure.Throughput), level)
-	c.x = logAxis(title, c.extent(), doublingTicks)
+	c := newChart(r, "Throughput against "+loadName(r), quantityOf(measure.Throughput), level)
+	c.x = logAxis(loadTitle(r)+", log scale", c.extent(), doublingTicks)
 	return c.write(w)
 }
+
+func loadName(r analyze.Result) string {
+	if isRate(r) {
+		return "request rate"
+	}
+	return "concurrency"
+}
+
+func loadTitle(r analyze.Result) string {
+	if isRate(r) {
+		return "Request rate (requests/s)"
+	}
+	return "Concurrency (requests in flight)"
+}
+
+func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // level is a point's place on an axis of loads.
 func level(p analyze.Point) (float64, bool) { return p.Load.Level(), true }
@@ -158,11 +168,15 @@ func legendLabel(r analyze.Result, c analyze.Config) string {
 
 // setupText says in a few words what the default is.
 func setupText(s analyze.Setup) string {
-	text := count(s.Instances, "instance") + " × "
-	if s.IntraOpThreads == 0 {
-		text += "all cores"
-	} else {
-		text += count(s.IntraOpThreads, "thread")
+	if s.Instances == 0 {
+		return "settings unknown"
+	}
+	text := count(s.Instances, "instance")
+	switch {
+	case s.IntraOpThreads == 0:
+		text += " × all cores"
+	case s.IntraOpThreads > 0:
+		text += " × " + count(s.IntraOpThreads, "thread")
 	}
 	return fmt.Sprintf("%s, batch %d", text, s.MaxBatchSize)
 }
@@ -174,7 +188,9 @@ func subtitle(r analyze.Result) string {
 	if len(r.Failures) == r.Trials {
 		parts = append(parts, "nothing was measured")
 	}
-	if text := runtimesText(r.Header); text != "" {
+	if s := r.Header.Server; s != nil && s.Name != "" {
+		parts = append(parts, s.Name+" "+s.Version)
+	} else if text := runtimesText(r.Header); text != "" {
 		parts = append(parts, "ONNX Runtime "+text)
 	}
 	return strings.Join(parts, "  ·  ")

@@ -58,10 +58,11 @@ func files(dir string, r analyze.Result, formats []string) []file {
 	page := func(w io.Writer, r analyze.Result) error {
 		return WriteHTML(w, r, slices.Contains(formats, spec.FormatRepository))
 	}
+	names := r.CSV.Named()
 	list := []file{
-		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-inference.csv"), WriteInferenceCSV},
-		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-model-gpu.csv"), WriteGPUCSV},
-		{spec.FormatCSV, filepath.Join(resultsDir, "metrics-server-only.csv"), WriteServerCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, names.Inference.Name), WriteInferenceCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, names.GPU.Name), WriteGPUCSV},
+		{spec.FormatCSV, filepath.Join(resultsDir, names.Server.Name), WriteServerCSV},
 	}
 	list = append(list, charts(r)...)
 	list = append(list,
@@ -92,6 +93,9 @@ func charts(r analyze.Result) []file {
 		if isMeasured(r, m) {
 			list = append(list, file{spec.FormatPNG, filepath.Join(plotsDir, string(m)+"_vs_p99.png"), chartOverLatency(m)})
 		}
+	}
+	for _, p := range r.Plots {
+		list = append(list, file{spec.FormatPNG, filepath.Join(plotsDir, simpleDir, p.Name+".png"), WritePlot(p)})
 	}
 	return append(list,
 		file{spec.FormatPNG, filepath.Join(plotsDir, paretoChartName), WriteParetoChart},
@@ -124,24 +128,43 @@ func writeLocation(w io.Writer, path string) error {
 // constraints there is no optimal configuration and no repository, and those of an earlier run are removed. A folder with
 // content that is not tuner's is refused. On an error the paths written until then are returned with it.
 func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) {
-	written, err := WriteReports(dir, r, formats)
+	if err := errors.Join(checkName(r.Header.Model), checkOutput(dir)); err != nil {
+		return nil, err
+	}
+	return writeAll(dir, r, formats)
+}
+
+func writeAll(dir string, r analyze.Result, formats []string) ([]string, error) {
+	written, err := writeReports(dir, r, formats)
 	if err != nil {
 		return written, err
 	}
-	deployed, err := WriteOptimum(dir, r, formats)
+	deployed, err := writeOptimum(dir, r, formats)
 	return append(written, deployed...), err
 }
 
 // WriteReports is the part of WriteAll that is read: everything but the optimum.
 func WriteReports(dir string, r analyze.Result, formats []string) ([]string, error) {
-	list := slices.DeleteFunc(files(dir, r, formats), file.isDeployed)
-	return writeFiles(dir, r, list, formats)
+	if err := errors.Join(checkName(r.Header.Model), checkOutput(dir)); err != nil {
+		return nil, err
+	}
+	return writeReports(dir, r, formats)
+}
+
+func writeReports(dir string, r analyze.Result, formats []string) ([]string, error) {
+	return writeFiles(r, slices.DeleteFunc(files(dir, r, formats), file.isDeployed), dir, formats)
 }
 
 // WriteOptimum is the part of WriteAll that is deployed: the optimal configuration and the repository.
 func WriteOptimum(dir string, r analyze.Result, formats []string) ([]string, error) {
-	list := slices.DeleteFunc(files(dir, r, formats), func(f file) bool { return !f.isDeployed() })
-	written, err := writeFiles(dir, r, list, formats)
+	if err := errors.Join(checkName(r.Header.Model), checkOutput(dir)); err != nil {
+		return nil, err
+	}
+	return writeOptimum(dir, r, formats)
+}
+
+func writeOptimum(dir string, r analyze.Result, formats []string) ([]string, error) {
+	written, err := writeFiles(r, slices.DeleteFunc(files(dir, r, formats), func(f file) bool { return !f.isDeployed() }), dir, formats)
 	if err != nil {
 		return written, err
 	}
@@ -158,11 +181,8 @@ func WriteOptimum(dir string, r analyze.Result, formats []string) ([]string, err
 	return append(written, filepath.Join(repository, r.Header.Model)), nil
 }
 
-// writeFiles writes those files of a list that the formats name.
-func writeFiles(dir string, r analyze.Result, list []file, formats []string) ([]string, error) {
-	if err := errors.Join(checkName(r.Header.Model), checkOutput(dir)); err != nil {
-		return nil, err
-	}
+// writeFiles writes those files of a list into a folder that the formats name.
+func writeFiles(r analyze.Result, list []file, dir string, formats []string) ([]string, error) {
 	var written []string
 	for _, f := range list {
 		if f.format != "" && !slices.Contains(formats, f.format) {

@@ -12,6 +12,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/steps"
@@ -27,6 +28,20 @@ func recorded(t testing.TB, name string) analyze.Result {
 		t.Fatal(err)
 	}
 	r, err := analyze.Analyze(c, analyze.Options{Top: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// imported is the result of another program's figures, without intervals, counts and a machine.
+func imported(t testing.TB) analyze.Result {
+	t.Helper()
+	point := analyze.RecordedPoint{Load: measure.Load{Concurrency: 2}, Values: map[measure.Metric]float64{measure.Throughput: 200, measure.LatencyP99: 0.01}}
+	rec := analyze.Recording{Model: "mlp", Source: "0.ckpt", Configs: []analyze.RecordedConfig{
+		{Name: "mlp_config_default", Default: true, Deployed: &modelconfig.Config{}, Points: []analyze.RecordedPoint{point}}}}
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}}
+	r, err := rec.Rank(goal, analyze.Options{Top: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +75,7 @@ func TestResultsKeepTheSchema(t *testing.T) {
 		"top3-mean":  result(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}),
 		"at a load":  result(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}),
 		"unmeasured": result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
+		"imported":   imported(t),
 		"minilm":     recorded(t, "minilm"),
 		"guided":     recorded(t, "guided"),
 	} {

@@ -28,7 +28,11 @@ func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	if best, ok := r.Winner(); ok {
 		fmt.Fprintf(&head, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, *best.Best))
 	}
-	fmt.Fprintf(&head, "%s.\nTime: %s.\n\n", effort(r), accountText(r.Account))
+	fmt.Fprintf(&head, "%s.\n", effort(r))
+	if r.Recorded == "" {
+		fmt.Fprintf(&head, "Time: %s.\n", accountText(r.Account))
+	}
+	fmt.Fprintln(&head)
 	if err := terminal.WriteTable(&table, g.heads(), g.cells); err != nil {
 		return err
 	}
@@ -110,6 +114,9 @@ func legendNotes(r analyze.Result, g grid) []string {
 	text := "* what you had · inst × thr: instances × threads of each · " + load + " · ±: half of the 95 % interval · gain: over the default"
 	if len(r.Goal.Constraints) > 0 {
 		text += " · OK: probability that the limits hold"
+	}
+	if r.Recorded != "" { // neither threads nor intervals are known
+		text = "* what you had · inst × thr: instances · " + load + " · gain: over the default · – unknown"
 	}
 	if g.common != "" {
 		text += " · all: " + g.common

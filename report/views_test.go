@@ -58,10 +58,11 @@ func TestColors(t *testing.T) {
 func TestSelectedColumns(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(analyzetest.Candidate(2, 1, 16), 16)
-	r := result(t, b, analyze.Options{Columns: spec.Columns{
-		Inference: []string{"model_config_path", "concurrency", "request_rate", "perf_latency_avg", "cpu_used_ram", "backend_parameter/intra_op_thread_count"},
-		GPU:       []string{"gpu_uuid", "gpu_total_memory", "concurrency"}, Server: []string{"gpu_uuid"}}})
-	r.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", MemoryTotal: 8e9}}
+	r := result(t, b, analyze.Options{CSV: spec.CSVFiles{
+		Inference: spec.CSVFile{Columns: []string{"model_config_path", "concurrency", "request_rate", "perf_latency_avg", "cpu_used_ram", "backend_parameter/intra_op_thread_count"}},
+		GPU:       spec.CSVFile{Columns: []string{"gpu_uuid", "gpu_total_memory", "gpu_free_memory", "concurrency"}},
+		Server:    spec.CSVFile{Columns: []string{"gpu_uuid"}}}})
+	r.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", MemoryUsed: 1e9, MemoryTotal: 8e9}}
 	lines := strings.Split(written(t, r, WriteInferenceCSV), "\n")
 	if want := "Model Config Path,Concurrency,Request Rate,Avg Latency (ms),RAM Usage (MB),backend_parameter/intra_op_thread_count"; lines[0] != want {
 		t.Errorf("the head is %s, want %s", lines[0], want)
@@ -70,7 +71,7 @@ func TestSelectedColumns(t *testing.T) {
 	if !strings.HasPrefix(lines[1], "minilm_config_0,16,,2") || !strings.HasSuffix(lines[1], ",290.000,1") {
 		t.Errorf("the first row is %s", lines[1])
 	}
-	if got, want := written(t, r, WriteGPUCSV), "GPU UUID,GPU Memory Available (MB),Concurrency\nGPU-1,8000.000,16\n"; got != want {
+	if got, want := written(t, r, WriteGPUCSV), "GPU UUID,GPU Memory Available (MB),GPU Memory Available (MB),Concurrency\nGPU-1,8000.000,7000.000,16\n"; got != want {
 		t.Errorf("GPUs: %q, want %q", got, want)
 	}
 	if got := written(t, r, WriteServerCSV); got != "GPU UUID\n" {

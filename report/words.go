@@ -129,7 +129,11 @@ func headline(r analyze.Result) string {
 		mean := func(c analyze.Config) string { return measure.Throughput.Format(math.Exp(c.Score.Value)) }
 		compared = fmt.Sprintf("%s against %s, each in the mean of its three best loads", mean(best), mean(base))
 	}
-	text := fmt.Sprintf("%s [%.2f, %.2f]%s: %s.", gainText(r.Goal, best.Gain.Value), min(lo, hi), max(lo, hi), within(r.Goal), compared)
+	interval := ""
+	if lo != hi {
+		interval = fmt.Sprintf(" [%.2f, %.2f]", min(lo, hi), max(lo, hi))
+	}
+	text := fmt.Sprintf("%s%s%s: %s.", gainText(r.Goal, best.Gain.Value), interval, within(r.Goal), compared)
 	if best.Gain.Lo <= 1 {
 		text += " The interval holds 1: it is not shown to be better than the default."
 	}
@@ -200,6 +204,9 @@ func missesText(misses []search.Miss) string {
 
 // confirmation says whether a point stands on more than the search.
 func confirmation(r analyze.Result, p analyze.Point) string {
+	if r.Recorded != "" {
+		return "Another program's figures, without intervals: how sure they are is not known."
+	}
 	switch {
 	case p.Confirmed && r.Header.ReloadsFinals():
 		return fmt.Sprintf("Confirmed with the model loaded anew %s; the remote server itself was not restarted.", count(p.Launches, "time"))
@@ -228,6 +235,9 @@ func machineText(facts json.RawMessage) string {
 
 // effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
 func effort(r analyze.Result) string {
+	if r.Recorded != "" {
+		return fmt.Sprintf("%s, %s, read from %s", count(len(r.Configs), "configuration"), count(r.Trials, "measurement"), r.Recorded)
+	}
 	text := fmt.Sprintf("%s, %s (%s)", count(len(r.Configs), "configuration"), count(r.Trials-len(r.Failures), "measurement"), count(r.Windows, "window"))
 	if r.ServiceTrials > 0 {
 		text += " and " + count(r.ServiceTrials, "service curve")

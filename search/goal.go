@@ -151,16 +151,24 @@ func (g Goal) Score(m measure.Measurement) (float64, bool) {
 	if m.Failure != nil {
 		return 0, false
 	}
+	return g.ScoreOf(func(metric measure.Metric) (float64, bool) {
+		e, ok := g.Estimate(m, metric)
+		return e.Value, ok
+	})
+}
+
+// ScoreOf is Score of figures, whatever they come from; value tells a metric's, and false where it is not known.
+func (g Goal) ScoreOf(value func(measure.Metric) (float64, bool)) (float64, bool) {
 	score := 0.0
 	for _, t := range g.Objective.Terms {
-		e, ok := g.Estimate(m, t.Metric)
-		if !ok || e.Value <= 0 {
+		v, ok := value(t.Metric)
+		if !ok || v <= 0 {
 			return 0, false
 		}
 		if info, _ := t.Metric.Info(); info.HigherBetter {
-			score += t.Weight * math.Log(e.Value)
+			score += t.Weight * math.Log(v)
 		} else {
-			score -= t.Weight * math.Log(e.Value)
+			score -= t.Weight * math.Log(v)
 		}
 	}
 	return score, true
@@ -173,20 +181,28 @@ const MostErrors = 0.01
 // Misses lists the constraints that a measurement does not satisfy, in their order, and last the limit on failed requests
 // that every goal has. A metric that the measurement does not tell is missed.
 func (g Goal) Misses(m measure.Measurement) []Miss {
+	return g.MissesOf(func(metric measure.Metric) (float64, bool) {
+		e, ok := g.Estimate(m, metric)
+		return e.Value, ok && m.Failure == nil
+	})
+}
+
+// MissesOf is Misses of figures, whatever they come from; value tells a metric's, and false where it is not known.
+func (g Goal) MissesOf(value func(measure.Metric) (float64, bool)) []Miss {
 	var misses []Miss
 	for _, c := range g.Constraints {
-		e, ok := g.Estimate(m, c.Metric)
-		switch v := c.Violation(e.Value); {
-		case !ok || m.Failure != nil:
+		x, ok := value(c.Metric)
+		switch v := c.Violation(x); {
+		case !ok:
 			misses = append(misses, Miss{Constraint: c, Violation: 1, Missing: true})
 		case v > 0:
-			misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: v})
+			misses = append(misses, Miss{Constraint: c, Value: x, Violation: v})
 		}
 	}
 	limit := MostErrors
 	c := Constraint{Metric: measure.ErrorRate, Max: &limit}
-	if e, ok := m.Estimate(measure.ErrorRate); ok && m.Failure == nil && c.Violation(e.Value) > 0 {
-		misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: c.Violation(e.Value)})
+	if x, ok := value(measure.ErrorRate); ok && c.Violation(x) > 0 {
+		misses = append(misses, Miss{Constraint: c, Value: x, Violation: c.Violation(x)})
 	}
 	return misses
 }

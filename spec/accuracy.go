@@ -24,6 +24,8 @@ type Accuracy struct {
 	Command     string  // that computes the user's own metric; "" for none
 	// CalibrationMethod is CalibrationMinMax, CalibrationPercentile or CalibrationEntropy; "" for package precision's own choice.
 	CalibrationMethod string
+	// Unchecked accepts options of execution providers that lower the precision, although nothing compares what they yield.
+	Unchecked bool
 }
 
 // How int8_static's ranges come from the calibration data.
@@ -39,8 +41,11 @@ func DefaultLimit() *accuracy.Limit {
 	return &accuracy.Limit{Metric: "cosine", Min: &least}
 }
 
-// accuracyField is the name of the section and of the constraint.
-const accuracyField = "accuracy"
+// accuracyField is the name of the section and of the constraint, uncheckedField that of a field of the section.
+const (
+	accuracyField  = "accuracy"
+	uncheckedField = "unchecked_options"
+)
 
 // accuracy reads the section.
 func (r profileReader) accuracy(v value) {
@@ -64,6 +69,11 @@ func (r profileReader) accuracy(v value) {
 		{"command", func(v value) {
 			if text, ok := v.text(); ok {
 				a.Command = text
+			}
+		}},
+		{uncheckedField, func(v value) {
+			if on, ok := v.flag(); ok {
+				a.Unchecked = on
 			}
 		}},
 	}, nil)
@@ -122,7 +132,7 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 		return
 	}
 	section, has := given[accuracyField]
-	if !has || len(section.doc.errors) > 0 {
+	if !has || len(section.doc.errors) > 0 || a.Unchecked && len(section.node.Content) == 2 { // nothing but that it be not compared
 		return
 	}
 	switch {

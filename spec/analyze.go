@@ -20,8 +20,11 @@ type Analyze struct {
 	Mode        string              // ModeOnline, ModeOffline, or "": see Goal and ComparedAt
 	Rank        string              // RankScore or RankTop3Mean
 	At          *At                 // nil: what the mode says, see ComparedAt
-	Columns     Columns             // of the CSV files
 	Formats     []string            // what is written: some of the Format constants, in the file's order
+	CSV         CSVFiles
+	Plots       []Plot   // beside the usual ones
+	Shared      bool     // Output may hold other files, too, as Model Analyzer's export path does
+	Configs     []string // names of the configurations that are reported, beside the default; nil: all
 }
 
 // The formats of results.
@@ -110,9 +113,10 @@ func analyzeFields(a *Analyze) []field {
 		{"mode", func(v value) { setWord(v, &a.Mode, modes()) }},
 		{"rank", func(v value) { setWord(v, &a.Rank, ranks()) }},
 		{"at", func(v value) { v.at(&a.At) }},
-		{"inference_output_fields", columns(&a.Columns.Inference, InferenceFields(), BackendParameter)},
-		{"gpu_output_fields", columns(&a.Columns.GPU, GPUFields(), "")},
-		{"server_output_fields", columns(&a.Columns.Server, ServerFields(), "")},
+		{"plots", func(v value) { a.Plots = v.plots() }},
+		{"inference_output_fields", columns(&a.CSV.Inference.Columns, InferenceFields(), BackendParameter)},
+		{"gpu_output_fields", columns(&a.CSV.GPU.Columns, GPUFields(), "")},
+		{"server_output_fields", columns(&a.CSV.Server.Columns, ServerFields(), "")},
 		{"formats", func(v value) {
 			var list []string
 			for _, e := range v.list() {

@@ -39,12 +39,16 @@ at: concurrency=8
 inference_output_fields: [perf_latency_p95, model_name, backend_parameter/intra_op_thread_count]
 gpu_output_fields: [gpu_uuid]
 server_output_fields: gpu_power_usage
+plots:
+  mine: {title: Mine, x_axis: perf_latency_p95, y_axis: throughput, monotonic: true}
+  load: {x_axis: request_rate, y_axis: gpu_power_usage}
 formats: [csv, table]
 `, Analyze{Path: "work/analyze.yaml", Input: "out", Output: "work/results", Objective: &p99,
 		Constraints: []search.Constraint{{Metric: measure.Throughput, Min: pointer(50.0)}},
 		Top:         5, Mode: ModeOnline, Rank: RankScore, At: &At{Load: measure.Load{Concurrency: 8}},
-		Columns: Columns{Inference: []string{"perf_latency_p95", "model_name", "backend_parameter/intra_op_thread_count"},
-			GPU: []string{"gpu_uuid"}, Server: []string{"gpu_power_usage"}},
+		CSV: CSVFiles{Inference: CSVFile{Columns: []string{"perf_latency_p95", "model_name", "backend_parameter/intra_op_thread_count"}},
+			GPU: CSVFile{Columns: []string{"gpu_uuid"}}, Server: CSVFile{Columns: []string{"gpu_power_usage"}}},
+		Plots:   []Plot{{Name: "mine", Title: "Mine", X: "latency_p95", Y: measure.Throughput, IsMonotonic: true}, {Name: "load", Y: measure.GPUPower}},
 		Formats: []string{"csv", "table"}})
 }
 
@@ -69,8 +73,11 @@ func TestAnalyzeMistakes(t *testing.T) {
 		"2: inference_output_fields[3]: appears twice in the list", "3: server_output_fields[0]: is not a column of this file")
 	check("input: x\nmode: fast\nformats: [csv, pdf, csv]",
 		"2: mode: is not known", "3: formats[1]: is not known", "3: formats[2]: appears twice in the list")
+	check("input: x\nplots: {a/b: {x_axis: latency_p99, y_axis: throughput}, c: {y_axis: concurrency}, d: {x_axis: batch_size, y_axis: cpu, z: 1}}",
+		"2: plots.a/b: is not usable as the name of a file", "2: plots.c.y_axis: is not a metric", "2: plots.c: has no x_axis",
+		"2: plots.d.x_axis: is not a metric", "2: plots.d.z: unknown field")
 	check("input: x\nobjective: throughput\nweights: {cpu: 1}", "3: weights: contradicts objective")
-	check("report_model_configs: [a]", "1: report_model_configs: this is a file for Triton Model Analyzer, which this version does not read yet")
+	check("report_model_configs: [a]", "1: report_model_configs: belongs to Triton Model Analyzer's files, which profile and analyze read")
 }
 
 // An analyze.yaml replaces what it gives and keeps the rest; an empty mapping of constraints removes them.

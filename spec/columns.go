@@ -1,33 +1,55 @@
 package spec
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"tuner/modelconfig"
 )
 
-// Columns are the columns of the CSV files, by Model Analyzer's names and in the file's order; nil is Model Analyzer's own choice.
-type Columns struct{ Inference, GPU, Server []string }
+// CSVFiles are the CSV files of the results.
+type CSVFiles struct{ Inference, GPU, Server CSVFile }
+
+// CSVFile says how one of them is called, and which columns it has; zero values are Model Analyzer's own choice.
+type CSVFile struct {
+	Name    string   // below the folder results; only Model Analyzer's files can change it
+	Columns []string // by Model Analyzer's names, in the file's order
+}
+
+// Named returns the files with Model Analyzer's names for those that have none.
+func (f CSVFiles) Named() CSVFiles {
+	f.Inference.Name = cmp.Or(f.Inference.Name, "metrics-model-inference.csv")
+	f.GPU.Name = cmp.Or(f.GPU.Name, "metrics-model-gpu.csv")
+	f.Server.Name = cmp.Or(f.Server.Name, "metrics-server-only.csv")
+	return f
+}
 
 // BackendParameter begins the name of a column that shows a parameter of the configuration: backend_parameter/intra_op_thread_count.
 const BackendParameter = "backend_parameter/"
+
+// IsUnmeasured reports whether nothing tells the figures of a column: it is empty.
+func IsUnmeasured(field string) bool {
+	return slices.Contains([]string{"perf_client_send_recv", "perf_client_response_wait", "cpu_available_ram"}, field)
+}
 
 // InferenceFields lists the columns that the file of the configurations may have, besides those that begin with BackendParameter.
 func InferenceFields() []string {
 	return []string{"model_name", "batch_size", "concurrency", "request_rate", "model_config_path", "instance_group", "max_batch_size",
 		"satisfies_constraints", "perf_throughput", "perf_latency_avg", "perf_latency_p90", "perf_latency_p95", "perf_latency_p99",
-		"perf_server_queue", "perf_server_compute_input", "perf_server_compute_infer", "perf_server_compute_output", "cpu_used_ram"}
+		"perf_client_send_recv", "perf_client_response_wait", "perf_server_queue", "perf_server_compute_input", "perf_server_compute_infer",
+		"perf_server_compute_output", "cpu_used_ram", "cpu_available_ram"}
 }
 
 // GPUFields lists the columns that the file of the GPUs may have.
 func GPUFields() []string {
 	return []string{"model_name", "gpu_uuid", "batch_size", "concurrency", "request_rate", "model_config_path", "instance_group",
-		"satisfies_constraints", "gpu_used_memory", "gpu_total_memory", "gpu_utilization", "gpu_power_usage"}
+		"satisfies_constraints", "gpu_used_memory", "gpu_free_memory", "gpu_total_memory", "gpu_utilization", "gpu_power_usage"}
 }
 
 // ServerFields lists the columns that the file of the server alone may have.
 func ServerFields() []string {
-	return []string{"model_name", "gpu_uuid", "gpu_used_memory", "gpu_total_memory", "gpu_utilization", "gpu_power_usage"}
+	return []string{"model_name", "gpu_uuid", "gpu_used_memory", "gpu_free_memory", "gpu_total_memory", "gpu_utilization", "gpu_power_usage"}
 }
 
 // columns reads a list of columns; others with the prefix are allowed too, where there is one.

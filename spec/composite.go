@@ -151,8 +151,23 @@ func joined(v value, begin string, parts [][]string, end string) []string {
 	return mapped(combinations, func(c string) string { return begin + c + end })
 }
 
+// messageValues reads the values of a field that is one message: a mapping each, or null for one without fields.
+func messageValues(f protoreflect.FieldDescriptor, v value) []search.Value {
+	var values []search.Value
+	for _, e := range v.list() {
+		texts := []string{"{}"}
+		if !e.isNull() {
+			texts = messageTexts(f.Message(), e)
+		}
+		for _, text := range texts {
+			values = appendOnce(e, values, search.Value(text))
+		}
+	}
+	return values
+}
+
 // checkComposite reports values of a field that would be read, and yet not served as they say.
-func checkComposite(path string, v value, values []search.Value) bool {
+func (r profileReader) checkComposite(path string, v value, values []search.Value) bool {
 	for _, x := range values {
 		var c modelconfig.Config
 		err := setConfigField(&c, path, x)
@@ -160,7 +175,7 @@ func checkComposite(path string, v value, values []search.Value) bool {
 			err = checkGroups(&c)
 		}
 		if err == nil {
-			err = checkAccelerators(&c)
+			err = checkAccelerators(&c, r.p.Accuracy.Unchecked)
 		}
 		if err != nil {
 			v.fail(Error{Problem: fmt.Sprintf("cannot be %s: %v", x, err)})
@@ -198,7 +213,7 @@ func groupInstances(v search.Value) int {
 }
 
 // checkAccelerators holds accelerators to what the knob execution_provider and the options of providers are held to.
-func checkAccelerators(c *modelconfig.Config) error {
+func checkAccelerators(c *modelconfig.Config, unchecked bool) error {
 	list, err := accelerators(c)
 	if err != nil {
 		return err
@@ -208,7 +223,7 @@ func checkAccelerators(c *modelconfig.Config) error {
 			return fmt.Errorf("%q is not an execution provider; allowed: %s", a.Name, strings.Join(known, ", "))
 		}
 		for _, option := range slices.Sorted(maps.Keys(a.Parameters)) {
-			if e := optionMistake(a.Name, option, a.Parameters[option]); e != (Error{}) {
+			if e := optionMistake(a.Name, option, a.Parameters[option], unchecked); e != (Error{}) {
 				return fmt.Errorf("option %s of %s: %s", option, a.Name, e.Problem)
 			}
 		}
@@ -238,6 +253,11 @@ func foreignAccelerator(k search.Knob) string {
 	return ""
 }
 
+// isAccelerators reports whether a field of ModelConfig is that of the execution providers, or lies in it.
+func isAccelerators(path string) bool {
+	return path == acceleratorsField || strings.HasPrefix(path, acceleratorsField+".")
+}
+
 // owners lists the named knobs that set a field of ModelConfig, too, among those of the space.
 func (r profileReader) owners(path string) []string {
 	var list []string
@@ -246,7 +266,7 @@ func (r profileReader) owners(path string) []string {
 		isProvider := k.Name == search.KnobExecutionProvider
 		switch {
 		case path == search.KnobInstanceGroup && (isProvider || k.Name == search.KnobInstanceCount),
-			strings.HasPrefix(path, acceleratorsField+".") && (isProvider || isOption):
+			isAccelerators(path) && (isProvider || isOption):
 			list = append(list, k.Name)
 		}
 	}
@@ -267,7 +287,7 @@ func (r profileReader) checkFields(given map[string]value) {
 		if owners := r.owners(k.Name); len(owners) > 0 {
 			at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or the field of ModelConfig"})
 		}
-		if !strings.HasPrefix(k.Name, acceleratorsField+".") || r.p.DeployTarget != TargetTriton {
+		if !isAccelerators(k.Name) || r.p.DeployTarget != TargetTriton {
 			continue
 		}
 		if name := foreignAccelerator(k); name != "" {

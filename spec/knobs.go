@@ -53,8 +53,15 @@ func (r profileReader) knobFields() []field {
 	}
 }
 
+// noSpace is the space of a profile that measures the default alone.
+const noSpace = "none"
+
 // space reads the knobs.
 func (r profileReader) space(v value) {
+	if v.node.Kind == yaml.ScalarNode && v.node.Value == noSpace {
+		r.p.Knobs = []search.Knob{} // unlike nil, which is tuner's own choice
+		return
+	}
 	v.mapping(r.knobFields(), r.otherKnob)
 	if len(v.node.Content) == 0 && v.node.Kind == yaml.MappingNode {
 		v.fail(Error{Problem: "is empty", Hint: "name at least one knob, or remove the line to search the default space"})
@@ -76,7 +83,7 @@ func (r profileReader) otherKnob(key, v value) bool {
 		return true
 	}
 	if provider, option, ok := search.ProviderOption(name); ok {
-		r.addKnob(name, search.ScopeEngine, optionValues(provider, option)(v))
+		r.addKnob(name, search.ScopeEngine, optionValues(provider, option, r.p.Accuracy.Unchecked)(v))
 		return true
 	}
 	fields := r.configFields(configDescriptor(), "")
@@ -186,14 +193,14 @@ func sizeListValues(v value) []search.Value {
 	return values
 }
 
-// optionValues reads the values of an execution provider's option, as texts.
-func optionValues(provider, option string) knobReader {
+// optionValues reads the values of an execution provider's option, as texts; unchecked ones may lower the precision.
+func optionValues(provider, option string, unchecked bool) knobReader {
 	return listValues(func(v value) (search.Value, bool) {
 		text, ok := v.text()
 		if !ok {
 			return "", false
 		}
-		if e := optionMistake(provider, option, text); e != (Error{}) {
+		if e := optionMistake(provider, option, text, unchecked); e != (Error{}) {
 			v.fail(e)
 			return "", false
 		}
@@ -202,13 +209,13 @@ func optionValues(provider, option string) knobReader {
 }
 
 // optionMistake is what is wrong with an execution provider's option; nothing is when it is zero. Providers are tried, and outputs compared
-// with the original's, without options.
-func optionMistake(provider, option, text string) Error {
+// with the original's, without options; unchecked says that the user knows.
+func optionMistake(provider, option, text string, unchecked bool) Error {
 	err, device := modelconfig.CheckProviderOption(provider, option, text), modelconfig.UsualDevice(provider, option)
 	switch {
 	case err != nil:
 		return Error{Problem: err.Error()}
-	case modelconfig.LowersPrecision(provider, option, text):
+	case !unchecked && modelconfig.LowersPrecision(provider, option, text):
 		return Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
 			Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(Convertible(), ", "))}
 	case device != "" && text != device:

@@ -129,6 +129,7 @@ func ParseProfile(path string, text []byte) (Profile, error) {
 	if !ok || root.isForeign() {
 		return Profile{}, d.err()
 	}
+	p.Accuracy.Unchecked = root.child(accuracyField).child(uncheckedField).isTrue() // space may come before it
 	r := profileReader{&p}
 	r.check(root, root.mapping(r.fields(), severalModels))
 	if err := d.err(); err != nil {
@@ -143,8 +144,8 @@ func (v value) isForeign() bool {
 		key := value{v.doc, v.node.Content[i], v.node.Content[i].Value}
 		switch key.path {
 		case "profile_models", "report_model_configs":
-			key.fail(Error{Problem: "this is a file for Triton Model Analyzer, which this version does not read yet",
-				Hint: "`tuner init MODEL` writes a profile.yaml for the same model"})
+			key.fail(Error{Problem: "belongs to Triton Model Analyzer's files, which profile and analyze read",
+				Hint: "`tuner init MODEL` writes a file of tuner's own for the same model"})
 			return true
 		}
 	}

@@ -190,6 +190,22 @@ func TestGoals(t *testing.T) {
 	}
 }
 
+// What a file may ask for although nothing compares it with the original, and a space of nothing but the default.
+func TestUncheckedOptionsAndNoSpace(t *testing.T) {
+	t.Parallel()
+	fp16 := "{name: tensorrt, parameters: {precision_mode: FP16}}"
+	p := parse(t, "model: a\nspace: {optimization: {execution_accelerators: [null, {gpu_execution_accelerator: ["+fp16+"]}]}}\naccuracy: {unchecked_options: true}")
+	want := []search.Knob{{Name: "optimization.execution_accelerators", Scope: search.ScopePool,
+		Values: []search.Value{"{}", `{gpu_execution_accelerator:[{name:"tensorrt",parameters:[{key:"precision_mode",value:"FP16"}]}]}`}}}
+	if diff := cmp.Diff(want, p.Knobs); diff != "" || p.Accuracy.Limit != nil {
+		t.Errorf("%s; limit %v", diff, p.Accuracy.Limit)
+	}
+	none := parse(t, "model: a\nspace: none")
+	if n, exact := none.Space(search.Facts{Cores: 2, Batching: true}).Candidates().Len(); n != 0 || !exact {
+		t.Errorf("%d candidates beside the default, want none", n)
+	}
+}
+
 func TestBudgetInTrialsHasNoTime(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "model: a.onnx\nsearch: {budget: {trials: 20}}")
@@ -234,7 +250,7 @@ func TestProfileMistakes(t *testing.T) {
 	check("models", "models: [a, b]", "1: models: several models are not supported by this version")
 	check("bad name", "model: a\nname: a/b", "2: name: is not usable as a model name and as a folder")
 	check("Model Analyzer", "model_repository: x\nprofile_models: [a]\nfoo: 1",
-		"2: profile_models: this is a file for Triton Model Analyzer, which this version does not read yet")
+		"2: profile_models: belongs to Triton Model Analyzer's files, which profile and analyze read")
 	check("strategy", "model: a\nsearch: {strategy: genetic}", "2: search.strategy: is not known")
 	check("budget", "model: a\nsearch: {budget: 10}", "2: search.budget: is a duration without a unit")
 	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")

@@ -18,6 +18,11 @@ import (
 // IsBundled reports whether the engine of this program is measured: else another server is.
 func (r Runner) IsBundled() bool { return r.Mode == RunnerBundled }
 
+// UsesBundled reports whether the engine of this program serves any of a profile's trials.
+func (p Profile) UsesBundled() bool {
+	return p.Runner.IsBundled() || p.Finals != nil && p.Finals.IsBundled()
+}
+
 // Address is where a remote server is reached, host:port, and whether TLS secures the connections. A port that is left out is Triton's
 // of the protocol.
 func (r Runner) Address() (address string, secure bool, err error) {

@@ -97,6 +97,12 @@ func (v value) flag() (bool, bool) {
 	return b, true
 }
 
+// isTrue reports whether the value is true; anything else is left to flag.
+func (v value) isTrue() bool {
+	var b bool
+	return v.node.Kind == yaml.ScalarNode && v.node.ShortTag() == "!!bool" && v.node.Decode(&b) == nil && b
+}
+
 const durationUnits = "a number with a unit: 100us, 30ms, 1.5s, 10m, 1h"
 
 // duration reads a duration ≥ 0 with its unit. Only 0 needs none.

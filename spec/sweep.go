@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"gopkg.in/yaml.v3"
 
 	"tuner/modelconfig"
 	"tuner/search"
@@ -73,7 +74,11 @@ func (r profileReader) configField(f protoreflect.FieldDescriptor, path string, 
 	case path == parametersField:
 		r.configParameters(v)
 	case f.IsMap() || f.IsList():
-		if values := compositeValues(f, v); checkComposite(path, v, values) {
+		if values := compositeValues(f, v); r.checkComposite(path, v, values) {
+			r.addKnob(path, search.ScopePool, values)
+		}
+	case path == acceleratorsField && v.node.Kind == yaml.SequenceNode: // no knob stands for a part of it
+		if values := messageValues(f, v); r.checkComposite(path, v, values) {
 			r.addKnob(path, search.ScopePool, values)
 		}
 	case f.Message() != nil:
@@ -147,7 +152,7 @@ func setConfigField(c *modelconfig.Config, path string, v search.Value) error {
 		return err
 	}
 	from, to := parsed.ProtoReflect(), c.ProtoReflect()
-	for _, name := range names {
+	for i, name := range names {
 		f := to.Descriptor().Fields().ByTextName(name)
 		if one := f.ContainingOneof(); one != nil {
 			if set := to.WhichOneof(one); set != nil && set != f {
@@ -155,7 +160,7 @@ func setConfigField(c *modelconfig.Config, path string, v search.Value) error {
 			}
 		}
 		switch {
-		case isMessage(f):
+		case isMessage(f) && i+1 < len(names):
 			from, to = from.Get(f).Message(), to.Mutable(f).Message()
 		case from.Has(f):
 			to.Set(f, from.Get(f))
@@ -171,13 +176,14 @@ func isMessage(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && !f.IsMap()
 }
 
-// fieldText is a configuration in text form that holds nothing but one field: a scalar, a list or a map.
+// fieldText is a configuration in text form that holds nothing but one field: a scalar, a list, a map, or a message as a whole.
 func fieldText(m protoreflect.MessageDescriptor, names []string, v string) (string, error) {
 	f := m.Fields().ByTextName(names[0])
+	isWhole := len(names) == 1 && strings.HasPrefix(v, "{")
 	switch {
-	case f == nil || isMessage(f) == (len(names) == 1):
+	case f == nil || isMessage(f) == (len(names) == 1) && !isWhole:
 		return "", fmt.Errorf("no scalar, list or map %q in %s", names[0], m.Name())
-	case isMessage(f):
+	case isMessage(f) && !isWhole:
 		inner, err := fieldText(f.Message(), names[1:], v)
 		return fmt.Sprintf("%s { %s }", names[0], inner), err
 	case f.Kind() == protoreflect.StringKind && !f.IsList():

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,38 +17,48 @@ import (
 	"tuner/analyze"
 	"tuner/internal/terminal"
 	"tuner/report"
+	"tuner/search"
 	"tuner/spec"
+	"tuner/spec/modelanalyzer"
 )
 
 // analyzeOptions are the flags of `tuner analyze`.
 type analyzeOptions struct {
 	file      string
 	input     string
-	output    string
+	imported  string
+	output    string // text, json, csv, markdown, or none after a campaign
 	explain   bool
 	overrides spec.Overrides
+	foreign   foreignFlags
 }
 
 func newAnalyze(con console) *cobra.Command {
 	var o analyzeOptions
 	cmd := verb(&cobra.Command{
-		Use:   "analyze -f analyze.yaml",
-		Short: "Rank what was measured under constraints and write the results",
+		Use:     "analyze -f analyze.yaml",
+		Aliases: []string{"report"},
+		Short:   "Rank what was measured under constraints and write the results",
 		Long: `Reads a campaign's journal, ranks the configurations under the constraints, prints the table, and writes CSV, charts, a page for
 the browser (report.html), the optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing:
-constraints, objective and the load to compare at may be changed and the analysis repeated at will, also while the campaign is running.`,
+constraints, objective and the load to compare at may be changed and the analysis repeated at will, also while the campaign is running.
+
+The file may be one of Triton Model Analyzer, as it is, also one of its report (docs/model_analyzer.md). --import ranks what other programs
+measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
 		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain\n  tuner analyze --input out/minilm --at concurrency=8\n" +
-			"  tuner analyze --input out/minilm --mode online",
+			"  tuner analyze --input out/minilm --mode online\n  tuner analyze --import checkpoints/0.ckpt -e results",
 		Args: usageArgs(fileByFlag),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
 				return usageErrorf("--top %d: must be a whole number from 1", o.overrides.Top)
 			}
-			return runAnalyze(con, o)
+			return runAnalyze(cmd.Context(), con, o)
 		},
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/formats/analyze.md)")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/formats/analyze.md), or Model Analyzer's file")
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
+	cmd.Flags().StringVar(&o.imported, "import", "", "another program's measurements: checkpoint or folder of them, CSV, output; with -f the goal is that file's")
+	o.foreign.add(cmd.Flags())
 	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: text (the table), json (the result), csv (every measurement) or markdown (the report)")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "print why the best is the best: what limits it, which knob matters, what was not tried (json and markdown have it anyhow)")
 	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "what serving is for: online (latency first, at the lowest load) or offline (throughput, whatever the latency); in place of the profile's goal")
@@ -57,25 +68,65 @@ constraints, objective and the load to compare at may be changed and the analysi
 	return cmd
 }
 
-func runAnalyze(con console, o analyzeOptions) error {
+func runAnalyze(ctx context.Context, con console, o analyzeOptions) error {
 	if err := checkOutputFormat(o.output, "csv", "markdown"); err != nil {
 		return err
 	}
-	a, err := readAnalyze(o)
+	if o.imported != "" {
+		return runImport(ctx, con, o)
+	}
+	list, joint, err := readAnalyses(ctx, con, o)
 	if err != nil {
 		return err
 	}
-	if a, err = a.With(o.overrides); err != nil {
+	var infeasible error
+	for _, a := range list {
+		err := analyzeOne(con, o, a)
+		if err != nil && exitCode(err) != exitInfeasible {
+			return err
+		}
+		infeasible = errors.Join(infeasible, err)
+	}
+	if joint != "" {
+		if err := joinResults(con, joint, list); err != nil {
+			return err
+		}
+	}
+	return infeasible
+}
+
+// analyzeOne ranks one campaign and writes its results.
+func analyzeOne(con console, o analyzeOptions, a spec.Analyze) error {
+	a, err := a.With(o.overrides)
+	if err != nil {
 		return withExit(exitUsage, err)
 	}
 	result, err := rankCampaign(a)
 	if err != nil {
 		return err
 	}
+	return deliver(con, o, a, result)
+}
+
+// importHint names the checkpoint of Model Analyzer beside a campaign that is not there.
+func importHint(input string) string {
+	dir := filepath.Dir(input)
+	if files, err := filepath.Glob(filepath.Join(dir, "*.ckpt")); err != nil || len(files) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; what Model Analyzer itself measured is read with --import %s", dir)
+}
+
+// deliver prints a result and writes its files.
+func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Result) error {
 	if err := printResult(con.out, o, a.Formats, result); err != nil {
 		return err
 	}
-	written, err := report.WriteAll(a.Output, result, a.Formats)
+	write := report.WriteAll
+	if a.Shared {
+		write = report.WriteShared
+	}
+	written, err := write(a.Output, result, a.Formats)
 	if err != nil {
 		return inputError(err)
 	}
@@ -87,7 +138,7 @@ func runAnalyze(con console, o analyzeOptions) error {
 func rankCampaign(a spec.Analyze) (analyze.Result, error) {
 	campaign, err := analyze.Replay(a.Input)
 	if errors.Is(err, fs.ErrNotExist) {
-		return analyze.Result{}, usageErrorf("no campaign in %q: run 'tuner profile' first, or name its output folder", a.Input)
+		return analyze.Result{}, usageErrorf("no campaign in %q: run 'tuner profile' first, or name its output folder%s", a.Input, importHint(a.Input))
 	}
 	if err != nil {
 		return analyze.Result{}, withExit(exitUsage, err)
@@ -96,29 +147,81 @@ func rankCampaign(a spec.Analyze) (analyze.Result, error) {
 	if err != nil {
 		return analyze.Result{}, withExit(exitUsage, err)
 	}
-	result, err := analyze.Analyze(campaign, analyze.Options{Goal: &goal, Top: a.Top, Rank: a.Rank, At: a.ComparedAt(), Columns: a.Columns})
-	if load := new(analyze.LoadError); errors.As(err, &load) {
-		return analyze.Result{}, withExit(exitUsage, err)
+	result, err := analyze.Analyze(campaign, rankOptions(a, goal))
+	if err != nil {
+		return analyze.Result{}, rankError(err)
 	}
-	return result, err
+	if a.Configs == nil {
+		return result, nil
+	}
+	result, unknown := result.Only(a.Configs)
+	if len(unknown) > 0 {
+		return analyze.Result{}, usageErrorf("%s: report_model_configs: the campaign in %q has no configuration %s", a.Path, a.Input, strings.Join(unknown, ", "))
+	}
+	return result, nil
 }
 
-// readAnalyze reads the analyze file, or stands in for one when only --input is given.
-func readAnalyze(o analyzeOptions) (spec.Analyze, error) {
+// rankOptions say how an analyze file wants results to be ranked.
+func rankOptions(a spec.Analyze, goal search.Goal) analyze.Options {
+	return analyze.Options{Goal: &goal, Top: a.Top, Rank: a.Rank, At: a.ComparedAt(), CSV: a.CSV, Plots: a.Plots}
+}
+
+// rankError makes a load that was not measured the user's mistake.
+func rankError(err error) error {
+	if load := new(analyze.LoadError); errors.As(err, &load) {
+		return withExit(exitUsage, err)
+	}
+	return err
+}
+
+// readAnalyses reads the analyze file, whichever it is, or stands in for one when only --input is given. joint is the folder of the results
+// of all models together, "" for a single one.
+func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []spec.Analyze, joint string, err error) {
 	switch {
 	case o.file == "" && o.input == "":
-		return spec.Analyze{}, usageErrorf("nothing to analyze: use -f analyze.yaml, or --input with a campaign's output folder")
+		return nil, "", usageErrorf("nothing to analyze: use -f analyze.yaml, or --input with a campaign's output folder")
 	case o.file != "" && o.input != "":
-		return spec.Analyze{}, usageErrorf("-f and --input contradict each other: the file names its own input")
+		return nil, "", usageErrorf("-f and --input contradict each other: the file names its own input")
 	case o.file == "":
-		a, err := spec.ParseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", o.input)))
-		return a, withExit(exitUsage, err)
+		if err := o.foreign.refuse(); err != nil {
+			return nil, "", err
+		}
+		a, err := analysisOfInput(o.input)
+		return []spec.Analyze{a}, "", err
 	}
 	text, err := os.ReadFile(o.file)
 	if err != nil {
-		return spec.Analyze{}, usageErrorf("cannot read %s: %v", o.file, err)
+		return nil, "", usageErrorf("cannot read %s: %v", o.file, err)
 	}
-	a, err := spec.ParseAnalyze(filepath.Clean(o.file), text)
+	if !modelanalyzer.Is(text) {
+		if err := o.foreign.refuse(); err != nil && o.imported == "" {
+			return nil, "", err
+		}
+		a, err := readAnalyze(o.file)
+		return []spec.Analyze{a}, "", err
+	}
+	machine, err := foreignMachine(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	f, err := modelanalyzer.ParseAnalyze(filepath.Clean(o.file), text, machine, o.foreign.options())
+	warnAll(con, f.Warnings)
+	return f.Analyses, f.Joint, withExit(exitUsage, err)
+}
+
+// readAnalyze reads an analyze file of tuner's own; every mistake is a usage error.
+func readAnalyze(path string) (spec.Analyze, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return spec.Analyze{}, usageErrorf("cannot read %s: %v", path, err)
+	}
+	a, err := spec.ParseAnalyze(filepath.Clean(path), text)
+	return a, withExit(exitUsage, err)
+}
+
+// analysisOfInput stands in for an analyze file where only the campaign's output folder is named.
+func analysisOfInput(dir string) (spec.Analyze, error) {
+	a, err := spec.ParseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)))
 	return a, withExit(exitUsage, err)
 }
 
@@ -131,6 +234,8 @@ func printResult(out io.Writer, o analyzeOptions, formats []string, r analyze.Re
 		return report.WriteInferenceCSV(out, r)
 	case "markdown":
 		return report.WriteMarkdown(out, r, false)
+	case "none":
+		return nil
 	}
 	return printTable(out, o, formats, r)
 }

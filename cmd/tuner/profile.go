@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -33,6 +32,7 @@ type profileOptions struct {
 	output     string
 	ortLibrary string
 	earlier    []string
+	foreign    foreignFlags
 }
 
 func newProfile(con console) *cobra.Command {
@@ -44,13 +44,17 @@ func newProfile(con console) *cobra.Command {
 highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl. Another server can be
 measured instead, or confirm the finalists (runner, finals): a tritonserver that is launched, or one that runs already.
 
+The file may be one of Triton Model Analyzer, as it is (docs/model_analyzer.md): its models are profiled one after the other, and the
+results of each are written as its own profile does.
+
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
 		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f larger.yaml --earlier out/minilm",
 		Args:    usageArgs(fileByFlag),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runProfile(cmd.Context(), con, o) },
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md)")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md), or Model Analyzer's file")
+	o.foreign.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, what was folded and why, and a time estimate; measure nothing")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	cmd.Flags().StringVar(&o.output, "output", "text", "summary on stdout: text or json")
@@ -59,14 +63,8 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 	return cmd
 }
 
-func runProfile(ctx context.Context, con console, o profileOptions) (err error) {
-	if err := checkOutputFormat(o.output); err != nil {
-		return err
-	}
-	p, err := readProfile(o.file)
-	if err != nil {
-		return err
-	}
+// runCampaign runs the campaign of one profile.
+func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Profile) (err error) {
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
 	c, err := prepare(ctx, con, o, p)
 	if err != nil {
@@ -153,7 +151,7 @@ func (c prepared) makeVariants(ctx context.Context, con console, o profileOption
 // findBuilds finds the ONNX Runtime builds that a campaign needs, and what those that serve trials can do with the model: none where other
 // servers have their own, and nothing is compared here.
 func findBuilds(ctx context.Context, con console, o profileOptions, p spec.Profile, s profile.Subject, facts search.Facts) ([]ortlib.Build, search.Facts, error) {
-	if !isBundled(p) && p.Accuracy.Limit == nil {
+	if !p.UsesBundled() && p.Accuracy.Limit == nil {
 		return nil, facts, nil
 	}
 	builds, missing := campaignBuilds(o, p)
@@ -243,7 +241,7 @@ func isSettled(s profile.Setup) bool {
 			return false
 		}
 	}
-	return s.Runtime.Library != "" || !isBundled(s.Profile)
+	return s.Runtime.Library != "" || !s.Profile.UsesBundled()
 }
 
 // checkRuntimes finds builds that are named in two places.
@@ -286,7 +284,7 @@ func probeBuilds(ctx context.Context, builds []ortlib.Build, p spec.Profile, s p
 			return nil, facts, usageErrorf("%s: space.runtime: %v", p.Path, err)
 		}
 	}
-	if !isBundled(p) { // they only compare variants
+	if !p.UsesBundled() { // they only compare variants
 		return opened, facts, nil
 	}
 	runtimes, err := unavailable(ctx, opened, p.Space(facts), s)
@@ -432,14 +430,11 @@ func printSummary(out io.Writer, s summary, status profile.Status, goal search.G
 	fmt.Fprintf(out, "next: tuner analyze --input %s\n", s.Output)
 }
 
-// readProfile reads and parses a profile; every mistake is a usage error.
+// readProfile reads and parses a profile of tuner's own; every mistake is a usage error.
 func readProfile(path string) (spec.Profile, error) {
-	if path == "" {
-		return spec.Profile{}, usageErrorf("no profile given: use -f profile.yaml ('tuner init MODEL' writes one)")
-	}
-	text, err := os.ReadFile(path)
+	text, err := readProfileText(path)
 	if err != nil {
-		return spec.Profile{}, usageErrorf("cannot read profile: %v", err)
+		return spec.Profile{}, err
 	}
 	p, err := spec.ParseProfile(filepath.Clean(path), text)
 	return p, withExit(exitUsage, err)

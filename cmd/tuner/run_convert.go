@@ -297,13 +297,13 @@ func compareProfiles(path string, there, asked []byte) (isSame, isOtherBudget bo
 func analysisOf(con console, p spec.Profile) (spec.Analyze, error) {
 	path := filepath.Join(filepath.Dir(p.Path), spec.AnalyzeName)
 	if _, err := os.Lstat(path); err == nil {
-		a, err := readAnalyze(analyzeOptions{file: path})
+		a, err := readAnalyze(path)
 		if err != nil || isSamePath(a.Input, p.Output) {
 			return a, err
 		}
 		fmt.Fprintf(con.err, "%s is of another campaign (%s): the results are written as without one\n", path, a.Input)
 	}
-	return readAnalyze(analyzeOptions{input: p.Output})
+	return analysisOfInput(p.Output)
 }
 
 // isSamePath reports whether two names, of which one may be absolute, are of the same place.

@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 }
 
 // setupScript hides the user's settings from a script, but for those that name what tests may use. $TUNER is the program's
-// path, for scripts that change PATH; $JOURNALS the folder of recorded campaigns.
+// path, for scripts that change PATH; $JOURNALS the folder of recorded campaigns, $CONFIGS that of the examples.
 func setupScript(env *testscript.Env) error {
 	program, err := exec.LookPath("tuner")
 	if err != nil {
@@ -53,6 +53,7 @@ func setupScript(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("JOURNALS", journals)
+	env.Setenv("CONFIGS", filepath.Join(journals, "../../configs"))
 	env.Setenv("TUNER", program)
 	env.Setenv("TUNER_CACHE", env.WorkDir+"/cache")
 	for _, name := range []string{"TUNER_ORT_LIBRARY", "TUNER_MODELS"} {

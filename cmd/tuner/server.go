@@ -149,11 +149,6 @@ func expand(text string) (string, error) {
 	return expanded, missing
 }
 
-// isBundled reports whether the engine of this program serves trials.
-func isBundled(p spec.Profile) bool {
-	return p.Runner.IsBundled() || p.Finals != nil && p.Finals.IsBundled()
-}
-
 // checkMetrics finds the metrics of a goal that nobody tells of one of the servers, before anything is launched.
 func (s campaignServers) checkMetrics(ctx context.Context, file string, goal search.Goal) error {
 	for _, one := range s.all() {

@@ -59,10 +59,7 @@ func TestServiceTrialOfTheEngine(t *testing.T) {
 func newEngines(t *testing.T) *profile.Engines {
 	t.Helper()
 	w := newWorkplace(t)
-	p, err := readProfile(filepath.Join(w.dir, "profile.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := readProfileAt(t, filepath.Join(w.dir, "profile.yaml"))
 	subject, err := profile.OpenSubject(p, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -46,18 +46,22 @@ profile_models:
       max-trials: 10
 `
 
+// The perf_analyzer flags of the models that are profiled.
+const (
+	zeroFlags   = "input-data: zero"
+	minilmFlags = zeroFlags + "\n      shape:\n      - input_ids:32\n      - attention_mask:32\n      - token_type_ids:32"
+)
+
 // TestModelAnalyzer runs the real Model Analyzer, unchanged, with our engine in Triton's place.
 func TestModelAnalyzer(t *testing.T) {
-	const zero = "input-data: zero"
-	const minilm = zero + "\n      shape:\n      - input_ids:32\n      - attention_mask:32\n      - token_type_ids:32"
 	for _, tc := range []struct {
 		name, launch, search, protocol, model, flags string
 		concurrency                                  int // highest
 	}{
-		{"local, brute search", "local", "brute", "grpc", "simple", zero, 2},
-		{"local, quick search of MiniLM", "local", "quick", "grpc", "minilm", minilm, 4},
-		{"remote, brute search", "remote", "brute", "http", "simple", zero, 2},
-		{"remote, quick search", "remote", "quick", "grpc", "simple", zero, 4},
+		{"local, brute search", "local", "brute", "grpc", "simple", zeroFlags, 2},
+		{"local, quick search of MiniLM", "local", "quick", "grpc", "minilm", minilmFlags, 4},
+		{"remote, brute search", "remote", "brute", "http", "simple", zeroFlags, 2},
+		{"remote, quick search", "remote", "quick", "grpc", "simple", zeroFlags, 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, dir := find(t), t.TempDir()
@@ -81,11 +85,74 @@ func TestModelAnalyzer(t *testing.T) {
 			if lines := bytes.Count(data, []byte("\n")); lines < 4 {
 				t.Errorf("only %d lines of results:\n%s\n%s", lines, data, output)
 			}
+			checkImport(t, dir, tc.model, data)
 			for _, bad := range []string{"Perf Analyzer did not produce any output", "failed with exit status", "ERROR"} {
 				if strings.Contains(output, bad) {
 					t.Errorf("the output says %q:\n%s", bad, output)
 				}
 			}
+		})
+	}
+}
+
+// checkImport ranks the checkpoint that Model Analyzer has written: as many configurations as its own table has.
+func checkImport(t *testing.T, dir, model string, table []byte) {
+	t.Helper()
+	runTool(t, dir, environment(t, "TUNER_BINARY"), "analyze", "--import", filepath.Join(dir, "checkpoints"), "--export-path", filepath.Join(dir, "imported"))
+	data, err := os.ReadFile(filepath.Join(dir, "imported", "results", "metrics-model-inference.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := []byte("\n" + model + ",")
+	if got, want := bytes.Count(data, row), bytes.Count(table, row); got != want || got == 0 {
+		t.Errorf("%d rows of the checkpoint, and %d in Model Analyzer's own table:\n%s\n%s", got, want, data, table)
+	}
+}
+
+// checkServes has a real Triton serve MiniLM as a repository has it.
+func checkServes(t *testing.T, p *peers.Peers, repository string) {
+	t.Helper()
+	server, err := p.StartTriton(t.Context(), repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, server)
+	args := append([]string{"perf", "-m", "minilm", "-i", "grpc", "-u", server.GRPC, "--concurrency-range", "2", "-p", "400", "--max-trials", "3"}, strings.Fields(tokens)...)
+	if output := runTool(t, "", environment(t, "TUNER_BINARY"), args...); !strings.Contains(output, "infer/sec") {
+		t.Errorf("nothing was served:\n%s", output)
+	}
+}
+
+// TestModelAnalyzersFile has tuner profile MiniLM with the same file on a real Triton, which it starts, or which runs already. A Triton then
+// serves what was chosen.
+func TestModelAnalyzersFile(t *testing.T) {
+	for _, launch := range []string{"local", "remote"} {
+		t.Run(launch, func(t *testing.T) {
+			p, dir := find(t), t.TempDir()
+			repository := newRepository(t, "analyzer")
+			place := "triton_launch_mode: local\ntriton_server_path: " + p.Triton
+			if launch == "remote" {
+				server, err := p.StartTriton(t.Context(), repository, "--model-control-mode=explicit")
+				if err != nil {
+					t.Fatal(err)
+				}
+				stopAtEnd(t, server)
+				place = fmt.Sprintf("triton_launch_mode: remote\ntriton_http_endpoint: %s\ntriton_grpc_endpoint: %s", server.HTTP, server.GRPC)
+			}
+			profile := filepath.Join(dir, "profile.yaml")
+			text := fmt.Sprintf(analyzerProfile, repository, dir, p.PerfAnalyzer, "quick", "grpc", place, "minilm", minilmFlags+"\n      percentile: 95", 4)
+			if err := os.WriteFile(profile, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			output := runTool(t, dir, environment(t, "TUNER_BINARY"), "profile", "-f", profile)
+			data, err := os.ReadFile(filepath.Join(dir, "results", "metrics-model-inference.csv"))
+			if err != nil || !strings.Contains(string(data), "minilm_config_default") || !strings.Contains(string(data), "minilm_config_1") {
+				t.Errorf("results %q, %v\n%s", data, err, output)
+			}
+			if !strings.Contains(output, "on triton 2.") || strings.Contains(output, "failed (") {
+				t.Errorf("not measured on the real Triton, or with failures:\n%s", output)
+			}
+			checkServes(t, p, filepath.Join(dir, "repository"))
 		})
 	}
 }

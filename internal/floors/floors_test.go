@@ -32,8 +32,12 @@ var allowed = map[string][]string{
 	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
 	"analyze":          {"spec", "search", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy"},
+	"analyze/imported": {"analyze", "measure", "modelconfig"},
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
-	"search":           {"measure", "stats"},
+	"spec/modelanalyzer": {
+		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
+	},
+	"search": {"measure", "stats"},
 	"search/searchtest": {
 		"search", "measure",
 	},

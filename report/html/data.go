@@ -22,6 +22,7 @@ type document struct {
 	Format         int                 `json:"format"`
 	Model          string              `json:"model"`
 	Summary        string              `json:"summary"`
+	IsRecorded     bool                `json:"recorded,omitempty"` // by another program: without intervals and counts
 	Objective      []search.Term       `json:"objective"`
 	Constraints    []search.Constraint `json:"constraints"`
 	Top            int                 `json:"top"`
@@ -149,7 +150,7 @@ func newDocument(p Page) (document, error) {
 		b.failures[f.Name] = append(b.failures[f.Name], f)
 	}
 	d := document{
-		Format: Format, Model: r.Header.Model, Summary: p.Verdict.Summary, Objective: r.Goal.Objective.Terms,
+		Format: Format, Model: r.Header.Model, Summary: p.Verdict.Summary, IsRecorded: r.Recorded != "", Objective: r.Goal.Objective.Terms,
 		Constraints: slices.Concat([]search.Constraint{}, r.Goal.Constraints), Top: r.Top, Metrics: b.metrics,
 		Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
 	}

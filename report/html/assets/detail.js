@@ -58,7 +58,7 @@ function loadsTable(s, ranking) {
   const rows = s.config.points.map((p) => html("tr", { class: p === s.point ? "best" : null },
     html("td", { class: "text" }, loadText(p.load), ...(p === s.point ? [" ", html("span", { class: "badge" }, "best load")] : [])),
     ...loadColumns.map((m) => html("td", { class: "number" }, ...valueWithInterval(p, m))),
-    html("td", { class: "text" }, `${count(p.windows, "window")}, ${count(p.requests, "request")}${p.meanBatch > 0 ? `, mean batch ${short(Number(p.meanBatch.toPrecision(3)))}` : ""}`),
+    html("td", { class: "text" }, raw.recorded ? "" : `${count(p.windows, "window")}, ${count(p.requests, "request")}${p.meanBatch > 0 ? `, mean batch ${short(Number(p.meanBatch.toPrecision(3)))}` : ""}`),
     html("td", { class: "text remarks" }, remarksOf(p, ranking))));
   return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures by load" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)));
 }

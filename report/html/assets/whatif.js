@@ -90,7 +90,7 @@ function verdictOf(r) {
   if (!best.satisfies) {
     return { figure: "None", claim: `satisfies ${r.constraints.map(constraintText).join(", ") || "the limit on failed requests"}`, best: `Nearest: ${nameOf(best.config)} at ${loadText(best.point.load)}: ${missesText(best.point, r.constraints)}.` };
   }
-  const confirmed = best.point.confirmed ? "Confirmed on fresh launches." : "Not confirmed at this load on fresh launches: the figures are the search’s own, and may flatter.";
+  const confirmed = raw.recorded ? "Another program’s figures, without intervals: how sure they are is not known." : best.point.confirmed ? "Confirmed on fresh launches." : "Not confirmed at this load on fresh launches: the figures are the search’s own, and may flatter.";
   const name = `Best: ${nameOf(best.config)}. ${confirmed}`;
   if (best.config.isDefault) return { figure: "1 ×", claim: `the default is the best that was found${within}`, best: name, summary: at(best) };
   if (!best.gain) return { figure: format(metricOf(raw.objective[0].metric), best.point.value(raw.objective[0].metric)), claim: `where the default does not satisfy${within.replace(/^ with(in)?/, "") || " the limits"}`, best: name, summary: at(best) };

@@ -1,0 +1,197 @@
+package modelanalyzer
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tuner/spec"
+)
+
+// variantMark is between a model's name and the number of its configuration, in Model Analyzer's names of configurations.
+const variantMark = "_config_"
+
+// analysis is what is to be made of the results of one campaign.
+type analysis struct {
+	at      value
+	folder  string   // of the campaign, below the checkpoints
+	configs []string // that are reported; nil: all
+	goal    *model   // whose goal replaces the campaign's; nil: none
+	plots   []value  // that its models ask for; none: those of the file
+}
+
+// analyses are those that a file asks for: of the configurations in report_model_configs, of the models in analysis_models, or else of the
+// models in profile_models, each in the folder that its campaign has.
+func (r *reader) analyses(root value) []spec.Analyze {
+	var asked []analysis
+	switch {
+	case r.has("report_model_configs"):
+		asked = r.reported()
+	case r.has("analysis_models"):
+		for _, m := range r.models("analysis_models", AnalysisSpec) {
+			asked = append(asked, analysis{at: m.at, folder: m.name, goal: &m})
+		}
+	case r.has("profile_models"):
+		for _, m := range r.models("profile_models", PerModel) {
+			for _, folder := range folders(m, r.batches(m)) {
+				asked = append(asked, analysis{at: m.at, folder: folder, goal: &m})
+			}
+		}
+	default:
+		r.fail(root, spec.Error{Problem: "names no models", Allowed: "report_model_configs, analysis_models, profile_models"})
+	}
+	r.several = len(asked) > 1
+	var list []spec.Analyze
+	for _, x := range asked {
+		list = append(list, r.results(x))
+	}
+	return list
+}
+
+// has reports whether the file has a field, whatever its value.
+func (r *reader) has(name string) bool {
+	_, has := r.given[name]
+	return has
+}
+
+// reported groups report_model_configs by model.
+func (r *reader) reported() []analysis {
+	var list []analysis
+	for _, m := range r.models("report_model_configs", ReportSpec) {
+		name, _, found := strings.Cut(m.name, variantMark)
+		if !found {
+			r.fail(m.at, spec.Error{Problem: fmt.Sprintf("%q is not the name of a configuration", m.name), Allowed: "MODEL_config_default, MODEL_config_0, …"})
+			continue
+		}
+		i := slices.IndexFunc(list, func(a analysis) bool { return a.folder == name })
+		if i < 0 {
+			i = len(list)
+			list = append(list, analysis{at: m.at, folder: name})
+		}
+		list[i].configs = append(list[i].configs, m.name)
+		if v, has := m.given["plots"]; has && v.isSaid() {
+			list[i].plots = append(list[i].plots, v)
+		}
+	}
+	return list
+}
+
+// results writes down what becomes of the results in a campaign's folder, an analyze.yaml of tuner's own, and has it read.
+func (r *reader) results(x analysis) spec.Analyze {
+	n := newNative()
+	n.text(x.at, r.place(filepath.Join(r.checkpoints(), x.folder)), "input")
+	at, export := r.exportPath()
+	if at.node == nil {
+		at = x.at
+	}
+	if r.several {
+		export = filepath.Join(export, reportsFolder, x.folder)
+	}
+	n.text(at, r.place(export), "output")
+	if v, has := r.said("num_configs_per_model"); has {
+		n.word(v, v.node.Value, "top")
+	}
+	if x.goal != nil {
+		r.goal(n, *x.goal)
+	}
+	r.plots(n, x)
+	text, err := n.print()
+	var a spec.Analyze
+	if err == nil {
+		a, err = spec.ParseAnalyze(r.path, text)
+	}
+	r.translate(n, err)
+	a.CSV, a.Shared, a.Configs = r.csv(), !r.several, x.configs
+	return a
+}
+
+// plots are those of an analysis's models, else of the file; of one name the first counts.
+func (r *reader) plots(n *native, x analysis) {
+	asked := x.plots
+	if v, has := r.said("plots"); has && len(asked) == 0 {
+		asked = []value{v}
+	}
+	seen := map[string]bool{}
+	for _, plots := range asked {
+		if !plots.isMapping() {
+			r.fail(plots, spec.Error{Problem: "must be a mapping (name: {title, x_axis, y_axis, monotonic})"})
+		}
+		for _, p := range plots.entries() {
+			if seen[p.name] {
+				continue
+			}
+			seen[p.name] = true
+			r.plot(n, p)
+		}
+	}
+}
+
+// plot passes one on, with the names of metrics that stand for others here.
+func (r *reader) plot(n *native, p entry) {
+	for _, f := range p.entries() {
+		node := f.node
+		if isAxis := f.name == "x_axis" || f.name == "y_axis"; isAxis && f.node.Value != "concurrency" && f.node.Value != "request_rate" {
+			tag, ok := r.tag(f.value)
+			if !ok {
+				continue
+			}
+			node = scalar(f.value, tag, true)
+		}
+		n.set(f.value, node, "plots", p.name, f.name)
+	}
+}
+
+// reportsFolder holds the results of each model, below the export path, where there are several.
+const reportsFolder = "reports"
+
+// exportPath is the folder of the results, relative to the working folder.
+func (r *reader) exportPath() (value, string) {
+	at, export := r.text("export_path", ".")
+	return at, cmp.Or(r.options.ExportPath, export)
+}
+
+// joint is the folder of the results of all models together; "" for a single one.
+func (r *reader) joint() string {
+	if !r.several {
+		return ""
+	}
+	_, export := r.exportPath()
+	return filepath.Join(filepath.Dir(r.path), r.place(export))
+}
+
+// csv reads the names and the columns of the CSV files.
+func (r *reader) csv() spec.CSVFiles {
+	return spec.CSVFiles{
+		Inference: r.csvFile("filename_model_inference", "inference_output_fields", spec.InferenceFields(), spec.BackendParameter),
+		GPU:       r.csvFile("filename_model_gpu", "gpu_output_fields", spec.GPUFields(), ""),
+		Server:    r.csvFile("filename_server_only", "server_output_fields", spec.ServerFields(), ""),
+	}
+}
+
+// csvFile reads one of them. Its columns are some of the allowed, or begin with the prefix where there is one.
+func (r *reader) csvFile(nameField, columnsField string, allowed []string, prefix string) spec.CSVFile {
+	var f spec.CSVFile
+	if v, has := r.said(nameField); has {
+		if f.Name = v.node.Value; f.Name != filepath.Base(f.Name) || f.Name == ".." {
+			r.fail(v, spec.Error{Problem: "is not the name of a file without a folder"})
+		}
+	}
+	v, has := r.said(columnsField)
+	if !has {
+		return f
+	}
+	for _, e := range v.words() {
+		name := e.node.Value
+		isParameter := prefix != "" && strings.HasPrefix(name, prefix) && len(name) > len(prefix)
+		switch {
+		case !isParameter && !slices.Contains(allowed, name):
+			r.fail(e, spec.Error{Problem: "is no column of this file", Allowed: strings.Join(allowed, ", ")})
+		case spec.IsUnmeasured(name):
+			r.warn(e, "%s is not measured: its column is empty", name)
+		}
+		f.Columns = append(f.Columns, name)
+	}
+	return f
+}

@@ -1,0 +1,89 @@
+package modelanalyzer
+
+import (
+	"slices"
+	"strings"
+
+	"tuner/spec"
+)
+
+// tlsFlags are perf_analyzer's flags for the files of a connection secured by TLS, by runner.tls's name for them.
+func tlsFlags(protocol string) map[string]string {
+	if protocol == spec.ProtocolHTTP {
+		return map[string]string{"ca": "ssl-https-ca-certificates-file", "certificate": "ssl-https-client-certificate-file", "key": "ssl-https-private-key-file"}
+	}
+	return map[string]string{"ca": "ssl-grpc-root-certifications-file", "certificate": "ssl-grpc-certificate-chain-file", "key": "ssl-grpc-private-key-file"}
+}
+
+// secureFlag asks for TLS over gRPC; over HTTP the scheme of the address does.
+const secureFlag = "ssl-grpc-use-ssl"
+
+// connection passes header fields and the files of TLS on to a remote server, and returns the scheme that its address needs; "" for none.
+func (r *reader) connection(n *native, flags map[string]value, protocol string) string {
+	if v, has := flags["http-header"]; has {
+		for _, e := range v.elements() {
+			name, text, found := strings.Cut(e.node.Value, ":")
+			if !found || strings.TrimSpace(name) == "" {
+				r.fail(e, spec.Error{Problem: "is not a header field", Allowed: "NAME: VALUE, or a list of such"})
+				continue
+			}
+			n.text(e, strings.TrimSpace(text), "runner", "headers", strings.TrimSpace(name))
+		}
+	}
+	r.checkTLS(flags, protocol)
+	secure, has := flags[secureFlag]
+	isSecure := has && secure.isSaid()
+	if protocol == spec.ProtocolGRPC && !isSecure { // perf_analyzer then does not look at the files
+		return ""
+	}
+	files := tlsFlags(protocol)
+	for _, name := range []string{"ca", "certificate", "key"} {
+		if v, has := flags[files[name]]; has && v.isSaid() {
+			n.text(v, r.place(v.node.Value), "runner", "tls", name)
+		}
+	}
+	if protocol == spec.ProtocolGRPC {
+		return "grpcs://"
+	}
+	return ""
+}
+
+// checkTLS reports what is asked of TLS that there is not: unchecked certificates, and files in other formats.
+func (r *reader) checkTLS(flags map[string]value, protocol string) {
+	if protocol != spec.ProtocolHTTP {
+		return
+	}
+	for _, name := range []string{"ssl-https-verify-peer", "ssl-https-verify-host"} {
+		if v, has := flags[name]; has && v.node.Value == "0" {
+			r.fail(v, spec.Error{Problem: "asks for a server that is not checked: its certificate always is", Hint: "remove the line, and name the authority with ssl-https-ca-certificates-file"})
+		}
+	}
+	for _, name := range []string{"ssl-https-client-certificate-type", "ssl-https-private-key-type"} {
+		if v, has := flags[name]; has && v.node.Value != "PEM" {
+			r.fail(v, spec.Error{Problem: "is not a format that is read", Allowed: "PEM"})
+		}
+	}
+}
+
+// unconnected reports flags about the connection to a server that tuner starts itself, on loopback.
+func (r *reader) unconnected(flags map[string]value) {
+	const text = "is for a remote server: those that tuner starts are on loopback"
+	if v, has := flags["http-header"]; has && v.isSaid() {
+		r.warn(v, "%s", text)
+	}
+	files := slices.Concat([]string{secureFlag}, tlsNames(spec.ProtocolGRPC), tlsNames(spec.ProtocolHTTP))
+	for _, name := range files {
+		if v, has := flags[name]; has && v.isSaid() {
+			r.fail(v, spec.Error{Problem: text + ", without TLS", Hint: "remove the line, or use triton_launch_mode: remote"})
+		}
+	}
+}
+
+func tlsNames(protocol string) []string {
+	var list []string
+	for _, flag := range tlsFlags(protocol) {
+		list = append(list, flag)
+	}
+	slices.Sort(list)
+	return list
+}

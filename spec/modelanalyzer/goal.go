@@ -1,0 +1,138 @@
+package modelanalyzer
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/spec"
+)
+
+// metricTags are Model Analyzer's tags that tuner measures.
+func metricTags() []string {
+	return []string{"perf_throughput", "perf_latency_avg", "perf_latency_p90", "perf_latency_p95", "perf_latency_p99", "perf_server_queue",
+		"perf_server_compute_input", "perf_server_compute_infer", "perf_server_compute_output", "cpu_used_ram", "gpu_used_memory", "gpu_utilization",
+		"gpu_power_usage"}
+}
+
+// tag returns the tag that a name stands for here, or reports that there is none.
+func (r *reader) tag(key value) (string, bool) {
+	name := key.node.Value
+	switch {
+	case slices.Contains(metricTags(), name):
+		return name, true
+	case name == "perf_latency": // of old versions
+		return "perf_latency_p99", true
+	case name == "gpu_free_memory":
+		r.warn(key, "the memory in use is taken for it: the less, the more is free")
+		return "gpu_used_memory", true
+	case name == "cpu_available_ram", name == "cpu_free_ram":
+		r.warn(key, "the memory in use is taken for it: the less, the more is available")
+		return "cpu_used_ram", true
+	}
+	e := spec.Error{Problem: "is not measured", Allowed: strings.Join(metricTags(), ", ")}
+	if strings.Contains(name, "token") {
+		e.Problem = "is of generative models, which come in a later version"
+	}
+	r.fail(key, e)
+	return "", false
+}
+
+// isLost reports whether a metric of GPUs cannot be measured on this machine, which Model Analyzer takes for no reason to fail.
+func (r *reader) isLost(tag string) bool {
+	_, mode := r.text("triton_launch_mode", "")
+	return strings.HasPrefix(tag, "gpu_") && r.machine.GPUs == 0 && mode != launchRemote
+}
+
+// goal says what makes a configuration better, and what it must keep.
+func (r *reader) goal(n *native, m model) {
+	if v, has := r.of(m, "objectives"); has {
+		r.objectives(n, v)
+	}
+	if v, has := r.of(m, "constraints"); has {
+		r.constraints(n, v)
+	}
+	r.shorthand(n, "latency_budget", "perf_latency_p99", "max")
+	r.shorthand(n, "min_throughput", "perf_throughput", "min")
+}
+
+// objectives reads a list of tags, of weight 10 each, or a mapping from tags to weights.
+func (r *reader) objectives(n *native, v value) {
+	weights := mapping(v)
+	lost := false
+	add := func(key value, weight *yaml.Node) {
+		tag, known := r.tag(key)
+		switch {
+		case !known:
+		case r.isLost(tag):
+			lost = true
+			r.warn(key, "there is no GPU on this machine: the objective is left out")
+		default:
+			weights.Content = append(weights.Content, scalar(key, tag, true), weight)
+		}
+	}
+	if v.isMapping() {
+		for _, e := range v.entries() {
+			add(e.key, scalar(e.value, e.node.Value, false))
+		}
+	} else {
+		for _, e := range v.words() {
+			add(e, scalar(e, "10", false))
+		}
+	}
+	switch len(weights.Content) {
+	case 0:
+		if lost {
+			r.fail(v, spec.Error{Problem: "has nothing but metrics of GPUs, and there is no GPU on this machine", Hint: "add perf_throughput"})
+		}
+	case 2:
+		at := value{weights.Content[0], v.path}
+		n.word(at, weights.Content[0].Value, "objective")
+	default:
+		n.set(v, weights, "weights")
+	}
+}
+
+// constraints reads {tag: {min | max}}.
+func (r *reader) constraints(n *native, v value) {
+	if !v.isMapping() {
+		r.fail(v, spec.Error{Problem: "must be a mapping (metric: {min or max: bound})"})
+		return
+	}
+	for _, e := range v.entries() {
+		tag, known := r.tag(e.key)
+		switch {
+		case !known:
+		case r.isLost(tag):
+			r.warn(e.key, "there is no GPU on this machine: the constraint is left out, as Model Analyzer does")
+		case !e.isMapping():
+			r.fail(e.value, spec.Error{Problem: "must be a mapping", Allowed: "{min: …} or {max: …}"})
+		default:
+			for _, bound := range e.entries() {
+				n.bound(bound.value, scalar(bound.value, bound.node.Value, false), tag, bound.name)
+			}
+		}
+	}
+}
+
+// shorthand is a constraint with a field of its own, which replaces the one of that metric.
+func (r *reader) shorthand(n *native, field, tag, side string) {
+	if v, has := r.said(field); has {
+		n.bound(v, scalar(v, v.node.Value, false), tag, side)
+	}
+}
+
+// bound sets a constraint, in place of an earlier one.
+func (n *native) bound(from value, node *yaml.Node, tag, side string) {
+	at := child(child(n.root, "constraints"), tag)
+	for i := 0; i+1 < len(at.Content); i += 2 {
+		if at.Content[i].Value == side {
+			at.Content[i+1] = node
+			n.note(from, node, "constraints."+tag+"."+side, from.path)
+			return
+		}
+	}
+	n.set(from, node, "constraints", tag, side)
+	n.origins["constraints."+tag] = value{&yaml.Node{Kind: yaml.ScalarNode, Line: from.node.Line}, strings.TrimSuffix(from.path, "."+side)}
+}

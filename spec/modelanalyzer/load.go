@@ -1,0 +1,159 @@
+package modelanalyzer
+
+import (
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/spec"
+)
+
+// longestSeries is how many numbers a range may stand for.
+const longestSeries = 1000
+
+// numbers reads a series of whole numbers in any of its forms: one number, a list, "1,2,4", {start, stop, step} with both ends included,
+// and start:stop:step, as perf_analyzer has it. What is no number is kept, for package spec to report.
+func (r *reader) numbers(v value) []value {
+	if v.isMapping() {
+		return r.spanNumbers(v)
+	}
+	var list []value
+	for _, e := range v.words() {
+		if parts := strings.Split(e.node.Value, ":"); len(parts) > 1 {
+			list = append(list, r.counted(e, parts)...)
+			continue
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// spanNumbers reads {start, stop, step}.
+func (r *reader) spanNumbers(v value) []value {
+	parts := []string{"", "", "1"}
+	for _, e := range v.entries() {
+		switch e.name {
+		case "start":
+			parts[0] = e.node.Value
+		case "stop":
+			parts[1] = e.node.Value
+		case "step":
+			parts[2] = e.node.Value
+		default:
+			r.fail(e.key, spec.Error{Problem: "unknown field", Allowed: "start, stop, step"})
+			return nil
+		}
+	}
+	return r.counted(v, parts)
+}
+
+// counted counts from start to stop, which may be left out, and both are included.
+func (r *reader) counted(v value, parts []string) []value {
+	bounds := []int64{0, 0, 1}
+	for i, part := range parts {
+		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
+		if err != nil || i > 2 || n < 1 {
+			r.fail(v, spec.Error{Problem: "is not a range of whole numbers from 1", Allowed: "{start: 1, stop: 8, step: 1}, or 1:8:1"})
+			return nil
+		}
+		bounds[i] = n
+	}
+	if len(parts) == 1 {
+		bounds[1] = bounds[0]
+	}
+	if bounds[1] < bounds[0] || (bounds[1]-bounds[0])/bounds[2] >= longestSeries {
+		r.fail(v, spec.Error{Problem: "is a range without numbers, or with more than 1000", Hint: "mend its ends, or take a greater step"})
+		return nil
+	}
+	var list []value
+	for n := bounds[0]; n <= bounds[1]; n += bounds[2] {
+		list = append(list, value{scalar(v, strconv.FormatInt(n, 10), false), v.path})
+	}
+	return list
+}
+
+// numbersNode is numbers as a list.
+func (r *reader) numbersNode(v value) *yaml.Node {
+	list := sequence(v)
+	for _, e := range r.numbers(v) {
+		text, isText := e.node.Value, true
+		if _, ok := e.whole(); ok {
+			isText = false
+		}
+		list.Content = append(list.Content, scalar(e, text, isText))
+	}
+	return list
+}
+
+// load says what the clients do.
+func (r *reader) load(n *native, m model, batch value) {
+	n.word(batch, batch.node.Value, "load", "client_batch_size")
+	flags := r.clientFlags(m)
+	field, v := r.levels(m, flags)
+	switch {
+	case v.node != nil:
+		n.set(v, r.numbersNode(v), "load", field)
+	case r.isSaid("run_config_search_disable"):
+		n.set(m.at, sequence(m.at, scalar(m.at, "1", false)), "load", "concurrency")
+	case r.searchesRate():
+		r.span(n, m, span{"request_rate", 16, 8192, true}, "load", "request_rate")
+	default:
+		r.span(n, m, span{"concurrency", 1, 1024, true}, "load", "concurrency")
+	}
+	if v, has := flags["shape"]; has && v.isSaid() {
+		r.shapes(n, v)
+	}
+}
+
+func (r *reader) isSaid(name string) bool {
+	_, has := r.said(name)
+	return has
+}
+
+// searchesRate reports whether the automatic search is one of request rates.
+func (r *reader) searchesRate() bool {
+	return r.isSaid("request_rate_search_enable") || r.isSaid("run_config_search_min_request_rate") || r.isSaid("run_config_search_max_request_rate")
+}
+
+// levels finds the loads that are listed: perf_analyzer's own flags come before the model's parameters, these before the file's. A value
+// without a node stands for none.
+func (r *reader) levels(m model, flags map[string]value) (field string, v value) {
+	for _, f := range [][2]string{{"concurrency-range", "concurrency"}, {"request-rate-range", "request_rate"}} {
+		if v, has := flags[f[0]]; has && v.isSaid() {
+			return f[1], v
+		}
+	}
+	own := map[string]value{}
+	if p, has := m.given["parameters"]; has {
+		own = r.mapping(p, Parameters)
+	}
+	for _, given := range []map[string]value{own, r.given} {
+		rate, hasRate := given["request_rate"]
+		concurrency, hasConcurrency := given["concurrency"]
+		hasRate, hasConcurrency = hasRate && rate.isSaid(), hasConcurrency && concurrency.isSaid()
+		switch {
+		case hasRate && hasConcurrency:
+			r.fail(rate, spec.Error{Problem: "contradicts concurrency", Hint: "keep one of the two"})
+			return "request_rate", rate
+		case hasRate:
+			return "request_rate", rate
+		case hasConcurrency:
+			return "concurrency", concurrency
+		}
+	}
+	return "", value{}
+}
+
+// shapes reads "input:1,3,224", or a list of such.
+func (r *reader) shapes(n *native, v value) {
+	for _, e := range v.elements() {
+		at := strings.LastIndex(e.node.Value, ":")
+		if at <= 0 {
+			r.fail(e, spec.Error{Problem: "is not an input with its shape", Allowed: "NAME:3,224,224, without the batch dimension"})
+			continue
+		}
+		name, dims := e.node.Value[:at], value{scalar(e, e.node.Value[at+1:], true), e.path}
+		n.set(e, r.numbersNode(dims), "load", "inputs", "shape", name)
+	}
+}

@@ -1,0 +1,104 @@
+package modelanalyzer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"tuner/spec"
+)
+
+// native is a file of tuner's own in the making, and where each of its places comes from. Going through its text is what keeps all else
+// free of the foreign format: a campaign's journal holds this text, and reads the same without Model Analyzer's file.
+type native struct {
+	root    *yaml.Node
+	origins map[string]value // by the path in the native file
+}
+
+func newNative() *native {
+	return &native{root: &yaml.Node{Kind: yaml.MappingNode}, origins: map[string]value{}}
+}
+
+// set puts a node at a path of keys; from is what it stands for.
+func (n *native) set(from value, node *yaml.Node, keys ...string) {
+	at := n.root
+	for _, key := range keys[:len(keys)-1] {
+		at = child(at, key)
+	}
+	last := keys[len(keys)-1]
+	at.Content = append(at.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: last}, node)
+	n.note(from, node, strings.Join(keys, "."), from.path)
+}
+
+// text is set for a text.
+func (n *native) text(from value, text string, keys ...string) {
+	n.set(from, scalar(from, text, true), keys...)
+}
+
+// word is set for a number, a boolean or a word.
+func (n *native) word(from value, word string, keys ...string) {
+	n.set(from, scalar(from, word, false), keys...)
+}
+
+// child returns the mapping under a key, which is made where there is none.
+func child(at *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(at.Content); i += 2 {
+		if at.Content[i].Value == key {
+			return at.Content[i+1]
+		}
+	}
+	made := &yaml.Node{Kind: yaml.MappingNode}
+	at.Content = append(at.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, made)
+	return made
+}
+
+// note remembers where a node and all below it come from: those below have the same names in both files.
+func (n *native) note(from value, node *yaml.Node, path, foreign string) {
+	line := from.node.Line
+	if node.Line > 0 {
+		line = node.Line
+	}
+	n.origins[path] = value{&yaml.Node{Kind: yaml.ScalarNode, Line: line}, foreign}
+	for i, c := range node.Content {
+		switch {
+		case node.Kind == yaml.SequenceNode:
+			index := fmt.Sprintf("[%d]", i)
+			n.note(from, c, path+index, foreign+index)
+		case node.Kind == yaml.MappingNode && i%2 == 1:
+			name := "." + node.Content[i-1].Value
+			n.note(from, c, path+name, foreign+name)
+		}
+	}
+}
+
+// print is the file's text, under a line that says what it is made of.
+func (n *native) print() ([]byte, error) {
+	text, err := yaml.Marshal(n.root)
+	if err != nil {
+		return nil, fmt.Errorf("cannot print what the file means: %w", err)
+	}
+	return append([]byte("# What Model Analyzer's file means to tuner.\n"), text...), nil
+}
+
+// translate turns the mistakes that package spec finds in the native text into mistakes of the foreign file.
+func (r *reader) translate(n *native, err error) {
+	var mistakes spec.Errors
+	if !errors.As(err, &mistakes) {
+		if err != nil {
+			r.add(spec.Error{File: r.path, Line: 1, Problem: err.Error()})
+		}
+		return
+	}
+	for _, e := range mistakes {
+		e.File, e.Line = r.path, 1
+		for at := e.Path; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
+			if from, known := n.origins[at]; known {
+				e.Line, e.Path = max(from.node.Line, 1), from.path+e.Path[len(at):]
+				break
+			}
+		}
+		r.add(e)
+	}
+}

@@ -1,0 +1,267 @@
+package modelanalyzer
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"tuner/spec"
+)
+
+// campaigns are those of a model: one for each client batch.
+func (r *reader) campaigns(m model) []Campaign {
+	batches := r.batches(m)
+	var list []Campaign
+	for i, folder := range folders(m, batches) {
+		if c, ok := r.campaign(m, batches[i], folder); ok {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// folders are those of a model's campaigns, by client batch.
+func folders(m model, batches []value) []string {
+	list := make([]string, len(batches))
+	for i, batch := range batches {
+		if list[i] = m.name; len(batches) > 1 {
+			list[i] += "-b" + batch.node.Value
+		}
+	}
+	return list
+}
+
+// batches are the client batches of a model. The search has one for a campaign.
+func (r *reader) batches(m model) []value {
+	one := value{scalar(m.at, "1", false), m.at.path}
+	v, has := r.parameter(m, "batch_sizes")
+	flags := r.clientFlags(m)
+	for _, name := range []string{"batch-size", "b"} {
+		if flag, given := flags[name]; given && flag.isSaid() {
+			v, has = flag, true
+		}
+	}
+	if !has {
+		return []value{one}
+	}
+	list := r.numbers(v)
+	if len(list) == 0 { // a mistake, which was reported
+		return []value{one}
+	}
+	if len(list) > 1 {
+		r.warn(v, "each of the %d client batches is a campaign of its own, in %s and so on; the names of configurations are counted in each",
+			len(list), filepath.Join(r.checkpoints(), m.name+"-b"+list[0].node.Value))
+	}
+	return list
+}
+
+// parameter returns a load parameter: the model's own, else the file's.
+func (r *reader) parameter(m model, name string) (value, bool) {
+	if own, has := m.given["parameters"]; has {
+		if v, given := r.mapping(own, Parameters)[name]; given && v.isSaid() {
+			return v, true
+		}
+	}
+	return r.said(name)
+}
+
+// clientFlags are the perf_analyzer flags of a model.
+func (r *reader) clientFlags(m model) map[string]value {
+	v, has := r.of(m, "perf_analyzer_flags")
+	if !has {
+		return nil
+	}
+	return r.mapping(v, ClientFlags)
+}
+
+// campaign writes down what the file means for one model, and has it read.
+func (r *reader) campaign(m model, batch value, folder string) (Campaign, bool) {
+	before := len(r.errors)
+	repository, dir := r.text("model_repository", "")
+	if dir == "" {
+		repository = m.at
+		r.fail(m.at, spec.Error{Problem: "has no model_repository to be found in", Hint: "add model_repository: FOLDER; tuner reads the model's inputs there, " +
+			"also of one that a remote server serves"})
+	}
+	n := newNative()
+	n.text(repository, r.place(filepath.Join(dir, m.name)), "model")
+	n.text(m.at, m.name, "name")
+	n.text(m.at, r.place(filepath.Join(r.checkpoints(), folder)), "output")
+	r.runner(n, m)
+	r.search(n, m)
+	r.space(n, m)
+	r.load(n, m, batch)
+	r.goal(n, m)
+	r.checkGPUs()
+	text, err := n.print()
+	var p spec.Profile
+	if err == nil {
+		p, err = spec.ParseProfile(r.path, text)
+	}
+	r.translate(n, err)
+	a := r.results(analysis{at: m.at, folder: folder})
+	return Campaign{p, a}, len(r.errors) == before
+}
+
+// The modes of triton_launch_mode.
+const (
+	launchLocal   = "local"
+	launchDocker  = "docker"
+	launchRemote  = "remote"
+	launchLibrary = "c_api"
+)
+
+// launchMode is how the server comes to run; "" for tuner's own engine, which stands in where the file asks for none and this machine has
+// none.
+func (r *reader) launchMode() (value, string) {
+	v, mode := r.text("triton_launch_mode", "")
+	_, hasPath := r.said("triton_server_path")
+	switch {
+	case mode == launchRemote, mode == launchLocal && (hasPath || r.machine.Server != ""):
+	case mode == launchLocal:
+		r.fail(v, spec.Error{Problem: "finds no tritonserver in PATH", Hint: "add triton_server_path: PROGRAM, or remove the line to measure tuner's own engine"})
+	case mode == launchDocker:
+		r.fail(v, spec.Error{Problem: "starts no container", Allowed: "local, remote",
+			Hint: "write triton_launch_mode: local and triton_server_path: ./tritonserver-docker.sh, a script of one line:\n" +
+				`        exec docker run --rm --network=host -v "$PWD:$PWD" -w "$PWD" IMAGE tritonserver "$@"`})
+	case mode == launchLibrary:
+		r.fail(v, spec.Error{Problem: "loads no server as a library: an abort in it would end the campaign", Allowed: "local, remote"})
+	case mode != "":
+		r.fail(v, spec.Error{Problem: "is not known", Allowed: "local, remote"})
+	case hasPath || r.machine.Server != "":
+		mode = launchLocal
+	default:
+		r.warnFile("no tritonserver is in PATH, so tuner's own engine is measured; triton_server_path names another server")
+	}
+	return v, mode
+}
+
+// warnFile is a warning about the file as a whole.
+func (r *reader) warnFile(text string) {
+	w := Warning{File: r.path, Line: 1, Path: "triton_launch_mode", Text: text}
+	for _, other := range r.warnings {
+		if other == w {
+			return
+		}
+	}
+	r.warnings = append(r.warnings, w)
+}
+
+// runner says which server is measured.
+func (r *reader) runner(n *native, m model) {
+	at, mode := r.launchMode()
+	if at.node == nil {
+		at = m.at
+	}
+	protocolAt, protocol := r.text("client_protocol", "grpc")
+	if protocolAt.node != nil {
+		n.word(protocolAt, protocol, "runner", "protocol")
+	}
+	switch mode {
+	case launchRemote:
+		r.remote(n, m, at, protocol)
+	case launchLocal:
+		r.local(n, m, at)
+	default:
+		r.warnUnused(m, "is for a tritonserver, and tuner's own engine is measured", "triton_server_flags", "triton_server_environment", "triton_output_path")
+	}
+	if mode != launchRemote {
+		r.unconnected(r.clientFlags(m))
+		r.warnUnused(m, "tuner chooses free ports for the servers that it starts", "triton_http_endpoint", "triton_grpc_endpoint", "triton_metrics_url")
+	}
+}
+
+// warnUnused warns about fields of a model or the file that mean nothing in a mode.
+func (r *reader) warnUnused(m model, text string, names ...string) {
+	for _, name := range names {
+		if v, has := r.of(m, name); has {
+			r.warn(v, "%s", text)
+		}
+	}
+}
+
+// remote is a server that runs already.
+func (r *reader) remote(n *native, m model, at value, protocol string) {
+	n.word(at, spec.RunnerRemote, "runner", "mode")
+	field, usual := "triton_grpc_endpoint", "localhost:8001"
+	if protocol == spec.ProtocolHTTP {
+		field, usual = "triton_http_endpoint", "localhost:8000"
+	}
+	urlAt, url := r.text(field, usual)
+	if urlAt.node == nil {
+		urlAt = at
+	}
+	n.text(urlAt, r.connection(n, r.clientFlags(m), protocol)+url, "runner", "url")
+	if v, has := r.said("triton_metrics_url"); has && !r.isOnCPU(m) {
+		n.text(v, v.node.Value, "runner", "metrics_url")
+	}
+	r.warnUnused(m, "is for a server that is started; the remote one has its own", "triton_server_flags", "triton_server_environment", "triton_output_path",
+		"triton_server_path")
+}
+
+// local is a tritonserver that is started for each pool.
+func (r *reader) local(n *native, m model, at value) {
+	n.word(at, spec.RunnerLocal, "runner", "mode")
+	if v, path := r.text("triton_server_path", r.machine.Server); v.node == nil {
+		n.text(at, path, "runner", "server")
+	} else {
+		if strings.ContainsRune(path, '/') {
+			path = r.place(path)
+			if !strings.ContainsRune(path, '/') {
+				path = "./" + path // what has no slash is looked up in PATH
+			}
+		}
+		n.text(v, path, "runner", "server")
+	}
+	if v, path := r.text("triton_output_path", ""); path != "" {
+		n.text(v, r.place(path), "runner", "log")
+	}
+	if v, has := r.of(m, "triton_server_environment"); has {
+		for _, e := range v.entries() {
+			n.text(e.value, e.node.Value, "runner", "environment", e.name)
+		}
+	}
+	if v, has := r.of(m, "triton_server_flags"); has {
+		r.serverFlags(n, v)
+	}
+}
+
+// serverFlags passes flags on to the server, but for those that tuner sets itself.
+func (r *reader) serverFlags(n *native, v value) {
+	args := sequence(v)
+	for _, e := range v.entries() {
+		switch e.name {
+		case "model-repository", "model-store", "model-control-mode", "load-model", "http-port", "grpc-port", "metrics-port", "http-address",
+			"grpc-address", "metrics-address", "allow-http", "allow-grpc", "allow-metrics":
+			r.warn(e.value, "tuner sets it itself: each server is on free ports, and loads what is measured")
+		default:
+			args.Content = append(args.Content, scalar(e.value, fmt.Sprintf("--%s=%s", e.name, e.node.Value), true))
+		}
+	}
+	if len(args.Content) > 0 {
+		n.set(v, args, "runner", "args")
+	}
+}
+
+// isOnCPU reports whether a model is profiled on the CPU: as the file says, or because this machine has no GPU and runs the server.
+func (r *reader) isOnCPU(m model) bool {
+	v, has := m.given["cpu_only"]
+	_, mode := r.text("triton_launch_mode", "")
+	return has && v.isSaid() || r.machine.GPUs == 0 && mode != launchRemote
+}
+
+// checkGPUs says what becomes of the choice of GPUs.
+func (r *reader) checkGPUs() {
+	v, has := r.said("gpus")
+	if !has {
+		return
+	}
+	if words := v.words(); len(words) == 1 && (words[0].node.Value == "all" || words[0].node.Value == "[]") {
+		return
+	}
+	if r.machine.GPUs == 0 {
+		r.warn(v, "there is no GPU on this machine")
+		return
+	}
+	r.warn(v, "all GPUs of the machine are read; CUDA_VISIBLE_DEVICES in triton_server_environment chooses those that serve")
+}

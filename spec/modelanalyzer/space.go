@@ -1,0 +1,328 @@
+package modelanalyzer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"gopkg.in/yaml.v3"
+
+	"tuner/modelconfig"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// unlimited is a budget that no campaign uses up: Model Analyzer ends when all is measured.
+const unlimited = 1_000_000
+
+// search says how the space is searched. What is enumerated by hand is measured as it is listed; the automatic search is tuner's own, unless
+// the file asks for a mode.
+func (r *reader) search(n *native, m model) {
+	at, mode := r.text("run_config_search_mode", "")
+	strategy := spec.StrategyGuided
+	switch mode {
+	case "":
+		at = m.at
+		if r.isManual(m) {
+			strategy = spec.StrategyGrid
+		}
+	case "brute":
+		strategy = spec.StrategyGrid
+	case "quick":
+		strategy = spec.StrategyQuick
+	case "optuna":
+		r.warn(at, "the sampler is tuner's own (guided), which takes the limits into account")
+	default:
+		r.fail(at, spec.Error{Problem: "is not known", Allowed: "brute, quick, optuna"})
+	}
+	if v, has := r.said("run_config_search_disable"); has && mode == "quick" {
+		r.fail(v, spec.Error{Problem: "contradicts run_config_search_mode: quick", Hint: "keep one of the two"})
+	}
+	n.word(at, strategy, "search", "strategy")
+	n.word(at, strconv.Itoa(unlimited), "search", "budget", "trials")
+	if v, has := r.clientFlags(m)["measurement-interval"]; has && v.isSaid() {
+		n.text(v, v.node.Value+"ms", "search", "window")
+	}
+}
+
+// isManual reports whether a model's configurations are enumerated by hand.
+func (r *reader) isManual(m model) bool {
+	v, has := m.given["model_config_parameters"]
+	_, disabled := r.said("run_config_search_disable")
+	return has && v.isSaid() || disabled
+}
+
+// space says which configurations are searched.
+func (r *reader) space(n *native, m model) {
+	v, has := m.given["model_config_parameters"]
+	switch {
+	case has && v.isSaid():
+		r.manualSpace(n, m, v)
+		return
+	case r.isManual(m):
+		n.word(m.at, "none", "space")
+		return
+	}
+	r.span(n, m, span{"instance_count", 1, 5, false}, "space", search.KnobInstanceCount)
+	r.span(n, m, span{"model_batch_size", 1, 128, true}, "space", search.KnobMaxBatchSize)
+	_, mode := r.text("triton_launch_mode", "")
+	if r.isOnCPU(m) && (r.machine.GPUs > 0 || mode == launchRemote) {
+		n.word(m.at, "cpu", "space", search.KnobExecutionProvider)
+	}
+}
+
+// span is a range of the automatic search: the end of its fields' names, and what its ends are when they are not given.
+type span struct {
+	field     string
+	low, high int64
+	doubles   bool
+}
+
+// span writes a range, with the ends that the file gives.
+func (r *reader) span(n *native, m model, s span, keys ...string) {
+	node, path := mapping(m.at), strings.Join(keys, ".")
+	n.set(m.at, node, keys...)
+	for _, end := range []struct {
+		name  string
+		usual int64
+	}{{"min", s.low}, {"max", s.high}} {
+		at, text := m.at, strconv.FormatInt(end.usual, 10)
+		if v, has := r.said("run_config_search_" + end.name + "_" + s.field); has {
+			at, text = v, v.node.Value
+			n.origins[path] = v // the range as a whole is judged by what the file says of it
+		}
+		n.word(at, text, append(slices.Clone(keys), end.name)...)
+	}
+	if s.doubles {
+		n.word(m.at, "pow2", append(slices.Clone(keys), "scale")...)
+	}
+}
+
+// manualSpace is what model_config_parameters enumerate.
+func (r *reader) manualSpace(n *native, m model, v value) {
+	s := spaceWriter{r, n, m}
+	s.message(v, (*modelconfig.Config)(nil).ProtoReflect().Descriptor())
+	if !slices.ContainsFunc(n.root.Content, func(c *yaml.Node) bool { return c.Value == "space" }) {
+		n.word(v, "none", "space") // nothing but null
+	}
+}
+
+// spaceWriter writes the sweep of one model. Fields that tuner has a knob for become that knob's values; all others are swept under their
+// own names, in the same forms as Model Analyzer has.
+type spaceWriter struct {
+	r *reader
+	n *native
+	m model
+}
+
+// message writes the fields of a message.
+func (s spaceWriter) message(v value, md protoreflect.MessageDescriptor, path ...string) {
+	if !v.isMapping() {
+		s.r.fail(v, spec.Error{Problem: "must be a mapping (field: value)"})
+		return
+	}
+	for _, e := range v.entries() {
+		f := md.Fields().ByTextName(e.name)
+		at := append(slices.Clone(path), e.name)
+		switch {
+		case e.isNull(): // leave the configuration's own
+		case f == nil || f.Message() == nil || f.IsList() || f.IsMap():
+			s.leaf(e.value, f, at)
+		default:
+			s.part(e.value, f, at)
+		}
+	}
+}
+
+// part writes a field that is one message: a mapping, also as the only element of a list.
+func (s spaceWriter) part(v value, f protoreflect.FieldDescriptor, path []string) {
+	name := strings.Join(path, ".")
+	alternatives := v.elements()
+	switch {
+	case v.isSequence() && len(alternatives) == 1 && alternatives[0].isMapping():
+		s.part(alternatives[0], f, path)
+	case v.isSequence() && name == "optimization.execution_accelerators":
+		s.lowered(v)
+		s.n.set(v, s.copy(v, false), s.space(path)...)
+	case v.isSequence():
+		s.r.fail(v, spec.Error{Problem: "lists several mappings", Allowed: "one mapping", Hint: "list the values of its fields instead: all combinations are measured"})
+	default:
+		if name == "optimization.execution_accelerators" {
+			s.lowered(v)
+		}
+		s.message(v, f.Message(), path...)
+		if name == "dynamic_batching" {
+			s.batching(v)
+		}
+	}
+}
+
+// batching turns the dynamic batcher on where nothing else of the space does for certain.
+func (s spaceWriter) batching(v value) {
+	isSure := false
+	look := func(entries []entry, names ...string) {
+		for _, e := range entries {
+			isNothing := !e.isSaid() || slices.ContainsFunc(e.elements(), func(x value) bool { return !x.isSaid() })
+			isSure = isSure || slices.Contains(names, e.name) && !isNothing
+		}
+	}
+	look(v.entries(), "max_queue_delay_microseconds", "preferred_batch_size")
+	look(s.m.given["model_config_parameters"].entries(), "max_batch_size")
+	isSure = isSure || slices.ContainsFunc(v.entries(), func(e entry) bool { return e.name == "preserve_ordering" })
+	if !isSure {
+		s.n.word(v, "false", s.space([]string{"dynamic_batching", "preserve_ordering"})...)
+	}
+}
+
+func (s spaceWriter) space(path []string) []string { return append([]string{"space"}, path...) }
+
+// leaf writes a field that has values of its own.
+func (s spaceWriter) leaf(v value, f protoreflect.FieldDescriptor, path []string) {
+	switch strings.Join(path, ".") {
+	case "max_batch_size":
+		s.n.set(v, s.copy(v, true), "space", search.KnobMaxBatchSize)
+	case "dynamic_batching.preferred_batch_size":
+		s.n.set(v, s.copy(v, true), "space", search.KnobPreferredBatchSize)
+	case "dynamic_batching.max_queue_delay_microseconds":
+		s.n.set(v, each(v, func(e value) *yaml.Node { return scalar(e, e.node.Value+"us", true) }), "space", search.KnobMaxQueueDelay)
+	case "optimization.graph.level":
+		s.n.set(v, each(v, graphLevel), "space", search.KnobGraphOptimization)
+	case "instance_group":
+		s.n.set(v, s.groups(v), "space", "instance_group")
+	case "parameters":
+		s.parameters(v)
+	default:
+		isNumber := f != nil && f.Kind() != protoreflect.StringKind && f.Message() == nil
+		s.n.set(v, s.copy(v, isNumber), s.space(path)...)
+	}
+}
+
+// each makes a list of a value's elements.
+func each(v value, of func(value) *yaml.Node) *yaml.Node {
+	if !v.isSequence() {
+		return of(v)
+	}
+	list := sequence(v)
+	for _, e := range v.elements() {
+		list.Content = append(list.Content, of(e))
+	}
+	return list
+}
+
+// graphLevel is the knob's word for a level of Triton's onnxruntime backend.
+func graphLevel(v value) *yaml.Node {
+	words := map[string]string{"-1": "basic", "0": "all", "1": "extended", "2": "disable"}
+	if word, known := words[v.node.Value]; known {
+		return scalar(v, word, true)
+	}
+	return scalar(v, v.node.Value, true)
+}
+
+// groups copies instance groups, and says of each what Triton would choose: its kind and count.
+func (s spaceWriter) groups(v value) *yaml.Node {
+	list := s.copy(v, false)
+	kind := "KIND_GPU"
+	if s.r.isOnCPU(s.m) {
+		kind = "KIND_CPU"
+	}
+	var fill func(*yaml.Node)
+	fill = func(n *yaml.Node) {
+		if n.Kind == yaml.SequenceNode {
+			for _, c := range n.Content {
+				fill(c)
+			}
+		}
+		if n.Kind != yaml.MappingNode {
+			return
+		}
+		for _, usual := range [][2]string{{"kind", kind}, {"count", "1"}} {
+			isThere := false
+			for i := 0; i < len(n.Content); i += 2 {
+				isThere = isThere || n.Content[i].Value == usual[0]
+			}
+			if !isThere {
+				n.Content = append(n.Content, scalar(v, usual[0], true), scalar(v, usual[1], false))
+			}
+		}
+	}
+	fill(list)
+	return list
+}
+
+// parameters writes backend parameters: name: {string_value: text or list}, those of the onnxruntime backend as its knobs.
+func (s spaceWriter) parameters(v value) {
+	knobs := map[string]string{"intra_op_thread_count": search.KnobIntraOpThreads, "inter_op_thread_count": search.KnobInterOpThreads,
+		"execution_mode": search.KnobExecutionMode, "enable_mem_arena": search.KnobMemoryArena, "enable_mem_pattern": search.KnobMemoryPattern}
+	words := map[string]map[string]string{search.KnobExecutionMode: {"0": "sequential", "1": "parallel"},
+		search.KnobMemoryArena: {"0": "false", "1": "true"}, search.KnobMemoryPattern: {"0": "false", "1": "true"}}
+	for _, e := range v.entries() {
+		text := e.value
+		for _, inner := range e.entries() {
+			if inner.name == "string_value" {
+				text = inner.value
+			}
+		}
+		knob, isKnob := knobs[e.name]
+		if !isKnob {
+			s.n.set(text, each(text, func(x value) *yaml.Node { return scalar(x, x.node.Value, true) }), "space", "parameters", e.name)
+			continue
+		}
+		s.n.set(text, each(text, func(x value) *yaml.Node {
+			if word, known := words[knob][x.node.Value]; known {
+				return scalar(x, word, false)
+			}
+			return scalar(x, x.node.Value, false)
+		}), "space", knob)
+	}
+}
+
+// lowered accepts options of accelerators that lower the precision, and says so.
+func (s spaceWriter) lowered(v value) {
+	for _, e := range v.elements() {
+		provider := ""
+		for _, f := range e.entries() {
+			if f.name == "name" {
+				provider = f.node.Value
+			}
+		}
+		for _, f := range e.entries() {
+			switch {
+			case f.name == "parameters":
+				s.loweredOptions(provider, f.value)
+			case f.isSequence() || f.isMapping():
+				s.lowered(f.value)
+			}
+		}
+	}
+}
+
+func (s spaceWriter) loweredOptions(provider string, v value) {
+	for _, option := range v.entries() {
+		for _, x := range option.elements() {
+			if !modelconfig.LowersPrecision(provider, option.name, x.node.Value) {
+				continue
+			}
+			s.r.warn(x, "%s computes with fewer bits than the model says; what it yields is not compared with the original",
+				fmt.Sprintf("%s %s", provider, x.node.Value))
+			if at := child(s.n.root, "accuracy"); len(at.Content) == 0 {
+				s.n.word(x, "true", "accuracy", "unchecked_options")
+			}
+		}
+	}
+}
+
+// copy copies a value; numbers may be quoted in Model Analyzer's files.
+func (s spaceWriter) copy(v value, isNumber bool) *yaml.Node {
+	n := &yaml.Node{Kind: v.node.Kind, Tag: v.node.Tag, Value: v.node.Value, Line: v.node.Line}
+	if v.node.Kind != yaml.ScalarNode {
+		n.Style, n.Tag = yaml.FlowStyle, ""
+	} else if _, ok := v.whole(); ok && isNumber {
+		n.Tag, n.Value = "", strings.TrimSpace(v.node.Value)
+	}
+	for _, c := range v.node.Content {
+		n.Content = append(n.Content, s.copy(value{c, v.path}, isNumber))
+	}
+	return n
+}
