@@ -162,6 +162,17 @@ conformance: setup ## Compare the engine with a real Triton, and run Triton's ow
 	@echo "==> conformance: requests, loads, perf_analyzer, tritonclient, Model Analyzer, exports (about 10 minutes)"
 	go vet -tags conformance ./internal/conformance
 	TUNER_BINARY="$(CURDIR)/$(TUNER)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -tags conformance -count=1 -timeout 20m -run '$(RUN)' ./internal/conformance
+	@$(MAKE) --no-print-directory conformance-deployment
+
+# Where the validators of deployment files are built.
+CONTROLPLANE ?= $(CURDIR)/.controlplane
+
+.PHONY: conformance-deployment
+conformance-deployment: build ## The part of conformance that validates exports by a real Kubernetes API server, helm and others (builds them: minutes)
+	scripts/controlplane.sh "$(CONTROLPLANE)"
+	@echo "==> conformance: exports by the Kubernetes API server, helm, compose-go and Prometheus (about a minute)"
+	cd internal/conformance/deployment && go vet ./... && \
+		TUNER_BINARY="$(CURDIR)/$(TUNER)" TUNER_CONTROLPLANE="$(CONTROLPLANE)" go test -count=1 -timeout 10m -run '$(RUN)' ./...
 
 .PHONY: bench-inprocess
 bench-inprocess: setup ## Measure what the engine costs beyond ONNX Runtime, without a wire (about 5 minutes)

@@ -92,7 +92,7 @@ func (c RecordedConfig) candidate() search.Candidate {
 	settings := []search.Setting{{Knob: search.KnobInstanceCount, Value: search.IntValue(c.setup().Instances)},
 		{Knob: search.KnobMaxBatchSize, Value: search.IntValue(int(c.Deployed.GetMaxBatchSize()))}}
 	for _, knob := range []string{search.KnobPreferredBatchSize, search.KnobMaxQueueDelay} {
-		if v, known := base[knob]; known {
+		if v, known := base[knob]; known && v != search.IntsValue(nil) {
 			settings = append(settings, search.Setting{Knob: knob, Value: v})
 		}
 	}

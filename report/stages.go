@@ -99,7 +99,7 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 	}
 	fmt.Fprintf(b, "Stage 1 changes what serves the model: precision, runtime, execution provider and session options, with the default's "+
 		"instances and batching. Both stages change these too.\n\n")
-	if r.FirstStage == "" {
+	if r.FirstStage == "" && r.Recorded == "" {
 		fmt.Fprintf(b, "Stage 1 by itself was not measured: a larger budget measures it.\n\n")
 	}
 	var cells [][]string

@@ -1,0 +1,82 @@
+package deployment
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// variants are exports that differ in what their files hold.
+var variants = map[string][]string{
+	"as measured":  nil,
+	"one server":   {"--max-replicas", "1"},
+	"MIG device":   {"--gpus", "1", "--gpu-resource", "nvidia.com/mig-1g.5gb"},
+	"object store": {"--storage", "s3://bucket/models"},
+	"a claim":      {"--storage", "pvc://shared/minilm/v1"},
+	"explicit":     {"--model-control-mode", "explicit", "--host-policy", "cpu_0,cpu-cores=0-1"},
+	"other image":  {"--image", "registry.example.com/serving/triton@sha256:" + strings.Repeat("ab", 32), "--name", "encoder"},
+}
+
+// environment is a setting without which nothing can be tested.
+func environment(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set: run make conformance", name)
+	}
+	return value
+}
+
+// run runs a program in a folder and returns what it printed.
+func run(t *testing.T, dir, program string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, stderr.String())
+	}
+	return out
+}
+
+// export analyzes the recorded campaign with a model that is at hand, exports it, and returns the export's folder.
+func export(t *testing.T, target string, args ...string) string {
+	t.Helper()
+	const root = "../../.."
+	dir := t.TempDir()
+	model := read(t, filepath.Join(root, "testdata/ort/add_sub.onnx"))
+	digest := sha256.Sum256(model)
+	journal := bytes.ReplaceAll(read(t, filepath.Join(root, "testdata/journals/minilm/journal.jsonl")), []byte("ab12"), []byte(hex.EncodeToString(digest[:])))
+	write(t, filepath.Join(dir, "minilm.onnx"), model)
+	write(t, filepath.Join(dir, "out", "journal.jsonl"), journal)
+	write(t, filepath.Join(dir, "analyze.yaml"), []byte("input: out\nformats: [table, config, repository]\n"))
+	program := environment(t, "TUNER_BINARY")
+	run(t, dir, program, "analyze", "-f", "analyze.yaml")
+	run(t, dir, program, append([]string{"export", target, "--input", "out", "-o", "deploy"}, args...)...)
+	return filepath.Join(dir, "deploy")
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
