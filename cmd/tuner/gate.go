@@ -186,6 +186,9 @@ func reportGate(con console, o gateOptions, r gate.Result) error {
 		}
 	}
 	if !o.quiet {
+		if len(r.Outcome.Pairs) > 0 {
+			written = append(written, r.Setup.Spec.History)
+		}
 		listFiles(con.err, r.Setup.Spec.Output, written)
 	}
 	if err := saveGate(con, o, r); err != nil {
