@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,41 +35,81 @@ type Record struct {
 	Metrics     map[measure.Metric]RecordFigure `json:"metrics"`
 }
 
-// RecordFigure is a metric in a line of the history.
+// RecordFigure is a metric in a line of the history: its figures, and what it was held against. Lines of earlier versions have nothing behind Hi.
 type RecordFigure struct {
 	Candidate float64  `json:"candidate"`          // in its base unit
 	Baseline  *float64 `json:"baseline,omitempty"` // nil without one
 	Change    *float64 `json:"change,omitempty"`   // candidate over baseline, less 1
 	Lo        *float64 `json:"lo,omitempty"`       // of the change; nil where it is not known
 	Hi        *float64 `json:"hi,omitempty"`
+
+	Verdict     decide.Verdict `json:"verdict,omitempty"` // of the metric's criteria together
+	Margin      *float64       `json:"margin,omitempty"`  // share of the baseline that was tolerated
+	Min         *float64       `json:"min,omitempty"`     // limits, in the metric's base unit
+	Max         *float64       `json:"max,omitempty"`
+	CandidateLo *float64       `json:"candidate_lo,omitempty"` // of the candidate, where it was held against a limit
+	CandidateHi *float64       `json:"candidate_hi,omitempty"`
 }
 
 // NewRecord makes the history's line of a result.
 func NewRecord(r Result) Record {
 	record := Record{Schema: historySchema, Time: r.Time.UTC(), Revision: r.Revision, Name: r.Setup.Spec.Name, Verdict: r.Outcome.Verdict, Load: r.Setup.Load,
 		Fingerprint: r.Setup.Fingerprint, Pairs: len(r.Outcome.Pairs), Seconds: six(r.Outcome.Elapsed.Seconds()), Metrics: map[measure.Metric]RecordFigure{}}
-	known := func(v float64) *float64 {
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return nil
-		}
-		v = six(v)
-		return &v
-	}
 	for _, row := range r.Rows {
-		if !row.HasCandidate {
-			continue
+		if row.HasCandidate {
+			record.Metrics[row.Metric] = record.Metrics[row.Metric].with(row)
 		}
-		f := record.Metrics[row.Metric]
-		f.Candidate = six(row.Candidate)
-		if !row.IsLimit() && row.HasBaseline {
+	}
+	return record
+}
+
+// VerdictOn is the verdict on a metric; the gate's where the line does not tell it.
+func (r Record) VerdictOn(m measure.Metric) decide.Verdict {
+	return cmp.Or(r.Metrics[m].Verdict, r.Verdict)
+}
+
+// with adds one of the metric's criteria.
+func (f RecordFigure) with(row Row) RecordFigure {
+	f.Candidate, f.Verdict = six(row.Candidate), both(f.Verdict, row.Verdict)
+	switch {
+	case !row.IsLimit():
+		f.Margin = known(row.Margin)
+		if row.HasBaseline {
 			f.Baseline = known(row.Baseline)
 			if row.IsKnown() {
 				f.Change, f.Lo, f.Hi = known(row.Change.Value), known(row.Change.Lo), known(row.Change.Hi)
 			}
 		}
-		record.Metrics[row.Metric] = f
+		return f
+	case row.Min:
+		f.Min = known(row.Bound)
+	default:
+		f.Max = known(row.Bound)
 	}
-	return record
+	if row.IsKnown() {
+		f.CandidateLo, f.CandidateHi = known(row.of(row.Change.Lo)), known(row.of(row.Change.Hi))
+	}
+	return f
+}
+
+// both is the verdict of two criteria together: one that fails decides, and both must pass. "" is no criterion.
+func both(a, b decide.Verdict) decide.Verdict {
+	switch {
+	case a == decide.Fail || b == decide.Fail:
+		return decide.Fail
+	case a == decide.Inconclusive || b == decide.Inconclusive:
+		return decide.Inconclusive
+	}
+	return decide.Pass
+}
+
+// known is a figure with six digits; nil for what is none.
+func known(v float64) *float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil
+	}
+	v = six(v)
+	return &v
 }
 
 // ReadHistory reads the lines of a history, the latest last; none of a file that is not there. A last line without an end is left out: nobody

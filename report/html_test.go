@@ -14,6 +14,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/internal/webpage/webpagetest"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -107,7 +108,7 @@ func TestHTMLStructure(t *testing.T) {
 			if len(text) > 200_000 {
 				t.Errorf("the page has %d bytes", len(text))
 			}
-			checkSelfContained(t, root)
+			webpagetest.CheckSelfContained(t, root)
 		})
 	}
 	check("found", result(t, typical(t), analyze.Options{Top: 3}), []string{"deploy", "why", "config"}, []string{"accuracy"})
@@ -115,33 +116,6 @@ func TestHTMLStructure(t *testing.T) {
 	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), []string{"why"}, []string{"deploy", "config"})
 	check("failed", result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
 		nil, []string{"deploy", "config", "why"})
-}
-
-// checkSelfContained finds whatever would be asked for over a network, or run besides the page's own script.
-func checkSelfContained(t *testing.T, root *markup.Node) {
-	t.Helper()
-	for n := range root.Descendants() {
-		for _, a := range n.Attr {
-			switch {
-			case strings.HasPrefix(a.Key, "on"), a.Key == "src", a.Key == "style":
-				t.Errorf("<%s> has an attribute %s=%q", n.Data, a.Key, a.Val)
-			case a.Key == "href" && !strings.HasPrefix(a.Val, "#") && a.Val != "data:,":
-				t.Errorf("<%s> leads to %q", n.Data, a.Val)
-			}
-		}
-	}
-	if scripts := elements(root, "script"); len(scripts) != 2 || attribute(scripts[0], "type") != "application/json" {
-		t.Errorf("there are %d scripts, want the data and one script", len(scripts))
-	}
-	for _, m := range elements(root, "meta") {
-		if attribute(m, "http-equiv") == "Content-Security-Policy" {
-			if policy := attribute(m, "content"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Count(policy, "'sha256-") != 2 {
-				t.Errorf("the policy is %q", policy)
-			}
-			return
-		}
-	}
-	t.Error("the page has no Content Security Policy")
 }
 
 // Names from model files and YAML are text wherever they stand.
@@ -165,7 +139,7 @@ func TestHTMLHostileNames(t *testing.T) {
 	}
 	r.Explanation.Knobs[0].Knob = hostile
 	_, root := htmlOf(t, r)
-	checkSelfContained(t, root)
+	webpagetest.CheckSelfContained(t, root)
 	if images := elements(root, "img"); len(images) > 0 {
 		t.Errorf("a name became %d images", len(images))
 	}

@@ -36,7 +36,8 @@ type Starter struct {
 // Wish is what a user asks for without a file, each as a profile writes it.
 type Wish struct {
 	Budget     string   // of the search; "": the default
-	Objective  string   // metric; "": the default
+	Mode       string   // ModeOnline or ModeOffline; "": neither
+	Objective  string   // metric; "": the mode's, else the default
 	P99        string   // limit of the p99 latency; "": none
 	Accuracy   string   // least mean cosine of other precisions; "": the default
 	Precisions []string // nil: that of the model as given

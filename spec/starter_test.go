@@ -96,14 +96,17 @@ func TestStarterOfAWish(t *testing.T) {
 		if diff := cmp.Diff(asked.Accuracy, p.Accuracy); diff != "" {
 			t.Errorf("%s: accuracy: %s", name, diff)
 		}
-		if p.Search.Budget != asked.Search.Budget || !slices.Equal(p.Model.Convert, asked.Model.Convert) {
-			t.Errorf("%s: budget %v, precisions %v", name, p.Search.Budget, p.Model.Convert)
+		if p.Mode != asked.Mode || p.Search.Budget != asked.Search.Budget || !slices.Equal(p.Model.Convert, asked.Model.Convert) {
+			t.Errorf("%s: mode %q, budget %v, precisions %v", name, p.Mode, p.Search.Budget, p.Model.Convert)
 		}
 	}
 	check("nothing", Wish{}, "model: m.onnx\n")
 	check("everything", Wish{Budget: "90s", Objective: "latency_p95", P99: "30ms", Accuracy: "0.995", Precisions: []string{"int8", "fp32"}},
 		"model: m.onnx\nsearch: {budget: 90s}\nobjective: latency_p95\nspace: {precision: [int8, fp32]}\n"+
 			"constraints: {latency_p99: {max: 30ms}, accuracy: {metric: cosine, min: 0.995}}\n")
+	check("a mode", Wish{Mode: ModeOnline}, "model: m.onnx\nmode: online\n")
+	check("a mode with an objective", Wish{Mode: ModeOnline, Objective: "memory"}, "model: m.onnx\nmode: online\nobjective: memory\n")
+	check("offline", Wish{Mode: ModeOffline, P99: "30ms"}, "model: m.onnx\nmode: offline\nconstraints: {latency_p99: {max: 30ms}}\n")
 	check("a limit alone", Wish{P99: "30"}, "model: m.onnx\nconstraints: {latency_p99: {max: 30}}\n")
 	check("accuracy alone", Wish{Accuracy: "0.9"}, "model: m.onnx\nconstraints: {accuracy: {metric: cosine, min: 0.9}}\n")
 	check("a precision alone", Wish{Precisions: []string{"fp32", "int8"}}, "model: m.onnx\nspace: {precision: [fp32, int8]}\n")

@@ -110,7 +110,7 @@ type exportSummary struct {
 func printExport(out io.Writer, dir string, e export.Export) error {
 	var b strings.Builder
 	d := e.Deployment
-	fmt.Fprintf(&b, "%s for %s: %d cores", d.Name, d.Target, d.CPUs)
+	fmt.Fprintf(&b, "%s for %s: %s", d.Name, d.Target, countText(d.CPUs, "core", "cores"))
 	if d.Memory > 0 {
 		fmt.Fprintf(&b, ", %d MiB", d.Memory)
 	}

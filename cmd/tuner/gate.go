@@ -47,7 +47,8 @@ engine processes, until it is proven that the candidate is worse than the baseli
 budget is used (inconclusive). With a baseline that --save-baseline wrote earlier only the candidate is measured; on another machine that is
 refused.
 
-Written to the output folder: gate.json, gate.md, junit.xml, gate.bench (for benchstat), trend.png, and a line of history.jsonl.`,
+Written to the output folder: gate.json, gate.md, junit.xml, gate.bench (for benchstat), trend.png, trend.html (for a browser), and a line of
+history.jsonl.`,
 		Example: `  tuner gate -f gate.yaml
   tuner gate --baseline old.onnx --candidate new.onnx --metric throughput=2% --concurrency 8
   tuner gate --candidate model.onnx --limit 'latency_p99<=30ms' --request-rate 200
@@ -185,6 +186,9 @@ func reportGate(con console, o gateOptions, r gate.Result) error {
 		}
 	}
 	if !o.quiet {
+		if len(r.Outcome.Pairs) > 0 {
+			written = append(written, r.Setup.Spec.History)
+		}
 		listFiles(con.err, r.Setup.Spec.Output, written)
 	}
 	if err := saveGate(con, o, r); err != nil {

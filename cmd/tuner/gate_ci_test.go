@@ -130,7 +130,7 @@ func TestCIExamples(t *testing.T) {
 			if !strings.Contains(log, mark) {
 				t.Errorf("no annotation in:\n%s", log)
 			}
-			for _, name := range []string{"gate.json", "gate.md", "junit.xml", "gate.bench", "trend.png", "history.jsonl"} {
+			for _, name := range []string{"gate.json", "gate.md", "junit.xml", "gate.bench", "trend.png", "trend.html", "history.jsonl"} {
 				if _, err := os.Stat(filepath.Join(w.dir, "out", "gate", name)); err != nil {
 					t.Error(err)
 				}

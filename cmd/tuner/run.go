@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"tuner/analyze"
+	"tuner/export"
 	"tuner/internal/terminal"
 	"tuner/meter"
 	"tuner/ortlib"
@@ -49,6 +52,7 @@ changed. Interrupted (Ctrl-C) it writes the results of what was measured, and th
 
 Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAMES …`,
 		Example: `  tuner run model.onnx --p99 30ms --budget 5m
+  tuner run model.onnx --mode online
   tuner run model.onnx --precision fp32 --objective latency_p95
   tuner run bert.pt --in-names ids,mask --in-shapes '[[-1,256],[-1,256]]' --in-types int64,int64
   tuner run -f out/model/profile.yaml`,
@@ -60,7 +64,7 @@ Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAME
 }
 
 // shapingFlags are the flags that say what profile.yaml says otherwise.
-var shapingFlags = append([]string{"output-folder", "p99", "budget", "objective", "precision", "accuracy", "shape"}, pytorchFlags...)
+var shapingFlags = append([]string{"output-folder", "p99", "budget", "mode", "objective", "precision", "accuracy", "shape"}, pytorchFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -68,7 +72,8 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVarP(&o.dir, "output-folder", "o", "", "`folder` of all that is written (default out/NAME)")
 	f.StringVar(&o.wish.P99, "p99", "", "`limit` of the p99 latency, such as 30ms (default none)")
 	f.StringVar(&o.wish.Budget, "budget", "", "`time` for the search, such as 5m (default 10m)")
-	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput)")
+	f.StringVar(&o.wish.Mode, "mode", "", "what serving is for: online (the latency counts) or offline (the throughput at the highest load); in place of an objective")
+	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput, or what the mode says)")
 	f.StringSliceVar(&o.wish.Precisions, "precision", []string{spec.PrecisionOriginal, "int8"}, "`names` of the precisions to try; fp32 is the model as it is")
 	f.StringVar(&o.wish.Accuracy, "accuracy", "", "least mean `cosine` of their outputs with the original's (default 0.99)")
 	f.StringArrayVar(&o.shapes, "shape", nil, "`NAME:1,2`: sizes of an input in a request that the model leaves open, without the batch dimension; once for each input")
@@ -108,6 +113,7 @@ func (o runOptions) checkWish() error {
 	for _, f := range []struct{ flag, value, line string }{
 		{"p99", o.wish.P99, "constraints: {latency_p99: {max: %s}}"},
 		{"budget", o.wish.Budget, "search: {budget: %s}"},
+		{"mode", o.wish.Mode, "mode: %s"},
 		{"objective", o.wish.Objective, "objective: %s"},
 		{"accuracy", o.wish.Accuracy, "constraints: {accuracy: {metric: cosine, min: %s}}"},
 		{"precision", strings.Join(o.wish.Precisions, ", "), "space: {precision: [%s]}"},
@@ -299,15 +305,43 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 	if err := report.WriteAnswer(out, r); err != nil {
 		return err
 	}
-	lines := []string{"", "report: " + filepath.Join(j.analysis.Output, "report.md")}
-	next := []string{"next:", "  tuner analyze --input " + j.analysis.Input + " --explain"}
-	if _, ok := r.Winner(); ok && slices.Contains(j.analysis.Formats, spec.FormatRepository) {
-		repository := filepath.Join(j.analysis.Output, "repository")
+	output, formats := j.analysis.Output, j.analysis.Formats
+	lines := []string{"", "report: " + filepath.Join(output, "report.md")}
+	if slices.Contains(formats, spec.FormatHTML) {
+		lines = append(lines, "page for a browser: "+filepath.Join(output, "report.html"))
+	}
+	next := []string{"next:", "  tuner analyze --input " + shellWord(j.analysis.Input) + " --explain"}
+	if _, ok := r.Winner(); ok && slices.Contains(formats, spec.FormatRepository) {
+		repository := filepath.Join(output, "repository")
 		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))
-		next = append(next, "  tuner serve --model-repository "+repository)
+		next = append(next, "  tuner serve --model-repository "+shellWord(repository),
+			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, shellWord(output), shellWord(freeName(filepath.Join(output, "deploy")))))
 	}
 	_, err := fmt.Fprintln(out, strings.Join(append(lines, next...), "\n"))
 	return err
+}
+
+// shellWord is a text as a word of a command line: between quotes where a shell would read it otherwise.
+func shellWord(text string) string {
+	plain := func(c rune) bool {
+		return c < utf8.RuneSelf && (c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == ',' || c == ':' || c == '@' ||
+			'0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
+	}
+	if text != "" && strings.IndexFunc(text, func(c rune) bool { return !plain(c) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// freeName is the first of NAME, NAME-2, NAME-3 … that does not exist.
+func freeName(path string) string {
+	name := path
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", path, n)
+	}
 }
 
 // stepLines tells of the steps on stderr as they are made.

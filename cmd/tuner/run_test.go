@@ -50,6 +50,9 @@ func TestRunChecksItsFlags(t *testing.T) {
 	}
 	check("", "--p99 30ms --budget 5m --objective latency_p99.9 --accuracy 0.995 --precision int8,fp32 -o out", "m.onnx")
 	check("", "--p99 30", "m.onnx") // ms, as in a profile
+	check("", "--mode online --p99 30ms", "m.onnx")
+	check(`--mode "fast": is not known; allowed: online, offline`, "--mode fast", "m.onnx")
+	check("--mode contradicts -f: the profile says it", "-f p.yaml --mode online")
 	check("", "--shape ids:128 --shape mask:128", "m.onnx")
 	check("", "-f p.yaml --output json")
 	check("", "--in-names x", "m.pt")
@@ -116,7 +119,7 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	if err := write("--p99=30ms", "--budget=5m"); err != nil || text() != edited {
 		t.Errorf("the same again: %v, file changed %t", err, text() != edited)
 	}
-	for _, other := range [][]string{{"--p99=20ms", "--budget=5m"}, {"--budget=5m"}, {"--p99=30ms", "--budget=5m", "--precision=fp32"}, {"--p99=20ms", "--budget=9m"}} {
+	for _, other := range [][]string{{"--p99=20ms", "--budget=5m"}, {"--budget=5m"}, {"--p99=30ms", "--budget=5m", "--precision=fp32"}, {"--p99=20ms", "--budget=9m"}, {"--p99=30ms", "--budget=5m", "--mode=online"}} {
 		if err := write(other...); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "asks for something else than this command: 'tuner run -f ") || text() != edited {
 			t.Errorf("%v: error %v, file changed %t", other, err, text() != edited)
 		}
@@ -291,6 +294,54 @@ func TestOptimizable(t *testing.T) {
 		j := job{prepared: prepared{setup: profile.Setup{Profile: b.Campaign().Profile}}}
 		if o, reason, err := j.optimizable(r); reason != tt.want || err != nil || o.key != "" || o.dir() != filepath.Join("out", "optimized") {
 			t.Errorf("%s: %+v, %q, %v; want %q", name, o, reason, err, tt.want)
+		}
+	}
+}
+
+// The commands that a run ends with can be pasted, whatever the folder is called, and however often.
+func TestRunNamesWhatComesNext(t *testing.T) {
+	t.Parallel()
+	r, err := analyze.Analyze(analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Campaign(), analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "it's out")
+	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`)
+	check := func(formats, want, without []string) {
+		t.Helper()
+		var out bytes.Buffer
+		j := job{analysis: spec.Analyze{Input: dir, Output: dir, Formats: formats}}
+		if err := j.writeAnswer(&out, r); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range want {
+			if !strings.Contains(out.String(), "\n"+line+"\n") {
+				t.Errorf("the answer lacks %q:\n%s", line, &out)
+			}
+		}
+		for _, text := range without {
+			if strings.Contains(out.String(), text) {
+				t.Errorf("the answer has %q:\n%s", text, &out)
+			}
+		}
+	}
+	explain := "  tuner analyze --input " + quoted + "' --explain"
+	check([]string{spec.FormatHTML, spec.FormatRepository}, []string{"report: " + dir + "/report.md", "page for a browser: " + dir + "/report.html", explain,
+		"  tuner serve --model-repository " + quoted + "/repository'", "  tuner export triton --input " + quoted + "' -o " + quoted + "/deploy'"}, nil)
+	check([]string{spec.FormatCSV}, []string{explain}, []string{"report.html", "tuner serve", "tuner export"})
+	for _, name := range []string{"deploy", "deploy-2"} { // exported before
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check([]string{spec.FormatRepository}, []string{"  tuner export triton --input " + quoted + "' -o " + quoted + "/deploy-3'"}, nil)
+}
+
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"out/minilm-2.0": "out/minilm-2.0", "": "''", "a b": "'a b'", "$HOME": "'$HOME'", "it's": `'it'\''s'`, "größe": "'größe'"} {
+		if got := shellWord(text); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
 }

@@ -163,8 +163,8 @@ func (v *verifier) probe(ctx context.Context, client api.Client, s subject) {
 		problem(err, err == nil && !modelconfig.Equal(config, s.config), "the server serves another configuration than config.pbtxt"))
 
 	outputs, err := infer(ctx, client, s)
-	v.expect(name, "inference", fmt.Sprintf("answered with %d outputs", outputs),
-		problem(err, outputs != len(s.config.GetOutput()), fmt.Sprintf("answered with %d outputs instead of %d", outputs, len(s.config.GetOutput()))))
+	answer := fmt.Sprintf("answered with %d of %d outputs", outputs, len(s.config.GetOutput()))
+	v.expect(name, "inference", answer, problem(err, outputs != len(s.config.GetOutput()), answer))
 }
 
 // problem is the error's text, else what is said where it holds, else "".
@@ -238,13 +238,29 @@ func (v *verifier) throughput(ctx context.Context, s subject) error {
 	then := s.reported.Throughput
 	text := fmt.Sprintf("%s [%s, %s] at %s; reported %s", measure.Throughput.Format(now.Value), measure.Throughput.Format(now.Lo),
 		measure.Throughput.Format(now.Hi), s.reported.Load, measure.Throughput.Format(then.Value))
+	status := Passed
 	switch {
 	case v.options.Fingerprint != s.reported.Machine:
-		v.add(name, "throughput", Skipped, text+" on another machine: not judged")
+		status, text = Skipped, text+" on another machine: not judged"
 	case now.Hi < (1-tolerance)*then.Value:
-		v.add(name, "throughput", Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance))
-	default:
-		v.add(name, "throughput", Passed, text)
+		status, text = Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance)
 	}
+	v.add(name, "throughput", status, text+doubts(m.Windows))
 	return nil
+}
+
+// doubts says what disturbed windows, as the end of a text; "" where nothing did.
+func doubts(windows []measure.Window) string {
+	var list []string
+	for _, w := range windows {
+		for _, f := range w.Flags {
+			if !slices.Contains(list, f.Text()) {
+				list = append(list, f.Text())
+			}
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "; less certain: " + strings.Join(list, ", ")
 }

@@ -41,6 +41,18 @@ func TestShapes(t *testing.T) {
 	check("no warm-up", "add_sub.onnx", "max_batch_size: 8", map[string][]int64{})
 }
 
+// A busy machine is named as a reason to trust a throughput less, each disturbance once.
+func TestDoubts(t *testing.T) {
+	t.Parallel()
+	if got := doubts([]measure.Window{{}, {}}); got != "" {
+		t.Errorf("quiet windows: %q", got)
+	}
+	windows := []measure.Window{{Flags: []measure.Flag{measure.FlagForeign}}, {Flags: []measure.Flag{measure.FlagForeign, measure.FlagSteal}}}
+	if got, want := doubts(windows), "; less certain: "+measure.FlagForeign.Text()+", "+measure.FlagSteal.Text(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // repository writes a repository with one model, and returns its folder.
 func repository(t *testing.T, config string) string {
 	t.Helper()

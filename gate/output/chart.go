@@ -24,7 +24,7 @@ const (
 	legendHeight = 18 * vg.Length(1)
 )
 
-// WriteChart draws the history as a PNG picture: a panel for each metric, its value in gate after gate, the dots coloured by the verdict, the
+// WriteChart draws the history as a PNG picture: a panel for each metric, its value in gate after gate, with colour and shape of its verdict, the
 // baseline of each gate as a dash beside.
 func WriteChart(w io.Writer, r Report) error {
 	history := r.related()
@@ -44,16 +44,16 @@ func WriteChart(w io.Writer, r Report) error {
 	})
 }
 
-// colourOf is the colour of a verdict.
-func colourOf(v decide.Verdict) color.RGBA {
+// glyphOf is the mark of a verdict, which its shape tells as well as its colour.
+func glyphOf(v decide.Verdict) draw.GlyphStyle {
 	switch v {
 	case decide.Pass:
-		return plotstyle.Blue
+		return draw.GlyphStyle{Color: plotstyle.Blue, Radius: 3.5, Shape: draw.CircleGlyph{}}
 	case decide.Fail:
-		return plotstyle.Vermillion
+		return draw.GlyphStyle{Color: plotstyle.Vermillion, Radius: 3.5, Shape: draw.BoxGlyph{}}
 	case decide.Inconclusive:
 	}
-	return plotstyle.Soft
+	return draw.GlyphStyle{Color: plotstyle.Soft, Radius: 4.5, Shape: draw.PyramidGlyph{}}
 }
 
 // drawVerdicts draws the legend.
@@ -61,7 +61,7 @@ func drawVerdicts(canvas draw.Canvas) {
 	style := plotstyle.Text(10, plotstyle.Ink)
 	at := vg.Point{X: canvas.Min.X + 5, Y: canvas.Max.Y - 8}
 	for _, v := range []decide.Verdict{decide.Pass, decide.Fail, decide.Inconclusive} {
-		drawDot(canvas, at, colourOf(v))
+		canvas.DrawGlyph(glyphOf(v), at)
 		canvas.FillText(style, vg.Point{X: at.X + 9, Y: at.Y - 3.5}, string(v))
 		at.X += 24 + style.Width(string(v))
 	}
@@ -70,10 +70,6 @@ func drawVerdicts(canvas draw.Canvas) {
 }
 
 func baselineStyle() draw.LineStyle { return draw.LineStyle{Color: plotstyle.Soft, Width: 1.5} }
-
-func drawDot(canvas draw.Canvas, at vg.Point, c color.RGBA) {
-	canvas.DrawGlyph(draw.GlyphStyle{Color: c, Radius: 3.5, Shape: draw.CircleGlyph{}}, at)
-}
 
 // series is a metric's way through the history, in the unit of its axis. It is a plot.Plotter.
 type series struct {
@@ -104,7 +100,7 @@ func newSeries(metric measure.Metric, factor float64, history []gate.Record) ser
 		if !ok {
 			continue
 		}
-		p := point{x: float64(i + 1), candidate: factor * f.Candidate, verdict: record.Verdict}
+		p := point{x: float64(i + 1), candidate: factor * f.Candidate, verdict: record.VerdictOn(metric)}
 		if f.Baseline != nil {
 			p.baseline = factor * *f.Baseline
 		}
@@ -125,7 +121,7 @@ func (s series) Plot(canvas draw.Canvas, p *plot.Plot) {
 	}
 	canvas.StrokeLines(draw.LineStyle{Color: plotstyle.SkyBlue, Width: 1.5}, line)
 	for i, at := range s.points {
-		drawDot(canvas, line[i], colourOf(at.verdict))
+		canvas.DrawGlyph(glyphOf(at.verdict), line[i])
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package output writes what a gate found out: a table for terminals, Markdown for a job summary or a pull request, JUnit XML for the page of
-// tests, JSON, the benchmark format that benchstat reads, lines that CI systems turn into annotations, and a chart of the history. It measures
-// and decides nothing; its writers are functions of a writer and a result.
+// tests, JSON, the benchmark format that benchstat reads, lines that CI systems turn into annotations, and the history as a chart and as a page
+// for a browser. It measures and decides nothing; its writers are functions of a writer and a result.
 package output
 
 import (
@@ -26,6 +26,7 @@ const (
 	JUnitName    = "junit.xml"
 	BenchName    = "gate.bench"
 	ChartName    = "trend.png"
+	TrendName    = "trend.html"
 )
 
 // Report is a result with the history that it ends.
@@ -48,7 +49,8 @@ type file struct {
 }
 
 func files() []file {
-	return []file{{JSONName, WriteJSON}, {MarkdownName, WriteMarkdown}, {JUnitName, WriteJUnit}, {BenchName, WriteBench}, {ChartName, WriteChart}}
+	return []file{{JSONName, WriteJSON}, {MarkdownName, WriteMarkdown}, {JUnitName, WriteJUnit}, {BenchName, WriteBench}, {ChartName, WriteChart},
+		{TrendName, WriteTrend}}
 }
 
 // WriteAll writes the files into a folder, each whole or not at all, and returns their paths. The folder is made.

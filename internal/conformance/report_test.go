@@ -75,6 +75,12 @@ func pageOf(t *testing.T, r analyze.Result) string {
 // browse checks the page of a folder, as an ordinary, a hostile or a large one.
 func browse(t *testing.T, dir, kind, name string) {
 	t.Helper()
+	inBrowser(t, "report.mjs", dir, kind, name)
+}
+
+// inBrowser runs a script of testdata, which opens a page in a real browser.
+func inBrowser(t *testing.T, script string, args ...string) {
+	t.Helper()
 	installed, err := peers.Dir()
 	if err != nil {
 		t.Fatal(err)
@@ -83,5 +89,5 @@ func browse(t *testing.T, dir, kind, name string) {
 	if _, err := os.Stat(filepath.Join(browser, "chromium")); err != nil {
 		t.Fatalf("no browser: %v; run scripts/browser.sh %s", err, installed)
 	}
-	t.Log(runTool(t, "", "node", filepath.Join("testdata", "report.mjs"), browser, dir, kind, name))
+	t.Log(runTool(t, "", "node", append([]string{filepath.Join("testdata", script), browser}, args...)...))
 }

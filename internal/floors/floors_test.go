@@ -20,14 +20,14 @@ var allowed = map[string][]string{
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal"}, // onnx: files and shapes of what is deployed
 	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "hostinfo"},                                                                                                    // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
-	"report/html":      {"analyze", "measure", "modelconfig", "search"},
+	"report/html":      {"analyze", "measure", "modelconfig", "search", "internal/webpage"},
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"onnx", "modelconfig"},
 	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
-	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal"},
+	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
@@ -70,6 +70,7 @@ var allowed = map[string][]string{
 	"internal/floors":     {},
 	"internal/plotstyle":  {},
 	"internal/terminal":   {},
+	"internal/webpage":    {},
 	"internal/orttest":    {"ort", "onnx"},
 	"internal/bench":      {"*"},
 	"internal/soak":       {"engine/api", "runner", "hostinfo", "ortlib", "stats", "internal/bench/program"},

@@ -3,10 +3,10 @@ package html
 import (
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 
 	"tuner/analyze/analyzetest"
+	"tuner/internal/webpage/webpagetest"
 )
 
 func TestFigure(t *testing.T) {
@@ -26,31 +26,7 @@ func TestFigure(t *testing.T) {
 // The style and the script stand in elements that only their own end may close.
 func TestAssetsStayInTheirElements(t *testing.T) {
 	t.Parallel()
-	entries, err := assets.ReadDir("assets")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{"page.html": true, "page.css": true}
-	for _, name := range scripts {
-		known[name] = true
-	}
-	for _, e := range entries {
-		if !known[e.Name()] {
-			t.Errorf("%s is in no list: it would never run", e.Name())
-		}
-		text, err := assets.ReadFile("assets/" + e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Name() == "page.html" {
-			continue
-		}
-		for _, forbidden := range []string{"</", "<!--", "innerHTML", "eval("} {
-			if strings.Contains(strings.ToLower(string(text)), strings.ToLower(forbidden)) {
-				t.Errorf("%s has %q", e.Name(), forbidden)
-			}
-		}
-	}
+	webpagetest.CheckAssets(t, assets, append(scripts[:], "page.html", "page.css")...)
 }
 
 // many is a page of n configurations.

@@ -5,16 +5,12 @@
 package html
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
-	"strings"
 
 	"tuner/analyze"
+	"tuner/internal/webpage"
 	"tuner/measure"
 )
 
@@ -59,70 +55,21 @@ type Fact struct{ Name, Value string }
 //go:embed assets
 var assets embed.FS
 
-// scripts are the parts of the page's script, in their order.
-var scripts = [...]string{"format.js", "data.js", "rank.js", "plot.js", "marks.js", "charts.js", "effects.js", "table.js", "detail.js", "whatif.js", "page.js"}
+// scripts are the parts of the page's script, behind those that all pages have, in their order.
+var scripts = [...]string{"data.js", "words.js", "rank.js", "marks.js", "charts.js", "effects.js", "table.js", "detail.js", "whatif.js", "page.js"}
 
 // view is what the template is filled with.
 type view struct {
 	Page
-	Policy string // of the content, see policy
-	Style  template.CSS
-	Script template.JS
-	Data   template.JS
+	webpage.Parts
 }
 
 // Write writes the page.
 func Write(w io.Writer, p Page) error {
-	v := view{Page: p}
-	if err := v.load(); err != nil {
-		return fmt.Errorf("cannot write HTML: %w", err)
-	}
-	t, err := template.ParseFS(assets, "assets/page.html")
+	document, err := newDocument(p)
 	if err != nil {
 		return fmt.Errorf("cannot write HTML: %w", err)
 	}
-	if err := t.Execute(w, v); err != nil {
-		return fmt.Errorf("cannot write HTML: %w", err)
-	}
-	return nil
-}
-
-// load fills in style, script and data. In the data every <, > and & is escaped, as package json does, so that no text in it
-// can end the element that it stands in.
-func (v *view) load() error {
-	style, err := assets.ReadFile("assets/page.css")
-	if err != nil {
-		return err
-	}
-	var script strings.Builder
-	script.WriteString("\"use strict\";\n(() => {\n")
-	for _, name := range scripts {
-		part, err := assets.ReadFile("assets/" + name)
-		if err != nil {
-			return err
-		}
-		script.Write(part)
-	}
-	script.WriteString("})();\n")
-	document, err := newDocument(v.Page)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(document)
-	if err != nil {
-		return err
-	}
-	v.Style, v.Script, v.Data = template.CSS(style), template.JS(script.String()), template.JS(data)
-	v.Policy = policy(string(style), script.String())
-	return nil
-}
-
-// policy is a Content Security Policy that lets the page's own style and script run, by their digests, and forbids all else:
-// other scripts, and every request over a network.
-func policy(style, script string) string {
-	digest := func(text string) string {
-		sum := sha256.Sum256([]byte(text))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", digest(style), digest(script))
+	source := webpage.Source{Files: assets, Template: "page.html", Style: "page.css", Scripts: scripts[:]}
+	return webpage.Write(w, source, document, func(parts webpage.Parts) any { return view{p, parts} })
 }

@@ -2,46 +2,13 @@
 // usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|hostile|large NAME
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { frame, launch } from "./page.mjs";
 
 const [browserFolder, folder, kind, name] = process.argv.slice(2);
-const { chromium } = createRequire(path.join(browserFolder, "package.json"))("playwright-core");
 const result = kind === "ordinary" ? JSON.parse(readFileSync(path.join(folder, "result.json"), "utf8")) : null;
-const address = pathToFileURL(path.join(folder, "report.html")).href;
+const { browser, address, open, check, checkTheme, checkWidth, takePictures, finish } = await launch(browserFolder, path.join(folder, "report.html"));
 const pictures = process.env.TUNER_PICTURES;
-
-const browser = await chromium.launch({ executablePath: path.join(browserFolder, "chromium"), args: ["--no-sandbox"] });
-const problems = []; // errors of the page, and requests that it made
-let failed = 0;
-
-// open opens the page in a window of its own.
-async function open(options = {}, hash = "") {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  page.on("console", (m) => { if (["error", "warning"].includes(m.type())) problems.push(`console: ${m.text()}`); });
-  page.on("pageerror", (e) => problems.push(`error: ${e.stack}`));
-  page.on("dialog", (d) => { problems.push(`dialog: ${d.message()}`); d.dismiss(); });
-  page.on("request", (r) => { if (r.url().split("#")[0] !== address && !/^(data|blob):/.test(r.url())) problems.push(`request: ${r.url()}`); });
-  await page.goto(address + hash);
-  await frame(page);
-  return page;
-}
-
-// frame waits until what is due has been drawn.
-const frame = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-
-async function check(what, body) {
-  try {
-    await body();
-    console.log(`ok    ${what}`);
-  } catch (e) {
-    failed++;
-    console.log(`FAIL  ${what}: ${e.message}`);
-  }
-}
 
 const marks = (page, id) => page.locator(`#${id} .plot .mark`).count();
 const rows = (page) => page.locator("#table tbody tr:not(.detail)");
@@ -84,14 +51,7 @@ async function checkOrdinary(page) {
     assert.equal(data.configurations.length, result.configurations.length);
     assert.match(download.suggestedFilename(), /^[\w.-]+-report\.json$/);
   });
-  await check("the theme can be switched", async () => {
-    const color = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
-    const before = await color();
-    await page.click("#theme");
-    assert.notEqual(await color(), before);
-    await page.click("#theme");
-    assert.equal(await color(), before);
-  });
+  await checkTheme(page);
 }
 
 async function checkTable(page) {
@@ -188,12 +148,7 @@ async function checkKeys(page) {
 }
 
 async function checkForms() {
-  await check("nothing is wider than a telephone", async () => {
-    const page = await open({ viewport: { width: 390, height: 844 } });
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= 390, `${width} pixels`);
-    await page.context().close();
-  });
+  await checkWidth();
   await check("a link opens a configuration", async () => {
     const wanted = result.configurations.at(-1);
     const page = await open({}, `#config=${encodeURIComponent(wanted.name)}`);
@@ -250,15 +205,5 @@ async function checkLarge(page) {
 const page = await open();
 await { ordinary: checkOrdinary, hostile: checkHostile, large: checkLarge }[kind](page);
 if (kind === "ordinary") await checkForms();
-if (pictures && kind === "ordinary") {
-  for (const [width, height] of [[1440, 900], [390, 844]]) {
-    for (const colorScheme of ["light", "dark"]) {
-      const page = await open({ viewport: { width, height }, colorScheme });
-      await page.screenshot({ path: path.join(pictures, `${name}-${width}-${colorScheme}.png`), fullPage: true });
-      await page.context().close();
-    }
-  }
-}
-await check("no errors, no requests", async () => assert.deepEqual(problems, []));
-await browser.close();
-process.exit(failed > 0 ? 1 : 0);
+if (pictures && kind === "ordinary") await takePictures(pictures, name);
+await finish();

@@ -21,22 +21,6 @@ for (const button of document.querySelectorAll(".copy")) {
   button.addEventListener("click", () => copyText(shown.textContent, button, shown));
 }
 
-const theme = document.getElementById("theme");
-
-function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-function nameTheme() { theme.textContent = isDark() ? "Light" : "Dark"; }
-
-theme.addEventListener("click", () => {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  nameTheme();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
-nameTheme();
-
 document.getElementById("download").addEventListener("click", () => {
   const address = URL.createObjectURL(new Blob([dataText], { type: "application/json" }));
   html("a", { href: address, download: `${raw.model.replace(/[^\w.-]+/g, "_")}-report.json` }).click();

@@ -185,6 +185,9 @@ drawers.push((ranking) => {
   refreshTable();
 });
 
+// openMark shows the configuration that a chart's mark is of.
+function openMark(mark) { if (mark.config) openConfig(mark.config); }
+
 // openConfig shows a configuration in the table, whatever the filter was.
 function openConfig(config) {
   document.getElementById("filter").value = "";

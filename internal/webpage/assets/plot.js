@@ -22,11 +22,12 @@ function html(name, attributes = {}, ...children) {
   return element;
 }
 
-// linearTicks marks round steps of 1, 2 or 5 times a power of ten from 0 to most.
-function linearTicks(most) {
-  let step = 10 ** Math.floor(Math.log10(most / 6));
-  step *= [1, 2, 5, 10].find((f) => most / (step * f) <= 7);
-  return Array.from({ length: Math.floor(most / step * (1 + 1e-9)) + 1 }, (_, i) => tick(i * step));
+// linearTicks marks round steps of 1, 2 or 5 times a power of ten up to most, from 0 or another least value.
+function linearTicks(most, least = 0) {
+  let step = 10 ** Math.floor(Math.log10((most - least) / 6));
+  step *= [1, 2, 5, 10].find((f) => (most - least) / (step * f) <= 7);
+  const first = Math.ceil(least / step * (1 - 1e-9)), last = Math.floor(most / step * (1 + 1e-9));
+  return Array.from({ length: last - first + 1 }, (_, i) => tick((first + i) * step));
 }
 
 // decadeTicks marks round numbers of each power of ten, more of them where the range is short.
@@ -80,10 +81,10 @@ function logAxis(title, values, ticksOf = decadeTicks) {
 // rowsAxis stands for a y axis where a picture has rows instead: room is what their names take on the left.
 function rowsAxis(room) { return { title: "", ticks: [], room, at: (v) => v }; }
 
-// frame draws the axes of a picture and returns it with the way from values to places.
+// frame draws the axes of a picture and returns it with the way from values to places. A tick of x may have a note below its label.
 function frame(width, height, xAxis, yAxis) {
-  const letters = Math.max(...yAxis.ticks.map((t) => t.label.length), 1);
-  const box = { left: yAxis.room ?? 26 + 7 * letters, right: width - 12, top: 12, bottom: height - 42 };
+  const letters = Math.max(...yAxis.ticks.map((t) => t.label.length), 1), notes = xAxis.ticks.some((t) => t.note) ? 15 : 0;
+  const box = { left: yAxis.room ?? 26 + 7 * letters, right: width - 12, top: 12, bottom: height - 42 - notes };
   const x = (v) => box.left + xAxis.at(v) * (box.right - box.left);
   const y = (v) => box.bottom - yAxis.at(v) * (box.bottom - box.top);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", tabindex: 0 });
@@ -93,10 +94,11 @@ function frame(width, height, xAxis, yAxis) {
   }
   let end = -Infinity; // of the label before, so that labels do not run into each other
   for (const t of xAxis.ticks) {
-    const half = 3.6 * t.label.length;
+    const half = 3.6 * Math.max(t.label.length, t.note ? t.note.length : 0);
     picture.append(svg("line", { class: "grid", x1: x(t.value), x2: x(t.value), y1: box.top, y2: box.bottom }));
     if (x(t.value) - half > end + 4 && x(t.value) + half < width) {
       picture.append(svg("text", { class: "tick", x: x(t.value), y: box.bottom + 17, "text-anchor": "middle" }, t.label));
+      if (t.note) picture.append(svg("text", { class: "tick", x: x(t.value), y: box.bottom + 32, "text-anchor": "middle" }, t.note));
       end = x(t.value) + half;
     }
   }
@@ -155,7 +157,7 @@ function hideTooltip() {
 }
 
 // pointing lets a reader point at a picture's marks, with a mouse, a finger or the arrow keys. A mark has its place (x, y, in the
-// picture's units), its lines of text, and the configuration that it opens, if any.
+// picture's units), its lines of text, and what the page's own openMark needs to show more of it.
 function pointing(picture, marks, reach = 30) {
   if (marks.length === 0) return;
   const ring = svg("circle", { class: "pointed", r: 9, visibility: "hidden" });
@@ -172,7 +174,7 @@ function pointing(picture, marks, reach = 30) {
     ring.setAttribute("visibility", "hidden");
     hideTooltip();
   };
-  const open = () => { if (current >= 0 && marks[current].config) openConfig(marks[current].config); };
+  const open = () => { if (current >= 0) openMark(marks[current]); };
   picture.addEventListener("pointermove", (event) => {
     const box = picture.getBoundingClientRect(), scale = picture.viewBox.baseVal.width / box.width;
     const nearest = nearestMark(marks, (event.clientX - box.left) * scale, (event.clientY - box.top) * scale);

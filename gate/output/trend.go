@@ -1,0 +1,164 @@
+package output
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"tuner/gate"
+	"tuner/gate/decide"
+	"tuner/internal/plotstyle"
+	"tuner/internal/webpage"
+	"tuner/measure"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// trendSource is what trend.html is made of beside the parts that all pages have.
+func trendSource() webpage.Source {
+	return webpage.Source{Files: assets, Template: "trend.html", Style: "trend.css", Scripts: []string{"trend.js"}}
+}
+
+// mostTrend is how many gates the page shows, the latest.
+const mostTrend = 200
+
+// trendPage is what the page's template is filled with.
+type trendPage struct {
+	webpage.Parts
+	Name, Load string // of the model; that it was measured at
+	Headline   string
+	Verdict    decide.Verdict
+	Effort     string
+	Heads      []string // of this gate's table
+	Cells      [][]string
+	Notes      []string
+	Metrics    []trendMetric
+	Rows       []trendRow // of the history, the latest first
+	Older      int        // gates of the history that are left out
+}
+
+// trendData is what the page's script draws from, described in docs/formats/gate.md.
+type trendData struct {
+	Metrics []trendMetric `json:"metrics"`
+	Gates   []trendGate   `json:"gates"` // the latest last
+}
+
+type trendMetric struct {
+	Name         measure.Metric `json:"name"`
+	Unit         measure.Unit   `json:"unit"`
+	HigherBetter bool           `json:"higher_better"`
+}
+
+// trendGate is a line of the history in which every metric has one of the verdicts.
+type trendGate struct {
+	Number int    `json:"number"` // among the gates that compare, from 1
+	Label  string `json:"label"`  // the revision where there is little room; "" unknown
+	gate.Record
+}
+
+// trendRow is a gate in the table of all.
+type trendRow struct {
+	Gate  trendGate
+	Date  string
+	Cells []trendCell // by metric
+}
+
+// trendCell is a metric's value, and its change or its interval; "" where that is not known.
+type trendCell struct {
+	Value, Change string
+	Verdict       decide.Verdict // "" without a value
+}
+
+// WriteTrend writes the history as a page for a browser: this gate, then each metric's way through the gates, with intervals, what was tolerated
+// and limits, and a table of all gates.
+func WriteTrend(w io.Writer, r Report) error {
+	data := trendData{Metrics: r.trendMetrics()}
+	var older int
+	data.Gates, older = r.trendGates()
+	page := trendPage{
+		Name: r.Setup.Spec.Name, Load: r.Setup.Load.String(), Headline: r.headline(), Verdict: r.Outcome.Verdict, Effort: r.effort(),
+		Heads: heads(), Cells: r.rows(), Notes: r.notes(), Metrics: data.Metrics, Older: older,
+	}
+	for _, g := range slices.Backward(data.Gates) {
+		page.Rows = append(page.Rows, newTrendRow(g, data.Metrics))
+	}
+	return webpage.Write(w, trendSource(), data, func(parts webpage.Parts) any {
+		page.Parts = parts
+		return page
+	})
+}
+
+// trendMetrics are the metrics that the gate judges.
+func (r Report) trendMetrics() []trendMetric {
+	list := []trendMetric{}
+	for _, m := range r.Setup.Spec.AllMetrics() {
+		info, _ := m.Info()
+		list = append(list, trendMetric{m, info.Unit, info.HigherBetter})
+	}
+	return list
+}
+
+// trendGates are the latest gates that compare, and how many older ones there are. A history may have been written by hand: what is no verdict
+// is none.
+func (r Report) trendGates() (list []trendGate, older int) {
+	history := r.related()
+	older = max(0, len(history)-mostTrend)
+	list = []trendGate{}
+	for i, record := range history[older:] {
+		record.Time = record.Time.UTC()
+		record.Metrics = maps.Clone(record.Metrics)
+		for m, f := range record.Metrics {
+			f.Verdict = verdict(record.VerdictOn(m))
+			record.Metrics[m] = f
+		}
+		record.Verdict = verdict(record.Verdict)
+		list = append(list, trendGate{older + i + 1, label(record.Revision), record})
+	}
+	return list, older
+}
+
+// verdict takes what is none of the verdicts for the one that says nothing.
+func verdict(v decide.Verdict) decide.Verdict {
+	switch v {
+	case decide.Pass, decide.Fail, decide.Inconclusive:
+		return v
+	}
+	return decide.Inconclusive
+}
+
+// label is a revision where there is little room: the first letters that tell commits apart, of other names as many as fit.
+func label(revision string) string {
+	const sha1, sha256, commit, most = 40, 64, 8, 16
+	isCommit := len(revision) == sha1 || len(revision) == sha256
+	if isCommit && strings.Trim(revision, "0123456789abcdef") == "" {
+		return revision[:commit]
+	}
+	return plotstyle.Shorten(revision, most)
+}
+
+func newTrendRow(g trendGate, metrics []trendMetric) trendRow {
+	row := trendRow{Gate: g, Date: g.Time.Format("2006-01-02 15:04")}
+	for _, m := range metrics {
+		cell := trendCell{Value: "–"}
+		if f, ok := g.Metrics[m.Name]; ok {
+			cell = newTrendCell(m.Name, f)
+		}
+		row.Cells = append(row.Cells, cell)
+	}
+	return row
+}
+
+func newTrendCell(m measure.Metric, f gate.RecordFigure) trendCell {
+	cell := trendCell{Value: m.Format(f.Candidate), Verdict: f.Verdict}
+	switch {
+	case f.Change != nil && f.Lo != nil && f.Hi != nil:
+		cell.Change = fmt.Sprintf("%s (%s to %s)", gate.Percent(*f.Change), gate.Percent(*f.Lo), gate.Percent(*f.Hi))
+	case f.CandidateLo != nil && f.CandidateHi != nil:
+		cell.Change = fmt.Sprintf("%s to %s", m.Format(*f.CandidateLo), m.Format(*f.CandidateHi))
+	}
+	return cell
+}

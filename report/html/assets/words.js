@@ -1,0 +1,30 @@
+// Constraints, loads and settings as the report's other forms print them.
+
+// constraintText prints a constraint: "p99 ≤ 50 ms".
+function constraintText(c) {
+  const metric = metricOf(c.metric), parts = [];
+  if (c.min !== undefined) parts.push(`${metric.label} ≥ ${limitText(metric, c.min)}`);
+  if (c.max !== undefined) parts.push(`${metric.label} ≤ ${limitText(metric, c.max)}`);
+  return parts.join(" and ");
+}
+
+// withinText is constraints as the end of a phrase: " within p99 ≤ 50 ms".
+function withinText(constraints) {
+  if (constraints.length === 0) return "";
+  const word = constraints.some((c) => c.min !== undefined) ? "with" : "within";
+  return ` ${word} ${constraints.map(constraintText).join(", ")}`;
+}
+
+// loadText prints a load: "concurrency 8", "200 requests/s × batch 4".
+function loadText(load) {
+  const text = load.concurrency ? `concurrency ${load.concurrency}` : `${short(load.request_rate)} requests/s`;
+  return load.batch_size > 1 ? `${text} × batch ${load.batch_size}` : text;
+}
+
+// valueText prints a knob's value.
+function valueText(knob, v) {
+  if (v === null) return "default’s";
+  if (knob === "intra_op_threads" && v === "0") return "all cores";
+  if (knob === "max_queue_delay") return v.replace(/us$/, " µs");
+  return v === "[]" ? "none" : v;
+}
