@@ -60,7 +60,8 @@ type Fact struct{ Name, Value string }
 var assets embed.FS
 
 // scripts are the parts of the page's script, in their order.
-var scripts = [...]string{"format.js", "data.js", "rank.js", "plot.js", "marks.js", "charts.js", "effects.js", "table.js", "detail.js", "whatif.js", "page.js"}
+var scripts = [...]string{"format.js", "data.js", "rank.js", "pareto.js", "chance.js", "plot.js", "marks.js", "charts.js", "effects.js", "table.js",
+	"detail.js", "whatif.js", "page.js"}
 
 // view is what the template is filled with.
 type view struct {
