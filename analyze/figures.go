@@ -62,7 +62,7 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	}
 	r := Result{
 		Header: journal.Header{Model: rec.Model}, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots, Trials: trials,
-		Recorded: rec.Source, Configs: compare(rank(configs, 0, ""), goal),
+		Recorded: rec.Source, Configs: compare(rank(configs, Result{Configs: configs}.Default().Setup, 0, ""), goal),
 	}
 	r.Loads, r.Fronts = bestAtLoads(r.Configs, goal, 0), fronts(r.Configs, goal, at)
 	return r, nil

@@ -97,9 +97,10 @@ func bestAtLoads(configs []Config, goal search.Goal, cores int) []LoadBest {
 			byLoad[there.Best.Load] = append(byLoad[there.Best.Load], there)
 		}
 	}
+	base := Result{Configs: configs}.Default().Setup
 	var list []LoadBest
 	for load, there := range byLoad {
-		ranked := compare(rank(there, cores, ""), goal)
+		ranked := compare(rank(there, base, cores, ""), goal)
 		l := LoadBest{Load: load, Measured: len(ranked), Base: Result{Configs: ranked}.Default().Best}
 		if ranked[0].Satisfies() {
 			l.Best = &ranked[0]

@@ -26,10 +26,10 @@ var tieMargin = math.Log(1.01)
 // when it is better than the best confirmed one beyond both intervals. What was measured for the curves alone never comes first.
 //
 // believed is the key of the candidate that the strategy would choose, by all that it was told; "" where it believes nothing. It comes
-// first where the figures do not contradict that: a few launches alone know less than all windows of the search.
-func rank(configs []Config, cores int, believed string) []Config {
+// first where the figures do not contradict that: a few launches alone know less than all windows of the search. base is the default's setup:
+// the default itself need not be among those that are ranked together.
+func rank(configs []Config, base Setup, cores int, believed string) []Config {
 	ranked := slices.Clone(configs)
-	base := defaultSetup(configs)
 	slices.SortFunc(ranked, byMerit)
 	ranked = believedFirst(searchedFirst(ranked), believed)
 	for begin := 0; begin < len(ranked); {
@@ -54,11 +54,14 @@ func rank(configs []Config, cores int, believed string) []Config {
 // with the first. The configurations are ordered by merit.
 func searchedFirst(ranked []Config) []Config {
 	isCurve := func(c Config) bool { return c.CurveOnly }
-	if !slices.ContainsFunc(ranked, isCurve) {
-		return confirmedFirst(ranked)
+	searched := confirmedFirst(slices.DeleteFunc(slices.Clone(ranked), isCurve))
+	switch len(searched) {
+	case 0: // of the search's server, where the finals ran on another one
+		return ranked
+	case len(ranked):
+		return searched
 	}
 	curves := slices.DeleteFunc(slices.Clone(ranked), func(c Config) bool { return !c.CurveOnly })
-	searched := confirmedFirst(slices.DeleteFunc(slices.Clone(ranked), isCurve))
 	end := 1
 	for end < len(searched) && areTied(searched[0], searched[end]) {
 		end++
@@ -123,7 +126,7 @@ func byCost(a, b Config, cores int, base Setup) int {
 		compareKnown(a.Best.Values, b.Best.Values, measure.Memory),
 		compareKnown(a.Best.Values, b.Best.Values, measure.LatencyP99),
 		cmp.Compare(a.Setup.Threads(cores), b.Setup.Threads(cores)),
-		cmp.Compare(a.Setup.differences(base), b.Setup.differences(base)),
+		cmp.Compare(a.Setup.Differences(base), b.Setup.Differences(base)),
 		byName(a, b),
 	)
 }
@@ -167,10 +170,6 @@ func nameTies(group []Config) {
 			}
 		}
 	}
-}
-
-func defaultSetup(configs []Config) Setup {
-	return Result{Configs: configs}.Default().Setup
 }
 
 // compare fills in the gains over the default. A difference of scores is divided by the summed weights, so that a gain is a

@@ -60,10 +60,10 @@ func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 300 {
 		configs := randomConfigs(r, 2+r.IntN(12))
-		want := order(rank(configs, 2, ""))
+		want := order(rank(configs, Setup{}, 2, ""))
 		shuffled := slices.Clone(configs)
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if diff := cmp.Diff(want, order(rank(shuffled, 2, ""))); diff != "" {
+		if diff := cmp.Diff(want, order(rank(shuffled, Setup{}, 2, ""))); diff != "" {
 			t.Fatalf("shuffled configurations rank differently (-first +shuffled):\n%s", diff)
 		}
 	}
@@ -104,11 +104,11 @@ func TestWhatIsBelievedComesFirst(t *testing.T) {
 	} {
 		best, other := configWith("best", 1, 0.1, 0, 1), configWith("believed", test.score, test.half, test.violation, 1)
 		best.Best.Confirmed, other.Best.Confirmed = true, test.isConfirmed
-		ranked := rank([]Config{best, other}, 2, other.Candidate.Key())
+		ranked := rank([]Config{best, other}, Setup{}, 2, other.Candidate.Key())
 		if ranked[0].Name != test.first {
 			t.Errorf("%s: %s comes first, want %s", name, ranked[0].Name, test.first)
 		}
-		if unasked := rank([]Config{best, other}, 2, ""); unasked[0].Name != "best" {
+		if unasked := rank([]Config{best, other}, Setup{}, 2, ""); unasked[0].Name != "best" {
 			t.Errorf("%s: %s comes first where nothing is believed", name, unasked[0].Name)
 		}
 	}
@@ -123,7 +123,7 @@ func TestSatisfyingBeforeFailingBeforeUnmeasured(t *testing.T) {
 		configWith("m_config_1", 1, 0, 0.1, 1),
 		configWith("m_config_2", 2, 0, 0, 1),
 		configWith("m_config_3", 3, 0, 0, 1),
-	}, 2, "")
+	}, Setup{}, 2, "")
 	var list []string
 	var ranks []int
 	for _, c := range got {
@@ -141,7 +141,7 @@ func TestTies(t *testing.T) {
 	t.Parallel()
 	check := func(name string, want []string, configs ...Config) {
 		t.Helper()
-		if diff := cmp.Diff(want, order(rank(configs, 2, ""))); diff != "" {
+		if diff := cmp.Diff(want, order(rank(configs, Setup{}, 2, ""))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -168,7 +168,7 @@ func TestConfirmedFirst(t *testing.T) {
 	}
 	check := func(name string, want []string, configs ...Config) {
 		t.Helper()
-		if diff := cmp.Diff(want, order(rank(configs, 2, ""))); diff != "" {
+		if diff := cmp.Diff(want, order(rank(configs, Setup{}, 2, ""))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -225,7 +225,7 @@ func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 		}
 	}
 	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		ranked := rank([]Config{configs[p[0]], configs[p[1]], configs[p[2]]}, 2, "")
+		ranked := rank([]Config{configs[p[0]], configs[p[1]], configs[p[2]]}, Setup{}, 2, "")
 		if got := ranked[0].Name + ranked[1].Name + ranked[2].Name; got != "012" {
 			t.Errorf("insertion order %v ranks %s, want 012", p, got)
 		}

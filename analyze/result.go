@@ -129,8 +129,8 @@ func (s Setup) Threads(cores int) int {
 	return s.Instances * max(cores, 1)
 }
 
-// differences counts the fields in which two setups differ.
-func (s Setup) differences(t Setup) int {
+// Differences counts the fields in which two setups differ.
+func (s Setup) Differences(t Setup) int {
 	n := 0
 	for _, differs := range []bool{
 		s.Provider != t.Provider, s.Runtime != t.Runtime, s.Precision != t.Precision, s.Instances != t.Instances,

@@ -19,12 +19,13 @@ func confirmedPoints(h journal.Header, points []Point) []Point {
 
 // rankByServer is rank, of the finals' server first.
 func rankByServer(h journal.Header, configs []Config, cores int, believed string) []Config {
+	base := Result{Configs: configs}.Default().Setup
 	if h.Finals == nil {
-		return rank(configs, cores, believed)
+		return rank(configs, base, cores, believed)
 	}
 	isConfirmed := func(c Config) bool { return c.Best != nil && c.Best.Confirmed }
 	finalists := slices.DeleteFunc(slices.Clone(configs), func(c Config) bool { return !isConfirmed(c) })
-	ranked := slices.Concat(rank(finalists, cores, believed), rank(slices.DeleteFunc(slices.Clone(configs), isConfirmed), cores, ""))
+	ranked := slices.Concat(rank(finalists, base, cores, believed), rank(slices.DeleteFunc(slices.Clone(configs), isConfirmed), base, cores, ""))
 	for i := range ranked {
 		if ranked[i].Best != nil {
 			ranked[i].Rank = i + 1

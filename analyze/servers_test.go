@@ -2,6 +2,7 @@ package analyze_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -54,4 +55,31 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 	if on, off := r.Server(*best.Best), r.Server(*last.Best); on != "triton 2.51.0 at gpu7:8001" || off != journal.BundledEngine {
 		t.Errorf("measured on %q and %q", on, off)
 	}
+}
+
+// Of the search's server nothing may be left but what was measured for the load curves; and what is left of it may be tied, the default, to
+// which equals are compared, being among the finalists.
+func TestWhatTheFinalsServerLeaves(t *testing.T) {
+	t.Parallel()
+	finalist := analyzetest.Candidate(2, 1, 16)
+	check := func(name string, b *analyzetest.Builder, want ...string) {
+		t.Helper()
+		campaign := b.Confirm(finalist, 16).Confirm(search.Candidate{}, 8).End("the space is exhausted", false).Campaign()
+		campaign.Header.Finals = &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
+		r, err := analyze.Analyze(campaign, analyze.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, names(r.Configs)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	begin := func() *analyzetest.Builder {
+		return analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(finalist, 16)
+	}
+	check("curves alone", begin().Curve(search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"}), 8),
+		"minilm_config_0", "minilm_config_default", "minilm_config_1")
+	// Three instances on one thread each, with the same figures; batches of 4 are the default's.
+	check("equals", begin().Given(analyzetest.Candidate(3, 1, 8), 8, 300, 20*time.Millisecond).Given(analyzetest.Candidate(3, 1, 4), 8, 300, 20*time.Millisecond),
+		"minilm_config_0", "minilm_config_default", "minilm_config_2", "minilm_config_1")
 }

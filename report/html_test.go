@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	markup "golang.org/x/net/html"
 
 	"tuner/analyze"
@@ -18,6 +20,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/spec"
 )
 
 // htmlOf writes the page, and reads it as a browser would.
@@ -92,7 +95,7 @@ func TestHTMLStructure(t *testing.T) {
 					ids[id]++
 				}
 			}
-			for _, id := range append(want, "answer", "whatif", "charts", "tradeoff", "throughput", "latency", "breakdown", "distribution", "knobs", "progress", "candidates", "origin") {
+			for _, id := range append(want, "answer", "whatif", "charts", "tradeoff", "memory", "throughput", "latency", "breakdown", "distribution", "knobs", "progress", "candidates", "origin") {
 				if ids[id] != 1 {
 					t.Errorf("id %q is there %d times", id, ids[id])
 				}
@@ -136,6 +139,11 @@ func TestHTMLHostileNames(t *testing.T) {
 	}
 	for i := range r.Course {
 		r.Course[i].Name = hostile + r.Course[i].Name
+	}
+	for _, f := range r.Fronts {
+		for i := range f.Points {
+			f.Points[i].Name = hostile + f.Points[i].Name
+		}
 	}
 	r.Explanation.Knobs[0].Knob = hostile
 	_, root := htmlOf(t, r)
@@ -235,6 +243,72 @@ func checkDistribution(t *testing.T, quantiles [][2]float64, want measure.Histog
 		if exact := want.Quantile(q[0]).Seconds(); q[1] < exact*0.9999 || q[1] > exact*1.0001 {
 			t.Errorf("the %v-quantile is %v, want %v", q[0], q[1], exact)
 		}
+	}
+}
+
+// What the page ranks by within other limits are the figures themselves, and its Pareto sets those of the result.
+func TestHTMLRankingData(t *testing.T) {
+	t.Parallel()
+	r := result(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}})
+	_, root := htmlOf(t, r)
+	var data struct {
+		Latency    measure.Metric
+		At         measure.Load
+		Two        bool      `json:"two_servers"`
+		Student    []float64 // of 1, 2 … degrees of freedom
+		Metrics    []struct{ Name measure.Metric }
+		Loads      []measure.Load
+		Configured []struct {
+			Name        string
+			Threads     int
+			Differences int
+			Points      [][]json.RawMessage
+		} `json:"configurations"`
+		Pareto []struct {
+			Metrics []measure.Metric
+			Points  [][2]int
+		}
+	}
+	encoded, err := json.Marshal(dataOfPage(t, root))
+	if err == nil {
+		err = json.Unmarshal(encoded, &data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two trials each confirmed the best and the default: with two degrees of freedom t is 4.3027.
+	if data.Latency != measure.LatencyP99 || data.At.Concurrency != 8 || data.Two || len(data.Student) != 2 || math.Abs(data.Student[1]-4.3027) > 1e-4 {
+		t.Errorf("latency %q, at %v, two servers %v, Student %v", data.Latency, data.At, data.Two, data.Student)
+	}
+	for i, c := range r.Configs {
+		got := data.Configured[i]
+		if base := r.Default().Setup; got.Threads != c.Setup.Threads(r.Cores) || got.Differences != c.Setup.Differences(base) {
+			t.Errorf("%s has %d threads and %d differences", c.Name, got.Threads, got.Differences)
+		}
+		for n, p := range c.Points {
+			var values []*float64
+			if err := json.Unmarshal(got.Points[n][2], &values); err != nil {
+				t.Fatal(err)
+			}
+			for k, m := range data.Metrics {
+				isRanked := m.Name == measure.Throughput || m.Name == measure.LatencyP99 || m.Name == measure.Memory
+				if want := p.Values[m.Name].Value; isRanked && *values[k] != want {
+					t.Errorf("%s at %v: %s is %v, want %v", c.Name, p.Load, m.Name, *values[k], want)
+				}
+			}
+		}
+	}
+	var fronts []analyze.Front
+	for _, f := range data.Pareto {
+		front := analyze.Front{Metrics: f.Metrics}
+		for _, p := range f.Points {
+			c := r.Configs[p[0]]
+			front.Points = append(front.Points, analyze.FrontPoint{Name: c.Name, Load: c.Points[p[1]].Load})
+		}
+		fronts = append(fronts, front)
+	}
+	if diff := cmp.Diff(r.Fronts, fronts, cmpopts.IgnoreFields(analyze.FrontPoint{}, "Values")); diff != "" {
+		t.Errorf("Pareto sets (-want +got):\n%s", diff)
 	}
 }
 

@@ -45,6 +45,11 @@ func TestReport(t *testing.T) {
 		for i := range r.Explanation.Subjects {
 			r.Explanation.Subjects[i].Name = hostile + r.Explanation.Subjects[i].Name
 		}
+		for _, f := range r.Fronts {
+			for i := range f.Points {
+				f.Points[i].Name = hostile + f.Points[i].Name
+			}
+		}
 		browse(t, pageOf(t, r), "hostile", "hostile")
 	})
 	t.Run("10000 configurations", func(t *testing.T) {
@@ -72,7 +77,7 @@ func pageOf(t *testing.T, r analyze.Result) string {
 	return dir
 }
 
-// browse checks the page of a folder, as an ordinary, a hostile or a large one.
+// browse checks the page of a folder, as an ordinary, a ranked, a hostile or a large one.
 func browse(t *testing.T, dir, kind, name string) {
 	t.Helper()
 	inBrowser(t, "report.mjs", dir, kind, name)

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/spec"
+	"tuner/stats"
 )
 
 // Format is the version of the embedded data; it grows when a field changes its meaning or goes away.
@@ -25,6 +28,12 @@ type document struct {
 	IsRecorded     bool                `json:"recorded,omitempty"` // by another program: without intervals and counts
 	Objective      []search.Term       `json:"objective"`
 	Constraints    []search.Constraint `json:"constraints"`
+	Latency        measure.Metric      `json:"latency"` // of charts and Pareto sets
+	RankedBy       string              `json:"ranked_by"`
+	At             *measure.Load       `json:"at,omitempty"`
+	TwoServers     bool                `json:"two_servers,omitempty"` // what is confirmed is of another one than the rest
+	Believes       bool                `json:"believes,omitempty"`    // the ranking rests on what a strategy believes, too
+	Student        []exact             `json:"student"`               // 97.5 % quantiles, of 1, 2 … degrees of freedom
 	Top            int                 `json:"top"`
 	Metrics        []metric            `json:"metrics"`
 	Knobs          []knob              `json:"knobs"`
@@ -34,6 +43,7 @@ type document struct {
 	Reasons        []string            `json:"reasons"`
 	Phases         []search.Phase      `json:"phases"`
 	Configurations []configuration     `json:"configurations"`
+	Pareto         []front             `json:"pareto"`
 	FirstStage     *int                `json:"first_stage,omitempty"`
 	Latencies      []latencies         `json:"latencies"`
 	Effects        []knobEffect        `json:"effects"`
@@ -48,24 +58,35 @@ type metric struct {
 	Interval     bool           `json:"interval"` // points carry its interval
 }
 
+// isExact reports whether the metric has a say in rankings and Pareto sets: the page must read the very figures that they come from.
+func (m metric) isExact() bool { return m.Interval || m.Name == measure.Memory }
+
 type knob struct {
 	Name   string         `json:"name"`
 	Values []search.Value `json:"values"`
 }
 
 type configuration struct {
-	Name      string   `json:"name"`
-	Title     string   `json:"title"`
-	Default   bool     `json:"default,omitempty"`
-	CurveOnly bool     `json:"curve_only,omitempty"`
-	Rank      int      `json:"rank,omitempty"`
-	Tie       int      `json:"tie,omitempty"`  // the first rank of those that are tied with it
-	Gain      []figure `json:"gain,omitempty"` // value, lo, hi
-	Best      *int     `json:"best,omitempty"` // number of the point that it is ranked by
-	Settings  []int    `json:"settings"`       // by knob the number of its value; -1: left alone
-	Points    [][]any  `json:"points,omitempty"`
-	Failures  [][2]int `json:"failures,omitempty"` // load, reason
-	Config    []int    `json:"config"`             // lines of its config.pbtxt
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	Default     bool     `json:"default,omitempty"`
+	CurveOnly   bool     `json:"curve_only,omitempty"`
+	Rank        int      `json:"rank,omitempty"`
+	Tie         int      `json:"tie,omitempty"`  // the first rank of those that are tied with it
+	Gain        []exact  `json:"gain,omitempty"` // value, lo, hi
+	Best        *int     `json:"best,omitempty"` // number of the point that it is ranked by
+	Threads     int      `json:"threads"`        // of all instances together
+	Differences int      `json:"differences"`    // from the default's setup
+	Settings    []int    `json:"settings"`       // by knob the number of its value; -1: left alone
+	Points      [][]any  `json:"points,omitempty"`
+	Failures    [][2]int `json:"failures,omitempty"` // load, reason
+	Config      []int    `json:"config"`             // lines of its config.pbtxt
+}
+
+// front is a Pareto set.
+type front struct {
+	Metrics []measure.Metric `json:"metrics"`
+	Points  [][2]int         `json:"points"` // configuration, number of its point
 }
 
 type latencies struct {
@@ -92,12 +113,19 @@ type effect struct {
 type figure float64
 
 // MarshalJSON implements json.Marshaler.
-func (f figure) MarshalJSON() ([]byte, error) {
-	v := float64(f)
+func (f figure) MarshalJSON() ([]byte, error) { return number(float64(f), 5), nil }
+
+// exact is a number with as many digits as it takes to read the same one back, null where there is none.
+type exact float64
+
+// MarshalJSON implements json.Marshaler.
+func (e exact) MarshalJSON() ([]byte, error) { return number(float64(e), -1), nil }
+
+func number(v float64, digits int) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return []byte("null"), nil
+		return []byte("null")
 	}
-	return strconv.AppendFloat(nil, v, 'g', 5, 64), nil
+	return strconv.AppendFloat(nil, v, 'g', digits, 64)
 }
 
 func figuresOf(e measure.Estimate) []figure {
@@ -133,7 +161,7 @@ type builder struct {
 	phases                *table[search.Phase]
 	configurations        map[string]int // by name
 	failures              map[string][]analyze.Failure
-	lastTie               int
+	base                  analyze.Setup // the default's
 }
 
 func newDocument(p Page) (document, error) {
@@ -141,7 +169,7 @@ func newDocument(p Page) (document, error) {
 	b := builder{
 		page: p, metrics: metricsOf(p), names: newTable[string](), loads: newTable[measure.Load](), lines: newTable[string](),
 		flags: newTable[string](), reasons: newTable[string](), phases: newTable[search.Phase](),
-		configurations: map[string]int{}, failures: map[string][]analyze.Failure{},
+		configurations: map[string]int{}, failures: map[string][]analyze.Failure{}, base: r.Default().Setup,
 	}
 	for i, c := range r.Configs {
 		b.configurations[c.Name] = i
@@ -151,8 +179,9 @@ func newDocument(p Page) (document, error) {
 	}
 	d := document{
 		Format: Format, Model: r.Header.Model, Summary: p.Verdict.Summary, IsRecorded: r.Recorded != "", Objective: r.Goal.Objective.Terms,
-		Constraints: slices.Concat([]search.Constraint{}, r.Goal.Constraints), Top: r.Top, Metrics: b.metrics,
-		Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
+		Constraints: slices.Concat([]search.Constraint{}, r.Goal.Constraints), Latency: r.Goal.Latency(),
+		RankedBy: cmp.Or(r.Rank, spec.RankScore), At: r.At, TwoServers: r.Header.Finals != nil, Believes: believes(r), Student: student(r),
+		Top: r.Top, Metrics: b.metrics, Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
 	}
 	b.nameKnobs()
 	for i, c := range r.Configs {
@@ -168,7 +197,7 @@ func newDocument(p Page) (document, error) {
 	if i, ok := b.configurations[r.FirstStage]; ok {
 		d.FirstStage = &i
 	}
-	d.Latencies, d.Effects, d.Trials = b.latencies(), b.effects(), b.trials()
+	d.Pareto, d.Latencies, d.Effects, d.Trials = b.pareto(), b.latencies(), b.effects(), b.trials()
 	d.Loads, d.Lines, d.Flags, d.Reasons, d.Phases = b.loads.list, b.lines.list, b.flags.list, b.reasons.list, b.phases.list
 	return d, nil
 }
@@ -220,7 +249,8 @@ func (b *builder) configuration(i int, c analyze.Config) (configuration, error) 
 	}
 	j := configuration{
 		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, Rank: c.Rank,
-		Tie: b.tie(i, c), Settings: slices.Repeat([]int{-1}, len(b.knobs)),
+		Tie: b.tie(i, c), Threads: c.Setup.Threads(b.page.Result.Cores), Differences: c.Setup.Differences(b.base),
+		Settings: slices.Repeat([]int{-1}, len(b.knobs)),
 	}
 	for _, s := range c.Candidate.Settings() {
 		n := b.names.of(s.Knob)
@@ -230,7 +260,7 @@ func (b *builder) configuration(i int, c analyze.Config) (configuration, error) 
 		j.Config = append(j.Config, b.lines.of(strings.TrimSuffix(line, "\n")))
 	}
 	if c.Gain != nil {
-		j.Gain = figuresOf(*c.Gain)
+		j.Gain = []exact{exact(c.Gain.Value), exact(c.Gain.Lo), exact(c.Gain.Hi)}
 	}
 	for n, p := range c.Points {
 		if c.Best != nil && p.Load == c.Best.Load {
@@ -244,15 +274,51 @@ func (b *builder) configuration(i int, c analyze.Config) (configuration, error) 
 	return j, nil
 }
 
-// tie is the first rank of the group that a configuration is in, 0 in none. Those of a group are neighbours.
+// tie is the first rank of the group that a configuration is in, 0 in none. The names of the others begin with the first one's, or, of the
+// first one, with the second's.
 func (b *builder) tie(i int, c analyze.Config) int {
-	switch {
-	case len(c.TiedWith) == 0:
+	if len(c.TiedWith) == 0 {
 		return 0
-	case i == 0 || !slices.Contains(c.TiedWith, b.page.Result.Configs[i-1].Name):
-		b.lastTie = c.Rank
 	}
-	return b.lastTie
+	return b.page.Result.Configs[min(i, b.configurations[c.TiedWith[0]])].Rank
+}
+
+// believes reports whether the strategy had a say in the ranking: one that judges by a model of the server knows service curves.
+func believes(r analyze.Result) bool {
+	return r.ByBestLoad() && slices.ContainsFunc(r.Explanation.Subjects, func(s analyze.Subject) bool { return s.Curve != nil })
+}
+
+// student are the quantiles of Student's distribution for the differences between confirmed points, whose degrees of freedom are the
+// trials of both but for two.
+func student(r analyze.Result) []exact {
+	most := 0
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			if p.Confirmed {
+				most = max(most, len(p.TrialScores))
+			}
+		}
+	}
+	list := []exact{}
+	for df := 1; df <= 2*most-2; df++ {
+		list = append(list, exact(stats.TQuantile(0.975, float64(df))))
+	}
+	return list
+}
+
+// pareto are the result's Pareto sets.
+func (b *builder) pareto() []front {
+	list := []front{}
+	for _, f := range b.page.Result.Fronts {
+		drawn := front{Metrics: f.Metrics, Points: [][2]int{}}
+		for _, p := range f.Points {
+			c := b.configurations[p.Name]
+			at := slices.IndexFunc(b.page.Result.Configs[c].Points, func(q analyze.Point) bool { return q.Load == p.Load })
+			drawn.Points = append(drawn.Points, [2]int{c, at})
+		}
+		list = append(list, drawn)
+	}
+	return list
 }
 
 // The parts of a point's state.
@@ -267,11 +333,18 @@ func (b *builder) point(p analyze.Point) []any {
 	if p.Confirmed {
 		state += stateConfirmed
 	}
-	if slices.ContainsFunc(p.Misses, func(m search.Miss) bool { return m.Constraint.Metric == measure.ErrorRate }) {
+	excess := refusal(p.Misses)
+	if excess > 0 {
 		state += stateRefused
 	}
 	values, intervals := b.figures(p.Sample)
-	counts := []figure{figure(p.Windows), figure(p.Launches), figure(p.Requests), figure(p.Errors), figure(p.MeanBatch)}
+	counts := []any{p.Windows, p.Launches, p.Requests, p.Errors, figure(p.MeanBatch)}
+	if state > 0 {
+		counts = append(counts, exact(excess))
+		for _, score := range p.TrialScores {
+			counts = append(counts, exact(score))
+		}
+	}
 	row := []any{b.loads.of(p.Load), state, values, intervals, counts}
 	if len(p.Flags) > 0 || p.Searched != nil {
 		flags := []int{}
@@ -282,21 +355,38 @@ func (b *builder) point(p analyze.Point) []any {
 	}
 	if p.Searched != nil {
 		values, intervals := b.figures(*p.Searched)
-		row = append(row, [][]figure{values, intervals})
+		row = append(row, [][]any{values, intervals})
 	}
 	return row
 }
 
+// refusal is by how much the limit on failed requests that every goal has is missed, relative; 0 where it is kept. It stands last, behind
+// what a goal may have of the same metric.
+func refusal(misses []search.Miss) float64 {
+	if len(misses) == 0 {
+		return 0
+	}
+	last := misses[len(misses)-1]
+	if c := last.Constraint; c.Metric != measure.ErrorRate || c.Max == nil || *c.Max != search.MostErrors {
+		return 0
+	}
+	return last.Violation
+}
+
 // figures are a sample's values by metric, and lo and hi of those with an interval.
-func (b *builder) figures(s analyze.Sample) (values, intervals []figure) {
+func (b *builder) figures(s analyze.Sample) (values, intervals []any) {
 	for _, m := range b.metrics {
 		e, ok := s.Values[m.Name]
 		if !ok {
 			e = measure.Estimate{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 		}
-		values = append(values, figure(e.Value))
+		if m.isExact() {
+			values = append(values, exact(e.Value))
+		} else {
+			values = append(values, figure(e.Value))
+		}
 		if m.Interval {
-			intervals = append(intervals, figure(e.Lo), figure(e.Hi))
+			intervals = append(intervals, exact(e.Lo), exact(e.Hi))
 		}
 	}
 	return values, intervals

@@ -3,10 +3,14 @@ package html
 import (
 	"encoding/json"
 	"math"
+	"regexp"
+	"strings"
 	"testing"
 
 	"tuner/analyze/analyzetest"
 	"tuner/internal/webpage/webpagetest"
+	"tuner/measure"
+	"tuner/search"
 )
 
 func TestFigure(t *testing.T) {
@@ -23,10 +27,87 @@ func TestFigure(t *testing.T) {
 	}
 }
 
+// What configurations are ranked by is read back as it was.
+func TestExact(t *testing.T) {
+	t.Parallel()
+	for want, v := range map[string]float64{"614.7512345678902": 614.7512345678902, "2.90000123e+08": 290000123, "0.1": 0.1, "null": math.NaN()} {
+		if got, err := json.Marshal(exact(v)); err != nil || string(got) != want {
+			t.Errorf("%v is %s, %v; want %s", v, got, err, want)
+		}
+	}
+}
+
+// Of a large group each has the names of the first hundred others alone; it is one group all the same.
+func TestLargeGroupIsOneTie(t *testing.T) {
+	t.Parallel()
+	const size, known = 150, 100
+	p := many(t, size)
+	for i := range size {
+		c := &p.Result.Configs[i]
+		for j := range size {
+			if j != i && len(c.TiedWith) < known {
+				c.TiedWith = append(c.TiedWith, p.Result.Configs[j].Name)
+			}
+		}
+	}
+	d, err := newDocument(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range d.Configurations {
+		want := 1
+		if i >= size {
+			want = 0
+		}
+		if c.Tie != want {
+			t.Fatalf("configuration %d is tied with rank %d, want %d", i, c.Tie, want)
+		}
+	}
+}
+
+// A goal may limit the share of failed requests itself: only the limit that every goal has makes a point a refused one.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	miss := func(limit, violation float64) search.Miss {
+		return search.Miss{Constraint: search.Constraint{Metric: measure.ErrorRate, Max: &limit}, Violation: violation}
+	}
+	latency := search.Miss{Constraint: search.Constraint{Metric: measure.LatencyP99}, Violation: 0.2}
+	for _, test := range []struct {
+		misses []search.Miss
+		want   float64
+	}{
+		{nil, 0}, {[]search.Miss{latency}, 0}, {[]search.Miss{miss(0.005, 0.4)}, 0},
+		{[]search.Miss{latency, miss(search.MostErrors, 2)}, 2}, {[]search.Miss{miss(0.005, 5), miss(search.MostErrors, 2)}, 2},
+	} {
+		if got := refusal(test.misses); got != test.want {
+			t.Errorf("%v: %v, want %v", test.misses, got, test.want)
+		}
+	}
+}
+
 // The style and the script stand in elements that only their own end may close.
 func TestAssetsStayInTheirElements(t *testing.T) {
 	t.Parallel()
 	webpagetest.CheckAssets(t, assets, append(scripts[:], "page.html", "page.css")...)
+}
+
+// The parts of the script, and those that all pages have, share one scope, in which a name is declared once: else the browser runs none of it.
+func TestScriptsDeclareNamesOnce(t *testing.T) {
+	t.Parallel()
+	var page strings.Builder
+	if err := Write(&page, many(t, 2)); err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]bool{}
+	for _, found := range regexp.MustCompile(`(?m)^(?:async )?(?:function|class|const|let) (\w+)`).FindAllStringSubmatch(page.String(), -1) {
+		if declared[found[1]] {
+			t.Errorf("%s is declared twice", found[1])
+		}
+		declared[found[1]] = true
+	}
+	if len(declared) < 100 {
+		t.Errorf("%d declarations were found", len(declared))
+	}
 }
 
 // many is a page of n configurations.
@@ -36,10 +117,10 @@ func many(t testing.TB, n int) Page {
 	return p
 }
 
-// Ten thousand configurations at four loads each are some megabytes: 170 bytes for a point, and 300 for what a configuration is.
+// Ten thousand configurations at four loads each are some megabytes: 200 bytes for a point, and 300 for what a configuration is.
 func TestManyConfigurationsAreCompact(t *testing.T) {
 	t.Parallel()
-	const n, most = 1000, 1_000_000
+	const n, most = 1000, 1_200_000
 	var size counter
 	if err := Write(&size, many(t, n)); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,8 @@ type Fact struct{ Name, Value string }
 var assets embed.FS
 
 // scripts are the parts of the page's script, behind those that all pages have, in their order.
-var scripts = [...]string{"data.js", "words.js", "rank.js", "marks.js", "charts.js", "effects.js", "table.js", "detail.js", "whatif.js", "page.js"}
+var scripts = [...]string{"data.js", "words.js", "rank.js", "pareto.js", "chance.js", "marks.js", "charts.js", "effects.js", "table.js", "detail.js",
+	"whatif.js", "page.js"}
 
 // view is what the template is filled with.
 type view struct {

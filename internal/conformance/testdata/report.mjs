@@ -1,5 +1,6 @@
-// Checks report.html in a real browser, an ordinary one against result.json beside it.
-// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|hostile|large NAME
+// Checks report.html in a real browser: an ordinary one against result.json beside it, its rankings within limits that are tried out
+// against expected.json.
+// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|ranked|hostile|large NAME
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -25,6 +26,64 @@ async function setLimit(page, ms) {
   await frame(page);
 }
 
+// tableRows reads the rows of the table as it is.
+const tableRows = (page) => page.evaluate(() => {
+  const heads = [...document.querySelectorAll("#table thead button")].map((b) => b.textContent.replaceAll("\u200b", ""));
+  const load = heads.findIndex((h) => h === "Load" || h === "Rate"), gain = heads.indexOf("× default"), ok = heads.indexOf("OK");
+  return [...document.querySelectorAll("#table tbody tr:not(.detail)")].map((tr) => {
+    const cell = (i) => tr.children[i].textContent.trim();
+    return { rank: cell(0), name: tr.querySelector("td.named a").textContent, load: cell(load), gain: cell(gain), ok: cell(ok) };
+  });
+});
+
+// pointsOf walks over a chart's marks with the keyboard, and names the points of which the tooltip says something that begins so.
+const pointsOf = (page, id, beginning) => page.evaluate(([id, beginning]) => {
+  const picture = document.querySelector(`#${id} .plot svg`), found = [];
+  for (let i = picture.querySelectorAll(".mark").length; i > 0; i--) {
+    picture.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    const lines = [...document.getElementById("tooltip").children].map((c) => c.textContent);
+    if (lines.some((l) => l.startsWith(beginning))) found.push(`${lines[0].split(": ")[0]} ${lines[1].split(",")[0]}`);
+  }
+  picture.dispatchEvent(new Event("blur"));
+  return found.sort();
+}, [id, beginning]);
+
+// corners counts those of a front's line: one for each point, and one between two of them.
+const corners = async (page, id) => ((await page.locator(`#${id} .plot .front`).getAttribute("d")).match(/[ML]/g) || []).length;
+const cornersOf = (front) => Math.max(0, 2 * front.length - 1);
+
+// checkFronts compares Pareto set and fronts, in charts and table, with lists of points: "config_1 at concurrency 8".
+async function checkFronts(page, { pareto, latency_front, memory_front }) {
+  for (const id of ["tradeoff", "memory"]) {
+    assert.deepEqual(await pointsOf(page, id, "Pareto set of throughput, "), pareto, `Pareto set in ${id}`);
+    assert.equal(await page.locator(`#${id} .plot .pareto`).count(), pareto.length, `marks of the Pareto set in ${id}`);
+  }
+  assert.deepEqual(await pointsOf(page, "tradeoff", "front of throughput"), latency_front, "front of throughput and latency");
+  assert.deepEqual(await pointsOf(page, "memory", "front of throughput"), memory_front, "front of throughput and memory");
+  assert.equal(await corners(page, "tradeoff"), cornersOf(latency_front), "line of throughput and latency");
+  assert.equal(await corners(page, "memory"), cornersOf(memory_front), "line of throughput and memory");
+  const names = [...new Set(pareto.map((p) => p.split(" at ")[0]))].sort();
+  await page.selectOption("#status", { label: "Pareto set only" });
+  assert.deepEqual((await shownNames(page)).toSorted(), names, "the table's Pareto set");
+  await page.selectOption("#status", { label: "All" });
+}
+
+// checkRanked tries limits out, and compares what the page makes of them with what package analyze says.
+async function checkRanked(page) {
+  for (const wanted of JSON.parse(readFileSync(path.join(folder, "expected.json"), "utf8"))) {
+    const limits = wanted.limits || [], what = limits.map((l) => `${l.label} ${l.text || "no limit"}`).join(", ") || "the report's own limits";
+    await check(what, async () => {
+      const reset = page.locator("#whatif button");
+      if (await reset.isEnabled()) await reset.click();
+      for (const l of limits) await page.getByLabel(l.label, { exact: true }).fill(l.text);
+      await frame(page);
+      assert.equal(await page.locator("html.trying").count(), limits.length > 0 ? 1 : 0, "trying");
+      assert.deepEqual(await tableRows(page), wanted.rows);
+      await checkFronts(page, wanted);
+    });
+  }
+}
+
 async function checkOrdinary(page) {
   const known = allPoints.filter((p) => value(p, "throughput") > 0 && value(p, "latency_p99") > 0).length;
   await check("the answer comes first", async () => {
@@ -34,12 +93,20 @@ async function checkOrdinary(page) {
   });
   await check("every chart has its marks", async () => {
     for (const id of ["tradeoff", "throughput", "latency"]) assert.equal(await marks(page, id), known, id);
+    assert.equal(await marks(page, "memory"), allPoints.filter((p) => value(p, "throughput") > 0 && value(p, "memory") > 0).length, "memory");
     assert.equal(await marks(page, "progress"), result.trials, "progress");
     assert.equal(await marks(page, "knobs"), result.explanation.knobs.flatMap((k) => k.others).filter((o) => o.change).length, "knobs");
     assert.equal(await page.locator("#distribution .plot .curve").count(), result.explanation.subjects.length, "distribution");
     assert.ok(await page.locator("#breakdown .plot .part-compute_infer").count() >= 2, "breakdown");
     assert.equal(await page.locator("#tradeoff .ring").count(), 2, "the best is marked, and the legend says so");
     assert.ok(await page.locator("#tradeoff .plot .whisker").count() > 0, "intervals are drawn");
+  });
+  await check("the Pareto sets are the report's", async () => {
+    const pointsIn = (...metrics) => (result.pareto.find((f) => f.metrics.join() === metrics.join())?.points ?? [])
+      .map((p) => `${rowName(result.configurations.find((c) => c.name === p.name))} at concurrency ${p.load.concurrency}`).sort();
+    await checkFronts(page, {
+      pareto: pointsIn("throughput", "latency_p99", "memory"), latency_front: pointsIn("throughput", "latency_p99"), memory_front: pointsIn("throughput", "memory"),
+    });
   });
   await checkTable(page);
   await checkWhatIf(page);
@@ -203,7 +270,11 @@ async function checkLarge(page) {
 }
 
 const page = await open();
-await { ordinary: checkOrdinary, hostile: checkHostile, large: checkLarge }[kind](page);
+if (await page.locator("html.js").count() === 0) { // it would only wait for what never comes
+  await check("the page's script runs", () => assert.fail("it does not"));
+  await finish();
+}
+await { ordinary: checkOrdinary, ranked: checkRanked, hostile: checkHostile, large: checkLarge }[kind](page);
 if (kind === "ordinary") await checkForms();
-if (pictures && kind === "ordinary") await takePictures(pictures, name);
+if (pictures && (kind === "ordinary" || kind === "ranked")) await takePictures(pictures, name);
 await finish();

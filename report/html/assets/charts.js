@@ -41,26 +41,34 @@ function limitsOf(ranking, metric) {
   return list;
 }
 
-// drawPoints draws all configurations' points in a frame, the best on top, and returns what there is to point at and to explain.
-function drawPoints(f, ranking, x, y) {
+// keptOf are the points that a chart draws of those that are not brought out: an evenly spaced part, and all of the Pareto set.
+function keptOf(all, pareto) {
+  return [...thinned(all.filter((p) => !pareto.has(p)), mostOthers), ...thinned(all.filter(pareto.has), mostOthers)];
+}
+
+// drawPoints draws all configurations' points in a frame, the best on top, and returns what there is to explain. joins says whether a line
+// joins a configuration's points; front is that of the chart's own metrics, if it has one.
+function drawPoints(f, ranking, x, y, { joins = true, front = noFront } = {}) {
   const isKnown = (p) => x.of(p) > 0 && y.of(p) > 0;
   const place = (p) => [f.x(x.of(p)), f.y(y.of(p))];
   const withinX = (v) => Math.min(Math.max(f.x(v), f.box.left), f.box.right), withinY = (v) => Math.min(Math.max(f.y(v), f.box.top), f.box.bottom);
   const others = configs.filter((c) => c.points.some(isKnown) && lookOf(ranking, c) === "other");
-  const all = others.flatMap((c) => c.points.filter(isKnown)), kept = thinned(all, mostOthers);
+  const all = others.flatMap((c) => c.points.filter(isKnown)), kept = keptOf(all, ranking.pareto);
   const marks = [];
-  let hollow = false;
+  let hollow = false, pareto = false;
+  const join = (look, list) => { if (joins) f.picture.append(curve(look, list.map(place))); };
   const draw = (look, p) => {
-    const [cx, cy] = place(p), misses = violation(p, ranking.constraints) > 0;
+    const [cx, cy] = place(p), misses = violation(p, ranking.constraints) > 0, isPareto = ranking.pareto.has(p);
     hollow ||= misses;
-    f.picture.append(mark(look, cx, cy, misses));
-    marks.push({ x: cx, y: cy, config: p.config, lines: () => pointLines(p, ranking.constraints) });
+    pareto ||= isPareto;
+    f.picture.append(mark(look, cx, cy, misses), ...(isPareto ? [halo(cx, cy)] : []));
+    marks.push({ x: cx, y: cy, config: p.config, lines: () => pointLines(p, ranking, front) });
   };
-  if (others.length <= mostCurves) for (const c of others) f.picture.append(curve("other", c.points.filter(isKnown).map(place)));
+  if (others.length <= mostCurves) for (const c of others) join("other", c.points.filter(isKnown));
   for (const p of kept) draw("other", p);
   for (const s of [...ranking.shown].reverse()) {
     const look = lookOf(ranking, s.config), known = s.config.points.filter(isKnown);
-    f.picture.append(curve(look, known.map(place)));
+    join(look, known);
     for (const p of known) {
       const alongX = x.interval(p), alongY = y.interval(p), [cx, cy] = place(p);
       f.picture.append(...whiskers(look, cx, cy, alongX && alongX.map(withinX), alongY && alongY.map(withinY)));
@@ -71,31 +79,34 @@ function drawPoints(f, ranking, x, y) {
   if (best && isKnown(best)) f.picture.append(ring(lookOf(ranking, best.config), ...place(best)));
   marks.sort((a, b) => a.x - b.x || b.y - a.y);
   pointing(f.picture, marks);
-  return { others: others.length, hidden: all.length - kept.length, hollow };
+  return { others: others.length, hidden: all.length - kept.length, hollow, pareto, front };
 }
 
 function hiddenNote(hidden) { return hidden > 0 ? `${count(hidden, "point")} of other configurations not drawn, evenly thinned out; the table has all.` : ""; }
 
-function tradeoff(ranking, width) {
-  const x = coordinate(latencyMetric), y = coordinate(throughputMetric), height = heightOf(width);
-  const known = points.filter((p) => x.of(p) > 0 && y.of(p) > 0);
-  if (known.length === 0) return null;
-  const vertical = limitsOf(ranking, latencyMetric), horizontal = limitsOf(ranking, throughputMetric);
-  const f = frame(width, height, logAxis(axisTitle(latencyMetric, true), [...known.map(x.of), ...near(vertical, known.map(x.of))]),
-    linearAxis(axisTitle(throughputMetric), [...known.map(y.of), ...near(horizontal, known.map(y.of))]));
-  for (const l of vertical) verticalLimit(f, l.value, l.label, l.isMax);
-  for (const l of horizontal) horizontalLimit(f, l.value, l.label);
-  const steps = [];
-  for (const p of paretoFront) {
-    if (steps.length) steps.push([f.x(x.of(p)), steps.at(-1)[1]]);
-    steps.push([f.x(x.of(p)), f.y(y.of(p))]);
-  }
-  f.picture.append(svg("path", { class: "front", d: pathOf(steps) }));
-  const drawn = drawPoints(f, ranking, x, y);
-  return {
-    picture: f.picture, title: "Throughput against latency", note: hiddenNote(drawn.hidden),
-    subtitle: "Each mark is a configuration under one load. Up and to the left is better.",
-    legend: curveLegend(ranking, { ...drawn, front: true }),
+// stairs is the line of a front: between two of its points the worse one is the best there is.
+function stairs(places) {
+  return places.flatMap(([x, y], i) => (i > 0 ? [[places[i - 1][0], y], [x, y]] : [[x, y]]));
+}
+
+// throughputAgainst draws the throughput against a metric of which less is better, with the front of the two.
+function throughputAgainst(metric, name, joins) {
+  return (ranking, width) => {
+    const x = coordinate(metric), y = coordinate(throughputMetric), height = heightOf(width);
+    const known = points.filter((p) => x.of(p) > 0 && y.of(p) > 0);
+    if (known.length === 0) return null;
+    const vertical = limitsOf(ranking, metric), horizontal = limitsOf(ranking, throughputMetric);
+    const f = frame(width, height, logAxis(axisTitle(metric, true), [...known.map(x.of), ...near(vertical, known.map(x.of))]),
+      linearAxis(axisTitle(throughputMetric), [...known.map(y.of), ...near(horizontal, known.map(y.of))]));
+    for (const l of vertical) verticalLimit(f, l.value, l.label, l.isMax);
+    for (const l of horizontal) horizontalLimit(f, l.value, l.label);
+    const front = frontOf(ranking, throughputMetric, metric);
+    f.picture.append(svg("path", { class: "front", d: pathOf(stairs(front.points.map((p) => [f.x(x.of(p)), f.y(y.of(p))]))) }));
+    const drawn = drawPoints(f, ranking, x, y, { joins, front });
+    return {
+      picture: f.picture, title: `Throughput against ${name}`, note: hiddenNote(drawn.hidden),
+      subtitle: "Each mark is a configuration under one load. Up and to the left is better.", legend: curveLegend(ranking, drawn),
+    };
   };
 }
 

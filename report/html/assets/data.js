@@ -40,14 +40,18 @@ class Sample {
     let value = 0, squares = 0;
     for (const { metric, weight } of raw.objective) {
       const v = this.value(metric), interval = this.interval(metric);
-      if (!(v > 0)) return { value: -Infinity, lo: -Infinity, hi: -Infinity };
+      if (!(v > 0)) return noScore;
       value += weight * Math.log(v) * (metricOf(metric).higher_better ? 1 : -1);
-      if (interval) squares += (weight * (interval[1] - interval[0]) / 2 / v) ** 2;
+      const half = interval ? weight * (interval[1] - interval[0]) / 2 / v : 0;
+      squares += half * half;
     }
-    const half = Math.sqrt(squares);
-    return { value, lo: value - half, hi: value + half };
+    return scoreWithin(value, Math.sqrt(squares));
   }
 }
+
+const noScore = { value: -Infinity, lo: -Infinity, hi: -Infinity };
+
+function scoreWithin(value, half) { return { value, lo: value - half, hi: value + half }; }
 
 // Point is one configuration under one load.
 class Point extends Sample {
@@ -57,7 +61,7 @@ class Point extends Sample {
     this.loadIndex = row[0];
     this.confirmed = (row[1] & 1) !== 0;
     this.refused = (row[1] & 2) !== 0;
-    [this.windows, this.launches, this.requests, this.errors, this.meanBatch] = row[4];
+    [this.windows, this.launches, this.requests, this.errors, this.meanBatch, this.excess = 0, ...this.trialScores] = row[4];
     this.flags = (row[5] || []).map((i) => raw.flags[i]);
     this.searched = row[6] ? new Sample(...row[6]) : this;
   }
@@ -75,6 +79,8 @@ class Config {
     this.title = row.title;
     this.isDefault = Boolean(row.default);
     this.isCurveOnly = Boolean(row.curve_only);
+    this.threads = row.threads;
+    this.differences = row.differences;
     this.points = (row.points || []).map((p) => new Point(this, p));
     this.failures = (row.failures || []).map(([load, reason]) => ({ load: raw.loads[load], reason: raw.reasons[reason] }));
   }
@@ -95,24 +101,11 @@ class Config {
 }
 
 const configs = raw.configurations.map((row, i) => new Config(row, i));
-const byName = new Map(configs.map((c) => [c.name, c]));
+const configsByName = new Map(configs.map((c) => [c.name, c]));
 const base = configs.find((c) => c.isDefault);
 const points = configs.flatMap((c) => c.points);
 const isRate = points.some((p) => p.load.request_rate);
 const loadTitle = isRate ? "Request rate (requests/s)" : "Concurrency (requests in flight)";
 
-// latencyMetric is the latency that the charts show: the one that is constrained, else the one that is the objective, else p99.
-const latencyMetric = metricOf([...raw.constraints, ...raw.objective].map((c) => c.metric).find((m) => m.startsWith("latency_") && metrics.has(m)) || "latency_p99");
-const throughputMetric = metricOf("throughput");
-
-// paretoFront is the points that no other beats in both throughput and latency, by latency.
-const paretoFront = (() => {
-  const known = points.filter((p) => p.value("throughput") > 0 && p.value(latencyMetric.name) > 0);
-  known.sort((a, b) => a.value(latencyMetric.name) - b.value(latencyMetric.name) || b.value("throughput") - a.value("throughput"));
-  const front = [];
-  for (const p of known) {
-    if (front.length === 0 || p.value("throughput") > front.at(-1).value("throughput")) front.push(p);
-  }
-  return front;
-})();
-const onFront = new Set(paretoFront.map((p) => p.config));
+// The metrics of charts and Pareto sets.
+const throughputMetric = metricOf("throughput"), latencyMetric = metricOf(raw.latency), memoryMetric = metricOf("memory");

@@ -55,8 +55,9 @@ function remarksOf(point, ranking) {
 function loadsTable(s, ranking) {
   const head = (label, kind) => html("th", { scope: "col", class: kind }, label);
   const heads = [head("Load", "text"), ...loadColumns.map((m) => head(m.label, "number")), head("Rests on", "text"), head("Remarks", "text")];
+  const badges = (p) => [...(p === s.point ? ["best load"] : []), ...(ranking.pareto.has(p) ? ["Pareto set"] : [])];
   const rows = s.config.points.map((p) => html("tr", { class: p === s.point ? "best" : null },
-    html("td", { class: "text" }, loadText(p.load), ...(p === s.point ? [" ", html("span", { class: "badge" }, "best load")] : [])),
+    html("td", { class: "text" }, `${loadText(p.load)} `, ...badges(p).map((b) => html("span", { class: "badge" }, b))),
     ...loadColumns.map((m) => html("td", { class: "number" }, ...valueWithInterval(p, m))),
     html("td", { class: "text" }, raw.recorded ? "" : `${count(p.windows, "window")}, ${count(p.requests, "request")}${p.meanBatch > 0 ? `, mean batch ${short(Number(p.meanBatch.toPrecision(3)))}` : ""}`),
     html("td", { class: "text remarks" }, remarksOf(p, ranking))));

@@ -51,23 +51,23 @@ function ownEffects() {
 }
 
 // measuredEffects compare, within the limits that a reader tries out, the best configuration with the best that was measured with
-// each other value of a knob.
+// each other value of a knob, the knob that matters most first.
 function measuredEffects(ranking) {
-  const best = ranking.best;
+  const best = ranking.best, size = (k) => Math.max(...k.others.map((o) => (o.misses ? 1 : Math.abs(o.change[0]))));
   return raw.knobs.map((knob, n) => {
     const chosen = best.config.setting(n), others = new Map();
     for (const s of ranking.order) {
-      const v = s.config.setting(n);
-      if (s.point && !s.config.isCurveOnly && v !== chosen && !others.has(v)) others.set(v, s);
+      const v = s.config.setting(n), isScored = s.point && Number.isFinite(s.score.value);
+      if (isScored && areComparable(s.point, best.point) && v !== chosen && !others.has(v)) others.set(v, s);
     }
     const effects = [...others].map(([v, s]) => {
       const effect = { value: valueText(knob.name, v), basis: "measured" };
       if (!s.satisfies) return { ...effect, misses: missesText(s.point, ranking.constraints) };
-      const x = s.point.score, y = best.point.score, difference = x.value - y.value, half = Math.hypot(x.hi - x.value, y.hi - y.value);
-      return { ...effect, change: [difference, difference - half, difference + half].map((d) => Math.exp(d / weights) - 1) };
+      const { value, half } = scoreDifference(s, best);
+      return { ...effect, change: [value, value - half, value + half].map((d) => Math.exp(d / weights) - 1) };
     });
     return { knob: knob.name, chosen: valueText(knob.name, chosen), others: effects };
-  }).filter((k) => k.others.length > 0);
+  }).filter((k) => k.others.length > 0).sort((a, b) => size(b) - size(a));
 }
 
 // changeAxis is a linear axis of shares around 0.

@@ -16,6 +16,9 @@ const looks = {
 // ring marks the best.
 function ring(look, x, y, radius = 10) { return svg("circle", { class: `ring look-${look}`, cx: x, cy: y, r: radius }); }
 
+// halo marks a point of the Pareto set.
+function halo(x, y, radius = 7.5) { return svg("circle", { class: "pareto", cx: x, cy: y, r: radius }); }
+
 // keyOf is what a legend shows of a look.
 function keyOf(look) {
   const list = look === "other" ? [] : [curve(look, [[1, 7], [29, 7]])];
@@ -25,32 +28,38 @@ function keyOf(look) {
 // nameOf names a configuration in legends and tooltips.
 function nameOf(config) { return `${config.short}: ${config.title}`; }
 
-// curveLegend names the configurations that a chart brings out, and the marks that occur.
-function curveLegend(ranking, { others = 0, hollow = false, front = false, ringed = true }) {
+// curveLegend names the configurations that a chart brings out, and the marks that occur. pareto says whether points of the Pareto set do;
+// front is that of the chart's own metrics, if it has one.
+function curveLegend(ranking, { others, hollow, pareto, front = noFront }) {
   const entries = ranking.shown.map((s) => [keyOf(lookOf(ranking, s.config)), nameOf(s.config)]);
   if (others > 0) entries.push([keyOf("other"), count(others, "other configuration")]);
-  if (ringed && ranking.best) {
+  if (ranking.best) {
     const text = ranking.best.satisfies ? "best within the limits" : "nearest to the limits";
     entries.push([ring(lookOf(ranking, ranking.best.config), 15, 7, 5.5), ranking.constraints.length ? text : "best"]);
   }
+  if (pareto) entries.push([[...keyOf("other"), halo(15, 7, 6)], `Pareto set: nothing beats it in ${paretoName(ranking.pareto)} at once`]);
+  if (front.points.length > 0) entries.push([svg("path", { class: "front", d: "M1 12V7H15V2H29" }), `front: nothing beats it in ${paretoName(front)}`]);
   if (hollow) {
     const thumb = mark("1", 15, 7, true);
     thumb.setAttribute("class", "hollow look-plain");
     entries.push([thumb, "misses a limit"]);
   }
-  if (front) entries.push([svg("path", { class: "front", d: "M1 12V7H15V2H29" }), "Pareto front: nothing measured beats these in both"]);
   return entries;
 }
 
-// pointLines is what a tooltip says of a point.
-function pointLines(point, constraints) {
+// pointLines is what a tooltip says of a point in a chart with a front.
+function pointLines(point, ranking, front = noFront) {
+  const { constraints, pareto } = ranking;
   const figure = (metric) => {
     const v = point.value(metric.name), interval = point.interval(metric.name);
     if (v === null) return [];
     return [`${metric.label} ${format(metric, v)}${interval ? ` [${format(metric, interval[0])}, ${format(metric, interval[1])}]` : ""}`];
   };
-  const wanted = new Set([throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...constraints.map((c) => metricOf(c.metric)), metricOf("memory")]);
+  const wanted = new Set([throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...constraints.map((c) => metricOf(c.metric)), memoryMetric]);
   const lines = [nameOf(point.config), `at ${loadText(point.load)}${point.confirmed ? ", confirmed on fresh launches" : ""}`, ...[...wanted].flatMap(figure)];
   const misses = missesText(point, constraints);
-  return misses ? [...lines, `misses: ${misses}`] : lines;
+  if (misses) lines.push(`misses: ${misses}`);
+  if (pareto.has(point)) lines.push(`Pareto set of ${paretoName(pareto)}`);
+  if (front.has(point)) lines.push(`front of ${paretoName(front)}`);
+  return lines;
 }

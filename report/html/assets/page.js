@@ -28,12 +28,13 @@ document.getElementById("download").addEventListener("click", () => {
 });
 
 buildTable();
-addChart("tradeoff", tradeoff);
+addChart("tradeoff", throughputAgainst(latencyMetric, "latency", true));
+addChart("memory", throughputAgainst(memoryMetric, "memory", false)); // which hardly depends on the load
+addChart("knobs", knobs);
 addChart("throughput", againstLoad(throughputMetric, false));
 addChart("latency", againstLoad(latencyMetric, true));
 addChart("breakdown", breakdown);
 addChart("distribution", distribution);
-addChart("knobs", knobs);
 addChart("progress", progress);
 drawers.push(drawVerdict, drawTiles, drawGain);
 
@@ -59,7 +60,7 @@ onWidth(document.getElementById("gain"), () => drawGain(ranking));
 // A link to #config=NAME opens that configuration.
 function followHash() {
   const [, name] = location.hash.match(/^#config=(.*)$/) || [];
-  const config = name === undefined ? undefined : byName.get(decodeName(name));
+  const config = name === undefined ? undefined : configsByName.get(decodeName(name));
   if (config) openConfig(config);
 }
 

@@ -7,15 +7,31 @@ const table = { ranking: null, rows: [], page: 0, sort: null, descending: false,
 
 // statusOf says in a word how a configuration stands.
 function statusOf(s) {
-  if (!s.point) return "failed";
+  if (!s.point) return s.config.points.length > 0 ? "not measured at this load" : "failed";
   if (!s.satisfies) return "misses a limit";
   return s.point.confirmed ? "confirmed" : "satisfies";
 }
 
+// chanceOf is the probability that the limits hold at the point that a configuration is ranked by; 0 where its figures miss one, null
+// without figures.
+function chanceOf(s) {
+  if (!s.point) return null;
+  return s.satisfies ? probability(s.point, table.ranking.constraints) : 0;
+}
+
+function chanceCell(s) {
+  if (!s.point) return unknown;
+  if (!s.satisfies) return "no";
+  return table.ranking.constraints.length > 0 ? chanceText(chanceOf(s)) : "yes";
+}
+
+// isPareto reports whether a configuration is in the Pareto set at some load.
+function isPareto(s) { return s.config.points.some(table.ranking.pareto.has); }
+
 const statusFilters = {
   all: ["All", () => true],
   satisfies: ["Within the limits", (s) => s.satisfies],
-  front: ["On the Pareto front", (s) => onFront.has(s.config)],
+  pareto: ["Pareto set only", isPareto],
   confirmed: ["Confirmed", (s) => s.satisfies && s.point.confirmed],
   misses: ["Misses a limit", (s) => s.point && !s.satisfies],
   failed: ["Failed", (s) => !s.point || s.config.failures.length > 0],
@@ -36,6 +52,7 @@ function valueColumn(metric) {
   const { factor, unit } = scaleOf(metric), digits = unit === "MB" ? 0 : unit === "ms" ? 2 : 1;
   return {
     title: `${metric.label} (${unit})`,
+    isMissed: (s) => Boolean(s.point) && table.ranking.constraints.some((c) => c.metric === metric.name && violationOf(c, s.point.value(metric.name)) > 0),
     key: (s) => s.point && s.point.value(metric.name),
     cell: (s) => {
       const v = s.point && s.point.value(metric.name), interval = s.point && s.point.interval(metric.name);
@@ -51,15 +68,17 @@ function gainCell(s) {
   return s.config.isDefault ? "1" : `${s.gain[0].toFixed(2)} ±${((s.gain[2] - s.gain[1]) / 2).toFixed(2)}`;
 }
 
-// columns have a title, a cell's text, and the key that they sort by; null is unknown.
+// columns have a title, what it means where that needs saying, a cell's text, whether it misses a limit, and the key that they sort by; null
+// is unknown.
 const columns = [
-  { title: "#", cell: (s) => (s.tie ? `=${s.tie}` : s.rank ? String(s.rank) : unknown), key: (s) => s.rank || null },
+  { title: "#", hint: "=1: tied with others of the same number, within 1 % and with overlapping intervals", cell: (s) => (s.tie ? `=${s.tie}` : s.rank ? String(s.rank) : unknown), key: (s) => s.rank || null },
   { title: "Configuration", isText: true, isName: true, cell: (s) => s.config.short, key: (s) => s.config.name },
   ...knobColumns,
-  { title: isRate ? "Rate" : "Load", cell: (s) => (s.point ? short(s.point.level) : unknown), key: (s) => s.point && s.point.level },
-  ...[throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...raw.constraints.map((c) => metricOf(c.metric)), metricOf("memory")]
+  { title: isRate ? "Rate" : "Load", hint: "the configuration’s best load, of which the figures are", cell: (s) => (s.point ? short(s.point.level) : unknown), key: (s) => s.point && s.point.level },
+  ...[throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...raw.constraints.map((c) => metricOf(c.metric)), memoryMetric]
     .filter((m, i, list) => m.index >= 0 && list.indexOf(m) === i).map(valueColumn),
-  { title: "× default", cell: gainCell, key: (s) => s.gain && s.gain[0] },
+  { title: "× default", hint: `gain in ${isTopMean ? "the mean of the three best loads" : objectiveName} over the default, with half of its 95 % interval`, cell: gainCell, key: (s) => s.gain && s.gain[0] },
+  { title: "OK", hint: "probability that the limits hold, by the intervals of the figures", cell: chanceCell, key: chanceOf },
   { title: "Status", isText: true, cell: statusOf, key: statusOf },
 ];
 
@@ -90,7 +109,7 @@ function badgesOf(s) {
   const badges = [];
   if (table.ranking.best === s) badges.push(s.satisfies ? "best" : "nearest");
   if (s.tie) badges.push(`tied, =${s.tie}`);
-  if (onFront.has(s.config)) badges.push("Pareto");
+  if (isPareto(s)) badges.push("Pareto set");
   if (s.config.failures.length > 0) badges.push("failed trials");
   return badges.map((b) => html("span", { class: `badge${b === "best" ? " best" : ""}` }, b));
 }
@@ -111,7 +130,8 @@ function nameCell(s) {
 
 function rowOf(s) {
   const look = lookOf(table.ranking, s.config);
-  const cells = columns.map((c) => (c.isName ? nameCell(s) : html("td", { class: c.isText ? "text" : "number" }, c.cell(s))));
+  const kind = (c) => (c.isText ? "text" : c.isMissed && c.isMissed(s) ? "number missed" : "number");
+  const cells = columns.map((c) => (c.isName ? nameCell(s) : html("td", { class: kind(c) }, c.cell(s))));
   cells[0].prepend(svg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" }, mark(look, 7, 7)));
   const row = html("tr", { "data-index": s.config.index, class: table.ranking.best === s ? "best" : null }, ...cells);
   if (!table.opened.has(s.config)) return [row];
@@ -126,6 +146,7 @@ function drawRows() {
   document.querySelector("#table tbody").replaceChildren(...shown.flatMap(rowOf));
   const status = document.querySelector("#table .pages span"), [back, forth] = document.querySelectorAll("#table .pages button");
   status.textContent = shown.length ? `${(from + 1).toLocaleString("en")} to ${(from + shown.length).toLocaleString("en")} of ${count(table.rows.length, "configuration")}` : "No configuration fits the filter.";
+  back.hidden = forth.hidden = last === 0;
   back.disabled = table.page === 0;
   forth.disabled = table.page === last;
 }
@@ -140,7 +161,7 @@ function refreshTable() {
 
 // sortBy sorts by a column; once more the other way round, and then by rank again. Figures begin with their best end.
 function sortBy(i) {
-  const startsDescending = /infer\/s|× default/.test(columns[i].title);
+  const startsDescending = /infer\/s|× default|OK/.test(columns[i].title);
   if (table.sort !== i) [table.sort, table.descending] = [i, startsDescending];
   else if (table.descending === startsDescending) table.descending = !startsDescending;
   else table.sort = null;
@@ -149,7 +170,7 @@ function sortBy(i) {
 }
 
 function headOf(column, i) {
-  const button = html("button", { type: "button" }, column.title.replaceAll("_", "_\u200b")); // where it may break
+  const button = html("button", { type: "button", title: column.hint }, column.title.replaceAll("_", "_\u200b")); // where it may break
   button.addEventListener("click", () => sortBy(i));
   return html("th", { scope: "col", class: column.isText ? "text" : "number", "aria-sort": "none" }, button);
 }

@@ -9,7 +9,7 @@ const limits = (() => {
   for (const c of raw.constraints) {
     for (const side of ["min", "max"]) if (c[side] !== undefined && metricOf(c.metric).index >= 0) list.push({ metric: metricOf(c.metric), side, own: c[side], value: c[side] });
   }
-  for (const metric of [latencyMetric, metricOf("memory")]) {
+  for (const metric of [latencyMetric, memoryMetric]) {
     if (metric.index >= 0 && !list.some((l) => l.metric === metric && l.side === "max")) list.push({ metric, side: "max", own: null, value: null });
   }
   for (const l of list) {
@@ -19,11 +19,17 @@ const limits = (() => {
   return list;
 })();
 
-// constraintsNow are the limits as a goal's constraints, with those of the report that cannot be tried out.
+// constraintsNow are the limits as a goal's constraints: the report's own in their order, then others. One has both bounds of its metric.
 function constraintsNow() {
   if (limits.every((l) => l.value === l.own)) return raw.constraints;
-  const fixed = raw.constraints.filter((c) => !limits.some((l) => l.metric.name === c.metric));
-  return [...fixed, ...limits.filter((l) => l.value !== null).map((l) => ({ metric: l.metric.name, [l.side]: l.value }))];
+  const bounds = new Map(raw.constraints.map((c) => [c.metric, { ...c }]));
+  for (const l of limits) {
+    const c = bounds.get(l.metric.name) || { metric: l.metric.name };
+    if (l.value === null) delete c[l.side];
+    else c[l.side] = l.value;
+    bounds.set(l.metric.name, c);
+  }
+  return [...bounds.values()].filter((c) => c.min !== undefined || c.max !== undefined);
 }
 
 // positionOf is a limit's place on its slider, on log scale. The end that bounds nothing is no limit.
@@ -43,20 +49,25 @@ function control(l, i, changed) {
   const { factor, unit } = scaleOf(l.metric), sign = l.side === "max" ? "≤" : "≥", name = `${l.metric.label} ${sign}`;
   const slider = html("input", { type: "range", id: `limit-${i}`, min: 0, max: sliderSteps, step: 1, "aria-label": name });
   const field = html("input", { type: "number", min: 0, step: "any", placeholder: "no limit", "aria-label": `${name} (${unit})` });
-  const show = () => {
+  const showSlider = () => {
     slider.value = positionOf(l);
     slider.setAttribute("aria-valuetext", l.value === null ? "no limit" : limitText(l.metric, l.value));
-    field.value = l.value === null ? "" : short(l.value * factor);
   };
-  slider.addEventListener("input", () => {
+  const showField = () => { field.value = l.value === null ? "" : short(l.value * factor); };
+  const show = () => {
+    showSlider();
+    showField();
+  };
+  slider.addEventListener("input", () => { // it stays where it was put: the limit is rounded
     l.value = valueAt(l, Number(slider.value));
-    field.value = l.value === null ? "" : short(l.value * factor);
+    slider.setAttribute("aria-valuetext", l.value === null ? "no limit" : limitText(l.metric, l.value));
+    showField();
     changed();
   });
   field.addEventListener("input", () => {
     const v = Number.parseFloat(field.value);
     l.value = v > 0 ? Number((v / factor).toPrecision(12)) : null;
-    slider.value = positionOf(l);
+    showSlider();
     changed();
   });
   show();
@@ -79,28 +90,51 @@ function buildWhatIf(changed) {
     notify();
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.append(html("h2", {}, "What if"), ...controls.map((c) => c.element), reset);
+  const head = html("div", { class: "head" }, html("h2", {}, "What if"), html("p", { class: "note" }, "Try other limits: answer, charts and table follow, from the same measurements."));
+  form.append(head, ...controls.map((c) => c.element), reset);
+}
+
+// figuresText prints the objective's figures at the point that a configuration is ranked by.
+function figuresText(s) { return raw.objective.map((t) => format(metricOf(t.metric), s.point.value(t.metric))).join(", "); }
+
+// comparedText says what is compared, of the best and of the default.
+function comparedText(s) {
+  if (isTopMean) return `${format(throughputMetric, Math.exp(s.score.value))} in the mean of its ${topLoads} best loads`;
+  return `${figuresText(s)} at ${loadText(s.point.load)}`;
+}
+
+// defaultMiss says why there is no gain over the default.
+function defaultMiss(standard, best, constraints) {
+  if (!standard.point) return standard.config.points.length > 0 ? "The default was not measured at this load." : "The default was not measured.";
+  if (!areComparable(standard.point, best.point)) return "The default was measured on another server.";
+  if (standard.satisfies) return "The default was measured at too few loads for a mean.";
+  return `The default does not satisfy the limits: nearest at ${loadText(standard.point.load)}, ${missesText(standard.point, constraints)}.`;
 }
 
 // verdictOf is the answer within limits that are tried out, in the report's own words: figure, claim, certainty, best, summary.
 function verdictOf(r) {
   const within = withinText(r.constraints), best = r.best, standard = r.standard;
   if (!best) return { figure: "Nothing", claim: "was measured" };
-  const at = (s) => `${raw.objective.map((t) => format(metricOf(t.metric), s.point.value(t.metric))).join(", ")} at ${loadText(s.point.load)}`;
   if (!best.satisfies) {
     return { figure: "None", claim: `satisfies ${r.constraints.map(constraintText).join(", ") || "the limit on failed requests"}`, best: `Nearest: ${nameOf(best.config)} at ${loadText(best.point.load)}: ${missesText(best.point, r.constraints)}.` };
   }
   const confirmed = raw.recorded ? "Another program’s figures, without intervals: how sure they are is not known." : best.point.confirmed ? "Confirmed on fresh launches." : "Not confirmed at this load on fresh launches: the figures are the search’s own, and may flatter.";
   const name = `Best: ${nameOf(best.config)}. ${confirmed}`;
-  if (best.config.isDefault) return { figure: "1 ×", claim: `the default is the best that was found${within}`, best: name, summary: at(best) };
-  if (!best.gain) return { figure: format(metricOf(raw.objective[0].metric), best.point.value(raw.objective[0].metric)), claim: `where the default does not satisfy${within.replace(/^ with(in)?/, "") || " the limits"}`, best: name, summary: at(best) };
+  if (best.config.isDefault) return { figure: "1 ×", claim: `the default is the best that was found${within}`, best: name, summary: `${comparedText(best)}.` };
+  if (!best.gain) return { figure: figuresText(best), claim: `at its best load${within}`, best: name, summary: `${comparedText(best)}. ${defaultMiss(standard, best, r.constraints)}` };
   const [factor, a, b] = factorOf(best.gain), lo = Math.min(a, b), hi = Math.max(a, b);
   const of = raw.objective.length === 1 ? `the default’s ${objectiveName}` : "better than the default in the objective";
   const open = best.gain[1] <= 1 ? " The interval holds 1: it is not shown to be better than the default." : "";
   return {
     figure: `${factor.toFixed(2)} ×`, claim: `${of}${within}`, certainty: `95 % interval ${lo.toFixed(2)} to ${hi.toFixed(2)}, ± ${((hi - lo) / 2 / factor * 100).toFixed(1)} %`,
-    best: name, summary: `${at(best)}, against ${at(standard)}.${open}`,
+    best: name, summary: `${comparedText(best)}, against ${comparedText(standard)}.${open}`,
   };
+}
+
+// whatIfNote says what the answer rests on, and what it leaves out.
+function whatIfNote() {
+  const left = raw.believes ? " What the search’s own model of the server believes has a say in the report’s ranking, and none here." : "";
+  return `Ranked again from the same measurements, by the rules of the report. Nothing is measured anew: what lies between two loads is not known.${left}`;
 }
 
 const ownVerdict = [...document.getElementById("verdict").childNodes];
@@ -111,17 +145,18 @@ function drawVerdict(ranking) {
   document.documentElement.classList.toggle("trying", !ranking.isOwn);
   if (ranking.isOwn) return verdict.replaceChildren(...ownVerdict);
   const v = verdictOf(ranking);
-  verdict.replaceChildren(html("p", { class: "eyebrow" }, "What if, from the same measurements"),
+  verdict.replaceChildren(html("p", { class: "eyebrow" }, "What if: limits that you try out"),
     html("h1", {}, html("span", { class: "figure" }, v.figure), " ", html("span", { class: "claim" }, v.claim)),
-    ...["certainty", "best", "summary"].filter((k) => v[k]).map((k) => html("p", { class: k }, v[k])));
+    ...["certainty", "best", "summary"].filter((k) => v[k]).map((k) => html("p", { class: k }, v[k])), html("p", { class: "note" }, whatIfNote()));
 }
 
 // drawTiles puts the best beside the default in a few figures.
 function drawTiles(ranking) {
   const best = ranking.best && ranking.best.point, standard = ranking.standard && ranking.standard.point;
-  const tiles = [throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), metricOf("memory")].filter((m, i, list) => list.indexOf(m) === i && best && best.value(m.name) !== null);
+  const tiles = [throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), memoryMetric].filter((m, i, list) => list.indexOf(m) === i && best && best.value(m.name) !== null);
   document.getElementById("tiles").replaceChildren(...tiles.map((m) => {
-    const v = best.value(m.name), interval = best.interval(m.name), other = standard && standard !== best ? standard.value(m.name) : null;
+    const v = best.value(m.name), interval = best.interval(m.name), isOther = standard && standard !== best && areComparable(standard, best);
+    const other = isOther ? standard.value(m.name) : null;
     const lines = [html("dt", {}, titleOf(m)), html("dd", {}, html("strong", {}, format(m, v)), interval ? html("span", {}, `${format(m, interval[0])} to ${format(m, interval[1])}`) : "")];
     if (other !== null) {
       const isBetter = m.higher_better ? v > other : v < other, change = Math.abs(v / other - 1) < 0.005 ? "the same" : percent(v / other - 1);
@@ -131,23 +166,37 @@ function drawTiles(ranking) {
   }));
 }
 
-// drawGain draws the default, the first stage and the best as bars of the objective, with their intervals.
+// barOf is a configuration's objective as a bar shows it: its value, its interval (null unknown), and its text.
+function barOf(s, y) {
+  if (isTopMean) {
+    const [value, lo, hi] = [s.score.value, s.score.lo, s.score.hi].map(Math.exp);
+    return { value, interval: [lo, hi], text: format(throughputMetric, value) };
+  }
+  const value = y.of(s.point);
+  return { value, interval: (y.interval && y.interval(s.point)) || null, text: raw.objective.length === 1 ? figuresText(s) : `${value.toFixed(2)} ×` };
+}
+
+// drawGain draws the default, the first stage and the best as bars of the objective, with their intervals. The first stage is the report's:
+// within other limits it may be another one.
 function drawGain(ranking) {
   const place = document.getElementById("gain"), y = points.length ? objectiveCoordinate(ranking) : null;
-  const first = raw.first_stage === undefined ? null : ranking.standings.get(configs[raw.first_stage]);
-  const rows = [["default", ranking.standard], ["after stage 1", first], ["best", ranking.best]].filter(([, s], i, list) => s && s.point && s.satisfies && list.findIndex(([, o]) => o === s) === i);
+  const first = ranking.isOwn && raw.first_stage !== undefined ? ranking.standings.get(configs[raw.first_stage]) : null;
+  const rows = [["default", ranking.standard], ["after stage 1", first], ["best", ranking.best]]
+    .filter(([, s], i, list) => s && s.satisfies && areComparable(s.point, ranking.best.point) && list.findIndex(([, o]) => o === s) === i)
+    .map(([name, s]) => ({ name, s, ...barOf(s, y) })).filter((r) => r.value > 0);
   place.hidden = rows.length < 2;
   if (place.hidden) return;
-  const labels = rows.map(([, s]) => (raw.objective.length === 1 ? format(metricOf(raw.objective[0].metric), s.point.value(raw.objective[0].metric)) : `${y.of(s.point).toFixed(2)} ×`));
-  const most = extremes(rows.flatMap(([, s]) => [y.of(s.point), ...((y.interval && y.interval(s.point)) || [])]))[1], width = Math.max(260, place.clientWidth);
-  const left = 84, right = 12 + 7 * Math.max(...labels.map((l) => l.length)), at = (v) => left + (width - left - right) * v / most;
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * 30 + 4}`, width: "100%", role: "img", "aria-label": `${y.title}: ${rows.map(([n, s]) => `${n} ${short(Number(y.of(s.point).toPrecision(4)))}`).join(", ")}` });
-  rows.forEach(([name, s], i) => {
-    const top = 30 * i + 3, v = y.of(s.point), interval = y.interval && y.interval(s.point);
+  const most = extremes(rows.flatMap((r) => [r.value, ...(r.interval || [])]))[1], width = Math.max(260, place.clientWidth);
+  const left = 84, right = 12 + 7 * Math.max(...rows.map((r) => r.text.length)), at = (v) => left + (width - left - right) * v / most;
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * 30 + 4}`, width: "100%", role: "img", "aria-label": `${y.title}: ${rows.map((r) => `${r.name} ${r.text}`).join(", ")}` });
+  rows.forEach(({ name, s, value, interval, text }, i) => {
+    const top = 30 * i + 3;
     picture.append(svg("text", { class: "row", x: left - 8, y: top + 16, "text-anchor": "end" }, name),
-      svg("rect", { class: `bar look-${lookOf(ranking, s.config)}`, x: left, y: top, width: at(v) - left, height: 22, rx: 2 }),
+      svg("rect", { class: `bar look-${lookOf(ranking, s.config)}`, x: left, y: top, width: at(value) - left, height: 22, rx: 2 }),
       ...whiskers("plain", 0, top + 11, interval && interval.map(at), null),
-      svg("text", { class: "row", x: Math.max(at(v), interval ? at(interval[1]) : 0) + 7, y: top + 16 }, labels[i]));
+      svg("text", { class: "row", x: Math.max(at(value), interval ? at(interval[1]) : 0) + 7, y: top + 16 }, text));
   });
-  place.replaceChildren(picture);
+  const hasStage = rows.some((r) => r.name === "after stage 1");
+  const note = "Stage 1 changes what serves the model alone: precision, runtime, execution provider and session options. The best changes instances and batching, too.";
+  place.replaceChildren(picture, ...(hasStage ? [html("p", { class: "note" }, note)] : []));
 }
