@@ -61,6 +61,26 @@ func (g Goal) Estimate(m measure.Measurement, metric measure.Metric) (measure.Es
 	return measure.Estimate{Value: g.Cost(rate.Value), Lo: g.Cost(rate.Hi), Hi: g.Cost(max(rate.Lo, vague*rate.Value))}, true
 }
 
+// Estimates are those of several metrics, without the ones that are not known.
+func (g Goal) Estimates(m measure.Measurement, metrics []measure.Metric) map[measure.Metric]measure.Estimate {
+	estimates := m.Estimates(metrics)
+	if slices.Contains(metrics, measure.Cost) {
+		if e, ok := g.Estimate(m, measure.Cost); ok {
+			estimates[measure.Cost] = e
+		}
+	}
+	return estimates
+}
+
+// Value is the value of Estimate, without what its interval costs.
+func (g Goal) Value(m measure.Measurement, metric measure.Metric) (float64, bool) {
+	if metric != measure.Cost {
+		return m.Value(metric)
+	}
+	e, ok := g.Estimate(m, metric)
+	return e.Value, ok
+}
+
 // Objective is a weighted sum of metrics on log scale: score = Σ weight · ±ln(value), + where higher is better. A single
 // metric has weight 1. On log scale a factor counts the same wherever it starts, which makes the ranking transitive.
 type Objective struct {
@@ -153,14 +173,14 @@ func (g Goal) Score(m measure.Measurement) (float64, bool) {
 	}
 	score := 0.0
 	for _, t := range g.Objective.Terms {
-		e, ok := g.Estimate(m, t.Metric)
-		if !ok || e.Value <= 0 {
+		value, ok := g.Value(m, t.Metric)
+		if !ok || value <= 0 {
 			return 0, false
 		}
 		if info, _ := t.Metric.Info(); info.HigherBetter {
-			score += t.Weight * math.Log(e.Value)
+			score += t.Weight * math.Log(value)
 		} else {
-			score -= t.Weight * math.Log(e.Value)
+			score -= t.Weight * math.Log(value)
 		}
 	}
 	return score, true
@@ -173,14 +193,26 @@ const MostErrors = 0.01
 // Misses lists the constraints that a measurement does not satisfy, in their order, and last the limit on failed requests
 // that every goal has. A metric that the measurement does not tell is missed.
 func (g Goal) Misses(m measure.Measurement) []Miss {
+	return g.misses(m, func(metric measure.Metric) (float64, bool) { return g.Value(m, metric) })
+}
+
+// MissesBy is Misses by estimates of the goal's metrics that were made already.
+func (g Goal) MissesBy(m measure.Measurement, known map[measure.Metric]measure.Estimate) []Miss {
+	return g.misses(m, func(metric measure.Metric) (float64, bool) {
+		e, ok := known[metric]
+		return e.Value, ok
+	})
+}
+
+func (g Goal) misses(m measure.Measurement, valueOf func(measure.Metric) (float64, bool)) []Miss {
 	var misses []Miss
 	for _, c := range g.Constraints {
-		e, ok := g.Estimate(m, c.Metric)
-		switch v := c.Violation(e.Value); {
+		value, ok := valueOf(c.Metric)
+		switch v := c.Violation(value); {
 		case !ok || m.Failure != nil:
 			misses = append(misses, Miss{Constraint: c, Violation: 1, Missing: true})
 		case v > 0:
-			misses = append(misses, Miss{Constraint: c, Value: e.Value, Violation: v})
+			misses = append(misses, Miss{Constraint: c, Value: value, Violation: v})
 		}
 	}
 	limit := MostErrors
