@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
+	"tuner/internal/parallel"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -59,7 +60,7 @@ type configuration struct {
 	CurveOnly bool     `json:"curve_only,omitempty"`
 	Rank      int      `json:"rank,omitempty"`
 	Tie       int      `json:"tie,omitempty"`  // the first rank of those that are tied with it
-	Gain      []figure `json:"gain,omitempty"` // value, lo, hi
+	Gain      figures  `json:"gain,omitempty"` // value, lo, hi
 	Best      *int     `json:"best,omitempty"` // number of the point that it is ranked by
 	Settings  []int    `json:"settings"`       // by knob the number of its value; -1: left alone
 	Points    [][]any  `json:"points,omitempty"`
@@ -83,7 +84,7 @@ type knobEffect struct {
 type effect struct {
 	Value  search.Value `json:"value"`
 	Basis  search.Basis `json:"basis"`
-	Change []figure     `json:"change,omitempty"` // value, lo, hi
+	Change figures      `json:"change,omitempty"` // value, lo, hi
 	Misses string       `json:"misses,omitempty"`
 }
 
@@ -91,16 +92,36 @@ type effect struct {
 type figure float64
 
 // MarshalJSON implements json.Marshaler.
-func (f figure) MarshalJSON() ([]byte, error) {
+func (f figure) MarshalJSON() ([]byte, error) { return f.appendTo(nil), nil }
+
+func (f figure) appendTo(text []byte) []byte {
 	v := float64(f)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return []byte("null"), nil
+		return append(text, "null"...)
 	}
-	return strconv.AppendFloat(nil, v, 'g', 5, 64), nil
+	return strconv.AppendFloat(text, v, 'g', 5, 64)
 }
 
-func figuresOf(e measure.Estimate) []figure {
-	return []figure{figure(e.Value), figure(e.Lo), figure(e.Hi)}
+// figures are printed at once: a page of ten thousand configurations has a million.
+type figures []figure
+
+// MarshalJSON implements json.Marshaler.
+func (list figures) MarshalJSON() ([]byte, error) {
+	if list == nil {
+		return []byte("null"), nil
+	}
+	text := []byte{'['}
+	for i, f := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = f.appendTo(text)
+	}
+	return append(text, ']'), nil
+}
+
+func figuresOf(e measure.Estimate) figures {
+	return figures{figure(e.Value), figure(e.Lo), figure(e.Hi)}
 }
 
 // table numbers values in the order of their first use.
@@ -154,12 +175,12 @@ func newDocument(p Page) (document, error) {
 		Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
 	}
 	b.nameKnobs()
+	texts, err := configTexts(r.Configs)
+	if err != nil {
+		return document{}, err
+	}
 	for i, c := range r.Configs {
-		described, err := b.configuration(i, c)
-		if err != nil {
-			return document{}, err
-		}
-		d.Configurations[i] = described
+		d.Configurations[i] = b.configuration(i, c, texts[i])
 	}
 	for i, name := range b.names.list {
 		d.Knobs = append(d.Knobs, knob{name, b.knobs[i].list})
@@ -212,11 +233,21 @@ func (b *builder) nameKnobs() {
 	}
 }
 
-func (b *builder) configuration(i int, c analyze.Config) (configuration, error) {
-	text, err := modelconfig.Format(c.Deployed)
-	if err != nil {
-		return configuration{}, fmt.Errorf("cannot print the configuration %s: %w", c.Name, err)
-	}
+// configTexts prints the config.pbtxt of each configuration, on all cores: half of what the page takes.
+func configTexts(configs []analyze.Config) ([]string, error) {
+	texts := make([]string, len(configs))
+	err := parallel.Try(len(configs), func(i int) error {
+		text, err := modelconfig.Format(configs[i].Deployed)
+		if err != nil {
+			return fmt.Errorf("cannot print the configuration %s: %w", configs[i].Name, err)
+		}
+		texts[i] = string(text)
+		return nil
+	})
+	return texts, err
+}
+
+func (b *builder) configuration(i int, c analyze.Config, text string) configuration {
 	j := configuration{
 		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, Rank: c.Rank,
 		Tie: b.tie(i, c), Settings: slices.Repeat([]int{-1}, len(b.knobs)),
@@ -225,7 +256,7 @@ func (b *builder) configuration(i int, c analyze.Config) (configuration, error) 
 		n := b.names.of(s.Knob)
 		j.Settings[n] = b.knobs[n].of(s.Value)
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		j.Config = append(j.Config, b.lines.of(strings.TrimSuffix(line, "\n")))
 	}
 	if c.Gain != nil {
@@ -240,7 +271,7 @@ func (b *builder) configuration(i int, c analyze.Config) (configuration, error) 
 	for _, f := range b.failures[c.Name] {
 		j.Failures = append(j.Failures, [2]int{b.loads.of(f.Load), b.reasons.of(string(f.Stage) + ": " + f.Reason)})
 	}
-	return j, nil
+	return j
 }
 
 // tie is the first rank of the group that a configuration is in, 0 in none. Those of a group are neighbours.
@@ -270,7 +301,7 @@ func (b *builder) point(p analyze.Point) []any {
 		state += stateRefused
 	}
 	values, intervals := b.figures(p.Sample)
-	counts := []figure{figure(p.Windows), figure(p.Launches), figure(p.Requests), figure(p.Errors), figure(p.MeanBatch)}
+	counts := figures{figure(p.Windows), figure(p.Launches), figure(p.Requests), figure(p.Errors), figure(p.MeanBatch)}
 	row := []any{b.loads.of(p.Load), state, values, intervals, counts}
 	if len(p.Flags) > 0 || p.Searched != nil {
 		flags := []int{}
@@ -281,13 +312,13 @@ func (b *builder) point(p analyze.Point) []any {
 	}
 	if p.Searched != nil {
 		values, intervals := b.figures(*p.Searched)
-		row = append(row, [][]figure{values, intervals})
+		row = append(row, []figures{values, intervals})
 	}
 	return row
 }
 
 // figures are a sample's values by metric, and lo and hi of those with an interval.
-func (b *builder) figures(s analyze.Sample) (values, intervals []figure) {
+func (b *builder) figures(s analyze.Sample) (values, intervals figures) {
 	for _, m := range b.metrics {
 		e, ok := s.Values[m.Name]
 		if !ok {

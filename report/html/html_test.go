@@ -23,6 +23,15 @@ func TestFigure(t *testing.T) {
 	}
 }
 
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	for want, list := range map[string]figures{"null": nil, "[]": {}, "[614.75]": {614.75}, "[1,null,2.9e+08]": {1, figure(math.NaN()), 290e6}} {
+		if got, err := json.Marshal(list); err != nil || string(got) != want {
+			t.Errorf("%v are %s, %v; want %s", list, got, err, want)
+		}
+	}
+}
+
 // The style and the script stand in elements that only their own end may close.
 func TestAssetsStayInTheirElements(t *testing.T) {
 	t.Parallel()
