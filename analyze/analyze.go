@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
+	"tuner/internal/parallel"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/plan"
 	"tuner/spec"
 )
 
@@ -55,8 +55,10 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	own := byCandidate(events)
-	inParallel(len(configs), func(i int) { configs[i] = assessed(c.Header, configs[i], own[configs[i].Candidate.Key()], goal, at) })
+	strategy, err := assess(c, configs, events, goal, at)
+	if err != nil {
+		return Result{}, err
+	}
 	if o.Rank == spec.RankTop3Mean {
 		configs = scoredByTopMean(configs)
 	}
@@ -67,10 +69,6 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
-	}
-	strategy, err := replay(c, goal)
-	if err != nil {
-		return Result{}, err
 	}
 	choice := ""
 	if r.ByBestLoad() { // that is what a strategy believes something of
@@ -84,18 +82,14 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	return r, nil
 }
 
-// inParallel calls work for 0 … n−1 on all cores, and waits for all of them.
-func inParallel(n int, work func(i int)) {
-	var workers sync.WaitGroup
-	var next atomic.Int64
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				work(int(i))
-			}
-		})
-	}
-	workers.Wait()
+// assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
+func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal, at *measure.Load) (strategy *plan.Plan, err error) {
+	var replayed sync.WaitGroup
+	replayed.Go(func() { strategy, err = replay(c, goal) })
+	own := byCandidate(events)
+	parallel.For(len(configs), func(i int) { configs[i] = assessed(c.Header, configs[i], own[configs[i].Candidate.Key()], goal, at) })
+	replayed.Wait()
+	return strategy, err
 }
 
 // byCandidate sorts events by the key of their candidate, each list in the order of the trials.
@@ -187,18 +181,19 @@ func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Co
 		}
 	}
 	configs := make([]Config, len(candidates))
-	for i, candidate := range candidates {
-		deployed, err := spec.Apply(base, candidate)
+	err := parallel.Try(len(candidates), func(i int) error {
+		deployed, err := spec.Apply(base, candidates[i])
 		if err != nil {
-			return nil, fmt.Errorf("candidate %s: %w", candidate, err)
+			return fmt.Errorf("candidate %s: %w", candidates[i], err)
 		}
-		setup, err := setupOf(c, candidate, deployed)
+		setup, err := setupOf(c, candidates[i], deployed)
 		if err != nil {
-			return nil, fmt.Errorf("candidate %s: %w", candidate, err)
+			return fmt.Errorf("candidate %s: %w", candidates[i], err)
 		}
-		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidate, Setup: setup, Deployed: deployed}
-	}
-	return configs, nil
+		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidates[i], Setup: setup, Deployed: deployed}
+		return nil
+	})
+	return configs, err
 }
 
 // configName names the configurations as Model Analyzer does; index 0 is the default.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tuner/internal/parallel"
 	"tuner/journal"
 	"tuner/search"
 	"tuner/spec"
@@ -69,14 +70,9 @@ func decodeTrials(records []journal.Record) ([]search.Event, error) {
 	if len(trials) == 0 {
 		return nil, nil
 	}
-	events, errs := make([]search.Event, len(trials)), make([]error, len(trials))
-	inParallel(len(trials), func(i int) { errs[i] = trials[i].Decode(&events[i]) })
-	for _, err := range errs {
-		if err != nil {
-			return nil, err // the first, as if they had been read one after the other
-		}
-	}
-	return events, nil
+	events := make([]search.Event, len(trials))
+	err := parallel.Try(len(trials), func(i int) error { return trials[i].Decode(&events[i]) })
+	return events, err
 }
 
 // apply adds one record that is not of a trial; kinds that say nothing about results are passed over.

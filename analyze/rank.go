@@ -162,12 +162,18 @@ const mostTied = 100
 
 // nameTies writes into each configuration of a group the names of the others.
 func nameTies(group []Config) {
+	var first []string // one more than is named
+	for i := range min(len(group), mostTied+1) {
+		first = append(first, group[i].Name)
+	}
 	for i := range group {
-		group[i].TiedWith = nil
-		for j := range group {
-			if j != i && len(group[i].TiedWith) < mostTied {
-				group[i].TiedWith = append(group[i].TiedWith, group[j].Name)
-			}
+		switch {
+		case len(group) == 1:
+			group[i].TiedWith = nil
+		case i < mostTied:
+			group[i].TiedWith = slices.Concat(first[:i], first[i+1:])
+		default:
+			group[i].TiedWith = first[:mostTied:mostTied]
 		}
 	}
 }

@@ -12,19 +12,18 @@ import (
 // newSample pools the windows of measurements and computes every figure from all of them.
 func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 	pooled := pool(parts)
+	values := goal.Estimates(pooled, metricsOf(goal))
 	s := Sample{
-		Values:   map[measure.Metric]measure.Estimate{},
-		Misses:   goal.Misses(pooled),
+		Values:   values,
+		Misses:   goal.MissesBy(pooled, values),
 		Windows:  len(pooled.Windows),
 		Launches: countLaunches(parts),
 		Errors:   pooled.Errors(),
 		Flags:    pooled.Flags(),
 		GPUs:     pooled.GPUs(),
 	}
-	for _, metric := range metricsOf(goal) {
-		if e, ok := goal.Estimate(pooled, metric); ok {
-			s.Values[metric] = widened(goal, e, metric, parts)
-		}
+	for metric, e := range values {
+		values[metric] = widened(goal, e, metric, parts)
 	}
 	var server measure.ServerStats
 	for _, w := range pooled.Windows {
@@ -65,8 +64,8 @@ func widened(goal search.Goal, e measure.Estimate, metric measure.Metric, parts 
 	}
 	var values []float64
 	for _, p := range parts {
-		if one, ok := goal.Estimate(p, metric); ok {
-			values = append(values, one.Value)
+		if v, ok := goal.Value(p, metric); ok {
+			values = append(values, v)
 		}
 	}
 	if len(values) < spreadTrials {

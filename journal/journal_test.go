@@ -301,6 +301,35 @@ func TestAppendRefusesWhatItCannotWrite(t *testing.T) {
 	}
 }
 
+// A line is read the same whether it is cut or parsed, and only a line that is JSON is cut.
+func TestCutRecordIsWhatParsingGives(t *testing.T) {
+	t.Parallel()
+	for line, isCut := range map[string]bool{
+		`{"seq":2,"at":"2026-11-20T20:00:01Z","kind":"trial","data":{"a":[1,"}"]}}`:       true,
+		`{"seq":2,"at":"2026-11-20T20:00:01Z","kind":"trial","data": "x" }`:               true,
+		`{"seq":2,"kind":",","data":null}`:                                                true,
+		`{"data":1,"seq":2,"kind":"a,\",\"data\":","data":3}`:                             true,
+		`{"seq":2,"data":{},"kind":"trial"}`:                                              false,
+		`{"kind":"trial","x":{"a":1,"data":2}}`:                                           false,
+		`{"seq":"2","kind":"trial","data":{}}`:                                            false,
+		`{"seq":2,"kind":"trial","data":5`:                                                false,
+		`{"seq":2,"kind":"trial","data":}`:                                                false,
+		`{"seq":2,"kind":"trial","data":{"a":1}`:                                          false,
+		`{"seq":2},{"kind":"trial","data":{}}`:                                            false,
+		`{"seq":2,"at":"2026-11-20T20:00:01Z","kind":"trial","data":{"a":1}} {"data":{}}`: false,
+	} {
+		var want Record
+		err := json.Unmarshal([]byte(line), &want)
+		got, ok := cutRecord([]byte(line + "\n"))
+		if ok != isCut {
+			t.Errorf("%s: cut: %t", line, ok)
+		}
+		if ok && (err != nil || cmp.Diff(want, got) != "") {
+			t.Errorf("%s is cut as %+v, but read as %+v, %v", line, got, want, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	line1, err := encode(1, KindHeader, Header{Format: Format, Spec: SpecFile{Text: "model: x\n"}})
 	if err != nil {

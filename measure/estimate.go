@@ -59,6 +59,37 @@ func (m Measurement) Estimate(metric Metric) (Estimate, bool) {
 	return Estimate{}, false
 }
 
+// Estimates are those of several metrics, without the ones that the measurement does not tell. The latencies are merged once for all of them.
+func (m Measurement) Estimates(metrics []Metric) map[Metric]Estimate {
+	estimates := make(map[Metric]Estimate, len(metrics))
+	all := m.latencies()
+	estimate := func(metric Metric) (Estimate, bool) {
+		if q, ok := metric.Quantile(); ok {
+			return m.percentile(all, q)
+		}
+		return m.Estimate(metric)
+	}
+	for _, metric := range metrics {
+		if e, ok := estimate(metric); ok {
+			estimates[metric] = e
+		}
+	}
+	return estimates
+}
+
+// Value is the value of Estimate, without what its interval costs.
+func (m Measurement) Value(metric Metric) (float64, bool) {
+	if metric == Throughput {
+		return m.rate()
+	}
+	if q, ok := metric.Quantile(); ok {
+		all := m.Latencies()
+		return all.Quantile(q).Seconds(), all.Count() > 0
+	}
+	e, ok := m.Estimate(metric)
+	return e.Value, ok
+}
+
 // Flags returns the flags of all windows, each once, in alphabetical order.
 func (m Measurement) Flags() []Flag {
 	var flags []Flag
@@ -109,29 +140,49 @@ func (m Measurement) Offered() float64 {
 // Std is the standard deviation of all latencies; 0 below two.
 func (m Measurement) Std() time.Duration { return m.Latencies().Std() }
 
-// throughput pools the windows' inferences and time.
-func (m Measurement) throughput() (Estimate, bool) {
+// rate pools the windows' inferences and time.
+func (m Measurement) rate() (float64, bool) {
 	var inferences int
 	var duration time.Duration
-	var requests, seconds []float64 // by sub-window
+	for i := range m.Windows {
+		inferences += m.Windows[i].Inferences
+		duration += m.Windows[i].Duration
+	}
+	if duration <= 0 {
+		return 0, false
+	}
+	return float64(inferences) / duration.Seconds(), true
+}
+
+// throughput is the rate, with an interval from those of the sub-windows.
+func (m Measurement) throughput() (Estimate, bool) {
+	rate, ok := m.rate()
+	if !ok {
+		return Estimate{}, false
+	}
+	n := m.subWindows()
+	requests, seconds := make([]float64, 0, n), make([]float64, 0, n)
 	for _, w := range m.Windows {
-		inferences += w.Inferences
-		duration += w.Duration
 		for _, s := range w.Sub {
 			requests = append(requests, float64(s.Requests))
 			seconds = append(seconds, cmp.Or(s.Duration, w.Duration/time.Duration(len(w.Sub))).Seconds())
 		}
 	}
-	if duration <= 0 {
-		return Estimate{}, false
+	return around(rate, stats.SeriesRatio(requests, seconds)), true
+}
+
+func (m Measurement) subWindows() int {
+	n := 0
+	for i := range m.Windows {
+		n += len(m.Windows[i].Sub)
 	}
-	return around(float64(inferences)/duration.Seconds(), stats.SeriesRatio(requests, seconds)), true
+	return n
 }
 
 // meanLatency pools the latencies of all sub-windows.
 func (m Measurement) meanLatency() (Estimate, bool) {
-	var sums, counts []float64
-	total := 0
+	n, total := m.subWindows(), 0
+	sums, counts := make([]float64, 0, n), make([]float64, 0, n)
 	for _, w := range m.Windows {
 		for _, s := range w.Sub {
 			count := s.Latency.Count()
@@ -152,44 +203,50 @@ func (m Measurement) meanLatency() (Estimate, bool) {
 // shares of latencies up to the quantile in the sub-windows are worth (stats.EffectiveSize). What is counted there are executed
 // batches, since the requests of a batch end together. It is false when no request completed. Where Bounded is false, Hi is only the
 // largest latency seen.
-func (m Measurement) Percentile(q float64) (Estimate, bool) {
-	all := m.Latencies()
-	if all.Count() == 0 {
+func (m Measurement) Percentile(q float64) (Estimate, bool) { return m.percentile(m.latencies(), q) }
+
+func (m Measurement) percentile(l latencies, q float64) (Estimate, bool) {
+	if l.all.Count() == 0 {
 		return Estimate{}, false
 	}
-	lo, hi := m.ranks(all, q)
-	return Estimate{Value: all.Quantile(q).Seconds(), Lo: all.Rank(lo).Seconds(), Hi: all.Rank(hi).Seconds()}, true
+	lo, hi := m.ranks(l, q)
+	return Estimate{Value: l.all.Quantile(q).Seconds(), Lo: l.all.Rank(lo).Seconds(), Hi: l.all.Rank(hi).Seconds()}, true
 }
 
 // Bounded reports whether there were requests enough for an upper bound of the q-quantile.
 func (m Measurement) Bounded(q float64) bool {
-	all := m.Latencies()
-	_, hi := m.ranks(all, q)
-	return hi <= all.Count()
+	l := m.latencies()
+	_, hi := m.ranks(l, q)
+	return hi <= l.all.Count()
 }
 
 // ranks are those of the latencies between which the q-quantile lies (stats.QuantileRanks).
-func (m Measurement) ranks(all Histogram, q float64) (lo, hi int) {
-	value, batch := all.Quantile(q), m.batchRequests()
-	var hits, sizes []float64 // by sub-window, in executed batches
-	for _, w := range m.Windows {
-		for _, s := range w.Sub {
-			hits = append(hits, float64(s.Latency.CountAtMost(value))/batch)
-			sizes = append(sizes, float64(s.Latency.Count())/batch)
-		}
+func (m Measurement) ranks(l latencies, q float64) (lo, hi int) {
+	value, batch := l.all.Quantile(q), m.batchRequests()
+	hits, sizes := make([]float64, len(l.parts)), make([]float64, len(l.parts)) // in executed batches
+	for i, part := range l.parts {
+		hits[i], sizes[i] = float64(part.CountAtMost(value))/batch, float64(part.Count())/batch
 	}
-	return stats.QuantileRanks(all.Count(), stats.EffectiveSize(hits, sizes), q)
+	return stats.QuantileRanks(l.all.Count(), stats.EffectiveSize(hits, sizes), q)
 }
 
 // Latencies is the distribution of all latencies, of all windows together.
-func (m Measurement) Latencies() Histogram {
-	var parts []Histogram
+func (m Measurement) Latencies() Histogram { return m.latencies().all }
+
+// latencies are a measurement's, by sub-window and all together.
+type latencies struct {
+	parts []Histogram
+	all   Histogram
+}
+
+func (m Measurement) latencies() latencies {
+	parts := make([]Histogram, 0, m.subWindows())
 	for _, w := range m.Windows {
 		for _, s := range w.Sub {
 			parts = append(parts, s.Latency)
 		}
 	}
-	return Merge(parts...)
+	return latencies{parts, Merge(parts...)}
 }
 
 // batchRequests is the mean number of requests in an executed batch, at least 1.

@@ -249,6 +249,36 @@ func TestPartsComeFromSums(t *testing.T) {
 	}
 }
 
+// Estimates and Value say what Estimate says, to the last bit.
+func TestEstimatesAndValuesAgree(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(51, 52))
+	var m Measurement
+	for range 2 {
+		var sub [][]time.Duration
+		for range 10 {
+			sub = append(sub, logNormal(random, 80+random.IntN(20), 10*time.Millisecond, 0.3))
+		}
+		w := steady(t, 1, sub...)
+		w.EngineCPU = 2 * time.Second
+		w.Server = ServerStats{Requests: w.Requests, Executions: w.Requests / 4, Queue: time.Second, ComputeInfer: 3 * time.Second}
+		m.Windows = append(m.Windows, w)
+	}
+	for _, m := range []Measurement{m, {Windows: m.Windows, Memory: 1e8}, {}, {Windows: make([]Window, 1)}} {
+		metrics := append(Metrics(), ErrorRate, "latency_p99.9", "no such metric")
+		estimates := m.Estimates(metrics)
+		for _, metric := range metrics {
+			want, known := m.Estimate(metric)
+			if e, ok := estimates[metric]; ok != known || ok && e != want {
+				t.Errorf("%s is %+v, %t; want %+v, %t", metric, e, ok, want, known)
+			}
+			if v, ok := m.Value(metric); ok != known || ok && v != want.Value {
+				t.Errorf("the value of %s is %v, %t; want %v, %t", metric, v, ok, want.Value, known)
+			}
+		}
+	}
+}
+
 func TestWhatIsNotKnownIsNotEstimated(t *testing.T) {
 	t.Parallel()
 	for _, metric := range append(Metrics(), "no such metric") {

@@ -135,6 +135,56 @@ func TestHistogramJSONRoundTrip(t *testing.T) {
 	}
 }
 
+// The sum is the same whether it is counted in a table or merged pair by pair.
+func TestMergeInATable(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(41, 42))
+	var parts []Histogram
+	for i := range 20 {
+		parts = append(parts, histogram(t, logNormal(random, 10*i, 10*time.Millisecond, 0.1)...))
+	}
+	sum, ok := tallied(parts)
+	want := Histogram{}
+	for _, p := range parts {
+		want = want.plus(p)
+	}
+	if !ok || !sum.Equal(want) || sum.Count() != want.Count() || !Merge(parts...).Equal(want) {
+		t.Errorf("%d latencies in a table (%t), %d merged, want %d", sum.Count(), ok, Merge(parts...).Count(), want.Count())
+	}
+	far := []Histogram{histogram(t, time.Microsecond), histogram(t, time.Minute)}
+	if _, ok := tallied(far); ok || Merge(far...).Count() != 2 {
+		t.Error("a table was made for two latencies that are far apart")
+	}
+	foreign := []Histogram{unrounded([]time.Duration{time.Millisecond, time.Millisecond + 1}), histogram(t, time.Millisecond)}
+	if _, ok := tallied(foreign); ok || len(Merge(foreign...).bins) != 3 {
+		t.Error("latencies that are not those of our buckets were counted in them")
+	}
+	if sum, ok := tallied(make([]Histogram, 2)); !ok || sum.Count() != 0 {
+		t.Error("nothing and nothing is something")
+	}
+}
+
+func newHDR() *hdr.Histogram { return hdr.New(lowestLatency, highestLatency, latencyDigits) }
+
+// What is written the short way is what HdrHistogram itself writes.
+func TestHistogramJSONIsHdrHistogramsOwn(t *testing.T) {
+	t.Parallel()
+	latencies := append(logNormal(rand.New(rand.NewPCG(43, 44)), 1000, 5*time.Millisecond, 1), 0, time.Hour)
+	full := newHDR()
+	for _, l := range latencies {
+		if err := full.RecordValue(clampLatency(l)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := full.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := encoded(t, histogram(t, latencies...)); string(got) != string(want) {
+		t.Errorf("written as %s, want %s", got, want)
+	}
+}
+
 // What is read the short way is what HdrHistogram itself tells, bucket by bucket.
 func TestPackedAndFullHistogramsAreTheSame(t *testing.T) {
 	t.Parallel()

@@ -1,13 +1,12 @@
 package modelconfig
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
-	"github.com/protocolbuffers/txtpbfmt/ast"
-	"github.com/protocolbuffers/txtpbfmt/parser"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -51,38 +50,51 @@ func syntaxError(file string, err error) error {
 // configurations, fields in the schema's order, enums by name, lists of numbers
 // on one line. Any Triton reads it.
 func Format(c *Config) ([]byte, error) {
-	text, err := prototext.MarshalOptions{Multiline: true}.Marshal(c)
+	text, err := prototext.MarshalOptions{Indent: "  "}.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("cannot print configuration of %q: %w", c.GetName(), err)
 	}
-	// prototext varies its spacing on purpose; printing the syntax tree removes that.
-	nodes, err := parser.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("cannot print configuration of %q: %w", c.GetName(), err)
-	}
-	return parser.PrettyBytes(tidy(nodes, c.ProtoReflect().Descriptor()), 0), nil
+	return tidy(text, c.ProtoReflect().Descriptor()), nil
 }
 
-// tidy gives the tree the look of Triton's own examples, at every depth: no
-// colon before a brace, and the scalars of a repeated field, which prototext
-// prints one by one, as a list.
-func tidy(nodes []*ast.Node, md protoreflect.MessageDescriptor) []*ast.Node {
-	var tidied []*ast.Node
-	for _, n := range nodes {
-		fd := md.Fields().ByTextName(n.Name)
-		if fd.Message() != nil {
-			n.SkipColon = true
-			if len(n.Children) > 0 { // an empty list would lose its braces
-				n.Children = tidy(n.Children, fd.Message())
-			}
-		} else if fd.IsList() {
-			if last := len(tidied) - 1; last >= 0 && tidied[last].Name == n.Name {
-				tidied[last].Values = append(tidied[last].Values, n.Values...)
-				continue
-			}
-			n.ValuesAsList, n.ChildrenSameLine = true, true
+// tidy gives prototext's lines, each a field or the end of a message, the look
+// of Triton's own examples: no colon before a brace, and the scalars of a
+// repeated field, which prototext prints one by one, as a list. It also takes
+// out the space behind some colons by which prototext varies from one build to
+// the next, on purpose.
+func tidy(text []byte, md protoreflect.MessageDescriptor) []byte {
+	tidied := make([]byte, 0, len(text))
+	add := func(parts ...[]byte) {
+		for _, part := range parts {
+			tidied = append(tidied, part...)
 		}
-		tidied = append(tidied, n)
+	}
+	messages := []protoreflect.MessageDescriptor{md} // the line is in the last
+	var before protoreflect.FieldDescriptor          // of the line before
+	for line := range bytes.Lines(text) {
+		name, value, isField := bytes.Cut(line, []byte(":"))
+		if !isField {
+			messages, before = messages[:len(messages)-1], nil
+			add(line)
+			continue
+		}
+		value = bytes.TrimSpace(value)
+		fd := messages[len(messages)-1].Fields().ByTextName(string(bytes.TrimSpace(name)))
+		switch {
+		case fd.Message() != nil:
+			add(name, []byte(" "), value, []byte("\n"))
+			if string(value) == "{" { // an empty one ends on the same line
+				messages = append(messages, fd.Message())
+			}
+		case fd.IsList() && fd == before:
+			tidied = bytes.TrimSuffix(tidied, []byte("]\n"))
+			add([]byte(", "), value, []byte("]\n"))
+		case fd.IsList():
+			add(name, []byte(": ["), value, []byte("]\n"))
+		default:
+			add(name, []byte(": "), value, []byte("\n"))
+		}
+		before = fd
 	}
 	return tidied
 }

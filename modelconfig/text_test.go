@@ -144,6 +144,38 @@ func TestFormatIsStable(t *testing.T) {
 	}
 }
 
+// TestFormatReadsItsOwnLines: texts that look like what stands around them, and
+// lists that end where the next message begins.
+func TestFormatReadsItsOwnLines(t *testing.T) {
+	t.Parallel()
+	got, err := Format(&Config{
+		Name: "a: {", Platform: "}", Input: []*configpb.ModelInput{{Dims: []int64{1, -1}}, {Dims: []int64{2}, Reshape: &configpb.ModelTensorReshape{}}},
+		Parameters: map[string]*configpb.ModelParameter{": ]\n": {StringValue: "%"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `name: "a: {"
+platform: "}"
+input {
+  dims: [1, -1]
+}
+input {
+  dims: [2]
+  reshape {}
+}
+parameters {
+  key: ": ]\n"
+  value {
+    string_value: "%"
+  }
+}
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{

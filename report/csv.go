@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ func WriteInferenceCSV(w io.Writer, r analyze.Result) error {
 			"satisfies_constraints", "perf_throughput", "perf_latency_p99"}
 	}
 	lines := [][]string{headers(fields)}
-	for _, x := range measuredPoints(r) {
+	for x := range measuredPoints(r) {
 		lines = append(lines, cellsOf(fields, func(field string) string { return inferenceCell(r, x, field) }))
 	}
 	return writeCSV(w, lines)
@@ -39,7 +40,7 @@ func WriteGPUCSV(w io.Writer, r analyze.Result) error {
 			"satisfies_constraints", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
 	}
 	lines := [][]string{headers(fields)}
-	for _, x := range measuredPoints(r) {
+	for x := range measuredPoints(r) {
 		for _, g := range x.GPUs {
 			lines = append(lines, cellsOf(fields, func(field string) string { return gpuCell(r, x, g, field) }))
 		}
@@ -150,19 +151,19 @@ type measuredPoint struct {
 	satisfies string
 }
 
-// measuredPoints lists all loads in the order of the rows.
-func measuredPoints(r analyze.Result) []measuredPoint {
-	var list []measuredPoint
-	for _, c := range r.Configs {
-		for _, satisfies := range []string{"Yes", "No"} {
-			for _, p := range c.Points {
-				if (len(p.Misses) == 0) == (satisfies == "Yes") {
-					list = append(list, measuredPoint{p, c, satisfies})
+// measuredPoints goes through all loads in the order of the rows.
+func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
+	return func(yield func(measuredPoint) bool) {
+		for _, c := range r.Configs {
+			for _, satisfies := range []string{"Yes", "No"} {
+				for _, p := range c.Points {
+					if (len(p.Misses) == 0) == (satisfies == "Yes") && !yield(measuredPoint{p, c, satisfies}) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return list
 }
 
 // inferenceCell is a cell of the configurations' file; "" for what does not apply or is not known.

@@ -55,11 +55,33 @@ func (c curve) Plot(canvas draw.Canvas, p *plot.Plot) {
 		line[i] = vg.Point{X: x(d.x), Y: y(d.y)}
 	}
 	c.look.drawLine(canvas, line)
+	isHidden := c.hider()
 	for i, d := range c.points {
-		c.look.drawDot(canvas, line[i], d.hollow)
+		if !isHidden(d, line[i]) {
+			c.look.drawDot(canvas, line[i], d.hollow)
+		}
 		if d.ringed {
 			drawRing(canvas, line[i], 9, c.look.color)
 		}
+	}
+}
+
+// hider returns a function that is asked about each dot in turn: whether it is of a crowd and hardly moved from one that was drawn, within a point
+// each way, so that nobody would see it. Thousands of dots take seconds.
+func (c curve) hider() func(d dot, at vg.Point) bool {
+	type place struct {
+		x, y   int
+		hollow bool
+	}
+	drawn := map[place]bool{}
+	return func(d dot, at vg.Point) bool {
+		if len(c.points) <= mostOthers {
+			return false
+		}
+		here := place{int(math.Floor(at.X.Points())), int(math.Floor(at.Y.Points())), d.hollow}
+		isHidden := drawn[here]
+		drawn[here] = true
+		return isHidden
 	}
 }
 

@@ -1,20 +1,29 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"tuner/internal/durable"
 )
 
-// writeFile puts a file in place whole or not at all, making its folder where needed.
-func writeFile(path string, data []byte) error {
+// writeFile puts a file in place with what fill writes, whole or not at all, making its folder where needed.
+func writeFile(path string, fill func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))
 	}
-	if err := durable.WriteFile(path, durable.Bytes(data)); err != nil {
+	err := durable.WriteFile(path, func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		if err := fill(b); err != nil {
+			return err
+		}
+		return b.Flush()
+	})
+	if err != nil {
 		return fmt.Errorf("cannot write %q: %w", path, durable.Cause(err))
 	}
 	return nil

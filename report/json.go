@@ -1,14 +1,17 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"tuner/analyze"
+	"tuner/internal/parallel"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
@@ -218,20 +221,74 @@ type jsonModel struct {
 
 // WriteJSON writes result.json: everything that is known, for programs.
 func WriteJSON(w io.Writer, r analyze.Result) error {
-	d, err := newDocument(r)
+	var around bytes.Buffer
+	if err := newEncoder(&around, "").Encode(newDocument(r)); err != nil {
+		return fmt.Errorf("cannot write JSON: %w", err)
+	}
+	const list = "\n  \"configurations\": [" // stands nowhere else, since no text has a line break within
+	before, after, _ := bytes.Cut(around.Bytes(), []byte(list))
+	shares, err := encodeConfigs(r)
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(d); err != nil {
-		return fmt.Errorf("cannot write JSON: %w", err)
+	parts := [][]byte{before, []byte(list)}
+	for i, share := range shares {
+		if i > 0 {
+			parts = append(parts, []byte(","))
+		}
+		parts = append(parts, []byte("\n    "), share)
+	}
+	if len(shares) > 0 {
+		parts = append(parts, []byte("\n  "))
+	}
+	for _, part := range append(parts, after) {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("cannot write JSON: %w", err)
+		}
 	}
 	return nil
 }
 
-func newDocument(r analyze.Result) (document, error) {
+func newEncoder(w io.Writer, prefix string) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent(prefix, "  ")
+	return encoder
+}
+
+// encodeConfigs are the elements of the list of configurations as they stand in the file, in shares: nearly all of a large result is in there, so
+// that it is encoded on all cores, and not in memory twice.
+func encodeConfigs(r analyze.Result) (shares [][]byte, err error) {
+	const size = 100 // of a share
+	list := slices.Collect(slices.Chunk(r.Configs, size))
+	shares = make([][]byte, len(list))
+	return shares, parallel.Try(len(list), func(i int) (err error) {
+		shares[i], err = encodeShare(r, list[i])
+		return err
+	})
+}
+
+func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := newEncoder(&b, "    ")
+	for i, c := range configs {
+		if i > 0 {
+			b.Truncate(b.Len() - len("\n"))
+			b.WriteString(",\n    ")
+		}
+		config, err := newJSONConfig(r, c)
+		if err != nil {
+			return nil, err
+		}
+		if err := encoder.Encode(config); err != nil {
+			return nil, fmt.Errorf("cannot write JSON of configuration %s: %w", c.Name, err)
+		}
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// newDocument is the document without its configurations, see encodeConfigs.
+func newDocument(r analyze.Result) document {
 	d := document{
 		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
 		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
@@ -259,13 +316,6 @@ func newDocument(r analyze.Result) (document, error) {
 	if len(r.Header.Machine) > 0 {
 		d.Machine = &r.Header.Machine
 	}
-	for _, c := range r.Configs {
-		config, err := newJSONConfig(r, c)
-		if err != nil {
-			return document{}, err
-		}
-		d.Configurations = append(d.Configurations, config)
-	}
 	for _, e := range r.Reused {
 		d.Earlier = append(d.Earlier, jsonEarlier(e))
 	}
@@ -275,7 +325,7 @@ func newDocument(r analyze.Result) (document, error) {
 	for _, f := range r.Folds {
 		d.LeftOut = append(d.LeftOut, jsonFold(f))
 	}
-	return d, nil
+	return d
 }
 
 func newJSONConfig(r analyze.Result, c analyze.Config) (jsonConfig, error) {

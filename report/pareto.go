@@ -130,7 +130,14 @@ func sparseTicks(least, most float64) []plot.Tick {
 
 // paretoCurves are the points of a panel, the most important on top.
 func paretoCurves(r analyze.Result, x, y quantity) []curve {
-	all := frontOf(r, analyze.FrontMetrics(r.Goal)[0])
+	type place struct {
+		name string
+		load measure.Load
+	}
+	isFront := map[place]bool{}
+	for _, p := range frontOf(r, analyze.FrontMetrics(r.Goal)[0]).Points {
+		isFront[place{p.Name, p.Load}] = true
+	}
 	rest, best, base := curve{look: restLook}, curve{look: paretoLook}, curve{look: basePoint}
 	for i, c := range r.Configs {
 		for _, p := range c.Points {
@@ -141,11 +148,10 @@ func paretoCurves(r analyze.Result, x, y quantity) []curve {
 			}
 			isBest := c.Best != nil && p.Load == c.Best.Load
 			d := dot{x: across, y: up, hollow: len(p.Misses) > 0, ringed: i == 0 && isBest}
-			isFront := slices.ContainsFunc(all.Points, func(f analyze.FrontPoint) bool { return f.Name == c.Name && f.Load == p.Load })
 			switch {
 			case c.Candidate.IsDefault() && isBest:
 				base.points = append(base.points, d)
-			case isFront:
+			case isFront[place{c.Name, p.Load}]:
 				best.points = append(best.points, d)
 			default:
 				rest.points = append(rest.points, d)

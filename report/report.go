@@ -5,7 +5,6 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/durable"
+	"tuner/internal/parallel"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/spec"
@@ -126,7 +126,7 @@ func writeLocation(w io.Writer, path string) error {
 // WriteAll writes the result into an output folder in the formats that spec names, each file whole or not at all, and returns
 // the paths of what it wrote, in order; the table is for the terminal, and no file. When no configuration satisfies the
 // constraints there is no optimal configuration and no repository, and those of an earlier run are removed. A folder with
-// content that is not tuner's is refused. On an error the paths written until then are returned with it.
+// content that is not tuner's is refused. On an error the paths of what was written nevertheless are returned with it.
 func WriteAll(dir string, r analyze.Result, formats []string) ([]string, error) {
 	if err := errors.Join(checkName(r.Header.Model), checkOutput(dir)); err != nil {
 		return nil, err
@@ -181,24 +181,20 @@ func writeOptimum(dir string, r analyze.Result, formats []string) ([]string, err
 	return append(written, filepath.Join(repository, r.Header.Model)), nil
 }
 
-// writeFiles writes those files of a list into a folder that the formats name.
+// writeFiles writes those files of a list into a folder that the formats name, on all cores. The error is of the first that cannot be written;
+// the others are written all the same.
 func writeFiles(r analyze.Result, list []file, dir string, formats []string) ([]string, error) {
-	var written []string
-	for _, f := range list {
-		if f.format != "" && !slices.Contains(formats, f.format) {
-			continue
+	list = slices.DeleteFunc(list, func(f file) bool { return f.format != "" && !slices.Contains(formats, f.format) })
+	paths := make([]string, len(list)) // "" where it was not written
+	err := parallel.Try(len(list), func(i int) error {
+		path := filepath.Join(dir, list[i].path)
+		if err := writeFile(path, func(w io.Writer) error { return list[i].write(w, r) }); err != nil {
+			return err
 		}
-		var b bytes.Buffer
-		if err := f.write(&b, r); err != nil {
-			return written, err
-		}
-		path := filepath.Join(dir, f.path)
-		if err := writeFile(path, b.Bytes()); err != nil {
-			return written, err
-		}
-		written = append(written, path)
-	}
-	return written, nil
+		paths[i] = path
+		return nil
+	})
+	return slices.DeleteFunc(paths, func(path string) bool { return path == "" }), err
 }
 
 // InputError says that the user's files stand in the way: the program ends with exit code 2. Nothing of them was changed.

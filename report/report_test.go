@@ -327,11 +327,7 @@ func TestPictures(t *testing.T) {
 			if f.format != spec.FormatPNG {
 				continue
 			}
-			var b bytes.Buffer
-			if err := f.write(&b, r); err != nil {
-				t.Fatal(err)
-			}
-			if err := writeFile(filepath.Join(dir, name, filepath.Base(f.path)), b.Bytes()); err != nil {
+			if err := writeFile(filepath.Join(dir, name, filepath.Base(f.path)), func(w io.Writer) error { return f.write(w, r) }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func JoinCSV(dir string, parts []string, names spec.CSVFiles) ([]string, error) 
 			continue
 		}
 		path := filepath.Join(dir, resultsDir, name)
-		if err := writeFile(path, joined); err != nil {
+		if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(joined); return err }); err != nil {
 			return written, err
 		}
 		written = append(written, path)

@@ -61,6 +61,26 @@ func (g Goal) Estimate(m measure.Measurement, metric measure.Metric) (measure.Es
 	return measure.Estimate{Value: g.Cost(rate.Value), Lo: g.Cost(rate.Hi), Hi: g.Cost(max(rate.Lo, vague*rate.Value))}, true
 }
 
+// Estimates are those of several metrics, without the ones that are not known.
+func (g Goal) Estimates(m measure.Measurement, metrics []measure.Metric) map[measure.Metric]measure.Estimate {
+	estimates := m.Estimates(metrics)
+	if slices.Contains(metrics, measure.Cost) {
+		if e, ok := g.Estimate(m, measure.Cost); ok {
+			estimates[measure.Cost] = e
+		}
+	}
+	return estimates
+}
+
+// Value is the value of Estimate, without what its interval costs.
+func (g Goal) Value(m measure.Measurement, metric measure.Metric) (float64, bool) {
+	if metric != measure.Cost {
+		return m.Value(metric)
+	}
+	e, ok := g.Estimate(m, metric)
+	return e.Value, ok
+}
+
 // Objective is a weighted sum of metrics on log scale: score = Σ weight · ±ln(value), + where higher is better. A single
 // metric has weight 1. On log scale a factor counts the same wherever it starts, which makes the ranking transitive.
 type Objective struct {
@@ -152,8 +172,7 @@ func (g Goal) Score(m measure.Measurement) (float64, bool) {
 		return 0, false
 	}
 	return g.ScoreOf(func(metric measure.Metric) (float64, bool) {
-		e, ok := g.Estimate(m, metric)
-		return e.Value, ok
+		return g.Value(m, metric)
 	})
 }
 
@@ -182,7 +201,19 @@ const MostErrors = 0.01
 // that every goal has. A metric that the measurement does not tell is missed.
 func (g Goal) Misses(m measure.Measurement) []Miss {
 	return g.MissesOf(func(metric measure.Metric) (float64, bool) {
-		e, ok := g.Estimate(m, metric)
+		x, ok := g.Value(m, metric)
+		return x, ok && m.Failure == nil
+	})
+}
+
+// MissesBy is Misses by estimates of the goal's metrics that were made already.
+func (g Goal) MissesBy(m measure.Measurement, known map[measure.Metric]measure.Estimate) []Miss {
+	return g.MissesOf(func(metric measure.Metric) (float64, bool) {
+		if _, ok := known[metric]; !ok && metric == measure.ErrorRate { // which every goal looks at
+			x, ok := g.Value(m, metric)
+			return x, ok && m.Failure == nil
+		}
+		e, ok := known[metric]
 		return e.Value, ok && m.Failure == nil
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/searchtest"
@@ -74,6 +76,13 @@ func TestCostTakesAPrice(t *testing.T) {
 	if e, ok := goal.Estimate(measured(), measure.Cost); !ok || !near(e.Value, 0.25) || e.Lo > e.Value || e.Hi < e.Value {
 		t.Errorf("the cost is %+v, %t, want 0.25", e, ok)
 	}
+	if v, ok := goal.Value(measured(), measure.Cost); !ok || !near(v, 0.25) {
+		t.Errorf("the cost is %v, %t, want 0.25", v, ok)
+	}
+	several := goal.Estimates(measured(), []measure.Metric{measure.Cost, measure.Throughput, measure.CPU})
+	if len(several) != 2 || !near(several[measure.Cost].Value, 0.25) || !near(several[measure.Throughput].Value, 400) {
+		t.Errorf("estimates are %+v, want cost and throughput: the CPU time is not known", several)
+	}
 	if score, ok := goal.Score(measured()); !ok || !near(score, -math.Log(0.25)) {
 		t.Errorf("score is %v, %t, want ln 4", score, ok)
 	}
@@ -122,6 +131,9 @@ func TestMisses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			misses := g.Misses(m)
+			if diff := cmp.Diff(misses, g.MissesBy(m, g.Estimates(m, g.Metrics()))); diff != "" {
+				t.Errorf("by estimates it misses others (-want +got):\n%s", diff)
+			}
 			if g.Satisfies(m) != (len(want) == 0) || len(misses) != len(want) {
 				t.Fatalf("satisfies: %t, misses: %v; want %q", g.Satisfies(m), misses, want)
 			}

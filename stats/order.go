@@ -14,11 +14,30 @@ import (
 // Source: the number of values below the quantile is Binomial(n, q) (Hahn and Meeker, Statistical Intervals, §5.2).
 func OrderRanks(n int, q float64) (lo, hi int) {
 	below := distuv.Binomial{N: float64(n), P: q}
+	// About where the ranks are, so that few sums of the distribution are computed: the normal quantile with Cornish and Fisher's
+	// correction for skewness (Moments and Cumulants in the Specification of Distributions, 1938), less a half for whole numbers.
+	z := distuv.UnitNormal.Quantile(1 - tail)
+	middle := float64(n)*q + (z*z-1)/6*(1-2*q) - 0.5
+	half := z * below.StdDev()
 	// The smallest k with P(count ≤ k) > 2.5 %: the k-th value is then above the quantile with at most 2.5 %.
-	lo = sort.Search(n, func(k int) bool { return below.CDF(float64(k)) > tail })
+	lo = searchNear(n, int(math.Ceil(middle-half)), func(k int) bool { return below.CDF(float64(k)) > tail })
 	// The smallest k with P(count ≥ k) ≤ 2.5 %: the k-th value is then below the quantile with at most 2.5 %.
-	hi = sort.Search(n+1, func(k int) bool { return k > 0 && 1-below.CDF(float64(k-1)) <= tail })
+	hi = searchNear(n+1, int(math.Ceil(middle+half))+1, func(k int) bool { return k > 0 && 1-below.CDF(float64(k-1)) <= tail })
 	return lo, hi
+}
+
+// searchNear is sort.Search that begins at a guess, so that it asks little where that is about right: the smallest k, 0 ≤ k < n, from which
+// on f is true, n where there is none.
+func searchNear(n, guess int, f func(int) bool) int {
+	lo, hi := 0, n // the answer is one of lo … hi
+	for at, step := min(max(guess, 0), n-1), 1; lo <= at && at < hi; step *= 2 {
+		if f(at) {
+			hi, at = at, at-step
+		} else {
+			lo, at = at+1, at+step
+		}
+	}
+	return lo + sort.Search(hi-lo, func(i int) bool { return f(lo + i) })
 }
 
 // OrderSamples is how many independent values OrderRanks needs to bound the q-quantile (0.5 ≤ q < 1) from above:

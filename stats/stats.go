@@ -7,6 +7,7 @@ package stats
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -22,6 +23,24 @@ const tail = 0.025
 
 // TQuantile is the p-quantile of Student's t distribution with df > 0 degrees of freedom.
 func TQuantile(p, df float64) float64 {
+	if n := int(df); p == 1-tail && df == float64(n) && 0 < n && n <= mostTabled {
+		return tTable()[n]
+	}
+	return tQuantile(p, df)
+}
+
+// mostTabled is up to how many degrees of freedom the quantile of 95 % intervals is looked up.
+const mostTabled = 32
+
+// tTable has that quantile by degrees of freedom: to find one takes tens of incomplete beta functions, and an analysis needs hundreds of thousands.
+var tTable = sync.OnceValue(func() (table [mostTabled + 1]float64) {
+	for n := 1; n < len(table); n++ {
+		table[n] = tQuantile(1-tail, float64(n))
+	}
+	return table
+})
+
+func tQuantile(p, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
 }
 

@@ -3,7 +3,10 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"sort"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
@@ -14,6 +17,18 @@ func TestTQuantileAgreesWithTheTable(t *testing.T) {
 	for df, want := range map[float64]float64{1: 12.706, 2: 4.303, 3: 3.182, 5: 2.571, 9: 2.262, 19: 2.093, 30: 2.042, 100: 1.984} {
 		if got := TQuantile(0.975, df); !near(got, want, 0.0006) {
 			t.Errorf("t(0.975, %g) is %.4f, want %.3f", df, got, want)
+		}
+	}
+}
+
+// What is looked up is what would be computed, to the last bit, and other quantiles and broken degrees of freedom are computed.
+func TestTQuantileTable(t *testing.T) {
+	t.Parallel()
+	for _, df := range []float64{1, 2, 4, 32, 33, 1000, 2.5, 0.5} {
+		for _, p := range []float64{0.975, 0.95, 0.025} {
+			if got, want := TQuantile(p, df), tQuantile(p, df); got != want {
+				t.Errorf("t(%g, %g) is %v, want %v", p, df, got, want)
+			}
 		}
 	}
 }
@@ -74,6 +89,45 @@ func TestOrderRanks(t *testing.T) {
 		}
 		if want := lowerRank(c.n, c.q); lo != want || (c.q == 0.5 && lo != c.lo) {
 			t.Errorf("n %d, q %g: lower rank %d, want %d", c.n, c.q, lo, want)
+		}
+	}
+}
+
+// The ranks are those of a search without a guess.
+func TestOrderRanksFromAGuess(t *testing.T) {
+	t.Parallel()
+	for _, q := range []float64{0.001, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999} {
+		for n := 1; n < 5000; n += 1 + n/7 {
+			below := distuv.Binomial{N: float64(n), P: q}
+			lo := sort.Search(n, func(k int) bool { return below.CDF(float64(k)) > tail })
+			hi := sort.Search(n+1, func(k int) bool { return k > 0 && 1-below.CDF(float64(k-1)) <= tail })
+			if a, b := OrderRanks(n, q); a != lo || b != hi {
+				t.Errorf("n %d, q %g: ranks %d and %d, want %d and %d", n, q, a, b, lo, hi)
+			}
+		}
+	}
+}
+
+func TestSearchNear(t *testing.T) {
+	t.Parallel()
+	for n := range 20 {
+		for want := range n + 1 {
+			for guess := -3; guess < n+3; guess++ {
+				asked := 0
+				got := searchNear(n, guess, func(k int) bool {
+					if k < 0 || k >= n {
+						t.Fatalf("of %d, asked for %d", n, k)
+					}
+					asked++
+					return k >= want
+				})
+				if got != want {
+					t.Errorf("of %d from %d: %d, want %d", n, guess, got, want)
+				}
+				if guess == want && asked > 2 {
+					t.Errorf("of %d from %d: asked %d times although the guess is right", n, guess, asked)
+				}
+			}
 		}
 	}
 }

@@ -17,10 +17,10 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
-	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal"}, // onnx: files and shapes of what is deployed
-	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "hostinfo"},                                                                                                    // report: the format of result.json; search: places
+	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "hostinfo"},                                                                                                                         // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
-	"report/html":      {"analyze", "spec", "measure", "modelconfig", "search", "stats", "internal/webpage"},
+	"report/html":      {"analyze", "spec", "measure", "modelconfig", "search", "stats", "internal/webpage", "internal/parallel"},
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
-	"analyze":          {"spec", "search", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy"},
+	"analyze":          {"spec", "search", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported": {"analyze", "measure", "modelconfig"},
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {
@@ -61,13 +61,14 @@ var allowed = map[string][]string{
 	"perf":                {"load", "measure", "meter", "stats", "wire"},
 	"perf/output":         {"perf", "load", "measure", "payload", "engine/api", "internal/plotstyle"},
 	"payload":             {"engine/api", "dataset", "onnx", "modelconfig"},
-	"journal":             {"measure", "precision/accuracy"},
+	"journal":             {"measure", "precision/accuracy", "internal/parallel"},
 	"measure":             {"stats"},
 	"stats":               {},
 	"hostinfo":            {},
 	"internal/checksum":   {},
 	"internal/durable":    {},
 	"internal/floors":     {},
+	"internal/parallel":   {},
 	"internal/plotstyle":  {},
 	"internal/terminal":   {},
 	"internal/webpage":    {},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
+	"tuner/internal/parallel"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -73,7 +74,7 @@ type configuration struct {
 	CurveOnly   bool     `json:"curve_only,omitempty"`
 	Rank        int      `json:"rank,omitempty"`
 	Tie         int      `json:"tie,omitempty"`  // the first rank of those that are tied with it
-	Gain        []exact  `json:"gain,omitempty"` // value, lo, hi
+	Gain        figures  `json:"gain,omitempty"` // value, lo, hi
 	Best        *int     `json:"best,omitempty"` // number of the point that it is ranked by
 	Threads     int      `json:"threads"`        // of all instances together
 	Differences int      `json:"differences"`    // from the default's setup
@@ -105,7 +106,7 @@ type knobEffect struct {
 type effect struct {
 	Value  search.Value `json:"value"`
 	Basis  search.Basis `json:"basis"`
-	Change []figure     `json:"change,omitempty"` // value, lo, hi
+	Change figures      `json:"change,omitempty"` // value, lo, hi
 	Misses string       `json:"misses,omitempty"`
 }
 
@@ -113,23 +114,48 @@ type effect struct {
 type figure float64
 
 // MarshalJSON implements json.Marshaler.
-func (f figure) MarshalJSON() ([]byte, error) { return number(float64(f), 5), nil }
+func (f figure) MarshalJSON() ([]byte, error) { return f.appendTo(nil), nil }
+
+func (f figure) appendTo(text []byte) []byte { return appendNumber(text, float64(f), 5) }
 
 // exact is a number with as many digits as it takes to read the same one back, null where there is none.
 type exact float64
 
 // MarshalJSON implements json.Marshaler.
-func (e exact) MarshalJSON() ([]byte, error) { return number(float64(e), -1), nil }
+func (e exact) MarshalJSON() ([]byte, error) { return e.appendTo(nil), nil }
 
-func number(v float64, digits int) []byte {
+func (e exact) appendTo(text []byte) []byte { return appendNumber(text, float64(e), -1) }
+
+func appendNumber(text []byte, v float64, digits int) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return []byte("null")
+		return append(text, "null"...)
 	}
-	return strconv.AppendFloat(nil, v, 'g', digits, 64)
+	return strconv.AppendFloat(text, v, 'g', digits, 64)
 }
 
-func figuresOf(e measure.Estimate) []figure {
-	return []figure{figure(e.Value), figure(e.Lo), figure(e.Hi)}
+// figures are printed at once: a page of ten thousand configurations has a million.
+type figures []numeral
+
+// numeral is a figure or an exact.
+type numeral interface{ appendTo(text []byte) []byte }
+
+// MarshalJSON implements json.Marshaler.
+func (list figures) MarshalJSON() ([]byte, error) {
+	if list == nil {
+		return []byte("null"), nil
+	}
+	text := []byte{'['}
+	for i, f := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = f.appendTo(text)
+	}
+	return append(text, ']'), nil
+}
+
+func figuresOf(e measure.Estimate) figures {
+	return figures{figure(e.Value), figure(e.Lo), figure(e.Hi)}
 }
 
 // table numbers values in the order of their first use.
@@ -184,12 +210,12 @@ func newDocument(p Page) (document, error) {
 		Top: r.Top, Metrics: b.metrics, Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
 	}
 	b.nameKnobs()
+	texts, err := configTexts(r.Configs)
+	if err != nil {
+		return document{}, err
+	}
 	for i, c := range r.Configs {
-		described, err := b.configuration(i, c)
-		if err != nil {
-			return document{}, err
-		}
-		d.Configurations[i] = described
+		d.Configurations[i] = b.configuration(i, c, texts[i])
 	}
 	for i, name := range b.names.list {
 		d.Knobs = append(d.Knobs, knob{name, b.knobs[i].list})
@@ -242,11 +268,21 @@ func (b *builder) nameKnobs() {
 	}
 }
 
-func (b *builder) configuration(i int, c analyze.Config) (configuration, error) {
-	text, err := modelconfig.Format(c.Deployed)
-	if err != nil {
-		return configuration{}, fmt.Errorf("cannot print the configuration %s: %w", c.Name, err)
-	}
+// configTexts prints the config.pbtxt of each configuration, on all cores: half of what the page takes.
+func configTexts(configs []analyze.Config) ([]string, error) {
+	texts := make([]string, len(configs))
+	err := parallel.Try(len(configs), func(i int) error {
+		text, err := modelconfig.Format(configs[i].Deployed)
+		if err != nil {
+			return fmt.Errorf("cannot print the configuration %s: %w", configs[i].Name, err)
+		}
+		texts[i] = string(text)
+		return nil
+	})
+	return texts, err
+}
+
+func (b *builder) configuration(i int, c analyze.Config, text string) configuration {
 	j := configuration{
 		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, Rank: c.Rank,
 		Tie: b.tie(i, c), Threads: c.Setup.Threads(b.page.Result.Cores), Differences: c.Setup.Differences(b.base),
@@ -256,11 +292,11 @@ func (b *builder) configuration(i int, c analyze.Config) (configuration, error) 
 		n := b.names.of(s.Knob)
 		j.Settings[n] = b.knobs[n].of(s.Value)
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		j.Config = append(j.Config, b.lines.of(strings.TrimSuffix(line, "\n")))
 	}
 	if c.Gain != nil {
-		j.Gain = []exact{exact(c.Gain.Value), exact(c.Gain.Lo), exact(c.Gain.Hi)}
+		j.Gain = figures{exact(c.Gain.Value), exact(c.Gain.Lo), exact(c.Gain.Hi)}
 	}
 	for n, p := range c.Points {
 		if c.Best != nil && p.Load == c.Best.Load {
@@ -271,7 +307,7 @@ func (b *builder) configuration(i int, c analyze.Config) (configuration, error) 
 	for _, f := range b.failures[c.Name] {
 		j.Failures = append(j.Failures, [2]int{b.loads.of(f.Load), b.reasons.of(string(f.Stage) + ": " + f.Reason)})
 	}
-	return j, nil
+	return j
 }
 
 // tie is the first rank of the group that a configuration is in, 0 in none. The names of the others begin with the first one's, or, of the
@@ -338,7 +374,7 @@ func (b *builder) point(p analyze.Point) []any {
 		state += stateRefused
 	}
 	values, intervals := b.figures(p.Sample)
-	counts := []any{p.Windows, p.Launches, p.Requests, p.Errors, figure(p.MeanBatch)}
+	counts := figures{exact(p.Windows), exact(p.Launches), exact(p.Requests), exact(p.Errors), figure(p.MeanBatch)}
 	if state > 0 {
 		counts = append(counts, exact(excess))
 		for _, score := range p.TrialScores {
@@ -355,7 +391,7 @@ func (b *builder) point(p analyze.Point) []any {
 	}
 	if p.Searched != nil {
 		values, intervals := b.figures(*p.Searched)
-		row = append(row, [][]any{values, intervals})
+		row = append(row, []figures{values, intervals})
 	}
 	return row
 }
@@ -374,7 +410,7 @@ func refusal(misses []search.Miss) float64 {
 }
 
 // figures are a sample's values by metric, and lo and hi of those with an interval.
-func (b *builder) figures(s analyze.Sample) (values, intervals []any) {
+func (b *builder) figures(s analyze.Sample) (values, intervals figures) {
 	for _, m := range b.metrics {
 		e, ok := s.Values[m.Name]
 		if !ok {

@@ -27,6 +27,15 @@ func TestFigure(t *testing.T) {
 	}
 }
 
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	for want, list := range map[string]figures{"null": nil, "[]": {}, "[614.75]": {figure(614.7512)}, "[1,null,614.7512]": {figure(1), figure(math.NaN()), exact(614.7512)}} {
+		if got, err := json.Marshal(list); err != nil || string(got) != want {
+			t.Errorf("%v are %s, %v; want %s", list, got, err, want)
+		}
+	}
+}
+
 // What configurations are ranked by is read back as it was.
 func TestExact(t *testing.T) {
 	t.Parallel()
