@@ -16,8 +16,8 @@ import (
 func WriteHTML(w io.Writer, r analyze.Result, withRepository bool) error {
 	g := newGrid(r)
 	page := html.Page{
-		Result: r, Verdict: newVerdict(r), Effort: effort(r), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
-		Notes: pageNotes(r), Failures: failureNotes(r), Rejected: rejections(r), LeftOut: foldLines(r), Origin: origin(r),
+		Result: r, Verdict: newVerdict(r), Effort: effort(r), View: append(viewNotes(r), serverNotes(r)...), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
+		Notes: pageNotes(r), Failures: pageFailures(r), Rejected: rejections(r), LeftOut: foldLines(r), Origin: origin(r),
 		Accuracy: accuracySection(r),
 	}
 	for _, c := range r.Configs {
@@ -84,6 +84,15 @@ func pageNotes(r analyze.Result) []string {
 	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {
 		lines = append(lines, interruption(r))
+	}
+	return lines
+}
+
+// pageFailures are the failures below a title of their own.
+func pageFailures(r analyze.Result) []string {
+	lines := failureNotes(r)
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, failedNote)
 	}
 	return lines
 }

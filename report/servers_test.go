@@ -17,6 +17,7 @@ func TestServersAreNamed(t *testing.T) {
 	remote := &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
 	bundled := &journal.ServerInfo{Mode: "bundled"}
 	markdown := func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
+	page := func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, false) }
 	for _, c := range []struct {
 		name           string
 		server, finals *journal.ServerInfo
@@ -34,6 +35,8 @@ func TestServersAreNamed(t *testing.T) {
 		{"markdown of two", nil, triton, markdown, []string{"- server: the bundled engine\n", "- server of the finals: triton 2.51.0", "- ONNX Runtime 1.31.1 (cpu)"}, "Measured on"},
 		{"JSON", triton, nil, WriteJSON, []string{`"server": "triton 2.51.0 (/opt/tritonserver)"`, `"where": "/opt/tritonserver"`, `"runtimes": []`}, "bundled"},
 		{"JSON of two", nil, triton, WriteJSON, []string{`"server": "the bundled engine"`, `"server": "triton 2.51.0 (/opt/tritonserver)"`, `"finals": {`}, "Measured on"},
+		{"page", triton, nil, page, []string{">Measured on triton 2.51.0 (/opt/tritonserver).<"}, "Two servers"},
+		{"page of two", nil, triton, page, []string{">Two servers: the search was measured on the bundled engine, what is confirmed on triton 2.51.0 (/opt/tritonserver)."}, "Measured on triton"},
 		{"config", nil, triton, WriteConfig, []string{"seed 1, triton 2.51.0 (/opt/tritonserver), 2026-05-04"}, "ONNX Runtime"},
 	} {
 		b := typical(t).Campaign()

@@ -260,6 +260,9 @@ func reusedNotes(r analyze.Result) []string {
 // mostFailures is how many failures are listed one by one.
 const mostFailures = 10
 
+// failedNote is what the note of a failure begins with.
+const failedNote = "Failed: "
+
 // failureNotes list the failed trials, equal ones of a configuration once.
 func failureNotes(r analyze.Result) []string {
 	var lines []string
@@ -267,7 +270,7 @@ func failureNotes(r analyze.Result) []string {
 	for _, f := range r.Failures {
 		if key := f.Name + string(f.Stage) + f.Reason; !seen[key] {
 			seen[key] = true
-			lines = append(lines, fmt.Sprintf("Failed: %s (%s) at %s, %s: %s", f.Name, f.Candidate.Describe(), f.Load, f.Stage,
+			lines = append(lines, fmt.Sprintf(failedNote+"%s (%s) at %s, %s: %s", f.Name, f.Candidate.Describe(), f.Load, f.Stage,
 				firstLine(f.Reason)))
 		}
 	}

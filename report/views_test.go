@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,6 +27,18 @@ func TestViews(t *testing.T) {
 		"mean.table.txt": {Top: 3, Rank: spec.RankTop3Mean},
 	} {
 		golden(t, name, []byte(written(t, result(t, typical(t), o), WriteTable)))
+	}
+}
+
+// The page says, too, how its configurations were compared.
+func TestViewsOfThePage(t *testing.T) {
+	t.Parallel()
+	page := func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, false) }
+	at8 := written(t, result(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}), page)
+	mean := written(t, result(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}), page)
+	const load, rank = ">All are compared at concurrency=8, where ", ">Ranked by the mean of the three highest throughputs over the loads within the limits"
+	if !strings.Contains(at8, load) || strings.Contains(at8, rank) || !strings.Contains(mean, rank) || strings.Contains(mean, load) {
+		t.Error("the page does not say how its configurations were compared, or says what is not so")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
@@ -161,8 +162,8 @@ func frontOf(r analyze.Result, metrics ...measure.Metric) []string {
 	return list
 }
 
-// mixed is a campaign in which every rule of the ranking counts: near ties, equal figures, finalists, a failure, loads that refuse requests,
-// and a configuration of the load curves that is better than most.
+// mixed is a campaign in which every rule of the ranking counts: near ties, equal figures, finalists whose launches differ, a failure, a
+// configuration that refuses requests, and one of the load curves that is better than all.
 func mixed(t *testing.T, profile string) analyze.Campaign {
 	best, second, refusing := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 32), analyzetest.Candidate(4, 1, 8)
 	b := analyzetest.New(t, profile).Measure(search.Candidate{}, 2, 4, 8, 16)
@@ -184,8 +185,17 @@ func mixed(t *testing.T, profile string) analyze.Campaign {
 	threads := search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"}
 	c := b.Curve(search.NewCandidate(threads), 8, 16).End("the space is exhausted", false).Campaign()
 	for _, e := range c.Events {
-		if e.Trial.Candidate.Key() == refusing.Key() && e.Trial.Load.Concurrency >= 16 {
-			e.Measurement.Windows[0].Errors = 40
+		windows, pace := e.Measurement.Windows, 100 // per cent of the formula's time
+		switch {
+		case e.Trial.Candidate.Key() == refusing.Key(): // of both windows' requests 1.4 % to 2.8 %, by load
+			windows[0].Errors = windows[0].Requests * (24 + e.Trial.Load.Concurrency) / 1000
+		case e.Trial.Phase == search.PhaseFinal && e.Measurement.Launch%2 == 0: // launches differ by more than their windows tell
+			pace = 104
+		case e.Trial.Phase == search.PhaseCurve: // the best of all
+			pace = 85
+		}
+		for i := range windows {
+			windows[i].Duration = windows[i].Duration * time.Duration(pace) / 100
 		}
 	}
 	return c

@@ -19,6 +19,7 @@ type Page struct {
 	Result   analyze.Result
 	Verdict  Verdict
 	Effort   string                    // what the result rests on
+	View     []string                  // what was measured and compared, where it is not each configuration at its best on the bundled engine
 	Labels   map[measure.Metric]string // short names of the metrics
 	Titles   []string                  // what each of the result's configurations is, in a few words
 	Config   string                    // the best configuration's config.pbtxt; "" where nothing satisfies the constraints

@@ -108,7 +108,6 @@ function selectRows() {
 function badgesOf(s) {
   const badges = [];
   if (table.ranking.best === s) badges.push(s.satisfies ? "best" : "nearest");
-  if (s.tie) badges.push(`tied, =${s.tie}`);
   if (isPareto(s)) badges.push("Pareto set");
   if (s.config.failures.length > 0) badges.push("failed trials");
   return badges.map((b) => html("span", { class: `badge${b === "best" ? " best" : ""}` }, b));

@@ -153,6 +153,7 @@ function drawVerdict(ranking) {
 // drawTiles puts the best beside the default in a few figures.
 function drawTiles(ranking) {
   const best = ranking.best && ranking.best.point, standard = ranking.standard && ranking.standard.point;
+  const areAlike = best && standard && ranking.best.satisfies === ranking.standard.satisfies; // else a change says nothing
   const tiles = [throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), memoryMetric].filter((m, i, list) => list.indexOf(m) === i && best && best.value(m.name) !== null);
   document.getElementById("tiles").replaceChildren(...tiles.map((m) => {
     const v = best.value(m.name), interval = best.interval(m.name), isOther = standard && standard !== best && areComparable(standard, best);
@@ -160,7 +161,8 @@ function drawTiles(ranking) {
     const lines = [html("dt", {}, titleOf(m)), html("dd", {}, html("strong", {}, format(m, v)), interval ? html("span", {}, `${format(m, interval[0])} to ${format(m, interval[1])}`) : "")];
     if (other !== null) {
       const isBetter = m.higher_better ? v > other : v < other, change = Math.abs(v / other - 1) < 0.005 ? "the same" : percent(v / other - 1);
-      lines.push(html("dd", { class: "other" }, `default ${format(m, other)} `, html("b", { class: change === "the same" ? null : isBetter ? "better" : "worse" }, change)));
+      const said = html("b", { class: change === "the same" ? null : isBetter ? "better" : "worse" }, change);
+      lines.push(html("dd", { class: "other" }, ...(areAlike ? [`default ${format(m, other)} `, said] : [`default, beyond the limits, ${format(m, other)}`])));
     }
     return html("div", {}, ...lines);
   }));
