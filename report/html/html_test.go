@@ -129,7 +129,7 @@ func many(t testing.TB, n int) Page {
 // Ten thousand configurations at four loads each are some megabytes: 200 bytes for a point, and 300 for what a configuration is.
 func TestManyConfigurationsAreCompact(t *testing.T) {
 	t.Parallel()
-	const n, most = 1000, 1_200_000
+	const n, most = 1000, 1_250_000
 	var size counter
 	if err := Write(&size, many(t, n)); err != nil {
 		t.Fatal(err)
