@@ -54,7 +54,7 @@ func (p *Plan) newFinals() *finals {
 // finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
 // dearer launch is worth more of them (Kalibera and Jones, 2013: repeat most where the costs are least).
 func (p *Plan) finalWindows() int {
-	launch := p.costs.launch.or(guessedLaunch) + p.costs.serving.warmUp.or(guessedWarmUp)
+	launch := p.costs.launches.all.or(guessedLaunch) + p.costs.serving.warmUp.or(guessedWarmUp)
 	n := math.Round(1.5 * launch.Seconds() / (longer * p.settings.Window).Seconds())
 	return min(max(int(n), 1), maxWindows)
 }

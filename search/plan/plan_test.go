@@ -380,6 +380,30 @@ func TestDearLaunchesGetMoreWindows(t *testing.T) {
 	}
 }
 
+// Where int8 takes 20 s to launch and fp32 1 s, what a launch takes is expected by what is launched: the budget is kept to within a window,
+// and what is left of it suffices for finals.
+func TestBudgetIsKeptWhereLaunchesDiffer(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	starts := map[search.Value]time.Duration{"int8": 20 * time.Second}
+	l.Starts = func(c search.Candidate) time.Duration {
+		v, _ := c.Get(search.KnobPrecision)
+		return max(starts[v], time.Second)
+	}
+	for _, name := range plan.Names() {
+		for _, budget := range []time.Duration{5 * time.Minute, 8 * time.Minute} {
+			events := l.Run(newPlan(t, name, l, search.Budget{Time: budget}), 3000)
+			last := events[len(events)-1]
+			if last.Elapsed > budget+last.Trial.Window {
+				t.Errorf("%s: ended after %v of %v with %v, which took %v to launch", name, last.Elapsed, budget, last.Trial.Candidate, last.Measurement.Times.Launch)
+			}
+			if finals := phases(events, search.PhaseFinal); len(finals) < 2 {
+				t.Errorf("%s, %v: %d finals", name, budget, len(finals))
+			}
+		}
+	}
+}
+
 func TestNewNamesEveryMistake(t *testing.T) {
 	t.Parallel()
 	good := searchtest.Settings(searchtest.Small(), time.Second)
