@@ -78,10 +78,14 @@ func (f *finals) at(slot int) int {
 }
 
 // turn is the next place in the order whose member is still in, and false when the rounds are over. There are more rounds
-// while a member's load is not settled, and with refine while the figures that will be reported are vague.
+// while a member's load is not settled, and with refine while the figures that will be reported are vague; and no more than it takes where
+// nothing can be confirmed.
 func (f *finals) turn(refine bool) (slot int, ok bool) {
 	all := rounds
-	if slices.ContainsFunc(f.members, member.isOpen) || refine && f.isVague() {
+	switch {
+	case f.isVain():
+		all = confirmed
+	case slices.ContainsFunc(f.members, member.isOpen) || refine && f.isVague():
 		all = allRounds
 	}
 	for slot := f.slot; slot < all*len(f.members); slot++ {
@@ -90,6 +94,11 @@ func (f *finals) turn(refine bool) (slot int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// isVain reports whether all members clearly miss the constraints: no more trials of them make anything of it.
+func (f *finals) isVain() bool {
+	return !slices.ContainsFunc(f.members, func(m member) bool { return !m.out && !m.isBeyond(f.settings.Goal) })
 }
 
 // isVague reports whether more trials would make the statement about the best and the default more certain.

@@ -228,12 +228,16 @@ func (p *Plan) Leader() (search.Standing, bool) {
 	return ranked[i], true
 }
 
-// Statement says in sentences what the strategy claims of what it found; nothing for those that only measure.
+// Statement says in sentences what the strategy claims of what it found. Those that only measure say what is nearest to the constraints, and
+// what would have to give, where nothing satisfies them.
 func (p *Plan) Statement() []string {
 	if g, ok := p.inner.(*guided.Guided); ok {
 		return g.Statement().Sentences()
 	}
-	return nil
+	if _, ok := p.Leader(); ok {
+		return nil
+	}
+	return p.ledger.Shortfall()
 }
 
 // Explorer is the strategy that is framed: what it knows explains what it found.
