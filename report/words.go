@@ -108,8 +108,9 @@ func objectiveText(o search.Objective) string {
 // headline is the report's first sentence: what was found, and how sure that is.
 func headline(r analyze.Result) string {
 	if nearest, ok := r.Nearest(); ok {
-		return fmt.Sprintf("Nothing satisfies %s. The nearest is %s at %s: %s.",
-			constraintsText(r.Goal), nameAndSetup(nearest), nearest.Best.Load, missesText(nearest.Best.Misses))
+		text := fmt.Sprintf("Nothing satisfies %s. The nearest is %s at %s: %s. %s",
+			constraintsText(r.Goal), nameAndSetup(nearest), nearest.Best.Load, missesText(nearest.Best.Misses), r.Tradeoffs())
+		return strings.TrimSpace(text)
 	}
 	best, ok := r.Winner()
 	switch {

@@ -62,6 +62,8 @@ type Ledger struct {
 	order   []*entry          // as first measured
 	leader  *entry            // nil while nothing passes
 	pools   map[string]string // why a pool's engine process does not start
+
+	tradeoffs Tradeoffs
 }
 
 type entry struct {
@@ -92,6 +94,7 @@ func (l *Ledger) Add(e Event) {
 		l.order = append(l.order, known)
 	}
 	known.points = append(known.points, now.Point)
+	l.tradeoffs = l.tradeoffs.Add(now)
 	if now.Point.Better(known.best.Point) {
 		known.best = now
 	}

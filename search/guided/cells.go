@@ -133,6 +133,7 @@ type belief struct {
 	score     float64   // of the goal, mean
 	variance  float64   // of the score
 	feasible  float64   // probability that all constraints are satisfied
+	lack      float64   // sum of the logarithms by which the means miss constraints
 	means     []float64 // logarithm, by model
 	residuals []residual
 	trials    int
@@ -184,7 +185,7 @@ func (g *Guided) residual(k int, x spot, p *pool) residual {
 
 // judge sees the means and residuals of a belief through the goal. A metric of which nothing is known counts for nothing.
 func (g *Guided) judge(b *belief) {
-	b.score, b.variance, b.feasible = 0, 0, 1
+	b.score, b.variance, b.feasible, b.lack = 0, 0, 1, 0
 	for k, m := range g.models {
 		if !m.isKnown {
 			continue
@@ -193,8 +194,21 @@ func (g *Guided) judge(b *belief) {
 		b.variance += m.weight * m.weight * b.residuals[k].variance
 		for _, limit := range m.limits {
 			b.feasible *= satisfaction(limit, b.means[k], math.Sqrt(b.residuals[k].variance))
+			b.lack += shortfall(limit, b.means[k])
 		}
 	}
+}
+
+// shortfall is by how much the logarithm of a value misses a constraint; 0 where it does not.
+func shortfall(c search.Constraint, log float64) float64 {
+	miss := 0.0
+	if c.Max != nil {
+		miss += max(0, log-math.Log(max(*c.Max, floor)))
+	}
+	if c.Min != nil {
+		miss += max(0, math.Log(max(*c.Min, floor))-log)
+	}
+	return miss
 }
 
 // satisfaction is the probability that a log-normal value is within a constraint.

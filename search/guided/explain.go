@@ -201,10 +201,9 @@ func (g *Guided) bounds() map[search.Setting]bound {
 		kappa  = 1.0
 	)
 	bounds, all := map[search.Setting]bound{}, survey{leader: -1, lead: lowest}
-	w := width{least: trusted, tolerance: math.Inf(-1)}
 	for _, e := range g.engines {
-		means := g.promises(e, w, &all)
-		highs := g.promises(e, width{kappa: kappa, least: w.least, tolerance: w.tolerance}, &all) // of the same pools
+		means := g.prospects(e, width{least: trusted}, &all)
+		highs := g.prospects(e, width{kappa: kappa, least: trusted}, &all) // of the same pools
 		for i, x := range means {
 			if math.IsInf(x.most, -1) {
 				continue // it is trusted at no load

@@ -224,7 +224,7 @@ func (g *Guided) choose() *decision {
 			}
 		}
 	}
-	d.action = search.Action{Stop: true, Why: g.ending(&d.survey)}
+	d.action = search.Action{Stop: true, Why: g.ending(d)}
 	return d
 }
 
@@ -292,8 +292,12 @@ func (g *Guided) explore(width, *survey) (search.Action, bool) {
 	return g.service(e.door(), 1, g.sizes(e.door().maxBatch), "service times of an engine"), true
 }
 
-// duel measures the leader or its challenger, whichever is less certain for its cost, or opens a pool that is worth more.
+// duel measures the leader or its challenger, whichever is less certain for its cost, or opens a pool that is worth more. While nothing
+// satisfies the constraints there is nothing to beat: what may satisfy them was approached.
 func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
+	if math.IsInf(s.lead, -1) {
+		return search.Action{}, false
+	}
 	if s.leader >= 0 && s.beliefs[s.leader].trials == 0 {
 		return g.measure(s.beliefs[s.leader].cell, "the best, as predicted"), true
 	}

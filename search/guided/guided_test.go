@@ -146,20 +146,73 @@ func TestClaimsADefaultOutsideTheSpace(t *testing.T) {
 	}
 }
 
-// The shortest service time is 1.2 ms.
+// The shortest service time is 1.2 ms, the most throughput some 3,000/s. Whatever is asked beyond that, however far, the search ends when it has
+// seen what each value of an engine knob does (four engines, and the default's pool), and what is nearest: nothing is measured again to be sure of it.
 func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 	t.Parallel()
-	g, events := typical(1, 0.0001).run(t, 400)
-	next := g.Ask()
-	if !next.Stop || !strings.Contains(next.Why, "nothing can satisfy the constraints; nearest is") {
-		t.Errorf("after %d trials the search goes on, or ends with %q", len(events), next.Why)
+	least, most := 1e5, 1e7
+	for name, constraints := range map[string][]search.Constraint{
+		"p99, a little": {atMost(measure.LatencyP99, 0.0009)},
+		"p99":           {atMost(measure.LatencyP99, 0.0001)},
+		"p99, by far":   {atMost(measure.LatencyP99, 1e-9)},
+		"throughput":    {{Metric: measure.Throughput, Min: &least}},
+		"memory":        {{Metric: measure.Memory, Max: &most}},
+		"both":          {{Metric: measure.Throughput, Min: &least}, atMost(measure.LatencyP99, 0.0001)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := typical(1, 1)
+			m.settings.Goal.Constraints = constraints
+			g, events := m.run(t, 400)
+			next := g.Ask()
+			if !next.Stop || !strings.Contains(next.Why, "nothing can satisfy the constraints; nearest is") {
+				t.Errorf("after %d trials the search goes on, or ends with %q", len(events), next.Why)
+			}
+			seen := map[string]int{}
+			for _, e := range events {
+				if e.Trial.Phase == search.PhaseSearch {
+					seen[text(t, e.Trial)]++
+				}
+			}
+			if len(events) > 20 || len(seen) > 2 {
+				t.Errorf("%d trials, at %d loads in the search, for an answer that service times show", len(events), len(seen))
+			}
+			for trial, n := range seen {
+				if n > 1 {
+					t.Errorf("%d times, although it cannot satisfy the constraints: %s", n, trial)
+				}
+			}
+			st := g.Statement()
+			sentences := strings.Join(st.Sentences(), "\n")
+			for _, want := range []string{"Nearest to the constraints is ", " would have to give: ", "Nothing satisfies the constraints with a probability above "} {
+				if !strings.Contains(sentences, want) {
+					t.Errorf("the statement lacks %q:\n%s", want, sentences)
+				}
+			}
+			if st.Best != nil || st.Chance > possible {
+				t.Errorf("the statement is %+v", st)
+			}
+		})
 	}
-	if len(events) > 20 {
-		t.Errorf("%d trials for an answer that one service trial shows", len(events))
+}
+
+func atMost(m measure.Metric, limit float64) search.Constraint {
+	return search.Constraint{Metric: m, Max: &limit}
+}
+
+// What is out of the question is ordered by how little it lacks, not by its score, so that the finals confirm the nearest: load 1.
+func TestNearestIsRankedFirst(t *testing.T) {
+	t.Parallel()
+	g, _ := typical(1, 1e-9).run(t, 400)
+	ranked := g.Ranked()
+	for _, s := range ranked[1:] {
+		if len(s.Measurement.Windows) > 0 && s.Point.Violation() < ranked[0].Point.Violation() {
+			t.Errorf("%v at %v misses by %.3g, less than the first, %v at %v, by %.3g", s.Candidate, s.Load, s.Point.Violation(),
+				ranked[0].Candidate, ranked[0].Load, ranked[0].Point.Violation())
+		}
 	}
-	st := g.Statement()
-	if st.Best != nil || st.Nearest == nil || len(st.Nearest.Point.Misses) == 0 {
-		t.Errorf("the statement is %+v", st)
+	if ranked[0].Load.Concurrency != 1 {
+		t.Errorf("the nearest is at %v", ranked[0].Load)
 	}
 }
 

@@ -16,6 +16,15 @@ type promise struct {
 
 // promises lists the pools of an engine that are not ready and are worth a trial.
 func (g *Guided) promises(e *engine, w width, s *survey) []promise {
+	least := g.weight() * w.tolerance
+	if math.IsInf(s.lead, -1) {
+		least = possible
+	}
+	return slices.DeleteFunc(g.prospects(e, w, s), func(x promise) bool { return x.gain <= least })
+}
+
+// prospects lists all pools of an engine that are not ready, as far as its service times are known or foreseen.
+func (g *Guided) prospects(e *engine, w width, s *survey) []promise {
 	var f forecast
 	switch {
 	case e.isOpen():
@@ -28,14 +37,29 @@ func (g *Guided) promises(e *engine, w width, s *survey) []promise {
 	}
 	var list []promise
 	for _, p := range e.pools {
-		if p.failure != "" || p.isReady() {
-			continue
-		}
-		if x := g.promise(p, f, w, s); x.gain > g.weight()*w.tolerance {
-			list = append(list, x)
+		if p.failure == "" && !p.isReady() {
+			list = append(list, g.promise(p, f, w, s))
 		}
 	}
 	return list
+}
+
+// chance is the highest probability that a configuration satisfies the constraints, of cells and of pools that were not started, while
+// none is believed to.
+func (g *Guided) chance(d *decision) float64 {
+	if len(g.pools) == 0 {
+		return 0
+	}
+	most, known := d.survey.chance, g.experience()
+	for _, e := range g.engines {
+		if isHopeless(e, known) {
+			continue
+		}
+		for _, x := range g.prospects(e, d.width, &d.survey) {
+			most = max(most, x.gain)
+		}
+	}
+	return most
 }
 
 // promise looks, of each size of batches, at the load that just makes them, and at the lowest and the highest; what does more than the
@@ -91,9 +115,7 @@ func (g *Guided) doubtMore(b *belief, variance float64) {
 // improve enters a belief in the promise of its pool.
 func (g *Guided) improve(best *promise, b belief, w width, s *survey) {
 	if math.IsInf(s.lead, -1) {
-		if b.feasible >= possible {
-			best.gain = max(best.gain, b.feasible)
-		}
+		best.gain = max(best.gain, b.feasible)
 		return
 	}
 	if b.feasible >= w.least {

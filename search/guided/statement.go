@@ -13,13 +13,14 @@ import (
 
 // Statement is what the search claims, from all that it measured and predicted.
 type Statement struct {
-	Best    *Claim           // nil while nothing is believed to satisfy the constraints
-	Nearest *search.Standing // where nothing is and something was measured: what misses them least
-	Gain    float64          // relative, by which anything else may still be better than Best
-	Why     string           // why the search is over; "" while it is not
-	Dropped []measure.Metric // whose predictions turned out wrong, so that the search went on without them
-	Unseen  int              // candidates that the search never looked at, in a space that is so large; at most
-	Reused  []Reuse          // earlier campaigns, in the settings' order
+	Best      *Claim           // nil while nothing is believed to satisfy the constraints
+	Shortfall []string         // where nothing is and something was measured: what misses them least, and what would have to give, in sentences
+	Chance    float64          // of that case: the highest probability of any configuration to satisfy them
+	Gain      float64          // relative, by which anything else may still be better than Best
+	Why       string           // why the search is over; "" while it is not
+	Dropped   []measure.Metric // whose predictions turned out wrong, so that the search went on without them
+	Unseen    int              // candidates that the search never looked at, in a space that is so large; at most
+	Reused    []Reuse          // earlier campaigns, in the settings' order
 }
 
 // Claim is a configuration at a load and what is believed of it.
@@ -57,8 +58,8 @@ func (g *Guided) Statement() Statement {
 	} else if standing, ok := g.defaultStanding(); ok {
 		claim := g.defaultClaim(standing)
 		st.Best, st.Gain = &claim, g.possibleGain(d)
-	} else if ranked := g.ledger.Ranked(); len(ranked) > 0 && math.IsInf(s.lead, -1) && !ranked[0].Point.Passes() {
-		st.Nearest = &ranked[0]
+	} else if math.IsInf(s.lead, -1) {
+		st.Shortfall, st.Chance = g.ledger.Shortfall(), g.chance(d)
 	}
 	return st
 }
@@ -138,8 +139,10 @@ func (s Statement) Sentences() []string {
 	if s.Best != nil {
 		list = append(list, s.Best.sentence(), fmt.Sprintf("Anything else is better by %.1f %% at most, as far as can be known.", 100*s.Gain))
 	}
-	if s.Nearest != nil {
-		list = append(list, nearestSentence(*s.Nearest))
+	list = append(list, s.Shortfall...)
+	if len(s.Shortfall) > 0 && s.Why != "" { // else the budget ended first
+		const least = 0.001 // that is told
+		list = append(list, fmt.Sprintf("Nothing satisfies the constraints with a probability above %.1f %%, as far as can be known.", 100*max(s.Chance, least)))
 	}
 	for _, r := range s.Reused {
 		list = append(list, r.sentence())
@@ -169,28 +172,16 @@ func (c Claim) sentence() string {
 	return fmt.Sprintf("%s; it satisfies the constraints with a probability of %.2f.", text, c.Feasible)
 }
 
-func nearestSentence(s search.Standing) string {
-	var misses, relaxed []string
-	for _, m := range s.Point.Misses {
-		misses = append(misses, m.String())
-		if !m.Missing {
-			relaxed = append(relaxed, fmt.Sprintf("%s of %s", m.Constraint.Metric, m.Constraint.Metric.Format(m.Value)))
-		}
-	}
-	text := fmt.Sprintf("Nearest to the constraints is %s at %v: %s", s.Candidate.Describe(), s.Load, strings.Join(misses, ", "))
-	if len(relaxed) == 0 {
-		return text + "."
-	}
-	return fmt.Sprintf("%s; it would do with a limit on %s.", text, strings.Join(relaxed, " and on "))
-}
-
 // ending says why nothing is left to do.
-func (g *Guided) ending(s *survey) string {
+func (g *Guided) ending(d *decision) string {
 	switch {
 	case !slices.ContainsFunc(g.pools, (*pool).isReady) && !slices.ContainsFunc(g.engines, func(e *engine) bool { return e.door() != nil }):
 		return "no engine process of the space serves"
-	case math.IsInf(s.lead, -1):
+	case math.IsInf(d.survey.lead, -1):
 		why := "nothing can satisfy the constraints"
+		if g.chance(d) > possible { // of what was measured until little was left to learn
+			why = "nothing is likely to satisfy the constraints"
+		}
 		if ranked := g.ledger.Ranked(); len(ranked) > 0 && len(ranked[0].Point.Misses) > 0 {
 			nearest := ranked[0]
 			why += fmt.Sprintf("; nearest is %s, where %s", nearest.Candidate.Describe(), nearest.Point.Misses[0])
@@ -240,12 +231,20 @@ func (g *Guided) Ranked() []search.Standing {
 	return ranked
 }
 
-// byBelief orders what is trusted to be feasible by its score, before the rest by its feasibility.
+// byBelief orders what is trusted to be feasible by its score, before the rest by its feasibility, and last what is out of the question by
+// how little it lacks.
 func byBelief(a, b belief) int {
-	if x, y := min(a.feasible, trusted), min(b.feasible, trusted); x != y {
-		return cmp.Compare(y, x)
+	rank := func(b belief) float64 {
+		if b.feasible < possible {
+			return 0
+		}
+		return min(b.feasible, trusted)
 	}
-	return cmp.Compare(b.score, a.score)
+	x, y := rank(a), rank(b)
+	if x == 0 && y == 0 {
+		return cmp.Or(cmp.Compare(a.lack, b.lack), cmp.Compare(b.score, a.score))
+	}
+	return cmp.Or(cmp.Compare(y, x), cmp.Compare(b.score, a.score))
 }
 
 // standing is a belief as the ledger would have it.

@@ -43,6 +43,7 @@ type survey struct {
 	leader  int     // index of the best cell that is feasible; -1: there is none, or the default is better
 	lead    float64 // score to beat; -Inf while nothing satisfies the constraints
 	nearest *hope   // of the cells that are not measured, the one that misses the constraints least at best; nil without a ready pool
+	chance  float64 // while nothing satisfies the constraints: the highest probability that a cell does
 }
 
 // hope is a cell at its best.
@@ -55,6 +56,7 @@ type hope struct {
 
 func (s *survey) add(b belief) {
 	s.beliefs = append(s.beliefs, b)
+	s.chance = max(s.chance, b.feasible)
 	if b.feasible >= trusted && b.score > s.lead {
 		s.leader, s.lead = len(s.beliefs)-1, b.score
 	}
@@ -89,6 +91,7 @@ func (g *Guided) survey(w width) survey {
 	}
 	for _, h := range hopes {
 		if h.most <= s.lead || len(s.beliefs) >= surveys {
+			s.chance = max(s.chance, h.feasible) // it is the most likely one of the rest
 			break
 		}
 		s.add(g.believe(h.cell))
@@ -104,8 +107,8 @@ func byFeasibility(a, b hope) int {
 
 // hopes lists the cells that are not measured and may be better than the lead. It notes the one that is nearest to the constraints.
 func (g *Guided) hopes(w width, s *survey) []hope {
-	least := w.least
-	if math.IsInf(s.lead, -1) {
+	least, isNone := w.least, math.IsInf(s.lead, -1)
+	if isNone {
 		least = min(least, possible)
 	}
 	var list []hope
@@ -115,15 +118,24 @@ func (g *Guided) hopes(w width, s *survey) []hope {
 			continue
 		}
 		g.imagine(c, &best)
-		h := hope{c, g.upside(w.kappa, s, best), best.feasible, g.lack(best)}
-		if s.nearest == nil || h.lack < s.nearest.lack || h.lack == s.nearest.lack && h.most > s.nearest.most {
+		h := hope{c, g.upside(w.kappa, s, best), best.feasible, best.lack}
+		if s.nearest == nil || isNearer(h, *s.nearest) {
 			s.nearest = &h
 		}
-		if h.feasible >= least && h.most > s.lead {
+		switch {
+		case h.feasible >= least && h.most > s.lead:
 			list = append(list, h)
+		case isNone:
+			s.chance = max(s.chance, h.feasible)
 		}
 	}
 	return list
+}
+
+// isNearer reports whether a cell lacks less than another at best. Where their bounds do not tell them apart the lower load is nearer: beyond its
+// bounds a latency grows with it.
+func isNearer(a, b hope) bool {
+	return cmp.Or(cmp.Compare(a.lack, b.lack), cmp.Compare(a.level, b.level), cmp.Compare(b.most, a.most)) < 0
 }
 
 // unmeasured yields the cells of ready pools at the grid's levels that were not measured.
@@ -148,22 +160,6 @@ func (g *Guided) imagine(c cell, b *belief) {
 	o := c.pool.outline
 	g.atBest(o, o.upTo(c.batcher().queue.MaxBatch), c.level, b.means)
 	g.expect(g.spot(c), c.pool, b)
-}
-
-// lack is by how much the means of a belief miss the constraints, as a sum of logarithms.
-func (g *Guided) lack(b belief) float64 {
-	sum := 0.0
-	for k, m := range g.models {
-		for _, limit := range m.limits {
-			if limit.Max != nil {
-				sum += max(0, b.means[k]-math.Log(max(*limit.Max, floor)))
-			}
-			if limit.Min != nil {
-				sum += max(0, math.Log(max(*limit.Min, floor))-b.means[k])
-			}
-		}
-	}
-	return sum
 }
 
 // refine looks at the levels between the grid's around the leader, where any level is allowed.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"tuner/search"
@@ -15,13 +16,15 @@ const (
 
 // costs estimates how long a trial takes from how long the parts of earlier ones took.
 type costs struct {
-	launch, reconfigure mean
-	finalLaunch         mean // where the final trials are elsewhere
-	elsewhere           bool
-	serving, service    share // of the trials at loads, and of the service trials
-	trials              int
-	elapsed             time.Duration // campaign time after the last trial
-	last                search.Candidate
+	space            search.Space
+	launches         launches
+	finalLaunches    launches // where the final trials are elsewhere
+	elsewhere        bool
+	reconfigure      mean
+	serving, service share // of the trials at loads, and of the service trials
+	trials           int
+	elapsed          time.Duration // campaign time after the last trial
+	last             search.Candidate
 }
 
 // share is what trials of one kind take beside the engine's launch or reconfiguration.
@@ -54,15 +57,58 @@ func (m *mean) or(guess time.Duration) time.Duration {
 	return m.sum / time.Duration(m.n)
 }
 
+// near is the mean, shrunk to what is expected otherwise, which counts like a quarter of one that was added: launches of a kind differ by
+// much less than kinds do.
+func (m mean) near(expected time.Duration) time.Duration {
+	const weight = 0.25
+	return time.Duration((float64(m.sum) + weight*float64(expected)) / (float64(m.n) + weight))
+}
+
+// launches is how long engine processes took to start.
+type launches struct {
+	all  mean
+	like map[string]mean // by kind; only looked up
+}
+
+func (l *launches) add(kinds []string, d time.Duration) {
+	if l.like == nil {
+		l.like = map[string]mean{}
+	}
+	l.all.add(d)
+	for _, kind := range kinds {
+		m := l.like[kind]
+		m.add(d)
+		l.like[kind] = m
+	}
+}
+
+// expect is what a launch takes by those of its kinds so far, of which the last one says most: from each to the next the mean is shrunk to
+// that of the one before. Before any launch it is the guess.
+func (l *launches) expect(kinds []string, guess time.Duration) time.Duration {
+	d := l.all.or(guess)
+	for _, kind := range kinds {
+		d = l.like[kind].near(d)
+	}
+	return d
+}
+
+// kinds are what decides how long a candidate's engine process takes to start, from what it has in common with most to what is its own: the
+// execution provider in its build, which may compile for half a minute; the model file; the pool, whose instances are loaded in turn.
+func (c *costs) kinds(x search.Candidate) []string {
+	provider := fmt.Sprintf("%s in %s", c.space.Value(x, search.KnobExecutionProvider), c.space.Value(x, search.KnobRuntime))
+	file := fmt.Sprintf("%s with %s", provider, c.space.Value(x, search.KnobPrecision))
+	return []string{provider, file, file + ": " + x.PoolKey()}
+}
+
 // add learns from a trial.
 func (c *costs) add(e search.Event) {
 	times := e.Measurement.Times
-	switch {
+	switch kinds := c.kinds(e.Trial.Candidate); {
 	case times.Launch == 0:
 	case c.isElsewhere(e.Trial):
-		c.finalLaunch.add(times.Launch)
+		c.finalLaunches.add(kinds, times.Launch)
 	default:
-		c.launch.add(times.Launch)
+		c.launches.add(kinds, times.Launch)
 	}
 	if times.Reconfigure > 0 {
 		c.reconfigure.add(times.Reconfigure)
@@ -85,11 +131,11 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	if s.asked > 0 { // windows are longer than asked where a percentile needs more requests, or a batch takes long
 		d += time.Duration(float64(length(t)) * max(float64(s.windows)/float64(s.asked)-1, 0))
 	}
-	switch {
+	switch kinds := c.kinds(t.Candidate); {
 	case c.isElsewhere(t):
-		d += c.finalLaunch.or(max(c.launch.or(0), guessedLaunch))
+		d += c.finalLaunches.expect(kinds, max(c.launches.expect(kinds, 0), guessedLaunch))
 	case c.trials == 0 || t.Fresh || t.Candidate.PoolKey() != c.last.PoolKey():
-		d += c.launch.or(guessedLaunch)
+		d += c.launches.expect(kinds, guessedLaunch)
 	case t.Candidate.Key() != c.last.Key():
 		d += c.reconfigure.or(guessedReconfigure)
 	}

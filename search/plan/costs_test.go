@@ -43,6 +43,37 @@ func TestCostsOfServiceTrials(t *testing.T) {
 	check(elsewhere, 2400*ms)
 }
 
+// An execution provider that compiles takes 25 s to launch, the other one 5 s, and an instance more half a second more: what was launched
+// once is expected to take as long again, and what is like it nearly as long. One mean of all would say 10 s.
+func TestCostsOfLaunchesByKind(t *testing.T) {
+	t.Parallel()
+	candidate := func(provider, precision, instances search.Value) search.Candidate {
+		return search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: provider},
+			search.Setting{Knob: search.KnobPrecision, Value: precision}, search.Setting{Knob: search.KnobInstanceCount, Value: instances})
+	}
+	c := costs{space: search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: "cuda", search.KnobPrecision: "fp32"}}}}
+	launch := func(x search.Candidate, d time.Duration) {
+		c.add(search.Event{Trial: search.Trial{Candidate: x}, Measurement: measure.Measurement{Times: measure.Times{Launch: d}}})
+	}
+	launch(search.Candidate{}, 5*time.Second)
+	launch(candidate("cuda", "fp32", "2"), 5500*time.Millisecond)
+	launch(candidate("cuda", "fp16", "1"), 5*time.Second)
+	launch(candidate("tensorrt", "fp32", "1"), 25*time.Second)
+	check := func(x search.Candidate, least, most time.Duration) {
+		t.Helper()
+		trial := search.Trial{Candidate: x, Windows: 1, Fresh: true, Phase: search.PhaseFinal}
+		if got := c.expect(trial) - guessedWarmUp; got < least || got > most {
+			t.Errorf("%v is expected to launch in %v, want %v to %v", x, got, least, most)
+		}
+	}
+	check(candidate("tensorrt", "fp32", "1"), 24*time.Second, 25*time.Second)
+	check(candidate("tensorrt", "fp32", "4"), 23*time.Second, 25*time.Second)
+	check(candidate("tensorrt", "fp16", "1"), 20*time.Second, 25*time.Second) // another file, the same provider
+	check(candidate("cuda", "fp32", "4"), 5*time.Second, 6*time.Second)
+	check(search.Candidate{}, 5*time.Second, 6*time.Second) // of its values, not of what it does not say
+	check(candidate("openvino", "fp32", "1"), 10*time.Second, 11*time.Second)
+}
+
 // Finals on another server have launches of their own, which say nothing of the search's, nor these of them.
 func TestCostsOfFinalsElsewhere(t *testing.T) {
 	t.Parallel()

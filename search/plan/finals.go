@@ -54,7 +54,7 @@ func (p *Plan) newFinals() *finals {
 // finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
 // dearer launch is worth more of them (Kalibera and Jones, 2013: repeat most where the costs are least).
 func (p *Plan) finalWindows() int {
-	launch := p.costs.launch.or(guessedLaunch) + p.costs.serving.warmUp.or(guessedWarmUp)
+	launch := p.costs.launches.all.or(guessedLaunch) + p.costs.serving.warmUp.or(guessedWarmUp)
 	n := math.Round(1.5 * launch.Seconds() / (longer * p.settings.Window).Seconds())
 	return min(max(int(n), 1), maxWindows)
 }
@@ -78,10 +78,14 @@ func (f *finals) at(slot int) int {
 }
 
 // turn is the next place in the order whose member is still in, and false when the rounds are over. There are more rounds
-// while a member's load is not settled, and with refine while the figures that will be reported are vague.
+// while a member's load is not settled, and with refine while the figures that will be reported are vague; and no more than it takes where
+// nothing can be confirmed.
 func (f *finals) turn(refine bool) (slot int, ok bool) {
 	all := rounds
-	if slices.ContainsFunc(f.members, member.isOpen) || refine && f.isVague() {
+	switch {
+	case f.isVain():
+		all = confirmed
+	case slices.ContainsFunc(f.members, member.isOpen) || refine && f.isVague():
 		all = allRounds
 	}
 	for slot := f.slot; slot < all*len(f.members); slot++ {
@@ -90,6 +94,11 @@ func (f *finals) turn(refine bool) (slot int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// isVain reports whether all members clearly miss the constraints: no more trials of them make anything of it.
+func (f *finals) isVain() bool {
+	return !slices.ContainsFunc(f.members, func(m member) bool { return !m.out && !m.isBeyond(f.settings.Goal) })
 }
 
 // isVague reports whether more trials would make the statement about the best and the default more certain.

@@ -57,12 +57,32 @@ func (m member) isOpen() bool {
 	return !m.out && (l == nil || l.trials < confirmed)
 }
 
+// isBeyond reports whether the member's launches leave no doubt that it misses a constraint at its load.
+func (m member) isBeyond(goal search.Goal) bool {
+	l := m.at(m.current)
+	if l == nil {
+		return false
+	}
+	return slices.ContainsFunc(goal.Constraints, func(c search.Constraint) bool {
+		logs := l.logs[c.Metric]
+		if len(logs) < confirmed {
+			return false
+		}
+		e := stats.Mean(logs)
+		return c.Max != nil && e.Lo > math.Log(*c.Max) || c.Min != nil && e.Hi < math.Log(*c.Min)
+	})
+}
+
 // isVague reports whether the spread between the member's launches leaves open what its figures are at its load: a metric of
-// the objective to more than 2 %, or whether a constraint is kept. Windows of one launch know nothing of that spread.
+// the objective to more than 2 %, or whether a constraint is kept. Windows of one launch know nothing of that spread. Nothing rests on the
+// figures of one that clearly misses a constraint.
 func (m member) isVague(goal search.Goal) bool {
 	l := m.at(m.current)
 	if m.out || l == nil || l.trials < confirmed {
 		return !m.out
+	}
+	if m.isBeyond(goal) {
+		return false
 	}
 	for _, t := range goal.Objective.Terms {
 		if e := stats.Mean(l.logs[t.Metric]); (e.Hi-e.Lo)/2 > precise {

@@ -94,7 +94,7 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), costs: costs{elsewhere: s.Elsewhere}}
+	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), costs: costs{space: s.Space, elsewhere: s.Elsewhere}}
 	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
 	p.inner = explorer(p.ledger, p.candidates)
 	return p, nil
@@ -228,12 +228,16 @@ func (p *Plan) Leader() (search.Standing, bool) {
 	return ranked[i], true
 }
 
-// Statement says in sentences what the strategy claims of what it found; nothing for those that only measure.
+// Statement says in sentences what the strategy claims of what it found. Those that only measure say what is nearest to the constraints, and
+// what would have to give, where nothing satisfies them.
 func (p *Plan) Statement() []string {
 	if g, ok := p.inner.(*guided.Guided); ok {
 		return g.Statement().Sentences()
 	}
-	return nil
+	if _, ok := p.Leader(); ok {
+		return nil
+	}
+	return p.ledger.Shortfall()
 }
 
 // Explorer is the strategy that is framed: what it knows explains what it found.
@@ -335,7 +339,11 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 func (p *Plan) reserve() budgetPart {
 	b, n := p.settings.Budget, p.members()
 	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
-	round := time.Duration(n) * p.costs.expect(trial)
+	round := p.costs.expect(trial)
+	if leader, ok := p.ledger.Leader(); ok {
+		trial.Candidate = leader.Candidate
+	}
+	round += time.Duration(n-1) * p.costs.expect(trial)
 	least := time.Duration(float64(b.Time) * reserved)
 	most := time.Duration(float64(b.Time) * reservedMax)
 	return budgetPart{

@@ -380,6 +380,70 @@ func TestDearLaunchesGetMoreWindows(t *testing.T) {
 	}
 }
 
+// Where int8 takes 20 s to launch and fp32 1 s, what a launch takes is expected by what is launched: the budget is kept to within a window,
+// and what is left of it suffices for finals.
+func TestBudgetIsKeptWhereLaunchesDiffer(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	starts := map[search.Value]time.Duration{"int8": 20 * time.Second}
+	l.Starts = func(c search.Candidate) time.Duration {
+		v, _ := c.Get(search.KnobPrecision)
+		return max(starts[v], time.Second)
+	}
+	for _, name := range plan.Names() {
+		for _, budget := range []time.Duration{5 * time.Minute, 8 * time.Minute} {
+			events := l.Run(newPlan(t, name, l, search.Budget{Time: budget}), 3000)
+			last := events[len(events)-1]
+			if last.Elapsed > budget+last.Trial.Window {
+				t.Errorf("%s: ended after %v of %v with %v, which took %v to launch", name, last.Elapsed, budget, last.Trial.Candidate, last.Measurement.Times.Launch)
+			}
+			if finals := phases(events, search.PhaseFinal); len(finals) < 2 {
+				t.Errorf("%s, %v: %d finals", name, budget, len(finals))
+			}
+		}
+	}
+}
+
+// What nothing can satisfy is found out by guided within a tenth of the budget, and the finals end when they have confirmed it on two launches
+// each of the nearest and the default; the other strategies have to try everything, and all say what would have to give.
+func TestWhatNothingSatisfiesEndsEarly(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	l.Noise = 0.05
+	for _, name := range plan.Names() {
+		s := searchtest.Settings(l, 100*time.Microsecond)
+		s.Budget.Time = 20 * time.Minute
+		p, err := plan.New(name, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := l.Run(p, 3000)
+		last, why := events[len(events)-1], p.Ask().Why
+		if name == "guided" && (last.Elapsed > s.Budget.Time/10 || !strings.Contains(why, "nothing can satisfy the constraints")) {
+			t.Errorf("guided ends after %v of %v, because %q", last.Elapsed, s.Budget.Time, why)
+		}
+		trials := map[string]int{}
+		for _, e := range phases(events, search.PhaseFinal) {
+			trials[e.Trial.Candidate.Key()]++
+		}
+		for c, n := range trials {
+			if n > 2 {
+				t.Errorf("%s: %d finals of %s, which clearly misses the constraint", name, n, c)
+			}
+		}
+		if len(trials) == 0 || trials["default"] == 0 {
+			t.Errorf("%s: finals of %v", name, trials)
+		}
+		if _, ok := p.Leader(); ok {
+			t.Errorf("%s: something leads", name)
+		}
+		text := strings.Join(p.Statement(), "\n")
+		if !strings.Contains(text, "Nearest to the constraints is ") || !strings.Contains(text, "A constraint would have to give: latency_p99 to ") {
+			t.Errorf("%s states:\n%s", name, text)
+		}
+	}
+}
+
 func TestNewNamesEveryMistake(t *testing.T) {
 	t.Parallel()
 	good := searchtest.Settings(searchtest.Small(), time.Second)

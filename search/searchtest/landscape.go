@@ -32,6 +32,8 @@ type Landscape struct {
 	Path        float64 // inferences/s at most at a request rate, whatever the configuration: what leads to the server; 0 has no end
 	// Fail makes trials fail; nil when none does.
 	Fail func(search.Trial) *measure.Failure
+	// Starts is what the engine process of a candidate takes to launch, where that differs; nil: Launch, all alike.
+	Starts func(search.Candidate) time.Duration
 
 	histograms *sync.Map // time.Duration → measure.Histogram: making one takes longer than all the rest of a trial
 }
@@ -153,6 +155,9 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 	case s.launches == 0 || t.Fresh || t.Candidate.PoolKey() != s.last.PoolKey():
 		s.launches++
 		m.Times.Launch = l.Launch
+		if l.Starts != nil {
+			m.Times.Launch = l.Starts(t.Candidate)
+		}
 	case t.Candidate.Key() != s.last.Key():
 		m.Times.Reconfigure = l.Reconfigure
 	}

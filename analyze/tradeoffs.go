@@ -1,0 +1,27 @@
+package analyze
+
+import (
+	"math"
+
+	"tuner/search"
+)
+
+// Tradeoffs are what would do if a single constraint gave, of what was measured where configurations are compared; none where something
+// satisfies all constraints.
+func (r Result) Tradeoffs() search.Tradeoffs {
+	nearest, ok := r.Nearest()
+	if !ok {
+		return nil
+	}
+	var list search.Tradeoffs
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			if c.CurveOnly || r.At != nil && !isAt(p.Load, *r.At) || !r.areComparable(*nearest.Best, p) {
+				continue
+			}
+			point := search.Point{Level: p.Load.Level(), Score: p.Score.Value, Scored: !math.IsInf(p.Score.Value, 0), Misses: p.Misses}
+			list = list.Add(search.Standing{Candidate: c.Candidate, Load: p.Load, Point: point})
+		}
+	}
+	return list
+}
