@@ -10,4 +10,7 @@ require (
 	tuner v0.0.0-00010101000000-000000000000
 )
 
-require github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+	github.com/klauspost/compress v1.20.1 // indirect
+)
