@@ -157,8 +157,9 @@ func byName(a, b Config) int {
 	)
 }
 
-// mostTied is how many of a group's names each member has: of ten thousand that are tied, all would take gigabytes.
-const mostTied = 100
+// mostTied is how many of a group's names each member has: of ten thousand that are tied, all would take gigabytes, and a hundred half of
+// result.json.
+const mostTied = 20
 
 // nameTies writes into each configuration of a group the names of the others.
 func nameTies(group []Config) {

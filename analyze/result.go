@@ -103,7 +103,7 @@ type Config struct {
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate
 	// TiedWith names the configurations that cannot be told from this one: their scores differ by at most 1 %, and their
-	// intervals overlap. The order among them follows other merits. Of a large group it names the first hundred.
+	// intervals overlap. The order among them follows other merits. Of a large group it names the first twenty.
 	TiedWith []string
 }
 

@@ -138,7 +138,7 @@ func TestProbabilityAgreesWithMisses(t *testing.T) {
 	}
 }
 
-// Ten thousand that cannot be told apart have a hundred names each: all of them would be gigabytes.
+// Ten thousand that cannot be told apart have twenty names each: all of them would be gigabytes.
 func TestLargeGroupsOfTies(t *testing.T) {
 	t.Parallel()
 	configs := make([]Config, 1000)

@@ -22,9 +22,10 @@ type decoder struct {
 	inflate io.ReadCloser
 	plain   [1 << 16]byte // header and counts
 	bins    []bin
+	shared  []bin // of histograms before, and the room for the next
 }
 
-// decoders keeps decoders for their buffers; nothing of what they have read is in them.
+// decoders keeps decoders for their buffers.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 // decode is false for whatever differs in anything, be it broken or another tool's: hdr.Decode tells the two apart.
@@ -110,5 +111,19 @@ func (d *decoder) count(payload []byte) (Histogram, bool) {
 			return Histogram{}, false
 		}
 	}
-	return Histogram{slices.Clone(d.bins), total}, true
+	return Histogram{d.kept(d.bins), total}, true
+}
+
+// kept is a copy of bins. Small ones share their memory with others, which is less for the garbage collector to look at.
+func (d *decoder) kept(bins []bin) []bin {
+	const room = 256 // bins, 4 kB
+	if len(bins) > room/4 {
+		return slices.Clone(bins)
+	}
+	if cap(d.shared)-len(d.shared) < len(bins) {
+		d.shared = make([]bin, 0, room)
+	}
+	begin := len(d.shared)
+	d.shared = append(d.shared, bins...)
+	return d.shared[begin:len(d.shared):len(d.shared)]
 }

@@ -62,7 +62,7 @@ func Merge(parts ...Histogram) Histogram {
 	return Merge(parts[:half]...).plus(Merge(parts[half:]...))
 }
 
-// tallied is Merge in a table with a count for each bucket from the lowest to the highest, which takes a tenth of the time. It is false
+// tallied is Merge in a table with a count for each bucket from the lowest to the highest, which takes a quarter of the time. It is false
 // where most of that table would be empty, and for a latency that is not the middle of a bucket of ours.
 func tallied(parts []Histogram) (sum Histogram, ok bool) {
 	const sparse = 16 // buckets for each one in use

@@ -268,7 +268,7 @@ func (b *builder) nameKnobs() {
 	}
 }
 
-// configTexts prints the config.pbtxt of each configuration, on all cores: half of what the page takes.
+// configTexts prints the config.pbtxt of each configuration, on all cores: that takes as long as all else.
 func configTexts(configs []analyze.Config) ([]string, error) {
 	texts := make([]string, len(configs))
 	err := parallel.Try(len(configs), func(i int) error {
@@ -285,7 +285,7 @@ func configTexts(configs []analyze.Config) ([]string, error) {
 func (b *builder) configuration(i int, c analyze.Config, text string) configuration {
 	j := configuration{
 		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, Rank: c.Rank,
-		Tie: b.tie(i, c), Threads: c.Setup.Threads(b.page.Result.Cores), Differences: c.Setup.Differences(b.base),
+		Tie: b.tie(c), Threads: c.Setup.Threads(b.page.Result.Cores), Differences: c.Setup.Differences(b.base),
 		Settings: slices.Repeat([]int{-1}, len(b.knobs)),
 	}
 	for _, s := range c.Candidate.Settings() {
@@ -310,13 +310,15 @@ func (b *builder) configuration(i int, c analyze.Config, text string) configurat
 	return j
 }
 
-// tie is the first rank of the group that a configuration is in, 0 in none. The names of the others begin with the first one's, or, of the
-// first one, with the second's.
-func (b *builder) tie(i int, c analyze.Config) int {
+// tie is the first rank of the group that a configuration is in, 0 in none. The first of the others, or else it itself, is the first of them all.
+func (b *builder) tie(c analyze.Config) int {
 	if len(c.TiedWith) == 0 {
 		return 0
 	}
-	return b.page.Result.Configs[min(i, b.configurations[c.TiedWith[0]])].Rank
+	if i, known := b.configurations[c.TiedWith[0]]; known {
+		return min(c.Rank, b.page.Result.Configs[i].Rank)
+	}
+	return c.Rank
 }
 
 // believes reports whether the strategy had a say in the ranking: one that judges by a model of the server knows service curves.

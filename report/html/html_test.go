@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/internal/webpage/webpagetest"
 	"tuner/measure"
@@ -116,6 +117,24 @@ func TestScriptsDeclareNamesOnce(t *testing.T) {
 	}
 	if len(declared) < 100 {
 		t.Errorf("%d declarations were found", len(declared))
+	}
+}
+
+// All of a group have its first rank, also those of a large one, whose members name the first of the others alone.
+func TestTies(t *testing.T) {
+	t.Parallel()
+	r := analyze.Result{Configs: []analyze.Config{
+		{Name: "best", Rank: 1}, {Name: "a", Rank: 2, TiedWith: []string{"b"}}, {Name: "b", Rank: 3, TiedWith: []string{"a"}},
+		{Name: "c", Rank: 4, TiedWith: []string{"a"}}, {Name: "d", Rank: 5, TiedWith: []string{"e"}}, {Name: "e", Rank: 6, TiedWith: []string{"d"}},
+	}}
+	b := builder{page: Page{Result: r}, configurations: map[string]int{}}
+	for i, c := range r.Configs {
+		b.configurations[c.Name] = i
+	}
+	for i, want := range []int{0, 2, 2, 2, 5, 5} {
+		if got := b.tie(r.Configs[i]); got != want {
+			t.Errorf("%s is tied at rank %d, want %d", r.Configs[i].Name, got, want)
+		}
 	}
 }
 
