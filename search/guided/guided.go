@@ -214,7 +214,7 @@ func (g *Guided) choose() *decision {
 		return &decision{action: again, survey: g.survey(wide(0)), width: wide(0)}
 	}
 	d := &decision{}
-	for i := range widenings + 1 {
+	for i := range g.last() + 1 {
 		d.width = wide(i)
 		d.survey = g.survey(d.width)
 		for _, way := range []func(width, *survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel} {
@@ -314,7 +314,7 @@ func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
 	leader := s.beliefs[s.leader]
 	if challenger < 0 {
 		isUncertain := !g.isSettled(leader) && (leader.feasible < certain || g.isVague(leader))
-		isLater := g.served > leader.last || w == wide(widenings) // at once, it would meet the same drift again
+		isLater := g.served > leader.last || w == wide(g.last()) // at once, it would meet the same drift again
 		return g.measure(leader.cell, "the best so far, to be certain of it"), isUncertain && isLater
 	}
 	b := s.beliefs[challenger]

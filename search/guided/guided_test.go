@@ -437,3 +437,21 @@ func TestImprovementKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 		t.Errorf("the expected gain is %g, want %g", got, want)
 	}
 }
+
+// A budget is there to be used: within one the search looks further than without, where what is left is unlikely to be better.
+func TestLooksFurtherWithinABudget(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.02)
+	_, without := m.run(t, 400)
+	m.settings.Budget = search.Budget{Time: time.Hour}
+	g, within := m.run(t, 400)
+	if next := g.Ask(); !next.Stop {
+		t.Errorf("no end after %d trials", len(within))
+	}
+	if len(within) <= len(without) {
+		t.Errorf("%d trials within a budget of an hour, %d without one", len(within), len(without))
+	}
+	if regret := m.regret(t, g, 0.02); regret > 0.02 {
+		t.Errorf("regret %.3f", regret)
+	}
+}

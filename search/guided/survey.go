@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
+	"tuner/search"
 )
 
 // width is how far the search looks for something better before it calls itself done.
@@ -15,8 +16,19 @@ type width struct {
 	tolerance float64 // expected gain that is not worth a trial, relative
 }
 
-// widenings is how often the search looks further when it has converged.
-const widenings = 3
+// How often the search looks further when it has converged.
+const (
+	widenings = 3
+	widest    = 7 // within a budget, which is there to be used while anything that is not certain may be better
+)
+
+// last is how often the search looks further before it is over.
+func (g *Guided) last() int {
+	if g.settings.Budget == (search.Budget{}) {
+		return widenings
+	}
+	return widest
+}
 
 // wide is the width after so many widenings.
 func wide(times int) width {
