@@ -41,7 +41,7 @@ func newCluster(t *testing.T) cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster{config.Host, client}
+	return cluster{strings.TrimSuffix(config.Host, "/"), client}
 }
 
 // resources are the paths of the kinds that exports have.
@@ -88,6 +88,14 @@ func (c cluster) create(t *testing.T, object []byte) error {
 	return nil
 }
 
+// refuses fails the test unless the API server refuses an object, and for the fault that it has.
+func (c cluster) refuses(t *testing.T, object []byte, fault string) {
+	t.Helper()
+	if err := c.create(t, object); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(strings.TrimPrefix(fault, "name: "))) {
+		t.Errorf("with %q: %v", fault, err)
+	}
+}
+
 // documents splits a YAML file.
 func documents(t *testing.T, text []byte) [][]byte {
 	t.Helper()
@@ -120,14 +128,10 @@ func TestManifests(t *testing.T) {
 		dir := export(t, "kubernetes")
 		text := read(t, filepath.Join(dir, "manifests", "deployment.yaml"))
 		for _, wrong := range [][2]string{{"failureThreshold", "failureTreshold"}, {"name: http\n", "name: a-name-that-is-too-long\n"}} {
-			if err := c.create(t, bytes.Replace(text, []byte(wrong[0]), []byte(wrong[1]), 1)); err == nil {
-				t.Errorf("%q is accepted", wrong[1])
-			}
+			c.refuses(t, bytes.Replace(text, []byte(wrong[0]), []byte(wrong[1]), 1), wrong[1])
 		}
 		service := read(t, filepath.Join(export(t, "kserve"), "inferenceservice.yaml"))
-		if err := c.create(t, bytes.Replace(service, []byte("storageUri"), []byte("storageUrl"), 1)); err == nil {
-			t.Error("storageUrl is accepted")
-		}
+		c.refuses(t, bytes.Replace(service, []byte("storageUri"), []byte("storageUrl"), 1), "storageUrl")
 	})
 	for name, args := range variants {
 		for target, pattern := range map[string]string{"kubernetes": "manifests/*.yaml", "kserve": "inferenceservice.yaml"} {
