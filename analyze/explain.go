@@ -87,7 +87,7 @@ func (x explainer) subject(c Config) Subject {
 	s.Breakdown, s.Latencies = newBreakdown(measured, c.Setup.Instances), measured.Latencies()
 	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
 	best := x.result.Configs[0]
-	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(best) && isScored(c) && x.result.areComparable(*best.Best, *c.Best) {
+	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(best) && isScored(c) && x.result.AreComparable(*best.Best, *c.Best) {
 		change := changeOf(x.result.Goal, best, c)
 		s.Change = &change
 	}
@@ -174,7 +174,7 @@ func (x explainer) measuredEffects(winner Config) []search.KnobEffect {
 
 func (x explainer) measuredEffect(winner Config, knob string, v search.Value) search.Effect {
 	for _, c := range x.result.Configs { // the best first
-		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(c) || !x.result.areComparable(*winner.Best, *c.Best) {
+		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(c) || !x.result.AreComparable(*winner.Best, *c.Best) {
 			continue
 		}
 		if !c.Satisfies() {
@@ -194,7 +194,7 @@ func (x explainer) barred(winner Config) *Barred {
 	best, most := (*Barred)(nil), winner.Best.Score.Value
 	for _, c := range x.result.Configs {
 		for _, p := range c.Points {
-			if c.CurveOnly || !x.result.areComparable(*winner.Best, p) || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
+			if c.CurveOnly || !x.result.AreComparable(*winner.Best, p) || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
 				continue
 			}
 			most = p.Score.Value

@@ -53,14 +53,14 @@ func withinServers(h journal.Header, configs []Config) []Config {
 func comparableStage(r Result, name string) string {
 	stage, known := r.Config(name)
 	best, won := r.Winner()
-	if known && won && stage.Best != nil && !r.areComparable(*stage.Best, *best.Best) {
+	if known && won && stage.Best != nil && !r.AreComparable(*stage.Best, *best.Best) {
 		return ""
 	}
 	return name
 }
 
-// areComparable reports whether two points were measured on the same server.
-func (r Result) areComparable(a, b Point) bool {
+// AreComparable reports whether two points were measured on the same server.
+func (r Result) AreComparable(a, b Point) bool {
 	return r.Header.Finals == nil || a.Confirmed == b.Confirmed
 }
 

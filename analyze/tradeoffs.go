@@ -16,7 +16,7 @@ func (r Result) Tradeoffs() search.Tradeoffs {
 	var list search.Tradeoffs
 	for _, c := range r.Configs {
 		for _, p := range c.Points {
-			if c.CurveOnly || r.At != nil && !isAt(p.Load, *r.At) || !r.areComparable(*nearest.Best, p) {
+			if c.CurveOnly || r.At != nil && !isAt(p.Load, *r.At) || !r.AreComparable(*nearest.Best, p) {
 				continue
 			}
 			point := search.Point{Level: p.Load.Level(), Score: p.Score.Value, Scored: !math.IsInf(p.Score.Value, 0), Misses: p.Misses}

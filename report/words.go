@@ -121,7 +121,7 @@ func headline(r analyze.Result) string {
 			within(r.Goal), figures(r.Goal, best), best.Best.Load)
 	case best.Gain == nil:
 		return fmt.Sprintf("The best%s is %s: %s at %s. %s", within(r.Goal), nameAndSetup(best), figures(r.Goal, best),
-			best.Best.Load, defaultMiss(r.Default()))
+			best.Best.Load, defaultMiss(r, *best.Best))
 	}
 	base := r.Default()
 	lo, hi := factor(r.Goal, best.Gain.Lo), factor(r.Goal, best.Gain.Hi)
@@ -142,12 +142,15 @@ func headline(r analyze.Result) string {
 }
 
 // defaultMiss says why there is no gain over the default.
-func defaultMiss(base analyze.Config) string {
+func defaultMiss(r analyze.Result, best analyze.Point) string {
+	base := r.Default()
 	switch {
 	case base.Best == nil && len(base.Points) > 0:
 		return "The default was not measured at this load."
 	case base.Best == nil:
 		return "The default was not measured."
+	case !r.AreComparable(*base.Best, best):
+		return "The default was measured on another server."
 	case base.Satisfies():
 		return "The default was measured at too few loads for a mean."
 	}

@@ -126,7 +126,7 @@ function verdictOf(r) {
   const of = raw.objective.length === 1 ? `the default’s ${objectiveName}` : "better than the default in the objective";
   const open = best.gain[1] <= 1 ? " The interval holds 1: it is not shown to be better than the default." : "";
   return {
-    figure: `${factor.toFixed(2)} ×`, claim: `${of}${within}`, certainty: `95 % interval ${lo.toFixed(2)} to ${hi.toFixed(2)}, ± ${((hi - lo) / 2 / factor * 100).toFixed(1)} %`,
+    figure: `${factor.toFixed(2)} ×`, claim: `${of}${within}`, certainty: raw.recorded ? "" : `95 % interval ${lo.toFixed(2)} to ${hi.toFixed(2)}, ± ${((hi - lo) / 2 / factor * 100).toFixed(1)} %`,
     best: name, summary: `${comparedText(best)}, against ${comparedText(standard)}.${open}`,
   };
 }
