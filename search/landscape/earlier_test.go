@@ -71,9 +71,9 @@ func guidedCampaign(t *testing.T, l *Landscape, limit Limit, seed uint64, earlie
 // launches that it takes without the first, starts fewer engine processes in all, and its answers are as good.
 func TestSecondCampaignIsQuicker(t *testing.T) {
 	t.Parallel()
-	const seeds = 4
+	const seeds = 6
 	l := machineOf(21, 0.8, 1)
-	limit := l.Limits()[1]
+	limit := l.Limits()[2] // within the middle one a fifth of all answers exceed it by more than 2 %, with the first campaign and without: luck would decide
 	var alone, again effort
 	for seed := range uint64(seeds) {
 		first := guidedCampaign(t, l, limit, seed+1)
