@@ -146,7 +146,7 @@ LANDSCAPE ?= mlp
 .PHONY: record-landscape
 record-landscape: setup ## Record LANDSCAPE (minilm, cnn, mlp, lstm) on this machine for bench-search: one to two hours; goes on where it stopped
 	go run ./cmd/samplemodels -o $(MODELS) all-small
-	@test $(LANDSCAPE) != minilm || $(TUNER) convert $(MODELS)/minilm.onnx --precision int8 -o $(MODELS) --data testdata/accuracy/minilm_sentences.npz
+	@test $(LANDSCAPE) != minilm || test -f $(MODELS)/minilm.int8.onnx || $(TUNER) convert $(MODELS)/minilm.onnx --precision int8 -o $(MODELS) --data testdata/accuracy/minilm_sentences.npz
 	mkdir -p out/landscapes
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/landscape -profile testdata/landscapes/$(LANDSCAPE).profile.yaml \
 		-tuner $(TUNER) -o out/landscapes/$(LANDSCAPE).jsonl -save testdata/landscapes/$(LANDSCAPE).jsonl.gz
