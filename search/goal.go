@@ -200,21 +200,17 @@ const MostErrors = 0.01
 // Misses lists the constraints that a measurement does not satisfy, in their order, and last the limit on failed requests
 // that every goal has. A metric that the measurement does not tell is missed.
 func (g Goal) Misses(m measure.Measurement) []Miss {
-	return g.MissesOf(func(metric measure.Metric) (float64, bool) {
-		x, ok := g.Value(m, metric)
-		return x, ok && m.Failure == nil
-	})
+	return g.MissesBy(m, nil)
 }
 
-// MissesBy is Misses by estimates of the goal's metrics that were made already.
+// MissesBy is Misses with estimates that were made already.
 func (g Goal) MissesBy(m measure.Measurement, known map[measure.Metric]measure.Estimate) []Miss {
 	return g.MissesOf(func(metric measure.Metric) (float64, bool) {
-		if _, ok := known[metric]; !ok && metric == measure.ErrorRate { // which every goal looks at
-			x, ok := g.Value(m, metric)
-			return x, ok && m.Failure == nil
+		if e, ok := known[metric]; ok {
+			return e.Value, m.Failure == nil
 		}
-		e, ok := known[metric]
-		return e.Value, ok && m.Failure == nil
+		x, ok := g.Value(m, metric)
+		return x, ok && m.Failure == nil
 	})
 }
 
