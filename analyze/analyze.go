@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -227,9 +226,7 @@ func points(own []search.Event, goal search.Goal) []Point {
 	for load, p := range byLoad {
 		list = append(list, newPoint(load, p.search, p.final, goal))
 	}
-	slices.SortFunc(list, func(a, b Point) int {
-		return cmp.Or(cmp.Compare(a.Load.BatchSize, b.Load.BatchSize), cmp.Compare(a.Load.Level(), b.Load.Level()))
-	})
+	slices.SortFunc(list, func(a, b Point) int { return compareLoads(a.Load, b.Load) })
 	return list
 }
 

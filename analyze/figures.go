@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -51,9 +50,7 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 		for _, p := range c.Points {
 			configs[i].Points = append(configs[i].Points, p.point(goal))
 		}
-		slices.SortStableFunc(configs[i].Points, func(a, b Point) int {
-			return cmp.Or(cmp.Compare(a.Load.BatchSize, b.Load.BatchSize), cmp.Compare(a.Load.Level(), b.Load.Level()))
-		})
+		slices.SortStableFunc(configs[i].Points, func(a, b Point) int { return compareLoads(a.Load, b.Load) })
 		configs[i] = ranked(configs[i], configs[i].Points, at)
 		trials += len(c.Points)
 	}

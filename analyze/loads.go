@@ -41,6 +41,11 @@ func (e *LoadError) Error() string {
 		e.At, strings.Join(have, ", "))
 }
 
+// compareLoads orders loads by client batch, then by level.
+func compareLoads(a, b measure.Load) int {
+	return cmp.Or(cmp.Compare(a.BatchSize, b.BatchSize), cmp.Compare(a.Level(), b.Level()))
+}
+
 // isAt reports whether two loads are the same whatever the client batch.
 func isAt(a, b measure.Load) bool {
 	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
@@ -48,20 +53,19 @@ func isAt(a, b measure.Load) bool {
 
 // comparedAt finds the load at which all configurations are compared, of those that anything was measured at; nil: each at its own best.
 func comparedAt(at spec.At, all, ofDefault []measure.Load) (*measure.Load, error) {
-	ascending := func(a, b measure.Load) int { return cmp.Compare(a.Level(), b.Level()) }
 	switch {
 	case !at.Lowest && at.Load == (measure.Load{}):
 		return nil, nil
 	case len(all) == 0: // every trial failed, which the result says
 		return nil, nil
 	case at.Lowest && len(ofDefault) > 0:
-		lowest := slices.MinFunc(ofDefault, ascending)
+		lowest := slices.MinFunc(ofDefault, compareLoads)
 		return &lowest, nil
 	case at.Lowest:
-		lowest := slices.MinFunc(all, ascending)
+		lowest := slices.MinFunc(all, compareLoads)
 		return &lowest, nil
 	case !slices.Contains(all, at.Load):
-		have := slices.SortedFunc(slices.Values(all), ascending)
+		have := slices.SortedFunc(slices.Values(all), compareLoads)
 		return nil, &LoadError{at, slices.Compact(have)}
 	}
 	return &at.Load, nil
@@ -107,8 +111,6 @@ func bestAtLoads(configs []Config, goal search.Goal, cores int) []LoadBest {
 		}
 		list = append(list, l)
 	}
-	slices.SortFunc(list, func(a, b LoadBest) int {
-		return cmp.Or(cmp.Compare(a.Load.BatchSize, b.Load.BatchSize), cmp.Compare(a.Load.Level(), b.Load.Level()))
-	})
+	slices.SortFunc(list, func(a, b LoadBest) int { return compareLoads(a.Load, b.Load) })
 	return list
 }
