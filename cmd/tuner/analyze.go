@@ -189,16 +189,16 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 		a, err := analysisOfInput(o.input)
 		return []spec.Analyze{a}, "", err
 	}
-	text, err := os.ReadFile(o.file)
+	text, err := readAnalyzeText(o.file)
 	if err != nil {
-		return nil, "", usageErrorf("cannot read %s: %v", o.file, err)
+		return nil, "", err
 	}
 	if !modelanalyzer.Is(text) {
 		if err := o.foreign.refuse(); err != nil && o.imported == "" {
 			return nil, "", err
 		}
-		a, err := readAnalyze(o.file)
-		return []spec.Analyze{a}, "", err
+		a, err := spec.ParseAnalyze(filepath.Clean(o.file), text)
+		return []spec.Analyze{a}, "", withExit(exitUsage, err)
 	}
 	machine, err := foreignMachine(ctx)
 	if err != nil {
@@ -211,12 +211,20 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 
 // readAnalyze reads an analyze file of tuner's own; every mistake is a usage error.
 func readAnalyze(path string) (spec.Analyze, error) {
-	text, err := os.ReadFile(path)
+	text, err := readAnalyzeText(path)
 	if err != nil {
-		return spec.Analyze{}, usageErrorf("cannot read %s: %v", path, err)
+		return spec.Analyze{}, err
 	}
 	a, err := spec.ParseAnalyze(filepath.Clean(path), text)
 	return a, withExit(exitUsage, err)
+}
+
+func readAnalyzeText(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usageErrorf("cannot read %s: %v", path, err)
+	}
+	return text, nil
 }
 
 // analysisOfInput stands in for an analyze file where only the campaign's output folder is named.
