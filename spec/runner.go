@@ -150,8 +150,8 @@ func (r profileReader) program(v value, target *string) {
 	}
 }
 
-// ownOptions are the options of a server that tuner sets itself.
-func ownOptions() []string {
+// OwnOptions are the options of a server that tuner sets itself.
+func OwnOptions() []string {
 	return []string{"model-repository", "model-store", "model-control-mode", "load-model", "http-port", "grpc-port", "metrics-port",
 		"http-address", "grpc-address", "metrics-address"}
 }
@@ -165,7 +165,7 @@ func serverOptions(v value) []string {
 			continue
 		}
 		name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), "=")
-		if strings.HasPrefix(text, "--") && slices.Contains(ownOptions(), name) {
+		if strings.HasPrefix(text, "--") && slices.Contains(OwnOptions(), name) {
 			e.fail(Error{Problem: fmt.Sprintf("sets --%s, which tuner sets for each server that it launches", name), Hint: "remove it"})
 			continue
 		}

@@ -3,6 +3,7 @@ package modelanalyzer
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tuner/spec"
@@ -230,13 +231,11 @@ func (r *reader) local(n *native, m model, at value) {
 func (r *reader) serverFlags(n *native, v value) {
 	args := sequence(v)
 	for _, e := range v.entries() {
-		switch e.name {
-		case "model-repository", "model-store", "model-control-mode", "load-model", "http-port", "grpc-port", "metrics-port", "http-address",
-			"grpc-address", "metrics-address", "allow-http", "allow-grpc", "allow-metrics":
+		if slices.Contains(spec.OwnOptions(), e.name) || slices.Contains([]string{"allow-http", "allow-grpc", "allow-metrics"}, e.name) {
 			r.warn(e.value, "tuner sets it itself: each server is on free ports, and loads what is measured")
-		default:
-			args.Content = append(args.Content, scalar(e.value, fmt.Sprintf("--%s=%s", e.name, e.node.Value), true))
+			continue
 		}
+		args.Content = append(args.Content, scalar(e.value, fmt.Sprintf("--%s=%s", e.name, e.node.Value), true))
 	}
 	if len(args.Content) > 0 {
 		n.set(v, args, "runner", "args")
