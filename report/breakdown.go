@@ -143,11 +143,7 @@ func drawBars(canvas draw.Canvas, r analyze.Result, c analyze.Config, most float
 	canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, plotstyle.Shorten(name, legendMost+10))
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
-	title := "Concurrency (requests in flight)"
-	if isRate(r) {
-		title = "Request rate (requests/s)"
-	}
-	plotstyle.Axis(&p.X, title, list.ticks(canvas.Size().X))
+	plotstyle.Axis(&p.X, loadAxis(r).title, list.ticks(canvas.Size().X))
 	plotstyle.Axis(&p.Y, "Mean latency (ms)", plotstyle.LinearTicks(most*1.12))
 	p.Y.LineStyle.Width, p.Y.Tick.Length = 0, 0
 	grid := plotstyle.Grid()

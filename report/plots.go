@@ -13,6 +13,7 @@ import (
 	"tuner/internal/plotstyle"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/spec"
 )
 
 // WriteLatencyChart draws throughput against p99 latency as a PNG picture: each configuration's points in the order of
@@ -23,34 +24,12 @@ func WriteLatencyChart(w io.Writer, r analyze.Result) error {
 
 // chartOverLatency draws a metric against p99 latency as WriteLatencyChart does.
 func chartOverLatency(m measure.Metric) func(io.Writer, analyze.Result) error {
-	x, y := quantityOf(measure.LatencyP99), quantityOf(m)
-	return func(w io.Writer, r analyze.Result) error {
-		c := newChart(r, capitalized(metricLabel(m))+" against p99 latency", y, x.of)
-		c.limits = append(c.limits, limitsOf(r, x.metric, x.factor, true)...)
-		c.x = logAxis(x.title+", log scale", c.extent(), plotstyle.DecadeTicks)
-		return c.write(w)
-	}
+	return WritePlot(spec.Plot{Title: capitalized(metricLabel(m)) + " against p99 latency", X: measure.LatencyP99, Y: m})
 }
 
 // WriteLoadChart draws throughput against the load, concurrency or request rate, as a PNG picture.
 func WriteLoadChart(w io.Writer, r analyze.Result) error {
-	c := newChart(r, "Throughput against "+loadName(r), quantityOf(measure.Throughput), level)
-	c.x = logAxis(loadTitle(r)+", log scale", c.extent(), doublingTicks)
-	return c.write(w)
-}
-
-func loadName(r analyze.Result) string {
-	if isRate(r) {
-		return "request rate"
-	}
-	return "concurrency"
-}
-
-func loadTitle(r analyze.Result) string {
-	if isRate(r) {
-		return "Request rate (requests/s)"
-	}
-	return "Concurrency (requests in flight)"
+	return WritePlot(spec.Plot{Y: measure.Throughput})(w, r)
 }
 
 func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -5,38 +5,54 @@ import (
 	"io"
 	"slices"
 
+	"gonum.org/v1/plot"
+
 	"tuner/analyze"
 	"tuner/internal/plotstyle"
+	"tuner/measure"
 	"tuner/spec"
 )
 
 // simpleDir holds the pictures that the user asks for, by Model Analyzer's name for them.
 const simpleDir = "simple"
 
-// WritePlot draws a picture that the user asks for.
+// WritePlot draws a metric over another one or over the load as a PNG picture, a curve for each configuration.
 func WritePlot(p spec.Plot) func(io.Writer, analyze.Result) error {
 	return func(w io.Writer, r analyze.Result) error {
-		over, name, axisTitle := level, loadName(r), loadTitle(r)
+		x := loadAxis(r)
 		if p.X != "" {
-			x := quantityOf(p.X)
-			over, name, axisTitle = x.of, metricLabel(p.X), x.title
+			x = metricAxis(r, p.X)
 		}
-		y := quantityOf(p.Y)
-		c := newChart(r, cmp.Or(p.Title, capitalized(metricLabel(p.Y))+" against "+name), y, over)
+		c := newChart(r, cmp.Or(p.Title, capitalized(metricLabel(p.Y))+" against "+x.name), quantityOf(p.Y), x.of)
 		if p.IsMonotonic {
 			for i := range c.curves {
 				c.curves[i].points = rising(c.curves[i].points)
 			}
 		}
-		ticks := doublingTicks
-		if p.X != "" {
-			x := quantityOf(p.X)
-			c.limits = append(c.limits, limitsOf(r, x.metric, x.factor, true)...)
-			ticks = plotstyle.DecadeTicks
-		}
-		c.x = logAxis(axisTitle+", log scale", c.extent(), ticks)
+		c.limits = append(c.limits, x.limits...)
+		c.x = logAxis(x.title+", log scale", c.extent(), x.ticks)
 		return c.write(w)
 	}
+}
+
+// abscissa is what a plot's x axis shows.
+type abscissa struct {
+	name, title string
+	of          func(analyze.Point) (float64, bool)
+	limits      []limit
+	ticks       func(least, most float64) []plot.Tick
+}
+
+func metricAxis(r analyze.Result, m measure.Metric) abscissa {
+	q := quantityOf(m)
+	return abscissa{metricLabel(m), q.title, q.of, limitsOf(r, m, q.factor, true), plotstyle.DecadeTicks}
+}
+
+func loadAxis(r analyze.Result) abscissa {
+	if isRate(r) {
+		return abscissa{"request rate", "Request rate (requests/s)", level, nil, doublingTicks}
+	}
+	return abscissa{"concurrency", "Concurrency (requests in flight)", level, nil, doublingTicks}
 }
 
 // rising are the points, by ascending x, whose y is higher than that of all before.
