@@ -85,53 +85,42 @@ func header(field string) string {
 		return "Satisfies Constraints"
 	case "gpu_uuid":
 		return "GPU UUID"
-	}
-	if _, title, _ := metricField(field); title != "" {
-		return title
+	case "perf_throughput":
+		return "Throughput (infer/sec)"
+	case "perf_latency_avg":
+		return "Avg Latency (ms)"
+	case "perf_latency_p90":
+		return "p90 Latency (ms)"
+	case "perf_latency_p95":
+		return "p95 Latency (ms)"
+	case "perf_latency_p99":
+		return "p99 Latency (ms)"
+	case "perf_server_queue":
+		return "Server Queue time (ms)"
+	case "perf_server_compute_input":
+		return "Server Compute Input time (ms)"
+	case "perf_server_compute_infer":
+		return "Server Compute Infer time (ms)"
+	case "perf_server_compute_output":
+		return "Server Compute Output time (ms)"
+	case "cpu_used_ram":
+		return "RAM Usage (MB)"
+	case "gpu_used_memory":
+		return "GPU Memory Usage (MB)"
+	case "gpu_free_memory", "gpu_total_memory":
+		return "GPU Memory Available (MB)"
+	case "perf_client_send_recv":
+		return "Client Send/Recv (ms)"
+	case "perf_client_response_wait":
+		return "Response Wait Time (ms)"
+	case "cpu_available_ram":
+		return "RAM Available (MB)"
+	case "gpu_utilization":
+		return "GPU Utilization (%)"
+	case "gpu_power_usage":
+		return "GPU Power Usage (W)"
 	}
 	return textCell(field) // a backend parameter's
-}
-
-// metricField is the metric that a column shows, with Model Analyzer's head for it and the factor to its unit; "" for other columns.
-func metricField(field string) (m measure.Metric, title string, factor float64) {
-	const milli, mega, percent = 1e3, 1e-6, 100
-	switch field {
-	case "perf_throughput":
-		return measure.Throughput, "Throughput (infer/sec)", 1
-	case "perf_latency_avg":
-		return measure.LatencyAvg, "Avg Latency (ms)", milli
-	case "perf_latency_p90":
-		return measure.LatencyP90, "p90 Latency (ms)", milli
-	case "perf_latency_p95":
-		return measure.LatencyP95, "p95 Latency (ms)", milli
-	case "perf_latency_p99":
-		return measure.LatencyP99, "p99 Latency (ms)", milli
-	case "perf_server_queue":
-		return measure.QueueTime, "Server Queue time (ms)", milli
-	case "perf_server_compute_input":
-		return measure.ComputeInput, "Server Compute Input time (ms)", milli
-	case "perf_server_compute_infer":
-		return measure.ComputeInfer, "Server Compute Infer time (ms)", milli
-	case "perf_server_compute_output":
-		return measure.ComputeOutput, "Server Compute Output time (ms)", milli
-	case "cpu_used_ram":
-		return measure.Memory, "RAM Usage (MB)", mega
-	case "gpu_used_memory":
-		return measure.GPUMemory, "GPU Memory Usage (MB)", mega
-	case "gpu_free_memory", "gpu_total_memory":
-		return "", "GPU Memory Available (MB)", mega
-	case "perf_client_send_recv":
-		return "", "Client Send/Recv (ms)", milli
-	case "perf_client_response_wait":
-		return "", "Response Wait Time (ms)", milli
-	case "cpu_available_ram":
-		return "", "RAM Available (MB)", mega
-	case "gpu_utilization":
-		return measure.GPUUtilization, "GPU Utilization (%)", percent
-	case "gpu_power_usage":
-		return measure.GPUPower, "GPU Power Usage (W)", 1
-	}
-	return "", "", 0
 }
 
 func headers(fields []string) []string { return cellsOf(fields, header) }
@@ -192,8 +181,11 @@ func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
 	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
 		return textCell(x.config.Deployed.GetParameters()[parameter].GetStringValue())
 	}
-	metric, _, factor := metricField(field)
-	return decimal(x.Values, metric, factor)
+	metric := spec.TagMetric(field)
+	if metric == "" { // what nothing tells
+		return ""
+	}
+	return decimal(x.Values, metric, quantityOf(metric).factor)
 }
 
 // gpuCell is a cell of the GPUs' file.

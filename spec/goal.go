@@ -12,8 +12,8 @@ import (
 	"tuner/search"
 )
 
-// alias returns the metric behind a tag of Triton Model Analyzer, "" for none.
-func alias(tag string) measure.Metric {
+// TagMetric returns the metric behind a tag of Triton Model Analyzer that has another name there, "" for none.
+func TagMetric(tag string) measure.Metric {
 	switch tag {
 	case "perf_throughput":
 		return measure.Throughput
@@ -49,7 +49,7 @@ const anyPercentile = "latency_pN"
 // metric reads the name of a metric, or its tag in Model Analyzer. others may stand there too, and are in the caller's care.
 func (v value) metric(others ...string) (measure.Metric, bool) {
 	name := v.node.Value
-	if m := alias(name); m != "" {
+	if m := TagMetric(name); m != "" {
 		return m, true
 	}
 	if _, known := measure.Metric(name).Info(); known {

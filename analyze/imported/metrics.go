@@ -1,8 +1,11 @@
 package imported
 
 import (
+	"strings"
+
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/spec"
 )
 
 // Factors from the units of other programs to base units.
@@ -13,31 +16,23 @@ const (
 	percent      = 1e-2
 )
 
-// metricOf is the metric behind a tag of Model Analyzer, and the factor to its base unit; "" for a tag that tuner has no metric for.
+// metricOf is the metric behind a tag of Model Analyzer that is not of GPUs, and the factor to its base unit; "" for a tag that tuner has no
+// metric for.
 func metricOf(tag string) (measure.Metric, float64) {
-	switch tag {
-	case "perf_throughput":
-		return measure.Throughput, 1
-	case "perf_latency_avg":
-		return measure.LatencyAvg, milliseconds
-	case "perf_latency_p90":
-		return measure.LatencyP90, milliseconds
-	case "perf_latency_p95":
-		return measure.LatencyP95, milliseconds
-	case "perf_latency_p99", "perf_latency": // the second of old versions
-		return measure.LatencyP99, milliseconds
-	case "perf_server_queue":
-		return measure.QueueTime, milliseconds
-	case "perf_server_compute_input":
-		return measure.ComputeInput, milliseconds
-	case "perf_server_compute_infer":
-		return measure.ComputeInfer, milliseconds
-	case "perf_server_compute_output":
-		return measure.ComputeOutput, milliseconds
-	case "cpu_used_ram":
-		return measure.Memory, megabytes
+	if tag == "perf_latency" { // of old versions
+		tag = "perf_latency_p99"
 	}
-	return "", 0
+	metric := spec.TagMetric(tag)
+	info, _ := metric.Info()
+	switch {
+	case strings.HasPrefix(tag, "gpu_"):
+		return "", 0
+	case info.Unit == measure.Seconds:
+		return metric, milliseconds
+	case info.Unit == measure.Bytes:
+		return metric, megabytes
+	}
+	return metric, 1
 }
 
 // addGPU adds what one GPU did: memory and power of all together, and the mean of their utilizations.

@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"runner":           {"engine/api", "load", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
 	"analyze":          {"spec", "search", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
-	"analyze/imported": {"analyze", "measure", "modelconfig"},
+	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {
 		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
