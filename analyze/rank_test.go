@@ -190,10 +190,7 @@ func TestConfirmedFirst(t *testing.T) {
 // window is a second of n requests that all took the same time.
 func window(n int, latency time.Duration) measure.Window {
 	latencies := slices.Repeat([]time.Duration{latency}, n)
-	h, err := measure.NewHistogram(latencies)
-	if err != nil {
-		panic(err)
-	}
+	h := measure.NewHistogram(latencies)
 	return measure.Window{
 		Duration: time.Second, Requests: n, Inferences: n, Sub: []measure.SubWindow{{Requests: n, Latency: h}},
 	}

@@ -37,10 +37,7 @@ func TestIntervalCoversTheSpreadOfTrials(t *testing.T) {
 // TestSampleHasTheGoalsMetrics: 360 inferences in a second are 1.296 million an hour, which cost 1.296; one GPU takes 72 J meanwhile.
 func TestSampleHasTheGoalsMetrics(t *testing.T) {
 	t.Parallel()
-	h, err := measure.NewHistogram([]time.Duration{time.Millisecond, 3 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := measure.NewHistogram([]time.Duration{time.Millisecond, 3 * time.Millisecond})
 	gpus := []measure.GPUWindow{{UUID: "A", Utilization: 0.5, Power: 72, MemoryUsed: 3e9, MemoryTotal: 8e9, Energy: 72}}
 	w := measure.Window{Duration: time.Second, Requests: 360, Inferences: 360, Sub: []measure.SubWindow{{Requests: 360, Latency: h}}, GPUs: gpus}
 	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Cost, Weight: 1}}}, Price: 1.296}

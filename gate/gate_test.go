@@ -80,10 +80,7 @@ func windowOf(rate, latency, share, factor float64) measure.Window {
 			latencies[i] = time.Duration(factor * latency * 1e9)
 		}
 	}
-	h, err := measure.NewHistogram(latencies)
-	if err != nil {
-		panic(err)
-	}
+	h := measure.NewHistogram(latencies)
 	return measure.Window{Duration: 100 * time.Second, Requests: int(100 * rate), Inferences: int(100 * rate),
 		Sub: []measure.SubWindow{{Requests: requests, Latency: h}}}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"io"
-	"math"
 	"slices"
 	"sync"
 
@@ -49,7 +48,11 @@ func (d *decoder) unpack(text []byte) (plain []byte, ok bool) {
 	if length > int64(len(packed)-head) {
 		return nil, false
 	}
-	d.source.Reset(packed[head : head+length])
+	compressed := packed[head : head+length]
+	if data, ok := unstored(compressed); ok {
+		return data, true
+	}
+	d.source.Reset(compressed)
 	if err := d.reset(); err != nil {
 		return nil, false
 	}
@@ -100,10 +103,10 @@ func (d *decoder) count(payload []byte) (Histogram, bool) {
 		payload = payload[n:]
 		count := int64(value>>1) ^ -int64(value&1)
 		if count > 0 {
-			if bucket >= end || total > math.MaxInt64-count {
+			if bucket >= end || count >= mostRead {
 				return Histogram{}, false
 			}
-			d.bins = append(d.bins, bin{middleOf(int(bucket)), count})
+			d.bins = append(d.bins, newBin(int(bucket), count))
 			total += count
 		}
 		bucket += max(1, -count)
@@ -116,7 +119,7 @@ func (d *decoder) count(payload []byte) (Histogram, bool) {
 
 // kept is a copy of bins. Small ones share their memory with others, which is less for the garbage collector to look at.
 func (d *decoder) kept(bins []bin) []bin {
-	const room = 256 // bins, 4 kB
+	const room = 512 // bins, 4 kB
 	if len(bins) > room/4 {
 		return slices.Clone(bins)
 	}

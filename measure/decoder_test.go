@@ -28,6 +28,16 @@ func encoded(t testing.TB, h Histogram) []byte {
 	return text
 }
 
+// unpacked is a text out of base64.
+func unpacked(t testing.TB, text []byte) []byte {
+	t.Helper()
+	packed, err := base64.StdEncoding.AppendDecode(nil, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packed
+}
+
 // ofCounts encodes a payload of counts, with a header that a change may damage.
 func ofCounts(t testing.TB, payload []byte, change func(header []byte)) []byte {
 	t.Helper()
@@ -63,14 +73,17 @@ func TestDecoderReadsWhatIsWritten(t *testing.T) {
 		{time.Microsecond}, {0, time.Hour}, repeat(20*time.Millisecond, 100_000), logNormal(random, 70, 8*time.Millisecond, 0.1),
 		logNormal(random, 20_000, time.Millisecond, 2), {10 * time.Minute}, logNormal(random, 5, time.Second, 1),
 	} {
-		want := histogram(t, latencies...)
+		want := histogram(latencies...)
 		text := encoded(t, want)
 		got, ok := d.decode(text)
 		if !ok || !got.Equal(want) || got.Count() != len(latencies) {
 			t.Errorf("%d latencies became %d, %t", len(latencies), got.Count(), ok)
 		}
 		full, err := hdr.Decode(text)
-		if err != nil || !fromHDR(full).Equal(got) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := fromHDR(full); err != nil || !same.Equal(got) {
 			t.Errorf("HdrHistogram reads %d latencies otherwise: %v", len(latencies), err)
 		}
 	}
@@ -79,26 +92,25 @@ func TestDecoderReadsWhatIsWritten(t *testing.T) {
 // What is broken, or not ours, is left to HdrHistogram's decoder, and nothing of it is left for the next.
 func TestDecoderRefusesWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
-	whole := histogram(t, logNormal(rand.New(rand.NewPCG(33, 34)), 200, 5*time.Millisecond, 0.3)...)
-	packed, err := base64.StdEncoding.AppendDecode(nil, encoded(t, whole))
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := func(at int, to byte) []byte {
+	whole := histogram(logNormal(rand.New(rand.NewPCG(33, 34)), 200, 5*time.Millisecond, 0.3)...)
+	none := func([]byte) {}
+	packed, compressed := unpacked(t, encoded(t, whole)), unpacked(t, ofCounts(t, []byte{2}, none))
+	changed := func(packed []byte, at int) []byte {
 		other := slices.Clone(packed)
-		other[at] = to
+		other[at]++
 		return base64.StdEncoding.AppendEncode(nil, other)
 	}
-	none := func([]byte) {}
-	last := packed[len(packed)-1]
 	var d decoder
 	for name, text := range map[string][]byte{
 		"no base64":         []byte("HISTF???"),
 		"too short":         base64.StdEncoding.AppendEncode(nil, packed[:7]),
-		"another cookie":    changed(0, 7),
+		"another cookie":    changed(packed, 0),
 		"cut":               base64.StdEncoding.AppendEncode(nil, packed[:len(packed)-1]),
-		"no zlib":           changed(8, 0),
-		"checksum":          changed(len(packed)-1, last+1),
+		"no zlib":           changed(packed, 8),
+		"length of a block": changed(packed, 11),
+		"inverted length":   changed(packed, 13),
+		"checksum":          changed(packed, len(packed)-1),
+		"its checksum":      changed(compressed, len(compressed)-1),
 		"no header":         ofCounts(t, nil, none)[:8],
 		"other digits":      ofCounts(t, []byte{2}, func(h []byte) { h[15] = 2 }),
 		"other range":       ofCounts(t, []byte{2}, func(h []byte) { h[31]++ }),
@@ -147,10 +159,11 @@ func TestHistogramOfAnotherRange(t *testing.T) {
 // Whatever the short way reads, HdrHistogram's decoder reads the same.
 func FuzzDecoder(f *testing.F) {
 	for _, latencies := range [][]time.Duration{{time.Microsecond}, {20 * time.Millisecond, 21 * time.Millisecond, time.Hour}} {
-		f.Add(encoded(f, histogram(f, latencies...)))
+		f.Add(encoded(f, histogram(latencies...)))
 	}
 	f.Add(ofCounts(f, []byte{0, 0, 4, 3, 2}, func([]byte) {}))
 	f.Add([]byte("HISTFAAA"))
+	f.Add(encoded(f, histogram(logNormal(rand.New(rand.NewPCG(39, 40)), 5000, time.Second, 1)...)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d := decoders.Get().(*decoder)
 		defer decoders.Put(d)
@@ -162,15 +175,15 @@ func FuzzDecoder(f *testing.F) {
 		if err != nil {
 			t.Fatalf("HdrHistogram refuses what was read: %v", err)
 		}
-		if want := fromHDR(full); !want.Equal(h) || want.count != h.count {
-			t.Errorf("read as %v, by HdrHistogram as %v", h, want)
+		if want, err := fromHDR(full); err != nil || !want.Equal(h) || want.count != h.count {
+			t.Errorf("read as %v, by HdrHistogram as %v: %v", h, want, err)
 		}
 	})
 }
 
 // BenchmarkUnmarshal reads a sub-window's histogram of a hundred requests out of a journal.
 func BenchmarkUnmarshal(b *testing.B) {
-	quoted, err := json.Marshal(histogram(b, logNormal(rand.New(rand.NewPCG(35, 36)), 100, 8*time.Millisecond, 0.1)...))
+	quoted, err := json.Marshal(histogram(logNormal(rand.New(rand.NewPCG(35, 36)), 100, 8*time.Millisecond, 0.1)...))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -188,7 +201,7 @@ func BenchmarkMerge(b *testing.B) {
 	random := rand.New(rand.NewPCG(37, 38))
 	var parts []Histogram
 	for range 20 {
-		parts = append(parts, histogram(b, logNormal(random, 100, 8*time.Millisecond, 0.1)...))
+		parts = append(parts, histogram(logNormal(random, 100, 8*time.Millisecond, 0.1)...))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -3,7 +3,6 @@ package measure
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ func steady(t *testing.T, batch int, sub ...[]time.Duration) Window {
 	t.Helper()
 	w := Window{Duration: time.Second}
 	for _, latencies := range sub {
-		w.Sub = append(w.Sub, SubWindow{Requests: len(latencies), Latency: histogram(t, latencies...)})
+		w.Sub = append(w.Sub, SubWindow{Requests: len(latencies), Latency: histogram(latencies...)})
 		w.Requests += len(latencies)
 	}
 	w.Inferences = w.Requests * batch
@@ -171,16 +170,6 @@ func TestPercentileIntervalCovers(t *testing.T) {
 	}
 }
 
-// unrounded makes a histogram with a bucket for each latency, which costs far less than HdrHistogram's.
-func unrounded(latencies []time.Duration) Histogram {
-	slices.Sort(latencies)
-	h := Histogram{count: int64(len(latencies))}
-	for _, l := range latencies {
-		h.bins = append(h.bins, bin{l, 1})
-	}
-	return h
-}
-
 // All the way from requests to intervals: 50 sub-windows of a throughput that wanders, log-normal latencies that wander from request to
 // request. The intervals of throughput and of the 99th percentile cover the truth in 93 to 97 % of 1,000 runs.
 func TestIntervalsCoverAutocorrelatedLoad(t *testing.T) {
@@ -202,7 +191,7 @@ func TestIntervalsCoverAutocorrelatedLoad(t *testing.T) {
 					latency = rho*latency + innovation*random.NormFloat64()
 					latencies[i] = time.Duration(median * math.Exp(sigma*latency) * float64(time.Second))
 				}
-				w.Sub = append(w.Sub, SubWindow{Requests: len(latencies), Latency: unrounded(latencies)})
+				w.Sub = append(w.Sub, SubWindow{Requests: len(latencies), Latency: NewHistogram(latencies)})
 				w.Inferences += len(latencies)
 			}
 			m.Windows = append(m.Windows, w)

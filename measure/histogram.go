@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -23,28 +22,47 @@ const (
 // digits. It keeps the used buckets only, so that it is small and merging is cheap; in JSON it is HdrHistogram's own
 // compressed encoding (V2, base64), which other tools read. The zero value is the empty distribution.
 type Histogram struct {
-	bins  []bin // ascending by latency, counts > 0
+	bins  []bin // ascending by bucket, counts > 0
 	count int64
 }
 
-// bin is one bucket: how many latencies fell into it, and the latency in its middle.
-type bin struct {
-	latency time.Duration
-	count   int64
-}
+// bin is one bucket and how many latencies fell into it, in 64 bits: a large campaign has tens of millions of them in memory.
+type bin uint64
+
+// countBits are the lower bits of a bin; those above are for the number of the bucket, below 2¹⁶. What is read has counts below mostRead, so that
+// a sum of many does not leave them.
+const (
+	countBits = 48
+	mostRead  = 1 << 40
+)
+
+func newBin(bucket int, count int64) bin { return bin(bucket)<<countBits | bin(count) }
+
+func (b bin) bucket() int            { return int(b >> countBits) }
+func (b bin) count() int64           { return int64(b & (1<<countBits - 1)) }
+func (b bin) latency() time.Duration { return middleOf(b.bucket()) }
 
 // NewHistogram counts latencies; those outside the range count as its nearest end.
-func NewHistogram(latencies []time.Duration) (Histogram, error) {
-	if len(latencies) == 0 {
-		return Histogram{}, nil
+func NewHistogram(latencies []time.Duration) Histogram {
+	buckets := make([]int, len(latencies))
+	for i, l := range latencies {
+		buckets[i] = bucketOf(clampLatency(l))
 	}
-	h := newPacked()
-	for _, l := range latencies {
-		if err := h.RecordValue(clampLatency(l)); err != nil {
-			return Histogram{}, fmt.Errorf("cannot record latency %v: %w", l, err)
-		}
+	slices.Sort(buckets)
+	h := Histogram{count: int64(len(latencies))}
+	for _, bucket := range buckets {
+		h.bins = appendBin(h.bins, bucket, 1)
 	}
-	return fromPacked(h), nil
+	return h
+}
+
+// appendBin counts latencies in a bucket that is the last one or behind it.
+func appendBin(bins []bin, bucket int, count int64) []bin {
+	if last := len(bins) - 1; last >= 0 && bins[last].bucket() == bucket {
+		bins[last] += bin(count)
+		return bins
+	}
+	return append(bins, newBin(bucket, count))
 }
 
 // Merge adds distributions up.
@@ -63,13 +81,13 @@ func Merge(parts ...Histogram) Histogram {
 }
 
 // tallied is Merge in a table with a count for each bucket from the lowest to the highest, which takes a quarter of the time. It is false
-// where most of that table would be empty, and for a latency that is not the middle of a bucket of ours.
+// where most of that table would be empty.
 func tallied(parts []Histogram) (sum Histogram, ok bool) {
 	const sparse = 16 // buckets for each one in use
 	first, last, used := math.MaxInt, 0, 0
 	for _, p := range parts {
 		if n := len(p.bins); n > 0 {
-			first, last = min(first, bucketOf(int64(p.bins[0].latency))), max(last, bucketOf(int64(p.bins[n-1].latency)))
+			first, last = min(first, p.bins[0].bucket()), max(last, p.bins[n-1].bucket())
 			used += n
 		}
 	}
@@ -80,21 +98,18 @@ func tallied(parts []Histogram) (sum Histogram, ok bool) {
 	used = 0
 	for _, p := range parts {
 		for _, b := range p.bins {
-			i := bucketOf(int64(b.latency))
-			if middleOf(i) != b.latency {
-				return Histogram{}, false
-			}
-			if counts[i-first] == 0 {
+			i := b.bucket() - first
+			if counts[i] == 0 {
 				used++
 			}
-			counts[i-first] += b.count
+			counts[i] += b.count()
 		}
 		sum.count += p.count
 	}
 	sum.bins = make([]bin, 0, used)
 	for i, n := range counts {
 		if n > 0 {
-			sum.bins = append(sum.bins, bin{middleOf(first + i), n})
+			sum.bins = append(sum.bins, newBin(first+i, n))
 		}
 	}
 	return sum, true
@@ -106,12 +121,12 @@ func (h Histogram) plus(other Histogram) Histogram {
 	sum := make([]bin, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		switch {
-		case a[0].latency < b[0].latency:
+		case a[0].bucket() < b[0].bucket():
 			sum, a = append(sum, a[0]), a[1:]
-		case a[0].latency > b[0].latency:
+		case a[0].bucket() > b[0].bucket():
 			sum, b = append(sum, b[0]), b[1:]
 		default:
-			sum, a, b = append(sum, bin{a[0].latency, a[0].count + b[0].count}), a[1:], b[1:]
+			sum, a, b = append(sum, newBin(a[0].bucket(), a[0].count()+b[0].count())), a[1:], b[1:]
 		}
 	}
 	return Histogram{append(append(sum, a...), b...), h.count + other.count}
@@ -125,14 +140,14 @@ func (h Histogram) Count() int { return int(h.count) }
 func (h Histogram) Rank(rank int) time.Duration {
 	var seen int64
 	for _, b := range h.bins {
-		if seen += b.count; seen >= int64(rank) {
-			return b.latency
+		if seen += b.count(); seen >= int64(rank) {
+			return b.latency()
 		}
 	}
 	if len(h.bins) == 0 {
 		return 0
 	}
-	return h.bins[len(h.bins)-1].latency
+	return h.bins[len(h.bins)-1].latency()
 }
 
 // Quantile returns the latency that the share q (0..1) of the requests did not exceed. 0 for the empty distribution.
@@ -144,10 +159,10 @@ func (h Histogram) Quantile(q float64) time.Duration {
 func (h Histogram) CountAtMost(value time.Duration) int {
 	var n int64
 	for _, b := range h.bins {
-		if b.latency > value {
+		if b.latency() > value {
 			break
 		}
-		n += b.count
+		n += b.count()
 	}
 	return int(n)
 }
@@ -159,7 +174,7 @@ func (h Histogram) Mean() time.Duration {
 	}
 	var sum float64
 	for _, b := range h.bins {
-		sum += float64(b.latency) * float64(b.count)
+		sum += float64(b.latency()) * float64(b.count())
 	}
 	return time.Duration(sum / float64(h.count))
 }
@@ -172,7 +187,7 @@ func (h Histogram) Std() time.Duration {
 	mean := float64(h.Mean())
 	var squares float64
 	for _, b := range h.bins {
-		squares += (float64(b.latency) - mean) * (float64(b.latency) - mean) * float64(b.count)
+		squares += (float64(b.latency()) - mean) * (float64(b.latency()) - mean) * float64(b.count())
 	}
 	return time.Duration(math.Sqrt(squares / float64(h.count-1)))
 }
@@ -185,17 +200,11 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	if h.count == 0 {
 		return []byte(`""`), nil
 	}
-	packed := newPacked()
-	for _, b := range h.bins {
-		if err := packed.RecordValues(clampLatency(b.latency), b.count); err != nil {
-			return nil, fmt.Errorf("cannot encode latency histogram: %w", err)
-		}
-	}
-	encoded, err := packed.Encode()
+	text, err := encode(h)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode latency histogram: %w", err)
 	}
-	return json.Marshal(string(encoded))
+	return slices.Concat([]byte{'"'}, text, []byte{'"'}), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote, and refuses text that is not an encoded histogram.
@@ -218,7 +227,9 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("cannot decode latency histogram: %w", err)
 	}
-	*h = fromHDR(full)
+	if *h, err = fromHDR(full); err != nil {
+		return fmt.Errorf("cannot decode latency histogram: %w", err)
+	}
 	return nil
 }
 
@@ -232,41 +243,19 @@ func textOf(data []byte) ([]byte, error) {
 	return []byte(text), err
 }
 
-// newPacked is HdrHistogram's own histogram of our range and resolution.
-func newPacked() *hdr.PackedHistogram {
-	return hdr.NewPacked(lowestLatency, highestLatency, latencyDigits)
-}
-
-// fromPacked is fromHDR for a histogram with our own range and resolution, without going through all buckets that there may be.
-func fromPacked(packed *hdr.PackedHistogram) Histogram {
-	h := Histogram{bins: make([]bin, 0, packed.Populated())}
-	packed.ForEachBucket(func(value, count int64) bool {
-		half := (bucketWidth(value) - 1) / 2
-		h.bins = append(h.bins, bin{time.Duration(value + half), count})
-		h.count += count
-		return true
-	})
-	return h
-}
-
-// bucketWidth is the width of the bucket that begins at a value: of the largest power of two up to lowestLatency, and twice as much from each power of
-// two on that 2,048 buckets do not reach (HdrHistogram's layout for three digits).
-func bucketWidth(value int64) int64 {
-	unit := bits.Len64(uint64(lowestLatency)) - 1
-	const subBuckets = 11 // log₂ 2,048
-	return 1 << (unit + max(0, bits.Len64(uint64(value))-unit-subBuckets))
-}
-
-// fromHDR keeps the used buckets.
-func fromHDR(full *hdr.Histogram) Histogram {
-	var h Histogram
+// fromHDR is a histogram of any range and resolution in our buckets.
+func fromHDR(full *hdr.Histogram) (h Histogram, err error) {
 	for _, bar := range full.Distribution() {
-		if bar.Count > 0 {
-			h.bins = append(h.bins, bin{time.Duration(bar.From + (bar.To-bar.From)/2), bar.Count})
-			h.count += bar.Count
+		if bar.Count == 0 {
+			continue
 		}
+		if bar.Count < 0 || bar.Count >= mostRead {
+			return Histogram{}, fmt.Errorf("%d latencies of %v", bar.Count, time.Duration(bar.From))
+		}
+		h.bins = appendBin(h.bins, bucketOf(clampLatency(time.Duration(bar.From+(bar.To-bar.From)/2))), bar.Count)
+		h.count += bar.Count
 	}
-	return h
+	return h, nil
 }
 
 func clampLatency(l time.Duration) int64 { return min(max(int64(l), lowestLatency), highestLatency) }

@@ -60,7 +60,7 @@ func (r *Recorder) Histogram() Histogram {
 	h := Histogram{count: int64(r.count)}
 	for i := r.lo; i < r.hi; i++ {
 		if n := r.counts[i]; n > 0 {
-			h.bins = append(h.bins, bin{middleOf(i), n})
+			h.bins = append(h.bins, newBin(i, n))
 		}
 	}
 	return h

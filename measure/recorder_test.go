@@ -62,7 +62,7 @@ func TestRecorderHasTheBucketsOfHdrHistogram(t *testing.T) {
 	for _, l := range latencies {
 		r.Record(l)
 	}
-	if diff := cmp.Diff(histogram(t, latencies...), r.Histogram()); diff != "" {
+	if diff := cmp.Diff(histogram(latencies...), r.Histogram()); diff != "" {
 		t.Errorf("differs (-want +got):\n%s", diff)
 	}
 }
@@ -78,7 +78,7 @@ func TestRecorderIsTheSameAsAHistogram(t *testing.T) {
 		t.Errorf("the sum is %v, want %v", r.Sum(), want)
 	}
 	before := r.Histogram()
-	if diff := cmp.Diff(histogram(t, latencies...), before); diff != "" {
+	if diff := cmp.Diff(histogram(latencies...), before); diff != "" {
 		t.Errorf("differs (-want +got):\n%s", diff)
 	}
 	r.Reset()

@@ -13,8 +13,8 @@ func TestWindowJSONRoundTrip(t *testing.T) {
 	ms := time.Millisecond
 	want := Window{
 		Start: time.Second, Duration: time.Second, Requests: 3, Inferences: 6, Errors: 2, FirstError: "no",
-		Sub:       []SubWindow{{Requests: 3, Duration: time.Second, Latency: histogram(t, 2*ms, 3*ms, 9*ms), Service: histogram(t, ms, ms, ms), Sum: 14 * ms}},
-		Scheduled: 7, Late: 1, Dropped: 1, TimedOut: 1, SendDelay: histogram(t, ms), InFlight: 1.5, Responses: 4,
+		Sub:       []SubWindow{{Requests: 3, Duration: time.Second, Latency: histogram(2*ms, 3*ms, 9*ms), Service: histogram(ms, ms, ms), Sum: 14 * ms}},
+		Scheduled: 7, Late: 1, Dropped: 1, TimedOut: 1, SendDelay: histogram(ms), InFlight: 1.5, Responses: 4,
 		Server: ServerStats{Requests: 3, Success: 12 * ms, Failures: 1, CacheHits: 2, CacheMisses: 1, CacheHit: ms, CacheMiss: 2 * ms,
 			Batches: []BatchStat{{Size: 2, Executions: 1, ComputeInfer: ms}}},
 		Frequency: 0.99, GPUs: []GPUWindow{{"GPU-1", 0.5, 200, 1 << 30, 80 << 30, 190}}, CPUEnergy: 61.5, Flags: []Flag{FlagLate},

@@ -19,10 +19,7 @@ func window(t *testing.T, latency time.Duration, tenths ...int) measure.Window {
 		for j := range list {
 			list[j] = latency
 		}
-		h, err := measure.NewHistogram(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := measure.NewHistogram(list)
 		w.Sub = append(w.Sub, measure.SubWindow{Requests: n, Duration: 100 * ms, Latency: h, Sum: time.Duration(n) * latency})
 		w.Requests += n
 	}

@@ -116,10 +116,7 @@ func (b *Builder) Given(c search.Candidate, concurrency int, throughput float64,
 	b.t.Helper()
 	const parts, length = 10, 100 * time.Second // so long that a tenth of an inference a second counts
 	part := max(1, int(math.Round(throughput*length.Seconds()/parts)))
-	h, err := measure.NewHistogram(slices.Repeat([]time.Duration{latency}, part))
-	if err != nil {
-		b.t.Fatalf("given latencies do not encode: %v", err)
-	}
+	h := measure.NewHistogram(slices.Repeat([]time.Duration{latency}, part))
 	requests := parts * part
 	w := measure.Window{Start: b.elapsed, Duration: length, Requests: requests, Inferences: requests,
 		Sub:    slices.Repeat([]measure.SubWindow{{Requests: part, Latency: h}}, parts),
@@ -316,10 +313,7 @@ func (b *Builder) window(c search.Candidate, concurrency int) measure.Window {
 			mean := float64(concurrency) / rate
 			latencies[i] = time.Duration(mean * (1 + 0.08*math.Abs(b.noise.NormFloat64())) * float64(time.Second))
 		}
-		h, err := measure.NewHistogram(latencies)
-		if err != nil {
-			b.t.Fatalf("synthetic latencies do not encode: %v", err)
-		}
+		h := measure.NewHistogram(latencies)
 		w.Sub = append(w.Sub, measure.SubWindow{Requests: n, Latency: h})
 		w.Requests += n
 	}

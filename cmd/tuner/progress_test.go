@@ -41,10 +41,7 @@ func TestTrialLineFitsTheTerminal(t *testing.T) {
 // What the goal is about is said of each trial.
 func TestLineHasTheGoalsMetrics(t *testing.T) {
 	t.Parallel()
-	h, err := measure.NewHistogram([]time.Duration{400 * time.Microsecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := measure.NewHistogram([]time.Duration{400 * time.Microsecond})
 	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Requests: 1000, Inferences: 1000, CPUEnergy: 12,
 		Sub: []measure.SubWindow{{Requests: 1000, Latency: h}}}}}
 	limit := 0.1

@@ -69,10 +69,7 @@ func TestMemberAdvancesForThroughput(t *testing.T) {
 // windowOf is a measurement of one window with these latencies.
 func windowOf(t *testing.T, latencies []time.Duration) measure.Measurement {
 	t.Helper()
-	h, err := measure.NewHistogram(latencies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := measure.NewHistogram(latencies)
 	n := len(latencies)
 	return measure.Measurement{Launch: 1, Windows: []measure.Window{{Duration: time.Second, Requests: n, Inferences: n,
 		Sub: []measure.SubWindow{{Requests: n, Latency: h}}}}}

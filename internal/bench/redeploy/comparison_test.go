@@ -61,10 +61,7 @@ func window(t *testing.T) measure.Window {
 	for i := range latencies {
 		latencies[i] = time.Duration(i+1) * time.Millisecond
 	}
-	histogram, err := measure.NewHistogram(latencies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	histogram := measure.NewHistogram(latencies)
 	return measure.Window{Duration: time.Second, Requests: 1000, Inferences: 1000, Sub: []measure.SubWindow{{Requests: 1000, Latency: histogram}}}
 }
 
