@@ -189,7 +189,11 @@ func describe(c Campaign, events []search.Event, base *modelconfig.Config) ([]Co
 		if err != nil {
 			return fmt.Errorf("candidate %s: %w", candidates[i], err)
 		}
-		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidates[i], Setup: setup, Deployed: deployed}
+		text, err := modelconfig.Format(deployed)
+		if err != nil {
+			return fmt.Errorf("candidate %s: %w", candidates[i], err)
+		}
+		configs[i] = Config{Name: configName(c.Header.Model, i), Candidate: candidates[i], Setup: setup, Deployed: deployed, Text: string(text)}
 		return nil
 	})
 	return configs, err

@@ -46,7 +46,11 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	configs := make([]Config, len(rec.Configs))
 	trials := 0
 	for i, c := range rec.Configs {
-		configs[i] = Config{Name: c.Name, Candidate: c.candidate(), Setup: c.setup(), Deployed: c.Deployed}
+		text, err := modelconfig.Format(c.Deployed)
+		if err != nil {
+			return Result{}, fmt.Errorf("cannot rank %s: %s: %w", rec.Source, c.Name, err)
+		}
+		configs[i] = Config{Name: c.Name, Candidate: c.candidate(), Setup: c.setup(), Deployed: c.Deployed, Text: string(text)}
 		for _, p := range c.Points {
 			configs[i].Points = append(configs[i].Points, p.point(goal))
 		}

@@ -89,6 +89,7 @@ type Config struct {
 	Candidate search.Candidate
 	Setup     Setup
 	Deployed  *modelconfig.Config // what it is served with; not to be changed
+	Text      string              // Deployed as the text of a config.pbtxt
 
 	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
 	Points []Point // ascending by load; empty when every trial failed

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"tuner/internal/parallel"
 	"tuner/precision/accuracy"
 )
@@ -155,7 +157,7 @@ type Record struct {
 
 // Decode reads the record's data into a value of its kind.
 func (r Record) Decode(v any) error {
-	if err := json.Unmarshal(r.Data, v); err != nil {
+	if err := jsonv1.Unmarshal(r.Data, v); err != nil {
 		return fmt.Errorf("cannot read record %d (%s) of the journal: %w", r.Seq, r.Kind, err)
 	}
 	return nil
@@ -211,10 +213,10 @@ func parseLine(line []byte) (Record, error) {
 func cutRecord(line []byte) (r Record, ok bool) {
 	object, whole := bytes.CutSuffix(line, []byte("}\n"))
 	head, data, found := bytes.Cut(object, []byte(`,"data":`))
-	if !whole || !found || !json.Valid(data) { // which nothing but the last field's value is
+	if !whole || !found || !jsonv1.Valid(data) { // which nothing but the last field's value is
 		return Record{}, false
 	}
-	err := json.Unmarshal(append(slices.Clip(head), '}'), &r)
+	err := jsonv1.Unmarshal(append(slices.Clip(head), '}'), &r)
 	r.Data = bytes.TrimSpace(data)
 	return r, err == nil
 }

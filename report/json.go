@@ -3,18 +3,20 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"tuner/analyze"
 	"tuner/internal/parallel"
 	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -55,7 +57,7 @@ type document struct {
 	Time           *jsonAccount     `json:"time,omitempty"`
 	Steps          []jsonStep       `json:"steps,omitempty"`
 	Origin         *jsonOrigin      `json:"origin,omitempty"`
-	Machine        *json.RawMessage `json:"machine,omitempty"`
+	Machine        jsontext.Value   `json:"machine,omitempty"`
 	Recorded       string           `json:"recorded,omitempty"` // file of another program; then what a campaign alone knows is missing
 }
 
@@ -221,12 +223,12 @@ type jsonModel struct {
 
 // WriteJSON writes result.json: everything that is known, for programs.
 func WriteJSON(w io.Writer, r analyze.Result) error {
-	var around bytes.Buffer
-	if err := newEncoder(&around, "").Encode(newDocument(r)); err != nil {
+	around, err := json.Marshal(newDocument(r), jsonStyle(""))
+	if err != nil {
 		return fmt.Errorf("cannot write JSON: %w", err)
 	}
 	const list = "\n  \"configurations\": [" // stands nowhere else, since no text has a line break within
-	before, after, _ := bytes.Cut(around.Bytes(), []byte(list))
+	before, after, _ := bytes.Cut(append(around, '\n'), []byte(list))
 	shares, err := encodeConfigs(r)
 	if err != nil {
 		return err
@@ -249,11 +251,9 @@ func WriteJSON(w io.Writer, r analyze.Result) error {
 	return nil
 }
 
-func newEncoder(w io.Writer, prefix string) *json.Encoder {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent(prefix, "  ")
-	return encoder
+// jsonStyle is how result.json is written: as encoding/json writes it, indented, each line after the first behind a prefix.
+func jsonStyle(prefix string) json.Options {
+	return json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.WithIndentPrefix(prefix), jsontext.WithIndent("  "))
 }
 
 // encodeConfigs are the elements of the list of configurations as they stand in the file, in shares: nearly all of a large result is in there, so
@@ -270,21 +270,16 @@ func encodeConfigs(r analyze.Result) (shares [][]byte, err error) {
 
 func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
 	var b bytes.Buffer
-	encoder := newEncoder(&b, "    ")
+	const indent = "    "
 	for i, c := range configs {
 		if i > 0 {
-			b.Truncate(b.Len() - len("\n"))
-			b.WriteString(",\n    ")
+			b.WriteString(",\n" + indent)
 		}
-		config, err := newJSONConfig(r, c)
-		if err != nil {
-			return nil, err
-		}
-		if err := encoder.Encode(config); err != nil {
+		if err := json.MarshalWrite(&b, newJSONConfig(r, c), jsonStyle(indent)); err != nil {
 			return nil, fmt.Errorf("cannot write JSON of configuration %s: %w", c.Name, err)
 		}
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return b.Bytes(), nil
 }
 
 // newDocument is the document without its configurations, see encodeConfigs.
@@ -294,7 +289,7 @@ func newDocument(r analyze.Result) document {
 		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{}, Loads: []jsonLoad{}, Pareto: []jsonFront{},
-		Trials: r.Trials, ServiceTrials: r.ServiceTrials, Steps: newJSONSteps(r.Steps), Recorded: r.Recorded,
+		Trials: r.Trials, ServiceTrials: r.ServiceTrials, Steps: newJSONSteps(r.Steps), Recorded: r.Recorded, Machine: jsontext.Value(r.Header.Machine),
 	}
 	if r.Recorded == "" {
 		ending, account, origin := jsonEnding(r.Ending), newJSONAccount(r.Account), newJSONOrigin(r)
@@ -313,9 +308,6 @@ func newDocument(r analyze.Result) document {
 	if nearest, ok := r.Nearest(); ok {
 		d.Status, d.Nearest = statusInfeasible, nearest.Name
 	}
-	if len(r.Header.Machine) > 0 {
-		d.Machine = &r.Header.Machine
-	}
 	for _, e := range r.Reused {
 		d.Earlier = append(d.Earlier, jsonEarlier(e))
 	}
@@ -328,16 +320,12 @@ func newDocument(r analyze.Result) document {
 	return d
 }
 
-func newJSONConfig(r analyze.Result, c analyze.Config) (jsonConfig, error) {
-	text, err := modelconfig.Format(c.Deployed)
-	if err != nil {
-		return jsonConfig{}, fmt.Errorf("cannot print the configuration %s: %w", c.Name, err)
-	}
+func newJSONConfig(r analyze.Result, c analyze.Config) jsonConfig {
 	s := c.Setup
 	j := jsonConfig{
 		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
 		Setup:    newJSONSetup(s),
-		Settings: c.Candidate, Points: []jsonPoint{}, Config: string(text),
+		Settings: c.Candidate, Points: []jsonPoint{}, Config: c.Text,
 	}
 	if c.Best != nil {
 		j.BestLoad, j.Confirmed = &c.Best.Load, c.Best.Confirmed
@@ -357,7 +345,7 @@ func newJSONConfig(r analyze.Result, c analyze.Config) (jsonConfig, error) {
 		}
 		j.Points = append(j.Points, point)
 	}
-	return j, nil
+	return j
 }
 
 func newJSONSetup(s analyze.Setup) jsonSetup {

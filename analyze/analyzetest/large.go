@@ -8,6 +8,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -30,6 +31,11 @@ func Large(t testing.TB, n int) analyze.Result {
 		if c.Deployed, err = spec.Apply(small.Default().Deployed, c.Candidate); err != nil {
 			t.Fatal(err)
 		}
+		text, err := modelconfig.Format(c.Deployed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Text = string(text)
 		c.Name, c.Rank, c.TiedWith, c.Points = fmt.Sprintf("minilm_config_%d", i), i+1, nil, nil
 		for at, p := range model.Points {
 			c.Points = append(c.Points, slower(p, math.Pow(0.9999, float64(i))*(1-0.02*float64((i+at)%7))))

@@ -7,13 +7,14 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
 	"strings"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 //go:embed assets

@@ -2,16 +2,13 @@ package html
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tuner/analyze"
-	"tuner/internal/parallel"
 	"tuner/measure"
-	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/stats"
@@ -190,7 +187,7 @@ type builder struct {
 	base                  analyze.Setup // the default's
 }
 
-func newDocument(p Page) (document, error) {
+func newDocument(p Page) document {
 	r := p.Result
 	b := builder{
 		page: p, metrics: metricsOf(p), names: newTable[string](), loads: newTable[measure.Load](), lines: newTable[string](),
@@ -210,12 +207,8 @@ func newDocument(p Page) (document, error) {
 		Top: r.Top, Metrics: b.metrics, Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
 	}
 	b.nameKnobs()
-	texts, err := configTexts(r.Configs)
-	if err != nil {
-		return document{}, err
-	}
 	for i, c := range r.Configs {
-		d.Configurations[i] = b.configuration(i, c, texts[i])
+		d.Configurations[i] = b.configuration(i, c)
 	}
 	for i, name := range b.names.list {
 		d.Knobs = append(d.Knobs, knob{name, b.knobs[i].list})
@@ -225,7 +218,7 @@ func newDocument(p Page) (document, error) {
 	}
 	d.Pareto, d.Latencies, d.Effects, d.Trials = b.pareto(), b.latencies(), b.effects(), b.trials()
 	d.Loads, d.Lines, d.Flags, d.Reasons, d.Phases = b.loads.list, b.lines.list, b.flags.list, b.reasons.list, b.phases.list
-	return d, nil
+	return d
 }
 
 // metricsOf lists what is known of any point: the metrics of tables, and the goal's others.
@@ -268,21 +261,7 @@ func (b *builder) nameKnobs() {
 	}
 }
 
-// configTexts prints the config.pbtxt of each configuration, on all cores: that takes as long as all else.
-func configTexts(configs []analyze.Config) ([]string, error) {
-	texts := make([]string, len(configs))
-	err := parallel.Try(len(configs), func(i int) error {
-		text, err := modelconfig.Format(configs[i].Deployed)
-		if err != nil {
-			return fmt.Errorf("cannot print the configuration %s: %w", configs[i].Name, err)
-		}
-		texts[i] = string(text)
-		return nil
-	})
-	return texts, err
-}
-
-func (b *builder) configuration(i int, c analyze.Config, text string) configuration {
+func (b *builder) configuration(i int, c analyze.Config) configuration {
 	j := configuration{
 		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, Rank: c.Rank,
 		Tie: b.tie(c), Threads: c.Setup.Threads(b.page.Result.Cores), Differences: c.Setup.Differences(b.base),
@@ -292,7 +271,7 @@ func (b *builder) configuration(i int, c analyze.Config, text string) configurat
 		n := b.names.of(s.Knob)
 		j.Settings[n] = b.knobs[n].of(s.Value)
 	}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(c.Text) {
 		j.Config = append(j.Config, b.lines.of(strings.TrimSuffix(line, "\n")))
 	}
 	if c.Gain != nil {

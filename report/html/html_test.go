@@ -60,10 +60,7 @@ func TestLargeGroupIsOneTie(t *testing.T) {
 			}
 		}
 	}
-	d, err := newDocument(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newDocument(p)
 	for i, c := range d.Configurations {
 		want := 1
 		if i >= size {

@@ -6,7 +6,6 @@ package html
 
 import (
 	"embed"
-	"fmt"
 	"io"
 
 	"tuner/analyze"
@@ -68,10 +67,6 @@ type view struct {
 
 // Write writes the page.
 func Write(w io.Writer, p Page) error {
-	document, err := newDocument(p)
-	if err != nil {
-		return fmt.Errorf("cannot write HTML: %w", err)
-	}
 	source := webpage.Source{Files: assets, Template: "page.html", Style: "page.css", Scripts: scripts[:]}
-	return webpage.Write(w, source, document, func(parts webpage.Parts) any { return view{p, parts} })
+	return webpage.Write(w, source, newDocument(p), func(parts webpage.Parts) any { return view{p, parts} })
 }
