@@ -1,6 +1,6 @@
 // Gate checks the promise of `tuner gate` on a real model: gates of a model against itself that fail would be false alarms; gates of an engine
 // that is made 5 % slower, or slow with a few of its executions, must fail. It uses the verb as a user does, prints a line for each gate and a
-// summary, and judges nothing.
+// summary, also when it is interrupted, and judges nothing.
 //
 //	go run ./internal/bench/gate -what slow -runs 20 -model models/minilm.onnx
 package main
@@ -82,25 +82,34 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 		return fmt.Errorf("cannot make a folder for the results: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	for _, k := range kinds() {
-		if o.what != "all" && o.what != k.name {
+	asked := slices.DeleteFunc(kinds(), func(k kind) bool { return o.what != "all" && o.what != k.name })
+	results := map[kind][]result{}
+	failure := gates(ctx, o, dir, asked, results, messages)
+	for _, k := range asked {
+		if len(results[k]) == 0 {
 			continue
 		}
-		file, err := write(dir, o, k)
-		if err != nil {
-			return err
+		if _, err := fmt.Fprintln(out, summary(k, results[k])); err != nil {
+			return fmt.Errorf("cannot write the summary: %w", err)
 		}
-		var results []result
-		for i := range o.runs {
+	}
+	return failure
+}
+
+// gates runs the kinds by turns, so that the machine's drift is in all of them, and so that some of each are done when it is interrupted.
+func gates(ctx context.Context, o options, dir string, asked []kind, results map[kind][]result, messages io.Writer) error {
+	for i := range o.runs {
+		for _, k := range asked {
+			file, err := write(dir, o, k)
+			if err != nil {
+				return err
+			}
 			r, err := gate(ctx, o, file, messages)
 			if err != nil {
 				return fmt.Errorf("%s, gate %d: %w", k.name, i+1, err)
 			}
 			fmt.Fprintf(messages, "%s, gate %d of %d: %s\n", k.name, i+1, o.runs, r)
-			results = append(results, r)
-		}
-		if _, err := fmt.Fprintln(out, summary(k, results)); err != nil {
-			return fmt.Errorf("cannot write the summary: %w", err)
+			results[k] = append(results[k], r)
 		}
 	}
 	return nil
