@@ -145,7 +145,7 @@ func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 		for k := range turns {
 			t := turns[(n+i+k)%len(turns)]
 			job := t.side.Job
-			job.Windows, job.Fresh = 1, i == 0
+			job.Windows, job.Turn, job.Fresh = 1, true, i == 0
 			m, err := t.side.Engine.Measure(ctx, job)
 			if err != nil {
 				return p, err

@@ -40,7 +40,7 @@ func (f *fake) Measure(_ context.Context, job runner.Job) (measure.Measurement, 
 		f.launches++
 		f.bench.now = f.bench.now.Add(2 * time.Second)
 	}
-	f.bench.now = f.bench.now.Add(time.Second)
+	f.bench.now = f.bench.now.Add(500 * time.Millisecond)
 	f.bench.took = append(f.bench.took, f.name)
 	f.running = true
 	if f.stop != nil {
@@ -123,17 +123,38 @@ func TestGateTakesTurns(t *testing.T) {
 		t.Fatalf("%s after %d pairs, %d looks: %q", o.Verdict, len(o.Pairs), o.Looks, o.Reasons)
 	}
 	for _, f := range []*fake{c.candidate, c.baseline} {
-		if f.launches != 10 || f.windows != 60 || f.closed != 10 {
-			t.Errorf("%s: %d launches, %d windows, closed %d times; want one of each pair and 6 windows", f.name, f.launches, f.windows, f.closed)
+		if f.launches != 10 || f.windows != 120 || f.closed != 10 {
+			t.Errorf("%s: %d launches, %d windows, closed %d times; want one of each pair and 12 windows", f.name, f.launches, f.windows, f.closed)
 		}
 	}
 	// c b, b c, c b … in the first pair, the other way round in the second.
-	if got, want := strings.Join(c.took[:24], ""), "cbbccbbccbbc"+"bccbbccbbccb"; got != want {
+	if got, want := strings.Join(c.took[:48], ""), strings.Repeat("cbbc", 6)+strings.Repeat("bccb", 6); got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
-	if want := 160 * time.Second; o.Elapsed != want { // 10 pairs of 2 launches and 12 windows
+	if want := 160 * time.Second; o.Elapsed != want { // 10 pairs of 2 launches and 24 windows
 		t.Errorf("took %v, want %v", o.Elapsed, want)
 	}
+}
+
+// In a closed loop a window's throughput is Little's, whatever ended at its edges; in an open one, and where requests failed, it is what ended.
+func TestThroughputOfAWindow(t *testing.T) {
+	t.Parallel()
+	w := windowOf(200, 0.04, 0, 1)
+	check := func(name string, want float64) {
+		t.Helper()
+		if x, ok := Figure(measure.Throughput, measure.Measurement{Windows: []measure.Window{w}}); !ok || math.Abs(x/want-1) > 0.002 {
+			t.Errorf("%s: %.1f infer/s, %t; want %.1f", name, x, ok, want)
+		}
+	}
+	check("of an old file", 200)
+	w.InFlight = 8.4
+	check("8.4 in flight for 40 ms", 210)
+	w.Inferences *= 2
+	check("in batches of two", 420)
+	w.Errors = 1
+	check("with an error", 400)
+	w.Errors, w.Scheduled = 0, 20000
+	check("scheduled", 400)
 }
 
 func TestGateFailsARegression(t *testing.T) {
@@ -206,7 +227,7 @@ func TestGateKeepsItsBudget(t *testing.T) {
 	// Pairs that become slower must not lead beyond the budget.
 	c = newContest(throughput())
 	c.Budget = 100 * time.Second
-	c.candidate.stop = func() { c.now = c.now.Add(time.Duration(c.candidate.windows) * time.Second / 4) }
+	c.candidate.stop = func() { c.now = c.now.Add(time.Duration(c.candidate.windows) * time.Second / 20) }
 	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Elapsed > c.Budget+30*time.Second || !strings.HasPrefix(o.Reasons[0], "the budget of 1m40s is used after ") {
 		t.Errorf("%s after %v: %q", o.Verdict, o.Elapsed, o.Reasons)
 	}
@@ -214,7 +235,7 @@ func TestGateKeepsItsBudget(t *testing.T) {
 	c = newContest(throughput())
 	c.Budget = 100 * time.Second
 	c.candidate.stop = func() {
-		if c.candidate.windows == 14 { // in the third pair
+		if c.candidate.windows == 26 { // in the third pair
 			c.now = c.now.Add(100 * time.Second)
 		}
 	}
@@ -227,7 +248,7 @@ func TestGateKeepsItsBudget(t *testing.T) {
 func TestInconclusiveGate(t *testing.T) {
 	t.Parallel()
 	c := newContest(throughput())
-	c.candidate.window, c.Budget = steady(203, 0.2), 200*time.Second
+	c.candidate.window, c.Budget = steady(203, 0.4), 200*time.Second
 	o := c.run(t)
 	if o.Verdict != decide.Inconclusive || o.Looks != 1 || o.Reasons[0] != "nothing is proven after 10 pairs" ||
 		!strings.HasPrefix(o.Reasons[1], "throughput differs by something in ") || o.Needed <= o.Elapsed {
@@ -280,7 +301,7 @@ func TestInterruptedGate(t *testing.T) {
 	defer cancel()
 	c := newContest(throughput())
 	c.candidate.stop = func() {
-		if c.candidate.windows == 14 { // in the third pair
+		if c.candidate.windows == 26 { // in the third pair
 			cancel()
 		}
 	}

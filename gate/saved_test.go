@@ -47,7 +47,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("load %s, %d requests", s.Load, len(s.Requests))
 	}
 	job, err := s.Job(s.Candidate)
-	if err != nil || job.Windows != 1 || job.Window != time.Second || job.Instances != 2 || job.MaxBatch != 4 || job.Model != "simple" {
+	if err != nil || job.Windows != 1 || job.Window != 500*time.Millisecond || job.Instances != 2 || job.MaxBatch != 4 || job.Model != "simple" {
 		t.Errorf("job %+v, %v", job, err)
 	}
 	if _, err := os.Stat(filepath.Join(job.Repository, "simple", "config.pbtxt")); err != nil {

@@ -21,7 +21,25 @@ type approach struct {
 func (r *Runner) settled(job Job) approach {
 	levels, ramped := ramp(job, r.pool.ramped)
 	return approach{ramp: levels, ramped: ramped, warmUp: r.options.WarmUp,
-		length: func(p99 time.Duration, executions float64) time.Duration { return windowLength(job, p99, executions) }}
+		length: func(p99 time.Duration, executions float64) time.Duration {
+			return windowNeed.length(job, p99, executions)
+		}}
+}
+
+// turnWarmUp is the longest warm-up of an engine that has just served the same load: only its queue has to fill again.
+const turnWarmUp = 100 * time.Millisecond
+
+// turn is the approach of a window that takes turns with another engine's. It is short, so that the machine does not change between the
+// two, and need not hold enough for figures of its own.
+func (r *Runner) turn(job Job) approach {
+	a := r.settled(job)
+	if !job.Fresh {
+		a.warmUp = min(a.warmUp, turnWarmUp)
+	}
+	a.length = func(p99 time.Duration, executions float64) time.Duration {
+		return turnNeed.length(job, p99, executions)
+	}
+	return a
 }
 
 // brief is the approach of a window of a service job: two batches of each client, in which the engine allocates what the size

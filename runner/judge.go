@@ -6,21 +6,23 @@ import (
 	"tuner/measure"
 )
 
-// A window shall hold 30 batches of each instance and last 5 of the slowest requests, within three times what was asked.
-const (
-	batchesPerWindow   = 30
-	latenciesPerWindow = 5
-	longestStretch     = 3
+// need is what a window shall hold: so many batches of each instance, and so many times the slowest requests' latency, unless that takes more
+// than so many times the length that was asked for.
+type need struct{ batches, latencies, stretch int }
+
+var (
+	windowNeed = need{batches: 30, latencies: 5, stretch: 3}
+	turnNeed   = need{batches: 5, latencies: 2, stretch: 6} // a dozen of them hold enough
 )
 
-// windowLength is the length of the job's windows, given the 99th percentile of the latency and the rate of executions.
-func windowLength(job Job, p99 time.Duration, executionsPerSecond float64) time.Duration {
-	length := max(job.Window, latenciesPerWindow*p99)
+// length is that of the job's windows, given the 99th percentile of the latency and the rate of executions.
+func (n need) length(job Job, p99 time.Duration, executionsPerSecond float64) time.Duration {
+	length := max(job.Window, time.Duration(n.latencies)*p99)
 	if executionsPerSecond > 0 {
-		seconds := batchesPerWindow * float64(max(1, job.Instances)) / executionsPerSecond
+		seconds := float64(n.batches*max(1, job.Instances)) / executionsPerSecond
 		length = max(length, time.Duration(seconds*float64(time.Second)))
 	}
-	return min(length, longestStretch*job.Window)
+	return min(length, time.Duration(n.stretch)*job.Window)
 }
 
 // A service window shall hold 10 batches of each client within three times what was asked, and two in any case, so that one is
@@ -28,11 +30,12 @@ func windowLength(job Job, p99 time.Duration, executionsPerSecond float64) time.
 const (
 	batchesPerServiceWindow = 10
 	leastServiceBatches     = 2
+	serviceStretch          = 3
 )
 
 // serviceWindow is the length of a service job's window, given what was asked for and how long a client waits for a batch.
 func serviceWindow(asked, batch time.Duration) time.Duration {
-	length := min(max(asked, batchesPerServiceWindow*batch), longestStretch*asked)
+	length := min(max(asked, batchesPerServiceWindow*batch), serviceStretch*asked)
 	return max(length, leastServiceBatches*batch)
 }
 

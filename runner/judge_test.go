@@ -16,16 +16,22 @@ func TestWindowLength(t *testing.T) {
 		executions float64 // per second
 		instances  int
 		want       time.Duration
+		inTurn     time.Duration // where windows take turns
 	}{
-		"as asked":               {50 * ms, 100, 2, time.Second},
-		"5 of the slowest":       {300 * ms, 100, 1, 1500 * ms},
-		"30 batches":             {50 * ms, 20, 1, 1500 * ms},
-		"30 batches by instance": {50 * ms, 40, 2, 1500 * ms},
-		"three times at most":    {2 * time.Second, 1, 4, 3 * time.Second},
-		"without statistics":     {50 * ms, 0, 1, time.Second},
+		"as asked":               {50 * ms, 100, 2, time.Second, time.Second},
+		"5 of the slowest":       {300 * ms, 100, 1, 1500 * ms, time.Second},
+		"30 batches":             {50 * ms, 20, 1, 1500 * ms, time.Second},
+		"30 batches by instance": {50 * ms, 40, 2, 1500 * ms, time.Second},
+		"three times at most":    {2 * time.Second, 1, 4, 3 * time.Second, 6 * time.Second},
+		"2 of the slowest":       {800 * ms, 100, 1, 3 * time.Second, 1600 * ms},
+		"without statistics":     {50 * ms, 0, 1, time.Second, time.Second},
 	} {
-		if got := windowLength(Job{Window: time.Second, Instances: c.instances}, c.p99, c.executions); got != c.want {
+		job := Job{Window: time.Second, Instances: c.instances}
+		if got := windowNeed.length(job, c.p99, c.executions); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		if got := turnNeed.length(job, c.p99, c.executions); got != c.inTurn {
+			t.Errorf("%s, in turn: %v, want %v", name, got, c.inTurn)
 		}
 	}
 }

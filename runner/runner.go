@@ -60,6 +60,7 @@ type Job struct {
 	Windows int           // number of windows, ≥ 1
 	Window  time.Duration // length of each, at least; made longer for slow models, up to three times
 	Fresh   bool          // on a process launched for this job
+	Turn    bool          // the windows take turns with another engine's (package gate): they are short, and settle only on a fresh process
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
 	Curve []Batches
 
@@ -226,6 +227,9 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 	}
 	if len(job.Curve) > 0 {
 		return r.curve(ctx, job, &m.Times)
+	}
+	if job.Turn {
+		return r.load(ctx, job, r.turn(job), &m.Times)
 	}
 	return r.load(ctx, job, r.settled(job), &m.Times)
 }

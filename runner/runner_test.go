@@ -272,6 +272,30 @@ func TestWarmUpIsShortAfterTheFirst(t *testing.T) {
 	})
 }
 
+// Windows that take turns with another engine's hold less, and come soon: only on a fresh process has the load to settle.
+func TestTurnsAreShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.service = 200 * ms
+		j := job("a", "1")
+		j.Windows, j.Turn, j.Fresh = 1, true, true
+		first, err := r.Measure(t.Context(), j)
+		if err != nil || first.Failure != nil {
+			t.Fatal(first.Failure, err)
+		}
+		j.Fresh = false
+		second, err := r.Measure(t.Context(), j)
+		if err != nil || first.Times.WarmUp < 600*ms || second.Times.WarmUp > 250*ms || second.Windows[0].Duration != time.Second {
+			t.Errorf("warm-ups of %v and %v, a window of %v: %v; want 3 latencies, one, and 1 s", first.Times.WarmUp, second.Times.WarmUp, second.Windows[0].Duration, err)
+		}
+		j.Turn = false
+		if third, err := r.Measure(t.Context(), j); err != nil || third.Times.WarmUp < 600*ms || third.Windows[0].Duration < 1400*ms {
+			t.Errorf("not in turn: warm-up of %v, a window of %v: %v; want 3 latencies and 30 batches", third.Times.WarmUp, third.Windows[0].Duration, err)
+		}
+	})
+}
+
 func TestGoodWindowsHaveNoFlags(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -77,7 +77,7 @@ func DefaultMargin(m measure.Metric) float64 {
 // error is an Errors with every mistake of the file.
 func ParseGate(path string, text []byte) (Gate, error) {
 	d := &document{file: path}
-	g := Gate{Path: path, Text: slices.Clone(text), Load: measure.Load{BatchSize: 1}, Budget: 15 * time.Minute, Window: time.Second}
+	g := Gate{Path: path, Text: slices.Clone(text), Load: measure.Load{BatchSize: 1}, Budget: 15 * time.Minute, Window: 500 * time.Millisecond}
 	root, ok := d.open(text)
 	if !ok || root.isForeign() {
 		return Gate{}, d.err()

@@ -22,7 +22,7 @@ func TestGateDefaults(t *testing.T) {
 	want := Gate{Path: "work/gate.yaml", Text: []byte(text), Name: "minilm", Output: "work/out/minilm-gate", History: "work/out/minilm-gate/history.jsonl",
 		Baseline: GateSide{Model: "work/old.onnx"}, Candidate: GateSide{Model: "work/minilm.onnx"}, Load: measure.Load{BatchSize: 1},
 		Metrics:  []GateMetric{{measure.Throughput, 0.02}, {measure.LatencyP99, 0.1}},
-		Accuracy: Accuracy{MaxKept: 0.25}, Budget: 15 * time.Minute, Window: time.Second}
+		Accuracy: Accuracy{MaxKept: 0.25}, Budget: 15 * time.Minute, Window: 500 * time.Millisecond}
 	if diff := cmp.Diff(want, g); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -54,7 +54,7 @@ limits:
   accuracy: {metric: cosine, min: 0.99}
 accuracy: {data: rows.npz, rows: 10}
 budget: 5m
-window: 500ms
+window: 250ms
 inconclusive: fail
 `))
 	if err != nil {
@@ -73,7 +73,7 @@ inconclusive: fail
 	if diff := cmp.Diff(limits, g.Limits); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
-	if g.Name != "encoder" || g.Output != "work/results" || g.History != "history.jsonl" || g.Budget != 5*time.Minute || g.Window != 500*time.Millisecond ||
+	if g.Name != "encoder" || g.Output != "work/results" || g.History != "history.jsonl" || g.Budget != 5*time.Minute || g.Window != 250*time.Millisecond ||
 		g.Inconclusive != GateFail || g.Load != (measure.Load{RequestRate: 200, BatchSize: 2}) || g.Accuracy.Limit == nil || g.Accuracy.Data != "work/rows.npz" {
 		t.Errorf("read as %+v", g)
 	}

@@ -3,8 +3,8 @@ package decide
 import "tuner/stats"
 
 // WindowsPerPair is how many windows of each side a pair has, in turn with the other side's: an even number, so that both come first equally often.
-const WindowsPerPair = 6
+const WindowsPerPair = 12
 
-// Middle joins the windows of a pair: the mean of the logarithms of their ratios without the lowest and the highest, so that a window
-// in which the machine did something else, or in which it stopped doing so, does not count.
-func Middle(logs []float64) float64 { return stats.TrimmedMean(logs, 1.0/WindowsPerPair).Mean }
+// Middle joins the windows of a pair: the mean of the logarithms of their ratios without the lowest and the highest sixth, so that windows
+// in which the machine did something else, or in which it stopped doing so, do not count.
+func Middle(logs []float64) float64 { return stats.TrimmedMean(logs, 1.0/6).Mean }

@@ -37,9 +37,9 @@ const (
 	burstLoss     = 0.25 // of the throughput, while a neighbour is busy
 	burstTime     = 20.0 // s, mean
 	quietTime     = 60.0 // s, mean
-	launchTime    = 3.0  // s, of both sides
-	windowLength  = 1.0  // s
-	windowGap     = 0.3  // s, the warm-up before it
+	launchTime    = 5.0  // s, of both sides
+	windowLength  = 0.5  // s
+	windowGap     = 0.4  // s, the warm-up before it and the answers behind it
 )
 
 func newMachine(random *rand.Rand, noise float64, bursts bool) *machine {
@@ -78,7 +78,7 @@ func (m *machine) pass(seconds float64) float64 {
 func (m *machine) window(side int) float64 {
 	m.pass(windowGap)
 	busy := m.pass(windowLength)
-	log := m.drift + m.launches[side] + windowShare*m.noise*math.Sqrt(windowSeconds)*m.random.NormFloat64() + math.Log(1-burstLoss*busy)
+	log := m.drift + m.launches[side] + windowShare*m.noise*math.Sqrt(windowSeconds/windowLength)*m.random.NormFloat64() + math.Log(1-burstLoss*busy)
 	if m.random.Float64() < spikes {
 		log += math.Log(1 - 0.1 - 0.3*m.random.Float64())
 	}
@@ -168,7 +168,7 @@ func TestPromise(t *testing.T) {
 	}
 }
 
-// The lowest and the highest of six windows do not count; a single value stands for itself.
+// A sixth of the windows at either end does not count; a single value stands for itself.
 func TestMiddle(t *testing.T) {
 	t.Parallel()
 	if got := Middle([]float64{1, 100, 3, 4, 2, 3}); got != 3 {
