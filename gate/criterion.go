@@ -105,11 +105,14 @@ func figures(metric measure.Metric, of measure.Measurement) []float64 {
 // around a window's edges, so that to count what ended in half a second tells it with up to twice the variance.
 func figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	e, ok := of.Estimate(metric)
-	if w := of.Windows[0]; ok && metric == measure.Throughput && w.InFlight > 0 && w.Scheduled == 0 && w.Errors == 0 && w.Requests > 0 {
+	if metric != measure.Throughput || !ok {
+		return e.Value, ok
+	}
+	if w := of.Windows[0]; w.InFlight > 0 && w.Scheduled == 0 && w.Errors == 0 && w.Requests > 0 {
 		latency, _ := of.Estimate(measure.LatencyAvg)
 		return w.InFlight / latency.Value * float64(w.Inferences) / float64(w.Requests), true
 	}
-	return e.Value, ok
+	return e.Value, true
 }
 
 // Figure is a metric's value on one side of a pair, in its base unit; false where nothing tells it.

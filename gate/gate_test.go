@@ -155,6 +155,11 @@ func TestThroughputOfAWindow(t *testing.T) {
 	check("with an error", 400)
 	w.Errors, w.Scheduled = 0, 20000
 	check("scheduled", 400)
+	for _, m := range []measure.Metric{measure.Throughput, measure.Memory, measure.LatencyP99} {
+		if x, ok := Figure(m, measure.Measurement{Memory: 1e8}); ok {
+			t.Errorf("without a window %s is %g", m, x)
+		}
+	}
 }
 
 func TestGateFailsARegression(t *testing.T) {
