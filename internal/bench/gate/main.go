@@ -115,6 +115,13 @@ func gates(ctx context.Context, o options, dir string, asked []kind, results map
 	return nil
 }
 
+// oneInstance is the configuration of both sides: what executions take longer then costs exactly as much throughput, since no other instance uses
+// the cores meanwhile, or misses them.
+const oneInstance = `max_batch_size: 8
+instance_group [{ count: 1 kind: KIND_CPU }]
+dynamic_batching {}
+`
+
 // write makes the gate.yaml of a kind, with an engine that is this tuner's, made slower.
 func write(dir string, o options, k kind) (string, error) {
 	engine := ""
@@ -126,13 +133,17 @@ func write(dir string, o options, k kind) (string, error) {
 		}
 		engine = fmt.Sprintf(", engine: %q", path)
 	}
+	config := filepath.Join(dir, "config.pbtxt")
+	if err := os.WriteFile(config, []byte(oneInstance), 0o644); err != nil {
+		return "", fmt.Errorf("cannot write the configuration: %w", err)
+	}
 	text := fmt.Sprintf(`name: model
 output: %q
-baseline: {model: %q}
-candidate: {model: %[2]q%s}
-load: {concurrency: 8, inputs: {shape: {input_ids: [%[4]d], attention_mask: [%[4]d], token_type_ids: [%[4]d]}}}
-budget: %v
-`, filepath.Join(dir, k.name), o.model, engine, o.sequence, o.budget)
+baseline: {model: %q, config: %q}
+candidate: {model: %[2]q, config: %[3]q%s}
+load: {concurrency: 8, inputs: {shape: {input_ids: [%[5]d], attention_mask: [%[5]d], token_type_ids: [%[5]d]}}}
+budget: %[6]v
+`, filepath.Join(dir, k.name), o.model, config, engine, o.sequence, o.budget)
 	file := filepath.Join(dir, k.name+".yaml")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return "", fmt.Errorf("cannot write the gate's file: %w", err)
