@@ -116,7 +116,7 @@ func (m *machine) serviceWindow(b queuesim.Batcher, busy, size int) measure.Wind
 	}
 	return measure.Window{
 		Start: m.times.Total(), Duration: 200 * time.Millisecond, Requests: requests, Inferences: requests * size,
-		Sub:    []measure.SubWindow{{Requests: requests, Latency: newHistogram(latencies)}},
+		Sub:    []measure.SubWindow{{Requests: requests, Latency: measure.NewHistogram(latencies)}},
 		Server: measure.ServerStats{Requests: requests, Inferences: requests * size, Executions: requests, ComputeInfer: duration(requests * seconds)},
 	}
 }
@@ -150,10 +150,5 @@ func histogram(usual, slow float64) measure.Histogram {
 			latencies[i] = duration(slow)
 		}
 	}
-	return newHistogram(latencies)
-}
-
-func newHistogram(latencies []time.Duration) measure.Histogram {
-	h := measure.NewHistogram(latencies)
-	return h
+	return measure.NewHistogram(latencies)
 }

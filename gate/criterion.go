@@ -104,15 +104,15 @@ func figures(metric measure.Metric, of measure.Measurement) []float64 {
 // figure is the value of a metric. The throughput of a closed loop is by Little's law what was in flight over the mean latency: whole batches end
 // around a window's edges, so that to count what ended in half a second tells it with up to twice the variance.
 func figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
-	e, ok := of.Estimate(metric)
+	value, ok := of.Value(metric)
 	if metric != measure.Throughput || !ok {
-		return e.Value, ok
+		return value, ok
 	}
 	if w := of.Windows[0]; w.InFlight > 0 && w.Scheduled == 0 && w.Errors == 0 && w.Requests > 0 {
-		latency, _ := of.Estimate(measure.LatencyAvg)
-		return w.InFlight / latency.Value * float64(w.Inferences) / float64(w.Requests), true
+		latency, _ := of.Value(measure.LatencyAvg)
+		return w.InFlight / latency * float64(w.Inferences) / float64(w.Requests), true
 	}
-	return e.Value, true
+	return value, true
 }
 
 // Figure is a metric's value on one side of a pair, in its base unit; false where nothing tells it.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	jsonv1 "github.com/go-json-experiment/json/v1"
+	jsonv1 "github.com/go-json-experiment/json/v1" // encoding/json's behaviour in half the time, for what large journals are full of
 
 	"tuner/internal/parallel"
 	"tuner/precision/accuracy"

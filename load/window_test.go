@@ -95,8 +95,7 @@ func TestWarmUpBinsKeepEverything(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	histogram := func(n int, d time.Duration) measure.Histogram {
-		h := measure.NewHistogram(slices.Repeat([]time.Duration{d}, n))
-		return h
+		return measure.NewHistogram(slices.Repeat([]time.Duration{d}, n))
 	}
 	// 100 requests of 10 ms in a second.
 	window := func(spoil func(*measure.Window)) measure.Window {

@@ -205,15 +205,22 @@ func inflated(t *testing.T, text []byte) []byte {
 	return data
 }
 
-// Our buckets are HdrHistogram's.
-func TestHistogramHasHdrHistogramsBuckets(t *testing.T) {
+// Our buckets are HdrHistogram's, over the whole range and at its ends, whether latencies are counted together or recorded one by one.
+func TestBucketsAreHdrHistograms(t *testing.T) {
 	t.Parallel()
+	random := rand.New(rand.NewPCG(25, 26))
 	var latencies []time.Duration
-	for l := time.Duration(1); l < 11*time.Minute; l = l*21/20 + 1 {
-		latencies = append(latencies, l, l)
+	for double := 9; double < 41; double++ {
+		for edge := range 3 { // about the powers of two, where buckets become wider
+			latencies = append(latencies, time.Duration(1<<double+edge-1))
+		}
+		for range 300 {
+			latencies = append(latencies, time.Duration(1<<double+random.Int64N(1<<double)))
+		}
 	}
-	full := newHDR()
+	full, recorder := newHDR(), NewRecorder()
 	for _, l := range latencies {
+		recorder.Record(l)
 		if err := full.RecordValue(clampLatency(l)); err != nil {
 			t.Fatal(err)
 		}
@@ -227,8 +234,10 @@ func TestHistogramHasHdrHistogramsBuckets(t *testing.T) {
 			}
 		}
 	}
-	if got := NewHistogram(latencies); !got.Equal(want) || got.Count() != len(latencies) {
-		t.Errorf("%d latencies, %v; HdrHistogram has %v", got.Count(), got, want)
+	for how, got := range map[string]Histogram{"counted": NewHistogram(latencies), "recorded": recorder.Histogram()} {
+		if !got.Equal(want) || got.Count() != len(latencies) {
+			t.Errorf("%s: %d latencies, %v; HdrHistogram has %v", how, got.Count(), got, want)
+		}
 	}
 }
 

@@ -20,10 +20,7 @@ type approach struct {
 // is steady.
 func (r *Runner) settled(job Job) approach {
 	levels, ramped := ramp(job, r.pool.ramped)
-	return approach{ramp: levels, ramped: ramped, warmUp: r.options.WarmUp,
-		length: func(p99 time.Duration, executions float64) time.Duration {
-			return windowNeed.length(job, p99, executions)
-		}}
+	return approach{ramp: levels, ramped: ramped, warmUp: r.options.WarmUp, length: windowNeed.length(job)}
 }
 
 // turnWarmUp is the longest warm-up of an engine that has just served the same load: only its queue has to fill again.
@@ -36,9 +33,7 @@ func (r *Runner) turn(job Job) approach {
 	if !job.Fresh {
 		a.warmUp = min(a.warmUp, turnWarmUp)
 	}
-	a.length = func(p99 time.Duration, executions float64) time.Duration {
-		return turnNeed.length(job, p99, executions)
-	}
+	a.length = turnNeed.length(job)
 	return a
 }
 

@@ -15,14 +15,16 @@ var (
 	turnNeed   = need{batches: 5, latencies: 2, stretch: 6} // a dozen of them hold enough
 )
 
-// length is that of the job's windows, given the 99th percentile of the latency and the rate of executions.
-func (n need) length(job Job, p99 time.Duration, executionsPerSecond float64) time.Duration {
-	length := max(job.Window, time.Duration(n.latencies)*p99)
-	if executionsPerSecond > 0 {
-		seconds := float64(n.batches*max(1, job.Instances)) / executionsPerSecond
-		length = max(length, time.Duration(seconds*float64(time.Second)))
+// length tells that of the job's windows, given the 99th percentile of the latency and the rate of executions.
+func (n need) length(job Job) func(p99 time.Duration, executionsPerSecond float64) time.Duration {
+	return func(p99 time.Duration, executionsPerSecond float64) time.Duration {
+		length := max(job.Window, time.Duration(n.latencies)*p99)
+		if executionsPerSecond > 0 {
+			seconds := float64(n.batches*max(1, job.Instances)) / executionsPerSecond
+			length = max(length, time.Duration(seconds*float64(time.Second)))
+		}
+		return min(length, time.Duration(n.stretch)*job.Window)
 	}
-	return min(length, time.Duration(n.stretch)*job.Window)
 }
 
 // A service window shall hold 10 batches of each client within three times what was asked, and two in any case, so that one is

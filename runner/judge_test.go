@@ -27,10 +27,10 @@ func TestWindowLength(t *testing.T) {
 		"without statistics":     {50 * ms, 0, 1, time.Second, time.Second},
 	} {
 		job := Job{Window: time.Second, Instances: c.instances}
-		if got := windowNeed.length(job, c.p99, c.executions); got != c.want {
+		if got := windowNeed.length(job)(c.p99, c.executions); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
-		if got := turnNeed.length(job, c.p99, c.executions); got != c.inTurn {
+		if got := turnNeed.length(job)(c.p99, c.executions); got != c.inTurn {
 			t.Errorf("%s, in turn: %v, want %v", name, got, c.inTurn)
 		}
 	}

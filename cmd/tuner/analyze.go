@@ -197,8 +197,8 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 		if err := o.foreign.refuse(); err != nil && o.imported == "" {
 			return nil, "", err
 		}
-		a, err := spec.ParseAnalyze(filepath.Clean(o.file), text)
-		return []spec.Analyze{a}, "", withExit(exitUsage, err)
+		a, err := parseAnalyze(o.file, text)
+		return []spec.Analyze{a}, "", err
 	}
 	machine, err := foreignMachine(ctx)
 	if err != nil {
@@ -215,8 +215,7 @@ func readAnalyze(path string) (spec.Analyze, error) {
 	if err != nil {
 		return spec.Analyze{}, err
 	}
-	a, err := spec.ParseAnalyze(filepath.Clean(path), text)
-	return a, withExit(exitUsage, err)
+	return parseAnalyze(path, text)
 }
 
 func readAnalyzeText(path string) ([]byte, error) {
@@ -229,7 +228,11 @@ func readAnalyzeText(path string) ([]byte, error) {
 
 // analysisOfInput stands in for an analyze file where only the campaign's output folder is named.
 func analysisOfInput(dir string) (spec.Analyze, error) {
-	a, err := spec.ParseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)))
+	return parseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)))
+}
+
+func parseAnalyze(path string, text []byte) (spec.Analyze, error) {
+	a, err := spec.ParseAnalyze(filepath.Clean(path), text)
 	return a, withExit(exitUsage, err)
 }
 

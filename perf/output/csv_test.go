@@ -46,10 +46,10 @@ func TestColumns(t *testing.T) {
 // TestRows: in the order of throughput, as many cells as the header; what was measured of a level that failed is not lost.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	fast, slow, failed, refused := closedLevel(t), closedLevel(t), failedLevel(), failedLevel()
+	fast, slow, failed, refused := closedLevel(), closedLevel(), failedLevel(), failedLevel()
 	slow.Load.Concurrency = 1
-	slow.Measurement.Windows = []measure.Window{window(t, 0, 0, ladder(50*ms, ms, 4)...)}
-	failed.Measurement.Windows = []measure.Window{window(t, 0, 0, ladder(50*ms, ms, 7)...)}
+	slow.Measurement.Windows = []measure.Window{window(0, 0, ladder(50*ms, ms, 4)...)}
+	failed.Measurement.Windows = []measure.Window{window(0, 0, ladder(50*ms, ms, 7)...)}
 	refused.Load.Concurrency = 16
 	refused.Measurement.Windows = []measure.Window{{Duration: time.Second, Errors: 100, Sub: make([]measure.SubWindow, 10)}}
 	var b bytes.Buffer

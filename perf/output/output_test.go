@@ -24,21 +24,13 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const ms = time.Millisecond
 
-// histogram counts latencies.
-func histogram(t testing.TB, latencies ...time.Duration) measure.Histogram {
-	t.Helper()
-	h := measure.NewHistogram(latencies)
-	return h
-}
-
 // window is a window of 1 s in ten sub-windows, each with the given latencies, shifted by one request more or less so that rates
 // vary: sub-window i leaves out the first i mod 2 of them.
-func window(t testing.TB, start, delay time.Duration, latencies ...time.Duration) measure.Window {
-	t.Helper()
-	w := measure.Window{Start: start, Duration: time.Second, SendDelay: histogram(t, delay)}
+func window(start, delay time.Duration, latencies ...time.Duration) measure.Window {
+	w := measure.Window{Start: start, Duration: time.Second, SendDelay: measure.NewHistogram([]time.Duration{delay})}
 	for i := range 10 {
 		part := latencies[i%2:]
-		sub := measure.SubWindow{Requests: len(part), Duration: 100 * ms, Latency: histogram(t, part...)}
+		sub := measure.SubWindow{Requests: len(part), Duration: 100 * ms, Latency: measure.NewHistogram(part)}
 		for _, l := range part {
 			sub.Sum += l
 		}
@@ -72,10 +64,9 @@ func closedSettings() perf.Settings {
 }
 
 // closedLevel is what was measured at concurrency 4: two windows, 95 requests of 31.0 to 40.8 ms per second.
-func closedLevel(t testing.TB) perf.Level {
-	t.Helper()
+func closedLevel() perf.Level {
 	latencies := ladder(31*ms, 1100*time.Microsecond, 10)
-	first, second := window(t, 2*time.Second, 20*time.Microsecond, latencies...), window(t, 3*time.Second, 30*time.Microsecond, latencies...)
+	first, second := window(2*time.Second, 20*time.Microsecond, latencies...), window(3*time.Second, 30*time.Microsecond, latencies...)
 	for _, w := range []*measure.Window{&first, &second} {
 		w.EngineCPU = 1500 * ms
 		w.Server = measure.ServerStats{
@@ -105,10 +96,9 @@ func openSettings() perf.Settings {
 }
 
 // openLevel is what was measured at 100 requests/s: one window of 95 requests, which waited for 2 ms before they were sent.
-func openLevel(t testing.TB) perf.Level {
-	t.Helper()
+func openLevel() perf.Level {
 	latencies := ladder(31*ms, 1100*time.Microsecond, 10)
-	w := window(t, time.Second, 2*ms, latencies...)
+	w := window(time.Second, 2*ms, latencies...)
 	w.Inferences = 2 * w.Requests
 	w.Scheduled, w.Late, w.Dropped = 100, 95, 5
 	for i := range w.Sub {
@@ -116,7 +106,7 @@ func openLevel(t testing.TB) perf.Level {
 		for _, l := range latencies[i%2:] {
 			served = append(served, l-2*ms)
 		}
-		w.Sub[i].Service = histogram(t, served...)
+		w.Sub[i].Service = measure.NewHistogram(served)
 	}
 	w.Server = measure.ServerStats{
 		Requests: 95, Inferences: 150, Executions: 75, Success: 95 * 20 * ms, Queue: 95 * 2 * ms, ComputeInput: 75 * ms / 10,
@@ -127,7 +117,7 @@ func openLevel(t testing.TB) perf.Level {
 		{UUID: "GPU-a", Utilization: 0.256, Power: 100, MemoryUsed: 1e9, MemoryTotal: 16e9, Energy: 19},
 	}
 	w.Flags = []measure.Flag{measure.FlagDropped, measure.FlagLate}
-	beside := window(t, time.Second, 0, ladder(5*ms, ms, 4)...)
+	beside := window(time.Second, 0, ladder(5*ms, ms, 4)...)
 	return perf.Level{
 		Load: measure.Load{RequestRate: 100, BatchSize: 2}, Seed: 7, Begin: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), WarmUp: time.Second,
 		Measurement: measure.Measurement{Windows: []measure.Window{w}}, Verdict: perf.VerdictUnstable, Limit: perf.LimitLikelyMet,
@@ -146,12 +136,12 @@ func failedLevel() perf.Level {
 
 func closedReport(t testing.TB) perf.Report {
 	t.Helper()
-	return perf.Report{Settings: closedSettings(), Levels: []perf.Level{closedLevel(t), failedLevel()}, Best: -1, Interrupted: true, Warnings: []string{"interrupted"}}
+	return perf.Report{Settings: closedSettings(), Levels: []perf.Level{closedLevel(), failedLevel()}, Best: -1, Interrupted: true, Warnings: []string{"interrupted"}}
 }
 
 func openReport(t testing.TB) perf.Report {
 	t.Helper()
-	return perf.Report{Settings: openSettings(), Levels: []perf.Level{openLevel(t)}, Best: 0}
+	return perf.Report{Settings: openSettings(), Levels: []perf.Level{openLevel()}, Best: 0}
 }
 
 // ensembleReport is the closed loop with two models that the model calls, each for half of the time.
@@ -269,9 +259,9 @@ func TestLinesOfPerfAnalyzer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, l := closedSettings(), closedLevel(t)
+		s, l := closedSettings(), closedLevel()
 		if c.open {
-			l = openLevel(t)
+			l = openLevel()
 			l.Load.BatchSize, l.Measurement.Windows[0].Late, l.Measurement.Windows[0].GPUs = 1, 0, nil
 			s.Mode, s.Distribution = perf.ModeRate, perf.Constant
 		}
@@ -304,7 +294,7 @@ func TestLinesOfPerfAnalyzer(t *testing.T) {
 // TestLinesThatScriptsRead: the expressions are of internal/conformance, of NVIDIA's scripts, and of what people write.
 func TestLinesThatScriptsRead(t *testing.T) {
 	t.Parallel()
-	s, l := closedSettings(), closedLevel(t)
+	s, l := closedSettings(), closedLevel()
 	s.Percentile = 95
 	var b bytes.Buffer
 	if err := errors.Join(Text(&b, l, s, 0), Summary(&b, perf.Report{Settings: s, Levels: []perf.Level{l}, Best: -1})); err != nil {

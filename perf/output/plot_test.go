@@ -86,7 +86,7 @@ func TestPictures(t *testing.T) {
 				latency := float64(level)*4 + 3*random.ExpFloat64()
 				latencies = append(latencies, time.Duration(latency*float64(ms)))
 			}
-			w := window(t, time.Duration(i+2)*time.Second, 0, latencies...)
+			w := window(time.Duration(i+2)*time.Second, 0, latencies...)
 			if level == 3 && i > 2 {
 				w.Flags = []measure.Flag{measure.FlagForeign}
 			}

@@ -171,8 +171,7 @@ func histogram(usual, slow float64) measure.Histogram {
 			latencies[i] = time.Duration(slow * 1e9)
 		}
 	}
-	h := measure.NewHistogram(latencies)
-	return h
+	return measure.NewHistogram(latencies)
 }
 
 // small is a space of 2 × 3 × 4 × 6 × 2 settings with any concurrency from 1 to 64, for the highest throughput at a limited p99.

@@ -32,7 +32,7 @@ func TestMemberRetreatsOnEvidence(t *testing.T) {
 		load := axis.At(32)
 		m := newMember(search.Standing{Load: load, Point: search.Point{Level: 32, Score: 7, Scored: true}})
 		for _, latencies := range test.launches {
-			m.tell(search.Event{Trial: search.Trial{Load: load, Windows: 1, Window: time.Second}, Measurement: windowOf(t, latencies)}, goal, axis)
+			m.tell(search.Event{Trial: search.Trial{Load: load, Windows: 1, Window: time.Second}, Measurement: windowOf(latencies)}, goal, axis)
 		}
 		if m.current != test.want {
 			t.Errorf("%s: goes on at %g, want %g", name, m.current, test.want)
@@ -52,7 +52,7 @@ func TestMemberAdvancesForThroughput(t *testing.T) {
 	m := newMember(search.Standing{Load: axis.At(8), Point: search.Point{Level: 8, Score: 5, Scored: true}})
 	tell := func(requests int, latency time.Duration) {
 		load := axis.At(m.current)
-		m.tell(search.Event{Trial: search.Trial{Load: load, Windows: 1, Window: time.Second}, Measurement: windowOf(t, slices.Repeat([]time.Duration{latency}, requests))},
+		m.tell(search.Event{Trial: search.Trial{Load: load, Windows: 1, Window: time.Second}, Measurement: windowOf(slices.Repeat([]time.Duration{latency}, requests))},
 			goal, axis)
 	}
 	tell(100, 20*time.Millisecond)
@@ -67,10 +67,8 @@ func TestMemberAdvancesForThroughput(t *testing.T) {
 }
 
 // windowOf is a measurement of one window with these latencies.
-func windowOf(t *testing.T, latencies []time.Duration) measure.Measurement {
-	t.Helper()
-	h := measure.NewHistogram(latencies)
+func windowOf(latencies []time.Duration) measure.Measurement {
 	n := len(latencies)
 	return measure.Measurement{Launch: 1, Windows: []measure.Window{{Duration: time.Second, Requests: n, Inferences: n,
-		Sub: []measure.SubWindow{{Requests: n, Latency: h}}}}}
+		Sub: []measure.SubWindow{{Requests: n, Latency: measure.NewHistogram(latencies)}}}}}
 }

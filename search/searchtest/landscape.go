@@ -243,6 +243,5 @@ func (l Landscape) histogram(latency time.Duration) measure.Histogram {
 
 // histogram is the distribution of a single latency.
 func histogram(latency time.Duration) measure.Histogram {
-	h := measure.NewHistogram([]time.Duration{latency})
-	return h
+	return measure.NewHistogram([]time.Duration{latency})
 }

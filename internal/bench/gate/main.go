@@ -83,33 +83,44 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	asked := slices.DeleteFunc(kinds(), func(k kind) bool { return o.what != "all" && o.what != k.name })
-	results := map[kind][]result{}
-	failure := gates(ctx, o, dir, asked, results, messages)
-	for _, k := range asked {
-		if len(results[k]) == 0 {
+	list := make([]series, len(asked))
+	for i, k := range asked {
+		file, err := write(dir, o, k)
+		if err != nil {
+			return err
+		}
+		list[i] = series{kind: k, file: file}
+	}
+	failure := gates(ctx, o, list, messages)
+	for _, s := range list {
+		if len(s.results) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintln(out, summary(k, results[k])); err != nil {
+		if _, err := fmt.Fprintln(out, summary(s.kind, s.results)); err != nil {
 			return fmt.Errorf("cannot write the summary: %w", err)
 		}
 	}
 	return failure
 }
 
+// series are the gates of a kind.
+type series struct {
+	kind    kind
+	file    string // gate.yaml
+	results []result
+}
+
 // gates runs the kinds by turns, so that the machine's drift is in all of them, and so that some of each are done when it is interrupted.
-func gates(ctx context.Context, o options, dir string, asked []kind, results map[kind][]result, messages io.Writer) error {
+func gates(ctx context.Context, o options, list []series, messages io.Writer) error {
 	for i := range o.runs {
-		for _, k := range asked {
-			file, err := write(dir, o, k)
+		for k := range list {
+			s := &list[k]
+			r, err := gate(ctx, o, s.file, messages)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s, gate %d: %w", s.kind.name, i+1, err)
 			}
-			r, err := gate(ctx, o, file, messages)
-			if err != nil {
-				return fmt.Errorf("%s, gate %d: %w", k.name, i+1, err)
-			}
-			fmt.Fprintf(messages, "%s, gate %d of %d: %s\n", k.name, i+1, o.runs, r)
-			results[k] = append(results[k], r)
+			fmt.Fprintf(messages, "%s, gate %d of %d: %s\n", s.kind.name, i+1, o.runs, r)
+			s.results = append(s.results, r)
 		}
 	}
 	return nil
