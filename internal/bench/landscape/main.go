@@ -58,10 +58,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
 	flags.StringVar(&o.library, "ort-library", os.Getenv("TUNER_ORT_LIBRARY"), "ONNX Runtime library")
 	flags.IntVar(&o.passes, "passes", 2, "passes over the space, each on launches of its own")
-	flags.IntVar(&o.windows, "windows", 2, "windows of a trial")
+	flags.IntVar(&o.windows, "windows", 2, "windows of a trial of the passes")
 	flags.DurationVar(&o.window, "window", time.Second, "length of these windows")
 	flags.DurationVar(&o.reference, "reference", 2*time.Minute, "time after which the reference point is measured again")
-	flags.IntVar(&o.rounds, "rounds", 12, "most rounds over the best points")
+	flags.IntVar(&o.rounds, "rounds", 40, "most rounds over the best points, a window each")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the order")
 	flags.StringVar(&o.notes, "notes", "", "what is to be known of this recording")
 	if err := program.Parse(flags, args, messages); err != nil {

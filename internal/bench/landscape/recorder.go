@@ -164,9 +164,13 @@ func (r *recorder) visit(ctx context.Context, spots []spot, pass int) error {
 		}
 		fresh = dead
 	}
+	windows, measured := r.windows, r.calmly
+	if pass == 0 { // many short visits: what disturbs one disturbs those beside it, too, and is seen in them
+		windows, measured = 1, r.trialer.Measure
+	}
 	for _, s := range spots {
-		trial := search.Trial{Candidate: s.candidate, Load: r.space.Load.At(s.level), Windows: r.windows, Window: r.window, Fresh: fresh, Phase: search.PhaseSearch}
-		m, err := r.calmly(ctx, trial)
+		trial := search.Trial{Candidate: s.candidate, Load: r.space.Load.At(s.level), Windows: windows, Window: r.window, Fresh: fresh, Phase: search.PhaseSearch}
+		m, err := measured(ctx, trial)
 		if err != nil {
 			return err
 		}

@@ -57,6 +57,15 @@ type Point struct {
 	Windows   []Window `json:"windows,omitempty"`   // none after a failure
 }
 
+// logThroughput is the mean of the logarithms of its windows' throughputs.
+func (p Point) logThroughput() float64 {
+	sum := 0.0
+	for _, w := range p.Windows {
+		sum += math.Log(w.Throughput())
+	}
+	return sum / float64(len(p.Windows))
+}
+
 // Window is one window, shortened to what a replay needs. All times are per request.
 type Window struct {
 	Duration   time.Duration `json:"duration"`

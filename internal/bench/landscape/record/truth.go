@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -135,60 +134,4 @@ func Best(truths []Truth, p99 float64, n int) []Truth {
 	within := slices.DeleteFunc(slices.Clone(truths), func(t Truth) bool { return t.Failure != nil || t.P99 > p99 })
 	slices.SortStableFunc(within, func(a, b Truth) int { return cmp.Compare(b.Throughput, a.Throughput) })
 	return within[:min(n, len(within))]
-}
-
-// Course is the machine's speed in the course of a recording, as the reference point shows it.
-type Course struct {
-	at    []float64 // s
-	logs  []float64 // of the reference's throughput, against its mean
-	width float64   // s, within which neighbours are averaged
-}
-
-// NewCourse reads the speed off a file's reference points.
-func NewCourse(f File) Course {
-	var c Course
-	for _, p := range f.Points {
-		if !p.Reference || p.Failure != nil {
-			continue
-		}
-		sum := 0.0
-		for _, w := range p.Windows {
-			sum += math.Log(w.Throughput())
-		}
-		c.at, c.logs = append(c.at, p.At.Seconds()), append(c.logs, sum/float64(len(p.Windows)))
-	}
-	if len(c.logs) == 0 {
-		return c
-	}
-	mean := stats.Mean(c.logs).Value
-	for i := range c.logs {
-		c.logs[i] -= mean
-	}
-	c.width = max(1, (c.at[len(c.at)-1]-c.at[0])/float64(len(c.at)))
-	return c
-}
-
-// Speed is the machine's speed at a time against its mean: a mean of the reference's figures, weighted by how near they are,
-// since a single one is as noisy as any window. It is 1 without a reference.
-func (c Course) Speed(at time.Duration) float64 {
-	if len(c.at) == 0 {
-		return 1
-	}
-	sum, weights := 0.0, 0.0
-	for i, t := range c.at {
-		d := (t - at.Seconds()) / c.width
-		weight := math.Exp(-d*d/2) + 1e-9 // far from every figure: their mean
-		sum, weights = sum+weight*c.logs[i], weights+weight
-	}
-	return math.Exp(sum / weights)
-}
-
-// Deviation is the standard deviation of the logarithm of the speed at the reference's times.
-func (c Course) Deviation() float64 {
-	squares := 0.0
-	for _, t := range c.at {
-		log := math.Log(c.Speed(time.Duration(t * float64(time.Second))))
-		squares += log * log
-	}
-	return math.Sqrt(squares / float64(max(len(c.at), 1)))
 }
