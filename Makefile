@@ -144,7 +144,7 @@ bench-search: ## Compare search strategies on all landscapes, on a virtual clock
 LANDSCAPE ?= mlp
 
 .PHONY: record-landscape
-record-landscape: setup ## Record LANDSCAPE (minilm, cnn, mlp, lstm) on this machine for bench-search: one to two hours; goes on where it stopped
+record-landscape: setup ## Record LANDSCAPE (minilm, cnn, mlp, lstm) on this machine for bench-search: one to three hours; goes on where it stopped
 	go run ./cmd/samplemodels -o $(MODELS) all-small
 	@test $(LANDSCAPE) != minilm || test -f $(MODELS)/minilm.int8.onnx || $(TUNER) convert $(MODELS)/minilm.onnx --precision int8 -o $(MODELS) --data testdata/accuracy/minilm_sentences.npz
 	mkdir -p out/landscapes

@@ -58,7 +58,7 @@ type Job struct {
 
 	Load    measure.Load
 	Windows int           // number of windows, ≥ 1
-	Window  time.Duration // length of each, at least; made longer for slow models, up to three times
+	Window  time.Duration // length of each, at least; made longer for slow models, up to three times (Turn: six)
 	Fresh   bool          // on a process launched for this job
 	Turn    bool          // the windows take turns with another engine's (package gate): they are short, and settle only on a fresh process
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.

@@ -134,20 +134,17 @@ func failedLevel() perf.Level {
 	}
 }
 
-func closedReport(t testing.TB) perf.Report {
-	t.Helper()
+func closedReport() perf.Report {
 	return perf.Report{Settings: closedSettings(), Levels: []perf.Level{closedLevel(), failedLevel()}, Best: -1, Interrupted: true, Warnings: []string{"interrupted"}}
 }
 
-func openReport(t testing.TB) perf.Report {
-	t.Helper()
+func openReport() perf.Report {
 	return perf.Report{Settings: openSettings(), Levels: []perf.Level{openLevel()}, Best: 0}
 }
 
 // ensembleReport is the closed loop with two models that the model calls, each for half of the time.
-func ensembleReport(t testing.TB) perf.Report {
-	t.Helper()
-	r := closedReport(t)
+func ensembleReport() perf.Report {
+	r := closedReport()
 	half := measure.ServerStats{Requests: 190, Inferences: 190, Executions: 190, Success: 190 * 16 * ms, Queue: 190 * ms, ComputeInput: 190 * ms,
 		ComputeInfer: 190 * 13 * ms, ComputeOutput: 190 * ms}
 	r.Levels[0].Composing = []perf.Composing{{Model: "encode", Version: "1", Server: half}, {Model: "rank", Version: "3", Server: half}}
@@ -178,7 +175,7 @@ func golden(t *testing.T, name string, writeTo func(io.Writer) error) {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	closed, open, ensemble := closedReport(t), openReport(t), ensembleReport(t)
+	closed, open, ensemble := closedReport(), openReport(), ensembleReport()
 	for _, c := range []struct {
 		name  string
 		write func(io.Writer) error

@@ -43,14 +43,14 @@ func TestPlot(t *testing.T) {
 		t.Errorf("%d pixels of a level where there is none", n)
 	}
 	// One of two windows has a flag; the failed level has none; there is no limit.
-	one := drawn(t, closedReport(t))
+	one := drawn(t, closedReport())
 	if one[levelColors[0]] == 0 || one[flagColor] == 0 || one[levelColors[1]] > 0 || one[plotstyle.LimitColor] > 0 {
 		t.Errorf("dots: curve %d, flag %d, second curve %d, limit %d", one[levelColors[0]], one[flagColor], one[levelColors[1]], one[plotstyle.LimitColor])
 	}
-	if limited := drawn(t, openReport(t)); limited[plotstyle.LimitColor] == 0 {
+	if limited := drawn(t, openReport()); limited[plotstyle.LimitColor] == 0 {
 		t.Error("the limit is not drawn")
 	}
-	if err := Plot(&full{room: 10}, openReport(t)); !errors.Is(err, errFull) {
+	if err := Plot(&full{room: 10}, openReport()); !errors.Is(err, errFull) {
 		t.Errorf("a full disk gives %v", err)
 	}
 }
@@ -95,7 +95,7 @@ func TestPictures(t *testing.T) {
 		many.Levels = append(many.Levels, l)
 	}
 	many.Settings.LatencyLimit = 30 * ms
-	for name, r := range map[string]perf.Report{"one": closedReport(t), "open": openReport(t), "many": many, "empty": {Settings: closedSettings(), Best: -1}} {
+	for name, r := range map[string]perf.Report{"one": closedReport(), "open": openReport(), "many": many, "empty": {Settings: closedSettings(), Best: -1}} {
 		file, err := os.Create(filepath.Join(dir, name+".png"))
 		if err != nil {
 			t.Fatal(err)

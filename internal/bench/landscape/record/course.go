@@ -47,17 +47,19 @@ type visits struct {
 }
 
 func repeated(f File, slow smooth) visits {
+	var measured []Point
 	trials := map[string]int{}
 	for _, p := range f.Points {
 		if !p.Reference && p.Failure == nil {
+			measured = append(measured, p)
 			trials[Key(p.Candidate, p.Level)]++
 		}
 	}
 	var v visits
 	number := map[string]int{}
-	for _, p := range f.Points {
+	for _, p := range measured {
 		k := Key(p.Candidate, p.Level)
-		if p.Reference || p.Failure != nil || trials[k] < 2 {
+		if trials[k] < 2 {
 			continue
 		}
 		if _, known := number[k]; !known {
@@ -94,11 +96,12 @@ func (v visits) fit(width float64) (s smooth, squares float64) {
 		for i, p := range v.point {
 			s.logs[i] = v.logs[i] - means[p]
 		}
-		squares = 0
 		for i, at := range v.at {
 			speeds[i] = s.log(at)
-			squares += (s.logs[i] - speeds[i]) * (s.logs[i] - speeds[i])
 		}
+	}
+	for i, speed := range speeds {
+		squares += (s.logs[i] - speed) * (s.logs[i] - speed)
 	}
 	return s, squares
 }

@@ -10,8 +10,11 @@ import (
 	"tuner/stats"
 )
 
-// A machine whose speed changes by 30 % within half a minute, which the reference does not see: it is measured always when the machine is at its
-// mean. Three configurations are measured in turn, in random order.
+// restlessRates are the requests per second of its configurations, by instances.
+var restlessRates = map[search.Value]float64{"1": 1e5, "2": 1.02e5, "3": 0.5e5}
+
+// restless is a recording of a machine whose speed changes by 30 % within half a minute, which the reference does not see: it is measured always
+// when the machine is at its mean. Three configurations are measured in turn, in random order.
 func restless(noise float64) File {
 	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 1}}}}
 	random := rand.New(rand.NewPCG(31, 32))
@@ -22,14 +25,13 @@ func restless(noise float64) File {
 				At: time.Duration(at * float64(time.Second))},
 			Windows: []Window{{Duration: time.Second, Requests: []int{int(rate)}, Latency: NewSketch(func(float64) float64 { return 4 / rate })}}})
 	}
-	rates := map[search.Value]float64{"1": 1e5, "2": 1.02e5, "3": 0.5e5}
 	for at := 0.0; at < 600; at += 6 {
 		if math.Mod(at, 120) == 0 {
 			add("1", at, 1e5, true)
 		}
 		for i, k := range random.Perm(3) {
 			instances := []search.Value{"1", "2", "3"}[k]
-			add(instances, at+1.5*float64(i)+1, rates[instances], false)
+			add(instances, at+1.5*float64(i)+1, restlessRates[instances], false)
 		}
 	}
 	return f
@@ -40,7 +42,7 @@ func TestSpeedWithinMinutesIsTakenOut(t *testing.T) {
 	f := restless(0.01)
 	for _, truth := range Truths(f, NewCourse(f)) {
 		instances, _ := truth.Candidate.Get(search.KnobInstanceCount)
-		want := map[search.Value]float64{"1": 1e5, "2": 1.02e5, "3": 0.5e5}[instances]
+		want := restlessRates[instances]
 		// Without its speed the machine's 21 % of deviation leave a standard error of 2.1 % after a hundred visits.
 		if truth.Error > 0.005 || math.Abs(truth.Throughput/want-1) > 0.015 {
 			t.Errorf("%s instances: %g ± %.2f %%, want %g", instances, truth.Throughput, 100*truth.Error, want)
