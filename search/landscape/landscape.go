@@ -22,7 +22,8 @@ type Landscape struct {
 	Space    search.Space
 	Points   []Point
 	window   float64 // s, the length that was asked for of the windows that are drawn
-	noise    Noise
+	trace    trace // of a recorded one
+	noise    Noise // of a synthetic one
 	costs    costs
 	pools    map[string]*pool
 	index    map[string]int // place in Points by key and level
@@ -37,7 +38,7 @@ type Point struct {
 	Error      float64 // standard error of the throughput's logarithm; 0 where the truth is known
 	Failure    *measure.Failure
 	memory     int64      // bytes
-	launches   [][]window // what can be drawn, by launch
+	visits     [][]window // what can be drawn, by the times at which it was measured
 }
 
 // Measurable reports whether the point has figures: its trial does not fail.

@@ -17,20 +17,14 @@ type Machine struct {
 	recorder  *measure.Recorder
 	clock     time.Duration
 	launches  int
-	launch    launch
+	launch    float64 // speed of the engine process that runs, against the mean launch
 	last      search.Candidate
-}
-
-// launch is the engine process that runs.
-type launch struct {
-	draw  float64 // which of the recorded launches it is, 0..1
-	speed float64 // against the mean launch
 }
 
 // NewMachine returns a machine without an engine, at time 0.
 func (l *Landscape) NewMachine(seed uint64) *Machine {
 	return &Machine{
-		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), weather: newWeather(l.noise, seed), recorder: measure.NewRecorder(),
+		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), weather: newWeather(l.trace, l.noise, seed), recorder: measure.NewRecorder(),
 	}
 }
 
@@ -58,7 +52,7 @@ func (m *Machine) begin(t search.Trial) measure.Measurement {
 	switch {
 	case m.launches == 0 || t.Fresh || t.Candidate.PoolKey() != m.last.PoolKey():
 		m.launches++
-		m.launch = launch{m.random.Float64(), math.Exp(m.landscape.noise.Launch * m.random.NormFloat64())}
+		m.launch = math.Exp(m.landscape.noise.Launch * m.random.NormFloat64())
 		if p != nil {
 			result.Times.Launch = p.launches[m.random.IntN(len(p.launches))]
 		}
@@ -86,28 +80,29 @@ func (m *Machine) point(t search.Trial, result *measure.Measurement) {
 	result.Memory = p.memory
 	result.Times.WarmUp = m.landscape.costs.warmUp
 	m.clock += result.Times.WarmUp
-	drawn := p.launches[int(m.launch.draw*float64(len(p.launches)))]
 	for range t.Windows {
 		begin := m.clock
-		result.Windows = append(result.Windows, m.window(drawn, t))
+		result.Windows = append(result.Windows, m.window(p, t))
 		result.Times.Windows += m.clock - begin
 	}
 	m.clock += m.landscape.costs.other
 }
 
-// window plays one of the drawn windows, or several where a longer one is asked for.
-func (m *Machine) window(drawn []window, t search.Trial) measure.Window {
+// window plays a window of any visit to the point, or several where a longer one is asked for: the course of the machine's speed holds what those
+// of one visit had in common.
+func (m *Machine) window(p *Point, t search.Trial) measure.Window {
 	asked := t.Window.Seconds()
 	n := 1
-	if drawn[0].isMeasured {
+	if p.visits[0][0].isMeasured {
 		n = max(1, int(math.Round(asked/m.landscape.window)))
 	}
 	var played []measure.Window
 	for range n {
-		w := drawn[m.random.IntN(len(drawn))]
+		visit := p.visits[m.random.IntN(len(p.visits))]
+		w := visit[m.random.IntN(len(visit))]
 		// The runner makes windows longer for slow configurations; one of another length is so in the same proportion.
 		seconds := w.seconds * asked / (float64(n) * m.landscape.window)
-		one := m.play(w, m.clock, seconds, m.launch.speed, t.Load.BatchSize)
+		one := m.play(w, m.clock, seconds, m.launch, t.Load.BatchSize)
 		m.clock += one.Duration
 		played = append(played, one)
 	}

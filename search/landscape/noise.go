@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"tuner/internal/bench/landscape/record"
 )
 
 // Noise is what disturbs a machine's windows, as standard deviations of logarithms. A window of 1 s varies by about the root
@@ -31,8 +33,17 @@ const (
 	grain       = 0.1   // s, resolution
 )
 
-// weather is one course of a noise in time: equal seeds give equal courses, however they are asked.
+// trace is the course of a recorded machine's speed.
+type trace struct {
+	course record.Course
+	span   time.Duration // of the recording; 0 for none
+}
+
+// weather is one course of a machine's speed in time: equal seeds give equal courses, however they are asked. It is that of a recording from some
+// time on, or else one of a noise.
 type weather struct {
+	trace          trace
+	from           time.Duration // in the recording
 	noise          Noise
 	random         *rand.Rand
 	speeds         []float64 // factor on the machine's speed, for each grain
@@ -41,8 +52,12 @@ type weather struct {
 	left           float64 // s until the neighbour changes
 }
 
-func newWeather(n Noise, seed uint64) *weather {
-	w := &weather{noise: n, random: rand.New(rand.NewPCG(seed, 0x77656174686572))}
+func newWeather(t trace, n Noise, seed uint64) *weather {
+	w := &weather{trace: t, noise: n, random: rand.New(rand.NewPCG(seed, 0x77656174686572))}
+	if t.span > 0 {
+		w.from = time.Duration(w.random.Int64N(int64(t.span)))
+		return w
+	}
 	w.drift, w.flicker = n.Drift*w.random.NormFloat64(), n.Flicker*w.random.NormFloat64()
 	w.left = idleTime * w.random.ExpFloat64()
 	return w
@@ -68,8 +83,13 @@ func (w *weather) mean(from, to time.Duration) float64 {
 	return sum / float64(last-first+1)
 }
 
-// step goes on by one grain.
+// step goes on by one grain. After a recording's end comes its beginning.
 func (w *weather) step() {
+	if w.trace.span > 0 {
+		at := w.from + time.Duration(len(w.speeds))*time.Duration(grain*float64(time.Second))
+		w.speeds = append(w.speeds, w.trace.course.Speed(at%w.trace.span))
+		return
+	}
 	w.drift = wander(w.drift, w.noise.Drift, driftTime, w.random.NormFloat64())
 	w.flicker = wander(w.flicker, w.noise.Flicker, flickerTime, w.random.NormFloat64())
 	speed := math.Exp(w.drift + w.flicker)

@@ -12,12 +12,6 @@ import (
 	"tuner/stats"
 )
 
-// The noise that a replay adds to recorded windows, which have that of their second already.
-const (
-	leastDrift    = 0.02
-	recordedBurst = 0.10
-)
-
 // Load reads a recorded landscape.
 func Load(path string) (*Landscape, error) {
 	file, err := record.Load(path)
@@ -37,7 +31,7 @@ func FromRecord(f record.File) (*Landscape, error) {
 	l := newLandscape(f.Header.Name, f.Header.Space)
 	l.Recorded, l.window = true, f.Header.Window.Seconds()
 	course := record.NewCourse(f)
-	l.noise = Noise{Drift: max(leastDrift, course.Deviation()), Burst: recordedBurst}
+	l.trace = trace{course, f.Span()}
 	l.addPools(f, course)
 	l.addCosts(f)
 	for _, t := range record.Truths(f, course) {
@@ -47,7 +41,7 @@ func FromRecord(f record.File) (*Landscape, error) {
 			for _, w := range windows {
 				drawn = append(drawn, newWindow(w))
 			}
-			p.launches = append(p.launches, drawn)
+			p.visits = append(p.visits, drawn)
 		}
 		l.add(p)
 	}

@@ -64,7 +64,7 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		result.Failure = &measure.Failure{Stage: measure.StageLoad, Reason: "the landscape does not have this pool's service times"}
 		return
 	}
-	pass := s.passes[int(m.launch.draw*float64(len(s.passes)))]
+	pass := s.passes[m.random.IntN(len(s.passes))]
 	for _, size := range t.Sizes {
 		result.Times.WarmUp += m.landscape.costs.settle
 		m.clock += m.landscape.costs.settle
@@ -74,7 +74,7 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 			seconds: seconds, rates: []float64{float64(t.Load.Concurrency) / b.latency}, batch: 1, parts: b.parts, isMeasured: true,
 			latency: spreadSketch(b.latency),
 		}
-		played := m.play(w, m.clock, seconds, m.launch.speed, size)
+		played := m.play(w, m.clock, seconds, m.launch, size)
 		result.Windows = append(result.Windows, played)
 		result.Times.Windows += played.Duration
 		m.clock += played.Duration

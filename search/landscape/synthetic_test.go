@@ -99,7 +99,7 @@ func TestKinds(t *testing.T) {
 				t.Fatalf("points are %+v", l.Points)
 			}
 			for _, p := range l.Points {
-				w := p.launches[0][0]
+				w := p.visits[0][0]
 				if p.Throughput <= 0 || p.P99 <= 0 || p.memory <= 0 || w.seconds < 1 || w.seconds > longestStretch || w.batch < 1 {
 					t.Errorf("%s at %g: %+v", p.Candidate, p.Level, p)
 				}

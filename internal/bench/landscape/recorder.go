@@ -51,14 +51,8 @@ type recorder struct {
 }
 
 func newRecorder(o options, known record.File, log recordLog, t trialer, messages io.Writer) *recorder {
-	r := &recorder{options: o, space: known.Header.Space, file: known, log: log, trialer: t, now: time.Now, wait: wait, messages: messages, lastRef: -1}
-	for _, p := range known.Points {
-		r.base = max(r.base, p.At)
-	}
-	for _, s := range known.Services {
-		r.base = max(r.base, s.At)
-	}
-	return r
+	return &recorder{options: o, space: known.Header.Space, file: known, log: log, trialer: t, now: time.Now, wait: wait, messages: messages,
+		base: known.Span(), lastRef: -1}
 }
 
 // elapsed is the recording's time, pauses between its runs left out.

@@ -38,6 +38,18 @@ type File struct {
 	Services []Service
 }
 
+// Span is the time that the trials took, pauses between the recorder's runs left out.
+func (f File) Span() time.Duration {
+	last := time.Duration(0)
+	for _, p := range f.Points {
+		last = max(last, p.At)
+	}
+	for _, s := range f.Services {
+		last = max(last, s.At)
+	}
+	return last
+}
+
 // Trial is what all measurements have in common.
 type Trial struct {
 	Candidate search.Candidate `json:"candidate"`
