@@ -42,6 +42,8 @@ type model struct {
 	isKnown     bool    // it was measured, or is predicted
 	centre      float64 // where nothing predicts it
 	level       float64 // variance of what all its measurements have in common (estimates)
+	noise       noise   // of its trials, as learned
+	rate        float64 // variance of the log of a window of a second, by the windows' own intervals
 	process     process
 }
 
@@ -225,11 +227,14 @@ type track struct {
 // learn conditions the model of each metric on all that was measured in ready pools.
 func (g *Guided) learn() {
 	all := make([]estimates, len(g.models))
+	service := 0.0 // variance of the log of a pool's service times, since they are as noisy as other trials
 	for k, m := range g.models {
 		if m.isMemory() {
 			continue
 		}
 		if all[k] = g.estimate(k); m.metric == measure.Throughput {
+			n := all[k].noise
+			service = n.trial*n.trial + n.drift*n.drift
 			for _, p := range g.pools {
 				p.drift = 0
 				if s := p.service(); s.trials > 0 {
@@ -246,7 +251,7 @@ func (g *Guided) learn() {
 		seen := all[k]
 		g.keepPace(k, seen)
 		seen = g.remember(k, seen)
-		m.level = seen.level
+		m.level, m.noise, m.rate = seen.level+slower*seen.noise.drift*seen.noise.drift, seen.noise, g.rate(k)
 		m.isDropped = false
 		pools := g.sights(k, seen)
 		m.isKnown = m.isPredicted || len(pools) > 0
@@ -262,8 +267,16 @@ func (g *Guided) learn() {
 				}
 			}
 		}
-		m.process = learn(pools, seen.errors, m.usual())
+		m.process = learn(pools, seen.errors, m.usual(), m.ofServices(service))
 	}
+}
+
+// ofServices is the variance that the service times' leaves a metric with.
+func (m *model) ofServices(variance float64) float64 {
+	if !m.isPredicted || m.isDropped {
+		return 0
+	}
+	return variance
 }
 
 // sights lists the residuals of a metric by pool.

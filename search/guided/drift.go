@@ -17,6 +17,10 @@ const (
 	closest         = 0.1  // s between trials, at least
 )
 
+// slower is the variance of what changes more slowly than a campaign lasts, by that of the drift which it sees. Machines' noise has much the same
+// variance in each octave of time (flicker noise), and from a second to a campaign's minutes there are about as many as from these to a day.
+const slower = 1
+
 // noise is by how much trials of the same cell differ beyond what their windows' own intervals explain: standard deviations of the
 // logarithm.
 type noise struct {

@@ -62,7 +62,7 @@ func TestEarlierCampaignSavesTrials(t *testing.T) {
 	if 5*trials[1] > 4*trials[0] || 2*launched[1] > launched[0] {
 		t.Errorf("%d trials and %d launches with an earlier campaign, %d and %d without", trials[1], launched[1], trials[0], launched[0])
 	}
-	if missed[1] > max(0.02, missed[0]) {
+	if missed[1] > missed[0]+0.02 {
 		t.Errorf("the answers miss %.3f of the best with an earlier campaign, %.3f without", missed[1], missed[0])
 	}
 }

@@ -161,12 +161,16 @@ func TestLearnFindsTheSpreads(t *testing.T) {
 		return pools
 	}
 	errors := diagonal(12*6, 1e-4)
-	loud, quiet := learn(draw(0.25, 0.1), errors, usual), learn(draw(0.02, 0.01), errors, usual)
-	if loud.spread.pool != 3*usual.pool || math.Hypot(loud.spread.own, loud.spread.smooth) < 0.08 {
+	loud, quiet := learn(draw(0.25, 0.1), errors, usual, 0), learn(draw(0.02, 0.01), errors, usual, 0)
+	if math.Abs(loud.spread.pool-3*usual.pool) > 1e-9 || math.Hypot(loud.spread.own, loud.spread.smooth) < 0.08 {
 		t.Errorf("residuals with spreads of 0.25 and 0.1 are taken for %+v", loud.spread)
 	}
 	if quiet.spread.pool > usual.pool/2 || math.Hypot(quiet.spread.own, quiet.spread.smooth) > 0.025 {
 		t.Errorf("residuals with spreads of 0.02 and 0.01 are taken for %+v", quiet.spread)
+	}
+	const service = 0.1 * 0.1
+	if noisy := learn(draw(0.02, 0.01), errors, usual, service); noisy.spread.pool < 0.1 {
+		t.Errorf("a pool's residual has a deviation of %.3f, and its service times alone 0.1", noisy.spread.pool)
 	}
 	if math.Abs(quiet.mean-0.2) > 0.02 {
 		t.Errorf("the common part is %.3f, want 0.2", quiet.mean)
@@ -175,7 +179,7 @@ func TestLearnFindsTheSpreads(t *testing.T) {
 
 func TestProcessWithoutSights(t *testing.T) {
 	t.Parallel()
-	p := learn(nil, nil, example)
+	p := learn(nil, nil, example, 0)
 	r := p.at(spot{pool: 1})
 	near(t, "mean", r.mean, 0)
 	near(t, "variance", r.variance, 0.25+0.01+0.04+0.0025)

@@ -341,15 +341,17 @@ func (g *Guided) isDue(s *survey, leader, challenger belief) bool {
 	return !g.isSettled(leader) && g.doubt(leader)/g.cost(leader.cell) > g.doubt(challenger)/g.cost(challenger.cell)
 }
 
-// challenger is the cell with the highest expected gain over the lead for its cost, -1 where none is worth a trial.
+// challenger is the cell of which a trial brings most for its cost, -1 where none is worth one.
 func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 	index = -1
 	for i, b := range s.beliefs {
 		if i == s.leader || g.isSettled(b) {
 			continue
 		}
-		gain := g.improvement(s, b)
-		if x := gain / g.cost(b.cell); gain > g.weight()*w.tolerance && x > worth {
+		if g.improvement(s, b) <= g.weight()*w.tolerance {
+			continue
+		}
+		if x := g.lesson(s, b) / g.cost(b.cell); x > worth {
 			index, worth = i, x
 		}
 	}

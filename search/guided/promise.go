@@ -11,6 +11,7 @@ import (
 type promise struct {
 	pool *pool
 	gain float64 // expected, over the lead, in scores; while nothing satisfies the constraints, the probability that it does
+	next float64 // the part of it that one trial is expected to bring; the same probability
 	most float64 // score that it may have
 }
 
@@ -116,10 +117,12 @@ func (g *Guided) doubtMore(b *belief, variance float64) {
 func (g *Guided) improve(best *promise, b belief, w width, s *survey) {
 	if math.IsInf(s.lead, -1) {
 		best.gain = max(best.gain, b.feasible)
+		best.next = best.gain
 		return
 	}
 	if b.feasible >= w.least {
 		best.gain = max(best.gain, g.improvement(s, b))
+		best.next = max(best.next, g.lesson(s, b))
 		best.most = max(best.most, g.upside(w.kappa, s, b))
 	}
 }
@@ -139,7 +142,7 @@ func (g *Guided) opening(w width, s *survey) (opening, bool) {
 			continue
 		}
 		for _, x := range g.promises(e, w, s) {
-			if worth := x.gain / g.openingCost(x.pool); worth > best.worth {
+			if worth := x.next / g.openingCost(x.pool); worth > best.worth {
 				best = opening{x.pool, worth}
 			}
 		}

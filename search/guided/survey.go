@@ -216,16 +216,42 @@ func (g *Guided) gap(w width, s *survey, b belief) float64 { return g.upside(w.k
 // a machine or a pool faster than believed raises the throughput and shortens the latencies, so that these err together: a cell that was
 // measured in a slow minute may at once be better and keep its limits. Of an open loop's throughput what is offered is the most.
 func (g *Guided) improvement(s *survey, b belief) float64 {
-	deviation := max(g.deviation(s, b), floor)
+	return g.expected(s, b, g.deviation(s, b))
+}
+
+// lesson is the part of that which the next trial of the cell is expected to bring: the gain of what will then be thought best (the knowledge gradient
+// of Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009). Of two that are within a percent, and as noisy as ten, a trial teaches
+// little, however likely either is to be the better.
+func (g *Guided) lesson(s *survey, b belief) float64 {
+	shared := b.variance // covariance of the cell and of its distance from the lead
+	if s.leader >= 0 {
+		leader := s.beliefs[s.leader]
+		shared = (b.variance - leader.variance + g.difference(b, leader)) / 2
+	}
+	return g.expected(s, b, math.Abs(shared)/math.Sqrt(max(b.variance+g.trialVariance(), floor)))
+}
+
+// trialVariance is that of the score of a trial of the next windows' length.
+func (g *Guided) trialVariance() float64 {
+	v := 0.0
+	for _, m := range g.models {
+		v += m.weight * m.weight * (m.noise.trial*m.noise.trial + m.rate/g.window().Seconds())
+	}
+	return v
+}
+
+// expected is the gain over the lead to be expected of a score with a deviation.
+func (g *Guided) expected(s *survey, b belief, deviation float64) float64 {
+	deviation = max(deviation, floor)
 	least, others := g.needed(b)
-	expected := func(lead float64) float64 {
+	beyond := func(lead float64) float64 {
 		z := max((lead-b.score)/deviation, least)
 		return (b.score-lead)*normal(-z) + deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
 	}
 	_, rate := g.demand(b.level)
-	gain := expected(s.lead)
+	gain := beyond(s.lead)
 	if m := g.models[0]; len(g.settings.Goal.Objective.Terms) == 1 && m.isRate() && !math.IsInf(rate, 1) {
-		gain -= expected(max(s.lead, m.weight*g.ofRate(m.metric, rate)))
+		gain -= beyond(max(s.lead, m.weight*g.ofRate(m.metric, rate)))
 	}
 	return gain * others
 }

@@ -22,8 +22,8 @@ type Landscape struct {
 	Space    search.Space
 	Points   []Point
 	window   float64 // s, the length that was asked for of the windows that are drawn
-	trace    trace // of a recorded one
-	noise    Noise // of a synthetic one
+	trace    trace   // of a recorded one
+	noise    Noise   // of a synthetic one
 	costs    costs
 	pools    map[string]*pool
 	index    map[string]int // place in Points by key and level
