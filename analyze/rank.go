@@ -26,7 +26,8 @@ var tieMargin = math.Log(1.01)
 // when it is better than the best confirmed one beyond both intervals. What was measured for the curves alone never comes first.
 //
 // believed is the key of the candidate that the strategy would choose, by all that it was told; "" where it believes nothing. It comes
-// first where the figures do not contradict that: a few launches alone know less than all windows of the search. base is the default's setup:
+// first where the figures do not contradict that: a few launches alone know less than all windows of the search, and single windows of one that
+// nothing has confirmed less still. base is the default's setup:
 // the default itself need not be among those that are ranked together.
 func rank(configs []Config, base Setup, cores int, believed string) []Config {
 	ranked := slices.Clone(configs)
@@ -75,7 +76,7 @@ func searchedFirst(ranked []Config) []Config {
 // the search saw and that are not better beyond both intervals. The default counts as confirmed: luck did not pick it. The
 // configurations are ordered by merit.
 func confirmedFirst(ranked []Config) []Config {
-	first := slices.IndexFunc(ranked, func(c Config) bool { return c.Satisfies() && (c.Best.Confirmed || c.Candidate.IsDefault()) })
+	first := slices.IndexFunc(ranked, func(c Config) bool { return c.Satisfies() && isConfirmed(c) })
 	if first <= 0 || ranked[0].Score.Lo > ranked[first].Score.Hi {
 		return ranked
 	}
@@ -86,11 +87,14 @@ func confirmedFirst(ranked []Config) []Config {
 	return slices.Concat(ranked[first:end], ranked[:first], ranked[end:])
 }
 
-// believedFirst puts the believed candidate first where its confirmed figures are within the constraints, and not below those of the
-// first beyond both intervals.
+// isConfirmed reports whether a configuration that was measured was confirmed. The default counts as confirmed.
+func isConfirmed(c Config) bool { return c.Best.Confirmed || c.Candidate.IsDefault() }
+
+// believedFirst puts the believed candidate first where its figures are within the constraints, and not below those of the first beyond both
+// intervals; one that was not confirmed only before others that were not.
 func believedFirst(ranked []Config, believed string) []Config {
 	i := slices.IndexFunc(ranked, func(c Config) bool { return c.Candidate.Key() == believed })
-	if i <= 0 || !ranked[i].Satisfies() || !ranked[i].Best.Confirmed || ranked[0].Score.Lo > ranked[i].Score.Hi {
+	if i <= 0 || !ranked[i].Satisfies() || isConfirmed(ranked[0]) && !ranked[i].Best.Confirmed || ranked[0].Score.Lo > ranked[i].Score.Hi {
 		return ranked
 	}
 	return slices.Concat(ranked[i:i+1], ranked[:i], ranked[i+1:])

@@ -89,21 +89,23 @@ func TestComparisonsAreTransitive(t *testing.T) {
 	}
 }
 
-// What the strategy believes in decides among confirmed configurations that the figures cannot tell apart, and among no others.
+// What the strategy believes in decides among confirmed configurations that the figures cannot tell apart, and where none is confirmed among the others.
 func TestWhatIsBelievedComesFirst(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		score, half, violation float64
-		isConfirmed            bool
+		isConfirmed, isBestToo bool // confirmed
 		first                  string
 	}{
-		"within the intervals": {0.95, 0.1, 0, true, "believed"},
-		"beyond them":          {0.7, 0.1, 0, true, "best"},
-		"too slow":             {0.95, 0.1, 0.2, true, "best"},
-		"not confirmed":        {0.95, 0.1, 0, false, "best"},
+		"within the intervals": {0.95, 0.1, 0, true, true, "believed"},
+		"beyond them":          {0.7, 0.1, 0, true, true, "best"},
+		"too slow":             {0.95, 0.1, 0.2, true, true, "best"},
+		"not confirmed":        {0.95, 0.1, 0, false, true, "best"},
+		"none confirmed":       {0.95, 0.1, 0, false, false, "believed"},
+		"none, and beyond":     {0.7, 0.1, 0, false, false, "best"},
 	} {
 		best, other := configWith("best", 1, 0.1, 0, 1), configWith("believed", test.score, test.half, test.violation, 1)
-		best.Best.Confirmed, other.Best.Confirmed = true, test.isConfirmed
+		best.Best.Confirmed, other.Best.Confirmed = test.isBestToo, test.isConfirmed
 		ranked := rank([]Config{best, other}, Setup{}, 2, other.Candidate.Key())
 		if ranked[0].Name != test.first {
 			t.Errorf("%s: %s comes first, want %s", name, ranked[0].Name, test.first)
