@@ -31,8 +31,6 @@ const (
 	leastLaunch      = 3                      // launches from which a standard error says something
 	serviceWindow    = 400 * time.Millisecond // of a service trial
 	referenceWindows = 4                      // windows of the reference point
-	attempts         = 3                      // at a trial while the hypervisor takes time
-	rest             = 20 * time.Second       // after a trial of which none was calm: such times last for minutes
 )
 
 // recorder carries a recording on to its end.
@@ -43,7 +41,6 @@ type recorder struct {
 	log      recordLog
 	trialer  trialer
 	now      func() time.Time
-	wait     func(context.Context, time.Duration)
 	messages io.Writer
 	base     time.Duration // of earlier runs
 	begin    time.Time
@@ -51,7 +48,7 @@ type recorder struct {
 }
 
 func newRecorder(o options, known record.File, log recordLog, t trialer, messages io.Writer) *recorder {
-	return &recorder{options: o, space: known.Header.Space, file: known, log: log, trialer: t, now: time.Now, wait: wait, messages: messages,
+	return &recorder{options: o, space: known.Header.Space, file: known, log: log, trialer: t, now: time.Now, messages: messages,
 		base: known.Span(), lastRef: -1}
 }
 
@@ -158,13 +155,13 @@ func (r *recorder) visit(ctx context.Context, spots []spot, pass int) error {
 		}
 		fresh = dead
 	}
-	windows, measured := r.windows, r.calmly
+	windows := r.windows
 	if pass == 0 { // many short visits: what disturbs one disturbs those beside it, too, and is seen in them
-		windows, measured = 1, r.trialer.Measure
+		windows = 1
 	}
 	for _, s := range spots {
 		trial := search.Trial{Candidate: s.candidate, Load: r.space.Load.At(s.level), Windows: windows, Window: r.window, Fresh: fresh, Phase: search.PhaseSearch}
-		m, err := measured(ctx, trial)
+		m, err := r.trialer.Measure(ctx, trial)
 		if err != nil {
 			return err
 		}
@@ -174,46 +171,6 @@ func (r *recorder) visit(ctx context.Context, spots []spot, pass int) error {
 		fresh = false // after a failure that ended the engine the next trial launches another anyhow
 	}
 	return nil
-}
-
-// calmly measures a trial. One in which the hypervisor took time for others is made again in the same engine process, up to so many times; the
-// calmest counts. A landscape is to show configurations, not neighbours: bench-search adds disturbances of its own.
-func (r *recorder) calmly(ctx context.Context, trial search.Trial) (measure.Measurement, error) {
-	var calmest measure.Measurement
-	for i := range attempts {
-		m, err := r.trialer.Measure(ctx, trial)
-		if err != nil {
-			return m, err
-		}
-		launch := max(calmest.Times.Launch, m.Times.Launch)
-		if i == 0 || m.Failure != nil || stolen(m) < stolen(calmest) {
-			calmest = m
-		}
-		calmest.Times.Launch = launch
-		if m.Failure != nil || !slices.Contains(m.Flags(), measure.FlagSteal) {
-			return calmest, nil
-		}
-		trial.Fresh = false
-	}
-	r.wait(ctx, rest)
-	return calmest, nil
-}
-
-// stolen is the largest share of the machine's CPU time, 0..1, that the hypervisor took from a window.
-func stolen(m measure.Measurement) float64 {
-	most := 0.0
-	for _, w := range m.Windows {
-		most = max(most, w.Steal)
-	}
-	return most
-}
-
-// wait returns after a time, or when the context ends.
-func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 func (r *recorder) point(p record.Point) error {
@@ -243,7 +200,7 @@ func (r *recorder) services(ctx context.Context, member search.Candidate, pass i
 	for _, concurrency := range slices.Compact([]int{1, instances}) {
 		trial := search.Trial{Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Windows: len(sizes), Window: serviceWindow,
 			Fresh: concurrency == 1, Phase: search.PhaseService, Sizes: sizes}
-		m, err := r.calmly(ctx, trial)
+		m, err := r.trialer.Measure(ctx, trial)
 		if err != nil {
 			return false, err
 		}
@@ -297,7 +254,7 @@ func (r *recorder) roomiest(member search.Candidate) (c search.Candidate, larges
 func (r *recorder) reference(ctx context.Context) error {
 	level := r.space.Load.AtLeast(r.space.Knee(search.Candidate{}))
 	trial := search.Trial{Load: r.space.Load.At(level), Windows: referenceWindows, Window: r.window, Fresh: true, Phase: search.PhaseSearch}
-	m, err := r.calmly(ctx, trial)
+	m, err := r.trialer.Measure(ctx, trial)
 	if err != nil {
 		return err
 	}

@@ -25,13 +25,7 @@ type fake struct {
 	launches int
 	last     search.Candidate
 	trials   []search.Trial
-	fail     int                     // the trial, counted from 1, at which the recording breaks off; 0 never
-	steal    func(trial int) float64 // share that the hypervisor takes in a trial, counted from 1; nil: none
-	waited   time.Duration
-}
-
-func (f *fake) wait(_ context.Context, d time.Duration) {
-	f.waited, f.clock = f.waited+d, f.clock.Add(d)
+	fail     int // the trial, counted from 1, at which the recording breaks off; 0 never
 }
 
 func (f *fake) now() time.Time { return f.clock }
@@ -52,12 +46,6 @@ func (f *fake) Measure(_ context.Context, t search.Trial) (measure.Measurement, 
 	m.Launch, m.Times = f.launches, measure.Times{Launch: time.Second}
 	for i := range m.Windows {
 		m.Windows[i].Server = measure.ServerStats{Requests: 10, Executions: 10, ComputeInfer: 10 * time.Millisecond}
-		if f.steal == nil {
-			continue
-		}
-		if m.Windows[i].Steal = f.steal(len(f.trials)); m.Windows[i].Steal > 0.01 {
-			m.Windows[i].Flags = append(m.Windows[i].Flags, measure.FlagSteal)
-		}
 	}
 	return m, nil
 }
@@ -82,29 +70,8 @@ func carryOn(t *testing.T, o options, f *fake) (*recorder, error) {
 	defer log.Close()
 	f.launches = launches(known)
 	r := newRecorder(o, known, log, f, io.Discard)
-	r.now, r.wait = f.now, f.wait
+	r.now = f.now
 	return r, r.record(t.Context())
-}
-
-// A trial of which time was stolen is made again in the same process; when all attempts are disturbed the calmest counts, and the recording
-// rests.
-func TestStolenTimeIsMeasuredAgain(t *testing.T) {
-	t.Parallel()
-	check := func(steals []float64, trials int, want float64, waited time.Duration) {
-		t.Helper()
-		f := &fake{machine: searchtest.Small(), steal: func(trial int) float64 { return steals[trial-1] }}
-		r := &recorder{trialer: f, wait: f.wait}
-		m, err := r.calmly(t.Context(), search.Trial{Windows: 2, Window: time.Second, Load: measure.Load{Concurrency: 8, BatchSize: 1}, Fresh: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(f.trials) != trials || stolen(m) != want || f.waited != waited || f.launches != 1 || m.Times.Launch != time.Second {
-			t.Errorf("steals %v: %d trials on %d launches, %g stolen, waited %v", steals, len(f.trials), f.launches, stolen(m), f.waited)
-		}
-	}
-	check([]float64{0}, 1, 0, 0)
-	check([]float64{0.2, 0.005}, 2, 0.005, 0)
-	check([]float64{0.2, 0.1, 0.3}, 3, 0.1, rest)
 }
 
 func TestRecordingIsComplete(t *testing.T) {
