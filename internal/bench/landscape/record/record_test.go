@@ -23,7 +23,7 @@ func sample() File {
 	candidate := search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "2"})
 	latency := NewSketch(func(level float64) float64 { return 0.010 + 0.010*level })
 	trial := Trial{Candidate: candidate, Pass: 1, Launch: 1, At: time.Second, Times: measure.Times{Launch: 800 * ms, WarmUp: 300 * ms, Windows: time.Second}, Memory: 1e8}
-	window := Window{Duration: time.Second, Requests: []int{40, 41}, Latency: latency, Executions: 20, Queue: ms, Infer: 4 * ms, CPU: time.Second, Flags: []string{"steal"}}
+	window := Window{Duration: time.Second, Requests: []int{40, 41}, Latency: latency, Executions: 20, Queue: ms, Infer: 4 * ms, CPU: time.Second, Steal: 0.02, Flags: []string{"steal"}}
 	failed := trial
 	failed.Failure = &measure.Failure{Stage: measure.StageLoad, Reason: "no"}
 	return File{
