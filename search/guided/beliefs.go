@@ -185,6 +185,7 @@ func (m *model) log(value float64) float64 {
 type reading struct {
 	at        float64 // s, when it was, in the campaign
 	seconds   float64 // of its windows
+	steal     float64 // share of the machine's CPU time that the hypervisor took meanwhile
 	isFlagged bool
 	logs      []float64
 	errors    []float64 // standard deviations from the windows' own intervals; 0 unknown
@@ -196,6 +197,7 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 	for _, w := range m.Windows {
 		r.seconds += w.Duration.Seconds()
 	}
+	r.steal = stolen(m.Windows)
 	r.at = e.Elapsed.Seconds() - r.seconds/2
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
@@ -213,6 +215,15 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 		}
 	}
 	return r, isComplete
+}
+
+// stolen is the share of the machine's CPU time that the hypervisor took in windows.
+func stolen(windows []measure.Window) float64 {
+	sum, seconds := 0.0, 0.0
+	for _, w := range windows {
+		sum, seconds = sum+w.Steal*w.Duration.Seconds(), seconds+w.Duration.Seconds()
+	}
+	return sum / max(seconds, floor)
 }
 
 // track is what was measured of a cell in the search.
@@ -238,7 +249,7 @@ func (g *Guided) learn() {
 			for _, p := range g.pools {
 				p.drift = 0
 				if s := p.service(); s.trials > 0 {
-					p.drift = all[k].driftAt(s.at)
+					p.drift = all[k].driftAt(s.at) + all[k].burden.of(s.steal)
 				}
 			}
 		}
@@ -271,7 +282,7 @@ func (g *Guided) learn() {
 	}
 }
 
-// ofServices is the variance that the service times' leaves a metric with.
+// ofServices is what the service times' variance makes the metric's predictions vary by.
 func (m *model) ofServices(variance float64) float64 {
 	if !m.isPredicted || m.isDropped {
 		return 0

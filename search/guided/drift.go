@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tuner/measure"
 	"tuner/stats"
 )
 
@@ -46,6 +47,45 @@ type observation struct {
 	at       float64 // s
 	log      float64
 	variance float64 // that its windows explain
+	steal    float64 // share of the machine's CPU time that the hypervisor took
+}
+
+// burden is what a metric's logarithm changes by with the share of CPU time that the hypervisor takes, against that of the campaign's mean. It is a control
+// variate: what is known to have disturbed a window is taken out of it (Lavenberg and Welch, Management Science 27, 1981). On a machine with two
+// virtual cores half of the variance between windows of a second was this: throughput fell by twice the share that was taken.
+type burden struct{ slope, mean float64 }
+
+// of is the change that a share makes.
+func (b burden) of(steal float64) float64 { return b.slope * (steal - b.mean) }
+
+// usualBurden is the slope that is expected while little is known: what is taken is lost.
+func (m *model) usualBurden() float64 {
+	switch {
+	case m.metric == measure.Throughput:
+		return -1
+	case m.isPredicted:
+		return 1
+	}
+	return 0
+}
+
+// learnBurden finds the slope by what trials of the same cell differ by, with a variance of each, where it is normal around a usual one with a deviation of 1.
+func learnBurden(list []observation, usual, variance float64) burden {
+	type sums struct{ count, steal, log float64 }
+	cells := map[int]sums{} // only looked up
+	total := 0.0
+	for _, o := range list {
+		c := cells[o.cell]
+		cells[o.cell] = sums{c.count + 1, c.steal + o.steal, c.log + o.log}
+		total += o.steal
+	}
+	products, squares := variance*usual, variance
+	for _, o := range list {
+		c := cells[o.cell]
+		x, y := o.steal-c.steal/c.count, o.log-c.log/c.count
+		products, squares = products+x*y, squares+x*x
+	}
+	return burden{products / squares, total / max(float64(len(list)), 1)}
 }
 
 // tracks lists all cells that were measured, last those of a default outside of all pools.
@@ -70,7 +110,7 @@ func (g *Guided) observe(k int) ([]observation, map[*track]int) {
 			if _, known := columns[t]; !known {
 				columns[t] = len(columns)
 			}
-			list = append(list, observation{columns[t], r.at, r.logs[k], r.within(k, rate)})
+			list = append(list, observation{columns[t], r.at, r.logs[k], r.within(k, rate), r.steal})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b observation) int { return cmp.Compare(a.at, b.at) })
@@ -115,9 +155,10 @@ type estimates struct {
 	errors  [][]float64 // covariance of the means' errors, less what they have in common
 	level   float64     // variance of that: by how much the machine was faster in the campaign than it is in the long run
 
-	noise noise
-	list  []observation
-	pulls []float64 // Σ⁻¹ · (logarithms − means), by observation
+	noise  noise
+	burden burden
+	list   []observation
+	pulls  []float64 // Σ⁻¹ · (logarithms − means), by observation
 }
 
 // driftAt is the best prediction of the drift at a time, from the trials about it.
@@ -132,9 +173,14 @@ func (e estimates) driftAt(at float64) float64 {
 // estimate joins all that trials tell of a model's metric.
 func (g *Guided) estimate(k int) estimates {
 	list, columns := g.observe(k)
-	n, others := learnNoise(list, g.models[k].usualNoise())
+	usual := g.models[k].usualNoise()
+	b := learnBurden(list, g.models[k].usualBurden(), usual.trial*usual.trial+usual.drift*usual.drift)
+	for i := range list {
+		list[i].log -= b.of(list[i].steal)
+	}
+	n, others := learnNoise(list, usual)
 	e := n.estimate(list, len(columns))
-	e.columns = columns
+	e.columns, e.burden = columns, b
 	if len(others) > 0 {
 		e.level = 0
 	}
