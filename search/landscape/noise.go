@@ -72,6 +72,14 @@ func (w *weather) speed(at time.Duration) float64 {
 	return w.speeds[i]
 }
 
+// steal is the share of the machine's CPU time that the hypervisor takes at a time; 0 of a noise.
+func (w *weather) steal(at time.Duration) float64 {
+	if w.trace.span == 0 {
+		return 0
+	}
+	return w.trace.course.Steal((w.from + at) % w.trace.span)
+}
+
 // mean is the factor over a span.
 func (w *weather) mean(from, to time.Duration) float64 {
 	first, last := int(from.Seconds()/grain), int(to.Seconds()/grain)

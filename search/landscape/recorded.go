@@ -144,7 +144,7 @@ func (l *Landscape) addCosts(f record.File) {
 	l.costs = costs{median(reconfigure), median(warmUp), median(settle), median(other)}
 }
 
-// newWindow takes the machine's drift out of a recorded window.
+// newWindow takes the course of the machine out of a recorded window.
 func newWindow(r record.Timed) window {
 	w := window{seconds: r.Duration.Seconds(), batch: 1, parts: newParts(r.Queue, r.Input, r.Infer, r.Output, r.Speed), isMeasured: true}
 	requests := 0

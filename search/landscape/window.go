@@ -51,6 +51,7 @@ func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, c
 	}
 	result.Inferences = result.Requests * clientBatch
 	result.EngineCPU = time.Duration(w.cores * float64(length))
+	result.Steal = m.weather.steal(begin + length/2)
 	result.Server = spent.server(result.Requests, clientBatch, w.batch)
 	return result
 }
@@ -114,11 +115,13 @@ func (p parts) server(requests, clientBatch int, batch float64) measure.ServerSt
 // joined is several windows as one.
 func joined(windows []measure.Window) measure.Window {
 	all := windows[0]
+	all.Steal /= float64(len(windows))
 	for _, w := range windows[1:] {
 		all.Duration += w.Duration
 		all.Requests += w.Requests
 		all.Inferences += w.Inferences
 		all.EngineCPU += w.EngineCPU
+		all.Steal += w.Steal / float64(len(windows))
 		all.Sub = append(all.Sub, w.Sub...)
 		s, t := &all.Server, w.Server
 		s.Requests, s.Inferences, s.Executions = s.Requests+t.Requests, s.Inferences+t.Inferences, s.Executions+t.Executions

@@ -9,9 +9,13 @@ import (
 )
 
 // Course is the machine's speed in the course of a recording: over minutes as the reference point shows it, and within them as all points
-// that were measured more than once show it. A machine whose cores are others', too, is faster or slower by a tenth from one second to the next,
+// that were measured more than once show it, and what the hypervisor took of it. A machine whose cores are others', too, is faster or slower by a tenth from one second to the next,
 // which a reference every few minutes does not see.
-type Course struct{ minutes, seconds smooth }
+type Course struct {
+	minutes, seconds smooth  // logarithms
+	steal            smooth  // share of the CPU time that the hypervisor took
+	slope, mean      float64 // of the logarithm by that share, and of the share
+}
 
 // The widths, in seconds, among which that of the fast part is chosen, and how often points and speeds are told from each other in turn.
 var fastWidths = []float64{2.5, 5, 10, 20, 40, 80, 160, 320}
@@ -21,23 +25,56 @@ const fastRounds = 10
 // NewCourse reads the speed off a file's points: the logarithm of a trial's throughput is its point's, plus the speed's (an additive model, fitted by
 // backfitting with a Gaussian kernel; its width is the one that predicts trials best from those beside them).
 func NewCourse(f File) Course {
-	var reference smooth
+	c := newBurden(f)
 	for _, p := range f.Points {
 		if p.Reference && p.Failure == nil {
-			reference.at, reference.logs = append(reference.at, p.At.Seconds()), append(reference.logs, p.logThroughput())
+			c.minutes.at, c.minutes.values = append(c.minutes.at, p.At.Seconds()), append(c.minutes.values, c.undisturbed(p))
 		}
 	}
-	n := len(reference.at)
+	n := len(c.minutes.at)
 	if n == 0 {
 		return Course{}
 	}
-	mean := stats.Mean(reference.logs).Value
-	for i := range reference.logs {
-		reference.logs[i] -= mean
+	mean := stats.Mean(c.minutes.values).Value
+	for i := range c.minutes.values {
+		c.minutes.values[i] -= mean
 	}
-	reference.width = max(1, (reference.at[n-1]-reference.at[0])/float64(n))
-	return Course{minutes: reference, seconds: newFast(repeated(f, reference))}
+	c.minutes.width = max(1, (c.minutes.at[n-1]-c.minutes.at[0])/float64(n))
+	c.seconds = newFast(c.repeated(f))
+	c.steal.width = c.seconds.width
+	return c
 }
+
+// newBurden is a course of which only is known what the hypervisor took, and what that did to points that were measured more than once (least squares
+// over each one's differences from its mean).
+func newBurden(f File) Course {
+	var c Course
+	type sums struct{ count, steal, log float64 }
+	points := map[string]sums{}
+	for _, p := range f.Points {
+		if p.Failure != nil {
+			continue
+		}
+		k := Key(p.Candidate, p.Level)
+		s := points[k]
+		points[k] = sums{s.count + 1, s.steal + p.stolen(), s.log + p.logThroughput()}
+		c.steal.at, c.steal.values = append(c.steal.at, p.At.Seconds()), append(c.steal.values, p.stolen())
+	}
+	products, squares := 0.0, 1e-9
+	for _, p := range f.Points {
+		if p.Failure != nil {
+			continue
+		}
+		s := points[Key(p.Candidate, p.Level)]
+		x := p.stolen() - s.steal/s.count
+		products, squares = products+x*(p.logThroughput()-s.log/s.count), squares+x*x
+	}
+	c.slope, c.mean = products/squares, stats.Mean(c.steal.values).Value
+	return c
+}
+
+// undisturbed is the logarithm of a point's throughput, as if the hypervisor had taken as much as it does in the mean.
+func (c Course) undisturbed(p Point) float64 { return p.logThroughput() - c.slope*(p.stolen()-c.mean) }
 
 // visits are trials of points that were measured more than once, in the order of their times.
 type visits struct {
@@ -46,7 +83,7 @@ type visits struct {
 	count    []float64 // of each point
 }
 
-func repeated(f File, slow smooth) visits {
+func (c Course) repeated(f File) visits {
 	var measured []Point
 	trials := map[string]int{}
 	for _, p := range f.Points {
@@ -67,7 +104,7 @@ func repeated(f File, slow smooth) visits {
 			v.count = append(v.count, float64(trials[k]))
 		}
 		v.at, v.point = append(v.at, p.At.Seconds()), append(v.point, number[k])
-		v.logs = append(v.logs, p.logThroughput()-slow.log(p.At.Seconds()))
+		v.logs = append(v.logs, c.undisturbed(p)-c.minutes.value(p.At.Seconds()))
 	}
 	return v
 }
@@ -86,7 +123,7 @@ func newFast(v visits) smooth {
 
 // fit tells points and speeds from each other, and returns the speeds and the sum of squares of what neither explains.
 func (v visits) fit(width float64) (s smooth, squares float64) {
-	s = smooth{at: v.at, logs: make([]float64, len(v.at)), width: width}
+	s = smooth{at: v.at, values: make([]float64, len(v.at)), width: width}
 	speeds, means := make([]float64, len(v.at)), make([]float64, len(v.count))
 	for range fastRounds {
 		clear(means)
@@ -94,28 +131,34 @@ func (v visits) fit(width float64) (s smooth, squares float64) {
 			means[p] += (v.logs[i] - speeds[i]) / v.count[p]
 		}
 		for i, p := range v.point {
-			s.logs[i] = v.logs[i] - means[p]
+			s.values[i] = v.logs[i] - means[p]
 		}
 		for i, at := range v.at {
-			speeds[i] = s.log(at)
+			speeds[i] = s.value(at)
 		}
 	}
 	for i, speed := range speeds {
-		squares += (s.logs[i] - speed) * (s.logs[i] - speed)
+		squares += (s.values[i] - speed) * (s.values[i] - speed)
 	}
 	return s, squares
 }
 
 // Speed is the machine's speed at a time against its mean. It is 1 without a reference.
-func (c Course) Speed(at time.Duration) float64 {
-	return math.Exp(c.minutes.log(at.Seconds()) + c.seconds.log(at.Seconds()))
+func (c Course) Speed(at time.Duration) float64 { return c.under(at, c.Steal(at)) }
+
+// under is the speed at a time at which the hypervisor took a share of the machine's CPU time.
+func (c Course) under(at time.Duration, steal float64) float64 {
+	return math.Exp(c.minutes.value(at.Seconds()) + c.seconds.value(at.Seconds()) + c.slope*(steal-c.mean))
 }
+
+// Steal is the share of the machine's CPU time that the hypervisor took at a time, 0..1.
+func (c Course) Steal(at time.Duration) float64 { return c.steal.value(at.Seconds()) }
 
 // Deviation is the standard deviation of the logarithm of the speed over minutes.
 func (c Course) Deviation() float64 {
 	squares := 0.0
 	for _, at := range c.minutes.at {
-		log := c.minutes.log(at)
+		log := c.minutes.value(at)
 		squares += log * log
 	}
 	return math.Sqrt(squares / float64(max(len(c.minutes.at), 1)))
@@ -123,14 +166,14 @@ func (c Course) Deviation() float64 {
 
 // smooth is a curve through noisy values, whose mean is about 0.
 type smooth struct {
-	at    []float64 // s, ascending
-	logs  []float64
-	width float64 // s, within which neighbours are averaged
+	at     []float64 // s, ascending
+	values []float64
+	width  float64 // s, within which neighbours are averaged
 }
 
-// log is the mean of the values, weighted by how near they are, since a single one is as noisy as any window; 0 far from all. A value of that very
+// value is the mean of the values, weighted by how near they are, since a single one is as noisy as any window; 0 far from all. A value of that very
 // instant is left out: it would take its own noise for the machine's speed.
-func (s smooth) log(at float64) float64 {
+func (s smooth) value(at float64) float64 {
 	const reach = 4 // widths beyond which nothing counts
 	sum, weights := 0.0, 1e-9
 	for i := sort.SearchFloat64s(s.at, at-reach*s.width); i < len(s.at) && s.at[i] <= at+reach*s.width; i++ {
@@ -139,7 +182,7 @@ func (s smooth) log(at float64) float64 {
 		}
 		d := (s.at[i] - at) / s.width
 		weight := math.Exp(-d * d / 2)
-		sum, weights = sum+weight*s.logs[i], weights+weight
+		sum, weights = sum+weight*s.values[i], weights+weight
 	}
 	return sum / weights
 }

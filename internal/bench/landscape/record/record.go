@@ -78,6 +78,15 @@ func (p Point) logThroughput() float64 {
 	return sum / float64(len(p.Windows))
 }
 
+// stolen is the mean share of the CPU time that the hypervisor took from its windows.
+func (p Point) stolen() float64 {
+	sum := 0.0
+	for _, w := range p.Windows {
+		sum += w.Steal
+	}
+	return sum / float64(len(p.Windows))
+}
+
 // Window is one window, shortened to what a replay needs. All times are per request.
 type Window struct {
 	Duration   time.Duration `json:"duration"`

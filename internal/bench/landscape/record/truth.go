@@ -23,7 +23,7 @@ type Truth struct {
 	Launches   [][]Timed        // the windows, by launch
 }
 
-// Timed is a window with the machine's speed at its time.
+// Timed is a window with the machine's speed meanwhile.
 type Timed struct {
 	Window
 	Speed float64
@@ -71,7 +71,7 @@ func newTruth(trials []Point, clientBatch int, course Course) Truth {
 			launches, t.Launches = append(launches, p.Launch), append(t.Launches, nil)
 		}
 		for _, w := range p.Windows {
-			t.Launches[i] = append(t.Launches[i], Timed{w, course.Speed(p.At)})
+			t.Launches[i] = append(t.Launches[i], Timed{w, course.under(p.At, w.Steal)})
 		}
 	}
 	if len(t.Launches) == 0 {
