@@ -185,7 +185,7 @@ func (m *model) log(value float64) float64 {
 type reading struct {
 	at        float64 // s, when it was, in the campaign
 	seconds   float64 // of its windows
-	steal     float64 // share of the machine's CPU time that the hypervisor took meanwhile
+	steal     float64 // share of the CPU time that was wanted meanwhile which the hypervisor took
 	isFlagged bool
 	logs      []float64
 	errors    []float64 // standard deviations from the windows' own intervals; 0 unknown
@@ -197,7 +197,7 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 	for _, w := range m.Windows {
 		r.seconds += w.Duration.Seconds()
 	}
-	r.steal = stolen(m.Windows)
+	r.steal = g.stolen(m.Windows)
 	r.at = e.Elapsed.Seconds() - r.seconds/2
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
@@ -217,13 +217,19 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 	return r, isComplete
 }
 
-// stolen is the share of the machine's CPU time that the hypervisor took in windows.
-func stolen(windows []measure.Window) float64 {
-	sum, seconds := 0.0, 0.0
+// stolen is the share of the CPU time that engine and clients wanted in windows which the hypervisor took. Of the machine's whole time it takes more from
+// a configuration that uses more of it: that is the configuration's own doing, and stays in its figures.
+func (g *Guided) stolen(windows []measure.Window) float64 {
+	taken, used, all := 0.0, 0.0, 0.0
 	for _, w := range windows {
-		sum, seconds = sum+w.Steal*w.Duration.Seconds(), seconds+w.Duration.Seconds()
+		machine := w.Duration.Seconds() * float64(max(g.settings.Space.Facts.Cores, 1))
+		taken, all = taken+w.Steal*machine, all+machine
+		used += (w.EngineCPU + w.ClientCPU).Seconds()
 	}
-	return sum / max(seconds, floor)
+	if used == 0 { // unknown
+		used = all - taken
+	}
+	return taken / max(taken+used, floor)
 }
 
 // track is what was measured of a cell in the search.

@@ -47,10 +47,10 @@ type observation struct {
 	at       float64 // s
 	log      float64
 	variance float64 // that its windows explain
-	steal    float64 // share of the machine's CPU time that the hypervisor took
+	steal    float64 // share of the CPU time that was wanted which the hypervisor took
 }
 
-// burden is what a metric's logarithm changes by with the share of CPU time that the hypervisor takes, against that of the campaign's mean. It is a control
+// burden is what a metric's logarithm changes by with the share of wanted CPU time that the hypervisor takes, against that of the campaign's mean. It is a control
 // variate: what is known to have disturbed a window is taken out of it (Lavenberg and Welch, Management Science 27, 1981). On a machine with two
 // virtual cores half of the variance between windows of a second was this: throughput fell by twice the share that was taken.
 type burden struct{ slope, mean float64 }

@@ -141,6 +141,7 @@ func (g *Guided) tellService(p *pool, e search.Event) {
 		curve, p.engine.opened = &p.engine.alone, p
 	}
 	curve.enter(e)
+	curve.steal = g.stolen(e.Measurement.Windows)
 	switch {
 	case e.Measurement.Failure != nil:
 		p.failure = e.Measurement.Failure.Reason

@@ -134,14 +134,13 @@ type service struct {
 	overhead float64   // s per request of the smallest size, outside of instance and queue
 	trials   int
 	at       float64 // s, when the last one was, in the campaign
-	steal    float64 // share of the machine's CPU time that the hypervisor took in that
+	steal    float64 // share of the CPU time that was wanted in that which the hypervisor took
 }
 
 // enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.
 func (s *service) enter(e search.Event) {
 	s.trials++
 	s.at = (e.Elapsed - (e.Measurement.Times.WarmUp+e.Measurement.Times.Windows)/2).Seconds()
-	s.steal = stolen(e.Measurement.Windows)
 	for i, w := range e.Measurement.Windows {
 		if i >= len(e.Trial.Sizes) {
 			break
