@@ -2,6 +2,7 @@ package landscape
 
 import (
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -155,5 +156,29 @@ func TestRecordingsThatCannotBeUsed(t *testing.T) {
 	check("the default configuration was not recorded", func(f *record.File) { f.Header.Space.Facts.Base = nil })
 	if _, err := Load("no such file"); err == nil {
 		t.Error("a file that is not there is read")
+	}
+}
+
+// The recordings of this repository can be replayed, and their best points are known to 2 %.
+func TestRecordingsOfThisRepository(t *testing.T) {
+	t.Parallel()
+	least := map[string]int{"minilm": 600, "cnn": 600, "mlp": 200, "lstm": 200} // points
+	paths, err := filepath.Glob("../../testdata/landscapes/*.jsonl.gz")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings (%v)", err)
+	}
+	for _, path := range paths {
+		l, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, known := least[l.Name]; !known || len(l.Points) < want {
+			t.Errorf("%s has %d points, want %d", l.Name, len(l.Points), want)
+		}
+		for _, limit := range l.Limits() {
+			if best, ok := l.Best(limit); !ok || best.Error > 0.02 {
+				t.Errorf("%s, %s: the best is known to %.3f", l.Name, limit.Name, best.Error)
+			}
+		}
 	}
 }
