@@ -142,6 +142,27 @@ func TestRecordedDriftIsReplayed(t *testing.T) {
 	}
 }
 
+// What the hypervisor took about a time of the recording, it takes of the windows that are replayed then.
+func TestRecordedStealIsReplayed(t *testing.T) {
+	t.Parallel()
+	f := recording()
+	for i := range f.Points {
+		for j := range f.Points[i].Windows {
+			f.Points[i].Windows[j].Steal = 0.08
+		}
+	}
+	l, err := FromRecord(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := l.NewMachine(1).Measure(search.Trial{Candidate: candidateOf("1"), Load: measure.Load{Concurrency: 4, BatchSize: 1}, Windows: 2, Window: 2 * time.Second})
+	for _, w := range e.Measurement.Windows {
+		if !near(w.Steal, 0.08, 1e-6) {
+			t.Errorf("%g of a window are stolen, want 0.08", w.Steal)
+		}
+	}
+}
+
 func TestRecordingsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	check := func(want string, change func(*record.File)) {

@@ -8,9 +8,9 @@ import (
 	"tuner/stats"
 )
 
-// Course is the machine's speed in the course of a recording: over minutes as the reference point shows it, and within them as all points
-// that were measured more than once show it, and what the hypervisor took of it. A machine whose cores are others', too, is faster or slower by a tenth from one second to the next,
-// which a reference every few minutes does not see.
+// Course is the machine's speed in the course of a recording: over minutes as the reference point shows it, within them as all points that were
+// measured more than once show it, and what the hypervisor took of it. A machine whose cores are others', too, is faster or slower by a tenth from
+// one second to the next, which a reference every few minutes does not see.
 type Course struct {
 	minutes, seconds smooth  // logarithms
 	steal            smooth  // share of the CPU time that the hypervisor took

@@ -71,3 +71,38 @@ func TestNoiseIsNotTakenForSpeed(t *testing.T) {
 		t.Errorf("standard errors of %.2f %% in the mean, want 0.5 %%", 100*mean)
 	}
 }
+
+// The hypervisor takes a twentieth of the machine in the mean, a quarter from the fifth minute on, and each percent costs two: the truth is what configurations do
+// while it takes as much as in the mean.
+func TestWhatTheHypervisorTookIsTakenOut(t *testing.T) {
+	t.Parallel()
+	f := restless(0.01)
+	random := rand.New(rand.NewPCG(35, 36))
+	sum := 0.0
+	for i := range f.Points {
+		p := &f.Points[i]
+		steal := 0.1 * random.Float64()
+		if p.At > 5*time.Minute {
+			steal += 0.2
+		}
+		sum += steal
+		w := &p.Windows[0]
+		w.Steal, w.Requests[0] = steal, int(float64(w.Requests[0])*math.Exp(-2*steal))
+	}
+	mean := sum / float64(len(f.Points))
+	course := NewCourse(f)
+	for _, truth := range Truths(f, course) {
+		instances, _ := truth.Candidate.Get(search.KnobInstanceCount)
+		want := restlessRates[instances] * math.Exp(-2*mean)
+		if truth.Error > 0.006 || math.Abs(truth.Throughput/want-1) > 0.025 {
+			t.Errorf("%s instances: %g ± %.2f %%, want %g", instances, truth.Throughput, 100*truth.Error, want)
+		}
+	}
+	early, late := course.Steal(2*time.Minute), course.Steal(8*time.Minute)
+	if math.Abs(early-0.05) > 0.03 || math.Abs(late-0.25) > 0.03 {
+		t.Errorf("%.3f and %.3f are taken, want 0.05 and 0.25", early, late)
+	}
+	if ratio := course.Speed(8*time.Minute) / course.Speed(2*time.Minute); math.Abs(math.Log(ratio)+0.4) > 0.1 { // at equal phases of the fast part
+		t.Errorf("the machine is %.2f times as fast while more is taken, want %.2f", ratio, math.Exp(-0.4))
+	}
+}
