@@ -244,14 +244,13 @@ type track struct {
 // learn conditions the model of each metric on all that was measured in ready pools.
 func (g *Guided) learn() {
 	all := make([]estimates, len(g.models))
-	service := 0.0 // variance of the log of a pool's service times, since they are as noisy as other trials
+	service := 0.0 // deviation of the log of a pool's service times, since they are as noisy as other trials
 	for k, m := range g.models {
 		if m.isMemory() {
 			continue
 		}
 		if all[k] = g.estimate(k); m.metric == measure.Throughput {
-			n := all[k].noise
-			service = n.trial*n.trial + n.drift*n.drift
+			service = math.Hypot(all[k].noise.trial, all[k].noise.drift)
 			for _, p := range g.pools {
 				p.drift = 0
 				if s := p.service(); s.trials > 0 {
@@ -268,7 +267,7 @@ func (g *Guided) learn() {
 		seen := all[k]
 		g.keepPace(k, seen)
 		seen = g.remember(k, seen)
-		m.level, m.noise, m.rate = seen.level+slower*seen.noise.drift*seen.noise.drift, seen.noise, g.rate(k)
+		m.level, m.noise, m.rate = seen.level+slower*seen.noise.drift*seen.noise.drift, seen.noise, seen.rate
 		m.isDropped = false
 		pools := g.sights(k, seen)
 		m.isKnown = m.isPredicted || len(pools) > 0
@@ -288,12 +287,12 @@ func (g *Guided) learn() {
 	}
 }
 
-// ofServices is what the service times' variance makes the metric's predictions vary by.
-func (m *model) ofServices(variance float64) float64 {
+// ofServices is what the service times' deviation makes the metric's predictions vary by.
+func (m *model) ofServices(deviation float64) float64 {
 	if !m.isPredicted || m.isDropped {
 		return 0
 	}
-	return variance
+	return deviation
 }
 
 // sights lists the residuals of a metric by pool.

@@ -71,21 +71,14 @@ func (m *model) usualBurden() float64 {
 
 // learnBurden finds the slope by what trials of the same cell differ by, with a variance of each, where it is normal around a usual one with a deviation of 1.
 func learnBurden(list []observation, usual, variance float64) burden {
-	type sums struct{ count, steal, log float64 }
-	cells := map[int]sums{} // only looked up
+	cells, steals, logs := make([]int, len(list)), make([]float64, len(list)), make([]float64, len(list))
 	total := 0.0
-	for _, o := range list {
-		c := cells[o.cell]
-		cells[o.cell] = sums{c.count + 1, c.steal + o.steal, c.log + o.log}
+	for i, o := range list {
+		cells[i], steals[i], logs[i] = o.cell, o.steal, o.log
 		total += o.steal
 	}
-	products, squares := variance*usual, variance
-	for _, o := range list {
-		c := cells[o.cell]
-		x, y := o.steal-c.steal/c.count, o.log-c.log/c.count
-		products, squares = products+x*y, squares+x*x
-	}
-	return burden{products / squares, total / max(float64(len(list)), 1)}
+	products, squares := stats.WithinGroups(cells, steals, logs)
+	return burden{(variance*usual + products) / (variance + squares), total / max(float64(len(list)), 1)}
 }
 
 // tracks lists all cells that were measured, last those of a default outside of all pools.
@@ -97,9 +90,8 @@ func (g *Guided) tracks() []*track {
 	return append(list, g.outside.tracks...)
 }
 
-// observe lists what all trials tell of a model's metric in the order of time, and numbers the cells.
-func (g *Guided) observe(k int) ([]observation, map[*track]int) {
-	rate := g.rate(k)
+// observe lists what all trials tell of a model's metric in the order of time, and numbers the cells. rate is what their windows vary by.
+func (g *Guided) observe(k int, rate float64) ([]observation, map[*track]int) {
 	var list []observation
 	columns := map[*track]int{} // only looked up
 	for _, t := range g.tracks() {
@@ -157,6 +149,7 @@ type estimates struct {
 
 	noise  noise
 	burden burden
+	rate   float64 // variance of the log of a window of a second, by the windows' own intervals
 	list   []observation
 	pulls  []float64 // Σ⁻¹ · (logarithms − means), by observation
 }
@@ -172,7 +165,8 @@ func (e estimates) driftAt(at float64) float64 {
 
 // estimate joins all that trials tell of a model's metric.
 func (g *Guided) estimate(k int) estimates {
-	list, columns := g.observe(k)
+	rate := g.rate(k)
+	list, columns := g.observe(k, rate)
 	usual := g.models[k].usualNoise()
 	b := learnBurden(list, g.models[k].usualBurden(), usual.trial*usual.trial+usual.drift*usual.drift)
 	for i := range list {
@@ -180,7 +174,7 @@ func (g *Guided) estimate(k int) estimates {
 	}
 	n, others := learnNoise(list, usual)
 	e := n.estimate(list, len(columns))
-	e.columns, e.burden = columns, b
+	e.columns, e.burden, e.rate = columns, b, rate
 	if len(others) > 0 {
 		e.level = 0
 	}

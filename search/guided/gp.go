@@ -126,13 +126,13 @@ var multiples = [...]float64{1.0 / 3, 1, 3}
 const surprise = 0.8
 
 // learn fits the process with the standard deviations under which the sights are most likely, given that they are log-normal
-// around the usual ones. A pool's part has a variance beside that, which is known.
+// around the usual ones. A pool's part has a deviation beside that, which is known.
 func learn(pools [][]sight, errors [][]float64, usual spread, pool float64) process {
 	best, most := process{}, math.Inf(-1)
 	for _, a := range multiples {
 		for _, b := range multiples {
 			for _, c := range multiples {
-				p, likelihood := fit(pools, errors, spread{usual.global, math.Sqrt(usual.pool*usual.pool*a*a + pool), usual.smooth * b, usual.own * c})
+				p, likelihood := fit(pools, errors, spread{usual.global, math.Hypot(usual.pool*a, pool), usual.smooth * b, usual.own * c})
 				for _, factor := range []float64{a, b, c} {
 					likelihood -= math.Pow(math.Log(factor)/surprise, 2) / 2
 				}

@@ -162,13 +162,13 @@ func TestLearnFindsTheSpreads(t *testing.T) {
 	}
 	errors := diagonal(12*6, 1e-4)
 	loud, quiet := learn(draw(0.25, 0.1), errors, usual, 0), learn(draw(0.02, 0.01), errors, usual, 0)
-	if math.Abs(loud.spread.pool-3*usual.pool) > 1e-9 || math.Hypot(loud.spread.own, loud.spread.smooth) < 0.08 {
+	if loud.spread.pool != 3*usual.pool || math.Hypot(loud.spread.own, loud.spread.smooth) < 0.08 {
 		t.Errorf("residuals with spreads of 0.25 and 0.1 are taken for %+v", loud.spread)
 	}
 	if quiet.spread.pool > usual.pool/2 || math.Hypot(quiet.spread.own, quiet.spread.smooth) > 0.025 {
 		t.Errorf("residuals with spreads of 0.02 and 0.01 are taken for %+v", quiet.spread)
 	}
-	const service = 0.1 * 0.1
+	const service = 0.1
 	if noisy := learn(draw(0.02, 0.01), errors, usual, service); noisy.spread.pool < 0.1 {
 		t.Errorf("a pool's residual has a deviation of %.3f, and its service times alone 0.1", noisy.spread.pool)
 	}

@@ -49,27 +49,17 @@ func NewCourse(f File) Course {
 // over each one's differences from its mean).
 func newBurden(f File) Course {
 	var c Course
-	type sums struct{ count, steal, log float64 }
-	points := map[string]sums{}
+	var points []string
+	var logs []float64
 	for _, p := range f.Points {
-		if p.Failure != nil {
-			continue
+		if p.Failure == nil {
+			points, logs = append(points, Key(p.Candidate, p.Level)), append(logs, p.logThroughput())
+			c.steal.at, c.steal.values = append(c.steal.at, p.At.Seconds()), append(c.steal.values, p.stolen())
 		}
-		k := Key(p.Candidate, p.Level)
-		s := points[k]
-		points[k] = sums{s.count + 1, s.steal + p.stolen(), s.log + p.logThroughput()}
-		c.steal.at, c.steal.values = append(c.steal.at, p.At.Seconds()), append(c.steal.values, p.stolen())
 	}
-	products, squares := 0.0, 1e-9
-	for _, p := range f.Points {
-		if p.Failure != nil {
-			continue
-		}
-		s := points[Key(p.Candidate, p.Level)]
-		x := p.stolen() - s.steal/s.count
-		products, squares = products+x*(p.logThroughput()-s.log/s.count), squares+x*x
-	}
-	c.slope, c.mean = products/squares, stats.Mean(c.steal.values).Value
+	const none = 1e-9 // where no trials of a point differ in it
+	products, squares := stats.WithinGroups(points, c.steal.values, logs)
+	c.slope, c.mean = products/(squares+none), stats.Mean(c.steal.values).Value
 	return c
 }
 
