@@ -13,8 +13,8 @@ import (
 // (on a real Triton: a common factor of e^0.11 and e^-0.34, an error of 0.13 and 0.28 in all), and what a metric varies by that
 // nothing predicts.
 var (
-	usualThroughput = spread{global: 0.3, pool: 0.08, smooth: 0.06, own: 0.03}
-	usualLatency    = spread{global: 0.5, pool: 0.12, smooth: 0.08, own: 0.04}
+	usualThroughput = spread{global: 0.3, pool: 0.08, smooth: 0.06, own: 0.03, cell: 0.01}
+	usualLatency    = spread{global: 0.5, pool: 0.12, smooth: 0.08, own: 0.04, cell: 0.02}
 	usualUnknown    = spread{global: 1, pool: 0.3, smooth: 0.3, own: 0.05}
 )
 
@@ -145,12 +145,15 @@ func tail(r queuesim.Result, q float64) float64 {
 
 // shift is by how much the logarithm of a metric is off from what a pool's service times say, since the machine was faster or slower when
 // they were measured.
-func (m *model) shift(p *pool) float64 {
+func (m *model) shift(p *pool) float64 { return -m.direction() * p.drift }
+
+// direction is which way the metric goes on a machine that gets faster; 0 for what is no matter of speed.
+func (m *model) direction() float64 {
 	switch {
 	case m.metric == measure.Throughput:
-		return -p.drift
+		return 1
 	case m.isPredicted:
-		return p.drift
+		return -1
 	}
 	return 0
 }
@@ -249,12 +252,12 @@ func (g *Guided) learn() {
 		if m.isMemory() {
 			continue
 		}
-		if all[k] = g.estimate(k); m.metric == measure.Throughput {
+		if all[k] = g.estimate(k); m.isRate() {
 			service = math.Hypot(all[k].noise.trial, all[k].noise.drift)
 			for _, p := range g.pools {
 				p.drift = 0
 				if s := p.service(); s.trials > 0 {
-					p.drift = all[k].driftAt(s.at) + all[k].burden.of(s.steal)
+					p.drift = m.direction() * (all[k].driftAt(s.at) + all[k].burden.of(s.steal))
 				}
 			}
 		}

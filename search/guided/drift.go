@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"tuner/measure"
 	"tuner/stats"
 )
 
@@ -59,15 +58,7 @@ type burden struct{ slope, mean float64 }
 func (b burden) of(steal float64) float64 { return b.slope * (steal - b.mean) }
 
 // usualBurden is the slope that is expected while little is known: what is taken is lost.
-func (m *model) usualBurden() float64 {
-	switch {
-	case m.metric == measure.Throughput:
-		return -1
-	case m.isPredicted:
-		return 1
-	}
-	return 0
-}
+func (m *model) usualBurden() float64 { return -m.direction() }
 
 // learnBurden finds the slope by what trials of the same cell differ by, with a variance of each, where it is normal around a usual one with a deviation of 1.
 func learnBurden(list []observation, usual, variance float64) burden {

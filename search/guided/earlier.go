@@ -289,9 +289,9 @@ func (g *Guided) reuses() []Reuse {
 	for _, c := range g.past.campaigns {
 		r := Reuse{From: c.from, Same: c.isSame, Curves: c.curves, Points: c.points}
 		for k, m := range g.models {
-			if p := c.paces[k]; m.metric == measure.Throughput && p.again > 0 {
-				half := 1.96 * math.Sqrt(p.variance)
-				r.Pace = &measure.Estimate{Value: math.Exp(p.mean), Lo: math.Exp(p.mean - half), Hi: math.Exp(p.mean + half)}
+			if p := c.paces[k]; m.isRate() && p.again > 0 {
+				mean, half := m.direction()*p.mean, 1.96*math.Sqrt(p.variance)
+				r.Pace = &measure.Estimate{Value: math.Exp(mean), Lo: math.Exp(mean - half), Hi: math.Exp(mean + half)}
 			}
 		}
 		list = append(list, r)

@@ -44,12 +44,13 @@ type spread struct {
 	pool   float64 // common to a pool's cells
 	smooth float64 // alike for near cells of a pool
 	own    float64 // alike for near loads of a batcher alone
+	cell   float64 // of a cell alone: where one request more makes a batch wait for a turn, no neighbour tells
 }
 
 // within is the covariance of two spots of one pool, less the global part.
 func (s spread) within(a, b spot) float64 {
 	if a == b { // what is asked most often, of every pool that was not started
-		return s.pool*s.pool + s.smooth*s.smooth + s.own*s.own
+		return s.pool*s.pool + s.smooth*s.smooth + s.own*s.own + s.cell*s.cell
 	}
 	c := s.pool*s.pool + s.smooth*s.smooth*nearness(a, b)
 	if a.batcher == b.batcher {
@@ -59,7 +60,7 @@ func (s spread) within(a, b spot) float64 {
 }
 
 // process is a Gaussian process over cells that has learned from sights. Its kernel is
-// global²·1 + [same pool]·(pool² + smooth²·RBF + own²·[same batcher]·RBF). Without the first term the pools would be independent, so each
+// global²·1 + [same pool]·(pool² + smooth²·RBF + own²·[same batcher]·RBF + cell²·[same cell]). Without the first term the pools would be independent, so each
 // has a small covariance matrix of its own, and the global part is a mean with a normal prior, which is the same process
 // (Rasmussen and Williams, Gaussian Processes for Machine Learning, §2.7). What the errors of two pools' sights have in common is left
 // out of the means, and counted where two spots are compared.
@@ -132,7 +133,7 @@ func learn(pools [][]sight, errors [][]float64, usual spread, pool float64) proc
 	for _, a := range multiples {
 		for _, b := range multiples {
 			for _, c := range multiples {
-				p, likelihood := fit(pools, errors, spread{usual.global, math.Hypot(usual.pool*a, pool), usual.smooth * b, usual.own * c})
+				p, likelihood := fit(pools, errors, spread{usual.global, math.Hypot(usual.pool*a, pool), usual.smooth * b, usual.own * c, usual.cell})
 				for _, factor := range []float64{a, b, c} {
 					likelihood -= math.Pow(math.Log(factor)/surprise, 2) / 2
 				}
