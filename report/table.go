@@ -113,7 +113,7 @@ func legendNotes(r analyze.Result, g grid) []string {
 	}
 	text := "* what you had · inst × thr: instances × threads of each · " + load + " · ±: half of the 95 % interval · gain: over the default"
 	if len(r.Goal.Constraints) > 0 {
-		text += " · OK: probability that the limits hold"
+		text += " · OK: probability that the limits hold, by the row's own figures"
 	}
 	if r.Recorded != "" { // neither threads nor intervals are known
 		text = "* what you had · inst × thr: instances · " + load + " · gain: over the default · – unknown"

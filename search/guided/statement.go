@@ -164,7 +164,7 @@ func (c Claim) sentence() string {
 	for _, v := range c.Values {
 		values = append(values, fmt.Sprintf("%s %s (%s to %s)", v.Metric, v.Metric.Format(v.Value), v.Metric.Format(v.Lo), v.Metric.Format(v.Hi)))
 	}
-	basis := "what the search knows"
+	basis := "all that the search measured"
 	if c.IsAlone {
 		basis = "its own windows"
 	}
