@@ -53,7 +53,7 @@ func newModel(metric measure.Metric) *model {
 	return m
 }
 
-// newModels lists the metrics of a goal.
+// newModels lists the metrics of a goal, and last the throughput where none of them is a rate: it tells the machine's course.
 func newModels(goal search.Goal) []*model {
 	var models []*model
 	add := func(metric measure.Metric) *model {
@@ -78,8 +78,14 @@ func newModels(goal search.Goal) []*model {
 		m := add(c.Metric)
 		m.limits = append(m.limits, c)
 	}
+	if !slices.ContainsFunc(models, (*model).isRate) {
+		add(measure.Throughput)
+	}
 	return models
 }
+
+// isAsked reports whether the goal has the metric.
+func (m *model) isAsked() bool { return m.weight != 0 || len(m.limits) > 0 }
 
 // isMemory reports whether the metric is memory, which is a matter of the pool alone.
 func (m *model) isMemory() bool { return m.metric == measure.Memory }

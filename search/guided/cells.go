@@ -132,6 +132,7 @@ type belief struct {
 	cell
 	score     float64   // of the goal, mean
 	variance  float64   // of the score
+	open      float64   // the part of it that trials of the cell reduce
 	feasible  float64   // probability that all constraints are satisfied
 	lack      float64   // sum of the logarithms by which the means miss constraints
 	means     []float64 // logarithm, by model
@@ -185,18 +186,37 @@ func (g *Guided) residual(k int, x spot, p *pool) residual {
 
 // judge sees the means and residuals of a belief through the goal. A metric of which nothing is known counts for nothing.
 func (g *Guided) judge(b *belief) {
-	b.score, b.variance, b.feasible, b.lack = 0, 0, 1, 0
+	b.score, b.feasible, b.lack = 0, 1, 0
+	b.variance, b.open = g.variances(func(k int) float64 { return b.residuals[k].variance })
 	for k, m := range g.models {
 		if !m.isKnown {
 			continue
 		}
 		b.score += m.weight * b.means[k]
-		b.variance += m.weight * m.weight * b.residuals[k].variance
 		for _, limit := range m.limits {
 			b.feasible *= satisfaction(limit, b.means[k], math.Sqrt(b.residuals[k].variance))
 			b.lack += shortfall(limit, b.means[k])
 		}
 	}
+}
+
+// variances joins those of the metrics' logarithms, by model, to that of the score, and to the part of it that trials reduce: memory was seen when
+// the pool was opened. Whatever makes a machine or a pool faster than believed helps all metrics of speed, so these err together.
+func (g *Guided) variances(of func(k int) float64) (all, open float64) {
+	speed, others, memory := 0.0, 0.0, 0.0
+	for k, m := range g.models {
+		switch {
+		case m.weight == 0 || !m.isKnown:
+		case m.isMemory():
+			memory += m.weight * m.weight * of(k)
+		case m.direction() != 0:
+			speed += m.weight * m.direction() * math.Sqrt(max(of(k), 0))
+		default:
+			others += m.weight * m.weight * of(k)
+		}
+	}
+	open = speed*speed + max(others, 0)
+	return open + memory, open
 }
 
 // shortfall is by how much the logarithm of a value misses a constraint; 0 where it does not.
@@ -227,19 +247,18 @@ func satisfaction(c search.Constraint, mean, deviation float64) float64 {
 // normal is the distribution function of the standard normal distribution.
 func normal(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// difference is the variance of the difference of two cells' scores.
-func (g *Guided) difference(a, b belief) float64 {
-	v := a.variance + b.variance
-	for k, m := range g.models {
+// difference is the variance of the difference of two cells' scores, and the part of it that trials reduce.
+func (g *Guided) difference(a, b belief) (all, open float64) {
+	return g.variances(func(k int) float64 {
+		x, y, m := a.residuals[k], b.residuals[k], g.models[k]
 		switch {
-		case m.weight == 0 || !m.isKnown:
 		case !m.isMemory():
-			v -= 2 * m.weight * m.weight * m.process.covariance(a.residuals[k], b.residuals[k])
+			return x.variance + y.variance - 2*m.process.covariance(x, y)
 		case a.pool == b.pool:
-			v -= 2 * m.weight * m.weight * a.residuals[k].variance
+			return 0
 		}
-	}
-	return max(v, 0)
+		return x.variance + y.variance
+	})
 }
 
 // When a cell is known well enough to be measured no more.
@@ -254,18 +273,18 @@ func (g *Guided) isSettled(b belief) bool {
 	if b.trials >= mostTrials {
 		return true
 	}
-	settled := b.trials >= 2 && b.deviation() < settledScore*g.weight()
+	settled := b.trials >= 2 && math.Sqrt(b.open) < settledScore*g.weight()
 	for k, m := range g.models {
-		settled = settled && (len(m.limits) == 0 || math.Sqrt(b.residuals[k].variance) < settledLimit)
+		settled = settled && (len(m.limits) == 0 || m.isMemory() || math.Sqrt(b.residuals[k].variance) < settledLimit)
 	}
 	return settled
 }
 
 // doubt is what a trial of a cell could reduce: the deviation of its score, and of its constrained metrics while it matters.
 func (g *Guided) doubt(b belief) float64 {
-	v := b.variance
+	v := b.open
 	for k, m := range g.models {
-		if len(m.limits) > 0 && b.feasible > 0.02 && b.feasible < 0.98 {
+		if len(m.limits) > 0 && !m.isMemory() && b.feasible > 0.02 && b.feasible < 0.98 {
 			v += b.residuals[k].variance
 		}
 	}

@@ -115,7 +115,8 @@ func (g *Guided) experience() []map[search.Value]record {
 }
 
 // unexplored is the engine to open next so that each value of each engine knob has been tried once: of those with a new value the
-// one that differs least from the default's, since that shows the value's effect. Nil when all values were tried.
+// one that differs least from the default's, since that shows the value's effect. Nil when all values were tried, but for those that only come with
+// what always fails.
 func (g *Guided) unexplored(known []map[search.Value]record) *engine {
 	if !g.base.isTried() {
 		return g.base
@@ -123,7 +124,7 @@ func (g *Guided) unexplored(known []map[search.Value]record) *engine {
 	var next *engine
 	least := math.MaxInt
 	for _, e := range g.engines {
-		if e.isTried() {
+		if e.isTried() || isHopeless(e, known) {
 			continue
 		}
 		distance, isNew := 0, false

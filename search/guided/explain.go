@@ -116,7 +116,8 @@ func (g *Guided) compare(v search.Value, chosen, other belief) search.Effect {
 		e.Basis = search.BasisMeasured
 	}
 	if e.Misses = g.standing(other).Point.Misses; len(e.Misses) == 0 {
-		e.Change = g.change(other.score-chosen.score, math.Sqrt(g.difference(other, chosen)))
+		variance, _ := g.difference(other, chosen)
+		e.Change = g.change(other.score-chosen.score, math.Sqrt(variance))
 	}
 	return e
 }

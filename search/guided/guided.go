@@ -285,9 +285,8 @@ func (g *Guided) explore(width, *survey) (search.Action, bool) {
 	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok && p.engine.isOpen() && !p.isReady() && p.failure == "" {
 		return g.begin(p), true
 	}
-	known := g.experience()
-	e := g.unexplored(known)
-	if e == nil || isHopeless(e, known) {
+	e := g.unexplored(g.experience())
+	if e == nil {
 		return search.Action{}, false
 	}
 	return g.service(e.door(), 1, g.sizes(e.door().maxBatch), "service times of an engine"), true
@@ -352,8 +351,9 @@ func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 		if g.improvement(s, b) <= g.weight()*w.tolerance {
 			continue
 		}
-		if x := g.lesson(s, b) / g.cost(b.cell); x > worth {
-			index, worth = i, x
+		const nothing = 1e-6 // a gain that no trial is worth: of memory, which was seen, none teaches more
+		if gain := g.lesson(s, b); gain > g.weight()*nothing && gain/g.cost(b.cell) > worth {
+			index, worth = i, gain/g.cost(b.cell)
 		}
 	}
 	return index, worth

@@ -421,7 +421,7 @@ func TestImprovementKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	}
 	const deviation = 0.1
 	lead, limit := 5.1, math.Log(0.05)
-	b := belief{score: 5, variance: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]residual, 2)}
+	b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]residual, 2)}
 	b.level = 8
 	for k := range b.residuals {
 		b.residuals[k].variance = deviation * deviation
@@ -449,7 +449,7 @@ func TestLessonIsWhatOneTrialMayChange(t *testing.T) {
 	g.models[0].noise.trial = 0.08
 	g.models[0].rate = 0.06 * 0.06 * g.window().Seconds() // 0.1² in all
 	lesson := func(deviation float64) float64 {
-		b := belief{score: 5, variance: deviation * deviation, means: []float64{5, math.Log(0.01)}, residuals: make([]residual, 2)}
+		b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, math.Log(0.01)}, residuals: make([]residual, 2)}
 		b.level = 8
 		return g.lesson(&survey{leader: -1, lead: 5}, b)
 	}

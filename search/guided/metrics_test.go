@@ -2,6 +2,7 @@ package guided
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,4 +51,52 @@ func TestStolenIsOfWhatWasWanted(t *testing.T) {
 	w.EngineCPU, w.ClientCPU = 0, 0
 	near(t, "unknown", g.stolen([]measure.Window{w, w}), 0.25)
 	near(t, "no window", g.stolen(nil), 0)
+}
+
+// Whatever makes a machine faster makes throughput higher and latencies lower, so a goal on both errs by the sum of the deviations; what a pool's
+// memory is known by is not what trials of its cells reduce.
+func TestVariancesOfAScore(t *testing.T) {
+	t.Parallel()
+	g := newSmall(t, func(s *search.Settings) {
+		s.Goal.Objective.Terms = []search.Term{{Metric: measure.Throughput, Weight: 2}, {Metric: measure.LatencyP99, Weight: 1}, {Metric: measure.Memory, Weight: 1},
+			{Metric: measure.Energy, Weight: 1}}
+	})
+	for _, m := range g.models {
+		m.isKnown = true
+	}
+	deviations := map[measure.Metric]float64{measure.Throughput: 0.1, measure.LatencyP99: 0.3, measure.Memory: 0.02, measure.Energy: 0.04}
+	all, open := g.variances(func(k int) float64 { return deviations[g.models[k].metric] * deviations[g.models[k].metric] })
+	near(t, "without memory", open, 0.5*0.5+0.04*0.04)
+	near(t, "all", all, 0.5*0.5+0.04*0.04+0.02*0.02)
+}
+
+// A goal on latencies alone has a model of the throughput, which tells the machine's course; what is stated is of the goal.
+func TestThroughputTellsTheCourse(t *testing.T) {
+	t.Parallel()
+	m := typical(3, 0.05)
+	m.settings.Goal.Objective.Terms = []search.Term{{Metric: measure.LatencyAvg, Weight: 1}}
+	m.slower = 0.3
+	g, _ := m.run(t, 30)
+	if last := g.models[len(g.models)-1]; last.metric != measure.Throughput || last.weight != 0 || !slices.ContainsFunc(g.pools, func(p *pool) bool { return p.drift != 0 }) {
+		t.Errorf("the last model is %s with weight %g; no pool's service times are corrected", last.metric, last.weight)
+	}
+	for _, v := range g.Statement().Best.Values {
+		if v.Metric == measure.Throughput {
+			t.Errorf("stated are %+v", g.Statement().Best.Values)
+		}
+	}
+}
+
+// Two engines that take as little memory as each other are told apart by no trial: the search ends.
+func TestSearchForTheLeastMemoryEnds(t *testing.T) {
+	t.Parallel()
+	m := typical(4, 0.05)
+	m.settings.Goal.Objective.Terms = []search.Term{{Metric: measure.Memory, Weight: 1}}
+	g, events := m.run(t, 200)
+	if g.Statement().Why == "" {
+		t.Errorf("the search goes on after %d trials", len(events))
+	}
+	if best := g.Ranked()[0]; !best.Point.Passes() || best.Measurement.Memory != 2e8 { // of one instance
+		t.Errorf("the best takes %d bytes and passes: %t", best.Measurement.Memory, best.Point.Passes())
+	}
 }

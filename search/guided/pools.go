@@ -303,24 +303,43 @@ func (g *Guided) number(c search.Candidate, knob string, base int) int {
 	return n
 }
 
-// queue is a candidate's batcher. With a batch above one, a configuration has the dynamic batcher (spec.Apply).
+// queue is a candidate's batcher, as spec.Apply makes it of the base.
 func (g *Guided) queue(c search.Candidate) queuesim.Batcher {
 	facts := g.settings.Space.Facts
 	b := queuesim.Batcher{Instances: facts.Instances(c)}
 	if facts.Batching {
 		b.MaxBatch = g.number(c, search.KnobMaxBatchSize, cmp.Or(facts.BaseMaxBatchSize, completedBatch))
 	}
-	b.Dynamic = b.MaxBatch > 1
+	b.Dynamic = b.MaxBatch > 1 && g.isDynamic(c)
 	if !b.Dynamic {
 		return b
 	}
-	if sizes, err := g.value(c, search.KnobPreferredBatchSize).Ints(); err == nil {
+	if sizes, err := g.preferred(c, b.MaxBatch).Ints(); err == nil {
 		b.Preferred = slices.DeleteFunc(sizes, func(n int) bool { return n > b.MaxBatch })
 	}
 	if delay, err := g.value(c, search.KnobMaxQueueDelay).Duration(); err == nil {
 		b.Delay = delay
 	}
 	return b
+}
+
+// isDynamic reports whether a candidate that batches has the dynamic batcher: the base's, which tells its size as a knob (spec.Base) or is completed by
+// the server, or a new one for what the candidate sets of it.
+func (g *Guided) isDynamic(c search.Candidate) bool {
+	if g.value(c, search.KnobMaxBatchSize) != "" || g.settings.Space.Facts.BaseMaxBatchSize == 0 {
+		return true
+	}
+	sizes, hasSizes := c.Get(search.KnobPreferredBatchSize)
+	delay, hasDelay := c.Get(search.KnobMaxQueueDelay)
+	return hasSizes && sizes != search.IntsValue(nil) || hasDelay && delay != search.DurationValue(0)
+}
+
+// preferred is a candidate's preferred batch sizes: its own, or the base's where it has the base's largest batch.
+func (g *Guided) preferred(c search.Candidate, batch int) search.Value {
+	if _, own := c.Get(search.KnobPreferredBatchSize); !own && batch != g.settings.Space.Facts.BaseMaxBatchSize {
+		return ""
+	}
+	return g.value(c, search.KnobPreferredBatchSize)
 }
 
 // engineKey is the part of a pool's key that is not its number of instances.

@@ -244,6 +244,53 @@ func TestValuesThatAlwaysFailAreGivenUp(t *testing.T) {
 	}
 }
 
+// A value that was not tried is tried with what works, though an engine that always fails is nearer to the default's.
+func TestUnexploredIsNotHopeless(t *testing.T) {
+	t.Parallel()
+	g := newSmall(t, func(s *search.Settings) {
+		s.Space.Knobs[1].Values = []search.Value{"1", "2", "3", "4"}
+		s.Space.Facts.Base[search.KnobPrecision] = "int8"
+	})
+	for _, e := range g.engines {
+		switch precision, threads := e.values[0], e.values[1]; {
+		case precision == "int8" && threads != "3":
+			for _, p := range e.pools {
+				p.failure = "no"
+			}
+		case precision == "fp32" && threads == "4":
+			e.alone.enter(search.Event{Trial: search.Trial{Sizes: []int{1}}, Measurement: measure.Measurement{Windows: []measure.Window{serviceWindowOf(1, 0.01)}}})
+		}
+	}
+	if e := g.unexplored(g.experience()); e == nil || !slices.Equal(e.values, []search.Value{"fp32", "3"}) {
+		t.Errorf("next is %+v, want fp32 with 3 threads", e)
+	}
+}
+
+// The simulated batcher is that of the configuration which spec.Apply makes: one without a dynamic batcher gets it with any size or delay that is
+// set, and preferred sizes are those of the base's largest batch alone.
+func TestQueueOfACandidate(t *testing.T) {
+	t.Parallel()
+	plain := newSmall(t, func(s *search.Settings) { delete(s.Space.Facts.Base, search.KnobMaxBatchSize) })
+	check := func(want bool, c search.Candidate) {
+		t.Helper()
+		if got := plain.queue(c); got.Dynamic != want {
+			t.Errorf("of %q the batcher is %+v, dynamic: want %t", c.Key(), got, want)
+		}
+	}
+	size := search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "8"})
+	check(false, search.Candidate{})
+	check(true, size)
+	check(true, search.NewCandidate(search.Setting{Knob: search.KnobMaxQueueDelay, Value: "100us"}))
+	check(false, search.NewCandidate(search.Setting{Knob: search.KnobMaxQueueDelay, Value: "0us"}))
+	preferring := newSmall(t, func(s *search.Settings) { s.Space.Facts.Base[search.KnobPreferredBatchSize] = "[2,4]" })
+	if got := preferring.queue(search.Candidate{}); !slices.Equal(got.Preferred, []int{2, 4}) {
+		t.Errorf("the base prefers %v", got.Preferred)
+	}
+	if got := preferring.queue(size); len(got.Preferred) > 0 {
+		t.Errorf("with another largest batch it prefers %v", got.Preferred)
+	}
+}
+
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	axis := search.LoadAxis{Levels: []float64{1, 4, 40}, Any: true}

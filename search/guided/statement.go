@@ -69,7 +69,7 @@ func (g *Guided) Statement() Statement {
 func (g *Guided) claim(b belief) Claim {
 	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: b.feasible, Trials: b.trials}
 	for k, m := range g.models {
-		if !m.isKnown {
+		if !m.isKnown || !m.isAsked() {
 			continue
 		}
 		half := 1.96 * math.Sqrt(b.residuals[k].variance+m.level)
@@ -90,7 +90,7 @@ func (g *Guided) defaultClaim(s search.Standing) Claim {
 	r, _ := g.read(search.Event{Measurement: s.Measurement})
 	for k, m := range g.models {
 		e, ok := g.settings.Goal.Estimate(s.Measurement, m.metric)
-		if !ok {
+		if !ok || !m.isAsked() {
 			continue
 		}
 		c.Values = append(c.Values, Value{m.metric, e})

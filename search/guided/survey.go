@@ -39,13 +39,13 @@ func wide(times int) width {
 // What a survey takes for feasible.
 const (
 	trusted  = 0.60 // probability from which on a cell may lead
-	certain  = 0.80 // and from which on it may win
+	certain  = 0.80 // and below which the search is not over while it may still be measured
 	possible = 0.02 // below which it is out
 )
 
 // The size of a survey.
 const (
-	anchors = 30   // cells of the highest probability to be feasible, with which it begins while nothing leads
+	anchors = 30   // cells of the highest probability to be feasible with which it begins where nothing measured leads; more until something does
 	surveys = 1500 // cells at most
 )
 
@@ -92,15 +92,12 @@ func (g *Guided) survey(w width) survey {
 	hopes := g.hopes(w, &s)
 	if math.IsInf(s.lead, -1) {
 		slices.SortStableFunc(hopes, byFeasibility)
-		n := min(len(hopes), anchors)
-		for _, h := range hopes[:n] {
-			s.add(g.believe(h.cell))
+		for n := 0; len(hopes) > 0 && len(s.beliefs) < surveys && (n < anchors || math.IsInf(s.lead, -1)); n++ {
+			s.add(g.believe(hopes[0].cell))
+			hopes = hopes[1:]
 		}
-		hopes = hopes[n:]
 	}
-	if !math.IsInf(s.lead, -1) {
-		slices.SortStableFunc(hopes, func(a, b hope) int { return cmp.Compare(b.most, a.most) })
-	}
+	slices.SortStableFunc(hopes, func(a, b hope) int { return cmp.Compare(b.most, a.most) })
 	for _, h := range hopes {
 		if h.most <= s.lead || len(s.beliefs) >= surveys {
 			s.chance = max(s.chance, h.feasible) // it is the most likely one of the rest
@@ -205,7 +202,8 @@ func (g *Guided) deviation(s *survey, b belief) float64 {
 	if s.leader < 0 {
 		return b.deviation()
 	}
-	return math.Sqrt(g.difference(b, s.beliefs[s.leader]))
+	all, _ := g.difference(b, s.beliefs[s.leader])
+	return math.Sqrt(all)
 }
 
 // gap is by how much a cell may be better than the lead.
@@ -223,21 +221,22 @@ func (g *Guided) improvement(s *survey, b belief) float64 {
 // of Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009). Of two that are within a percent, and as noisy as ten, a trial teaches
 // little, however likely either is to be the better.
 func (g *Guided) lesson(s *survey, b belief) float64 {
-	shared := b.variance // covariance of the cell and of its distance from the lead
+	shared := b.open // covariance of the cell and of its distance from the lead
 	if s.leader >= 0 {
 		leader := s.beliefs[s.leader]
-		shared = (b.variance - leader.variance + g.difference(b, leader)) / 2
+		_, open := g.difference(b, leader)
+		shared = (b.open - leader.open + open) / 2
 	}
-	return g.expected(s, b, math.Abs(shared)/math.Sqrt(max(b.variance+g.trialVariance(), floor)))
+	return g.expected(s, b, math.Abs(shared)/math.Sqrt(max(b.open+g.trialVariance(), floor)))
 }
 
 // trialVariance is that of the score of a trial of the next windows' length.
 func (g *Guided) trialVariance() float64 {
-	v := 0.0
-	for _, m := range g.models {
-		v += m.weight * m.weight * (m.noise.trial*m.noise.trial + m.rate/g.window().Seconds())
-	}
-	return v
+	_, open := g.variances(func(k int) float64 {
+		m := g.models[k]
+		return m.noise.trial*m.noise.trial + m.rate/g.window().Seconds()
+	})
+	return open
 }
 
 // expected is the gain over the lead to be expected of a score with a deviation.

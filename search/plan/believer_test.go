@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -15,7 +16,8 @@ import (
 type oracle struct {
 	believer
 	favourite, rival search.Candidate
-	late             *search.Candidate // what it believes best once it has seen a final; nil: the favourite still
+	late             *search.Candidate // what it believes best once it has seen so many finals; nil: the favourite still
+	after            int
 	confirmed        int
 }
 
@@ -31,7 +33,7 @@ func (o *oracle) Ranked() []search.Standing {
 		p, _ := o.Believed(c, level)
 		ranked = append(ranked, search.Standing{Candidate: c, Load: searchtest.Settings(searchtest.Small(), 0).Space.Load.At(level), Point: p})
 	}
-	if o.late != nil && o.confirmed > 0 {
+	if o.late != nil && o.confirmed >= o.after {
 		p, _ := o.Believed(*o.late, level)
 		ranked = append([]search.Standing{{Candidate: *o.late, Load: ranked[0].Load, Point: p}}, ranked...)
 	}
@@ -110,16 +112,27 @@ func TestBelieverIsNotAskedOfFinalsElsewhere(t *testing.T) {
 	}
 }
 
-// What turns out to be believed better than all members joins the finals, and wins them only after finals of its own.
+// What turns out to be believed better than all members joins the finals, and wins them only after finals of its own: in the round in which it joins,
+// wherever that stands, each member has its one turn.
 func TestFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
 	t.Parallel()
+	for after := 1; after <= 7; after++ {
+		t.Run(fmt.Sprintf("after %d finals", after), func(t *testing.T) {
+			t.Parallel()
+			testAdmission(t, after)
+		})
+	}
+}
+
+func testAdmission(t *testing.T, after int) {
+	t.Helper()
 	l := searchtest.Small()
 	s := searchtest.Settings(l, 50*time.Millisecond)
 	candidates := s.Space.Candidates().All()
 	late := candidates[7]
 	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {
 		return &oracle{believer: believer{Tour: search.NewTour(s, ledger, search.PhaseSearch, nil), ledger: ledger},
-			favourite: candidates[0], rival: candidates[len(candidates)-1], late: &late}
+			favourite: candidates[0], rival: candidates[len(candidates)-1], late: &late, after: after}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +145,17 @@ func TestFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
 	if !ok || leader.Candidate.Key() != late.Key() || len(leader.Measurement.Windows) == 0 {
 		t.Errorf("%v leads (%v) with %d windows, want %v", leader.Candidate, ok, len(leader.Measurement.Windows), late)
 	}
-	if len(trials) != 4 || trials[late.Key()] < 3 {
-		t.Errorf("finals of %v, want four members, and at least three of the one that joined", trials)
+	all := trials[candidates[0].Key()]
+	for key, n := range trials {
+		want := all
+		if key == late.Key() {
+			want -= after / 3 // rounds that were over
+		}
+		if n != want {
+			t.Errorf("finals of %v: %d of %s, want %d", trials, n, key, want)
+		}
+	}
+	if len(trials) != 4 || all < 4 {
+		t.Errorf("finals of %v, want four members, and at least four rounds", trials)
 	}
 }

@@ -146,7 +146,8 @@ func (f *finals) tell(e search.Event) {
 	f.admit()
 }
 
-// admit makes a member of what is believed to be better than all members, after what the finals have shown of these.
+// admit makes a member of what is believed to be better than all members, after what the finals have shown of these; its first turn is in the
+// same round.
 func (f *finals) admit() {
 	n := len(f.members)
 	if f.believer == nil || n >= maxMembers+maxAdmitted {
@@ -160,8 +161,13 @@ func (f *finals) admit() {
 	if best, ok := f.leader(); ok && f.settings.Goal.Objective.Gain(best.Point.Score, ranked[i].Point.Score) <= worthIt-1 {
 		return
 	}
-	f.members = append(f.members, newMember(ranked[i]))
-	f.slot = f.slot/n*(n+1) + f.slot%n // in the same round
+	round, place := f.slot/n, f.slot%n
+	at := n
+	if round%2 == 1 { // on the way back the last come first, so many have been: it is the next
+		at = n - place
+	}
+	f.members = slices.Insert(f.members, at, newMember(ranked[i]))
+	f.slot = round*(n+1) + place
 }
 
 // follow lets a member, after a trial at a level, go on where it is believed best, instead of where its final trials alone would have it:
