@@ -2,7 +2,8 @@ package measure
 
 import "time"
 
-// Measurement is what one trial yielded: windows at one load on one engine launch, or the reason why there are none.
+// Measurement is what one trial yielded: windows at one load on one engine launch, or the reason why there are none; of a service trial also that
+// why there are no more.
 type Measurement struct {
 	Windows []Window `json:"windows,omitempty"`
 	Launch  int      `json:"launch"`            // ordinal of the engine launch within the campaign, from 1

@@ -46,7 +46,7 @@ func brief(job Job) approach {
 }
 
 // curve measures the windows of a service job, one size after the other. No queue builds up where every client has an instance to
-// itself, so that nothing has to settle between them.
+// itself, so that nothing has to settle between them. With an error come the windows of the sizes before.
 func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times) ([]measure.Window, error) {
 	var windows []measure.Window
 	for _, b := range job.Curve {
@@ -56,7 +56,7 @@ func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times) ([]me
 		measured, err := r.load(ctx, one, brief(one), &took)
 		*times = times.Add(took)
 		if err != nil {
-			return nil, err
+			return windows, err
 		}
 		windows = append(windows, measured...)
 	}

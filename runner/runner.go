@@ -153,6 +153,7 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 		}
 		return m, nil
 	}
+	m.Windows = windows // of the sizes of a service job that were measured before one failed
 	if m.Failure, err = r.fail(ctx, err); err != nil {
 		return measure.Measurement{}, err
 	}

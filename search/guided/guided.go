@@ -134,19 +134,23 @@ func (g *Guided) Tell(e search.Event) {
 	g.enter(p, c, e)
 }
 
-// tellService enters a service trial; one that fails closes the pool.
+// tellService enters a service trial. One that fails closes the pool, or, where smaller batches were measured before it did, rules out the batches that
+// it failed with and larger ones: with one client in all pools of the engine.
 func (g *Guided) tellService(p *pool, e search.Event) {
-	curve := &p.crowded
+	curve, zones := &p.crowded, &p.zones
 	if e.Trial.Load.Concurrency == 1 {
-		curve, p.engine.opened = &p.engine.alone, p
+		curve, zones, p.engine.opened = &p.engine.alone, &p.engine.zones, p
 	}
 	curve.enter(e)
 	curve.steal = g.stolen(e.Measurement.Windows)
-	switch {
-	case e.Measurement.Failure != nil:
-		p.failure = e.Measurement.Failure.Reason
+	size, isRefused := refused(e)
+	switch f := e.Measurement.Failure; {
+	case f != nil && (size <= g.clientBatch() || len(curve.sizes) == 0):
+		p.failure = f.Reason
 	case len(curve.sizes) == 0:
 		p.failure = "its service times are unknown"
+	case isRefused:
+		*zones = append(*zones, zone{batch: size})
 	}
 	if curve == &p.crowded {
 		g.prepare(p)
@@ -252,6 +256,7 @@ func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) sear
 	if p.hosts && g.byWidth(search.Candidate{}, c) < 0 {
 		c = search.Candidate{}
 	}
+	sizes = slices.DeleteFunc(slices.Clone(sizes), p.refuses)
 	return search.Action{Trial: search.Trial{
 		Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
 		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes,

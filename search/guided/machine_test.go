@@ -28,6 +28,7 @@ type machine struct {
 	visit     uint64  // another course of the noise
 	slower    float64 // log of what everything takes longer than it once did
 	power     float64 // of the number of threads, by which they shorten a batch; 0: 0.8
+	most      int     // batches larger than this hang; 0: none do
 	// fail makes trials fail, where it is not nil.
 	fail func(search.Trial) *measure.Failure
 
@@ -127,11 +128,20 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 			return e
 		}
 	}
+	hang := &measure.Failure{Stage: measure.StageHang, Reason: "no answer"}
+	if batch := g.queue(trial.Candidate).MaxBatch; m.most > 0 && batch > m.most && trial.Phase != search.PhaseService && trial.Load.Concurrency > m.most {
+		e.Measurement.Failure = hang
+		return e
+	}
 	e.Measurement.Launch, e.Measurement.Memory = 1, int64(1e8*(1+g.queue(trial.Candidate).Instances))
 	e.Measurement.Times = measure.Times{WarmUp: 300 * time.Millisecond, Windows: time.Duration(trial.Windows) * trial.Window}
 	random := rand.New(rand.NewPCG(m.seed, uint64(ordinal)+m.visit<<32))
 	if trial.Phase == search.PhaseService {
 		for _, size := range trial.Sizes {
+			if m.most > 0 && size > m.most {
+				e.Measurement.Failure = hang
+				return e
+			}
 			s := m.time(g, trial.Candidate, size, trial.Load.Concurrency) * math.Exp(m.slower+m.noise*random.NormFloat64())
 			e.Measurement.Windows = append(e.Measurement.Windows, serviceWindowOf(size, s))
 		}

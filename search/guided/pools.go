@@ -23,6 +23,7 @@ type engine struct {
 	alone  service        // with one request in flight
 	opened *pool          // where that was measured
 	launch mean           // of its processes
+	zones  []zone         // that fail in all its pools
 }
 
 // isOpen reports whether the engine's service times are known.
@@ -115,15 +116,35 @@ type zone struct {
 	candidate string // key; "" for all
 }
 
+// holds reports whether a candidate with a largest batch fails at a load.
+func (z zone) holds(candidate string, batch int, level float64) bool {
+	if z.candidate != "" {
+		return z.candidate == candidate && level >= z.level
+	}
+	return batch >= z.batch && level >= z.level
+}
+
 // isDead reports whether a cell of the pool lies in a zone of failure.
 func (p *pool) isDead(s setting) bool {
 	b := p.batchers[s.batcher]
-	return slices.ContainsFunc(p.zones, func(z zone) bool {
-		if z.candidate != "" {
-			return z.candidate == b.key && s.level >= z.level
+	fails := func(z zone) bool { return z.holds(b.key, b.queue.MaxBatch, s.level) }
+	return slices.ContainsFunc(p.zones, fails) || slices.ContainsFunc(p.engine.zones, fails)
+}
+
+// refuses reports whether batches of a size fail at any load.
+func (p *pool) refuses(size int) bool {
+	fails := func(z zone) bool { return z.holds("", size, 0) }
+	return slices.ContainsFunc(p.zones, fails) || slices.ContainsFunc(p.engine.zones, fails)
+}
+
+// refused is the smallest size of a service trial that got no answer; false where each did.
+func refused(e search.Event) (size int, found bool) {
+	for i, size := range e.Trial.Sizes {
+		if i >= len(e.Measurement.Windows) || e.Measurement.Windows[i].Requests == 0 {
+			return size, true
 		}
-		return b.queue.MaxBatch >= z.batch && s.level >= z.level
-	})
+	}
+	return 0, false
 }
 
 // service is what service trials told: the time of a batch by its size.

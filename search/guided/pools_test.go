@@ -244,6 +244,27 @@ func TestValuesThatAlwaysFailAreGivenUp(t *testing.T) {
 	}
 }
 
+// Where batches of more than eight hang, their sizes are out, and what smaller ones take is known: none is asked for again.
+func TestLargeBatchesThatFailAreOut(t *testing.T) {
+	t.Parallel()
+	m := typical(2, 0.05)
+	m.most = 8
+	g, events := m.run(t, 400)
+	failed := 0
+	for _, e := range events {
+		if e.Measurement.Failure != nil {
+			failed++
+		}
+	}
+	if failed > len(g.engines)+2 { // once in each, and by the default's finding its load
+		t.Errorf("%d of %d trials failed", failed, len(events))
+	}
+	best := g.Ranked()[0]
+	if batch := g.queue(best.Candidate).MaxBatch; !best.Point.Passes() || batch > 8 || len(best.Measurement.Windows) == 0 {
+		t.Errorf("best is %v, which passes: %t, after %d trials", best.Candidate, best.Point.Passes(), len(events))
+	}
+}
+
 // A value that was not tried is tried with what works, though an engine that always fails is nearer to the default's.
 func TestUnexploredIsNotHopeless(t *testing.T) {
 	t.Parallel()
