@@ -41,6 +41,7 @@ type Options struct {
 	HostPolicies []string // POLICY,SETTING=VALUE, as tritonserver's --host-policy has them
 	Storage      string   // where a cluster finds the repository: pvc://CLAIM[/PATH], s3://…; "" a claim of its own
 	InstanceType string   // Azure's size of a machine; "" derives it from the machine that was measured
+	ShareFiles   bool     // the models' files may be hard links to those of the inputs: for an export that stays beside them
 }
 
 // Deployment is what every target writes down.

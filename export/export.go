@@ -88,7 +88,7 @@ func Write(target, dir string, o Options) (Export, error) {
 	}
 	e := Export{Deployment: d, Next: d.commands()}
 	err = whole(dir, func(temp string) error {
-		if e.Deployment.RepositoryBytes, err = copyModels(filepath.Join(temp, d.repository()), models); err != nil {
+		if e.Deployment.RepositoryBytes, err = copyModels(filepath.Join(temp, d.repository()), models, o.ShareFiles); err != nil {
 			return err
 		}
 		files, err := e.Deployment.files()
@@ -114,14 +114,14 @@ func (d Deployment) repository() string {
 	return repositoryDir
 }
 
-// copyModels copies the models' deployable folders, and returns their size.
-func copyModels(repository string, models []Model) (int64, error) {
+// copyModels copies the models' deployable folders, with hard links where share says so, and returns their size.
+func copyModels(repository string, models []Model, share bool) (int64, error) {
 	if err := os.MkdirAll(repository, 0o755); err != nil {
 		return 0, fmt.Errorf("cannot make folder %q: %w", repository, durable.Cause(err))
 	}
 	var size int64
 	for _, m := range models {
-		n, err := modelrepo.CopyDeployed(repository, m.folder())
+		n, err := modelrepo.CopyDeployed(repository, m.folder(), share)
 		if err != nil {
 			return 0, &InputError{fmt.Errorf("%w; 'tuner analyze' writes it anew", err)}
 		}

@@ -225,6 +225,13 @@ func TestDuplicate(t *testing.T) {
 
 func checkSameFile(t *testing.T, a, b string) {
 	t.Helper()
+	if !isSameFile(t, a, b) {
+		t.Errorf("%s and %s are not one file", a, b)
+	}
+}
+
+func isSameFile(t *testing.T, a, b string) bool {
+	t.Helper()
 	infoA, err := os.Stat(a)
 	if err != nil {
 		t.Fatal(err)
@@ -233,9 +240,7 @@ func checkSameFile(t *testing.T, a, b string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !os.SameFile(infoA, infoB) {
-		t.Errorf("%s and %s are not one file", a, b)
-	}
+	return os.SameFile(infoA, infoB)
 }
 
 // checkOnly fails if dir holds anything but names, hidden things included.

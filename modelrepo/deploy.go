@@ -207,9 +207,10 @@ func written(dir string) (files []string, foreign string, err error) {
 
 // CopyDeployed puts the model's folder source, which Write made, into the repository dir
 // under its own name, and returns how many bytes that are. A folder that anybody
-// changed since is refused, and so is a target that exists. It is for
+// changed since is refused, and so is a target that exists. With share the model's
+// files are hard links to those of source where the file system allows it. It is for
 // repositories in the making: after an error a part of the folder is there.
-func CopyDeployed(dir, source string) (int64, error) {
+func CopyDeployed(dir, source string, share bool) (int64, error) {
 	files, foreign, err := written(source)
 	if err == nil && foreign != "" {
 		err = errors.New(foreign)
@@ -225,7 +226,11 @@ func CopyDeployed(dir, source string) (int64, error) {
 	for _, e := range p.files {
 		size += e.size
 	}
-	return size, p.write(filepath.Join(dir, p.model), duplicate)
+	put := duplicate
+	if share {
+		put = place
+	}
+	return size, p.write(filepath.Join(dir, p.model), put)
 }
 
 // listFiles names everything in dir that is not a folder, sorted.

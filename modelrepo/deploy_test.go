@@ -149,7 +149,7 @@ func TestCopyDeployed(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, config(t, `name: "m"`))
-	size, err := CopyDeployed(to, filepath.Join(from, "m"))
+	size, err := CopyDeployed(to, filepath.Join(from, "m"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,11 +165,27 @@ func TestCopyDeployed(t *testing.T) {
 	if size != int64(total) {
 		t.Errorf("%d bytes, want %d", size, total)
 	}
+	shared := t.TempDir()
+	if _, err := CopyDeployed(shared, filepath.Join(from, "m"), true); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, tree(t, shared)); diff != "" {
+		t.Errorf("shared (-want +got):\n%s", diff)
+	}
+	// The configuration is there to be edited, the model is not.
+	for path, want := range map[string]bool{"m/config.pbtxt": false, "m/1/model.onnx": true} {
+		if got := isSameFile(t, filepath.Join(from, path), filepath.Join(shared, path)); got != want {
+			t.Errorf("%s is the same file: %t, want %t", path, got, want)
+		}
+		if isSameFile(t, filepath.Join(from, path), filepath.Join(to, path)) {
+			t.Errorf("%s is no copy", path)
+		}
+	}
 	put(t, from, "m/config.pbtxt", "name: \"m\"\nmax_batch_size: 2\n")
-	if _, err := CopyDeployed(t.TempDir(), filepath.Join(from, "m")); err == nil || !strings.Contains(err.Error(), "it was changed since") {
+	if _, err := CopyDeployed(t.TempDir(), filepath.Join(from, "m"), false); err == nil || !strings.Contains(err.Error(), "it was changed since") {
 		t.Errorf("a changed folder: %v", err)
 	}
-	if _, err := CopyDeployed(t.TempDir(), filepath.Join(from, "nosuch")); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := CopyDeployed(t.TempDir(), filepath.Join(from, "nosuch"), false); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no folder: %v", err)
 	}
 }
