@@ -36,10 +36,11 @@ const (
 	FormatJUnit      = "junit"
 	FormatConfig     = "config"
 	FormatRepository = "repository"
+	FormatHelm       = "helm" // of the repository; `tuner run` alone writes it
 )
 
 func formats() []string {
-	return []string{FormatTable, FormatCSV, FormatPNG, FormatHTML, FormatJUnit, FormatConfig, FormatRepository}
+	return []string{FormatTable, FormatCSV, FormatPNG, FormatHTML, FormatJUnit, FormatConfig, FormatRepository, FormatHelm}
 }
 
 // Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives, or that its mode
@@ -123,6 +124,10 @@ func analyzeFields(a *Analyze) []field {
 				if f, ok := e.word(formats()); ok {
 					list = appendOnce(e, list, f)
 				}
+			}
+			if slices.Contains(list, FormatHelm) && !slices.Contains(list, FormatRepository) {
+				v.fail(Error{Problem: "has " + FormatHelm + ", the chart of the repository, without that",
+					Hint: "add " + FormatRepository + ", or leave out " + FormatHelm})
 			}
 			a.Formats = list
 		}},

@@ -25,7 +25,7 @@ func TestParseAnalyze(t *testing.T) {
 		})
 	}
 	check("defaults", "input: out/minilm", Analyze{Path: "work/analyze.yaml", Input: "work/out/minilm", Output: "work/out/minilm",
-		Top: 3, Rank: RankScore, Formats: []string{"table", "csv", "png", "html", "junit", "config", "repository"}})
+		Top: 3, Rank: RankScore, Formats: []string{"table", "csv", "png", "html", "junit", "config", "repository", "helm"}})
 	p99 := single(measure.LatencyP99)
 	check("complete", `
 input: ../out
@@ -73,6 +73,7 @@ func TestAnalyzeMistakes(t *testing.T) {
 		"2: inference_output_fields[3]: appears twice in the list", "3: server_output_fields[0]: is not a column of this file")
 	check("input: x\nmode: fast\nformats: [csv, pdf, csv]",
 		"2: mode: is not known", "3: formats[1]: is not known", "3: formats[2]: appears twice in the list")
+	check("input: x\nformats: [csv, helm]", "2: formats: has helm, the chart of the repository, without that")
 	check("input: x\nplots: {a/b: {x_axis: latency_p99, y_axis: throughput}, c: {y_axis: concurrency}, d: {x_axis: batch_size, y_axis: cpu, z: 1}}",
 		"2: plots.a/b: is not usable as the name of a file", "2: plots.c.y_axis: is not a metric", "2: plots.c: has no x_axis",
 		"2: plots.d.x_axis: is not a metric", "2: plots.d.z: unknown field")
