@@ -18,7 +18,7 @@ func WriteHTML(w io.Writer, r analyze.Result, withRepository bool) error {
 	page := html.Page{
 		Result: r, Verdict: newVerdict(r), Effort: effort(r), View: append(viewNotes(r), serverNotes(r)...), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
 		Notes: pageNotes(r), Failures: pageFailures(r), Rejected: rejections(r), LeftOut: foldLines(r), Origin: origin(r),
-		Accuracy: accuracySection(r),
+		Accuracy: accuracySection(r), Steps: html.Section{Title: "Steps of the run", Heads: stepHeads, Cells: stepRows(r.Steps)},
 	}
 	for _, c := range r.Configs {
 		page.Titles = append(page.Titles, stageSetup(c))

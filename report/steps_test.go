@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,46 +16,75 @@ import (
 	"tuner/steps"
 )
 
-// The steps of `tuner run` are in both reports; a campaign that was run by itself has none.
+// The steps of `tuner run` are in all reports; a campaign that was run by itself has none.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	r := result(t, typical(t), analyze.Options{})
-	write := func() (markdown, jsonText string) {
+	write := func() (markdown, jsonText, page string) {
 		t.Helper()
-		var m, j bytes.Buffer
-		if err := errors.Join(WriteMarkdown(&m, r, false), WriteJSON(&j, r)); err != nil {
+		var m, j, h bytes.Buffer
+		if err := errors.Join(WriteMarkdown(&m, r, false), WriteJSON(&j, r), WriteHTML(&h, r, false)); err != nil {
 			t.Fatal(err)
 		}
-		return m.String(), j.String()
+		return m.String(), j.String(), h.String()
 	}
-	if markdown, text := write(); strings.Contains(markdown, "## Steps") || strings.Contains(text, `"steps"`) {
+	if markdown, text, page := write(); strings.Contains(markdown, "## Steps") || strings.Contains(text, `"steps"`) || strings.Contains(page, "Steps of the run") {
 		t.Error("there are steps of a campaign that was run by itself")
 	}
 	r.Steps = steps.List{
 		{Name: steps.Convert, State: steps.Skipped, Text: "m.onnx is\nfine | as it is"},
 		{Name: steps.Repository, State: steps.OK, Text: "out/repository/m"},
+		{Name: steps.Chart, State: steps.Failed, Text: "<b>no space</b>"},
 	}
-	markdown, text := write()
+	markdown, text, page := write()
 	for _, want := range []string{
 		"\n## Steps\n\n| step | name | state |",
 		"| 1 | convert | skipped | m.onnx is fine \\| as it is |",
 		"| 6 | repository | ok | out/repository/m |",
+		"| 2 | precision | not made |  |",
+		"| 7 | chart | failed | &lt;b>no space&lt;/b> |",
 	} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("%q is missing in\n%s", want, markdown)
+		}
+	}
+	for _, want := range []string{"<h2>Steps of the run</h2>", "<td>6</td><td>repository</td><td>ok</td><td>out/repository/m</td>",
+		"<td>7</td><td>chart</td><td>failed</td><td>&lt;b&gt;no space&lt;/b&gt;</td>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing in the page", want)
 		}
 	}
 	var d document
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
-	want := []jsonStep{{steps.Convert, steps.Skipped, "m.onnx is\nfine | as it is"}, {steps.Repository, steps.OK, "out/repository/m"}}
+	want := []jsonStep{{steps.Convert, steps.Skipped, "m.onnx is\nfine | as it is"}, {steps.Repository, steps.OK, "out/repository/m"},
+		{steps.Chart, steps.Failed, "<b>no space</b>"}}
 	if diff := cmp.Diff(want, d.Steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	doc, err := os.ReadFile("../docs/formats/results.md")
 	if err != nil || !strings.Contains(string(doc), "`steps[]`") {
 		t.Errorf("docs/formats/results.md does not mention steps[] (%v)", err)
+	}
+}
+
+// Of a run that ended before its campaign there is a report.md with the steps, and nothing else.
+func TestWriteSteps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := WriteSteps(dir, "net", steps.List{{Name: steps.Convert, State: steps.Failed, Text: "cannot export | net.pt"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "# net: no result\n\nThe run ended before anything was measured.\n\n## Steps\n\n" +
+		"| step | name | state | what was done, or why not |\n| --- | --- | --- | --- |\n| 1 | convert | failed | cannot export \\| net.pt |\n" +
+		"| 2 | precision | not made |  |\n| 3 | accuracy check | not made |  |\n| 4 | configuration search | not made |  |\n" +
+		"| 5 | optimized model | not made |  |\n| 6 | repository | not made |  |\n| 7 | chart | not made |  |\n"
+	if text, err := os.ReadFile(filepath.Join(dir, markdownName)); err != nil || string(text) != want {
+		t.Errorf("%q, %v; want %q", text, err, want)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v; want %s alone", files, err, markdownName)
 	}
 }
 

@@ -38,17 +38,18 @@ type Observer interface {
 type Log struct {
 	dir      string
 	list     List
+	reports  Reports
 	observer Observer
 	now      func() time.Time
 }
 
 // Open reads the record of an output folder, in which there may be none yet. Nothing is written before the first step ends.
 func Open(dir string, observer Observer, now func() time.Time) (*Log, error) {
-	list, err := Read(dir)
+	list, reports, err := read(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Log{dir, list, observer, now}, nil
+	return &Log{dir, list, reports, observer, now}, nil
 }
 
 // List returns the steps that are recorded.
@@ -84,10 +85,32 @@ func (l *Log) Do(ctx context.Context, name Name, key string, work func() (Outcom
 	}
 	if !known || !isSame(before, step) {
 		l.list = l.list.With(step).through(name)
-		err = errors.Join(err, Write(l.dir, l.list))
+		err = errors.Join(err, write(l.dir, l.list, l.reports))
 	}
 	l.observer.Ended(step, false)
 	return err
+}
+
+// Report has the reports written and records them, unless they were written with the same key and are unchanged. They are no step, since they
+// tell of all seven.
+func (l *Log) Report(key string, work func() (files []string, err error)) error {
+	if l.reports.Key == key && l.isIntact(l.reports.Files) {
+		return nil
+	}
+	paths, err := work()
+	if err != nil {
+		return err
+	}
+	reports := Reports{Key: key}
+	for _, path := range paths {
+		files, err := FilesOf(l.dir, path)
+		if err != nil {
+			return err
+		}
+		reports.Files = append(reports.Files, files...)
+	}
+	l.reports = reports
+	return write(l.dir, l.list, l.reports)
 }
 
 // step makes the record of an outcome.
@@ -97,7 +120,7 @@ func (l *Log) step(name Name, key string, o Outcome) (Step, error) {
 		s.State = OK
 	}
 	for _, path := range o.Files {
-		files, err := l.digest(path)
+		files, err := FilesOf(l.dir, path)
 		if err != nil {
 			return s, err
 		}
@@ -112,19 +135,19 @@ func isSame(a, b Step) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// digest describes a file, or all files of a folder.
-func (l *Log) digest(path string) ([]File, error) {
+// FilesOf describes a file, or all files of a folder, as they are seen from the folder dir.
+func FilesOf(dir, path string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		relative, err := l.relative(path)
+		name, err := relative(dir, path)
 		if err != nil {
 			return err
 		}
 		sum, err := checksum.File(path)
-		files = append(files, File{filepath.ToSlash(relative), sum})
+		files = append(files, File{filepath.ToSlash(name), sum})
 		return err
 	})
 	if err != nil {
@@ -133,9 +156,9 @@ func (l *Log) digest(path string) ([]File, error) {
 	return files, nil
 }
 
-// relative is a path as it is seen from the output folder.
-func (l *Log) relative(path string) (string, error) {
-	from, err := filepath.Abs(l.dir)
+// relative is a path as it is seen from a folder.
+func relative(dir, path string) (string, error) {
+	from, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}

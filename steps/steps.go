@@ -34,12 +34,15 @@ const (
 	Search     Name = "configuration search"
 	Optimize   Name = "optimized model"
 	Repository Name = "repository"
-	Report     Name = "chart and report"
+	Chart      Name = "chart"
 )
+
+// chartAndReport was the last step before the chart was one of its own. A record of it tells nothing about the chart, and is passed over.
+const chartAndReport Name = "chart and report"
 
 // Names lists the steps in their order.
 func Names() []Name {
-	return []Name{Convert, Precision, Accuracy, Search, Optimize, Repository, Report}
+	return []Name{Convert, Precision, Accuracy, Search, Optimize, Repository, Chart}
 }
 
 // Number is the step's place in the order, from 1; 0 for what is no step.
@@ -102,10 +105,17 @@ func (l List) through(name Name) List {
 	return slices.DeleteFunc(slices.Clone(l), func(s Step) bool { return s.Name.Number() > name.Number() })
 }
 
+// Reports are the files in which a run shows its steps.
+type Reports struct {
+	Key   string `json:"key"` // digest of all that they depend on
+	Files []File `json:"files"`
+}
+
 // document is steps.json.
 type document struct {
-	Format int      `json:"format"`
-	Steps  []record `json:"steps"`
+	Format  int      `json:"format"`
+	Steps   []record `json:"steps"`
+	Reports Reports  `json:"reports,omitzero"`
 }
 
 type record struct {
@@ -120,33 +130,47 @@ type record struct {
 // Read returns the steps that are recorded in an output folder: none without a record. The error of a record that cannot be read
 // names the file and the remedy.
 func Read(dir string) (List, error) {
+	list, _, err := read(dir)
+	return list, err
+}
+
+func read(dir string) (List, Reports, error) {
 	path := filepath.Join(dir, FileName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, Reports{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", path, durable.Cause(err))
+		return nil, Reports{}, fmt.Errorf("cannot read %q: %w", path, durable.Cause(err))
 	}
-	list, err := Parse(text)
+	list, reports, err := parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w; remove the file to make all steps again: the journal keeps what was measured", path, err)
+		return nil, Reports{}, fmt.Errorf("cannot read %q: %w; remove the file to make all steps again: the journal keeps what was measured", path, err)
 	}
-	return list, nil
+	return list, reports, nil
 }
 
-// Parse reads a record.
-func Parse(text []byte) (List, error) {
+// parse reads a record.
+func parse(text []byte) (List, Reports, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("it is no record of steps: %w", err)
+		return nil, Reports{}, fmt.Errorf("it is no record of steps: %w", err)
 	}
 	if d.Format != format {
-		return nil, fmt.Errorf("it has format %d; this version of tuner reads format %d", d.Format, format)
+		return nil, Reports{}, fmt.Errorf("it has format %d; this version of tuner reads format %d", d.Format, format)
 	}
+	list, err := listOf(d.Steps)
+	return list, d.Reports, err
+}
+
+// listOf checks the records of steps.
+func listOf(records []record) (List, error) {
 	var list List
 	last := 0
-	for i, r := range d.Steps {
+	for i, r := range records {
+		if r.Step == chartAndReport {
+			continue
+		}
 		number := r.Step.Number()
 		switch {
 		case number == 0:
@@ -169,9 +193,9 @@ func Parse(text []byte) (List, error) {
 // maxElapsed is the longest time of a step, in seconds, that a time.Duration holds with room to spare.
 const maxElapsed = 1e9
 
-// Write records the steps in an output folder, which is made when it does not exist.
-func Write(dir string, list List) error {
-	d := document{Format: format, Steps: []record{}}
+// write records the steps and the reports in an output folder, which is made when it does not exist.
+func write(dir string, list List, reports Reports) error {
+	d := document{Format: format, Steps: []record{}, Reports: reports}
 	for _, s := range list {
 		d.Steps = append(d.Steps, record{s.Name, s.State, s.Text, s.Elapsed.Round(time.Millisecond).Seconds(), s.Key, s.Files})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // watcher notes what it is told: "convert", then "convert: ok".
@@ -172,8 +173,8 @@ func TestLaterStepsFall(t *testing.T) {
 	first := newRun(t, dir)
 	first.do(Convert, "", Skip("it is fine"))
 	first.do(Search, "", Outcome{Text: "8 trials"})
-	first.do(Report, "", Outcome{Text: "report.md"})
-	const all = "convert skipped it is fine\nconfiguration search ok 8 trials\nchart and report ok report.md"
+	first.do(Chart, "", Outcome{Text: "out/helm"})
+	const all = "convert skipped it is fine\nconfiguration search ok 8 trials\nchart ok out/helm"
 	first.check(all)
 
 	again := newRun(t, dir)
@@ -205,7 +206,7 @@ func TestUnwritableFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := Write(filepath.Join(file, "out"), nil)
+	err := write(filepath.Join(file, "out"), nil, Reports{})
 	if err == nil || !strings.Contains(err.Error(), FileName) {
 		t.Errorf("error %v, want one that names the file", err)
 	}
@@ -226,7 +227,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"format":1,"steps":[{"step":"repository","state":"ok"},{"step":"convert","state":"ok"}]}`: `steps[1].step: "convert" is out of order`,
 		`{"format":1,"steps":[{"step":"convert","state":"ok","elapsed_seconds":-1}]}`:               "-1 is no duration",
 	} {
-		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
@@ -239,23 +240,82 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// Reports are written when something that they depend on changed, or they themselves; whatever becomes of steps in the meantime.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.md")
+	check := func(what, key string, want bool) {
+		t.Helper()
+		r, called := newRun(t, dir), false
+		r.do(Convert, "", Outcome{Text: what})
+		err := r.Report(key, func() ([]string, error) {
+			called = true
+			return []string{file}, os.WriteFile(file, []byte(key), 0o600)
+		})
+		if err != nil || called != want {
+			t.Errorf("%s: written %t, want %t (%v)", what, called, want, err)
+		}
+	}
+	check("the first time", "a", true)
+	check("the same", "a", false)
+	check("another key", "b", true)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	check("a missing file", "b", true)
+	check("the same again", "b", false)
+	full := errors.New("no space")
+	r := newRun(t, dir)
+	if err := r.Report("c", func() ([]string, error) { return nil, full }); !errors.Is(err, full) {
+		t.Errorf("error %v, want the function's", err)
+	}
+	if err := r.Report("c", func() ([]string, error) { return []string{"nosuch"}, nil }); err == nil || !strings.Contains(err.Error(), `"nosuch"`) {
+		t.Errorf("error %v, want one that names the missing file", err)
+	}
+	check("after a failure", "b", false)
+}
+
+// A record whose last step was still "chart and report" is gone on with: what it says of the others counts, and the chart is to be made.
+func TestFormerRecord(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const former = `{"format":1,"steps":[{"step":"repository","state":"ok","text":"out/repository/m","key":"a"},
+		{"step":"chart and report","state":"ok","text":"report.md, result.json","key":"b","files":[{"path":"report.md","sha256":"c"}]}]}`
+	if err := os.WriteFile(filepath.Join(dir, FileName), []byte(former), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRun(t, dir)
+	if r.do(Repository, "a", Outcome{}) {
+		t.Error("the repository was made again")
+	}
+	if !r.do(Chart, "b", Outcome{Text: "out/helm"}) {
+		t.Error("the chart counts as made")
+	}
+	r.check("repository ok out/repository/m\nchart ok out/helm")
+}
+
 // Any text is refused, or is a record that reads the same once it is written.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"step":"convert","state":"ok","text":"a","elapsed_seconds":1.5,"key":"k","files":[{"path":"m","sha256":"d"}]}]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"step":"repository","state":"skipped"},{"step":"chart and report","state":"failed"}]}`))
+	f.Add([]byte(`{"format":1,"steps":[],"reports":{"key":"k","files":[{"path":"report.md","sha256":"d"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := Parse(text)
+		list, reports, err := parse(text)
 		if err != nil {
 			return
 		}
 		dir := t.TempDir()
-		if err := Write(dir, list); err != nil {
+		if err := write(dir, list, reports); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Read(dir)
+		again, reportsAgain, err := read(dir)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if diff := cmp.Diff(reports, reportsAgain, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("reports (-want +got):\n%s", diff)
 		}
 		for i := range list { // written to the millisecond
 			if d := (again[i].Elapsed - list[i].Elapsed).Abs(); d > time.Millisecond {

@@ -131,6 +131,7 @@ func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Resul
 		return inputError(err)
 	}
 	listFiles(con.err, a.Output, written)
+	noteOldChart(con.err, a.Output, result)
 	return infeasible(result)
 }
 

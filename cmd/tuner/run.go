@@ -44,7 +44,7 @@ func newRun(con console) *cobra.Command {
 		Use:   "run MODEL | -f profile.yaml",
 		Short: "Do everything in one go: from a model to a repository that is ready to deploy",
 		Long: `Makes the seven steps from a model to its deployment: 1 convert (a PyTorch file, or a fixed batch dimension), 2 precision,
-3 accuracy check, 4 configuration search, 5 optimized model, 6 repository, 7 chart and report.
+3 accuracy check, 4 configuration search, 5 optimized model, 6 repository, 7 chart (for Helm, of the repository). The reports tell of them all.
 
 No file is needed: profile.yaml and analyze.yaml, which say what was done and can be edited, are written to the output folder, and
 'tuner run -f' goes on with them. What an earlier run has done is not done again, unless something that it depends on has
@@ -213,7 +213,7 @@ func newJob(ctx context.Context, con console, o runOptions, model string) (job, 
 	}
 	path, err := c.convert(ctx, log)
 	if err != nil {
-		return job{}, err
+		return job{}, stepFailed(err, c.reportFailure(log))
 	}
 	if o.file, err = writeRunFiles(ctx, con, o, c.name, path, c.dir); err != nil {
 		return job{}, err
@@ -262,27 +262,41 @@ func prepareJob(ctx context.Context, con console, o runOptions, p spec.Profile, 
 	return job{c, con, o.output, a, campaign, log}, err
 }
 
-// run makes the steps from the second on, and prints the answer.
+// run makes the steps from the second on, writes the reports, also where a step failed, and prints the answer.
 func (j job) run(ctx context.Context) error {
+	result, outcome, err := j.make(ctx)
+	if err != nil {
+		return stepFailed(err, reportFailure(j.analysis, j.setup.Subject.Name, j.log))
+	}
+	result.Steps = j.log.List()
+	if err := writeReports(j.analysis, result, j.log); err != nil {
+		return err
+	}
+	return j.answer(ctx, result, outcome)
+}
+
+// make makes the steps from the second on.
+func (j job) make(ctx context.Context) (analyze.Result, profile.Outcome, error) {
 	setup, err := j.variants(ctx)
 	if err != nil {
-		return err
+		return analyze.Result{}, profile.Outcome{}, err
 	}
 	outcome, err := j.search(ctx, setup)
 	if err != nil {
-		return err
+		return analyze.Result{}, outcome, err
 	}
 	result, err := rankCampaign(j.analysis)
-	if err != nil {
-		return err
-	}
-	for _, step := range []func(context.Context, analyze.Result) error{j.optimize, j.repository, j.report} {
-		if err := step(ctx, result); err != nil {
-			return err
+	for _, step := range []func(context.Context, analyze.Result) error{j.optimize, j.repository, j.chart} {
+		if err == nil {
+			err = step(ctx, result)
 		}
 	}
-	result.Steps = j.log.List()
-	return j.answer(ctx, result, outcome)
+	return result, outcome, err
+}
+
+// stepFailed is the error of a step, whose exit code it has, with that of the reports on it.
+func stepFailed(step, reports error) error {
+	return withExit(exitCode(step), errors.Join(step, reports))
 }
 
 // answer prints what was found and what comes next, and makes the exit code.
@@ -316,6 +330,9 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))
 		next = append(next, "  tuner serve --model-repository "+shellWord(repository),
 			fmt.Sprintf("  tuner export %s --input %s -o %s", export.Triton, shellWord(output), shellWord(freeName(filepath.Join(output, "deploy")))))
+	}
+	if s, _ := r.Steps.Get(steps.Chart); s.State == steps.OK {
+		lines = append(lines, "Helm chart: "+filepath.Join(output, chartDir)+" (README.md there says how to install it)")
 	}
 	_, err := fmt.Fprintln(out, strings.Join(append(lines, next...), "\n"))
 	return err

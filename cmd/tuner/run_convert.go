@@ -165,6 +165,15 @@ func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path stri
 	return c.model, err
 }
 
+// reportFailure writes the reports on a run that failed in the first step: it has no profile yet, unless an earlier one went on.
+func (c modelConversion) reportFailure(log *steps.Log) error {
+	a, err := analysisOf(c.con, spec.Profile{Path: filepath.Join(c.dir, spec.ProfileName), Output: c.dir})
+	if err != nil {
+		return err
+	}
+	return reportFailure(a, c.name, log)
+}
+
 // export makes an ONNX file of a PyTorch file.
 func (c modelConversion) export(ctx context.Context, opener precision.Opener) (steps.Outcome, error) {
 	if err := exportPyTorch(ctx, c.con, c.torch, c.options.pytorch.python, c.target, opener); err != nil {

@@ -22,7 +22,7 @@ func (w workplace) withoutCharts(dir, input string) {
 	if err := os.MkdirAll(filepath.Join(w.dir, dir), 0o755); err != nil {
 		w.t.Fatal(err)
 	}
-	w.write(filepath.Join(dir, "analyze.yaml"), "input: "+input+"\nformats: [csv, config, repository]\n")
+	w.write(filepath.Join(dir, "analyze.yaml"), "input: "+input+"\nformats: [csv, config, repository, helm]\n")
 }
 
 // states reads the record of a run's steps: "convert skipped, precision ok".
@@ -39,8 +39,18 @@ func (w workplace) states(dir string) string {
 	return strings.Join(states, ", ")
 }
 
+// stat describes a file of the campaign's output folder.
+func (w workplace) stat(name string) os.FileInfo {
+	w.t.Helper()
+	info, err := os.Stat(filepath.Join(w.output, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return info
+}
+
 // The states of a run whose profile has one precision, when all is done.
-const allDone = "convert skipped, precision skipped, accuracy check skipped, configuration search ok, optimized model ok, repository ok, chart and report ok"
+const allDone = "convert skipped, precision skipped, accuracy check skipped, configuration search ok, optimized model ok, repository ok, chart ok"
 
 // kill -9 in the middle of the search: the same command goes on, and ends with everything made; once more, it makes nothing.
 func TestKilledRunGoesOn(t *testing.T) {
@@ -58,7 +68,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	kept := w.trials()
 
 	second := w.run(exitOK, "run", "-f", "profile.yaml")
-	expect(t, second.stderr.String(), "going on after ", "7/7 chart and report\n  ok")
+	expect(t, second.stderr.String(), "going on after ", "7/7 chart\n  ok")
 	all := w.trials()
 	if got := w.states(w.output); got != allDone || len(all) != budget {
 		t.Errorf("%s after %d trials, want %s after %d", got, len(all), allDone, budget)
@@ -68,17 +78,16 @@ func TestKilledRunGoesOn(t *testing.T) {
 			t.Errorf("%s was measured again: it was in the journal already", e)
 		}
 	}
-	result := filepath.Join(w.output, "result.json")
-	before, err := os.Stat(result)
-	if err != nil {
-		t.Fatal(err)
+	if !os.SameFile(w.stat("repository/mlp/1/model.onnx"), w.stat("helm/model_repository/mlp/1/model.onnx")) {
+		t.Error("the chart has a model of its own: a large one is there twice")
 	}
+	result, chart := w.stat("result.json"), w.stat("helm/export.json")
 	third := w.run(exitOK, "run", "-f", "profile.yaml")
 	if n := strings.Count(third.stderr.String(), "  ok, done before"); n != 4 {
 		t.Errorf("%d steps were found done, want 4; stderr:\n%s", n, third.stderr.String())
 	}
-	if after, err := os.Stat(result); err != nil || !os.SameFile(before, after) || len(w.trials()) != budget {
-		t.Errorf("something was made again (%v), or measured: %d trials", err, len(w.trials()))
+	if !os.SameFile(result, w.stat("result.json")) || !os.SameFile(chart, w.stat("helm/export.json")) || len(w.trials()) != budget {
+		t.Errorf("something was made again, or measured: %d trials", len(w.trials()))
 	}
 }
 
@@ -96,7 +105,7 @@ func TestInterruptedRunIsUsable(t *testing.T) {
 	awaitGone(t, engine)
 	expect(t, strings.Join(strings.Fields(p.stdout.String()), " "), "More was to come: interrupted by the user.")
 	expect(t, p.stderr.String(), "trials; the same command goes on")
-	if got := w.states(w.output); !strings.Contains(got, "configuration search interrupted, optimized model interrupted, ") || !strings.HasSuffix(got, "chart and report ok") {
+	if got := w.states(w.output); !strings.Contains(got, "configuration search interrupted, optimized model interrupted, ") || !strings.HasSuffix(got, "chart ok") {
 		t.Errorf("states: %s", got)
 	}
 	if _, err := os.Stat(filepath.Join(w.output, "result.json")); err != nil {

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -151,40 +155,55 @@ func fileOf(r analyze.Result, precision string) journal.ModelFile {
 	return r.Header.Models[i]
 }
 
-// report makes the last step: charts, tables and reports. These tell of it too, as it will have been made when they are there.
-func (j job) report(ctx context.Context, r analyze.Result) error {
-	text := "report.md, result.json"
-	for _, f := range j.analysis.Formats {
-		if !slices.Contains([]string{spec.FormatTable, spec.FormatConfig, spec.FormatRepository}, f) { // for the terminal, or of the step before
-			text += ", " + f
-		}
-	}
-	r.Steps = j.log.List().With(steps.Step{Name: steps.Report, State: steps.OK, Text: text})
-	key, err := reportKey(r, j.analysis)
+// writeReports writes the charts, tables and reports of what was measured; r has the steps as they are.
+func writeReports(a spec.Analyze, r analyze.Result, log *steps.Log) error {
+	key, err := reportKey(r, a)
 	if err != nil {
 		return err
 	}
-	return j.log.Do(ctx, steps.Report, key, func() (steps.Outcome, error) {
-		written, err := report.WriteReports(j.analysis.Output, r, j.analysis.Formats)
-		return steps.Outcome{Text: text, Files: written}, inputError(err)
+	return log.Report(key, func() ([]string, error) {
+		written, err := report.WriteReports(a.Output, r, a.Formats)
+		return written, inputError(err)
 	})
 }
 
-// reportKey is the digest of all that reports depend on: the trials, how they are looked at, and the steps. The record of the end is
-// not of them: each run adds one, though nothing more was measured.
+// reportFailure writes the reports on a run that failed, as far as there is something to report: where nothing was measured the steps alone.
+func reportFailure(a spec.Analyze, model string, log *steps.Log) error {
+	if _, err := os.Lstat(filepath.Join(a.Input, journal.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return inputError(report.WriteSteps(a.Output, model, log.List()))
+	}
+	r, err := rankCampaign(a)
+	if err != nil { // that is the failure itself, or follows from it
+		return nil
+	}
+	r.Steps = log.List()
+	return writeReports(a, r, log)
+}
+
+// reportKey is the digest of all that reports depend on: what was measured, how it is looked at, and the steps.
 func reportKey(r analyze.Result, a spec.Analyze) (string, error) {
+	trials, err := trialsOf(a)
+	if err != nil {
+		return "", err
+	}
+	parts := []any{trials, r.Goal, a, r.Ending, toolVersion()}
+	for _, s := range r.Steps {
+		parts = append(parts, []string{string(s.Name), string(s.State), s.Text})
+	}
+	return digestOf(parts...)
+}
+
+// trialsOf is the digest of what a campaign measured. The record of the end is not of it: each run adds one, though nothing more was measured.
+func trialsOf(a spec.Analyze) (string, error) {
 	header, records, err := journal.Read(a.Input)
 	if err != nil {
 		return "", withExit(exitUsage, err)
 	}
-	parts := []any{header, r.Goal, a, r.Ending, toolVersion()}
+	parts := []any{header}
 	for _, record := range records {
 		if record.Kind == journal.KindTrial {
 			parts = append(parts, record.Data)
 		}
-	}
-	for _, s := range r.Steps {
-		parts = append(parts, []string{string(s.Name), string(s.State), s.Text})
 	}
 	return digestOf(parts...)
 }

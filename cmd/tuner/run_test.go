@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -214,10 +216,13 @@ func TestRunReplacesNoModel(t *testing.T) {
 	c := modelConversion{model: "net.pt", dir: dir, target: filepath.Join(dir, "net.onnx"), key: "a"}
 	log := func(known ...steps.Step) *steps.Log {
 		t.Helper()
-		if err := steps.Write(dir, known); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, steps.FileName)); err != nil {
 			t.Fatal(err)
 		}
-		l, err := steps.Open(dir, nil, time.Now)
+		l, err := steps.Open(dir, stepLines{io.Discard}, time.Now)
+		for _, s := range known {
+			err = errors.Join(err, l.Do(t.Context(), s.Name, s.Key, func() (steps.Outcome, error) { return steps.Outcome{State: s.State}, nil }))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,13 +333,57 @@ func TestRunNamesWhatComesNext(t *testing.T) {
 	explain := "  tuner analyze --input " + quoted + "' --explain"
 	check([]string{spec.FormatHTML, spec.FormatRepository}, []string{"report: " + dir + "/report.md", "page for a browser: " + dir + "/report.html", explain,
 		"  tuner serve --model-repository " + quoted + "/repository'", "  tuner export triton --input " + quoted + "' -o " + quoted + "/deploy'"}, nil)
-	check([]string{spec.FormatCSV}, []string{explain}, []string{"report.html", "tuner serve", "tuner export"})
+	check([]string{spec.FormatCSV}, []string{explain}, []string{"report.html", "tuner serve", "tuner export", "chart"})
+	r.Steps = steps.List{{Name: steps.Chart, State: steps.OK}}
+	check([]string{spec.FormatCSV}, []string{"Helm chart: " + dir + "/helm (README.md there says how to install it)"}, nil)
 	for _, name := range []string{"deploy", "deploy-2"} { // exported before
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check([]string{spec.FormatRepository}, []string{"  tuner export triton --input " + quoted + "' -o " + quoted + "/deploy-3'"}, nil)
+}
+
+// A chart's folder is replaced as long as it is what was written, or less; whatever is of somebody else stays.
+func TestChartOfTheUser(t *testing.T) {
+	t.Parallel()
+	check := func(what string, change func(dir string), want string) {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), chartDir)
+		values := filepath.Join(dir, "chart", "values.yaml")
+		if err := os.MkdirAll(filepath.Dir(values), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeText(t, values, "replicas: 1", 0o600)
+		if err := writeChartReceipt(dir); err != nil {
+			t.Fatal(err)
+		}
+		change(dir)
+		err := removeChart(dir)
+		if want == "" && err != nil || want != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", what, err, want)
+		}
+		if _, err := os.Lstat(dir); (err == nil) != (want != "") {
+			t.Errorf("%s: the folder is there: %t", what, err == nil)
+		}
+	}
+	at := func(name, text string) func(string) {
+		return func(dir string) { writeText(t, filepath.Join(dir, filepath.FromSlash(name)), text, 0o600) }
+	}
+	remove := func(name string) func(string) {
+		return func(dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check("as written", func(string) {}, "")
+	check("nothing there", remove("."), "")
+	check("a missing file", remove("chart/values.yaml"), "")
+	check("an edited file", at("chart/values.yaml", "replicas: 2"), "chart/values.yaml in it was changed since tuner wrote it; move it away, or leave helm out of the formats in analyze.yaml")
+	check("another file", at("mine.yaml", "replicas: 2"), "mine.yaml in it was changed since")
+	check("no receipt", remove(chartReceipt), "it was not written by tuner run")
+	check("no receipt any more", at(chartReceipt, "dear diary"), ".tuner.json in it is damaged")
 }
 
 func TestShellWord(t *testing.T) {

@@ -30,6 +30,7 @@ type Page struct {
 	Failures []string
 	Rejected []string // variants that were never measured
 	LeftOut  []string // combinations that were not tried
+	Steps    Section  // of `tuner run`; without rows where the campaign was run by itself
 	Origin   []Fact   // what is needed to reproduce the result
 }
 
