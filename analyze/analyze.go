@@ -11,7 +11,6 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
-	"tuner/search/plan"
 	"tuner/spec"
 )
 
@@ -71,7 +70,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	choice := ""
 	if r.ByBestLoad() { // that is what a strategy believes something of
-		choice = believed(strategy)
+		choice = believed(strategy.plan)
 	}
 	r.Configs = withinServers(c.Header, compare(rankByServer(c.Header, configs, r.Cores, choice), goal))
 	r.Loads = bestAtLoads(r.Configs, goal, r.Cores)
@@ -82,7 +81,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 }
 
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
-func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal, at *measure.Load) (strategy *plan.Plan, err error) {
+func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal, at *measure.Load) (strategy replayed, err error) {
 	var replayed sync.WaitGroup
 	replayed.Go(func() { strategy, err = replay(c, goal) })
 	own := byCandidate(events)

@@ -13,27 +13,64 @@ import (
 
 // explainer holds what an explanation is made of.
 type explainer struct {
+	replayed
 	campaign Campaign
 	result   Result // complete but for the explanation
 	space    search.Space
-	plan     *plan.Plan                // has been told all events
 	guided   *guided.Guided            // the plan's strategy, where it is one that predicts; else nil
 	own      map[string][]search.Event // by the candidate's key, without service trials
 }
 
+// replayed is a campaign's strategy once it was told all events, and what it predicted before the first final of all that the finals measured:
+// it learns from these, too, and would know their figures.
+type replayed struct {
+	plan     *plan.Plan
+	foreseen map[spot]guided.Prediction
+}
+
+// spot is a configuration at a load.
+type spot struct {
+	key  string // of the candidate
+	load measure.Load
+}
+
 // replay tells the campaign's events once more to its strategy, with the goal that they are ranked by. Nothing of what it believes then is
 // in the journal but the events.
-func replay(c Campaign, goal search.Goal) (*plan.Plan, error) {
+func replay(c Campaign, goal search.Goal) (replayed, error) {
 	settings := c.Profile.Settings(c.Facts)
 	settings.Goal, settings.Earlier = goal, c.Earlier
 	p, err := plan.New(c.Profile.Search.Strategy, settings)
 	if err != nil {
-		return nil, err
+		return replayed{}, err
 	}
-	for _, e := range c.Events {
+	r := replayed{plan: p, foreseen: map[spot]guided.Prediction{}}
+	first := slices.IndexFunc(c.Events, isFinal)
+	for i, e := range c.Events {
+		if i == first {
+			r.foresee(c.Events[i:])
+		}
 		p.Tell(e)
 	}
-	return p, nil
+	return r, nil
+}
+
+func isFinal(e search.Event) bool { return e.Trial.Phase == search.PhaseFinal }
+
+// foresee predicts what the finals among the events to come measured.
+func (r replayed) foresee(coming []search.Event) {
+	g, ok := r.plan.Explorer().(*guided.Guided)
+	if !ok {
+		return
+	}
+	for _, e := range coming {
+		s := spot{e.Trial.Candidate.Key(), e.Trial.Load}
+		if _, done := r.foreseen[s]; done || !isFinal(e) {
+			continue
+		}
+		if p, known := g.Predict(e.Trial.Candidate, e.Trial.Load); known {
+			r.foreseen[s] = p
+		}
+	}
 }
 
 // believed is the key of the candidate that a strategy chooses by a model of all that it was told; "" of one without a model, or where
@@ -50,9 +87,9 @@ func believed(p *plan.Plan) string {
 }
 
 // explain says why the result is what it is, by what the strategy believes in the end.
-func explain(c Campaign, r Result, p *plan.Plan) Explanation {
-	x := explainer{campaign: c, result: r, space: c.Profile.Space(c.Facts), plan: p, own: byCandidate(atLoads(c.Events))}
-	x.guided, _ = p.Explorer().(*guided.Guided)
+func explain(c Campaign, r Result, all replayed) Explanation {
+	x := explainer{replayed: all, campaign: c, result: r, space: c.Profile.Space(c.Facts), own: byCandidate(atLoads(c.Events))}
+	x.guided, _ = x.plan.Explorer().(*guided.Guided)
 	explanation := Explanation{Subjects: x.subjects(), Untried: x.untried()}
 	if winner, ok := r.Winner(); ok && isScored(winner) {
 		explanation.Knobs, explanation.Barred = x.knobs(winner), x.barred(winner)
@@ -124,17 +161,23 @@ func (x explainer) measured(c Config) measure.Measurement {
 	return pool(parts)
 }
 
-// predict fills in what the strategy knew of a subject.
+// predict fills in what the strategy knew of a subject before its figures were measured. Where these come from the search, its beliefs know
+// them: only the simulation is a prediction.
 func (x explainer) predict(c Config, s *Subject) {
 	if x.guided == nil {
 		return
 	}
-	known, ok := x.guided.Predict(c.Candidate, s.Load)
-	if !ok {
-		return
+	known, ok := x.foreseen[spot{c.Candidate.Key(), s.Load}]
+	if isTest := ok && c.Best.Confirmed; !isTest {
+		if known, ok = x.guided.Predict(c.Candidate, s.Load); !ok {
+			return
+		}
+		for i := range known.Values {
+			known.Values[i].Believed = nil
+		}
 	}
 	for _, v := range known.Values {
-		if measured, ok := c.Best.Values[v.Metric]; ok {
+		if measured, ok := c.Best.Values[v.Metric]; ok && (v.Simulated != nil || v.Believed != nil) {
 			s.Predictions = append(s.Predictions, Prediction{v.Metric, v.Simulated, v.Believed, measured})
 		}
 	}

@@ -94,6 +94,35 @@ func checkPredictions(t *testing.T, s analyze.Subject) {
 	}
 }
 
+// The machine is a quarter faster in the finals than in the search: a prediction that was made before them is wrong by that.
+func TestPredictionsKnowNoFinals(t *testing.T) {
+	t.Parallel()
+	faster := math.Log(1.25)
+	c := campaignOn(t, guidedProfile, server{overhead: 0.0003, finals: faster})
+	check := func(c analyze.Campaign, areFinals bool, off float64) {
+		t.Helper()
+		_, x := explained(t, c)
+		s := x.Subjects[0]
+		i := slices.IndexFunc(s.Predictions, func(p analyze.Prediction) bool { return p.Metric == measure.Throughput })
+		if i < 0 {
+			t.Fatalf("predicted are %+v", s.Predictions)
+		}
+		p := s.Predictions[i]
+		if (p.Believed != nil) != areFinals || areFinals && math.Abs(math.Log(p.Measured.Value/p.Believed.Value)-off) > 0.03 {
+			t.Errorf("believed %v, measured %v", p.Believed, p.Measured)
+		}
+		if math.Abs(math.Log(p.Measured.Value/(*p.Simulated))-off) > 0.06 {
+			t.Errorf("simulated %v, measured %v", *p.Simulated, p.Measured)
+		}
+	}
+	check(c, true, faster)
+	c.Events = slices.DeleteFunc(slices.Clone(c.Events), func(e search.Event) bool {
+		return e.Trial.Phase == search.PhaseFinal || e.Trial.Phase == search.PhaseCurve
+	})
+	c.End = nil
+	check(c, false, 0) // what is measured are the windows of the search, which its beliefs know
+}
+
 // Batches of 16 take 18 ms, so an inference 1.125 ms; in batches of 8 it takes 1.25, of 4 1.5, of one 3. A second instance makes
 // 2/1.1 of it. A delay makes no difference where the queue is never empty.
 func checkKnobs(t *testing.T, knobs []search.KnobEffect) {

@@ -27,7 +27,7 @@ type Subject struct {
 	Breakdown  *Breakdown // nil without the server's statistics
 	Higher     *Higher    // the next higher load that was measured; nil: none was
 	IsHighest  bool       // the load is the highest of the profile
-	// Predictions are what the search knew of the goal's metrics, throughput, mean latency and p99 before the finals, beside what was
+	// Predictions are what the search knew of the goal's metrics, throughput, mean latency and p99 before the first final, beside what was
 	// measured; nil where the strategy predicts nothing, or not this.
 	Predictions []Prediction
 	Curve       *ServiceCurve // of its engine process, as the predictions rest on; nil where they do
@@ -46,7 +46,7 @@ type Higher struct {
 type Prediction struct {
 	Metric    measure.Metric
 	Simulated *float64          // by the queue simulation alone, from service times; nil where it does not tell
-	Believed  *measure.Estimate // corrected by all windows of the search; nil for a metric that the goal has not
+	Believed  *measure.Estimate // corrected by all windows of the search; nil for a metric that the goal has not, and where Measured is of these windows
 	Measured  measure.Estimate
 }
 

@@ -20,6 +20,7 @@ import (
 type server struct {
 	overhead float64        // s per request, in client, wire and front end
 	tail     float64        // log of what the simulation misses of p99
+	finals   float64        // log of the factor by which it is faster in the finals
 	flags    []measure.Flag // of every window
 }
 
@@ -124,6 +125,9 @@ func (m *machine) serviceWindow(b queuesim.Batcher, busy, size int) measure.Wind
 func (m *machine) window(b queuesim.Batcher, trial search.Trial) measure.Window {
 	r := queuesim.Simulate(b, m.curve(b.Instances), trial.Load, queuesim.Options{Seed: 99})
 	factor := math.Exp(0.01 * m.noise.NormFloat64())
+	if trial.Phase == search.PhaseFinal {
+		factor *= math.Exp(m.finals)
+	}
 	length := trial.Window.Seconds()
 	requests := r.Throughput * factor * length
 	mean := r.Mean / factor

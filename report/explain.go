@@ -269,7 +269,7 @@ func predictionTable(r analyze.Result) section {
 		s.lines = append(s.lines, curveText(*curve))
 	}
 	s.notes = append(s.notes, "Simulated: by the queue simulation, from what batches take in the engine process; in parentheses how far off that was. Believed: "+
-		"corrected by the windows of the search, before the finals. It holds where the 95 % intervals overlap.")
+		"corrected by the windows of the search, before the first final; of what the finals measured. It holds where the 95 % intervals overlap.")
 	for _, m := range r.Explanation.Dropped {
 		s.notes = append(s.notes, fmt.Sprintf("The simulation was too far off in %s: the search went on without it.", metricLabel(m)))
 	}

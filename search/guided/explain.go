@@ -10,7 +10,7 @@ import (
 	"tuner/search/queuesim"
 )
 
-// Prediction is what the search knew of a configuration at a load, before anything was confirmed on fresh launches.
+// Prediction is what is known of a configuration at a load by all that was told, the finals too once there were any.
 type Prediction struct {
 	Values []Expected
 	Curve  queuesim.Curve // of its engine process
@@ -20,7 +20,7 @@ type Prediction struct {
 type Expected struct {
 	Metric    measure.Metric
 	Simulated *float64          // by the queue simulation alone, from service times; nil where it does not tell
-	Believed  *measure.Estimate // corrected by all windows of the search, with a 95 % interval; nil of a metric that the goal has not
+	Believed  *measure.Estimate // corrected by all windows that were told, with a 95 % interval; nil of a metric that the goal has not
 }
 
 // Predict tells what is known of a configuration at a load; false where the service times of its engine process are not.
