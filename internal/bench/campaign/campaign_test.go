@@ -58,10 +58,91 @@ func TestRow(t *testing.T) {
 	t.Parallel()
 	own := []figures{{110, 0.02}, {220, 0.03}, {330, 0.04}}
 	other := []figures{{100, 0.01}, {200, 0.01}, {300, 0.01}}
-	a := answer{by: "tuner", text: search.Candidate{}.Describe(), concurrency: 8, took: 61 * time.Second, measured: 33, throughput: 215, p99: 0.0299}
-	want := "| tuner | default at concurrency 8 | 1m1s, 33 | 215, 29.9 ms | 220, 30.0 ms | **1.10** (1.10–1.10) | ≥ 1 |\n"
-	if got := row(a, own, other, "≥ 1"); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	a := answer{by: "tuner", text: search.Candidate{}.Describe(), concurrency: 8, campaign: 61 * time.Second, measured: 33, throughput: 215, p99: 0.0299}
+	check := func(a answer, times string) {
+		t.Helper()
+		want := "| tuner | default at concurrency 8 | " + times + ", 33 | 215, 29.9 ms | 220, 30.0 ms | **1.10** (1.10–1.10) | ≥ 1 |\n"
+		if got := row(a, own, other, "≥ 1"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	check(a, "campaign 1m1s")
+	a.wall = 90 * time.Second
+	check(a, "1m30s (campaign 1m1s)")
+	a.campaign = 0 // Model Analyzer has none
+	check(a, "1m30s")
+}
+
+// tunerScript is a tuner whose campaigns are a recorded journal. It keeps what it is called with, and a variant in the cache; with an answer
+// that nothing satisfies the constraints it exits as tuner does.
+const tunerScript = `#!/bin/sh
+dir="${0%/*}"
+echo "$1 $(ls "$TUNER_CACHE" 2>/dev/null)" >> "$dir/calls"
+mkdir -p "$TUNER_CACHE"
+touch "$TUNER_CACHE/variant"
+if [ "$1" = profile ]; then
+	mkdir "${3%.profile.yaml}" && cp "$dir/journal.jsonl" "${3%.profile.yaml}" || exit 1
+fi
+exit "$(cat "$dir/exit")"
+`
+
+// newBench has that tuner, and a clock that goes on by ten minutes whenever it is asked. Its tests are not parallel: a program that another test forks
+// while the script is written holds it open, and what is open cannot be executed.
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	journal, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "journals", "guided", "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"tuner": tunerScript, "journal.jsonl": string(journal), "exit": "0"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock := time.Unix(0, 0)
+	now := func() time.Time { clock = clock.Add(10 * time.Minute); return clock }
+	return &bench{options: options{tuner: filepath.Join(dir, "tuner"), output: t.TempDir()}, now: now, messages: t.Output()}
+}
+
+// The journal's campaign took 85.634 s, and the programs around it ten minutes.
+const recorded = 85634 * time.Millisecond
+
+func TestProgramsAreTimedFromNothing(t *testing.T) {
+	b := newBench(t)
+	for range 2 { // the second finds the campaign and the variants of the first
+		a, err := b.whole(t.Context(), campaign{Name: "one", Strategy: "guided", Seed: 1})
+		if err != nil || a.wall != 10*time.Minute || a.campaign != recorded {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	calls, err := os.ReadFile(filepath.Join(filepath.Dir(b.tuner), "calls"))
+	if want := "profile \nanalyze variant\n"; err != nil || string(calls) != want+want {
+		t.Errorf("calls, with what is in the cache: %q, %v; want %q twice", calls, err, want)
+	}
+}
+
+// One trial need not satisfy the constraints.
+func TestPreparation(t *testing.T) {
+	b := newBench(t)
+	for exit, isRight := range map[string]bool{"0": true, "5": true, "1": false} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(b.tuner), "exit"), []byte(exit), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.preparation(t.Context(), campaign{Name: "one", Strategy: "guided", Seed: 1})
+		if (err == nil) != isRight || isRight && got != 10*time.Minute-recorded {
+			t.Errorf("exit code %s: %v, %v", exit, got, err)
+		}
+	}
+}
+
+func TestBudgetWithin(t *testing.T) {
+	t.Parallel()
+	if got, err := budgetWithin(11*time.Minute+100*time.Millisecond, 40*time.Second); err != nil || got != 10*time.Minute+20*time.Second {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := budgetWithin(time.Minute, time.Minute); err == nil {
+		t.Error("a budget of nothing")
 	}
 }
 

@@ -2,13 +2,16 @@
 // the original at least: whether short campaigns find what an exhaustive one finds (repeats), and what a campaign finds beside the real
 // Model Analyzer's quick search on the same real Triton, in the same time and a minute (analyzer).
 //
+// Beside Model Analyzer both are timed as programs, by the wall, until the answer is there: ours from nothing, so that int8 is made and compared anew.
+// What a budget does not bound, that and the starts, is measured first, on a campaign of one trial, and taken off the budget.
+//
 // Who chose and what was chosen are judged apart: each answer is a repository and a load, which are measured in alternating pairs, on fresh
-// servers, with `tuner perf` as the client. It prints Markdown and judges nothing. The campaigns stay in the output folder: interrupted, the
+// servers, with `tuner perf` as the client. It prints Markdown and judges nothing. The campaigns of repeats stay in the output folder: interrupted, the
 // same command goes on with them. The real peers come from scripts/peers.sh.
 //
 // Run it from the root of the repository, on a machine with nothing else to do:
 //
-//	go run ./internal/bench/campaign -what analyzer
+//	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go run ./internal/bench/campaign -what analyzer
 package main
 
 import (
@@ -48,6 +51,7 @@ func parts() sidebyside.Parts[*bench] {
 type bench struct {
 	options
 	peers         *peers.Peers
+	now           func() time.Time
 	out, messages io.Writer
 }
 
@@ -65,7 +69,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err := os.MkdirAll(o.output, 0o755); err != nil {
 		return fmt.Errorf("cannot make the output folder: %w", err)
 	}
-	b := &bench{options: o, peers: installed, out: out, messages: messages}
+	b := &bench{options: o, peers: installed, now: time.Now, out: out, messages: messages}
 	fmt.Fprintln(out, sidebyside.Machine(ctx))
 	return parts().Run(ctx, o.what, b, messages)
 }

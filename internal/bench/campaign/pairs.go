@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"tuner/internal/bench/sidebyside"
 	"tuner/internal/peers"
@@ -74,12 +75,24 @@ func readReport(in io.Reader) (figures, error) {
 	return figures{throughput: report[throughput], p99: report[p99] / 1e6}, err
 }
 
+// times are a row's: of the programs, and of that the campaign's own.
+func (a answer) times() string {
+	switch wall, campaign := a.wall.Round(time.Second), a.campaign.Round(time.Second); {
+	case wall == 0:
+		return fmt.Sprintf("campaign %v", campaign)
+	case campaign == 0:
+		return fmt.Sprintf("%v", wall)
+	default:
+		return fmt.Sprintf("%v (campaign %v)", wall, campaign)
+	}
+}
+
 // row is a line of the table: an answer, and what the pairs say of it beside the other.
 func row(a answer, own, other []figures, goal string) string {
 	throughput := func(list []figures) []float64 { return column(list, func(f figures) float64 { return f.throughput }) }
 	ratio := stats.PairedRatio(throughput(own), throughput(other))
-	return fmt.Sprintf("| %s | %s at concurrency %d | %v, %d | %.0f, %.1f ms | %.0f, %.1f ms | **%.2f** (%.2f–%.2f) | %s |\n", a.by, a.text, a.concurrency,
-		a.took.Round(1e9), a.measured, a.throughput, 1e3*a.p99, stats.Median(throughput(own)),
+	return fmt.Sprintf("| %s | %s at concurrency %d | %s, %d | %.0f, %.1f ms | %.0f, %.1f ms | **%.2f** (%.2f–%.2f) | %s |\n", a.by, a.text, a.concurrency,
+		a.times(), a.measured, a.throughput, 1e3*a.p99, stats.Median(throughput(own)),
 		1e3*stats.Median(column(own, func(f figures) float64 { return f.p99 })), ratio.Value, ratio.Lo, ratio.Hi, goal)
 }
 
@@ -93,6 +106,6 @@ func column(list []figures, of func(figures) float64) []float64 {
 
 // table prints rows below a title.
 func table(out io.Writer, title, other string, rows []string) error {
-	return sidebyside.Print(out, fmt.Sprintf("\n### %s\n\n| by | answer | time, measured | infer/s and p99, its own report | in pairs, medians | throughput of %s's | goal |\n|---|---|---|---|---|---|---|\n%s",
+	return sidebyside.Print(out, fmt.Sprintf("\n### %s\n\n| by | answer | time as a program, measured | infer/s and p99, its own report | in pairs, medians | throughput of %s's | goal |\n|---|---|---|---|---|---|---|\n%s",
 		title, other, strings.Join(rows, "")))
 }

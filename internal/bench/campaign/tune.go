@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,47 +34,64 @@ type answer struct {
 	text        string // in words
 	repository  string // folder that a server of models serves it from
 	concurrency int
-	throughput  float64 // infer/s, by the report of whoever chose it
-	p99         float64 // s, likewise
-	took        time.Duration
-	measured    int // trials, or measurements
+	throughput  float64       // infer/s, by the report of whoever chose it
+	p99         float64       // s, likewise
+	wall        time.Duration // of the programs that found it; 0 where they went on with what was there
+	campaign    time.Duration // of our trials, by the campaign's own account, which its budget bounds
+	measured    int           // trials, or measurements
 }
 
 // tune carries out a campaign of ours, or what is left of it, and takes its answer from what `tuner analyze` wrote.
 func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
-	folder := filepath.Join(b.output, c.Name)
-	profile := folder + ".profile.yaml"
-	text, err := b.profile(c, folder)
-	if err != nil {
-		return answer{}, err
-	}
-	if err := os.WriteFile(profile, []byte(text), 0o644); err != nil {
-		return answer{}, fmt.Errorf("cannot write the profile: %w", err)
-	}
-	fmt.Fprintf(b.messages, "campaign %s\n", c.Name)
-	for _, args := range [][]string{{"profile", "-f", profile, "--quiet"}, {"analyze", "--input", folder}} {
-		if err := b.program(ctx, b.tuner, args...); err != nil {
-			return answer{}, err
-		}
-	}
-	campaign, err := analyze.Replay(folder)
-	if err != nil {
-		return answer{}, err
-	}
-	goal := campaign.Profile.Goal
-	result, err := analyze.Analyze(campaign, analyze.Options{Goal: &goal})
+	result, err := b.carryOut(ctx, c)
 	if err != nil {
 		return answer{}, err
 	}
 	winner, ok := result.Winner()
 	if !ok {
-		return answer{}, fmt.Errorf("no configuration satisfies the constraints of %s", profile)
+		return answer{}, fmt.Errorf("no configuration satisfies the constraints of campaign %s", c.Name)
 	}
 	return answer{
-		by: "tuner, " + c.Name, text: winner.Candidate.Describe(), repository: filepath.Join(folder, "repository"),
+		by: "tuner, " + c.Name, text: winner.Candidate.Describe(), repository: filepath.Join(b.folder(c), "repository"),
 		concurrency: winner.Best.Load.Concurrency, throughput: winner.Best.Values[measure.Throughput].Value,
-		p99: winner.Best.Values[measure.LatencyP99].Value, took: result.Account.Elapsed, measured: result.Trials,
+		p99: winner.Best.Values[measure.LatencyP99].Value, campaign: result.Account.Elapsed, measured: result.Trials,
 	}, nil
+}
+
+// folder is a campaign's output.
+func (b *bench) folder(c campaign) string { return filepath.Join(b.output, c.Name) }
+
+// cache is the folder in which tuner keeps the variants that it made: no other campaign's are there.
+func (b *bench) cache() string { return filepath.Join(b.output, "cache") }
+
+// infeasible is tuner's exit code where nothing satisfies the constraints.
+const infeasible = 5
+
+// carryOut carries out a campaign of ours, or what is left of it, and has it analyzed.
+func (b *bench) carryOut(ctx context.Context, c campaign) (analyze.Result, error) {
+	folder := b.folder(c)
+	profile := folder + ".profile.yaml"
+	text, err := b.profile(c, folder)
+	if err != nil {
+		return analyze.Result{}, err
+	}
+	if err := os.WriteFile(profile, []byte(text), 0o644); err != nil {
+		return analyze.Result{}, fmt.Errorf("cannot write the profile: %w", err)
+	}
+	fmt.Fprintf(b.messages, "campaign %s\n", c.Name)
+	for _, args := range [][]string{{"profile", "-f", profile, "--quiet"}, {"analyze", "--input", folder}} {
+		var exit *exec.ExitError
+		err := b.program(ctx, []string{"TUNER_CACHE=" + b.cache()}, b.tuner, args...)
+		if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == infeasible) {
+			return analyze.Result{}, err
+		}
+	}
+	campaign, err := analyze.Replay(folder)
+	if err != nil {
+		return analyze.Result{}, err
+	}
+	goal := campaign.Profile.Goal
+	return analyze.Analyze(campaign, analyze.Options{Goal: &goal})
 }
 
 // profile is the text of a campaign's profile.
@@ -89,9 +107,11 @@ func (b *bench) profile(c campaign, folder string) (string, error) {
 	return text.String(), nil
 }
 
-// program runs one of the programs to its end. What it printed is in the error.
-func (b *bench) program(ctx context.Context, name string, args ...string) error {
-	if text, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
+// program runs one of the programs to its end, with more in its environment. What it printed is in the error.
+func (b *bench) program(ctx context.Context, environment []string, name string, args ...string) error {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Env = append(os.Environ(), environment...)
+	if text, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w; its output:\n%s", filepath.Base(name), strings.Join(args, " "), err, text)
 	}
 	return nil

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// whole carries out a campaign from nothing, without an earlier run's trials and variants, and times it as a program.
+func (b *bench) whole(ctx context.Context, c campaign) (answer, error) {
+	if err := b.forget(c); err != nil {
+		return answer{}, err
+	}
+	begin := b.now()
+	a, err := b.tune(ctx, c)
+	a.wall = b.now().Sub(begin)
+	return a, err
+}
+
+// preparation is the time that such a campaign takes beside its trials: to start, to make the variants and compare them, to analyze. One that has time
+// for the first trial alone tells.
+func (b *bench) preparation(ctx context.Context, c campaign) (time.Duration, error) {
+	c.Name, c.Budget = "preparation", time.Second
+	if err := b.forget(c); err != nil {
+		return 0, err
+	}
+	begin := b.now()
+	result, err := b.carryOut(ctx, c)
+	return b.now().Sub(begin) - result.Account.Elapsed, err
+}
+
+// forget removes a campaign, and the variants that campaigns made.
+func (b *bench) forget(c campaign) error {
+	if err := errors.Join(os.RemoveAll(b.folder(c)), os.RemoveAll(b.cache())); err != nil {
+		return fmt.Errorf("cannot remove an earlier campaign: %w", err)
+	}
+	return nil
+}
+
+// budgetWithin is the budget of a campaign that is to end, as a program, within a limit.
+func budgetWithin(limit, preparation time.Duration) (time.Duration, error) {
+	budget := (limit - preparation).Truncate(time.Second)
+	if budget <= 0 {
+		return 0, fmt.Errorf("cannot give a campaign a budget: it is to end within %v, and takes %v beside its trials", limit, preparation)
+	}
+	return budget, nil
+}
