@@ -156,7 +156,7 @@ func newWindow(r record.Timed) window {
 		w.batch = max(1, float64(requests)/float64(r.Executions))
 	}
 	w.latency = record.NewSketch(func(level float64) float64 { return r.Latency.Quantile(level) * r.Speed })
-	w.cores = r.CPU.Seconds() / w.seconds
+	w.cores, w.clients = r.CPU.Seconds()/w.seconds, r.ClientCPU.Seconds()/w.seconds
 	return w
 }
 

@@ -167,6 +167,42 @@ func TestRecordedStealIsReplayed(t *testing.T) {
 	}
 }
 
+// Without what engine and clients used, the share of the CPU time that was wanted and stolen is on another scale.
+func TestUsedCPUTimeIsReplayed(t *testing.T) {
+	t.Parallel()
+	f := recording()
+	for i := range f.Points {
+		for j := range f.Points[i].Windows {
+			f.Points[i].Windows[j].CPU, f.Points[i].Windows[j].ClientCPU = 900*time.Millisecond, 50*time.Millisecond
+		}
+	}
+	check := func(base map[string]search.Value, cores int, trial search.Trial, engine, clients []float64) {
+		t.Helper()
+		f.Header.Space.Facts.Base, f.Header.Space.Facts.Cores = base, cores
+		l, err := FromRecord(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial.Candidate = candidateOf("1")
+		for i, w := range l.NewMachine(1).Measure(trial).Measurement.Windows {
+			seconds := w.Duration.Seconds()
+			if !near(w.EngineCPU.Seconds(), engine[i]*seconds, 0.001) || !near(w.ClientCPU.Seconds()+1, clients[i]*seconds+1, 0.001) {
+				t.Errorf("window %d of %v: %v and %v used, want %.3f and %.3f cores", i, w.Duration, w.EngineCPU, w.ClientCPU, engine[i], clients[i])
+			}
+		}
+	}
+	one := map[string]search.Value{search.KnobInstanceCount: "1", search.KnobIntraOpThreads: "1"}
+	all := map[string]search.Value{search.KnobInstanceCount: "1", search.KnobIntraOpThreads: "0"}
+	point := search.Trial{Load: measure.Load{Concurrency: 4, BatchSize: 1}, Windows: 1, Window: 2 * time.Second}
+	check(one, 2, point, []float64{0.9}, []float64{0.05})
+	// A request of 3 ms computes for 2, one with a batch of four, of 6 ms, for 5.
+	service := search.Trial{Phase: search.PhaseService, Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 2, Window: 200 * time.Millisecond, Sizes: []int{1, 4}}
+	check(one, 2, service, []float64{2.0 / 3, 5.0 / 6}, []float64{0, 0})
+	check(all, 2, service, []float64{4.0 / 3, 5.0 / 3}, []float64{0, 0})
+	service.Load.Concurrency = 2
+	check(all, 2, service, []float64{2, 2}, []float64{0, 0}) // more threads than cores
+}
+
 func TestRecordingsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	check := func(want string, change func(*record.File)) {

@@ -72,7 +72,7 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		seconds := min(max(t.Window.Seconds(), leastExecutions*b.latency), longestStretch*t.Window.Seconds())
 		w := window{
 			seconds: seconds, rates: []float64{float64(t.Load.Concurrency) / b.latency}, batch: 1, parts: b.parts, isMeasured: true,
-			latency: spreadSketch(b.latency),
+			latency: spreadSketch(b.latency), cores: m.landscape.cores(t.Candidate, float64(t.Load.Concurrency)*b.parts.infer/b.latency),
 		}
 		played := m.play(w, m.clock, seconds, m.launch, size)
 		result.Windows = append(result.Windows, played)
@@ -82,6 +82,17 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 	if p := m.landscape.Find(t.Candidate, m.landscape.Space.Load.Levels[0]); p != nil {
 		result.Memory = p.memory
 	}
+}
+
+// cores is how many an engine uses, by assumption, while so many of its instances compute: the threads of each, as far as there are cores. What
+// service trials used was not recorded.
+func (l *Landscape) cores(c search.Candidate, busy float64) float64 {
+	all := l.Space.Facts.Cores
+	threads, err := l.Space.Value(c, search.KnobIntraOpThreads).Int()
+	if err != nil || threads == 0 { // ONNX Runtime's default
+		threads = all
+	}
+	return min(busy*float64(threads), float64(all))
 }
 
 // spreadSketch is a narrow distribution around a latency.

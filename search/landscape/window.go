@@ -15,6 +15,7 @@ type window struct {
 	latency    record.Sketch
 	batch      float64 // requests in an execution, mean
 	cores      float64 // that the engine used; 0 unknown
+	clients    float64 // cores that the clients used; 0 unknown
 	parts      parts
 	isMeasured bool // its latencies are a sample already; else they are a distribution to draw from
 }
@@ -50,7 +51,7 @@ func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, c
 		spent.add(w.parts, float64(n)/speed)
 	}
 	result.Inferences = result.Requests * clientBatch
-	result.EngineCPU = time.Duration(w.cores * float64(length))
+	result.EngineCPU, result.ClientCPU = time.Duration(w.cores*float64(length)), time.Duration(w.clients*float64(length))
 	result.Steal = m.weather.steal(begin + length/2)
 	result.Server = spent.server(result.Requests, clientBatch, w.batch)
 	return result
@@ -120,7 +121,7 @@ func joined(windows []measure.Window) measure.Window {
 		all.Duration += w.Duration
 		all.Requests += w.Requests
 		all.Inferences += w.Inferences
-		all.EngineCPU += w.EngineCPU
+		all.EngineCPU, all.ClientCPU = all.EngineCPU+w.EngineCPU, all.ClientCPU+w.ClientCPU
 		all.Steal += w.Steal / float64(len(windows))
 		all.Sub = append(all.Sub, w.Sub...)
 		s, t := &all.Server, w.Server

@@ -51,7 +51,7 @@ func (t Trial) with(m measure.Measurement) Trial {
 
 func newWindow(w measure.Window) Window {
 	short := Window{Duration: w.Duration.Round(time.Microsecond), Errors: w.Errors, Latency: latencies(w), Executions: w.Server.Executions,
-		CPU: w.EngineCPU.Round(time.Microsecond), Steal: math.Round(w.Steal*1e4) / 1e4}
+		CPU: w.EngineCPU.Round(time.Microsecond), ClientCPU: w.ClientCPU.Round(time.Microsecond), Steal: math.Round(w.Steal*1e4) / 1e4}
 	short.Queue, short.Input, short.Infer, short.Output = perRequest(w.Server)
 	for _, s := range w.Sub {
 		short.Requests = append(short.Requests, s.Requests)

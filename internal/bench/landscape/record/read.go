@@ -155,7 +155,7 @@ func (w Window) check() error {
 		return fmt.Errorf("%d sub-windows; allowed: 1 to 1000", len(w.Requests))
 	case requests == 0:
 		return errors.New("no request was answered; record that as a failure")
-	case w.Errors < 0 || w.Executions < 0 || min(w.Queue, w.Input, w.Infer, w.Output, w.CPU) < 0:
+	case w.Errors < 0 || w.Executions < 0 || min(w.Queue, w.Input, w.Infer, w.Output, w.CPU, w.ClientCPU) < 0:
 		return errors.New("a count or time is negative")
 	}
 	return w.Latency.check()

@@ -98,8 +98,9 @@ type Window struct {
 	Input      time.Duration `json:"input"` // mean
 	Infer      time.Duration `json:"infer"` // mean
 	Output     time.Duration `json:"output"`
-	CPU        time.Duration `json:"cpu,omitempty"`   // of the engine, in the whole window; 0 unknown
-	Steal      float64       `json:"steal,omitempty"` // share of the machine's CPU time that the hypervisor took, 0..1
+	CPU        time.Duration `json:"cpu,omitempty"`        // of the engine, in the whole window; 0 unknown
+	ClientCPU  time.Duration `json:"client_cpu,omitempty"` // of the clients, likewise
+	Steal      float64       `json:"steal,omitempty"`      // share of the machine's CPU time that the hypervisor took, 0..1
 	Flags      []string      `json:"flags,omitempty"`
 }
 

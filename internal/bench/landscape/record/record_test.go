@@ -23,7 +23,7 @@ func sample() File {
 	candidate := search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "2"})
 	latency := NewSketch(func(level float64) float64 { return 0.010 + 0.010*level })
 	trial := Trial{Candidate: candidate, Pass: 1, Launch: 1, At: time.Second, Times: measure.Times{Launch: 800 * ms, WarmUp: 300 * ms, Windows: time.Second}, Memory: 1e8}
-	window := Window{Duration: time.Second, Requests: []int{40, 41}, Latency: latency, Executions: 20, Queue: ms, Infer: 4 * ms, CPU: time.Second, Steal: 0.02, Flags: []string{"steal"}}
+	window := Window{Duration: time.Second, Requests: []int{40, 41}, Latency: latency, Executions: 20, Queue: ms, Infer: 4 * ms, CPU: time.Second, ClientCPU: 30 * ms, Steal: 0.02, Flags: []string{"steal"}}
 	failed := trial
 	failed.Failure = &measure.Failure{Stage: measure.StageLoad, Reason: "no"}
 	return File{
@@ -87,6 +87,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"line 2: point: must have either":                   header + withoutWindows(point),
 		"point.windows[0]: no request was answered":         header + strings.Replace(point, `"requests":[40,41]`, `"requests":[0,0]`, 1),
 		"point.windows[0]: duration is 0s":                  header + strings.Replace(point, `[{"duration":1000000000`, `[{"duration":0`, 1),
+		"point.windows[0]: a count or time is negative":     header + strings.Replace(point, `"client_cpu":`, `"client_cpu":-`, 1),
 		"point.windows[0]: latency is":                      header + strings.Replace(point, `"latency":[10000000`, `"latency":[90000000`, 1),
 		"line 2: service: must have a concurrency":          header + strings.Replace(service, `"concurrency":2`, `"concurrency":0`, 1),
 		"service.batches[1].size is 1 after 1":              header + strings.Replace(service, `"size":4`, `"size":1`, 1),
@@ -168,12 +169,14 @@ func TestConversionKeepsTheFigures(t *testing.T) {
 	ms := time.Millisecond
 	m := searchtest.Measured(search.Trial{Windows: 2, Window: time.Second}, 80, 20*ms)
 	for i := range m.Windows {
+		m.Windows[i].EngineCPU, m.Windows[i].ClientCPU = 700*ms, 20*ms
 		m.Windows[i].Server = measure.ServerStats{Requests: 100, Executions: 50, Queue: 200 * ms, ComputeInput: 100 * ms, ComputeInfer: 400 * ms, ComputeOutput: 300 * ms}
 	}
 	p := NewPoint(Trial{Pass: 2}, 8, m)
 	w := p.Windows[1]
 	parts := []time.Duration{w.Queue, w.Input, w.Infer, w.Output}
 	if p.Pass != 2 || p.Launch != m.Launch || p.Memory != m.Memory || len(p.Windows) != 2 || w.Executions != 50 ||
+		w.CPU != 700*ms || w.ClientCPU != 20*ms ||
 		!slices.Equal(parts, []time.Duration{2 * ms, ms, 4 * ms, 3 * ms}) || math.Abs(w.Latency.Quantile(0.99)-0.020) > 2e-5 {
 		t.Errorf("point is %+v", p)
 	}
