@@ -23,6 +23,25 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// What believes something says so; what only measures does not.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	l, err := landscape.Load("../../../testdata/landscapes/minilm.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := l.Limits()[1]
+	for _, name := range strategies() {
+		s, err := newStrategy(name, l.Settings(limit, 2*time.Minute, 1))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if o := l.Run(s, limit, 1, nil); o.Trials == 0 || o.Claim.Stated != (name == "guided") {
+			t.Errorf("%s: after %d trials, %+v", name, o.Trials, o.Claim)
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	t.Parallel()
 	outcome := func(at time.Duration, regret float64) landscape.Outcome {

@@ -11,41 +11,28 @@ import (
 	"tuner/search/plan"
 )
 
-const nameGuided = "guided"
-
 // strategies lists the product's and the baselines.
 func strategies() []string { return append(plan.Names(), baseline.Names()...) }
 
 // newStrategy makes a campaign's strategy by its name.
 func newStrategy(name string, s search.Settings) (landscape.Strategy, error) {
-	switch {
-	case name == nameGuided:
-		return newGuided(s)
-	case slices.Contains(baseline.Names(), name):
+	if slices.Contains(baseline.Names(), name) {
 		return baseline.New(name, s)
 	}
-	return plan.New(name, s)
+	p, err := plan.New(name, s)
+	return claimer{p}, err
 }
 
-// guidedPlan is a guided campaign that also says what the search believes.
-type guidedPlan struct {
-	*plan.Plan
-	search *guided.Guided
-}
+// claimer is a campaign that also says what its strategy believes, where that is one with a model.
+type claimer struct{ *plan.Plan }
 
-func newGuided(s search.Settings) (landscape.Strategy, error) {
-	var g guidedPlan
-	p, err := plan.Around(s, func(l *search.Ledger, candidates *search.Candidates) plan.Explorer {
-		g.search = guided.New(s, l, candidates)
-		return g.search
-	})
-	g.Plan = p
-	return g, err
-}
-
-// Claim is the throughput that the search believes of the best.
-func (g guidedPlan) Claim() (c search.Candidate, level float64, throughput measure.Estimate, ok bool) {
-	best := g.search.Statement().Best
+// Claim is the throughput that the strategy believes of the best.
+func (p claimer) Claim() (c search.Candidate, level float64, throughput measure.Estimate, ok bool) {
+	g, ok := p.Explorer().(*guided.Guided)
+	if !ok {
+		return search.Candidate{}, 0, measure.Estimate{}, false
+	}
+	best := g.Statement().Best
 	if best == nil {
 		return search.Candidate{}, 0, measure.Estimate{}, false
 	}
