@@ -3,6 +3,7 @@ package guided
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -230,7 +231,15 @@ func TestFailures(t *testing.T) {
 		v, _ := c.Get(knob)
 		return v == value
 	}
-	check := func(name string, fail func(search.Trial) *measure.Failure, isOut func(search.Standing) bool) {
+	batch := func(c search.Candidate) int {
+		v, _ := c.Get(search.KnobMaxBatchSize)
+		n, err := v.Int()
+		if err != nil {
+			n = 4 // the default's
+		}
+		return n
+	}
+	check := func(name string, fail func(search.Trial) *measure.Failure, isOut func(s search.Standing, failed []search.Trial) bool) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := typical(2, 0.05)
@@ -239,32 +248,42 @@ func TestFailures(t *testing.T) {
 			if !g.Ask().Stop {
 				t.Fatalf("no end after %d trials", len(events))
 			}
+			var failed []search.Trial
 			seen := map[string]int{}
 			for _, e := range events {
 				if e.Measurement.Failure != nil {
+					failed = append(failed, e.Trial)
 					seen[text(t, e.Trial)]++
 				}
+			}
+			if len(failed) == 0 {
+				t.Error("nothing failed")
 			}
 			for trial, n := range seen {
 				if n > 1 {
 					t.Errorf("%d times, although it fails: %s", n, trial)
 				}
 			}
-			for _, s := range g.Ranked() {
-				if s.Point.Passes() && isOut(s) {
-					t.Errorf("%v is believed in", s.Candidate)
+			for i, s := range g.Ranked() {
+				if s.Point.Passes() && isOut(s, failed) {
+					t.Errorf("%v is believed in at %v", s.Candidate, s.Load)
+				}
+				if i == 0 && s.Point.Passes() && len(s.Measurement.Windows) == 0 {
+					t.Errorf("%v is the best at %v, where it never served", s.Candidate, s.Load)
 				}
 			}
 		})
 	}
-	check("everything", refuse(measure.StageStart, func(search.Trial) bool { return true }), func(search.Standing) bool { return true })
+	check("everything", refuse(measure.StageStart, func(search.Trial) bool { return true }), func(search.Standing, []search.Trial) bool { return true })
 	check("a value", refuse(measure.StageLoad, func(trial search.Trial) bool { return has(trial.Candidate, search.KnobPrecision, "int8") }),
-		func(s search.Standing) bool { return has(s.Candidate, search.KnobPrecision, "int8") })
+		func(s search.Standing, _ []search.Trial) bool { return has(s.Candidate, search.KnobPrecision, "int8") })
 	check("instances", refuse(measure.StageStart, func(trial search.Trial) bool { return has(trial.Candidate, search.KnobInstanceCount, "2") }),
-		func(s search.Standing) bool { return has(s.Candidate, search.KnobInstanceCount, "2") })
+		func(s search.Standing, _ []search.Trial) bool { return has(s.Candidate, search.KnobInstanceCount, "2") })
 	check("high loads", refuse(measure.StageHang, func(trial search.Trial) bool { return trial.Load.Concurrency > 12 }),
-		func(s search.Standing) bool {
-			return s.Load.Concurrency > 12 && len(s.Measurement.Windows) == 0 && s.Load.Concurrency > 64
+		func(s search.Standing, failed []search.Trial) bool {
+			return slices.ContainsFunc(failed, func(f search.Trial) bool { // batches as small, at a load as low, hung in the same engine process
+				return f.Candidate.PoolKey() == s.Candidate.PoolKey() && batch(f.Candidate) <= batch(s.Candidate) && f.Load.Concurrency <= s.Load.Concurrency
+			})
 		})
 }
 
