@@ -1,0 +1,119 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"tuner/search"
+	"tuner/search/plan"
+	"tuner/search/searchtest"
+)
+
+// resumption is a campaign that ran to its end, to be repeated from any of its events on.
+type resumption struct {
+	settings search.Settings
+	strategy string
+	events   []search.Event
+	said     []string // by a plan that is asked everything twice: before each event, and after the last
+}
+
+func (r resumption) fresh(t *testing.T) *plan.Plan {
+	t.Helper()
+	p, err := plan.New(r.strategy, r.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// answers are what a plan says to all that may be asked of it.
+func answers(t *testing.T, p *plan.Plan) string {
+	t.Helper()
+	leader, leads := p.Leader()
+	done, expected := p.Progress()
+	data, err := json.Marshal([]any{p.Ask(), leader.Candidate, leader.Load, leads, done, expected, p.Remaining(), p.Statement(), p.Skipped()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// newResumption runs a campaign that is asked for nothing but its next trial, and that once.
+func newResumption(t *testing.T, strategy string) resumption {
+	t.Helper()
+	l := searchtest.Small()
+	l.Noise = 0.03
+	r := resumption{settings: searchtest.Settings(l, 50*time.Millisecond), strategy: strategy}
+	r.settings.Space.Knobs = r.settings.Space.Knobs[1:4] // threads, instances, batches
+	r.settings.Budget = search.Budget{Time: 75 * time.Second}
+	r.events = l.Run(r.fresh(t), 1000)
+	if len(phases(r.events, search.PhaseFinal)) == 0 || len(phases(r.events, search.PhaseCurve)) == 0 {
+		t.Fatalf("%d trials without finals or curves", len(r.events))
+	}
+	p := r.fresh(t)
+	for i := range len(r.events) + 1 {
+		r.said = append(r.said, answers(t, p))
+		if again := answers(t, p); again != r.said[i] {
+			t.Fatalf("after %d trials it says\n%s\nthen\n%s", i, r.said[i], again)
+		}
+		r.step(t, p, i)
+	}
+	return r
+}
+
+// step asks a plan that was told so many events for the next trial, which is to be the campaign's, and tells its outcome.
+func (r resumption) step(t *testing.T, p *plan.Plan, told int) {
+	t.Helper()
+	next := p.Ask()
+	if next.Stop != (told == len(r.events)) {
+		t.Fatalf("after %d of %d trials: %+v", told, len(r.events), next)
+	}
+	if next.Stop {
+		return
+	}
+	if got, want := fmt.Sprintf("%+v", next.Trial), fmt.Sprintf("%+v", r.events[told].Trial); got != want {
+		t.Fatalf("after %d trials it asks for\n%s\nthe campaign asked for\n%s", told, got, want)
+	}
+	p.Tell(r.events[told])
+}
+
+// interrupt tells a new plan what came before the interruption, asking it nothing, and goes on to the end.
+func (r resumption) interrupt(t *testing.T, cut int) {
+	t.Helper()
+	p := r.fresh(t)
+	for _, e := range r.events[:cut] {
+		p.Tell(e)
+	}
+	if got := answers(t, p); got != r.said[cut] {
+		t.Errorf("interrupted after %d trials it says\n%s\nwithout the interruption\n%s", cut, got, r.said[cut])
+	}
+	for told := cut; told <= len(r.events); told++ {
+		r.step(t, p, told)
+	}
+	if got, want := answers(t, p), r.said[len(r.events)]; got != want {
+		t.Errorf("interrupted after %d trials it says in the end\n%s\nwithout the interruption\n%s", cut, got, want)
+	}
+}
+
+// A campaign that is resumed goes on as it would have without the interruption, wherever that was. Nor does it matter how often a plan is asked, and
+// what else than its next trial.
+func TestResumedCampaignsGoOnAlike(t *testing.T) {
+	t.Parallel()
+	const shares = 4 // of the cuts, side by side
+	for _, strategy := range plan.Names() {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			r := newResumption(t, strategy)
+			for share := range shares {
+				t.Run(fmt.Sprint(share), func(t *testing.T) {
+					t.Parallel()
+					for cut := share; cut <= len(r.events); cut += shares {
+						r.interrupt(t, cut)
+					}
+				})
+			}
+		})
+	}
+}
