@@ -106,6 +106,9 @@ func TestAnyObjectiveIsAnswered(t *testing.T) {
 					t.Fatal(err)
 				}
 				events := q.machine.Run(p, 3000)
+				if next := p.Ask(); !next.Stop {
+					t.Fatalf("no end after %d trials: %s", len(events), next.Why)
+				}
 				leader, ok := p.Leader()
 				if !ok {
 					t.Fatalf("no leader after %d trials", len(events))
