@@ -340,8 +340,8 @@ func (g *Guided) isDue(s *survey, leader, challenger belief) bool {
 	const clear = 2 // standard deviations
 	isClose := math.Abs(challenger.score-leader.score) < clear*g.deviation(s, challenger)
 	here := g.window() + g.costs.warmUp.or(guessedWarmUp)
-	isOpen := leader.trials < 2*mostTrials // else leaders that take turns would keep the challenger from its own for ever
-	if isOpen && challenger.trials > 0 && isClose && float64(since) >= math.Round(g.cost(leader.cell)/here.Seconds()) {
+	hasTurns := leader.trials < 2*mostTrials // else leaders that take turns would keep the challenger from its own for ever
+	if hasTurns && challenger.trials > 0 && isClose && float64(since) >= math.Round(g.cost(leader.cell)/here.Seconds()) {
 		return true
 	}
 	return !g.isSettled(leader) && g.doubt(leader)/g.cost(leader.cell) > g.doubt(challenger)/g.cost(challenger.cell)
