@@ -132,6 +132,9 @@ func TestFinalPhaseTakesPrecedence(t *testing.T) {
 	if got := [2]int{best.Best.Windows, best.Best.Launches}; got != [2]int{4, 2} {
 		t.Errorf("windows and launches are %v, want [4 2]", got)
 	}
+	if best.Best.LaunchTime != 600*time.Millisecond { // which every launch of the recorder takes
+		t.Errorf("launch time is %v, want 600ms", best.Best.LaunchTime)
+	}
 	if best.Best.Searched == nil || best.Best.Searched.Windows != 2 {
 		t.Errorf("figures of the search phase are %+v, want two windows", best.Best.Searched)
 	}

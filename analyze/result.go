@@ -160,8 +160,9 @@ type Sample struct {
 	Misses      []search.Miss                       // constraints that are not kept; empty when it satisfies all
 	Chances     []Chance                            // of each constraint of the goal, in its order
 	Windows     int
-	Launches    int // distinct engine launches
-	Requests    int // completed without error
+	Launches    int           // distinct engine launches
+	LaunchTime  time.Duration // the longest of those that its trials waited for, until the model was loaded; 0 when none did
+	Requests    int           // completed without error
 	Errors      int
 	MeanBatch   float64 // executed by the server; 0 unknown
 	Flags       []measure.Flag

@@ -22,6 +22,9 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 		Flags:    pooled.Flags(),
 		GPUs:     pooled.GPUs(),
 	}
+	for _, p := range parts {
+		s.LaunchTime = max(s.LaunchTime, p.Times.Launch)
+	}
 	for metric, e := range values {
 		values[metric] = widened(goal, e, metric, parts)
 	}

@@ -151,6 +151,7 @@ type jsonSample struct {
 	Launches  *int                            `json:"launches,omitempty"`
 	Requests  *int                            `json:"requests,omitempty"`
 	Errors    *int                            `json:"errors,omitempty"`
+	Launch    float64                         `json:"launch_time,omitempty"`
 	MeanBatch float64                         `json:"mean_batch,omitempty"`
 	Flags     []measure.Flag                  `json:"flags,omitempty"`
 	GPUs      []measure.GPUWindow             `json:"gpus,omitempty"`
@@ -362,7 +363,7 @@ func newJSONSetup(s analyze.Setup) jsonSetup {
 func newJSONSample(s analyze.Sample) jsonSample {
 	j := jsonSample{
 		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]jsonEstimate{},
-		MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
+		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
 	}
 	if s.Windows > 0 {
 		j.Windows, j.Launches, j.Requests, j.Errors = &s.Windows, &s.Launches, &s.Requests, &s.Errors
