@@ -84,7 +84,7 @@ type azureProbe struct {
 
 func (d Deployment) azureProbe() azureProbe {
 	const period = 10
-	return azureProbe{10, period, 2, 1, int(d.LoadTime / (period * time.Second))}
+	return azureProbe{10, period, 2, 1, looks(d.LoadTime, period)}
 }
 
 func (d Deployment) azureTimeout() int64 {

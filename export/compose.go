@@ -33,6 +33,7 @@ type service struct {
 	User        string            `yaml:"user,omitempty"`
 	Ports       []string          `yaml:"ports"`
 	Volumes     []string          `yaml:"volumes"`
+	SharedMem   string            `yaml:"shm_size,omitempty"`
 	Ulimits     map[string]int    `yaml:"ulimits,omitempty"`
 	Healthcheck *healthcheck      `yaml:"healthcheck,omitempty"`
 	DependsOn   []string          `yaml:"depends_on,omitempty"`
@@ -73,11 +74,12 @@ type device struct {
 func (d Deployment) project() project {
 	triton := service{
 		Image: d.Image, Command: append([]string{"tritonserver", "--model-repository=" + modelsMount}, d.Arguments...), User: "1000:1000",
-		Ports:   []string{published(portHTTP), published(portGRPC)},
-		Volumes: []string{"./" + repositoryDir + ":" + modelsMount + ":ro"},
-		Ulimits: map[string]int{"memlock": -1, "stack": 67108864}, // NVIDIA's advice: pinned memory, and the stacks of large graphs
+		Ports:     []string{published(portHTTP), published(portGRPC)},
+		Volumes:   []string{"./" + repositoryDir + ":" + modelsMount + ":ro"},
+		SharedMem: fmt.Sprintf("%dm", sharedMemory),
+		Ulimits:   map[string]int{"memlock": -1, "stack": 67108864}, // NVIDIA's advice: pinned memory, and the stacks of large graphs
 		Healthcheck: &healthcheck{
-			Test:     []string{"CMD", "curl", "--fail", "--silent", "http://localhost:" + strconv.Itoa(portHTTP) + "/v2/health/ready"},
+			Test:     append([]string{"CMD"}, d.askReady(portHTTP)...),
 			Interval: "10s", Timeout: "3s", Retries: 3, StartPeriod: composeDuration(d.LoadTime),
 		},
 		Restart: "unless-stopped", StopGrace: composeDuration(graceSeconds * time.Second),

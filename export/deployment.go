@@ -75,8 +75,11 @@ const (
 	memoryStep   = 64  // MiB
 	queueShare   = 0.1 // of p99, the least queue time that is worth a further server
 
-	loadTime         = 5 * time.Minute
-	loadTimeTensorRT = 30 * time.Minute // it builds its engines then
+	leastLoad         = 5 * time.Minute
+	leastLoadTensorRT = 30 * time.Minute // it builds its engines then
+	loadSpare         = 3                // other disks, and files that no cache holds
+
+	sharedMemory = 256 // MiB of /dev/shm, which containers have 64 of: for tensors that clients hand over in memory
 )
 
 // newDeployment derives a deployment. All that is wrong with the options is reported together.
@@ -86,7 +89,7 @@ func newDeployment(target string, models []Model, o Options) (Deployment, error)
 	}
 	d := Deployment{
 		Target: target, Name: o.Name, Models: models, Image: o.Image, GPUs: o.GPUs, GPUResource: o.GPUResource,
-		Replicas: o.Replicas, MaxReplicas: max(o.Replicas, o.MaxReplicas), LoadTime: loadTime, Arguments: arguments(models, o),
+		Replicas: o.Replicas, MaxReplicas: max(o.Replicas, o.MaxReplicas), LoadTime: loadTime(models), Arguments: arguments(models, o),
 	}
 	if d.Name == "" {
 		d.Name = defaultName(models)
@@ -99,9 +102,6 @@ func newDeployment(target string, models []Model, o Options) (Deployment, error)
 		d.Concurrency += m.Concurrency()
 		d.QueueTime = max(d.QueueTime, queueTime(m))
 		d.P99 = max(d.P99, seconds(m.Values[measure.LatencyP99].Value))
-		if m.Provider == "tensorrt" {
-			d.LoadTime = loadTimeTensorRT
-		}
 	}
 	if d.GPUs == GPUsAsMeasured {
 		d.GPUs = needed
@@ -225,6 +225,18 @@ func memory(models []Model) int64 {
 // that is as long as the noise is no reason for another server.
 func queueTime(m Model) time.Duration {
 	return seconds(max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)).Round(time.Microsecond)
+}
+
+// loadTime is how long a server may take to load its models, one after the other.
+func loadTime(models []Model) time.Duration {
+	least, measured := leastLoad, time.Duration(0)
+	for _, m := range models {
+		measured += m.LaunchTime
+		if m.Provider == "tensorrt" {
+			least = leastLoadTensorRT
+		}
+	}
+	return max(least, loadSpare*measured)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, mostLoad) * float64(time.Second)) }

@@ -9,19 +9,25 @@ import (
 	"strings"
 )
 
-// chartTemplates are the chart's templates, the same for every export: everything that differs is a value, which Helm prints as YAML itself.
+// chartTemplates are the chart's templates and the schema of its values, the same for every export: everything that differs is a value, which
+// Helm prints as YAML itself.
 //
 //go:embed all:chart
 var chartTemplates embed.FS
 
 const chartDir = "chart"
 
-// helm writes a chart of the same objects as the target kubernetes.
+// helm writes a chart of the same objects as the target kubernetes. The claim and its loader stand beside the chart: models are there before
+// the first server starts, and stay when the release is removed.
 func (d Deployment) helm() written {
 	var w written
+	if d.Storage.Own {
+		w.add("models-claim.yaml", "Where the model repository lies; loader.yaml fills it.", d.claim())
+		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
+	}
 	w.add(filepath.Join(chartDir, "Chart.yaml"), "Written by tuner; README.md beside the chart says how to install it.", chart{
 		APIVersion: "v2", Name: d.Name, Description: "Triton Inference Server with tuned models: " + strings.Join(d.modelNames(), ", "),
-		Type: "application", Version: "0.1.0", AppVersion: imageTag(d.Image),
+		Type: "application", Version: "0.1.0", AppVersion: imageTag(d.Image), KubeVersion: ">=1.30.0-0", // preStop.sleep
 	})
 	w.add(filepath.Join(chartDir, "values.yaml"), "Resources, arguments and the autoscaler's target follow from what was measured (export.json).", d.values())
 	w.err = errors.Join(w.err, fs.WalkDir(chartTemplates, chartDir, func(path string, e fs.DirEntry, err error) error {
@@ -53,6 +59,7 @@ type chart struct {
 	Type        string `yaml:"type"`
 	Version     string `yaml:"version"`
 	AppVersion  string `yaml:"appVersion"`
+	KubeVersion string `yaml:"kubeVersion"`
 }
 
 // chartValues is values.yaml; the parts that are Kubernetes' own have its names.
@@ -61,12 +68,15 @@ type chartValues struct {
 	ImagePullPolicy    string            `yaml:"imagePullPolicy"`
 	ImagePullSecrets   []any             `yaml:"imagePullSecrets"`
 	Replicas           int               `yaml:"replicas"`
+	ProgressDeadline   int               `yaml:"progressDeadlineSeconds"`
 	Arguments          []string          `yaml:"arguments"` // of tritonserver, beside the repository
 	Repository         string            `yaml:"repository"`
 	Storage            chartStorage      `yaml:"storage"`
+	SharedMemory       string            `yaml:"sharedMemory"` // of /dev/shm
 	Resources          resources         `yaml:"resources"`
 	Probes             chartProbes       `yaml:"probes"`
 	Autoscaler         chartAutoscaler   `yaml:"autoscaler"`
+	ServiceMonitor     chartMonitor      `yaml:"serviceMonitor"`
 	Service            map[string]string `yaml:"service"`
 	PodAnnotations     map[string]string `yaml:"podAnnotations"`
 	PodSecurityContext podSecurity       `yaml:"podSecurityContext"`
@@ -76,18 +86,21 @@ type chartValues struct {
 
 // chartStorage is the claim with the repository; no claim: the repository is in an object store.
 type chartStorage struct {
-	Claim      string `yaml:"claim"`
-	Path       string `yaml:"path"`   // within the claim
-	Create     bool   `yaml:"create"` // the claim and, until the models are copied, the loader
-	AccessMode string `yaml:"accessMode"`
-	Size       string `yaml:"size"`
-	Loader     bool   `yaml:"loader"`
+	Claim string `yaml:"claim"`
+	Path  string `yaml:"path"` // within the claim
 }
 
 type chartProbes struct {
-	Ready           string `yaml:"ready"`
-	StartupPeriod   int    `yaml:"startupPeriodSeconds"`
-	StartupFailures int    `yaml:"startupFailureThreshold"`
+	Ready           look `yaml:"ready"`
+	StartupPeriod   int  `yaml:"startupPeriodSeconds"`
+	StartupFailures int  `yaml:"startupFailureThreshold"`
+}
+
+// chartMonitor is Prometheus Operator's object, which not every cluster knows.
+type chartMonitor struct {
+	Enabled  bool              `yaml:"enabled"`
+	Interval string            `yaml:"interval"`
+	Labels   map[string]string `yaml:"labels"` // that the operator looks for
 }
 
 type chartAutoscaler struct {
@@ -100,14 +113,13 @@ type chartAutoscaler struct {
 func (d Deployment) values() chartValues {
 	return chartValues{
 		Image: d.Image, ImagePullPolicy: "IfNotPresent", ImagePullSecrets: []any{}, Replicas: d.Replicas,
-		Arguments: d.Arguments, Repository: d.Storage.repository(),
-		Storage: chartStorage{
-			Claim: d.Storage.Claim, Path: d.Storage.Path, Create: d.Storage.Own, AccessMode: d.accessMode(), Size: d.claimSize(),
-		},
-		Resources:  d.resources(),
-		Probes:     chartProbes{d.readyPath(), startupPeriod, d.startupFailures()},
-		Autoscaler: chartAutoscaler{d.scales(), d.MaxReplicas, queueMetric, d.queueMicroseconds()},
-		Service:    map[string]string{"type": "ClusterIP"},
+		ProgressDeadline: d.progressDeadline(), Arguments: d.Arguments,
+		Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
+		SharedMemory: fmt.Sprintf("%dMi", sharedMemory), Resources: d.resources(),
+		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},
+		Autoscaler:     chartAutoscaler{d.scales(), d.MaxReplicas, queueMetric, d.queueMicroseconds()},
+		ServiceMonitor: chartMonitor{Interval: "15s", Labels: map[string]string{}},
+		Service:        map[string]string{"type": "ClusterIP"},
 		PodAnnotations: map[string]string{
 			"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(portMetrics), "prometheus.io/path": "/metrics",
 		},

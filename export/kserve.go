@@ -5,7 +5,8 @@ import "strings"
 // What KServe's stock runtime for Triton is called, and what it stands for.
 const (
 	kserveRuntime  = "kserve-tritonserver"
-	kserveCPUShare = 80 // per cent of the requested cores: KServe's own default, written down
+	kservePort     = 8080 // of HTTP, as the runtime starts tritonserver
+	kserveCPUShare = 80   // per cent of the requested cores: KServe's own default, written down
 )
 
 // kserve writes an InferenceService on KServe's own runtime for Triton, in its Standard mode (plain Deployments). KServe's batcher is left
@@ -40,6 +41,8 @@ type servedModel struct {
 	Image           string            `yaml:"image,omitempty"`
 	StorageURI      string            `yaml:"storageUri"`
 	Args            []string          `yaml:"args"`
+	StartupProbe    *probe            `yaml:"startupProbe"`
+	ReadinessProbe  *probe            `yaml:"readinessProbe"`
 	Resources       resources         `yaml:"resources"`
 }
 
@@ -47,6 +50,8 @@ func (d Deployment) inferenceService() object {
 	p := predictor{MinReplicas: d.Replicas, MaxReplicas: d.MaxReplicas, Model: servedModel{
 		ModelFormat: map[string]string{"name": "triton", "version": "2"}, ProtocolVersion: "v2", Runtime: kserveRuntime,
 		StorageURI: d.Storage.URI, Args: d.Arguments, Resources: d.resources(),
+		StartupProbe:   probeOf(d.allReady(kservePort), startupPeriod, d.startupFailures()),
+		ReadinessProbe: probeOf(d.allReady(kservePort), readyPeriod, readyFailures),
 	}}
 	if stock, _, _ := strings.Cut(DefaultImage, ":"); d.Image == stock+":"+imageTag(d.Image) {
 		p.Model.RuntimeVersion = imageTag(d.Image) // the runtime's own image in another version

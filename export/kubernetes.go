@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -69,10 +70,11 @@ func (d Deployment) selector() map[string]string {
 }
 
 type deploymentSpec struct {
-	Replicas int         `yaml:"replicas,omitempty"` // left to the autoscaler where there is one
-	Strategy any         `yaml:"strategy"`
-	Selector labelSet    `yaml:"selector"`
-	Template podTemplate `yaml:"template"`
+	Replicas                int         `yaml:"replicas,omitempty"` // left to the autoscaler where there is one
+	ProgressDeadlineSeconds int         `yaml:"progressDeadlineSeconds"`
+	Strategy                any         `yaml:"strategy"`
+	Selector                labelSet    `yaml:"selector"`
+	Template                podTemplate `yaml:"template"`
 }
 
 type labelSet struct {
@@ -133,21 +135,29 @@ type containerPort struct {
 	ContainerPort int    `yaml:"containerPort"`
 }
 
+// probe looks in one of two ways, once a period.
 type probe struct {
-	HTTPGet          httpGet `yaml:"httpGet"`
-	PeriodSeconds    int     `yaml:"periodSeconds"`
-	TimeoutSeconds   int     `yaml:"timeoutSeconds"`
-	FailureThreshold int     `yaml:"failureThreshold"`
+	look             `yaml:",inline"`
+	PeriodSeconds    int `yaml:"periodSeconds"`
+	TimeoutSeconds   int `yaml:"timeoutSeconds"`
+	FailureThreshold int `yaml:"failureThreshold"`
+}
+
+type look struct {
+	HTTPGet *httpGet     `yaml:"httpGet,omitempty"`
+	Exec    *execCommand `yaml:"exec,omitempty"`
 }
 
 type httpGet struct {
 	Path string `yaml:"path"`
-	Port string `yaml:"port"`
+	Port int    `yaml:"port"`
 }
 
-func probeOf(path string, period, failures int) *probe {
-	return &probe{httpGet{path, "http"}, period, 2, failures}
+type execCommand struct {
+	Command []string `yaml:"command"`
 }
+
+func probeOf(l look, period, failures int) *probe { return &probe{l, period, 2, failures} }
 
 // resources are requested and limited alike: pods whose class of service is Guaranteed get cores of their own from a kubelet with the static
 // CPU manager, and memory of one NUMA node with the topology manager.
@@ -170,6 +180,12 @@ func (d Deployment) resources() resources {
 type volume struct {
 	Name                  string       `yaml:"name"`
 	PersistentVolumeClaim *claimVolume `yaml:"persistentVolumeClaim,omitempty"`
+	EmptyDir              *emptyDir    `yaml:"emptyDir,omitempty"`
+}
+
+type emptyDir struct {
+	Medium    string `yaml:"medium"`
+	SizeLimit string `yaml:"sizeLimit"`
 }
 
 type claimVolume struct {
@@ -187,8 +203,9 @@ type mount struct {
 // server is the Deployment. A rollout keeps every server until its successor is ready.
 func (d Deployment) server() object {
 	spec := deploymentSpec{
-		Strategy: map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]int{"maxUnavailable": 0, "maxSurge": 1}},
-		Selector: labelSet{d.selector()},
+		ProgressDeadlineSeconds: d.progressDeadline(),
+		Strategy:                map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]int{"maxUnavailable": 0, "maxSurge": 1}},
+		Selector:                labelSet{d.selector()},
 		Template: podTemplate{
 			Metadata: metadata{Labels: d.selector(), Annotations: map[string]string{
 				"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(portMetrics), "prometheus.io/path": "/metrics",
@@ -208,38 +225,67 @@ func (d Deployment) triton() container {
 	c := container{
 		Name: "triton", Image: d.Image, Args: append([]string{"tritonserver", "--model-repository=" + d.Storage.repository()}, d.Arguments...),
 		Ports:          []containerPort{{"http", portHTTP}, {"grpc", portGRPC}, {"metrics", portMetrics}},
-		StartupProbe:   probeOf("/v2/health/ready", startupPeriod, d.startupFailures()),
-		ReadinessProbe: probeOf(d.readyPath(), 5, 3),
-		LivenessProbe:  probeOf("/v2/health/live", 10, 3),
+		StartupProbe:   probeOf(d.allReady(portHTTP), startupPeriod, d.startupFailures()),
+		ReadinessProbe: probeOf(d.allReady(portHTTP), readyPeriod, readyFailures),
+		LivenessProbe:  probeOf(look{HTTPGet: &httpGet{"/v2/health/live", portHTTP}}, 10, 3),
 		Lifecycle:      map[string]any{"preStop": map[string]any{"sleep": map[string]int{"seconds": drainSeconds}}},
 		Resources:      d.resources(), SecurityContext: unprivileged(),
 	}
 	if d.Storage.Claim != "" {
 		c.VolumeMounts = []mount{{Name: "models", MountPath: modelsMount, SubPath: d.Storage.Path, ReadOnly: true}}
 	}
+	c.VolumeMounts = append(c.VolumeMounts, mount{Name: "shm", MountPath: "/dev/shm"})
 	return c
 }
 
 func (d Deployment) volumes() []volume {
-	if d.Storage.Claim == "" {
-		return nil
+	var list []volume
+	if d.Storage.Claim != "" {
+		list = append(list, volume{Name: "models", PersistentVolumeClaim: &claimVolume{ClaimName: d.Storage.Claim, ReadOnly: true}})
 	}
-	return []volume{{Name: "models", PersistentVolumeClaim: &claimVolume{ClaimName: d.Storage.Claim, ReadOnly: true}}}
+	return append(list, volume{Name: "shm", EmptyDir: &emptyDir{"Memory", fmt.Sprintf("%dMi", sharedMemory)}})
 }
 
-// startupPeriod is the time between two looks at a starting server, in seconds.
-const startupPeriod = 5
+// How often a server is looked at, in seconds, and after how many looks in vain it gets no more requests.
+const (
+	startupPeriod = 5
+	readyPeriod   = 5
+	readyFailures = 3
+)
 
 // startupFailures is how often a starting server may be found not to be ready.
-func (d Deployment) startupFailures() int { return int(d.LoadTime / (startupPeriod * time.Second)) }
+func (d Deployment) startupFailures() int { return looks(d.LoadTime, startupPeriod) }
 
-// readyPath asks for the model where there is one, so that a server of other models that were added is not judged by them.
-func (d Deployment) readyPath() string {
-	if len(d.Models) == 1 {
-		return "/v2/models/" + d.Models[0].Name + "/ready"
-	}
-	return "/v2/health/ready"
+// looks is how many looks, a period of seconds apart, a time takes.
+func looks(t time.Duration, period int) int { return int(math.Ceil(t.Seconds() / float64(period))) }
+
+// placeSeconds is what Kubernetes allows by default for a rollout's next server: to be placed, to pull the image, and to start.
+const placeSeconds = 600
+
+// progressDeadline is that with the time to load the models, in seconds: before, a rollout has not failed.
+func (d Deployment) progressDeadline() int {
+	return placeSeconds + int(math.Ceil(d.LoadTime.Seconds()))
 }
+
+// allReady looks whether every model of the export is ready. That the server is ready does not say so: with an empty repository it is at once,
+// and stays so when models come later. Found not to be ready for as long as the start may take, it is started again and looks again.
+func (d Deployment) allReady(port int) look {
+	if len(d.Models) == 1 {
+		return look{HTTPGet: &httpGet{readyPath(d.Models[0]), port}}
+	}
+	return look{Exec: &execCommand{d.askReady(port)}} // a kubelet asks for one address alone
+}
+
+// askReady is the command, within the container, that succeeds when every model of the export is ready. Triton's image has curl.
+func (d Deployment) askReady(port int) []string {
+	command := []string{"curl", "--fail", "--fail-early", "--silent"}
+	for _, m := range d.Models {
+		command = append(command, fmt.Sprintf("http://localhost:%d%s", port, readyPath(m)))
+	}
+	return command
+}
+
+func readyPath(m Model) string { return "/v2/models/" + m.Name + "/ready" }
 
 type serviceSpec struct {
 	Selector map[string]string `yaml:"selector"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"math"
 	"strings"
 	"text/template"
 
@@ -62,7 +63,7 @@ func (d Deployment) commands() []string {
 	case Kubernetes:
 		return append(d.load(), "kubectl apply -f "+manifestsDir)
 	case Helm:
-		return []string{fmt.Sprintf("helm install %s %s", d.Name, chartDir)}
+		return append(d.load(), fmt.Sprintf("helm install %s %s", d.Name, chartDir))
 	case KServe:
 		return append(d.load(), "kubectl apply -f inferenceservice.yaml")
 	case Compose:
@@ -99,7 +100,7 @@ func (d Deployment) dockerRun() string {
 	if d.GPUs > 0 {
 		parts = append(parts, fmt.Sprintf("--gpus %d", d.GPUs))
 	}
-	parts = append(parts, fmt.Sprintf("--cpus %d", d.CPUs))
+	parts = append(parts, fmt.Sprintf("--cpus %d --shm-size %dm", d.CPUs, sharedMemory))
 	if d.Memory > 0 {
 		parts = append(parts, fmt.Sprintf("--memory %dm", d.Memory))
 	}
@@ -121,7 +122,7 @@ func (v view) Queue() string       { return measure.QueueTime.Format(v.QueueTime
 func (v view) Endpoint() string    { return v.endpointName() }
 func (v view) AccessMode() string  { return v.accessMode() }
 func (v view) Repository() string  { return v.repository() }
-func (v view) LoadMinutes() int    { return int(v.LoadTime.Minutes()) }
+func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes())) }
 func (v view) Machine() string     { return cell(v.Models[0].Host.CPU.Model) }
 func (v view) Schemes() string     { return strings.Join(schemes(v.Target), "://, ") + "://" }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }

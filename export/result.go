@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"tuner/hostinfo"
 	"tuner/internal/durable"
@@ -34,6 +35,7 @@ type Model struct {
 	SHA256        string
 	Load          measure.Load                        // its best load within the constraints
 	Values        map[measure.Metric]measure.Estimate // there
+	LaunchTime    time.Duration                       // of an engine with the model, the longest that was measured; 0 unknown
 	Cosine        *float64                            // of its outputs with the original's, of the output that agrees least; nil where nothing was compared
 	Host          hostinfo.Host                       // that it was measured on
 	Fingerprint   string                              // of the host
@@ -72,8 +74,12 @@ type documentConfig struct {
 		Threads   int    `json:"intra_op_threads"`
 	} `json:"setup"`
 	Points []struct {
-		Load   measure.Load                        `json:"load"`
-		Values map[measure.Metric]measure.Estimate `json:"values"`
+		Load     measure.Load                        `json:"load"`
+		Values   map[measure.Metric]measure.Estimate `json:"values"`
+		Launch   float64                             `json:"launch_time"`
+		Searched struct {
+			Launch float64 `json:"launch_time"`
+		} `json:"searched"`
 	} `json:"points"`
 	Config string `json:"config"`
 }
@@ -167,6 +173,7 @@ func parseResult(path string, text []byte) (Model, error) {
 		}
 	}
 	for _, p := range best.Points {
+		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
 		if p.Load == m.Load {
 			m.Values = p.Values
 		}

@@ -1,14 +1,18 @@
 package deployment
 
 import (
+	"bytes"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 )
 
-// TestChartIsTheManifests renders the chart and compares it with the manifests of the same result: both are the same deployment.
+// TestChartIsTheManifests renders the chart and compares it, and the claim beside it, with the manifests of the same result: both are the same
+// deployment.
 func TestChartIsTheManifests(t *testing.T) {
 	for name, args := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -21,7 +25,11 @@ func TestChartIsTheManifests(t *testing.T) {
 				addSpecs(t, want, read(t, file))
 			}
 			got := map[string]any{}
-			addSpecs(t, got, rendered(t, export(t, "helm", args...)))
+			chart := export(t, "helm", args...)
+			addSpecs(t, got, rendered(t, chart))
+			if claim := filepath.Join(chart, "models-claim.yaml"); exists(t, claim) {
+				addSpecs(t, got, read(t, claim))
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-manifests +chart:\n%s", diff)
 			}
@@ -50,5 +58,66 @@ func addSpecs(t *testing.T, specs map[string]any, text []byte) {
 			delete(object.Spec, "type")
 		}
 		specs[object.Kind] = object.Spec
+	}
+}
+
+// TestChartRefuses: helm takes neither values that the chart's schema does not know, nor a Kubernetes without preStop.sleep.
+func TestChartRefuses(t *testing.T) {
+	dir := export(t, "helm")
+	for args, fault := range map[[2]string]string{
+		{"--set", "replica=2"}: "'replica' not allowed", {"--set", "replicas=many"}: "got string, want integer",
+		{"--kube-version", "1.29"}: "chart requires kubeVersion: >=1.30.0-0",
+	} {
+		cmd := exec.CommandContext(t.Context(), helm(t), "template", "minilm", "chart", "--kube-version", "1.30", args[0], args[1])
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), fault) {
+			t.Errorf("%s %s: %v\n%s", args[0], args[1], err, out)
+		}
+	}
+}
+
+// TestServiceMonitor: it finds the service by its labels, and the metrics by the port's name, and is there only when it is asked for.
+func TestServiceMonitor(t *testing.T) {
+	dir := export(t, "helm")
+	if bytes.Contains(rendered(t, dir), []byte("kind: ServiceMonitor")) {
+		t.Error("it is there by default, and not every cluster knows its kind")
+	}
+	var service struct {
+		Metadata struct {
+			Labels map[string]string `yaml:"labels"`
+		} `yaml:"metadata"`
+		Spec struct {
+			Ports []struct {
+				Name string `yaml:"name"`
+			} `yaml:"ports"`
+		} `yaml:"spec"`
+	}
+	var monitor struct {
+		Metadata struct {
+			Labels map[string]string `yaml:"labels"`
+		} `yaml:"metadata"`
+		Spec struct {
+			Selector  map[string]map[string]string `yaml:"selector"`
+			Endpoints []map[string]string          `yaml:"endpoints"`
+		} `yaml:"spec"`
+	}
+	for _, document := range documents(t, rendered(t, dir, "--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prometheus")) {
+		into := map[bool]any{true: &service, false: &monitor}[bytes.Contains(document, []byte("kind: Service\n"))]
+		if bytes.Contains(document, []byte("kind: Service")) {
+			if err := yaml.Unmarshal(document, into); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	labels := monitor.Spec.Selector["matchLabels"]
+	for label, value := range labels {
+		if service.Metadata.Labels[label] != value {
+			t.Errorf("the service has not the label %s: %s", label, value)
+		}
+	}
+	metrics := service.Spec.Ports[len(service.Spec.Ports)-1].Name
+	want := []map[string]string{{"port": metrics, "interval": "15s"}}
+	if diff := cmp.Diff(want, monitor.Spec.Endpoints); diff != "" || len(labels) == 0 || monitor.Metadata.Labels["release"] != "prometheus" {
+		t.Errorf("the monitor is %+v (endpoints -want +got):\n%s", monitor, diff)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ var variants = map[string][]string{
 	"MIG device":   {"--gpus", "1", "--gpu-resource", "nvidia.com/mig-1g.5gb"},
 	"object store": {"--storage", "s3://bucket/models"},
 	"a claim":      {"--storage", "pvc://shared/minilm/v1"},
+	"two models":   {"--input", "other"},
 	"explicit":     {"--model-control-mode", "explicit", "--host-policy", "cpu_0,cpu-cores=0-1"},
 	"other image":  {"--image", "registry.example.com/serving/triton@sha256:" + strings.Repeat("ab", 32), "--name", "encoder"},
 }
@@ -45,7 +48,8 @@ func run(t *testing.T, dir, program string, args ...string) []byte {
 	return out
 }
 
-// export analyzes the recorded campaign with a model that is at hand, exports it, and returns the export's folder.
+// export analyzes the recorded campaign with a model that is at hand, exports it, and returns the export's folder. The folder other has the same
+// campaign of a model of another name.
 func export(t *testing.T, target string, args ...string) string {
 	t.Helper()
 	const root = "../../.."
@@ -53,11 +57,13 @@ func export(t *testing.T, target string, args ...string) string {
 	model := read(t, filepath.Join(root, "testdata/ort/add_sub.onnx"))
 	digest := sha256.Sum256(model)
 	journal := bytes.ReplaceAll(read(t, filepath.Join(root, "testdata/journals/minilm/journal.jsonl")), []byte("ab12"), []byte(hex.EncodeToString(digest[:])))
-	write(t, filepath.Join(dir, "minilm.onnx"), model)
-	write(t, filepath.Join(dir, "out", "journal.jsonl"), journal)
-	write(t, filepath.Join(dir, "analyze.yaml"), []byte("input: out\nformats: [table, config, repository]\n"))
 	program := environment(t, "TUNER_BINARY")
-	run(t, dir, program, "analyze", "-f", "analyze.yaml")
+	for folder, name := range map[string]string{"out": "minilm", "other": "resnet"} {
+		write(t, filepath.Join(dir, name+".onnx"), model)
+		write(t, filepath.Join(dir, folder, "journal.jsonl"), bytes.ReplaceAll(journal, []byte("minilm"), []byte(name)))
+		write(t, filepath.Join(dir, "analyze.yaml"), []byte("input: "+folder+"\nformats: [table, config, repository]\n"))
+		run(t, dir, program, "analyze", "-f", "analyze.yaml")
+	}
 	run(t, dir, program, append([]string{"export", target, "--input", "out", "-o", "deploy"}, args...)...)
 	return filepath.Join(dir, "deploy")
 }
@@ -69,6 +75,15 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+func exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
 }
 
 func write(t *testing.T, path string, text []byte) {
