@@ -44,12 +44,16 @@ func TestExportIsVerified(t *testing.T) {
 	w.analyze()
 	w.run(exitOK, "export", "triton", "--input", w.output, "-o", "deploy")
 
-	w.reported(throughputOf(1))
+	tuned := w.reported(throughputOf(1)).Runtime
 	p := w.run(exitOK, "export", "verify", "deploy")
 	expect(t, p.stdout.String(), "passed  health: ", "passed  mlp: ready: ", "passed  mlp: metadata: ", "passed  mlp: configuration: ", "passed  mlp: inference: ",
 		"passed  mlp: throughput: ", "passed  mlp: accuracy: the model is the one that was measured, in its original precision")
 
-	w.reported(throughputOf(1e9))
+	w.reported(func(m *export.ManifestModel) { throughputOf(1e9)(m); m.Runtime = "openvino@0.0.1" })
+	p = w.run(exitOK, "export", "verify", "deploy")
+	expect(t, p.stdout.String(), "skipped mlp: throughput: ", "on openvino@0.0.1, and measured on ", ": not judged", "passed  mlp: inference: ")
+
+	w.reported(func(m *export.ManifestModel) { m.Runtime = tuned })
 	model := filepath.Join(w.dir, "deploy", "model_repository", "mlp", "1", "model.onnx")
 	text, err := os.ReadFile(model)
 	if err != nil {

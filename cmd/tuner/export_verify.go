@@ -44,14 +44,15 @@ func newExportVerify(con console) *cobra.Command {
 		Use:   "verify DIR",
 		Short: "Serve an export here and compare it with its report",
 		Long: `Serves the model repository of an export with the bundled engine: health, metadata, configuration and an inference of every model, its
-throughput at the reported load (more than 10 % below what was reported is a failure; on another machine it is told and not judged), and
-the accuracy of models in other precisions, against the original, on the campaign's own data.`,
+throughput at the reported load (more than 10 % below what was reported is a failure; on another machine, or another ONNX Runtime, it is
+told and not judged), and the accuracy of models in other precisions, against the original, on the campaign's own data.`,
 		Example: "  tuner export verify deploy\n  tuner export verify deploy --input out/minilm",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runExportVerify(cmd.Context(), con, args[0], o) },
 	})
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, for the accuracy (default: as export.json names it, from here)")
-	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
+	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for all models "+
+		"(default: the build that a model was tuned on, where it is installed; then $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: text or json")
 	return cmd
 }
@@ -60,21 +61,22 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	if err := checkOutputFormat(o.output); err != nil {
 		return err
 	}
-	if _, err := export.ReadManifest(dir); err != nil { // before ONNX Runtime is looked for
+	manifest, err := export.ReadManifest(dir) // before ONNX Runtime is looked for
+	if err != nil {
 		return deployError(err)
 	}
-	build, err := ortlib.Resolve(o.ortLibrary)
+	builds, err := exportBuilds(ctx, o.ortLibrary, manifest.Models)
 	if err != nil {
-		return withExit(exitUsage, err)
+		return interruptedOr(ctx, err)
 	}
 	options, err := bundled(con)
 	if err != nil {
 		return err
 	}
 	options.Epoch = time.Now()
-	judge := accuracyJudge{con, o.input, build}
+	judge := accuracyJudge{con, o.input, builds}
 	checks, err := verify.Verify(ctx, dir, verify.Options{
-		Runner: options, Library: build.Library, Fingerprint: hostinfo.Read(ctx).Fingerprint(), Windows: verifyWindows, Window: verifyWindow,
+		Runner: options, Build: builds.serving, Fingerprint: hostinfo.Read(ctx).Fingerprint(), Windows: verifyWindows, Window: verifyWindow,
 		Accuracy: judge.check,
 	})
 	if err != nil {
@@ -95,6 +97,47 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 	return nil
 }
 
+// servingBuilds are the ONNX Runtime builds here, by the names of those that models were tuned on.
+type servingBuilds map[string]ortlib.Build
+
+// exportBuilds finds and opens the build of each model: what the user names, else the one that it was tuned on where that is installed, else the
+// usual one.
+func exportBuilds(ctx context.Context, named string, models []export.ManifestModel) (servingBuilds, error) {
+	builds := servingBuilds{}
+	for _, m := range models {
+		if _, ok := builds[m.Runtime]; ok {
+			continue
+		}
+		build, err := exportBuild(named, m.Runtime)
+		if err != nil {
+			return nil, withExit(exitUsage, err)
+		}
+		if builds[m.Runtime], err = openBuild(ctx, build); err != nil {
+			return nil, err
+		}
+	}
+	return builds, nil
+}
+
+// exportBuild looks for the tuned build among those that are installed alone: export.json must not name a file that is then run.
+func exportBuild(named, tuned string) (ortlib.Build, error) {
+	if named != "" || tuned == "" {
+		return ortlib.Resolve(named)
+	}
+	store, err := ortlib.UserStore()
+	if err != nil {
+		return ortlib.Build{}, err
+	}
+	if build, err := store.Find(tuned); err == nil {
+		return build, nil
+	}
+	return ortlib.Resolve("")
+}
+
+func (b servingBuilds) serving(m export.ManifestModel) verify.Build {
+	return verify.Build{Name: b[m.Runtime].Name(), Library: b[m.Runtime].Library}
+}
+
 func printChecks(out io.Writer, format string, checks []verify.Check) error {
 	if format == "json" {
 		return writeJSON(out, map[string]any{"checks": checks})
@@ -113,9 +156,9 @@ func printChecks(out io.Writer, format string, checks []verify.Check) error {
 
 // accuracyJudge compares exported models with the originals of their campaigns.
 type accuracyJudge struct {
-	con   console
-	input string // the campaign's folder, in place of the manifest's
-	build ortlib.Build
+	con    console
+	input  string // the campaign's folder, in place of the manifest's
+	builds servingBuilds
 }
 
 // sameFigure is by how much a cosine may differ from the reported one, on the same data: other builds round otherwise.
@@ -174,12 +217,13 @@ func (j accuracyJudge) compare(ctx context.Context, m export.ManifestModel, c an
 		return "", "", fmt.Errorf("cannot make a folder for the comparison: %w", err)
 	}
 	defer os.RemoveAll(cache)
-	opener, err := newOpener(j.con, func(string) ortlib.Build { return j.build })
+	build := j.builds[m.Runtime]
+	opener, err := newOpener(j.con, func(string) ortlib.Build { return build })
 	if err != nil {
 		return "", "", err
 	}
 	maker, err := precision.NewMaker(original, opener, precision.Options{
-		Data: data, Calibration: calibration, Limit: c.Profile.Accuracy.Limit, MaxKept: c.Profile.Accuracy.MaxKept, Cache: cache, Tool: j.build.Name(), KeepIO: true,
+		Data: data, Calibration: calibration, Limit: c.Profile.Accuracy.Limit, MaxKept: c.Profile.Accuracy.MaxKept, Cache: cache, Tool: build.Name(), KeepIO: true,
 	})
 	if err != nil {
 		return "", "", sourceError(err)

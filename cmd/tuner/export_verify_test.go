@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tuner/export/verify"
@@ -31,4 +34,35 @@ func TestSameAccuracy(t *testing.T) {
 			t.Errorf("%s, reported %g: %s, %q, %v; want %s, %q", tt.provider, tt.reported, status, text, err, tt.status, tt.text)
 		}
 	}
+}
+
+// A model is served by the build that it was tuned on where that is installed, by what the user names before, and else by the usual one. A file
+// of the tuned build's name is not run.
+func TestExportBuild(t *testing.T) {
+	cache := t.TempDir()
+	install := func(name string) string {
+		library := filepath.Join(cache, "runtimes", name, "onnxruntime", "capi", "libonnxruntime.so.1.2.3")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o755), os.WriteFile(library, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return library
+	}
+	cpu, openvino := install("cpu@1.2.3"), install("openvino@1.2.3")
+	t.Setenv("TUNER_CACHE", cache)
+	t.Setenv("TUNER_ORT_LIBRARY", "")
+	check := func(named, tuned, want string) {
+		t.Helper()
+		build, err := exportBuild(named, tuned)
+		if err != nil || build.Library != want {
+			t.Errorf("%q named, tuned on %q: %q, %v; want %q", named, tuned, build.Library, err, want)
+		}
+	}
+	check("", "openvino@1.2.3", openvino)
+	check("cpu", "openvino@1.2.3", cpu)
+	check("", "openvino@9.9.9", cpu)
+	check("", "", cpu)
+	check("", openvino, cpu)
+	t.Setenv("TUNER_ORT_LIBRARY", openvino)
+	check("", "cpu@1.2.3", cpu)
+	check("", "cuda@1.2.3", openvino)
 }

@@ -21,6 +21,18 @@ type subject struct {
 	config   *modelconfig.Config // of the repository
 	file     string              // the ONNX file
 	requests runner.Requests
+	build    Build // that serves it here
+}
+
+// otherBuild reports whether the model is not served by the ONNX Runtime that it was measured on.
+func (s subject) otherBuild() bool { return s.build.Name != s.reported.Runtime }
+
+// tunedOn names the ONNX Runtime that the model was measured on.
+func (s subject) tunedOn() string {
+	if s.reported.Runtime == "" {
+		return "a server's own ONNX Runtime"
+	}
+	return s.reported.Runtime
 }
 
 // requestVariety is how many different requests are sent in turn, as in a campaign.

@@ -43,11 +43,17 @@ type Accuracy func(ctx context.Context, m export.ManifestModel, file string) (St
 // Options say how to verify.
 type Options struct {
 	Runner      runner.Options // its launcher serves repositories
-	Library     string         // ONNX Runtime
-	Fingerprint string         // of this machine
-	Windows     int            // of the measurement of throughput, ≥ 1
-	Window      time.Duration  // length of each
+	Build       func(export.ManifestModel) Build
+	Fingerprint string        // of this machine
+	Windows     int           // of the measurement of throughput, ≥ 1
+	Window      time.Duration // length of each
 	Accuracy    Accuracy
+}
+
+// Build is the ONNX Runtime that serves a model here.
+type Build struct {
+	Name    string // flavour@version; what is measured on another one than the reported is not judged
+	Library string
 }
 
 // tolerance is the share of the reported throughput that may be missing: the same machine, at another time.
@@ -71,10 +77,16 @@ func Verify(ctx context.Context, dir string, o Options) ([]Check, error) {
 		if err != nil {
 			return nil, &export.InputError{Err: fmt.Errorf("cannot verify %q: %w", dir, err)}
 		}
+		s.build = o.Build(m)
 		subjects = append(subjects, s)
 	}
-	if err := v.serve(ctx, subjects); err != nil || v.failed() {
-		return v.checks, err
+	for _, group := range byLibrary(subjects) {
+		if err := v.serve(ctx, group); err != nil {
+			return v.checks, err
+		}
+	}
+	if v.failed() {
+		return v.checks, nil
 	}
 	for _, s := range subjects {
 		if err := v.throughput(ctx, s); err != nil {
@@ -112,14 +124,28 @@ func (v *verifier) failed() bool {
 	return slices.ContainsFunc(v.checks, func(c Check) bool { return c.Status == Failed })
 }
 
-// serve loads all models into one server, and asks it what a client would.
+// byLibrary groups models that one server can serve, in their order.
+func byLibrary(subjects []subject) [][]subject {
+	var groups [][]subject
+	for _, s := range subjects {
+		i := slices.IndexFunc(groups, func(g []subject) bool { return g[0].build.Library == s.build.Library })
+		if i < 0 {
+			groups = append(groups, []subject{s})
+			continue
+		}
+		groups[i] = append(groups[i], s)
+	}
+	return groups
+}
+
+// serve loads models, which have one ONNX Runtime, into one server, and asks it what a client would.
 func (v *verifier) serve(ctx context.Context, subjects []subject) error {
-	engine, err := v.launcher(subjects...).Launch(ctx, v.repository, v.options.Library)
+	engine, err := v.launcher(subjects...).Launch(ctx, v.repository, subjects[0].build.Library)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		v.add("", "load", Failed, err.Error())
+		v.add("", "load", Failed, err.Error()+otherBuilds(subjects))
 		return nil
 	}
 	defer engine.Stop(context.WithoutCancel(ctx))
@@ -136,6 +162,18 @@ func (v *verifier) serve(ctx context.Context, subjects []subject) error {
 		return context.Cause(ctx)
 	}
 	return client.Close()
+}
+
+// otherBuilds says of which models the ONNX Runtime is not the one that they were tuned on, as the end of a text; "" where there are none.
+func otherBuilds(subjects []subject) string {
+	text := ""
+	for _, s := range subjects {
+		if s.otherBuild() {
+			text += fmt.Sprintf("; model %q was tuned on %s, and %s serves it here: name that build with --ort-library, or install it with 'tuner runtime'",
+				s.reported.Name, s.tunedOn(), s.build.Name)
+		}
+	}
+	return text
 }
 
 // launcher starts engines that serve the models of the repository.
@@ -210,15 +248,14 @@ func configNames[T interface{ GetName() string }](list []T) string {
 	return strings.Join(names, ", ")
 }
 
-// throughput measures a model at its reported load, by itself on a fresh server. It fails when even the upper end of the interval is more
-// than the tolerance below what was reported; on another machine than the one that was measured it is told, and not judged.
+// throughput measures a model at its reported load, by itself on a fresh server.
 func (v *verifier) throughput(ctx context.Context, s subject) error {
 	options := v.options.Runner
 	options.Launcher = v.launcher(s)
 	r := runner.New(options)
 	defer r.Close(context.WithoutCancel(ctx))
 	m, err := r.Measure(ctx, runner.Job{
-		Pool: "export", Repository: v.repository, Library: v.options.Library, Model: s.reported.Name, Instances: s.instances(),
+		Pool: "export", Repository: v.repository, Library: s.build.Library, Model: s.reported.Name, Instances: s.instances(),
 		MaxBatch: int(s.config.GetMaxBatchSize()), Requests: s.requests, Load: s.reported.Load, Windows: v.options.Windows, Window: v.options.Window,
 		Percentiles: []measure.Metric{measure.LatencyP99},
 	})
@@ -235,18 +272,26 @@ func (v *verifier) throughput(ctx context.Context, s subject) error {
 		v.add(name, "throughput", Failed, "no request was completed")
 		return nil
 	}
+	status, text := v.judge(s, now)
+	v.add(name, "throughput", status, text+doubts(m.Windows))
+	return nil
+}
+
+// judge compares a throughput with the reported one. It fails when even the upper end of the interval is more than the tolerance below; on
+// another machine, or another ONNX Runtime, than the one that was measured it is told, and not judged.
+func (v *verifier) judge(s subject, now measure.Estimate) (Status, string) {
 	then := s.reported.Throughput
 	text := fmt.Sprintf("%s [%s, %s] at %s; reported %s", measure.Throughput.Format(now.Value), measure.Throughput.Format(now.Lo),
 		measure.Throughput.Format(now.Hi), s.reported.Load, measure.Throughput.Format(then.Value))
-	status := Passed
 	switch {
 	case v.options.Fingerprint != s.reported.Machine:
-		status, text = Skipped, text+" on another machine: not judged"
+		return Skipped, text + " on another machine: not judged"
+	case s.otherBuild():
+		return Skipped, fmt.Sprintf("%s on %s, and measured on %s: not judged", text, s.tunedOn(), s.build.Name)
 	case now.Hi < (1-tolerance)*then.Value:
-		status, text = Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance)
+		return Failed, fmt.Sprintf("%s: more than %.0f %% below", text, 100*tolerance)
 	}
-	v.add(name, "throughput", status, text+doubts(m.Windows))
-	return nil
+	return Passed, text
 }
 
 // doubts says what disturbed windows, as the end of a text; "" where nothing did.

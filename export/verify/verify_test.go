@@ -53,6 +53,45 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
+// Throughput is judged on the machine and on the ONNX Runtime that were measured, and told elsewhere.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	check := func(machine, runtime string, hi float64, status Status, text string) {
+		t.Helper()
+		v := verifier{options: Options{Fingerprint: "here"}}
+		s := subject{build: Build{Name: "cpu@1.31.1"}, reported: export.ManifestModel{
+			Machine: machine, Runtime: runtime, Load: measure.Load{Concurrency: 1, BatchSize: 1}, Throughput: export.Figure{Value: 100}}}
+		got, why := v.judge(s, measure.Estimate{Value: 80, Lo: 70, Hi: hi})
+		if got != status || !strings.HasSuffix(why, text) {
+			t.Errorf("%s on %q: %s, %q; want %s, %q", machine, runtime, got, why, status, text)
+		}
+	}
+	check("here", "cpu@1.31.1", 90, Passed, "reported 100.0 infer/s") // the upper end is 10 % below: no more than the tolerance
+	check("here", "cpu@1.31.1", 89, Failed, "more than 10 % below")
+	check("there", "cpu@1.31.1", 89, Skipped, "on another machine: not judged")
+	check("here", "openvino@1.24.1", 89, Skipped, "on openvino@1.24.1, and measured on cpu@1.31.1: not judged")
+	check("here", "", 89, Skipped, "on a server's own ONNX Runtime, and measured on cpu@1.31.1: not judged")
+}
+
+// One server has one ONNX Runtime: models with another are served by another one.
+func TestByLibrary(t *testing.T) {
+	t.Parallel()
+	model := func(name, library string) subject {
+		return subject{reported: export.ManifestModel{Name: name}, build: Build{Library: library}}
+	}
+	var got [][]string
+	for _, group := range byLibrary([]subject{model("a", "x"), model("b", "y"), model("c", "x")}) {
+		var names []string
+		for _, s := range group {
+			names = append(names, s.reported.Name)
+		}
+		got = append(got, names)
+	}
+	if diff := cmp.Diff([][]string{{"a", "c"}, {"b"}}, got); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
 // repository writes a repository with one model, and returns its folder.
 func repository(t *testing.T, config string) string {
 	t.Helper()
