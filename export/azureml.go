@@ -2,7 +2,6 @@ package export
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -100,52 +99,12 @@ func (d Deployment) endpointName() string {
 	return name
 }
 
-// azureSizes are machines that Azure offers for online endpoints, by GPU, the smallest with one.
-var azureGPUs = []struct{ gpu, size string }{
-	{"T4", "Standard_NC4as_T4_v3"}, {"A100", "Standard_NC24ads_A100_v4"}, {"H100", "Standard_NC40ads_H100_v5"},
-}
-
-// instanceType is the user's, or the smallest with the cores or the GPU of the machine that was measured.
-func instanceType(d Deployment, chosen string) (string, error) {
-	if chosen != "" {
-		return chosen, nil
-	}
-	if d.GPUs == 0 {
-		for _, cores := range []int{2, 4, 8, 16, 32, 48, 64, 72} {
-			if cores >= d.CPUs {
-				return fmt.Sprintf("Standard_F%ds_v2", cores), nil
-			}
-		}
-		return "", inputErrorf("no size of Azure's F series has %d cores: name one with --instance-type", d.CPUs)
-	}
-	var names []string
-	for _, gpu := range d.Models[0].Host.GPUs {
-		for _, known := range azureGPUs {
-			if d.GPUs == 1 && regexp.MustCompile(`\b`+known.gpu+`\b`).MatchString(gpu.Name) {
-				return known.size, nil
-			}
-		}
-		names = append(names, gpu.Name)
-	}
-	return "", inputErrorf("no Azure size is known with %d GPUs like those that were measured (%s): name one with --instance-type", d.GPUs, strings.Join(names, ", "))
-}
-
-// retirements are the dates on which Azure takes sizes out of service, after its list of retired size series.
-var retirements = []struct {
-	sizes *regexp.Regexp
-	date  string
-}{
-	{regexp.MustCompile(`(?i)^Standard_NC(6|12|24)r?(_Promo)?$`), "2023-09-06"},
-	{regexp.MustCompile(`(?i)^Standard_NC(6|12|24)r?s_v3$`), "2025-09-30"},
-	{regexp.MustCompile(`(?i)^Standard_DS?[0-9]+(-[0-9]+)?(_v2)?$`), "2028-05-01"},
-}
-
 // azureNotes are what differs on Azure from what was measured.
 func azureNotes(d Deployment, o Options) []string {
 	var list []string
 	for _, r := range retirements {
 		if r.sizes.MatchString(d.InstanceType) {
-			list = append(list, fmt.Sprintf("Azure retires %s (the date is %s): choose another with --instance-type, such as Standard_NC4as_T4_v3 or Standard_F4s_v2.",
+			list = append(list, fmt.Sprintf("Azure retires %s (the date is %s): choose another with --instance-type, such as Standard_NC4as_T4_v3 or Standard_D4as_v4.",
 				d.InstanceType, r.date))
 		}
 	}

@@ -30,13 +30,40 @@ var azureFields = map[string]struct{ required, optional []string }{
 	"deployment.yml readiness_probe":  {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
 }
 
+// TestAzureFields compares every variant's files with the schemas.
 func TestAzureFields(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "deploy")
-	if _, err := Write(AzureML, out, defaults(analyzed(t))); err != nil {
-		t.Fatal(err)
+	cpu := analyzed(t)
+	for name, test := range map[string]struct {
+		inputs  []string
+		options func(*Options)
+	}{
+		"CPU":             {[]string{cpu}, nil},
+		"GPU":             {[]string{analyzed(t, gpu()...)}, nil},
+		"several models":  {[]string{cpu, analyzed(t, append(gpu(), "minilm", "resnet")...)}, nil},
+		"several servers": {[]string{cpu}, func(o *Options) { o.Replicas, o.MaxReplicas = 3, 3 }},
+		"all inputs": {[]string{cpu}, func(o *Options) {
+			o.Name, o.InstanceType, o.Image, o.ControlMode = "encoder", "Standard_DS3_v2", "registry.example.com/triton:1", ControlExplicit
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := defaults(test.inputs...)
+			if test.options != nil {
+				test.options(&o)
+			}
+			out := filepath.Join(t.TempDir(), "deploy")
+			if _, err := Write(AzureML, out, o); err != nil {
+				t.Fatal(err)
+			}
+			checkAzure(t, azureDocuments(t, tree(t, out)))
+		})
 	}
-	files := tree(t, out)
+}
+
+// azureDocuments are the files' objects, and the objects in them, by name.
+func azureDocuments(t *testing.T, files map[string]string) map[string]map[string]any {
+	t.Helper()
 	documents := map[string]map[string]any{}
 	for _, name := range []string{"model.yml", "endpoint.yml", "deployment.yml"} {
 		var document map[string]any
@@ -50,6 +77,11 @@ func TestAzureFields(t *testing.T) {
 			}
 		}
 	}
+	return documents
+}
+
+func checkAzure(t *testing.T, documents map[string]map[string]any) {
+	t.Helper()
 	for name, document := range documents {
 		fields, known := azureFields[name]
 		if !known {

@@ -150,7 +150,7 @@ func checkOptions(target string, models []Model, o Options) []error {
 	for _, p := range o.HostPolicies {
 		check(hostPolicyPattern.MatchString(p), "--host-policy %q: such as gpu_0,numa-node=0 or cpu_0,cpu-cores=0-3", p)
 	}
-	check(o.InstanceType == "" || instancePattern.MatchString(o.InstanceType), "--instance-type %q: such as Standard_F4s_v2", o.InstanceType)
+	check(o.InstanceType == "" || instancePattern.MatchString(o.InstanceType), "--instance-type %q: such as Standard_D4as_v4", o.InstanceType)
 	check(isCluster(target) || o.GPUResource == DefaultGPUResource,
 		"--gpu-resource %q: only Kubernetes knows resources by name; %s counts GPUs with --gpus", o.GPUResource, target)
 	if err := checkStorage(target, o.Storage); err != nil {

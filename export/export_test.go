@@ -3,7 +3,6 @@ package export
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
 	"tuner/modelconfig"
@@ -57,6 +55,52 @@ func gpu() []string {
 		`"model": "Formula"`, `"model": "Formula", "features": []`, `"memory": {
       "total": 16000000000
     }`, `"memory": {"total": 16000000000}, "gpus": [{"name": "NVIDIA A100 80GB PCIe"}]`}
+}
+
+// parsed is package report's golden result with texts replaced.
+func parsed(t *testing.T, replace ...string) Model {
+	t.Helper()
+	text, err := os.ReadFile("../report/testdata/found.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := parseResult(resultName, []byte(strings.NewReplacer(replace...).Replace(string(text))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// exported exports models and decodes what stands at a path of one of the files.
+func exported(t *testing.T, target, file string, inputs []string, into any, at ...string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "deploy")
+	if _, err := Write(target, out, defaults(inputs...)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(out, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var node yaml.Node
+	if err := yaml.Unmarshal(text, &node); err != nil {
+		t.Fatal(err)
+	}
+	found := node.Content[0]
+	for _, step := range at {
+		if i, err := strconv.Atoi(step); err == nil {
+			found = found.Content[i]
+			continue
+		}
+		i := slices.IndexFunc(found.Content, func(n *yaml.Node) bool { return n.Value == step })
+		if i < 0 {
+			t.Fatalf("%s: there is no %s of %v", file, step, at)
+		}
+		found = found.Content[i+1]
+	}
+	if err := found.Decode(into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // tree reads all files below a folder but the model's, by their paths. Temporary folders become IN.
@@ -173,136 +217,6 @@ func TestSeveralModels(t *testing.T) {
 	}
 }
 
-// A server is ready when all models of the export are, whatever the repository holds: in every target that looks, at the start and later.
-func TestReadiness(t *testing.T) {
-	t.Parallel()
-	first, second := analyzed(t), analyzed(t, "minilm", "resnet")
-	curl := func(port int, models ...string) []string {
-		command := []string{"curl", "--fail", "--fail-early", "--silent"}
-		for _, m := range models {
-			command = append(command, fmt.Sprintf("http://localhost:%d/v2/models/%s/ready", port, m))
-		}
-		return command
-	}
-	get := func(port int) look { return look{HTTPGet: &httpGet{"/v2/models/minilm/ready", port}} }
-	exec := func(port int) look { return look{Exec: &execCommand{curl(port, "minilm", "resnet")}} }
-	for _, test := range []struct {
-		target, file string
-		inputs       []string
-		at           []string // the path of the object that holds the probes
-		want         look
-	}{
-		{Kubernetes, "manifests/deployment.yaml", []string{first}, []string{"spec", "template", "spec", "containers", "0"}, get(8000)},
-		{Kubernetes, "manifests/deployment.yaml", []string{first, second}, []string{"spec", "template", "spec", "containers", "0"}, exec(8000)},
-		{KServe, "inferenceservice.yaml", []string{first}, []string{"spec", "predictor", "model"}, get(8080)},
-		{KServe, "inferenceservice.yaml", []string{first, second}, []string{"spec", "predictor", "model"}, exec(8080)},
-	} {
-		var probes struct {
-			Startup   probe `yaml:"startupProbe"`
-			Readiness probe `yaml:"readinessProbe"`
-		}
-		exported(t, test.target, test.file, test.inputs, &probes, test.at...)
-		for _, got := range []probe{probes.Startup, probes.Readiness} {
-			if diff := cmp.Diff(test.want, got.look); diff != "" {
-				t.Errorf("%s with %d models (-want +got):\n%s", test.target, len(test.inputs), diff)
-			}
-		}
-	}
-	var values chartValues
-	exported(t, Helm, "chart/values.yaml", []string{first, second}, &values)
-	if diff := cmp.Diff(exec(8000), values.Probes.Ready); diff != "" {
-		t.Errorf("chart (-want +got):\n%s", diff)
-	}
-	var check []string
-	exported(t, Compose, "compose.yaml", []string{first, second}, &check, "services", "triton", "healthcheck", "test")
-	if diff := cmp.Diff(append([]string{"CMD"}, curl(8000, "minilm", "resnet")...), check); diff != "" {
-		t.Errorf("compose (-want +got):\n%s", diff)
-	}
-}
-
-// exported exports models and decodes what stands at a path of one of the files.
-func exported(t *testing.T, target, file string, inputs []string, into any, at ...string) {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "deploy")
-	if _, err := Write(target, out, defaults(inputs...)); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(out, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var node yaml.Node
-	if err := yaml.Unmarshal(text, &node); err != nil {
-		t.Fatal(err)
-	}
-	found := node.Content[0]
-	for _, step := range at {
-		if i, err := strconv.Atoi(step); err == nil {
-			found = found.Content[i]
-			continue
-		}
-		i := slices.IndexFunc(found.Content, func(n *yaml.Node) bool { return n.Value == step })
-		if i < 0 {
-			t.Fatalf("%s: there is no %s of %v", file, step, at)
-		}
-		found = found.Content[i+1]
-	}
-	if err := found.Decode(into); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Servers may take three times as long to load their models as they were measured to, and a rollout waits for that.
-func TestLoadTime(t *testing.T) {
-	t.Parallel()
-	slow := func(seconds string) string { return analyzed(t, `"launch_time": 0.6`, `"launch_time": `+seconds) }
-	for _, test := range []struct {
-		inputs             []string
-		failures, deadline int
-	}{
-		{[]string{slow("0.6")}, 60, 900},     // the least: 5 min, of 5 s each, and 600 s
-		{[]string{slow("400")}, 240, 1800},   // 3 · 400 s
-		{[]string{slow("300.5")}, 181, 1502}, // 901.5 s, rounded up
-		{[]string{slow("200"), analyzed(t, "minilm", "resnet", `"launch_time": 0.6`, `"launch_time": 100`)}, 180, 1500}, // 3 · (200 + 100) s
-		{[]string{analyzed(t, gpu()...)}, 360, 2400}, // TensorRT: 30 min
-	} {
-		var spec struct {
-			Deadline int `yaml:"progressDeadlineSeconds"`
-			Template struct {
-				Spec struct {
-					Containers []struct {
-						Startup probe `yaml:"startupProbe"`
-					} `yaml:"containers"`
-				} `yaml:"spec"`
-			} `yaml:"template"`
-		}
-		exported(t, Kubernetes, "manifests/deployment.yaml", test.inputs, &spec, "spec")
-		if got := spec.Template.Spec.Containers[0].Startup.FailureThreshold; got != test.failures || spec.Deadline != test.deadline {
-			t.Errorf("%d failures and a deadline of %d s, want %d and %d s", got, spec.Deadline, test.failures, test.deadline)
-		}
-	}
-}
-
-// The chart's schema takes the values that are written, knows each of them, and refuses a slip of the pen.
-func TestChartSchema(t *testing.T) {
-	t.Parallel()
-	schema, err := jsonschema.NewCompiler().Compile("chart/values.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, inputs := range [][]string{{analyzed(t)}, {analyzed(t, gpu()...)}, {analyzed(t), analyzed(t, "minilm", "resnet")}} {
-		var values map[string]any
-		exported(t, Helm, "chart/values.yaml", inputs, &values)
-		if err := schema.Validate(values); err != nil {
-			t.Errorf("the values are refused: %v", err)
-		}
-		values["replica"] = 2
-		if err := schema.Validate(values); err == nil || !strings.Contains(err.Error(), "replica") {
-			t.Errorf("replica for replicas: %v", err)
-		}
-	}
-}
-
 // A failure in the middle leaves nothing: neither the folder nor a temporary one beside it.
 func TestNothingHalfWritten(t *testing.T) {
 	t.Parallel()
@@ -372,50 +286,12 @@ func TestImageTag(t *testing.T) {
 	}
 }
 
-func TestInstanceType(t *testing.T) {
+// The machines of all models are named, each once, with the GPUs of those that compute on them.
+func TestMachines(t *testing.T) {
 	t.Parallel()
-	check := func(result []string, options func(*Options), want string) {
-		t.Helper()
-		o := defaults()
-		if options != nil {
-			options(&o)
-		}
-		text, err := os.ReadFile("../report/testdata/found.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := parseResult(resultName, []byte(strings.NewReplacer(result...).Replace(string(text))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := newDeployment(AzureML, []Model{m}, o)
-		if err != nil {
-			d.InstanceType = err.Error()
-		}
-		if !strings.Contains(d.InstanceType, want) {
-			t.Errorf("instance type %q, want %q", d.InstanceType, want)
-		}
-	}
-	check(nil, nil, "Standard_F2s_v2")
-	check(gpu(), nil, "Standard_NC24ads_A100_v4")
-	other := slices.Clone(gpu())
-	other[len(other)-1] = strings.ReplaceAll(other[len(other)-1], "A100", "T400") // no T4
-	check(other, nil, "no Azure size is known with 1 GPUs like those that were measured (NVIDIA T400 80GB PCIe)")
-	check(gpu(), func(o *Options) { o.GPUs = 4 }, "name one with --instance-type")
-	check(gpu(), func(o *Options) { o.GPUs = 0 }, "--gpus 0: the tuned configuration computes on 1")
-	check(nil, func(o *Options) { o.InstanceType = "Standard_DS3_v2" }, "Standard_DS3_v2")
-}
-
-func TestRetirements(t *testing.T) {
-	t.Parallel()
-	for size, want := range map[string]string{
-		"Standard_NC6s_v3": "2025-09-30", "standard_nc24rs_v3": "2025-09-30", "Standard_NC6": "2023-09-06", "Standard_DS3_v2": "2028-05-01",
-		"Standard_NC4as_T4_v3": "", "Standard_NC24ads_A100_v4": "", "Standard_F4s_v2": "", "Standard_D4s_v5": "",
-	} {
-		text := strings.Join(azureNotes(Deployment{InstanceType: size}, defaults()), " ")
-		if (want == "") != (text == "") || !strings.Contains(text, want) {
-			t.Errorf("%s: %q, want the date %q", size, text, want)
-		}
+	d := Deployment{Models: []Model{parsed(t), parsed(t, gpu()...), parsed(t, `"model": "Formula"`, `"model": "Other | CPU"`)}}
+	if got, want := (view{d}).Machines(), `Formula, NVIDIA A100 80GB PCIe, Other \| CPU`; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -123,9 +124,24 @@ func (v view) Endpoint() string    { return v.endpointName() }
 func (v view) AccessMode() string  { return v.accessMode() }
 func (v view) Repository() string  { return v.repository() }
 func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes())) }
-func (v view) Machine() string     { return cell(v.Models[0].Host.CPU.Model) }
 func (v view) Schemes() string     { return strings.Join(schemes(v.Target), "://, ") + "://" }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }
+
+// Machines are those that the models were measured on; nothing where none is known.
+func (v view) Machines() string {
+	var names []string
+	for _, m := range v.Models {
+		if name := cell(m.Host.CPU.Model); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		for _, gpu := range m.Host.GPUs {
+			if name := cell(gpu.Name); m.GPUs() > 0 && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // cell makes a text of the user's one line without a meaning in a table.
 func cell(text string) string {
