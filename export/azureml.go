@@ -83,7 +83,7 @@ type azureProbe struct {
 
 func (d Deployment) azureProbe() azureProbe {
 	const period = 10
-	return azureProbe{10, period, 2, 1, looks(d.LoadTime, period)}
+	return azureProbe{10, period, 2, 1, periods(d.LoadTime, period)}
 }
 
 func (d Deployment) azureTimeout() int64 {

@@ -91,9 +91,9 @@ type chartStorage struct {
 }
 
 type chartProbes struct {
-	Ready           look `yaml:"ready"`
-	StartupPeriod   int  `yaml:"startupPeriodSeconds"`
-	StartupFailures int  `yaml:"startupFailureThreshold"`
+	Ready           probeHandler `yaml:"ready"`
+	StartupPeriod   int          `yaml:"startupPeriodSeconds"`
+	StartupFailures int          `yaml:"startupFailureThreshold"`
 }
 
 // chartMonitor is Prometheus Operator's object, which not every cluster knows.

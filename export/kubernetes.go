@@ -135,15 +135,15 @@ type containerPort struct {
 	ContainerPort int    `yaml:"containerPort"`
 }
 
-// probe looks in one of two ways, once a period.
 type probe struct {
-	look             `yaml:",inline"`
+	probeHandler     `yaml:",inline"`
 	PeriodSeconds    int `yaml:"periodSeconds"`
 	TimeoutSeconds   int `yaml:"timeoutSeconds"`
 	FailureThreshold int `yaml:"failureThreshold"`
 }
 
-type look struct {
+// probeHandler is one of the two.
+type probeHandler struct {
 	HTTPGet *httpGet     `yaml:"httpGet,omitempty"`
 	Exec    *execCommand `yaml:"exec,omitempty"`
 }
@@ -157,7 +157,7 @@ type execCommand struct {
 	Command []string `yaml:"command"`
 }
 
-func probeOf(l look, period, failures int) *probe { return &probe{l, period, 2, failures} }
+func probeOf(h probeHandler, period, failures int) *probe { return &probe{h, period, 2, failures} }
 
 // resources are requested and limited alike: pods whose class of service is Guaranteed get cores of their own from a kubelet with the static
 // CPU manager, and memory of one NUMA node with the topology manager.
@@ -227,7 +227,7 @@ func (d Deployment) triton() container {
 		Ports:          []containerPort{{"http", portHTTP}, {"grpc", portGRPC}, {"metrics", portMetrics}},
 		StartupProbe:   probeOf(d.allReady(portHTTP), startupPeriod, d.startupFailures()),
 		ReadinessProbe: probeOf(d.allReady(portHTTP), readyPeriod, readyFailures),
-		LivenessProbe:  probeOf(look{HTTPGet: &httpGet{"/v2/health/live", portHTTP}}, 10, 3),
+		LivenessProbe:  probeOf(probeHandler{HTTPGet: &httpGet{"/v2/health/live", portHTTP}}, 10, 3),
 		Lifecycle:      map[string]any{"preStop": map[string]any{"sleep": map[string]int{"seconds": drainSeconds}}},
 		Resources:      d.resources(), SecurityContext: unprivileged(),
 	}
@@ -246,7 +246,7 @@ func (d Deployment) volumes() []volume {
 	return append(list, volume{Name: "shm", EmptyDir: &emptyDir{"Memory", fmt.Sprintf("%dMi", sharedMemory)}})
 }
 
-// How often a server is looked at, in seconds, and after how many looks in vain it gets no more requests.
+// How often a server is asked, in seconds, and after how many failures it gets no more requests.
 const (
 	startupPeriod = 5
 	readyPeriod   = 5
@@ -254,10 +254,10 @@ const (
 )
 
 // startupFailures is how often a starting server may be found not to be ready.
-func (d Deployment) startupFailures() int { return looks(d.LoadTime, startupPeriod) }
+func (d Deployment) startupFailures() int { return periods(d.LoadTime, startupPeriod) }
 
-// looks is how many looks, a period of seconds apart, a time takes.
-func looks(t time.Duration, period int) int { return int(math.Ceil(t.Seconds() / float64(period))) }
+// periods is how many periods of so many seconds a time has, the last one begun.
+func periods(t time.Duration, period int) int { return int(math.Ceil(t.Seconds() / float64(period))) }
 
 // placeSeconds is what Kubernetes allows by default for a rollout's next server: to be placed, to pull the image, and to start.
 const placeSeconds = 600
@@ -267,13 +267,13 @@ func (d Deployment) progressDeadline() int {
 	return placeSeconds + int(math.Ceil(d.LoadTime.Seconds()))
 }
 
-// allReady looks whether every model of the export is ready. That the server is ready does not say so: with an empty repository it is at once,
+// allReady asks whether every model of the export is ready. That the server is ready does not say so: with an empty repository it is at once,
 // and stays so when models come later. Found not to be ready for as long as the start may take, it is started again and looks again.
-func (d Deployment) allReady(port int) look {
+func (d Deployment) allReady(port int) probeHandler {
 	if len(d.Models) == 1 {
-		return look{HTTPGet: &httpGet{readyPath(d.Models[0]), port}}
+		return probeHandler{HTTPGet: &httpGet{readyPath(d.Models[0]), port}}
 	}
-	return look{Exec: &execCommand{d.askReady(port)}} // a kubelet asks for one address alone
+	return probeHandler{Exec: &execCommand{d.askReady(port)}} // a kubelet asks for one address alone
 }
 
 // askReady is the command, within the container, that succeeds when every model of the export is ready. Triton's image has curl.

@@ -20,13 +20,13 @@ func TestReadiness(t *testing.T) {
 		}
 		return command
 	}
-	get := func(port int) look { return look{HTTPGet: &httpGet{"/v2/models/minilm/ready", port}} }
-	exec := func(port int) look { return look{Exec: &execCommand{curl(port, "minilm", "resnet")}} }
+	get := func(port int) probeHandler { return probeHandler{HTTPGet: &httpGet{"/v2/models/minilm/ready", port}} }
+	exec := func(port int) probeHandler { return probeHandler{Exec: &execCommand{curl(port, "minilm", "resnet")}} }
 	for _, test := range []struct {
 		target, file string
 		inputs       []string
 		at           []string // the path of the object that holds the probes
-		want         look
+		want         probeHandler
 	}{
 		{Kubernetes, "manifests/deployment.yaml", []string{first}, []string{"spec", "template", "spec", "containers", "0"}, get(8000)},
 		{Kubernetes, "manifests/deployment.yaml", []string{first, second}, []string{"spec", "template", "spec", "containers", "0"}, exec(8000)},
@@ -39,7 +39,7 @@ func TestReadiness(t *testing.T) {
 		}
 		exported(t, test.target, test.file, test.inputs, &probes, test.at...)
 		for _, got := range []probe{probes.Startup, probes.Readiness} {
-			if diff := cmp.Diff(test.want, got.look); diff != "" {
+			if diff := cmp.Diff(test.want, got.probeHandler); diff != "" {
 				t.Errorf("%s with %d models (-want +got):\n%s", test.target, len(test.inputs), diff)
 			}
 		}
