@@ -36,6 +36,12 @@ func Criteria(g spec.Gate) []Criterion {
 	return list
 }
 
+// isTime reports whether the metric is a time that requests take.
+func (c Criterion) isTime() bool {
+	info, _ := c.Metric.Info()
+	return info.Unit == measure.Seconds
+}
+
 // moreIsWorse reports which direction of the metric is worse.
 func (c Criterion) moreIsWorse() bool {
 	if c.IsLimit() {

@@ -39,11 +39,10 @@ type Progress struct {
 // Side is one of the two that are measured.
 type Side struct {
 	Engine Engine
-	Job    runner.Job // of one window; which of them are on a fresh process is the gate's business
+	Job    runner.Job // of one window; how many there are at a time, and which of them on a fresh process, is the gate's business
 }
 
-// Pair is baseline and candidate measured next to each other on fresh processes, in windows that take turns. Without a baseline it is the
-// candidate's windows alone.
+// Pair is baseline and candidate measured next to each other on fresh processes, in turn. Without a baseline it is the candidate's windows alone.
 type Pair struct {
 	Baseline, Candidate measure.Measurement
 }
@@ -67,8 +66,15 @@ type Outcome struct {
 	Pairs       []Pair
 	Looks       int
 	Elapsed     time.Duration
-	Needed      time.Duration // what an inconclusive gate would probably need in all; 0 where that is unknown, or no time would do
-	Interrupted bool          // the context ended first
+	Needed      Need
+	Backlog     bool // the candidate does not keep up with the request rate, so that no time it took can pass
+	Interrupted bool // the context ended first
+}
+
+// Need is what an inconclusive gate would probably need for a decision; the zero Need where that is unknown, or where nothing would do.
+type Need struct {
+	Time   time.Duration // in all
+	Window time.Duration // length of the windows, longer than they were; 0: they are long enough
 }
 
 // mostErrors is the share of the candidate's requests that may fail.
@@ -83,7 +89,7 @@ type run struct {
 	begin   time.Time
 }
 
-// errOverdue ends a pair in the middle of which the budget is used. The first one is always finished: it tells what a decision needs.
+// errOverdue ends a pair in which the budget is used, whatever an engine does. The first one is always finished: it tells what a decision needs.
 var errOverdue = errors.New("the budget is used")
 
 // Run measures pairs until there is a verdict, the looks are over, the time is used or the context ends. An error means that the gate could
@@ -96,7 +102,7 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 			r.inconclusive(fmt.Sprintf("the budget of %v is used after %s", g.Budget, pairsText(n)))
 			return r.end(), nil
 		}
-		pair, err := r.pair(ctx, n)
+		pair, err := r.boundedPair(ctx, n)
 		r.outcome.Elapsed = g.Now().Sub(r.begin)
 		switch {
 		case ctx.Err() != nil:
@@ -121,8 +127,31 @@ func (g Gate) Run(ctx context.Context) (Outcome, error) {
 	return r.end(), nil
 }
 
-// pair measures both sides, each in as many windows, and stops the engines. Which side comes first changes from window to window, and from
-// pair to pair.
+// boundedPair is pair within what is left of the budget, from the second one on.
+func (r *run) boundedPair(ctx context.Context, n int) (Pair, error) {
+	if n > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.Budget-r.Now().Sub(r.begin), errOverdue)
+		defer cancel()
+	}
+	return r.pair(ctx, n)
+}
+
+// windowsPerTurn is how many windows of a side are measured without a pause. In a closed loop the sides take turns window by window, so that the
+// machine has no time to change. A pause empties a server's queue: at a rate it hides that the queue grows. So there a side has two turns, each
+// with a warm-up of its own, and where there is no other side it has one.
+func (g Gate) windowsPerTurn() int {
+	switch {
+	case g.Baseline == nil:
+		return decide.WindowsPerPair
+	case g.Candidate.Job.Load.RequestRate > 0:
+		return decide.WindowsPerPair / 2
+	}
+	return 1
+}
+
+// pair measures both sides, each in as many windows, and stops the engines. Which side comes first changes from turn to turn, and from pair to
+// pair.
 func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 	var p Pair
 	type turn struct {
@@ -138,14 +167,12 @@ func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 			t.side.Engine.Close(context.WithoutCancel(ctx)) // it has a deadline of its own
 		}
 	}()
-	for i := range decide.WindowsPerPair {
-		if n > 0 && r.Now().Sub(r.begin) > r.Budget {
-			return p, errOverdue
-		}
+	windows := r.windowsPerTurn()
+	for i := range decide.WindowsPerPair / windows {
 		for k := range turns {
 			t := turns[(n+i+k)%len(turns)]
 			job := t.side.Job
-			job.Windows, job.Turn, job.Fresh = 1, true, i == 0
+			job.Windows, job.Turn, job.Fresh = windows, windows == 1, i == 0
 			m, err := t.side.Engine.Measure(ctx, job)
 			if err != nil {
 				return p, err
@@ -160,7 +187,7 @@ func (r *run) pair(ctx context.Context, n int) (Pair, error) {
 	return p, nil
 }
 
-// join adds a window's measurement to a side's.
+// join adds a turn's measurement to a side's.
 func join(side *measure.Measurement, m measure.Measurement) {
 	side.Windows = append(side.Windows, m.Windows...)
 	side.Memory = max(side.Memory, m.Memory)
@@ -238,7 +265,7 @@ func (r *run) plan() bool {
 	}
 	plan, err := decide.NewPlan(affordable, len(r.Criteria))
 	if err != nil {
-		r.outcome.Needed = decide.PairsPerLook * r.pairTime()
+		r.outcome.Needed = Need{Time: decide.PairsPerLook * r.pairTime()}
 		r.inconclusive(fmt.Sprintf("the budget of %v is enough for %s of %v, and a look needs %d at least", r.Budget, pairsText(affordable),
 			r.pairTime().Round(100*time.Millisecond), decide.LeastPairs))
 		return false
@@ -265,22 +292,75 @@ func (r *run) inconclusive(why string) { r.outcome.Reasons = append(r.outcome.Re
 // end completes the outcome.
 func (r *run) end() Outcome {
 	o := r.outcome
+	o.Backlog = hasBacklog(o.Pairs)
 	if r.judge == nil {
 		return o
 	}
 	o.Standings, o.Looks = r.judge.Standings(), r.judge.Looks()
-	if o.Verdict != decide.Inconclusive {
-		return o
-	}
-	for i, s := range o.Standings {
-		if s.Verdict == decide.Inconclusive {
-			o.Reasons = append(o.Reasons, r.Criteria[i].doubt(s))
+	if o.Verdict == decide.Inconclusive {
+		for i, s := range o.Standings {
+			if s.Verdict == decide.Inconclusive {
+				o.Reasons = append(o.Reasons, r.Criteria[i].doubt(s))
+			}
 		}
+		o.Needed = r.need()
 	}
-	if pairs, ok := r.judge.NeededPairs(); ok && pairs > len(o.Pairs) {
-		o.Needed = time.Duration(pairs) * r.pairTime()
+	if o.Backlog {
+		return r.withoutTimes(o)
 	}
 	return o
+}
+
+// withoutTimes is the outcome of a candidate that does not keep up with its rate. The longer its queue grows, the longer everything takes: a time
+// that is short enough so far proves nothing. Nor does the backlog prove that the candidate is to blame, so that it fails nothing by itself.
+func (r *run) withoutTimes(o Outcome) Outcome {
+	for i, c := range r.Criteria {
+		if o.Standings[i].Verdict == decide.Pass && c.isTime() {
+			o.Standings[i].Verdict = decide.Inconclusive
+			if o.Verdict == decide.Pass {
+				o.Verdict = decide.Inconclusive
+			}
+		}
+	}
+	o.Reasons = append(o.Reasons, fmt.Sprintf("the candidate does not keep up with %s: its queue grows, so that no latency is short enough for good", r.Candidate.Job.Load))
+	return o
+}
+
+// mostWindow is the longest window that a gate.yaml may ask for.
+const mostWindow = 5 * time.Minute
+
+// windowStep is what advised windows are multiples of.
+const windowStep = 100 * time.Millisecond
+
+// need is what the criteria that are open would probably need. There are never more pairs than a plan's looks have: beyond these only what a pair
+// tells can grow, with its windows.
+func (r *run) need() Need {
+	pairs, ok := r.judge.NeededPairs()
+	if !ok {
+		return Need{}
+	}
+	const most = decide.PairsPerLook * decide.MostLooks
+	// One pair more for each look: the looks are planned by the time of the first pair, which may be slower than the others.
+	n := Need{Time: time.Duration(pairs+pairs/decide.PairsPerLook) * r.pairTime()}
+	if pairs <= most {
+		return n
+	}
+	window := time.Duration(float64(pairs) / most * float64(meanWindow(r.outcome.Pairs)))
+	if n.Window = (window + windowStep - 1).Truncate(windowStep); n.Window > mostWindow {
+		return Need{}
+	}
+	return n
+}
+
+// meanWindow is how long the candidate's windows were.
+func meanWindow(pairs []Pair) time.Duration {
+	windows, sum := 0, time.Duration(0)
+	for _, p := range pairs {
+		for _, w := range p.Candidate.Windows {
+			windows, sum = windows+1, sum+w.Duration
+		}
+	}
+	return sum / time.Duration(max(1, windows))
 }
 
 // failureText is a failure on one line.

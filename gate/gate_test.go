@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tuner/gate/decide"
@@ -15,13 +16,10 @@ import (
 	"tuner/spec"
 )
 
-// bench is a clock, and what happened on it in order.
-type bench struct {
-	now  time.Time
-	took []string
-}
+// bench is what happened, in order.
+type bench struct{ took []string }
 
-// fake is an engine whose windows take a second, and a launch two.
+// fake is an engine whose windows take half a second, and a launch two.
 type fake struct {
 	bench   *bench
 	name    string
@@ -29,28 +27,40 @@ type fake struct {
 	memory  int64
 	failure *measure.Failure // of every window
 	err     error
-	stop    func() // called in the first window, where set
+	stop    func() // called in every window, where set
+	hangsIn int    // the launch that never ends; 0: none
 
 	windows, launches, closed int
 	running                   bool
 }
 
-func (f *fake) Measure(_ context.Context, job runner.Job) (measure.Measurement, error) {
+func (f *fake) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
+	f.running = true
 	if job.Fresh {
 		f.launches++
-		f.bench.now = f.bench.now.Add(2 * time.Second)
+		time.Sleep(2 * time.Second)
+		if f.launches == f.hangsIn {
+			<-ctx.Done()
+			return measure.Measurement{}, context.Cause(ctx)
+		}
 	}
-	f.bench.now = f.bench.now.Add(500 * time.Millisecond)
-	f.bench.took = append(f.bench.took, f.name)
-	f.running = true
-	if f.stop != nil {
-		f.stop()
+	m := measure.Measurement{Memory: f.memory, Launch: f.launches}
+	for range job.Windows {
+		time.Sleep(500 * time.Millisecond)
+		f.bench.took = append(f.bench.took, f.name)
+		if f.stop != nil {
+			f.stop()
+		}
+		if f.err != nil || f.failure != nil {
+			return measure.Measurement{Failure: f.failure}, f.err
+		}
+		if ctx.Err() != nil {
+			return measure.Measurement{}, context.Cause(ctx)
+		}
+		m.Windows = append(m.Windows, f.window(f.windows))
+		f.windows++
 	}
-	if f.err != nil || f.failure != nil {
-		return measure.Measurement{Failure: f.failure}, f.err
-	}
-	f.windows++
-	return measure.Measurement{Windows: []measure.Window{f.window(f.windows - 1)}, Memory: f.memory, Launch: f.launches}, nil
+	return m, nil
 }
 
 func (f *fake) Pause() { f.running = false }
@@ -93,16 +103,18 @@ type contest struct {
 }
 
 func newContest(criteria ...Criterion) *contest {
-	b := &bench{now: time.Unix(0, 0)}
+	b := new(bench)
 	c := &contest{bench: b, baseline: &fake{bench: b, name: "b", window: steady(200, 0.01), memory: 1e8}, candidate: &fake{bench: b, name: "c", window: steady(200, 0.01), memory: 1e8}}
-	c.Gate = Gate{Baseline: &Side{Engine: c.baseline}, Candidate: Side{Engine: c.candidate}, Criteria: criteria, Budget: time.Hour,
-		Now: func() time.Time { return b.now }}
+	c.Gate = Gate{Baseline: &Side{Engine: c.baseline}, Candidate: Side{Engine: c.candidate}, Criteria: criteria, Budget: time.Hour, Now: time.Now}
 	return c
 }
 
+// run runs the gate, in a time of its own.
 func (c *contest) run(t *testing.T) Outcome {
 	t.Helper()
-	o, err := c.Run(t.Context())
+	var o Outcome
+	var err error
+	synctest.Test(t, func(t *testing.T) { o, err = c.Run(t.Context()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,27 +237,35 @@ func TestGateKeepsItsBudget(t *testing.T) {
 	c = newContest(throughput())
 	c.Budget = 50 * time.Second
 	o := c.run(t)
-	if o.Verdict != decide.Inconclusive || len(o.Pairs) != 1 || o.Needed != 160*time.Second ||
+	if o.Verdict != decide.Inconclusive || len(o.Pairs) != 1 || o.Needed != (Need{Time: 160 * time.Second}) ||
 		!slices.Contains(o.Reasons, "the budget of 50s is enough for 3 pairs of 16s, and a look needs 5 at least") {
 		t.Errorf("%s after %d pairs, %v needed: %q", o.Verdict, len(o.Pairs), o.Needed, o.Reasons)
 	}
 	// Pairs that become slower must not lead beyond the budget.
 	c = newContest(throughput())
 	c.Budget = 100 * time.Second
-	c.candidate.stop = func() { c.now = c.now.Add(time.Duration(c.candidate.windows) * time.Second / 20) }
+	c.candidate.stop = func() { time.Sleep(time.Duration(c.candidate.windows) * time.Second / 20) }
 	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Elapsed > c.Budget+30*time.Second || !strings.HasPrefix(o.Reasons[0], "the budget of 1m40s is used after ") {
 		t.Errorf("%s after %v: %q", o.Verdict, o.Elapsed, o.Reasons)
 	}
-	// Nor must one that hangs: it is cut off at its next window.
-	c = newContest(throughput())
-	c.Budget = 100 * time.Second
-	c.candidate.stop = func() {
-		if c.candidate.windows == 26 { // in the third pair
-			c.now = c.now.Add(100 * time.Second)
-		}
+	// Nor must one that hangs, be it in a window or in a launch: it is cut off.
+	hangs := map[string]func(*contest){
+		"a window": func(c *contest) {
+			c.candidate.stop = func() {
+				if c.candidate.windows == 26 { // in the third pair
+					time.Sleep(100 * time.Second)
+				}
+			}
+		},
+		"a launch": func(c *contest) { c.baseline.hangsIn = 3 },
 	}
-	if o := c.run(t); len(o.Pairs) != 2 || o.Elapsed > 145*time.Second || o.Reasons[0] != "the budget of 1m40s is used after 2 pairs" {
-		t.Errorf("%s after %d pairs and %v: %q", o.Verdict, len(o.Pairs), o.Elapsed, o.Reasons)
+	for name, hang := range hangs {
+		c = newContest(throughput())
+		c.Budget = 100 * time.Second
+		hang(c)
+		if o := c.run(t); o.Verdict != decide.Inconclusive || len(o.Pairs) != 2 || o.Elapsed > 145*time.Second || o.Reasons[0] != "the budget of 1m40s is used after 2 pairs" {
+			t.Errorf("%s hangs: %s after %d pairs and %v: %q", name, o.Verdict, len(o.Pairs), o.Elapsed, o.Reasons)
+		}
 	}
 }
 
@@ -256,8 +276,30 @@ func TestInconclusiveGate(t *testing.T) {
 	c.candidate.window, c.Budget = steady(203, 0.4), 200*time.Second
 	o := c.run(t)
 	if o.Verdict != decide.Inconclusive || o.Looks != 1 || o.Reasons[0] != "nothing is proven after 10 pairs" ||
-		!strings.HasPrefix(o.Reasons[1], "throughput differs by something in ") || o.Needed <= o.Elapsed {
+		!strings.HasPrefix(o.Reasons[1], "throughput differs by something in ") || o.Needed.Time <= o.Elapsed {
 		t.Errorf("%s, %d looks, %v needed: %q", o.Verdict, o.Looks, o.Needed, o.Reasons)
+	}
+}
+
+// Ten pairs of throughputs that alternate by 4 % have the standard error 0.04·√(10/9)/(0.8·√10) = 0.0167, and six looks pass beyond 2.453 of them:
+// 0.0202 to what is tolerated takes 10·(2.453·0.0167/0.0202)² = 41 pairs, the fifth look. At twice the noise it takes 164, a look after 170, and
+// there are never more than 60: so it takes windows 170/60 times as long as the fake's 100 s.
+func TestWhatADecisionNeeds(t *testing.T) {
+	t.Parallel()
+	for noise, want := range map[float64]Need{
+		0.04: {Time: 55 * 16 * time.Second},
+		0.08: {Time: 187 * 16 * time.Second, Window: 283400 * time.Millisecond},
+		0.3:  {}, // hours
+	} {
+		c := newContest(throughput())
+		c.Budget = 17 * 16 * time.Second // one look
+		c.candidate.window = func(n int) measure.Window {
+			return steady(200*math.Exp(noise*float64(1-2*(n/decide.WindowsPerPair%2))), 0)(n)
+		}
+		c.baseline.window = steady(200, 0)
+		if o := c.run(t); o.Verdict != decide.Inconclusive || len(o.Pairs) != 10 || o.Needed != want {
+			t.Errorf("noise %g: %s after %d pairs, %+v needed, want %+v; %+v", noise, o.Verdict, len(o.Pairs), o.Needed, want, o.Standings)
+		}
 	}
 }
 
@@ -294,26 +336,30 @@ func TestGateEndsWithTheEnginesError(t *testing.T) {
 	broken := errors.New("no space left")
 	c := newContest(throughput())
 	c.baseline.err = broken
-	if _, err := c.Run(t.Context()); !errors.Is(err, broken) || c.baseline.closed != 1 || c.candidate.closed != 1 {
-		t.Errorf("%v, closed %d and %d times", err, c.baseline.closed, c.candidate.closed)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := c.Run(t.Context()); !errors.Is(err, broken) || c.baseline.closed != 1 || c.candidate.closed != 1 {
+			t.Errorf("%v, closed %d and %d times", err, c.baseline.closed, c.candidate.closed)
+		}
+	})
 }
 
 // Ctrl-C drops the pair under way and keeps those before.
 func TestInterruptedGate(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	c := newContest(throughput())
-	c.candidate.stop = func() {
-		if c.candidate.windows == 26 { // in the third pair
-			cancel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := newContest(throughput())
+		c.candidate.stop = func() {
+			if c.candidate.windows == 26 { // in the third pair
+				cancel()
+			}
 		}
-	}
-	o, err := c.Run(ctx)
-	if err != nil || !o.Interrupted || o.Verdict != decide.Inconclusive || len(o.Pairs) != 2 || o.Reasons[0] != "interrupted after 2 pairs" {
-		t.Errorf("%v, %+v", err, o)
-	}
+		o, err := c.Run(ctx)
+		if err != nil || !o.Interrupted || o.Verdict != decide.Inconclusive || len(o.Pairs) != 2 || o.Reasons[0] != "interrupted after 2 pairs" {
+			t.Errorf("%v, %+v", err, o)
+		}
+	})
 }
 
 // Without anything to judge the candidate is measured for a baseline.

@@ -23,16 +23,21 @@ func (r *Runner) settled(job Job) approach {
 	return approach{ramp: levels, ramped: ramped, warmUp: r.options.WarmUp, length: windowNeed.length(job)}
 }
 
-// turnWarmUp is the longest warm-up of an engine that has just served the same load: only its queue has to fill again.
-const turnWarmUp = 100 * time.Millisecond
+// The longest warm-ups of windows that take turns, which are compared with those next to them only: of a fresh engine, and of one that has just
+// served the same load, so that only its queue has to fill again.
+const (
+	firstTurnWarmUp = time.Second
+	turnWarmUp      = 100 * time.Millisecond
+)
 
 // turn is the approach of a window that takes turns with another engine's. It is short, so that the machine does not change between the
 // two, and need not hold enough for figures of its own.
 func (r *Runner) turn(job Job) approach {
-	a := r.settled(job)
-	if !job.Fresh {
-		a.warmUp = min(a.warmUp, turnWarmUp)
+	a, longest := r.settled(job), turnWarmUp
+	if job.Fresh {
+		longest = firstTurnWarmUp
 	}
+	a.warmUp = min(a.warmUp, longest)
 	a.length = turnNeed.length(job)
 	return a
 }

@@ -289,6 +289,16 @@ func TestTurnsAreShort(t *testing.T) {
 		if err != nil || first.Times.WarmUp < 600*ms || second.Times.WarmUp > 250*ms || second.Windows[0].Duration != time.Second {
 			t.Errorf("warm-ups of %v and %v, a window of %v: %v; want 3 latencies, one, and 1 s", first.Times.WarmUp, second.Times.WarmUp, second.Windows[0].Duration, err)
 		}
+		// Nor does a load that never settles hold a fresh process up for long.
+		l.send = func(_ *engine, n int) error {
+			time.Sleep(time.Duration(n) * ms)
+			return nil
+		}
+		j.Fresh = true
+		if restless, err := r.Measure(t.Context(), j); err != nil || restless.Times.WarmUp > 1500*ms {
+			t.Errorf("a warm-up of %v for a load that never settles: %v; want about 1 s", restless.Times.WarmUp, err)
+		}
+		l.send = nil
 		j.Turn = false
 		if third, err := r.Measure(t.Context(), j); err != nil || third.Times.WarmUp < 600*ms || third.Windows[0].Duration < 1400*ms {
 			t.Errorf("not in turn: warm-up of %v, a window of %v: %v; want 3 latencies and 30 batches", third.Times.WarmUp, third.Windows[0].Duration, err)

@@ -17,9 +17,6 @@ import (
 	"tuner/runner"
 )
 
-// gateWarmUp is the longest warm-up of a window: windows are short, and compared with those next to them only.
-const gateWarmUp = time.Second
-
 // judgeGate finds out everything that can be found out before a measurement, and then measures.
 func judgeGate(ctx context.Context, con console, o gateOptions, s gate.Setup) (gate.Result, error) {
 	now := time.Now()
@@ -152,7 +149,7 @@ func newGateSide(con console, s gate.Setup, subject gate.Subject) (gate.Side, er
 		}
 		options.Launcher = runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain}
 	}
-	options.Epoch, options.WarmUp = time.Now(), gateWarmUp
+	options.Epoch = time.Now()
 	job, err := s.Job(subject)
 	return gate.Side{Engine: runner.New(options), Job: job}, err
 }

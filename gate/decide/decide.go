@@ -128,20 +128,25 @@ func (g *Gate) Pairs() int { return len(g.values[0]) }
 // Looks is how many looks there have been.
 func (g *Gate) Looks() int { return g.looks }
 
-// NeededPairs is how many pairs the criteria that are not decided are likely to need in all, if what was seen so far is the truth; false when
-// no number of pairs will decide, or nothing is known of the noise. It is an estimate for people: with it half of such gates are decided.
+// NeededPairs is how many pairs the criteria that are not decided are likely to need in all, if what was seen so far is the truth: those of a look
+// that is still to come, maybe beyond the last one of any plan. False when no number of pairs will decide, or nothing is known of the noise. It
+// is an estimate for people: with it half of such gates are decided.
 func (g *Gate) NeededPairs() (int, bool) {
+	full, err := NewPlan(MostLooks*PairsPerLook, len(g.criteria)) // with more pairs there are more looks, which are stricter each
+	if err != nil {
+		return 0, false
+	}
 	needed := 0.0
 	for i, s := range g.Standings() {
 		if s.Verdict != Inconclusive {
 			continue
 		}
 		c := g.criteria[i]
-		bounds := g.plan.holds
+		bounds := full.holds
 		if s.Value > c.Tolerated {
-			bounds = g.plan.fails
+			bounds = full.fails
 		}
-		critical := -distuv.UnitNormal.Quantile(bounds[len(bounds)-1].beyond)
+		critical := -distuv.UnitNormal.Quantile(bounds[MostLooks-1].beyond)
 		noise := s.Error*s.Error - c.Spread*c.Spread // of the pairs alone
 		distance := s.Value - c.Tolerated
 		room := distance*distance/(critical*critical) - c.Spread*c.Spread
@@ -153,8 +158,10 @@ func (g *Gate) NeededPairs() (int, bool) {
 	if needed > mostNeeded {
 		return 0, false
 	}
-	return max(int(math.Ceil(needed)), g.Pairs()), true
+	looks := max(math.Ceil(needed/PairsPerLook), float64(g.Pairs()/PairsPerLook+1))
+	return int(looks) * PairsPerLook, true
 }
 
-// mostNeeded is the number of pairs beyond which an estimate of them says nothing but "never".
-const mostNeeded = 10_000
+// mostNeeded is the number of pairs beyond which an estimate of them says nothing but "never": ten times those of a plan. It takes windows ten times
+// as long then, and what launches differ by becomes no less with these.
+const mostNeeded = 10 * MostLooks * PairsPerLook

@@ -163,13 +163,25 @@ func TestStandingsBetweenLooks(t *testing.T) {
 }
 
 // Values that lie 10 % above and below 0, 60 of them, have the standard error 0.1·√(60/59)/(0.8·√60) = 0.01627. The distance to what is
-// tolerated is 0.02, and the last look passes beyond 2.453 errors: that takes 60·(2.453·0.01627/0.02)² = 239 pairs.
+// tolerated is 0.02, and the last look passes beyond 2.453 errors: that takes 60·(2.453·0.01627/0.02)² = 239 pairs, and a look is after 240.
 func TestNeededPairs(t *testing.T) {
 	t.Parallel()
 	g := New(newPlan(t, 60, 1), []Criterion{{Tolerated: 0.02}})
 	tell(g, wave(0, 0.1, 60)...)
-	if n, ok := g.NeededPairs(); !ok || n < 236 || n > 242 {
-		t.Errorf("%d, %t, want about 239; %+v", n, ok, g.Standings())
+	if n, ok := g.NeededPairs(); !ok || n != 240 {
+		t.Errorf("%d, %t, want 240; %+v", n, ok, g.Standings())
+	}
+	// The look that has been is none that decides: half a per cent more would have passed.
+	g = New(newPlan(t, 60, 1), []Criterion{{Tolerated: 0.0407}})
+	tell(g, wave(0, 0.1, 59)...)
+	if n, ok := g.NeededPairs(); !ok || n != 60 {
+		t.Errorf("before the last look %d, %t, want 60", n, ok)
+	}
+	if g.Tell([]float64{-0.1}); g.Verdict() != Inconclusive {
+		t.Fatalf("%s, %+v", g.Verdict(), g.Standings())
+	}
+	if n, ok := g.NeededPairs(); !ok || n != 70 {
+		t.Errorf("after the last look %d, %t, want 70", n, ok)
 	}
 	if n, ok := New(newPlan(t, 60, 1), []Criterion{{}}).NeededPairs(); ok {
 		t.Errorf("without a pair %d are needed", n)

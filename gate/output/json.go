@@ -27,7 +27,8 @@ type document struct {
 	Pairs       int              `json:"pairs"`
 	Looks       int              `json:"looks"`
 	Elapsed     float64          `json:"elapsed_seconds"`
-	Needed      *float64         `json:"needed_seconds,omitempty"` // what a decision would probably need in all
+	Needed      *float64         `json:"needed_seconds,omitempty"`        // what a decision would probably need in all
+	Window      *float64         `json:"needed_window_seconds,omitempty"` // and the windows that it would need, where longer ones
 	Interrupted bool             `json:"interrupted"`
 	Warnings    []string         `json:"warnings"`
 	Values      []jsonPair       `json:"values"`
@@ -90,8 +91,11 @@ func WriteJSON(w io.Writer, r Report) error {
 	if a := r.Accuracy; a != nil {
 		d.Accuracy = &jsonAccuracy{a.Limit, number(a.Value), a.Miss, a.Note}
 	}
-	if r.Outcome.Needed > 0 {
-		d.Needed = number(r.Outcome.Needed.Seconds())
+	if n := r.Outcome.Needed; n.Time > 0 {
+		d.Needed = number(n.Time.Seconds())
+		if n.Window > 0 {
+			d.Window = number(n.Window.Seconds())
+		}
 	}
 	switch {
 	case r.Setup.Baseline != nil:

@@ -106,13 +106,16 @@ func (r Report) effort() string {
 	return text
 }
 
-// needed says how long a decision would take; "" where nothing is missing.
+// needed says what a decision would take; "" where nothing is missing, and where it is not time.
 func (r Report) needed() string {
+	n := r.Outcome.Needed
 	switch {
-	case r.Outcome.Verdict != decide.Inconclusive || len(r.Outcome.Pairs) == 0:
+	case r.Outcome.Verdict != decide.Inconclusive || len(r.Outcome.Pairs) == 0 || r.Outcome.Backlog:
 		return ""
-	case r.Outcome.Needed > 0:
-		return fmt.Sprintf("A decision would probably need %s in all (--budget).", clock(r.Outcome.Needed))
+	case n.Window > 0:
+		return fmt.Sprintf("A decision would probably need windows of %v (window in gate.yaml), and %s in all (--budget).", n.Window, clock(n.Time))
+	case n.Time > 0:
+		return fmt.Sprintf("A decision would probably need %s in all (--budget).", clock(n.Time))
 	case r.Outcome.Looks > 0:
 		return "No reasonable time would decide it: the change is too near to what is tolerated."
 	}

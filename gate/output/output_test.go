@@ -59,7 +59,7 @@ func newReport(t *testing.T, throughput, p99 decide.Verdict) Report {
 	case throughput == decide.Fail:
 		o.Verdict, o.Reasons = decide.Fail, []string{"throughput differs by -5.0 % (-6.9 % to -3.1 %): 2 % lower is tolerated"}
 	case p99 == decide.Inconclusive:
-		o.Verdict, o.Needed, o.Reasons = decide.Inconclusive, 25*time.Minute, []string{"nothing is proven after 10 pairs"}
+		o.Verdict, o.Needed, o.Reasons = decide.Inconclusive, gate.Need{Time: 25 * time.Minute}, []string{"nothing is proven after 10 pairs"}
 	}
 	r := gate.NewResult(s, o, nil, time.Unix(1.75e9, 0), "abc123")
 	var history []gate.Record
@@ -196,6 +196,31 @@ func TestReportOfNothing(t *testing.T) {
 	}
 	if record := gate.NewRecord(refused); len(record.Metrics) != 0 {
 		t.Errorf("the history would keep %+v", record.Metrics)
+	}
+}
+
+// What a decision would need is time as long as there are looks for it, then longer windows, and neither where a queue grows.
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	r := newReport(t, decide.Pass, decide.Inconclusive)
+	for _, tt := range []struct {
+		needed  gate.Need
+		backlog bool
+		want    string
+	}{
+		{gate.Need{Time: 25 * time.Minute}, false, "A decision would probably need 25m0s in all (--budget)."},
+		{gate.Need{Time: time.Hour, Window: 1200 * time.Millisecond}, false, "A decision would probably need windows of 1.2s (window in gate.yaml), and 1h0m0s in all (--budget)."},
+		{gate.Need{}, false, "No reasonable time would decide it: the change is too near to what is tolerated."},
+		{gate.Need{}, true, ""},
+	} {
+		r.Outcome.Needed, r.Outcome.Backlog = tt.needed, tt.backlog
+		if got := r.needed(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.needed, got, tt.want)
+		}
+		var b bytes.Buffer
+		if err := WriteJSON(&b, r); err != nil || bytes.Contains(b.Bytes(), []byte(`"needed_window_seconds": 1.2`)) != (tt.needed.Window > 0) {
+			t.Errorf("%+v: %v, %s", tt.needed, err, b.Bytes())
+		}
 	}
 }
 

@@ -1,0 +1,149 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/gate/decide"
+	"tuner/measure"
+	"tuner/runner"
+)
+
+// server is an engine with a queue: requests come at the job's rate, evenly, and are answered one by one. As package runner has it, each measurement
+// begins with an empty queue, and with a warm-up that is cut short where engines take turns.
+type server struct {
+	*fake
+	capacity float64 // requests per second
+}
+
+// offered is the rate of the load.
+const offered = 200.0
+
+// The longest warm-ups of package runner: of a load that settles, and in turn.
+const (
+	warmUp          = 5 * time.Second
+	firstTurnWarmUp = time.Second
+	turnWarmUp      = 100 * time.Millisecond
+)
+
+func (s server) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
+	from := warmUp
+	switch {
+	case job.Turn && job.Fresh:
+		from = firstTurnWarmUp
+	case job.Turn:
+		from = turnWarmUp
+	}
+	s.window = func(n int) measure.Window {
+		return s.at(from+time.Duration(n%max(1, job.Windows))*job.Window, job.Window)
+	}
+	return s.fake.Measure(ctx, job)
+}
+
+// at is the window that begins so long after the load.
+func (s server) at(from, length time.Duration) measure.Window {
+	answered := int(min(offered, s.capacity) * length.Seconds())
+	latencies := make([]time.Duration, answered)
+	for i := range latencies {
+		behind := max(0, offered/s.capacity-1) * (from.Seconds() + length.Seconds()*float64(i)/float64(answered)) // of the queue
+		latencies[i] = time.Duration((1/s.capacity + behind) * float64(time.Second))
+	}
+	return measure.Window{Duration: length, Scheduled: int(offered * length.Seconds()), Requests: answered, Inferences: answered,
+		Sub: []measure.SubWindow{{Requests: answered, Latency: measure.NewHistogram(latencies)}}}
+}
+
+// newRace is a gate at a rate.
+func newRace(baseline, candidate float64, criteria ...Criterion) *contest {
+	c := newContest(criteria...)
+	job := runner.Job{Load: measure.Load{RequestRate: offered}, Window: 500 * time.Millisecond}
+	c.Gate.Candidate = Side{Engine: server{c.candidate, candidate}, Job: job}
+	c.Gate.Baseline = nil
+	if baseline > 0 {
+		c.Gate.Baseline = &Side{Engine: server{c.baseline, baseline}, Job: job}
+	}
+	return c
+}
+
+// A server that is overloaded by 2 % keeps no limit, although no window is flagged for as little as that: what its latencies say
+// when nothing has stopped the load is far beyond 60 ms, and where the limit is farther still nothing is proven.
+func TestLimitsAtARate(t *testing.T) {
+	t.Parallel()
+	p99 := func(bound float64) Criterion { return Criterion{Metric: measure.LatencyP99, Bound: bound} }
+	for name, tt := range map[string]struct {
+		capacity  float64
+		criterion Criterion
+		want      decide.Verdict
+		reason    string
+	}{
+		"keeps up":              {250, p99(0.06), decide.Pass, ""},
+		"does not":              {196, p99(0.06), decide.Fail, "at most 60.0 ms is allowed"},
+		"within a wide limit":   {196, p99(10), decide.Inconclusive, "the candidate does not keep up with 200 requests/s: its queue grows, so that no latency is short enough for good"},
+		"the mean":              {196, Criterion{Metric: measure.LatencyAvg, Bound: 10}, decide.Inconclusive, "does not keep up"},
+		"memory is no time":     {196, Criterion{Metric: measure.Memory, Bound: 1e9}, decide.Pass, "does not keep up"},
+		"throughput is no time": {196, Criterion{Metric: measure.Throughput, Bound: 199, Min: true}, decide.Fail, "throughput is 196.0 infer/s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newRace(0, tt.capacity, tt.criterion)
+			o := c.run(t)
+			if o.Verdict != tt.want || o.Standings[0].Verdict != tt.want || !strings.Contains(strings.Join(o.Reasons, ""), tt.reason) || o.Backlog != (tt.capacity < offered) {
+				t.Errorf("%s: %q, %+v", o.Verdict, o.Reasons, o.Standings)
+			}
+			if o.Verdict == decide.Inconclusive && (o.Needed != Need{}) {
+				t.Errorf("more time is said to help: %+v", o.Needed)
+			}
+		})
+	}
+}
+
+// Both sides have two turns of six windows in a pair, each settled by itself.
+func TestPairsAtARate(t *testing.T) {
+	t.Parallel()
+	c := newRace(250, 250, Criterion{Metric: measure.LatencyAvg, Margin: 0.02})
+	if o := c.run(t); o.Verdict != decide.Pass || len(o.Pairs) != 10 || c.candidate.launches != 10 || c.candidate.windows != 120 || c.baseline.windows != 120 {
+		t.Errorf("%s after %d pairs: %q", o.Verdict, len(o.Pairs), o.Reasons)
+	}
+	six := func(side string) string { return strings.Repeat(side, 6) }
+	if got, want := strings.Join(c.took[:48], ""), six("c")+six("b")+six("b")+six("c")+six("b")+six("c")+six("c")+six("b"); got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+	// Two servers that are overloaded alike are no reason to pass.
+	c = newRace(190, 190, Criterion{Metric: measure.LatencyAvg, Margin: 0.02})
+	if o := c.run(t); o.Verdict != decide.Inconclusive || !o.Backlog {
+		t.Errorf("both overloaded: %s, %q", o.Verdict, o.Reasons)
+	}
+	c = newRace(250, 190, Criterion{Metric: measure.LatencyAvg, Margin: 0.02})
+	if o := c.run(t); o.Verdict != decide.Fail {
+		t.Errorf("the candidate overloaded: %s, %q", o.Verdict, o.Reasons)
+	}
+}
+
+// A stall whose answers come in the next window is no backlog, nor is chance; what is never answered is.
+func TestHasBacklog(t *testing.T) {
+	t.Parallel()
+	pairs := func(scheduled int, answered ...int) []Pair {
+		var m measure.Measurement
+		for _, n := range answered {
+			m.Windows = append(m.Windows, measure.Window{Scheduled: scheduled, Requests: n})
+		}
+		return slices.Repeat([]Pair{{Candidate: m}}, 10)
+	}
+	for name, tt := range map[string]struct {
+		pairs []Pair
+		want  bool
+	}{
+		"a stall":                  {pairs(1000, 500, 1500), false},
+		"a closed loop":            {pairs(0, 1000, 1000), false},
+		"0.9 % are left":           {pairs(10000, 9910, 9910), false},
+		"1.1 % are left":           {pairs(10000, 9890, 9890), true},
+		"2 % of few, as by chance": {pairs(100, 98, 98), false},
+		"nothing":                  {nil, false},
+	} {
+		if got := hasBacklog(tt.pairs); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
