@@ -9,6 +9,7 @@ import (
 
 	"tuner/gate/decide"
 	"tuner/measure"
+	"tuner/spec"
 	"tuner/stats"
 )
 
@@ -44,6 +45,19 @@ type Row struct {
 
 // IsKnown reports whether the change has an interval.
 func (r Row) IsKnown() bool { return !math.IsInf(r.Standing.Lo, 0) && !math.IsInf(r.Standing.Hi, 0) }
+
+// CountsAs is what a verdict, of the gate or of one of its criteria, means for a build: an inconclusive one counts as the file has it, or stays what
+// it is. Nothing passes that was not measured.
+func (r Result) CountsAs(v decide.Verdict) decide.Verdict {
+	switch {
+	case v != decide.Inconclusive:
+	case r.Setup.Spec.Inconclusive == spec.GateFail:
+		return decide.Fail
+	case r.Setup.Spec.Inconclusive == spec.GatePass && len(r.Outcome.Pairs) > 0:
+		return decide.Pass
+	}
+	return v
+}
 
 // NewResult sums up a gate. It may have ended before anything was measured: then there are rows without figures.
 func NewResult(s Setup, o Outcome, reference map[measure.Metric]Reference, now time.Time, revision string) Result {

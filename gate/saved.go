@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -44,6 +46,7 @@ type Saved struct {
 	Load        measure.Load             `json:"load"`
 	Shapes      map[string][]int64       `json:"input_shapes,omitempty"`
 	Window      float64                  `json:"window_seconds"`
+	Settled     bool                     `json:"settled,omitempty"` // the windows had no pauses between them; in files of earlier versions they had
 	Fingerprint string                   `json:"machine_fingerprint"`
 	Machine     json.RawMessage          `json:"machine,omitempty"`
 	Noise       map[measure.Metric]Noise `json:"noise"` // between jobs
@@ -98,7 +101,7 @@ func NewSaved(s Setup, pairs []Pair, now time.Time, revision string) (Saved, err
 	return Saved{
 		Schema: savedSchema, Tool: s.Tool, Name: s.Spec.Name, Model: s.Candidate.Files[0].Source.Digest, Config: string(config),
 		Runtime: s.Candidate.Runtime, Engine: s.Candidate.Engine, Load: s.Load, Shapes: s.Spec.Inputs.Shape, Window: s.Spec.Window.Seconds(),
-		Fingerprint: s.Fingerprint, Machine: s.Machine, Noise: map[measure.Metric]Noise{}, Jobs: []SavedJob{job},
+		Settled: s.Baseline == nil || s.Load.RequestRate > 0, Fingerprint: s.Fingerprint, Machine: s.Machine, Noise: map[measure.Metric]Noise{}, Jobs: []SavedJob{job},
 	}, nil
 }
 
@@ -111,7 +114,7 @@ func (s Saved) After(old Saved) Saved {
 	for metric, noise := range old.Noise {
 		s.Noise[metric] = noise
 	}
-	if s.Model == old.Model && s.Config == old.Config && s.Runtime == old.Runtime && s.Engine == old.Engine && s.Tool == old.Tool {
+	if s.isOf(old) {
 		jobs := slices.Concat(old.Jobs, s.Jobs)
 		s.Jobs = jobs[max(0, len(jobs)-mostJobs):]
 	}
@@ -121,6 +124,12 @@ func (s Saved) After(old Saved) Saved {
 		}
 	}
 	return s
+}
+
+// isOf reports whether two baselines of a machine and a load are of the same thing, measured in the same way.
+func (s Saved) isOf(old Saved) bool {
+	return s.Model == old.Model && s.Config == old.Config && s.Runtime == old.Runtime && s.Engine == old.Engine && s.Tool == old.Tool &&
+		sameShapes(s.Shapes, old.Shapes) && s.Settled == old.Settled
 }
 
 // centers are the middles of a metric's logarithms in the jobs that have it.
@@ -177,7 +186,8 @@ func (s Saved) Reference(metric measure.Metric) (r Reference, assumed, ok bool) 
 	return Reference{Log: stats.Mean(centers).Value, Spread: math.Hypot(between, math.Sqrt(within))}, !isKnown, true
 }
 
-// References are those of all metrics that are compared. An InputError says what the baseline has not got, or that it is of another load.
+// References are those of all metrics that are compared, with sentences that tell people what they stand on. An InputError says what the baseline has
+// not got, or that it is of another load or of a model with other inputs and outputs.
 func (s Saved) References(path string, setup Setup) (map[measure.Metric]Reference, []string, error) {
 	fail := func(format string, args ...any) (map[measure.Metric]Reference, []string, error) {
 		return nil, nil, &profile.InputError{Err: fmt.Errorf("%s: baseline: %s: %s; save a new one with --save-baseline", setup.Spec.Path, path, fmt.Sprintf(format, args...))}
@@ -188,7 +198,14 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 	if !sameShapes(s.Shapes, setup.Spec.Inputs.Shape) {
 		return fail("was measured with inputs of the shapes %v, and the candidate shall be with %v", s.Shapes, setup.Spec.Inputs.Shape)
 	}
-	references, notes := map[measure.Metric]Reference{}, []string(nil)
+	config, err := modelconfig.Parse("config", []byte(s.Config))
+	if err != nil {
+		return fail("%v", err)
+	}
+	if then, now := differing(signature(config), signature(setup.Candidate.Config)); then != now {
+		return fail("was measured of a model with %s, and the candidate's has %s", then, now)
+	}
+	references, notes := map[measure.Metric]Reference{}, s.differences(setup)
 	for _, m := range setup.Spec.Metrics {
 		r, assumed, ok := s.Reference(m.Metric)
 		if !ok {
@@ -201,6 +218,50 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 		}
 	}
 	return references, notes, nil
+}
+
+// differences say how the baseline was measured otherwise than the candidate will be, where it may be compared all the same.
+func (s Saved) differences(setup Setup) []string {
+	var notes []string
+	if s.Name != setup.Spec.Name {
+		notes = append(notes, fmt.Sprintf("Mind that the baseline is of a model named %q, and the candidate's is named %q.", s.Name, setup.Spec.Name))
+	}
+	if now := setup.Spec.Window; s.Window != now.Seconds() {
+		notes = append(notes, fmt.Sprintf("Mind that the baseline was measured in windows of %g s, and the candidate in windows of %v.", s.Window, now))
+	}
+	if !s.Settled {
+		notes = append(notes, "Mind that the baseline was measured with pauses between its windows, in turn with another one or by an earlier version, "+
+			"and the candidate without; a new one with --save-baseline compares better.")
+	}
+	return notes
+}
+
+// signature lists what requests and answers of a model hold, in order: names, types, and shapes with the batch dimension.
+func signature(c *modelconfig.Config) []string {
+	var list []string
+	add := func(kind, name string, dataType fmt.Stringer, dims []int64) {
+		if c.GetMaxBatchSize() > 0 {
+			dims = slices.Concat([]int64{-1}, dims)
+		}
+		list = append(list, fmt.Sprintf("%s %s %s %v", kind, name, dataType, dims))
+	}
+	for _, in := range c.GetInput() {
+		add("input", in.GetName(), in.GetDataType(), in.GetDims())
+	}
+	for _, out := range c.GetOutput() {
+		add("output", out.GetName(), out.GetDataType(), out.GetDims())
+	}
+	slices.Sort(list)
+	return list
+}
+
+// differing says what of two signatures is in one of them only.
+func differing(a, b []string) (onlyA, onlyB string) {
+	only := func(list, other []string) string {
+		rest := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+		return strings.Join(rest, ", ")
+	}
+	return cmp.Or(only(a, b), "nothing else"), cmp.Or(only(b, a), "nothing else")
 }
 
 func sameShapes(a, b map[string][]int64) bool {

@@ -6,15 +6,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"tuner/gate/decide"
 	"tuner/hostinfo"
 	"tuner/measure"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
 	"tuner/onnx/build"
 	"tuner/profile"
 	"tuner/spec"
@@ -172,6 +176,33 @@ func TestReferencesRefuse(t *testing.T) {
 	if references, notes, err := saved.References("base.json", s); err != nil || len(references) != 1 || len(notes) != 1 {
 		t.Errorf("%v, %q, %v", references, notes, err)
 	}
+	for _, model := range []func(*modelconfig.Config){
+		func(c *modelconfig.Config) { c.Input[0].Name = "OTHER" },
+		func(c *modelconfig.Config) { c.Input[0].DataType = configpb.DataType_TYPE_FP32 },
+		func(c *modelconfig.Config) { c.Output[0].Dims = []int64{8} },
+		func(c *modelconfig.Config) { c.Input = c.Input[:1] },
+	} {
+		changed := s
+		changed.Candidate.Config = proto.CloneOf(s.Candidate.Config)
+		model(changed.Candidate.Config)
+		var input *profile.InputError
+		if _, _, err := saved.References("base.json", changed); !errors.As(err, &input) || !strings.Contains(err.Error(), "gate.yaml: baseline: base.json: was measured of a model with ") {
+			t.Errorf("another model: %v", err)
+		}
+	}
+	// What batches there may be is the configuration's business: the requests are the same.
+	unbatched := s
+	unbatched.Candidate.Config = proto.CloneOf(s.Candidate.Config)
+	unbatched.Candidate.Config.MaxBatchSize = 0
+	for _, in := range unbatched.Candidate.Config.Input {
+		in.Dims = slices.Concat([]int64{-1}, in.Dims)
+	}
+	for _, out := range unbatched.Candidate.Config.Output {
+		out.Dims = slices.Concat([]int64{-1}, out.Dims)
+	}
+	if _, _, err := saved.References("base.json", unbatched); err != nil {
+		t.Errorf("the same model without batches: %v", err)
+	}
 	for want, change := range map[string]func(*Setup){
 		"was measured at concurrency 8, and the candidate shall be at concurrency 4": func(s *Setup) { s.Load.Concurrency = 4 },
 		"with inputs of the shapes": func(s *Setup) { s.Spec.Inputs.Shape = map[string][]int64{"x": {3}} },
@@ -183,6 +214,32 @@ func TestReferencesRefuse(t *testing.T) {
 		if _, _, err := saved.References("base.json", changed); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// What may be compared all the same is said: another name, other windows, pauses between them.
+func TestReferencesWarn(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, saving)
+	for want, change := range map[string]func(*Saved){
+		`of a model named "old", and the candidate's is named "simple"`:         func(s *Saved) { s.Name = "old" },
+		"was measured in windows of 2 s, and the candidate in windows of 500ms": func(s *Saved) { s.Window = 2 },
+		"with pauses between its windows":                                       func(s *Saved) { s.Settled = false },
+	} {
+		saved := newSaved(t, s, 200, 200, 200)
+		change(&saved)
+		if _, notes, err := saved.References("base.json", s); err != nil || len(notes) != 2 || !strings.Contains(notes[0], want) {
+			t.Errorf("%q, %v; want %q", notes, err, want)
+		}
+	}
+	// Jobs that were measured in another way are not taken together.
+	paused := newSaved(t, s, 200, 200, 200)
+	paused.Settled = false
+	if both := newSaved(t, s, 200, 200, 200).After(paused); len(both.Jobs) != 1 {
+		t.Errorf("%d jobs with and without pauses were joined", len(both.Jobs))
+	}
+	if beside := newSetup(t, "baseline: simple.onnx\ncandidate: simple.onnx"); newSaved(t, beside, 200).Settled {
+		t.Error("windows in turn with a baseline are taken for settled")
 	}
 }
 

@@ -202,8 +202,8 @@ func saveGate(con console, o gateOptions, r gate.Result) error {
 	if o.saveBaseline == "" {
 		return nil
 	}
-	if r.Outcome.Verdict == decide.Fail || r.Outcome.Interrupted || len(r.Outcome.Pairs) < decide.LeastPairs {
-		fmt.Fprintf(con.err, "the baseline %s is left as it was: the candidate failed, or too little was measured\n", o.saveBaseline)
+	if r.Outcome.Verdict == decide.Fail || r.Outcome.Backlog || r.Outcome.Interrupted || len(r.Outcome.Pairs) < decide.LeastPairs {
+		fmt.Fprintf(con.err, "the baseline %s is left as it was: the candidate failed, did not keep up with the rate, or too little was measured\n", o.saveBaseline)
 		return nil
 	}
 	saved, err := gate.NewSaved(r.Setup, r.Outcome.Pairs, r.Time, r.Revision)
@@ -223,13 +223,11 @@ func gateExit(r gate.Result) error {
 	switch {
 	case r.Outcome.Interrupted:
 		return withExit(exitInterrupted, fmt.Errorf("gate %s", reasons))
-	case r.Outcome.Verdict == decide.Pass:
+	case r.CountsAs(r.Outcome.Verdict) == decide.Pass:
 		return nil
 	case r.Outcome.Verdict == decide.Fail:
 		return withExit(exitGateFailed, fmt.Errorf("gate failed: %s", reasons))
-	case r.Setup.Spec.Inconclusive == spec.GatePass:
-		return nil
-	case r.Setup.Spec.Inconclusive == spec.GateFail:
+	case r.CountsAs(r.Outcome.Verdict) == decide.Fail:
 		return withExit(exitGateFailed, fmt.Errorf("gate inconclusive, which counts as failed: %s", reasons))
 	}
 	return withExit(exitInconclusive, fmt.Errorf("gate inconclusive: %s", reasons))

@@ -65,7 +65,8 @@ func savedReference(o gateOptions, s gate.Setup) (reference map[measure.Metric]g
 	if err != nil {
 		return nil, nil, "", err
 	}
-	if reference, notes, err = saved.References(path, s); err != nil || saved.Fingerprint == s.Fingerprint {
+	if saved.Fingerprint == s.Fingerprint {
+		reference, notes, err = saved.References(path, s)
 		return reference, notes, "", err
 	}
 	differences := gate.Differences(saved.Machine, s.Machine)
@@ -77,7 +78,8 @@ func savedReference(o gateOptions, s gate.Setup) (reference map[measure.Metric]g
 		return nil, nil, text + ", whose figures do not compare; save one here with --save-baseline, or measure the baseline's model, " +
 			"or take the risk with --allow-other-machine", nil
 	}
-	return reference, append(notes, "Mind that "+text+"."), "", nil
+	reference, notes, err = saved.References(path, s)
+	return reference, append(notes, "Mind that "+text+"."), "", err
 }
 
 // gateBuilds are the ONNX Runtime builds of the sides.

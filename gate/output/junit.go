@@ -8,7 +8,6 @@ import (
 
 	"tuner/gate"
 	"tuner/gate/decide"
-	"tuner/spec"
 )
 
 // The elements of JUnit's XML, as far as CI systems read them. There is no official schema; these are the fields that Jenkins, GitLab and the
@@ -133,11 +132,11 @@ func (r Report) cases() []junitCase {
 
 // undecided marks a case that nothing is proven of.
 func (r Report) undecided(c junitCase, why string) junitCase {
-	switch r.Setup.Spec.Inconclusive {
-	case spec.GateFail:
+	switch r.CountsAs(decide.Inconclusive) {
+	case decide.Fail:
 		c.Failure = &junitOutcome{why, "inconclusive"}
-	case spec.GatePass:
-	default:
+	case decide.Pass:
+	case decide.Inconclusive:
 		c.Skipped = &junitOutcome{Message: why}
 	}
 	return c

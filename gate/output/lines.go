@@ -9,7 +9,6 @@ import (
 	"tuner/gate"
 	"tuner/gate/decide"
 	"tuner/measure"
-	"tuner/spec"
 )
 
 // WriteBench writes the format of Go's benchmarks, a line for each side of a pair, for benchstat and what else reads it:
@@ -82,7 +81,7 @@ const (
 func WriteAnnotations(w io.Writer, system string, r Report) error {
 	level := "notice"
 	switch {
-	case r.Outcome.Verdict == decide.Fail, r.Outcome.Verdict == decide.Inconclusive && r.Setup.Spec.Inconclusive == spec.GateFail:
+	case r.CountsAs(r.Outcome.Verdict) == decide.Fail:
 		level = "error"
 	case r.Outcome.Verdict == decide.Inconclusive:
 		level = "warning"

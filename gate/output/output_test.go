@@ -164,6 +164,8 @@ func TestJUnitCounts(t *testing.T) {
 	check("inconclusive counts as failed", open, 3, 1, 0)
 	open.Setup.Spec.Inconclusive = spec.GatePass
 	check("inconclusive counts as passed", open, 3, 0, 0)
+	open.Outcome.Pairs = nil // nothing passes that was not measured
+	check("refused", open, 3, 0, 1)
 	// A candidate that crashed failed, although no criterion did.
 	broken := newReport(t, decide.Inconclusive, decide.Inconclusive)
 	broken.Outcome.Verdict, broken.Outcome.Reasons = decide.Fail, []string{"the candidate failed: crash: <it> ended"}
