@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -73,21 +72,21 @@ func (f RecordFigure) with(row Row) RecordFigure {
 	f.Candidate, f.Verdict = six(row.Candidate), both(f.Verdict, row.Verdict)
 	switch {
 	case !row.IsLimit():
-		f.Margin = known(row.Margin)
+		f.Margin = Number(row.Margin)
 		if row.HasBaseline {
-			f.Baseline = known(row.Baseline)
+			f.Baseline = Number(row.Baseline)
 			if row.IsKnown() {
-				f.Change, f.Lo, f.Hi = known(row.Change.Value), known(row.Change.Lo), known(row.Change.Hi)
+				f.Change, f.Lo, f.Hi = Number(row.Change.Value), Number(row.Change.Lo), Number(row.Change.Hi)
 			}
 		}
 		return f
 	case row.Min:
-		f.Min = known(row.Bound)
+		f.Min = Number(row.Bound)
 	default:
-		f.Max = known(row.Bound)
+		f.Max = Number(row.Bound)
 	}
 	if row.IsKnown() {
-		f.CandidateLo, f.CandidateHi = known(row.of(row.Change.Lo)), known(row.of(row.Change.Hi))
+		f.CandidateLo, f.CandidateHi = Number(row.of(row.Change.Lo)), Number(row.of(row.Change.Hi))
 	}
 	return f
 }
@@ -101,15 +100,6 @@ func both(a, b decide.Verdict) decide.Verdict {
 		return decide.Inconclusive
 	}
 	return decide.Pass
-}
-
-// known is a figure with six digits; nil for what is none.
-func known(v float64) *float64 {
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return nil
-	}
-	v = six(v)
-	return &v
 }
 
 // ReadHistory reads the lines of a history, the latest last; none of a file that is not there. A last line without an end is left out: nobody

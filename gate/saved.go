@@ -15,6 +15,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"tuner/gate/decide"
 	"tuner/internal/durable"
 	"tuner/measure"
 	"tuner/modelconfig"
@@ -137,14 +138,11 @@ func (s Saved) centers(metric measure.Metric) []float64 {
 	var list []float64
 	for _, job := range s.Jobs {
 		if values := job.Pairs[metric]; len(values) > 0 {
-			list = append(list, stats.TrimmedMean(logs(values), savedTrim).Mean)
+			list = append(list, decide.Mean(logs(values)).Mean)
 		}
 	}
 	return list
 }
-
-// savedTrim is the part of a job's pairs that is left out at each end, as package decide does.
-const savedTrim = 0.1
 
 func logs(values []float64) []float64 {
 	list := make([]float64, len(values))
@@ -172,7 +170,7 @@ func (s Saved) Reference(metric measure.Metric) (r Reference, assumed, ok bool) 
 	within := 0.0 // variance of the mean of the centers, by the spread of the pairs
 	for _, job := range s.Jobs {
 		if values := job.Pairs[metric]; len(values) > 0 {
-			e := stats.TrimmedMean(logs(values), savedTrim).Error / float64(len(centers))
+			e := decide.Mean(logs(values)).Error / float64(len(centers))
 			within += e * e
 		}
 	}
@@ -338,13 +336,4 @@ func (s Saved) Save(path string) error {
 		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
 	}
 	return nil
-}
-
-// six keeps six significant digits, which is more than any measurement has.
-func six(v float64) float64 {
-	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return v
-	}
-	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
-	return math.Round(v*scale) / scale
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"tuner/stats"
 )
 
 // Verdict is what a gate says.
@@ -86,7 +84,7 @@ func (g *Gate) Tell(values []float64) (ended bool) {
 
 // stand finds a criterion's interval, without judging it.
 func (g *Gate) stand(c Criterion, values []float64) Standing {
-	mean := stats.TrimmedMean(values, trimmed)
+	mean := Mean(values)
 	s := Standing{Verdict: Inconclusive, Value: mean.Mean, Lo: math.Inf(-1), Hi: math.Inf(1), Pairs: len(values)}
 	if mean.Freedom == 0 {
 		return s

@@ -22,8 +22,7 @@ const (
 // errorRate is the probability that a candidate that is worse by exactly what is tolerated fails, all looks together, and that it passes.
 const errorRate = 0.025
 
-// trimmed is the part of the pairs that is left out at each end: a launch that went astray must not decide. Within a pair, windows that were
-// disturbed have been left out already.
+// trimmed is the part of the pairs that Mean leaves out at each end.
 const trimmed = 0.1
 
 // Plan says when a gate looks at its pairs, and how sure it must be then. It is immutable.

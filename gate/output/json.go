@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"tuner/gate"
@@ -89,12 +88,12 @@ func WriteJSON(w io.Writer, r Report) error {
 		d.Criteria = append(d.Criteria, newJSONRow(row))
 	}
 	if a := r.Accuracy; a != nil {
-		d.Accuracy = &jsonAccuracy{a.Limit, number(a.Value), a.Miss, a.Note}
+		d.Accuracy = &jsonAccuracy{a.Limit, gate.Number(a.Value), a.Miss, a.Note}
 	}
 	if n := r.Outcome.Needed; n.Time > 0 {
-		d.Needed = number(n.Time.Seconds())
+		d.Needed = gate.Number(n.Time.Seconds())
 		if n.Window > 0 {
-			d.Window = number(n.Window.Seconds())
+			d.Window = gate.Number(n.Window.Seconds())
 		}
 	}
 	switch {
@@ -124,20 +123,20 @@ func newJSONRow(row gate.Row) jsonRow {
 	j := jsonRow{Metric: row.Metric, Verdict: row.Verdict, Pairs: row.Standing.Pairs}
 	switch {
 	case !row.IsLimit():
-		j.Margin = number(row.Margin)
+		j.Margin = gate.Number(row.Margin)
 	case row.Min:
-		j.Min = number(row.Bound)
+		j.Min = gate.Number(row.Bound)
 	default:
-		j.Max = number(row.Bound)
+		j.Max = gate.Number(row.Bound)
 	}
 	if row.HasCandidate {
-		j.Candidate = number(row.Candidate)
+		j.Candidate = gate.Number(row.Candidate)
 	}
 	if row.HasBaseline && !row.IsLimit() {
-		j.Baseline = number(row.Baseline)
+		j.Baseline = gate.Number(row.Baseline)
 	}
 	if row.IsKnown() {
-		j.Change, j.Lo, j.Hi = number(row.Change.Value), number(row.Change.Lo), number(row.Change.Hi)
+		j.Change, j.Lo, j.Hi = gate.Number(row.Change.Value), gate.Number(row.Change.Lo), gate.Number(row.Change.Hi)
 	}
 	return j
 }
@@ -155,20 +154,8 @@ func (r Report) figures(side measure.Measurement) map[measure.Metric]float64 {
 	figures := map[measure.Metric]float64{}
 	for _, metric := range r.Setup.Spec.AllMetrics() {
 		if v, ok := gate.Figure(metric, side); ok {
-			figures[metric] = *number(v)
+			figures[metric] = *gate.Number(v)
 		}
 	}
 	return figures
-}
-
-// number keeps six significant digits, which is more than any measurement has; nil for what is none.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	if v != 0 {
-		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
-		v = math.Round(v*scale) / scale
-	}
-	return &v
 }
