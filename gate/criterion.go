@@ -2,6 +2,7 @@ package gate
 
 import (
 	"math"
+	"slices"
 
 	"tuner/gate/decide"
 	"tuner/measure"
@@ -87,7 +88,7 @@ type Reference struct {
 const leastFigure = 1e-9
 
 // figures are the logarithms of a metric's values on one side of a pair: one of each window, or a single one where only all windows together
-// tell it: percentiles need their requests, and memory is a peak. None where nothing tells it.
+// tell it: percentiles need their requests, and memory is a peak. NaN where nothing tells it, as in a window in which no request ended.
 func figures(metric measure.Metric, of measure.Measurement) []float64 {
 	parts := []measure.Measurement{of}
 	if _, isPercentile := metric.Quantile(); !isPercentile && metric != measure.Memory && metric != measure.GPUMemory {
@@ -98,13 +99,19 @@ func figures(metric measure.Metric, of measure.Measurement) []float64 {
 	}
 	var logs []float64
 	for _, part := range parts {
-		x, ok := figure(metric, part)
-		if !ok {
-			return nil
+		log := math.NaN()
+		if x, ok := figure(metric, part); ok {
+			log = math.Log(max(x, leastFigure))
 		}
-		logs = append(logs, math.Log(max(x, leastFigure)))
+		logs = append(logs, log)
 	}
 	return logs
+}
+
+// middle joins the figures that are known; false where none is.
+func middle(logs []float64) (float64, bool) {
+	known := slices.DeleteFunc(logs, math.IsNaN)
+	return decide.Middle(known), len(known) > 0
 }
 
 // figure is the value of a metric. The throughput of a closed loop is by Little's law what was in flight over the mean latency: whole batches end
@@ -123,31 +130,28 @@ func figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 
 // Figure is a metric's value on one side of a pair, in its base unit; false where nothing tells it.
 func Figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
-	logs := figures(metric, of)
-	if len(logs) == 0 {
-		return 0, false
-	}
-	return math.Exp(decide.Middle(logs)), true
+	log, ok := middle(figures(metric, of))
+	return math.Exp(log), ok
 }
 
 // value is the logarithm of how many times worse the candidate was in a pair; false where a side does not tell the metric.
 func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (float64, bool) {
 	logs := figures(c.Metric, p.Candidate)
-	if len(logs) == 0 {
-		return 0, false
+	r, saved := reference[c.Metric]
+	against := r.Log
+	switch {
+	case c.IsLimit():
+		against = math.Log(c.Bound)
+	case saved:
+	default:
+		base := figures(c.Metric, p.Baseline)
+		if len(base) != len(logs) {
+			return 0, false
+		}
+		for i := range logs {
+			logs[i] -= base[i]
+		}
 	}
-	if c.IsLimit() {
-		return c.worse(decide.Middle(logs) - math.Log(c.Bound)), true
-	}
-	if r, saved := reference[c.Metric]; saved {
-		return c.worse(decide.Middle(logs) - r.Log), true
-	}
-	base := figures(c.Metric, p.Baseline)
-	if len(base) != len(logs) {
-		return 0, false
-	}
-	for i := range logs {
-		logs[i] -= base[i]
-	}
-	return c.worse(decide.Middle(logs)), true
+	log, ok := middle(logs)
+	return c.worse(log - against), ok
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,30 @@ func TestPairsAtARate(t *testing.T) {
 	c = newRace(250, 190, Criterion{Metric: measure.LatencyAvg, Margin: 0.02})
 	if o := c.run(t); o.Verdict != decide.Fail {
 		t.Errorf("the candidate overloaded: %s, %q", o.Verdict, o.Reasons)
+	}
+}
+
+// At a few requests per second there are windows in which none ends. They tell no latency, and leave it to the others.
+func TestWindowsWithoutARequest(t *testing.T) {
+	t.Parallel()
+	gap := measure.Window{Duration: 500 * time.Millisecond, Scheduled: 1}
+	full := windowOf(1, 0.04, 0, 1)
+	of := func(windows ...measure.Window) measure.Measurement { return measure.Measurement{Windows: windows} }
+	avg := Criterion{Metric: measure.LatencyAvg, Margin: 0.02}
+	for name, tt := range map[string]struct {
+		pair Pair
+		want bool
+	}{
+		"one side of each": {Pair{of(full, full, gap), of(full, gap, full)}, true},
+		"never both":       {Pair{of(full, gap), of(gap, full)}, false},
+		"none at all":      {Pair{of(full, full), of(gap, gap)}, false},
+	} {
+		if v, ok := avg.value(tt.pair, nil); ok != tt.want || ok && v != 0 {
+			t.Errorf("%s: %g, %t", name, v, ok)
+		}
+	}
+	if v, ok := Figure(measure.LatencyAvg, of(gap, full)); !ok || math.Abs(v/0.04-1) > 0.01 {
+		t.Errorf("%g s, %t; want 40 ms", v, ok)
 	}
 }
 
