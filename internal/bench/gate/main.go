@@ -164,16 +164,18 @@ budget: %[6]v
 
 // result is what the benchmark reads of gate.json.
 type result struct {
-	Verdict  string  `json:"verdict"`
-	Elapsed  float64 `json:"elapsed_seconds"`
-	Pairs    int     `json:"pairs"`
-	Criteria []struct {
-		Metric  string   `json:"metric"`
-		Verdict string   `json:"verdict"`
-		Change  *float64 `json:"change"`
-		Lo      *float64 `json:"lo"`
-		Hi      *float64 `json:"hi"`
-	} `json:"criteria"`
+	Verdict  string      `json:"verdict"`
+	Elapsed  float64     `json:"elapsed_seconds"`
+	Pairs    int         `json:"pairs"`
+	Criteria []criterion `json:"criteria"`
+}
+
+type criterion struct {
+	Metric  string   `json:"metric"`
+	Verdict string   `json:"verdict"`
+	Change  *float64 `json:"change"`
+	Lo      *float64 `json:"lo"`
+	Hi      *float64 `json:"hi"`
 }
 
 func (r result) String() string {
@@ -202,14 +204,45 @@ func gate(ctx context.Context, o options, file string, messages io.Writer) (resu
 	return r, nil
 }
 
-// summary counts the verdicts of a kind.
+// summary counts the verdicts of a kind, and then those of each criterion by itself: a slow tail takes throughput, too, and what fails first ends
+// the gate.
 func summary(k kind, results []result) string {
-	verdicts := map[string]int{}
+	var all tally
+	var metrics []string // in order
+	single := map[string]tally{}
 	var seconds, pairs []float64
 	for _, r := range results {
-		verdicts[r.Verdict]++
+		all = all.with(r.Verdict)
+		for _, c := range r.Criteria {
+			if !slices.Contains(metrics, c.Metric) {
+				metrics = append(metrics, c.Metric)
+			}
+			single[c.Metric] = single[c.Metric].with(c.Verdict)
+		}
 		seconds, pairs = append(seconds, r.Elapsed), append(pairs, float64(r.Pairs))
 	}
-	return fmt.Sprintf("%s: %d pass, %d fail, %d inconclusive of %d; median %.0f s, %.0f pairs", k.name, verdicts["pass"], verdicts["fail"],
-		verdicts["inconclusive"], len(results), stats.Median(seconds), stats.Median(pairs))
+	text := fmt.Sprintf("%s: %s of %d; median %.0f s, %.0f pairs", k.name, all, len(results), stats.Median(seconds), stats.Median(pairs))
+	for _, m := range metrics {
+		text += fmt.Sprintf("; %s alone: %s", m, single[m])
+	}
+	return text
+}
+
+// tally counts verdicts.
+type tally struct{ pass, fail, inconclusive int }
+
+func (t tally) with(verdict string) tally {
+	switch verdict {
+	case "pass":
+		t.pass++
+	case "fail":
+		t.fail++
+	default:
+		t.inconclusive++
+	}
+	return t
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d pass, %d fail, %d inconclusive", t.pass, t.fail, t.inconclusive)
 }

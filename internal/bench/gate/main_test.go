@@ -45,6 +45,15 @@ func TestSummary(t *testing.T) {
 	if want := "slow: 1 pass, 2 fail, 0 inconclusive of 3; median 200 s, 20 pairs"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	// Whether p99 finds a slow tail is told also where throughput fails with it.
+	tail := func(throughput, p99 string) result {
+		return result{Verdict: "fail", Elapsed: 100, Pairs: 10, Criteria: []criterion{{Metric: "throughput", Verdict: throughput}, {Metric: "latency_p99", Verdict: p99}}}
+	}
+	got = summary(kind{name: "tail"}, []result{tail("fail", "fail"), tail("inconclusive", "fail"), tail("fail", "inconclusive")})
+	if want := "tail: 0 pass, 3 fail, 0 inconclusive of 3; median 100 s, 10 pairs; throughput alone: 0 pass, 2 fail, 1 inconclusive" +
+		"; latency_p99 alone: 0 pass, 2 fail, 1 inconclusive"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func TestParseRefuses(t *testing.T) {
