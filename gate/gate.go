@@ -369,12 +369,16 @@ func failureText(f *measure.Failure) string {
 }
 
 func firstError(windows []measure.Window) string {
+	reason := "no reason is known"
 	for _, w := range windows {
 		if w.FirstError != "" {
 			return w.FirstError
 		}
+		if w.Dropped > 0 {
+			reason = "it was not sent, since too many were unanswered"
+		}
 	}
-	return "no reason is known"
+	return reason
 }
 
 func pairsText(n int) string {

@@ -325,6 +325,11 @@ func TestFailuresAreVerdicts(t *testing.T) {
 	if o := c.run(t); o.Verdict != decide.Fail || o.Reasons[0] != "4.8 % of the candidate's requests failed, the first with: no such input" {
 		t.Errorf("errors: %s, %q", o.Verdict, o.Reasons)
 	}
+	c = newContest(throughput())
+	c.candidate.window = constant(measure.Window{Duration: time.Second, Scheduled: 100, Requests: 90, Inferences: 90, Dropped: 10})
+	if o := c.run(t); o.Verdict != decide.Fail || o.Reasons[0] != "10.0 % of the candidate's requests failed, the first with: it was not sent, since too many were unanswered" {
+		t.Errorf("dropped: %s, %q", o.Verdict, o.Reasons)
+	}
 	c = newContest(Criterion{Metric: measure.Energy, Margin: 0.02})
 	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "energy cannot be judged: the measurements do not tell it" {
 		t.Errorf("unknown metric: %s, %q", o.Verdict, o.Reasons)
