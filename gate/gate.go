@@ -87,6 +87,7 @@ type run struct {
 	outcome Outcome
 	most    int // pairs that the looks and the time allow
 	begin   time.Time
+	took    time.Duration // all pairs together, without one that did not end
 }
 
 // errOverdue ends a pair in which the budget is used, whatever an engine does. The first one is always finished: it tells what a decision needs.
@@ -197,7 +198,7 @@ func join(side *measure.Measurement, m measure.Measurement) {
 // add takes a pair in, and reports whether the gate has ended.
 func (r *run) add(p Pair) (ended bool) {
 	o := &r.outcome
-	o.Pairs = append(o.Pairs, p)
+	o.Pairs, r.took = append(o.Pairs, p), o.Elapsed
 	if r.isBroken(p) {
 		return true
 	}
@@ -283,7 +284,7 @@ func (r *run) plan() bool {
 
 // pairTime is what a pair takes, on average.
 func (r *run) pairTime() time.Duration {
-	return r.outcome.Elapsed / time.Duration(len(r.outcome.Pairs))
+	return r.took / time.Duration(len(r.outcome.Pairs))
 }
 
 // inconclusive notes why nothing is proven.

@@ -265,6 +265,8 @@ func TestGateKeepsItsBudget(t *testing.T) {
 		hang(c)
 		if o := c.run(t); o.Verdict != decide.Inconclusive || len(o.Pairs) != 2 || o.Elapsed > 145*time.Second || o.Reasons[0] != "the budget of 1m40s is used after 2 pairs" {
 			t.Errorf("%s hangs: %s after %d pairs and %v: %q", name, o.Verdict, len(o.Pairs), o.Elapsed, o.Reasons)
+		} else if want := (Need{Time: 11 * 16 * time.Second}); o.Needed != want { // 10 pairs, and one more, of those that did not hang
+			t.Errorf("%s hangs: %+v needed, want %+v", name, o.Needed, want)
 		}
 	}
 }
