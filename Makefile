@@ -192,8 +192,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: golden
-golden: ## Rewrite the golden files from the present output
-	go test ./report ./analyze ./export ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
+golden: ## Rewrite the golden files from the present output; the journals first, which reports are made of
+	go test -p 1 ./analyze ./report ./export ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
 
 .PHONY: proto
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)
