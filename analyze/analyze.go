@@ -82,11 +82,11 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
 func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal, at *measure.Load) (strategy replayed, err error) {
-	var replayed sync.WaitGroup
-	replayed.Go(func() { strategy, err = replay(c, goal) })
+	var telling sync.WaitGroup
+	telling.Go(func() { strategy, err = replay(c, goal) })
 	own := byCandidate(events)
 	parallel.For(len(configs), func(i int) { configs[i] = assessed(c.Header, configs[i], own[configs[i].Candidate.Key()], goal, at) })
-	replayed.Wait()
+	telling.Wait()
 	return strategy, err
 }
 

@@ -79,7 +79,7 @@ func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mea
 		m.simulated.Store(key, known)
 	}
 	r := known.(queuesim.Result)
-	off := m.poolError*m.deviate("pool"+engineKey(c)+string(g.value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
+	off := m.poolError*m.deviate("pool"+engineKey(c)+string(g.settings.Space.Value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
 	off += m.chaos*m.deviate("chaos"+key) - m.slower
 	tail := m.tail + m.poolError*m.deviate("tail"+c.PoolKey()) + m.cellError*m.deviate("tail"+c.Key())
 	x = r.Throughput * math.Exp(off)

@@ -127,14 +127,16 @@ func (z zone) holds(candidate string, batch int, level float64) bool {
 // isDead reports whether a cell of the pool lies in a zone of failure.
 func (p *pool) isDead(s setting) bool {
 	b := p.batchers[s.batcher]
-	fails := func(z zone) bool { return z.holds(b.key, b.queue.MaxBatch, s.level) }
-	return slices.ContainsFunc(p.zones, fails) || slices.ContainsFunc(p.engine.zones, fails)
+	return p.fails(b.key, b.queue.MaxBatch, s.level)
 }
 
 // refuses reports whether batches of a size fail at any load.
-func (p *pool) refuses(size int) bool {
-	fails := func(z zone) bool { return z.holds("", size, 0) }
-	return slices.ContainsFunc(p.zones, fails) || slices.ContainsFunc(p.engine.zones, fails)
+func (p *pool) refuses(size int) bool { return p.fails("", size, 0) }
+
+// fails reports whether a candidate with a largest batch lies in a zone of failure at a load.
+func (p *pool) fails(candidate string, batch int, level float64) bool {
+	holds := func(z zone) bool { return z.holds(candidate, batch, level) }
+	return slices.ContainsFunc(p.zones, holds) || slices.ContainsFunc(p.engine.zones, holds)
 }
 
 // refused is the smallest size of a service trial that got no answer; false where each did.
@@ -282,8 +284,8 @@ func (g *Guided) newPool(settings search.Candidate) *pool {
 		instances: g.settings.Space.Facts.Instances(settings),
 		maxBatch:  g.largest,
 	}
-	if cmp.Or(g.value(settings, search.KnobExecutionProvider), "cpu") == "cpu" {
-		if threads, err := g.value(settings, search.KnobIntraOpThreads).Int(); err == nil {
+	if cmp.Or(g.settings.Space.Value(settings, search.KnobExecutionProvider), "cpu") == "cpu" {
+		if threads, err := g.settings.Space.Value(settings, search.KnobIntraOpThreads).Int(); err == nil {
 			p.threads = cmp.Or(threads, g.settings.Space.Facts.Cores)
 		}
 	}
@@ -308,16 +310,8 @@ func (g *Guided) byWidth(a, b search.Candidate) int {
 	return cmp.Or(cmp.Compare(y.MaxBatch, x.MaxBatch), cmp.Compare(x.Delay, y.Delay), cmp.Compare(len(x.Preferred), len(y.Preferred)))
 }
 
-// value is what a knob is in a candidate: its own value, or else the default configuration's; "" unknown.
-func (g *Guided) value(c search.Candidate, knob string) search.Value {
-	if v, ok := c.Get(knob); ok {
-		return v
-	}
-	return g.settings.Space.Facts.Base[knob]
-}
-
 func (g *Guided) number(c search.Candidate, knob string, base int) int {
-	n, err := g.value(c, knob).Int()
+	n, err := g.settings.Space.Value(c, knob).Int()
 	if err != nil {
 		return base
 	}
@@ -338,7 +332,7 @@ func (g *Guided) queue(c search.Candidate) queuesim.Batcher {
 	if sizes, err := g.preferred(c, b.MaxBatch).Ints(); err == nil {
 		b.Preferred = slices.DeleteFunc(sizes, func(n int) bool { return n > b.MaxBatch })
 	}
-	if delay, err := g.value(c, search.KnobMaxQueueDelay).Duration(); err == nil {
+	if delay, err := g.settings.Space.Value(c, search.KnobMaxQueueDelay).Duration(); err == nil {
 		b.Delay = delay
 	}
 	return b
@@ -347,7 +341,7 @@ func (g *Guided) queue(c search.Candidate) queuesim.Batcher {
 // isDynamic reports whether a candidate that batches has the dynamic batcher: the base's, which tells its size as a knob (spec.Base) or is completed by
 // the server, or a new one for what the candidate sets of it.
 func (g *Guided) isDynamic(c search.Candidate) bool {
-	if g.value(c, search.KnobMaxBatchSize) != "" || g.settings.Space.Facts.BaseMaxBatchSize == 0 {
+	if g.settings.Space.Value(c, search.KnobMaxBatchSize) != "" || g.settings.Space.Facts.BaseMaxBatchSize == 0 {
 		return true
 	}
 	sizes, hasSizes := c.Get(search.KnobPreferredBatchSize)
@@ -360,7 +354,7 @@ func (g *Guided) preferred(c search.Candidate, batch int) search.Value {
 	if _, own := c.Get(search.KnobPreferredBatchSize); !own && batch != g.settings.Space.Facts.BaseMaxBatchSize {
 		return ""
 	}
-	return g.value(c, search.KnobPreferredBatchSize)
+	return g.settings.Space.Value(c, search.KnobPreferredBatchSize)
 }
 
 // engineKey is the part of a pool's key that is not its number of instances.
