@@ -120,7 +120,7 @@ bench-gate: setup ## Gate MiniLM against itself, 5 % slower and with a slow tail
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/gate -what $(WHAT) -runs $(or $(RUNS),20) -model $(MODELS)/minilm.onnx -tuner $(TUNER)
 
 .PHONY: bench-olive
-bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one judge measures both answers (10 minutes; installs 6 GB)
+bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one judge measures both answers (15 minutes; installs 6 GB)
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
 	scripts/olive.sh "$${TUNER_PEERS:-.peers}"
 	go run ./cmd/samplemodels -o $(MODELS) all-small
@@ -193,7 +193,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output; the journals first, which reports are made of
-	go test -p 1 ./analyze ./report ./export ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
+	go test -p 1 ./spec ./spec/modelanalyzer ./modelconfig ./perf/output ./internal/bench/redeploy ./analyze ./report ./export ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
 
 .PHONY: proto
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)

@@ -267,7 +267,7 @@ func otherCampaign(p spec.Profile, old, now journal.Header) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	return &InputError{fmt.Errorf("%s: output: folder %q holds the journal of another campaign:\n  %s\nchoose another `output:`, or remove the folder to start over",
+	return &InputError{fmt.Errorf("%s: output: folder %q holds the journal of another campaign:\n  %s\nchoose another `output:`, or remove its journal.jsonl to start over",
 		p.Path, p.Output, strings.Join(differences, "\n  "))}
 }
 

@@ -75,7 +75,7 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.ControlMode, "model-control-mode", export.ControlNone, "of tritonserver: none, explicit or poll")
 	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE, as tritonserver has it: gpu_0,numa-node=0; may be repeated")
 	flags.StringVar(&o.Storage, "storage", "", "where a cluster finds the repository: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
-	flags.StringVar(&o.InstanceType, "instance-type", "", "Azure's size of a machine (default: the smallest with the cores or the GPU that were measured)")
+	flags.StringVar(&o.InstanceType, "instance-type", "", "Azure's size of a machine (default: the smallest with the server's cores and memory, and the GPUs that were measured)")
 	flags.StringVar(&o.output, "output", "text", "on stdout: text or json (export.json with the list of files)")
 }
 

@@ -1,5 +1,5 @@
 // Command tuner finds the best way to serve an ONNX model on this machine and writes a Triton model repository that is
-// ready to deploy. Each verb has a file of its own in this folder: its flags, the wiring of concrete types, and nothing else.
+// ready to deploy. The files of each verb begin with its name: its flags, the wiring of concrete types, and nothing else.
 package main
 
 import (

@@ -79,7 +79,7 @@ func (o *sweepOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.tensors.OutNames, "out-names", "", "OLive: names of the outputs")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	f.StringVar(&o.output, "output", "text", "on stdout: text (the table) or json (the result)")
-	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default: all installed flavours)")
+	f.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, else all installed flavours; with --knob the cpu one)")
 }
 
 func runOrtsweep(ctx context.Context, con console, o sweepOptions) error {

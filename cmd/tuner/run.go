@@ -46,8 +46,8 @@ func newRun(con console) *cobra.Command {
 		Long: `Makes the seven steps from a model to its deployment: 1 convert (a PyTorch file, or a fixed batch dimension), 2 precision,
 3 accuracy check, 4 configuration search, 5 optimized model, 6 repository, 7 chart (for Helm, of the repository). The reports tell of them all.
 
-No file is needed: profile.yaml and analyze.yaml, which say what was done and can be edited, are written to the output folder, and
-'tuner run -f' goes on with them. What an earlier run has done is not done again, unless something that it depends on has
+No file is needed: profile.yaml and analyze.yaml, which say what was done, are written to the output folder, and 'tuner run -f' goes
+on with them, after an edit of the budget too; with another space, objective or load and another 'output:' it is the next campaign. What an earlier run has done is not done again, unless something that it depends on has
 changed. Interrupted (Ctrl-C) it writes the results of what was measured, and the same command goes on.
 
 Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAMES …`,

@@ -70,7 +70,7 @@ func (o *serveOptions) flags(flags *pflag.FlagSet) {
 	boolFlag(flags, &o.logWarning, "log-warning", true, "print warnings")
 	boolFlag(flags, &o.logErrs, "log-error", true, "print errors")
 
-	flags.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library to use (default: TUNER_ORT_LIBRARY, else the newest installed build)")
+	flags.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library to use (default $TUNER_ORT_LIBRARY, then the installed builds: cpu before others)")
 	flags.IntVar(&o.announceFD, "announce-fd", 0, "file descriptor to write a line of JSON to when the models are loaded (used by profile)")
 	flags.IntVar(&o.parentFD, "parent-fd", 0, "file descriptor whose end of file ends the server (used by profile)")
 	flags.Var(&o.slowdown, "test-slowdown", "FACTOR[@SHARE] of the time that executions take, for tests of tuner gate")
