@@ -75,7 +75,7 @@ func open(p spec.Profile, host hostinfo.Host) (Subject, error) {
 	if err != nil {
 		return Subject{}, err
 	}
-	return Subject{Subject: subject, Instances: profile.FactsOf(subject, host.CPU).BaseInstances}, nil
+	return Subject{Subject: subject, Instances: profile.FactsOf(subject, host).BaseInstances}, nil
 }
 
 // usualConcurrency keeps every instance busy with full batches while as many wait: Triton's rule of thumb, 2 · batch · instances.

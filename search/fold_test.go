@@ -218,6 +218,7 @@ func TestKnee(t *testing.T) {
 	t.Parallel()
 	space := searchtest.Settings(searchtest.Small(), 0).Space
 	space.Facts.BaseInstances, space.Facts.BaseMaxBatchSize = 3, 0 // 0 is Triton's 4
+	space.Facts.Base[search.KnobInstanceCount] = "3"
 	check := func(c search.Candidate, clientBatch int, want float64) {
 		space.Load.BatchSize = clientBatch
 		if got := space.Knee(c); got != want {

@@ -73,6 +73,8 @@ type Facts struct {
 	// 0 is what Triton's auto-completion makes: 4 and 2.
 	BaseMaxBatchSize int
 	BaseInstances    int
+	// GPUs is how many GPUs an instance group on GPUs is on, each with as many instances as the group counts; 0 is one.
+	GPUs int `json:",omitempty"`
 	// InstanceGroups is the number of instances of each value of the knob instance_group.
 	InstanceGroups map[Value]int `json:",omitempty"`
 	// Base is the values of knobs that the default configuration has, as far as a candidate that sets them is the same.
@@ -122,11 +124,7 @@ func (s Space) Knee(c Candidate) float64 {
 	if !s.Facts.Batching {
 		batch = 1
 	}
-	instances := c.intOr(KnobInstanceCount, cmp.Or(s.Facts.BaseInstances, completedInstances))
-	if n, ok := s.Facts.grouped(c); ok {
-		instances = n
-	}
-	return float64(2*max(batch, 1)*max(instances, 1)) / float64(max(s.Load.BatchSize, 1))
+	return float64(2*max(batch, 1)*s.Facts.Instances(c)) / float64(max(s.Load.BatchSize, 1))
 }
 
 // grouped is the number of instances of a candidate that says them all in the knob instance_group.
@@ -136,7 +134,7 @@ func (f Facts) grouped(c Candidate) (n int, ok bool) {
 	return n, set && known
 }
 
-// Instances is the number of instances of a candidate as far as its own settings and those of the default configuration say.
+// Instances is the number of instances of a candidate, on all its devices, as far as its own settings and those of the default configuration say.
 func (f Facts) Instances(c Candidate) int {
 	n, ok := f.grouped(c)
 	if ok {
@@ -148,10 +146,25 @@ func (f Facts) Instances(c Candidate) int {
 	}
 	n, err := v.Int()
 	if err != nil {
-		n = cmp.Or(f.BaseInstances, completedInstances)
+		return max(cmp.Or(f.BaseInstances, completedInstances), 1)
 	}
-	return max(n, 1)
+	return max(n, 1) * f.devices(c)
 }
+
+// devices is how many devices have the instances that a candidate counts.
+func (f Facts) devices(c Candidate) int {
+	provider, set := c.Get(KnobExecutionProvider)
+	if !set {
+		provider = f.Base[KnobExecutionProvider]
+	}
+	if OnGPU(provider) {
+		return max(f.GPUs, 1)
+	}
+	return 1
+}
+
+// OnGPU reports whether an execution provider serves instances of KIND_GPU.
+func OnGPU(provider Value) bool { return provider == "cuda" || provider == "tensorrt" }
 
 // Fold says why combinations were left out or merged into others.
 type Fold struct {

@@ -147,9 +147,9 @@ func (a *applier) provider() error {
 	}
 	kind := configpb.ModelInstanceGroup_KIND_CPU
 	var gpu, cpu []modelconfig.Accelerator
-	switch provider {
-	case "cpu":
-	case "cuda", "tensorrt":
+	switch {
+	case provider == "cpu":
+	case search.OnGPU(provider):
 		kind = configpb.ModelInstanceGroup_KIND_GPU
 		gpu = slices.DeleteFunc(slices.Clone(a.options.GPUAccelerators),
 			func(x modelconfig.Accelerator) bool { return x.Name != string(provider) })

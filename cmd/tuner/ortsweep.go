@@ -125,7 +125,7 @@ func openSweep(ctx context.Context, con console, o sweepOptions, sweep spec.Swee
 	if err != nil {
 		return fail(err)
 	}
-	facts := profile.FactsOf(subject, host.CPU)
+	facts := profile.FactsOf(subject, host)
 	if err := ortsweep.Check(sweep, subject, facts.Batching); err != nil { // before any conversion
 		return fail(err)
 	}

@@ -114,7 +114,7 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 	if err := checkRuntimes(o, p); err != nil {
 		return c, err
 	}
-	builds, facts, err := findBuilds(ctx, con, o, p, subject, profile.FactsOf(subject, host.CPU))
+	builds, facts, err := findBuilds(ctx, con, o, p, subject, profile.FactsOf(subject, host))
 	if err != nil {
 		return c, err
 	}

@@ -130,7 +130,7 @@ func prepare(ctx context.Context, o options) (profile.Setup, record.Header, erro
 	if err != nil {
 		return profile.Setup{}, record.Header{}, err
 	}
-	facts := profile.FactsOf(subject, host.CPU)
+	facts := profile.FactsOf(subject, host)
 	if err := profile.CheckSpace(p, subject, facts); err != nil {
 		return profile.Setup{}, record.Header{}, err
 	}

@@ -49,7 +49,7 @@ func open(ctx context.Context, o options, dir string, r raceResult) (*contest, e
 		return nil, err
 	}
 	host := hostinfo.Read(ctx)
-	setup, err := ortsweep.NewSetup(sweep, profile.Setup{Profile: sweep.Profile, Subject: subject, Facts: profile.FactsOf(subject, host.CPU),
+	setup, err := ortsweep.NewSetup(sweep, profile.Setup{Profile: sweep.Profile, Subject: subject, Facts: profile.FactsOf(subject, host),
 		Runtime: journal.RuntimeInfo{Flavour: "measured", Library: o.library}})
 	if err != nil {
 		return nil, err
