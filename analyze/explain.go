@@ -100,8 +100,8 @@ func explain(c Campaign, r Result, all replayed) Explanation {
 	if x.guided != nil {
 		statement := x.guided.Statement()
 		explanation.Dropped = statement.Dropped
-		if statement.Best != nil && r.ByBestLoad() {
-			explanation.Untried.Gain = &statement.Gain
+		if r.ByBestLoad() {
+			explanation.Untried.Gain = statement.Gain
 		}
 	}
 	return explanation

@@ -51,7 +51,8 @@ func brief(job Job) approach {
 }
 
 // curve measures the windows of a service job, one size after the other. No queue builds up where every client has an instance to
-// itself, so that nothing has to settle between them. With an error come the windows of the sizes before.
+// itself, so that nothing has to settle between them. With an error come the windows of the sizes before; there are fewer than sizes, too,
+// where a batch takes longer than the job has time for.
 func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times) ([]measure.Window, error) {
 	var windows []measure.Window
 	for _, b := range job.Curve {
@@ -64,6 +65,10 @@ func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times) ([]me
 			return windows, err
 		}
 		windows = append(windows, measured...)
+		batch, known := measure.Measurement{Windows: measured}.Estimate(measure.LatencyAvg)
+		if job.Longest > 0 && known && batch.Value > job.Longest.Seconds() {
+			break
+		}
 	}
 	return windows, nil
 }

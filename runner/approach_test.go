@@ -95,6 +95,25 @@ func TestServiceCurveFails(t *testing.T) {
 	})
 }
 
+// After a batch that takes longer than the job has time for, larger ones are left out, which is no failure.
+func TestServiceCurveEndsAtTheLongestBatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, r := newLab(t)
+		j := curveJob(1, 2, 4)
+		for _, c := range []struct {
+			longest time.Duration
+			want    int
+		}{{0, 3}, {ms, 1}, {time.Hour, 3}} {
+			j.Longest = c.longest
+			m, err := r.Measure(t.Context(), j)
+			if err != nil || m.Failure != nil || len(m.Windows) != c.want {
+				t.Errorf("at most %v: %d windows, want %d; %+v, %v", c.longest, len(m.Windows), c.want, m.Failure, err)
+			}
+		}
+	})
+}
+
 func TestServiceWindow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ batch, want time.Duration }{

@@ -63,6 +63,8 @@ type Job struct {
 	Turn    bool          // the windows take turns with another engine's (package gate): they are short, and settle only on a fresh process
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
 	Curve []Batches
+	// Longest is how long a batch of a service job may take: after one that takes longer, larger ones are left out. 0: none are.
+	Longest time.Duration
 
 	MemoryLimit int64            // bytes; an engine that exceeds it is stopped; 0: none
 	Percentiles []measure.Metric // latency percentiles that matter: few requests for them are flagged

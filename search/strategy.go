@@ -31,6 +31,8 @@ type Trial struct {
 	Phase     Phase         `json:"phase"`
 	// Sizes are the client batches of a service trial's windows, one window for each, at the load's concurrency.
 	Sizes []int `json:"sizes,omitempty"`
+	// Longest is how long a batch of a service trial may take: after one that takes longer, larger sizes are left out. 0: none are.
+	Longest time.Duration `json:"longest,omitempty"`
 }
 
 // Phase is the part of a campaign that a trial belongs to.

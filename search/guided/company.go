@@ -49,8 +49,9 @@ func (g *Guided) foreseeCompany() {
 		for j := range factor[i] {
 			factor[i][j] = kinshipOfPools(p, ready[j])
 		}
-		undisturbed := g.undisturbed(p, p.engine.alone.curve(), p.maxBatch)
-		weights[i] = math.Log(p.outline.most[len(p.outline.most)-1] / undisturbed)
+		last := len(p.outline.sizes) - 1
+		undisturbed := g.undisturbed(p, p.engine.alone.curve(), p.outline.sizes[last])
+		weights[i] = math.Log(p.outline.most[last] / undisturbed)
 	}
 	cholesky(factor)
 	solve(factor, weights)

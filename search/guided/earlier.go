@@ -22,9 +22,9 @@ const (
 // past is what earlier campaigns tell.
 type past struct {
 	campaigns []*earlier
-	since     map[*engine]*earlier // whose service times an engine has, where they are not this campaign's
-	witnesses []witness            // of other machines
-	habits    []float64            // by model: the global part of its residuals on other machines
+	since     map[*service]*earlier // whose service times these are, where they are not this campaign's
+	witnesses []witness             // of other machines
+	habits    []float64             // by model: the global part of its residuals on other machines
 }
 
 // earlier is one of those campaigns.
@@ -48,7 +48,7 @@ type pace struct {
 // recall takes over what earlier campaigns measured. Each is told to a search of its own with the same pools, and what that then
 // knows is handed on: from this machine as data, from others as a prior. What failed is tried again when it is worth a trial.
 func (g *Guided) recall(candidates *search.Candidates) {
-	g.past = past{since: map[*engine]*earlier{}, habits: make([]float64, len(g.models))}
+	g.past = past{since: map[*service]*earlier{}, habits: make([]float64, len(g.models))}
 	bare := g.settings
 	bare.Earlier = nil
 	others := 0
@@ -92,16 +92,8 @@ var longAgo = math.Inf(-1)
 func (g *Guided) inherit(c *earlier, then *Guided) {
 	for _, p := range then.pools {
 		mine, _ := g.poolOf(p.settings)
-		if p.engine.isOpen() && !mine.engine.isOpen() {
-			mine.engine.alone, g.past.since[mine.engine] = p.engine.alone, c
-			mine.engine.alone.at = longAgo
-			c.curves++
-		}
-		if len(p.crowded.sizes) > 0 && len(mine.crowded.sizes) == 0 {
-			mine.crowded = p.crowded
-			mine.crowded.at = longAgo
-			c.curves++
-		}
+		g.inheritCurve(c, &mine.engine.alone, p.engine.alone, mine)
+		g.inheritCurve(c, &mine.crowded, p.crowded, mine)
 		mine.memory = max(mine.memory, p.memory)
 		if len(p.tracks) > 0 {
 			then.fill(p)
@@ -126,6 +118,21 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 	}
 	g.foresee()
 	g.foreseeCompany()
+}
+
+// inheritCurve takes over service times of a pool where there are none, unless this campaign would measure larger batches.
+func (g *Guided) inheritCurve(c *earlier, mine *service, then service, p *pool) {
+	if len(mine.sizes) > 0 || len(then.sizes) == 0 {
+		return
+	}
+	last, longest := len(then.sizes)-1, g.longest()
+	isLong := longest > 0 && then.times[last]+then.overhead > longest.Seconds()
+	if then.sizes[last] < p.maxBatch && !isLong {
+		return
+	}
+	*mine, g.past.since[mine] = then, c
+	mine.at = longAgo
+	c.curves++
 }
 
 // tellOutside keeps the figures of a default that no pool stands for: they are measured in every campaign, and tell the pace.
@@ -201,7 +208,7 @@ func (g *Guided) offset(p *pool, k int) float64 {
 		return 0
 	}
 	x := g.past.habits[k]
-	if c := g.past.since[p.engine]; c != nil {
+	if c := g.past.since[p.service()]; c != nil {
 		x += c.paces[k].mean
 	}
 	return x

@@ -3,6 +3,7 @@ package guided
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -193,6 +194,47 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 	blind, vague := misses(false)
 	if sum > 0.8*blind || deviation >= vague {
 		t.Errorf("forecasts miss by %.3f (they say %.3f) with another machine's curves, by %.3f (%.3f) without", sum, deviation, blind, vague)
+	}
+}
+
+// Service times of an earlier campaign that end before the batches of this one are measured again, unless larger ones are too long anyway; and its
+// pace is that of what was inherited alone.
+func TestInheritedCurves(t *testing.T) {
+	t.Parallel()
+	curve := func(largest int) service {
+		s := service{trials: 1}
+		for size := 1; size <= largest; size *= 2 {
+			s.sizes, s.times, s.spreads = append(s.sizes, size), append(s.times, 0.001*float64(size)), append(s.spreads, 0.05)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		largest int
+		limit   float64
+		want    bool
+	}{{32, 0.05, true}, {8, 0.05, false}, {8, 0.0035, true}} {
+		g := newSmall(t, func(s *search.Settings) { *s = small(c.limit) })
+		p := g.pools[0]
+		g.inheritCurve(&earlier{}, &p.engine.alone, curve(c.largest), p)
+		if got := p.engine.isOpen(); got != c.want {
+			t.Errorf("batches up to %d, limit %v: inherited %v, want %v", c.largest, c.limit, got, c.want)
+		}
+	}
+
+	g := newSmall(t, nil)
+	k := slices.IndexFunc(g.models, (*model).isRate)
+	e := g.engines[0]
+	then := &earlier{paces: make([]pace, len(g.models))}
+	then.paces[k].mean = 0.2
+	g.inheritCurve(then, &e.alone, curve(32), e.pools[0])
+	e.pools[1].crowded = curve(32) // of today
+	for _, p := range e.pools[:2] {
+		g.prepare(p)
+	}
+	for i, want := range []float64{0.2, 0} {
+		if got := g.offset(e.pools[i], k); got != want {
+			t.Errorf("%s is off by %v, want %v", e.pools[i].key, got, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package guided
 
 import (
 	"math"
+	"slices"
 
 	"tuner/search"
 	"tuner/search/queuesim"
@@ -87,6 +88,11 @@ func predict(e *engine, known []witness, factor [][]float64, sizes []int) foreca
 	return f
 }
 
+// isForeseen reports whether an engine's service times are known, or predicted.
+func (g *Guided) isForeseen(e *engine) bool {
+	return e.isOpen() || g.forecasts != nil && len(g.forecasts[e.index].curve.Sizes) > 0
+}
+
 // record counts the engines with a value of a knob that are open and that have failed for good.
 type record struct{ open, failed int }
 
@@ -116,7 +122,7 @@ func (g *Guided) experience() []map[search.Value]record {
 
 // unexplored is the engine to open next so that each value of each engine knob has been tried once: of those with a new value the
 // one that differs least from the default's, since that shows the value's effect. Nil when all values were tried, but for those that only come with
-// what always fails.
+// what always fails. While none is open, one that failed once is tried again, with more instances.
 func (g *Guided) unexplored(known []map[search.Value]record) *engine {
 	if !g.base.isTried() {
 		return g.base
@@ -138,6 +144,12 @@ func (g *Guided) unexplored(known []map[search.Value]record) *engine {
 		}
 		if isNew && distance < least {
 			next, least = e, distance
+		}
+	}
+	if next == nil && !slices.ContainsFunc(g.engines, (*engine).isOpen) {
+		again := slices.IndexFunc(g.engines, func(e *engine) bool { return e.door() != nil && !isHopeless(e, known) })
+		if again >= 0 {
+			return g.engines[again]
 		}
 	}
 	return next

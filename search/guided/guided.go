@@ -55,7 +55,8 @@ type Guided struct {
 	past      past
 	outside   pool // of a default that is not like any candidate: what was measured of it
 	simulator queuesim.Simulator
-	next      *decision // nil until it is asked for
+	next      *decision               // nil until it is asked for
+	affords   func(search.Trial) bool // nil: any
 
 	isConfirming bool   // the finals have begun
 	over         string // why nothing was left to do before; "" where something was
@@ -97,6 +98,19 @@ func (g *Guided) strange(p *pool) int {
 
 // Ask returns the next service trial or window.
 func (g *Guided) Ask() search.Action { return g.decide().action }
+
+// AskWithin is Ask among the trials that are affordable: late in a budget there is no time to open another pool, but for windows in the running process.
+func (g *Guided) AskWithin(affords func(search.Trial) bool) search.Action {
+	g.affords = affords
+	defer func() { g.affords = nil }()
+	return g.choose().action
+}
+
+// allows reports whether an action may be taken now.
+func (g *Guided) allows(a search.Action) bool { return g.affords == nil || g.affords(a.Trial) }
+
+// mayMeasure reports whether a trial of a cell may be the next one.
+func (g *Guided) mayMeasure(c cell) bool { return g.affords == nil || g.allows(g.measure(c, "")) }
 
 // Tell learns the outcome of a trial.
 func (g *Guided) Tell(e search.Event) {
@@ -168,7 +182,9 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 	f := e.Measurement.Failure
 	switch f.Stage {
 	case measure.StageStart:
-		p.failure = f.Reason
+		if p.stillborn++; len(p.tracks) == 0 || p.stillborn == attempts { // what has served may have had bad luck
+			p.failure = f.Reason
+		}
 	case measure.StageLoad:
 		p.zones = append(p.zones, zone{candidate: c.Key()})
 	default:
@@ -215,7 +231,7 @@ func (g *Guided) choose() *decision {
 		return &decision{action: stop, survey: survey{leader: -1, lead: g.defaultScore()}}
 	}
 	g.learn()
-	if again, ok := g.again(); ok {
+	if again, ok := g.again(); ok && g.allows(again) {
 		return &decision{action: again, survey: g.survey(wide(0)), width: wide(0)}
 	}
 	d := &decision{}
@@ -224,7 +240,7 @@ func (g *Guided) choose() *decision {
 		d.survey = g.survey(d.width)
 		for _, way := range []func(width, *survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel} {
 			var ok bool
-			if d.action, ok = way(d.width, &d.survey); ok {
+			if d.action, ok = way(d.width, &d.survey); ok && g.allows(d.action) {
 				return d
 			}
 		}
@@ -259,8 +275,31 @@ func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) sear
 	sizes = slices.DeleteFunc(slices.Clone(sizes), p.refuses)
 	return search.Action{Trial: search.Trial{
 		Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
-		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes,
+		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes, Longest: g.longest(),
 	}, Why: why}
+}
+
+// What a batch may take before larger ones are left out of a service trial.
+const (
+	serviceParts  = 200 // part of the budget: with what goes before its window a size takes five times as long
+	serviceLimits = 2   // limits on a latency: one slow window leaves nothing out that may keep them
+)
+
+// longest is how long a batch of a service trial may take before larger ones are left out, 0 for any: they cannot keep the limits on latencies, or cost
+// too much of the budget. Simulations go on beyond them as the curve does.
+func (g *Guided) longest() time.Duration {
+	longest := g.settings.Budget.Time / serviceParts
+	for _, m := range g.models {
+		for _, limit := range m.limits {
+			if limit.Max == nil || !m.bindsLatency() {
+				continue
+			}
+			if most := time.Duration(serviceLimits * *limit.Max * float64(time.Second)); longest == 0 || most < longest {
+				longest = most
+			}
+		}
+	}
+	return longest
 }
 
 // settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part of the
@@ -358,7 +397,7 @@ func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 			continue
 		}
 		const nothing = 1e-6 // a gain that no trial is worth: of memory, which was seen, none teaches more
-		if gain := g.lesson(s, b); gain > g.weight()*nothing && gain/g.cost(b.cell) > worth {
+		if gain := g.lesson(s, b); gain > g.weight()*nothing && gain/g.cost(b.cell) > worth && g.mayMeasure(b.cell) {
 			index, worth = i, gain/g.cost(b.cell)
 		}
 	}
@@ -383,7 +422,7 @@ func (g *Guided) approach(w width, s *survey) (search.Action, bool) {
 	}
 	best, worth := -1, 0.0
 	for i, b := range s.beliefs {
-		if x := b.feasible / g.cost(b.cell); b.feasible >= possible && !g.isSettled(b) && x > worth {
+		if x := b.feasible / g.cost(b.cell); b.feasible >= possible && !g.isSettled(b) && x > worth && g.mayMeasure(b.cell) {
 			best, worth = i, x
 		}
 	}

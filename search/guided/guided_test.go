@@ -287,6 +287,72 @@ func TestFailures(t *testing.T) {
 		})
 }
 
+// With one engine in the space, a first process that does not start leaves the others.
+func TestSingleEngineIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	m.settings.Space.Knobs = slices.DeleteFunc(m.settings.Space.Knobs, func(k search.Knob) bool { return isEngineKnob(k.Name) })
+	failed := ""
+	m.fail = func(trial search.Trial) *measure.Failure {
+		if trial.Phase == search.PhaseService && (failed == "" || failed == trial.Candidate.PoolKey()) {
+			failed = trial.Candidate.PoolKey()
+			return &measure.Failure{Stage: measure.StageStart, Reason: "no"}
+		}
+		return nil
+	}
+	_, events := m.run(t, 100)
+	measured := func(e search.Event) bool {
+		return e.Trial.Phase == search.PhaseSearch && e.Trial.Candidate.PoolKey() != failed
+	}
+	if failed == "" || !slices.ContainsFunc(events, measured) {
+		t.Errorf("%d trials, none of them of another pool than %q, which failed", len(events), failed)
+	}
+}
+
+// A launch that fails once does not rule out what has served; twice it does.
+func TestFailedLaunchOfWhatServed(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	g, events := m.run(t, 200)
+	best := g.Ranked()[0]
+	p, _ := g.poolOf(best.Candidate)
+	e := search.Event{Trial: m.settings.Trial(best.Candidate, best.Point.Level, search.PhaseFinal), Elapsed: events[len(events)-1].Elapsed}
+	e.Measurement.Failure = &measure.Failure{Stage: measure.StageStart, Reason: "no"}
+	for times, isOut := range []bool{false, true} {
+		g.Confirm(e)
+		if got := p.failure != ""; got != isOut {
+			t.Errorf("after %d launches that failed the pool is out: %v", times+1, got)
+		}
+	}
+}
+
+// Where another pool cannot be afforded, what is best in the running process is asked for, and the first wish stays what it was.
+func TestAskWithin(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	for most := 5; most < 60; most++ {
+		g, events := m.run(t, most)
+		first, running := g.Ask(), events[len(events)-1].Trial.Candidate.PoolKey()
+		if first.Stop || first.Trial.Candidate.PoolKey() == running {
+			continue
+		}
+		within := g.AskWithin(func(trial search.Trial) bool { return trial.Candidate.PoolKey() == running })
+		if text(t, g.Ask()) != text(t, first) {
+			t.Fatalf("after %d trials Ask has changed its mind", most)
+		}
+		if nothing := g.AskWithin(func(search.Trial) bool { return false }); !nothing.Stop {
+			t.Errorf("after %d trials nothing can be afforded, and asked for is %v", most, nothing.Trial)
+		}
+		if !within.Stop {
+			if within.Trial.Candidate.PoolKey() != running {
+				t.Errorf("after %d trials asked for is %v, which does not run", most, within.Trial)
+			}
+			return
+		}
+	}
+	t.Error("nothing in the running process was ever worth a trial beside another pool")
+}
+
 func TestOtherGoalsAndSpaces(t *testing.T) {
 	t.Parallel()
 	term := func(metric measure.Metric, weight float64) search.Term {

@@ -69,6 +69,7 @@ type pool struct {
 	hosts     bool               // the default is one of its candidates, beside the space's
 	crowded   service            // with a request in flight for each instance
 	failure   string             // why it is out
+	stillborn int                // launches that failed
 	zones     []zone
 	memory    float64 // bytes, the most that was seen; 0 unknown
 	tracks    []*track
@@ -139,14 +140,20 @@ func (p *pool) fails(candidate string, batch int, level float64) bool {
 	return slices.ContainsFunc(p.zones, holds) || slices.ContainsFunc(p.engine.zones, holds)
 }
 
-// refused is the smallest size of a service trial that got no answer; false where each did.
+// refused is the smallest size of a service trial from which on none got an answer; false where the largest did. A smaller one that got none had bad
+// luck, and sizes that were left out without a failure took too long.
 func refused(e search.Event) (size int, found bool) {
-	for i, size := range e.Trial.Sizes {
-		if i >= len(e.Measurement.Windows) || e.Measurement.Windows[i].Requests == 0 {
-			return size, true
+	windows := e.Measurement.Windows
+	for i := len(e.Trial.Sizes) - 1; i >= 0; i-- {
+		switch {
+		case i >= len(windows) && e.Measurement.Failure == nil:
+			continue
+		case i < len(windows) && windows[i].Requests > 0:
+			return size, found
 		}
+		size, found = e.Trial.Sizes[i], true
 	}
-	return 0, false
+	return size, found
 }
 
 // service is what service trials told: the time of a batch by its size.
@@ -451,12 +458,14 @@ func (g *Guided) prepareBatchers(p *pool) {
 	}
 }
 
-// below is the largest batch of a batcher that waits as long as another but has a smaller batch; 0 where there is none.
+// below is the largest batch of a batcher that waits as long as another but has a smaller batch, joins requests as that does, or has nothing to join;
+// 0 where there is none.
 func (p *pool) below(b queuesim.Batcher) int {
 	below := 0
 	for _, other := range p.batchers {
 		q := other.queue
-		if q.MaxBatch < b.MaxBatch && q.Delay == b.Delay && len(q.Preferred) == 0 && len(b.Preferred) == 0 {
+		isAlike := q.Delay == b.Delay && (q.Dynamic == b.Dynamic || q.MaxBatch <= 1)
+		if q.MaxBatch < b.MaxBatch && isAlike && len(q.Preferred) == 0 && len(b.Preferred) == 0 {
 			below = max(below, q.MaxBatch)
 		}
 	}

@@ -324,3 +324,64 @@ func TestLevels(t *testing.T) {
 		t.Errorf("fixed levels (-want +got):\n%s", diff)
 	}
 }
+
+// Sizes that were left out, and one that had no luck, are not refused: no larger batch is out for them.
+func TestRefusedSizes(t *testing.T) {
+	t.Parallel()
+	failure := &measure.Failure{Stage: measure.StageHang, Reason: "no answer"}
+	for name, c := range map[string]struct {
+		requests []int
+		failure  *measure.Failure
+		want     int // 0: none
+	}{
+		"all answered":            {[]int{9, 9, 9, 9}, nil, 0},
+		"broke off":               {[]int{9, 9}, failure, 4},
+		"broke off at the first":  {nil, failure, 1},
+		"left out":                {[]int{9, 9}, nil, 0},
+		"the largest got none":    {[]int{9, 9, 9, 0}, nil, 8},
+		"one was unlucky":         {[]int{0, 9, 9, 9}, nil, 0},
+		"unlucky, and left out":   {[]int{9, 0}, nil, 2},
+		"the largest two refused": {[]int{9, 0, 9, 0}, nil, 8},
+	} {
+		e := search.Event{Trial: search.Trial{Sizes: []int{1, 2, 4, 8}}, Measurement: measure.Measurement{Failure: c.failure}}
+		for _, n := range c.requests {
+			e.Measurement.Windows = append(e.Measurement.Windows, measure.Window{Requests: n})
+		}
+		size, found := refused(e)
+		if size != c.want || found != (c.want > 0) {
+			t.Errorf("%s: %d, %v, want %d", name, size, found, c.want)
+		}
+	}
+}
+
+// A service trial whose smallest size got no answer, while larger ones did, leaves a search that goes on.
+func TestUnluckyServiceWindow(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	next := g.Ask()
+	for next.Trial.Phase != search.PhaseService {
+		g.Tell(m.answer(g, next.Trial, 0))
+		next = g.Ask()
+	}
+	e := m.answer(g, next.Trial, 1)
+	e.Measurement.Windows[0] = measure.Window{Duration: 200 * time.Millisecond}
+	g.Tell(e)
+	if next := g.Ask(); next.Stop {
+		t.Errorf("the search is over: %s", next.Why)
+	}
+}
+
+// Only what joins requests in the same way, or has none to join, is the same as a larger batch at a load that fits into it.
+func TestBelowIsAlike(t *testing.T) {
+	t.Parallel()
+	p := &pool{}
+	for _, q := range []queuesim.Batcher{{MaxBatch: 1}, {MaxBatch: 8}, {MaxBatch: 16, Dynamic: true}, {MaxBatch: 32, Dynamic: true}} {
+		p.batchers = append(p.batchers, batcher{queue: q})
+	}
+	for i, want := range []int{0, 1, 1, 16} {
+		if got := p.below(p.batchers[i].queue); got != want {
+			t.Errorf("below %+v is %d, want %d", p.batchers[i].queue, got, want)
+		}
+	}
+}

@@ -142,7 +142,7 @@ func (g *Guided) opening(w width, s *survey) (opening, bool) {
 			continue
 		}
 		for _, x := range g.promises(e, w, s) {
-			if worth := x.next / g.openingCost(x.pool); worth > best.worth {
+			if worth := x.next / g.openingCost(x.pool); worth > best.worth && g.allows(g.begin(x.pool)) {
 				best = opening{x.pool, worth}
 			}
 		}

@@ -16,7 +16,7 @@ type Statement struct {
 	Best      *Claim           // nil while nothing is believed to satisfy the constraints
 	Shortfall []string         // where nothing is and something was measured: what misses them least, and what would have to give, in sentences
 	Chance    float64          // of that case: the highest probability of any configuration to satisfy them
-	Gain      float64          // relative, by which anything else may still be better than Best
+	Gain      *float64         // relative, by which anything else may still be better than Best; nil while nothing is known of engines that may be
 	Why       string           // why the search is over; "" while it is not
 	Dropped   []measure.Metric // whose predictions turned out wrong, so that the search went on without them
 	Unseen    int              // candidates that the search never looked at, in a space that is so large; at most
@@ -64,17 +64,21 @@ func (g *Guided) Statement() Statement {
 	return st
 }
 
-// claim is what is believed of a cell. Its intervals are of what the machine does in the long run: the campaign saw a few minutes of the
-// drift.
+// claim is what is believed of a cell. Its intervals, and its probability to satisfy the constraints, are of what the machine does in the long run: the
+// campaign saw a few minutes of the drift.
 func (g *Guided) claim(b belief) Claim {
-	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: b.feasible, Trials: b.trials}
+	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: 1, Trials: b.trials}
 	for k, m := range g.models {
 		if !m.isKnown || !m.isAsked() {
 			continue
 		}
-		half := 1.96 * math.Sqrt(b.residuals[k].variance+m.level)
+		deviation := math.Sqrt(b.residuals[k].variance + m.level)
+		half := 1.96 * deviation
 		e := measure.Estimate{Value: math.Exp(b.means[k]), Lo: math.Exp(b.means[k] - half), Hi: math.Exp(b.means[k] + half)}
 		c.Values = append(c.Values, Value{m.metric, e})
+		for _, limit := range m.limits {
+			c.Feasible *= satisfaction(limit, b.means[k], deviation)
+		}
 	}
 	return c
 }
@@ -110,10 +114,11 @@ func (g *Guided) named(c cell) search.Candidate {
 	return b.candidate
 }
 
-// possibleGain is by how much a cell, or a pool that was not started, may be better than the leader.
-func (g *Guided) possibleGain(d *decision) float64 {
+// possibleGain is by how much a cell, or a pool that was not started, may be better than the leader; nil while nothing is known of an engine that was
+// not tried.
+func (g *Guided) possibleGain(d *decision) *float64 {
 	if len(g.pools) == 0 {
-		return 0
+		return new(float64)
 	}
 	s, most := &d.survey, 0.0
 	for i, b := range s.beliefs {
@@ -126,18 +131,28 @@ func (g *Guided) possibleGain(d *decision) float64 {
 		if isHopeless(e, known) {
 			continue
 		}
+		if e.door() != nil && !g.isForeseen(e) {
+			return nil
+		}
 		for _, x := range g.promises(e, d.width, s) {
 			most = max(most, x.most-s.lead)
 		}
 	}
-	return g.settings.Goal.Objective.Gain(0, most)
+	gain := g.settings.Goal.Objective.Gain(0, most)
+	return &gain
 }
 
 // Sentences says it for people.
 func (s Statement) Sentences() []string {
 	var list []string
 	if s.Best != nil {
-		list = append(list, s.Best.sentence(), fmt.Sprintf("Anything else is better by %.1f %% at most, as far as can be known.", 100*s.Gain))
+		list = append(list, s.Best.sentence())
+	}
+	switch {
+	case s.Gain != nil:
+		list = append(list, fmt.Sprintf("Anything else is better by %.1f %% at most, as far as can be known.", 100**s.Gain))
+	case s.Best != nil:
+		list = append(list, "How much better anything else may be is not known: no service times are.")
 	}
 	list = append(list, s.Shortfall...)
 	if len(s.Shortfall) > 0 && s.Why != "" { // else the budget ended first

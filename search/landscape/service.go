@@ -78,6 +78,9 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		result.Windows = append(result.Windows, played)
 		result.Times.Windows += played.Duration
 		m.clock += played.Duration
+		if t.Longest > 0 && b.latency > t.Longest.Seconds() {
+			break
+		}
 	}
 	if p := m.landscape.Find(t.Candidate, m.landscape.Space.Load.Levels[0]); p != nil {
 		result.Memory = p.memory

@@ -51,6 +51,13 @@ type Believer interface {
 	Believed(c search.Candidate, level float64) (search.Point, bool)
 }
 
+// Economist is an explorer that, where the budget is too short for what it asks for, knows of something cheaper.
+type Economist interface {
+	Explorer
+	// AskWithin is Ask among the trials that are affordable; it stops where none is worth its time.
+	AskWithin(affords func(search.Trial) bool) search.Action
+}
+
 // Plan is a campaign's strategy.
 type Plan struct {
 	settings search.Settings
@@ -149,11 +156,17 @@ func (p *Plan) searching() search.Action {
 		}
 		return next
 	}
-	next := p.inner.Ask()
-	if !next.Stop && !p.affords(next.Trial, p.reserve()) {
-		return search.Action{Stop: true, Why: p.spent()}
+	next, aside := p.inner.Ask(), p.reserve()
+	affords := func(t search.Trial) bool { return p.affords(t, aside) }
+	if next.Stop || affords(next.Trial) {
+		return next
 	}
-	return next
+	if inner, ok := p.inner.(Economist); ok {
+		if next = inner.AskWithin(affords); !next.Stop {
+			return next
+		}
+	}
+	return search.Action{Stop: true, Why: p.spent()}
 }
 
 // afterSearch is the next trial of the final and curve phases. What a budget leaves after them makes the finals more precise.

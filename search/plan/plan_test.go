@@ -404,6 +404,41 @@ func TestBudgetIsKeptWhereLaunchesDiffer(t *testing.T) {
 	}
 }
 
+// economist asks for a trial on a fresh launch, and knows of one in the process that runs.
+type economist struct{ *search.Tour }
+
+func (economist) Ask() search.Action { return search.Action{Trial: serving(true)} }
+
+func (economist) Ranked() []search.Standing { return nil }
+
+func (economist) AskWithin(affords func(search.Trial) bool) search.Action {
+	return search.Action{Trial: serving(false), Stop: !affords(serving(false))}
+}
+
+func serving(isFresh bool) search.Trial {
+	return search.Trial{Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 1, Window: time.Second, Fresh: isFresh, Phase: search.PhaseSearch}
+}
+
+// Where the budget has no time left for a dear launch, the search goes on in the process that runs.
+func TestRestOfTheBudgetIsUsed(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	l.Launch = 20 * time.Second
+	s := searchtest.Settings(l, 0)
+	s.Budget.Time = time.Minute
+	p, err := plan.Around(s, func(l *search.Ledger, _ *search.Candidates) plan.Explorer {
+		return economist{search.NewTour(s, l, search.PhaseSearch, nil)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := phases(l.Run(p, 200), search.PhaseSearch)
+	dear := slices.ContainsFunc(events, func(e search.Event) bool { return e.Trial.Fresh })
+	if len(events) < 3 || dear {
+		t.Errorf("%d trials of the search, a dear one among them: %v", len(events), dear)
+	}
+}
+
 // What nothing can satisfy is found out by guided within a tenth of the budget, and the finals end when they have confirmed it on two launches
 // each of the nearest and the default; the other strategies have to try everything, and all say what would have to give.
 func TestWhatNothingSatisfiesEndsEarly(t *testing.T) {
