@@ -37,7 +37,8 @@ type climb struct {
 }
 
 func newClimb(t terrain, o search.Objective) *climb {
-	return &climb{terrain: t, objective: o, results: map[coordinate]result{}, visits: map[coordinate]int{}}
+	start := t.start()
+	return &climb{terrain: t, objective: o, results: map[coordinate]result{}, visits: map[coordinate]int{}, home: start, at: start, best: start}
 }
 
 // learn enters the result of the coordinate that was to be measured, and moves on.

@@ -3,8 +3,9 @@
 // of the best loads of the three best configurations. It searches no other knob: each stays at its first legal value.
 //
 // It differs from the original in three points: both dimensions are bounded by the space's values; a combination that is
-// folded away counts as a failed measurement without costing a trial; and the sweep at the end really seeks the best load
-// within the constraints (the original measures 1, 2, 4, 8 clients whatever the results).
+// folded away counts as a failed measurement without costing a trial, and the climb begins at the first that is not; and
+// the sweep at the end really seeks the best load within the constraints (the original measures 1, 2, 4, 8 clients
+// whatever the results).
 package quick
 
 import "tuner/search"
@@ -37,7 +38,11 @@ func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Qu
 // Ask returns the climb's next coordinate at its load, then the sweep's loads.
 func (q *Quick) Ask() search.Action {
 	if q.sweep != nil {
-		return q.sweep.Ask()
+		next := q.sweep.Ask()
+		if next.Stop && q.climb != nil {
+			next.Why = "the hill climb has ended, and the best loads of its best configurations are found"
+		}
+		return next
 	}
 	c, _ := q.climb.terrain.candidate(q.climb.at)
 	return search.Action{

@@ -39,13 +39,23 @@ type terrain struct {
 
 var climbed = [dimensions]string{search.KnobMaxBatchSize, search.KnobInstanceCount}
 
-// newTerrain fixes every other knob at its first value that is legal. It is false when the space has no candidate.
+// newTerrain fixes every other knob at its first value that some candidate keeps: what a small batch folds away (a delay, say) is not folded
+// away of the larger ones. It is false when the space has no candidate.
 func newTerrain(s search.Space, candidates *search.Candidates) (terrain, bool) {
 	first, ok := candidates.First()
 	if !ok {
 		return terrain{}, false
 	}
 	t := terrain{space: s, fixed: first}
+	members := candidates.Members(first)
+	for _, k := range s.Knobs {
+		isKept := func(v search.Value) bool {
+			return slices.ContainsFunc(members, func(m search.Candidate) bool { own, _ := m.Get(k.Name); return own == v })
+		}
+		if i := slices.IndexFunc(k.Values, isKept); i >= 0 {
+			t.fixed = t.fixed.With(k.Name, k.Values[i])
+		}
+	}
 	for i, knob := range climbed {
 		t.values[i] = []search.Value{""}
 		for _, k := range s.Knobs {
@@ -61,6 +71,18 @@ func byNumber(a, b search.Value) int {
 	x, _ := strconv.Atoi(string(a)) // the folding rules see to values that are no numbers
 	y, _ := strconv.Atoi(string(b))
 	return x - y
+}
+
+// start is the first coordinate that has a candidate: the smallest batch, and for it the fewest instances.
+func (t terrain) start() coordinate {
+	for a := range t.values[0] {
+		for b := range t.values[1] {
+			if _, legal := t.candidate(coordinate{a, b}); legal {
+				return coordinate{a, b}
+			}
+		}
+	}
+	return coordinate{}
 }
 
 // candidate returns the candidate at a coordinate, and false when there is none: its combination is left out.
