@@ -201,6 +201,18 @@ func (f *finals) leader() (search.Standing, bool) {
 	return best, found
 }
 
+// refutes reports whether what the search found of a configuration at its best load does not hold any more: its final trials at that load miss
+// the constraints; or the finals have figures, which are of another server.
+func (f *finals) refutes(s search.Standing) bool {
+	return slices.ContainsFunc(f.members, func(m member) bool {
+		if f.settings.Elsewhere {
+			return len(m.levels) > 0
+		}
+		l := m.at(s.Point.Level)
+		return l != nil && m.standing.Candidate.Key() == s.Candidate.Key() && !f.judge(&m, *l).Passes()
+	})
+}
+
 // judge is what is to be thought of a member's final trials at a level: what is believed from all that is known, else what they show.
 func (f *finals) judge(m *member, l confirmedLevel) search.Point {
 	if f.believer != nil {

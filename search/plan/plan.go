@@ -225,8 +225,8 @@ func (p *Plan) whyEnded() string {
 	return "the search had ended with the smaller budget of an earlier run"
 }
 
-// Leader is the best configuration within the constraints so far, for progress displays; false while there is none.
-// Once finals run, only their members count, at their confirmed loads.
+// Leader is the best configuration within the constraints so far, false while there is none: of the finals' members the best at its
+// confirmed load, and where the finals have confirmed none, what the search found best and they have not refuted.
 func (p *Plan) Leader() (search.Standing, bool) {
 	if p.finals != nil {
 		if s, ok := p.finals.leader(); ok {
@@ -234,7 +234,9 @@ func (p *Plan) Leader() (search.Standing, bool) {
 		}
 	}
 	ranked := p.inner.Ranked()
-	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Point.Passes() && len(s.Measurement.Windows) > 0 })
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool {
+		return s.Point.Passes() && len(s.Measurement.Windows) > 0 && (p.finals == nil || !p.finals.refutes(s))
+	})
 	if i < 0 {
 		return search.Standing{}, false
 	}
@@ -242,13 +244,16 @@ func (p *Plan) Leader() (search.Standing, bool) {
 }
 
 // Statement says in sentences what the strategy claims of what it found. Those that only measure say what is nearest to the constraints, and
-// what would have to give, where nothing satisfies them.
+// what would have to give, where nothing satisfies them; or what the finals refuted.
 func (p *Plan) Statement() []string {
 	if g, ok := p.inner.(*guided.Guided); ok {
 		return g.Statement().Sentences()
 	}
 	if _, ok := p.Leader(); ok {
 		return nil
+	}
+	if s, ok := p.ledger.Leader(); ok {
+		return []string{fmt.Sprintf("In the search %s satisfied the constraints at %v, and in the finals it did not.", s.Candidate.Describe(), s.Load)}
 	}
 	return p.ledger.Shortfall()
 }
