@@ -54,6 +54,16 @@ func child(at *yaml.Node, key string) *yaml.Node {
 	return made
 }
 
+// hasKey reports whether a mapping has a key.
+func hasKey(at *yaml.Node, key string) bool {
+	for i := 0; i < len(at.Content); i += 2 {
+		if at.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}
+
 // note remembers where a node and all below it come from: those below have the same names in both files.
 func (n *native) note(from value, node *yaml.Node, path, foreign string) {
 	line := from.node.Line

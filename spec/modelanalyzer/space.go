@@ -47,28 +47,42 @@ func (r *reader) search(n *native, m model) {
 	}
 }
 
-// isManual reports whether a model's configurations are enumerated by hand.
+// isManual reports whether a model's configurations are enumerated by hand. The modes quick and optuna choose instances and batch all the same,
+// with what is listed beside them.
 func (r *reader) isManual(m model) bool {
 	v, has := m.given["model_config_parameters"]
+	_, mode := r.text("run_config_search_mode", "")
 	_, disabled := r.said("run_config_search_disable")
-	return has && v.isSaid() || disabled
+	return disabled || has && v.isSaid() && mode != "quick" && mode != "optuna"
 }
 
 // space says which configurations are searched.
 func (r *reader) space(n *native, m model) {
-	v, has := m.given["model_config_parameters"]
-	switch {
-	case has && v.isSaid():
-		r.manualSpace(n, m, v)
-		return
-	case r.isManual(m):
-		n.word(m.at, "none", "space")
-		return
+	if v, has := m.given["model_config_parameters"]; has && v.isSaid() {
+		s := spaceWriter{r, n, m}
+		s.message(v, (*modelconfig.Config)(nil).ProtoReflect().Descriptor())
 	}
-	r.span(n, m, span{"instance_count", 1, 5, false}, "space", search.KnobInstanceCount)
-	r.span(n, m, span{"model_batch_size", 1, 128, true}, "space", search.KnobMaxBatchSize)
+	switch {
+	case !r.isManual(m):
+		r.automaticSpace(n, m)
+	case !hasKey(n.root, "space"): // nothing is listed, or nothing but null
+		n.word(m.at, "none", "space")
+	}
+}
+
+// automaticSpace adds the ranges of instances and batch, unless they are listed.
+func (r *reader) automaticSpace(n *native, m model) {
+	listed := child(n.root, "space")
+	hasGroups := hasKey(listed, search.KnobInstanceGroup)
+	hasAccelerators := hasKey(listed, "optimization") && hasKey(child(listed, "optimization"), "execution_accelerators")
+	if !hasGroups {
+		r.span(n, m, span{"instance_count", 1, 5, false}, "space", search.KnobInstanceCount)
+	}
+	if !hasKey(listed, search.KnobMaxBatchSize) {
+		r.span(n, m, span{"model_batch_size", 1, 128, true}, "space", search.KnobMaxBatchSize)
+	}
 	_, mode := r.text("triton_launch_mode", "")
-	if r.isOnCPU(m) && (r.machine.GPUs > 0 || mode == launchRemote) {
+	if r.isOnCPU(m) && (r.machine.GPUs > 0 || mode == launchRemote) && !hasGroups && !hasAccelerators {
 		n.word(m.at, "cpu", "space", search.KnobExecutionProvider)
 	}
 }
@@ -100,17 +114,8 @@ func (r *reader) span(n *native, m model, s span, keys ...string) {
 	}
 }
 
-// manualSpace is what model_config_parameters enumerate.
-func (r *reader) manualSpace(n *native, m model, v value) {
-	s := spaceWriter{r, n, m}
-	s.message(v, (*modelconfig.Config)(nil).ProtoReflect().Descriptor())
-	if !slices.ContainsFunc(n.root.Content, func(c *yaml.Node) bool { return c.Value == "space" }) {
-		n.word(v, "none", "space") // nothing but null
-	}
-}
-
-// spaceWriter writes the sweep of one model. Fields that tuner has a knob for become that knob's values; all others are swept under their
-// own names, in the same forms as Model Analyzer has.
+// spaceWriter writes the model_config_parameters of one model. Fields that tuner has a knob for become that knob's values; all others are
+// swept under their own names, in the same forms as Model Analyzer has.
 type spaceWriter struct {
 	r *reader
 	n *native
@@ -161,7 +166,7 @@ func (s spaceWriter) part(v value, f protoreflect.FieldDescriptor, path []string
 
 // batching turns the dynamic batcher on where nothing else of the space does for certain.
 func (s spaceWriter) batching(v value) {
-	isSure := false
+	isSure := !s.r.isManual(s.m) // the range of batches does
 	look := func(entries []entry, names ...string) {
 		for _, e := range entries {
 			isNothing := !e.isSaid() || slices.ContainsFunc(e.elements(), func(x value) bool { return !x.isSaid() })
