@@ -101,21 +101,20 @@ func countLaunches(parts []measure.Measurement) int {
 	return len(seen)
 }
 
-// scoreOf gives the goal's score an interval: the terms' relative half-widths, weighted and added in squares (the delta
-// method for a sum of logarithms of independent figures). A measurement without a score ranks below every other.
+// scoreOf gives the goal's score an interval: the sum of the terms' relative half-widths, each times its weight (the delta method for a sum of
+// logarithms that err together). Figures of the same windows are not independent: in a closed loop throughput × mean latency is the concurrency
+// (Little's law), so that a busy moment harms both. A measurement without a score ranks below every other.
 func scoreOf(m measure.Measurement, values map[measure.Metric]measure.Estimate, goal search.Goal) measure.Estimate {
 	score, ok := goal.Score(m)
 	if !ok {
 		return measure.Estimate{Value: math.Inf(-1), Lo: math.Inf(-1), Hi: math.Inf(-1)}
 	}
-	squares := 0.0
+	half := 0.0
 	for _, t := range goal.Objective.Terms {
 		if e := values[t.Metric]; e.Value > 0 {
-			h := t.Weight * (e.Hi - e.Lo) / 2 / e.Value
-			squares += h * h
+			half += t.Weight * (e.Hi - e.Lo) / 2 / e.Value
 		}
 	}
-	half := math.Sqrt(squares)
 	return measure.Estimate{Value: score, Lo: score - half, Hi: score + half}
 }
 

@@ -37,15 +37,14 @@ class Sample {
   }
 
   newScore() {
-    let value = 0, squares = 0;
+    let value = 0, half = 0;
     for (const { metric, weight } of raw.objective) {
       const v = this.value(metric), interval = this.interval(metric);
       if (!(v > 0)) return noScore;
       value += weight * Math.log(v) * (metricOf(metric).higher_better ? 1 : -1);
-      const half = interval ? weight * (interval[1] - interval[0]) / 2 / v : 0;
-      squares += half * half;
+      if (interval) half += weight * (interval[1] - interval[0]) / 2 / v;
     }
-    return scoreWithin(value, Math.sqrt(squares));
+    return scoreWithin(value, half);
   }
 }
 
