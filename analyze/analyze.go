@@ -58,7 +58,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		return Result{}, err
 	}
 	if o.Rank == spec.RankTop3Mean {
-		configs = scoredByTopMean(configs)
+		configs = scoredByTopMean(c.Header, configs)
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
@@ -73,9 +73,9 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		choice = believed(strategy.plan)
 	}
 	r.Configs = withinServers(c.Header, compare(rankByServer(c.Header, configs, r.Cores, choice), goal))
-	r.Loads = bestAtLoads(r.Configs, goal, r.Cores)
-	r.Fronts = fronts(r.Configs, goal, at)
-	r.FirstStage = comparableStage(r, firstStage(r, space))
+	r.Loads = bestAtLoads(r.onBestServer(), goal, r.Cores)
+	r.Fronts = fronts(r.onBestServer(), goal, at)
+	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
 	return r, nil
 }

@@ -58,11 +58,12 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 		configs[i] = ranked(configs[i], configs[i].Points, at)
 		trials += len(c.Points)
 	}
+	header := journal.Header{Model: rec.Model}
 	if o.Rank == spec.RankTop3Mean {
-		configs = scoredByTopMean(configs)
+		configs = scoredByTopMean(header, configs)
 	}
 	r := Result{
-		Header: journal.Header{Model: rec.Model}, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots, Trials: trials,
+		Header: header, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots, Trials: trials,
 		Recorded: rec.Source, Configs: compare(rank(configs, Result{Configs: configs}.Default().Setup, 0, ""), goal),
 	}
 	r.Loads, r.Fronts = bestAtLoads(r.Configs, goal, 0), fronts(r.Configs, goal, at)
@@ -151,7 +152,7 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 		return !c.Candidate.IsDefault() && !slices.Contains(names, c.Name)
 	})
 	isOther := func(name string) bool { _, is := kept.Config(name); return !is }
-	kept.Loads, kept.Fronts = bestAtLoads(kept.Configs, r.Goal, r.Cores), fronts(kept.Configs, r.Goal, r.At)
+	kept.Loads, kept.Fronts = bestAtLoads(kept.onBestServer(), r.Goal, r.Cores), fronts(kept.onBestServer(), r.Goal, r.At)
 	kept.Course = slices.DeleteFunc(slices.Clone(r.Course), func(s CourseStep) bool { return isOther(s.Name) })
 	kept.Failures = slices.DeleteFunc(slices.Clone(r.Failures), func(f Failure) bool { return isOther(f.Name) })
 	kept.Explanation.Subjects = slices.DeleteFunc(slices.Clone(r.Explanation.Subjects), func(s Subject) bool {

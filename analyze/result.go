@@ -42,9 +42,11 @@ type Result struct {
 	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
 	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the
 	// winner's own settings of that kind were not measured by themselves.
-	FirstStage  string
-	Explanation Explanation
-	Steps       steps.List // of `tuner run`; none where the campaign was run by itself
+	FirstStage string
+	// StageElsewhere says that they were, but on another server than the winner: FirstStage is "".
+	StageElsewhere bool
+	Explanation    Explanation
+	Steps          steps.List // of `tuner run`; none where the campaign was run by itself
 	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
 	// a machine are known. "" for a campaign.
 	Recorded string

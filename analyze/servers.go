@@ -4,10 +4,12 @@ import (
 	"slices"
 
 	"tuner/journal"
+	"tuner/search"
 )
 
 // Where the finals ran on another server than the search (journal.Header.Finals), figures of the two do not compare: a finalist is ranked by
-// what was confirmed alone, before all that only the search's server saw, and there is no gain from one server to the other.
+// what was confirmed alone, before all that only the search's server saw, and there is no gain from one server to the other. What puts points
+// side by side (loads, Pareto sets, stages) has those of the best one's server alone.
 
 // confirmedPoints are the points that a configuration is ranked by: those of the finals' server where it has any.
 func confirmedPoints(h journal.Header, points []Point) []Point {
@@ -17,15 +19,22 @@ func confirmedPoints(h journal.Header, points []Point) []Point {
 	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !p.Confirmed })
 }
 
+// byServer takes those that are ranked by what the finals' server showed, which come first, apart from the others. Of a single server all are
+// first.
+func byServer(h journal.Header, configs []Config) (first, others []Config) {
+	if h.Finals == nil {
+		return configs, nil
+	}
+	isConfirmed := func(c Config) bool { return c.Best != nil && c.Best.Confirmed }
+	first = slices.DeleteFunc(slices.Clone(configs), func(c Config) bool { return !isConfirmed(c) })
+	return first, slices.DeleteFunc(slices.Clone(configs), isConfirmed)
+}
+
 // rankByServer is rank, of the finals' server first.
 func rankByServer(h journal.Header, configs []Config, cores int, believed string) []Config {
 	base := Result{Configs: configs}.Default().Setup
-	if h.Finals == nil {
-		return rank(configs, base, cores, believed)
-	}
-	isConfirmed := func(c Config) bool { return c.Best != nil && c.Best.Confirmed }
-	finalists := slices.DeleteFunc(slices.Clone(configs), func(c Config) bool { return !isConfirmed(c) })
-	ranked := slices.Concat(rank(finalists, base, cores, believed), rank(slices.DeleteFunc(slices.Clone(configs), isConfirmed), base, cores, ""))
+	first, others := byServer(h, configs)
+	ranked := slices.Concat(rank(first, base, cores, believed), rank(others, base, cores, ""))
 	for i := range ranked {
 		if ranked[i].Best != nil {
 			ranked[i].Rank = i + 1
@@ -49,14 +58,28 @@ func withinServers(h journal.Header, configs []Config) []Config {
 	return compared
 }
 
-// comparableStage is the name of the first stage where its figures and the winner's are of one server, else "".
-func comparableStage(r Result, name string) string {
-	stage, known := r.Config(name)
+// stageByServer is firstStage among those whose figures are of the winner's server. isElsewhere says that only another server's tell of it.
+func stageByServer(r Result, space search.Space) (name string, isElsewhere bool) {
+	name = firstStage(r, space)
 	best, won := r.Winner()
-	if known && won && stage.Best != nil && !r.AreComparable(*stage.Best, *best.Best) {
-		return ""
+	if r.Header.Finals == nil || !won {
+		return name, false
 	}
-	return name
+	r.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool { return c.Best == nil || !r.AreComparable(*best.Best, *c.Best) })
+	here := firstStage(r, space)
+	return here, here == "" && name != ""
+}
+
+// onBestServer are the configurations with those of their points alone that were measured on the server that the best one is ranked by.
+func (r Result) onBestServer() []Config {
+	if r.Header.Finals == nil {
+		return r.Configs
+	}
+	best, configs := r.Configs[0].Best, slices.Clone(r.Configs)
+	for i, c := range configs {
+		configs[i].Points = slices.DeleteFunc(slices.Clone(c.Points), func(p Point) bool { return best == nil || !r.AreComparable(*best, p) })
+	}
+	return configs
 }
 
 // AreComparable reports whether two points were measured on the same server.

@@ -1,6 +1,8 @@
 package analyze_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -9,8 +11,24 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/journal"
+	"tuner/measure"
 	"tuner/search"
+	"tuner/spec"
 )
+
+// elsewhere is a server that finals run on.
+var elsewhere = &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
+
+// halveFinals makes the server of the finals half as fast as the search's.
+func halveFinals(c analyze.Campaign) {
+	for _, e := range c.Events {
+		if e.Trial.Phase == search.PhaseFinal {
+			for i := range e.Measurement.Windows {
+				e.Measurement.Windows[i].Duration *= 2
+			}
+		}
+	}
+}
 
 // The finals' server is half as fast as the search's: a configuration that only the search saw has better figures than the finalist, which
 // say nothing against it.
@@ -21,13 +39,7 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 		Measure(search.Candidate{}, 4, 8).Measure(other, 16).Measure(finalist, 16).
 		Confirm(finalist, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(finalist, 16).
 		End("the space is exhausted", false).Campaign()
-	for _, e := range campaign.Events {
-		if e.Trial.Phase == search.PhaseFinal {
-			for i := range e.Measurement.Windows {
-				e.Measurement.Windows[i].Duration *= 2
-			}
-		}
-	}
+	halveFinals(campaign)
 	analyzed := func(c analyze.Campaign) analyze.Result {
 		t.Helper()
 		r, err := analyze.Analyze(c, analyze.Options{})
@@ -39,7 +51,7 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 	if best, ok := analyzed(campaign).Winner(); !ok || best.Candidate.Key() != other.Key() {
 		t.Fatalf("on one server %v wins, want %v: else the test shows nothing", best.Candidate, other)
 	}
-	campaign.Header.Finals = &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
+	campaign.Header.Finals = elsewhere
 	r := analyzed(campaign)
 	if diff := cmp.Diff([]string{"minilm_config_1", "minilm_config_default", "minilm_config_0"}, names(r.Configs)); diff != "" {
 		t.Errorf("ranking (-want +got):\n%s", diff)
@@ -65,7 +77,7 @@ func TestWhatTheFinalsServerLeaves(t *testing.T) {
 	check := func(name string, b *analyzetest.Builder, want ...string) {
 		t.Helper()
 		campaign := b.Confirm(finalist, 16).Confirm(search.Candidate{}, 8).End("the space is exhausted", false).Campaign()
-		campaign.Header.Finals = &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
+		campaign.Header.Finals = elsewhere
 		r, err := analyze.Analyze(campaign, analyze.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -82,4 +94,79 @@ func TestWhatTheFinalsServerLeaves(t *testing.T) {
 	// Three instances on one thread each, with the same figures; batches of 4 are the default's.
 	check("equals", begin().Given(analyzetest.Candidate(3, 1, 8), 8, 300, 20*time.Millisecond).Given(analyzetest.Candidate(3, 1, 4), 8, 300, 20*time.Millisecond),
 		"minilm_config_0", "minilm_config_default", "minilm_config_2", "minilm_config_1")
+}
+
+// The best at each load, Pareto sets and the mean of the highest throughputs are of one server, too: the best one's. The search's is twice as fast,
+// and saw more loads.
+func TestViewsAreOfOneServer(t *testing.T) {
+	t.Parallel()
+	finalist := analyzetest.Candidate(2, 1, 16)
+	campaign := analyzetest.New(t, analyzetest.Profile).
+		Measure(search.Candidate{}, 4, 8, 16).Measure(analyzetest.Candidate(2, 1, 8), 4, 8, 16).Measure(finalist, 4, 8, 16).
+		Confirm(finalist, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(finalist, 16).
+		End("the space is exhausted", false).Campaign()
+	halveFinals(campaign)
+	campaign.Header.Finals = elsewhere
+	analyzed := func(o analyze.Options) analyze.Result {
+		t.Helper()
+		r, err := analyze.Analyze(campaign, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	all := analyzed(analyze.Options{})
+	kept, _ := all.Only([]string{"minilm_config_0", "minilm_config_1"})
+	for name, r := range map[string]analyze.Result{"all": all, "named": kept} {
+		var best []string
+		for _, l := range r.Loads {
+			best = append(best, fmt.Sprintf("%s of %d at %v", l.Best.Name, l.Measured, l.Load))
+		}
+		want := []string{"minilm_config_default of 1 at concurrency 8", "minilm_config_1 of 1 at concurrency 16"}
+		if diff := cmp.Diff(want, best); diff != "" {
+			t.Errorf("%s, the best at each load (-want +got):\n%s", name, diff)
+		}
+		finals := map[string]int{"minilm_config_default": 8, "minilm_config_1": 16}
+		for _, f := range r.Fronts {
+			for _, p := range f.Points {
+				if finals[p.Name] != p.Load.Concurrency {
+					t.Errorf("%s: %s at %v is in the Pareto set of %v", name, p.Name, p.Load, f.Metrics)
+				}
+			}
+		}
+	}
+	r := analyzed(analyze.Options{Rank: spec.RankTop3Mean})
+	best, ok := r.Winner()
+	if want := math.Log(best.Best.Values[measure.Throughput].Value); !ok || best.Name != "minilm_config_1" || math.Abs(best.Score.Value-want) > 1e-9 {
+		t.Errorf("by the mean of its loads %s is the best with %v, want minilm_config_1 with %v, that of its only load", best.Name, best.Score.Value, want)
+	}
+	if last := r.Configs[2]; math.IsInf(last.Score.Value, 0) {
+		t.Errorf("%s has no mean of its three loads", last.Name)
+	}
+}
+
+// Where the best is of the finals' server and its first stage of the search's, nothing is said of the stages' gains.
+func TestStageOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	finalist := analyzetest.Candidate(2, 1, 16)
+	stage := search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"})
+	check := func(name string, finals *journal.ServerInfo, withStage, isKnown, isElsewhere bool) {
+		t.Helper()
+		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(finalist, 16).Confirm(finalist, 16).Confirm(search.Candidate{}, 8)
+		if withStage {
+			b.Curve(stage, 8)
+		}
+		campaign := b.End("the space is exhausted", false).Campaign()
+		campaign.Header.Finals = finals
+		r, err := analyze.Analyze(campaign, analyze.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (r.FirstStage != "") != isKnown || r.StageElsewhere != isElsewhere {
+			t.Errorf("%s: the first stage is %q, elsewhere: %t; want it known: %t, elsewhere: %t", name, r.FirstStage, r.StageElsewhere, isKnown, isElsewhere)
+		}
+	}
+	check("one server", nil, true, true, false)
+	check("two servers", elsewhere, true, false, true)
+	check("not measured", elsewhere, false, false, false)
 }

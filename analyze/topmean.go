@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tuner/journal"
 	"tuner/measure"
 )
 
@@ -13,25 +14,33 @@ const topLoads = 3
 
 // scoredByTopMean gives each configuration the mean of its three highest throughputs within the constraints as its score, on log scale, as the
 // tutorial of OLive and Model Analyzer ranks. Where no configuration has three such loads, the most that any has stand for the three. One with
-// fewer ranks behind those that have them: its mean would be of other loads.
-func scoredByTopMean(configs []Config) []Config {
+// fewer ranks behind those that have them: its mean would be of other loads. Of two servers each is looked at by itself.
+func scoredByTopMean(h journal.Header, configs []Config) []Config {
+	first, others := byServer(h, configs)
+	return slices.Concat(withTopMeans(h, first), withTopMeans(h, others))
+}
+
+// withTopMeans is scoredByTopMean of one server.
+func withTopMeans(h journal.Header, configs []Config) []Config {
 	most := 0
-	for _, c := range configs {
-		most = max(most, len(highest(c)))
+	tops := make([][]measure.Estimate, len(configs))
+	for i, c := range configs {
+		tops[i] = highest(confirmedPoints(h, c.Points))
+		most = max(most, len(tops[i]))
 	}
 	scored := slices.Clone(configs)
 	for i, c := range scored {
 		if c.Satisfies() {
-			scored[i].Score = meanScore(highest(c), min(topLoads, most))
+			scored[i].Score = meanScore(tops[i], most)
 		}
 	}
 	return scored
 }
 
-// highest are a configuration's throughputs within the constraints, the highest first, one for each load; at most three.
-func highest(c Config) []measure.Estimate {
+// highest are the throughputs of a configuration's points within the constraints, the highest first, one for each load; at most three.
+func highest(points []Point) []measure.Estimate {
 	var list []measure.Estimate
-	for _, p := range c.Points {
+	for _, p := range points {
 		if e, ok := p.Values[measure.Throughput]; ok && len(p.Misses) == 0 {
 			list = append(list, e)
 		}

@@ -33,6 +33,8 @@ func TestServersAreNamed(t *testing.T) {
 			[]string{"Confirmed with the model loaded anew", "confirmed: measured again with the model loaded anew"}, "fresh engine launch"},
 		{"markdown", triton, nil, markdown, []string{"- server: triton 2.51.0 (/opt/tritonserver)\n"}, "ONNX Runtime"},
 		{"markdown of two", nil, triton, markdown, []string{"- server: the bundled engine\n", "- server of the finals: triton 2.51.0", "- ONNX Runtime 1.31.1 (cpu)"}, "Measured on"},
+		{"stages of two", nil, triton, markdown, []string{"Stage 1 by itself was measured on the bundled engine alone, and the best configuration on triton 2.51.0 " +
+			"(/opt/tritonserver): their figures do not compare."}, "a larger budget measures it"},
 		{"JSON", triton, nil, WriteJSON, []string{`"server": "triton 2.51.0 (/opt/tritonserver)"`, `"where": "/opt/tritonserver"`, `"runtimes": []`}, "bundled"},
 		{"JSON of two", nil, triton, WriteJSON, []string{`"server": "the bundled engine"`, `"server": "triton 2.51.0 (/opt/tritonserver)"`, `"finals": {`}, "Measured on"},
 		{"page", triton, nil, page, []string{">Measured on triton 2.51.0 (/opt/tritonserver).<"}, "Two servers"},

@@ -99,7 +99,11 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 	}
 	fmt.Fprintf(b, "Stage 1 changes what serves the model: precision, runtime, execution provider and session options, with the default's "+
 		"instances and batching. Both stages change these too.\n\n")
-	if r.FirstStage == "" && r.Recorded == "" {
+	switch {
+	case r.StageElsewhere:
+		fmt.Fprintf(b, "Stage 1 by itself was measured on %s alone, and the best configuration on %s: their figures do not compare.\n\n",
+			r.Header.Server, r.Header.Finals)
+	case r.FirstStage == "" && r.Recorded == "":
 		fmt.Fprintf(b, "Stage 1 by itself was not measured: a larger budget measures it.\n\n")
 	}
 	var cells [][]string

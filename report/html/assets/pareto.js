@@ -37,9 +37,10 @@ function frontAmong(list, names) {
   return newFront(names, front.map((c) => c.point));
 }
 
-// frontsWithin are the Pareto sets that the page shows, within limits; those without a point are left out.
-function frontsWithin(constraints) {
-  const keeping = configs.filter((c) => !c.isCurveOnly).flatMap((c) => c.points.filter((p) => isCompared(p) && violation(p, constraints) === 0));
+// frontsWithin are the Pareto sets that the page shows, within limits, of the best one's server; those without a point are left out.
+function frontsWithin(constraints, best) {
+  const isKeeping = (p) => isCompared(p) && areComparable(best, p) && violation(p, constraints) === 0;
+  const keeping = best ? configs.filter((c) => !c.isCurveOnly).flatMap((c) => c.points.filter(isKeeping)) : [];
   const names = [["throughput", raw.latency, "memory"], ["throughput", raw.latency], ["throughput", "memory"]];
   return names.map((list) => frontAmong(keeping, list)).filter((f) => f.points.length > 0);
 }

@@ -41,17 +41,17 @@ function isCompared(point) {
   return !raw.at || (point.load.concurrency === raw.at.concurrency && point.load.request_rate === raw.at.request_rate);
 }
 
-// rankedPoints are the points that a configuration is ranked by: where finals ran on another server, those of its finals.
-function rankedPoints(config) {
+// confirmedPoints are the points that a configuration is ranked by: where finals ran on another server, those of its finals.
+function confirmedPoints(config) {
   const isFinalist = raw.two_servers && config.points.some((p) => p.confirmed);
-  return config.points.filter((p) => isCompared(p) && (p.confirmed || !isFinalist));
+  return config.points.filter((p) => p.confirmed || !isFinalist);
 }
 
 // bestPoint is the point that a configuration is ranked by. A confirmed one goes before the others unless one of them is better beyond
 // both intervals; not so for the default.
 function bestPoint(config, constraints) {
   let best = null;
-  const list = rankedPoints(config).map((point) => ({ point, missed: violation(point, constraints) }));
+  const list = confirmedPoints(config).filter(isCompared).map((point) => ({ point, missed: violation(point, constraints) }));
   for (const p of list) {
     if (!best || p.missed < best.missed || (p.missed === best.missed && p.point.score.value > best.point.score.value)) best = p;
   }
@@ -74,7 +74,7 @@ function standing(config, constraints) {
 // highest are a configuration's points with the highest throughputs within limits, the highest first; at most three.
 function highest(config, constraints) {
   const value = (p) => p.value("throughput");
-  return config.points.filter((p) => value(p) !== null && violation(p, constraints) === 0).sort((a, b) => value(b) - value(a)).slice(0, topLoads);
+  return confirmedPoints(config).filter((p) => value(p) !== null && violation(p, constraints) === 0).sort((a, b) => value(b) - value(a)).slice(0, topLoads);
 }
 
 // meanScore is the logarithm of the mean of n throughputs, with the interval of independent errors.
@@ -89,11 +89,20 @@ function meanScore(list, n) {
   return scoreWithin(Math.log(sum / n), Math.sqrt(squares) / sum);
 }
 
-// scoreByTopMean gives those that keep the limits the mean of their best throughputs as their score.
+// byServer takes those that are ranked by what the finals' server showed, which come first, apart from the others.
+function byServer(standings) {
+  if (!raw.two_servers) return [standings];
+  const isConfirmed = (s) => Boolean(s.point) && s.point.confirmed;
+  return [standings.filter(isConfirmed), standings.filter((s) => !isConfirmed(s))];
+}
+
+// scoreByTopMean gives those that keep the limits the mean of their best throughputs as their score, each server by itself.
 function scoreByTopMean(standings, constraints) {
-  const tops = new Map(standings.map((s) => [s, highest(s.config, constraints)]));
-  const most = standings.reduce((n, s) => Math.max(n, tops.get(s).length), 0);
-  for (const s of standings) if (s.satisfies) s.score = meanScore(tops.get(s), most);
+  for (const part of byServer(standings)) {
+    const tops = new Map(part.map((s) => [s, highest(s.config, constraints)]));
+    const most = part.reduce((n, s) => Math.max(n, tops.get(s).length), 0);
+    for (const s of part) if (s.satisfies) s.score = meanScore(tops.get(s), most);
+  }
 }
 
 // byName orders by the order of first trial.
@@ -159,11 +168,7 @@ function rank(standings) {
 }
 
 // rankByServer is rank, of the finals' server first.
-function rankByServer(standings) {
-  if (!raw.two_servers) return rank(standings);
-  const isConfirmed = (s) => Boolean(s.point) && s.point.confirmed;
-  return [...rank(standings.filter(isConfirmed)), ...rank(standings.filter((s) => !isConfirmed(s)))];
-}
+function rankByServer(standings) { return byServer(standings).flatMap((part) => rank(part)); }
 
 // areComparable reports whether two points were measured on the same server.
 function areComparable(a, b) { return !raw.two_servers || a.confirmed === b.confirmed; }
@@ -209,7 +214,7 @@ function rankWithin(constraints) {
     s.tie = s.group ? s.group[0].rank : 0;
     s.gain = gainOver(s, standard);
   }
-  return newRanking(order, constraints, frontsWithin(constraints), false);
+  return newRanking(order, constraints, frontsWithin(constraints, order[0].point), false);
 }
 
 // ownRanking is the report's.
