@@ -88,7 +88,7 @@ func TestInstanceGroupsCount(t *testing.T) {
 	if folds := fmt.Sprint(s.Candidates().Folds()); !strings.Contains(folds, "oversubscribed: intra_op_threads × the instances of instance_group") {
 		t.Errorf("folds are %s, want 62 instances of 2 threads left out on 2 cores", folds)
 	}
-	if last := s.Load.Levels[len(s.Load.Levels)-1]; last != 256 { // 4 × batch 1 × 62 instances, the next power of two
+	if last := s.Load.Levels[len(s.Load.Levels)-1]; last != 1024 { // 4 × batch 4 × 62 instances = 992, the next power of two
 		t.Errorf("the loads end at %v", last)
 	}
 }

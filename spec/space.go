@@ -133,24 +133,20 @@ const (
 	mostAutoConcurrency  = 1024
 )
 
-// autoLevels is the load axis for `auto`: powers of two, up to four full batches for every instance of the largest pool.
-// Two keep every instance busy while the next batch fills; twice that shows where more clients only wait.
+// autoLevels is the load axis for `auto`: powers of two, up to four full batches for every instance of the largest pool, that of the default
+// configuration included. Two keep every instance busy while the next batch fills (the knee); twice that shows where more clients only wait.
 func autoLevels(s search.Space) []float64 {
-	batch, instances := 1, 1
+	largest := search.Candidate{}
 	for _, k := range s.Knobs {
 		switch k.Name {
-		case search.KnobMaxBatchSize:
-			batch = largestInt(k, batch)
-		case search.KnobInstanceCount:
-			instances = largestInt(k, instances)
+		case search.KnobMaxBatchSize, search.KnobInstanceCount:
+			largest = largest.With(k.Name, search.IntValue(largestInt(k, 1)))
 		case search.KnobInstanceGroup:
-			for _, n := range s.Facts.InstanceGroups {
-				instances = max(instances, n)
-			}
+			byInstances := func(a, b search.Value) int { return s.Facts.InstanceGroups[a] - s.Facts.InstanceGroups[b] }
+			largest = largest.With(k.Name, slices.MaxFunc(k.Values, byInstances))
 		}
 	}
-	// The product is bounded before it is formed: knob values may be as large as an int32.
-	most := min(batch, mostAutoConcurrency) * min(instances, mostAutoConcurrency) * 4 / s.Load.BatchSize
-	most = min(max(most, leastAutoConcurrency), mostAutoConcurrency)
-	return mapped(powers(1<<bits.Len(uint(most-1))), func(n int) float64 { return float64(n) })
+	most := 2 * max(s.Knee(largest), s.Knee(search.Candidate{}))
+	bounded := int(min(max(most, leastAutoConcurrency), mostAutoConcurrency))
+	return mapped(powers(1<<bits.Len(uint(bounded-1))), func(n int) float64 { return float64(n) })
 }
