@@ -248,8 +248,8 @@ func (r gateReader) metrics(v value) {
 func (r gateReader) metric(v value) GateMetric {
 	var m GateMetric
 	name := func(v value) {
-		if metric, ok := v.metric(); ok {
-			checkGateMetric(v, metric)
+		if metric, ok := v.goalMetric(); ok {
+			checkCost(v, metric)
 			m.Metric = metric
 		}
 	}
@@ -276,13 +276,10 @@ func (r gateReader) metric(v value) GateMetric {
 	return m
 }
 
-// checkGateMetric refuses the metrics that no gate can judge.
-func checkGateMetric(v value, m measure.Metric) {
-	switch m {
-	case measure.Cost:
+// checkCost refuses the metric that no gate can judge.
+func checkCost(v value, m measure.Metric) {
+	if m == measure.Cost {
 		v.fail(Error{Problem: "follows from throughput and a price", Hint: "name throughput"})
-	case measure.ErrorRate:
-		v.fail(Error{Problem: "is always bounded: a candidate fails when more than 1 % of its requests fail", Hint: "remove it"})
 	}
 }
 
@@ -290,7 +287,7 @@ func checkGateMetric(v value, m measure.Metric) {
 func (r gateReader) limits(v value) {
 	r.g.Limits = v.constraints(r.accuracyLimit)
 	for _, c := range r.g.Limits {
-		checkGateMetric(v.child(string(c.Metric)), c.Metric)
+		checkCost(v.child(string(c.Metric)), c.Metric)
 	}
 }
 

@@ -109,6 +109,7 @@ func TestGateMistakes(t *testing.T) {
 		"candidate: c\nload: {concurrency: 1, request_rate: 2}":                     "contradicts concurrency",
 		"candidate: c\nlimits: {latency_p99: {min: 3ms}}":                           "would reject the better values",
 		"candidate: c\nlimits: {cost: {max: 3}}":                                    "limits.cost: follows from",
+		"candidate: c\nlimits: {error_rate: {max: 5%}}":                             "limits.error_rate: is always bounded",
 		"candidate: c\nlimits: {accuracy: {metric: cosine, min: 0.9}}":              "needs the baseline's model",
 		"baseline: b\ncandidate: c\nlimits: {accuracy: {metric: cosine, max: 0.9}}": "takes min, not max",
 		"baseline: b\ncandidate: c\naccuracy: {rows: 5}":                            "has no effect without a limit",

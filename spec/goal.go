@@ -67,6 +67,16 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 	return "", false
 }
 
+// goalMetric is metric of a goal or a gate, which bound failed requests by themselves.
+func (v value) goalMetric(others ...string) (measure.Metric, bool) {
+	m, ok := v.metric(others...)
+	if m == measure.ErrorRate {
+		v.fail(Error{Problem: "is always bounded: a load at which more than 1 % of the requests fail satisfies nothing", Hint: "remove it"})
+		return "", false
+	}
+	return m, ok
+}
+
 // single is the objective of one metric.
 func single(m measure.Metric) search.Objective {
 	return search.Objective{Terms: []search.Term{{Metric: m, Weight: 1}}}
@@ -78,7 +88,7 @@ func (v value) objective() search.Objective {
 		v.fail(Error{Problem: "must be one metric", Hint: "several, weighted: weights: {throughput: 10, latency_p99: 5}"})
 		return search.Objective{}
 	}
-	m, ok := v.metric()
+	m, ok := v.goalMetric()
 	if !ok {
 		return search.Objective{}
 	}
@@ -90,7 +100,7 @@ func (v value) weights() search.Objective {
 	var o search.Objective
 	var seen []measure.Metric
 	v.mapping(nil, func(key, v value) bool {
-		m, known := key.metric()
+		m, known := key.goalMetric()
 		if !known {
 			return true
 		}
@@ -125,7 +135,7 @@ func (v value) constraints(accuracy func(value)) []search.Constraint {
 			accuracy(v)
 			return true
 		}
-		m, known := key.metric(accuracyField)
+		m, known := key.goalMetric(accuracyField)
 		if !known {
 			return true
 		}

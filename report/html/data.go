@@ -377,17 +377,12 @@ func (b *builder) point(p analyze.Point) []any {
 	return row
 }
 
-// refusal is by how much the limit on failed requests that every goal has is missed, relative; 0 where it is kept. It stands last, behind
-// what a goal may have of the same metric.
+// refusal is by how much the limit on failed requests that every goal has is missed, relative; 0 where it is kept. It stands last.
 func refusal(misses []search.Miss) float64 {
-	if len(misses) == 0 {
-		return 0
+	if n := len(misses); n > 0 && misses[n-1].Constraint.Metric == measure.ErrorRate {
+		return misses[n-1].Violation
 	}
-	last := misses[len(misses)-1]
-	if c := last.Constraint; c.Metric != measure.ErrorRate || c.Max == nil || *c.Max != search.MostErrors {
-		return 0
-	}
-	return last.Violation
+	return 0
 }
 
 // figures are a sample's values by metric, and lo and hi of those with an interval.

@@ -72,19 +72,16 @@ func TestLargeGroupIsOneTie(t *testing.T) {
 	}
 }
 
-// A goal may limit the share of failed requests itself: only the limit that every goal has makes a point a refused one.
+// The limit on failed requests that every goal has, behind its own constraints, makes a point a refused one.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
-	miss := func(limit, violation float64) search.Miss {
-		return search.Miss{Constraint: search.Constraint{Metric: measure.ErrorRate, Max: &limit}, Violation: violation}
-	}
+	refused := search.Miss{Constraint: search.Constraint{Metric: measure.ErrorRate}, Violation: 2}
 	latency := search.Miss{Constraint: search.Constraint{Metric: measure.LatencyP99}, Violation: 0.2}
 	for _, test := range []struct {
 		misses []search.Miss
 		want   float64
 	}{
-		{nil, 0}, {[]search.Miss{latency}, 0}, {[]search.Miss{miss(0.005, 0.4)}, 0},
-		{[]search.Miss{latency, miss(search.MostErrors, 2)}, 2}, {[]search.Miss{miss(0.005, 5), miss(search.MostErrors, 2)}, 2},
+		{nil, 0}, {[]search.Miss{latency}, 0}, {[]search.Miss{refused}, 2}, {[]search.Miss{latency, refused}, 2},
 	} {
 		if got := refusal(test.misses); got != test.want {
 			t.Errorf("%v: %v, want %v", test.misses, got, test.want)
