@@ -273,7 +273,8 @@ func (r profileReader) owners(path string) []string {
 	return list
 }
 
-// checkFields reports fields of ModelConfig beside the knobs that set them, too, and accelerators that a stock Triton does not have.
+// checkFields reports fields of ModelConfig beside the knobs that set them, too, those that make no difference to the bundled engine, and
+// accelerators that a stock Triton does not have.
 func (r profileReader) checkFields(given map[string]value) {
 	space, has := given["space"]
 	if !has {
@@ -286,6 +287,10 @@ func (r profileReader) checkFields(given map[string]value) {
 		}
 		if owners := r.owners(k.Name); len(owners) > 0 {
 			at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or the field of ModelConfig"})
+		}
+		if r.p.UsesBundled() && ignoredByEngine(k.Name) {
+			at.fail(Error{Problem: "makes no difference to the bundled engine, which does not honour it",
+				Hint: "remove it, or measure a Triton: runner: {mode: local, server: tritonserver}"})
 		}
 		if !isAccelerators(k.Name) || r.p.DeployTarget != TargetTriton {
 			continue

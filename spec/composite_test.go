@@ -40,8 +40,8 @@ func TestCompositeValues(t *testing.T) {
 	check(`dynamic_batching: {priority_queue_policy: [{1: {max_queue_size: 10}}, {1: {max_queue_size: 20}, 2: {timeout_action: DELAY}}]}`,
 		"dynamic_batching.priority_queue_policy", `[{key:1,value:{max_queue_size:10}}]`,
 		`[{key:1,value:{max_queue_size:20}},{key:2,value:{timeout_action:DELAY}}]`)
-	check(`response_cache: {enable: [true, false]}`, "response_cache.enable", "true", "false")
-	check(`metric_tags: {team: [a, 'b "c"']}`, "metric_tags", `[{key:"team",value:"a"}]`, `[{key:"team",value:"b \"c\""}]`)
+	check("response_cache: {enable: [true, false]}\nrunner: {mode: local}", "response_cache.enable", "true", "false")
+	check("metric_tags: {team: [a, 'b \"c\"']}\nrunner: {mode: local}", "metric_tags", `[{key:"team",value:"a"}]`, `[{key:"team",value:"b \"c\""}]`)
 }
 
 // What is swept stands in the configuration that is deployed, whatever base has there.
@@ -72,7 +72,7 @@ func TestApplyComposite(t *testing.T) {
 	check(`optimization: {execution_accelerators: {cpu_execution_accelerator: [[], [{name: openvino, parameters: {num_of_threads: 2}}]]}}`, 1,
 		`cpu_execution_accelerator { name: "openvino" parameters { key: "num_of_threads" value: "2" } }`)
 	check(`dynamic_batching: {priority_levels: [2, 3], default_priority_level: [1]}`, 1, "priority_levels: 3")
-	check(`response_cache: {enable: [false, true]}`, 1, "response_cache { enable: true }")
+	check(`dynamic_batching: {preserve_ordering: [false, true]}`, 1, "preserve_ordering: true")
 	check(`parameters: {mine: [a, b]}`, 1, `key: "mine" value { string_value: "b" }`)
 }
 

@@ -76,7 +76,7 @@ space:
   max_batch_size: [8, 4]
   preferred_batch_size: [[], [2, 4]]
   max_queue_delay: [0, 100us, 1ms]
-  optimization: {priority: [PRIORITY_DEFAULT, PRIORITY_MAX], eager_batching: [false, true]}
+  dynamic_batching: {preserve_ordering: [false, true], default_queue_policy: {timeout_action: [REJECT, DELAY]}}
   parameters: {my_key: [a, b]}
 load:
   concurrency: {min: 2, max: 10, step: 4}
@@ -121,8 +121,8 @@ accuracy:
 			knob("max_batch_size", search.ScopeBatcher, "8", "4"),
 			knob("preferred_batch_size", search.ScopeBatcher, "[]", "[2,4]"),
 			knob("max_queue_delay", search.ScopeBatcher, "0us", "100us", "1000us"),
-			knob("optimization.priority", search.ScopePool, "PRIORITY_DEFAULT", "PRIORITY_MAX"),
-			knob("optimization.eager_batching", search.ScopePool, "false", "true"),
+			knob("dynamic_batching.preserve_ordering", search.ScopePool, "false", "true"),
+			knob("dynamic_batching.default_queue_policy.timeout_action", search.ScopePool, "REJECT", "DELAY"),
 			knob("parameters.my_key", search.ScopePool, "a", "b"),
 		},
 		Load:   search.LoadAxis{Levels: []float64{2, 6, 10}, Any: true, BatchSize: 4},
@@ -359,6 +359,28 @@ func TestSpaceMistakes(t *testing.T) {
 	check(`dynamic_batching: {priority_queue_policy: [1, 2]}`,
 		"dynamic_batching.priority_queue_policy[0]: must be a mapping (field: value)", "dynamic_batching.priority_queue_policy[1]: must be a mapping (field: value)")
 	check(`optimization: {priority: HIGH}`, "optimization.priority: is not known")
+	const ignored = ": makes no difference to the bundled engine, which does not honour it"
+	check(`response_cache: {enable: [false, true]}`, "response_cache.enable"+ignored)
+	check(`optimization: {priority: PRIORITY_MAX, eager_batching: true, gather_kernel_buffer_threshold: 8, input_pinned_memory: {enable: false}}`,
+		"optimization.priority"+ignored, "optimization.eager_batching"+ignored, "optimization.gather_kernel_buffer_threshold"+ignored,
+		"optimization.input_pinned_memory.enable"+ignored)
+	check(`optimization: {cuda: {graphs: [false, true]}, output_pinned_memory: {enable: true}}`,
+		"optimization.cuda.graphs"+ignored, "optimization.output_pinned_memory.enable"+ignored)
+}
+
+// What only a Triton honours is refused where the bundled engine serves any of the trials.
+func TestFieldsOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	const space = "\nspace: {response_cache: {enable: [false, true]}}"
+	if p := parse(t, "model: a\nrunner: {mode: local}"+space); len(p.Knobs) != 1 {
+		t.Errorf("the knobs for a Triton are %v", p.Knobs)
+	}
+	for _, servers := range []string{"finals: {runner: {mode: local}}", "runner: {mode: local}\nfinals: {runner: {mode: bundled}}"} {
+		_, err := ParseProfile("p.yaml", []byte("model: a\n"+servers+space))
+		if err == nil || !strings.Contains(err.Error(), "space.response_cache.enable: makes no difference to the bundled engine") {
+			t.Errorf("%s: error is %v", servers, err)
+		}
+	}
 }
 
 func TestGoalMistakes(t *testing.T) {

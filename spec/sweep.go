@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,14 @@ func takenBy(path string) string {
 		return "what is served does not change during a search"
 	}
 	return ""
+}
+
+// ignoredByEngine reports whether the bundled engine serves alike whatever a field of ModelConfig says.
+func ignoredByEngine(path string) bool {
+	return slices.ContainsFunc([]string{"response_cache", "metric_tags", "model_metrics", "optimization.priority", "optimization.cuda",
+		"optimization.input_pinned_memory", "optimization.output_pinned_memory", "optimization.gather_kernel_buffer_threshold",
+		"optimization.eager_batching",
+	}, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
 }
 
 // configFields returns the readers of a ModelConfig message's fields; prefix is the message's path.
