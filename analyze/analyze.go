@@ -25,7 +25,7 @@ type Options struct {
 }
 
 // Analyze ranks what a campaign measured. The same campaign and options give the same result. The error is a LoadError when Options.At
-// is a load that nothing was measured at.
+// is a load that nothing was measured at, an ObjectiveError when the goal's objective cannot be told of what was measured.
 func Analyze(c Campaign, o Options) (Result, error) {
 	goal := c.Profile.Goal
 	if o.Goal != nil {
@@ -55,6 +55,9 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	strategy, err := assess(c, configs, events, goal, at)
 	if err != nil {
+		return Result{}, err
+	}
+	if err := checkObjective(configs, goal); err != nil {
 		return Result{}, err
 	}
 	if o.Rank == spec.RankTop3Mean {

@@ -37,7 +37,7 @@ type RecordedPoint struct {
 }
 
 // Rank ranks a recording as Analyze ranks a campaign. Nothing in the result has an interval; Result.Recorded is set. The error is a
-// LoadError when Options.At is a load that nothing was measured at.
+// LoadError or an ObjectiveError, as that of Analyze.
 func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	at, err := comparedAt(o.At, rec.loads(nil), rec.loads(func(c RecordedConfig) bool { return c.Default }))
 	if err != nil {
@@ -59,6 +59,9 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 		trials += len(c.Points)
 	}
 	header := journal.Header{Model: rec.Model}
+	if err := checkObjective(configs, goal); err != nil {
+		return Result{}, fmt.Errorf("cannot rank %s: %w", rec.Source, err)
+	}
 	if o.Rank == spec.RankTop3Mean {
 		configs = scoredByTopMean(header, configs)
 	}
@@ -136,7 +139,7 @@ func (p RecordedPoint) point(goal search.Goal) Point {
 			s.Values[m] = measure.Estimate{Value: v, Lo: v, Hi: v}
 		}
 	}
-	s.Misses = goal.MissesOf(value)
+	s.Misses = slices.Concat(unscored(s.Values, goal), goal.MissesOf(value))
 	score, ok := goal.ScoreOf(value)
 	if !ok {
 		score = math.Inf(-1)

@@ -159,7 +159,7 @@ type Sample struct {
 	Values      map[measure.Metric]measure.Estimate // without the metrics that could not be measured
 	Score       measure.Estimate                    // of the goal's objective; on log scale, higher is better
 	TrialScores []float64                           // the score of each trial by itself, for the spread between launches
-	Misses      []search.Miss                       // constraints that are not kept; empty when it satisfies all
+	Misses      []search.Miss                       // constraints that are not kept, and what leaves it without a score; empty when it satisfies all
 	Chances     []Chance                            // of each constraint of the goal, in its order
 	Windows     int
 	Launches    int           // distinct engine launches

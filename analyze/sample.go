@@ -15,7 +15,7 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 	values := goal.Estimates(pooled, metricsOf(goal))
 	s := Sample{
 		Values:   values,
-		Misses:   goal.MissesBy(pooled, values),
+		Misses:   slices.Concat(unscored(values, goal), goal.MissesBy(pooled, values)),
 		Windows:  len(pooled.Windows),
 		Launches: countLaunches(parts),
 		Errors:   pooled.Errors(),

@@ -37,8 +37,11 @@ func metricLabel(m measure.Metric) string {
 	return strings.ReplaceAll(string(m), "_", " ")
 }
 
-// constraintText prints a constraint: "p99 ≤ 50 ms".
+// constraintText prints a constraint: "p99 ≤ 50 ms". One without bounds is what the objective asks for (search.Goal.Unscored).
 func constraintText(c search.Constraint) string {
+	if c.Min == nil && c.Max == nil {
+		return metricLabel(c.Metric) + " > 0"
+	}
 	var parts []string
 	if c.Min != nil {
 		parts = append(parts, fmt.Sprintf("%s ≥ %s", metricLabel(c.Metric), limitText(c.Metric, *c.Min)))

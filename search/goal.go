@@ -123,7 +123,7 @@ func (t Term) improves() bool {
 	return info.HigherBetter != FallsWithLoad(t.Metric)
 }
 
-// Constraint bounds a metric, in the metric's base unit. Nil bounds do not bound; at least one is set.
+// Constraint bounds a metric, in the metric's base unit. Nil bounds do not bound; at least one is set, but in what Goal.Unscored lists.
 type Constraint struct {
 	Metric measure.Metric `json:"metric"`
 	Min    *float64       `json:"min,omitempty"`
@@ -159,6 +159,8 @@ func (m Miss) String() string {
 	switch {
 	case m.Missing:
 		return fmt.Sprintf("%s is unknown", metric)
+	case bound == nil: // of the objective
+		return fmt.Sprintf("%s is %s, which has no score", metric, metric.Format(m.Value))
 	case m.Violation >= 1 && *bound > 0:
 		return fmt.Sprintf("%s is %s, %.1f × the limit of %s", metric, metric.Format(m.Value), m.Value/(*bound), metric.Format(*bound))
 	}
@@ -191,6 +193,18 @@ func (g Goal) ScoreOf(value func(measure.Metric) (float64, bool)) (float64, bool
 		}
 	}
 	return score, true
+}
+
+// Unscored lists, as misses, the metrics of the objective that leave figures without a score (see ScoreOf): those that are not known, and those
+// that are not positive. In a ranking they weigh as much as a constraint on a metric that is not known.
+func (g Goal) Unscored(value func(measure.Metric) (float64, bool)) []Miss {
+	var misses []Miss
+	for _, t := range g.Objective.Terms {
+		if v, ok := value(t.Metric); !ok || v <= 0 {
+			misses = append(misses, Miss{Constraint: Constraint{Metric: t.Metric}, Value: v, Violation: 1, Missing: !ok})
+		}
+	}
+	return misses
 }
 
 // MostErrors is the share of failed requests that every goal tolerates: a configuration that refuses requests is quick with

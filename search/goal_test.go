@@ -170,3 +170,26 @@ func TestMisses(t *testing.T) {
 		t.Error("a failed trial satisfies a goal without constraints")
 	}
 }
+
+// A goal has misses for what leaves figures without a score, and only then.
+func TestUnscored(t *testing.T) {
+	t.Parallel()
+	idle := searchtest.Measured(search.Trial{Windows: 1, Window: time.Second}, 0, time.Second)
+	check := func(name string, m measure.Measurement, metric measure.Metric, want ...string) {
+		t.Helper()
+		goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: metric, Weight: 1}, {Metric: measure.Memory, Weight: 2}}}}
+		var got []string
+		for _, miss := range goal.Unscored(func(metric measure.Metric) (float64, bool) { return goal.Value(m, metric) }) {
+			got = append(got, miss.String())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if _, ok := goal.Score(m); ok != (len(want) == 0) {
+			t.Errorf("%s: there is a score: %t", name, ok)
+		}
+	}
+	check("known", measured(), measure.Throughput)
+	check("unknown", measured(), measure.CPU, "cpu is unknown")
+	check("0", idle, measure.Throughput, "throughput is 0.0 infer/s, which has no score")
+}

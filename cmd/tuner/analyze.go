@@ -167,9 +167,10 @@ func rankOptions(a spec.Analyze, goal search.Goal) analyze.Options {
 	return analyze.Options{Goal: &goal, Top: a.Top, Rank: a.Rank, At: a.ComparedAt(), CSV: a.CSV, Plots: a.Plots}
 }
 
-// rankError makes a load that was not measured the user's mistake.
+// rankError makes a load that was not measured, and an objective that cannot be told of what was, the user's mistake.
 func rankError(err error) error {
-	if load := new(analyze.LoadError); errors.As(err, &load) {
+	load, objective := new(analyze.LoadError), new(analyze.ObjectiveError)
+	if errors.As(err, &load) || errors.As(err, &objective) {
 		return withExit(exitUsage, err)
 	}
 	return err

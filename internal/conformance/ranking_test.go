@@ -233,6 +233,7 @@ func rankings(t *testing.T) map[string]ranking {
 		{p99(30), memoryLimit(300)}, {p99(13), memoryLimit(200)}, {p99(0), memoryLimit(250)}, {p99(2), memoryLimit(150)},
 	}
 	weighted := mixed(t, profile("weights: {throughput: 2, latency_p99: 1}\nconstraints: {latency_p95: {max: 60ms}, memory: {max: 400MB}}\n"))
+	queue := mixed(t, profile("objective: queue\nconstraints: {latency_p99: {max: 50ms}}\n"))
 	latency := mixed(t, profile("objective: latency_p99\nconstraints: {throughput: {min: 200}}\n"))
 	open := ratesOf(mixed(t, strings.Replace(analyzetest.Profile, "load: {concurrency: {min: 1, max: 64, scale: pow2}, inputs: {shape: {input_ids: [32]}}}\n", rates, 1)))
 	servers := single
@@ -245,6 +246,7 @@ func rankings(t *testing.T) map[string]ranking {
 		"latency": {latency, analyze.Options{Top: 3}, [][]tried{
 			nil, {throughputLimit(300)}, {throughputLimit(450)}, {throughputLimit(600)}, {throughputLimit(5000)}, {throughputLimit(0)}, {throughputLimit(300), p99(20), memoryLimit(250)},
 		}},
+		"without a score":                     {queue, analyze.Options{Top: 3}, tries}, // where no request waits
 		"request rates":                       {open, analyze.Options{Top: 3}, tries},
 		"the mean of three":                   {single, analyze.Options{Top: 3, Rank: spec.RankTop3Mean}, tries},
 		"at one load":                         {single, analyze.Options{Top: 3, At: spec.At{Load: measure.Load{Concurrency: 8}}}, tries},

@@ -17,10 +17,14 @@ function violationOf(c, v) {
   return c.min !== undefined && v < c.min ? 1 - v / c.min : 0;
 }
 
-// violation is the summed relative amount by which a point misses limits; 0 for one that keeps all.
+// unscored are the terms of the objective that leave a point without a score.
+function unscored(point) { return raw.objective.filter((t) => !(point.value(t.metric) > 0)); }
+
+// violation is the summed relative amount by which a point misses limits, and 1 for each term that leaves it without a score; 0 for one that
+// keeps all.
 function violation(point, constraints) {
   const sum = constraints.reduce((sum, c) => sum + violationOf(c, point.value(c.metric)), 0);
-  return sum + (point.excess || 0); // what the search had measured has none
+  return sum + unscored(point).length + (point.excess || 0); // what the search had measured has no excess
 }
 
 // missesText says by how much a point misses limits.
@@ -31,6 +35,10 @@ function missesText(point, constraints) {
     if (v === null) parts.push(`${metric.label} is unknown`);
     else if (c.max !== undefined && v > c.max) parts.push(`${metric.label} is ${format(metric, v)}, ${share} above ${limitText(metric, c.max)}`);
     else if (c.min !== undefined && v < c.min) parts.push(`${metric.label} is ${format(metric, v)}, ${share} below ${limitText(metric, c.min)}`);
+  }
+  for (const { metric } of unscored(point)) {
+    const v = point.value(metric);
+    parts.push(`${metricOf(metric).label} is ${v === null ? "unknown" : `${format(metricOf(metric), v)}, which has no score`}`);
   }
   if (point.refused) parts.push("more than 1 % of the requests failed");
   return parts.join("; ");

@@ -1,0 +1,52 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// ObjectiveError says that configurations cannot be ranked, because a metric of the objective is not known of any of them, or is 0.
+type ObjectiveError struct {
+	Metric measure.Metric
+	Have   []measure.Metric // that are known of some configuration, and not 0
+}
+
+func (e *ObjectiveError) Error() string {
+	have := make([]string, len(e.Have))
+	for i, m := range e.Have {
+		have[i] = string(m)
+	}
+	return fmt.Sprintf("the objective's %s is not known of any configuration, or is 0, which has no score; choose an objective that was measured: %s",
+		e.Metric, strings.Join(have, ", "))
+}
+
+// checkObjective returns an ObjectiveError where something was measured, and a metric of the objective has no score at any point.
+func checkObjective(configs []Config, goal search.Goal) error {
+	has, isMeasured := map[measure.Metric]bool{}, false
+	for _, c := range configs {
+		for _, p := range c.Points {
+			isMeasured = true
+			for m, e := range p.Values {
+				has[m] = has[m] || e.Value > 0
+			}
+		}
+	}
+	for _, t := range goal.Objective.Terms {
+		if isMeasured && !has[t.Metric] {
+			return &ObjectiveError{t.Metric, slices.DeleteFunc(measure.Metrics(), func(m measure.Metric) bool { return !has[m] })}
+		}
+	}
+	return nil
+}
+
+// unscored lists, as misses, what leaves figures without a score.
+func unscored(values map[measure.Metric]measure.Estimate, goal search.Goal) []search.Miss {
+	return goal.Unscored(func(m measure.Metric) (float64, bool) {
+		e, ok := values[m]
+		return e.Value, ok
+	})
+}
