@@ -46,7 +46,7 @@ func newVerdict(r analyze.Result) html.Verdict {
 	if !ok {
 		v.Figure, v.Claim = "Nothing", "was measured"
 		if nearest, ok := r.Nearest(); ok {
-			v.Figure, v.Claim, v.Best = "None", "satisfies "+constraintsText(r.Goal), "Nearest: "+nameAndSetup(nearest)+"."
+			v.Figure, v.Claim, v.Best = "None", "satisfies "+missedText(r), "Nearest: "+nameAndSetup(nearest)+"."
 		}
 		return v
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,29 @@ func within(goal search.Goal) string {
 	return word + constraintsText(goal)
 }
 
+// missedText names the limits that configurations miss at the points that they are ranked by, the goal's own first: "p99 ≤ 50 ms, error rate ≤ 1 %".
+// Where nothing satisfies the constraints, nothing keeps all of these.
+func missedText(r analyze.Result) string {
+	list := make([]string, len(r.Goal.Constraints)) // missed or not
+	for i, c := range r.Goal.Constraints {
+		list[i] = constraintText(c)
+	}
+	isMissed := map[string]bool{}
+	for _, c := range r.Configs {
+		if c.Best == nil {
+			continue
+		}
+		for _, m := range c.Best.Misses {
+			text := constraintText(m.Constraint)
+			isMissed[text] = true
+			if !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return !isMissed[text] }), ", ")
+}
+
 // objectiveText names the objective: "throughput", or "throughput × 10, p99 × 5".
 func objectiveText(o search.Objective) string {
 	if len(o.Terms) == 1 {
@@ -112,7 +136,7 @@ func objectiveText(o search.Objective) string {
 func headline(r analyze.Result) string {
 	if nearest, ok := r.Nearest(); ok {
 		text := fmt.Sprintf("Nothing satisfies %s. The nearest is %s at %s: %s. %s",
-			constraintsText(r.Goal), nameAndSetup(nearest), nearest.Best.Load, missesText(nearest.Best.Misses), r.Tradeoffs())
+			missedText(r), nameAndSetup(nearest), nearest.Best.Load, missesText(nearest.Best.Misses), r.Tradeoffs())
 		return strings.TrimSpace(text)
 	}
 	best, ok := r.Winner()

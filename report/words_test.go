@@ -84,6 +84,46 @@ func TestConstraintText(t *testing.T) {
 		search.Constraint{Metric: measure.LatencyAvg, Min: number(0.001), Max: number(0.0075)})
 }
 
+// What nothing satisfies is what is missed: limits that are kept are not to blame, and failed requests have a limit that no goal names.
+func TestWhatIsMissed(t *testing.T) {
+	t.Parallel()
+	refusing := func() analyze.Campaign { // half of the requests
+		c := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Campaign()
+		for _, e := range c.Events {
+			for i, w := range e.Measurement.Windows {
+				e.Measurement.Windows[i].Errors = w.Requests
+			}
+		}
+		return c
+	}
+	short, much := 0.003, 1e12
+	quick, small := search.Constraint{Metric: measure.LatencyP99, Max: &short}, search.Constraint{Metric: measure.Memory, Max: &much}
+	check := func(want string, c analyze.Campaign, constraints ...search.Constraint) {
+		t.Helper()
+		goal := objective(search.Term{Metric: measure.Throughput, Weight: 1})
+		goal.Constraints = constraints
+		r, err := analyze.Analyze(c, analyze.Options{Goal: &goal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := headline(r); !strings.HasPrefix(got, "Nothing satisfies "+want+". The nearest is ") {
+			t.Errorf("want that nothing satisfies %s:\n%s", want, got)
+		}
+		if got := newVerdict(r).Claim; got != "satisfies "+want {
+			t.Errorf("the page says that none %s, want %s", got, want)
+		}
+	}
+	check("error rate ≤ 1 %", refusing())
+	check("error rate ≤ 1 %", refusing(), small)
+	check("p99 ≤ 3 ms, error rate ≤ 1 %", refusing(), small, quick)
+	check("p99 ≤ 3 ms", typical(t).Campaign(), quick, small)
+	energy := objective(search.Term{Metric: measure.Energy, Weight: 1})
+	unknown := analyze.Config{Best: &analyze.Point{Sample: analyze.Sample{Misses: energy.Unscored(func(measure.Metric) (float64, bool) { return 0, false })}}}
+	if got, want := missedText(analyze.Result{Goal: energy, Configs: []analyze.Config{unknown}}), "energy per inference > 0"; got != want {
+		t.Errorf("without a score what is missed is %q, want %q", got, want)
+	}
+}
+
 func TestMachineText(t *testing.T) {
 	t.Parallel()
 	check := func(facts, want string) {

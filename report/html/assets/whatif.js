@@ -111,12 +111,20 @@ function defaultMiss(standard, best, constraints) {
   return `The default does not satisfy the limits: nearest at ${loadText(standard.point.load)}, ${missesText(standard.point, constraints)}.`;
 }
 
+// missedText names the limits that configurations miss at the points that they are ranked by.
+function missedText(r) {
+  const ranked = r.order.filter((s) => s.point).map((s) => s.point);
+  const limits = r.constraints.filter((c) => ranked.some((p) => violationOf(c, p.value(c.metric)) > 0)).map(constraintText);
+  const scores = raw.objective.filter((t) => ranked.some((p) => unscored(p).includes(t))).map((t) => `${metricOf(t.metric).label} > 0`);
+  return [...limits, ...scores, ...(ranked.some((p) => p.refused) ? ["error rate ≤ 1 %"] : [])].join(", ");
+}
+
 // verdictOf is the answer within limits that are tried out, in the report's own words: figure, claim, certainty, best, summary.
 function verdictOf(r) {
   const within = withinText(r.constraints), best = r.best, standard = r.standard;
   if (!best) return { figure: "Nothing", claim: "was measured" };
   if (!best.satisfies) {
-    return { figure: "None", claim: `satisfies ${r.constraints.map(constraintText).join(", ") || "the limit on failed requests"}`, best: `Nearest: ${nameOf(best.config)} at ${loadText(best.point.load)}: ${missesText(best.point, r.constraints)}.` };
+    return { figure: "None", claim: `satisfies ${missedText(r)}`, best: `Nearest: ${nameOf(best.config)} at ${loadText(best.point.load)}: ${missesText(best.point, r.constraints)}.` };
   }
   const confirmed = raw.recorded ? "Another program’s figures, without intervals: how sure they are is not known." : best.point.confirmed ? "Confirmed on fresh launches." : "Not confirmed at this load on fresh launches: the figures are the search’s own, and may flatter.";
   const name = `Best: ${nameOf(best.config)}. ${confirmed}`;
