@@ -107,6 +107,7 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 func assessed(h journal.Header, c Config, own []search.Event, goal search.Goal, at *measure.Load) Config {
 	c.Points = points(own, goal)
 	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
+	c.FailedFinals = failedFinals(own, c.Points)
 	return ranked(c, confirmedPoints(h, c.Points), at)
 }
 
@@ -239,6 +240,12 @@ func points(own []search.Event, goal search.Goal) []Point {
 // onlyCurve reports whether a candidate's trials were for the load curves alone.
 func onlyCurve(own []search.Event) bool {
 	return !slices.ContainsFunc(own, func(e search.Event) bool { return e.Trial.Phase != search.PhaseCurve })
+}
+
+// failedFinals reports whether a final of a candidate failed, and none confirmed a point of it.
+func failedFinals(own []search.Event, points []Point) bool {
+	hasFailed := slices.ContainsFunc(own, func(e search.Event) bool { return isFinal(e) && e.Measurement.Failure != nil })
+	return hasFailed && !slices.ContainsFunc(points, func(p Point) bool { return p.Confirmed })
 }
 
 // newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to

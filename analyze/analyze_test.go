@@ -140,6 +140,30 @@ func TestFinalPhaseTakesPrecedence(t *testing.T) {
 	}
 }
 
+// The best of the search does not serve on a fresh launch: what was confirmed comes first. One that failed once and served again is confirmed.
+func TestFailedFinals(t *testing.T) {
+	t.Parallel()
+	failing, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 4)
+	begin := func() *analyzetest.Builder {
+		return analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(failing, 16).Measure(other, 8)
+	}
+	check := func(name string, r analyze.Result, areFailed bool, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, names(r.Configs)); diff != "" {
+			t.Errorf("%s: ranking (-want +got):\n%s", name, diff)
+		}
+		for _, c := range r.Configs {
+			if c.FailedFinals != (areFailed && c.Name == "minilm_config_0") {
+				t.Errorf("%s: %s failed its finals: %t", name, c.Name, c.FailedFinals)
+			}
+		}
+	}
+	check("failed", mustAnalyze(t, begin().FailFinal(failing, 16).Confirm(other, 8).Confirm(search.Candidate{}, 8), analyze.Options{}), true,
+		"minilm_config_1", "minilm_config_default", "minilm_config_0")
+	check("served again", mustAnalyze(t, begin().FailFinal(failing, 16).Confirm(failing, 16).Confirm(search.Candidate{}, 8), analyze.Options{}), false,
+		"minilm_config_0", "minilm_config_1", "minilm_config_default")
+}
+
 func TestGoalOverride(t *testing.T) {
 	t.Parallel()
 	limit := 0.012 // s: of the loads tried, only the smallest keep it

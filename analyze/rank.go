@@ -24,6 +24,7 @@ var tieMargin = math.Log(1.01)
 // The first is one that was confirmed wherever the figures allow: the best of many single windows is partly luck, and the
 // finals have just taken that away from their members alone. So a configuration that only the search saw comes first only
 // when it is better than the best confirmed one beyond both intervals. What was measured for the curves alone never comes first.
+// What failed on fresh launches comes behind all others that satisfy the constraints, whatever its windows showed.
 //
 // believed is the key of the candidate that the strategy would choose, by all that it was told; "" where it believes nothing. It comes
 // first where the figures do not contradict that: a few launches alone know less than all windows of the search, and single windows of one that
@@ -87,26 +88,34 @@ func confirmedFirst(ranked []Config) []Config {
 	return slices.Concat(ranked[first:end], ranked[:first], ranked[end:])
 }
 
-// isConfirmed reports whether a configuration that was measured was confirmed. The default counts as confirmed.
-func isConfirmed(c Config) bool { return c.Best.Confirmed || c.Candidate.IsDefault() }
+// isConfirmed reports whether a configuration that was measured was confirmed. The default counts as confirmed, unless its finals failed.
+func isConfirmed(c Config) bool {
+	return c.Best.Confirmed || c.Candidate.IsDefault() && !c.FailedFinals
+}
 
 // believedFirst puts the believed candidate first where its figures are within the constraints, and not below those of the first beyond both
-// intervals; one that was not confirmed only before others that were not.
+// intervals; one that was not confirmed only before others that were not, and one that failed on fresh launches only before its like.
 func believedFirst(ranked []Config, believed string) []Config {
 	i := slices.IndexFunc(ranked, func(c Config) bool { return c.Candidate.Key() == believed })
-	if i <= 0 || !ranked[i].Satisfies() || isConfirmed(ranked[0]) && !ranked[i].Best.Confirmed || ranked[0].Score.Lo > ranked[i].Score.Hi {
+	switch {
+	case i <= 0 || !ranked[i].Satisfies():
+		return ranked
+	case isConfirmed(ranked[0]) && !ranked[i].Best.Confirmed || ranked[i].FailedFinals && !ranked[0].FailedFinals:
+		return ranked
+	case ranked[0].Score.Lo > ranked[i].Score.Hi:
 		return ranked
 	}
 	return slices.Concat(ranked[i:i+1], ranked[:i], ranked[i+1:])
 }
 
-// byMerit orders by constraints and score alone. Equal ones are ordered by name, to make the order total.
+// byMerit orders by constraints, by whether they failed on fresh launches, and by score. Equal ones are ordered by name, to make the order total.
 func byMerit(a, b Config) int {
 	if order := -compareBool(a.Best != nil, b.Best != nil); order != 0 || a.Best == nil {
 		return cmp.Or(order, byName(a, b))
 	}
 	return cmp.Or(
 		cmp.Compare(a.Best.Violation(), b.Best.Violation()),
+		compareBool(a.FailedFinals, b.FailedFinals),
 		-cmp.Compare(a.Score.Value, b.Score.Value),
 		byName(a, b),
 	)
@@ -114,7 +123,7 @@ func byMerit(a, b Config) int {
 
 // areTied reports whether two satisfying configurations cannot be told apart.
 func areTied(a, b Config) bool {
-	if !a.Satisfies() || !b.Satisfies() {
+	if !a.Satisfies() || !b.Satisfies() || a.FailedFinals != b.FailedFinals {
 		return false
 	}
 	x, y := a.Score, b.Score

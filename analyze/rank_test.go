@@ -40,6 +40,7 @@ func randomConfigs(r *rand.Rand, n int) []Config {
 		configs[i] = configWith(fmt.Sprintf("m_config_%d", i), float64(r.IntN(20))/300, float64(r.IntN(4))/200,
 			violation, float64(r.IntN(3)))
 		configs[i].Best.Confirmed = r.IntN(4) == 0
+		configs[i].FailedFinals = !configs[i].Best.Confirmed && r.IntN(4) == 0
 		if r.IntN(8) == 0 {
 			configs[i].Points, configs[i].Best = nil, nil
 		}
@@ -187,6 +188,37 @@ func TestConfirmedFirst(t *testing.T) {
 	failing.Best.Confirmed = true
 	check("a confirmed one that misses a constraint does not come first",
 		[]string{"b[]", "a[]"}, failing, seen("b", 1.05, 0.03))
+}
+
+// What did not serve on fresh launches comes behind all others within the constraints, however good the figures of the search are.
+func TestFailedFinalsComeLast(t *testing.T) {
+	t.Parallel()
+	seen := func(name string, score float64) Config { return configWith(name, score, 0.01, 0, 300) }
+	confirmed := func(name string, score float64) Config {
+		c := seen(name, score)
+		c.Best.Confirmed = true
+		return c
+	}
+	failed := func(name string, score float64) Config {
+		c := seen(name, score)
+		c.FailedFinals = true
+		return c
+	}
+	missing := configWith("c", 9, 0.01, 0.1, 300)
+	check := func(name string, want []string, believed string, configs ...Config) {
+		t.Helper()
+		if diff := cmp.Diff(want, order(rank(configs, Setup{}, 2, believed))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	check("far better than all others", []string{"a[]", "b[]", "c[]"}, "", confirmed("a", 1), seen("b", 0.5), failed("c", 9))
+	check("as good as what was confirmed", []string{"a[]", "b[]"}, "", confirmed("a", 1), failed("b", 1.001))
+	check("before what misses a constraint", []string{"b[]", "c[]"}, "", failed("b", 1), missing)
+	check("like among like", []string{"a[]", "b[c]", "c[b]"}, "", seen("a", 0.1), failed("b", 1), failed("c", 1.001))
+	check("believed to be the best", []string{"a[]", "b[]"}, failed("b", 0).Candidate.Key(), seen("a", 1), failed("b", 1.001))
+	base := failed("default", 2)
+	base.Candidate = search.Candidate{}
+	check("the default too", []string{"a[]", "default[]"}, "", seen("a", 1), base)
 }
 
 // window is a second of n requests that all took the same time.

@@ -102,6 +102,9 @@ type Config struct {
 	// CurveOnly marks one that was measured for the load curves alone: it may be outside of what the profile asks to search, so
 	// that it never comes first.
 	CurveOnly bool
+	// FailedFinals marks one that was to be confirmed and did not serve on a fresh launch: no point of it is confirmed, and it ranks behind all
+	// others that satisfy the constraints.
+	FailedFinals bool
 	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate

@@ -19,7 +19,7 @@ func WriteAnswer(w io.Writer, r analyze.Result) error {
 		if best.Gain != nil && !best.Candidate.IsDefault() { // else the headline names it
 			sentences = append(sentences, fmt.Sprintf("Best: %s.", nameAndSetup(best)))
 		}
-		sentences = append(sentences, confirmation(r, *best.Best))
+		sentences = append(sentences, confirmation(r, best))
 		var doubts []string
 		for _, f := range best.Best.Flags {
 			doubts = append(doubts, f.Text())

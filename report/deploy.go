@@ -170,7 +170,7 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 	if best.Gain != nil && !best.Candidate.IsDefault() {
 		lines = append(lines, headline(r))
 	}
-	lines = append(lines, confirmation(r, *best.Best))
+	lines = append(lines, confirmation(r, best))
 	if text := accuracyReason(r, best); text != "" {
 		lines = append(lines, text)
 	}

@@ -127,10 +127,13 @@ func comparison(r analyze.Result) section {
 
 // unconfirmed says why something that looks better is not the best.
 func unconfirmed(c analyze.Config, change measure.Estimate) string {
-	if change.Value > 0 && !c.Best.Confirmed {
-		return ", by windows of the search alone, which flatter what they choose"
+	switch {
+	case change.Value <= 0 || c.Best.Confirmed:
+		return ""
+	case c.FailedFinals:
+		return ", by windows of the search alone: its finals failed"
 	}
-	return ""
+	return ", by windows of the search alone, which flatter what they choose"
 }
 
 func configOf(r analyze.Result, s analyze.Subject) analyze.Config {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"tuner/analyze"
+	"tuner/analyze/analyzetest"
 	"tuner/measure"
 	"tuner/search"
 )
@@ -75,6 +77,22 @@ func TestExplanations(t *testing.T) {
 		if err := WriteExplanation(failing{}, r); !errors.Is(err, errFull) {
 			t.Errorf("%s: error is %v, want %v", name, err, errFull)
 		}
+	}
+}
+
+// What looked better and did not serve on a fresh launch is said to have failed there, to readers and to the page's script.
+func TestFailedFinalsAreSaid(t *testing.T) {
+	t.Parallel()
+	failing, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 4)
+	r := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 64).Measure(failing, 16).Measure(other, 8).
+		FailFinal(failing, 16).Confirm(other, 8), analyze.Options{})
+	text := strings.Join(strings.Fields(written(t, r, WriteExplanation)), " ")
+	if want := "in throughput, by windows of the search alone: its finals failed."; !strings.Contains(text, want) {
+		t.Errorf("%q is not in %s", want, text)
+	}
+	page := func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, false) }
+	if !strings.Contains(written(t, r, page), `"failed_finals":true`) {
+		t.Error("the page does not know whose finals failed")
 	}
 }
 

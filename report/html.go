@@ -50,7 +50,7 @@ func newVerdict(r analyze.Result) html.Verdict {
 		}
 		return v
 	}
-	v.Best = fmt.Sprintf("Best: %s. %s", nameAndSetup(best), confirmation(r, *best.Best))
+	v.Best = fmt.Sprintf("Best: %s. %s", nameAndSetup(best), confirmation(r, best))
 	switch {
 	case best.Candidate.IsDefault():
 		v.Figure, v.Claim = "1 ×", "the default is the best that was found"+within(r.Goal)

@@ -16,7 +16,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: tuning result\n\n%s\n\n", escapeMarkdown(r.Header.Model), escapeMarkdown(headline(r)))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", escapeMarkdown(nameAndSetup(best)), confirmation(r, *best.Best))
+		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", escapeMarkdown(nameAndSetup(best)), confirmation(r, best))
 	}
 	fmt.Fprintf(&b, "%s.\n\n", effort(r))
 	g := newGrid(r)

@@ -26,7 +26,7 @@ func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	var head, table, foot strings.Builder
 	fmt.Fprintf(&head, "%s\n", headline(r))
 	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&head, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, *best.Best))
+		fmt.Fprintf(&head, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, best))
 	}
 	fmt.Fprintf(&head, "%s.\n", effort(r))
 	if r.Recorded == "" {

@@ -233,16 +233,18 @@ func missesText(misses []search.Miss) string {
 	return strings.Join(parts, "; ")
 }
 
-// confirmation says whether a point stands on more than the search.
-func confirmation(r analyze.Result, p analyze.Point) string {
+// confirmation says whether the figures of a configuration that was measured stand on more than the search.
+func confirmation(r analyze.Result, c analyze.Config) string {
 	if r.Recorded != "" {
 		return "Another program's figures, without intervals: how sure they are is not known."
 	}
-	switch {
+	switch p := *c.Best; {
 	case p.Confirmed && r.Header.ReloadsFinals():
 		return fmt.Sprintf("Confirmed with the model loaded anew %s; the remote server itself was not restarted.", count(p.Launches, "time"))
 	case p.Confirmed:
 		return fmt.Sprintf("Confirmed on %s.", count(p.Launches, "fresh engine launch"))
+	case c.FailedFinals:
+		return "Not confirmed, since its finals failed: the figures are the search's own, and it may not serve."
 	}
 	return "Not confirmed on fresh engine launches: the figures are the search's own, and may flatter."
 }

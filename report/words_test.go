@@ -124,6 +124,22 @@ func TestWhatIsMissed(t *testing.T) {
 	}
 }
 
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	c := summary(objective(search.Term{Metric: measure.Throughput, Weight: 1}), 100, 200, 2, 1.9, 2.1).Configs[0]
+	check := func(want string) {
+		t.Helper()
+		if got := confirmation(analyze.Result{}, c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	check("Not confirmed on fresh engine launches: the figures are the search's own, and may flatter.")
+	c.FailedFinals = true
+	check("Not confirmed, since its finals failed: the figures are the search's own, and it may not serve.")
+	c.FailedFinals, c.Best.Confirmed, c.Best.Launches = false, true, 3
+	check("Confirmed on 3 fresh engine launches.")
+}
+
 func TestMachineText(t *testing.T) {
 	t.Parallel()
 	check := func(facts, want string) {

@@ -181,13 +181,20 @@ func (b *Builder) Compared(variants ...journal.Variant) *Builder {
 	return b
 }
 
-// Fail adds a trial without figures.
+// Fail adds a search-phase trial without figures.
 func (b *Builder) Fail(c search.Candidate, concurrency int, stage measure.Stage, reason string) *Builder {
+	return b.fail(c, concurrency, search.PhaseSearch, &measure.Failure{Stage: stage, Reason: reason})
+}
+
+// FailFinal adds a final-phase trial whose fresh launch yields no figures.
+func (b *Builder) FailFinal(c search.Candidate, concurrency int) *Builder {
+	return b.fail(c, concurrency, search.PhaseFinal, &measure.Failure{Stage: measure.StageStart, Reason: "the engine was not ready after 1m0s"})
+}
+
+func (b *Builder) fail(c search.Candidate, concurrency int, phase search.Phase, why *measure.Failure) *Builder {
 	b.elapsed += 2 * time.Second
 	b.pool = ""
-	b.add(c, concurrency, search.PhaseSearch, false, measure.Measurement{
-		Failure: &measure.Failure{Stage: stage, Reason: reason}, Times: measure.Times{Launch: 2 * time.Second},
-	})
+	b.add(c, concurrency, phase, phase == search.PhaseFinal, measure.Measurement{Failure: why, Times: measure.Times{Launch: 2 * time.Second}})
 	return b
 }
 

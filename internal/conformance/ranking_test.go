@@ -162,7 +162,7 @@ func frontOf(r analyze.Result, metrics ...measure.Metric) []string {
 	return list
 }
 
-// mixed is a campaign in which every rule of the ranking counts: near ties, equal figures, finalists whose launches differ, a failure, a
+// mixed is a campaign in which every rule of the ranking counts: near ties, equal figures, finalists whose launches differ or fail, a failure, a
 // configuration that refuses requests, and one of the load curves that is better than all.
 func mixed(t *testing.T, profile string) analyze.Campaign {
 	best, second, refusing := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 32), analyzetest.Candidate(4, 1, 8)
@@ -179,6 +179,8 @@ func mixed(t *testing.T, profile string) analyze.Campaign {
 		b.Given(c, 8, 500, 16e6)
 	}
 	b.Fail(analyzetest.Candidate(8, 2, 64), 8, measure.StageStart, "the engine was not ready after 1m0s")
+	// By the windows of the search it is as good as the best.
+	b.FailFinal(analyzetest.Candidate(2, 1, 64), 16)
 	for range 2 { // of three the figures' own intervals would tell the spread between launches
 		b.Confirm(best, 16).Confirm(search.Candidate{}, 8).Confirm(second, 16)
 	}

@@ -65,20 +65,21 @@ type knob struct {
 }
 
 type configuration struct {
-	Name        string   `json:"name"`
-	Title       string   `json:"title"`
-	Default     bool     `json:"default,omitempty"`
-	CurveOnly   bool     `json:"curve_only,omitempty"`
-	Rank        int      `json:"rank,omitempty"`
-	Tie         int      `json:"tie,omitempty"`  // the first rank of those that are tied with it
-	Gain        figures  `json:"gain,omitempty"` // value, lo, hi
-	Best        *int     `json:"best,omitempty"` // number of the point that it is ranked by
-	Threads     int      `json:"threads"`        // of all instances together
-	Differences int      `json:"differences"`    // from the default's setup
-	Settings    []int    `json:"settings"`       // by knob the number of its value; -1: left alone
-	Points      [][]any  `json:"points,omitempty"`
-	Failures    [][2]int `json:"failures,omitempty"` // load, reason
-	Config      []int    `json:"config"`             // lines of its config.pbtxt
+	Name         string   `json:"name"`
+	Title        string   `json:"title"`
+	Default      bool     `json:"default,omitempty"`
+	CurveOnly    bool     `json:"curve_only,omitempty"`
+	FailedFinals bool     `json:"failed_finals,omitempty"`
+	Rank         int      `json:"rank,omitempty"`
+	Tie          int      `json:"tie,omitempty"`  // the first rank of those that are tied with it
+	Gain         figures  `json:"gain,omitempty"` // value, lo, hi
+	Best         *int     `json:"best,omitempty"` // number of the point that it is ranked by
+	Threads      int      `json:"threads"`        // of all instances together
+	Differences  int      `json:"differences"`    // from the default's setup
+	Settings     []int    `json:"settings"`       // by knob the number of its value; -1: left alone
+	Points       [][]any  `json:"points,omitempty"`
+	Failures     [][2]int `json:"failures,omitempty"` // load, reason
+	Config       []int    `json:"config"`             // lines of its config.pbtxt
 }
 
 // front is a Pareto set.
@@ -263,7 +264,7 @@ func (b *builder) nameKnobs() {
 
 func (b *builder) configuration(i int, c analyze.Config) configuration {
 	j := configuration{
-		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, Rank: c.Rank,
+		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, FailedFinals: c.FailedFinals, Rank: c.Rank,
 		Tie: b.tie(c), Threads: c.Setup.Threads(b.page.Result.Cores), Differences: c.Setup.Differences(b.base),
 		Settings: slices.Repeat([]int{-1}, len(b.knobs)),
 	}

@@ -78,6 +78,7 @@ class Config {
     this.title = row.title;
     this.isDefault = Boolean(row.default);
     this.isCurveOnly = Boolean(row.curve_only);
+    this.hasFailedFinals = Boolean(row.failed_finals);
     this.threads = row.threads;
     this.differences = row.differences;
     this.points = (row.points || []).map((p) => new Point(this, p));

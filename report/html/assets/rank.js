@@ -118,15 +118,16 @@ function byName(a, b) {
   return b.isDefault - a.isDefault || a.name.length - b.name.length || ascending(a.name, b.name);
 }
 
-// byMerit orders by limits and score alone.
+// byMerit orders by limits, by whether they failed on fresh launches, and by score.
 function byMerit(a, b) {
   if (!a.point || !b.point) return !a.point - !b.point || byName(a.config, b.config);
-  return ascending(a.missed, b.missed) || ascending(b.score.value, a.score.value) || byName(a.config, b.config);
+  return ascending(a.missed, b.missed) || a.config.hasFailedFinals - b.config.hasFailedFinals || ascending(b.score.value, a.score.value) ||
+    byName(a.config, b.config);
 }
 
 // areTied reports whether two that keep the limits cannot be told apart.
 function areTied(a, b) {
-  if (!a.satisfies || !b.satisfies) return false;
+  if (!a.satisfies || !b.satisfies || a.config.hasFailedFinals !== b.config.hasFailedFinals) return false;
   const x = a.score, y = b.score;
   return Math.abs(x.value - y.value) <= tieMargin && x.lo <= y.hi && y.lo <= x.hi;
 }
@@ -158,7 +159,7 @@ function searchedFirst(order) {
 // confirmedFirst puts the best confirmed one, and those tied with it, before what only the search saw and is not better beyond both
 // intervals.
 function confirmedFirst(order) {
-  const first = order.findIndex((s) => s.satisfies && (s.point.confirmed || s.config.isDefault));
+  const first = order.findIndex((s) => s.satisfies && (s.point.confirmed || (s.config.isDefault && !s.config.hasFailedFinals)));
   if (first <= 0 || order[0].score.lo > order[first].score.hi) return order;
   const end = endOfTies(order, first);
   return [...order.slice(first, end), ...order.slice(0, first), ...order.slice(end)];

@@ -119,6 +119,14 @@ function missedText(r) {
   return [...limits, ...scores, ...(ranked.some((p) => p.refused) ? ["error rate ≤ 1 %"] : [])].join(", ");
 }
 
+// confirmation says whether the figures of the best stand on more than the search.
+function confirmation(best) {
+  if (raw.recorded) return "Another program’s figures, without intervals: how sure they are is not known.";
+  if (best.point.confirmed) return "Confirmed on fresh launches.";
+  if (best.config.hasFailedFinals) return "Not confirmed, since its finals failed: the figures are the search’s own, and it may not serve.";
+  return "Not confirmed at this load on fresh launches: the figures are the search’s own, and may flatter.";
+}
+
 // verdictOf is the answer within limits that are tried out, in the report's own words: figure, claim, certainty, best, summary.
 function verdictOf(r) {
   const within = withinText(r.constraints), best = r.best, standard = r.standard;
@@ -126,8 +134,7 @@ function verdictOf(r) {
   if (!best.satisfies) {
     return { figure: "None", claim: `satisfies ${missedText(r)}`, best: `Nearest: ${nameOf(best.config)} at ${loadText(best.point.load)}: ${missesText(best.point, r.constraints)}.` };
   }
-  const confirmed = raw.recorded ? "Another program’s figures, without intervals: how sure they are is not known." : best.point.confirmed ? "Confirmed on fresh launches." : "Not confirmed at this load on fresh launches: the figures are the search’s own, and may flatter.";
-  const name = `Best: ${nameOf(best.config)}. ${confirmed}`;
+  const name = `Best: ${nameOf(best.config)}. ${confirmation(best)}`;
   if (best.config.isDefault) return { figure: "1 ×", claim: `the default is the best that was found${within}`, best: name, summary: `${comparedText(best)}.` };
   if (!best.gain) return { figure: figuresText(best), claim: `at its best load${within}`, best: name, summary: `${comparedText(best)}. ${defaultMiss(standard, best, r.constraints)}` };
   const [factor, a, b] = factorOf(best.gain), lo = Math.min(a, b), hi = Math.max(a, b);
