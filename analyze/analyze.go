@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/plan"
 	"tuner/spec"
 )
 
@@ -80,6 +82,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	r.Fronts = fronts(r.onBestServer(), goal, at)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
+	r.Ending.Statement = claims(c, r, strategy.plan)
 	return r, nil
 }
 
@@ -286,12 +289,25 @@ func reused(list []search.Earlier) []Reused {
 	return all
 }
 
-// ending reads how the campaign ended.
+// ending reads how the campaign ended, but for what its strategy claims (claims).
 func ending(c Campaign) Ending {
 	if c.End == nil {
 		return Ending{Interrupted: true, Reason: "it was killed, or is still running"}
 	}
-	return Ending{c.End.Interrupted, c.End.Reason, c.End.Statement}
+	return Ending{Interrupted: c.End.Interrupted, Reason: c.End.Reason}
+}
+
+// claims are what the strategy claims under the result's goal: where that is the campaign's own, in the words of the journal, else in those of
+// the strategy that was told the same events with this one. A claim is of each configuration at its best load, so that of other views there
+// is none.
+func claims(c Campaign, r Result, told *plan.Plan) []string {
+	switch {
+	case c.End == nil || !r.ByBestLoad():
+		return nil
+	case reflect.DeepEqual(r.Goal, c.Profile.Goal):
+		return c.End.Statement
+	}
+	return told.Statement()
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

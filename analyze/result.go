@@ -64,7 +64,7 @@ type Reused struct {
 type Ending struct {
 	Interrupted bool     // by the user or by a crash: more was to come
 	Reason      string   // for people
-	Statement   []string // what the strategy claims of what it found, in sentences; none when it claims nothing
+	Statement   []string // what the strategy claims of what it found, under the result's goal, in sentences; none when it claims nothing
 }
 
 // Account says where the campaign's wall time went; the parts add up to Elapsed.
