@@ -241,6 +241,21 @@ func TestExplanationByMeasurementsAlone(t *testing.T) {
 	}
 }
 
+// Why the best is the best says nothing of another one: a result without the best explains nothing.
+func TestOnlyTheBestIsExplained(t *testing.T) {
+	t.Parallel()
+	best, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 4)
+	r, all := explained(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(best, 16).Measure(other, 8).Campaign())
+	with, _ := r.Only([]string{"minilm_config_0"})
+	if x := with.Explanation; len(x.Subjects) != 2 || x.Subjects[0].Name != "minilm_config_0" || len(x.Knobs) != len(all.Knobs) || len(x.Knobs) == 0 {
+		t.Errorf("the best is explained by %+v", x)
+	}
+	without, _ := r.Only([]string{"minilm_config_1"})
+	if x := without.Explanation; len(without.Configs) != 2 || len(x.Subjects) > 0 || len(x.Knobs) > 0 || x.Untried.Candidates > 0 {
+		t.Errorf("without the best the explanation is %+v", x)
+	}
+}
+
 func TestNothingToExplain(t *testing.T) {
 	t.Parallel()
 	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{})

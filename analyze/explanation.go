@@ -6,7 +6,8 @@ import (
 )
 
 // Explanation says why the best configuration is the best: what holds it back, which knob matters how much, how far the predictions
-// were right, and why what was not measured cannot matter.
+// were right, and why what was not measured cannot matter. It has no subjects where nothing was measured, and where the best is not among the
+// configurations of the result (Result.Only).
 type Explanation struct {
 	// Subjects are the best configuration (or the nearest, where none satisfies the constraints), the second best, those that were
 	// confirmed beside it, and the default, each at its best load, in the order of their ranks.

@@ -148,7 +148,8 @@ func (p RecordedPoint) point(goal search.Goal) Point {
 	return Point{Load: p.Load, Sample: s}
 }
 
-// Only is the result with no other configurations than those named and the default; unknown are the names that it does not have.
+// Only is the result with no other configurations than those named and the default; unknown are the names that it does not have. Where the best,
+// or the nearest, is none of them nothing is explained.
 func (r Result) Only(names []string) (kept Result, unknown []string) {
 	kept = r
 	kept.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool {
@@ -158,9 +159,10 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 	kept.Loads, kept.Fronts = bestAtLoads(kept.onBestServer(), r.Goal, r.Cores), fronts(kept.onBestServer(), r.Goal, r.At)
 	kept.Course = slices.DeleteFunc(slices.Clone(r.Course), func(s CourseStep) bool { return isOther(s.Name) })
 	kept.Failures = slices.DeleteFunc(slices.Clone(r.Failures), func(f Failure) bool { return isOther(f.Name) })
-	kept.Explanation.Subjects = slices.DeleteFunc(slices.Clone(r.Explanation.Subjects), func(s Subject) bool {
-		return isOther(s.Name)
-	})
+	kept.Explanation.Subjects = slices.DeleteFunc(slices.Clone(r.Explanation.Subjects), func(s Subject) bool { return isOther(s.Name) })
+	if len(kept.Configs) == 0 || kept.Configs[0].Name != r.Configs[0].Name {
+		kept.Explanation = Explanation{} // which is of the one that is left out
+	}
 	kept.Top = 0
 	for _, name := range names {
 		if _, has := r.Config(name); !has {

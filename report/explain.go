@@ -27,7 +27,7 @@ func WriteExplanation(w io.Writer, r analyze.Result) error {
 	var b strings.Builder
 	sections := explanation(r)
 	if len(sections) == 0 {
-		fmt.Fprintln(&b, "There is nothing to explain: nothing was measured.")
+		fmt.Fprintf(&b, "There is nothing to explain: %s.\n", unexplained(r))
 	} else if lines := foldLines(r); len(lines) > 0 {
 		last := &sections[len(sections)-1]
 		last.lines = append(last.lines, lines...)
@@ -53,6 +53,14 @@ func WriteExplanation(w io.Writer, r analyze.Result) error {
 		return fmt.Errorf("cannot write explanation: %w", err)
 	}
 	return nil
+}
+
+// unexplained says why there is no explanation.
+func unexplained(r analyze.Result) string {
+	if slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Best != nil }) {
+		return "the best of the campaign is not among the configurations that are reported"
+	}
+	return "nothing was measured"
 }
 
 // writeExplanation writes the section of report.md. What was folded has a section of its own there.
@@ -83,7 +91,7 @@ func writeExplanation(b *strings.Builder, r analyze.Result) {
 	}
 }
 
-// explanation is what there is to say, in the order in which it is read; nothing where nothing was measured.
+// explanation is what there is to say, in the order in which it is read; nothing where nothing is explained.
 func explanation(r analyze.Result) []section {
 	if len(r.Explanation.Subjects) == 0 {
 		return nil

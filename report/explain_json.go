@@ -100,7 +100,7 @@ type jsonUntried struct {
 	PossibleGain *float64   `json:"possible_gain,omitempty"`
 }
 
-// newJSONExplanation returns nil where nothing was measured.
+// newJSONExplanation returns nil where nothing is explained.
 func newJSONExplanation(e analyze.Explanation) *jsonExplanation {
 	if len(e.Subjects) == 0 {
 		return nil

@@ -80,6 +80,20 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
+// Without the best of the campaign no other configuration is explained with its figures.
+func TestReportWithoutTheBest(t *testing.T) {
+	t.Parallel()
+	r, _ := result(t, typical(t), analyze.Options{}).Only([]string{"minilm_config_1"})
+	const want = "There is nothing to explain: the best of the campaign is not among the configurations that are reported.\n"
+	if got := written(t, r, WriteExplanation); got != want {
+		t.Errorf("the explanation is %q, want %q", got, want)
+	}
+	markdown := func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
+	if text := written(t, r, markdown) + written(t, r, WriteJSON); strings.Contains(text, "## Why this configuration") || strings.Contains(text, `"explanation"`) {
+		t.Error("another configuration is explained with the figures of the best")
+	}
+}
+
 // What looked better and did not serve on a fresh launch is said to have failed there, to readers and to the page's script.
 func TestFailedFinalsAreSaid(t *testing.T) {
 	t.Parallel()
