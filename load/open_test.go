@@ -215,6 +215,38 @@ func TestBacklogIsFlagged(t *testing.T) {
 	})
 }
 
+// What a server that stalls leaves unanswered is told, also what never gets an answer: requests in flight, and those that wait for a connection.
+func TestUnansweredAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(0)
+		s.service = func(at time.Duration) time.Duration {
+			if at > 1495*ms {
+				return -1
+			}
+			return 20 * ms
+		}
+		o := every(t, s, 10*ms)
+		o.WarmUp = 0
+		o.Length = func(time.Duration) time.Duration { return 1002500 * time.Microsecond } // no instant of the schedule is an edge
+		o.Dial = func(ctx context.Context, connection int) (Conn, error) {
+			if connection < firstConnections {
+				return s.dial(ctx, connection)
+			}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		r, err := run(t.Context(), o, newSleeper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Those due at 1.50, 1.51 … 2.00 s, of which 16 have a connection; the windows end at 2.005 s.
+		if r.Unfinished != 51 || r.Waited.Round(ms) != 505*ms || s.inFlight.Load() != 0 {
+			t.Errorf("%d unfinished, the first for %v, %d left in flight; want 51 for 505 ms", r.Unfinished, r.Waited, s.inFlight.Load())
+		}
+	})
+}
+
 func TestOpenLoopOfAServerThatFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

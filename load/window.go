@@ -177,6 +177,9 @@ func (w *window) complete(r record) {
 
 // see takes from a record, whenever it ended, what it says of the requests in flight.
 func (w *window) see(r record) {
+	if w.to >= 0 {
+		w.leave(r)
+	}
 	if r.outcome == aborted {
 		w.aborted = append(w.aborted, r.sent)
 		return
@@ -184,12 +187,11 @@ func (w *window) see(r record) {
 	from, to := max(r.sent, w.from), r.end
 	if w.to >= 0 {
 		to = min(to, w.to)
-		w.leave(r)
 	}
 	w.inFlight += max(0, to-from)
 }
 
-// leave counts a request that was due before the window's end and ended after it.
+// leave counts a request that was due before the window's end and ended after it, or not at all before the run did.
 func (w *window) leave(r record) {
 	due := r.sent
 	if w.open {
