@@ -93,6 +93,50 @@ func TestWindowsByRequests(t *testing.T) {
 	}
 }
 
+// A server that begins to refuse everything completes nothing more: what fails ends a window, too.
+func TestWindowsByRequestsOfAServerThatRefuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(20 * ms)
+		s.refuse = func(n int64) error {
+			if n > 100 {
+				return errors.New("out of memory")
+			}
+			return nil
+		}
+		o := at(s, 2)
+		o.Requests, o.Length = 200, nil
+		r, err := Run(t.Context(), o)
+		if err != nil || len(r.Windows) != 2 {
+			t.Fatalf("%d windows, %v", len(r.Windows), err)
+		}
+		for _, w := range r.Windows {
+			checkParts(t, w)
+			if w.Requests+w.Errors < 200 || w.Requests+w.Errors > 220 || w.Errors == 0 {
+				t.Errorf("%d requests and %d errors, want 200 together", w.Requests, w.Errors)
+			}
+		}
+	})
+}
+
+// A budget ends a window whose requests would take longer.
+func TestBudgetOfWindowsByRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := at(constant(20*ms), 2)
+		o.Requests, o.Length, o.Budget = 150, nil, 2*time.Second
+		r, err := Run(t.Context(), o)
+		if err != nil || len(r.Windows) != 2 {
+			t.Fatalf("%d windows, %v", len(r.Windows), err)
+		}
+		// 100 requests/s: 150 take 1.5 s, and the tick that sees them comes within 0.1 s.
+		first, second := r.Windows[0], r.Windows[1]
+		if first.Requests < 150 || first.Duration > 1600*ms || second.Requests >= 150 || (first.Duration+second.Duration).Round(100*ms) != 2*time.Second {
+			t.Errorf("%d requests in %v, %d in %v", first.Requests, first.Duration, second.Requests, second.Duration)
+		}
+	})
+}
+
 func TestUnansweredRequestsTimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

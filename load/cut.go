@@ -61,7 +61,7 @@ func (s *session) pass(ctx context.Context, length time.Duration) error {
 	if length > 0 {
 		return s.wait(ctx, s.current.from+length)
 	}
-	for s.current.counts.Requests < s.options.Requests {
+	for !s.isFull() {
 		if !sleep(ctx, tick) {
 			return context.Cause(ctx)
 		}
@@ -70,6 +70,13 @@ func (s *session) pass(ctx context.Context, length time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// isFull reports whether the current window, whose length is not known beforehand, is to end. Requests that fail count, too: a server that
+// refuses all of them would never end it.
+func (s *session) isFull() bool {
+	o, w := s.options, s.current
+	return w.counts.Requests+w.counts.Errors >= o.Requests || o.Budget > 0 && s.now()-s.warmedUp >= o.Budget
 }
 
 // next ends the current window, and begins another.

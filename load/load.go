@@ -78,8 +78,10 @@ type Options struct {
 	// Length says how long the windows shall be, given the 99th percentile of the latency in the later part of the warm-up (0: there was
 	// none). It is called once, after the first edge, while the load goes on.
 	Length func(p99 time.Duration) time.Duration
-	// Requests > 0: a window ends at the first tick, of 100 ms, at which so many have completed; Length is not called.
+	// Requests > 0: a window ends at the first tick, of 100 ms, at which so many have completed or failed; Length is not called.
 	Requests int
+	// Budget > 0: a window of Requests ends also when all windows together have lasted so long.
+	Budget time.Duration
 	// MostWindows > 0 is an even number of windows at which they are joined in pairs, so that neither memory nor the cost of intervals grows
 	// with the time. Later windows last twice as long, or have twice the Requests; at as many of those it is done again.
 	MostWindows int

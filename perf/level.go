@@ -101,6 +101,7 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 		More: t.more,
 	}
 	if o.Stop.Rule == RulePrecision { // the rule of stability has a number of windows
+		options.Budget = o.Stop.Budget
 		options.MostWindows, options.Joined = mostWindows, t.readings.join
 	}
 	if o.Sink != nil {

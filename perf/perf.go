@@ -66,7 +66,7 @@ type Stop struct {
 	Stability float64       // RuleStability: by how much the largest of three may exceed the least, relative
 	Trials    int           // RuleStability: most windows, per level
 	Window    time.Duration // length of a window
-	Requests  int           // > 0: a window ends when so many requests have completed; Window is then of no account
+	Requests  int           // > 0: a window ends when so many requests have completed or failed; Window is then of no account
 }
 
 // Settings say what is measured and how, as far as a report needs it.

@@ -158,3 +158,18 @@ func TestWindowLength(t *testing.T) {
 		}
 	}
 }
+
+// A budget ends a window whose requests would take longer.
+func TestBudgetOfCountedWindows(t *testing.T) {
+	t.Parallel()
+	var o Options
+	o.Stop = Stop{Rule: RulePrecision, Budget: 7 * time.Second, Requests: 1000}
+	level := trial{options: &o}
+	if got := level.loadOptions(nil); got.Budget != 7*time.Second || got.Requests != 1000 {
+		t.Errorf("windows of %d requests, for %v in all; want 1000 and 7 s", got.Requests, got.Budget)
+	}
+	o.Stop.Rule = RuleStability // the budget is none of it
+	if got := level.loadOptions(nil).Budget; got != 0 {
+		t.Errorf("a budget of %v under the rule of stability", got)
+	}
+}
