@@ -23,23 +23,29 @@ const (
 func Fill(windows []measure.Window, readings []Reading) []measure.Window {
 	complete := slices.Clone(windows)
 	for i := range min(len(windows), len(readings)-1) {
-		w, from, to := &complete[i], readings[i], readings[i+1]
-		w.Server = Served(from, to)
-		w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU) // negative when the process has ended
-		w.ClientCPU = to.Client - from.Client
-		machine := to.Machine.Since(from.Machine)
-		w.Steal = stolen(machine)
-		if from.told && to.told {
-			w.Foreign = foreign(machine, w.EngineCPU+w.ClientCPU)
-		}
-		if first := readings[1].Frequency; first > 0 {
-			w.Frequency = to.Frequency / first
-		}
-		w.GPUs = to.GPUs
-		w.CPUEnergy, _ = to.Energy.Since(from.Energy) // 0 where nothing tells
-		w.Flags = append(slices.Clone(w.Flags), flags(*w, to.At.Sub(from.At))...)
+		complete[i] = Complete(windows[i], readings[i], readings[i+1], readings[1].Frequency)
 	}
 	return complete
+}
+
+// Complete returns a window with what the readings at its beginning and end tell. clock is the frequency that its own is told relative to,
+// in Hz, that of the first of all windows; 0: it is not known.
+func Complete(w measure.Window, from, to Reading, clock float64) measure.Window {
+	w.Server = Served(from, to)
+	w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU) // negative when the process has ended
+	w.ClientCPU = to.Client - from.Client
+	machine := to.Machine.Since(from.Machine)
+	w.Steal = stolen(machine)
+	if from.told && to.told {
+		w.Foreign = foreign(machine, w.EngineCPU+w.ClientCPU)
+	}
+	if clock > 0 {
+		w.Frequency = to.Frequency / clock
+	}
+	w.GPUs = to.GPUs
+	w.CPUEnergy, _ = to.Energy.Since(from.Energy) // 0 where nothing tells
+	w.Flags = append(slices.Clone(w.Flags), flags(w, to.At.Sub(from.At))...)
+	return w
 }
 
 // stolen is the share of the machine's CPU time that the hypervisor took.

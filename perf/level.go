@@ -42,6 +42,7 @@ func (r *run) measureLevel(ctx context.Context, value float64) (Level, error) {
 	if err != nil {
 		return Level{}, err
 	}
+	r.others.forget()
 	t.level.Load, t.level.Begin = l, time.Now()
 	if o.Sink != nil {
 		if err := o.Sink.Begin(l, t.level.Begin); err != nil {

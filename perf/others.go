@@ -22,7 +22,7 @@ type other struct {
 	readings readings
 
 	mu      sync.Mutex
-	windows []measure.Window // those that are complete
+	windows []measure.Window // those that are complete, since the current level began
 }
 
 // alongside calls f while the loads on the other models go on. One that fails ends f with its error as the cause.
@@ -80,13 +80,27 @@ func (o *other) run(ctx context.Context, run Options) error {
 			return nil
 		},
 		More: func(windows []measure.Window) bool {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.windows = o.readings.complete(windows)
+			o.add(windows[len(windows)-1])
 			return true
 		},
 	})
 	return err
+}
+
+// add keeps the window that has just ended.
+func (o *other) add(w measure.Window) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.windows = append(o.windows, o.readings.latest(w))
+}
+
+// forget drops the windows so far: they end before the next level begins.
+func (all others) forget() {
+	for _, o := range all {
+		o.mu.Lock()
+		o.windows = nil
+		o.mu.Unlock()
+	}
 }
 
 // during are the loads while a level was measured.

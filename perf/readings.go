@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -13,6 +14,7 @@ type readings struct {
 	gauge  Gauge
 	list   []meter.Reading // by edge
 	failed error           // why the list ends early
+	clock  float64         // Hz, of the first window that latest was given; 0: none, or unknown
 }
 
 // edge reads once more. A reading that fails is the last: a server that does not tell its statistics may serve all the
@@ -38,6 +40,18 @@ func (r *readings) complete(windows []measure.Window) []measure.Window {
 		return slices.Clone(windows)
 	}
 	return meter.Fill(windows, r.list)
+}
+
+// latest returns the window that has just ended, with what the readings at its edges tell of it. Earlier readings are not kept: a load without
+// an end would have ever more of them.
+func (r *readings) latest(w measure.Window) measure.Window {
+	if len(r.list) < 2 { // the window's end could not be read
+		return w
+	}
+	from, to := r.list[0], r.list[1]
+	r.clock = cmp.Or(r.clock, to.Frequency)
+	r.list = append(r.list[:0], to)
+	return meter.Complete(w, from, to, r.clock)
 }
 
 // memory is the peak resident set of the server's process, in bytes; 0 unknown.
