@@ -144,8 +144,16 @@ func parseHistory(text []byte) ([]Record, int64, error) {
 }
 
 // AppendHistory adds a line to a history and returns all of them, the new one last, when it is on disk. What a crash left of a line is cut off
-// first.
+// first. It blocks while another gate adds one.
 func AppendHistory(path string, r Record) ([]Record, error) {
+	fail := func(err error) ([]Record, error) {
+		return nil, &profile.InputError{Err: fmt.Errorf("cannot write the history %q: %w", path, durable.Cause(err))}
+	}
+	unlock, err := lock(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer unlock()
 	records, size, err := readHistory(path)
 	if err != nil {
 		return nil, err
@@ -155,16 +163,21 @@ func AppendHistory(path string, r Record) ([]Record, error) {
 		return nil, fmt.Errorf("cannot write the history %q: %w", path, err)
 	}
 	if err := appendLine(path, size, append(line, '\n')); err != nil {
-		return nil, &profile.InputError{Err: fmt.Errorf("cannot write the history %q: %w", path, durable.Cause(err))}
+		return fail(err)
 	}
 	return append(records, r), nil
 }
 
+// lock keeps other gates from a file that several may share, until unlock. Its folder is made where there is none.
+func lock(path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return durable.Lock(path)
+}
+
 // appendLine writes behind the first bytes of a file, which stay as they are also where writing fails.
 func appendLine(path string, size int64, line []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err

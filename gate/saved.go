@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -316,8 +315,16 @@ func parseSaved(text []byte) (Saved, error) {
 	return s, nil
 }
 
-// Save writes the baseline to a file, whole or not at all, joined with the one that is there.
+// Save writes the baseline to a file, whole or not at all, joined with the one that is there. It blocks while another gate does so.
 func (s Saved) Save(path string) error {
+	fail := func(err error) error {
+		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
+	}
+	unlock, err := lock(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer unlock()
 	old, err := ReadSaved(path)
 	switch {
 	case err == nil:
@@ -329,11 +336,8 @@ func (s Saved) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("cannot write the baseline %q: %w", path, err)
 	}
-	if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-		err = durable.WriteFile(path, durable.Bytes(append(text, '\n')))
-	}
-	if err != nil {
-		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
+	if err := durable.WriteFile(path, durable.Bytes(append(text, '\n'))); err != nil {
+		return fail(err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -306,6 +307,39 @@ func FuzzReadSaved(f *testing.F) {
 			t.Fatalf("%v: %s", err, again)
 		}
 	})
+}
+
+// Gates that end at the same time lose nothing of each other's, be it a line of the history or a job of the baseline.
+func TestGatesAtOnce(t *testing.T) {
+	t.Parallel()
+	const gates, times = 8, 5
+	dir := filepath.Join(t.TempDir(), "out")
+	history, baseline := filepath.Join(dir, "history.jsonl"), filepath.Join(dir, "base.json")
+	setup := newSetup(t, saving)
+	var ending sync.WaitGroup
+	for range gates {
+		saved := newSaved(t, setup, 200)
+		ending.Go(func() {
+			for range times {
+				if _, err := AppendHistory(history, Record{Schema: historySchema, Name: "m", Verdict: decide.Pass}); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := saved.Save(baseline); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ending.Wait()
+	if records, err := ReadHistory(history); err != nil || len(records) != gates*times {
+		t.Errorf("the history has %d lines, %v; want %d", len(records), err, gates*times)
+	}
+	if back, err := ReadSaved(baseline); err != nil || len(back.Jobs) != gates {
+		t.Errorf("the baseline has %d jobs, %v; want %d", len(back.Jobs), err, gates)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("the folder holds %v, %v; want the two files alone", entries, err)
+	}
 }
 
 func TestHistory(t *testing.T) {

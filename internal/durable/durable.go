@@ -1,6 +1,6 @@
 // Package durable writes files so that they are there wholly or not at all, also after a crash or on a full disk: to a
-// temporary name in the same folder, synced, renamed, and the folder synced. Every package that writes files that matter
-// uses it; it knows nothing of what is in them.
+// temporary name in the same folder, synced, renamed, and the folder synced. It locks those that several processes write. Every
+// package that writes files that matter uses it; it knows nothing of what is in them.
 package durable
 
 import (

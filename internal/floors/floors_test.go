@@ -174,7 +174,7 @@ func entryOf(folder string) (string, bool) {
 }
 
 // mayImport reports whether a package of a table entry may import target: its own folder always, and internal/durable, which
-// only writes files (a wall keeps it out of search).
+// only writes and locks files (a wall keeps it out of search).
 func mayImport(entry, target string) bool {
 	if within(target, entry) || target == "internal/durable" {
 		return true

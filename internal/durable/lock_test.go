@@ -1,0 +1,73 @@
+package durable_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"tuner/internal/durable"
+)
+
+// A file that many read and then write, each under the lock, loses nothing of what any of them wrote, and nothing stays beside it.
+func TestLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "counter")
+	increment := func() error {
+		unlock, err := durable.Lock(path)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		text, _ := os.ReadFile(path) // there is none at first
+		n, _ := strconv.Atoi(string(text))
+		return os.WriteFile(path, []byte(strconv.Itoa(n+1)), 0o600)
+	}
+	const writers, times = 8, 25
+	var writing sync.WaitGroup
+	for range writers {
+		writing.Go(func() {
+			for range times {
+				if err := increment(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	if text, err := os.ReadFile(path); err != nil || string(text) != strconv.Itoa(writers*times) {
+		t.Errorf("counted to %q, %v; want %d", text, err, writers*times)
+	}
+	checkEntries(t, path)
+}
+
+func TestLockInNoFolder(t *testing.T) {
+	t.Parallel()
+	if _, err := durable.Lock(filepath.Join(t.TempDir(), "none", "file")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, want that there is no such folder", err)
+	}
+}
+
+func TestTryLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := durable.TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := durable.TryLock(path); !errors.Is(err, durable.ErrLocked) {
+		t.Errorf("a second lock: %v, want ErrLocked", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := durable.TryLock(path)
+	if err != nil {
+		t.Fatal("after closing:", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
