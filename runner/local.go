@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"os"
@@ -23,6 +22,7 @@ type Local struct {
 	Args        []string          // further options
 	Environment map[string]string // beside this process's own
 	Log         string            // file that its output is appended to; "" for none
+	Warn        func(error)       // is told once of each launch that the file takes no more, from another goroutine; nil: nobody is
 	Dial        Dial              // over which it is asked whether it is ready
 	Start       time.Duration     // how long it may take to be ready, without a model; default 60 s
 	Drain       time.Duration     // how long it may take to end after SIGTERM, before it is killed; default 15 s
@@ -90,16 +90,16 @@ func (l Local) isReady(ctx context.Context, at api.Announcement) bool {
 func (l Local) start(ctx context.Context, repository string, at api.Announcement) (*process, error) {
 	cmd := l.command(repository, at)
 	p := &process{cmd: cmd, address: at, drain: cmp.Or(l.Drain, defaultLocalDrain), kills: memoryKills(), done: make(chan struct{})}
-	var output io.Writer = &p.tail
+	written := &output{tail: &p.tail, warn: l.Warn}
 	if l.Log != "" {
 		log, err := openLog(l.Log)
 		if err != nil {
 			return nil, fmt.Errorf("cannot keep the output of the server: %w", err)
 		}
 		p.lifeline = log // closed when it has exited
-		output = io.MultiWriter(log, &p.tail)
+		written.log = log
 	}
-	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Stdout, cmd.Stderr = written, written
 	cmd.SysProcAttr = processAttributes()
 	cmd.WaitDelay = outputDelay
 	if err := p.start(); err != nil {

@@ -49,6 +49,7 @@ func playServer() int {
 	go func() {
 		<-signals
 		time.Sleep(50 * time.Millisecond) // what it has accepted is answered first
+		fmt.Println("ended")
 		os.Exit(0)
 	}()
 	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // until the process ends
@@ -86,8 +87,28 @@ func TestLocalServer(t *testing.T) {
 	if isTaken(at) {
 		t.Error("its ports are still taken")
 	}
-	if log, err := os.ReadFile(l.Log); err != nil || string(log) != "serving some/repository explicit 1\n" {
+	if log, err := os.ReadFile(l.Log); err != nil || string(log) != "serving some/repository explicit 1\nended\n" {
 		t.Errorf("its log is %q, %v", log, err)
+	}
+}
+
+// A disk that is full is no reason to end a server, or to know less of it: only its log breaks off.
+func TestLocalServerWhoseLogIsFull(t *testing.T) {
+	t.Parallel()
+	l := fakeServer("server")
+	l.Log = "/dev/full"
+	var warnings []error
+	l.Warn = func(err error) { warnings = append(warnings, err) }
+	engine, err := l.Launch(t.Context(), "some/repository", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine.Stop(t.Context())
+	if words, exit := engine.LastWords(), engine.Exit(); words != "serving some/repository explicit 1\nended" || exit.Text != "exit status 0" {
+		t.Errorf("exit %+v, its last words are %q", exit, words)
+	}
+	if len(warnings) != 1 || !errors.Is(warnings[0], syscall.ENOSPC) {
+		t.Errorf("warnings %v, want one of the full disk", warnings)
 	}
 }
 

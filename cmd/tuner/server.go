@@ -90,7 +90,8 @@ func (s *campaignServer) wireLocal() error {
 		return fmt.Errorf("server: cannot resolve %q: %w", s.runner.Server, err)
 	}
 	s.info.Where = program
-	s.options.Launcher = runner.Local{Program: program, Args: s.runner.Args, Environment: s.runner.Environment, Log: s.runner.Log, Dial: s.options.Dial}
+	s.options.Launcher = runner.Local{Program: program, Args: s.runner.Args, Environment: s.runner.Environment, Log: s.runner.Log, Dial: s.options.Dial,
+		Warn: func(err error) { s.options.Log.Warn("the output of the server is not kept", "cause", err) }}
 	return nil
 }
 
