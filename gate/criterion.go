@@ -88,10 +88,10 @@ type Reference struct {
 const leastFigure = 1e-9
 
 // figures are the logarithms of a metric's values on one side of a pair: one of each window, or a single one where only all windows together
-// tell it: percentiles need their requests, and memory is a peak. NaN where nothing tells it, as in a window in which no request ended.
+// tell it. NaN where nothing tells it, as in a window in which no request ended.
 func figures(metric measure.Metric, of measure.Measurement) []float64 {
 	parts := []measure.Measurement{of}
-	if _, isPercentile := metric.Quantile(); !isPercentile && metric != measure.Memory && metric != measure.GPUMemory {
+	if !isOfAll(metric, of) {
 		parts = nil
 		for _, w := range of.Windows {
 			parts = append(parts, measure.Measurement{Windows: []measure.Window{w}})
@@ -108,6 +108,13 @@ func figures(metric measure.Metric, of measure.Measurement) []float64 {
 	return logs
 }
 
+// isOfAll reports whether only all windows together tell a metric: percentiles need their requests, and so does what is answered of a request
+// rate, at which a window may have none; memory is a peak.
+func isOfAll(metric measure.Metric, of measure.Measurement) bool {
+	_, isPercentile := metric.Quantile()
+	return isPercentile || metric == measure.Memory || metric == measure.GPUMemory || metric == measure.Throughput && of.Offered() > 0
+}
+
 // middle joins the figures that are known; false where none is.
 func middle(logs []float64) (float64, bool) {
 	known := slices.DeleteFunc(logs, math.IsNaN)
@@ -115,13 +122,17 @@ func middle(logs []float64) (float64, bool) {
 }
 
 // figure is the value of a metric. The throughput of a closed loop is by Little's law what was in flight over the mean latency: whole batches end
-// around a window's edges, so that to count what ended in half a second tells it with up to twice the variance.
+// around a window's edges, so that to count what ended in half a second tells it with up to twice the variance. A window in which nothing ended,
+// since a batch takes longer, does not tell it.
 func figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	value, ok := of.Value(metric)
-	if metric != measure.Throughput || !ok {
+	if metric != measure.Throughput || !ok || of.Offered() > 0 {
 		return value, ok
 	}
-	if w := of.Windows[0]; w.InFlight > 0 && w.Scheduled == 0 && w.Errors == 0 && w.Requests > 0 {
+	switch w := of.Windows[0]; {
+	case w.Requests+w.Errors == 0:
+		return 0, false
+	case w.InFlight > 0 && w.Errors == 0:
 		latency, _ := of.Value(measure.LatencyAvg)
 		return w.InFlight / latency * float64(w.Inferences) / float64(w.Requests), true
 	}

@@ -146,6 +146,30 @@ func TestWindowsWithoutARequest(t *testing.T) {
 	}
 }
 
+// Of a closed loop such windows tell no throughput either, which is slow and not nothing; at a rate all windows together do.
+func TestThroughputOfWindowsWithoutARequest(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	for name, tt := range map[string]struct {
+		windows []measure.Window
+		want    float64 // infer/s; 0: unknown
+	}{
+		"closed loop":          {[]measure.Window{{Duration: second, InFlight: 2}, {Duration: second, InFlight: 2, Requests: 3, Inferences: 3}}, 3},
+		"closed loop, none":    {[]measure.Window{{Duration: second, InFlight: 2}}, 0},
+		"closed loop, refused": {[]measure.Window{{Duration: second, Errors: 5}, {Duration: second, Errors: 5}}, leastFigure},
+		"at a rate":            {[]measure.Window{{Duration: second}, {Duration: second, Scheduled: 4, Requests: 4, Inferences: 4}}, 2},
+	} {
+		for i := range tt.windows { // by Little's law 3 infer/s with 2 in flight take 2/3 s each
+			if n := tt.windows[i].Requests; n > 0 {
+				tt.windows[i].Sub = []measure.SubWindow{{Requests: n, Latency: measure.NewHistogram(slices.Repeat([]time.Duration{second * 2 / 3}, n))}}
+			}
+		}
+		if x, ok := Figure(measure.Throughput, measure.Measurement{Windows: tt.windows}); ok != (tt.want > 0) || ok && math.Abs(x/tt.want-1) > 0.002 {
+			t.Errorf("%s: %g infer/s, %t; want %g", name, x, ok, tt.want)
+		}
+	}
+}
+
 // A stall whose answers come in the next window is no backlog, nor is chance; what is never answered is.
 func TestHasBacklog(t *testing.T) {
 	t.Parallel()
