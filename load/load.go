@@ -64,8 +64,10 @@ type Options struct {
 
 	Timeout time.Duration // since its sending, after which a request counts as failed; 0: never
 	// Patience is how long the server may complete nothing before it counts as hung; without a Timeout it is at least 20 times the
-	// longest latency so far.
+	// longest latency since the ramp, or of the ramp while it goes on.
 	Patience time.Duration
+	// First is the same until the first answer of the ramp, and of the load after it: a server may build its kernels in it. 0: Patience.
+	First time.Duration
 
 	// Ramp lists concurrencies at which a closed loop sends two requests for each in flight before the load begins, so that the
 	// server has seen each batch size before it counts.

@@ -259,28 +259,33 @@ func TestHungServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		service func(time.Duration) time.Duration
+		first   time.Duration // patience until the first answer
 		want    time.Duration // after how long it is noticed, since the last answer
 	}{
-		"from the beginning": {func(time.Duration) time.Duration { return -1 }, 10 * time.Second},
+		"from the beginning":        {func(time.Duration) time.Duration { return -1 }, 0, 10 * time.Second},
+		"before the first answer":   {func(time.Duration) time.Duration { return -1 }, time.Minute, time.Minute},
+		"no patience for the first": {func(time.Duration) time.Duration { return -1 }, time.Second, 10 * time.Second},
 		"in a window": {func(at time.Duration) time.Duration {
 			if at > time.Second {
 				return -1
 			}
 			return 20 * ms
-		}, 10 * time.Second},
+		}, time.Minute, 10 * time.Second},
 		"a slow one gets 20 latencies": {func(at time.Duration) time.Duration {
 			if at > 2500*ms {
 				return -1
 			}
 			return time.Second
-		}, 20 * time.Second},
+		}, 0, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := constant(0)
 				s.service = c.service
-				_, err := Run(t.Context(), at(s, 2))
+				o := at(s, 2)
+				o.First = c.first
+				_, err := Run(t.Context(), o)
 				var hung *HungError
 				if !errors.As(err, &hung) || hung.Waited < c.want || hung.Waited > c.want+200*ms {
 					t.Errorf("ended with %v, want a hang noticed after %v", err, c.want)
@@ -291,6 +296,75 @@ func TestHungServer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The first answer may take long, since the server builds its kernels for it. That makes nobody patient with later ones.
+func TestSlowFirstAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(0)
+		s.service = func(at time.Duration) time.Duration {
+			switch {
+			case at == 0:
+				return 30 * time.Second
+			case at > 40*time.Second:
+				return -1
+			}
+			return 20 * ms
+		}
+		o := at(s, 2)
+		o.Ramp, o.First = []int{1}, time.Minute
+		o.More = func([]measure.Window) bool { return true }
+		r, err := Run(t.Context(), o)
+		var hung *HungError
+		if !errors.As(err, &hung) || hung.Waited < 10*time.Second || hung.Waited > 10200*ms || len(r.Windows) == 0 {
+			t.Errorf("%d windows, then %v; want a hang noticed 10 s after 40 s", len(r.Windows), err)
+		}
+	})
+}
+
+// What the ramp answered is no answer to the load: the warm-up waits for one, and the windows are as long as it took.
+func TestWarmUpAwaitsAnAnswerOfItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := at(constant(6050*ms), 1)
+		o.Ramp = []int{1}
+		o.Length = func(p99 time.Duration) time.Duration { return 2 * p99 }
+		r, err := Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The ramp's two requests take 12.1 s; the tick after the load's first answer is at 18.2 s.
+		if r.WarmUp != 18200*ms {
+			t.Errorf("the first window begins at %v, want 18.2 s", r.WarmUp)
+		}
+		for _, w := range r.Windows {
+			if d := w.Duration - 12100*ms; d < -10*ms || d > 10*ms || w.Requests != 2 { // a histogram's latencies are rounded
+				t.Errorf("%d requests in a window of %v, want 2 in 12.1 s", w.Requests, w.Duration)
+			}
+		}
+	})
+}
+
+// A server that refuses every request from the ramp on is not measured; the refusals before do not count.
+func TestServerThatRefusesAfterTheRamp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := constant(20 * ms)
+		s.refuse = func(n int64) error {
+			if n > 1 {
+				return errors.New("out of memory")
+			}
+			return nil
+		}
+		o := at(s, 1)
+		o.Ramp = []int{1} // of two requests
+		_, err := Run(t.Context(), o)
+		var refused *RefusedError
+		if !errors.As(err, &refused) || refused.Requests == 0 || refused.Requests > int(s.sent.Load())-2 {
+			t.Errorf("of %d requests: %v", s.sent.Load(), err)
+		}
+	})
 }
 
 func TestCancelledRun(t *testing.T) {

@@ -32,9 +32,9 @@ type session struct {
 
 	answered time.Duration // when the latest answer came, or the server owed none
 	silent   bool          // a request has timed out since
-	longest  time.Duration // longest time from sending to answer so far
-	good     int           // requests that completed so far
-	failures int           // requests that failed so far
+	longest  time.Duration // longest time from sending to answer so far, since the ramp where it is over; 0: no answer has come
+	good     int           // requests that completed so far, also in the ramp
+	failures int           // requests that failed so far, also in the ramp
 	first    string        // text of the first failure
 
 	warm   *warmUp // nil: not in the warm-up
@@ -103,9 +103,10 @@ func (s *session) ramp(ctx context.Context, l *closedLoop) error {
 			return err
 		}
 		if s.good == 0 {
-			return s.refused()
+			return s.refused(0)
 		}
 	}
+	s.longest = 0 // a server may make something for each size of batch when it sees the first: that says nothing of later ones
 	return nil
 }
 
@@ -204,6 +205,9 @@ func (s *session) watch() error {
 		s.answered = s.now() // nothing is owed
 	}
 	patience := s.options.Patience
+	if s.longest == 0 {
+		patience = max(patience, s.options.First)
+	}
 	if s.options.Timeout == 0 {
 		patience = max(patience, 20*s.longest)
 	}
@@ -317,18 +321,19 @@ func (s *session) export(r record) {
 	s.options.Sink(out)
 }
 
-// refused is the error of a warm-up without a good request.
-func (s *session) refused() error {
-	return &RefusedError{Requests: s.failures, First: s.first}
+// refused is the error of a warm-up without a good request, before which so many requests had failed.
+func (s *session) refused(before int) error {
+	return &RefusedError{Requests: s.failures - before, First: s.first}
 }
 
-// warmUp waits until the load is steady: at most for the cap, but at least for an answer.
+// warmUp waits until the load is steady: at most for the cap, but at least for an answer. One to the ramp is none: it says neither that the
+// server takes the load, nor how long the windows must be.
 func (s *session) warmUp(ctx context.Context) error {
 	if s.steady { // there is none, or it is over
 		return nil
 	}
-	begin := s.warm.from
-	for !s.steady && (s.now() < begin+s.options.WarmUp || s.good == 0) {
+	begin, good, failures := s.warm.from, s.good, s.failures
+	for !s.steady && (s.now() < begin+s.options.WarmUp || s.good == good) {
 		if !sleep(ctx, tick) {
 			return context.Cause(ctx)
 		}
@@ -336,8 +341,8 @@ func (s *session) warmUp(ctx context.Context) error {
 			return err
 		}
 		s.steady = s.warm.isSteady(s.now() - begin)
-		if s.good == 0 && s.failures > 0 && !s.silent && s.now() > begin+refusedFor {
-			return s.refused()
+		if s.good == good && s.failures > failures && !s.silent && s.now() > begin+refusedFor {
+			return s.refused(failures)
 		}
 	}
 	return nil
@@ -345,13 +350,13 @@ func (s *session) warmUp(ctx context.Context) error {
 
 // warmUpExactly sends as many requests as are asked for.
 func (s *session) warmUpExactly(ctx context.Context) error {
-	good := s.good
+	good, failures := s.good, s.failures
 	load := func(ctx context.Context) { s.loop.run(ctx, newTickets(s.options.WarmUpRequests)) }
 	if err := s.during(ctx, load, s.await); err != nil {
 		return fmt.Errorf("warming up: %w", err)
 	}
 	if s.good == good {
-		return s.refused()
+		return s.refused(failures)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	l := e.take(ctx, t.Candidate)
 	job.Window = max(job.Window, executionsPerWindow*e.usual)
 	m, err := l.engine.Measure(ctx, job)
-	for window := patientWindow; window <= mostPatientWindow && err == nil && hangs(m); window *= 5 {
+	for window := patientWindow; window <= mostPatientWindow && err == nil && isEmpty(m); window *= 5 {
 		// Perhaps the machine was busy, or the model is slow: only a long window without an execution is a failure.
 		job.Window = max(window, job.Window)
 		m, err = l.engine.Measure(ctx, job)
@@ -120,16 +120,17 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	return figure, nil
 }
 
-// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate that seemed to hang is given
-// another chance, and mostPatientWindow that of the last one.
+// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate is given another chance in whose
+// window nothing was executed, and mostPatientWindow that of the last one.
 const (
 	executionsPerWindow = 5
 	patientWindow       = time.Second
 	mostPatientWindow   = 5 * time.Second
 )
 
-func hangs(m measure.Measurement) bool {
-	return m.Failure != nil && m.Failure.Stage == measure.StageHang
+// isEmpty reports whether a window tells nothing. An engine that hangs is no such case: it is given up after a longer time.
+func isEmpty(m measure.Measurement) bool {
+	return m.Failure == nil && m.Windows[0].Requests == 0
 }
 
 // learn notes how long one execution takes, from the first measurement, which is that of the default or near it: windows must

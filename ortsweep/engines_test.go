@@ -213,13 +213,13 @@ func TestModelFiles(t *testing.T) {
 	}
 }
 
-// hangingEngine hangs in its first two windows.
-type hangingEngine struct{ fakeEngine }
+// slowEngine has no request completed in its first two windows.
+type slowEngine struct{ fakeEngine }
 
-func (h *hangingEngine) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
-	m, err := h.fakeEngine.Measure(ctx, job)
-	if len(h.jobs) <= 2 {
-		m = measure.Measurement{Failure: &measure.Failure{Stage: measure.StageHang, Reason: "no request was completed"}}
+func (s *slowEngine) Measure(ctx context.Context, job runner.Job) (measure.Measurement, error) {
+	m, err := s.fakeEngine.Measure(ctx, job)
+	if len(s.jobs) <= 2 {
+		m = measure.Measurement{Windows: []measure.Window{{Duration: job.Window}}}
 	}
 	return m, err
 }
@@ -227,7 +227,7 @@ func (h *hangingEngine) Measure(ctx context.Context, job runner.Job) (measure.Me
 // A model that is slower than a window is no hanging one; the next windows are long enough from the beginning.
 func TestSlowModelGetsLongerWindows(t *testing.T) {
 	t.Parallel()
-	slow := &hangingEngine{fakeEngine{measurement: window()}}
+	slow := &slowEngine{fakeEngine{measurement: window()}}
 	e := NewEngines(newSetup(t, "batch: 2"), nil, func() Engine { return slow }, 1<<30)
 	for range 2 {
 		if f, err := e.Measure(t.Context(), race.Trial{Window: 250 * time.Millisecond}); err != nil || f.Failure != "" {

@@ -15,6 +15,10 @@ var (
 	turnNeed   = need{batches: 5, latencies: 2, stretch: 6} // a dozen of them hold enough
 )
 
+// leastLatencies is how many times the slowest requests' latency every window lasts, whatever was asked, so that one is sent and answered
+// in it: shorter ones of a slow model would hold nothing.
+const leastLatencies = 2
+
 // length tells that of the job's windows, given the 99th percentile of the latency and the rate of executions.
 func (n need) length(job Job) func(p99 time.Duration, executionsPerSecond float64) time.Duration {
 	return func(p99 time.Duration, executionsPerSecond float64) time.Duration {
@@ -23,22 +27,20 @@ func (n need) length(job Job) func(p99 time.Duration, executionsPerSecond float6
 			seconds := float64(n.batches*max(1, job.Instances)) / executionsPerSecond
 			length = max(length, time.Duration(seconds*float64(time.Second)))
 		}
-		return min(length, time.Duration(n.stretch)*job.Window)
+		return max(min(length, time.Duration(n.stretch)*job.Window), leastLatencies*p99)
 	}
 }
 
-// A service window shall hold 10 batches of each client within three times what was asked, and two in any case, so that one is
-// executed in it from beginning to end.
+// A service window shall hold 10 batches of each client within three times what was asked.
 const (
 	batchesPerServiceWindow = 10
-	leastServiceBatches     = 2
 	serviceStretch          = 3
 )
 
 // serviceWindow is the length of a service job's window, given what was asked for and how long a client waits for a batch.
 func serviceWindow(asked, batch time.Duration) time.Duration {
 	length := min(max(asked, batchesPerServiceWindow*batch), serviceStretch*asked)
-	return max(length, leastServiceBatches*batch)
+	return max(length, leastLatencies*batch)
 }
 
 // ramp lists the concurrencies to begin with so that an engine that was given batches up to ramped sees the larger ones

@@ -22,8 +22,10 @@ func TestWindowLength(t *testing.T) {
 		"5 of the slowest":       {300 * ms, 100, 1, 1500 * ms, time.Second},
 		"30 batches":             {50 * ms, 20, 1, 1500 * ms, time.Second},
 		"30 batches by instance": {50 * ms, 40, 2, 1500 * ms, time.Second},
-		"three times at most":    {2 * time.Second, 1, 4, 3 * time.Second, 6 * time.Second},
+		"three times at most":    {time.Second, 1, 4, 3 * time.Second, 6 * time.Second},
 		"2 of the slowest":       {800 * ms, 100, 1, 3 * time.Second, 1600 * ms},
+		"2 of them in any case":  {6 * time.Second, 1, 1, 12 * time.Second, 12 * time.Second},
+		"2 of them, 6 s in turn": {2 * time.Second, 1, 4, 4 * time.Second, 6 * time.Second},
 		"without statistics":     {50 * ms, 0, 1, time.Second, time.Second},
 	} {
 		job := Job{Window: time.Second, Instances: c.instances}

@@ -110,8 +110,16 @@ func TestFailuresAreMeasurements(t *testing.T) {
 		"dies in a window":     {func(l *lab) { l.send = die(300, Exit{Text: "signal: segmentation fault"}) }, measure.StageCrash, "segmentation", false},
 		"is killed for memory": {func(l *lab) { l.send = die(300, Exit{Text: "signal: killed", OutOfMemory: true}) }, measure.StageMemory, "want of memory", false},
 		"gives no statistics":  {func(l *lab) { l.deaf = true }, measure.StageHang, "reading the statistics took more than 10s", false},
-		"hangs":                {func(l *lab) { l.service = time.Hour }, measure.StageHang, "completed no request for 10", false},
-		"refuses everything":   {func(l *lab) { l.send = func(*engine, int) error { return errors.New("out of range") } }, measure.StageErrors, "out of range", false},
+		"hangs":                {func(l *lab) { l.service = time.Hour }, measure.StageHang, "completed no request for 2m0", false},
+		"hangs in a window": {func(l *lab) {
+			l.send = func(_ *engine, n int) error {
+				if n > 100 {
+					time.Sleep(time.Hour)
+				}
+				return nil
+			}
+		}, measure.StageHang, "completed no request for 10", false},
+		"refuses everything": {func(l *lab) { l.send = func(*engine, int) error { return errors.New("out of range") } }, measure.StageErrors, "out of range", false},
 		"refuses from some time on": {func(l *lab) {
 			l.send = func(_ *engine, n int) error {
 				if n > 30 {
@@ -270,6 +278,70 @@ func TestWarmUpIsShortAfterTheFirst(t *testing.T) {
 			t.Errorf("warm-ups of %v and %v, %v, want a difference of 120 ms", first.Times.WarmUp, second.Times.WarmUp, err)
 		}
 	})
+}
+
+// A model whose batches take longer than its windows should is measured over two of them, also in turn, on an engine that is new and on one
+// that has served before.
+func TestSlowModel(t *testing.T) {
+	t.Parallel()
+	for _, turn := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l, r := newLab(t)
+			l.service = 6050 * ms
+			j := job("a", "1")
+			j.Load.Concurrency, j.Turn = 1, turn
+			for _, fresh := range []bool{true, false} {
+				j.Fresh = fresh
+				m, err := r.Measure(t.Context(), j)
+				if err != nil || m.Failure != nil {
+					t.Fatalf("turn %t, fresh %t: %+v, %v", turn, fresh, m.Failure, err)
+				}
+				for _, w := range m.Windows {
+					if d := w.Duration - 12100*ms; d < -10*ms || d > 10*ms || w.Requests != 2 { // a histogram's latencies are rounded
+						t.Errorf("turn %t, fresh %t: %d requests in a window of %v, want 2 in 12.1 s", turn, fresh, w.Requests, w.Duration)
+					}
+				}
+			}
+		})
+	}
+}
+
+// An execution provider may build its kernels in the first inference: that may take as long as loading.
+func TestSlowFirstInference(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.send = func(_ *engine, n int) error {
+			if n == 1 {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}
+		if m, err := r.Measure(t.Context(), job("a", "1")); err != nil || m.Failure != nil || len(m.Windows) != 2 {
+			t.Errorf("%d windows, %+v, %v", len(m.Windows), m.Failure, err)
+		}
+	})
+}
+
+func TestRefusedAll(t *testing.T) {
+	t.Parallel()
+	good, refusing, silent := measure.Window{Requests: 9}, measure.Window{Errors: 3, FirstError: "busy"}, measure.Window{}
+	for name, c := range map[string]struct {
+		windows []measure.Window
+		want    string // reason; empty: no failure
+	}{
+		"some succeed":                 {[]measure.Window{refusing, good}, ""},
+		"all fail":                     {[]measure.Window{silent, refusing, refusing}, "all 6 requests failed, the first with: busy"},
+		"none ended, as at a low rate": {[]measure.Window{silent, silent}, ""},
+	} {
+		reason := ""
+		if f := refusedAll(c.windows); f != nil {
+			reason = f.Reason
+		}
+		if reason != c.want {
+			t.Errorf("%s: %q, want %q", name, reason, c.want)
+		}
+	}
 }
 
 // Windows that take turns with another engine's hold less, and come soon: only on a fresh process has the load to settle.
