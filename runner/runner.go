@@ -34,6 +34,10 @@ type Options struct {
 	Load     time.Duration // how long loading a model may take, and the first answer to a load; default 2 min
 	Patience time.Duration // how long an engine that has answered may complete no request; default 10 s, and at least 20 latencies
 
+	// Reloads says that the server makes a model's sessions anew for every configuration, as a real Triton does. The bundled engine keeps them
+	// where only the way changes in which requests are batched.
+	Reloads bool
+
 	Elsewhere bool   // the server runs on another machine
 	Metrics   string // URL of the server's metrics page, for what this machine cannot see of it; "" for none
 }
@@ -282,6 +286,9 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 		return &loadError{err}
 	}
 	r.pool.config = job.Config
+	if r.options.Reloads {
+		r.pool.ramped = 0
+	}
 	return nil
 }
 

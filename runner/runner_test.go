@@ -280,6 +280,34 @@ func TestWarmUpIsShortAfterTheFirst(t *testing.T) {
 	})
 }
 
+// A server that makes the sessions anew for another configuration has seen no batch with these.
+func TestRampAfterAReload(t *testing.T) {
+	t.Parallel()
+	for _, reloads := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			_, r := newLab(t)
+			r.options.Reloads = reloads
+			var warmUps []time.Duration
+			for _, config := range []string{"1", "2"} {
+				j := job("a", config)
+				j.MaxBatch = 4
+				m, err := r.Measure(t.Context(), j)
+				if err != nil || m.Failure != nil {
+					t.Fatalf("%+v, %v", m.Failure, err)
+				}
+				warmUps = append(warmUps, m.Times.WarmUp)
+			}
+			want := 120 * ms // of the ramp, as above
+			if reloads {
+				want = 0
+			}
+			if saved := warmUps[0] - warmUps[1]; saved != want {
+				t.Errorf("reloads %t: the second warm-up is shorter by %v, want %v", reloads, saved, want)
+			}
+		})
+	}
+}
+
 // A model whose batches take longer than its windows should is measured over two of them, also in turn, on an engine that is new and on one
 // that has served before.
 func TestSlowModel(t *testing.T) {

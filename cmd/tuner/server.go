@@ -64,6 +64,7 @@ func newServer(con console, p spec.Profile, r spec.Runner, field string) (*campa
 		return nil, err
 	}
 	s := &campaignServer{runner: r, field: field, options: options, info: &journal.ServerInfo{Mode: r.Mode}}
+	s.options.Reloads = !r.IsBundled()
 	if r.Protocol == spec.ProtocolHTTP {
 		s.options.Dial = runner.HTTP
 	}
