@@ -54,8 +54,8 @@ type Event struct {
 	Elapsed     time.Duration       `json:"elapsed"` // since the campaign's start, pauses between resumed runs left out
 }
 
-// Budget bounds a campaign. Zero fields do not bound. The time budget is kept to within one window: no trial is begun that
-// is expected to end after it.
+// Budget bounds a campaign. Zero fields do not bound. No trial is begun that is expected to end after the time; one that takes longer is
+// finished, and one that hangs ends when its own time is over: minutes for a load of the model or a first answer, then seconds without one.
 type Budget struct {
 	Time   time.Duration
 	Trials int
