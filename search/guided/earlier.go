@@ -92,8 +92,8 @@ var longAgo = math.Inf(-1)
 func (g *Guided) inherit(c *earlier, then *Guided) {
 	for _, p := range then.pools {
 		mine, _ := g.poolOf(p.settings)
-		g.inheritCurve(c, &mine.engine.alone, p.engine.alone, mine)
-		g.inheritCurve(c, &mine.crowded, p.crowded, mine)
+		g.inheritCurve(c, &mine.engine.alone, p.engine.alone)
+		g.inheritCurve(c, &mine.crowded, p.crowded)
 		mine.memory = max(mine.memory, p.memory)
 		if len(p.tracks) > 0 {
 			then.fill(p)
@@ -120,14 +120,9 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 	g.foreseeCompany()
 }
 
-// inheritCurve takes over service times of a pool where there are none, unless this campaign would measure larger batches.
-func (g *Guided) inheritCurve(c *earlier, mine *service, then service, p *pool) {
+// inheritCurve takes over service times where there are none.
+func (g *Guided) inheritCurve(c *earlier, mine *service, then service) {
 	if len(mine.sizes) > 0 || len(then.sizes) == 0 {
-		return
-	}
-	last, longest := len(then.sizes)-1, g.longest()
-	isLong := longest > 0 && then.times[last]+then.overhead > longest.Seconds()
-	if then.sizes[last] < p.maxBatch && !isLong {
 		return
 	}
 	*mine, g.past.since[mine] = then, c

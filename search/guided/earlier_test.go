@@ -197,28 +197,27 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 	}
 }
 
-// Service times of an earlier campaign that end before the batches of this one are measured again, unless larger ones are too long anyway; and its
-// pace is that of what was inherited alone.
+// Beyond the batches of an earlier campaign its curve goes on as a line, so that larger ones are not bounded by what smaller ones do; and its pace is
+// that of what was inherited alone.
 func TestInheritedCurves(t *testing.T) {
 	t.Parallel()
 	curve := func(largest int) service {
 		s := service{trials: 1}
 		for size := 1; size <= largest; size *= 2 {
-			s.sizes, s.times, s.spreads = append(s.sizes, size), append(s.times, 0.001*float64(size)), append(s.spreads, 0.05)
+			s.sizes, s.times, s.spreads = append(s.sizes, size), append(s.times, 0.004+0.001*float64(size)), append(s.spreads, 0.05)
 		}
 		return s
 	}
-	for _, c := range []struct {
-		largest int
-		limit   float64
-		want    bool
-	}{{32, 0.05, true}, {8, 0.05, false}, {8, 0.0035, true}} {
-		g := newSmall(t, func(s *search.Settings) { *s = small(c.limit) })
+	var most []float64
+	for _, largest := range []int{8, 32} {
+		g := newSmall(t, nil)
 		p := g.pools[0]
-		g.inheritCurve(&earlier{}, &p.engine.alone, curve(c.largest), p)
-		if got := p.engine.isOpen(); got != c.want {
-			t.Errorf("batches up to %d, limit %v: inherited %v, want %v", c.largest, c.limit, got, c.want)
-		}
+		g.inheritCurve(&earlier{}, &p.engine.alone, curve(largest))
+		g.prepare(p)
+		most = append(most, p.outline.most[p.outline.upTo(32)])
+	}
+	if math.Abs(most[0]-most[1]) > 1e-6 || math.Abs(most[1]-32/0.036) > 1e-6 {
+		t.Errorf("batches of 32 do %v inferences/s at most, want %.1f", most, 32/0.036)
 	}
 
 	g := newSmall(t, nil)
@@ -226,7 +225,7 @@ func TestInheritedCurves(t *testing.T) {
 	e := g.engines[0]
 	then := &earlier{paces: make([]pace, len(g.models))}
 	then.paces[k].mean = 0.2
-	g.inheritCurve(then, &e.alone, curve(32), e.pools[0])
+	g.inheritCurve(then, &e.alone, curve(32))
 	e.pools[1].crowded = curve(32) // of today
 	for _, p := range e.pools[:2] {
 		g.prepare(p)

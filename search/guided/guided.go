@@ -275,32 +275,13 @@ func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) sear
 	sizes = slices.DeleteFunc(slices.Clone(sizes), p.refuses)
 	return search.Action{Trial: search.Trial{
 		Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
-		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes, Longest: g.longest(),
+		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes, Longest: g.settings.Budget.Time / serviceParts,
 	}, Why: why}
 }
 
-// What a batch may take before larger ones are left out of a service trial.
-const (
-	serviceParts  = 200 // part of the budget: with what goes before its window a size takes five times as long
-	serviceLimits = 2   // limits on a latency: one slow window leaves nothing out that may keep them
-)
-
-// longest is how long a batch of a service trial may take before larger ones are left out, 0 for any: they cannot keep the limits on latencies, or cost
-// too much of the budget. Simulations go on beyond them as the curve does.
-func (g *Guided) longest() time.Duration {
-	longest := g.settings.Budget.Time / serviceParts
-	for _, m := range g.models {
-		for _, limit := range m.limits {
-			if limit.Max == nil || !m.bindsLatency() {
-				continue
-			}
-			if most := time.Duration(serviceLimits * *limit.Max * float64(time.Second)); longest == 0 || most < longest {
-				longest = most
-			}
-		}
-	}
-	return longest
-}
+// serviceParts is the part of the budget beyond which a batch takes too long for larger ones to be measured: with what goes before its window a size
+// takes five times as long.
+const serviceParts = 200
 
 // settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part of the
 // residuals, and costs no launch.

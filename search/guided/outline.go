@@ -25,11 +25,24 @@ func (o outline) upTo(batch int) int {
 	return min(i, len(o.sizes)-1)
 }
 
+// newOutline is that of a pool with a service curve, without what it does at most: of the curve's sizes, and of larger ones that were left out or not
+// asked for, where the curve goes on as a line.
+func (g *Guided) newOutline(p *pool, c queuesim.Curve) outline {
+	last := c.Sizes[len(c.Sizes)-1]
+	beyond := slices.DeleteFunc(g.sizes(p.maxBatch), func(size int) bool { return size <= last || p.refuses(size) })
+	o := outline{sizes: slices.Concat(c.Sizes, beyond), overhead: c.Overhead}
+	for _, size := range o.sizes {
+		o.times = append(o.times, c.Time(size, 1, p.instances))
+	}
+	o.most = make([]float64, len(o.sizes))
+	return o
+}
+
 // measuredOutline is that of a pool whose service times are known: any number of its instances may be busy.
 func (g *Guided) measuredOutline(p *pool) outline {
 	c := p.curve
-	o := outline{sizes: c.Sizes, times: c.Alone, overhead: c.Overhead, most: make([]float64, len(c.Sizes))}
-	for i, size := range c.Sizes {
+	o := g.newOutline(p, c)
+	for i, size := range o.sizes {
 		if i > 0 {
 			o.most[i] = o.most[i-1]
 		}
@@ -43,8 +56,8 @@ func (g *Guided) measuredOutline(p *pool) outline {
 // expectedOutline is that of a pool of which one instance's curve is known or predicted. Together, instances do what they would do
 // undisturbed but for their company, never less than one of them, and each no more than in a smaller pool.
 func (g *Guided) expectedOutline(p *pool, c queuesim.Curve) outline {
-	o := outline{sizes: c.Sizes, times: c.Alone, overhead: c.Overhead, most: make([]float64, len(c.Sizes))}
-	for i, size := range c.Sizes {
+	o := g.newOutline(p, c)
+	for i, size := range o.sizes {
 		most := g.undisturbed(p, c, size) * math.Exp(p.company.mean)
 		for _, q := range p.engine.pools {
 			if q.isReady() && q.instances < p.instances {
@@ -52,7 +65,7 @@ func (g *Guided) expectedOutline(p *pool, c queuesim.Curve) outline {
 				most = min(most, part*q.outline.most[q.outline.upTo(size)])
 			}
 		}
-		o.most[i] = max(most, float64(size)/c.Alone[i])
+		o.most[i] = max(most, float64(size)/o.times[i])
 		if i > 0 {
 			o.most[i] = max(o.most[i], o.most[i-1])
 		}

@@ -385,3 +385,29 @@ func TestBelowIsAlike(t *testing.T) {
 		}
 	}
 }
+
+// A service trial that left out what takes too long rules out nothing: larger batches serve at loads where they are small, and the best is found.
+func TestLongBatchesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	const limit = 1
+	m := typical(1, limit)
+	m.slower = math.Log(50) // one inference takes 0.3 s
+	m.settings.Budget.Time = 5 * time.Minute
+	g, events := m.run(t, 200)
+	isCut := func(e search.Event) bool {
+		return e.Trial.Phase == search.PhaseService && len(e.Measurement.Windows) < len(e.Trial.Sizes)
+	}
+	if !slices.ContainsFunc(events, isCut) {
+		t.Error("no service trial was cut")
+	}
+	for _, p := range g.pools {
+		for i := range p.batchers {
+			if p.isDead(setting{i, 1}) {
+				t.Errorf("%v is out at one request in flight", p.batchers[i].candidate)
+			}
+		}
+	}
+	if regret := m.regret(t, g, limit); regret > 0.05 {
+		t.Errorf("the answer misses %.3f of the best", regret)
+	}
+}
