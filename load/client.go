@@ -340,11 +340,11 @@ func (l *link) refused(err error) {
 	l.cause = err
 }
 
-// lost is the error of a server that has had no connection for lostAfter and refuses new ones.
-func (l *link) lost(now time.Duration) error {
+// lost is the error of a server that has refused new connections for lostAfter, and has none, or none that is used.
+func (l *link) lost(now time.Duration, isUsed bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open > 0 || l.cause == nil || now < l.since+lostAfter {
+	if l.open > 0 && isUsed || l.cause == nil || now < l.since+lostAfter {
 		return nil
 	}
 	return &LostError{l.cause}

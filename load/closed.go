@@ -152,7 +152,7 @@ func (w *worker) fill(ctx context.Context, tickets *tickets, turns []turn) bool 
 		case w.slots[i].open || t.from > 0 && w.session.now() < t.from:
 		case w.ending && w.open > 0: // what is on the connection comes first
 			return true
-		case ctx.Err() != nil || !w.connected(ctx) || !tickets.take():
+		case ctx.Err() != nil || !tickets.take() || !w.connected(ctx): // a ticket first: without one no connection is needed
 			return false
 		default:
 			w.send(i, t.next, t.ready)

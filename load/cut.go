@@ -137,7 +137,7 @@ func (s *session) answer(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.link.lost(s.now() + lostAfter)
+	return s.link.lost(s.now()+lostAfter, true)
 }
 
 // measureExactly sends as many requests as are asked for: they are the one window. When the run fails, those that were answered until

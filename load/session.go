@@ -198,10 +198,12 @@ func (s *session) wait(ctx context.Context, until time.Duration) error {
 // watch gathers the completions, and fails when there were none for too long.
 func (s *session) watch() error {
 	s.gather()
-	if err := s.link.lost(s.now()); err != nil {
+	owed := s.expire()
+	// What a closed loop has in flight is on all connections but those whose clients have sent all they were to.
+	if err := s.link.lost(s.now(), owed || s.isOpen()); err != nil {
 		return err
 	}
-	if !s.expire() && !s.silent {
+	if !owed && !s.silent {
 		s.answered = s.now() // nothing is owed
 	}
 	patience := s.options.Patience

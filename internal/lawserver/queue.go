@@ -8,7 +8,10 @@ import (
 )
 
 // visit is one inference's way through the server, in time since the epoch.
-type visit struct{ arrival, begin, end time.Duration }
+type visit struct {
+	arrival, begin, end time.Duration
+	isLate              bool // the server dies before it is answered
+}
 
 // counts are what the statistics tell.
 type counts struct {
@@ -27,7 +30,8 @@ func (s *Server) arrive() (v visit, fails bool) {
 	s.counts.begun++
 	fails = s.options.Faults.FailEvery > 0 && s.counts.begun%s.options.Faults.FailEvery == 0
 	now := s.now()
-	v = visit{now, now, now}
+	dies := s.options.Faults.DieAfter
+	v = visit{now, now, now, dies > 0 && s.counts.begun > dies}
 	var work time.Duration
 	if s.options.Law != nil {
 		work = s.options.Law(s.random)
@@ -45,7 +49,7 @@ func (s *Server) arrive() (v visit, fails bool) {
 
 // await waits for the end of an inference's service; false: the server has ended.
 func (s *Server) await(v visit) bool {
-	if s.options.Faults.Silent {
+	if s.options.Faults.Silent || v.isLate {
 		<-s.ended
 		return false
 	}
