@@ -127,6 +127,7 @@ type Result struct {
 	Begin   time.Time     // the run's beginning
 	WarmUp  time.Duration // from there to the first window
 	Resent  int           // requests that were sent once more, since the server had closed their connection; also those of the warm-up
+	Slowest time.Duration // longest time from sending to answer, in ramp and warm-up too
 
 	// Unfinished is how many requests were due and unanswered when the last window ended, and Waited how long the first of them had
 	// waited by then. They are in no window.

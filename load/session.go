@@ -33,6 +33,7 @@ type session struct {
 	answered time.Duration // when the latest answer came, or the server owed none
 	silent   bool          // a request has timed out since
 	longest  time.Duration // longest time from sending to answer so far, since the ramp where it is over; 0: no answer has come
+	slowest  time.Duration // the same of the whole run
 	good     int           // requests that completed so far, also in the ramp
 	failures int           // requests that failed so far, also in the ramp
 	first    string        // text of the first failure
@@ -60,7 +61,7 @@ func (s *session) close() {
 
 // result is what came out so far.
 func (s *session) result() Result {
-	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load())}
+	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load()), Slowest: s.slowest}
 	if last := s.closing; last != nil && last.unfinished > 0 {
 		r.Unfinished, r.Waited = last.unfinished, last.to-last.oldest
 	}
@@ -294,7 +295,7 @@ func (s *session) note(r record) {
 	}
 	if s.silent = r.outcome == timedOut; !s.silent {
 		s.answered = max(s.answered, r.end)
-		s.longest = max(s.longest, r.end-r.sent)
+		s.longest, s.slowest = max(s.longest, r.end-r.sent), max(s.slowest, r.end-r.sent)
 	}
 }
 

@@ -112,10 +112,17 @@ type pool struct {
 	job     Job // the one it was launched for
 	engine  Engine
 	control api.Client
-	config  string // loaded configuration; "" when none is
-	ramped  int    // largest batch that its sessions have been given; 0 when none
-	memory  int64  // bytes, the most that the metrics page told in the last load; 0 unknown
+	config  string        // loaded configuration; "" when none is
+	ramped  int           // largest batch that its sessions have been given; 0 when none
+	slowest time.Duration // answer that its sessions have given; 0 when none
+	memory  int64         // bytes, the most that the metrics page told in the last load; 0 unknown
 }
+
+// slowestAnswers is how many times the slowest answer of a pool so far the first one to a further load may take, beyond the usual patience.
+const slowestAnswers = 20
+
+// first is how long the first answer to a load may take: of new sessions, which may build their kernels in it, as long as loading the model.
+func (p *pool) first(load time.Duration) time.Duration { return cmp.Or(slowestAnswers*p.slowest, load) }
 
 // New makes a runner without an engine.
 func New(o Options) *Runner {
@@ -287,7 +294,7 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 	}
 	r.pool.config = job.Config
 	if r.options.Reloads {
-		r.pool.ramped = 0
+		r.pool.ramped, r.pool.slowest = 0, 0
 	}
 	return nil
 }
@@ -323,7 +330,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 			}
 			return NewConn(client, r.encoded.list), nil
 		},
-		Ramp: a.ramp, WarmUp: a.warmUp, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.options.Load,
+		Ramp: a.ramp, WarmUp: a.warmUp, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.Load),
 		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
 		Length: func(p99 time.Duration) time.Duration { return a.length(p99, seen.rampExecutions()) },
 		Edge:   func(ctx context.Context, _ int) error { return seen.add(ctx) },
@@ -334,7 +341,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 	}
 	last := result.Windows[len(result.Windows)-1]
 	times.WarmUp, times.Windows = seen.split(begin, result.Begin.Add(last.Start+last.Duration))
-	r.pool.ramped, r.pool.memory = max(r.pool.ramped, a.ramped), seen.memory()
+	r.pool.ramped, r.pool.slowest, r.pool.memory = max(r.pool.ramped, a.ramped), max(r.pool.slowest, result.Slowest), seen.memory()
 	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
 	return flagFew(windows, job.Percentiles), nil
 }

@@ -351,6 +351,22 @@ func TestSlowFirstInference(t *testing.T) {
 	})
 }
 
+// An engine that has answered is not waited for as long as a new one: it hangs.
+func TestHangOfWhatHasAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		if m, err := r.Measure(t.Context(), job("a", "1")); err != nil || m.Failure != nil {
+			t.Fatal(m.Failure, err)
+		}
+		l.service = time.Hour
+		m, err := r.Measure(t.Context(), job("a", "2"))
+		if err != nil || m.Failure == nil || !strings.Contains(m.Failure.Reason, "completed no request for 10") {
+			t.Errorf("%+v, %v", m.Failure, err)
+		}
+	})
+}
+
 func TestRefusedAll(t *testing.T) {
 	t.Parallel()
 	good, refusing, silent := measure.Window{Requests: 9}, measure.Window{Errors: 3, FirstError: "busy"}, measure.Window{}
