@@ -32,6 +32,7 @@ type session struct {
 
 	answered time.Duration // when the latest answer came, or the server owed none
 	silent   bool          // a request has timed out since
+	active   time.Duration // when a request was last in flight, or ended
 	longest  time.Duration // longest time from sending to answer so far, since the ramp where it is over; 0: no answer has come
 	slowest  time.Duration // the same of the whole run
 	good     int           // requests that completed so far, also in the ramp
@@ -116,7 +117,7 @@ func (s *session) ramp(ctx context.Context, l *closedLoop) error {
 func (s *session) during(parent context.Context, load func(context.Context), control func(ctx context.Context, finished <-chan struct{}) error) error {
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
-	s.answered, s.silent = s.now(), false
+	s.answered, s.active, s.silent = s.now(), s.now(), false
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -200,8 +201,11 @@ func (s *session) wait(ctx context.Context, until time.Duration) error {
 func (s *session) watch() error {
 	s.gather()
 	owed := s.expire()
-	// What a closed loop has in flight is on all connections but those whose clients have sent all they were to.
-	if err := s.link.lost(s.now(), owed || s.isOpen()); err != nil {
+	if owed {
+		s.active = s.now()
+	}
+	// A closed loop that goes on has something in flight, or soon again; else its connections are of clients that have sent all they were to.
+	if err := s.link.lost(s.now(), s.isOpen() || s.now() < s.active+lostAfter); err != nil {
 		return err
 	}
 	if !owed && !s.silent {
@@ -279,6 +283,9 @@ func (s *session) take(r record) {
 
 // note takes from a record what it says of the server's health.
 func (s *session) note(r record) {
+	if r.outcome != aborted {
+		s.active = max(s.active, r.end)
+	}
 	switch r.outcome {
 	case aborted:
 		return

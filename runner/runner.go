@@ -31,7 +31,7 @@ type Options struct {
 	Launches int       // engine launches of the campaign so far
 
 	WarmUp   time.Duration // longest warm-up under load; default 5 s
-	Load     time.Duration // how long loading a model may take, and the first answer to a load; default 2 min
+	Load     time.Duration // how long loading a model may take, and the first answer of new sessions, to the ramp and to the load after it; default 2 min
 	Patience time.Duration // how long an engine that has answered may complete no request; default 10 s, and at least 20 latencies
 
 	// Reloads says that the server makes a model's sessions anew for every configuration, as a real Triton does. The bundled engine keeps them
@@ -121,8 +121,11 @@ type pool struct {
 // slowestAnswers is how many times the slowest answer of a pool so far the first one to a further load may take, beyond the usual patience.
 const slowestAnswers = 20
 
-// first is how long the first answer to a load may take: of new sessions, which may build their kernels in it, as long as loading the model.
-func (p *pool) first(load time.Duration) time.Duration { return cmp.Or(slowestAnswers*p.slowest, load) }
+// first is how long the first answer to a load may take: of new sessions, which may build their kernels in it, as long as loading the model, and never
+// longer than that.
+func (p *pool) first(load time.Duration) time.Duration {
+	return min(cmp.Or(slowestAnswers*p.slowest, load), load)
+}
 
 // New makes a runner without an engine.
 func New(o Options) *Runner {
