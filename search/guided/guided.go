@@ -198,6 +198,10 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 	r, ok := g.read(e)
 	level := e.Trial.Load.Level()
 	if failed, known := e.Measurement.Estimate(measure.ErrorRate); !ok || known && failed.Value > search.MostErrors {
+		if isEmpty(e.Measurement.Windows) { // as at a low rate by chance
+			p.zones = append(p.zones, zone{candidate: c.Key(), level: level, isCell: true})
+			return
+		}
 		if !ok || e.Measurement.Errors() > 0 { // what refuses some is quick with the others
 			p.zones = append(p.zones, zone{batch: g.queue(c).MaxBatch, level: level})
 			return
@@ -214,6 +218,11 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 	m := &t.measurement
 	m.Windows = append(m.Windows, e.Measurement.Windows...)
 	m.Memory, m.Launch = max(m.Memory, e.Measurement.Memory), e.Measurement.Launch
+}
+
+// isEmpty reports whether no request ended in windows, well or not.
+func isEmpty(windows []measure.Window) bool {
+	return !slices.ContainsFunc(windows, func(w measure.Window) bool { return w.Requests+w.Errors+w.Dropped > 0 })
 }
 
 // decide chooses the next action, once after each event.

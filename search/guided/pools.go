@@ -110,16 +110,20 @@ type setting struct {
 }
 
 // zone is a part of a pool that fails: the batch sizes and loads from one on, or one candidate, from a request rate on that is too much
-// for it or, when that is what does not load, at all.
+// for it or, when that is what does not load, at all; or a cell of which nothing can be told.
 type zone struct {
 	batch     int
 	level     float64
 	candidate string // key; "" for all
+	isCell    bool   // that candidate, at that level
 }
 
 // holds reports whether a candidate with a largest batch fails at a load.
 func (z zone) holds(candidate string, batch int, level float64) bool {
-	if z.candidate != "" {
+	switch {
+	case z.isCell:
+		return z.candidate == candidate && level == z.level
+	case z.candidate != "":
 		return z.candidate == candidate && level >= z.level
 	}
 	return batch >= z.batch && level >= z.level

@@ -372,6 +372,22 @@ func TestUnluckyServiceWindow(t *testing.T) {
 	}
 }
 
+// Windows in which nothing ended, as at a low rate by chance, tell nothing, and rule out nothing else.
+func TestEmptyWindows(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	g, events := m.run(t, 20)
+	i := slices.IndexFunc(events, func(e search.Event) bool { return e.Trial.Phase == search.PhaseSearch })
+	e := events[i]
+	p, _ := g.poolOf(e.Trial.Candidate)
+	at, _ := p.find(e.Trial.Candidate.Key())
+	e.Trial.Load, e.Measurement = measure.Load{Concurrency: 1, BatchSize: 1}, measure.Measurement{Windows: []measure.Window{{Duration: time.Second}}}
+	g.Tell(e)
+	if !p.isDead(setting{at, 1}) || p.isDead(setting{at, 2}) {
+		t.Errorf("out at level 1: %v, want true; at level 2: %v, want false", p.isDead(setting{at, 1}), p.isDead(setting{at, 2}))
+	}
+}
+
 // Only what joins requests in the same way, or has none to join, is the same as a larger batch at a load that fits into it.
 func TestBelowIsAlike(t *testing.T) {
 	t.Parallel()

@@ -233,14 +233,15 @@ func (p *Plan) Leader() (search.Standing, bool) {
 			return s, true
 		}
 	}
-	ranked := p.inner.Ranked()
-	i := slices.IndexFunc(ranked, func(s search.Standing) bool {
+	mayLead := func(s search.Standing) bool {
 		return s.Point.Passes() && len(s.Measurement.Windows) > 0 && (p.finals == nil || !p.finals.refutes(s))
-	})
-	if i < 0 {
+	}
+	ranked := slices.DeleteFunc(slices.Clone(p.inner.Ranked()), func(s search.Standing) bool { return !mayLead(s) })
+	if len(ranked) == 0 {
 		return search.Standing{}, false
 	}
-	return ranked[i], true
+	serves := func(s search.Standing) bool { return p.finals == nil || !p.finals.hasFailed(s.Candidate) }
+	return ranked[max(slices.IndexFunc(ranked, serves), 0)], true // what fails on fresh launches comes last
 }
 
 // Statement says in sentences what the strategy claims of what it found. Those that only measure say what is nearest to the constraints, and

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/measure"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/searchtest"
@@ -65,5 +66,24 @@ func TestWhatTheFinalsRefuteDoesNotLead(t *testing.T) {
 	p, finalists = slowInFinals(t, "grid", func(s *search.Settings) { s.Elsewhere = true })
 	if leader, ok := p.Leader(); ok || len(finalists) < 2 {
 		t.Errorf("after finals of %v on another server %v leads, want none", finalists, leader.Candidate)
+	}
+}
+
+// What fails on fresh launches comes behind what the finals did not measure, as in the reports.
+func TestWhatFailsInTheFinalsDoesNotLead(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	failed := map[string]bool{}
+	l.Fail = func(trial search.Trial) *measure.Failure {
+		if trial.Phase != search.PhaseFinal {
+			return nil
+		}
+		failed[trial.Candidate.Key()] = true
+		return &measure.Failure{Stage: measure.StageCrash, Reason: "no"}
+	}
+	p := newPlan(t, "grid", l, search.Budget{})
+	l.Run(p, 3000)
+	if leader, ok := p.Leader(); !ok || len(failed) == 0 || failed[leader.Candidate.Key()] {
+		t.Errorf("of %d that failed in the finals, %v leads (%t)", len(failed), leader.Candidate, ok)
 	}
 }
