@@ -35,7 +35,7 @@ func Replay(dir string) (Campaign, error) {
 		return Campaign{}, fmt.Errorf("cannot replay campaign: %w", err)
 	}
 	c := Campaign{Dir: dir, Header: header}
-	if c.Profile, err = spec.ParseProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
+	if c.Profile, err = spec.RecordedProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
 		return Campaign{}, fmt.Errorf("cannot replay campaign in %q: its profile does not parse any more: %w", dir, err)
 	}
 	if len(header.Facts) > 0 {

@@ -90,7 +90,7 @@ func readEarlier(s Setup, now journal.Header, dir string) (search.Earlier, error
 	if err != nil {
 		return search.Earlier{}, err
 	}
-	then, err := spec.ParseProfile(old.Spec.Path, []byte(old.Spec.Text))
+	then, err := spec.RecordedProfile(old.Spec.Path, []byte(old.Spec.Text))
 	if err != nil {
 		return search.Earlier{}, fmt.Errorf("cannot reuse the campaign in %q: its profile does not parse any more: %w", dir, err)
 	}

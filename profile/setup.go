@@ -301,7 +301,7 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 
 // sameSearch reports whether the journal's profile asks for the same search as p, whatever its comments, budget and paths.
 func sameSearch(old journal.SpecFile, p spec.Profile) bool {
-	then, err := spec.ParseProfile(old.Path, []byte(old.Text))
+	then, err := spec.RecordedProfile(old.Path, []byte(old.Text))
 	return err == nil && AskSame(then, p)
 }
 

@@ -288,7 +288,7 @@ func (r profileReader) checkFields(given map[string]value) {
 		if owners := r.owners(k.Name); len(owners) > 0 {
 			at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or the field of ModelConfig"})
 		}
-		if r.p.UsesBundled() && ignoredByEngine(k.Name) {
+		if r.p.UsesBundled() && ignoredByEngine(k.Name) && !at.doc.isRecorded {
 			at.fail(Error{Problem: "makes no difference to the bundled engine, which does not honour it",
 				Hint: "remove it, or measure a Triton: runner: {mode: local, server: tritonserver}"})
 		}

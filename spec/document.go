@@ -19,8 +19,9 @@ const maxNodes = 100_000
 
 // document is a YAML file being read: it collects every mistake instead of stopping at the first.
 type document struct {
-	file   string
-	errors Errors
+	file       string
+	isRecorded bool // it is in a journal: what was once allowed has been measured
+	errors     Errors
 }
 
 // open parses text into its root value; ok is false when there is nothing that could be read further.

@@ -70,8 +70,8 @@ func (v value) metric(others ...string) (measure.Metric, bool) {
 // goalMetric is metric of a goal or a gate, which bound failed requests by themselves.
 func (v value) goalMetric(others ...string) (measure.Metric, bool) {
 	m, ok := v.metric(others...)
-	if m == measure.ErrorRate {
-		v.fail(Error{Problem: "is always bounded: a load at which more than 1 % of the requests fail satisfies nothing", Hint: "remove it"})
+	if m == measure.ErrorRate && !v.doc.isRecorded {
+		v.fail(Error{Problem: "is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit", Hint: "remove it"})
 		return "", false
 	}
 	return m, ok

@@ -122,9 +122,17 @@ type Inputs struct {
 // ParseProfile reads a profile.yaml. path is its file name: it appears in errors, and relative paths in the file are
 // relative to its folder. The error is an Errors with every mistake of the file.
 func ParseProfile(path string, text []byte) (Profile, error) {
-	d := &document{file: path}
+	return (&document{file: path}).profile(text)
+}
+
+// RecordedProfile is ParseProfile for the text in a journal: what was allowed when the campaign began, and has been measured, is no mistake.
+func RecordedProfile(path string, text []byte) (Profile, error) {
+	return (&document{file: path, isRecorded: true}).profile(text)
+}
+
+func (d *document) profile(text []byte) (Profile, error) {
 	p := profileDefaults()
-	p.Path, p.Text = path, slices.Clone(text)
+	p.Path, p.Text = d.file, slices.Clone(text)
 	root, ok := d.open(text)
 	if !ok || root.isForeign() {
 		return Profile{}, d.err()

@@ -399,9 +399,9 @@ func TestGoalMistakes(t *testing.T) {
 	check("objective: accuracy", "objective: cannot be accuracy, which is only a constraint")
 	check("objective: latency_p100", "objective: is not a metric")
 	check("objective: cost", "objective: cannot be told without the price of the machine")
-	check("objective: error_rate", "objective: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing")
-	check("weights: {throughput: 3, error_rate: 1}", "weights.error_rate: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing")
-	check("constraints: {error_rate: {max: 5%}}", "constraints.error_rate: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing")
+	check("objective: error_rate", "objective: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit")
+	check("weights: {throughput: 3, error_rate: 1}", "weights.error_rate: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit")
+	check("constraints: {error_rate: {max: 5%}}", "constraints.error_rate: is always bounded: a load at which more than 1 % of the requests fail satisfies nothing, and there is no other limit")
 	check("weights: {throughput: 3, cost: 1}", "weights.cost: cannot be told without the price of the machine")
 	check("constraints: {latency_p99: {max: 1ms}, cost: {max: 1}}", "constraints.cost: cannot be told without the price of the machine")
 	check("price: 0.4", "price: must be a mapping (field: value)")
@@ -488,6 +488,22 @@ func TestSizes(t *testing.T) {
 	for _, text := range []string{"", "2", "GiB", "2G", "2gb", "NaNMB", "infGB"} {
 		if got, ok := parseSize(text); ok {
 			t.Errorf("parseSize(%q) = %v, want an error", text, got)
+		}
+	}
+}
+
+// What is refused today, and was measured once, is read from a journal.
+func TestRecordedProfile(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"model: m.onnx\nconstraints: {error_rate: {max: 0.1%}}\n",
+		"model: m.onnx\nspace: {response_cache: {enable: [false, true]}}\n",
+	} {
+		if _, err := ParseProfile("p.yaml", []byte(text)); err == nil {
+			t.Errorf("a user's file may say %q", text)
+		}
+		if _, err := RecordedProfile("p.yaml", []byte(text)); err != nil {
+			t.Errorf("of a journal: %v", err)
 		}
 	}
 }
