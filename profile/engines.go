@@ -9,6 +9,7 @@ import (
 
 	"tuner/measure"
 	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
 	"tuner/modelrepo"
 	"tuner/runner"
 	"tuner/search"
@@ -54,7 +55,7 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 	}
 	return e.turnTo(ctx, trial).Measure(ctx, runner.Job{
 		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
-		Instances: instances(config), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
+		Instances: instances(config, e.setup.Facts.GPUs), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	})
@@ -132,11 +133,15 @@ func (s Subject) OriginalDigest() (string, error) {
 	return modelrepo.Digest(s.Files[0].Source, s.Config)
 }
 
-// instances is the number of instances that a complete configuration asks for.
-func instances(config *modelconfig.Config) int {
+// instances is the number of instances that a configuration asks for; a group on GPUs that lists none is on so many.
+func instances(config *modelconfig.Config, gpus int) int {
 	n := 0
 	for _, g := range config.GetInstanceGroup() {
-		n += int(g.GetCount()) * max(1, len(g.GetGpus()))
+		devices := len(g.GetGpus())
+		if devices == 0 && g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
+			devices = gpus
+		}
+		n += int(g.GetCount()) * max(1, devices)
 	}
 	return max(1, n)
 }

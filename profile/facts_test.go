@@ -35,6 +35,7 @@ func TestInstancesOfGPUs(t *testing.T) {
 	}{
 		"on the CPU":        {configpb.ModelInstanceGroup_KIND_CPU, nil, nil, 3},
 		"moved to the GPUs": {configpb.ModelInstanceGroup_KIND_CPU, nil, map[string]search.Value{search.KnobExecutionProvider: "tensorrt"}, 12},
+		"on all of them":    {configpb.ModelInstanceGroup_KIND_GPU, nil, nil, 12},
 		"on two of them":    {configpb.ModelInstanceGroup_KIND_GPU, []int32{0, 1}, nil, 6},
 		"one each":          {configpb.ModelInstanceGroup_KIND_GPU, []int32{0, 1}, map[string]search.Value{search.KnobInstanceCount: "1"}, 2},
 		"moved to the CPU":  {configpb.ModelInstanceGroup_KIND_GPU, []int32{0, 1}, map[string]search.Value{search.KnobExecutionProvider: "cpu"}, 3},
@@ -45,8 +46,13 @@ func TestInstancesOfGPUs(t *testing.T) {
 		for knob, v := range c.knobs {
 			candidate = candidate.With(knob, v)
 		}
-		if got := profile.FactsOf(s, host).Instances(candidate); got != c.want {
+		facts := profile.FactsOf(s, host)
+		if got := facts.Instances(candidate); got != c.want {
 			t.Errorf("%s: %d instances, want %d", name, got, c.want)
+		}
+		facts.Base = nil
+		if got := facts.Instances(search.Candidate{}); candidate.IsDefault() && got != c.want {
+			t.Errorf("%s: the default has %d instances, want %d", name, got, c.want)
 		}
 	}
 }

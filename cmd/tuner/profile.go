@@ -114,7 +114,11 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 	if err := checkRuntimes(o, p); err != nil {
 		return c, err
 	}
-	builds, facts, err := findBuilds(ctx, con, o, p, subject, profile.FactsOf(subject, host))
+	there := host
+	if p.Runner.Mode == spec.RunnerRemote {
+		there.GPUs = nil // they are this machine's
+	}
+	builds, facts, err := findBuilds(ctx, con, o, p, subject, profile.FactsOf(subject, there))
 	if err != nil {
 		return c, err
 	}
