@@ -93,6 +93,11 @@ func junitCases(r analyze.Result) []junitCase {
 	for _, chance := range c.Best.Chances {
 		cases = append(cases, junitCaseOf(c, chance.Constraint, fmt.Sprintf(", kept with probability %s", chanceText(chance.Probability))))
 	}
+	for _, miss := range c.Best.Misses {
+		if miss.Constraint.Min == nil && miss.Constraint.Max == nil { // what the objective needs (search.Goal.Unscored)
+			cases = append(cases, junitCaseOf(c, miss.Constraint, ""))
+		}
+	}
 	limit := search.MostErrors
 	return append(cases, junitCaseOf(c, search.Constraint{Metric: measure.ErrorRate, Max: &limit}, ""))
 }

@@ -22,11 +22,14 @@ func TryLock(path string) (*os.File, error) {
 }
 
 // Lock keeps others that call it from a file that is about to be read and then written. It blocks until they have unlocked theirs. The lock is a
-// file of its own beside that, which is gone when nobody has it.
+// file of its own beside that, which is gone when nobody has it. Where the file system has no locks, nobody is kept from anything.
 func Lock(path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for {
 		f, err := openLocked(name, syscall.LOCK_EX)
+		if errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS) {
+			return func() { _ = os.Remove(name) }, nil
+		}
 		if err != nil {
 			return nil, err
 		}
