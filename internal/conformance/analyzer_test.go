@@ -117,7 +117,7 @@ func checkServes(t *testing.T, p *peers.Peers, repository string) {
 		t.Fatal(err)
 	}
 	stopAtEnd(t, server)
-	args := append([]string{"perf", "-m", "minilm", "-i", "grpc", "-u", server.GRPC, "--concurrency-range", "2", "-p", "400", "--max-trials", "3"}, strings.Fields(tokens)...)
+	args := append([]string{"perf", "-m", "minilm", "-i", "grpc", "-u", server.GRPC, "--concurrency-range", "2", "--request-count", "200"}, strings.Fields(tokens)...)
 	if output := runTool(t, "", environment(t, "TUNER_BINARY"), args...); !strings.Contains(output, "infer/sec") {
 		t.Errorf("nothing was served:\n%s", output)
 	}
