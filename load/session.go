@@ -283,9 +283,6 @@ func (s *session) take(r record) {
 
 // note takes from a record what it says of the server's health.
 func (s *session) note(r record) {
-	if r.outcome != aborted {
-		s.active = max(s.active, r.end)
-	}
 	switch r.outcome {
 	case aborted:
 		return
@@ -300,6 +297,7 @@ func (s *session) note(r record) {
 			s.first = r.more.failure.Error()
 		}
 	}
+	s.active = max(s.active, r.end)
 	if s.silent = r.outcome == timedOut; !s.silent {
 		s.answered = max(s.answered, r.end)
 		s.longest, s.slowest = max(s.longest, r.end-r.sent), max(s.slowest, r.end-r.sent)

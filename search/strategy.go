@@ -35,6 +35,9 @@ type Trial struct {
 	Longest time.Duration `json:"longest,omitempty"`
 }
 
+// EndsAfter reports whether a service trial ends with a batch that took so long.
+func (t Trial) EndsAfter(batch time.Duration) bool { return t.Longest > 0 && batch > t.Longest }
+
 // Phase is the part of a campaign that a trial belongs to.
 type Phase string
 

@@ -88,9 +88,15 @@ func predict(e *engine, known []witness, factor [][]float64, sizes []int) foreca
 	return f
 }
 
-// isForeseen reports whether an engine's service times are known, or predicted.
-func (g *Guided) isForeseen(e *engine) bool {
-	return e.isOpen() || g.forecasts != nil && len(g.forecasts[e.index].curve.Sizes) > 0
+// foreseen is what is known, or else predicted, of an engine's service times; false where nothing is.
+func (g *Guided) foreseen(e *engine) (f forecast, ok bool) {
+	switch {
+	case e.isOpen():
+		f.curve = e.alone.curve()
+	case g.forecasts != nil && e.door() != nil:
+		f = g.forecasts[e.index]
+	}
+	return f, len(f.curve.Sizes) > 0
 }
 
 // record counts the engines with a value of a knob that are open and that have failed for good.

@@ -144,7 +144,7 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 			}
 			s := m.time(g, trial.Candidate, size, trial.Load.Concurrency) * math.Exp(m.slower+m.noise*random.NormFloat64())
 			e.Measurement.Windows = append(e.Measurement.Windows, serviceWindowOf(size, s))
-			if trial.Longest > 0 && s > trial.Longest.Seconds() {
+			if trial.EndsAfter(time.Duration(s * float64(time.Second))) {
 				break
 			}
 		}

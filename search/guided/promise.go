@@ -26,14 +26,8 @@ func (g *Guided) promises(e *engine, w width, s *survey) []promise {
 
 // prospects lists all pools of an engine that are not ready, as far as its service times are known or foreseen.
 func (g *Guided) prospects(e *engine, w width, s *survey) []promise {
-	var f forecast
-	switch {
-	case e.isOpen():
-		f.curve = e.alone.curve()
-	case g.forecasts != nil && e.door() != nil:
-		f = g.forecasts[e.index]
-	}
-	if len(f.curve.Sizes) == 0 {
+	f, ok := g.foreseen(e)
+	if !ok {
 		return nil
 	}
 	var list []promise

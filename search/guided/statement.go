@@ -131,7 +131,7 @@ func (g *Guided) possibleGain(d *decision) *float64 {
 		if isHopeless(e, known) {
 			continue
 		}
-		if e.door() != nil && !g.isForeseen(e) {
+		if _, ok := g.foreseen(e); !ok && e.door() != nil {
 			return nil
 		}
 		for _, x := range g.promises(e, d.width, s) {

@@ -78,7 +78,7 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		result.Windows = append(result.Windows, played)
 		result.Times.Windows += played.Duration
 		m.clock += played.Duration
-		if t.Longest > 0 && b.latency > t.Longest.Seconds() {
+		if t.EndsAfter(time.Duration(b.latency * float64(time.Second))) {
 			break
 		}
 	}

@@ -233,15 +233,19 @@ func (p *Plan) Leader() (search.Standing, bool) {
 			return s, true
 		}
 	}
+	ranked := p.inner.Ranked()
 	mayLead := func(s search.Standing) bool {
 		return s.Point.Passes() && len(s.Measurement.Windows) > 0 && (p.finals == nil || !p.finals.refutes(s))
 	}
-	ranked := slices.DeleteFunc(slices.Clone(p.inner.Ranked()), func(s search.Standing) bool { return !mayLead(s) })
-	if len(ranked) == 0 {
-		return search.Standing{}, false
+	serves := func(s search.Standing) bool {
+		return mayLead(s) && (p.finals == nil || !p.finals.hasFailed(s.Candidate))
 	}
-	serves := func(s search.Standing) bool { return p.finals == nil || !p.finals.hasFailed(s.Candidate) }
-	return ranked[max(slices.IndexFunc(ranked, serves), 0)], true // what fails on fresh launches comes last
+	for _, isNext := range []func(search.Standing) bool{serves, mayLead} { // what fails on fresh launches comes last
+		if i := slices.IndexFunc(ranked, isNext); i >= 0 {
+			return ranked[i], true
+		}
+	}
+	return search.Standing{}, false
 }
 
 // Statement says in sentences what the strategy claims of what it found. Those that only measure say what is nearest to the constraints, and

@@ -201,7 +201,7 @@ func (l Landscape) curve(m measure.Measurement, t search.Trial, noise func() flo
 			Server: measure.ServerStats{Requests: n, Inferences: n * size, Executions: n, ComputeInfer: compute,
 				Batches: []measure.BatchStat{{Size: size, Executions: n, ComputeInfer: compute}}},
 		})
-		if t.Longest > 0 && service > t.Longest {
+		if t.EndsAfter(service) {
 			break
 		}
 	}
