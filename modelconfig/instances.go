@@ -43,6 +43,19 @@ func completeInstanceGroups(c *Config, gpus int) error {
 	return nil
 }
 
+// Instances is the number of instances that a configuration's groups ask for on all their devices; a group on GPUs that lists none is on so many.
+func Instances(c *Config, gpus int) int {
+	n := 0
+	for _, g := range c.GetInstanceGroup() {
+		devices := len(g.GetGpus())
+		if devices == 0 && g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
+			devices = gpus
+		}
+		n += int(g.GetCount()) * max(1, devices)
+	}
+	return n
+}
+
 // kindHere resolves KIND_AUTO: GPU if there is one and all those listed exist.
 func kindHere(g *configpb.ModelInstanceGroup, gpus int) configpb.ModelInstanceGroup_Kind {
 	absent := func(id int32) bool { return id < 0 || int(id) >= gpus }

@@ -9,7 +9,6 @@ import (
 
 	"tuner/measure"
 	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
 	"tuner/modelrepo"
 	"tuner/runner"
 	"tuner/search"
@@ -55,7 +54,7 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 	}
 	return e.turnTo(ctx, trial).Measure(ctx, runner.Job{
 		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
-		Instances: instances(config, e.setup.Facts.GPUs), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
+		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	})
@@ -131,19 +130,6 @@ func (s Subject) build(folder string, f File) (modelrepo.Variant, error) {
 // OriginalDigest names the variant folder of the original model: its last element.
 func (s Subject) OriginalDigest() (string, error) {
 	return modelrepo.Digest(s.Files[0].Source, s.Config)
-}
-
-// instances is the number of instances that a configuration asks for; a group on GPUs that lists none is on so many.
-func instances(config *modelconfig.Config, gpus int) int {
-	n := 0
-	for _, g := range config.GetInstanceGroup() {
-		devices := len(g.GetGpus())
-		if devices == 0 && g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
-			devices = gpus
-		}
-		n += int(g.GetCount()) * max(1, devices)
-	}
-	return max(1, n)
 }
 
 // memoryLimit is the memory constraint's upper bound in bytes, with room to see by how much it is missed; 0 without one.

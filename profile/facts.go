@@ -17,7 +17,7 @@ func FactsOf(s Subject, host hostinfo.Host) search.Facts {
 		Cores:            int(math.Ceil(host.CPU.Usable())),
 		Batching:         Signature(s.Model).CanBatch() && s.Config.GetMaxBatchSize() > 0,
 		BaseMaxBatchSize: int(s.Config.GetMaxBatchSize()),
-		BaseInstances:    instances(s.Config, gpus),
+		BaseInstances:    max(1, modelconfig.Instances(s.Config, gpus)),
 		Base:             spec.Base(s.Config),
 		GPUs:             gpus,
 	}

@@ -199,17 +199,13 @@ func checkGroups(c *modelconfig.Config) error {
 	return nil
 }
 
-// groupInstances is the number of instances that a value of instance_group asks for; 0 for one that cannot be read.
-func groupInstances(v search.Value) int {
+// groupInstances is the number of instances that a value of instance_group asks for where GPUs are not listed but so many; 0 for one that cannot be read.
+func groupInstances(v search.Value, gpus int) int {
 	var c modelconfig.Config
 	if err := setConfigField(&c, search.KnobInstanceGroup, v); err != nil {
 		return 0
 	}
-	n := 0
-	for _, g := range c.GetInstanceGroup() {
-		n += int(g.GetCount()) * max(1, len(g.GetGpus()))
-	}
-	return n
+	return modelconfig.Instances(&c, gpus)
 }
 
 // checkAccelerators holds accelerators to what the knob execution_provider and the options of providers are held to.

@@ -92,3 +92,18 @@ func TestInstanceGroupsCount(t *testing.T) {
 		t.Errorf("the loads end at %v", last)
 	}
 }
+
+// A group on GPUs that lists none has its count on each there is.
+func TestGroupInstancesOnGPUs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[search.Value]int{
+		`[{kind:KIND_GPU,count:2}]`:                 8,
+		`[{kind:KIND_GPU,count:2,gpus:[0,1]}]`:      4,
+		`[{kind:KIND_CPU,count:2}]`:                 2,
+		`[{kind:KIND_CPU,count:1},{kind:KIND_GPU}]`: 1,
+	} {
+		if got := groupInstances(text, 4); got != want {
+			t.Errorf("%s: %d instances, want %d", text, got, want)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (p Profile) Space(facts search.Facts) search.Space {
 		case k.Name == search.KnobInstanceGroup:
 			s.Facts.InstanceGroups = map[search.Value]int{}
 			for _, v := range k.Values {
-				s.Facts.InstanceGroups[v] = groupInstances(v)
+				s.Facts.InstanceGroups[v] = groupInstances(v, s.Facts.GPUs)
 			}
 		}
 	}
