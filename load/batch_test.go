@@ -79,6 +79,31 @@ func (c *batched) Broken() bool { return false }
 func (c *batched) Interrupt()   { close(c.interrupted) }
 func (c *batched) Close() error { return nil }
 
+// The first requests of a closed loop are all sent at once, and wait for less than those that come to a full queue: 64 clients of a server that takes 10 ms
+// for each wait for 640 ms, and for half of that in the mean until the queue has filled.
+func TestWarmUpFillsTheQueue(t *testing.T) {
+	t.Parallel()
+	for _, fill := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			server := newBatcher(t, 1, 1, 5*ms)
+			o := at(constant(0), 64)
+			o.Dial = func(context.Context, int) (Conn, error) {
+				return &batched{b: server, interrupted: make(chan struct{})}, nil
+			}
+			o.WarmUp, o.Fill = 100*ms, fill
+			o.Length = func(time.Duration) time.Duration { return 500 * ms }
+			r, err := Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean, _ := measure.Measurement{Windows: r.Windows[:1]}.Estimate(measure.LatencyAvg)
+			if isFull := math.Abs(mean.Value/0.640-1) < 0.05; isFull != fill || fill && r.WarmUp > 800*ms {
+				t.Errorf("the queue is to fill: %t; a mean latency of %.0f ms after a warm-up of %v", fill, 1e3*mean.Value, r.WarmUp)
+			}
+		})
+	}
+}
+
 // On a server that batches, the warm-up must be short, for it is what a campaign pays for every trial, and the windows
 // must show the server's throughput without flags.
 func TestWarmUpOnABatchingServer(t *testing.T) {

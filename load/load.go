@@ -74,6 +74,9 @@ type Options struct {
 	Ramp []int
 	// WarmUp is the longest warm-up, ramp not included; after it the load counts as unsteady. 0: none.
 	WarmUp time.Duration
+	// Fill says that the warm-up of a closed loop goes on, however long it is meant to be, until as many requests have ended as are in flight: before that
+	// they were all sent at once, and their latencies are those of a queue that fills.
+	Fill bool
 	// WarmUpRequests > 0 sends exactly so many instead, and awaits their answers.
 	WarmUpRequests int
 

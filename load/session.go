@@ -340,8 +340,12 @@ func (s *session) warmUp(ctx context.Context) error {
 	if s.steady { // there is none, or it is over
 		return nil
 	}
-	begin, good, failures := s.warm.from, s.good, s.failures
-	for !s.steady && (s.now() < begin+s.options.WarmUp || s.good == good) {
+	begin, good, failures, least := s.warm.from, s.good, s.failures, 1
+	if s.options.Fill {
+		least = s.options.Load.Concurrency
+	}
+	isFilled := func() bool { return s.good > good && s.good-good+s.failures-failures >= least }
+	for !s.steady && (s.now() < begin+s.options.WarmUp || !isFilled()) {
 		if !sleep(ctx, tick) {
 			return context.Cause(ctx)
 		}

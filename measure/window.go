@@ -29,6 +29,7 @@ type Window struct {
 	Frequency float64       `json:"frequency,omitempty"` // clock of the fastest core relative to the first window's; 0 unknown
 	GPUs      []GPUWindow   `json:"gpus,omitempty"`
 	CPUEnergy float64       `json:"cpu_energy,omitempty"` // J that the machine's CPU packages used; 0 unknown
+	Memory    int64         `json:"memory,omitempty"`     // of service trials: bytes, peak resident set from the trial's beginning to the window's end; 0 unknown
 	Flags     []Flag        `json:"flags,omitempty"`
 }
 

@@ -12,6 +12,7 @@ type approach struct {
 	ramp     []int         // concurrencies of the ramp
 	ramped   int           // largest batch that all instances have been given by its end; 0 unknown
 	warmUp   time.Duration // longest; 0: requests instead
+	fill     bool          // the warm-up lasts until the queue is as long as it will be
 	requests int           // of the warm-up, exactly
 	length   func(p99 time.Duration, executionsPerSecond float64) time.Duration
 }
@@ -31,13 +32,13 @@ const (
 )
 
 // turn is the approach of a window that takes turns with another engine's. It is short, so that the machine does not change between the
-// two, and need not hold enough for figures of its own.
+// two, and need not hold enough for figures of its own; but the queue, which is empty after a pause, has to fill first.
 func (r *Runner) turn(job Job) approach {
 	a, longest := r.settled(job), turnWarmUp
 	if job.Fresh {
 		longest = firstTurnWarmUp
 	}
-	a.warmUp = min(a.warmUp, longest)
+	a.warmUp, a.fill = min(a.warmUp, longest), true
 	a.length = turnNeed.length(job)
 	return a
 }
@@ -52,8 +53,8 @@ func brief(job Job) approach {
 
 // curve measures the windows of a service job, one size after the other. No queue builds up where every client has an instance to
 // itself, so that nothing has to settle between them. With an error come the windows of the sizes before; there are fewer than sizes, too,
-// where a batch takes longer than the job has time for.
-func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times) ([]measure.Window, error) {
+// where a batch takes longer than the job has time for. Each window notes the engine's memory, the peak so far, as memory tells it.
+func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times, memory func() int64) ([]measure.Window, error) {
 	var windows []measure.Window
 	for _, b := range job.Curve {
 		one := job
@@ -64,6 +65,7 @@ func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times) ([]me
 		if err != nil {
 			return windows, err
 		}
+		measured[0].Memory = memory()
 		windows = append(windows, measured...)
 		batch, known := measure.Measurement{Windows: measured}.Estimate(measure.LatencyAvg)
 		if job.Longest > 0 && known && batch.Value > job.Longest.Seconds() {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -91,6 +92,30 @@ func TestServiceCurveFails(t *testing.T) {
 		m, err := r.Measure(t.Context(), curveJob(1, 2, 4))
 		if err != nil || m.Failure == nil || m.Failure.Stage != measure.StageMemory || len(m.Windows) != 1 || m.Windows[0].Inferences != m.Windows[0].Requests || m.Times.Windows < 200*ms {
 			t.Errorf("%d windows, times %+v, failure %+v, %v", len(m.Windows), m.Times, m.Failure, err)
+		}
+	})
+}
+
+// What each size leaves the engine with tells how much memory a configuration takes that makes no larger batches.
+func TestServiceCurveTellsTheMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		j := curveJob(1, 2, 4)
+		if _, err := r.launch(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		l.last().pid = os.Getpid() // a process that certainly has memory
+		m, err := r.Measure(t.Context(), j)
+		if err != nil || len(m.Windows) != 3 {
+			t.Fatalf("%d windows, %v", len(m.Windows), err)
+		}
+		before := int64(1e6)
+		for i, w := range m.Windows {
+			if w.Memory < before || w.Memory > m.Memory {
+				t.Errorf("after window %d: %d bytes, before at least %d, in the end %d", i+1, w.Memory, before, m.Memory)
+			}
+			before = w.Memory
 		}
 	})
 }

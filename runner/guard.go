@@ -28,8 +28,10 @@ type guard struct {
 	pids    []int // of the engine, and of what it has started; none when unknown
 	cancel  context.CancelCauseFunc
 	watcher sync.WaitGroup
-	peak    int64 // highest resident set seen
-	isReset bool  // the kernel's own peak covers this trial
+	isReset bool // the kernel's own peak covers this trial
+
+	mu   sync.Mutex
+	peak int64 // highest resident set seen
 }
 
 // watch returns a context that ends when the engine ends or exceeds the limit (bytes, 0: none), and the guard to be
@@ -61,14 +63,16 @@ func watch(ctx context.Context, e Engine, limit int64) (context.Context, *guard)
 	return ctx, g
 }
 
-// look notes the engine's memory.
-func (g *guard) look(limit int64) {
+// look returns the engine's peak resident set since the watch began; 0 when it is not known.
+func (g *guard) look(limit int64) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if len(g.pids) == 0 {
-		return
+		return 0
 	}
 	usage, err := hostinfo.Usage(g.pids)
 	if err != nil {
-		return // it has just ended, or the system does not tell
+		return g.peak // it has just ended, or the system does not tell
 	}
 	g.peak = max(g.peak, usage.RSS)
 	if g.isReset {
@@ -77,12 +81,12 @@ func (g *guard) look(limit int64) {
 	if limit > 0 && g.peak > limit {
 		g.cancel(&memoryError{g.peak, limit})
 	}
+	return g.peak
 }
 
-// stop ends the watch and returns the engine's peak resident set since it began; 0 when it is not known.
+// stop ends the watch and returns the peak as look does.
 func (g *guard) stop() int64 {
 	g.cancel(nil)
 	g.watcher.Wait()
-	g.look(0)
-	return g.peak
+	return g.look(0)
 }

@@ -243,7 +243,7 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 		return nil, err
 	}
 	if len(job.Curve) > 0 {
-		return r.curve(ctx, job, &m.Times)
+		return r.curve(ctx, job, &m.Times, func() int64 { return max(guard.look(0), r.pool.memory) })
 	}
 	if job.Turn {
 		return r.load(ctx, job, r.turn(job), &m.Times)
@@ -333,7 +333,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 			}
 			return NewConn(client, r.encoded.list), nil
 		},
-		Ramp: a.ramp, WarmUp: a.warmUp, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.Load),
+		Ramp: a.ramp, WarmUp: a.warmUp, Fill: a.fill, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.Load),
 		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
 		Length: func(p99 time.Duration) time.Duration { return a.length(p99, seen.rampExecutions()) },
 		Edge:   func(ctx context.Context, _ int) error { return seen.add(ctx) },

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -426,6 +427,34 @@ func TestTurnsAreShort(t *testing.T) {
 		j.Turn = false
 		if third, err := r.Measure(t.Context(), j); err != nil || third.Times.WarmUp < 600*ms || third.Windows[0].Duration < 1400*ms {
 			t.Errorf("not in turn: warm-up of %v, a window of %v: %v; want 3 latencies and 30 batches", third.Times.WarmUp, third.Windows[0].Duration, err)
+		}
+	})
+}
+
+// The pause between turns empties the queue. 64 requests that are answered in 10 ms each, one after the other, wait for 640 ms, and a window begins when they do.
+func TestTurnsBeginWithAFullQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.service = 0
+		one := make(chan struct{}, 1)
+		l.send = func(*engine, int) error {
+			one <- struct{}{}
+			time.Sleep(10 * ms)
+			<-one
+			return nil
+		}
+		j := job("a", "1")
+		j.Load.Concurrency, j.Windows, j.Turn = 64, 1, true
+		for _, fresh := range []bool{true, false} {
+			j.Fresh = fresh
+			m, err := r.Measure(t.Context(), j)
+			if err != nil || m.Failure != nil {
+				t.Fatal(m.Failure, err)
+			}
+			if mean, _ := m.Estimate(measure.LatencyAvg); math.Abs(mean.Value/0.640-1) > 0.05 || m.Times.WarmUp > 3*time.Second {
+				t.Errorf("fresh: %t: a mean latency of %.0f ms after a warm-up of %v, want 640 ms", fresh, 1e3*mean.Value, m.Times.WarmUp)
+			}
 		}
 	})
 }
