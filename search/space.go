@@ -120,11 +120,15 @@ type Rejection struct {
 // another one waiting, 2 · max_batch_size · instances inferences in flight (Model Analyzer's formula), in requests of the
 // axis's client batch.
 func (s Space) Knee(c Candidate) float64 {
-	batch := c.intOr(KnobMaxBatchSize, cmp.Or(s.Facts.BaseMaxBatchSize, completedBatch))
+	return float64(2*s.MaxBatch(c)*s.Facts.Instances(c)) / float64(max(s.Load.BatchSize, 1))
+}
+
+// MaxBatch is the largest batch of a candidate's executions, 1 where it does not batch.
+func (s Space) MaxBatch(c Candidate) int {
 	if !s.Facts.Batching {
-		batch = 1
+		return 1
 	}
-	return float64(2*max(batch, 1)*s.Facts.Instances(c)) / float64(max(s.Load.BatchSize, 1))
+	return max(c.intOr(KnobMaxBatchSize, cmp.Or(s.Facts.BaseMaxBatchSize, completedBatch)), 1)
 }
 
 // grouped is the number of instances of a candidate that says them all in the knob instance_group.

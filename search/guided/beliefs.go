@@ -87,7 +87,7 @@ func newModels(goal search.Goal) []*model {
 // isAsked reports whether the goal has the metric.
 func (m *model) isAsked() bool { return m.weight != 0 || len(m.limits) > 0 }
 
-// isMemory reports whether the metric is memory, which is a matter of the pool alone.
+// isMemory reports whether the metric is memory, which is a matter of the pool and the largest batch.
 func (m *model) isMemory() bool { return m.metric == measure.Memory }
 
 // bindsLatency reports whether the metric is at least the time of the batches that a throughput needs: the median may be that of
@@ -270,7 +270,7 @@ func (g *Guided) learn() {
 	}
 	for k, m := range g.models {
 		if m.isMemory() {
-			m.isKnown = slices.ContainsFunc(g.pools, func(p *pool) bool { return p.memory > 0 })
+			m.isKnown = slices.ContainsFunc(g.pools, func(p *pool) bool { return p.memory.isKnown() })
 			continue
 		}
 		seen := all[k]
@@ -354,37 +354,3 @@ func isWrong(pools [][]sight) bool {
 	}
 	return freedom >= vague && squares > wrong*wrong*float64(freedom)
 }
-
-// memoryOf is the log of a pool's memory: what was seen, else the line through what was seen of its engine with other numbers of
-// instances (each takes about the same), else what others took.
-func (g *Guided) memoryOf(p *pool) (mean, variance float64) {
-	const seen, extrapolated, other = 0.02, 0.1, 0.5
-	if p.memory > 0 {
-		return math.Log(p.memory), seen * seen
-	}
-	var near []*pool
-	for _, q := range p.engine.pools {
-		if q.memory > 0 {
-			near = append(near, q)
-		}
-	}
-	slices.SortStableFunc(near, func(a, b *pool) int { return apart(a, p) - apart(b, p) })
-	if len(near) > 0 {
-		q := near[0]
-		each := q.memory / float64(2*q.instances) // of one measured number of instances: half of it is theirs
-		if len(near) > 1 {
-			each = max(0, (near[1].memory-q.memory)/float64(near[1].instances-q.instances))
-		}
-		bytes := q.memory + each*float64(p.instances-q.instances)
-		return math.Log(max(bytes, q.memory/float64(q.instances+1))), extrapolated * extrapolated
-	}
-	sum, count := 0.0, 0.0
-	for _, q := range g.pools {
-		if q.memory > 0 {
-			sum, count = sum+math.Log(q.memory), count+1
-		}
-	}
-	return sum / max(count, 1), other * other
-}
-
-func apart(a, b *pool) int { return max(a.instances-b.instances, b.instances-a.instances) }

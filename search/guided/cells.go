@@ -180,7 +180,7 @@ func (g *Guided) residual(k int, x spot, p *pool) residual {
 		r.mean += g.offset(p, k)
 		return r
 	}
-	mean, variance := g.memoryOf(p)
+	mean, variance := g.memoryOf(p, int(math.Round(math.Exp(x.at[1]))))
 	return residual{mean: mean, variance: variance, spot: x}
 }
 

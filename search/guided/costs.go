@@ -16,11 +16,12 @@ const (
 
 // costs is what the parts of earlier trials took, and what of the budget is used.
 type costs struct {
+	settings                    search.Settings
 	launch, reconfigure, warmUp mean
 	size                        mean // of a service trial
 	trials                      int
 	elapsed                     time.Duration
-	process                     string           // pool key of the engine process that runs; "" none
+	process                     search.Process
 	last                        search.Candidate // that it serves
 }
 
@@ -55,16 +56,13 @@ func (c *costs) add(e search.Event) {
 	}
 	c.trials++
 	c.elapsed = max(c.elapsed, e.Elapsed)
-	c.process, c.last = e.Trial.Candidate.PoolKey(), e.Trial.Candidate
-	if e.Measurement.Failure != nil {
-		c.process = ""
-	}
+	c.process, c.last = c.process.After(e, c.settings.Space), e.Trial.Candidate
 }
 
 // launchOf is how long it takes to launch a candidate's engine: as long as it took before, else as long as others took; 0 where its
 // process runs.
 func (c *costs) launchOf(e *engine, candidate search.Candidate) time.Duration {
-	if candidate.PoolKey() == c.process {
+	if candidate.PoolKey() == c.process.Pool && !c.process.Burdens(candidate, c.settings) {
 		return 0
 	}
 	return e.launch.or(c.launch.or(guessedLaunch))

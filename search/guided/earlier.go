@@ -94,7 +94,9 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 		mine, _ := g.poolOf(p.settings)
 		g.inheritCurve(c, &mine.engine.alone, p.engine.alone)
 		g.inheritCurve(c, &mine.crowded, p.crowded)
-		mine.memory = max(mine.memory, p.memory)
+		if len(mine.memory.batches) == 0 {
+			mine.memory = p.memory
+		}
 		if len(p.tracks) > 0 {
 			then.fill(p)
 		}

@@ -72,7 +72,7 @@ type decision struct {
 // New returns the strategy for the candidates of the settings' space.
 func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Guided {
 	g := &Guided{settings: s, ledger: l, candidates: candidates, levels: levels(s.Space.Load), models: newModels(s.Goal),
-		byKey: map[string]*pool{}, byName: map[string]*engine{}}
+		byKey: map[string]*pool{}, byName: map[string]*engine{}, costs: costs{settings: s}}
 	g.sizeUp()
 	g.look()
 	g.adoptDefault()
@@ -116,6 +116,7 @@ func (g *Guided) mayMeasure(c cell) bool { return g.affords == nil || g.allows(g
 func (g *Guided) Tell(e search.Event) {
 	defer g.follow()
 	g.next = nil
+	before := g.costs.process
 	g.costs.add(e)
 	c := e.Trial.Candidate
 	m := e.Measurement
@@ -128,9 +129,7 @@ func (g *Guided) Tell(e search.Event) {
 		return
 	}
 	p.engine.launch.add(m.Times.Launch)
-	if m.Failure == nil {
-		p.memory = max(p.memory, float64(m.Memory))
-	}
+	p.memory.add(e, g.settings.Space, before)
 	if e.Trial.Phase == search.PhaseService {
 		g.tellService(p, e)
 		return
@@ -260,7 +259,7 @@ func (g *Guided) choose() *decision {
 
 // again repeats, once, the sizes of the service trial in the running process whose times cannot be right: they are not smoothed.
 func (g *Guided) again() (search.Action, bool) {
-	p, ok := g.byKey[g.costs.process]
+	p, ok := g.byKey[g.costs.process.Pool]
 	if !ok || p.failure != "" {
 		return search.Action{}, false
 	}
@@ -295,7 +294,7 @@ const serviceParts = 200
 // settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part of the
 // residuals, and costs no launch.
 func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
-	p, ok := g.byKey[g.costs.process]
+	p, ok := g.byKey[g.costs.process.Pool]
 	if !ok || !p.isReady() || len(p.tracks) > 0 {
 		return search.Action{}, false
 	}

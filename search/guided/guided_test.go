@@ -482,7 +482,7 @@ func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
 		c := cell{p, setting{0, 1}}
 		for launch, want := range map[time.Duration]int{time.Second: 1, 4 * time.Second: 2, 25 * time.Second: 3} {
 			p.engine.launch = mean{launch, 1}
-			if c.batcher().candidate.PoolKey() == g.costs.process {
+			if c.batcher().candidate.PoolKey() == g.costs.process.Pool {
 				want = 1
 				isRunning++
 			}

@@ -71,7 +71,7 @@ type pool struct {
 	failure   string             // why it is out
 	stillborn int                // launches that failed
 	zones     []zone
-	memory    float64 // bytes, the most that was seen; 0 unknown
+	memory    memory
 	tracks    []*track
 	company   company // of its instances, while it is not ready
 	drift     float64 // log of by how much the machine was faster when its service times were measured than in the campaign's mean

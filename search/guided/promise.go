@@ -80,7 +80,7 @@ func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
 				g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
 			}
 			b.pool, b.level = p, level
-			g.expect(spot{pool: p.index}, p, &b)
+			g.expect(spot{pool: p.index, at: [...]float64{math.Log(level), math.Log(float64(o.sizes[i])), 0}}, p, &b)
 			g.doubtMore(&b, unknown)
 			g.improve(&best, b, w, s)
 		}

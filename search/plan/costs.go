@@ -16,15 +16,15 @@ const (
 
 // costs estimates how long a trial takes from how long the parts of earlier ones took.
 type costs struct {
-	space            search.Space
+	settings         search.Settings
 	launches         launches
 	finalLaunches    launches // where the final trials are elsewhere
-	elsewhere        bool
 	reconfigure      mean
 	serving, service share // of the trials at loads, and of the service trials
 	trials           int
 	elapsed          time.Duration // campaign time after the last trial
 	last             search.Candidate
+	process          search.Process
 }
 
 // share is what trials of one kind take beside the engine's launch or reconfiguration.
@@ -95,8 +95,8 @@ func (l *launches) expect(kinds []string, guess time.Duration) time.Duration {
 // kinds are what decides how long a candidate's engine process takes to start, from what it has in common with most to what is its own: the
 // execution provider in its build, which may compile for half a minute; the model file; the pool, whose instances are loaded in turn.
 func (c *costs) kinds(x search.Candidate) []string {
-	provider := fmt.Sprintf("%s in %s", c.space.Value(x, search.KnobExecutionProvider), c.space.Value(x, search.KnobRuntime))
-	file := fmt.Sprintf("%s with %s", provider, c.space.Value(x, search.KnobPrecision))
+	provider := fmt.Sprintf("%s in %s", c.settings.Space.Value(x, search.KnobExecutionProvider), c.settings.Space.Value(x, search.KnobRuntime))
+	file := fmt.Sprintf("%s with %s", provider, c.settings.Space.Value(x, search.KnobPrecision))
 	return []string{provider, file, file + ": " + x.PoolKey()}
 }
 
@@ -121,6 +121,7 @@ func (c *costs) add(e search.Event) {
 	}
 	s.other.add(max(e.Elapsed-c.elapsed-times.Total(), 0))
 	c.elapsed, c.last = max(e.Elapsed, c.elapsed), e.Trial.Candidate
+	c.process = c.process.After(e, c.settings.Space)
 	c.trials++
 }
 
@@ -134,7 +135,7 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	switch kinds := c.kinds(t.Candidate); {
 	case c.isElsewhere(t):
 		d += c.finalLaunches.expect(kinds, max(c.launches.expect(kinds, 0), guessedLaunch))
-	case c.trials == 0 || t.Fresh || t.Candidate.PoolKey() != c.last.PoolKey():
+	case c.trials == 0 || c.isFresh(t) || t.Candidate.PoolKey() != c.last.PoolKey():
 		d += c.launches.expect(kinds, guessedLaunch)
 	case t.Candidate.Key() != c.last.Key():
 		d += c.reconfigure.or(guessedReconfigure)
@@ -142,7 +143,14 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	return d
 }
 
+// isFresh reports whether a trial needs a process of its own: it says so, or the one that runs cannot tell its memory.
+func (c *costs) isFresh(t search.Trial) bool {
+	return t.Fresh || c.process.Burdens(t.Candidate, c.settings)
+}
+
 // isElsewhere reports whether a trial runs on another server than those of the search.
-func (c *costs) isElsewhere(t search.Trial) bool { return c.elsewhere && t.Phase == search.PhaseFinal }
+func (c *costs) isElsewhere(t search.Trial) bool {
+	return c.settings.Elsewhere && t.Phase == search.PhaseFinal
+}
 
 func length(t search.Trial) time.Duration { return time.Duration(t.Windows) * t.Window }

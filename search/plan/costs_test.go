@@ -51,7 +51,7 @@ func TestCostsOfLaunchesByKind(t *testing.T) {
 		return search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: provider},
 			search.Setting{Knob: search.KnobPrecision, Value: precision}, search.Setting{Knob: search.KnobInstanceCount, Value: instances})
 	}
-	c := costs{space: search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: "cuda", search.KnobPrecision: "fp32"}}}}
+	c := costs{settings: search.Settings{Space: search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: "cuda", search.KnobPrecision: "fp32"}}}}}
 	launch := func(x search.Candidate, d time.Duration) {
 		c.add(search.Event{Trial: search.Trial{Candidate: x}, Measurement: measure.Measurement{Times: measure.Times{Launch: d}}})
 	}
@@ -85,7 +85,7 @@ func TestCostsOfFinalsElsewhere(t *testing.T) {
 		c.add(search.Event{Trial: t, Measurement: measure.Measurement{Times: measure.Times{Launch: launch, WarmUp: 500 * ms, Windows: time.Second}}})
 	}
 	for _, elsewhere := range []bool{false, true} {
-		c := costs{elsewhere: elsewhere}
+		c := costs{settings: search.Settings{Elsewhere: elsewhere}}
 		add(&c, trial, 400*ms)
 		// 0.5 s of warm-up and 1 s of window; another server's launch is guessed to take 2 s.
 		want := 1900 * ms

@@ -40,7 +40,9 @@ func questions() map[string]question {
 	perMillion := func(x float64) float64 { return 0.4 / 3600 / x * 1e6 }
 	rates := search.LoadAxis{Rate: true, Any: true, Levels: []float64{100, 200, 400, 800, 1600, 3200, 6400}, BatchSize: 1}
 	small, quick, narrow := searchtest.Small(), searchtest.Small(), searchtest.Small()
-	narrow.Path = 900                                                     // less than half of what the best could do
+	narrow.Path = 900 // less than half of what the best could do
+	hungry := searchtest.Small()
+	hungry.Row = 2e6                                                      // one instance takes 70 MB and 2 MB a row: 102 MB with batches of 16, 86 MB of 8
 	quick.Fixed, quick.PerItem = 60*time.Microsecond, 20*time.Microsecond // int8 on four threads takes 16 µs
 	return map[string]question{
 		"p99 with a least throughput": {small, goal(atLeast(1500), term(measure.LatencyP99, 1)), search.LoadAxis{},
@@ -51,6 +53,10 @@ func questions() map[string]question {
 			func(s served) (float64, bool) { return 3*math.Log(s.throughput) - math.Log(s.memory), s.within(0.05) }, 0},
 		"memory with a least throughput": {small, goal(atLeast(1500), term(measure.Memory, 1)), search.LoadAxis{},
 			func(s served) (float64, bool) { return -math.Log(s.memory), s.throughput >= 1500 }, 0},
+		"throughput in 90 MB": {hungry, goal(searchtest.AtMost(measure.Memory, 90e6), term(measure.Throughput, 1)), search.LoadAxis{},
+			func(s served) (float64, bool) { return math.Log(s.throughput), s.memory <= 90e6 }, 0},
+		"throughput 2, memory 1, by the batch": {hungry, goal(p99(0.05), term(measure.Throughput, 2), term(measure.Memory, 1)), search.LoadAxis{},
+			func(s served) (float64, bool) { return 2*math.Log(s.throughput) - math.Log(s.memory), s.within(0.05) }, 0},
 		"cost": {small, goal(p99(0.05), term(measure.Cost, 1)), search.LoadAxis{},
 			func(s served) (float64, bool) { return -math.Log(perMillion(s.throughput)), s.within(0.05) }, 0},
 		"request rate": {small, goal(p99(0.02), term(measure.Throughput, 1)), rates,
@@ -121,5 +127,30 @@ func TestAnyObjectiveIsAnswered(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A process keeps what its largest batches took. Where that is beyond a limit, a configuration with smaller ones gets a process of its own.
+func TestMemoryIsTheConfigurationsOwn(t *testing.T) {
+	t.Parallel()
+	q := questions()["throughput in 90 MB"]
+	s := searchtest.Settings(q.machine, time.Second)
+	s.Goal = q.goal
+	p, err := plan.New("guided", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := 0
+	for _, e := range q.machine.Run(p, 3000) {
+		isBeyond, isOwn := e.Measurement.Memory > 90e6, e.Measurement.Memory == q.machine.Memory(e.Trial.Candidate)
+		if isBeyond && !isOwn {
+			t.Errorf("%v takes %d bytes, and %d were measured", e.Trial.Candidate, q.machine.Memory(e.Trial.Candidate), e.Measurement.Memory)
+		}
+		if e.Trial.Fresh && e.Trial.Phase == search.PhaseSearch {
+			own++
+		}
+	}
+	if own == 0 {
+		t.Error("no trial of the search had a process of its own")
 	}
 }

@@ -101,7 +101,7 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), costs: costs{space: s.Space, elsewhere: s.Elsewhere}}
+	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), costs: costs{settings: s}}
 	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
 	p.inner = explorer(p.ledger, p.candidates)
 	return p, nil
@@ -138,6 +138,13 @@ func check(s search.Settings) error {
 
 // Ask returns the next trial, or why the campaign ends.
 func (p *Plan) Ask() search.Action {
+	next := p.following()
+	next.Trial.Fresh = !next.Stop && p.costs.isFresh(next.Trial)
+	return next
+}
+
+// following is the next action, whatever the process that runs can tell.
+func (p *Plan) following() search.Action {
 	if p.finals != nil {
 		return p.afterSearch(p.finals, p.ended)
 	}

@@ -17,7 +17,7 @@ import (
 // int8 takes 0.6 of that; more threads than cores slow all down in proportion, and by a tenth. With n requests in flight
 // on k instances batches are n/k large, at most max_batch_size; beyond that requests wait, and latency grows with n. At a request
 // rate batches are as large as the rate needs, and requests wait as for one server with constant service times. The engine takes 40 MB,
-// and 30 MB for each instance.
+// and 30 MB and its largest batch's Rows for each instance, which its process keeps.
 type Landscape struct {
 	Cores       int
 	Fixed       time.Duration
@@ -30,6 +30,7 @@ type Landscape struct {
 	Noise       float64 // standard deviation of a window's log throughput
 	Seed        uint64  // of the noise
 	Path        float64 // inferences/s at most at a request rate, whatever the configuration: what leads to the server; 0 has no end
+	Row         int64   // bytes that an instance takes for each row of its largest batch
 	// Fail makes trials fail; nil when none does.
 	Fail func(search.Trial) *measure.Failure
 	// Starts is what the engine process of a candidate takes to launch, where that differs; nil: Launch, all alike.
@@ -65,9 +66,8 @@ func (l Landscape) Serve(c search.Candidate, load measure.Load) (float64, time.D
 		return l.serveRate(c, load.RequestRate)
 	}
 	instances := setting(c, search.KnobInstanceCount, l.Instances)
-	batch := max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1)
 	k, n := float64(instances), float64(load.Concurrency)
-	b := min(float64(batch), max(1, n/k))
+	b := min(float64(l.maxBatch(c)), max(1, n/k))
 	throughput := min(k, n) * b / l.service(c, b, instances)
 	return throughput, time.Duration(n / throughput * float64(time.Second))
 }
@@ -78,7 +78,7 @@ const overloaded = 10 * time.Second
 // serveRate is Serve in an open loop.
 func (l Landscape) serveRate(c search.Candidate, rate float64) (float64, time.Duration) {
 	instances := setting(c, search.KnobInstanceCount, l.Instances)
-	k, most := float64(instances), float64(max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1))
+	k, most := float64(instances), float64(l.maxBatch(c))
 	capacity := k * most / l.service(c, most, instances)
 	if l.Path > 0 {
 		capacity = min(capacity, l.Path)
@@ -95,9 +95,16 @@ func (l Landscape) serveRate(c search.Candidate, rate float64) (float64, time.Du
 	return rate, time.Duration(l.service(c, b, instances) * wait * float64(time.Second))
 }
 
-// Memory is what a configuration's engine takes, in bytes.
-func (l Landscape) Memory(c search.Candidate) int64 {
-	return int64(40e6 + 30e6*setting(c, search.KnobInstanceCount, l.Instances))
+// Memory is what an engine takes that serves nothing but the configuration, in bytes.
+func (l Landscape) Memory(c search.Candidate) int64 { return l.holds(c, l.maxBatch(c)) }
+
+// holds is what the configuration's engine takes after batches of a size.
+func (l Landscape) holds(c search.Candidate, batch int) int64 {
+	return 40e6 + int64(setting(c, search.KnobInstanceCount, l.Instances))*(30e6+l.Row*int64(batch))
+}
+
+func (l Landscape) maxBatch(c search.Candidate) int {
+	return max(setting(c, search.KnobMaxBatchSize, l.MaxBatch), 1)
 }
 
 // service returns how long a batch takes in an instance while busy instances work, it among them; s. In Serve all of them do,
@@ -146,6 +153,7 @@ type session struct {
 	events   []search.Event
 	elapsed  time.Duration
 	launches int
+	held     int // the largest batch that the process was given
 	last     search.Candidate
 }
 
@@ -154,6 +162,7 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 	switch {
 	case s.launches == 0 || t.Fresh || t.Candidate.PoolKey() != s.last.PoolKey():
 		s.launches++
+		s.held = 0
 		m.Times.Launch = l.Launch
 		if l.Starts != nil {
 			m.Times.Launch = l.Starts(t.Candidate)
@@ -171,7 +180,8 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 	case m.Failure != nil:
 		m.Times.WarmUp, m.Times.Windows = 0, 0
 	case t.Phase == search.PhaseService:
-		m = l.curve(m, t, noise)
+		m = l.curve(m, t, s.held, noise)
+		s.held = max(s.held, t.Sizes[len(m.Windows)-1])
 	default:
 		throughput, latency := l.Serve(t.Candidate, t.Load)
 		factor := noise()
@@ -180,23 +190,25 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 			factor = 1 // what comes is answered, however slowly
 		}
 		m = withWindows(m, t, throughput*factor, l.histogram(latency))
-		m.Memory = l.Memory(t.Candidate)
+		s.held = max(s.held, l.maxBatch(t.Candidate))
+		m.Memory = l.holds(t.Candidate, s.held)
 	}
 	s.elapsed += m.Times.Total()
 	return search.Event{Trial: t, Measurement: m, Elapsed: s.elapsed}
 }
 
-// curve adds a service trial's windows: each client's batches go to an instance of their own, as long as there are so many.
-func (l Landscape) curve(m measure.Measurement, t search.Trial, noise func() float64) measure.Measurement {
-	m.Memory = l.Memory(t.Candidate)
+// curve adds a service trial's windows in a process that held batches of a size: each client's batches go to an instance of their own, as long as there
+// are so many.
+func (l Landscape) curve(m measure.Measurement, t search.Trial, held int, noise func() float64) measure.Measurement {
 	busy := min(t.Load.Concurrency, setting(t.Candidate, search.KnobInstanceCount, l.Instances))
 	for _, size := range t.Sizes {
 		seconds := l.service(t.Candidate, float64(size), busy) / noise()
 		service := max(time.Duration(seconds*float64(time.Second)).Round(time.Microsecond), time.Microsecond)
 		n := int(windowLength / service * time.Duration(busy))
 		compute := time.Duration(n) * service
+		m.Memory = l.holds(t.Candidate, max(held, size))
 		m.Windows = append(m.Windows, measure.Window{
-			Duration: windowLength, Requests: n, Inferences: n * size,
+			Duration: windowLength, Requests: n, Inferences: n * size, Memory: m.Memory,
 			Sub: []measure.SubWindow{{Requests: 1, Latency: l.histogram(service)}},
 			Server: measure.ServerStats{Requests: n, Inferences: n * size, Executions: n, ComputeInfer: compute,
 				Batches: []measure.BatchStat{{Size: size, Executions: n, ComputeInfer: compute}}},
