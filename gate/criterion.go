@@ -60,6 +60,15 @@ func (c Criterion) tolerated() float64 {
 	return -math.Log1p(-c.Margin)
 }
 
+// judged is what package decide judges: what is tolerated, and what no pair takes off a saved baseline's doubt.
+func (c Criterion) judged(reference map[measure.Metric]Reference) decide.Criterion {
+	d := decide.Criterion{Tolerated: c.tolerated()}
+	if !c.IsLimit() {
+		d.Spread = reference[c.Metric].Spread
+	}
+	return d
+}
+
 // worse turns the logarithm of candidate over baseline, or over the limit, into that of how many times worse it is.
 func (c Criterion) worse(log float64) float64 {
 	if c.moreIsWorse() {

@@ -47,6 +47,9 @@ type Pair struct {
 	Baseline, Candidate measure.Measurement
 }
 
+// isWhole reports whether neither side failed.
+func (p Pair) isWhole() bool { return p.Baseline.Failure == nil && p.Candidate.Failure == nil }
+
 // Gate is everything that a verdict needs.
 type Gate struct {
 	Baseline  *Side // nil where none is measured
@@ -67,6 +70,7 @@ type Outcome struct {
 	Looks       int
 	Elapsed     time.Duration
 	Needed      Need
+	Timeless    bool // more time would not decide it: a side is broken, a queue grows, or jobs differ by more than is tolerated
 	Backlog     bool // the candidate does not keep up with the request rate, so that no time it took can pass
 	Interrupted bool // the context ended first
 }
@@ -77,7 +81,7 @@ type Need struct {
 	Window time.Duration // length of the windows, longer than they were; 0: they are long enough
 }
 
-// mostErrors is the share of the candidate's requests that may fail.
+// mostErrors is the share of a side's requests that may fail.
 const mostErrors = 0.01
 
 // run is a gate under way.
@@ -209,7 +213,7 @@ func (r *run) add(p Pair) (ended bool) {
 	for i, c := range r.Criteria {
 		var ok bool
 		if values[i], ok = c.value(p, r.Reference); !ok {
-			r.inconclusive(fmt.Sprintf("%s cannot be judged: the measurements do not tell it", c.Metric))
+			r.undecidable(fmt.Sprintf("%s cannot be judged: the measurements do not tell it", c.Metric))
 			return true
 		}
 	}
@@ -230,26 +234,35 @@ func (r *run) add(p Pair) (ended bool) {
 
 // isBroken ends a gate whose figures mean nothing: of a side that failed, or refuses requests.
 func (r *run) isBroken(p Pair) bool {
-	o := &r.outcome
+	pairs := r.outcome.Pairs
+	candidate := refusals(pairs, "candidate", func(p Pair) measure.Measurement { return p.Candidate })
+	baseline := refusals(pairs, "baseline", func(p Pair) measure.Measurement { return p.Baseline })
 	switch {
 	case p.Candidate.Failure != nil:
-		o.Verdict = decide.Fail
-		o.Reasons = append(o.Reasons, "the candidate failed: "+failureText(p.Candidate.Failure))
-		return true
+		r.fail("the candidate failed: " + failureText(p.Candidate.Failure))
 	case p.Baseline.Failure != nil:
-		r.inconclusive("the baseline failed: " + failureText(p.Baseline.Failure))
-		return true
+		r.undecidable("the baseline failed: " + failureText(p.Baseline.Failure))
+	case candidate != "":
+		r.fail(candidate)
+	case baseline != "":
+		r.undecidable(baseline)
+	default:
+		return false
 	}
+	return true
+}
+
+// refusals says which part of a side's requests failed, where it is too large a part; else "".
+func refusals(pairs []Pair, name string, side func(Pair) measure.Measurement) string {
 	var all measure.Measurement
-	for _, pair := range o.Pairs {
-		all.Windows = append(all.Windows, pair.Candidate.Windows...)
+	for _, p := range pairs {
+		all.Windows = append(all.Windows, side(p).Windows...)
 	}
-	if e, ok := all.Estimate(measure.ErrorRate); ok && e.Value > mostErrors {
-		o.Verdict = decide.Fail
-		o.Reasons = append(o.Reasons, fmt.Sprintf("%.1f %% of the candidate's requests failed, the first with: %s", 100*e.Value, firstError(all.Windows)))
-		return true
+	e, ok := all.Estimate(measure.ErrorRate)
+	if !ok || e.Value <= mostErrors {
+		return ""
 	}
-	return false
+	return fmt.Sprintf("%.1f %% of the %s's requests failed, the first with: %s", 100*e.Value, name, firstError(all.Windows))
 }
 
 // plan settles how many pairs there are, by the time that the first one took; false when they are too few.
@@ -260,23 +273,24 @@ func (r *run) plan() bool {
 	} else {
 		affordable = decide.PairsPerLook * decide.MostLooks
 	}
+	plan, err := decide.NewPlan(affordable, len(r.Criteria))
+	if err != nil {
+		r.outcome.Needed = Need{Time: decide.PairsPerLook * r.pairTime()}
+		what := "a look"
+		if len(r.Criteria) == 0 {
+			what = "a baseline"
+		}
+		r.inconclusive(fmt.Sprintf("the budget of %v is enough for %s of %v, and %s needs %d at least", r.Budget, pairsText(affordable),
+			r.pairTime().Round(100*time.Millisecond), what, decide.LeastPairs))
+		return false
+	}
 	if len(r.Criteria) == 0 {
 		r.most = min(affordable, decide.PairsPerLook)
 		return true
 	}
-	plan, err := decide.NewPlan(affordable, len(r.Criteria))
-	if err != nil {
-		r.outcome.Needed = Need{Time: decide.PairsPerLook * r.pairTime()}
-		r.inconclusive(fmt.Sprintf("the budget of %v is enough for %s of %v, and a look needs %d at least", r.Budget, pairsText(affordable),
-			r.pairTime().Round(100*time.Millisecond), decide.LeastPairs))
-		return false
-	}
 	criteria := make([]decide.Criterion, len(r.Criteria))
 	for i, c := range r.Criteria {
-		criteria[i].Tolerated = c.tolerated()
-		if !c.IsLimit() {
-			criteria[i].Spread = r.Reference[c.Metric].Spread
-		}
+		criteria[i] = c.judged(r.Reference)
 	}
 	r.most, r.judge = plan.MostPairs(), decide.New(plan, criteria)
 	return true
@@ -290,24 +304,53 @@ func (r *run) pairTime() time.Duration {
 // inconclusive notes why nothing is proven.
 func (r *run) inconclusive(why string) { r.outcome.Reasons = append(r.outcome.Reasons, why) }
 
+// undecidable is inconclusive for a reason that more time does not mend.
+func (r *run) undecidable(why string) {
+	r.outcome.Timeless = true
+	r.inconclusive(why)
+}
+
+// fail notes what is wrong with the candidate.
+func (r *run) fail(why string) {
+	r.outcome.Verdict = decide.Fail
+	r.outcome.Reasons = append(r.outcome.Reasons, why)
+}
+
 // end completes the outcome.
 func (r *run) end() Outcome {
 	o := r.outcome
 	o.Backlog = hasBacklog(o.Pairs)
-	if r.judge == nil {
+	if r.judge != nil {
+		o.Standings, o.Looks = r.judge.Standings(), r.judge.Looks()
+	}
+	if o.Verdict == decide.Inconclusive && r.judge != nil {
+		o = r.withDoubts(o)
+	}
+	if o.Backlog && (r.judge != nil || o.Verdict == decide.Pass) {
+		return r.withoutTimes(o)
+	}
+	return o
+}
+
+// withDoubts is an inconclusive outcome with why each criterion is open, and what would decide them.
+func (r *run) withDoubts(o Outcome) Outcome {
+	isOpen := func(i int) bool { return o.Standings[i].Verdict == decide.Inconclusive }
+	for i, c := range r.Criteria {
+		if isOpen(i) {
+			o.Reasons = append(o.Reasons, c.doubt(o.Standings[i]))
+		}
+	}
+	if o.Timeless {
 		return o
 	}
-	o.Standings, o.Looks = r.judge.Standings(), r.judge.Looks()
-	if o.Verdict == decide.Inconclusive {
-		for i, s := range o.Standings {
-			if s.Verdict == decide.Inconclusive {
-				o.Reasons = append(o.Reasons, r.Criteria[i].doubt(s))
-			}
-		}
-		o.Needed = r.need()
+	if o.Needed = r.need(); o.Needed != (Need{}) {
+		return o
 	}
-	if o.Backlog {
-		return r.withoutTimes(o)
+	for i, c := range r.Criteria {
+		if judged := c.judged(r.Reference); isOpen(i) && !judged.CanPass() {
+			o.Timeless = true
+			o.Reasons = append(o.Reasons, c.tooVague(judged.Spread))
+		}
 	}
 	return o
 }
@@ -315,6 +358,9 @@ func (r *run) end() Outcome {
 // withoutTimes is the outcome of a candidate that does not keep up with its rate. The longer its queue grows, the longer everything takes: a time
 // that is short enough so far proves nothing. Nor does the backlog prove that the candidate is to blame, so that it fails nothing by itself.
 func (r *run) withoutTimes(o Outcome) Outcome {
+	if len(r.Criteria) == 0 { // what was measured is no baseline
+		o.Verdict = decide.Inconclusive
+	}
 	for i, c := range r.Criteria {
 		if o.Standings[i].Verdict == decide.Pass && c.isTime() {
 			o.Standings[i].Verdict = decide.Inconclusive
@@ -323,6 +369,7 @@ func (r *run) withoutTimes(o Outcome) Outcome {
 			}
 		}
 	}
+	o.Needed, o.Timeless = Need{}, true
 	o.Reasons = append(o.Reasons, fmt.Sprintf("the candidate does not keep up with %s: its queue grows, so that no latency is short enough for good", r.Candidate.Job.Load))
 	return o
 }

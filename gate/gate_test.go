@@ -315,7 +315,7 @@ func TestFailuresAreVerdicts(t *testing.T) {
 	}
 	c = newContest(throughput())
 	c.baseline.failure = crash
-	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "the baseline failed: crash: it ended; last words" {
+	if o := c.run(t); o.Verdict != decide.Inconclusive || !o.Timeless || o.Needed != (Need{}) || o.Reasons[0] != "the baseline failed: crash: it ended; last words" {
 		t.Errorf("baseline: %s, %q", o.Verdict, o.Reasons)
 	}
 	c = newContest(throughput())
@@ -332,8 +332,17 @@ func TestFailuresAreVerdicts(t *testing.T) {
 	if o := c.run(t); o.Verdict != decide.Fail || o.Reasons[0] != "10.0 % of the candidate's requests failed, the first with: it was not sent, since too many were unanswered" {
 		t.Errorf("dropped: %s, %q", o.Verdict, o.Reasons)
 	}
+	c = newContest(throughput())
+	c.baseline.window = func(n int) measure.Window {
+		w := steady(200, 0)(n)
+		w.Errors, w.FirstError = w.Requests/20, "the queue is full"
+		return w
+	}
+	if o := c.run(t); o.Verdict != decide.Inconclusive || !o.Timeless || o.Reasons[0] != "4.8 % of the baseline's requests failed, the first with: the queue is full" {
+		t.Errorf("errors of the baseline: %s, %q", o.Verdict, o.Reasons)
+	}
 	c = newContest(Criterion{Metric: measure.Energy, Margin: 0.02})
-	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "energy cannot be judged: the measurements do not tell it" {
+	if o := c.run(t); o.Verdict != decide.Inconclusive || !o.Timeless || o.Reasons[0] != "energy cannot be judged: the measurements do not tell it" {
 		t.Errorf("unknown metric: %s, %q", o.Verdict, o.Reasons)
 	}
 }
@@ -377,6 +386,16 @@ func TestMeasuringForABaseline(t *testing.T) {
 	if o := c.run(t); o.Verdict != decide.Pass || len(o.Pairs) != 10 || o.Standings != nil {
 		t.Errorf("%s after %d pairs", o.Verdict, len(o.Pairs))
 	}
+	// Three launches are none, and it is said what would be.
+	c = newContest()
+	c.Gate.Baseline, c.Budget = nil, 30*time.Second
+	if o := c.run(t); o.Verdict != decide.Inconclusive || o.Reasons[0] != "the budget of 30s is enough for 3 pairs of 8s, and a baseline needs 5 at least" || o.Needed.Time != 80*time.Second {
+		t.Errorf("little time: %s, %q, %+v needed", o.Verdict, o.Reasons, o.Needed)
+	}
+	c = newRace(0, 190)
+	if o := c.run(t); o.Verdict != decide.Inconclusive || !o.Backlog {
+		t.Errorf("a rate that is too high: %s, %q", o.Verdict, o.Reasons)
+	}
 }
 
 // A saved baseline of 200 infer/s with a spread of 1 %: 10 % less fails, the same passes only where the margin is beyond what jobs differ by.
@@ -389,8 +408,13 @@ func TestGateAgainstASavedBaseline(t *testing.T) {
 		c := newContest(Criterion{Metric: measure.Throughput, Margin: tt.margin})
 		c.Gate.Baseline, c.Reference = nil, map[measure.Metric]Reference{measure.Throughput: {Log: math.Log(200), Spread: 0.01}}
 		c.candidate.window = steady(tt.rate, 0.005)
-		if o := c.run(t); o.Verdict != tt.want {
+		o := c.run(t)
+		if o.Verdict != tt.want {
 			t.Errorf("%g infer/s, margin %g: %s, %+v", tt.rate, tt.margin, o.Verdict, o.Standings)
+		}
+		const why = "throughput: jobs on this machine differ by 1.0 %, so that none proves 2 % lower or less"
+		if tt.want == decide.Inconclusive && (!o.Timeless || !strings.Contains(strings.Join(o.Reasons, "\n"), why)) {
+			t.Errorf("%q, want %q", o.Reasons, why)
 		}
 	}
 }

@@ -143,6 +143,17 @@ func parseHistory(text []byte) ([]Record, int64, error) {
 	return records, int64(len(whole)), nil
 }
 
+// CheckHistory finds out, before there is anything to tell, whether a history can be read and written; an InputError if not.
+func CheckHistory(path string) error {
+	if _, err := ReadHistory(path); err != nil {
+		return err
+	}
+	if err := durable.CheckFile(path); err != nil {
+		return &profile.InputError{Err: fmt.Errorf("cannot write the history %q: %w; name another file by history", path, durable.Cause(err))}
+	}
+	return nil
+}
+
 // AppendHistory adds a line to a history and returns all of them, the new one last, when it is on disk. What a crash left of a line is cut off
 // first. It blocks while another gate adds one.
 func AppendHistory(path string, r Record) ([]Record, error) {

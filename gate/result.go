@@ -47,13 +47,13 @@ type Row struct {
 func (r Row) IsKnown() bool { return !math.IsInf(r.Standing.Lo, 0) && !math.IsInf(r.Standing.Hi, 0) }
 
 // CountsAs is what a verdict, of the gate or of one of its criteria, means for a build: an inconclusive one counts as the file has it, or stays what
-// it is. Nothing passes that was not measured.
+// it is. Nothing passes that was not measured on both sides, or in a gate that was broken off.
 func (r Result) CountsAs(v decide.Verdict) decide.Verdict {
 	switch {
 	case v != decide.Inconclusive:
 	case r.Setup.Spec.Inconclusive == spec.GateFail:
 		return decide.Fail
-	case r.Setup.Spec.Inconclusive == spec.GatePass && len(r.Outcome.Pairs) > 0:
+	case r.Setup.Spec.Inconclusive == spec.GatePass && !r.Outcome.Interrupted && slices.ContainsFunc(r.Outcome.Pairs, Pair.isWhole):
 		return decide.Pass
 	}
 	return v

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -209,9 +210,16 @@ func (s Saved) References(path string, setup Setup) (map[measure.Metric]Referenc
 			return fail("has no %s", m.Metric)
 		}
 		references[m.Metric] = r
+		note := ""
 		if assumed {
-			notes = append(notes, fmt.Sprintf("How much %s differs from job to job is not known yet and taken as %.0f %%; --save-baseline on %d occasions tells it.",
-				m.Metric, 100*assumedSpread, leastJobs))
+			note = fmt.Sprintf("How much %s differs from job to job is not known yet and taken as %.0f %%; --save-baseline in %d jobs with the same model and "+
+				"version of tuner tells it. ", m.Metric, 100*assumedSpread, leastJobs)
+		}
+		if c := (Criterion{Metric: m.Metric, Margin: m.Margin}); !c.judged(references).CanPass() {
+			note += fmt.Sprintf("%s: jobs differ by too much for a candidate that is just as good to pass (%s is tolerated).", m.Metric, c.Tolerated())
+		}
+		if note != "" {
+			notes = append(notes, strings.TrimSpace(note))
 		}
 	}
 	return references, notes, nil
@@ -313,6 +321,20 @@ func parseSaved(text []byte) (Saved, error) {
 		s.Noise = map[measure.Metric]Noise{}
 	}
 	return s, nil
+}
+
+// CheckSaved finds out, before there is anything to save, whether a baseline can be saved to a file; an InputError if not.
+func CheckSaved(path string) error {
+	if !strings.EqualFold(filepath.Ext(path), ".json") {
+		return &profile.InputError{Err: fmt.Errorf("cannot save a baseline to %q: name a file that ends in .json, as a gate's baseline does", path)}
+	}
+	if _, err := ReadSaved(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // a file that is something else is not replaced
+	}
+	if err := durable.CheckFile(path); err != nil {
+		return &profile.InputError{Err: fmt.Errorf("cannot write the baseline %q: %w", path, durable.Cause(err))}
+	}
+	return nil
 }
 
 // Save writes the baseline to a file, whole or not at all, joined with the one that is there. It blocks while another gate does so.

@@ -233,6 +233,19 @@ func TestReferencesWarn(t *testing.T) {
 			t.Errorf("%q, %v; want %q", notes, err, want)
 		}
 	}
+	// A margin that an unchanged candidate cannot keep is named before anything is measured.
+	noisy := newSaved(t, s, 200, 200, 200)
+	for jobs, want := range map[int]string{0: "tells it. throughput: jobs differ by too much for a candidate that is just as good to pass (2 % lower is tolerated).",
+		3: "throughput: jobs differ by too much for a candidate that is just as good to pass (2 % lower is tolerated)."} {
+		noisy.Noise[measure.Throughput] = Noise{Spread: 0.02, Jobs: jobs}
+		if _, notes, err := noisy.References("base.json", s); err != nil || len(notes) != 1 || !strings.HasSuffix(notes[0], want) {
+			t.Errorf("%d jobs: %q, %v; want %q", jobs, notes, err, want)
+		}
+	}
+	noisy.Noise[measure.Throughput] = Noise{Spread: 0.001, Jobs: 10}
+	if _, notes, err := noisy.References("base.json", s); err != nil || len(notes) != 0 {
+		t.Errorf("a quiet machine: %q, %v", notes, err)
+	}
 	// Jobs that were measured in another way are not taken together.
 	paused := newSaved(t, s, 200, 200, 200)
 	paused.Settled = false
@@ -285,6 +298,37 @@ func TestReadSavedRefuses(t *testing.T) {
 		if err := newSaved(t, newSetup(t, saving), 200).Save(path); err == nil {
 			t.Errorf("%q was replaced", text)
 		}
+	}
+}
+
+// What cannot be written is found out before it is measured, and nothing is made by that.
+func TestCheckBeforeMeasuring(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("hello\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file+".json", []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"base.json": "", "new/base.json": "",
+		"base":           `cannot save a baseline to "` + filepath.Join(dir, "base") + `": name a file that ends in .json`,
+		"file.json":      "it has schema 0",
+		"file/base.json": "not a directory",
+	} {
+		if err := CheckSaved(filepath.Join(dir, path)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	for path, want := range map[string]string{"history.jsonl": "", "new/history.jsonl": "", "file": "it is not a line of a history", "file/history.jsonl": "not a directory"} {
+		if err := CheckHistory(filepath.Join(dir, path)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("%v, %v; want the two files", left, err)
 	}
 }
 

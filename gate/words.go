@@ -75,6 +75,12 @@ func (c Criterion) doubt(s decide.Standing) string {
 	return fmt.Sprintf("%s differs by something in %s: %s is tolerated", c.Metric, c.Interval(s), c.Tolerated())
 }
 
+// tooVague says that jobs differ by more than is tolerated.
+func (c Criterion) tooVague(spread float64) string {
+	return fmt.Sprintf("%s: jobs on this machine differ by %.1f %%, so that none proves %s or less, however long it takes; widen the margin, "+
+		"save the baseline again in further jobs, or measure the baseline's model", c.Metric, 100*spread, c.Tolerated())
+}
+
 // Flags counts the windows of the pairs, and those with each flag.
 func Flags(pairs []Pair) (windows int, flagged map[measure.Flag]int) {
 	flagged = map[measure.Flag]int{}

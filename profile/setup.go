@@ -10,13 +10,12 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"tuner/internal/durable"
 	"tuner/journal"
 	"tuner/modelconfig"
 	"tuner/search"
@@ -151,24 +150,9 @@ func CheckLog(s Setup) error {
 	return otherCampaign(s.Profile, old, now)
 }
 
-// CheckOutput finds out whether the output folder can be made and written, an InputError if not, by making a folder in it, or
-// in the nearest folder above that exists, and removing that again.
+// CheckOutput finds out whether the output folder can be made and written, an InputError if not.
 func CheckOutput(p spec.Profile) error {
-	dir, err := filepath.Abs(p.Output)
-	for err == nil {
-		if _, err = os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		dir, err = filepath.Dir(dir), nil
-	}
-	probe := ""
-	if err == nil {
-		probe, err = os.MkdirTemp(dir, ".tuner-*")
-	}
-	if err == nil {
-		err = os.Remove(probe)
-	}
-	if err != nil {
+	if err := durable.CheckFolder(p.Output); err != nil {
 		return outputError(p, err)
 	}
 	return nil

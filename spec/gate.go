@@ -324,7 +324,23 @@ func (r gateReader) check(root value, given map[string]value) {
 		metrics.fail(Error{Problem: fmt.Sprintf("cannot compare throughput at %g requests/s: it is the schedule's", r.g.Load.RequestRate),
 			Hint: "name a latency, or write load: {concurrency: N}"})
 	}
+	r.checkGPUMemory(given)
 	r.checkAccuracy(given)
+}
+
+// checkGPUMemory refuses a metric that is one of all processes where both sides have one.
+func (r gateReader) checkGPUMemory(given map[string]value) {
+	if r.g.Baseline.Model == "" {
+		return
+	}
+	mistake := Error{Problem: "cannot tell the gpu_memory of two engines apart, which are on the GPUs at a time",
+		Hint: "bound the candidate's in a gate without a baseline, or compare with a saved one"}
+	if slices.ContainsFunc(r.g.Metrics, func(m GateMetric) bool { return m.Metric == measure.GPUMemory }) {
+		given["metrics"].fail(mistake)
+	}
+	if slices.ContainsFunc(r.g.Limits, func(c search.Constraint) bool { return c.Metric == measure.GPUMemory }) {
+		given["limits"].fail(mistake)
+	}
 }
 
 // checkAccuracy joins the limit with the user's command, and reports what does not go together.

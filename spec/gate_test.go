@@ -113,6 +113,8 @@ func TestGateMistakes(t *testing.T) {
 		"candidate: c\nlimits: {accuracy: {metric: cosine, min: 0.9}}":              "needs the baseline's model",
 		"baseline: b\ncandidate: c\nlimits: {accuracy: {metric: cosine, max: 0.9}}": "takes min, not max",
 		"baseline: b\ncandidate: c\naccuracy: {rows: 5}":                            "has no effect without a limit",
+		"baseline: b\ncandidate: c\nmetrics: [gpu_memory]":                          "metrics: cannot tell the gpu_memory of two engines apart",
+		"baseline: b\ncandidate: c\nlimits: {gpu_memory: {max: 1GB}}":               "limits: cannot tell the gpu_memory of two engines apart",
 		"candidate: c\nbudget: 100":                                                 "is a duration without a unit",
 		"candidate: c\ninconclusive: maybe":                                         "is not known",
 		"candidat: c":                                                               `did you mean "candidate"?`,
@@ -121,6 +123,11 @@ func TestGateMistakes(t *testing.T) {
 		var es Errors
 		if !errors.As(err, &es) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{"baseline: b.json\ncandidate: c\nmetrics: [gpu_memory]", "candidate: c\nlimits: {gpu_memory: {max: 1GB}}"} {
+		if _, err := ParseGate("g.yaml", []byte(text)); err != nil {
+			t.Errorf("%q: the candidate is alone on the GPUs: %v", text, err)
 		}
 	}
 	// One value is reported once.

@@ -145,30 +145,49 @@ func checkGate(o gateOptions, g spec.Gate) error {
 			problems = append(problems, fmt.Errorf("%s: %s: %q is no program; name the file of a tuner", g.Path, field, engine))
 		}
 	}
-	if _, err := gate.ReadHistory(g.History); err != nil {
-		problems = append(problems, err)
+	problems = append(problems, gate.CheckHistory(g.History))
+	if o.saveBaseline != "" {
+		problems = append(problems, gate.CheckSaved(o.saveBaseline))
 	}
-	if len(problems) > 0 {
-		return withExit(exitUsage, errors.Join(problems...))
+	if err := errors.Join(problems...); err != nil {
+		return withExit(exitUsage, err)
 	}
 	return inputError(profile.CheckOutput(spec.Profile{Path: g.Path, Output: g.Output}))
 }
 
-// reportGate keeps what was found out, prints it, and makes the exit code.
+// reportGate keeps what was found out, prints it, and makes the exit code. What cannot be written keeps nothing else from being, since a verdict
+// took minutes.
 func reportGate(con console, o gateOptions, r gate.Result) error {
 	report := output.Report{Result: r}
-	history := gate.ReadHistory
-	if len(r.Outcome.Pairs) > 0 {
-		history = func(path string) ([]gate.Record, error) { return gate.AppendHistory(path, gate.NewRecord(r)) }
+	var notKept error
+	report.History, notKept = keepHistory(r)
+	written, notWritten := output.WriteAll(r.Setup.Spec.Output, report)
+	notPrinted := printGate(con, o, report)
+	if !o.quiet {
+		if len(r.Outcome.Pairs) > 0 && notKept == nil {
+			written = append(written, r.Setup.Spec.History)
+		}
+		listFiles(con.err, r.Setup.Spec.Output, written)
 	}
-	var err error
-	if report.History, err = history(r.Setup.Spec.History); err != nil {
-		return inputError(err)
+	return errors.Join(gateExit(r), inputError(notKept), inputError(notWritten), notPrinted, inputError(saveGate(con, o, r)))
+}
+
+// keepHistory adds a gate that measured anything to its history, and returns that; with an error what could be read of it.
+func keepHistory(r gate.Result) ([]gate.Record, error) {
+	path := r.Setup.Spec.History
+	if len(r.Outcome.Pairs) == 0 {
+		return gate.ReadHistory(path)
 	}
-	written, err := output.WriteAll(r.Setup.Spec.Output, report)
+	history, err := gate.AppendHistory(path, gate.NewRecord(r))
 	if err != nil {
-		return inputError(err)
+		history, _ = gate.ReadHistory(path) // nor may it be readable
 	}
+	return history, err
+}
+
+// printGate writes what is asked for to stdout, and annotations to stderr.
+func printGate(con console, o gateOptions, report output.Report) error {
+	var err error
 	switch o.output {
 	case "json":
 		err = output.WriteJSON(con.out, report)
@@ -177,24 +196,10 @@ func reportGate(con console, o gateOptions, r gate.Result) error {
 	default:
 		err = output.WriteTable(con.out, report)
 	}
-	if err != nil {
-		return err
+	if err == nil && o.annotations != "" {
+		err = output.WriteAnnotations(con.err, o.annotations, report)
 	}
-	if o.annotations != "" {
-		if err := output.WriteAnnotations(con.err, o.annotations, report); err != nil {
-			return err
-		}
-	}
-	if !o.quiet {
-		if len(r.Outcome.Pairs) > 0 {
-			written = append(written, r.Setup.Spec.History)
-		}
-		listFiles(con.err, r.Setup.Spec.Output, written)
-	}
-	if err := saveGate(con, o, r); err != nil {
-		return inputError(err)
-	}
-	return gateExit(r)
+	return err
 }
 
 // saveGate keeps the candidate's figures as a baseline where that is asked for, and where they are good for one.
@@ -202,8 +207,8 @@ func saveGate(con console, o gateOptions, r gate.Result) error {
 	if o.saveBaseline == "" {
 		return nil
 	}
-	if r.Outcome.Verdict == decide.Fail || r.Outcome.Backlog || r.Outcome.Interrupted || len(r.Outcome.Pairs) < decide.LeastPairs {
-		fmt.Fprintf(con.err, "the baseline %s is left as it was: the candidate failed, did not keep up with the rate, or too little was measured\n", o.saveBaseline)
+	if why := unfit(r.Outcome); why != "" {
+		fmt.Fprintf(con.err, "the baseline %s is left as it was: %s\n", o.saveBaseline, why)
 		return nil
 	}
 	saved, err := gate.NewSaved(r.Setup, r.Outcome.Pairs, r.Time, r.Revision)
@@ -215,6 +220,21 @@ func saveGate(con console, o gateOptions, r gate.Result) error {
 	}
 	fmt.Fprintf(con.err, "baseline saved to %s\n", o.saveBaseline)
 	return nil
+}
+
+// unfit says why what was measured is no baseline; "" where it is one.
+func unfit(o gate.Outcome) string {
+	switch {
+	case o.Verdict == decide.Fail:
+		return "the candidate failed"
+	case o.Interrupted:
+		return "the gate was interrupted"
+	case o.Backlog:
+		return "the candidate did not keep up with the rate"
+	case len(o.Pairs) < decide.LeastPairs:
+		return "too little was measured"
+	}
+	return ""
 }
 
 // gateExit is the error that makes the exit code of a verdict.

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"tuner/gate"
+	"tuner/internal/checksum"
+	"tuner/onnx"
 	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/search"
@@ -29,7 +31,7 @@ func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setu
 		return nil, err
 	}
 	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), "cpu")}
-	if builds.candidate.Library != builds.baseline.Library { // a place of its own, which is not the reference even for the same file
+	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // not the reference even for the same file
 		place.Runtime = builds.candidate.Name()
 	}
 	serving := func(name string) ortlib.Build {
@@ -42,11 +44,11 @@ func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setu
 	if err != nil {
 		return nil, err
 	}
-	opener, err := newOpener(con, serving)
+	opener, engines, err := newGateOpener(con, s, place, serving)
 	if err != nil {
 		return nil, err
 	}
-	maker, err := precision.NewMaker(s.Baseline.Model, opener, precision.Options{Data: data, Limit: limit, Cache: cache, Tool: tool,
+	maker, err := precision.NewMaker(s.Baseline.Model, opener, precision.Options{Data: data, Limit: limit, Cache: cache, Tool: tool + engines,
 		Progress: func(text string) {
 			if !o.quiet {
 				fmt.Fprintln(con.err, text)
@@ -60,6 +62,42 @@ func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setu
 		return nil, sourceError(err)
 	}
 	return newAccuracy(s, variant, place.String(), data.Synthetic), nil
+}
+
+// gateOpener opens the candidate's sessions on its engine, and all others on the baseline's.
+type gateOpener struct {
+	place               search.Place // of the candidate
+	baseline, candidate precision.Opener
+}
+
+// newGateOpener also names the engines that are not this program's, by their content.
+func newGateOpener(con console, s gate.Setup, place search.Place, serving func(place string) ortlib.Build) (o precision.Opener, engines string, err error) {
+	open := func(side string, subject gate.Subject) (precision.Opener, error) {
+		options, err := gateEngine(con, subject)
+		if err != nil || subject.Engine == "" {
+			return engineOpener{serving: serving, options: precision.ServeOptions{Runner: options}}, err
+		}
+		sum, err := checksum.File(subject.Engine)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the engine %q: %w", subject.Engine, err)
+		}
+		engines += fmt.Sprintf(", the %s's engine %s", side, sum)
+		return engineOpener{serving: serving, options: precision.ServeOptions{Runner: options}}, nil
+	}
+	baseline, err := open("baseline", *s.Baseline)
+	if err != nil {
+		return nil, "", err
+	}
+	candidate, err := open("candidate", s.Candidate)
+	return gateOpener{place: place, baseline: baseline, candidate: candidate}, engines, err
+}
+
+// Open implements precision.Opener.
+func (o gateOpener) Open(ctx context.Context, m *onnx.Model, place string) (precision.Session, error) {
+	if place == o.place.String() {
+		return o.candidate.Open(ctx, m, place)
+	}
+	return o.baseline.Open(ctx, m, place)
 }
 
 // newAccuracy sums up a comparison. One that was not made is that of a file with itself.

@@ -85,7 +85,11 @@ func (o gateOptions) text() ([]byte, error) {
 		if limits[m[1]] == nil {
 			limits[m[1]] = map[string]string{}
 		}
-		limits[m[1]][map[string]string{"<=": "max", ">=": "min"}[m[2]]] = m[3]
+		side := map[string]string{"<=": "max", ">=": "min"}[m[2]]
+		if other, given := limits[m[1]][side]; given {
+			return nil, usageErrorf("--limit %q contradicts --limit '%s%s%s': keep one of the two", text, m[1], m[2], other)
+		}
+		limits[m[1]][side] = m[3]
 	}
 	if len(limits) > 0 {
 		file["limits"] = limits

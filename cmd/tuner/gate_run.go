@@ -138,22 +138,29 @@ func measureGate(ctx context.Context, con console, o gateOptions, s gate.Setup, 
 	return g.Run(ctx)
 }
 
-// newGateSide wires the engine of a side: this program's own, or another tuner's.
+// newGateSide wires the engine of a side.
 func newGateSide(con console, s gate.Setup, subject gate.Subject) (gate.Side, error) {
-	options, err := bundled(con)
+	options, err := gateEngine(con, subject)
 	if err != nil {
 		return gate.Side{}, err
-	}
-	if subject.Engine != "" {
-		binary, err := filepath.Abs(subject.Engine)
-		if err != nil {
-			return gate.Side{}, fmt.Errorf("cannot resolve %q: %w", subject.Engine, err)
-		}
-		options.Launcher = runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain}
 	}
 	options.Epoch = time.Now()
 	job, err := s.Job(subject)
 	return gate.Side{Engine: runner.New(options), Job: job}, err
+}
+
+// gateEngine are the options of a runner that launches a side's engine: this program's own, or another tuner's.
+func gateEngine(con console, subject gate.Subject) (runner.Options, error) {
+	options, err := bundled(con)
+	if err != nil || subject.Engine == "" {
+		return options, err
+	}
+	binary, err := filepath.Abs(subject.Engine)
+	if err != nil {
+		return runner.Options{}, fmt.Errorf("cannot resolve %q: %w", subject.Engine, err)
+	}
+	options.Launcher = runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain}
+	return options, nil
 }
 
 // gateProgress tells on stderr of every pair.

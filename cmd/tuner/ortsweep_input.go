@@ -97,7 +97,7 @@ func flagOf(field string) string {
 		{"load.request_rate", "--request-rate"},
 	} {
 		if rest, found := strings.CutPrefix(field, f.field); found {
-			return f.flag + rest
+			return strings.TrimSpace(f.flag + rest)
 		}
 	}
 	return field

@@ -24,6 +24,12 @@ type Criterion struct {
 	Spread    float64 // standard error that no further pair reduces, as that of a baseline from another day; 0 between pairs
 }
 
+// CanPass reports whether what is exactly as good as what it is compared with can pass: its interval is never narrower than the spread makes it.
+func (c Criterion) CanPass() bool {
+	full, err := NewPlan(MostLooks*PairsPerLook, 1)
+	return err == nil && -distuv.UnitNormal.Quantile(full.holds[MostLooks-1].beyond)*c.Spread <= c.Tolerated
+}
+
 // Standing is what is known of a criterion, in logarithms as its values are.
 type Standing struct {
 	Verdict Verdict

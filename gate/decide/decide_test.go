@@ -143,6 +143,12 @@ func TestSpreadStays(t *testing.T) {
 	if n, ok := g.NeededPairs(); ok {
 		t.Errorf("%d pairs are said to be enough", n)
 	}
+	// Six looks of Pocock pass within 2.453 standard errors.
+	for spread, want := range map[float64]bool{0: true, 0.0081: true, 0.0082: false, 0.05: false} {
+		if got := (Criterion{Tolerated: 0.02, Spread: spread}).CanPass(); got != want {
+			t.Errorf("a spread of %g: %t, want %t", spread, got, want)
+		}
+	}
 }
 
 // Between looks, and before the second pair, there is an interval or none, but no verdict.

@@ -110,7 +110,7 @@ func (r Report) effort() string {
 func (r Report) needed() string {
 	n := r.Outcome.Needed
 	switch {
-	case r.Outcome.Verdict != decide.Inconclusive || len(r.Outcome.Pairs) == 0 || r.Outcome.Backlog:
+	case r.Outcome.Verdict != decide.Inconclusive || len(r.Outcome.Pairs) == 0 || r.Outcome.Timeless:
 		return ""
 	case n.Window > 0:
 		return fmt.Sprintf("A decision would probably need windows of %v (window in gate.yaml), and %s in all (--budget).", n.Window, clock(n.Time))

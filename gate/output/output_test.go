@@ -164,7 +164,13 @@ func TestJUnitCounts(t *testing.T) {
 	check("inconclusive counts as failed", open, 3, 1, 0)
 	open.Setup.Spec.Inconclusive = spec.GatePass
 	check("inconclusive counts as passed", open, 3, 0, 0)
-	open.Outcome.Pairs = nil // nothing passes that was not measured
+	open.Outcome.Interrupted = true
+	check("interrupted", open, 3, 0, 1)
+	open.Outcome.Interrupted = false
+	open.Outcome.Pairs = open.Outcome.Pairs[:1:1] // nothing passes that was not measured
+	open.Outcome.Pairs[0].Baseline.Failure = &measure.Failure{Stage: measure.StageStart, Reason: "no library"}
+	check("a broken baseline", open, 3, 0, 1)
+	open.Outcome.Pairs = nil
 	check("refused", open, 3, 0, 1)
 	// A candidate that crashed failed, although no criterion did.
 	broken := newReport(t, decide.Inconclusive, decide.Inconclusive)
@@ -201,21 +207,21 @@ func TestReportOfNothing(t *testing.T) {
 	}
 }
 
-// What a decision would need is time as long as there are looks for it, then longer windows, and neither where a queue grows.
+// What a decision would need is time as long as there are looks for it, then longer windows, and neither where a queue grows or a side is broken.
 func TestNeeded(t *testing.T) {
 	t.Parallel()
 	r := newReport(t, decide.Pass, decide.Inconclusive)
 	for _, tt := range []struct {
-		needed  gate.Need
-		backlog bool
-		want    string
+		needed   gate.Need
+		timeless bool
+		want     string
 	}{
 		{gate.Need{Time: 25 * time.Minute}, false, "A decision would probably need 25m0s in all (--budget)."},
 		{gate.Need{Time: time.Hour, Window: 1200 * time.Millisecond}, false, "A decision would probably need windows of 1.2s (window in gate.yaml), and 1h0m0s in all (--budget)."},
 		{gate.Need{}, false, "No reasonable time would decide it: the change is too near to what is tolerated."},
 		{gate.Need{}, true, ""},
 	} {
-		r.Outcome.Needed, r.Outcome.Backlog = tt.needed, tt.backlog
+		r.Outcome.Needed, r.Outcome.Timeless = tt.needed, tt.timeless
 		if got := r.needed(); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.needed, got, tt.want)
 		}

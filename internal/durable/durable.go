@@ -37,6 +37,41 @@ func Stage(path string, fill func(io.Writer) error) (string, error) {
 	return f.Name(), nil
 }
 
+// CheckFolder finds out whether a folder can be made and written, by making one in it, or in the nearest folder above that exists, and removing
+// that again.
+func CheckFolder(dir string) error {
+	dir, err := filepath.Abs(dir)
+	for err == nil {
+		if _, err = os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		dir, err = filepath.Dir(dir), nil
+	}
+	if err != nil {
+		return err
+	}
+	probe, err := os.MkdirTemp(dir, ".tuner-*")
+	if err != nil {
+		return err
+	}
+	return os.Remove(probe)
+}
+
+// CheckFile finds out whether a file can be written, or made where there is none, and changes nothing.
+func CheckFile(path string) error {
+	if err := CheckFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // Bytes makes a fill function of data.
 func Bytes(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
