@@ -1,6 +1,9 @@
 package export
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // queueMetric is the mean time that a request waited in a server's queue, in microseconds, as prometheus-adapter computes it.
 const queueMetric = "avg_time_queue_us"
@@ -57,18 +60,22 @@ type adapterRule struct {
 	MetricsQuery string            `yaml:"metricsQuery"`
 }
 
+// rateWindow is what the metric is a mean over. A rate needs two samples, and Prometheus scrapes once a minute by default.
+const rateWindow = "5m"
+
 // adapterRules are the adapter's values with the one rule that the autoscaler needs. Both counters are Triton's; a pod without requests has a
 // queue of zero.
 func adapterRules() any {
-	const each = "sum by (<<.GroupBy>>) (rate("
+	rate := func(counter string) string {
+		return fmt.Sprintf("sum by (<<.GroupBy>>) (rate(%s{<<.LabelMatchers>>}[%s]))", counter, rateWindow)
+	}
 	rule := adapterRule{
 		SeriesQuery: `nv_inference_queue_duration_us{namespace!="",pod!=""}`,
 		Resources: map[string]any{"overrides": map[string]any{
 			"namespace": map[string]string{"resource": "namespace"}, "pod": map[string]string{"resource": "pod"},
 		}},
-		Name: map[string]string{"matches": "nv_inference_queue_duration_us", "as": queueMetric},
-		MetricsQuery: each + `nv_inference_queue_duration_us{<<.LabelMatchers>>}[1m])) / clamp_min(` +
-			each + `nv_inference_request_success{<<.LabelMatchers>>}[1m])), 0.001)`,
+		Name:         map[string]string{"matches": "nv_inference_queue_duration_us", "as": queueMetric},
+		MetricsQuery: fmt.Sprintf("%s / clamp_min(%s, 0.001)", rate("nv_inference_queue_duration_us"), rate("nv_inference_request_success")),
 	}
 	return map[string]any{"rules": map[string]any{"custom": []adapterRule{rule}}}
 }
