@@ -71,11 +71,11 @@ func parsed(t *testing.T, replace ...string) Model {
 	return m
 }
 
-// exported exports models and decodes what stands at a path of one of the files.
-func exported(t *testing.T, target, file string, inputs []string, into any, at ...string) {
+// exported exports and decodes what stands at a path of one of the files.
+func exported(t *testing.T, target, file string, o Options, into any, at ...string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "deploy")
-	if _, err := Write(target, out, defaults(inputs...)); err != nil {
+	if _, err := Write(target, out, o); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, file))

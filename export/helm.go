@@ -69,6 +69,7 @@ type chartValues struct {
 	ImagePullSecrets   []any             `yaml:"imagePullSecrets"`
 	Replicas           int               `yaml:"replicas"`
 	ProgressDeadline   int               `yaml:"progressDeadlineSeconds"`
+	RollingUpdate      rollout           `yaml:"rollingUpdate"`
 	Arguments          []string          `yaml:"arguments"` // of tritonserver, beside the repository
 	Repository         string            `yaml:"repository"`
 	Storage            chartStorage      `yaml:"storage"`
@@ -113,7 +114,7 @@ type chartAutoscaler struct {
 func (d Deployment) values() chartValues {
 	return chartValues{
 		Image: d.Image, ImagePullPolicy: "IfNotPresent", ImagePullSecrets: []any{}, Replicas: d.Replicas,
-		ProgressDeadline: d.progressDeadline(), Arguments: d.Arguments,
+		ProgressDeadline: d.progressDeadline(), RollingUpdate: d.rollout(), Arguments: d.Arguments,
 		Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
 		SharedMemory: fmt.Sprintf("%dMi", sharedMemory), Resources: d.resources(),
 		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},

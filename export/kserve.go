@@ -30,6 +30,7 @@ type predictor struct {
 	MaxReplicas int         `yaml:"maxReplicas"`
 	ScaleMetric string      `yaml:"scaleMetric,omitempty"`
 	ScaleTarget int         `yaml:"scaleTarget,omitempty"`
+	Strategy    any         `yaml:"deploymentStrategy"`
 	Model       servedModel `yaml:"model"`
 }
 
@@ -47,7 +48,7 @@ type servedModel struct {
 }
 
 func (d Deployment) inferenceService() object {
-	p := predictor{MinReplicas: d.Replicas, MaxReplicas: d.MaxReplicas, Model: servedModel{
+	p := predictor{MinReplicas: d.Replicas, MaxReplicas: d.MaxReplicas, Strategy: d.strategy(), Model: servedModel{
 		ModelFormat: map[string]string{"name": "triton", "version": "2"}, ProtocolVersion: "v2", Runtime: kserveRuntime,
 		StorageURI: d.Storage.URI, Args: d.Arguments, Resources: d.resources(),
 		StartupProbe:   probeOf(d.allReady(kservePort), startupPeriod, d.startupFailures()),

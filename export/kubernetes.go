@@ -200,11 +200,30 @@ type mount struct {
 	ReadOnly  bool   `yaml:"readOnly,omitempty"`
 }
 
-// server is the Deployment. A rollout keeps every server until its successor is ready.
+// rollout is how servers are replaced.
+type rollout struct {
+	MaxSurge       int `yaml:"maxSurge"`
+	MaxUnavailable int `yaml:"maxUnavailable"`
+}
+
+// rollout keeps every server until its successor is ready. Where one node at a time has the models, a successor on another one would wait for them for
+// as long as the server is there: it goes first.
+func (d Deployment) rollout() rollout {
+	if d.Storage.Own && d.accessMode() == readWriteOnce {
+		return rollout{MaxUnavailable: 1}
+	}
+	return rollout{MaxSurge: 1}
+}
+
+func (d Deployment) strategy() any {
+	return map[string]any{"type": "RollingUpdate", "rollingUpdate": d.rollout()}
+}
+
+// server is the Deployment.
 func (d Deployment) server() object {
 	spec := deploymentSpec{
 		ProgressDeadlineSeconds: d.progressDeadline(),
-		Strategy:                map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]int{"maxUnavailable": 0, "maxSurge": 1}},
+		Strategy:                d.strategy(),
 		Selector:                labelSet{d.selector()},
 		Template: podTemplate{
 			Metadata: metadata{Labels: d.selector(), Annotations: map[string]string{
@@ -320,12 +339,18 @@ type claimResources struct {
 	Requests map[string]string `yaml:"requests"`
 }
 
+// Access modes of a claim.
+const (
+	readWriteOnce = "ReadWriteOnce" // on one node
+	readWriteMany = "ReadWriteMany"
+)
+
 // accessMode is shared where servers may run on several nodes.
 func (d Deployment) accessMode() string {
 	if d.MaxReplicas > 1 {
-		return "ReadWriteMany"
+		return readWriteMany
 	}
-	return "ReadWriteOnce"
+	return readWriteOnce
 }
 
 // claimSize is room for two generations of the models, in GiB.

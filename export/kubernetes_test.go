@@ -37,7 +37,7 @@ func TestReadiness(t *testing.T) {
 			Startup   probe `yaml:"startupProbe"`
 			Readiness probe `yaml:"readinessProbe"`
 		}
-		exported(t, test.target, test.file, test.inputs, &probes, test.at...)
+		exported(t, test.target, test.file, defaults(test.inputs...), &probes, test.at...)
 		for _, got := range []probe{probes.Startup, probes.Readiness} {
 			if diff := cmp.Diff(test.want, got.probeHandler); diff != "" {
 				t.Errorf("%s with %d models (-want +got):\n%s", test.target, len(test.inputs), diff)
@@ -45,12 +45,12 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 	var values chartValues
-	exported(t, Helm, "chart/values.yaml", []string{first, second}, &values)
+	exported(t, Helm, "chart/values.yaml", defaults(first, second), &values)
 	if diff := cmp.Diff(exec(8000), values.Probes.Ready); diff != "" {
 		t.Errorf("chart (-want +got):\n%s", diff)
 	}
 	var check []string
-	exported(t, Compose, "compose.yaml", []string{first, second}, &check, "services", "triton", "healthcheck", "test")
+	exported(t, Compose, "compose.yaml", defaults(first, second), &check, "services", "triton", "healthcheck", "test")
 	if diff := cmp.Diff(append([]string{"CMD"}, curl(8000, "minilm", "resnet")...), check); diff != "" {
 		t.Errorf("compose (-want +got):\n%s", diff)
 	}
@@ -80,9 +80,35 @@ func TestLoadTime(t *testing.T) {
 				} `yaml:"spec"`
 			} `yaml:"template"`
 		}
-		exported(t, Kubernetes, "manifests/deployment.yaml", test.inputs, &spec, "spec")
+		exported(t, Kubernetes, "manifests/deployment.yaml", defaults(test.inputs...), &spec, "spec")
 		if got := spec.Template.Spec.Containers[0].Startup.FailureThreshold; got != test.failures || spec.Deadline != test.deadline {
 			t.Errorf("%d failures and a deadline of %d s, want %d and %d s", got, spec.Deadline, test.failures, test.deadline)
+		}
+	}
+}
+
+// A server that has the only claim with the models ends before its successor starts; all others stay until it is ready.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	in := analyzed(t)
+	one, shared := defaults(in), defaults(in)
+	one.MaxReplicas = 1
+	shared.MaxReplicas, shared.Storage = 1, "pvc://shared/models"
+	for _, test := range []struct {
+		name    string
+		options Options
+		want    rollout
+	}{
+		{"several servers", defaults(in), rollout{MaxSurge: 1}},
+		{"one server", one, rollout{MaxUnavailable: 1}},
+		{"a claim of the user's", shared, rollout{MaxSurge: 1}},
+	} {
+		var manifest, value, kserve rollout
+		exported(t, Kubernetes, "manifests/deployment.yaml", test.options, &manifest, "spec", "strategy", "rollingUpdate")
+		exported(t, Helm, "chart/values.yaml", test.options, &value, "rollingUpdate")
+		exported(t, KServe, "inferenceservice.yaml", test.options, &kserve, "spec", "predictor", "deploymentStrategy", "rollingUpdate")
+		if manifest != test.want || value != test.want || kserve != test.want {
+			t.Errorf("%s: manifest %+v, chart %+v, KServe %+v; want %+v", test.name, manifest, value, kserve, test.want)
 		}
 	}
 }
@@ -96,7 +122,7 @@ func TestChartSchema(t *testing.T) {
 	}
 	for _, inputs := range [][]string{{analyzed(t)}, {analyzed(t, gpu()...)}, {analyzed(t), analyzed(t, "minilm", "resnet")}} {
 		var values map[string]any
-		exported(t, Helm, "chart/values.yaml", inputs, &values)
+		exported(t, Helm, "chart/values.yaml", defaults(inputs...), &values)
 		if err := schema.Validate(values); err != nil {
 			t.Errorf("the values are refused: %v", err)
 		}
