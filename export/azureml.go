@@ -108,6 +108,9 @@ func azureNotes(d Deployment, o Options) []string {
 				d.InstanceType, r.date))
 		}
 	}
+	if o.MaxReplicas != DefaultMaxReplicas {
+		list = append(list, "No autoscaler is written for Azure: --max-replicas has no effect there.")
+	}
 	if o.Image != DefaultImage {
 		list = append(list, fmt.Sprintf("Azure brings its own Triton for models of the type triton_model: --image %s has no effect there.", o.Image))
 	}

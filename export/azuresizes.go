@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -96,7 +97,7 @@ func azureGPU(d Deployment) (string, error) {
 		return kind[0], nil
 	}
 	return "", inputErrorf("no Azure size is known with GPUs like those that were measured (%s): name one with --instance-type",
-		strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		cmp.Or(strings.Join(slices.Sorted(maps.Keys(names)), ", "), "they are not known"))
 }
 
 // kindOfGPU is a GPU's kind as azureSizes has it, from its name; "" for others.

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"tuner/measure"
-	"tuner/modelconfig"
 )
 
 // What the user leaves out.
 const (
 	DefaultImage       = "nvcr.io/nvidia/tritonserver:24.10-py3" // the release that `make conformance` compares the engine with
 	DefaultGPUResource = "nvidia.com/gpu"
+	DefaultReplicas    = 1
+	DefaultMaxReplicas = 3
 	GPUsAsMeasured     = -1
 )
 
@@ -33,7 +34,7 @@ type Options struct {
 	Inputs       []string // folders of analyzed campaigns, at least one
 	Name         string   // of what is deployed; "" derives it from the model's
 	Image        string   // of Triton, with its tag
-	GPUs         int      // of each server; GPUsAsMeasured: as many as the configurations compute on
+	GPUs         int      // of each server; GPUsAsMeasured: as many as the configurations were measured on
 	GPUResource  string   // by which Kubernetes counts GPUs: nvidia.com/gpu, or a MIG profile's
 	Replicas     int      // servers, ≥ 1
 	MaxReplicas  int      // to which the autoscaler may raise them; no more than Replicas: no autoscaler
@@ -60,7 +61,7 @@ type Deployment struct {
 	Storage         storage
 	InstanceType    string
 	Concurrency     int           // requests in flight that a server was tuned for, of all models together
-	QueueTime       time.Duration // mean time of a request in the queue, beyond which one more server is worth it
+	QueueTime       time.Duration // mean time of all models' requests in the queue, beyond which one more server is worth it
 	LoadTime        time.Duration // that a server may take until it is ready
 	P99             time.Duration // the largest of the models'
 	RepositoryBytes int64
@@ -95,28 +96,27 @@ func newDeployment(target string, models []Model, o Options) (Deployment, error)
 		d.Name = defaultName(models)
 	}
 	d.Storage = newStorage(o.Storage, d.Name)
-	needed := 0
+	least, measured := 0, 0 // GPUs
 	for _, m := range models {
-		needed = max(needed, m.GPUs())
+		least, measured = max(least, m.leastGPUs()), max(measured, m.GPUs())
 		d.CPUs += cores(m)
 		d.Concurrency += m.Concurrency()
-		d.QueueTime = max(d.QueueTime, queueTime(m))
 		d.P99 = max(d.P99, seconds(m.Values[measure.LatencyP99].Value))
 	}
 	if d.GPUs == GPUsAsMeasured {
-		d.GPUs = needed
+		d.GPUs = measured
 	}
-	if d.GPUs < needed {
-		return Deployment{}, inputErrorf("--gpus %d: the tuned configuration computes on %d", d.GPUs, needed)
+	if d.GPUs < least {
+		return Deployment{}, inputErrorf("--gpus %d: the tuned configuration needs %d", d.GPUs, least)
 	}
-	d.Memory = memory(models)
+	d.Memory, d.QueueTime = memory(models), queueTime(models)
 	if target == AzureML {
 		var err error
 		if d.InstanceType, err = instanceType(d, o.InstanceType); err != nil {
 			return Deployment{}, err
 		}
 	}
-	d.Notes = notes(d, o, needed)
+	d.Notes = notes(d, o)
 	return d, nil
 }
 
@@ -151,6 +151,7 @@ func checkOptions(target string, models []Model, o Options) []error {
 		check(hostPolicyPattern.MatchString(p), "--host-policy %q: such as gpu_0,numa-node=0 or cpu_0,cpu-cores=0-3", p)
 	}
 	check(o.InstanceType == "" || instancePattern.MatchString(o.InstanceType), "--instance-type %q: such as Standard_D4as_v4", o.InstanceType)
+	check(target == AzureML || o.InstanceType == "", "--instance-type %q: only Azure has machines of such sizes; leave it out for %s", o.InstanceType, target)
 	check(isCluster(target) || o.GPUResource == DefaultGPUResource,
 		"--gpu-resource %q: only Kubernetes knows resources by name; %s counts GPUs with --gpus", o.GPUResource, target)
 	if err := checkStorage(target, o.Storage); err != nil {
@@ -190,20 +191,21 @@ func arguments(models []Model, o Options) []string {
 	return args
 }
 
-// cores is how many a model's instances work on: their threads, but no more than the machine that was measured has; on GPUs what the server
-// used, and one to spare.
+// cores is how many a model's instances work on: their threads, or what the server used and one to spare where that is more, since it has threads
+// of its own; no more than the machine that was measured had. On GPUs threads hardly compute, and what was used tells alone.
 func cores(m Model) int {
+	used := 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
 	if m.GPUs() > 0 {
-		return 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
+		return used
 	}
-	all, threads := m.Host.UsableCores(), m.Instances*max(1, m.Threads)
+	wanted := max(m.Instances*max(1, m.Threads), used)
 	switch {
-	case m.Host.CPU.Logical == 0: // nobody knows the machine
-		return threads
+	case !m.knowsMachine():
+		return wanted
 	case m.Threads == 0:
-		return all
+		return m.Host.UsableCores()
 	}
-	return min(all, threads)
+	return min(m.Host.UsableCores(), wanted)
 }
 
 // memory is what a server with all models is given, in MiB: the peaks that were measured with something to spare, and what Triton itself
@@ -211,20 +213,26 @@ func cores(m Model) int {
 func memory(models []Model) int64 {
 	bytes := 0.0
 	for _, m := range models {
-		peak := m.Values[measure.Memory].Value
-		if peak == 0 {
+		if m.Memory == 0 {
 			return 0
 		}
-		bytes += peak
+		bytes += m.Memory
 	}
 	steps := math.Ceil((bytes*memorySpare/mebibyte + memoryServer) / memoryStep)
 	return int64(steps) * memoryStep
 }
 
-// queueTime is the mean time in the queue at the load that a model was tuned for. Where requests hardly wait it is a part of p99: a queue
-// that is as long as the noise is no reason for another server.
-func queueTime(m Model) time.Duration {
-	return seconds(max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)).Round(time.Microsecond)
+// queueTime is the mean time in the queue of all models' requests at the loads that they were tuned for: each model counts by its requests per
+// second, as in the autoscaler's metric, which is one mean of a server. Where a model's requests hardly wait its time is a part of p99: a queue that
+// is as long as the noise is no reason for another server.
+func queueTime(models []Model) time.Duration {
+	waited, requests := 0.0, 0.0 // s, and their number, in a second
+	for _, m := range models {
+		rate := m.Values[measure.Throughput].Value / float64(m.Load.BatchSize)
+		waited += rate * max(m.Values[measure.QueueTime].Value, queueShare*m.Values[measure.LatencyP99].Value)
+		requests += rate
+	}
+	return seconds(waited / requests).Round(time.Microsecond)
 }
 
 // loadTime is how long a server may take to load its models, one after the other.
@@ -240,36 +248,3 @@ func loadTime(models []Model) time.Duration {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, mostLoad) * float64(time.Second)) }
-
-// notes says what the files cannot.
-func notes(d Deployment, o Options, needed int) []string {
-	var list []string
-	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if o.Name == "" && (len(d.Models) > 1 || d.Models[0].Name != d.Name) {
-		add("The deployment is called %q (models keep their names): Kubernetes takes lower-case letters, digits and - alone; --name chooses another.", d.Name)
-	}
-	if d.Memory == 0 {
-		add("No memory is reserved, since the campaign did not measure how much it takes: set it by hand.")
-	}
-	if d.GPUs > 0 && needed == 0 {
-		add("The tuned configuration computes on CPUs: its %d GPUs will idle.", d.GPUs)
-	}
-	for _, m := range d.Models {
-		if m.Threads == 0 && m.GPUs() == 0 {
-			add("Model %q: intra_op_thread_count is not set, so that ONNX Runtime starts a thread for each core of the node, whatever the limit: "+
-				"it needs nodes of %d cores, as it was measured on.", m.Name, m.Host.UsableCores())
-		}
-		if options, err := modelconfig.ORTOptions(m.Config); err == nil && len(options.Session) > 0 {
-			add("Model %q sets session.* entries: `tuner serve` honours them, a stock Triton ignores them (deploy_target: triton searches without).", m.Name)
-		}
-		for _, policy := range m.hostPolicies() {
-			if !slices.ContainsFunc(o.HostPolicies, func(p string) bool { return strings.HasPrefix(p, policy+",") }) {
-				add("Model %q names the host policy %q, which no --host-policy describes: it is without effect.", m.Name, policy)
-			}
-		}
-	}
-	if d.Target == AzureML {
-		list = append(list, azureNotes(d, o)...)
-	}
-	return list
-}

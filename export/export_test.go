@@ -23,7 +23,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // defaults are the options of a user who gives none.
 func defaults(inputs ...string) Options {
-	return Options{Inputs: inputs, Image: DefaultImage, GPUs: GPUsAsMeasured, GPUResource: DefaultGPUResource, Replicas: 1, MaxReplicas: 3, ControlMode: ControlNone}
+	return Options{Inputs: inputs, Image: DefaultImage, GPUs: GPUsAsMeasured, GPUResource: DefaultGPUResource,
+		Replicas: DefaultReplicas, MaxReplicas: DefaultMaxReplicas, ControlMode: ControlNone}
 }
 
 // analyzed makes a folder as `tuner analyze` leaves it, from package report's golden result with texts replaced.
@@ -341,7 +342,9 @@ func FuzzResult(f *testing.F) {
 		}
 		for _, target := range Targets() {
 			o := defaults("out")
-			o.InstanceType = "Standard_F4s_v2"
+			if target == AzureML {
+				o.InstanceType = "Standard_F4s_v2"
+			}
 			d, err := newDeployment(target, []Model{m}, o)
 			if err != nil {
 				t.Fatal(err)

@@ -43,8 +43,9 @@ type ManifestModel struct {
 	Precision     string       `json:"precision"`
 	Provider      string       `json:"execution_provider"`
 	Runtime       string       `json:"runtime"`
-	SHA256        string       `json:"sha256,omitempty"` // onnx.Model.Digest of the model
-	Machine       string       `json:"machine_fingerprint"`
+	SHA256        string       `json:"sha256,omitempty"`    // onnx.Model.Digest of the model
+	Server        string       `json:"server,omitempty"`    // that was measured, where it is not the bundled engine
+	Machine       string       `json:"machine_fingerprint"` // "" of a machine that is not known
 	Load          measure.Load `json:"load"`
 	Throughput    Figure       `json:"throughput"`
 	P99           Figure       `json:"latency_p99"`
@@ -70,7 +71,7 @@ func (d Deployment) Manifest() Manifest {
 	for _, model := range d.Models {
 		m.Models = append(m.Models, ManifestModel{
 			Name: model.Name, Input: model.Input, Configuration: model.Configuration, Precision: model.Precision, Provider: model.Provider,
-			Runtime: model.Runtime, SHA256: model.SHA256, Machine: model.Fingerprint, Load: model.Load,
+			Runtime: model.Runtime, SHA256: model.SHA256, Server: model.Server, Machine: model.Fingerprint, Load: model.Load,
 			Throughput: Figure(model.Values[measure.Throughput]), P99: Figure(model.Values[measure.LatencyP99]), Cosine: model.Cosine,
 		})
 	}

@@ -127,16 +127,22 @@ func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes()))
 func (v view) Schemes() string     { return strings.Join(schemes(v.Target), "://, ") + "://" }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }
 
-// Machines are those that the models were measured on; nothing where none is known.
+// Machines are those that the models were measured on, or the servers on machines that are not known; nothing where neither is.
 func (v view) Machines() string {
 	var names []string
-	for _, m := range v.Models {
-		if name := cell(m.Host.CPU.Model); name != "" && !slices.Contains(names, name) {
+	add := func(text string) {
+		if name := cell(text); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
+	}
+	for _, m := range v.Models {
+		if m.Remote {
+			add(m.Server)
+		}
+		add(m.Host.CPU.Model)
 		for _, gpu := range m.Host.GPUs {
-			if name := cell(gpu.Name); m.GPUs() > 0 && !slices.Contains(names, name) {
-				names = append(names, name)
+			if m.GPUs() > 0 {
+				add(gpu.Name)
 			}
 		}
 	}
@@ -152,14 +158,13 @@ func cell(text string) string {
 func (v view) Rows() []string {
 	var rows []string
 	for _, m := range v.Models {
-		figure := func(metric measure.Metric) string {
-			if e, ok := m.Values[metric]; ok {
-				return metric.Format(e.Value)
-			}
-			return "unknown"
+		memory := "unknown"
+		if m.Memory > 0 {
+			memory = measure.Memory.Format(m.Memory)
 		}
 		rows = append(rows, fmt.Sprintf("| %s | %s on %s | %d × %s | %s | %s | %s | %s |", m.Name, cell(m.Precision), cell(m.Provider), m.Instances,
-			threadsText(m.Threads), m.Load, figure(measure.Throughput), figure(measure.LatencyP99), figure(measure.Memory)))
+			threadsText(m.Threads), m.Load, measure.Throughput.Format(m.Values[measure.Throughput].Value),
+			measure.LatencyP99.Format(m.Values[measure.LatencyP99].Value), memory))
 	}
 	return rows
 }

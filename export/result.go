@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"tuner/hostinfo"
@@ -28,17 +29,21 @@ type Model struct {
 	Configuration string              // name of the configuration in the results
 	Config        *modelconfig.Config // of the configuration, without the warm-up that the repository adds
 	Precision     string
-	Provider      string // execution provider
-	Runtime       string // ONNX Runtime build, flavour@version
+	Provider      string              // execution provider
+	Runtime       string              // ONNX Runtime build, flavour@version
+	Options       modelconfig.Options // of the configuration's sessions
 	Instances     int
-	Threads       int // of each instance; 0: ONNX Runtime's choice, all cores
+	Threads       int // of each instance; 0: a thread for each core
 	SHA256        string
 	Load          measure.Load                        // its best load within the constraints
 	Values        map[measure.Metric]measure.Estimate // there
+	Memory        float64                             // bytes that the server's process took at any load, loading included; 0 unknown
 	LaunchTime    time.Duration                       // of an engine with the model, the longest that was measured; 0 unknown
 	Cosine        *float64                            // of its outputs with the original's, of the output that agrees least; nil where nothing was compared
-	Host          hostinfo.Host                       // that it was measured on
-	Fingerprint   string                              // of the host
+	Server        string                              // that the figures come from, "" the bundled engine
+	Remote        bool                                // it ran already, on a machine of which nothing is known
+	Host          hostinfo.Host                       // that it was measured on; zero where that is not known
+	Fingerprint   string                              // of the host, "" likewise
 }
 
 // folder is the model's deployable folder, which `tuner analyze` wrote.
@@ -55,12 +60,19 @@ type document struct {
 	Variants       []documentComparison `json:"variants"`
 	Machine        hostinfo.Host        `json:"machine"`
 	Origin         struct {
-		Fingerprint string `json:"machine_fingerprint"`
+		Fingerprint string          `json:"machine_fingerprint"`
+		Server      documentServer  `json:"server"`
+		Finals      *documentServer `json:"finals"` // nil: the same
 		Models      []struct {
 			Precision string `json:"precision"`
 			SHA256    string `json:"sha256"`
 		} `json:"models"`
 	} `json:"origin"`
+}
+
+// documentServer is a server that was measured; the zero value is the bundled engine.
+type documentServer struct {
+	Mode string `json:"mode"`
 }
 
 type documentConfig struct {
@@ -71,17 +83,22 @@ type documentConfig struct {
 		Runtime   string `json:"runtime"`
 		Precision string `json:"precision"`
 		Instances int    `json:"instance_count"`
-		Threads   int    `json:"intra_op_threads"`
 	} `json:"setup"`
-	Points []struct {
-		Load     measure.Load                        `json:"load"`
-		Values   map[measure.Metric]measure.Estimate `json:"values"`
-		Launch   float64                             `json:"launch_time"`
-		Searched struct {
-			Launch float64 `json:"launch_time"`
-		} `json:"searched"`
-	} `json:"points"`
-	Config string `json:"config"`
+	Points []documentPoint `json:"points"`
+	Config string          `json:"config"`
+}
+
+type documentPoint struct {
+	Load      measure.Load `json:"load"`
+	Server    string       `json:"server"` // its name, where not only the bundled engine was measured
+	Confirmed bool         `json:"confirmed"`
+	documentFigures
+	Searched documentFigures `json:"searched"`
+}
+
+type documentFigures struct {
+	Values map[measure.Metric]measure.Estimate `json:"values"`
+	Launch float64                             `json:"launch_time"`
 }
 
 // documentComparison is a variant's comparison with the original, by place (search.Place).
@@ -157,7 +174,7 @@ func parseResult(path string, text []byte) (Model, error) {
 	best := d.Configurations[i]
 	m := Model{
 		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
-		Instances: max(1, best.Setup.Instances), Threads: max(0, best.Setup.Threads), Load: best.BestLoad, Host: d.Machine, Fingerprint: d.Origin.Fingerprint,
+		Instances: max(1, best.Setup.Instances), Load: best.BestLoad,
 		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
 	}
 	var err error
@@ -167,19 +184,92 @@ func parseResult(path string, text []byte) (Model, error) {
 	if m.Config.GetName() != d.Model {
 		return Model{}, inputErrorf("%s: model: %q is configured as %q", path, d.Model, m.Config.GetName())
 	}
+	if m.Options, err = modelconfig.ORTOptions(m.Config); err != nil {
+		return Model{}, inputErrorf("%s: config of %s: %w", path, best.Name, err)
+	}
+	m.Threads = m.sessionThreads()
 	for _, file := range d.Origin.Models {
 		if file.Precision == m.Precision {
 			m.SHA256 = file.SHA256
 		}
 	}
-	for _, p := range best.Points {
-		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
-		if p.Load == m.Load {
-			m.Values = p.Values
-		}
-	}
+	m.addFigures(d, best.Points)
 	return m, checkFigures(path, m)
 }
+
+// Modes of servers, as result.json has them.
+const (
+	modeBundled = "bundled"
+	modeRemote  = "remote"
+)
+
+// server is the one that searched figures come from, or those of the finals.
+func (d document) server(confirmed bool) documentServer {
+	if confirmed && d.Origin.Finals != nil {
+		return *d.Origin.Finals
+	}
+	return d.Origin.Server
+}
+
+// peak is the memory of the server's process in bytes; 0 unknown. Of a server that ran already the figure is what its whole machine uses.
+func (s documentServer) peak(f documentFigures) float64 {
+	if s.Mode == modeRemote {
+		return 0
+	}
+	return f.Values[measure.Memory].Value
+}
+
+// addFigures adds what was measured of the configuration: the figures at its best load, where they come from, and the most that loading and memory
+// took at any load. Only a fresh launch has the peak of loading, and the best load need not have seen one.
+func (m *Model) addFigures(d document, points []documentPoint) {
+	for _, p := range points {
+		server := d.server(p.Confirmed)
+		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
+		m.Memory = max(m.Memory, server.peak(p.documentFigures), d.server(false).peak(p.Searched))
+		if p.Load != m.Load {
+			continue
+		}
+		m.Values, m.Remote = p.Values, server.Mode == modeRemote
+		if server.Mode != "" && server.Mode != modeBundled {
+			m.Server = p.Server
+		}
+		if !m.Remote {
+			m.Host, m.Fingerprint = d.Machine, d.Origin.Fingerprint
+		}
+	}
+}
+
+// openVINOThreads is OpenVINO's option for the threads of an instance; those of ONNX Runtime do not reach it.
+const openVINOThreads = "num_of_threads"
+
+// openVINO is the accelerator OpenVINO of the configuration; nil without it.
+func (m Model) openVINO() *modelconfig.Accelerator {
+	i := slices.IndexFunc(m.Options.CPUAccelerators, func(a modelconfig.Accelerator) bool { return a.Name == "openvino" })
+	if i < 0 {
+		return nil
+	}
+	return &m.Options.CPUAccelerators[i]
+}
+
+// sessionThreads is how many threads an instance has; 0: one for each core. Operators side by side have threads of their own, and the thread that
+// runs the session belongs to both kinds.
+func (m Model) sessionThreads() int {
+	o := m.Options
+	if a := m.openVINO(); a != nil {
+		n, _ := strconv.Atoi(a.Parameters[openVINOThreads]) // 0 where it is not set
+		return max(0, n)
+	}
+	if !o.Parallel {
+		return o.IntraOpThreads
+	}
+	if o.IntraOpThreads == 0 || o.InterOpThreads == 0 {
+		return 0
+	}
+	return o.IntraOpThreads + o.InterOpThreads - 1
+}
+
+// knowsMachine reports whether the machine is known that the model was measured on.
+func (m Model) knowsMachine() bool { return m.Host.CPU.Logical > 0 }
 
 // The most that a figure may be, so that what is derived from it is still a number: of a load, of instances and threads, and of a value.
 const (
@@ -201,6 +291,10 @@ func checkFigures(path string, m Model) error {
 		return inputErrorf("%s: best_load of %s: %s is no load", path, m.Configuration, m.Load)
 	case m.Instances > mostCount || m.Threads > mostCount:
 		return inputErrorf("%s: setup of %s: %d instances of %d threads cannot be", path, m.Configuration, m.Instances, m.Threads)
+	case m.GPUs() > mostCount:
+		return inputErrorf("%s: config of %s: %d GPUs cannot be", path, m.Configuration, m.GPUs())
+	case m.Memory > mostValue:
+		return inputErrorf("%s: memory of %s: %g cannot be", path, m.Configuration, m.Memory)
 	case !(rate > 0) || !(p99 > 0):
 		return inputErrorf("%s: %s has no throughput and latency_p99 at %s", path, m.Configuration, m.Load)
 	}
@@ -233,20 +327,28 @@ func cosine(variants []documentComparison, precision string, place search.Place)
 	return nil
 }
 
-// GPUs is how many GPUs the configuration computes on; 0 for CPUs alone.
-func (m Model) GPUs() int {
-	used := map[int32]bool{}
+// GPUs is how many GPUs a server has that serves as was measured: of those that the configuration lists up to the last one, since a server numbers
+// its GPUs from 0; without a list all of the machine's. 0 for CPUs alone.
+func (m Model) GPUs() int { return m.gpusWith(max(1, len(m.Host.GPUs))) }
+
+// leastGPUs is how many GPUs a server must have: instances that list none are content with one.
+func (m Model) leastGPUs() int { return m.gpusWith(1) }
+
+// gpusWith is how many GPUs the configuration takes where instances without a list are on so many.
+func (m Model) gpusWith(unlisted int) int {
 	n := 0
 	for _, g := range m.Config.GetInstanceGroup() {
 		if g.GetKind() != configpb.ModelInstanceGroup_KIND_GPU {
 			continue
 		}
-		n = 1 // without a list, every GPU that is there: one is the least
-		for _, gpu := range g.GetGpus() {
-			used[gpu] = true
+		if len(g.GetGpus()) == 0 {
+			n = max(n, unlisted)
+		}
+		for _, id := range g.GetGpus() {
+			n = max(n, 1, int(id)+1)
 		}
 	}
-	return max(n, len(used))
+	return n
 }
 
 // Concurrency is how many requests are in flight at the load: of a rate, by Little's law.

@@ -68,14 +68,14 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags.StringVarP(&o.dir, "output-folder", "o", "", "folder to write; must not exist")
 	flags.StringVar(&o.Name, "name", "", "name of what is deployed, a DNS label (default: the model's, with dashes for what a label may not have)")
 	flags.StringVar(&o.Image, "image", export.DefaultImage, "Triton's image with its tag")
-	flags.IntVar(&o.GPUs, "gpus", export.GPUsAsMeasured, "GPUs of each server; -1: as many as the tuned configurations compute on")
+	flags.IntVar(&o.GPUs, "gpus", export.GPUsAsMeasured, "GPUs of each server; -1: as many as were measured")
 	flags.StringVar(&o.GPUResource, "gpu-resource", export.DefaultGPUResource, "what Kubernetes counts GPUs by, such as nvidia.com/mig-1g.5gb")
-	flags.IntVar(&o.Replicas, "replicas", 1, "servers; the least where an autoscaler adds some")
-	flags.IntVar(&o.MaxReplicas, "max-replicas", 3, "servers at most; no more than --replicas: no autoscaler")
+	flags.IntVar(&o.Replicas, "replicas", export.DefaultReplicas, "servers; the least where an autoscaler adds some")
+	flags.IntVar(&o.MaxReplicas, "max-replicas", export.DefaultMaxReplicas, "servers at most; no more than --replicas: no autoscaler")
 	flags.StringVar(&o.ControlMode, "model-control-mode", export.ControlNone, "of tritonserver: none, explicit or poll")
 	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE, as tritonserver has it: gpu_0,numa-node=0; may be repeated")
 	flags.StringVar(&o.Storage, "storage", "", "where a cluster finds the repository: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
-	flags.StringVar(&o.InstanceType, "instance-type", "", "Azure's size of a machine (default: the smallest with the server's cores and memory, and the GPUs that were measured)")
+	flags.StringVar(&o.InstanceType, "instance-type", "", "azureml: size of a machine (default: the smallest with the server's cores and memory, and the GPUs that were measured)")
 	flags.StringVar(&o.output, "output", "text", "on stdout: text or json (export.json with the list of files)")
 }
 

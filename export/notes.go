@@ -1,0 +1,127 @@
+package export
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tuner/modelconfig"
+)
+
+// notes says what the files cannot.
+func notes(d Deployment, o Options) []string {
+	var list []string
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if o.Name == "" && (len(d.Models) > 1 || d.Models[0].Name != d.Name) {
+		add("The deployment is called %q (models keep their names): Kubernetes takes lower-case letters, digits and - alone; --name chooses another.", d.Name)
+	}
+	if d.Memory == 0 {
+		add("No memory is reserved, since the campaign did not measure how much it takes: set it by hand.")
+	}
+	if d.GPUs > 0 && !slices.ContainsFunc(d.Models, func(m Model) bool { return m.GPUs() > 0 }) {
+		add("The tuned configuration computes on CPUs: its %d GPUs will idle.", d.GPUs)
+	}
+	if most := mostCores(d.Models); most > 0 && d.CPUs > most {
+		add("Together the models are given %d cores, and the machine that each was measured on by itself has %d: with fewer cores they do not reach "+
+			"their figures while all are busy.", d.CPUs, most)
+	}
+	if (d.Target == Triton || d.Target == Compose) && (o.Replicas != DefaultReplicas || o.MaxReplicas != DefaultMaxReplicas) {
+		add("The target %s is one server: --replicas and --max-replicas have no effect there.", d.Target)
+	}
+	for _, m := range d.Models {
+		list = slices.Concat(list, machineNotes(m, d), stockNotes(m), policyNotes(m, o))
+	}
+	if d.Target == AzureML {
+		list = append(list, azureNotes(d, o)...)
+	}
+	return list
+}
+
+// mostCores is what the largest of the machines has that several models were measured on; 0 for a single model, and where one is not known.
+func mostCores(models []Model) int {
+	if len(models) == 1 || slices.ContainsFunc(models, func(m Model) bool { return !m.knowsMachine() }) {
+		return 0
+	}
+	most := 0
+	for _, m := range models {
+		most = max(most, m.Host.UsableCores())
+	}
+	return most
+}
+
+// machineNotes say how the server differs from what a model was measured on.
+func machineNotes(m Model, d Deployment) []string {
+	var list []string
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if m.Remote {
+		add("Model %q was measured on %q, of whose machine nothing is known: cores and GPUs follow from the configuration alone; compare them with that "+
+			"machine's.", m.Name, m.Server)
+	}
+	if measured := m.GPUs(); d.GPUs < measured {
+		add("Model %q was measured with instances on %d GPUs, of which a server has %d.", m.Name, measured, d.GPUs)
+	}
+	if m.Threads == 0 && m.GPUs() == 0 {
+		text := fmt.Sprintf("Model %q: %s is not set, so that a thread is started for each core of the node, whatever the limit", m.Name, m.threadOption())
+		if m.knowsMachine() {
+			text += fmt.Sprintf(": it needs nodes of %d cores, as it was measured on", m.Host.UsableCores())
+		}
+		add("%s.", text)
+	}
+	return list
+}
+
+// threadOption is the option of the configuration that would bound an instance's threads.
+func (m Model) threadOption() string {
+	switch {
+	case m.openVINO() != nil:
+		return "OpenVINO's " + openVINOThreads
+	case m.Options.Parallel && m.Options.IntraOpThreads > 0:
+		return "inter_op_thread_count"
+	}
+	return "intra_op_thread_count"
+}
+
+// stockAccelerators are the execution accelerators that Triton's onnxruntime backend knows; it loads no model that names another.
+var stockAccelerators = []string{"openvino", "cuda", "tensorrt"}
+
+// stockNotes say what a stock Triton makes otherwise of a model's configuration than the bundled engine does (docs/design/providers.md).
+func stockNotes(m Model) []string {
+	var list []string
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if len(m.Options.Session) > 0 {
+		add("Model %q sets session.* entries: `tuner serve` honours them, a stock Triton ignores them (deploy_target: triton searches without).", m.Name)
+	}
+	for _, a := range m.accelerators() {
+		if !slices.Contains(stockAccelerators, a.Name) {
+			add("Model %q names the execution accelerator %q: `tuner serve` has it, a stock Triton does not load the model (deploy_target: triton "+
+				"searches without).", m.Name, a.Name)
+		}
+	}
+	if a := m.openVINO(); a != nil && len(a.Parameters) > 0 {
+		text := fmt.Sprintf("Model %q sets options of OpenVINO: `tuner serve` honours them, a stock Triton passes none of them on", m.Name)
+		if a.Parameters[openVINOThreads] != "" {
+			text += ", so that each instance has a thread for each core of the node there"
+		}
+		add("%s.", text)
+	}
+	return list
+}
+
+// accelerators are those that the configuration's instances ask for: those of GPUs count where it computes on some.
+func (m Model) accelerators() []modelconfig.Accelerator {
+	if m.GPUs() == 0 {
+		return m.Options.CPUAccelerators
+	}
+	return slices.Concat(m.Options.GPUAccelerators, m.Options.CPUAccelerators)
+}
+
+// policyNotes name host policies of a model that nothing describes.
+func policyNotes(m Model, o Options) []string {
+	var list []string
+	for _, policy := range m.hostPolicies() {
+		if !slices.ContainsFunc(o.HostPolicies, func(p string) bool { return strings.HasPrefix(p, policy+",") }) {
+			list = append(list, fmt.Sprintf("Model %q names the host policy %q, which no --host-policy describes: it is without effect.", m.Name, policy))
+		}
+	}
+	return list
+}

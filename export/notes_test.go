@@ -1,0 +1,79 @@
+package export
+
+import (
+	"strings"
+	"testing"
+)
+
+// accelerated gives the result's configurations an execution accelerator of CPUs.
+func accelerated(name, parameters string) []string {
+	const place = `default_model_filename:`
+	return []string{place, `optimization { execution_accelerators { cpu_execution_accelerator { name: \"` + name + `\" ` + parameters + ` } } } ` + place}
+}
+
+// What the files cannot say is noted, and nothing is where all is as measured.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	another := func(replace ...string) Model { m := parsed(t, replace...); m.Name = "another"; return m }
+	fourGPUs, one := gpu(), `{"name": "NVIDIA A100 80GB PCIe"}`
+	fourGPUs[len(fourGPUs)-1] = strings.ReplaceAll(fourGPUs[len(fourGPUs)-1], one, one+strings.Repeat(", "+one, 3))
+	named := func(o *Options) { o.Name = "m" }
+	with := func(change func(*Options)) func(*Options) { return func(o *Options) { named(o); change(o) } }
+	for _, test := range []struct {
+		name    string
+		target  string
+		options func(*Options)
+		models  []Model
+		want    string // "": no note
+	}{
+		{"as measured", Kubernetes, named, []Model{parsed(t)}, ""},
+		{"two models", Kubernetes, named, []Model{parsed(t), another()},
+			"Together the models are given 4 cores, and the machine that each was measured on by itself has 2: "},
+		{"two models on a large machine", Kubernetes, named, []Model{parsed(t, `"logical": 2`, `"logical": 16`), another(`"logical": 2`, `"logical": 16`)}, ""},
+		{"XNNPACK", Kubernetes, named, []Model{parsed(t, accelerated("xnnpack", "")...)},
+			"names the execution accelerator \"xnnpack\": `tuner serve` has it, a stock Triton does not load the model"},
+		{"oneDNN", Helm, named, []Model{parsed(t, accelerated("dnnl", "")...)}, `names the execution accelerator "dnnl"`},
+		{"OpenVINO with an option", Kubernetes, named, []Model{parsed(t, accelerated("openvino", `parameters { key: \"num_of_threads\" value: \"1\" }`)...)},
+			"sets options of OpenVINO: `tuner serve` honours them, a stock Triton passes none of them on, so that each instance has a thread for each core"},
+		{"OpenVINO without", Kubernetes, named, []Model{parsed(t, accelerated("openvino", "")...)},
+			"OpenVINO's num_of_threads is not set, so that a thread is started for each core of the node, whatever the limit: it needs nodes of 2 cores"},
+		{"any number of threads", Kubernetes, named, []Model{parsed(t, `key: \"intra_op_thread_count\"`, `key: \"other\"`)},
+			"intra_op_thread_count is not set, so that a thread is started for each core of the node, whatever the limit: it needs nodes of 2 cores"},
+		{"any number on an unknown machine", Kubernetes, named,
+			[]Model{parsed(t, append(measuredOn("server", "remote"), `key: \"intra_op_thread_count\"`, `key: \"other\"`)...)},
+			"intra_op_thread_count is not set, so that a thread is started for each core of the node, whatever the limit."},
+		{"fewer GPUs", Kubernetes, with(func(o *Options) { o.GPUs = 1 }), []Model{parsed(t, fourGPUs...)},
+			`Model "minilm" was measured with instances on 4 GPUs, of which a server has 1.`},
+		{"servers of Compose", Compose, with(func(o *Options) { o.Replicas = 2 }), []Model{parsed(t)},
+			"The target compose is one server: --replicas and --max-replicas have no effect there."},
+		{"servers of docker run", Triton, with(func(o *Options) { o.MaxReplicas = 1 }), []Model{parsed(t)}, "The target triton is one server: "},
+		{"servers of Kubernetes", Kubernetes, with(func(o *Options) { o.Replicas, o.MaxReplicas = 2, 5 }), []Model{parsed(t)}, ""},
+		{"an autoscaler of Azure's", AzureML, with(func(o *Options) { o.MaxReplicas = 5 }), []Model{parsed(t)}, "--max-replicas has no effect there."},
+		{"servers of Azure's", AzureML, with(func(o *Options) { o.Replicas = 3 }), []Model{parsed(t)}, ""},
+	} {
+		o := defaults()
+		test.options(&o)
+		d, err := newDeployment(test.target, test.models, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(d.Notes, "\n")
+		if !strings.Contains(text, test.want) || (test.want == "") != (text == "") {
+			t.Errorf("%s: the notes are %q, want %q", test.name, d.Notes, test.want)
+		}
+	}
+}
+
+// A size of Azure's is refused where it means nothing.
+func TestInstanceTypeElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, target := range Targets() {
+		o := defaults()
+		o.InstanceType = "Standard_D4as_v4"
+		_, err := newDeployment(target, []Model{parsed(t)}, o)
+		want := `--instance-type "Standard_D4as_v4": only Azure has machines of such sizes; leave it out for ` + target
+		if target == AzureML && err != nil || target != AzureML && (err == nil || err.Error() != want) {
+			t.Errorf("%s: error %v, want %q", target, err, want)
+		}
+	}
+}
