@@ -267,3 +267,14 @@ func TestAddWarmup(t *testing.T) {
 		t.Errorf("a shape that is not concrete: %v", err)
 	}
 }
+
+// What was added is told from the user's own, which stand before it.
+func TestAddedWarmup(t *testing.T) {
+	t.Parallel()
+	const mine, added = `model_warmup { name: "mine" batch_size: 8 } `, `model_warmup { name: "batch_1" batch_size: 1 } model_warmup { name: "batch_8" batch_size: 8 } `
+	for text, want := range map[string]string{mine + added: "batch_8", added: "batch_8", mine: "", "": ""} {
+		if got := AddedWarmup(config(t, `name: "m" `+text)).GetName(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -18,7 +18,7 @@ func AddWarmup(c *modelconfig.Config, inputs []modelconfig.Tensor, batches ...in
 	out := modelconfig.Clone(c)
 	largest := max(1, int(c.GetMaxBatchSize()))
 	for _, batch := range batches {
-		name := "batch_" + strconv.Itoa(batch)
+		name := warmupName(batch)
 		exists := slices.ContainsFunc(out.ModelWarmup, func(w *configpb.ModelWarmup) bool { return w.GetName() == name })
 		if batch < 1 || batch > largest || exists {
 			continue
@@ -38,6 +38,22 @@ func AddWarmup(c *modelconfig.Config, inputs []modelconfig.Tensor, batches ...in
 		out.ModelWarmup = append(out.ModelWarmup, w)
 	}
 	return out, nil
+}
+
+// warmupName is what AddWarmup calls the request of a batch size.
+func warmupName(batch int) string { return "batch_" + strconv.Itoa(batch) }
+
+// AddedWarmup returns the last warm-up request that AddWarmup gave c, or nil
+// where it gave none: the user's stand before it.
+func AddedWarmup(c *modelconfig.Config) *configpb.ModelWarmup {
+	list := c.GetModelWarmup()
+	if len(list) == 0 {
+		return nil
+	}
+	if last := list[len(list)-1]; last.GetName() == warmupName(int(last.GetBatchSize())) {
+		return last
+	}
+	return nil
 }
 
 // warmupInput draws floating-point inputs at random and sets all others to

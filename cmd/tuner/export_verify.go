@@ -44,8 +44,8 @@ func newExportVerify(con console) *cobra.Command {
 		Use:   "verify DIR",
 		Short: "Serve an export here and compare it with its report",
 		Long: `Serves the model repository of an export with the bundled engine: health, metadata, configuration and an inference of every model, its
-throughput at the reported load (more than 10 % below what was reported is a failure; on another machine, or another ONNX Runtime, it is
-told and not judged), and the accuracy of models in other precisions, against the original, on the campaign's own data.`,
+throughput at the reported load (more than 10 % below what was reported is a failure; where another machine, server or ONNX Runtime was
+measured it is told and not judged), and the accuracy of models in other precisions, against the original, on the campaign's own data.`,
 		Example: "  tuner export verify deploy\n  tuner export verify deploy --input out/minilm",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runExportVerify(cmd.Context(), con, args[0], o) },
@@ -74,9 +74,9 @@ func runExportVerify(ctx context.Context, con console, dir string, o exportVerif
 		return err
 	}
 	options.Epoch = time.Now()
-	judge := accuracyJudge{con, o.input, builds}
+	judge, host := accuracyJudge{con, o.input, builds}, hostinfo.Read(ctx)
 	checks, err := verify.Verify(ctx, dir, verify.Options{
-		Runner: options, Build: builds.serving, Fingerprint: hostinfo.Read(ctx).Fingerprint(), Windows: verifyWindows, Window: verifyWindow,
+		Runner: options, Build: builds.serving, Fingerprint: host.Fingerprint(), GPUs: len(host.GPUs), Windows: verifyWindows, Window: verifyWindow,
 		Accuracy: judge.check,
 	})
 	if err != nil {

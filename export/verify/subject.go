@@ -38,7 +38,7 @@ func (s subject) tunedOn() string {
 // requestVariety is how many different requests are sent in turn, as in a campaign.
 const requestVariety = 32
 
-// open reads an exported model. Its requests have the shapes of its warm-up, which are those that were measured.
+// open reads an exported model. Its requests have the shapes of the warm-up that was added to it, which are those that were measured.
 func open(repository string, m export.ManifestModel) (subject, error) {
 	folder, err := modelrepo.OpenModel(filepath.Join(repository, m.Name))
 	if err != nil {
@@ -70,14 +70,12 @@ func open(repository string, m export.ManifestModel) (subject, error) {
 	return s, nil
 }
 
-// shapes are the inputs' shapes in the configuration's warm-up, without the batch dimension of a model that has one.
+// shapes are the inputs' shapes in the warm-up that was added to the configuration, without the batch dimension of a model that has one. The user's own
+// may have others.
 func shapes(model *onnx.Model, config *modelconfig.Config) map[string][]int64 {
 	found := map[string][]int64{}
-	if len(config.GetModelWarmup()) == 0 {
-		return found
-	}
 	batches := inputs.Batches(model)
-	warmUp := config.GetModelWarmup()[0].GetInputs()
+	warmUp := modelrepo.AddedWarmup(config).GetInputs()
 	for _, v := range model.Inputs() {
 		dims, own := slices.Clone(warmUp[v.Name].GetDims()), len(v.Shape)
 		if batches {
@@ -93,11 +91,5 @@ func shapes(model *onnx.Model, config *modelconfig.Config) map[string][]int64 {
 	return found
 }
 
-// instances is the number of instances that the configuration asks for.
-func (s subject) instances() int {
-	n := 0
-	for _, g := range s.config.GetInstanceGroup() {
-		n += int(g.GetCount()) * max(1, len(g.GetGpus()))
-	}
-	return max(1, n)
-}
+// instances is the number of instances that the configuration asks for on a machine with so many GPUs.
+func (s subject) instances(gpus int) int { return max(1, modelconfig.Instances(s.config, gpus)) }

@@ -45,6 +45,7 @@ type Options struct {
 	Runner      runner.Options // its launcher serves repositories
 	Build       func(export.ManifestModel) Build
 	Fingerprint string        // of this machine
+	GPUs        int           // that it has
 	Windows     int           // of the measurement of throughput, ≥ 1
 	Window      time.Duration // length of each
 	Accuracy    Accuracy
@@ -255,7 +256,7 @@ func (v *verifier) throughput(ctx context.Context, s subject) error {
 	r := runner.New(options)
 	defer r.Close(context.WithoutCancel(ctx))
 	m, err := r.Measure(ctx, runner.Job{
-		Pool: "export", Repository: v.repository, Library: s.build.Library, Model: s.reported.Name, Instances: s.instances(),
+		Pool: "export", Repository: v.repository, Library: s.build.Library, Model: s.reported.Name, Instances: s.instances(v.options.GPUs),
 		MaxBatch: int(s.config.GetMaxBatchSize()), Requests: s.requests, Load: s.reported.Load, Windows: v.options.Windows, Window: v.options.Window,
 		Percentiles: []measure.Metric{measure.LatencyP99},
 	})
@@ -277,13 +278,15 @@ func (v *verifier) throughput(ctx context.Context, s subject) error {
 	return nil
 }
 
-// judge compares a throughput with the reported one. It fails when even the upper end of the interval is more than the tolerance below; on
-// another machine, or another ONNX Runtime, than the one that was measured it is told, and not judged.
+// judge compares a throughput with the reported one. It fails when even the upper end of the interval is more than the tolerance below; where another
+// server, machine or ONNX Runtime was measured it is told, and not judged.
 func (v *verifier) judge(s subject, now measure.Estimate) (Status, string) {
 	then := s.reported.Throughput
 	text := fmt.Sprintf("%s [%s, %s] at %s; reported %s", measure.Throughput.Format(now.Value), measure.Throughput.Format(now.Lo),
 		measure.Throughput.Format(now.Hi), s.reported.Load, measure.Throughput.Format(then.Value))
 	switch {
+	case s.reported.Server != "":
+		return Skipped, fmt.Sprintf("%s of %s, and measured on the bundled engine: not judged", text, s.reported.Server)
 	case v.options.Fingerprint != s.reported.Machine:
 		return Skipped, text + " on another machine: not judged"
 	case s.otherBuild():

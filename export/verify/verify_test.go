@@ -37,6 +37,9 @@ func TestShapes(t *testing.T) {
 	}
 	check("batching", "add_sub.onnx", "max_batch_size: 8 "+warmUp("[4]"), map[string][]int64{"x": {4}})
 	check("its own batch dimension", "add_sub.onnx", warmUp("[1, 4]"), map[string][]int64{"x": {4}})
+	mine := `model_warmup { name: "mine" batch_size: 1 inputs { key: "x" value { data_type: TYPE_FP32 dims: [7] random_data: true } } } `
+	check("behind the user's own", "add_sub.onnx", "max_batch_size: 8 "+mine+warmUp("[4]"), map[string][]int64{"x": {4}})
+	check("the user's own alone", "add_sub.onnx", "max_batch_size: 8 "+mine, map[string][]int64{})
 	check("a scalar", "scalar.onnx", warmUp("[1]"), map[string][]int64{})
 	check("no warm-up", "add_sub.onnx", "max_batch_size: 8", map[string][]int64{})
 }
@@ -71,6 +74,18 @@ func TestJudge(t *testing.T) {
 	check("there", "cpu@1.31.1", 89, Skipped, "on another machine: not judged")
 	check("here", "openvino@1.24.1", 89, Skipped, "on openvino@1.24.1, and measured on cpu@1.31.1: not judged")
 	check("here", "", 89, Skipped, "on a server's own ONNX Runtime, and measured on cpu@1.31.1: not judged")
+}
+
+// What another server than the bundled engine reached is told, and not judged: not on the same machine and build either.
+func TestJudgeOtherServer(t *testing.T) {
+	t.Parallel()
+	v := verifier{options: Options{Fingerprint: "here"}}
+	s := subject{build: Build{Name: "cpu@1.31.1"}, reported: export.ManifestModel{Server: "triton 2.51.0 (/opt/tritonserver)",
+		Machine: "here", Runtime: "cpu@1.31.1", Load: measure.Load{Concurrency: 1, BatchSize: 1}, Throughput: export.Figure{Value: 100}}}
+	const want = "reported 100.0 infer/s of triton 2.51.0 (/opt/tritonserver), and measured on the bundled engine: not judged"
+	if status, text := v.judge(s, measure.Estimate{Value: 50, Lo: 50, Hi: 50}); status != Skipped || !strings.HasSuffix(text, want) {
+		t.Errorf("%s, %q; want %s, %q", status, text, Skipped, want)
+	}
 }
 
 // One server has one ONNX Runtime: models with another are served by another one.
@@ -113,14 +128,33 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.requests) != requestVariety || len(s.requests[0].Inputs) != 2 || s.instances() != 2 {
-		t.Fatalf("%d requests of %d inputs, %d instances", len(s.requests), len(s.requests[0].Inputs), s.instances())
+	if len(s.requests) != requestVariety || len(s.requests[0].Inputs) != 2 || s.instances(4) != 2 {
+		t.Fatalf("%d requests of %d inputs, %d instances", len(s.requests), len(s.requests[0].Inputs), s.instances(4))
 	}
 	if diff := cmp.Diff([]int64{3, 4}, s.requests[0].Inputs[0].Shape); diff != "" {
 		t.Errorf("shape (-want +got):\n%s", diff)
 	}
 	if _, err := open(dir, export.ManifestModel{Name: "nosuch"}); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("a model that is not there: %v", err)
+	}
+}
+
+// Instances that list no GPUs are on each of the machine's.
+func TestInstances(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]int{
+		`instance_group { count: 2 kind: KIND_GPU }`:           8,
+		`instance_group { count: 2 kind: KIND_GPU gpus: [1] }`: 2,
+		`instance_group { count: 2 kind: KIND_CPU }`:           2,
+		``: 1,
+	} {
+		c, err := modelconfig.Parse("config.pbtxt", []byte(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (subject{config: c}).instances(4); got != want {
+			t.Errorf("%s: %d instances on 4 GPUs, want %d", config, got, want)
+		}
 	}
 }
 
