@@ -61,6 +61,12 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
+// leading is an error, whose exit code it has, with others that came with it: errors.Join by itself has the code of the first that decides
+// one, which a plain failure does not.
+func leading(err, others error) error {
+	return withExit(exitCode(err), errors.Join(err, others))
+}
+
 // inputError gives exit code 2 to what the user can mend: bad input, and folders that cannot be written.
 func inputError(err error) error {
 	var subject *profile.InputError

@@ -132,12 +132,12 @@ func runProfile(ctx context.Context, con console, o profileOptions) error {
 		}
 		err := runCampaign(ctx, con, o, p)
 		if err != nil && exitCode(err) != exitInfeasible {
-			return errors.Join(err, infeasible)
+			return leading(err, infeasible)
 		}
 		if len(f.analyses) > 0 && !o.dryRun {
 			ranked := analyzeAfter(con, o, f.analyses[i])
 			if ranked != nil && exitCode(ranked) != exitInfeasible {
-				return errors.Join(ranked, infeasible)
+				return leading(ranked, infeasible)
 			}
 			err = cmp.Or(ranked, err) // by the confirmed figures
 		}

@@ -213,7 +213,7 @@ func newJob(ctx context.Context, con console, o runOptions, model string) (job, 
 	}
 	path, err := c.convert(ctx, log)
 	if err != nil {
-		return job{}, stepFailed(err, c.reportFailure(log))
+		return job{}, leading(err, c.reportFailure(log))
 	}
 	if o.file, err = writeRunFiles(ctx, con, o, c.name, path, c.dir); err != nil {
 		return job{}, err
@@ -266,7 +266,7 @@ func prepareJob(ctx context.Context, con console, o runOptions, p spec.Profile, 
 func (j job) run(ctx context.Context) error {
 	result, outcome, err := j.make(ctx)
 	if err != nil {
-		return stepFailed(err, reportFailure(j.analysis, j.setup.Subject.Name, j.log))
+		return leading(err, reportFailure(j.analysis, j.setup.Subject.Name, j.log))
 	}
 	result.Steps = j.log.List()
 	if err := writeReports(j.analysis, result, j.log); err != nil {
@@ -292,11 +292,6 @@ func (j job) make(ctx context.Context) (analyze.Result, profile.Outcome, error) 
 		}
 	}
 	return result, outcome, err
-}
-
-// stepFailed is the error of a step, whose exit code it has, with that of the reports on it.
-func stepFailed(step, reports error) error {
-	return withExit(exitCode(step), errors.Join(step, reports))
 }
 
 // answer prints what was found and what comes next, and makes the exit code.
