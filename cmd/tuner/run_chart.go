@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,10 +21,8 @@ import (
 	"tuner/steps"
 )
 
-const (
-	chartDir     = "helm"        // of the chart's export in the output folder
-	chartReceipt = ".tuner.json" // by which a run knows its own chart again
-)
+// chartDir is the folder of the chart's export in the output folder.
+const chartDir = "helm"
 
 // chart makes the seventh step: the repository as a Helm chart, as far as analyze.yaml asks for it.
 func (j job) chart(ctx context.Context, r analyze.Result) error {
@@ -89,10 +86,11 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 	if err != nil {
 		return steps.Outcome{}, deployError(err)
 	}
-	if err := writeChartReceipt(fresh); err != nil {
+	if err := writeReceipt(fresh); err != nil {
 		return cannot(err)
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	// The old one goes whole: a crash does not leave a part of it without its receipt.
+	if err := os.Rename(dir, filepath.Join(temp, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return cannot(err)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
@@ -113,45 +111,13 @@ func chartText(dir string, d export.Deployment) string {
 	return strings.Join(append([]string{text + " for " + d.Image}, d.Notes...), "; ")
 }
 
-// writeChartReceipt notes in a chart's folder what was written into it.
-func writeChartReceipt(dir string) error {
-	files, err := steps.FilesOf(dir, dir)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(files, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(filepath.Join(dir, chartReceipt), durable.Bytes(append(text, '\n')))
-}
-
-// checkChart refuses to replace a folder that no run wrote, or that was changed since: whoever edits a chart means to keep it.
+// checkChart refuses to replace a chart that is not a run's own any more: whoever edits one means to keep it.
 func checkChart(dir string) error {
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	refuse := func(why string) error {
-		return usageErrorf("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, spec.AnalyzeName)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, chartReceipt))
-	if err != nil {
-		return refuse("it was not written by tuner run")
-	}
-	var written []steps.File
-	if err := json.Unmarshal(text, &written); err != nil {
-		return refuse(chartReceipt + " in it is damaged")
-	}
-	found, err := steps.FilesOf(dir, dir)
-	if err != nil {
+	why, err := foreignIn(dir)
+	if err != nil || why == "" {
 		return err
 	}
-	for _, f := range found {
-		if f.Path != chartReceipt && !slices.Contains(written, f) {
-			return refuse(f.Path + " in it was changed since tuner wrote it")
-		}
-	}
-	return nil
+	return usageErrorf("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, spec.AnalyzeName)
 }
 
 // noteOldChart says where the chart that the last run left in an output folder is not of this result: whoever asks for another one with
@@ -173,8 +139,5 @@ func removeChart(dir string) error {
 	if err := checkChart(dir); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("cannot remove the outdated chart: %w", err)
-	}
-	return nil
+	return removeFolder(dir)
 }

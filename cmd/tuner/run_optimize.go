@@ -21,19 +21,17 @@ import (
 const optimizedDir = "optimized"
 
 // optimize makes the fifth step: the graph that ONNX Runtime makes of the winner's model at the winner's graph level, as a model of
-// its own. It comes behind the search, since only then it is known which graph that is.
+// its own. It comes behind the search, since only then it is known which graph that is. However it ends, what an earlier run wrote is gone:
+// it is of another winner.
 func (j job) optimize(ctx context.Context, r analyze.Result) error {
-	o, reason, err := j.optimizable(r)
-	if err != nil {
-		return err
-	}
+	o, reason, failure := j.optimizable(r)
 	return j.log.Do(ctx, steps.Optimize, o.key, func() (steps.Outcome, error) {
-		if last, known := j.log.List().Get(steps.Optimize); known && last.State == steps.OK { // of another winner
-			if err := os.RemoveAll(o.dir()); err != nil {
-				return steps.Outcome{}, fmt.Errorf("cannot remove the outdated optimized model: %w", err)
-			}
+		if err := removeOptimized(o.dir()); err != nil {
+			return steps.Outcome{}, err
 		}
 		switch {
+		case failure != nil:
+			return steps.Outcome{}, failure
 		case reason != "":
 			return steps.Skip("%s", reason), nil
 		case ctx.Err() != nil:
@@ -41,6 +39,19 @@ func (j job) optimize(ctx context.Context, r analyze.Result) error {
 		}
 		return o.write(ctx)
 	})
+}
+
+// removeOptimized takes away the optimized model of an earlier run. One that is somebody else's stays, and is an error: it would be taken for
+// the winner's.
+func removeOptimized(dir string) error {
+	why, err := foreignIn(dir)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return usageErrorf("cannot replace or remove the optimized model %q: %s; move it away", dir, why)
+	}
+	return removeFolder(dir)
 }
 
 // optimizedModel is a model whose optimized graph can be written.
@@ -93,7 +104,8 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	return o, "", err
 }
 
-// write has a child process write the optimized graph. The folder appears whole or not at all.
+// write has a child process write the optimized graph into its folder, of which there is none. The folder appears whole, with its receipt, or
+// not at all.
 func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	p, err := newProber()
 	if err != nil {
@@ -115,10 +127,11 @@ func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	case answer.Error != "":
 		return steps.Skip("ONNX Runtime %s does not write this graph: %s", o.build.Name(), answer.reason()), nil
 	}
-	if err := os.RemoveAll(o.dir()); err != nil {
-		return steps.Outcome{}, fmt.Errorf("cannot replace %q: %w", o.dir(), durable.Cause(err))
+	err = writeReceipt(fresh)
+	if err == nil {
+		err = os.Rename(fresh, o.dir())
 	}
-	if err := os.Rename(fresh, o.dir()); err != nil {
+	if err != nil {
 		return steps.Outcome{}, fmt.Errorf("cannot write %q: %w", o.dir(), durable.Cause(err))
 	}
 	return steps.Outcome{

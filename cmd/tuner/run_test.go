@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"tuner/journal"
 	"tuner/onnx"
 	"tuner/onnx/build"
+	"tuner/ortlib"
 	"tuner/precision/accuracy"
 	"tuner/profile"
 	"tuner/search"
@@ -303,6 +305,62 @@ func TestOptimizable(t *testing.T) {
 	}
 }
 
+// However the step ends without an optimized model, that of an earlier winner is gone; what somebody else put there stays, and is an error.
+func TestOutdatedOptimizedModel(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	model := filepath.Join(t.TempDir(), "minilm.onnx")
+	writeModel(t, model, build.Identity(onnx.Float))
+	check := func(ctx context.Context, name string, best search.Candidate, model string, want steps.State, change func(dir string), wrong string) {
+		t.Helper()
+		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(best, 16)
+		campaign := b.Campaign()
+		campaign.Header.Models = []journal.ModelFile{{Precision: "fp32", Path: model, SHA256: "ab12"}}
+		campaign.Profile.Output = t.TempDir()
+		r, err := analyze.Analyze(campaign, analyze.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := steps.Open(campaign.Profile.Output, stepLines{io.Discard}, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(campaign.Profile.Output, optimizedDir)
+		writeModel(t, filepath.Join(dir, "model.onnx"), build.Identity(onnx.Float))
+		if err := writeReceipt(dir); err != nil {
+			t.Fatal(err)
+		}
+		change(dir)
+		j := job{prepared: prepared{setup: profile.Setup{Profile: campaign.Profile}, builds: []ortlib.Build{{Flavour: "cpu", Version: "1.31.1"}}}, log: log}
+		err = j.optimize(ctx, r)
+		if wrong == "" && err != nil || wrong != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), wrong)) {
+			t.Errorf("%s: error %v, want %q", name, err, wrong)
+		}
+		if s, _ := log.List().Get(steps.Optimize); s.State != want {
+			t.Errorf("%s: the step is %s, want %s", name, s.State, want)
+		}
+		isForeign := strings.Contains(wrong, "cannot replace or remove")
+		if _, err := os.Lstat(dir); (err == nil) != isForeign {
+			t.Errorf("%s: the folder is there: %t", name, err == nil)
+		}
+	}
+	ours := func(string) {}
+	plain := analyzetest.Candidate(2, 1, 16)
+	disabled := plain.With(search.KnobGraphOptimization, "disable")
+	check(t.Context(), "another winner", disabled, model, steps.Skipped, ours, "")
+	check(ended, "an interruption", plain, model, steps.Interrupted, ours, "")
+	check(t.Context(), "a model that is not there", plain, "nosuch.onnx", steps.Failed, ours, "nosuch.onnx")
+	check(t.Context(), "a model of the user's", disabled, model, steps.Failed, func(dir string) {
+		writeText(t, filepath.Join(dir, "model.onnx"), "mine", 0o600)
+	}, "cannot replace or remove the optimized model")
+	check(t.Context(), "a folder of the user's", disabled, model, steps.Failed, func(dir string) {
+		if err := os.Remove(filepath.Join(dir, receiptName)); err != nil {
+			t.Fatal(err)
+		}
+	}, "cannot replace or remove the optimized model")
+}
+
 // The commands that a run ends with can be pasted, whatever the folder is called, and however often.
 func TestRunNamesWhatComesNext(t *testing.T) {
 	t.Parallel()
@@ -355,7 +413,7 @@ func TestChartOfTheUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeText(t, values, "replicas: 1", 0o600)
-		if err := writeChartReceipt(dir); err != nil {
+		if err := writeReceipt(dir); err != nil {
 			t.Fatal(err)
 		}
 		change(dir)
@@ -382,8 +440,8 @@ func TestChartOfTheUser(t *testing.T) {
 	check("a missing file", remove("chart/values.yaml"), "")
 	check("an edited file", at("chart/values.yaml", "replicas: 2"), "chart/values.yaml in it was changed since tuner wrote it; move it away, or leave helm out of the formats in analyze.yaml")
 	check("another file", at("mine.yaml", "replicas: 2"), "mine.yaml in it was changed since")
-	check("no receipt", remove(chartReceipt), "it was not written by tuner run")
-	check("no receipt any more", at(chartReceipt, "dear diary"), ".tuner.json in it is damaged")
+	check("no receipt", remove(receiptName), "it was not written by tuner run")
+	check("no receipt any more", at(receiptName, "dear diary"), ".tuner.json in it is damaged")
 }
 
 func TestShellWord(t *testing.T) {
