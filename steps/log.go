@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"time"
 
 	"tuner/internal/checksum"
@@ -43,7 +45,7 @@ type Log struct {
 	now      func() time.Time
 }
 
-// Open reads the record of an output folder, in which there may be none yet. Nothing is written before the first step ends.
+// Open reads the record of an output folder, in which there may be none yet. Nothing is written before the first step ends, or claims a file.
 func Open(dir string, observer Observer, now func() time.Time) (*Log, error) {
 	list, reports, err := read(dir)
 	if err != nil {
@@ -58,12 +60,13 @@ func (l *Log) List() List { return l.list }
 // Do makes a step: work is called, unless an earlier run has done the step with the same key, and the files that it left are
 // unchanged. With the key "" it is called in every run. What comes of the step is recorded before Do returns; when that is another
 // thing than before, the records of later steps go, since they are of another run. An error of work fails the step, or
-// interrupts it where ctx has ended, and is returned.
+// interrupts it where ctx has ended, and is returned. The record of a step that is not OK names the files that earlier runs left and that
+// are still there.
 func (l *Log) Do(ctx context.Context, name Name, key string, work func() (Outcome, error)) error {
 	l.observer.Begun(name)
 	before, known := l.list.Get(name)
 	known = known && before.isDone() && before.Key == key
-	if known && key != "" && l.isIntact(before.Files) {
+	if known && key != "" && (before.State == Skipped || l.isIntact(before.Files)) {
 		l.observer.Ended(before, true)
 		return nil
 	}
@@ -83,12 +86,58 @@ func (l *Log) Do(ctx context.Context, name Name, key string, work func() (Outcom
 			step.State, step.Text = Interrupted, ""
 		}
 	}
-	if !known || !isSame(before, step) {
-		l.list = l.list.With(step).through(name)
+	if step.State != OK {
+		step.Files = l.left(name)
+	}
+	list := l.list.With(step).through(name)
+	if known && isSame(before, step) {
+		list = l.list.With(before) // with the time that it once took, and what followed it
+	}
+	if !reflect.DeepEqual(list, l.list) {
+		l.list = list
 		err = errors.Join(err, write(l.dir, l.list, l.reports))
 	}
 	l.observer.Ended(step, false)
 	return err
+}
+
+// Claim records that the step which is being made is about to leave a file: after a crash before its end it is known whose the file is. The
+// path is as in Outcome.Files. It is for the function of Do, whose name and key it takes.
+func (l *Log) Claim(name Name, key, path string) error {
+	claimed, err := l.nameOf(path)
+	if err != nil {
+		return err
+	}
+	l.list = l.list.With(Step{Name: name, State: Interrupted, Key: key, Files: []File{{Path: claimed}}})
+	return write(l.dir, l.list, l.reports)
+}
+
+// Owns reports whether a file is one that a step left or has claimed, whatever has become of the step since. The path is as in Outcome.Files.
+func (l *Log) Owns(name Name, path string) bool {
+	wanted, err := l.nameOf(path)
+	step, _ := l.list.Get(name)
+	return err == nil && slices.ContainsFunc(step.Files, func(f File) bool { return f.Path == wanted })
+}
+
+// nameOf is the name under which a path is recorded.
+func (l *Log) nameOf(path string) (string, error) {
+	name, err := relative(l.dir, path)
+	if err != nil {
+		return "", fmt.Errorf("cannot resolve %q: %w", path, err)
+	}
+	return filepath.ToSlash(name), nil
+}
+
+// left lists the files of a step's record that are there.
+func (l *Log) left(name Name) []File {
+	step, _ := l.list.Get(name)
+	var files []File
+	for _, f := range step.Files {
+		if _, err := os.Lstat(filepath.Join(l.dir, filepath.FromSlash(f.Path))); err == nil {
+			files = append(files, f)
+		}
+	}
+	return files
 }
 
 // Report has the reports written and records them, unless they were written with the same key and are unchanged. They are no step, since they

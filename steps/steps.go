@@ -56,7 +56,7 @@ const (
 	OK          State = "ok"
 	Skipped     State = "skipped" // there was nothing to do
 	Failed      State = "failed"
-	Interrupted State = "interrupted" // by the user: the next run goes on with it
+	Interrupted State = "interrupted" // by the user, or by a crash once it had claimed a file: the next run goes on with it
 )
 
 func states() []State { return []State{OK, Skipped, Failed, Interrupted} }
@@ -68,13 +68,13 @@ type Step struct {
 	Text    string        // what was done, or why it was not, for people
 	Elapsed time.Duration // wall time
 	Key     string        // digest of all that it depends on; "": not known, so that it is made in every run
-	Files   []File        // that it left
+	Files   []File        // that it left; where it is not OK, those of earlier runs that are still there, or the one that it has claimed
 }
 
 // File is a file and its content.
 type File struct {
-	Path   string `json:"path"` // relative to the output folder, with forward slashes
-	SHA256 string `json:"sha256"`
+	Path   string `json:"path"`             // relative to the output folder, with forward slashes
+	SHA256 string `json:"sha256,omitempty"` // "" of a file that was claimed: it may not be there yet
 }
 
 // isDone reports whether nothing is left to do.

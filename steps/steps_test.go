@@ -200,6 +200,90 @@ func TestUnfinishedStepsAreMadeAgain(t *testing.T) {
 	r.check("convert ok\nconfiguration search ok 8 trials")
 }
 
+// A file is a run's own from the moment in which it is claimed, whatever becomes of the step, for as long as it is there.
+func TestOwnFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "m.onnx")
+	check := func(what string, want bool) {
+		t.Helper()
+		if got := newRun(t, dir).Owns(Convert, file); got != want {
+			t.Errorf("%s: owned %t, want %t", what, got, want)
+		}
+	}
+	leave := func() {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("model"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := errors.New("broken")
+	fail := func(work func(r run)) {
+		t.Helper()
+		r := newRun(t, dir)
+		err := r.Do(t.Context(), Convert, "a", func() (Outcome, error) {
+			work(r)
+			return Outcome{}, broken
+		})
+		if !errors.Is(err, broken) {
+			t.Errorf("error %v, want the function's", err)
+		}
+	}
+	claim := func(r run) {
+		if err := r.Claim(Convert, "a", file); err != nil {
+			t.Error(err)
+		}
+		check("claimed, as after a crash", true)
+	}
+	check("before the first run", false)
+	fail(claim)
+	check("claimed, and never made", false)
+	fail(func(r run) { claim(r); leave() })
+	check("made by a step that failed then", true)
+	fail(func(run) {})
+	check("after a failure before the claim", true)
+	newRun(t, dir).do(Convert, "b", Outcome{Files: []string{file}})
+	check("made", true)
+	newRun(t, dir).do(Convert, "c", Skip("it is fine"))
+	check("not needed any more", true)
+	if err := os.WriteFile(file, []byte("another model"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if newRun(t, dir).do(Convert, "c", Skip("it is fine")) {
+		t.Error("a step that has nothing to do depends on what earlier runs left")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	fail(func(run) {})
+	check("removed", false)
+}
+
+// A step that leaves what it has left before, though it had to be made again, takes nothing from those that followed it.
+func TestClaimedAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "m.onnx")
+	convert := func(r run) {
+		t.Helper()
+		err := r.Do(t.Context(), Convert, "a", func() (Outcome, error) {
+			err := errors.Join(r.Claim(Convert, "a", file), os.WriteFile(file, []byte("model"), 0o600))
+			return Outcome{Text: "made", Files: []string{file}, Elapsed: time.Minute}, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := newRun(t, dir)
+	convert(first)
+	first.do(Search, "", Outcome{Text: "8 trials"})
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	convert(newRun(t, dir))
+	first.check("convert ok made\nconfiguration search ok 8 trials")
+}
+
 func TestUnwritableFolder(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -300,6 +384,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1,"steps":[]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"step":"convert","state":"ok","text":"a","elapsed_seconds":1.5,"key":"k","files":[{"path":"m","sha256":"d"}]}]}`))
 	f.Add([]byte(`{"format":1,"steps":[{"step":"repository","state":"skipped"},{"step":"chart and report","state":"failed"}]}`))
+	f.Add([]byte(`{"format":1,"steps":[{"step":"convert","state":"interrupted","text":"","elapsed_seconds":0,"key":"k","files":[{"path":"m"}]}]}`))
 	f.Add([]byte(`{"format":1,"steps":[],"reports":{"key":"k","files":[{"path":"report.md","sha256":"d"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, reports, err := parse(text)

@@ -240,6 +240,9 @@ func openJob(ctx context.Context, con console, o runOptions) (job, error) {
 		return job{}, err
 	}
 	made, known := log.List().Get(steps.Convert)
+	if made.State == steps.Failed || made.State == steps.Interrupted {
+		made.Key = "" // it is still to be made, by whoever asks for it
+	}
 	err = log.Do(ctx, steps.Convert, made.Key, func() (steps.Outcome, error) {
 		outcome := steps.Skip("%s names the file that is served", o.file)
 		outcome.Before = known && made.State == steps.Skipped

@@ -126,15 +126,15 @@ func digestOf(values ...any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// checkFiles refuses, before any work, files in the output folder that this run would have to replace and may not.
+// checkFiles refuses, before any work, files in the output folder that this run would have to replace and may not, and a folder in which it
+// could not go on.
 func (c modelConversion) checkFiles(log *steps.Log) error {
-	done, known := log.List().Get(steps.Convert)
-	isOurs := known && done.State == steps.OK
-	if _, err := os.Lstat(c.target); c.skipped == "" && !isOurs && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(c.target); c.skipped == "" && !log.Owns(steps.Convert, c.target) && !errors.Is(err, fs.ErrNotExist) {
 		return usageErrorf("cannot convert %q to %q, which exists: 'tuner run %s' goes on from it, and -o names another folder", c.model, c.target, c.target)
 	}
+	made, known := log.List().Get(steps.Convert)
 	_, err := os.Lstat(filepath.Join(c.dir, journal.FileName))
-	if isOurs && done.Key != c.key && err == nil {
+	if known && made.Key != c.key && err == nil {
 		return usageErrorf("%q, or how it is to be converted, changed since the campaign in %q began: name another folder with -o, or remove that one to start over", c.model, c.dir)
 	}
 	return nil
@@ -146,6 +146,9 @@ func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path stri
 		return c.model, log.Do(ctx, steps.Convert, "", func() (steps.Outcome, error) { return steps.Skip("%s", c.skipped), nil })
 	}
 	err = log.Do(ctx, steps.Convert, c.key, func() (steps.Outcome, error) {
+		if err := log.Claim(steps.Convert, c.key, c.target); err != nil {
+			return steps.Outcome{}, err
+		}
 		libraries, err := openLibraries(ctx, c.options.ortLibrary, []string{"cpu"})
 		if err != nil {
 			return steps.Outcome{}, interruptedOr(ctx, err)

@@ -169,3 +169,62 @@ func TestRunExportsPyTorch(t *testing.T) {
 	p = w.run(exitUsage, args...)
 	expect(t, p.stderr.String(), `"net.pt", or how it is to be converted, changed since the campaign in "made" began`)
 }
+
+// export runs tuner on net.pt, whose ONNX file is made/net.onnx, with a stand-in for Python, and returns what it said.
+func (w workplace) export(want int, python string) string {
+	w.t.Helper()
+	p := w.run(want, "run", "net.pt", "--in-names", "INPUT0", "--in-shapes", "[-1,-1]", "--precision", "fp32", "--budget", "2s", "-o", "made", "--python", python)
+	return p.stderr.String()
+}
+
+// killedExport begins a run on net.pt that is killed, with kill -9, when there is an ONNX file of some content and nothing tells of it yet.
+func (w workplace) killedExport(content string) {
+	w.t.Helper()
+	w.withoutCharts("made", ".")
+	w.write("net.pt", "TorchScript")
+	w.write("content", content)
+	python := filepath.Join(w.t.TempDir(), "python")
+	writeText(w.t, python, "#!/bin/sh\ncp content made/net.onnx\nkill -9 $PPID\n", 0o700)
+	w.export(-1, python)
+	if got, want := w.states(filepath.Join(w.dir, "made")), "convert interrupted"; got != want {
+		w.t.Errorf("after the kill: %s; want %s", got, want)
+	}
+}
+
+// The same command goes on after a conversion that was killed, and after one that failed, also of a model that was edited in between.
+func TestKilledConversionGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	w.killedExport("half a model")
+	const failed = `cannot make an ONNX model of "net.pt"`
+	expect(t, w.export(exitUsage, "/bin/false"), failed)
+	w.write("net.pt", "another TorchScript")
+	expect(t, w.export(exitUsage, "/bin/false"), failed)
+	python := fakeExport(t, build.Identity(onnx.Float), "INPUT0", "OUTPUT0", `{"status": "ok", "torch": "2.x", "kind": "TorchScript", "exporter": "one exporter", "examples": 1}`)
+	expect(t, w.export(exitOK, python), "1/7 convert\n", "made/net.onnx was exported from net.pt, and yields what PyTorch does")
+}
+
+// A profile is gone on with whatever became of the conversion, which does not count as done by that.
+func TestProfileWithoutTheConversion(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	model := filepath.Join(w.dir, "identity.onnx")
+	writeModel(t, model, build.Identity(onnx.Float))
+	content, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.killedExport(string(content))
+	w.write("made/profile.yaml", `model: net.onnx
+output: .
+search: {strategy: grid, budget: {time: 1m, trials: 1}, window: 100ms}
+space: {intra_op_threads: [1]}
+load: {concurrency: [1], inputs: {shape: {INPUT0: [4]}}}
+`)
+	p := w.run(exitOK, "run", "-f", "made/profile.yaml")
+	expect(t, p.stderr.String(), "1/7 convert\n  skipped: made/profile.yaml names the file that is served")
+	expect(t, w.export(exitUsage, "/bin/false"), `changed since the campaign in "made" began`)
+	if again, err := os.ReadFile(filepath.Join(w.dir, "made", "net.onnx")); err != nil || !bytes.Equal(content, again) {
+		t.Errorf("the model that was measured is not there any more (%v)", err)
+	}
+}

@@ -211,7 +211,7 @@ func TestAnalysisBesideTheProfile(t *testing.T) {
 	}
 }
 
-// What is there is not replaced, unless an earlier run made it of the same model for no campaign.
+// What is there is not replaced, unless an earlier run made it, or was about to, of the same model for no campaign.
 func TestRunReplacesNoModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -223,7 +223,9 @@ func TestRunReplacesNoModel(t *testing.T) {
 		}
 		l, err := steps.Open(dir, stepLines{io.Discard}, time.Now)
 		for _, s := range known {
-			err = errors.Join(err, l.Do(t.Context(), s.Name, s.Key, func() (steps.Outcome, error) { return steps.Outcome{State: s.State}, nil }))
+			err = errors.Join(err, l.Do(t.Context(), s.Name, s.Key, func() (steps.Outcome, error) {
+				return steps.Outcome{State: s.State, Files: []string{c.target}}, nil
+			}))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -242,6 +244,11 @@ func TestRunReplacesNoModel(t *testing.T) {
 	writeText(t, c.target, "mine", 0o600)
 	check("a file of the user's", log(), `which exists: 'tuner run `)
 	check("our own", log(made), "")
+	killed := log()
+	if err := killed.Claim(steps.Convert, "a", c.target); err != nil {
+		t.Fatal(err)
+	}
+	check("that of a run that was killed", killed, "")
 	made.Key = "b"
 	check("our own of another model", log(made), "")
 	writeText(t, filepath.Join(dir, journal.FileName), "", 0o600)
