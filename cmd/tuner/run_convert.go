@@ -132,10 +132,31 @@ func (c modelConversion) checkFiles(log *steps.Log) error {
 	if _, err := os.Lstat(c.target); c.skipped == "" && !log.Owns(steps.Convert, c.target) && !errors.Is(err, fs.ErrNotExist) {
 		return usageErrorf("cannot convert %q to %q, which exists: 'tuner run %s' goes on from it, and -o names another folder", c.model, c.target, c.target)
 	}
+	if err := c.checkProfile(); err != nil {
+		return err
+	}
 	made, known := log.List().Get(steps.Convert)
 	_, err := os.Lstat(filepath.Join(c.dir, journal.FileName))
 	if known && made.Key != c.key && err == nil {
 		return usageErrorf("%q, or how it is to be converted, changed since the campaign in %q began: name another folder with -o, or remove that one to start over", c.model, c.dir)
+	}
+	return nil
+}
+
+// checkProfile refuses a folder whose profile is of another model, before the record of its steps tells of this one.
+func (c modelConversion) checkProfile() error {
+	path := filepath.Join(c.dir, spec.ProfileName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	p, err := readProfile(path)
+	if err != nil {
+		return err
+	}
+	isServed := isSamePath(p.Model.Path, c.model) || c.target != "" && isSamePath(p.Model.Path, c.target)
+	if !isServed {
+		return usageErrorf("%s is there, and is of another model than %q (%q): 'tuner run -f %s' goes on with it, and -o names another folder",
+			path, c.model, p.Model.Path, path)
 	}
 	return nil
 }
@@ -287,8 +308,8 @@ func missingFiles(files []newFile) ([]newFile, error) {
 	return missing, nil
 }
 
-// compareProfiles reports whether two texts of a profile ask for the same search of the same model, or differ in the budget and
-// in nothing else that a file can say.
+// compareProfiles reports whether two texts of a profile ask for the same search of the same model into the same folder, or differ in the
+// budget and in nothing else that a file can say.
 func compareProfiles(path string, there, asked []byte) (isSame, isOtherBudget bool, err error) {
 	a, err := spec.ParseProfile(path, there)
 	if err != nil {
@@ -299,7 +320,7 @@ func compareProfiles(path string, there, asked []byte) (isSame, isOtherBudget bo
 		return false, false, err
 	}
 	if a.Search.Budget == b.Search.Budget {
-		return profile.AskSame(a, b) && a.Model.Path == b.Model.Path, false, nil
+		return profile.AskSame(a, b) && a.Model.Path == b.Model.Path && isSamePath(a.Output, b.Output), false, nil
 	}
 	a.Search.Budget, a.Text, b.Text = b.Search.Budget, nil, nil
 	return false, reflect.DeepEqual(a, b), nil

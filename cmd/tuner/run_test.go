@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,14 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	if analysis, err := os.ReadFile(filepath.Join(out, spec.AnalyzeName)); err != nil || string(analysis) != "input: .\ntop: 1\n" {
 		t.Errorf("analyze.yaml is %q, %v", analysis, err)
 	}
+	// Results that would go elsewhere are something else.
+	before := text()
+	elsewhere := regexp.MustCompile(`(?m)^output: .*$`).ReplaceAllString(before, "output: elsewhere")
+	writeText(t, filepath.Join(out, spec.ProfileName), elsewhere, 0o600)
+	if err := write("--p99=30ms", "--budget=9m"); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "asks for something else") || text() != elsewhere {
+		t.Errorf("another output: error %v, file changed %t", err, text() != elsewhere)
+	}
+	writeText(t, filepath.Join(out, spec.ProfileName), before, 0o600)
 	// What the user added to the search's data is kept, and not lost to another budget.
 	mine := text() + "accuracy: {rows: 8}\n"
 	writeText(t, filepath.Join(out, spec.ProfileName), mine, 0o600)
@@ -255,6 +264,14 @@ func TestRunReplacesNoModel(t *testing.T) {
 	check("our own of another model, measured", log(made), "changed since the campaign")
 	made.Key = "a"
 	check("our own, measured", log(made), "")
+
+	profileAt := filepath.Join(dir, spec.ProfileName)
+	writeText(t, profileAt, "model: net.onnx\n", 0o600)
+	check("with its profile", log(made), "")
+	writeText(t, profileAt, "model: other.onnx\n", 0o600)
+	check("with the profile of another model", log(made), `is of another model than "net.pt"`)
+	writeText(t, profileAt, "model: [", 0o600)
+	check("with a broken profile", log(made), "not valid YAML")
 }
 
 func TestOutcomesOfVariants(t *testing.T) {
