@@ -92,7 +92,7 @@ func (m *model) start(r *Request) (*Pending, error) {
 	})
 	if err != nil {
 		m.pool.users.Done()
-		return nil, m.refuse(j, err)
+		return nil, refusal(r, err)
 	}
 	return p, nil
 }
@@ -102,29 +102,28 @@ func (m *model) start(r *Request) (*Pending, error) {
 func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	defer p.job.model.pool.users.Done()
 	if err := p.ticket.Wait(ctx); err != nil {
-		return nil, p.job.model.refuse(&p.job, err)
+		return nil, p.job.model.giveUp(&p.job, err)
 	}
 	return p.job.response, p.job.err
 }
 
-// refuse counts a request that was not executed and words the error.
-func (m *model) refuse(j *job, err error) error {
-	id := idPrefix(j.request.ID)
-	elapsed := time.Since(j.started)
-	switch {
-	case errors.Is(err, scheduler.ErrQueueFull):
-		m.stats.failed(FailureRejected, elapsed)
-		return Errorf(Unavailable, "%s Exceeds maximum queue size", id)
-	case errors.Is(err, scheduler.ErrExpired):
-		m.stats.failed(FailureRejected, elapsed)
-		return Errorf(Unavailable, "%s Request timeout expired", id)
-	case errors.Is(err, scheduler.ErrClosed):
-		m.stats.failed(FailureOther, elapsed)
-		return Errorf(Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", id)
-	default:
-		m.stats.failed(FailureCanceled, elapsed)
-		return Errorf(Cancelled, "%s request was cancelled", id)
+// refusal words why the scheduler did not take a request. As in Triton (InferenceRequest::Run) no statistics count it.
+func refusal(r *Request, why error) error {
+	if errors.Is(why, scheduler.ErrQueueFull) {
+		return Errorf(Unavailable, "%s Exceeds maximum queue size", idPrefix(r.ID))
 	}
+	return Errorf(Unavailable, "%s Server is stopping, scheduler for model has stopped accepting new inference requests", idPrefix(r.ID))
+}
+
+// giveUp counts a request that was queued and not executed, and words the error.
+func (m *model) giveUp(j *job, why error) error {
+	elapsed := time.Since(j.started)
+	if errors.Is(why, scheduler.ErrExpired) {
+		m.stats.failed(FailureRejected, elapsed)
+		return Errorf(Unavailable, "Request timeout expired") // without the id: Triton has one text for all
+	}
+	m.stats.failed(FailureCanceled, elapsed)
+	return Errorf(Cancelled, "%s request was cancelled", idPrefix(j.request.ID))
 }
 
 // metadata describes the model to clients; versions are those to list.

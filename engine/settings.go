@@ -6,15 +6,16 @@ import (
 	"tuner/modelconfig/configpb"
 )
 
-// settings translates the batching part of a configuration.
+// settings translates the batching part of a configuration. As in Triton (TritonModel::SetConfiguredScheduler) a model that
+// does not batch may have a dynamic batcher, too: it joins no requests, but its queue has limits, timeouts and priorities.
 func settings(c *modelconfig.Config) scheduler.Settings {
 	d := c.GetDynamicBatching()
-	if d == nil || c.GetMaxBatchSize() < 1 {
+	if d == nil {
 		return scheduler.Settings{}
 	}
 	set := scheduler.Settings{
 		Dynamic:          true,
-		MaxBatch:         int(c.GetMaxBatchSize()),
+		MaxBatch:         max(1, int(c.GetMaxBatchSize())),
 		Delay:            Microseconds(d.GetMaxQueueDelayMicroseconds()),
 		PreserveOrdering: d.GetPreserveOrdering(),
 		Levels:           d.GetPriorityLevels(),

@@ -16,10 +16,10 @@ type Failure string
 
 // Reasons of failures.
 const (
-	FailureRejected Failure = "REJECTED" // queue full, or timeout in the queue
+	FailureRejected Failure = "REJECTED" // timeout in the queue
 	FailureCanceled Failure = "CANCELED"
 	FailureBackend  Failure = "BACKEND" // the model itself failed
-	FailureOther    Failure = "OTHER"
+	FailureOther    Failure = "OTHER"   // none here, but Triton shows it
 )
 
 // Failures lists all reasons.
@@ -94,7 +94,7 @@ func (s *statistics) succeeded(rows int, total, queue time.Duration, d span, end
 	s.all.succeeded(rows, total, queue, d, end)
 }
 
-// failed counts a request that passed validation and was not answered.
+// failed counts a request that was queued and not answered. One that finds the queue full never was.
 func (s *statistics) failed(why Failure, total time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
