@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -212,6 +213,51 @@ func TestShutdownEndsStreams(t *testing.T) {
 	_, err = stream.Recv()
 	if want := "GRPC server is shutting down and has stopped accepting new requests."; status.Code(err) != codes.Unavailable || status.Convert(err).Message() != want {
 		t.Errorf("after the end: %v, want %s", err, want)
+	}
+}
+
+// A stream whose client never lets it run empty ends all the same: what had been queued is answered, nothing more is started.
+func TestShutdownEndsBusyStreams(t *testing.T) {
+	t.Parallel()
+	const more = 100 // requests that the client sends after the end was announced
+	running, proceed := make(chan struct{}, 2+more), make(chan struct{})
+	backend := &enginetest.Backend{Fail: func(int) error { running <- struct{}{}; <-proceed; return nil }}
+	e := enginetest.Start(t, enginetest.Options{Backend: backend, Config: "max_batch_size: 1 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"})
+	f, conn := serve(t, e, grpcapi.Options{})
+	stream, err := pb.NewGRPCInferenceServiceClient(conn).ModelStreamInfer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(n int) {
+		for range n {
+			if err := stream.Send(request()); err != nil && !errors.Is(err, io.EOF) { // the end of the stream may be known already
+				t.Fatal(err)
+			}
+		}
+	}
+	send(2)
+	<-running
+	for e.Server.Metrics()[0].Pending != 1 {
+		runtime.Gosched()
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- f.Shutdown(t.Context()) }()
+	conn.WaitForStateChange(t.Context(), connectivity.Ready) // the server has announced its end
+	send(more)
+	close(proceed)
+	answers := -1 // what ends the loop is none
+	for ; err == nil; answers++ {
+		_, err = stream.Recv()
+	}
+	const farewell = "GRPC server is shutting down and has stopped accepting new requests."
+	if answers != 2 || status.Convert(err).Message() != farewell {
+		t.Errorf("%d answers, then %v; want those to the 2 requests in flight, then %s", answers, err, farewell)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := 1 + len(running); n != 2 {
+		t.Errorf("%d requests were executed, want the 2 in flight", n)
 	}
 }
 

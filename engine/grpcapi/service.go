@@ -87,7 +87,7 @@ func New(s *engine.Server, o Options) *Frontend {
 func (f *Frontend) Serve(l net.Listener) error { return f.grpc.Serve(f.gate.listener(l)) }
 
 // Shutdown stops accepting and waits until all calls have ended, or ctx has; then it cuts them off. Streams end once what
-// they have sent is answered. It may be called more than once.
+// they had sent by then is answered. It may be called more than once.
 func (f *Frontend) Shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, f.grpc.Stop)
 	defer stop()

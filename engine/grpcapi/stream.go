@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -32,8 +33,15 @@ type streamed struct {
 // errStopping is what streams end with when the server does.
 var errStopping = status.Error(codes.Unavailable, "GRPC server is shutting down and has stopped accepting new requests.")
 
+// flow is the requests of a stream between their arrival and their answers.
+type flow struct {
+	queue      chan streamed
+	unanswered atomic.Int64 // requests that have arrived and are not answered
+}
+
 // serveStream is the handler of ModelStreamInfer: requests are queued as they come, and answered in the same order. One
-// that fails is answered with its error, and the stream goes on unless the client asked for the opposite.
+// that fails is answered with its error, and the stream goes on unless the client asked for the opposite. When the server
+// stops, what has been queued is answered, and the stream ends, whatever its client still sends.
 func serveStream(server any, stream grpc.ServerStream) error {
 	s := server.(*service)
 	ctx, cancel := context.WithCancel(stream.Context())
@@ -41,22 +49,22 @@ func serveStream(server any, stream grpc.ServerStream) error {
 	if err := s.compression.compress(ctx); err != nil {
 		return err
 	}
-	queue := make(chan streamed, maxInFlight)
+	f := &flow{queue: make(chan streamed, maxInFlight)}
 	received := make(chan error, 1)
 	go func() {
-		defer close(queue)
-		received <- s.receive(stream, queue)
+		defer close(f.queue)
+		received <- s.receive(stream, f)
 	}()
-	if err := s.answer(ctx, stream, queue); err != nil {
+	if err := s.answer(ctx, stream, f); err != nil {
 		// What is queued is given up. The receiver ends with the stream, which ends with this call.
-		go s.discard(ctx, queue)
+		go s.discard(ctx, f.queue)
 		return err
 	}
 	return <-received
 }
 
-// receive starts the requests of a stream.
-func (s *service) receive(stream grpc.ServerStream, queue chan<- streamed) error {
+// receive starts the requests of a stream until the last one, or the server's end.
+func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 	for {
 		next := streamed{message: s.pool.take()}
 		if err := stream.RecvMsg(next.message); err != nil {
@@ -66,25 +74,32 @@ func (s *service) receive(stream grpc.ServerStream, queue chan<- streamed) error
 			}
 			return err
 		}
+		f.unanswered.Add(1) // ahead of the look: either the server's end is seen here, or answer sees this request
+		select {
+		case <-s.stopping:
+			s.pool.put(next.message)
+			return errStopping
+		default:
+		}
 		next.pending, next.err = s.start(next.message)
-		queue <- next // somebody reads it to the end
+		f.queue <- next // somebody reads it to the end
 	}
 }
 
 // answer answers the requests in their order, until the last one, a failure to send, or the server's end.
-func (s *service) answer(ctx context.Context, stream grpc.ServerStream, queue <-chan streamed) error {
+func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	strict := slices.Equal(md.Get(strictKey), []string{"true"})
 	for {
 		var next streamed
 		var open bool
 		select {
-		case next, open = <-queue:
-		case <-s.stopping: // what has come is still answered
-			if len(queue) == 0 {
+		case next, open = <-f.queue:
+		case <-s.stopping: // what has come is still answered, and nothing more will be started
+			if f.unanswered.Load() == 0 {
 				return errStopping
 			}
-			next, open = <-queue
+			next, open = <-f.queue
 		}
 		if !open {
 			return nil
@@ -97,6 +112,7 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, queue <-
 		if err := stream.SendMsg(answer); err != nil {
 			return err
 		}
+		f.unanswered.Add(-1)
 	}
 }
 
