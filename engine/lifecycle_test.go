@@ -362,6 +362,21 @@ func TestNewIsNotReady(t *testing.T) {
 	}
 }
 
+// A start that is interrupted is no failure of the models: the error is the context's.
+func TestInterruptedStart(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	enginetest.WriteModel(t, root, "m", "")
+	for _, exitOnError := range []bool{true, false} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		b := &enginetest.Backend{FailLoad: func(*modelconfig.Config) error { interrupt(); return ctx.Err() }}
+		_, err := engine.Open(ctx, engine.Options{Repositories: []string{root}, ExitOnError: exitOnError, Backend: b, Log: slog.New(slog.DiscardHandler)})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("exit on error %v: got %v, want %v", exitOnError, err, context.Canceled)
+		}
+	}
+}
+
 // Names that are no folder of a repository reach no file, whatever is asked of them.
 func TestOddModelNames(t *testing.T) {
 	t.Parallel()

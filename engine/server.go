@@ -93,7 +93,7 @@ func New(o Options) (*Server, error) {
 }
 
 // LoadAll loads the models that are to be served from the start. With ExitOnError a model that fails is an error; the
-// others serve nevertheless.
+// others serve nevertheless. When ctx ends meanwhile, the error is that of ctx.
 func (s *Server) LoadAll(ctx context.Context) error {
 	names, err := s.startModels()
 	if err != nil {
@@ -104,13 +104,17 @@ func (s *Server) LoadAll(ctx context.Context) error {
 	group.SetLimit(max(1, s.options.LoadThreads))
 	for i, name := range names {
 		group.Go(func() error {
-			if failed[i] = s.load(ctx, name, Override{}); failed[i] != nil {
+			failed[i] = s.load(ctx, name, Override{})
+			if failed[i] != nil && ctx.Err() == nil {
 				s.options.Log.Error("cannot load model", "model", name, "error", failed[i])
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the errors are in failed
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("cannot load all models: %w", err)
+	}
 	if err := errors.Join(failed...); err != nil && s.options.ExitOnError {
 		return fmt.Errorf("creating server: Internal - failed to load all models: %w", err)
 	}
