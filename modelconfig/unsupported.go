@@ -30,19 +30,7 @@ func RefuseUnsupported(c *Config) error {
 	if len(c.GetBatchOutput()) > 0 {
 		add("batch_output", "outputs are split along the batch dimension")
 	}
-	for i, in := range c.GetInput() {
-		if in.GetAllowRaggedBatch() {
-			add(fmt.Sprintf("input[%d].allow_ragged_batch (%q)", i, in.GetName()), "pad the requests to one shape")
-		}
-		if in.GetIsShapeTensor() {
-			add(fmt.Sprintf("input[%d].is_shape_tensor (%q)", i, in.GetName()), "only TensorRT models have shape tensors")
-		}
-	}
-	for i, out := range c.GetOutput() {
-		if out.GetIsShapeTensor() {
-			add(fmt.Sprintf("output[%d].is_shape_tensor (%q)", i, out.GetName()), "only TensorRT models have shape tensors")
-		}
-	}
+	refuseTensors(c, add)
 	for i, g := range c.GetInstanceGroup() {
 		if g.GetRateLimiter() != nil {
 			add(fmt.Sprintf("instance_group[%d].rate_limiter", i), "instances take requests as soon as they are idle")
@@ -70,6 +58,26 @@ func RefuseUnsupported(c *Config) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// refuseTensors adds what single inputs and outputs ask for.
+func refuseTensors(c *Config, add func(field, instead string)) {
+	for i, in := range c.GetInput() {
+		if in.GetAllowRaggedBatch() {
+			add(fmt.Sprintf("input[%d].allow_ragged_batch (%q)", i, in.GetName()), "pad the requests to one shape")
+		}
+		if in.GetIsShapeTensor() {
+			add(fmt.Sprintf("input[%d].is_shape_tensor (%q)", i, in.GetName()), "only TensorRT models have shape tensors")
+		}
+		if in.GetOptional() {
+			add(fmt.Sprintf("input[%d].optional (%q)", i, in.GetName()), "requests cannot replace the value that the model has of it yet: leave the input out of the configuration, and that value serves")
+		}
+	}
+	for i, out := range c.GetOutput() {
+		if out.GetIsShapeTensor() {
+			add(fmt.Sprintf("output[%d].is_shape_tensor (%q)", i, out.GetName()), "only TensorRT models have shape tensors")
+		}
+	}
 }
 
 // opensFile reports whether an option of an execution provider makes it read or write a file that it should not: any but a
