@@ -21,6 +21,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/frontends"
+	"tuner/engine/grpcapi"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/metrics"
 	"tuner/engine/onnxruntime"
@@ -77,10 +78,11 @@ func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagS
 	if err := o.validate(); err != nil {
 		return err
 	}
-	relaxCollector()
+	usable := hostinfo.UsableMemory()
+	relaxCollector(usable)
 	log := o.logger(con)
 	warnOfIgnored(flags, log)
-	listeners, err := o.frontends(log)
+	listeners, err := o.frontends(log, usable)
 	if err != nil {
 		return err
 	}
@@ -126,8 +128,9 @@ func (o *serveOptions) engine(log *slog.Logger, summaries *metrics.Summaries) (e
 	}, nil
 }
 
-// frontends gathers the options of the front ends.
-func (o *serveOptions) frontends(log *slog.Logger) (frontends.Options, error) {
+// frontends gathers the options of the front ends. What clients send may fill a quarter of the usable memory over HTTP, and the
+// heap to three eighths over gRPC: a small machine or pod has less than the bounds that the front ends have of their own.
+func (o *serveOptions) frontends(log *slog.Logger, usable int64) (frontends.Options, error) {
 	figures, err := o.figures(log)
 	if err != nil {
 		return frontends.Options{}, err
@@ -143,9 +146,12 @@ func (o *serveOptions) frontends(log *slog.Logger) (frontends.Options, error) {
 	if err != nil {
 		return frontends.Options{}, err
 	}
+	rpc.MaxHeap = eighths(3, usable, grpcapi.DefaultMaxHeap)
 	return frontends.Options{
-		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, Figures: figures,
-		REST: rest.Options{MaxInput: int(o.httpMaxInput), Restricted: restricted, Log: log}, RPC: rpc, Log: log,
+		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, Figures: figures, RPC: rpc, Log: log,
+		REST: rest.Options{
+			MaxInput: int(o.httpMaxInput), MaxMemory: eighths(2, usable, rest.DefaultMaxMemory), Restricted: restricted, Log: log,
+		},
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -26,19 +27,20 @@ const (
 // deflateName is gRPC's name of zlib's format.
 const deflateName = "deflate"
 
+// decompression is the gate of the compressors, which are the program's and no server's (see init): that of the front end that was
+// made last. A program has one.
+var decompression atomic.Pointer[gate]
+
 // gRPC looks compressors up in a table of its own, which may be written while the program is initialised only. It has no
 // deflate, and its gzip is replaced by one that heeds the memory.
 func init() {
-	g := newGate()
-	encoding.RegisterCompressor(gated{encoding.GetCompressor(gzip.Name), g})
-	encoding.RegisterCompressor(gated{&deflate{}, g})
+	decompression.Store(newGate(DefaultMaxHeap))
+	encoding.RegisterCompressor(gated{encoding.GetCompressor(gzip.Name)})
+	encoding.RegisterCompressor(gated{&deflate{}})
 }
 
 // gated is a compressor that stops decompressing while the heap is full: a short message may become a very long one.
-type gated struct {
-	encoding.Compressor
-	gate *gate
-}
+type gated struct{ encoding.Compressor }
 
 // Decompress returns a reader of what r has compressed.
 func (c gated) Decompress(r io.Reader) (io.Reader, error) {
@@ -46,7 +48,7 @@ func (c gated) Decompress(r io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gatedReader{inner, c.gate}, nil
+	return &gatedReader{inner, decompression.Load()}, nil
 }
 
 type gatedReader struct {

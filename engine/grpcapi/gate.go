@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// maxHeap leaves room for one message of the largest size, in pieces and whole, beside the usual ones.
-const maxHeap = 6 << 30
+// DefaultMaxHeap leaves room for one message of the largest size, in pieces and whole, beside the usual ones.
+const DefaultMaxHeap = 6 << 30
 
 const (
 	measureEvery = 16 << 20               // bytes read from clients between two looks at the heap
@@ -33,8 +33,9 @@ type gate struct {
 	full   sync.Mutex   // held by the reader that looks
 }
 
-func newGate() *gate {
-	return &gate{max: maxHeap, heap: heapBytes, free: runtime.GC}
+// newGate returns a gate that is closed while the heap has more than max bytes.
+func newGate(max int64) *gate {
+	return &gate{max: uint64(max), heap: heapBytes, free: runtime.GC}
 }
 
 func heapBytes() uint64 {

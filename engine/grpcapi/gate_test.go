@@ -32,3 +32,14 @@ func TestGate(t *testing.T) {
 		pass("room again", 0, nil, 1)
 	})
 }
+
+// The connections of a front end and the compressors, which are the process's, go through one gate.
+func TestMaxHeap(t *testing.T) { // not parallel: the compressors' gate is that of the front end that was made last
+	for given, want := range map[int64]uint64{0: DefaultMaxHeap, 5 << 30: 5 << 30} {
+		f := New(nil, Options{MaxHeap: given})
+		defer f.grpc.Stop()
+		if f.gate.max != want || decompression.Load() != f.gate {
+			t.Errorf("%d: the gate closes at %d, want %d; it is the compressors': %v", given, f.gate.max, want, decompression.Load() == f.gate)
+		}
+	}
+}

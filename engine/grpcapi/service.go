@@ -29,6 +29,7 @@ type Options struct {
 	Restricted  api.Restrictions // by metadata
 	Compression Compression      // of the answers to inferences
 	Keepalive   Keepalive
+	MaxHeap     int64 // bytes of the heap beyond which no more is read from clients; 0: DefaultMaxHeap
 }
 
 // Keepalive is how connections are watched and ended. A zero field is gRPC's default.
@@ -63,6 +64,9 @@ type Frontend struct {
 
 // New returns a front end of a server. Messages may have any size that the protocol allows.
 func New(s *engine.Server, o Options) *Frontend {
+	if o.MaxHeap == 0 {
+		o.MaxHeap = DefaultMaxHeap
+	}
 	k, b := o.Keepalive, &buffers{}
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec(b)), experimental.BufferPool(b),
@@ -76,8 +80,9 @@ func New(s *engine.Server, o Options) *Frontend {
 		g := guard{o.Restricted}
 		options = append(options, grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream))
 	}
-	f := &Frontend{grpc: grpc.NewServer(options...), gate: newGate(),
+	f := &Frontend{grpc: grpc.NewServer(options...), gate: newGate(o.MaxHeap),
 		service: &service{server: s, compression: o.Compression, buffers: b, stopping: make(chan struct{})}}
+	decompression.Store(f.gate)
 	f.grpc.RegisterService(description(), f.service)
 	grpc_health_v1.RegisterHealthServer(f.grpc, &health{server: s})
 	return f
