@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"slices"
 	"strconv"
@@ -128,20 +127,6 @@ func ignoredFlags() []string {
 		"allow-sagemaker", "sagemaker-port", "sagemaker-safe-port-range", "sagemaker-thread-count",
 		"allow-vertex-ai", "vertex-ai-port", "vertex-ai-thread-count", "vertex-ai-default-model",
 	}
-}
-
-// logger makes the log that the options ask for.
-func (o *serveOptions) logger(con console) *slog.Logger {
-	level := slog.LevelError + 1
-	for _, at := range []struct {
-		on    bool
-		level slog.Level
-	}{{o.logErrs, slog.LevelError}, {o.logWarning, slog.LevelWarn}, {o.logInfo, slog.LevelInfo}, {o.logVerbose > 0, slog.LevelDebug}} {
-		if at.on {
-			level = at.level
-		}
-	}
-	return slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: level}))
 }
 
 // validate reports everything that is wrong with the options.

@@ -142,6 +142,44 @@ func TestMetricsConfig(t *testing.T) {
 	}
 }
 
+// Each level has a switch of its own, also in loggers that are made of the first one.
+func TestServeLogSwitches(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string][]string{
+		"":                                  {"INFO", "WARN", "ERROR"},
+		"--log-info=false":                  {"WARN", "ERROR"},
+		"--log-warning=false":               {"INFO", "ERROR"},
+		"--log-error=false":                 {"INFO", "WARN"},
+		"--log-verbose=1 --log-error=0":     {"DEBUG", "INFO", "WARN"},
+		"--log-verbose=1 --log-info=0":      {"DEBUG", "WARN", "ERROR"},
+		"--log-info=0 --log-warning=0":      {"ERROR"},
+		"--log-warning=false --log-error=0": {"INFO"},
+	} {
+		o, _, err := parseServe(t, strings.Fields(options)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		root := o.logger(console{err: &out})
+		for _, log := range []*slog.Logger{root, root.With("key", "value"), root.WithGroup("group")} {
+			out.Reset()
+			log.Debug("text")
+			log.Info("text")
+			log.Warn("text")
+			log.Error("text")
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				_, rest, _ := strings.Cut(line, "level=")
+				level, _, _ := strings.Cut(rest, " ")
+				got = append(got, level)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%q: levels (-want +got):\n%s", options, d)
+			}
+		}
+	}
+}
+
 // What clients send may fill a quarter of the memory over HTTP and three eighths over gRPC, but never more than the front ends'
 // own bounds.
 func TestServeMemoryBounds(t *testing.T) {
