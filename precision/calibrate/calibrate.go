@@ -59,7 +59,7 @@ func (c *Collector) Add(batch map[string]inputs.Tensor) error {
 		for i, v := range elements.Floats(t) {
 			if math.IsNaN(v) || math.Abs(v) > math.MaxFloat32 {
 				return fmt.Errorf("cannot calibrate the value %q: it holds %v (element %d of shape %v), which no 8-bit range contains; "+
-					"look for inputs outside what the model was made for, or keep its node in fp32", name, v, i, t.Shape)
+					"look for inputs outside what the model was made for", name, v, i, t.Shape)
 			}
 			c.values[name].add(v)
 		}
