@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tuner/internal/durable"
 	"tuner/onnx"
@@ -19,7 +20,8 @@ func (e *ExistsError) Error() string {
 }
 
 // Export writes the variant's model to path, with external data beside it in path + ".data" where it has any, all or nothing. A
-// file of the same content stays as it is; one of another is replaced only when that is asked for, else it is an *ExistsError.
+// file of the same content stays as it is; one of another is replaced only when that is asked for, else it is an *ExistsError. A model that is
+// replaced takes the data in path + ".data" along, if it is its own.
 func (v Variant) Export(path string, replace bool) error {
 	err := v.export(path, replace)
 	if err == nil || errors.As(err, new(*ExistsError)) {
@@ -57,15 +59,29 @@ func (v Variant) export(path string, replace bool) error {
 			}
 		}
 	}
+	orphan := ""
 	if _, err := os.Stat(staged + ".data"); err == nil {
 		if err := renameData(staged, path); err != nil {
 			return err
 		}
+	} else if ownsData(path) {
+		orphan = path + ".data"
 	}
 	if err := os.Rename(staged, path); err != nil {
 		return err
 	}
+	if orphan != "" {
+		if err := os.Remove(orphan); err != nil {
+			return err
+		}
+	}
 	return durable.SyncDir(dir)
+}
+
+// ownsData reports whether there is a model at path that keeps data in path + ".data".
+func ownsData(path string) bool {
+	m, err := onnx.Read(path)
+	return err == nil && slices.ContainsFunc(m.ExternalFiles(), func(f onnx.ExternalFile) bool { return f.Location == filepath.Base(path)+".data" })
 }
 
 // renameData puts a model's external data into its place, before the model: a model never stands there without its data. Nor may one

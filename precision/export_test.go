@@ -2,6 +2,7 @@ package precision
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -122,4 +123,42 @@ func checkSameDigest(t *testing.T, a, b string) {
 	if digest(read(t, a)) != digest(read(t, b)) {
 		t.Errorf("%s and %s differ", a, b)
 	}
+}
+
+// TestExportRemovesOldData: data that only the replaced model used goes with it; a file that was none of its stays.
+func TestExportRemovesOldData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cached := filepath.Join(dir, "cached.onnx")
+	if err := build.Simple().Write(cached, 0); err != nil {
+		t.Fatal(err)
+	}
+	replace := func(name string, maxInline int64) (data string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := build.MLP().Write(path, maxInline); err != nil {
+			t.Fatal(err)
+		}
+		if maxInline == 0 {
+			if err := os.WriteFile(path+".data", []byte("mine"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := (Variant{Path: cached}).Export(path, true); err != nil {
+			t.Fatal(err)
+		}
+		checkSameDigest(t, cached, path)
+		return path + ".data"
+	}
+	if data := replace("external.onnx", 1); !isMissing(data) {
+		t.Errorf("%s is still there", data)
+	}
+	if text, err := os.ReadFile(replace("inline.onnx", 0)); err != nil || string(text) != "mine" {
+		t.Errorf("the user's file is now %q (%v)", text, err)
+	}
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
