@@ -153,28 +153,46 @@ func openFile(precision, path, folder string) (*onnx.Model, File, error) {
 	return model, file, nil
 }
 
-// sameSignature checks that another precision of a model takes and yields the same tensors by name.
+// sameSignature checks that another precision of a model takes and yields the same tensors: the same names, types and numbers of dimensions.
 func sameSignature(original, other *onnx.Model) error {
 	for _, side := range []struct {
 		name string
 		a, b []onnx.Value
-	}{{"inputs", original.Inputs(), other.Inputs()}, {"outputs", original.Outputs(), other.Outputs()}} {
-		a, b := names(side.a), names(side.b)
-		if !slices.Equal(a, b) {
-			return fmt.Errorf("%s: %s are %v, but those of %s are %v: every precision must serve the same requests",
-				other.Path(), side.name, b, original.Path(), a)
+	}{{"input", original.Inputs(), other.Inputs()}, {"output", original.Outputs(), other.Outputs()}} {
+		a, b := byName(side.a), byName(side.b)
+		namesOfA, namesOfB := slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))
+		if !slices.Equal(namesOfA, namesOfB) {
+			return fmt.Errorf("%s: %ss are %v, but those of %s are %v: every precision must serve the same requests",
+				other.Path(), side.name, namesOfB, original.Path(), namesOfA)
+		}
+		for _, name := range namesOfA {
+			if remedy := tensorRemedy(a[name], b[name]); remedy != "" {
+				return fmt.Errorf("%s: the %s %s is %s in %s: every precision must serve the same requests; %s",
+					other.Path(), side.name, b[name], a[name], original.Path(), remedy)
+			}
 		}
 	}
 	return nil
 }
 
-func names(values []onnx.Value) []string {
-	var names []string
-	for _, v := range values {
-		names = append(names, v.Name)
+// tensorRemedy says what to do about a tensor of another precision that is not of the original's type and rank; "" when it is. A rank that one
+// of the files does not tell fits.
+func tensorRemedy(original, other onnx.Value) (remedy string) {
+	switch {
+	case original.Type.IsFloat() && other.Type.IsFloat() && original.Type != other.Type:
+		return "make it with 'tuner convert --keep-io', which keeps the types of inputs and outputs"
+	case original.Type != other.Type, original.Ranked && other.Ranked && len(original.Shape) != len(other.Shape):
+		return "name a file with the same inputs and outputs"
 	}
-	slices.Sort(names)
-	return names
+	return ""
+}
+
+func byName(values []onnx.Value) map[string]onnx.Value {
+	named := make(map[string]onnx.Value, len(values))
+	for _, v := range values {
+		named[v.Name] = v
+	}
+	return named
 }
 
 // defaultConfig completes the user's configuration, or an empty one, as Triton does.

@@ -1,0 +1,54 @@
+package profile_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tuner/onnx"
+	"tuner/onnx/build"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// The user's own files of other precisions take and yield the same tensors as the original, of the same types and ranks.
+func TestOwnPrecisionsServeTheSameRequests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	g := build.NewGraph("cube")
+	cube := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("length"), onnx.Fixed(1)}
+	g.OutputAs("OUTPUT0", g.Input("INPUT0", onnx.Float, cube...), onnx.Float, cube...)
+	half := build.NewGraph("half output")
+	plane := []onnx.Dim{onnx.Symbol("batch"), onnx.Symbol("width")} // symbols are names alone
+	half.OutputAs("OUTPUT0", half.Input("INPUT0", onnx.Float, plane...), onnx.Float16, plane...)
+	for name, m := range map[string]*onnx.Model{"m": build.Identity(onnx.Float), "same": build.Identity(onnx.Float), "fp16": build.Identity(onnx.Float16),
+		"whole": build.Identity(onnx.Int32), "cube": g.Model(), "half": half.Model(), "simple": build.Simple()} {
+		if err := m.Write(filepath.Join(dir, name+".onnx"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const must, keepIO = "every precision must serve the same requests; ", "make it with 'tuner convert --keep-io'"
+	for file, want := range map[string][]string{
+		"same":   nil,
+		"fp16":   {"fp16.onnx: the input INPUT0 FLOAT16[batch,length] is INPUT0 FLOAT[batch,length] in ", "m.onnx: " + must + keepIO},
+		"half":   {"half.onnx: the output OUTPUT0 FLOAT16[batch,width] is OUTPUT0 FLOAT[batch,length] in ", keepIO},
+		"whole":  {"the input INPUT0 INT32[batch,length] is INPUT0 FLOAT[batch,length] in ", must + "name a file with the same inputs and outputs"},
+		"cube":   {"the input INPUT0 FLOAT[batch,length,1] is INPUT0 FLOAT[batch,length] in ", must + "name a file with the same inputs and outputs"},
+		"simple": {"simple.onnx: inputs are [INPUT0 INPUT1], but those of "},
+	} {
+		p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("model: m.onnx\nspace: {precision: {fp32: m.onnx, own: "+file+".onnx}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = profile.OpenSubject(p, 0)
+		if want == nil && err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		for _, text := range want {
+			if !errors.As(err, new(*profile.InputError)) || !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %v lacks %q", file, err, text)
+			}
+		}
+	}
+}
