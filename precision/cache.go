@@ -17,7 +17,7 @@ import (
 )
 
 // cacheFormat changes with everything that makes older entries wrong: the form of receipts, what recipes write, what figures mean.
-const cacheFormat = 4
+const cacheFormat = 5
 
 // The files of an entry, a folder that is named by the hash of its key.
 const (

@@ -280,7 +280,7 @@ func TestLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&accuracy.LabelFigures{Output: "y", Reference: 0.75, Variant: 0.5}, r.Labels); diff != "" {
+	if diff := cmp.Diff(&accuracy.LabelFigures{Output: "y", Rows: 4, Reference: 0.75, Variant: 0.5}, r.Labels); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// An output may be the class itself.
@@ -288,7 +288,7 @@ func TestLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&accuracy.LabelFigures{Output: "y", Reference: 1, Variant: 0.5}, r.Labels); diff != "" {
+	if diff := cmp.Diff(&accuracy.LabelFigures{Output: "y", Rows: 2, Reference: 1, Variant: 0.5}, r.Labels); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

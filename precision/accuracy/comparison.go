@@ -14,6 +14,9 @@ import (
 // relativeFloor is the part of a row's greatest element below which relative errors are taken from it (Figures.MaxRel).
 const relativeFloor = 0.01
 
+// topFew is how many of the greatest elements Figures.Top5 compares.
+const topFew = 5
+
 // comparison collects one output's figures batch by batch.
 type comparison struct {
 	rows               int
@@ -23,8 +26,8 @@ type comparison struct {
 	maxRel, sumRel     float64
 	nonFinite          int // in the variant alone
 	nonFiniteOriginal  int
-	sameTop1, top5Rows int
-	shareTop5          float64
+	sameTop1, sameTop5 int // rows; elements
+	top5Rows           int
 	compared           int  // rows that sameTop1 counts among
 	unitRows           int  // of these, those whose elements make a vector of length 1
 	negative           bool // one of these has an element below 0
@@ -137,10 +140,10 @@ func (c *comparison) addRow(a, b []float64) {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// cosine returns the cosine similarity from the products a·b, a·a and b·b.
+// cosine returns the cosine similarity from the products a·b, a·a and b·b; of equal rows it is 1, without rounding.
 func cosine(ab, aa, bb float64) float64 {
 	switch {
-	case aa == 0 && bb == 0:
+	case ab == aa && aa == bb && isFinite(aa):
 		return 1
 	case aa == 0 || bb == 0:
 		return 0
@@ -151,20 +154,17 @@ func cosine(ab, aa, bb float64) float64 {
 
 // addClasses compares what a row says about classes.
 func (c *comparison) addClasses(a, b []float64) {
-	const k = 5
-	x, y := greatest(a, k), greatest(b, k)
+	x, y := greatest(a, topFew), greatest(b, topFew)
 	c.compared++
 	if x[0] == y[0] {
 		c.sameTop1++
 	}
-	if len(a) > k {
-		same := 0
+	if len(a) > topFew {
 		for _, i := range x {
 			if slices.Contains(y, i) {
-				same++
+				c.sameTop5++
 			}
 		}
-		c.shareTop5 += float64(same) / k
 		c.top5Rows++
 	}
 	c.addLength(a)
@@ -213,7 +213,7 @@ func (c *comparison) figures(labelled bool) Figures {
 	}
 	f.CosineMean, f.CosineP1 = ratio(sum, len(c.cosines)), stats.Quantile(c.cosines, 0.01)
 	f.MeanAbs, f.MeanRel = ratio(c.sumAbs, c.count), ratio(c.sumRel, c.count)
-	f.Top1, f.Top5 = ratio(float64(c.sameTop1), c.compared), ratio(c.shareTop5, c.top5Rows)
+	f.Top1, f.Top5 = ratio(float64(c.sameTop1), c.compared), ratio(float64(c.sameTop5), topFew*c.top5Rows)
 	if c.isEmbedding() && !labelled {
 		f.Top1, f.Top5 = math.NaN(), math.NaN()
 	}

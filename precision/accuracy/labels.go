@@ -28,7 +28,7 @@ func judge(reference, variant Outputs, labels []int64) (LabelFigures, error) {
 		}
 		if share := agreement(predicted, labels); share > best.Reference {
 			_, others := predict(variant, name)
-			best = LabelFigures{Output: name, Reference: share, Variant: agreement(others, labels)}
+			best = LabelFigures{Output: name, Rows: len(labels), Reference: share, Variant: agreement(others, labels)}
 		}
 	}
 	if best.Reference < 0 {

@@ -2,9 +2,12 @@ package accuracy_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"tuner/onnx"
+	"tuner/onnx/inputs"
 	"tuner/precision/accuracy"
 )
 
@@ -111,4 +114,30 @@ func TestValidate(t *testing.T) {
 	if err := (accuracy.Limit{Metric: "command", Command: "score", Min: bound(1), Max: bound(2)}).Validate(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCheckMetExactly: rounding misses no limit that is met.
+func TestCheckMetExactly(t *testing.T) {
+	t.Parallel()
+	check := func(l accuracy.Limit, a, b inputs.Tensor, labels []int64) {
+		t.Helper()
+		r, err := accuracy.Compare(one(a), one(b), labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, miss := l.Check(r); miss != "" {
+			t.Errorf("%v: %v, %q", l, value, miss)
+		}
+	}
+	row := tensor(onnx.Float, []int64{1, 2}, 1, 1) // 2/√2/√2 is less than 1 in double precision
+	check(accuracy.Limit{Metric: "cosine", Min: bound(1)}, row, row, nil)
+	// Three of each row's five best are the same; ten times 3/5 make less than 6 in double precision.
+	best := tensor(onnx.Float, []int64{10, 7}, slices.Repeat([]float64{7, 6, 5, 4, 3, 2, 1}, 10)...)
+	others := tensor(onnx.Float, []int64{10, 7}, slices.Repeat([]float64{7, 6, 5, 1, 2, 4, 3}, 10)...)
+	check(accuracy.Limit{Metric: "top5_agreement", Min: bound(0.6)}, best, others, nil)
+	// The original is right in 95 rows of 100, the variant in 94; 0.95 - 0.94 is more than 0.01 in double precision.
+	right := func(n int) inputs.Tensor {
+		return tensor(onnx.Int64, []int64{100}, append(make([]float64, n), slices.Repeat([]float64{1}, 100-n)...)...)
+	}
+	check(accuracy.Limit{Metric: "top1_accuracy_loss", Max: bound(0.01)}, right(95), right(94), make([]int64, 100))
 }
