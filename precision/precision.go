@@ -96,7 +96,7 @@ type Options struct {
 	Limit             *accuracy.Limit // nil: variants are measured, not judged
 	MaxKept           float64         // share of the candidate nodes, 0 to 1, that may stay in fp32 to keep the limit
 	Cache             string          // folder for what is made; it is made when it does not exist
-	Tool              string          // versions of the program and of ONNX Runtime: figures of others are not taken over
+	Tool              string          // program, ONNX Runtime builds and machine, as far as they change figures: those of others are not taken over
 	KeepIO            bool            // fp16 keeps the types of inputs and outputs
 	FreeBatch         bool            // a fixed batch dimension is made symbolic first, where the graph allows
 	WeightBits        int             // of int8 and int8_static: 8 or 7; 0: 8 where the processor can, else 7

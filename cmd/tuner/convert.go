@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/dataset"
+	"tuner/hostinfo"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/ortlib"
@@ -142,7 +143,7 @@ func runConvert(ctx context.Context, con console, o convertOptions, path string)
 	if settings.Cache, err = precision.UserCache(); err != nil {
 		return err
 	}
-	if settings.Tool, err = variantTool(o.providers, builds.build); err != nil {
+	if settings.Tool, err = variantTool(hostinfo.Read(ctx), o.providers, builds.build); err != nil {
 		return err
 	}
 	settings.Progress = func(text string) { fmt.Fprintln(con.err, text) }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"tuner/gate"
+	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/onnx"
 	"tuner/ortlib"
@@ -40,7 +41,7 @@ func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setu
 		}
 		return builds.baseline
 	}
-	tool, err := variantTool([]string{place.String()}, serving)
+	tool, err := variantTool(hostinfo.Read(ctx), []string{place.String()}, serving)
 	if err != nil {
 		return nil, err
 	}

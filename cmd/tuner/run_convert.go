@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"tuner/dataset"
+	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/internal/durable"
 	"tuner/journal"
@@ -221,7 +222,7 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 	if settings.Cache, err = precision.UserCache(); err != nil {
 		return steps.Outcome{}, err
 	}
-	if settings.Tool, err = variantTool([]string{"cpu"}, libraries.build); err != nil {
+	if settings.Tool, err = variantTool(hostinfo.Read(ctx), []string{"cpu"}, libraries.build); err != nil {
 		return steps.Outcome{}, err
 	}
 	maker, err := precision.NewMaker(c.source, opener, settings)

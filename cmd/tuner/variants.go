@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"tuner/dataset"
+	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/onnx"
 	"tuner/ortlib"
@@ -50,7 +52,7 @@ func makeVariants(ctx context.Context, con console, o profileOptions, p spec.Pro
 	for _, place := range p.Space(facts).Places() {
 		places = append(places, place.String())
 	}
-	tool, err := variantTool(places, serving)
+	tool, err := variantTool(hostinfo.Read(ctx), places, serving)
 	if err != nil {
 		return profile.Variants{}, err
 	}
@@ -154,8 +156,8 @@ func byPlace(builds []ortlib.Build, facts search.Facts) func(place string) ortli
 }
 
 // variantTool names everything that a comparison in the places depends on, beside the model and the data: this program, the
-// build that runs the original on cpu, and each other build that runs a place.
-func variantTool(places []string, serving func(place string) ortlib.Build) (string, error) {
+// build that runs the original on cpu, each other build that runs a place, and what computes there.
+func variantTool(host hostinfo.Host, places []string, serving func(place string) ortlib.Build) (string, error) {
 	base := serving("cpu")
 	name, err := contentName(base)
 	if err != nil {
@@ -172,7 +174,22 @@ func variantTool(places []string, serving func(place string) ortlib.Build) (stri
 		}
 		text += fmt.Sprintf(", %s on %s", place, name)
 	}
-	return text, nil
+	return text + ", " + strings.Join(processors(host, places), ", "), nil
+}
+
+// processors names what decides which kernels compute in the places, and so how their sums are rounded: the instruction sets of the
+// CPU, and for places on GPUs their models.
+func processors(host hostinfo.Host, places []string) []string {
+	names := append([]string{host.Arch}, host.CPU.Features...)
+	onGPU := func(place string) bool {
+		return slices.Contains([]string{"cuda", "tensorrt"}, search.ParsePlace(place).Provider)
+	}
+	if slices.ContainsFunc(places, onGPU) {
+		for _, gpu := range host.GPUs {
+			names = append(names, gpu.Name)
+		}
+	}
+	return names
 }
 
 // contentName names a build so that other libraries have other names: one that is not tuner's own by its content, since a file

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tuner/hostinfo"
 	"tuner/ortlib"
 	"tuner/search"
 	"tuner/spec"
@@ -21,10 +22,11 @@ func TestVariantToolNamesEveryBuild(t *testing.T) {
 		}
 	}
 	cpu, newer := ortlib.Build{Flavour: "cpu", Version: "1.31.1"}, ortlib.Build{Flavour: "openvino", Version: "1.24.1"}
+	host := hostinfo.Host{Arch: "amd64", CPU: hostinfo.CPU{Features: []string{"AVX2", "AVX512VNNI"}}, GPUs: []hostinfo.GPU{{Name: "NVIDIA H100"}}}
 	mine := ortlib.Build{Flavour: ortlib.External, Version: "1.31.1", Library: library}
 	tool := func(base, openvino ortlib.Build, providers ...string) string {
 		t.Helper()
-		text, err := variantTool(providers, func(provider string) ortlib.Build {
+		text, err := variantTool(host, providers, func(provider string) ortlib.Build {
 			if provider == "openvino" {
 				return openvino
 			}
@@ -38,8 +40,9 @@ func TestVariantToolNamesEveryBuild(t *testing.T) {
 	program := "tuner " + toolVersion() + ", "
 	check := func(got, want string) {
 		t.Helper()
-		if got != program+want {
-			t.Errorf("%q, want %q", got, program+want)
+		want = program + want + ", amd64, AVX2, AVX512VNNI"
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	check(tool(cpu, newer, "cpu", "openvino"), "cpu@1.31.1, openvino on openvino@1.24.1")
@@ -52,8 +55,33 @@ func TestVariantToolNamesEveryBuild(t *testing.T) {
 	write("b")
 	check(tool(mine, mine, "cpu"), "external@1.31.1 ("+b+")")
 	check(tool(cpu, mine, "openvino"), "cpu@1.31.1, openvino on external@1.31.1 ("+b+")")
-	if _, err := variantTool(nil, func(string) ortlib.Build { return ortlib.Build{Flavour: ortlib.External, Library: "absent"} }); err == nil {
+	if _, err := variantTool(host, nil, func(string) ortlib.Build { return ortlib.Build{Flavour: ortlib.External, Library: "absent"} }); err == nil {
 		t.Error("no error for a library that is not there")
+	}
+}
+
+// Figures of another machine are not taken over: other instruction sets round otherwise, and so do other GPUs where one computes.
+func TestVariantToolNamesTheMachine(t *testing.T) {
+	t.Parallel()
+	tool := func(host hostinfo.Host, places ...string) string {
+		t.Helper()
+		text, err := variantTool(host, places, func(string) ortlib.Build { return ortlib.Build{Flavour: "cuda", Version: "1.31.1"} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	with := func(gpu string, features ...string) hostinfo.Host {
+		return hostinfo.Host{Arch: "amd64", CPU: hostinfo.CPU{Features: features}, GPUs: []hostinfo.GPU{{Name: gpu}}}
+	}
+	h100, h200, newer := with("H100", "AVX2"), with("H200", "AVX2"), with("H100", "AVX2", "AVX512VNNI")
+	for _, place := range []string{"cpu", "cuda", "tensorrt in cuda@1.31.1"} {
+		if tool(h100, place) == tool(newer, place) {
+			t.Errorf("%s: another CPU has the same name, %s", place, tool(newer, place))
+		}
+		if isSame, want := tool(h100, place) == tool(h200, place), place == "cpu"; isSame != want {
+			t.Errorf("%s: another GPU has the same name: %t, want %t", place, isSame, want)
+		}
 	}
 }
 
