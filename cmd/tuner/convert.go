@@ -338,8 +338,8 @@ func (l libraries) build(provider string) ortlib.Build {
 	return l.byProvider["cpu"]
 }
 
-// openLibraries finds and tries a build for each provider and for cpu, which makes the reference: the one that is named, else
-// for openvino, cuda and tensorrt the installed build of that flavour, else the default.
+// openLibraries finds and tries a build for each provider and for cpu, which makes the reference: the one that flag or
+// environment names, else for openvino, cuda and tensorrt the installed build of that flavour, else the default.
 func openLibraries(ctx context.Context, named string, providers []string) (libraries, error) {
 	base, err := ortlib.Resolve(named)
 	if err != nil {
@@ -349,20 +349,30 @@ func openLibraries(ctx context.Context, named string, providers []string) (libra
 		return libraries{}, err
 	}
 	l := libraries{byProvider: map[string]ortlib.Build{"cpu": base}}
-	flavours := map[string]string{"openvino": "openvino", "cuda": "cuda", "tensorrt": "cuda"}
 	for _, provider := range providers {
-		if provider == "cpu" {
-			continue
+		if provider != "cpu" {
+			l.byProvider[provider] = buildFor(provider, named, base)
 		}
-		build := base
-		if store, err := ortlib.UserStore(); err == nil && named == "" && flavours[provider] != "" {
-			if found, err := store.Find(flavours[provider]); err == nil {
-				build = found
-			}
-		}
-		l.byProvider[provider] = build
 	}
 	return l, nil
+}
+
+// buildFor returns the build that serves a provider: base where flag or environment names it, else the installed one of the provider's
+// flavour, if there is one.
+func buildFor(provider, named string, base ortlib.Build) ortlib.Build {
+	flavour := map[string]string{"openvino": "openvino", "cuda": "cuda", "tensorrt": "cuda"}[provider]
+	if flavour == "" || named != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
+		return base
+	}
+	store, err := ortlib.UserStore()
+	if err != nil {
+		return base
+	}
+	build, err := store.Find(flavour)
+	if err != nil {
+		return base
+	}
+	return build
 }
 
 // checkTargets refuses, before minutes of work, to write where files are that may not be replaced.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"tuner/dataset/npy"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
+	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/precision/accuracy"
 )
@@ -78,4 +81,27 @@ func TestConvertRows(t *testing.T) {
 			t.Errorf("%s: it is calibrated on the rows that it is compared on", name)
 		}
 	}
+}
+
+// A provider is served by the installed build of its flavour, unless flag or environment names a build: then that serves all.
+func TestBuildFor(t *testing.T) {
+	cache := t.TempDir()
+	library := filepath.Join(cache, "runtimes", "openvino@1.2.3", "onnxruntime", "capi", "libonnxruntime.so.1.2.3")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o755), os.WriteFile(library, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TUNER_CACHE", cache)
+	base := ortlib.Build{Flavour: ortlib.External, Version: "1.31.1", Library: "mine.so"}
+	check := func(environment, named, provider, want string) {
+		t.Helper()
+		t.Setenv("TUNER_ORT_LIBRARY", environment)
+		if got := buildFor(provider, named, base); got.Library != want {
+			t.Errorf("%s, with %q in the environment and %q as the flag: %q, want %q", provider, environment, named, got.Library, want)
+		}
+	}
+	check("", "", "openvino", library)
+	check("", "", "cuda", base.Library) // not installed
+	check("", "", "xnnpack", base.Library)
+	check("", "mine.so", "openvino", base.Library)
+	check("mine.so", "", "openvino", base.Library)
 }
