@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,9 +102,16 @@ func exportPyTorch(ctx context.Context, con console, source pytorch.Source, pyth
 	case err != nil:
 		return withExit(exitUsage, err)
 	}
-	fmt.Fprintf(con.err, "%s: %s, exported by the %s of PyTorch %s; greatest difference from PyTorch's outputs on %d random inputs: %.2g\n",
-		out, report.Kind, report.Exporter, report.Torch, report.Examples, report.MaxAbs)
+	fmt.Fprintf(con.err, "%s: %s, exported by the %s of PyTorch %s; %s\n", out, report.Kind, report.Exporter, report.Torch, agreementText(report))
 	return nil
+}
+
+// agreementText says how far an exported model agrees with PyTorch. Whole numbers do not differ by much or little: they are equal.
+func agreementText(r pytorch.Report) string {
+	if math.IsNaN(r.MaxAbs) {
+		return fmt.Sprintf("outputs equal PyTorch's on %d random inputs", r.Examples)
+	}
+	return fmt.Sprintf("greatest difference from PyTorch's outputs on %d random inputs: %.2g", r.Examples, r.MaxAbs)
 }
 
 // cpuRunner runs ONNX files on the execution provider cpu.

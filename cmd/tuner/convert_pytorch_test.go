@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
 	"tuner/precision"
+	"tuner/pytorch"
 )
 
 // echoOpener is an opener whose sessions answer y with x.
@@ -100,6 +102,18 @@ func TestExportPyTorch(t *testing.T) {
 	err = exportPyTorch(t.Context(), console{err: &said}, source, fakePyTorch(t, `{"status": "pickle"}`), out, echoOpener{})
 	if exitCode(err) != exitUsage || !strings.Contains(err.Error(), "here the permission is --allow-pickle") {
 		t.Errorf("pickled: %v", err)
+	}
+}
+
+func TestAgreementText(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]pytorch.Report{
+		"outputs equal PyTorch's on 2 random inputs":                             {Examples: 2, MaxAbs: math.NaN()}, // whole numbers
+		"greatest difference from PyTorch's outputs on 3 random inputs: 1.2e-07": {Examples: 3, MaxAbs: 1.19e-7},
+	} {
+		if got := agreementText(r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
