@@ -248,22 +248,12 @@ func compare(ctx context.Context, run Runner, folder string, n int) (map[string]
 		return nil, err
 	}
 	for name, f := range r.Outputs {
-		if !agrees(f) {
+		if !f.Agrees() {
 			return nil, fmt.Errorf("output %q differs by up to %.3g, relative %.3g (of a random input); tracing loses conditions and loops "+
 				"that depend on values, which torch.jit.script keeps", name, f.MaxAbs, f.MaxRel)
 		}
 	}
 	return r.Outputs, nil
-}
-
-// agrees reports whether an output is the framework's up to the rounding that another order of sums brings: a hundredth of a
-// row's greatest element (accuracy.Figures.MaxRel), whatever its size, or a millionth where a row is next to nothing. Other types
-// are equal. Numbers of which none is finite agree with nothing.
-func agrees(f accuracy.Figures) bool {
-	if math.IsNaN(f.MaxAbs) {
-		return f.NonFinite+f.NonFiniteOriginal == 0 && (f.Top1 == 1 || math.IsNaN(f.Top1))
-	}
-	return f.NonFinite == 0 && (f.MaxAbs <= 1e-6 || f.MaxRel <= 1e-2)
 }
 
 // greater returns the greatest difference so far.

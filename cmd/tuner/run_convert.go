@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"tuner/dataset"
@@ -207,17 +210,13 @@ func (c modelConversion) export(ctx context.Context, opener precision.Opener) (s
 	return steps.Outcome{Text: fmt.Sprintf("%s was exported from %s, and yields what PyTorch does", c.target, c.model), Files: []string{c.target}}, nil
 }
 
-// sameOutputs is the limit of what a symbolic batch dimension may change: next to nothing.
-const sameOutputs = 0.9999
-
 // freeBatch makes the fixed batch dimension of an ONNX file symbolic.
 func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener, libraries libraries) (steps.Outcome, error) {
 	data, err := dataset.Synthetic(c.source, inputs.Options{Shape: c.shapes}, precision.DefaultRows, syntheticSeed)
 	if err != nil {
 		return steps.Outcome{}, withExit(exitUsage, err)
 	}
-	least := sameOutputs
-	settings := precision.Options{Data: data, Limit: &accuracy.Limit{Metric: "cosine", Min: &least}, FreeBatch: true,
+	settings := precision.Options{Data: data, FreeBatch: true,
 		Progress: func(text string) { fmt.Fprintln(c.con.err, text) }}
 	if settings.Cache, err = precision.UserCache(); err != nil {
 		return steps.Outcome{}, err
@@ -230,11 +229,14 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 		return steps.Outcome{}, convertError(ctx, err)
 	}
 	v, err := maker.Make(ctx, precision.FP32, []string{"cpu"})
-	switch reason := v.Rejected["cpu"]; {
-	case err != nil:
+	if err != nil {
 		return steps.Outcome{}, convertError(ctx, err)
-	case reason != "":
-		return steps.Skip("%s is served as it is: with a symbolic batch dimension its outputs differ (%s)", c.model, reason), nil
+	}
+	if reason := v.Rejected["cpu"]; reason != "" {
+		return steps.Skip("%s is served as it is: with a symbolic batch dimension it is refused (%s)", c.model, reason), nil
+	}
+	if difference := differenceText(v.Accuracy["cpu"]); difference != "" {
+		return steps.Skip("%s is served as it is: with a symbolic batch dimension its outputs differ (%s)", c.model, difference), nil
 	}
 	if err := v.Export(c.target, true); err != nil {
 		return steps.Outcome{}, inputError(err)
@@ -244,6 +246,24 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 		outcome.Files = append(outcome.Files, c.target+".data")
 	}
 	return outcome, nil
+}
+
+// differenceText says in what the outputs of a model with a symbolic batch dimension are not the original's; "" for in nothing but
+// rounding. Each output is looked at by what it has: numbers by their differences, others by whether they are equal.
+func differenceText(r accuracy.Report) string {
+	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		f := r.Outputs[name]
+		switch {
+		case f.Agrees():
+		case f.NonFinite > 0:
+			return fmt.Sprintf("%d elements of %q are NaN or infinite where the original's are not", f.NonFinite, name)
+		case math.IsNaN(f.MaxAbs):
+			return fmt.Sprintf("%q is equal in %.3g %% of the rows", name, 100*f.Top1)
+		default:
+			return fmt.Sprintf("%q by up to %.3g, relative %.3g", name, f.MaxAbs, f.MaxRel)
+		}
+	}
+	return ""
 }
 
 // writeRunFiles writes the profile.yaml and analyze.yaml that say what the flags ask for of a model, unless they are there, and

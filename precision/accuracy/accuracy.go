@@ -46,6 +46,15 @@ type Figures struct {
 	NonFiniteOriginal int
 }
 
+// Agrees reports whether the output is the original's up to the rounding that another order of sums brings: a MaxRel of a hundredth,
+// whatever the size of the numbers, or a millionth where a row is next to nothing. Other types are equal. Numbers of which none is finite agree with nothing.
+func (f Figures) Agrees() bool {
+	if math.IsNaN(f.MaxAbs) {
+		return f.NonFinite+f.NonFiniteOriginal == 0 && (f.Top1 == 1 || math.IsNaN(f.Top1))
+	}
+	return f.NonFinite == 0 && (f.MaxAbs <= 1e-6 || f.MaxRel <= 1e-2)
+}
+
 // CheckFinite names an output of floating-point numbers that has elements, none of which is finite: nothing can be compared
 // with it. nil when there is no such output.
 func CheckFinite(reference Outputs) error {

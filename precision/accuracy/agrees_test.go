@@ -1,4 +1,4 @@
-package pytorch
+package accuracy_test
 
 import (
 	"math"
@@ -22,7 +22,7 @@ func TestAgrees(t *testing.T) {
 		"whole numbers that differ":    {accuracy.Figures{MaxAbs: math.NaN(), Top1: 0.9}, false},
 		"whole numbers that are equal": {accuracy.Figures{MaxAbs: math.NaN(), Top1: 1}, true},
 	} {
-		if got := agrees(tc.figures); got != tc.want {
+		if got := tc.figures.Agrees(); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}
