@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,5 +121,17 @@ func TestMetricAsLimit(t *testing.T) {
 	write("good")
 	if _, err := k.Make(t.Context(), Int8, []string{"cpu"}); !errors.As(err, new(*CommandError)) {
 		t.Errorf("a script without a number: %v", err)
+	}
+}
+
+// TestMetricOfNoNumbers: a variant that yields NaN is rejected for that. No command is asked, which may well fail.
+func TestMetricOfNoNumbers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, map[string]float64{"a": math.NaN()})
+	least := .5
+	v := l.make(l.maker(0, func(o *Options) { o.Limit = &accuracy.Limit{Metric: "command", Min: &least, Command: "false"} }), FP16, "cpu")
+	want := `output "y" has 40 elements that are NaN or infinite where the original's are not`
+	if v.Rejected["cpu"] != want || v.Accuracy["cpu"].Command != nil {
+		t.Errorf("%+v, want %q", v, want)
 	}
 }

@@ -35,14 +35,15 @@ func (k *Maker) judge(ctx context.Context, m *onnx.Model, provider string) (repo
 	return report, miss, nil
 }
 
-// compare is accuracy.Compare, with the user's own metric where there is one.
+// compare is accuracy.Compare, with the user's own metric where there is one. Outputs that are no numbers miss every limit by that: no
+// command is asked what it makes of them.
 func (k *Maker) compare(ctx context.Context, reference, variant accuracy.Outputs) (accuracy.Report, error) {
 	report, err := accuracy.Compare(reference, variant, k.labels)
 	if err != nil {
 		return accuracy.Report{}, &RefusedError{"its outputs cannot be compared with the original's: " + err.Error()}
 	}
 	report.Synthetic = k.options.Data.Synthetic
-	if limit := k.options.Limit; limit != nil && limit.Command != "" {
+	if limit := k.options.Limit; limit != nil && limit.Command != "" && report.IsFinite() {
 		value, err := runMetric(ctx, limit.Command, reference, variant)
 		if err != nil {
 			return accuracy.Report{}, err
@@ -62,20 +63,34 @@ func (k *Maker) original(ctx context.Context) (accuracy.Outputs, error) {
 	if err != nil {
 		return nil, k.sourceError(err)
 	}
-	if err := accuracy.CheckFinite(outputs); err != nil {
-		return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w: there is nothing to compare variants with; "+
-			"look for inputs outside what the model was made for", k.options.Data.Name, err)}
+	if err := k.checkReference(outputs); err != nil {
+		return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w", k.options.Data.Name, err)}
 	}
+	k.reference = outputs
+	return outputs, nil
+}
+
+// checkReference says why variants cannot be compared with the source's outputs, or judged by them, and takes over the labels that fit one.
+func (k *Maker) checkReference(outputs accuracy.Outputs) error {
+	if err := accuracy.CheckFinite(outputs); err != nil {
+		return fmt.Errorf("%w: there is nothing to compare variants with; look for inputs outside what the model was made for", err)
+	}
+	limit := k.options.Limit
 	if labels := k.options.Data.Labels; labels != nil {
 		switch err := accuracy.CheckLabels(outputs, labels); {
 		case err == nil:
 			k.labels = labels
-		case k.options.Limit != nil && k.options.Limit.NeedsLabels():
-			return nil, &SourceError{k.source.Path(), fmt.Errorf("on the data %q, %w; mend the array of labels, or set a limit on another metric", k.options.Data.Name, err)}
+		case limit != nil && limit.NeedsLabels():
+			return fmt.Errorf("%w; mend the array of labels, or set a limit on another metric", err)
 		}
 	}
-	k.reference = outputs
-	return outputs, nil
+	if limit == nil {
+		return nil
+	}
+	if err := limit.CheckReference(outputs, k.labels); err != nil {
+		return fmt.Errorf("%w (--metric, or constraints.accuracy in a profile)", err)
+	}
+	return nil
 }
 
 // sourceError makes a refusal of the source on cpu a mistake in the source: nothing can be compared with it.
@@ -90,11 +105,36 @@ func (k *Maker) sourceError(err error) error {
 // outputs runs a model over the data.
 func (k *Maker) outputs(ctx context.Context, m *onnx.Model, provider string) (accuracy.Outputs, error) {
 	var outputs accuracy.Outputs
-	err := k.eachBatch(ctx, m, provider, k.options.Data, func(_, out map[string]inputs.Tensor) error {
+	data := k.options.Data
+	err := k.eachBatch(ctx, m, provider, data, func(_, out map[string]inputs.Tensor) error {
+		if m == k.source && outputs == nil {
+			if err := k.checkMemory(out, data, 2); err != nil { // the original's, and a variant's beside them
+				return err
+			}
+		}
 		outputs = append(outputs, k.asRows(out))
 		return nil
 	})
 	return outputs, err
+}
+
+// checkMemory says that so many copies of what the source computes of data would take more than half of the memory that this process can
+// have, going by the outputs of the first batch. The rest is for the engine, and for everything else.
+func (k *Maker) checkMemory(first map[string]inputs.Tensor, data dataset.Dataset, copies int64) error {
+	var size int64
+	for _, t := range first {
+		size += int64(len(t.Data))
+		for _, text := range t.Strings {
+			size += int64(len(text))
+		}
+	}
+	needed := size * int64(batches(data.Rows, data.Batched)) * copies
+	if k.memory == 0 || needed <= k.memory/2 {
+		return nil
+	}
+	const gibibyte = 1 << 30
+	return &SourceError{k.source.Path(), fmt.Errorf("comparing the outputs of %d rows of %q takes some %.3g GiB of memory, more than half of the %.3g GiB that are there; "+
+		"compare fewer rows (--rows N, or accuracy.rows in a profile)", data.Rows, data.Name, float64(needed)/gibibyte, float64(k.memory)/gibibyte)}
 }
 
 // asRows makes each output of a model that does not batch one row, as package accuracy counts them; of a model with a fixed batch,
@@ -175,6 +215,9 @@ func adapt(m *onnx.Model, in map[string]inputs.Tensor) (map[string]inputs.Tensor
 	return adapted, nil
 }
 
+// determinismRuns is how often Determinism runs the source.
+const determinismRuns = 3
+
 // Determinism runs the source on a provider three times, twice in one launch and once in another, on the first rows of the data,
 // and compares the first outputs with the others: the report is that of the larger difference. It is kept in the cache. A
 // *RefusedError says that the provider does not run the source.
@@ -204,7 +247,7 @@ func (k *Maker) Determinism(ctx context.Context, provider string) (accuracy.Repo
 
 // repeated is Determinism without the cache.
 func (k *Maker) repeated(ctx context.Context, provider string) (accuracy.Report, error) {
-	runs, err := k.repeat(ctx, provider, 2)
+	runs, err := k.repeat(ctx, provider, determinismRuns-1)
 	if err != nil {
 		return accuracy.Report{}, err
 	}
@@ -225,8 +268,14 @@ func (k *Maker) repeat(ctx context.Context, provider string, times int) ([]accur
 	}
 	defer session.Close(context.WithoutCancel(ctx))
 	runs := make([]accuracy.Outputs, times)
+	data := k.options.Data.Head(probeRows)
 	for i := range runs {
-		err := inBatches(ctx, session, k.source, k.options.Data.Head(probeRows), batchRows, func(_, out map[string]inputs.Tensor) error {
+		err := inBatches(ctx, session, k.source, data, batchRows, func(_, out map[string]inputs.Tensor) error {
+			if runs[0] == nil {
+				if err := k.checkMemory(out, data, determinismRuns); err != nil {
+					return err
+				}
+			}
 			runs[i] = append(runs[i], k.asRows(out))
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"tuner/hostinfo"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/onnx/rewrite"
@@ -21,6 +22,7 @@ type Maker struct {
 	digest string      // of the source
 	batch  int64       // fixed first dimension that the source's inputs share: rows of one request; 1 where there is none
 	data   string      // digest of the data
+	memory int64       // that this process can have, in bytes; 0: unknown
 
 	open    Opener
 	options Options
@@ -46,7 +48,8 @@ func NewMaker(source *onnx.Model, open Opener, o Options) (*Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Maker{source: source, base: source, digest: digest, batch: fixedBatch(source), data: o.Data.Digest(), open: open, options: o}
+	k := &Maker{source: source, base: source, digest: digest, batch: fixedBatch(source), data: o.Data.Digest(),
+		memory: hostinfo.UsableMemory(), open: open, options: o}
 	k.recipes = k.newRecipe
 	if o.FreeBatch && !inputs.Batches(source) {
 		switch freed, err := rewrite.SymbolicBatch(source); {
@@ -231,7 +234,7 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 			v.Rejected[provider] = miss
 		}
 	}
-	v.Notes = append(slices.Clone(v.Notes), k.unjudged(v.Accuracy)...)
+	v.Notes = slices.Concat(v.Notes, k.unjudged(v.Accuracy), lost(v.Accuracy))
 	if changed {
 		v.FromCache = false
 		return v, store.update(e)
@@ -243,10 +246,16 @@ func (k *Maker) judgeAll(ctx context.Context, store cache, e *entry, providers [
 func (k *Maker) unjudged(reports map[string]accuracy.Report) (notes []string) {
 	misfit := false
 	nonFinite := map[string]int{} // elements by output
+	without := map[string]bool{}  // outputs that have not the metric of the limit
 	for _, report := range reports {
 		misfit = k.options.Data.Labels != nil && report.Labels == nil
 		for name, f := range report.Outputs {
 			nonFinite[name] = f.NonFiniteOriginal
+		}
+		if k.options.Limit != nil {
+			for _, name := range k.options.Limit.Unjudged(report) {
+				without[name] = true
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(nonFinite)) {
@@ -254,8 +263,24 @@ func (k *Maker) unjudged(reports map[string]accuracy.Report) (notes []string) {
 			notes = append(notes, fmt.Sprintf("%d elements of the original's output %q are NaN or infinite: nothing is judged by them", n, name))
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(without)) {
+		notes = append(notes, fmt.Sprintf("output %q is not judged by %s, which it does not have", name, k.options.Limit.Metric))
+	}
 	if misfit {
 		notes = append(notes, fmt.Sprintf("the labels of %q fit no output: nothing is judged by them", k.options.Data.Name))
+	}
+	return notes
+}
+
+// lost notes, by provider, the elements of which a variant makes no numbers: the figures look as good without them as the rest is.
+func lost(reports map[string]accuracy.Report) (notes []string) {
+	for _, provider := range slices.Sorted(maps.Keys(reports)) {
+		outputs := reports[provider].Outputs
+		for _, name := range slices.Sorted(maps.Keys(outputs)) {
+			if n := outputs[name].NonFinite; n > 0 {
+				notes = append(notes, fmt.Sprintf("on %s, %d elements of output %q are NaN or infinite in the variant alone; the figures leave them out", provider, n, name))
+			}
+		}
 	}
 	return notes
 }

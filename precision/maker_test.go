@@ -393,3 +393,87 @@ func TestDeterminism(t *testing.T) {
 		t.Errorf("the second time: %+v, %v, sessions %v", r, err, l.opened)
 	}
 }
+
+// TestLostElements: what a variant makes no numbers of is told of, on each provider, also from the cache: the figures are without it.
+func TestLostElements(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, map[string]float64{"a": math.NaN()}) // 20 rows of 2 elements are lost
+	k := l.maker(0, nil)
+	for range 2 {
+		v := l.make(k, Int8, "cpu", "openvino")
+		const lost = `40 elements of output "y" are NaN or infinite in the variant alone; the figures leave them out`
+		if diff := cmp.Diff([]string{"a note", "on cpu, " + lost, "on openvino, " + lost}, v.Notes); diff != "" || len(v.Rejected) != 0 {
+			t.Errorf("rejected %v; notes: -want +got:\n%s", v.Rejected, diff)
+		}
+	}
+}
+
+// TestLostElementsAreNotRescued: that too few nodes may be kept to mend them is told in their words.
+func TestLostElementsAreNotRescued(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	l := newLab(t, map[string]float64{"a": nan, "b": nan, "c": nan, "d": nan, "e": 0, "f": 0, "g": 0, "h": 0})
+	const lost = `output "y" has 40 elements that are NaN or infinite where the original's are not`
+	want := map[string]string{"cpu": lost + "; with the 2 most sensitive of 8 nodes in fp32 " + lost}
+	if v := l.make(l.maker(.5, nil), Int8, "cpu"); !cmp.Equal(want, v.Rejected) {
+		t.Errorf("-want +got:\n%s", cmp.Diff(want, v.Rejected))
+	}
+}
+
+// TestLimitThatNothingHas: a limit by which no output can be judged is the user's to mend, and told before anything is rescued.
+func TestLimitThatNothingHas(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, eight())
+	least := .5
+	k := l.maker(0, func(o *Options) { o.Limit = &accuracy.Limit{Metric: "top5_agreement", Min: &least} }) // of two classes
+	_, err := k.Make(t.Context(), Int8, []string{"cpu"})
+	const want = `on the data "rows", no output has the metric of the limit top5 agreement ≥ 0.5; set a limit on one of cosine, max_abs_error, `
+	if !errors.As(err, new(*SourceError)) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v lacks %q", err, want)
+	}
+	if diff := cmp.Diff([]string{"source on cpu"}, l.opened); diff != "" {
+		t.Errorf("sessions: -want +got:\n%s", diff)
+	}
+}
+
+// TestUnjudgedOutputs: beside one that has the metric of the limit, others need not have it.
+func TestUnjudgedOutputs(t *testing.T) {
+	t.Parallel()
+	least := .5
+	k := &Maker{options: Options{Limit: &accuracy.Limit{Metric: "cosine", Min: &least}}}
+	report := accuracy.Report{Outputs: map[string]accuracy.Figures{"n": {CosineMean: math.NaN()}, "y": {CosineMean: 1}}}
+	notes := k.unjudged(map[string]accuracy.Report{"cpu": report, "openvino": report})
+	if diff := cmp.Diff([]string{`output "n" is not judged by cosine, which it does not have`}, notes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestMemory: outputs that would take more than half of the memory are told of after the first batch. Of 20 rows there are three batches, of
+// 8·2·4 = 64 bytes: 384 for the original and a variant, 576 for three runs of the original.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	check := func(what string, memory int64, fits bool, run func(k *Maker) error) {
+		t.Helper()
+		l := newLab(t, map[string]float64{"a": .25})
+		k := l.maker(.5, nil)
+		k.memory = memory
+		err := run(k)
+		if fits && err != nil || !fits && (!errors.As(err, new(*SourceError)) || !strings.Contains(err.Error(), `the outputs of 20 rows of "rows" takes`) ||
+			!strings.Contains(err.Error(), "compare fewer rows (--rows N, or accuracy.rows in a profile)") || l.runs > 1) {
+			t.Errorf("%s, %d bytes: %v after %d inferences", what, memory, err, l.runs)
+		}
+	}
+	judge := func(k *Maker) error {
+		_, err := k.Make(t.Context(), Int8, []string{"cpu"})
+		return err
+	}
+	check("a variant", 767, false, judge)
+	check("a variant", 768, true, judge)
+	check("a variant, of unknown memory", 0, true, judge)
+	repeat := func(k *Maker) error {
+		_, err := k.Determinism(t.Context(), "cpu")
+		return err
+	}
+	check("repetition", 1151, false, repeat)
+	check("repetition", 1152, true, repeat)
+}

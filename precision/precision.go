@@ -88,7 +88,7 @@ func (e *Unmakeable) Unwrap() []error { return []error{ErrUnmakeable, e.Err} }
 // Options say how variants are made and judged.
 type Options struct {
 	// Data is what the outputs are compared on. All of its rows are held in memory at a time, with what the original and one variant
-	// compute of them: dataset.Dataset.Head bounds that.
+	// compute of them: dataset.Dataset.Head bounds that. More than half of the memory for that is a *SourceError.
 	Data        dataset.Dataset
 	Calibration dataset.Dataset // for int8_static; without rows, Data
 	// CalibrationMethod is minmax, percentile or entropy; "" the default of package precision/calibrate.

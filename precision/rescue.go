@@ -154,6 +154,9 @@ func (k *Maker) vain(most, of int, last attempt) string {
 		return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 there are no figures: %s", most, of, last.miss)
 	}
 	value, _ := k.options.Limit.Check(last.report)
+	if math.IsNaN(value) {
+		return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 %s", most, of, last.miss)
+	}
 	return fmt.Sprintf("; with the %d most sensitive of %d nodes in fp32 it is %.6g", most, of, value)
 }
 

@@ -121,6 +121,25 @@ func poison(p *onnxpb.ModelProto) {
 	binary.LittleEndian.PutUint32(largest.RawData, math.Float32bits(float32(math.NaN())))
 }
 
+// TestConvertLimitThatNothingHas: one element per row has no cosine. That is told before anything is rescued, with the metrics that would do.
+func TestConvertLimitThatNothingHas(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	g := build.NewGraph("regression")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(4))
+	w := g.Floats("w", []float32{1, -2, 3, -4}, 4, 1)
+	g.OutputAs("y", g.Node("MatMul", []string{x, w}), onnx.Float, onnx.Symbol("batch"), onnx.Fixed(1))
+	if err := g.Model().Write(filepath.Join(b.dir, "regression.onnx"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr := b.convert(exitUsage, "regression.onnx", "--precision", "int8", "--min", "0.99")
+	expect(t, stderr, "no output has the metric of the limit cosine ≥ 0.99; set a limit on one of max_abs_error, ", "(--metric, or constraints.accuracy in a profile)")
+	d := b.convertJSON(exitOK, "regression.onnx", "--precision", "int8", "--metric", "max_abs_error", "--max", "1")
+	if v := d.Variants[0]; v.Path == "" || len(v.Rejected) != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
 // TestConvertExternalData: a variant of a model with external data is complete, and one whose data is missing is refused.
 func TestConvertExternalData(t *testing.T) {
 	t.Parallel()

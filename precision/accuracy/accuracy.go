@@ -100,6 +100,16 @@ type Report struct {
 	Command   *float64           `json:"command,omitempty"` // what the user's command found; set by the caller
 }
 
+// IsFinite reports whether every element that is a number in the original is one in the variant.
+func (r Report) IsFinite() bool {
+	for _, f := range r.Outputs {
+		if f.NonFinite > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Difference returns the largest absolute error of any output, 0 where all are equal. It is infinite where an element is finite in
 // the original alone, and where an output of another type is not equal.
 func (r Report) Difference() float64 {

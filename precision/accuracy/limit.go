@@ -145,3 +145,36 @@ func (l Limit) worst(r Report) (value float64, where, missing string) {
 	}
 	return value, fmt.Sprintf(" (output %q)", found), ""
 }
+
+// Unjudged names the outputs that have no figure of the limit's metric, whatever a variant yields, in order: one element per row has no
+// cosine, whole numbers have no errors. There are none for a metric that outputs don't have.
+func (l Limit) Unjudged(r Report) []string {
+	of, _ := ofFigures(l.Metric)
+	if of == nil {
+		return nil
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(r.Outputs)) {
+		if f := r.Outputs[name]; f.NonFinite == 0 && math.IsNaN(of(f)) { // else the variant itself may be why
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// CheckReference says why no variant of an original with these outputs can keep the limit: none of them has its metric. The error names
+// those that would do. Labels, one per row, may be nil.
+func (l Limit) CheckReference(reference Outputs, labels []int64) error {
+	self, err := Compare(reference, reference, labels)
+	if err != nil {
+		return err
+	}
+	if len(l.Unjudged(self)) < len(self.Outputs) {
+		return nil
+	}
+	others := slices.DeleteFunc(Metrics(), func(metric string) bool {
+		other := Limit{Metric: metric}
+		return len(other.Unjudged(self)) == len(self.Outputs) || other.NeedsLabels() && labels == nil
+	})
+	return fmt.Errorf("no output has the metric of the limit %v; set a limit on one of %s", l, strings.Join(others, ", "))
+}

@@ -141,3 +141,44 @@ func TestCheckMetExactly(t *testing.T) {
 	}
 	check(accuracy.Limit{Metric: "top1_accuracy_loss", Max: bound(0.01)}, right(95), right(94), make([]int64, 100))
 }
+
+// TestCheckReference: a limit by which no output can be judged is told of, with the metrics that would do. One output is enough.
+func TestCheckReference(t *testing.T) {
+	t.Parallel()
+	single, whole := one(tensor(onnx.Float, []int64{2, 1}, 1, 2)), one(tensor(onnx.Int64, []int64{2}, 1, 2))
+	both := accuracy.Outputs{{"n": whole[0]["y"], "y": tensor(onnx.Float, []int64{2, 2}, 1, 2, 3, 4)}}
+	cosine := accuracy.Limit{Metric: "cosine", Min: bound(0.99)}
+	for name, c := range map[string]struct {
+		limit     accuracy.Limit
+		reference accuracy.Outputs
+		labels    []int64
+		want      string // "": no error
+	}{
+		"one element per row": {cosine, single, nil, "max_abs_error, mean_abs_error, max_rel_error, mean_rel_error, command"},
+		"whole numbers":       {cosine, whole, nil, "top1_agreement, command"},
+		"labels":              {cosine, whole, []int64{1, 2}, "top1_agreement, top1_accuracy_loss, command"},
+		"one of two outputs":  {cosine, both, nil, ""},
+		"a command":           {accuracy.Limit{Metric: "command", Command: "score", Min: bound(0)}, single, nil, ""},
+		"what it has":         {accuracy.Limit{Metric: "top1_agreement", Min: bound(1)}, whole, nil, ""},
+	} {
+		err := c.limit.CheckReference(c.reference, c.labels)
+		if c.want != "" {
+			c.want = "no output has the metric of the limit cosine ≥ 0.99; set a limit on one of " + c.want
+		}
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestUnjudged: only what the original lacks keeps an output from being judged.
+func TestUnjudged(t *testing.T) {
+	t.Parallel()
+	r := accuracy.Report{Outputs: map[string]accuracy.Figures{"lacks": {CosineMean: nan}, "has": {CosineMean: 0.5}, "lost": {CosineMean: nan, NonFinite: 2}}}
+	if got := (accuracy.Limit{Metric: "cosine"}).Unjudged(r); !slices.Equal(got, []string{"lacks"}) {
+		t.Errorf("cosine: %q", got)
+	}
+	if got := (accuracy.Limit{Metric: "command"}).Unjudged(r); len(got) != 0 {
+		t.Errorf("command: %q", got)
+	}
+}
