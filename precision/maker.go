@@ -30,6 +30,7 @@ type Maker struct {
 
 	reference accuracy.Outputs // of the source on cpu; nil until it is needed
 	labels    []int64          // of the data, where they fit an output of the reference
+	unfit     string           // why the limit judges none of the reference's outputs; "" where it does
 }
 
 // NewMaker prepares the making of a source's variants. A *SourceError says that the source has none.

@@ -66,7 +66,7 @@ func (k *Maker) secure(ctx context.Context, precision string, r recipe, first at
 		if errors.As(err, new(*RefusedError)) {
 			continue
 		}
-		if err != nil || a.miss == "" || !k.rescues(precision) {
+		if err != nil || a.miss == "" || k.unfit != "" || !k.rescues(precision) {
 			return a, err
 		}
 		return k.rescue(ctx, precision, r, a)
