@@ -25,6 +25,8 @@ import (
 	"tuner/spec"
 )
 
+func noGPUs(string) int { return 0 }
+
 // newSetup is a gate of Triton's example model on a machine of four cores, as a text of gate.yaml asks for it.
 func newSetup(t *testing.T, text string) Setup {
 	t.Helper()
@@ -36,7 +38,7 @@ func newSetup(t *testing.T, text string) Setup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(g, hostinfo.Host{OS: "linux", CPU: hostinfo.CPU{Model: "a CPU", Logical: 4, Allowed: []int{0, 1, 2, 3}}})
+	s, err := Open(g, hostinfo.Host{OS: "linux", CPU: hostinfo.CPU{Model: "a CPU", Logical: 4, Allowed: []int{0, 1, 2, 3}}}, noGPUs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var input *profile.InputError
-		if _, err := Open(g, hostinfo.Host{}); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+		if _, err := Open(g, hostinfo.Host{}, noGPUs); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

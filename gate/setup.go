@@ -38,17 +38,18 @@ type Subject struct {
 	Engine    string // program file of another tuner; "" for this one
 }
 
-// Open reads the models of a gate and settles requests and load. Errors are profile.InputErrors. Runtimes are the caller's to fill in.
-func Open(g spec.Gate, host hostinfo.Host) (Setup, error) {
+// Open reads the models of a gate and settles requests and load. gpus tells how many GPUs a side's ONNX Runtime computes on, by its field runtime. Errors
+// are profile.InputErrors. Runtimes are the caller's to fill in.
+func Open(g spec.Gate, host hostinfo.Host, gpus func(runtime string) int) (Setup, error) {
 	s := Setup{Spec: g, Load: g.Load, Fingerprint: host.Fingerprint()}
 	var err error
-	if s.Candidate, err = open(g.Profile("candidate", g.Candidate), host); err != nil {
+	if s.Candidate, err = open(g.Profile("candidate", g.Candidate), host, gpus(g.Candidate.Runtime)); err != nil {
 		return Setup{}, err
 	}
 	s.Candidate.Engine = g.Candidate.Engine
 	of := s.Candidate
 	if g.Baseline.Model != "" {
-		baseline, err := open(g.Profile("baseline", g.Baseline), host)
+		baseline, err := open(g.Profile("baseline", g.Baseline), host, gpus(g.Baseline.Runtime))
 		if err != nil {
 			return Setup{}, err
 		}
@@ -70,8 +71,8 @@ func Open(g spec.Gate, host hostinfo.Host) (Setup, error) {
 	return s, nil
 }
 
-func open(p spec.Profile, host hostinfo.Host) (Subject, error) {
-	subject, err := profile.OpenSubject(p, len(host.GPUs))
+func open(p spec.Profile, host hostinfo.Host, gpus int) (Subject, error) {
+	subject, err := profile.OpenSubject(p, gpus)
 	if err != nil {
 		return Subject{}, err
 	}

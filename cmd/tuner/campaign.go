@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"slices"
 	"time"
 
+	"tuner/hostinfo"
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/runner"
@@ -47,6 +49,38 @@ func openBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	}
 	build.Version = answer.Version
 	return build, nil
+}
+
+// gpusOf is how many GPUs a default configuration is made for: the machine's, or none where the build that serves it has no provider for them, as
+// the engine counts them. A build that is not found or does not open is told of by whoever needs it.
+func gpusOf(host hostinfo.Host, providers func() ([]string, error)) int {
+	gpus := len(host.GPUs)
+	if gpus == 0 {
+		return 0
+	}
+	if list, err := providers(); err == nil && !slices.Contains(list, "cuda") {
+		return 0
+	}
+	return gpus
+}
+
+// providersOf finds a build and asks a child process for the execution providers that it was compiled with.
+func providersOf(ctx context.Context, find func() (ortlib.Build, error)) func() ([]string, error) {
+	return func() ([]string, error) {
+		build, err := find()
+		if err != nil {
+			return nil, err
+		}
+		p, err := newProber()
+		if err != nil {
+			return nil, err
+		}
+		answer := p.probe(ctx, build, "", "")
+		if answer.Error != "" {
+			return nil, errors.New(answer.Error)
+		}
+		return answer.Providers, nil
+	}
 }
 
 // unavailable tries each execution provider of the space, and the default configuration's, with the original model on each

@@ -16,6 +16,7 @@ import (
 	"tuner/gate/output"
 	"tuner/hostinfo"
 	"tuner/meter"
+	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/spec"
 )
@@ -93,7 +94,10 @@ func runGate(ctx context.Context, con console, o gateOptions) error {
 	if err := checkGate(o, g); err != nil {
 		return err
 	}
-	setup, err := gate.Open(g, hostinfo.Read(ctx))
+	host := hostinfo.Read(ctx)
+	setup, err := gate.Open(g, host, func(runtime string) int {
+		return gpusOf(host, providersOf(ctx, func() (ortlib.Build, error) { return gateBuild(o, runtime) }))
+	})
 	if err != nil {
 		return inputError(err)
 	}

@@ -88,19 +88,11 @@ type gateBuilds struct{ baseline, candidate ortlib.Build }
 // openGateBuilds finds and opens the ONNX Runtime of each side, and notes it in the setup.
 func openGateBuilds(ctx context.Context, o gateOptions, s *gate.Setup) (gateBuilds, error) {
 	find := func(field, selector string, subject *gate.Subject) (ortlib.Build, error) {
-		var builds []ortlib.Build
-		var err error
-		if selector != "" {
-			builds, err = ortlib.ResolveAll([]string{selector})
-		} else {
-			var usual ortlib.Build
-			usual, err = ortlib.Resolve(o.ortLibrary)
-			builds = []ortlib.Build{usual}
-		}
+		build, err := gateBuild(o, selector)
 		if err != nil {
 			return ortlib.Build{}, withExit(exitUsage, fmt.Errorf("%s: %s.runtime: %w", s.Spec.Path, field, err))
 		}
-		build, err := openBuild(ctx, builds[0])
+		build, err = openBuild(ctx, build)
 		subject.Runtime, subject.Library = build.Name(), build.Library
 		return build, err
 	}
@@ -115,6 +107,18 @@ func openGateBuilds(ctx context.Context, o gateOptions, s *gate.Setup) (gateBuil
 	}
 	b.baseline, err = find("baseline", s.Spec.Baseline.Runtime, s.Baseline)
 	return b, err
+}
+
+// gateBuild finds the ONNX Runtime that a side names, or the usual one.
+func gateBuild(o gateOptions, selector string) (ortlib.Build, error) {
+	if selector == "" {
+		return ortlib.Resolve(o.ortLibrary)
+	}
+	builds, err := ortlib.ResolveAll([]string{selector})
+	if err != nil {
+		return ortlib.Build{}, err
+	}
+	return builds[0], nil
 }
 
 // measureGate wires the engines and measures. On stderr it says how it goes.

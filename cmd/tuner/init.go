@@ -18,6 +18,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
+	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/spec"
 )
@@ -95,7 +96,8 @@ func openStarter(ctx context.Context, asker, model, dir string, given map[string
 		Path: asker, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
 		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
 	}
-	subject, err := profile.OpenSubject(source, len(host.GPUs))
+	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
+	subject, err := profile.OpenSubject(source, gpusOf(host, providersOf(ctx, usual)))
 	if err != nil {
 		return fail(inputError(err))
 	}

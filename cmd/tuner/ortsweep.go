@@ -121,7 +121,8 @@ func openSweep(ctx context.Context, con console, o sweepOptions, sweep spec.Swee
 	sweep = sweep.WithRuntimes(installedFlavours(o, len(host.GPUs)))
 	p := sweep.Profile
 	p.Load.BatchSize = sweep.Batch
-	subject, err := profile.OpenSubject(p, len(host.GPUs))
+	asked := profileOptions{file: sweep.Path, quiet: o.quiet, ortLibrary: o.ortLibrary}
+	subject, err := profile.OpenSubject(p, gpusOf(host, providersOf(ctx, defaultBuild(asked, p))))
 	if err != nil {
 		return fail(err)
 	}
@@ -133,7 +134,6 @@ func openSweep(ctx context.Context, con console, o sweepOptions, sweep spec.Swee
 	if err != nil {
 		return fail(shapeError(o, p, err))
 	}
-	asked := profileOptions{file: sweep.Path, quiet: o.quiet, ortLibrary: o.ortLibrary}
 	builds, err := campaignBuilds(asked, p)
 	if err != nil {
 		return fail(withExit(exitUsage, err))

@@ -104,7 +104,11 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 		return c, err
 	}
 	host := hostinfo.Read(ctx)
-	subject, err := profile.OpenSubject(p, len(host.GPUs))
+	gpus := len(host.GPUs)
+	if p.UsesBundled() {
+		gpus = gpusOf(host, providersOf(ctx, defaultBuild(o, p)))
+	}
+	subject, err := profile.OpenSubject(p, gpus)
 	if err != nil {
 		return c, inputError(err)
 	}
@@ -272,6 +276,17 @@ func campaignBuilds(o profileOptions, p spec.Profile) ([]ortlib.Build, error) {
 		return nil, fmt.Errorf("%s: space.runtime: %w", o.file, err)
 	}
 	return builds, nil
+}
+
+// defaultBuild finds the first of them, which serves the default configuration.
+func defaultBuild(o profileOptions, p spec.Profile) func() (ortlib.Build, error) {
+	return func() (ortlib.Build, error) {
+		builds, err := campaignBuilds(o, p)
+		if err != nil {
+			return ortlib.Build{}, err
+		}
+		return builds[0], nil
+	}
 }
 
 // probeBuilds opens the builds, and returns them with their versions, and the facts with what each can do with the model.
