@@ -123,7 +123,7 @@ func (s Setup) Job(side Subject) (runner.Job, error) {
 	}
 	return runner.Job{
 		Pool: "gate", Repository: variant.Dir, Library: side.Library, Model: variant.Model, Config: string(text), Instances: side.Instances,
-		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, Load: s.Load, Windows: 1, Window: s.Spec.Window,
+		MaxBatch: int(side.Config.GetMaxBatchSize()), Requests: s.Requests, AnswerSize: modelconfig.AnswerSize(side.Config, s.Load.BatchSize), Load: s.Load, Windows: 1, Window: s.Spec.Window,
 	}, nil
 }
 

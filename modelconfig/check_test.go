@@ -107,3 +107,25 @@ func TestDataTypes(t *testing.T) {
 		}
 	}
 }
+
+func TestAnswerSize(t *testing.T) {
+	t.Parallel()
+	output := func(t configpb.DataType, dims ...int64) *configpb.ModelOutput {
+		return &configpb.ModelOutput{DataType: t, Dims: dims}
+	}
+	for name, c := range map[string]struct {
+		outputs []*configpb.ModelOutput
+		want    int64 // at batch 3
+	}{
+		"two outputs":     {[]*configpb.ModelOutput{output(configpb.DataType_TYPE_FP32, 2), output(configpb.DataType_TYPE_INT64, 5)}, 3 * (2*4 + 5*8)},
+		"a scalar":        {[]*configpb.ModelOutput{output(configpb.DataType_TYPE_BOOL)}, 3},
+		"not completed":   {nil, 0},
+		"an open one":     {[]*configpb.ModelOutput{output(configpb.DataType_TYPE_FP32, 2), output(configpb.DataType_TYPE_FP32, 7, -1)}, 0},
+		"text":            {[]*configpb.ModelOutput{output(configpb.DataType_TYPE_STRING, 2)}, 0},
+		"beyond all size": {[]*configpb.ModelOutput{output(configpb.DataType_TYPE_INT8, 1<<62, 1<<62)}, 1 << 62},
+	} {
+		if got := AnswerSize(&Config{Output: c.outputs}, 3); got != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
+		}
+	}
+}

@@ -18,6 +18,23 @@ type tensorConfig interface {
 	GetIsNonLinearFormatIo() bool
 }
 
+// AnswerSize is how many bytes the outputs of a request of a client batch have; 0 where that cannot be told: they are not in the
+// configuration, a dimension is open, or elements are text.
+func AnswerSize(c *Config, batch int) int64 {
+	total := 0.0 // which does not overflow
+	for _, out := range c.GetOutput() {
+		size := float64(batch * ByteSize(out.GetDataType()))
+		for _, d := range out.GetDims() {
+			size *= float64(max(d, 0))
+		}
+		if size == 0 {
+			return 0
+		}
+		total += size
+	}
+	return int64(min(total, 1<<62))
+}
+
 // checkIO checks inputs and outputs by themselves, without the model.
 func checkIO(c *Config) error {
 	var errs []error

@@ -214,7 +214,8 @@ func (e *Engines) job(t race.Trial) (runner.Job, error) {
 	return runner.Job{
 		Pool: t.Candidate.ArtifactKey(), Repository: variant.Dir, Library: e.setup.Library(t.Candidate), Model: variant.Model, Config: string(text),
 		Instances: sessions, MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
-		Load: measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window,
+		AnswerSize: modelconfig.AnswerSize(config, e.setup.Sweep.Batch),
+		Load:       measure.Load{Concurrency: clients, BatchSize: e.setup.Sweep.Batch}, Windows: 1, Window: t.Window,
 	}, nil
 }
 

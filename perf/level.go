@@ -87,7 +87,7 @@ func (t *trial) loadOptions(arrivals load.Arrivals) load.Options {
 		Arrivals:       arrivals,
 		Dial:           o.Target.dialer(t.level.Load),
 		MaxInFlight:    o.MaxInFlight,
-		Large:          o.Target.isLarge(),
+		Large:          o.Target.IsLarge(),
 		Timeout:        o.Timeout,
 		Patience:       o.Timeout,
 		WarmUp:         o.WarmUp,

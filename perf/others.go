@@ -67,7 +67,7 @@ func (o *other) run(ctx context.Context, run Options) error {
 		Arrivals:    arrivals,
 		Dial:        o.options.Target.dialer(o.options.Load),
 		MaxInFlight: run.MaxInFlight,
-		Large:       o.options.Target.isLarge(),
+		Large:       o.options.Target.IsLarge(),
 		Timeout:     run.Timeout,
 		Patience:    run.Timeout,
 		WarmUp:      run.WarmUp,

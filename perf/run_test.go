@@ -34,7 +34,7 @@ func aim(t *testing.T, w wire.Options, size int) Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Target{Wire: w, Requests: []*wire.Prepared{prepared}, Gauge: blind{}}
+	return Target{wire.Target{Options: w, Requests: []*wire.Prepared{prepared}}, blind{}}
 }
 
 // listen starts a server with a law.
@@ -224,7 +224,7 @@ func TestRunBesideAnotherModel(t *testing.T) {
 	if n, _ := requests(beside.Measurement); beside.Model != "other" || n == 0 {
 		t.Errorf("%d requests on %q", n, beside.Model)
 	}
-	o.Beside[0].Target.Wire.Address = "127.0.0.1:1"
+	o.Beside[0].Target.Options.Address = "127.0.0.1:1"
 	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `the load on model "other"`) {
 		t.Errorf("a model that cannot be reached: %v", err)
 	}

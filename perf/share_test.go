@@ -60,7 +60,7 @@ func TestRunOverSharedConnections(t *testing.T) {
 	t.Parallel()
 	for _, share := range []int{0, 1, 3} {
 		o := counting(overGRPC(t, lawserver.Options{Law: lawserver.Deterministic(ms), Faults: lawserver.Faults{FailEvery: 10}}), 400)
-		o.Target.Wire.Share = share
+		o.Target.Options.Share = share
 		o.Levels = Levels{Start: 10, End: 10, Step: 1}
 		report, err := Run(t.Context(), o)
 		if err != nil || len(report.Levels) != 1 {

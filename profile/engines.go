@@ -55,7 +55,8 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 	return e.turnTo(ctx, trial).Measure(ctx, runner.Job{
 		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
-		Load: trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
+		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
+		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	})
 }

@@ -58,7 +58,7 @@ func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times, memor
 	var windows []measure.Window
 	for _, b := range job.Curve {
 		one := job
-		one.Requests, one.Load.BatchSize, one.Windows, one.Percentiles = b.Requests, b.Size, 1, nil
+		one.Requests, one.AnswerSize, one.Load.BatchSize, one.Windows, one.Percentiles = b.Requests, 0, b.Size, 1, nil
 		var took measure.Times
 		measured, err := r.load(ctx, one, brief(one), &took)
 		*times = times.Add(took)

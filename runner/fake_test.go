@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/load"
 	"tuner/measure"
 )
 
@@ -27,8 +28,7 @@ type lab struct {
 	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
 
 	engines []*engine
-	loads   []string             // configurations, in order
-	rows    map[*api.Encoded]int // of each request
+	loads   []string // configurations, in order
 }
 
 // engine is a fake server that executes each request by itself.
@@ -118,21 +118,56 @@ func (c client) Statistics(ctx context.Context, _ string) (api.Statistics, error
 
 func (c client) Close() error { return nil }
 
-// Encode notes how many rows the request has: what its first input says, 1 without inputs.
-func (c client) Encode(r api.InferRequest) (*api.Encoded, error) {
-	l, e := c.e.lab, new(api.Encoded)
-	if l.rows == nil {
-		l.rows = map[*api.Encoded]int{}
-	}
-	l.rows[e] = 1
-	if len(r.Inputs) > 0 {
-		l.rows[e] = int(r.Inputs[0].Shape[0])
-	}
-	return e, nil
+func (c client) Encode(api.InferRequest) (*api.Encoded, error) { return new(api.Encoded), nil }
+
+func (c client) Infer(ctx context.Context, _ *api.Encoded) (*api.InferResponse, error) {
+	return nil, c.e.infer(ctx, 1)
 }
 
-func (c client) Infer(ctx context.Context, r *api.Encoded) (*api.InferResponse, error) {
-	return nil, c.e.infer(ctx, c.e.lab.rows[r])
+// wire prepares requests for the last engine.
+func (l *lab) wire(_ api.Announcement, requests Requests, _ int64) (Connections, error) {
+	c := connections{e: l.last()}
+	for _, r := range requests {
+		rows := 1
+		if len(r.Inputs) > 0 {
+			rows = int(r.Inputs[0].Shape[0])
+		}
+		c.rows = append(c.rows, rows)
+	}
+	return c, nil
+}
+
+// connections lead to an engine.
+type connections struct {
+	e    *engine
+	rows []int // of each request: what its first input says, 1 without inputs
+}
+
+func (c connections) IsLarge() bool { return false }
+
+func (c connections) Dial(context.Context, int) (load.Conn, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &conn{connections: c, ctx: ctx, cancel: cancel}, nil
+}
+
+// conn sends one request after the other.
+type conn struct {
+	connections
+	ctx    context.Context
+	cancel func()
+	sent   int // rows of the request in flight
+}
+
+func (c *conn) Slots() int          { return 1 }
+func (c *conn) Send(_, request int) { c.sent = c.rows[request%len(c.rows)] }
+func (c *conn) Broken() bool        { return c.ctx.Err() != nil }
+func (c *conn) Interrupt()          { c.cancel() }
+func (c *conn) Receive() (slot int, final, null bool, err error) {
+	return 0, true, false, c.e.infer(c.ctx, c.sent)
+}
+func (c *conn) Close() error {
+	c.cancel()
+	return nil
 }
 
 // infer is one request.
@@ -187,7 +222,7 @@ func addDurations(a, b api.Duration) api.Duration {
 // newLab makes a lab of good engines and a runner in it.
 func newLab(t *testing.T) (*lab, *Runner) {
 	l := &lab{service: 20 * ms, loadTakes: 100 * ms}
-	r := New(Options{Launcher: l, Dial: l.dial, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Epoch: time.Now()})
+	r := New(Options{Launcher: l, Dial: l.dial, Wire: l.wire, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Epoch: time.Now()})
 	t.Cleanup(func() { r.Close(context.Background()) })
 	return l, r
 }

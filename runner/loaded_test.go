@@ -16,7 +16,7 @@ func TestLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := newLab(t)
 		loaded := Loaded{Launcher: l, Dial: l.dial, Models: []string{"m", "n"}}
-		r := New(Options{Launcher: loaded, Dial: l.dial, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+		r := New(Options{Launcher: loaded, Dial: l.dial, Wire: l.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 		m, err := r.Measure(t.Context(), job("export", ""))
 		if err != nil || m.Failure != nil || len(m.Windows) != 2 {
 			t.Errorf("measured %d windows, %v, %v", len(m.Windows), m.Failure, err)

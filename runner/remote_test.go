@@ -16,11 +16,11 @@ import (
 )
 
 // remoteAt is a server with the model "fake" as a remote one, and a runner of it.
-func remoteAt(t *testing.T, dial Dial, model string, sends bool) (*enginetest.Engine, *Remote, *Runner) {
+func remoteAt(t *testing.T, p protocol, model string, sends bool) (*enginetest.Engine, *Remote, *Runner) {
 	t.Helper()
 	e := enginetest.Start(t, enginetest.Options{Model: "fake", Config: config(4), Backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return ms }}})
-	r := &Remote{At: api.Announcement{HTTP: e.Addresses.HTTP, GRPC: e.Addresses.GRPC}, Connect: dial, Model: model, Sends: func(string) bool { return sends }}
-	return e, r, New(Options{Launcher: r, Dial: r.Dial, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+	r := &Remote{At: api.Announcement{HTTP: e.Addresses.HTTP, GRPC: e.Addresses.GRPC}, Connect: p.dial, Model: model, Sends: func(string) bool { return sends }}
+	return e, r, New(Options{Launcher: r, Dial: r.Dial, Wire: p.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 }
 
 // remoteJob is a short job on the model.
@@ -50,10 +50,10 @@ func states(t *testing.T, e *enginetest.Engine) map[string]string {
 // A model that the server had loaded is measured with other configurations, unloaded in between, and in the end loaded as it was.
 func TestRemoteModelIsGivenBack(t *testing.T) {
 	t.Parallel()
-	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
+	for name, p := range protocols {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, remote, r := remoteAt(t, dial, "fake", false)
+			e, remote, r := remoteAt(t, p, "fake", false)
 			state, err := remote.Inspect(t.Context())
 			if err != nil || !state.Known || state.Config.GetMaxBatchSize() != 4 || state.Server.Name != "triton" {
 				t.Fatalf("state %+v, %v", state, err)
@@ -89,7 +89,7 @@ func TestRemoteModelIsGivenBack(t *testing.T) {
 // What a load brought in place of the repository's configuration is brought again.
 func TestRemoteModelWithAnOverrideIsGivenBack(t *testing.T) {
 	t.Parallel()
-	_, remote, r := remoteAt(t, GRPC, "fake", false)
+	_, remote, r := remoteAt(t, protocols["gRPC"], "fake", false)
 	client, err := GRPC(remote.At)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestFilesOfARemoteModel(t *testing.T) {
 	for name, isPlaced := range map[string]bool{"sent": false, "placed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, remote, r := remoteAt(t, GRPC, "other", true)
+			e, remote, r := remoteAt(t, protocols["gRPC"], "other", true)
 			if isPlaced {
 				remote.Place = e.Repository
 			}
@@ -181,8 +181,8 @@ func TestModelFiles(t *testing.T) {
 // A server that is gone is no result of a trial: the campaign cannot go on.
 func TestRemoteServerThatIsGone(t *testing.T) {
 	t.Parallel()
-	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
-		remote := &Remote{At: api.Announcement{HTTP: "127.0.0.1:1", GRPC: "127.0.0.1:1"}, Connect: dial, Model: "m", Sends: func(string) bool { return false }}
+	for name, p := range protocols {
+		remote := &Remote{At: api.Announcement{HTTP: "127.0.0.1:1", GRPC: "127.0.0.1:1"}, Connect: p.dial, Model: "m", Sends: func(string) bool { return false }}
 		r := New(Options{Launcher: remote, Dial: remote.Dial, Log: slog.New(slog.DiscardHandler)})
 		if m, err := r.Measure(t.Context(), remoteJob("m", "", configJSON(2))); err == nil || !strings.Contains(err.Error(), "cannot use the server at 127.0.0.1:1") {
 			t.Errorf("%s: %+v, %v", name, m, err)

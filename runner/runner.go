@@ -25,6 +25,7 @@ import (
 type Options struct {
 	Launcher Launcher
 	Dial     Dial // GRPC or HTTP
+	Wire     Wire // of loads
 	Log      *slog.Logger
 
 	Epoch    time.Time // the campaign's start, which windows count from
@@ -59,6 +60,7 @@ type Job struct {
 	Instances  int    // instances of the model, ≥ 1
 	MaxBatch   int    // largest batch of the configuration; 0 without batching
 	Requests   Requests
+	AnswerSize int64 // bytes of the outputs in an answer to one of them; 0 or less: not known
 
 	Load    measure.Load
 	Windows int           // number of windows, ≥ 1
@@ -104,7 +106,7 @@ type Runner struct {
 	launches  int
 	schedules uint64 // of open loops so far
 	pool      *pool  // nil when no engine runs
-	encoded   encoded
+	prepared  prepared
 }
 
 // pool is a running engine with what is loaded in it.
@@ -305,12 +307,12 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 // load puts the load on the engine, after the approach, and returns its windows.
 func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.Times) ([]measure.Window, error) {
 	begin := time.Now()
-	if !r.encoded.is(job.Requests) {
-		e, err := encode(r.pool.control, job.Requests)
+	if !r.prepared.isOf(job.Requests, r.pool.engine) {
+		connections, err := r.options.Wire(r.pool.engine.Address(), job.Requests, job.AnswerSize)
 		if err != nil {
 			return nil, &requestError{err}
 		}
-		r.encoded = e
+		r.prepared = prepared{job.Requests, r.pool.engine, connections}
 	}
 	arrivals, err := r.arrivals(job.Load)
 	if err != nil {
@@ -326,12 +328,9 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 	}
 	result, err := load.Run(ctx, load.Options{
 		Load: job.Load, Arrivals: arrivals, MaxInFlight: mostInFlight,
-		Dial: func(context.Context, int) (load.Conn, error) {
-			client, err := r.options.Dial(r.pool.engine.Address())
-			if err != nil {
-				return nil, err
-			}
-			return NewConn(client, r.encoded.list), nil
+		Large: r.prepared.connections.IsLarge(),
+		Dial: func(ctx context.Context, _ int) (load.Conn, error) {
+			return r.prepared.connections.Dial(ctx, job.Load.Concurrency)
 		},
 		Ramp: a.ramp, WarmUp: a.warmUp, Fill: a.fill, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.Load),
 		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },

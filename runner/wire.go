@@ -3,12 +3,14 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"tuner/engine/api"
 	"tuner/load"
+	"tuner/wire"
 )
 
-// Dial makes a client of a launched engine. It connects when it is used.
+// Dial makes a client of a launched engine, which controls it and asks. It connects when it is used.
 type Dial func(api.Announcement) (api.Client, error)
 
 // GRPC talks to engines over gRPC.
@@ -31,71 +33,58 @@ func HTTP(a api.Announcement) (api.Client, error) {
 // jobs in a row that are given the same slice.
 type Requests []api.InferRequest
 
-// encoded are requests in the form that goes over the wire.
-type encoded struct {
-	of   Requests
-	list []*api.Encoded
+// Wire prepares requests for loads on a launched engine; answerSize is as in Job. An error says that they cannot be sent.
+type Wire func(a api.Announcement, r Requests, answerSize int64) (Connections, error)
+
+// Connections open connections that send prepared requests in turn.
+type Connections interface {
+	// Dial opens one for a closed loop of so many requests in flight, or for an open loop (0).
+	Dial(ctx context.Context, concurrency int) (load.Conn, error)
+	// IsLarge reports whether sending a request may block.
+	IsLarge() bool
 }
 
-// is reports whether e was made from the very same requests.
-func (e encoded) is(r Requests) bool {
-	return len(e.of) == len(r) && len(r) > 0 && &e.of[0] == &r[0]
-}
-
-// encode prepares the requests for clients of the same protocol as client.
-func encode(client api.Client, r Requests) (encoded, error) {
-	e := encoded{of: r}
-	for _, request := range r {
-		one, err := client.Encode(request)
-		if err != nil {
-			return encoded{}, err
+// Over sends loads over package wire, whose clients take little of the processor time that a small model would have: those of tuner perf, so
+// that it measures later what a campaign has measured.
+func Over(options func(api.Announcement) wire.Options) Wire {
+	return func(a api.Announcement, r Requests, answerSize int64) (Connections, error) {
+		t := wire.Target{Options: options(a), AnswerSize: answerSize}
+		for _, request := range r {
+			prepared, err := wire.Prepare(t.Options, request, wire.Format{}, nil)
+			if err != nil {
+				return nil, fmt.Errorf("cannot encode a request: %w", err)
+			}
+			t.Requests = append(t.Requests, prepared)
 		}
-		e.list = append(e.list, one)
-	}
-	return e, nil
-}
-
-// conn sends encoded requests in turn over a client of its own, whose Infer is sending and receiving in one.
-type conn struct {
-	client    api.Client
-	requests  []*api.Encoded
-	infer     func(*api.Encoded) error
-	interrupt context.CancelFunc
-	broken    func() bool
-	request   *api.Encoded // the one that was sent
-}
-
-// NewConn makes a load.Conn that sends encoded requests over a client, and closes it.
-func NewConn(client api.Client, requests []*api.Encoded) load.Conn {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &conn{client: client, requests: requests, interrupt: cancel,
-		infer: func(r *api.Encoded) error {
-			_, err := client.Infer(ctx, r) // the answer is not decoded: that is not the server's work
-			return err
-		},
-		broken: func() bool { return ctx.Err() != nil },
+		return overWire{t}, nil
 	}
 }
 
-// Slots is 1: each request in flight has a client.
-func (c *conn) Slots() int { return 1 }
-
-// Send notes the request, by its number modulo that of all.
-func (c *conn) Send(_, request int) { c.request = c.requests[request%len(c.requests)] }
-
-// Receive sends the request and waits for the answer.
-func (c *conn) Receive() (slot int, final, null bool, err error) {
-	return 0, true, false, c.infer(c.request)
+// OverGRPC are the wire's options for an engine that GRPC talks to.
+func OverGRPC(a api.Announcement) wire.Options {
+	return wire.Options{Address: a.GRPC, Protocol: wire.GRPC}
 }
 
-// Broken is true after Interrupt alone: the client opens connections as it needs them.
-func (c *conn) Broken() bool { return c.broken() }
+// OverHTTP are the wire's options for an engine that HTTP talks to.
+func OverHTTP(a api.Announcement) wire.Options {
+	return wire.Options{Address: a.HTTP, Protocol: wire.HTTP}
+}
 
-// Interrupt ends the request in flight.
-func (c *conn) Interrupt() { c.interrupt() }
+// overWire are the Connections of package wire.
+type overWire struct{ wire.Target }
 
-// Close closes the client.
-func (c *conn) Close() error {
-	c.interrupt()
-	return c.client.Close()
+func (w overWire) Dial(ctx context.Context, concurrency int) (load.Conn, error) {
+	return w.Target.Dial(ctx, concurrency)
+}
+
+// prepared are requests that an engine is sent.
+type prepared struct {
+	of          Requests
+	engine      Engine
+	connections Connections
+}
+
+// isOf reports whether p was made from the very same requests, for the same engine.
+func (p prepared) isOf(r Requests, e Engine) bool {
+	return len(p.of) == len(r) && len(r) > 0 && &p.of[0] == &r[0] && p.engine == e
 }

@@ -2,12 +2,10 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tuner/engine/api"
@@ -65,14 +63,22 @@ func simpleRequests() Requests {
 	return requests
 }
 
+// protocol is a way to talk to engines.
+type protocol struct {
+	dial Dial
+	wire Wire
+}
+
+var protocols = map[string]protocol{"gRPC": {GRPC, Over(OverGRPC)}, "HTTP": {HTTP, Over(OverHTTP)}}
+
 // The whole way over real connections: load with a configuration, warm up, measure, reconfigure, measure again.
 func TestRunnerOverTheWire(t *testing.T) {
 	t.Parallel()
-	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
+	for name, p := range protocols {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := &onLoopback{t: t, backend: &enginetest.Backend{ServiceTime: func(rows, _ int) time.Duration { return 2*ms + time.Duration(rows)*ms/4 }}}
-			r := New(Options{Launcher: l, Dial: dial, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+			r := New(Options{Launcher: l, Dial: p.dial, Wire: p.wire, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 			defer r.Close(t.Context())
 			requests := simpleRequests()
 			for _, maxBatch := range []int{4, 2} {
@@ -123,29 +129,10 @@ func checkWindows(t *testing.T, m measure.Measurement, maxBatch int) {
 	}
 }
 
-func TestInterruptEndsTheRequestInFlight(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e := &engine{lab: &lab{service: time.Hour}, done: make(chan struct{})}
-		c := NewConn(client{e: e}, []*api.Encoded{new(api.Encoded), new(api.Encoded)})
-		if c.Send(0, 5); c.Broken() {
-			t.Fatal("the connection is broken")
-		}
-		begin := time.Now()
-		time.AfterFunc(time.Second, c.Interrupt)
-		if _, _, _, err := c.Receive(); err == nil || !c.Broken() || time.Since(begin) != time.Second {
-			t.Errorf("receiving ended after %v with %v, broken: %t", time.Since(begin), err, c.Broken())
-		}
-		if err := errors.Join(c.Close(), c.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestEngineThatDoesNotServeTheProtocol(t *testing.T) {
 	t.Parallel()
-	for name, dial := range map[string]Dial{"gRPC": GRPC, "HTTP": HTTP} {
-		if _, err := dial(api.Announcement{}); err == nil {
+	for name, p := range protocols {
+		if _, err := p.dial(api.Announcement{}); err == nil {
 			t.Errorf("a client over %s was made without an address", name)
 		}
 	}

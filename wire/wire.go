@@ -1,7 +1,7 @@
 // Package wire sends inference requests that were encoded once over connections of its own, and reads the answers, at as
 // little cost to the caller's processor as it can: HTTP/1.1 and gRPC, unary and streaming.
 //
-// It stands below package perf, which binds a Conn to its requests and gives it to package load. It knows the infer calls
+// It stands below packages perf and runner, which give the connections of a Target to package load. It knows the infer calls
 // of the protocol alone (package engine/api has the rest), and neither tunes nor times nor retries, though it tells which
 // request may be sent once more: an answer is discarded undecoded unless its outputs are to be compared with expected ones.
 package wire

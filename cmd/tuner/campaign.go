@@ -31,6 +31,7 @@ func bundled(con console) (runner.Options, error) {
 	return runner.Options{
 		Launcher: runner.Bundled{Binary: binary, Start: engineStart, Drain: engineDrain},
 		Dial:     runner.GRPC,
+		Wire:     runner.Over(runner.OverGRPC),
 		Log:      slog.New(slog.NewTextHandler(con.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, nil
 }

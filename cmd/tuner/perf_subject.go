@@ -120,7 +120,7 @@ func readGraph(path string) (*onnx.Model, error) {
 
 // prepare makes the requests for a model.
 func (s *server) prepare(m payload.Model, source payload.Source) (payload.Set, perf.Target, error) {
-	target := perf.Target{Wire: s.wire, AnswerSize: m.AnswerSize(source.Batch)}
+	target := perf.Target{Target: wire.Target{Options: s.wire, AnswerSize: m.AnswerSize(source.Batch)}}
 	set, err := payload.Make(m, source)
 	if err != nil {
 		return set, target, withExit(exitUsage, err)

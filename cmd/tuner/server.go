@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +68,7 @@ func newServer(con console, p spec.Profile, r spec.Runner, field string) (*campa
 	s := &campaignServer{runner: r, field: field, options: options, info: &journal.ServerInfo{Mode: r.Mode}}
 	s.options.Reloads = !r.IsBundled()
 	if r.Protocol == spec.ProtocolHTTP {
-		s.options.Dial = runner.HTTP
+		s.options.Dial, s.options.Wire = runner.HTTP, runner.Over(runner.OverHTTP)
 	}
 	switch r.Mode {
 	case spec.RunnerLocal:
@@ -103,12 +105,14 @@ func (s *campaignServer) wireRemote(p spec.Profile) error {
 	if err != nil {
 		return fmt.Errorf("url: %w", err)
 	}
-	access := api.Access{Headers: map[string][]string{}}
-	for name, value := range r.Headers {
-		if value, err = expand(value); err != nil {
+	access, headers := api.Access{Headers: map[string][]string{}}, []wire.Header(nil)
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		value, err := expand(r.Headers[name])
+		if err != nil {
 			return fmt.Errorf("headers.%s: %w", name, err)
 		}
 		access.Headers[name] = []string{value}
+		headers = append(headers, wire.Header{Name: name, Value: value})
 	}
 	if secure {
 		if access.TLS, err = (wire.TLSOptions{CA: r.TLS.CA, Certificate: r.TLS.Certificate, Key: r.TLS.Key}).Config(address); err != nil {
@@ -119,13 +123,16 @@ func (s *campaignServer) wireRemote(p spec.Profile) error {
 		At: api.Announcement{GRPC: address}, Model: p.Name, Place: r.Repository,
 		Connect: func(at api.Announcement) (api.Client, error) { return api.OpenGRPC(at.GRPC, access) },
 	}
+	over := wire.Options{Address: address, Protocol: wire.GRPC, TLS: access.TLS, Headers: headers}
 	if r.Protocol == spec.ProtocolHTTP {
+		over.Protocol = wire.HTTP
 		s.remote.At = api.Announcement{HTTP: address}
 		s.remote.Connect = func(at api.Announcement) (api.Client, error) { return api.OpenHTTP(at.HTTP, access), nil }
 	}
 	host, _, _ := net.SplitHostPort(address) // Address has made it
 	s.info.Where = address
 	s.options.Launcher, s.options.Dial = s.remote, s.remote.Dial
+	s.options.Wire = runner.Over(func(api.Announcement) wire.Options { return over })
 	s.options.Elsewhere, s.options.Metrics = !isLocal(host), s.metricsURL()
 	return nil
 }

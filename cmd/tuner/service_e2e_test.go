@@ -76,7 +76,7 @@ func newEngines(t *testing.T) *profile.Engines {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runner.New(runner.Options{Launcher: runner.Bundled{Binary: tuner}, Dial: runner.GRPC, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
+	r := runner.New(runner.Options{Launcher: runner.Bundled{Binary: tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 	t.Cleanup(func() { r.Close(context.WithoutCancel(t.Context())) })
 	return profile.NewEngines(profile.Setup{Profile: p, Subject: subject, Runtime: runtimeInfo(build)}, r, nil, requests)
 }

@@ -257,7 +257,8 @@ func (v *verifier) throughput(ctx context.Context, s subject) error {
 	defer r.Close(context.WithoutCancel(ctx))
 	m, err := r.Measure(ctx, runner.Job{
 		Pool: "export", Repository: v.repository, Library: s.build.Library, Model: s.reported.Name, Instances: s.instances(v.options.GPUs),
-		MaxBatch: int(s.config.GetMaxBatchSize()), Requests: s.requests, Load: s.reported.Load, Windows: v.options.Windows, Window: v.options.Window,
+		MaxBatch: int(s.config.GetMaxBatchSize()), Requests: s.requests,
+		AnswerSize: modelconfig.AnswerSize(s.config, s.reported.Load.BatchSize), Load: s.reported.Load, Windows: v.options.Windows, Window: v.options.Window,
 		Percentiles: []measure.Metric{measure.LatencyP99},
 	})
 	if err != nil {

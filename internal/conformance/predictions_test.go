@@ -11,9 +11,9 @@ import (
 
 	"tuner/engine/api"
 	"tuner/load"
-	"tuner/runner"
 	"tuner/search/queuesim"
 	"tuner/stats"
+	"tuner/wire"
 )
 
 // looks is how often windows are added at most, until the median of all agrees with the prediction: other work on the machine keeps
@@ -80,18 +80,16 @@ func startModels(t *testing.T, models []Model) func(name string) server {
 		return server{
 			statistics: func(ctx context.Context) (api.Statistics, error) { return control.Statistics(ctx, name) },
 			dial: func(rows int) func(context.Context, int) (load.Conn, error) {
-				return func(context.Context, int) (load.Conn, error) {
-					client, err := api.NewGRPC(e.GRPC)
+				target := wire.Target{Options: wire.Options{Address: e.GRPC, Protocol: wire.GRPC}}
+				prepared, err := wire.Prepare(target.Options, api.InferRequest{Model: name, Inputs: []api.Tensor{
+					{Name: "INPUT", Datatype: "FP32", Shape: []int64{int64(rows), 16}, Data: make([]byte, rows*16*4)},
+				}}, wire.Format{}, nil)
+				target.Requests = []*wire.Prepared{prepared}
+				return func(ctx context.Context, _ int) (load.Conn, error) {
 					if err != nil {
 						return nil, err
 					}
-					request, err := client.Encode(api.InferRequest{Model: name, Inputs: []api.Tensor{
-						{Name: "INPUT", Datatype: "FP32", Shape: []int64{int64(rows), 16}, Data: make([]byte, rows*16*4)},
-					}})
-					if err != nil {
-						return nil, err
-					}
-					return runner.NewConn(client, []*api.Encoded{request}), nil
+					return target.Dial(ctx, 0) // a connection for each request
 				}
 			},
 		}

@@ -9,16 +9,20 @@ import (
 	"tuner/engine/api"
 	"tuner/load"
 	"tuner/measure"
-	"tuner/runner"
+	"tuner/wire"
 )
 
 // closedLoop is the client that tuner itself measures with: its load generator over gRPC, a connection for each request in
 // flight. It warms up until the load is steady, and measures a window.
 func closedLoop(request api.InferRequest, concurrency int, window time.Duration) client {
 	return func(ctx context.Context, s *side) (seen, error) {
+		to, err := target(s.server.GRPC, request)
+		if err != nil {
+			return seen{}, err
+		}
 		result, err := load.Run(ctx, load.Options{
 			Load: measure.Load{Concurrency: concurrency, BatchSize: 1},
-			Dial: func(context.Context, int) (load.Conn, error) { return dialLoad(s.server.GRPC, request) },
+			Dial: func(ctx context.Context, _ int) (load.Conn, error) { return to.Dial(ctx, concurrency) },
 			// Each batch size may cost its first use: ONNX Runtime plans its memory anew.
 			Ramp:     []int{1, 2, 4, 8, 16, 32},
 			WarmUp:   2 * time.Second,
@@ -73,13 +77,12 @@ func dial(address string, request api.InferRequest) (*grpcSender, error) {
 	return &grpcSender{client, encoded}, nil
 }
 
-// dialLoad connects as the tuner does for a campaign.
-func dialLoad(address string, request api.InferRequest) (load.Conn, error) {
-	s, err := dial(address, request)
-	if err != nil {
-		return nil, err
-	}
-	return runner.NewConn(s.client, []*api.Encoded{s.request}), nil
+// target is what the tuner sends in a campaign.
+func target(address string, request api.InferRequest) (wire.Target, error) {
+	t := wire.Target{Options: wire.Options{Address: address, Protocol: wire.GRPC}}
+	prepared, err := wire.Prepare(t.Options, request, wire.Format{}, nil)
+	t.Requests = []*wire.Prepared{prepared}
+	return t, err
 }
 
 // Send implements sender.

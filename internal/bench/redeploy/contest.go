@@ -109,9 +109,9 @@ func newContest(o options, result analyze.Result, setup profile.Setup, requests 
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the repository of %q: %w", o.campaign, err)
 	}
-	options := runner.Options{Dial: runner.GRPC, Log: slog.New(slog.DiscardHandler), Epoch: time.Now()}
+	options := runner.Options{Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler), Epoch: time.Now()}
 	if setup.Profile.Runner.Protocol == spec.ProtocolHTTP {
-		options.Dial = runner.HTTP
+		options.Dial, options.Wire = runner.HTTP, runner.Over(runner.OverHTTP)
 	}
 	bundled := runner.Bundled{Binary: binary}
 
