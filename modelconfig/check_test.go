@@ -83,6 +83,83 @@ func TestRefuseUnsupported(t *testing.T) {
 	}
 }
 
+// TestRefuseEntries: a configuration comes over the wire, too. No session entry
+// makes ONNX Runtime open a file, and none goes past the bounds of a parameter;
+// the entries are those of the libraries 1.24.1 and 1.31.1.
+func TestRefuseEntries(t *testing.T) {
+	t.Parallel()
+	const file = "no file outside of the model's folder is read or written"
+	for key, want := range map[string]string{
+		"session.optimized_model_filepath":                        file,
+		"session.node_partition_config_file":                      file,
+		"session.moe_expert_counter_state_file":                   file,
+		"session.enable_profiling":                                file,
+		"session.collect_node_memory_stats_to_file":               file,
+		"session.model_external_initializers_file_folder_path":    file,
+		"session.optimized_model_external_initializers_file_name": file,
+		"session.resource_cuda_partitioning_settings":             file,
+		"session.intra_op_num_threads":                            "set intra_op_thread_count, which it would override",
+		"session.inter_op_num_threads":                            "set inter_op_thread_count, which it would override",
+		"session.execution_mode":                                  "set execution_mode, which it would override",
+		"session.enable_cpu_mem_arena":                            "set enable_mem_arena, which it would override",
+		"session.enable_mem_pattern":                              "set enable_mem_pattern, which it would override",
+		"session.graph_optimization_level":                        "set optimization.graph.level, which it would override",
+		"session.use_external_initializer_file_buffers_directly":  "",
+		"session.intra_op.allow_spinning":                         "",
+		"session.dynamic_block_base":                              "",
+		"session.use_device_allocator_for_initializers":           "",
+		"session.save_external_prepacked_constant_initializers":   "",
+		"my_file": "", // not ONNX Runtime's
+	} {
+		err := RefuseUnsupported(mustParse(t, []byte(`name: "m" parameters { key: "`+key+`" value { string_value: "1" } }`)))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if want != "" {
+			want = `model "m" uses parameters["` + key + `"], which this engine does not support; ` + want
+		}
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", key, got, want)
+		}
+	}
+}
+
+// TestRefuseAddresses: an option of the CUDA provider that ONNX Runtime takes
+// for the address of a function or of a stream is refused, wherever it stands;
+// names that this package does not know are left to ONNX Runtime.
+func TestRefuseAddresses(t *testing.T) {
+	t.Parallel()
+	for _, list := range []string{"gpu_execution_accelerator", "cpu_execution_accelerator"} {
+		for _, key := range []string{"gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache", "user_compute_stream",
+			"has_user_compute_stream", "default_memory_arena_cfg"} {
+			err := RefuseUnsupported(mustParse(t, []byte(`name: "m" optimization { execution_accelerators { `+list+` {
+				name: "cuda" parameters { key: "`+key+`" value: "4096" } } } }`)))
+			if want := `execution accelerator "cuda", parameter "` + key + `"`; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q not in %v", list, want, err)
+			}
+		}
+		if err := RefuseUnsupported(mustParse(t, []byte(`name: "m" optimization { execution_accelerators { `+list+` {
+			name: "cuda" parameters { key: "an_option_of_tomorrow" value: "1" } } } }`))); err != nil {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
+}
+
+// TestRefuseFilesByCapability: on a GPU, Triton runs the file that
+// cc_model_filenames has for it; on a CPU the field says nothing.
+func TestRefuseFilesByCapability(t *testing.T) {
+	t.Parallel()
+	const files = `name: "m" cc_model_filenames { key: "7.5" value: "t4.onnx" } instance_group { kind: `
+	if err := RefuseUnsupported(mustParse(t, []byte(files+`KIND_CPU }`))); err != nil {
+		t.Errorf("on a CPU: %v", err)
+	}
+	err := RefuseUnsupported(mustParse(t, []byte(files+`KIND_GPU }`)))
+	if err == nil || !strings.Contains(err.Error(), "cc_model_filenames for instance_group[0]") {
+		t.Errorf("on a GPU: %v", err)
+	}
+}
+
 func TestDataTypes(t *testing.T) {
 	t.Parallel()
 	// Sizes by the element types' definition, in the order of their numbers.

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"tuner/modelconfig/configpb"
 )
 
 // RefuseUnsupported says which features of a configuration the bundled engine
@@ -38,6 +41,9 @@ func RefuseUnsupported(c *Config) error {
 		if len(g.GetSecondaryDevices()) > 0 {
 			add(fmt.Sprintf("instance_group[%d].secondary_devices", i), "an instance has one device")
 		}
+		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU && len(c.GetCcModelFilenames()) > 0 {
+			add(fmt.Sprintf("cc_model_filenames for instance_group[%d]", i), "name the file for its GPUs in default_model_filename")
+		}
 	}
 	if len(c.GetModelRepositoryAgents().GetAgents()) > 0 {
 		add("model_repository_agents", "no agent is loaded")
@@ -45,19 +51,38 @@ func RefuseUnsupported(c *Config) error {
 	if len(c.GetModelOperations().GetOpLibraryFilename()) > 0 {
 		add("model_operations.op_library_filename", "only ONNX Runtime's own operators can be run")
 	}
+	refuseEntries(c, add)
+	refuseOptions(c, add)
+	return errors.Join(errs...)
+}
+
+// refuseEntries adds the session entries of ONNX Runtime that nobody may set.
+func refuseEntries(c *Config, add func(field, instead string)) {
 	for _, key := range slices.Sorted(maps.Keys(c.GetParameters())) {
+		field := fmt.Sprintf("parameters[%q]", key)
 		if namesFile(key) {
-			add(fmt.Sprintf("parameters[%q]", key), "no file outside of the model's folder is read or written")
+			add(field, "no file outside of the model's folder is read or written")
+		}
+		if same := fieldOf(key); same != "" {
+			add(field, fmt.Sprintf("set %s, which it would override", same))
 		}
 	}
-	for _, a := range slices.Concat(c.GetOptimization().GetExecutionAccelerators().GetGpuExecutionAccelerator(), c.GetOptimization().GetExecutionAccelerators().GetCpuExecutionAccelerator()) {
+}
+
+// refuseOptions adds the options of execution providers that nobody may set.
+func refuseOptions(c *Config, add func(field, instead string)) {
+	accelerators := c.GetOptimization().GetExecutionAccelerators()
+	for _, a := range slices.Concat(accelerators.GetGpuExecutionAccelerator(), accelerators.GetCpuExecutionAccelerator()) {
 		for _, key := range slices.Sorted(maps.Keys(a.GetParameters())) {
+			field := fmt.Sprintf("execution accelerator %q, parameter %q", a.GetName(), key)
 			if opensFile(key, a.GetParameters()[key]) {
-				add(fmt.Sprintf("execution accelerator %q, parameter %q", a.GetName(), key), "caches lie below the server's working folder, and no other file is read or written")
+				add(field, "caches lie below the server's working folder, and no other file is read or written")
+			}
+			if isAddress(key) {
+				add(field, "no address in the server's memory is taken from a configuration")
 			}
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // refuseTensors adds what single inputs and outputs ask for.
@@ -95,12 +120,46 @@ func opensFile(key, value string) bool {
 	return false
 }
 
-// namesFile reports whether a session entry of ONNX Runtime makes it read or write a file of any path.
-func namesFile(key string) bool {
+// isAddress reports whether an option of the CUDA provider is an address in memory, of a function that the provider calls or a stream
+// that it uses (onnxruntime's cuda_execution_provider_info.cc). Other names than those in its table are left to ONNX Runtime.
+func isAddress(key string) bool {
 	switch key {
-	case "session.model_external_initializers_file_folder_path", "session.collect_node_memory_stats_to_file",
-		"session.resource_cuda_partitioning_settings", "session.optimized_model_external_initializers_file_name":
+	case "gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache", "user_compute_stream", "has_user_compute_stream",
+		"default_memory_arena_cfg":
 		return true
 	}
 	return false
+}
+
+// namesFile reports whether a session entry of ONNX Runtime makes it read or write a file of any path. Its releases add such entries,
+// so what is named after a file is one unless it is known to be a switch.
+func namesFile(key string) bool {
+	switch key {
+	case "session.resource_cuda_partitioning_settings", "session.enable_profiling":
+		return true
+	case "session.use_external_initializer_file_buffers_directly":
+		return false
+	}
+	isNamed := func(after string) bool { return strings.Contains(key, after) }
+	return strings.HasPrefix(key, sessionPrefix) && slices.ContainsFunc([]string{"file", "folder", "path"}, isNamed)
+}
+
+// fieldOf names the field for what a session entry of ONNX Runtime sets, too (1.31 has such, 1.24 has not): the entry would win over the
+// field, and over its bounds. It is "" for every other entry.
+func fieldOf(key string) string {
+	switch key {
+	case "session.intra_op_num_threads":
+		return keyIntraOpThreads
+	case "session.inter_op_num_threads":
+		return keyInterOpThreads
+	case "session.execution_mode":
+		return keyExecutionMode
+	case "session.enable_cpu_mem_arena":
+		return keyMemoryArena
+	case "session.enable_mem_pattern":
+		return keyMemoryPattern
+	case "session.graph_optimization_level":
+		return "optimization.graph.level"
+	}
+	return ""
 }
