@@ -53,8 +53,8 @@ func checkAgainst(c *Config, side string, t tensorConfig, declared []Tensor) err
 	}
 	model := declared[i]
 	if t.GetDataType() != model.DataType {
-		return refuse("unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s",
-			c.GetName(), t.GetDataType(), side, t.GetName(), model.DataType)
+		return refuse("unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s%s",
+			c.GetName(), t.GetDataType(), side, t.GetName(), typePrefix, WireName(model.DataType))
 	}
 	dims := t.GetDims()
 	if t.GetReshape() != nil {

@@ -263,9 +263,9 @@ func (p *parameterReader) boolean(key string) Switch {
 		return Unset
 	}
 	switch strings.ToLower(value.GetStringValue()) {
-	case "1", "true":
+	case "1", "true", "on":
 		return On
-	case "0", "false":
+	case "0", "false", "off":
 		return Off
 	}
 	p.errs = append(p.errs, refuse("failed to convert '%s' to boolean", value.GetStringValue()))

@@ -83,6 +83,20 @@ func TestORTOptionsForms(t *testing.T) {
 	}
 }
 
+// TestORTOptionsBooleans: the spellings are those of ParseBoolValue in Triton's
+// backend repository, in any case.
+func TestORTOptionsBooleans(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Switch{
+		"1": On, "true": On, "TRUE": On, "on": On, "On": On, "0": Off, "false": Off, "off": Off, "OFF": Off,
+	} {
+		got, err := ORTOptions(mustParse(t, []byte(`parameters { key: "enable_mem_arena" value { string_value: "`+text+`" } }`)))
+		if err != nil || got.MemoryArena != want {
+			t.Errorf("%s: %v, %v, want %v", text, got.MemoryArena, err, want)
+		}
+	}
+}
+
 func TestORTOptionsErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ key, value, want string }{
