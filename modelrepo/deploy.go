@@ -1,16 +1,16 @@
 package modelrepo
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"tuner/internal/checksum"
 	"tuner/internal/durable"
 	"tuner/modelconfig"
 )
@@ -21,8 +21,8 @@ const receiptName = ".tuner.json"
 
 // A receipt says what Write left in a model's folder.
 type receipt struct {
-	ConfigSHA256 string   `json:"config_sha256"`
-	Files        []string `json:"files"` // sorted, relative to the model's folder
+	// SHA256 has the digest of each file but the receipt, by its path relative to the folder, with slashes.
+	SHA256 map[string]string `json:"sha256"`
 }
 
 // Write puts model m with configuration c into the repository dir, to be
@@ -98,7 +98,7 @@ func (p plan) deploy(dir string) error {
 		if err := p.write(fresh, duplicate); err != nil {
 			return err
 		}
-		if err := p.writeReceipt(fresh); err != nil {
+		if err := writeReceipt(fresh); err != nil {
 			return err
 		}
 		return swap(fresh, target, filepath.Join(temp, "old"))
@@ -106,7 +106,8 @@ func (p plan) deploy(dir string) error {
 }
 
 // Remove takes away dir/<model>, if Write made it and nobody changed it since; a
-// folder that is not there is no error.
+// folder that is not there is no error. The folder leaves its place in one
+// renaming: whatever happens then, no part of it is left there.
 func Remove(dir, model string) error {
 	target := filepath.Join(dir, model)
 	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
@@ -115,31 +116,58 @@ func Remove(dir, model string) error {
 	if err := checkReplaceable(target); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(target); err != nil {
-		return fmt.Errorf("cannot remove folder %q: %w", target, durable.Cause(err))
-	}
-	return syncDir(dir)
+	return whole(dir, func(temp string) error {
+		if err := os.Rename(target, filepath.Join(temp, "old")); err != nil {
+			return fmt.Errorf("cannot remove folder %q: %w", target, durable.Cause(err))
+		}
+		return nil
+	})
 }
 
-func (p plan) writeReceipt(dir string) error {
-	r := receipt{ConfigSHA256: sum(p.config), Files: []string{configName, receiptName}}
-	for _, e := range p.files {
-		r.Files = append(r.Files, filepath.ToSlash(e.to))
+// writeReceipt notes what is in a complete folder.
+func writeReceipt(dir string) error {
+	path := filepath.Join(dir, receiptName)
+	files, err := listFiles(dir)
+	r := receipt{SHA256: make(map[string]string, len(files))}
+	for i := 0; err == nil && i < len(files); i++ {
+		r.SHA256[files[i]], err = checksum.File(filepath.Join(dir, filepath.FromSlash(files[i])))
 	}
-	slices.Sort(r.Files)
+	if err != nil {
+		return fmt.Errorf("cannot write file %q: %w", path, durable.Cause(err))
+	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return fmt.Errorf("cannot write file %q: %w", filepath.Join(dir, receiptName), err)
+		return fmt.Errorf("cannot write file %q: %w", path, err)
 	}
-	if err := writeFile(filepath.Join(dir, receiptName), append(text, '\n')); err != nil {
+	if err := writeFile(path, append(text, '\n')); err != nil {
 		return err
 	}
 	return syncDir(dir)
 }
 
-func sum(content []byte) string {
-	digest := sha256.Sum256(content)
-	return hex.EncodeToString(digest[:])
+// changed names a file of the folder that is not as the receipt has it: changed,
+// added, gone, or not to be read. It is "" when there is none. files are all that
+// the folder has.
+func (r receipt) changed(dir string, files []string) string {
+	for _, file := range files {
+		if file == receiptName {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		want, known := r.SHA256[file]
+		if info, err := os.Lstat(path); err != nil || !known || !info.Mode().IsRegular() {
+			return file
+		}
+		if got, err := checksum.File(path); err != nil || got != want {
+			return file
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(r.SHA256)) {
+		if !slices.Contains(files, file) {
+			return file
+		}
+	}
+	return ""
 }
 
 // swap moves fresh to target and what was there to old, or leaves target as it
@@ -195,12 +223,14 @@ func written(dir string) (files []string, foreign string, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, receiptName + " in it is damaged", nil
 	}
+	if len(r.SHA256) == 0 {
+		return nil, receiptName + " in it, of an earlier tuner, does not tell what its files held", nil
+	}
 	if files, err = listFiles(dir); err != nil {
 		return nil, "", err
 	}
-	config, err := os.ReadFile(filepath.Join(dir, configName))
-	if err != nil || sum(config) != r.ConfigSHA256 || !slices.Equal(files, r.Files) {
-		return nil, "it was changed since tuner wrote it", nil
+	if changed := r.changed(dir, files); changed != "" {
+		return nil, changed + " in it was changed since tuner wrote it", nil
 	}
 	return files, "", nil
 }

@@ -110,6 +110,21 @@ func TestWriteRefuses(t *testing.T) {
 			put(t, dir, "m/config.pbtxt", "name: \"m\"\nmax_batch_size: 2\n")
 		}, "it was changed since"},
 		{"added file", func(t *testing.T, dir string) { write(t, dir, c); put(t, dir, "m/2/model.onnx", "mine") }, "it was changed since"},
+		{"replaced model", func(t *testing.T, dir string) { write(t, dir, c); put(t, dir, "m/1/model.onnx", "GRAPH") }, "1/model.onnx in it was changed since"},
+		{"edited labels", func(t *testing.T, dir string) {
+			write(t, dir, config(t, `name: "m" output { name: "y" label_filename: "labels.txt" }`))
+			put(t, dir, "m/labels.txt", "cat\nfox\n")
+		}, "labels.txt in it was changed since"},
+		{"missing file", func(t *testing.T, dir string) {
+			write(t, dir, c)
+			if err := os.Remove(filepath.Join(dir, "m", "1", "w.bin")); err != nil {
+				t.Fatal(err)
+			}
+		}, "1/w.bin in it was changed since"},
+		{"receipt of an earlier tuner", func(t *testing.T, dir string) {
+			write(t, dir, c)
+			put(t, dir, "m/.tuner.json", `{"config_sha256": "", "files": ["config.pbtxt"]}`)
+		}, "of an earlier tuner"},
 		{"damaged receipt", func(t *testing.T, dir string) { write(t, dir, c); put(t, dir, "m/.tuner.json", "{") }, "is damaged"},
 	}
 	for _, test := range tests {
@@ -180,6 +195,12 @@ func TestCopyDeployed(t *testing.T) {
 		if isSameFile(t, filepath.Join(from, path), filepath.Join(to, path)) {
 			t.Errorf("%s is no copy", path)
 		}
+	}
+	edited := t.TempDir()
+	write(t, edited, config(t, `name: "m"`))
+	put(t, edited, "m/1/model.onnx", "GRAPH")
+	if _, err := CopyDeployed(t.TempDir(), filepath.Join(edited, "m"), false); err == nil || !strings.Contains(err.Error(), "1/model.onnx in it was changed since") {
+		t.Errorf("a replaced model: %v", err)
 	}
 	put(t, from, "m/config.pbtxt", "name: \"m\"\nmax_batch_size: 2\n")
 	if _, err := CopyDeployed(t.TempDir(), filepath.Join(from, "m"), false); err == nil || !strings.Contains(err.Error(), "it was changed since") {

@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 		"search", "measure",
 	},
 	"search/queuesim":     {"measure", "stats"}, // a model of the server: it knows no strategy
-	"modelrepo":           {"modelconfig"},
+	"modelrepo":           {"modelconfig", "internal/checksum"},
 	"modelconfig":         {},
 	"onnx":                {"internal/checksum"},
 	"dataset":             {"onnx"},

@@ -1,0 +1,33 @@
+package modelrepo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRemoveInOneRenaming: a crash in the middle leaves no part of the folder in
+// its place. Linux tells where the folder was when it went.
+func TestRemoveInOneRenaming(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, config(t, `name: "m"`))
+	folder, err := os.Open(filepath.Join(dir, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	if err := Remove(dir, "m"); err != nil {
+		t.Fatal(err)
+	}
+	last, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", folder.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(last, "/.tuner-") {
+		t.Errorf("the folder was taken away in pieces, as %s", last)
+	}
+	checkOnly(t, dir)
+}
