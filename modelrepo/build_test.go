@@ -85,6 +85,23 @@ func TestBuildDigest(t *testing.T) {
 	build("other labels", m, labelled)
 }
 
+// TestBuildVersionFolder: default_model_filename may name the version's folder
+// itself, in which a server takes model.onnx.
+func TestBuildVersionFolder(t *testing.T) {
+	t.Parallel()
+	v, err := Build(t.TempDir(), source(t), config(t, `name: "m" default_model_filename: "./."`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := OpenModel(filepath.Join(v.Dir, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.ModelFile(); err != nil || got != filepath.Join(m.Dir, "1", "model.onnx") {
+		t.Errorf("the server's model file is %q, %v", got, err)
+	}
+}
+
 // TestBuildAtOnce lets several builders race for one variant.
 func TestBuildAtOnce(t *testing.T) {
 	t.Parallel()

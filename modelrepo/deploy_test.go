@@ -147,6 +147,19 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+// TestLabelPaths: one label file may be written in several ways, and a folder
+// with it is known again.
+func TestLabelPaths(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for range 2 {
+		write(t, dir, config(t, `name: "m" output { name: "y" label_filename: "./labels.txt" } output { name: "z" label_filename: "labels.txt" }`))
+	}
+	if got := tree(t, dir)["m/labels.txt"]; got != "cat\ndog\n" {
+		t.Errorf("labels are %q", got)
+	}
+}
+
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

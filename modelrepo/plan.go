@@ -61,6 +61,9 @@ func (p *plan) addModel(m Source, c *modelconfig.Config) error {
 		return fmt.Errorf("cannot write model %q: default_model_filename %q leads out of the version folder", p.model, filename)
 	}
 	to := filepath.Join(versionFor(c), filename)
+	if filepath.Clean(filename) == "." { // the version's folder itself, in which a server takes this file
+		to = filepath.Join(to, modelconfig.DefaultModelFilename)
+	}
 	if err := p.add(m.Path, to); err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func namedFiles(folder string, c *modelconfig.Config) ([]entry, error) {
 	named := make(map[string]string) // path to field
 	for i, out := range c.GetOutput() {
 		if label := out.GetLabelFilename(); label != "" {
-			named[label] = fmt.Sprintf("output[%d].label_filename", i)
+			named[filepath.Clean(label)] = fmt.Sprintf("output[%d].label_filename", i)
 		}
 	}
 	for i, w := range c.GetModelWarmup() {
