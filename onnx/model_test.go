@@ -175,6 +175,9 @@ func TestDataOfEveryStorage(t *testing.T) {
 	check("half", tensor(onnx.Float16, 1, ints(0x3c00)), 0, 0x3c) // 1.0
 	check("bool", tensor(onnx.Bool, 2, ints(1, 0)), 1, 0)
 	check("int8", tensor(onnx.Int8, 1, ints(-1)), 255)
+	check("int4", tensor(onnx.DataType(onnxpb.TensorProto_INT4), 3, ints(0x21, 0x03)), 0x21, 0x03)
+	check("uint2", tensor(onnx.DataType(25), 5, ints(0x1b, 0x01)), 0x1b, 0x01)
+	check("int2", tensor(onnx.DataType(26), 4, func(p *onnxpb.TensorProto) { p.RawData = []byte{0xe4} }), 0xe4)
 	check("empty", tensor(onnx.Float, 0, func(*onnxpb.TensorProto) {}))
 }
 

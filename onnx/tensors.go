@@ -53,7 +53,7 @@ func tensorSize(t *onnxpb.TensorProto) (int64, error) {
 }
 
 // typedData packs the values of the field that belongs to the tensor's type. Small types travel in int32_data, one element
-// (of INT4, two) per number.
+// (of INT4, two; of INT2, four) per number.
 func typedData(t *onnxpb.TensorProto) []byte {
 	var out []byte
 	le := binary.LittleEndian

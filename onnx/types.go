@@ -28,6 +28,12 @@ const (
 	BFloat16 = DataType(onnxpb.TensorProto_BFLOAT16)
 )
 
+// ONNX 1.20's numbers of the 2-bit integers, which the generated code does not have.
+const (
+	uint2 = DataType(25)
+	int2  = DataType(26)
+)
+
 // ServableTypes returns every type that an input or output can have, in ONNX's order.
 func ServableTypes() []DataType {
 	return []DataType{Float, Uint8, Int8, Uint16, Int16, Int32, Int64, String, Bool, Float16, Double, Uint32, Uint64, BFloat16}
@@ -35,6 +41,12 @@ func ServableTypes() []DataType {
 
 // String returns ONNX's name of the type, such as "INT64".
 func (t DataType) String() string {
+	switch t {
+	case uint2:
+		return "UINT2"
+	case int2:
+		return "INT2"
+	}
 	if name, ok := onnxpb.TensorProto_DataType_name[int32(t)]; ok {
 		return name
 	}
@@ -81,6 +93,8 @@ func (t DataType) packedSize(n int64) (size int64, ok bool) {
 	switch onnxpb.TensorProto_DataType(t) {
 	case onnxpb.TensorProto_INT4, onnxpb.TensorProto_UINT4, onnxpb.TensorProto_FLOAT4E2M1:
 		return n/2 + n%2, true
+	case onnxpb.TensorProto_DataType(uint2), onnxpb.TensorProto_DataType(int2):
+		return n/4 + min(n%4, 1), true
 	case onnxpb.TensorProto_FLOAT8E4M3FN, onnxpb.TensorProto_FLOAT8E4M3FNUZ, onnxpb.TensorProto_FLOAT8E5M2,
 		onnxpb.TensorProto_FLOAT8E5M2FNUZ, onnxpb.TensorProto_FLOAT8E8M0:
 		return n, true
