@@ -111,7 +111,7 @@ func (k *maker) derive() []inputs.Input {
 	shapes := map[string][]int64{}
 	for _, v := range k.model.Graph.Inputs() { // the others' shapes are known to the file, or not asked for
 		if s := find(k.in, v.Name); s != nil && !v.Ranked {
-			shapes[v.Name] = s.Dims
+			shapes[v.Name] = slices.Repeat([]int64{1}, len(s.Dims)) // any will do: what is asked for is the values
 		}
 	}
 	derived, err := inputs.Derive(k.model.Graph, inputs.Options{Shape: shapes, Default: 1})

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"tuner/engine/api"
 	"tuner/modelconfig"
@@ -19,6 +20,7 @@ import (
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
+	"tuner/onnx/onnxpb"
 	"tuner/payload"
 )
 
@@ -312,6 +314,21 @@ func TestOptional(t *testing.T) {
 	m.Config.Input = []*configpb.ModelInput{{Name: "optional", Optional: true}}
 	if in := mustMake(t, m, payload.Source{Batch: 1}).Requests[0].Infer.Inputs; len(in) != 1 {
 		t.Errorf("inputs %v", in)
+	}
+}
+
+// Where the file does not say the shape of an input, the server's counts alone.
+func TestUnranked(t *testing.T) {
+	t.Parallel()
+	g := build.NewGraph("g")
+	g.OutputAs("y", g.Input("x", onnx.Float, onnx.Symbol("n")), onnx.Float, onnx.Symbol("n"))
+	p := proto.Clone(g.Model().Proto()).(*onnxpb.ModelProto)
+	p.GetGraph().GetInput()[0].GetType().GetTensorType().Shape = nil
+	m := payload.Model{Name: "m", Graph: onnx.New(p), Metadata: api.ModelMetadata{Inputs: []api.TensorMetadata{tensor("x", "FP32", -1)}}}
+	refuse(t, m, payload.Source{Batch: 1}, "the shape of input x FP32 [-1] is open: give it with --shape x:SIZE")
+	set := mustMake(t, m, payload.Source{Batch: 1, Shapes: map[string][]int64{"x": {3}}})
+	if diff := cmp.Diff([]int64{3}, set.Requests[0].Infer.Inputs[0].Shape); diff != "" {
+		t.Error(diff)
 	}
 }
 

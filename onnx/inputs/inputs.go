@@ -195,7 +195,13 @@ func (s *settler) checkNames(values []onnx.Value) {
 // bind takes the sizes of symbols from the shape that is given for an input, and checks it.
 func (s *settler) bind(v onnx.Value, skip int) {
 	given, ok := s.options.Shape[v.Name]
-	if !ok || !v.Ranked {
+	if !ok {
+		return
+	}
+	if !v.Ranked {
+		if slices.ContainsFunc(given, func(d int64) bool { return d <= 0 }) {
+			s.errorf("the shape %v given for %s is not positive", given, v)
+		}
 		return
 	}
 	own := v.Shape[min(skip, len(v.Shape)):]
@@ -220,16 +226,17 @@ func (s *settler) bind(v onnx.Value, skip int) {
 // settle returns the dimensions of one request for an input.
 func (s *settler) settle(v onnx.Value, skip int) []int64 {
 	given, ok := s.options.Shape[v.Name]
-	if !v.Ranked {
-		if !ok {
-			s.errorf("the file does not say the shape of the input %s; give it (load, inputs, shape: {%s: […]})", v, v.Name)
-		}
-		return given
+	if !v.Ranked && !ok {
+		s.errorf("the file does not say the shape of the input %s; give it (load, inputs, shape: {%s: […]})", v, v.Name)
+		return nil
 	}
-	own := v.Shape[min(skip, len(v.Shape)):]
-	dims := make([]int64, len(own))
-	for i, d := range own {
-		dims[i] = s.size(v, d, given, i)
+	dims := given
+	if v.Ranked {
+		own := v.Shape[min(skip, len(v.Shape)):]
+		dims = make([]int64, len(own))
+		for i, d := range own {
+			dims[i] = s.size(v, d, given, i)
+		}
 	}
 	if n, fits := onnx.Elements(dims); !fits || n > maxRequest/max(v.Type.Size(), 1) {
 		s.errorf("one request for the input %s of shape %v would exceed %d bytes", v, dims, maxRequest)

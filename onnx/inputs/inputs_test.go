@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
+	"tuner/onnx/onnxpb"
 )
 
 func derive(t *testing.T, m *onnx.Model, o inputs.Options) map[string]inputs.Input {
@@ -216,6 +218,13 @@ func twoSequences() *onnx.Model {
 	return g.Model()
 }
 
+// unranked is twoSequences in a file that does not say the shape of the input a.
+func unranked() *onnx.Model {
+	p := proto.Clone(twoSequences().Proto()).(*onnxpb.ModelProto)
+	p.GetGraph().GetInput()[0].GetType().GetTensorType().Shape = nil
+	return onnx.New(p)
+}
+
 func TestDeriveSettlesShapes(t *testing.T) {
 	t.Parallel()
 	check := func(name string, o inputs.Options, a, b []int64) {
@@ -258,6 +267,9 @@ func TestDeriveReportsAllShapeErrors(t *testing.T) {
 	check("fixed", build.MLP(), inputs.Options{Shape: map[string][]int64{"INPUT": {65}}}, "differs from its fixed dimension 64")
 	check("not positive", twoSequences(), inputs.Options{Shape: map[string][]int64{"a": {0}}}, "not positive")
 	check("huge", twoSequences(), inputs.Options{Default: 1 << 40}, "would exceed")
+	check("no shape", unranked(), inputs.Options{Default: 1}, "the file does not say the shape of the input a FLOAT[…]")
+	check("no shape, not positive", unranked(), inputs.Options{Shape: map[string][]int64{"a": {-3}}, Default: 1}, "the shape [-3] given for a FLOAT[…] is not positive")
+	check("no shape, huge", unranked(), inputs.Options{Shape: map[string][]int64{"a": {1 << 40, 1 << 40}}, Default: 1}, "would exceed")
 	check("sequence", build.SequenceInput(), inputs.Options{}, `"INPUT" is of an unsupported type (sequence)`)
 }
 
