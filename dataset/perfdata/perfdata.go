@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"tuner/onnx"
@@ -178,7 +179,7 @@ func members(value json.RawMessage, path string, visit func(key string, value js
 	if _, err := d.Token(); err != nil {
 		return syntax(path, err)
 	}
-	if d.More() {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%sit goes on after its end", at(path))
 	}
 	return nil

@@ -128,6 +128,8 @@ func TestParseRefuses(t *testing.T) {
 	refuse(`{}`, `it has no "data"`)
 	refuse(`{"data": []}`, `it has no "data"`)
 	refuse(`{"data": [{}]} {}`, "goes on after its end")
+	refuse(`{"data": [{}]}]`, "goes on after its end")
+	refuse(`{"data": [{}]}}`, "goes on after its end")
 	refuse(`{"data": 5}`, "data: a list […] is due, not 5")
 	refuse(`{"data": [{}], "rows": []}`, `"rows" is unknown`)
 	refuse(`{"data": [{}], "data": [{}]}`, `"data" is there twice`)
