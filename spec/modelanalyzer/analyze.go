@@ -152,13 +152,13 @@ func (r *reader) exportPath() (value, string) {
 	return at, cmp.Or(r.options.ExportPath, export)
 }
 
-// joint is the folder of the results of all models together; "" for a single one.
+// joint is the folder of the results of all models together, relative to the working folder; "" for a single one.
 func (r *reader) joint() string {
 	if !r.several {
 		return ""
 	}
 	_, export := r.exportPath()
-	return filepath.Join(filepath.Dir(r.path), r.place(export))
+	return filepath.Clean(export)
 }
 
 // csv reads the names and the columns of the CSV files.

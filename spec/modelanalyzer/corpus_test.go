@@ -205,6 +205,24 @@ func TestJournalsTextReadsTheSame(t *testing.T) {
 	}
 }
 
+// The results of several models together lie in the export path, wherever file and working folder are.
+func TestJointFolder(t *testing.T) {
+	t.Parallel()
+	check := func(exportPath, flag, want string) {
+		t.Helper()
+		text := "model_repository: m\nprofile_models: [a, b]\nexport_path: " + exportPath
+		for _, parse := range []func(string, []byte, Machine, Options) (File, error){ParseProfile, ParseAnalyze} {
+			f, err := parse("config/f.yaml", []byte(text), machine(t, ""), Options{ExportPath: flag})
+			if err != nil || f.Joint != want {
+				t.Errorf("export_path: %s, --export-path %q: %q, %v; want %q", exportPath, flag, f.Joint, err, want)
+			}
+		}
+	}
+	check("/srv/export", "", "/srv/export")
+	check("export/", "", "export")
+	check(".", "/e", "/e")
+}
+
 // The rows of the documentation and the table of the code are the same fields with the same effects.
 func TestDocsNameEveryField(t *testing.T) {
 	t.Parallel()
