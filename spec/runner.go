@@ -83,12 +83,12 @@ func (r profileReader) runnerFields(target *Runner) []runnerField {
 		{field{"protocol", func(v value) { setWord(v, &target.Protocol, []string{ProtocolGRPC, ProtocolHTTP}) }}, ""},
 		{field{"server", func(v value) { r.program(v, &target.Server) }}, RunnerLocal},
 		{field{"args", func(v value) { target.Args = serverOptions(v) }}, RunnerLocal},
-		{field{"environment", func(v value) { target.Environment = texts(v) }}, RunnerLocal},
+		{field{"environment", func(v value) { target.Environment = texts(v, value.anyText) }}, RunnerLocal},
 		{field{"log", func(v value) { r.file(v, &target.Log) }}, RunnerLocal},
 		{field{"url", text(&target.URL)}, RunnerRemote},
 		{field{"metrics_url", text(&target.MetricsURL)}, RunnerRemote},
 		{field{"model_repository", func(v value) { r.file(v, &target.Repository) }}, RunnerRemote},
-		{field{"headers", func(v value) { target.Headers = texts(v) }}, RunnerRemote},
+		{field{"headers", func(v value) { target.Headers = texts(v, value.text) }}, RunnerRemote},
 		{field{"tls", files}, RunnerRemote},
 	}
 }
@@ -119,9 +119,14 @@ func (r profileReader) runner(v value, target *Runner) {
 // checkURL reads the protocol from the scheme of a remote server's address, and reports an address that is none.
 func checkURL(given map[string]value, target *Runner) {
 	const allowed = "HOST:PORT, http://HOST:PORT, https://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT"
-	if _, _, err := target.Address(); err != nil {
+	_, secure, err := target.Address()
+	if err != nil {
 		given["url"].fail(Error{Problem: "is not the address of a server: " + err.Error(), Allowed: allowed})
 		return
+	}
+	if at, has := given["tls"]; has && !secure && !at.doc.isRecorded {
+		at.fail(Error{Problem: "names no file, and url does not ask for TLS: nothing would be encrypted", Allowed: "{ca: FILE, certificate: FILE, key: FILE}",
+			Hint: "write url: grpcs://HOST:PORT, or https://HOST:PORT, for TLS with the system's authorities"})
 	}
 	scheme, _, found := strings.Cut(target.URL, "://")
 	if !found {
@@ -174,11 +179,11 @@ func serverOptions(v value) []string {
 	return options
 }
 
-// texts reads a mapping of names to texts.
-func texts(v value) map[string]string {
+// texts reads a mapping of names to texts, each by read.
+func texts(v value, read func(value) (string, bool)) map[string]string {
 	list := map[string]string{}
 	v.mapping(nil, func(key, v value) bool {
-		if text, ok := v.text(); ok {
+		if text, ok := read(v); ok {
 			list[key.node.Value] = text
 		}
 		return true

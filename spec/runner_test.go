@@ -18,6 +18,8 @@ func TestRunners(t *testing.T) {
 	check("{mode: local, server: bin/triton, protocol: http, args: [--backend-directory=/opt/b, --log-verbose, 1], environment: {OMP_NUM_THREADS: 1}}",
 		Runner{Mode: RunnerLocal, Protocol: ProtocolHTTP, Server: "work/bin/triton", Args: []string{"--backend-directory=/opt/b", "--log-verbose", "1"},
 			Environment: map[string]string{"OMP_NUM_THREADS": "1"}})
+	check(`{mode: local, environment: {CUDA_VISIBLE_DEVICES: ""}}`, Runner{Mode: RunnerLocal, Protocol: ProtocolGRPC, Server: "tritonserver",
+		Environment: map[string]string{"CUDA_VISIBLE_DEVICES": ""}})
 	check("{mode: remote, url: gpu7}", Runner{Mode: RunnerRemote, Protocol: ProtocolGRPC, URL: "gpu7"})
 	check(`{mode: remote, url: "https://gpu7:443", metrics_url: gpu7:8002/metrics, model_repository: /srv/models, headers: {authorization: Bearer $TOKEN}, tls: {ca: ca.pem}}`,
 		Runner{Mode: RunnerRemote, Protocol: ProtocolHTTP, URL: "https://gpu7:443", MetricsURL: "gpu7:8002/metrics", Repository: "/srv/models",
@@ -76,6 +78,9 @@ func TestRunnerMistakes(t *testing.T) {
 	check("runner: {mode: remote, url: tcp://x}", `2: runner.url: is not the address of a server: the scheme "tcp" is not known`)
 	check("runner: {mode: remote, url: http://x, protocol: grpc}", "2: runner.protocol: contradicts the scheme of url, http://")
 	check("runner: {mode: remote, url: x, tls: {cert: c.pem}}", "2: runner.tls.cert: unknown field")
+	check("runner: {mode: remote, url: x, tls: {}}", "2: runner.tls: names no file, and url does not ask for TLS: nothing would be encrypted")
+	check(`runner: {mode: remote, url: x, headers: {a: ""}}`, "2: runner.headers.a: is empty")
+	check("runner: {mode: local, environment: {A: null, B: [c]}}", "2: runner.environment.A: must be text", "2: runner.environment.B: must be text")
 	check("finals: {}", "2: finals: has no runner")
 	check("finals: {server: x}", "2: finals.server: unknown field")
 	check("finals: {runner: {mode: remote}}", "2: finals.runner: has no url")

@@ -15,12 +15,18 @@ import (
 
 // text reads a string that is not empty.
 func (v value) text() (string, bool) {
-	if v.node.Kind != yaml.ScalarNode || v.isNull() {
-		v.fail(Error{Problem: "must be text"})
+	text, ok := v.anyText()
+	if ok && strings.TrimSpace(text) == "" {
+		v.fail(Error{Problem: "is empty"})
 		return "", false
 	}
-	if strings.TrimSpace(v.node.Value) == "" {
-		v.fail(Error{Problem: "is empty"})
+	return text, ok
+}
+
+// anyText reads a string, also an empty one.
+func (v value) anyText() (string, bool) {
+	if v.node.Kind != yaml.ScalarNode || v.isNull() {
+		v.fail(Error{Problem: "must be text"})
 		return "", false
 	}
 	return v.node.Value, true
