@@ -256,19 +256,44 @@ func (s spaceWriter) groups(v value) *yaml.Node {
 	return list
 }
 
+// stringValue is what a parameter is set to: itself, its string_value, or in a list also those of each mapping.
+func stringValue(v value) value {
+	for _, inner := range v.entries() {
+		if inner.name == "string_value" {
+			return inner.value
+		}
+	}
+	if !v.isSequence() {
+		return v
+	}
+	list := sequence(v)
+	for _, e := range v.elements() {
+		parts := []value{e}
+		if e.isMapping() {
+			parts = stringValue(e).elements()
+		}
+		for _, part := range parts {
+			list.Content = append(list.Content, part.node)
+		}
+	}
+	return value{list, v.path}
+}
+
 // parameters writes backend parameters: name: {string_value: text or list}, those of the onnxruntime backend as its knobs.
 func (s spaceWriter) parameters(v value) {
+	if list := v.elements(); len(list) == 1 {
+		v = list[0]
+	}
+	if !v.isMapping() {
+		s.r.fail(v, spec.Error{Problem: "must be one mapping (name: value)", Hint: "list the values of a parameter instead: all combinations are measured"})
+		return
+	}
 	knobs := map[string]string{"intra_op_thread_count": search.KnobIntraOpThreads, "inter_op_thread_count": search.KnobInterOpThreads,
 		"execution_mode": search.KnobExecutionMode, "enable_mem_arena": search.KnobMemoryArena, "enable_mem_pattern": search.KnobMemoryPattern}
 	words := map[string]map[string]string{search.KnobExecutionMode: {"0": "sequential", "1": "parallel"},
 		search.KnobMemoryArena: {"0": "false", "1": "true"}, search.KnobMemoryPattern: {"0": "false", "1": "true"}}
 	for _, e := range v.entries() {
-		text := e.value
-		for _, inner := range e.entries() {
-			if inner.name == "string_value" {
-				text = inner.value
-			}
-		}
+		text := stringValue(e.value)
 		knob, isKnob := knobs[e.name]
 		if !isKnob {
 			s.n.set(text, each(text, func(x value) *yaml.Node { return scalar(x, x.node.Value, true) }), "space", "parameters", e.name)
