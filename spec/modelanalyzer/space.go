@@ -62,10 +62,11 @@ func (r *reader) space(n *native, m model) {
 		s := spaceWriter{r, n, m}
 		s.message(v, (*modelconfig.Config)(nil).ProtoReflect().Descriptor())
 	}
-	switch {
-	case !r.isManual(m):
+	if !r.isManual(m) {
 		r.automaticSpace(n, m)
-	case !hasKey(n.root, "space"): // nothing is listed, or nothing but null
+	}
+	r.onCPU(n, m)
+	if !hasKey(n.root, "space") { // nothing is listed, or nothing but null
 		n.word(m.at, "none", "space")
 	}
 }
@@ -73,16 +74,23 @@ func (r *reader) space(n *native, m model) {
 // automaticSpace adds the ranges of instances and batch, unless they are listed.
 func (r *reader) automaticSpace(n *native, m model) {
 	listed := child(n.root, "space")
-	hasGroups := hasKey(listed, search.KnobInstanceGroup)
-	hasAccelerators := hasKey(listed, "optimization") && hasKey(child(listed, "optimization"), "execution_accelerators")
-	if !hasGroups {
+	if !hasKey(listed, search.KnobInstanceGroup) {
 		r.span(n, m, span{"instance_count", 1, 5, false}, "space", search.KnobInstanceCount)
 	}
 	if !hasKey(listed, search.KnobMaxBatchSize) {
 		r.span(n, m, span{"model_batch_size", 1, 128, true}, "space", search.KnobMaxBatchSize)
 	}
+}
+
+// onCPU keeps a model off GPUs that its server may have, unless instance groups or accelerators are listed, which say it themselves.
+func (r *reader) onCPU(n *native, m model) {
 	_, mode := r.text("triton_launch_mode", "")
-	if r.isOnCPU(m) && (r.machine.GPUs > 0 || mode == launchRemote) && !hasGroups && !hasAccelerators {
+	if !r.isOnCPU(m) || r.machine.GPUs == 0 && mode != launchRemote {
+		return
+	}
+	listed := child(n.root, "space")
+	hasAccelerators := hasKey(listed, "optimization") && hasKey(child(listed, "optimization"), "execution_accelerators")
+	if !hasKey(listed, search.KnobInstanceGroup) && !hasAccelerators {
 		n.word(m.at, "cpu", "space", search.KnobExecutionProvider)
 	}
 }
