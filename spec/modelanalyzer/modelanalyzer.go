@@ -165,10 +165,10 @@ func (r *reader) said(name string) (value, bool) {
 	return v, has && v.isSaid()
 }
 
-// text returns a field of the file as text, or what stands for it when it is not given.
+// text returns a field of the file as text, or what stands for it when it is not given, or is none, which is reported.
 func (r *reader) text(name, usual string) (value, string) {
 	v, has := r.said(name)
-	if !has {
+	if !has || !r.isText(v) {
 		return v, usual
 	}
 	return v, strings.TrimSpace(v.node.Value)

@@ -218,7 +218,7 @@ func (r *reader) local(n *native, m model, at value) {
 		n.text(v, r.place(path), "runner", "log")
 	}
 	if v, has := r.of(m, "triton_server_environment"); has {
-		for _, e := range v.entries() {
+		for _, e := range r.texts(v) {
 			n.text(e.value, e.node.Value, "runner", "environment", e.name)
 		}
 	}
@@ -227,15 +227,16 @@ func (r *reader) local(n *native, m model, at value) {
 	}
 }
 
-// serverFlags passes flags on to the server, but for those that tuner sets itself.
+// serverFlags passes flags on to the server, but for those that tuner sets itself. Their names may have underscores, as in Model Analyzer.
 func (r *reader) serverFlags(n *native, v value) {
 	args := sequence(v)
-	for _, e := range v.entries() {
-		if slices.Contains(spec.OwnOptions(), e.name) || slices.Contains([]string{"allow-http", "allow-grpc", "allow-metrics"}, e.name) {
+	for _, e := range r.texts(v) {
+		name := strings.ReplaceAll(e.name, "_", "-")
+		if slices.Contains(spec.OwnOptions(), name) || slices.Contains([]string{"allow-http", "allow-grpc", "allow-metrics"}, name) {
 			r.warn(e.value, "tuner sets it itself: each server is on free ports, and loads what is measured")
 			continue
 		}
-		args.Content = append(args.Content, scalar(e.value, fmt.Sprintf("--%s=%s", e.name, e.node.Value), true))
+		args.Content = append(args.Content, scalar(e.value, fmt.Sprintf("--%s=%s", name, e.node.Value), true))
 	}
 	if len(args.Content) > 0 {
 		n.set(v, args, "runner", "args")

@@ -226,6 +226,23 @@ func (r *reader) warn(v value, format string, args ...any) {
 	}
 }
 
+// isText reports whether a value is one text or number; anything else is a mistake.
+func (r *reader) isText(v value) bool {
+	if v.node.Kind == yaml.ScalarNode && !v.isNull() {
+		return true
+	}
+	r.fail(v, spec.Error{Problem: "must be one value"})
+	return false
+}
+
+// texts returns the entries of a mapping from names to texts, and reports what is none.
+func (r *reader) texts(v value) []entry {
+	if !v.isMapping() {
+		r.fail(v, spec.Error{Problem: "must be a mapping (name: value)"})
+	}
+	return slices.DeleteFunc(v.entries(), func(e entry) bool { return !r.isText(e.value) })
+}
+
 // mapping reads a mapping's fields against the table of a section. A key that is given twice counts as it stands last, as in PyYAML.
 func (r *reader) mapping(v value, section Section) map[string]value {
 	given := map[string]value{}
