@@ -1,6 +1,7 @@
 package modelanalyzer
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,8 +33,9 @@ func (r *reader) connection(n *native, flags map[string]value, protocol string) 
 	}
 	r.checkTLS(flags, protocol)
 	secure, has := flags[secureFlag]
-	isSecure := has && secure.isSaid()
-	if protocol == spec.ProtocolGRPC && !isSecure { // perf_analyzer then does not look at the files
+	isAsked := protocol == spec.ProtocolHTTP || has && secure.isSaid()
+	r.unusedTLS(flags, protocol, isAsked)
+	if !isAsked {
 		return ""
 	}
 	files := tlsFlags(protocol)
@@ -46,6 +48,24 @@ func (r *reader) connection(n *native, flags map[string]value, protocol string) 
 		return "grpcs://"
 	}
 	return ""
+}
+
+// unusedTLS reports flags of TLS that do not count: those of the other protocol, and the files for gRPC where nothing asks for TLS, at which
+// perf_analyzer does not look either.
+func (r *reader) unusedTLS(flags map[string]value, protocol string, isAsked bool) {
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		v := flags[name]
+		isHTTP, isGRPC := strings.HasPrefix(name, "ssl-https-"), strings.HasPrefix(name, "ssl-grpc-")
+		switch {
+		case !v.isSaid():
+		case isHTTP && protocol != spec.ProtocolHTTP:
+			r.warn(v, "is for client_protocol: http, and the protocol is %s", protocol)
+		case isGRPC && protocol == spec.ProtocolHTTP:
+			r.warn(v, "is for client_protocol: grpc, and the protocol is %s", protocol)
+		case isGRPC && !isAsked:
+			r.warn(v, "has no effect without %s: true, and nothing is encrypted", secureFlag)
+		}
+	}
 }
 
 // checkTLS reports what is asked of TLS that there is not: unchecked certificates, and files in other formats.

@@ -193,7 +193,7 @@ func (r *reader) remote(n *native, m model, at value, protocol string) {
 		urlAt = at
 	}
 	n.text(urlAt, r.connection(n, r.clientFlags(m), protocol)+url, "runner", "url")
-	if v, has := r.said("triton_metrics_url"); has && !r.isOnCPU(m) {
+	if v, has := r.said("triton_metrics_url"); has {
 		n.text(v, v.node.Value, "runner", "metrics_url")
 	}
 	r.warnUnused(m, "is for a server that is started; the remote one has its own", "triton_server_flags", "triton_server_environment", "triton_output_path",
