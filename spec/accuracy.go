@@ -47,6 +47,9 @@ const (
 	uncheckedField = "unchecked_options"
 )
 
+// isUnchecked reports whether the file that this is the root of accepts unchecked options: the space, which depends on it, may come before it.
+func (v value) isUnchecked() bool { return v.child(accuracyField).child(uncheckedField).isTrue() }
+
 // accuracy reads the section.
 func (r profileReader) accuracy(v value) {
 	a := &r.p.Accuracy

@@ -49,6 +49,7 @@ func ParseSweep(path string, text []byte) (Sweep, error) {
 	if !ok || root.isForeign() {
 		return Sweep{}, d.err()
 	}
+	s.Accuracy.Unchecked = root.isUnchecked()
 	r := sweepReader{profileReader{&s.Profile}, &s}
 	given := root.mapping(r.fields(), r.ofProfile)
 	if _, has := given["space"]; !has {

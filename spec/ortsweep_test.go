@@ -90,6 +90,17 @@ load: {inputs: {shape: {ids: [32]}}}
 	}
 }
 
+// Options that lower the precision are accepted wherever the section stands that says so.
+func TestSweepUncheckedOptions(t *testing.T) {
+	t.Parallel()
+	const space, accuracy = "space: {tensorrt.precision_mode: FP16}\n", "accuracy: {unchecked_options: true}\n"
+	for _, text := range []string{space + accuracy, accuracy + space} {
+		if s, err := ParseSweep("s.yaml", []byte("model: m.onnx\n"+text)); err != nil || len(s.Knobs) != 1 {
+			t.Errorf("%q: %v, knobs %v", text, err, s.Knobs)
+		}
+	}
+}
+
 // A sweep that leaves the space to tuner compares the installed builds, but one alone is no knob.
 func TestSweepWithRuntimes(t *testing.T) {
 	t.Parallel()

@@ -137,7 +137,7 @@ func (d *document) profile(text []byte) (Profile, error) {
 	if !ok || root.isForeign() {
 		return Profile{}, d.err()
 	}
-	p.Accuracy.Unchecked = root.child(accuracyField).child(uncheckedField).isTrue() // space may come before it
+	p.Accuracy.Unchecked = root.isUnchecked()
 	r := profileReader{&p}
 	r.check(root, root.mapping(r.fields(), severalModels))
 	if err := d.err(); err != nil {
