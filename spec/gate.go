@@ -189,10 +189,8 @@ func (r gateReader) side(v value, target *GateSide, canBeSaved bool) {
 		{"model", func(v value) { r.file(v, &target.Model) }},
 		{"config", func(v value) { r.file(v, &target.Config) }},
 		{"runtime", func(v value) {
-			if name, ok := v.text(); ok {
-				if target.Runtime = name; strings.ContainsRune(name, filepath.Separator) {
-					target.Runtime = relativeTo(r.p.Path, name)
-				}
+			if name, ok := r.build(v); ok {
+				target.Runtime = name
 			}
 		}},
 		{"engine", func(v value) { r.file(v, &target.Engine) }},

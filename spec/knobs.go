@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (r profileReader) knobFields() []field {
 	}
 	return []field{
 		knob(search.KnobExecutionProvider, wordValues(append([]string{Auto}, providers(TargetTuner)...)...)),
-		knob(search.KnobRuntime, textValues),
+		knob(search.KnobRuntime, r.runtimeValues),
 		knob(search.KnobPrecision, r.precisionValues),
 		knob(search.KnobIntraOpThreads, wholeValues(0)),
 		knob(search.KnobInterOpThreads, wholeValues(0)),
@@ -154,6 +155,23 @@ func textValues(v value) []search.Value {
 		text, ok := v.text()
 		return search.Value(text), ok
 	})(v)
+}
+
+// runtimeValues reads what names ONNX Runtime builds.
+func (r profileReader) runtimeValues(v value) []search.Value {
+	return listValues(func(v value) (search.Value, bool) {
+		name, ok := r.build(v)
+		return search.Value(name), ok
+	})(v)
+}
+
+// build reads what names an ONNX Runtime: an installed build, or a library file, which has a slash and is relative to the profile's folder.
+func (r profileReader) build(v value) (string, bool) {
+	name, ok := v.text()
+	if ok && strings.ContainsRune(name, filepath.Separator) {
+		name = relativeTo(r.p.Path, name)
+	}
+	return name, ok
 }
 
 // listValues makes a reader of one value or a list without repetition.

@@ -190,6 +190,15 @@ func TestGoals(t *testing.T) {
 	}
 }
 
+// A library file is a path as any other is: relative to the profile's folder.
+func TestRuntimeFiles(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "model: a\nspace: {runtime: [cpu, lib/libonnxruntime.so, /opt/libonnxruntime.so]}")
+	if diff := cmp.Diff([]string{"cpu", "work/lib/libonnxruntime.so", "/opt/libonnxruntime.so"}, p.Runtimes()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What a file may ask for although nothing compares it with the original, and a space of nothing but the default.
 func TestUncheckedOptionsAndNoSpace(t *testing.T) {
 	t.Parallel()
