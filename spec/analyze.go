@@ -46,8 +46,7 @@ func formats() []string {
 // Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives, or that its mode
 // implies. An Errors says that it depends on a cost without a price in either file.
 func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
-	objective := a.objective(campaign) // of the campaign's constraints, before they change
-	campaign.Objective, campaign.Constraints = objective, a.constraints(campaign)
+	campaign.Objective, campaign.Constraints = a.objective(campaign), a.constraints(campaign)
 	campaign.Price = cmp.Or(a.Price, campaign.Price)
 	if campaign.Price == 0 && slices.Contains(campaign.Metrics(), measure.Cost) {
 		return campaign, Errors{{File: a.Path, Path: "price", Problem: "is required: cost cannot be told without it, and the profile has none",

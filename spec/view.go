@@ -156,9 +156,19 @@ func (a Analyze) objective(campaign search.Goal) search.Objective {
 	case a.Rank == RankTop3Mean || a.Mode == ModeOffline:
 		return single(measure.Throughput)
 	case a.Mode == ModeOnline:
-		return single(campaign.Latency())
+		return single(a.latency(campaign))
 	}
 	return campaign.Objective
+}
+
+// latency is the percentile that the constraints in force name, else that of the campaign's objective, else the 99th.
+func (a Analyze) latency(campaign search.Goal) measure.Metric {
+	for _, c := range a.constraints(campaign) {
+		if _, isPercentile := c.Metric.Quantile(); isPercentile {
+			return c.Metric
+		}
+	}
+	return search.Goal{Objective: campaign.Objective}.Latency()
 }
 
 // constraints are the file's in place of the campaign's. Where nobody waits, limits on latencies do not count unless the file itself has them.

@@ -87,6 +87,10 @@ func TestModes(t *testing.T) {
 	all := campaign.Constraints
 	check("", campaign, At{})
 	check("mode: online", search.Goal{Objective: single(measure.LatencyP95), Constraints: all, Price: 1}, At{Lowest: true})
+	p90 := search.Constraint{Metric: measure.LatencyP90, Max: pointer(0.02)}
+	check("mode: online\nconstraints: {latency_p90: {max: 20ms}}",
+		search.Goal{Objective: single(measure.LatencyP90), Constraints: []search.Constraint{p90}, Price: 1}, At{Lowest: true})
+	check("mode: online\nconstraints: {}", search.Goal{Objective: single(measure.LatencyP99), Constraints: []search.Constraint{}, Price: 1}, At{Lowest: true})
 	check("mode: offline", search.Goal{Objective: single(measure.Throughput), Constraints: []search.Constraint{memory}, Price: 1}, At{})
 	check("mode: offline\nobjective: cost\nconstraints: {latency_p95: {max: 50ms}}",
 		search.Goal{Objective: single(measure.Cost), Constraints: []search.Constraint{p95}, Price: 1}, At{})
