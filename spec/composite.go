@@ -254,7 +254,7 @@ func isAccelerators(path string) bool {
 	return path == acceleratorsField || strings.HasPrefix(path, acceleratorsField+".")
 }
 
-// owners lists the named knobs that set a field of ModelConfig, too, among those of the space.
+// owners lists the named knobs that set a field of ModelConfig, or a session entry, too, among those of the space.
 func (r profileReader) owners(path string) []string {
 	var list []string
 	for _, k := range r.p.Knobs {
@@ -262,28 +262,49 @@ func (r profileReader) owners(path string) []string {
 		isProvider := k.Name == search.KnobExecutionProvider
 		switch {
 		case path == search.KnobInstanceGroup && (isProvider || k.Name == search.KnobInstanceCount),
-			isAccelerators(path) && (isProvider || isOption):
+			isAccelerators(path) && (isProvider || isOption),
+			(path == intraSpinning || path == interSpinning) && k.Name == search.KnobAllowSpinning:
 			list = append(list, k.Name)
 		}
 	}
 	return list
 }
 
-// checkFields reports fields of ModelConfig beside the knobs that set them, too, those that make no difference to the bundled engine, and
-// accelerators that a stock Triton does not have.
+// knobAt is where a space gives a knob: under its name, or nested as in config.pbtxt.
+func knobAt(space value, name string) value {
+	at := space.child(name)
+	if at.node != space.node {
+		return at
+	}
+	for part := range strings.SplitSeq(name, ".") {
+		at = at.child(part)
+	}
+	return at
+}
+
+// checkOwners reports a field of ModelConfig, or a session entry, beside the knobs that set it, too.
+func (r profileReader) checkOwners(at value, path string) {
+	owners := r.owners(path)
+	if len(owners) == 0 || at.doc.isRecorded {
+		return
+	}
+	other := "the field of ModelConfig"
+	if _, isKnob := search.KnobScope(path); isKnob {
+		other = "the session entry"
+	}
+	at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or " + other})
+}
+
+// checkFields reports fields of ModelConfig and session entries beside the knobs that set them, too, fields that make no difference to the
+// bundled engine, and accelerators that a stock Triton does not have.
 func (r profileReader) checkFields(given map[string]value) {
 	space, has := given["space"]
 	if !has {
 		return
 	}
 	for _, k := range r.p.Knobs {
-		at := space
-		for part := range strings.SplitSeq(k.Name, ".") {
-			at = at.child(part)
-		}
-		if owners := r.owners(k.Name); len(owners) > 0 {
-			at.fail(Error{Problem: "is set by " + strings.Join(owners, " and ") + ", too", Hint: "keep the knob, or the field of ModelConfig"})
-		}
+		at := knobAt(space, k.Name)
+		r.checkOwners(at, k.Name)
 		if r.p.UsesBundled() && ignoredByEngine(k.Name) && !at.doc.isRecorded {
 			at.fail(Error{Problem: "makes no difference to the bundled engine, which does not honour it",
 				Hint: "remove it, or measure a Triton: runner: {mode: local, server: tritonserver}"})

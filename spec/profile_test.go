@@ -369,6 +369,7 @@ func TestSpaceMistakes(t *testing.T) {
 		"dynamic_batching.priority_queue_policy[0]: must be a mapping (field: value)", "dynamic_batching.priority_queue_policy[1]: must be a mapping (field: value)")
 	check(`optimization: {priority: HIGH}`, "optimization.priority: is not known")
 	const ignored = ": makes no difference to the bundled engine, which does not honour it"
+	check(`{allow_spinning: [true, false], session.intra_op.allow_spinning: ["0", "1"]}`, "session.intra_op.allow_spinning: is set by allow_spinning, too")
 	check(`response_cache: {enable: [false, true]}`, "response_cache.enable"+ignored)
 	check(`optimization: {priority: PRIORITY_MAX, eager_batching: true, gather_kernel_buffer_threshold: 8, input_pinned_memory: {enable: false}}`,
 		"optimization.priority"+ignored, "optimization.eager_batching"+ignored, "optimization.gather_kernel_buffer_threshold"+ignored,
