@@ -267,19 +267,19 @@ func (m Measurement) serverPart(part func(ServerStats) time.Duration) (Estimate,
 	return m.ratio(func(w Window) (float64, float64) { return part(w.Server).Seconds(), float64(w.Server.Requests) })
 }
 
-// ratio is the quotient of two sums over the windows, with the interval that the windows' own quotients give. It is
-// false when every window's denominator is zero.
+// ratio is the quotient of two sums over the windows, with the interval that the windows' own quotients give. A window whose denominator is zero
+// has none, but its part in the sums. It is false when every window's denominator is zero.
 func (m Measurement) ratio(of func(Window) (numerator, denominator float64)) (Estimate, bool) {
 	var numerator, denominator float64
 	var quotients []float64
 	for _, w := range m.Windows {
 		a, b := of(w)
+		numerator, denominator = numerator+a, denominator+b
 		if b > 0 {
-			numerator, denominator = numerator+a, denominator+b
 			quotients = append(quotients, a/b)
 		}
 	}
-	if denominator == 0 {
+	if denominator <= 0 {
 		return Estimate{}, false
 	}
 	return around(numerator/denominator, stats.Mean(quotients)), true

@@ -69,15 +69,17 @@ func (m Measurement) gpuPower() (Estimate, bool) {
 	})
 }
 
-// energy is what GPUs and CPU packages took for an inference.
+// energy is what GPUs and CPU packages took for an inference, over all windows in which they were looked at: also where nothing was inferred, and where
+// a counter that is renewed every two seconds, as on a Triton's metrics page, stood still. What it left out there is in the window after.
 func (m Measurement) energy() (Estimate, bool) {
-	return m.ratio(func(w Window) (float64, float64) {
-		joules := w.CPUEnergy + sumOf(w.GPUs, func(g GPUWindow) float64 { return g.Energy })
-		if joules == 0 { // not told
+	e, ok := m.ratio(func(w Window) (float64, float64) {
+		if w.CPUEnergy == 0 && len(w.GPUs) == 0 { // not looked at
 			return 0, 0
 		}
+		joules := w.CPUEnergy + sumOf(w.GPUs, func(g GPUWindow) float64 { return g.Energy })
 		return joules, float64(w.Inferences)
 	})
+	return e, ok && e.Value > 0 // else nothing tells
 }
 
 // sumOf adds a figure of the GPUs up.

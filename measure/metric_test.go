@@ -117,3 +117,23 @@ func TestGPUsAndEnergy(t *testing.T) {
 		}
 	}
 }
+
+// Energy that is seen in another window than that of the inferences counts all the same.
+func TestEnergyIsPooledOverWindows(t *testing.T) {
+	t.Parallel()
+	window := func(inferences int, joules float64) Window {
+		return Window{Duration: time.Second, Inferences: inferences, GPUs: []GPUWindow{{UUID: "A", Energy: joules}}}
+	}
+	for name, c := range map[string]struct {
+		windows []Window
+		want    float64
+	}{
+		"a counter that is renewed every other window": {[]Window{window(100, 0), window(100, 600), window(100, 0), window(100, 600)}, 3}, // 1200 J for 400
+		"a window in which nothing was inferred":       {[]Window{window(100, 200), window(0, 200)}, 4},                                   // 400 J for 100
+		"a window in which nobody looked":              {[]Window{window(100, 300), {Duration: time.Second, Inferences: 100}}, 3},         // 300 J for 100
+	} {
+		if e, ok := (Measurement{Windows: c.windows}).Estimate(Energy); !ok || !near(e.Value, c.want, 1e-9) || e.Lo > e.Value || e.Hi < e.Value {
+			t.Errorf("%s: %+v, %t, want %v J", name, e, ok, c.want)
+		}
+	}
+}
