@@ -32,11 +32,11 @@ func Fill(windows []measure.Window, readings []Reading) []measure.Window {
 // in Hz, that of the first of all windows; 0: it is not known.
 func Complete(w measure.Window, from, to Reading, clock float64) measure.Window {
 	w.Server = Served(from, to)
-	w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU) // negative when the process has ended
 	w.ClientCPU = to.Client - from.Client
-	machine := to.Machine.Since(from.Machine)
+	machine := since(from, to)
 	w.Steal = stolen(machine)
-	if from.told && to.told {
+	if from.told && to.told { // else it would count from the process's start
+		w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU) // negative when one of several processes has ended
 		w.Foreign = foreign(machine, w.EngineCPU+w.ClientCPU)
 	}
 	if clock > 0 {
@@ -46,6 +46,15 @@ func Complete(w measure.Window, from, to Reading, clock float64) measure.Window 
 	w.CPUEnergy, _ = to.Energy.Since(from.Energy) // 0 where nothing tells
 	w.Flags = append(slices.Clone(w.Flags), flags(w, to.At.Sub(from.At))...)
 	return w
+}
+
+// since is how the machine spent the time between two readings; zero where one of them could not be read.
+func since(from, to Reading) hostinfo.CPUUsage {
+	unread := hostinfo.CPUSnapshot{}
+	if from.Machine == unread || to.Machine == unread {
+		return hostinfo.CPUUsage{}
+	}
+	return to.Machine.Since(from.Machine)
 }
 
 // stolen is the share of the machine's CPU time that the hypervisor took.

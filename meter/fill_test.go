@@ -51,6 +51,13 @@ func TestFill(t *testing.T) {
 	if got := Fill(given, readings); got[0].EngineCPU != 0 {
 		t.Errorf("an ended process used %v", got[0].EngineCPU)
 	}
+	// Nor is one that could not be read to have used in a window what it used since its start.
+	readings[1].told = false
+	readings[2].Machine, _ = hostinfo.CPUTimes() // its end was read, on systems that tell
+	got := Fill(given, readings)
+	if w := got[1]; w.EngineCPU != 0 || w.Foreign != 0 || w.Steal != 0 {
+		t.Errorf("after a reading that is missing the server used %v, others %v, the hypervisor %v", w.EngineCPU, w.Foreign, w.Steal)
+	}
 }
 
 func TestShares(t *testing.T) {
