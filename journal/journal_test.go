@@ -140,12 +140,18 @@ func TestOpenWithoutJournal(t *testing.T) {
 func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	j, dir := newJournal(t, 0)
-	_, _, err := Open(dir)
-	if want := fmt.Sprintf("process %d", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
+	want := fmt.Sprintf("process %d", os.Getpid())
+	if _, _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("Open of a locked journal: %v; want an error that names %q", err, want)
+	}
+	if err := CheckFree(dir); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a locked journal is free (%v); want an error that names %q", err, want)
 	}
 	if err := errors.Join(j.Close(), j.Close()); err != nil {
 		t.Fatal(err)
+	}
+	if err := CheckFree(dir); err != nil {
+		t.Error("after Close:", err)
 	}
 	again, _, err := Open(dir)
 	if err != nil {
@@ -156,6 +162,18 @@ func TestOneWriter(t *testing.T) {
 	}
 	if err := again.Append(KindTrial, 1); err == nil {
 		t.Error("Append to a closed journal succeeded")
+	}
+}
+
+// Whether a folder is free is found out without a trace in it.
+func TestCheckFreeOfAFolderWithoutJournal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := errors.Join(CheckFree(dir), CheckFree(filepath.Join(dir, "none"))); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("CheckFree left %v (%v)", left, err)
 	}
 }
 
@@ -228,6 +246,7 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 	check("missing line", header+strings.Replace(trial, `"seq":2`, `"seq":3`, 1), ":2: record has the number 3, not 2")
 	check("no data", header+strings.Replace(trial, `,"data":{}`, ``, 1), ":2: record of kind \"trial\" has no data")
 	check("newer format", strings.Replace(header, `"format":1`, `"format":9`, 1), ":1: journal has format 9")
+	check("newer fields", strings.Replace(header, `"format":1`, `"format":9,"seed":"a"`, 1), ":1: journal has format 9")
 }
 
 // fullDisk writes at most room bytes, then fails as a full disk does: after a part of the line.

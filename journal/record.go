@@ -58,7 +58,8 @@ type SpecFile struct {
 type RuntimeInfo struct {
 	Flavour string `json:"flavour"`
 	Version string `json:"version"`
-	Library string `json:"library"` // path
+	Library string `json:"library"`          // path
+	SHA256  string `json:"sha256,omitempty"` // of a library that the user named, hex: its name does not say what is in it
 }
 
 // Name is flavour@version, the value of the knob runtime.
@@ -233,11 +234,22 @@ func check(r Record, seq int, header *Header) error {
 	case seq > 1:
 		return nil
 	}
-	if err := r.Decode(header); err != nil {
+	if err := checkFormat(r); err != nil {
 		return err
 	}
-	if header.Format != Format {
-		return fmt.Errorf("journal has format %d; this version of tuner reads format %d", header.Format, Format)
+	return r.Decode(header)
+}
+
+// checkFormat looks at a header's version before all else of it: the fields of another one may be of other types.
+func checkFormat(r Record) error {
+	var h struct {
+		Format int `json:"format"`
+	}
+	if err := r.Decode(&h); err != nil {
+		return err
+	}
+	if h.Format != Format {
+		return fmt.Errorf("journal has format %d; this version of tuner reads format %d", h.Format, Format)
 	}
 	return nil
 }
