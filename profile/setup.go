@@ -131,8 +131,8 @@ func OpenLog(s Setup, now time.Time) (Log, error) {
 	return begin(s, log)
 }
 
-// CheckLog finds the journal of another campaign in the output folder, as far as that shows before the variants are made, in
-// which s has none yet: an InputError. It changes nothing in the folder.
+// CheckLog finds the journal of another campaign in the output folder, an InputError, as far as that shows while s has no variants yet, and other
+// servers may not have tried their execution providers. It changes nothing in the folder.
 func CheckLog(s Setup) error {
 	old, _, err := journal.Read(s.Profile.Output)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +147,19 @@ func CheckLog(s Setup) error {
 	}
 	old.Models = slices.DeleteFunc(old.Models, func(f journal.ModelFile) bool { return slices.Contains(s.Profile.Model.Convert, f.Precision) })
 	old.Variants, old.Data = nil, ""
+	if s.Server != nil || s.Finals != nil { // in a dry run nobody asks them
+		old.Facts = now.Facts
+	}
 	return otherCampaign(s.Profile, old, now)
+}
+
+// CheckFree finds out whether another campaign is writing to the output folder, an InputError. It is for whatever would disturb that one before the
+// journal is opened.
+func CheckFree(p spec.Profile) error {
+	if err := journal.CheckFree(p.Output); err != nil {
+		return outputError(p, err)
+	}
+	return nil
 }
 
 // CheckOutput finds out whether the output folder can be made and written, an InputError if not.
@@ -269,8 +281,8 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 	add("model name", old.Model, now.Model)
 	add("models", digests(old.Models), digests(now.Models))
 	add("default configuration", shortDigest(old.BaseConfig), shortDigest(now.BaseConfig))
-	if old.Runtime.Library != now.Runtime.Library { // the same file may be known by name once, and by path the other time
-		add("ONNX Runtime", old.Runtime.Flavour+"@"+old.Runtime.Version, now.Runtime.Flavour+"@"+now.Runtime.Version)
+	if !isSameBuild(old.Runtime, now.Runtime) {
+		add("ONNX Runtime", buildText(old.Runtime), buildText(now.Runtime))
 	}
 	add("ONNX Runtime builds", runtimeNames(old.Runtimes), runtimeNames(now.Runtimes))
 	add("server", old.Server.String(), now.Server.String())
@@ -280,7 +292,58 @@ func differences(p spec.Profile, old, now journal.Header) []string {
 	add("accepted variants", acceptedNames(old.Variants), acceptedNames(now.Variants))
 	add("earlier campaigns", cmp.Or(strings.Join(old.Earlier, ", "), "none"), cmp.Or(strings.Join(now.Earlier, ", "), "none"))
 	add("machine", old.Fingerprint, now.Fingerprint)
+	if text := providersDifference(old.Facts, now.Facts); text != "" {
+		list = append(list, text)
+	}
 	return list
+}
+
+// isSameBuild reports whether two headers name one build of ONNX Runtime: a file that is known by its name once, and by its path the other time, or
+// builds of one name at two paths. Its version must be the same, since another file may have taken its place, and its content as far as that is known.
+func isSameBuild(a, b journal.RuntimeInfo) bool {
+	isCalledSame := a.Library == b.Library || a.Name() == b.Name()
+	return isCalledSame && a.Version == b.Version && (a.SHA256 == b.SHA256 || a.SHA256 == "" || b.SHA256 == "")
+}
+
+// buildText names a build of ONNX Runtime, also by its content where that is known.
+func buildText(r journal.RuntimeInfo) string {
+	if r.SHA256 == "" {
+		return r.Name()
+	}
+	return r.Name() + " " + r.SHA256[:min(12, len(r.SHA256))]
+}
+
+// providersDifference says which execution providers do not work now and did then, or the other way round; "" for none. Their candidates are folded,
+// so that the space would be another one.
+func providersDifference(old, now json.RawMessage) string {
+	then, today := brokenProviders(old), brokenProviders(now)
+	names := func(reasons map[string]string) string {
+		return cmp.Or(strings.Join(slices.Sorted(maps.Keys(reasons)), ", "), "none")
+	}
+	if names(then) == names(today) {
+		return ""
+	}
+	text := fmt.Sprintf("execution providers that do not work: %s then, %s now", names(then), names(today))
+	for _, name := range slices.Sorted(maps.Keys(today)) {
+		if _, known := then[name]; !known {
+			text += fmt.Sprintf("\n    %s: %s", name, today[name])
+		}
+	}
+	return text
+}
+
+// brokenProviders maps the execution providers that a header's facts name as unavailable, each in its build where there are several, to the reasons.
+func brokenProviders(encoded json.RawMessage) map[string]string {
+	var facts search.Facts
+	_ = json.Unmarshal(encoded, &facts) // a header without facts names none
+	reasons := map[string]string{}
+	maps.Copy(reasons, facts.Unavailable)
+	for _, r := range facts.Runtimes {
+		for provider, reason := range r.Unavailable {
+			reasons[provider+" in "+r.Name] = reason
+		}
+	}
+	return reasons
 }
 
 // sameSearch reports whether the journal's profile asks for the same search as p, whatever its comments, budget and paths.

@@ -161,3 +161,120 @@ func TestSpaceThatTheEngineRefuses(t *testing.T) {
 	check("openvino.cache_dir", "/tmp/blobs", true)
 	check("openvino.cache_dir", "blobs", false)
 }
+
+// plainSetup is a campaign of the MLP sample without variants.
+func plainSetup(t *testing.T) profile.Setup {
+	t.Helper()
+	p, subject, _ := variantCase(t, "output: out\nspace: {instance_count: [1, 2]}")
+	return profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true}, Fingerprint: "this one"}
+}
+
+// goOn begins the journal of a campaign, or goes on with it, and closes it.
+func goOn(s profile.Setup) error {
+	log, err := profile.OpenLog(s, time.Unix(0, 0))
+	if err != nil {
+		return err
+	}
+	return log.Close()
+}
+
+// A build of ONNX Runtime is the same by name or by path, and must be of the same version and, as far as it is known, content.
+func TestResumeComparesTheContentOfRuntimes(t *testing.T) {
+	t.Parallel()
+	build := func(flavour, version, library, sha256 string) journal.RuntimeInfo {
+		return journal.RuntimeInfo{Flavour: flavour, Version: version, Library: library, SHA256: sha256}
+	}
+	own := build("external", "1.31.1", "/opt/lib.so", "aaaa")
+	for name, c := range map[string]struct {
+		then, now journal.RuntimeInfo
+		want      string // "" goes on
+	}{
+		"the same":                    {own, own, ""},
+		"moved":                       {own, build("external", "1.31.1", "/usr/lib.so", "aaaa"), ""},
+		"by name, then by path":       {build("cpu", "1.31.1", "/opt/lib.so", ""), own, ""},
+		"before contents were known":  {build("external", "1.31.1", "/opt/lib.so", ""), own, ""},
+		"replaced by another version": {own, build("external", "1.32.0", "/opt/lib.so", "bbbb"), "external@1.31.1 aaaa then, external@1.32.0 bbbb now"},
+		"replaced by the same one":    {own, build("external", "1.31.1", "/opt/lib.so", "bbbb"), "external@1.31.1 aaaa then, external@1.31.1 bbbb now"},
+		"another of the same version": {own, build("external", "1.31.1", "/usr/lib.so", "bbbb"), "external@1.31.1 aaaa then, external@1.31.1 bbbb now"},
+		"another flavour":             {own, build("cpu", "1.31.1", "/cache/lib.so", ""), "external@1.31.1 aaaa then, cpu@1.31.1 now"},
+	} {
+		s := plainSetup(t)
+		s.Runtime = c.then
+		if err := goOn(s); err != nil {
+			t.Fatal(err)
+		}
+		s.Runtime = c.now
+		err := goOn(s)
+		if goesOn := err == nil; goesOn != (c.want == "") || !goesOn && !strings.Contains(err.Error(), "ONNX Runtime: "+c.want+"\n") {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// The space of a campaign does not change on the way: not with an execution provider that does not work any more, nor with one that works by now.
+func TestResumeComparesExecutionProviders(t *testing.T) {
+	t.Parallel()
+	begun := plainSetup(t)
+	begun.Facts.Unavailable = map[string]string{"cuda": "no GPU"}
+	if err := goOn(begun); err != nil {
+		t.Fatal(err)
+	}
+	same, lost, won, second := begun, begun, begun, begun
+	same.Facts.Unavailable = map[string]string{"cuda": "still no GPU"}
+	if err := goOn(same); err != nil {
+		t.Errorf("for another reason: %v", err)
+	}
+	lost.Facts.Unavailable = map[string]string{"cuda": "no GPU", "openvino": "no library"}
+	won.Facts.Unavailable = nil
+	second.Facts.Runtimes = []search.RuntimeFacts{{Name: "cpu@1.31.1", Unavailable: map[string]string{"openvino": "not in it"}}}
+	const what = "execution providers that do not work: cuda then, "
+	for want, s := range map[string]profile.Setup{
+		what + "cuda, openvino now\n    openvino: no library\n": lost,
+		what + "none now\n": won,
+		what + "cuda, openvino in cpu@1.31.1 now\n    openvino in cpu@1.31.1: not in it\n": second,
+	} {
+		for _, err := range []error{profile.CheckLog(s), goOn(s)} {
+			if input := new(profile.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want an InputError with %q", err, want)
+			}
+		}
+	}
+}
+
+// Which providers another server has is known once it was asked, which a dry run does not.
+func TestResumeComparesTheProvidersOfServers(t *testing.T) {
+	t.Parallel()
+	s := plainSetup(t)
+	s.Server = &journal.ServerInfo{Mode: "remote", Where: "gpu7:8001", Name: "triton", Version: "2.51.0"}
+	s.Facts.Unavailable = map[string]string{"openvino": "triton does not load the model"}
+	if err := goOn(s); err != nil {
+		t.Fatal(err)
+	}
+	s.Facts.Unavailable = nil
+	if err := profile.CheckLog(s); err != nil {
+		t.Errorf("a dry run: %v", err)
+	}
+	if err := goOn(s); err == nil {
+		t.Error("the campaign goes on in another space")
+	}
+}
+
+// A folder that another campaign writes to is found out before its journal is opened.
+func TestCheckFree(t *testing.T) {
+	t.Parallel()
+	s := plainSetup(t)
+	log, err := profile.OpenLog(s, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = profile.CheckFree(s.Profile)
+	if input := new(profile.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "output: cannot use folder") || !strings.Contains(err.Error(), "is writing there") {
+		t.Errorf("error %v, want an InputError that names the folder and the other campaign", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := profile.CheckFree(s.Profile); err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+}
