@@ -140,13 +140,21 @@ func shapesText(shapes map[string][]int64) string {
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-// isSame reports whether an earlier campaign's figures are data here: they are of the same machine, ONNX Runtime, server and protocol. A dry
-// run without an ONNX Runtime takes it for the same.
+// isSame reports whether an earlier campaign's figures are data here: they are of the same machine, server and protocol, and on the bundled engine
+// of the same ONNX Runtime. A dry run without an ONNX Runtime takes it for the same. Which server has the finals does not matter: what another
+// one measured is left out.
 func isSame(p, then spec.Profile, old, now journal.Header) bool {
-	isSameRuntime := now.Runtime.Library == "" || old.Runtime.Library == now.Runtime.Library || old.Runtime.Name() == now.Runtime.Name()
-	isSameServer := old.Server.String() == now.Server.String() && old.Finals.String() == now.Finals.String() &&
+	isSameRuntime := now.Server != nil || now.Runtime.Library == "" || isSameBuild(old.Runtime, now.Runtime)
+	return old.Fingerprint == now.Fingerprint && isSameRuntime && isSameServer(old.Server, now.Server) &&
 		reflect.DeepEqual(serverless(then.Runner), serverless(p.Runner))
-	return old.Fingerprint == now.Fingerprint && isSameRuntime && isSameServer
+}
+
+// isSameServer compares two servers as far as they are known: a dry run does not launch one to ask for its version.
+func isSameServer(old, now *journal.ServerInfo) bool {
+	if old != nil && now != nil && now.Version == "" {
+		return old.Mode == now.Mode && old.Where == now.Where
+	}
+	return old.String() == now.String()
 }
 
 // hasOtherFile reports whether a candidate's precision is another model file now than it was then, as when it was made on other data.

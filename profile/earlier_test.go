@@ -128,9 +128,42 @@ func TestReuseElsewhere(t *testing.T) {
 	check("library elsewhere", true, func(s *profile.Setup) { s.Runtime.Library = "moved/lib.so" })
 	check("machine", false, func(s *profile.Setup) { s.Fingerprint = "another" })
 	check("ONNX Runtime", false, func(s *profile.Setup) { s.Runtime.Version, s.Runtime.Library = "1.30.0", "old.so" })
+	check("ONNX Runtime in the same file", false, func(s *profile.Setup) { s.Runtime.Version = "1.30.0" })
 	check("protocol", false, func(s *profile.Setup) {
 		s.Profile.Text = append([]byte("runner: {protocol: http}\n"), s.Profile.Text...)
 	})
+	check("server", false, func(s *profile.Setup) {
+		s.Server = &journal.ServerInfo{Mode: "local", Where: "/bin/triton", Version: "2.51.0"}
+	})
+	check("server of the finals", true, func(s *profile.Setup) {
+		s.Finals = &journal.ServerInfo{Mode: "local", Where: "/bin/triton", Version: "2.51.0"}
+	})
+}
+
+// On another server than the bundled engine its own ONNX Runtime serves, and a dry run does not know its version.
+func TestReuseOnAnotherServer(t *testing.T) {
+	t.Parallel()
+	triton := func(version string) *journal.ServerInfo {
+		return &journal.ServerInfo{Mode: "local", Where: "/bin/triton", Version: version}
+	}
+	check := func(name string, want bool, change func(then, now *profile.Setup)) {
+		t.Helper()
+		then := earlierSetup(t)
+		now := then
+		then.Server, now.Server = triton("2.51.0"), triton("2.51.0")
+		change(&then, &now)
+		now.Profile.Search.Earlier = []string{record(t, then, 1, measured(1))}
+		list, err := profile.Reuse(now)
+		if err != nil || len(list) != 1 || list[0].Same != want {
+			t.Errorf("%s: read %+v (%v), want it to be the same: %t", name, list, err, want)
+		}
+	}
+	check("the same", true, func(_, _ *profile.Setup) {})
+	check("another version", false, func(_, now *profile.Setup) { now.Server = triton("2.52.0") })
+	check("a dry run", true, func(_, now *profile.Setup) { now.Server = triton("") })
+	check("a dry run with another one", false, func(_, now *profile.Setup) { now.Server = &journal.ServerInfo{Mode: "local", Where: "/opt/triton"} })
+	check("without variants then", true, func(then, _ *profile.Setup) { then.Runtime = journal.RuntimeInfo{} })
+	check("the bundled engine then", false, func(then, _ *profile.Setup) { then.Server = nil })
 }
 
 // Figures of a precision that is another file by now are not of it.
