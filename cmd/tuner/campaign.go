@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"tuner/hostinfo"
+	"tuner/internal/checksum"
+	"tuner/journal"
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/runner"
@@ -50,6 +52,23 @@ func openBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
 	}
 	build.Version = answer.Version
 	return build, nil
+}
+
+// runtimeInfos are builds as the journal has them. Libraries that the user named are told apart by their content, since another one may have taken
+// the place of one that was measured.
+func runtimeInfos(builds []ortlib.Build) ([]journal.RuntimeInfo, error) {
+	var infos []journal.RuntimeInfo
+	for _, b := range builds {
+		info := journal.RuntimeInfo{Flavour: b.Flavour, Version: b.Version, Library: b.Library}
+		if b.Flavour == ortlib.External {
+			var err error
+			if info.SHA256, err = checksum.File(b.Library); err != nil {
+				return nil, fmt.Errorf("cannot read ONNX Runtime library: %w", err)
+			}
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
 }
 
 // gpusOf is how many GPUs a default configuration is made for: the machine's, or none where the build that serves it has no provider for them, as

@@ -3,9 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tuner/hostinfo"
+	"tuner/journal"
 	"tuner/modelrepo"
 	"tuner/ortlib"
 	"tuner/profile"
@@ -55,5 +60,25 @@ func TestRuntimesOfTheSetupAreMeasured(t *testing.T) {
 		if len(setup.Runtimes) != want || setup.Runtimes[0].Name() != "cpu@1" {
 			t.Errorf("%s: runtimes %v, want %d", target, setup.Runtimes, want)
 		}
+	}
+}
+
+// A library that the user named may be replaced by another one of the same name; what tuner installed is what its name says.
+func TestLibrariesOfTheUserAreToldApart(t *testing.T) {
+	t.Parallel()
+	library := filepath.Join(t.TempDir(), "libonnxruntime.so")
+	if err := os.WriteFile(library, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	infos, err := runtimeInfos([]ortlib.Build{{Flavour: ortlib.External, Version: "1", Library: library}, {Flavour: "cpu", Version: "1", Library: library}})
+	want := []journal.RuntimeInfo{
+		{Flavour: "external", Version: "1", Library: library, SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}, // FIPS 180-4's example
+		{Flavour: "cpu", Version: "1", Library: library},
+	}
+	if diff := cmp.Diff(want, infos); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := runtimeInfos([]ortlib.Build{{Flavour: ortlib.External, Library: library + ".gone"}}); err == nil {
+		t.Error("a library that is not there has a content")
 	}
 }

@@ -100,8 +100,13 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 	if c.servers, err = newServers(con, p); err != nil {
 		return c, err
 	}
+	if !o.dryRun { // what comes now would disturb a campaign that measures the same
+		if err := profile.CheckFree(p); err != nil {
+			return c, inputError(err)
+		}
+	}
 	if err := c.servers.checkMetrics(ctx, o.file, p.Goal); err != nil {
-		return c, err
+		return c, interruptedOr(ctx, err)
 	}
 	host := hostinfo.Read(ctx)
 	gpus := len(host.GPUs)
@@ -208,17 +213,16 @@ func newSetup(p spec.Profile, s profile.Subject, facts search.Facts, builds []or
 		return profile.Setup{}, fmt.Errorf("cannot encode the facts of the machine: %w", err)
 	}
 	setup := profile.Setup{Profile: p, Subject: s, Facts: facts, Tool: toolVersion(), Machine: machine, Fingerprint: host.Fingerprint()}
-	if len(builds) > 0 {
-		setup.Runtime = runtimeInfo(builds[0])
+	if p.DeployTarget == spec.TargetTriton { // all others are folded
+		builds = builds[:min(1, len(builds))]
 	}
-	switch {
-	case len(builds) == 0 || len(p.Runtimes()) == 0:
-		return setup, nil
-	case p.DeployTarget == spec.TargetTriton: // all others are folded
-		builds = builds[:1]
+	runtimes, err := runtimeInfos(builds)
+	if err != nil || len(runtimes) == 0 {
+		return setup, err
 	}
-	for _, b := range builds {
-		setup.Runtimes = append(setup.Runtimes, runtimeInfo(b))
+	setup.Runtime = runtimes[0]
+	if len(p.Runtimes()) > 0 {
+		setup.Runtimes = runtimes
 	}
 	return setup, nil
 }
@@ -316,10 +320,6 @@ func probeBuilds(ctx context.Context, builds []ortlib.Build, p spec.Profile, s p
 		facts.Unavailable, facts.Assigned = runtimes[0].Unavailable, runtimes[0].Assigned
 	}
 	return opened, facts, nil
-}
-
-func runtimeInfo(b ortlib.Build) journal.RuntimeInfo {
-	return journal.RuntimeInfo{Flavour: b.Flavour, Version: b.Version, Library: b.Library}
 }
 
 // run opens the journal and the runners, and runs the campaign, with its variants, to its end.
@@ -423,19 +423,27 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 			return err
 		}
 	} else {
-		printSummary(con.out, s, status, setup.Profile.Goal)
+		printSummary(con.out, s, outcome, setup.Profile.Goal)
 	}
-	if end.Interrupted {
+	switch {
+	case end.Interrupted && s.Trials == 0:
+		return withExit(exitInterrupted, errors.New("interrupted in the first trial; the same command begins it again"))
+	case end.Interrupted:
 		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d trials; the same command goes on, and 'tuner analyze' uses what there is", s.Trials))
-	}
-	if s.Leader == nil {
+	case s.Leader == nil && s.Failed == s.Trials:
+		return withExit(exitInfeasible, errors.New("nothing satisfies the constraints: no configuration could be measured; 'tuner analyze' lists the failures"))
+	case s.Leader == nil:
 		return withExit(exitInfeasible, errors.New("nothing satisfies the constraints; 'tuner analyze' tells what is nearest to them"))
 	}
 	return nil
 }
 
-func printSummary(out io.Writer, s summary, status profile.Status, goal search.Goal) {
-	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(status.Elapsed), s.Reason)
+func printSummary(out io.Writer, s summary, outcome profile.Outcome, goal search.Goal) {
+	status, end := outcome.Status, outcome.End
+	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(end.Elapsed), s.Reason)
+	if s.Trials == 0 { // interrupted in the first: nothing can be said, nor analyzed
+		return
+	}
 	if l := status.Leader; l != nil {
 		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Candidate.Describe(), l.Load, figuresText(goal, l.Measurement))
 	} else if s.Failed == s.Trials {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/journal"
 	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/profile"
@@ -78,5 +79,5 @@ func newEngines(t *testing.T) *profile.Engines {
 	}
 	r := runner.New(runner.Options{Launcher: runner.Bundled{Binary: tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler), Epoch: time.Now()})
 	t.Cleanup(func() { r.Close(context.WithoutCancel(t.Context())) })
-	return profile.NewEngines(profile.Setup{Profile: p, Subject: subject, Runtime: runtimeInfo(build)}, r, nil, requests)
+	return profile.NewEngines(profile.Setup{Profile: p, Subject: subject, Runtime: journal.RuntimeInfo{Library: build.Library}}, r, nil, requests)
 }
