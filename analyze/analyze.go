@@ -33,6 +33,9 @@ func Analyze(c Campaign, o Options) (Result, error) {
 	if o.Goal != nil {
 		goal = *o.Goal
 	}
+	if o.Rank == spec.RankTop3Mean {
+		goal = byThroughput(goal)
+	}
 	r, err := analyzed(c, o, goal)
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot analyze campaign in %q: %w", c.Dir, err)
@@ -73,11 +76,13 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
 	}
+	r.Tried, r.Failed = len(configs), len(r.Failures)
 	choice := ""
 	if r.ByBestLoad() { // that is what a strategy believes something of
 		choice = believed(strategy.plan)
 	}
-	r.Configs = withinServers(c.Header, compare(rankByServer(c.Header, configs, r.Cores, choice), goal))
+	inOrder := rankByServer(c.Header, configs, newYardstick(configs, goal, r.Cores), choice)
+	r.Configs = withinServers(c.Header, compare(inOrder, goal))
 	r.Loads = bestAtLoads(r.onBestServer(), goal, r.Cores)
 	r.Fronts = fronts(r.onBestServer(), goal, at)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)

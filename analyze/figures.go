@@ -39,6 +39,9 @@ type RecordedPoint struct {
 // Rank ranks a recording as Analyze ranks a campaign. Nothing in the result has an interval; Result.Recorded is set. The error is a
 // LoadError or an ObjectiveError, as that of Analyze.
 func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
+	if o.Rank == spec.RankTop3Mean {
+		goal = byThroughput(goal)
+	}
 	at, err := comparedAt(o.At, rec.loads(nil), rec.loads(func(c RecordedConfig) bool { return c.Default }))
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot rank %s: %w", rec.Source, err)
@@ -66,8 +69,8 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 		configs = scoredByTopMean(header, configs)
 	}
 	r := Result{
-		Header: header, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots, Trials: trials,
-		Recorded: rec.Source, Configs: compare(rank(configs, Result{Configs: configs}.Default().Setup, 0, ""), goal),
+		Header: header, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots, Trials: trials, Tried: len(configs),
+		Recorded: rec.Source, Configs: compare(rank(configs, newYardstick(configs, goal, 0), ""), goal),
 	}
 	r.Loads, r.Fronts = bestAtLoads(r.Configs, goal, 0), fronts(r.Configs, goal, at)
 	return r, nil
@@ -107,6 +110,9 @@ func (c RecordedConfig) candidate() search.Candidate {
 	return search.NewCandidate(settings...)
 }
 
+// RecordedGPU is the execution provider of what was recorded on GPUs: which one it was is not told.
+const RecordedGPU = "gpu"
+
 // setup is zero, instances too, where the recording does not tell the configuration.
 func (c RecordedConfig) setup() Setup {
 	if c.Deployed.GetName() == "" {
@@ -119,7 +125,7 @@ func (c RecordedConfig) setup() Setup {
 	}
 	s.Instances = max(1, s.Instances)
 	if c.GPU {
-		s.Provider = "gpu"
+		s.Provider = RecordedGPU
 	}
 	return s
 }

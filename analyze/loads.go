@@ -41,9 +41,9 @@ func (e *LoadError) Error() string {
 		e.At, strings.Join(have, ", "))
 }
 
-// compareLoads orders loads by client batch, then by level.
+// compareLoads orders loads by client batch, then by level; of one level, which a recording may have of both kinds, request rates first.
 func compareLoads(a, b measure.Load) int {
-	return cmp.Or(cmp.Compare(a.BatchSize, b.BatchSize), cmp.Compare(a.Level(), b.Level()))
+	return cmp.Or(cmp.Compare(a.BatchSize, b.BatchSize), cmp.Compare(a.Level(), b.Level()), cmp.Compare(a.Concurrency, b.Concurrency))
 }
 
 // isAt reports whether two loads are the same whatever the client batch.
@@ -97,14 +97,14 @@ func bestAtLoads(configs []Config, goal search.Goal, cores int) []LoadBest {
 			}
 			there := c
 			there.Points = c.Points[i : i+1 : i+1]
-			there.Best, there.Score, there.TiedWith = &there.Points[0], there.Points[0].Score, nil
+			there.Best, there.Score, there.TiedWith, there.Gain = &there.Points[0], there.Points[0].Score, nil, nil
 			byLoad[there.Best.Load] = append(byLoad[there.Best.Load], there)
 		}
 	}
-	base := Result{Configs: configs}.Default().Setup
+	by := newYardstick(configs, goal, cores)
 	var list []LoadBest
 	for load, there := range byLoad {
-		ranked := compare(rank(there, base, cores, ""), goal)
+		ranked := compare(rank(there, by, ""), goal)
 		l := LoadBest{Load: load, Measured: len(ranked), Base: Result{Configs: ranked}.Default().Best}
 		if ranked[0].Satisfies() {
 			l.Best = &ranked[0]

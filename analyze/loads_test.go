@@ -125,3 +125,60 @@ func TestModesOfOneJournal(t *testing.T) {
 	check("mode: online", "minilm_config_1", 2)
 	check("mode: offline", "minilm_config_0", 16)
 }
+
+// A gain at a load is over the default there. Where that was not measured, or misses a limit, there is none, whatever it is of the best loads.
+func TestGainAtALoad(t *testing.T) {
+	t.Parallel()
+	limit := 0.055 // s: with 24 requests in flight the default takes 62 ms in the mean, two instances on a thread each 39
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}}
+	all := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8, 24).Measure(analyzetest.Candidate(2, 1, 16), 8, 16, 24),
+		analyze.Options{Goal: &goal})
+	best, ok := all.Winner()
+	if !ok || best.Gain == nil {
+		t.Fatalf("%s has no gain: the test shows nothing", best.Name)
+	}
+	kept, _ := all.Only([]string{best.Name})
+	for name, r := range map[string]analyze.Result{"all": all, "named": kept} {
+		gains := map[int]bool{}
+		for _, l := range r.Loads {
+			gains[l.Load.Concurrency] = l.Best != nil && l.Best.Gain != nil
+		}
+		if diff := cmp.Diff(map[int]bool{8: true, 16: false, 24: false}, gains); diff != "" {
+			t.Errorf("%s: loads with a gain (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The mean of throughputs is what is compared, whatever weight the throughput has by itself; and each says of how many loads it is.
+func TestMeanOfThroughputs(t *testing.T) {
+	t.Parallel()
+	analyzed := func(weight float64) analyze.Result {
+		goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: weight}}}}
+		return mustAnalyze(t, several(t), analyze.Options{Goal: &goal, Rank: spec.RankTop3Mean})
+	}
+	one, ten := analyzed(1), analyzed(10)
+	if diff := cmp.Diff(names(one.Configs), names(ten.Configs)); diff != "" {
+		t.Errorf("ranking (-weight 1 +weight 10):\n%s", diff)
+	}
+	for i, c := range one.Configs {
+		if diff := cmp.Diff(c.Gain, ten.Configs[i].Gain); diff != "" {
+			t.Errorf("gain of %s (-weight 1 +weight 10):\n%s", c.Name, diff)
+		}
+		// The default was measured at four loads, minilm_config_1 at three, the others at fewer.
+		want := 0
+		if c.Candidate.IsDefault() || c.Name == "minilm_config_1" {
+			want = 3
+		}
+		if c.MeanOf != want {
+			t.Errorf("%s has the mean of %d loads, want %d", c.Name, c.MeanOf, want)
+		}
+	}
+	if c, _ := one.Config("minilm_config_1"); c.Gain == nil || c.Gain.Value == 1 {
+		t.Errorf("minilm_config_1 has the gain %v: the test shows nothing", c.Gain)
+	}
+	fewer := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 8).Measure(analyzetest.Candidate(2, 1, 16), 16), analyze.Options{Rank: spec.RankTop3Mean})
+	if n := fewer.Default().MeanOf; n != 2 {
+		t.Errorf("where two loads are the most, a mean is of %d", n)
+	}
+}

@@ -12,8 +12,28 @@ import (
 	"tuner/stats"
 )
 
-// tieMargin is the difference of scores (on log scale: 1 %) up to which two configurations may be called tied.
+// tieMargin is the factor between two objectives, on log scale (1 %), up to which two configurations may be called tied.
 var tieMargin = math.Log(1.01)
+
+// yardstick is what decides between configurations that are ranked together, beside their figures.
+type yardstick struct {
+	base   Setup   // the default's, which need not be among them
+	cores  int     // usable ones of the machine; 0 unknown
+	weight float64 // of the objective, see weightOf: a score grows by so much more than the logarithm of a gain
+}
+
+func newYardstick(configs []Config, goal search.Goal, cores int) yardstick {
+	return yardstick{Result{Configs: configs}.Default().Setup, cores, weightOf(goal)}
+}
+
+// weightOf is the sum of the objective's weights. A difference of scores is divided by it, so that neither a gain nor a tie depends on their scale.
+func weightOf(goal search.Goal) float64 {
+	sum := 0.0
+	for _, t := range goal.Objective.Terms {
+		sum += t.Weight
+	}
+	return sum
+}
 
 // rank puts configurations into their order and names ties. The order is total, and does not depend on the order in which
 // they come: satisfying before failing before unmeasured; satisfying ones by score, failing ones by how much they miss.
@@ -28,19 +48,18 @@ var tieMargin = math.Log(1.01)
 //
 // believed is the key of the candidate that the strategy would choose, by all that it was told; "" where it believes nothing. It comes
 // first where the figures do not contradict that: a few launches alone know less than all windows of the search, and single windows of one that
-// nothing has confirmed less still. base is the default's setup:
-// the default itself need not be among those that are ranked together.
-func rank(configs []Config, base Setup, cores int, believed string) []Config {
+// nothing has confirmed less still.
+func rank(configs []Config, by yardstick, believed string) []Config {
 	ranked := slices.Clone(configs)
 	slices.SortFunc(ranked, byMerit)
-	ranked = believedFirst(searchedFirst(ranked), believed)
+	ranked = believedFirst(searchedFirst(ranked, by), believed)
 	for begin := 0; begin < len(ranked); {
 		end := begin + 1
-		for end < len(ranked) && areTied(ranked[begin], ranked[end]) {
+		for end < len(ranked) && by.areTied(ranked[begin], ranked[end]) {
 			end++
 		}
 		group := ranked[begin:end]
-		slices.SortFunc(group, func(a, b Config) int { return byCost(a, b, cores, base) })
+		slices.SortFunc(group, func(a, b Config) int { return byCost(a, b, by.cores, by.base) })
 		nameTies(group)
 		begin = end
 	}
@@ -54,9 +73,9 @@ func rank(configs []Config, base Setup, cores int, believed string) []Config {
 
 // searchedFirst is confirmedFirst without what was measured for the curves alone; this takes its place behind those that are tied
 // with the first. The configurations are ordered by merit.
-func searchedFirst(ranked []Config) []Config {
+func searchedFirst(ranked []Config, by yardstick) []Config {
 	isCurve := func(c Config) bool { return c.CurveOnly }
-	searched := confirmedFirst(slices.DeleteFunc(slices.Clone(ranked), isCurve))
+	searched := confirmedFirst(slices.DeleteFunc(slices.Clone(ranked), isCurve), by)
 	switch len(searched) {
 	case 0: // of the search's server, where the finals ran on another one
 		return ranked
@@ -65,7 +84,7 @@ func searchedFirst(ranked []Config) []Config {
 	}
 	curves := slices.DeleteFunc(slices.Clone(ranked), func(c Config) bool { return !c.CurveOnly })
 	end := 1
-	for end < len(searched) && areTied(searched[0], searched[end]) {
+	for end < len(searched) && by.areTied(searched[0], searched[end]) {
 		end++
 	}
 	rest := slices.Concat(searched[end:], curves)
@@ -76,13 +95,13 @@ func searchedFirst(ranked []Config) []Config {
 // confirmedFirst puts the best confirmed configuration, and those behind it that are tied with it, before the ones that only
 // the search saw and that are not better beyond both intervals. The default counts as confirmed: luck did not pick it. The
 // configurations are ordered by merit.
-func confirmedFirst(ranked []Config) []Config {
+func confirmedFirst(ranked []Config, by yardstick) []Config {
 	first := slices.IndexFunc(ranked, func(c Config) bool { return c.Satisfies() && isConfirmed(c) })
 	if first <= 0 || ranked[0].Score.Lo > ranked[first].Score.Hi {
 		return ranked
 	}
 	end := first + 1
-	for end < len(ranked) && areTied(ranked[first], ranked[end]) {
+	for end < len(ranked) && by.areTied(ranked[first], ranked[end]) {
 		end++
 	}
 	return slices.Concat(ranked[first:end], ranked[:first], ranked[end:])
@@ -122,12 +141,12 @@ func byMerit(a, b Config) int {
 }
 
 // areTied reports whether two satisfying configurations cannot be told apart.
-func areTied(a, b Config) bool {
+func (by yardstick) areTied(a, b Config) bool {
 	if !a.Satisfies() || !b.Satisfies() || a.FailedFinals != b.FailedFinals {
 		return false
 	}
 	x, y := a.Score, b.Score
-	return math.Abs(x.Value-y.Value) <= tieMargin && x.Lo <= y.Hi && y.Lo <= x.Hi
+	return math.Abs(x.Value-y.Value) <= tieMargin*by.weight && x.Lo <= y.Hi && y.Lo <= x.Hi
 }
 
 // byCost orders tied configurations: those for the curves alone last, confirmed first, then lower memory, lower p99, fewer
@@ -192,14 +211,9 @@ func nameTies(group []Config) {
 	}
 }
 
-// compare fills in the gains over the default. A difference of scores is divided by the summed weights, so that a gain is a
-// factor whatever the weights' scale.
+// compare fills in the gains over the default, as factors.
 func compare(configs []Config, goal search.Goal) []Config {
-	base := Result{Configs: configs}.Default()
-	weights := 0.0
-	for _, t := range goal.Objective.Terms {
-		weights += t.Weight
-	}
+	base, weights := Result{Configs: configs}.Default(), weightOf(goal)
 	compared := slices.Clone(configs)
 	for i, c := range compared {
 		switch {

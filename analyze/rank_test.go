@@ -14,6 +14,9 @@ import (
 	"tuner/search"
 )
 
+// plain is of a machine with two cores, and of an objective whose weights add up to 1.
+var plain = yardstick{cores: 2, weight: 1}
+
 // configWith makes a configuration with one point; violation 0 satisfies.
 func configWith(name string, score, half, violation, memory float64) Config {
 	p := Point{Sample: Sample{
@@ -61,10 +64,10 @@ func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 300 {
 		configs := randomConfigs(r, 2+r.IntN(12))
-		want := order(rank(configs, Setup{}, 2, ""))
+		want := order(rank(configs, plain, ""))
 		shuffled := slices.Clone(configs)
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if diff := cmp.Diff(want, order(rank(shuffled, Setup{}, 2, ""))); diff != "" {
+		if diff := cmp.Diff(want, order(rank(shuffled, plain, ""))); diff != "" {
 			t.Fatalf("shuffled configurations rank differently (-first +shuffled):\n%s", diff)
 		}
 	}
@@ -107,11 +110,11 @@ func TestWhatIsBelievedComesFirst(t *testing.T) {
 	} {
 		best, other := configWith("best", 1, 0.1, 0, 1), configWith("believed", test.score, test.half, test.violation, 1)
 		best.Best.Confirmed, other.Best.Confirmed = test.isBestToo, test.isConfirmed
-		ranked := rank([]Config{best, other}, Setup{}, 2, other.Candidate.Key())
+		ranked := rank([]Config{best, other}, plain, other.Candidate.Key())
 		if ranked[0].Name != test.first {
 			t.Errorf("%s: %s comes first, want %s", name, ranked[0].Name, test.first)
 		}
-		if unasked := rank([]Config{best, other}, Setup{}, 2, ""); unasked[0].Name != "best" {
+		if unasked := rank([]Config{best, other}, plain, ""); unasked[0].Name != "best" {
 			t.Errorf("%s: %s comes first where nothing is believed", name, unasked[0].Name)
 		}
 	}
@@ -126,7 +129,7 @@ func TestSatisfyingBeforeFailingBeforeUnmeasured(t *testing.T) {
 		configWith("m_config_1", 1, 0, 0.1, 1),
 		configWith("m_config_2", 2, 0, 0, 1),
 		configWith("m_config_3", 3, 0, 0, 1),
-	}, Setup{}, 2, "")
+	}, plain, "")
 	var list []string
 	var ranks []int
 	for _, c := range got {
@@ -144,7 +147,7 @@ func TestTies(t *testing.T) {
 	t.Parallel()
 	check := func(name string, want []string, configs ...Config) {
 		t.Helper()
-		if diff := cmp.Diff(want, order(rank(configs, Setup{}, 2, ""))); diff != "" {
+		if diff := cmp.Diff(want, order(rank(configs, plain, ""))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -171,7 +174,7 @@ func TestConfirmedFirst(t *testing.T) {
 	}
 	check := func(name string, want []string, configs ...Config) {
 		t.Helper()
-		if diff := cmp.Diff(want, order(rank(configs, Setup{}, 2, ""))); diff != "" {
+		if diff := cmp.Diff(want, order(rank(configs, plain, ""))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -207,7 +210,7 @@ func TestFailedFinalsComeLast(t *testing.T) {
 	missing := configWith("c", 9, 0.01, 0.1, 300)
 	check := func(name string, want []string, believed string, configs ...Config) {
 		t.Helper()
-		if diff := cmp.Diff(want, order(rank(configs, Setup{}, 2, believed))); diff != "" {
+		if diff := cmp.Diff(want, order(rank(configs, plain, believed))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -256,7 +259,7 @@ func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 		}
 	}
 	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		ranked := rank([]Config{configs[p[0]], configs[p[1]], configs[p[2]]}, Setup{}, 2, "")
+		ranked := rank([]Config{configs[p[0]], configs[p[1]], configs[p[2]]}, plain, "")
 		if got := ranked[0].Name + ranked[1].Name + ranked[2].Name; got != "012" {
 			t.Errorf("insertion order %v ranks %s, want 012", p, got)
 		}
@@ -314,4 +317,29 @@ func TestGainKnowsTheSpreadBetweenLaunches(t *testing.T) {
 	// 4.3027 · √(0.02 · (1/2 + 1/2)) = 0.60849.
 	check("launches differ more than windows", 0.60849, point(0.03, true, 0.9, 1.1), point(0.04, true, 1.9, 2.1))
 	check("launches agree", 0.05, point(0.03, true, 1, 1), point(0.04, true, 2, 2))
+}
+
+// Weights of 10 and 5 ask for the same as 2 and 1: what is tied, and so what comes first, does not depend on their scale.
+func TestTiesDoNotDependOnTheScaleOfWeights(t *testing.T) {
+	t.Parallel()
+	for _, scale := range []float64{0.01, 1, 5} {
+		goal := search.Goal{Objective: search.Objective{Terms: []search.Term{
+			{Metric: measure.Throughput, Weight: 2 * scale}, {Metric: measure.LatencyP99, Weight: scale}}}}
+		config := func(name string, gain, memory float64) Config { // over the first
+			return configWith(name, 3*scale*gain, 3*scale*0.1, 0, memory)
+		}
+		ranked := rank([]Config{config("a", 0, 300), config("b", -0.005, 200), config("c", -0.02, 100)}, newYardstick(nil, goal, 2), "")
+		if diff := cmp.Diff([]string{"b[a]", "a[b]", "c[]"}, order(ranked)); diff != "" {
+			t.Errorf("with weights times %v (-want +got):\n%s", scale, diff)
+		}
+	}
+}
+
+// A recording may have loads of both kinds: their order is one all the same.
+func TestLoadsOfBothKindsHaveAnOrder(t *testing.T) {
+	t.Parallel()
+	loop, rate := measure.Load{Concurrency: 4, BatchSize: 1}, measure.Load{RequestRate: 4, BatchSize: 1}
+	if a, b := compareLoads(loop, rate), compareLoads(rate, loop); a*b != -1 {
+		t.Errorf("%v and %v compare as %d, and the other way round as %d", loop, rate, a, b)
+	}
 }

@@ -27,6 +27,9 @@ type Result struct {
 	Account Account
 	Trials  int // trials made, failed ones included
 	Windows int // load windows measured
+	// Tried and Failed count the configurations that were tried and the trials without figures: of the whole campaign, as Trials, also where
+	// Configs and Failures are those of some configurations alone (Only).
+	Tried, Failed int
 	// ServiceTrials is how many trials told what batches take in an engine process: they are in the account, and in nothing else.
 	ServiceTrials int
 	Reused        []Reused   // earlier campaigns that the strategy learned from, in no figure here
@@ -97,8 +100,11 @@ type Config struct {
 	Points []Point // ascending by load; empty when every trial failed
 	Best   *Point  // the point that the configuration is ranked by; nil when there is none, or none at Result.At
 	// Score is what it is ranked by, on log scale, higher is better: that of Best, or of the mean of its three highest throughputs
-	// (spec.RankTop3Mean), −∞ without three.
+	// (spec.RankTop3Mean), −∞ with fewer than others have.
 	Score measure.Estimate
+	// MeanOf is how many throughputs Score is the mean of, fewer than three where no configuration has three such loads; 0 where it is of Best,
+	// or −∞.
+	MeanOf int
 	// CurveOnly marks one that was measured for the load curves alone: it may be outside of what the profile asks to search, so
 	// that it never comes first.
 	CurveOnly bool
@@ -108,7 +114,7 @@ type Config struct {
 	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate
-	// TiedWith names the configurations that cannot be told from this one: their scores differ by at most 1 %, and their
+	// TiedWith names the configurations that cannot be told from this one: a gain from one to the other is at most 1 %, and their
 	// intervals overlap. The order among them follows other merits. Of a large group it names the first twenty.
 	TiedWith []string
 }

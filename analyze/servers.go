@@ -31,10 +31,9 @@ func byServer(h journal.Header, configs []Config) (first, others []Config) {
 }
 
 // rankByServer is rank, of the finals' server first.
-func rankByServer(h journal.Header, configs []Config, cores int, believed string) []Config {
-	base := Result{Configs: configs}.Default().Setup
+func rankByServer(h journal.Header, configs []Config, by yardstick, believed string) []Config {
 	first, others := byServer(h, configs)
-	ranked := slices.Concat(rank(first, base, cores, believed), rank(others, base, cores, ""))
+	ranked := slices.Concat(rank(first, by, believed), rank(others, by, ""))
 	for i := range ranked {
 		if ranked[i].Best != nil {
 			ranked[i].Rank = i + 1

@@ -7,10 +7,17 @@ import (
 
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/search"
 )
 
 // topLoads is how many loads a ranking by the mean of the best throughputs looks at (spec.RankTop3Mean).
 const topLoads = 3
+
+// byThroughput is a goal with the objective that a mean of throughputs is the score of: throughput alone, with weight 1 whatever it had.
+func byThroughput(goal search.Goal) search.Goal {
+	goal.Objective = search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}
+	return goal
+}
 
 // scoredByTopMean gives each configuration the mean of its three highest throughputs within the constraints as its score, on log scale, as the
 // tutorial of OLive and Model Analyzer ranks. Where no configuration has three such loads, the most that any has stand for the three. One with
@@ -30,8 +37,11 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 	}
 	scored := slices.Clone(configs)
 	for i, c := range scored {
-		if c.Satisfies() {
-			scored[i].Score = meanScore(tops[i], most)
+		if !c.Satisfies() {
+			continue
+		}
+		if scored[i].Score = meanScore(tops[i], most); isScored(scored[i]) {
+			scored[i].MeanOf = most
 		}
 	}
 	return scored

@@ -145,7 +145,7 @@ func TestLargeGroupsOfTies(t *testing.T) {
 	for i := range configs {
 		configs[i] = configWith(fmt.Sprintf("m_config_%d", i), 1, 0.1, 0, 100)
 	}
-	ranked := rank(configs, Setup{}, 2, "")
+	ranked := rank(configs, plain, "")
 	if last := ranked[999]; len(last.TiedWith) != mostTied || last.TiedWith[0] != ranked[0].Name {
 		t.Errorf("the last is tied with %d, first of all %v", len(last.TiedWith), last.TiedWith[:1])
 	}

@@ -47,6 +47,7 @@ func Large(t testing.TB, n int) analyze.Result {
 	base := small.Default()
 	base.Rank = n + 1
 	r.Configs = append(r.Configs, base)
+	r.Tried = len(r.Configs)
 	return r
 }
 

@@ -4,7 +4,7 @@
 // strategy to say what that would be. `make conformance` compares both rankings.
 
 const weights = raw.objective.reduce((sum, t) => sum + t.weight, 0);
-const tieMargin = Math.log(1.01);
+const tieMargin = Math.log(1.01) * weights;
 const topLoads = 3;
 const isTopMean = raw.ranked_by === "top3-mean";
 
@@ -109,7 +109,7 @@ function scoreByTopMean(standings, constraints) {
   for (const part of byServer(standings)) {
     const tops = new Map(part.map((s) => [s, highest(s.config, constraints)]));
     const most = part.reduce((n, s) => Math.max(n, tops.get(s).length), 0);
-    for (const s of part) if (s.satisfies) s.score = meanScore(tops.get(s), most);
+    for (const s of part) if (s.satisfies) Object.assign(s, { score: meanScore(tops.get(s), most), meanOf: most });
   }
 }
 
