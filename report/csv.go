@@ -232,7 +232,7 @@ func textCell(cell string) string {
 // deviceOf is the device that the instances run on, in Model Analyzer's words.
 func deviceOf(c analyze.Config) string {
 	provider, _ := c.Candidate.Get(search.KnobExecutionProvider)
-	if slices.Contains([]string{"cuda", "tensorrt"}, cmp.Or(string(provider), c.Setup.Provider)) {
+	if slices.Contains([]string{"cuda", "tensorrt", analyze.RecordedGPU}, cmp.Or(string(provider), c.Setup.Provider)) {
 		return "GPU"
 	}
 	return "CPU"

@@ -90,8 +90,12 @@ func junitCases(r analyze.Result) []junitCase {
 	}
 	c := r.Configs[0]
 	var cases []junitCase
-	for _, chance := range c.Best.Chances {
-		cases = append(cases, junitCaseOf(c, chance.Constraint, fmt.Sprintf(", kept with probability %s", chanceText(chance.Probability))))
+	for i, constraint := range r.Goal.Constraints {
+		certainty := ""
+		if i < len(c.Best.Chances) { // else another program measured it
+			certainty = fmt.Sprintf(", kept with probability %s", chanceText(c.Best.Chances[i].Probability))
+		}
+		cases = append(cases, junitCaseOf(c, constraint, certainty))
 	}
 	for _, miss := range c.Best.Misses {
 		if miss.Constraint.Min == nil && miss.Constraint.Max == nil { // what the objective needs (search.Goal.Unscored)

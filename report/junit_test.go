@@ -9,6 +9,7 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
+	"tuner/modelconfig"
 	"tuner/search"
 )
 
@@ -24,6 +25,21 @@ func readJUnit(t *testing.T, r analyze.Result) junitSuites {
 		t.Fatalf("%v:\n%s", err, b.String())
 	}
 	return suites
+}
+
+// ofAnother is what another program measured of a default on a GPU, which misses the tight limit.
+func ofAnother(t *testing.T) analyze.Result {
+	t.Helper()
+	rec := analyze.Recording{Model: "resnet", Source: "0.ckpt", Configs: []analyze.RecordedConfig{{
+		Name: "resnet_config_default", Default: true, GPU: true, Deployed: &modelconfig.Config{Name: "resnet", MaxBatchSize: 8},
+		Points: []analyze.RecordedPoint{{Load: measure.Load{Concurrency: 1, BatchSize: 1},
+			Values: map[measure.Metric]float64{measure.Throughput: 200, measure.LatencyP99: 0.005}}},
+	}}}
+	r, err := rec.Rank(*tight(), analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func TestJUnit(t *testing.T) {
@@ -51,6 +67,7 @@ func TestJUnit(t *testing.T) {
 	check("satisfied", result(t, typical(t), analyze.Options{}), 2, 0,
 		"minilm_config_4: p99 ≤ 50 ms at concurrency 16: ", "latency_p99 is 31.2 ms [", "kept with probability >99 %", "error rate ≤ 1 % at concurrency 16")
 	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), 2, 1, "constraint: latency_p99 is ", "the limit of 3.00 ms")
+	check("recorded", ofAnother(t), 2, 1, "p99 ≤ 3 ms at concurrency 1", "constraint: latency_p99 is 5.00 ms, 67 % above the limit of 3.00 ms")
 	unknown := result(t, typical(t), analyze.Options{})
 	unknown.Configs[0].Best.Misses = append(unknown.Configs[0].Best.Misses, search.Miss{Constraint: search.Constraint{Metric: measure.Energy}})
 	check("without a score", unknown, 3, 1, "energy per inference > 0 at concurrency 16", "constraint: energy")

@@ -83,3 +83,13 @@ minilm,GPU-1,1,64,minilm_config_default,2:CPU,No,3000.000,100.000,70.000
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Which execution provider another program's default had on a GPU is not known, but that it was on one.
+func TestInstanceGroupOfARecording(t *testing.T) {
+	t.Parallel()
+	want := "Model,Batch,Concurrency,Model Config Path,Instance Group,Max Batch Size,Satisfies Constraints,Throughput (infer/sec),p99 Latency (ms)\n" +
+		"resnet,1,1,resnet_config_default,1:GPU,8,No,200.000,5.000\n"
+	if diff := cmp.Diff(want, written(t, ofAnother(t), WriteInferenceCSV)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
