@@ -55,10 +55,10 @@ type bar struct {
 // bars is a panel's plotter: a bar for each load, at 0, 1, 2 …
 type bars []bar
 
-// barsOf is empty where the server told nothing.
-func barsOf(c analyze.Config) bars {
+// barsOf are the loads that were measured on the best one's server; none where that told nothing.
+func barsOf(r analyze.Result, c analyze.Config) bars {
 	var list bars
-	for _, p := range c.Points {
+	for _, p := range onServerOf(r, firstOf(r).Best, c.Points) {
 		if _, told := p.Values[measure.QueueTime]; !told {
 			continue
 		}
@@ -97,7 +97,7 @@ func WriteBreakdownChart(w io.Writer, r analyze.Result) error {
 	}
 	most := 0.0
 	for _, c := range shown {
-		for _, b := range barsOf(c) {
+		for _, b := range barsOf(r, c) {
 			most = max(most, b.height())
 		}
 	}
@@ -131,16 +131,23 @@ func drawPartsLegend(canvas draw.Canvas) {
 	canvas.FillText(plotstyle.Text(legendSize, plotstyle.Soft), vg.Point{X: at.X, Y: at.Y - 3.5}, "numbers: infer/s")
 }
 
+// panelName names the configuration of a panel.
+func panelName(r analyze.Result, c analyze.Config) string {
+	switch {
+	case c.Candidate.IsDefault():
+		return legendLabel(r, c)
+	case c.Satisfies():
+		return "best: " + bestLabel(r, c)
+	}
+	return "nearest: " + bestLabel(r, c)
+}
+
 // drawBars draws a panel.
 func drawBars(canvas draw.Canvas, r analyze.Result, c analyze.Config, most float64) {
-	list := barsOf(c)
-	name := legendLabel(r, c)
-	if !c.Candidate.IsDefault() {
-		name = "best: " + bestLabel(r, c)
-	}
+	list := barsOf(r, c)
 	style := plotstyle.Text(11, plotstyle.Ink)
 	style.YAlign = text.YTop
-	canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, plotstyle.Shorten(name, legendMost+10))
+	canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y}, plotstyle.Shorten(panelName(r, c), legendMost+10))
 	p := plot.New()
 	p.BackgroundColor = color.Transparent
 	plotstyle.Axis(&p.X, loadAxis(r).title, list.ticks(canvas.Size().X))

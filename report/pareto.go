@@ -140,7 +140,7 @@ func paretoCurves(r analyze.Result, x, y quantity) []curve {
 	}
 	rest, best, base := curve{look: restLook}, curve{look: paretoLook}, curve{look: basePoint}
 	for i, c := range r.Configs {
-		for _, p := range c.Points {
+		for _, p := range onServerOf(r, firstOf(r).Best, c.Points) {
 			across, knownX := x.of(p)
 			up, knownY := y.of(p)
 			if !knownX || !knownY {

@@ -72,11 +72,19 @@ func newChart(r analyze.Result, title string, y quantity, x func(analyze.Point) 
 	return c
 }
 
-// dots are a configuration's points.
+// firstOf is the best configuration, or the nearest to satisfying the constraints; nothing where none was tried.
+func firstOf(r analyze.Result) analyze.Config {
+	if len(r.Configs) == 0 {
+		return analyze.Config{}
+	}
+	return r.Configs[0]
+}
+
+// dots are a configuration's points, of the server that it is ranked by: a curve of two servers would be of neither.
 func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float64, bool), y quantity) []dot {
-	first := r.Configs[0] // the best, or the nearest to satisfying the constraints
+	best := firstOf(r)
 	var list []dot
-	for _, p := range config.Points {
+	for _, p := range onServerOf(r, config.Best, config.Points) {
 		up, measured := y.of(p)
 		at, ok := x(p)
 		if !measured || !ok {
@@ -84,7 +92,7 @@ func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float6
 		}
 		list = append(list, dot{
 			x: at, y: up, hollow: len(p.Misses) > 0,
-			ringed: config.Name == first.Name && first.Best != nil && p.Load == first.Best.Load,
+			ringed: config.Name == best.Name && best.Best != nil && p.Load == best.Best.Load,
 		})
 	}
 	return list
@@ -164,7 +172,7 @@ func setupText(s analyze.Setup) string {
 func subtitle(r analyze.Result) string {
 	parts := []string{r.Header.Model, "goal: " + objectiveText(r.Goal.Objective) + within(r.Goal),
 		count(len(r.Configs), "configuration")}
-	if len(r.Failures) == r.Trials {
+	if r.Failed == r.Trials {
 		parts = append(parts, "nothing was measured")
 	}
 	if s := r.Header.Server; s != nil && s.Name != "" {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"tuner/analyze"
 )
@@ -27,4 +28,12 @@ func servedBy(r analyze.Result, c analyze.Config) string {
 		return "ONNX Runtime " + c.Setup.Runtime
 	}
 	return r.Server(*c.Best)
+}
+
+// onServerOf are those of some points that were measured on the server of another one, which their figures compare with; all where that is nil.
+func onServerOf(r analyze.Result, other *analyze.Point, points []analyze.Point) []analyze.Point {
+	if other == nil || r.Header.Finals == nil {
+		return points
+	}
+	return slices.DeleteFunc(slices.Clone(points), func(p analyze.Point) bool { return !r.AreComparable(*other, p) })
 }

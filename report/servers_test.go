@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"tuner/analyze"
+	"tuner/analyze/analyzetest"
 	"tuner/journal"
+	"tuner/measure"
+	"tuner/search"
 )
 
 // Every report says which server was measured, and nothing of an ONNX Runtime that did not serve.
@@ -64,4 +67,70 @@ func TestServersAreNamed(t *testing.T) {
 			t.Errorf("%s: %q in\n%s", c.name, c.never, out.String())
 		}
 	}
+}
+
+// ofTwoServers is a campaign whose finals ran on another server; the default was confirmed there at one load, or not at all.
+func ofTwoServers(t *testing.T, isDefaultConfirmed bool) analyze.Result {
+	t.Helper()
+	best := analyzetest.Candidate(2, 1, 16)
+	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 8).Measure(analyzetest.Candidate(2, 1, 8), 8, 16).Measure(best, 8, 16).Confirm(best, 16)
+	if isDefaultConfirmed {
+		b.Confirm(search.Candidate{}, 8)
+	}
+	c := b.End("the space is exhausted", false).Campaign()
+	c.Header.Finals = &journal.ServerInfo{Mode: "local", Where: "/opt/tritonserver", Name: "triton", Version: "2.51.0"}
+	r, err := analyze.Analyze(c, analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What charts and the table of stages put side by side is of one server: a curve of that which its configuration is ranked by, stages and
+// breakdown of the best one's.
+func TestChartsAreOfOneServer(t *testing.T) {
+	t.Parallel()
+	type shown struct{ Curve, Stage, Bars int } // points of the default
+	pointsOf := func(r analyze.Result) (s shown) {
+		base := r.Default()
+		s.Curve, s.Bars = len(dots(r, base, level, quantityOf(measure.Throughput))), len(barsOf(r, base))
+		s.Stage = len(stages(r)[0].config.Points)
+		return s
+	}
+	confirmed, searched := ofTwoServers(t, true), ofTwoServers(t, false)
+	one := confirmed
+	one.Header.Finals = nil
+	for _, test := range []struct {
+		name   string
+		result analyze.Result
+		want   shown
+	}{
+		{"one server", one, shown{Curve: 2, Stage: 2, Bars: 2}},
+		{"confirmed at 8", confirmed, shown{Curve: 1, Stage: 1, Bars: 1}},
+		{"not confirmed", searched, shown{Curve: 2}},
+	} {
+		if got := pointsOf(test.result); got != test.want {
+			t.Errorf("%s: the default has %+v points, want %+v", test.name, got, test.want)
+		}
+	}
+	if got := paretoCurves(confirmed, quantityOf(measure.LatencyP99), quantityOf(measure.Throughput)); len(got) == 0 || got[0].look.radius == restLook.radius {
+		t.Errorf("beside what was confirmed there are points of the search: %+v", got)
+	}
+	if s := stages(analyze.Result{}); len(s) != 1 {
+		t.Errorf("of nothing there are %d stages", len(s))
+	}
+}
+
+// A panel's name says whether its configuration is the best, or keeps no limits.
+func TestPanelNames(t *testing.T) {
+	t.Parallel()
+	check := func(r analyze.Result, want string) {
+		t.Helper()
+		if got := panelName(r, r.Configs[0]); !strings.HasPrefix(got, want) {
+			t.Errorf("the panel is named %q, want %q", got, want)
+		}
+	}
+	check(result(t, typical(t), analyze.Options{}), "best: 2 instances")
+	tuned := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 16).Measure(analyzetest.Candidate(2, 1, 16), 4)
+	check(result(t, tuned, analyze.Options{Goal: tight()}), "nearest: 2 instances")
 }

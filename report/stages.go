@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -29,9 +30,13 @@ var (
 	stageBoth    = look{color: color.RGBA{0x12, 0x6e, 0x3a, 0xff}, width: 2, radius: 4, sides: 32}
 )
 
-// stages lists what is known of the three. The default comes first even without figures.
+// stages lists what is known of the three, of the best one's server alone. The default comes first even without figures.
 func stages(r analyze.Result) []stage {
-	list := []stage{{title: "default", config: r.Default(), look: stageDefault}}
+	here := func(c analyze.Config) analyze.Config {
+		c.Points = onServerOf(r, firstOf(r).Best, c.Points)
+		return c
+	}
+	list := []stage{{title: "default", config: here(r.Default()), look: stageDefault}}
 	add := func(s stage) {
 		for _, before := range list {
 			if before.config.Name == s.config.Name {
@@ -41,11 +46,11 @@ func stages(r analyze.Result) []stage {
 		}
 		list = append(list, s)
 	}
-	if first, ok := r.Config(r.FirstStage); ok {
-		add(stage{title: "after stage 1", config: first, look: stageFirst})
+	if one, ok := r.Config(r.FirstStage); ok {
+		add(stage{title: "after stage 1", config: here(one), look: stageFirst})
 	}
 	if best, ok := r.Winner(); ok {
-		add(stage{title: "after both stages", config: best, look: stageBoth})
+		add(stage{title: "after both stages", config: here(best), look: stageBoth})
 	}
 	return list
 }
@@ -102,7 +107,7 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 	switch {
 	case r.StageElsewhere:
 		fmt.Fprintf(b, "Stage 1 by itself was measured on %s alone, and the best configuration on %s: their figures do not compare.\n\n",
-			r.Header.Server, r.Header.Finals)
+			escapeMarkdown(r.Header.Server.String()), escapeMarkdown(r.Header.Finals.String()))
 	case r.FirstStage == "" && r.Recorded == "":
 		fmt.Fprintf(b, "Stage 1 by itself was not measured: a larger budget measures it.\n\n")
 	}
@@ -111,7 +116,7 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 		cells = append(cells, stageRow(r, s))
 	}
 	b.WriteString(markdownTable([]string{"", "configuration", "best load", "throughput", "p99", "gain in " + gainOf(r)}, cells, nil))
-	writeStageLoads(b, r, list)
+	writeStageLoads(b, list)
 	if charts {
 		fmt.Fprintf(b, "\n![Throughput by stage of tuning](%s)\n", stagesChartName)
 	}
@@ -149,7 +154,7 @@ func gainOf(r analyze.Result) string {
 func gainPercent(factor float64) string { return fmt.Sprintf("%+.0f %%", 100*(factor-1)) }
 
 // writeStageLoads writes the throughput of each stage at each load of the curves, and its gain over the default there.
-func writeStageLoads(b *strings.Builder, r analyze.Result, list []stage) {
+func writeStageLoads(b *strings.Builder, list []stage) {
 	list = slices.DeleteFunc(slices.Clone(list), func(s stage) bool { return s.same != "" })
 	var loads []measure.Load
 	for _, s := range list {
@@ -159,7 +164,9 @@ func writeStageLoads(b *strings.Builder, r analyze.Result, list []stage) {
 			}
 		}
 	}
-	slices.SortFunc(loads, func(x, y measure.Load) int { return int(math.Copysign(1, x.Level()-y.Level())) })
+	slices.SortFunc(loads, func(x, y measure.Load) int {
+		return cmp.Or(cmp.Compare(x.BatchSize, y.BatchSize), cmp.Compare(x.Level(), y.Level()), cmp.Compare(x.Concurrency, y.Concurrency))
+	})
 	headers := []string{"load"}
 	for _, s := range list {
 		headers = append(headers, s.title+" (infer/s)")
@@ -176,7 +183,7 @@ func writeStageLoads(b *strings.Builder, r analyze.Result, list []stage) {
 			row = append(row, e.text)
 			switch {
 			case s.config.Candidate.IsDefault():
-			case ok && known && base.value > 0 && (r.Header.Finals == nil || e.confirmed == base.confirmed): // figures of one server
+			case ok && known && base.value > 0:
 				row = append(row, gainPercent(e.value/base.value))
 			default:
 				row = append(row, "")
@@ -190,9 +197,8 @@ func writeStageLoads(b *strings.Builder, r analyze.Result, list []stage) {
 
 // throughputFigure is a cell of the table of loads.
 type throughputFigure struct {
-	value     float64
-	text      string
-	confirmed bool
+	value float64
+	text  string
 }
 
 func throughputAt(c analyze.Config, load measure.Load) (throughputFigure, bool) {
@@ -205,7 +211,7 @@ func throughputAt(c analyze.Config, load measure.Load) (throughputFigure, bool) 
 		if len(p.Misses) > 0 {
 			text = "(" + text + ")"
 		}
-		return throughputFigure{e.Value, text, p.Confirmed}, true
+		return throughputFigure{e.Value, text}, true
 	}
 	return throughputFigure{}, false
 }
