@@ -37,7 +37,7 @@ func WriteAnswer(w io.Writer, r analyze.Result) error {
 	if r.Ending.Interrupted {
 		sentences = append(sentences, fmt.Sprintf("More was to come: %s.", r.Ending.Reason))
 	}
-	if _, err := fmt.Fprintln(w, terminal.Fill(strings.Join(sentences, " "), terminal.Width)); err != nil {
+	if _, err := fmt.Fprintln(w, terminal.Fill(terminal.Plain(strings.Join(sentences, " ")), terminal.Width)); err != nil {
 		return fmt.Errorf("cannot write the answer: %w", err)
 	}
 	return nil

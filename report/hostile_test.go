@@ -28,10 +28,11 @@ const (
 	hostileFormula = "=HYPERLINK(\"http://example.com\")"
 )
 
+const evil = hostileHTML + hostileLink + "`code`|cell|\\" + hostileEscape + hostileLines
+
 // hostile is a result that names everything so.
 func hostile(t *testing.T) analyze.Result {
 	t.Helper()
-	evil := hostileHTML + hostileLink + "`code`|cell|\\" + hostileEscape + hostileLines
 	profile := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]",
 		"intra_op_threads: [1, 2]\n  parameters: {evil: [\"a\", \"b\"]}", 1)
 	c := analyzetest.Candidate(2, 1, 16).With("parameters.evil", search.Value(evil))
@@ -64,7 +65,15 @@ func written(t *testing.T, r analyze.Result, write func(io.Writer, analyze.Resul
 
 func TestHostileTextStaysTextInMarkdown(t *testing.T) {
 	t.Parallel()
-	text := written(t, hostile(t), func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, true) })
+	recorded, elsewhere := hostile(t), hostile(t)
+	recorded.Recorded = evil
+	elsewhere.StageElsewhere = true
+	elsewhere.Header.Server = &journal.ServerInfo{Mode: "remote", Where: evil, Name: evil, Version: evil}
+	elsewhere.Header.Finals = elsewhere.Header.Server
+	text := ""
+	for _, r := range []analyze.Result{hostile(t), recorded, elsewhere} {
+		text += written(t, r, func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, true) })
+	}
 	inCode := func(line string) string { // what stands in code is text whatever it is
 		parts := strings.Split(strings.ReplaceAll(line, "\\`", ""), "`")
 		if len(parts)%2 == 0 {
@@ -92,7 +101,7 @@ func TestHostileTextStaysTextInMarkdown(t *testing.T) {
 
 func TestHostileTextCannotSteerATerminal(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(io.Writer, analyze.Result) error{"table": WriteTable, "explanation": WriteExplanation} {
+	for name, write := range map[string]func(io.Writer, analyze.Result) error{"table": WriteTable, "explanation": WriteExplanation, "answer": WriteAnswer} {
 		if text := written(t, hostile(t), write); strings.ContainsAny(text, "\x1b\x07\u202e") {
 			t.Errorf("%s: control characters in %q", name, text)
 		}

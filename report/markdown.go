@@ -18,7 +18,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	if best, ok := r.Winner(); ok {
 		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", escapeMarkdown(nameAndSetup(best)), confirmation(r, best))
 	}
-	fmt.Fprintf(&b, "%s.\n\n", effort(r))
+	fmt.Fprintf(&b, "%s.\n\n", escapeMarkdown(effort(r)))
 	g := newGrid(r)
 	b.WriteString(markdownTable(g.headers(), g.cells, g.columns))
 	fmt.Fprintln(&b)
