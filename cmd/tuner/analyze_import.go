@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tuner/analyze"
 	"tuner/analyze/imported"
@@ -41,22 +42,39 @@ func runImport(ctx context.Context, con console, o analyzeOptions) error {
 		fmt.Fprintln(con.err, "warning: "+note)
 	}
 	var infeasible error
+	isAsked := false
 	for _, recording := range list {
 		a, ok := importGoal(asked, recording.Model)
 		if !ok {
 			continue // the file asks for other models
 		}
+		isAsked = true
 		err := importOne(con, o, a, recording, len(list) > 1)
 		if err != nil && exitCode(err) != exitInfeasible {
 			return err
 		}
 		infeasible = errors.Join(infeasible, err)
 	}
+	if !isAsked {
+		return otherModels(o, asked, list)
+	}
 	return infeasible
 }
 
-// importGoal finds what a file asks of a model: that of the campaign whose folder has the model's name, or the only one. Without a file it
-// is the highest throughput.
+// otherModels says that a file asks for none of the models that were measured.
+func otherModels(o analyzeOptions, asked []spec.Analyze, list []analyze.Recording) error {
+	var wanted, measured []string
+	for _, a := range asked {
+		wanted = append(wanted, filepath.Base(a.Input))
+	}
+	for _, recording := range list {
+		measured = append(measured, recording.Model)
+	}
+	return usageErrorf("%s asks for %s, and %s has measurements of %s; name these in the file", o.file, strings.Join(wanted, ", "), o.imported, strings.Join(measured, ", "))
+}
+
+// importGoal finds what a file asks of a model: that of the campaign whose folder has the model's name, or the only one unless that names
+// configurations, which are of one model. Without a file it is the highest throughput.
 func importGoal(asked []spec.Analyze, model string) (spec.Analyze, bool) {
 	i := slices.IndexFunc(asked, func(a spec.Analyze) bool { return filepath.Base(a.Input) == model })
 	switch {
@@ -65,7 +83,7 @@ func importGoal(asked []spec.Analyze, model string) (spec.Analyze, bool) {
 		return a, err == nil
 	case i >= 0:
 		return asked[i], true
-	case len(asked) == 1:
+	case len(asked) == 1 && asked[0].Configs == nil:
 		return asked[0], true
 	}
 	return spec.Analyze{}, false
@@ -87,7 +105,10 @@ func importOne(con console, o analyzeOptions, a spec.Analyze, recording analyze.
 		return rankError(err)
 	}
 	if a.Configs != nil {
-		result, _ = result.Only(a.Configs)
+		var unknown []string
+		if result, unknown = result.Only(a.Configs); len(unknown) > 0 {
+			return usageErrorf("%s: report_model_configs: %s has no configuration %s", a.Path, recording.Source, strings.Join(unknown, ", "))
+		}
 	}
 	// There is no model to deploy; a configuration only where the recording has one.
 	isKnown := slices.ContainsFunc(recording.Configs, func(c analyze.RecordedConfig) bool { return c.Deployed.GetName() != "" })
