@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -43,17 +44,26 @@ func columns(r analyze.Result) []column {
 		{header: "RSS MB", cell: valueCell(measure.Memory, megabytesCell), right: true},
 	}
 	if r.Rank == spec.RankTop3Mean {
-		list = append(list, column{header: "mean of 3", cell: topMeanCell, right: true})
+		list = append(list, column{header: fmt.Sprintf("mean of %d", mostLoads(r)), cell: topMeanCell, right: true})
 	}
 	for _, m := range r.Goal.Metrics() {
 		if m != measure.Throughput && m != measure.LatencyP99 && m != measure.Memory {
 			list = append(list, metricColumn(m))
 		}
 	}
-	return append(list, column{header: "Gain", cell: gainCell, right: true}, column{header: "OK", cell: satisfiesCell})
+	return append(list, column{header: "Gain", cell: gainCell, right: true}, column{header: "OK", cell: func(c analyze.Config) string { return satisfiesCell(r, c) }})
 }
 
-// topMeanCell shows the mean of the three highest throughputs, where a configuration is ranked by that.
+// mostLoads is how many loads the means are of that configurations are ranked by; three where none has one.
+func mostLoads(r analyze.Result) int {
+	most := 0
+	for _, c := range r.Configs {
+		most = max(most, c.MeanOf)
+	}
+	return cmp.Or(most, 3)
+}
+
+// topMeanCell shows the mean of the highest throughputs, where a configuration is ranked by that.
 func topMeanCell(c analyze.Config) string {
 	if !c.Satisfies() || math.IsInf(c.Score.Value, 0) {
 		return unknown
@@ -324,6 +334,11 @@ func gainCell(c analyze.Config) string {
 	return fmt.Sprintf("%+.0f %% ±%.0f", percent, half)
 }
 
+// hasFailed reports whether a trial of a configuration failed.
+func hasFailed(r analyze.Result, c analyze.Config) bool {
+	return slices.ContainsFunc(r.Failures, func(f analyze.Failure) bool { return f.Name == c.Name })
+}
+
 // The words of the column OK, and what stands behind the figures that were confirmed.
 const (
 	failedWord    = "failed"
@@ -331,10 +346,10 @@ const (
 	confirmedMark = "✓"
 )
 
-// satisfiesCell is the probability that the constraints hold.
-func satisfiesCell(c analyze.Config) string {
+// satisfiesCell is the probability that the constraints hold. What was not tried has not failed.
+func satisfiesCell(r analyze.Result, c analyze.Config) string {
 	switch {
-	case c.Best == nil && len(c.Points) > 0: // but not where configurations are compared
+	case c.Best == nil && (len(c.Points) > 0 || !hasFailed(r, c)): // not measured where configurations are compared, or not at all
 		return unknown
 	case c.Best == nil:
 		return failedWord

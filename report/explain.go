@@ -121,7 +121,7 @@ func comparison(r analyze.Result) section {
 		name := nameAndSetup(c)
 		switch {
 		case other.Change == nil && c.Satisfies():
-			s.lines = append(s.lines, fmt.Sprintf("%s at %s cannot be compared: a figure of the ranking is not known.", name, other.Load))
+			s.lines = append(s.lines, fmt.Sprintf("%s at %s cannot be compared: %s.", name, other.Load, incomparable(r, *best.Best, *c.Best)))
 		case other.Change == nil:
 			s.lines = append(s.lines, fmt.Sprintf("%s does not satisfy the constraints: at %s %s.", name, c.Best.Load, missesText(c.Best.Misses)))
 		case isOpen(*other.Change):
@@ -131,6 +131,14 @@ func comparison(r analyze.Result) section {
 		}
 	}
 	return s
+}
+
+// incomparable says why there is no change from one configuration to another, both within the constraints.
+func incomparable(r analyze.Result, from, to analyze.Point) string {
+	if !r.AreComparable(from, to) {
+		return "it was measured on another server"
+	}
+	return "it was measured at too few loads for a mean"
 }
 
 // unconfirmed says why something that looks better is not the best.
@@ -242,7 +250,7 @@ func basisText(b search.Basis) string {
 	case search.BasisBound:
 		return "not started: by its bounds"
 	case search.BasisUnknown:
-		return "not tried"
+		return "no figures" // not tried, failed, or left out of the space
 	}
 	return string(b)
 }
@@ -337,7 +345,7 @@ func untried(r analyze.Result) section {
 	s := section{title: "What was not tried"}
 	s.lines = append(s.lines, fmt.Sprintf("%d of the space's %s were measured.", u.Measured, count(u.Candidates, "configuration")))
 	if u.Predicted > 0 {
-		s.lines = append(s.lines, fmt.Sprintf("%d more run in engine processes whose service times were measured: what is predicted of them did not make them worth a window.", u.Predicted))
+		s.lines = append(s.lines, fmt.Sprintf("%d more run in engine processes whose service times were measured: of them there are predictions, and no window.", u.Predicted))
 	}
 	if u.Unreached > 0 {
 		s.lines = append(s.lines, fmt.Sprintf("%d were not reached before the campaign ended: nothing is known of them.", u.Unreached))

@@ -13,6 +13,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec"
 )
 
 // predicted is the typical campaign as if a strategy that predicts had made it, with an effect of every kind.
@@ -164,4 +165,17 @@ func TestExplanationFieldsAreDocumented(t *testing.T) {
 			t.Errorf("docs/formats/results.md does not mention %q", key)
 		}
 	}
+}
+
+// Why two configurations are not compared is said as it is.
+func TestWhatIsNotCompared(t *testing.T) {
+	t.Parallel()
+	check := func(r analyze.Result, want string) {
+		t.Helper()
+		if text := strings.Join(strings.Fields(written(t, r, WriteExplanation)), " "); !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	check(ofTwoServers(t, false), "minilm_config_default at concurrency 8 cannot be compared: it was measured on another server.")
+	check(result(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}), "at concurrency 4 cannot be compared: it was measured at too few loads for a mean.")
 }

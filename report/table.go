@@ -159,6 +159,9 @@ func viewNotes(r analyze.Result) []string {
 	}
 	if r.Rank == spec.RankTop3Mean {
 		text := "Ranked by the mean of the three highest throughputs over the loads within the limits"
+		if n := mostLoads(r); n < 3 {
+			text += fmt.Sprintf("; no configuration has three such loads, so that the mean is of %d", n)
+		}
 		if slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Satisfies() && math.IsInf(c.Score.Value, 0) }) {
 			text += "; those with fewer such loads than others come behind them, without a mean"
 		}

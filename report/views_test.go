@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,5 +172,50 @@ func TestLocation(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, locationName)); err == nil {
 		t.Error("where nothing satisfies the constraints the file still names an optimum")
+	}
+}
+
+// A mean of fewer than three loads is not called one of three.
+func TestMeanOfFewLoads(t *testing.T) {
+	t.Parallel()
+	best := analyzetest.Candidate(2, 1, 16)
+	check := func(b *analyzetest.Builder, want ...string) {
+		t.Helper()
+		text := strings.Join(strings.Fields(written(t, result(t, b, analyze.Options{Rank: spec.RankTop3Mean}), WriteTable)), " ")
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%q is not in\n%s", w, text)
+			}
+		}
+	}
+	begin := func() *analyzetest.Builder { return analyzetest.New(t, analyzetest.Profile) }
+	check(begin().Measure(search.Candidate{}, 8).Measure(best, 16), "each at its best load.", " mean of 1 ", "loads, so that the mean is of 1.")
+	check(begin().Measure(search.Candidate{}, 4, 8).Measure(best, 8, 16), "each in the mean of its two best loads.", " mean of 2 ", "loads, so that the mean is of 2.")
+	check(begin().Measure(search.Candidate{}, 2, 4, 8).Measure(best, 4, 8, 16), "each in the mean of its three best loads.", " mean of 3 ", "over the loads within the limits.")
+}
+
+// The loads of a table are in one order, also those of several client batches that a recording may have.
+func TestLoadsOfStagesAreInOrder(t *testing.T) {
+	t.Parallel()
+	var c analyze.Config
+	var want []string
+	for _, batch := range []int{1, 2, 4, 8} {
+		for level := 1; level <= 8; level++ {
+			load := measure.Load{Concurrency: level, BatchSize: batch}
+			want = append(want, load.String())
+			c.Points = append(c.Points, analyze.Point{Load: load})
+		}
+	}
+	slices.Reverse(c.Points)
+	var b strings.Builder
+	writeStageLoads(&b, []stage{{title: "default", config: c}})
+	var got []string
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "| concurrency") {
+			got = append(got, strings.TrimSpace(strings.Split(line, "|")[1]))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("loads (-want +got):\n%s", diff)
 	}
 }

@@ -142,7 +142,7 @@ func headline(r analyze.Result) string {
 	best, ok := r.Winner()
 	switch {
 	case !ok:
-		return "Nothing was measured: every trial failed."
+		return unmeasured(r)
 	case best.Candidate.IsDefault():
 		return fmt.Sprintf("The default configuration is the best that was found%s: %s at %s.",
 			within(r.Goal), figures(r.Goal, best), best.Best.Load)
@@ -155,7 +155,7 @@ func headline(r analyze.Result) string {
 	compared := fmt.Sprintf("%s at %s against %s at %s", figures(r.Goal, best), best.Best.Load, figures(r.Goal, base), base.Best.Load)
 	if r.Rank == spec.RankTop3Mean {
 		mean := func(c analyze.Config) string { return measure.Throughput.Format(math.Exp(c.Score.Value)) }
-		compared = fmt.Sprintf("%s against %s, each in the mean of its three best loads", mean(best), mean(base))
+		compared = fmt.Sprintf("%s against %s, each %s", mean(best), mean(base), inBestLoads(best.MeanOf))
 	}
 	interval := ""
 	if lo != hi {
@@ -166,6 +166,30 @@ func headline(r analyze.Result) string {
 		text += " The interval holds 1: it is not shown to be better than the default."
 	}
 	return text
+}
+
+// unmeasured says why there are no figures to rank.
+func unmeasured(r analyze.Result) string {
+	switch {
+	case r.Trials == 0:
+		return "Nothing was measured: no trial was made."
+	case r.Failed == r.Trials:
+		return "Nothing was measured: every trial failed."
+	case r.At != nil: // of a campaign of which only some configurations are reported
+		return fmt.Sprintf("None of these configurations has figures at %s.", spec.At{Load: *r.At})
+	}
+	return "None of these configurations has figures."
+}
+
+// inBestLoads says of how many loads a mean is.
+func inBestLoads(n int) string {
+	switch n {
+	case 1:
+		return "at its best load"
+	case 2:
+		return "in the mean of its two best loads"
+	}
+	return "in the mean of its three best loads"
 }
 
 // defaultMiss says why there is no gain over the default.
@@ -269,14 +293,14 @@ func machineText(facts json.RawMessage) string {
 // effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
 func effort(r analyze.Result) string {
 	if r.Recorded != "" {
-		return fmt.Sprintf("%s, %s, read from %s", count(len(r.Configs), "configuration"), count(r.Trials, "measurement"), r.Recorded)
+		return fmt.Sprintf("%s, %s, read from %s", count(r.Tried, "configuration"), count(r.Trials, "measurement"), r.Recorded)
 	}
-	text := fmt.Sprintf("%s, %s (%s)", count(len(r.Configs), "configuration"), count(r.Trials-len(r.Failures), "measurement"), count(r.Windows, "window"))
+	text := fmt.Sprintf("%s, %s (%s)", count(r.Tried, "configuration"), count(r.Trials-r.Failed, "measurement"), count(r.Windows, "window"))
 	if r.ServiceTrials > 0 {
 		text += " and " + count(r.ServiceTrials, "service curve")
 	}
 	text += fmt.Sprintf(" in %s", r.Account.Elapsed.Round(time.Second))
-	if n := len(r.Failures); n > 0 {
+	if n := r.Failed; n > 0 {
 		text += fmt.Sprintf("; %d of %s failed", n, count(r.Trials, "trial"))
 	}
 	if r.Ending.Interrupted {

@@ -58,7 +58,11 @@ func TestHeadline(t *testing.T) {
 	alone := summary(throughput, 100, 200, 2, 1.9, 2.1)
 	alone.Configs = alone.Configs[1:]
 	check("the default is the best", "The default configuration is the best that was found: 100.0 infer/s at concurrency 8.", alone)
-	check("nothing", "Nothing was measured: every trial failed.", analyze.Result{Goal: throughput})
+	check("nothing", "Nothing was measured: every trial failed.", analyze.Result{Goal: throughput, Trials: 2, Failed: 2})
+	check("no trial", "Nothing was measured: no trial was made.", analyze.Result{Goal: throughput})
+	check("others", "None of these configurations has figures.", analyze.Result{Goal: throughput, Trials: 2, Failed: 1})
+	check("others at a load", "None of these configurations has figures at concurrency=8.",
+		analyze.Result{Goal: throughput, Trials: 2, Failed: 1, At: &measure.Load{Concurrency: 8}})
 }
 
 func TestConstraintText(t *testing.T) {
@@ -188,5 +192,29 @@ func TestClaimsAndServiceTrials(t *testing.T) {
 		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "expected to gain more than 1 %.") {
 			t.Errorf("%s does not say what is claimed:\n%s", name, b.String())
 		}
+	}
+}
+
+// What a report of some configurations rests on is the whole campaign: no failure becomes a measurement.
+func TestEffortOfSomeConfigurations(t *testing.T) {
+	t.Parallel()
+	all := result(t, typical(t), analyze.Options{})
+	kept, _ := all.Only([]string{"minilm_config_4"})
+	if got, want := effort(kept), effort(all); got != want || !strings.Contains(want, "7 configurations, 17 measurements") {
+		t.Errorf("effort is %q, want %q", got, want)
+	}
+}
+
+// Before the first trial there are no figures, and nothing has failed.
+func TestNothingWasTried(t *testing.T) {
+	t.Parallel()
+	r := result(t, analyzetest.New(t, analyzetest.Profile), analyze.Options{})
+	text := written(t, r, WriteTable)
+	if !strings.Contains(text, "no trial was made") || strings.Contains(text, failedWord) {
+		t.Errorf("of a campaign without a trial:\n%s", text)
+	}
+	untried := result(t, analyzetest.New(t, analyzetest.Profile).Measure(analyzetest.Candidate(2, 1, 16), 16), analyze.Options{})
+	if text := written(t, untried, WriteTable); strings.Contains(text, failedWord) {
+		t.Errorf("the default was not tried, and has not failed:\n%s", text)
 	}
 }

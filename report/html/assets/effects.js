@@ -117,7 +117,7 @@ function drawEffect(f, knob, other, y, marks) {
   const aside = (x, text, anchor = "start") => svg("text", { class: "row", x, y: y + 4, "text-anchor": anchor }, text);
   f.picture.append(label);
   if (!other.change) {
-    const text = other.misses ? `misses: ${other.misses}` : "not tried";
+    const text = other.misses ? `misses: ${other.misses}` : "no figures";
     f.picture.append(aside(f.box.left + 4, cut(text, f.box.right - f.box.left)));
     marks.push({ x: f.box.left + 8, y, lines: () => [`${knob.knob} ${other.value}`, text] });
     return;

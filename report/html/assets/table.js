@@ -77,7 +77,7 @@ const columns = [
   { title: isRate ? "Rate" : "Load", hint: "the configuration’s best load, of which the figures are", cell: (s) => (s.point ? short(s.point.level) : unknown), key: (s) => s.point && s.point.level },
   ...[throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...raw.constraints.map((c) => metricOf(c.metric)), memoryMetric]
     .filter((m, i, list) => m.index >= 0 && list.indexOf(m) === i).map(valueColumn),
-  { title: "× default", hint: `gain in ${isTopMean ? "the mean of the three best loads" : objectiveName} over the default, with half of its 95 % interval`, cell: gainCell, key: (s) => s.gain && s.gain[0] },
+  { title: "× default", hint: `gain in ${isTopMean ? "the mean of the best loads" : objectiveName} over the default, with half of its 95 % interval`, cell: gainCell, key: (s) => s.gain && s.gain[0] },
   { title: "OK", hint: "probability that the limits hold, by the intervals of the figures", cell: chanceCell, key: chanceOf },
   { title: "Status", isText: true, cell: statusOf, key: statusOf },
 ];

@@ -99,7 +99,7 @@ function figuresText(s) { return raw.objective.map((t) => format(metricOf(t.metr
 
 // comparedText says what is compared, of the best and of the default.
 function comparedText(s) {
-  if (isTopMean) return `${format(throughputMetric, Math.exp(s.score.value))} in the mean of its ${topLoads} best loads`;
+  if (isTopMean) return `${format(throughputMetric, Math.exp(s.score.value))} in the mean of its ${count(s.meanOf, "best load")}`;
   return `${figuresText(s)} at ${loadText(s.point.load)}`;
 }
 
