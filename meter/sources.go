@@ -65,7 +65,7 @@ func (s Sources) Lack(metric measure.Metric) string {
 	case measure.Memory:
 		return s.Memory
 	case measure.GPUMemory:
-		return s.lackOf(func(hostinfo.GPUUsage) bool { return true })
+		return s.lackOf(func(g hostinfo.GPUUsage) bool { return g.MemoryTotal > 0 || g.MemoryUsed > 0 })
 	case measure.GPUUtilization:
 		return s.lackOf(func(g hostinfo.GPUUsage) bool { return told(g.Utilization) })
 	case measure.GPUPower:

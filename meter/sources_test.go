@@ -13,7 +13,7 @@ func TestLackOfMetrics(t *testing.T) {
 	t.Parallel()
 	unknown, noRAPL := math.NaN(), errors.New("no counters")
 	full, old := gpu("A", 0.5, 100, 7, 1), gpu("B", unknown, unknown, unknown, 1)
-	powered := gpu("C", unknown, 100, unknown, 1)
+	powered, integrated := gpu("C", unknown, 100, unknown, 1), hostinfo.GPUUsage{UUID: "D", Utilization: 0.5, Power: 100, Energy: 7}
 	const silent = "the GPU's driver does not tell it"
 	for name, c := range map[string]struct {
 		sources                           Sources
@@ -24,6 +24,7 @@ func TestLackOfMetrics(t *testing.T) {
 		"an old GPU":          {Sources{GPUs: []hostinfo.GPUUsage{old}, CPUEnergy: noRAPL}, "", silent, silent, silent + "; no counters"},
 		"one of two":          {Sources{GPUs: []hostinfo.GPUUsage{old, full}, CPUEnergy: noRAPL}, "", "", "", ""},
 		"energy is power":     {Sources{GPUs: []hostinfo.GPUUsage{powered}, CPUEnergy: noRAPL}, "", silent, "", ""},
+		"an integrated GPU":   {Sources{GPUs: []hostinfo.GPUUsage{integrated}, CPUEnergy: noRAPL}, silent, "", "", ""},
 		"a CPU alone":         {Sources{GPUNote: "no NVIDIA driver"}, "no NVIDIA driver", "no NVIDIA driver", "no NVIDIA driver", ""},
 		"nothing":             {Sources{GPUNote: "no NVIDIA driver", CPUEnergy: noRAPL}, "no NVIDIA driver", "no NVIDIA driver", "no NVIDIA driver", "no NVIDIA driver; no counters"},
 		"GPUs that were lost": {Sources{CPUEnergy: noRAPL}, "no GPU can be read", "no GPU can be read", "no GPU can be read", "no GPU can be read; no counters"},

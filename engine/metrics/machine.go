@@ -140,8 +140,10 @@ func (m *machine) readGPUs() {
 	}
 	for _, gpu := range m.from.gpus() {
 		m.show(prometheus.GaugeValue, "nv_gpu_utilization", gpu.Utilization, gpu.UUID)
-		m.show(prometheus.GaugeValue, "nv_gpu_memory_total_bytes", float64(gpu.MemoryTotal), gpu.UUID)
-		m.show(prometheus.GaugeValue, "nv_gpu_memory_used_bytes", float64(gpu.MemoryUsed), gpu.UUID)
+		if gpu.MemoryTotal > 0 {
+			m.show(prometheus.GaugeValue, "nv_gpu_memory_total_bytes", float64(gpu.MemoryTotal), gpu.UUID)
+			m.show(prometheus.GaugeValue, "nv_gpu_memory_used_bytes", float64(gpu.MemoryUsed), gpu.UUID)
+		}
 		m.show(prometheus.GaugeValue, "nv_gpu_power_usage", gpu.Power, gpu.UUID)
 		m.show(prometheus.GaugeValue, "nv_gpu_power_limit", gpu.PowerLimit, gpu.UUID)
 		m.show(prometheus.CounterValue, "nv_energy_consumption", gpu.Energy-m.energy[gpu.UUID], gpu.UUID)

@@ -88,10 +88,14 @@ func TestMachineThatTellsLittle(t *testing.T) {
 	if got := values(t, newMachine(Options{}, talkative.sources())); got != pool {
 		t.Errorf("not asked: got\n%s", got)
 	}
-	unknown := &bench{gpus: []hostinfo.GPUUsage{{UUID: "GPU-1", Utilization: math.NaN(), Power: math.NaN(), PowerLimit: math.NaN(), Energy: math.NaN()}}}
-	want := "nv_gpu_memory_total_bytes{gpu_uuid=\"GPU-1\"} 0\nnv_gpu_memory_used_bytes{gpu_uuid=\"GPU-1\"} 0\n" + pool
+	unknown := &bench{gpus: []hostinfo.GPUUsage{{UUID: "GPU-1", MemoryTotal: 16, Utilization: math.NaN(), Power: math.NaN(), PowerLimit: math.NaN(), Energy: math.NaN()}}}
+	want := "nv_gpu_memory_total_bytes{gpu_uuid=\"GPU-1\"} 16\nnv_gpu_memory_used_bytes{gpu_uuid=\"GPU-1\"} 0\n" + pool
 	if got := values(t, newMachine(Options{GPU: true}, unknown.sources())); got != want {
 		t.Errorf("memory alone: got\n%s", got)
+	}
+	integrated := &bench{gpus: []hostinfo.GPUUsage{{UUID: "GPU-1", Utilization: math.NaN(), Power: 5, PowerLimit: math.NaN(), Energy: math.NaN()}}}
+	if got := values(t, newMachine(Options{GPU: true}, integrated.sources())); got != "nv_gpu_power_usage{gpu_uuid=\"GPU-1\"} 5\n"+pool {
+		t.Errorf("no memory of its own: got\n%s", got)
 	}
 }
 
