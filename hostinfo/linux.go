@@ -17,13 +17,29 @@ const (
 	nodeRoot   = "sys/devices/system/node"
 )
 
-// readAffinity returns the processors that this process may run on.
+// readAffinity returns the processors that this process may run on. The kernel's mask may count processors that the machine has
+// room for and lacks, as on many virtual machines, or that are switched off: those do not run.
 func readAffinity(root fs.FS) ([]int, error) {
 	status, err := fs.ReadFile(root, "proc/self/status")
 	if err != nil {
 		return nil, err
 	}
-	return parseCPUList(statusField(string(status), "Cpus_allowed_list"))
+	allowed, err := parseCPUList(statusField(string(status), "Cpus_allowed_list"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(root, "sys/devices/system/cpu/online")
+	if errors.Is(err, fs.ErrNotExist) {
+		return allowed, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	online, err := parseCPUList(string(text))
+	if err != nil || len(allowed) <= len(online) { // containers may number online processors anew (lxcfs)
+		return allowed, err
+	}
+	return slices.DeleteFunc(allowed, func(cpu int) bool { return !slices.Contains(online, cpu) }), nil
 }
 
 // statusField returns the text after "name:" in /proc/PID/status; "" when it isn't there.

@@ -80,12 +80,23 @@ func TestReadNUMA(t *testing.T) {
 
 func TestReadAffinity(t *testing.T) {
 	t.Parallel()
-	got, err := readAffinity(files("proc/self/status", "Name:\tx\nCpus_allowed:\t15\nCpus_allowed_list:\t0-1,4\n"))
-	if err != nil {
-		t.Fatal(err)
+	const status, online = "proc/self/status", "sys/devices/system/cpu/online"
+	check := func(root fstest.MapFS, want ...int) {
+		t.Helper()
+		got, err := readAffinity(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
-	if diff := cmp.Diff([]int{0, 1, 4}, got); diff != "" {
-		t.Error(diff)
+	check(files(status, "Name:\tx\nCpus_allowed:\t15\nCpus_allowed_list:\t0-1,4\n"), 0, 1, 4)
+	check(files(status, "Cpus_allowed_list:\t0-1,4\n", online, "0-7\n"), 0, 1, 4)
+	check(files(status, "Cpus_allowed_list:\t0-127\n", online, "0-1,3\n"), 0, 1, 3) // a virtual machine with room for 128
+	check(files(status, "Cpus_allowed_list:\t4-5\n", online, "0-1\n"), 4, 5)        // a container that numbers them anew
+	if got, err := readAffinity(files(status, "Cpus_allowed_list:\t0\n", online, "x\n")); err == nil {
+		t.Errorf("damaged list: %v, no error", got)
 	}
 }
 
