@@ -5,31 +5,35 @@ package hostinfo
 import (
 	"fmt"
 	"math"
+	"os"
+	"strings"
 	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// readGPUs asks NVIDIA's management library, which is opened at run time. Without GPUs the note says why.
-func readGPUs() ([]GPU, string) { return readNVML(nvml.New()) }
+// readGPUs asks NVIDIA's management library, which is opened at run time.
+func readGPUs() ([]GPU, string) { return readNVML(nvml.New(), os.LookupEnv) }
 
-func readNVML(library nvml.Interface) ([]GPU, string) {
+func readNVML(library nvml.Interface, environment lookup) ([]GPU, string) {
 	count, note := openNVML(library)
 	if note != "" {
 		return nil, note
 	}
 	defer library.Shutdown()
+	devices, notes := openDevices(library, count, environment)
 	driver := driverVersions(library)
 	var gpus []GPU
-	for i := range count {
-		gpu, result := readDevice(library, i)
+	for _, d := range devices {
+		gpu, result := d.facts()
 		if result != nvml.SUCCESS {
-			return gpus, fmt.Sprintf("cannot read GPU %d: %s", i, library.ErrorString(result))
+			notes = append(notes, fmt.Sprintf("cannot read GPU %s: %s", d.uuid, library.ErrorString(result)))
+			continue
 		}
-		gpu.Driver, gpu.CUDADriver = driver.Driver, driver.CUDADriver
+		gpu.Index, gpu.Driver, gpu.CUDADriver = len(gpus), driver.Driver, driver.CUDADriver
 		gpus = append(gpus, gpu)
 	}
-	return gpus, ""
+	return gpus, strings.Join(notes, "; ")
 }
 
 // openNVML opens the library and counts its GPUs, at least one. Otherwise the note says why, and it is closed.
@@ -65,52 +69,88 @@ func driverVersions(library nvml.Interface) GPU {
 	return gpu
 }
 
-func readDevice(library nvml.Interface, index int) (GPU, nvml.Return) {
-	device, result := library.DeviceGetHandleByIndex(index)
-	if result != nvml.SUCCESS {
-		return GPU{}, result
-	}
-	name, result := device.GetName()
-	if result != nvml.SUCCESS {
-		return GPU{}, result
-	}
-	uuid, result := device.GetUUID()
-	if result != nvml.SUCCESS {
-		return GPU{}, result
-	}
-	memory, result := device.GetMemoryInfo()
-	if result != nvml.SUCCESS {
-		return GPU{}, result
-	}
-	major, minor, result := device.GetCudaComputeCapability()
-	if result != nvml.SUCCESS {
-		return GPU{}, result
-	}
-	return GPU{
-		Index: index, Name: name, UUID: uuid, Memory: int64(memory.Total), Used: int64(memory.Used),
-		Capability: fmt.Sprintf("%d.%d", major, minor),
-	}, nvml.SUCCESS
+// device is a GPU that was opened, or a part of one.
+type device struct {
+	nvml.Device
+	number int // NVML's, in the order of PCI buses; -1 for a part
+	uuid   string
 }
 
-func openGPUs() (*GPUReader, string) { return newReader(nvml.New()) }
+// openDevices opens the GPUs that CUDA programs see, in their order. The notes say what is left out. The library is open.
+func openDevices(library nvml.Interface, count int, environment lookup) (devices []device, notes []string) {
+	for i := range count {
+		d, result := identify(library.DeviceGetHandleByIndex(i))
+		if result != nvml.SUCCESS {
+			notes = append(notes, fmt.Sprintf("cannot read GPU %d: %s", i, library.ErrorString(result)))
+			continue
+		}
+		d.number = i
+		devices = append(devices, d)
+	}
+	list, isSet := environment(visibleVariable)
+	if !isSet {
+		return devices, notes
+	}
+	visible, note := visibleDevices(library, devices, list)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	return visible, notes
+}
+
+// identify takes what NVML answers when it is asked for a GPU. One without an identity cannot be told from others: it is no use.
+func identify(handle nvml.Device, result nvml.Return) (device, nvml.Return) {
+	if result != nvml.SUCCESS {
+		return device{}, result
+	}
+	uuid, result := handle.GetUUID()
+	return device{Device: handle, number: -1, uuid: uuid}, result
+}
+
+// facts reads what does not change, and the memory in use. The result is a failure when the GPU is gone.
+func (d device) facts() (GPU, nvml.Return) {
+	memory, result := d.memory()
+	if result != nvml.SUCCESS {
+		return GPU{}, result
+	}
+	gpu := GPU{UUID: d.uuid, Memory: int64(memory.Total), Used: int64(memory.Used)}
+	if name, result := d.GetName(); result == nvml.SUCCESS {
+		gpu.Name = name
+	}
+	if major, minor, result := d.GetCudaComputeCapability(); result == nvml.SUCCESS {
+		gpu.Capability = fmt.Sprintf("%d.%d", major, minor)
+	}
+	return gpu, nvml.SUCCESS
+}
+
+// memory reads the memory, zero where the driver does not tell it, as of GPUs without any of their own. The result is a failure
+// when the GPU is gone.
+func (d device) memory() (nvml.Memory, nvml.Return) {
+	memory, result := d.GetMemoryInfo()
+	if result != nvml.SUCCESS && result != nvml.ERROR_GPU_IS_LOST {
+		return nvml.Memory{}, nvml.SUCCESS
+	}
+	return memory, result
+}
+
+func openGPUs() (*GPUReader, string) { return newReader(nvml.New(), os.LookupEnv) }
 
 // newReader opens the library for a reader of those GPUs that can be reached.
-func newReader(library nvml.Interface) (*GPUReader, string) {
+func newReader(library nvml.Interface, environment lookup) (*GPUReader, string) {
 	count, note := openNVML(library)
 	if note != "" {
 		return noGPUs(), note
 	}
-	var devices []nvml.Device
-	for i := range count {
-		if device, result := library.DeviceGetHandleByIndex(i); result == nvml.SUCCESS {
-			devices = append(devices, device)
-		}
+	devices, notes := openDevices(library, count, environment)
+	if len(devices) == 0 {
+		library.Shutdown()
+		return noGPUs(), strings.Join(notes, "; ")
 	}
 	return &GPUReader{
 		read: func() []GPUUsage {
 			var usages []GPUUsage
-			for _, device := range devices {
-				if usage, result := deviceUsage(device); result == nvml.SUCCESS {
+			for _, d := range devices {
+				if usage, result := d.usage(); result == nvml.SUCCESS {
 					usages = append(usages, usage)
 				}
 			}
@@ -120,25 +160,21 @@ func newReader(library nvml.Interface) (*GPUReader, string) {
 	}, ""
 }
 
-// deviceUsage reads a GPU. Its identity and memory are always known; many lack the rest.
-func deviceUsage(device nvml.Device) (GPUUsage, nvml.Return) {
-	uuid, result := device.GetUUID()
+// usage reads what the GPU does. The result is a failure when it is gone.
+func (d device) usage() (GPUUsage, nvml.Return) {
+	memory, result := d.memory()
 	if result != nvml.SUCCESS {
 		return GPUUsage{}, result
 	}
-	memory, result := device.GetMemoryInfo()
-	if result != nvml.SUCCESS {
-		return GPUUsage{}, result
-	}
-	u := GPUUsage{UUID: uuid, MemoryTotal: int64(memory.Total), MemoryUsed: int64(memory.Used), Utilization: math.NaN()}
-	if rates, result := device.GetUtilizationRates(); result == nvml.SUCCESS {
+	u := GPUUsage{UUID: d.uuid, MemoryTotal: int64(memory.Total), MemoryUsed: int64(memory.Used), Utilization: math.NaN()}
+	if rates, result := d.GetUtilizationRates(); result == nvml.SUCCESS {
 		u.Utilization = float64(rates.Gpu) / 100
 	}
-	power, result := device.GetPowerUsage()
+	power, result := d.GetPowerUsage()
 	u.Power = fromMilli(uint64(power), result)
-	limit, result := device.GetPowerManagementLimit()
+	limit, result := d.GetPowerManagementLimit()
 	u.PowerLimit = fromMilli(uint64(limit), result)
-	energy, result := device.GetTotalEnergyConsumption()
+	energy, result := d.GetTotalEnergyConsumption()
 	u.Energy = fromMilli(energy, result)
 	return u, nvml.SUCCESS
 }

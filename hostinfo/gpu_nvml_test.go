@@ -62,7 +62,7 @@ func TestReadNVML(t *testing.T) {
 			t.Parallel()
 			m := library()
 			tt.change(m)
-			gpus, note := readNVML(m)
+			gpus, note := readNVML(m, unset)
 			if diff := cmp.Diff(tt.want, gpus); diff != "" || note != tt.note {
 				t.Errorf("note %q, want %q\n%s", note, tt.note, diff)
 			}
@@ -91,7 +91,7 @@ func TestGPUReader(t *testing.T) {
 		}
 		return device, nvml.SUCCESS
 	}
-	reader, note := newReader(m)
+	reader, note := newReader(m, unset)
 	want := []GPUUsage{{UUID: "GPU-1", Utilization: 0.25, MemoryTotal: 16, MemoryUsed: 1, Power: 60.5, PowerLimit: math.NaN(), Energy: 1.5}}
 	if diff := cmp.Diff(want, reader.Read(), cmpopts.EquateNaNs()); diff != "" || note != "" {
 		t.Errorf("note %q\n%s", note, diff)
@@ -114,9 +114,43 @@ func TestGPUReader(t *testing.T) {
 		t.Errorf("the library was opened %d times and shut down %d times", len(m.InitCalls()), len(m.ShutdownCalls()))
 	}
 	m.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
-	reader, note = newReader(m)
+	reader, note = newReader(m, unset)
 	reader.Close()
 	if got := reader.Read(); got != nil || note != "no NVIDIA driver" || len(m.ShutdownCalls()) != 1 {
 		t.Errorf("no library: got %v, note %q, shut down %d times", got, note, len(m.ShutdownCalls()))
+	}
+}
+
+// A fact that a GPU does not tell is unknown, and one that is gone is told of; those after them are read all the same.
+func TestGPUsThatTellLittle(t *testing.T) {
+	t.Parallel()
+	m := fleet("GPU-a", "GPU-b", "GPU-c")
+	open := m.DeviceGetHandleByIndexFunc
+	m.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		handle, result := open(i)
+		device := handle.(*mock.Device)
+		switch i {
+		case 0:
+			device.GetNameFunc = func() (string, nvml.Return) { return "", nvml.ERROR_UNKNOWN }
+			device.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 7}, nvml.ERROR_NOT_SUPPORTED }
+			device.GetCudaComputeCapabilityFunc = func() (int, int, nvml.Return) { return 0, 0, nvml.ERROR_NOT_SUPPORTED }
+		case 1:
+			device.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{}, nvml.ERROR_GPU_IS_LOST }
+		}
+		return device, result
+	}
+	gpus, note := readNVML(m, unset)
+	want := []GPU{
+		{UUID: "GPU-a", Driver: "580.10", CUDADriver: "13.1"},
+		{Index: 1, Name: "NVIDIA T4", UUID: "GPU-c", Memory: 16, Capability: "7.5", Driver: "580.10", CUDADriver: "13.1"},
+	}
+	if diff := cmp.Diff(want, gpus); diff != "" || note != "cannot read GPU GPU-b: some reason" {
+		t.Errorf("note %q\n%s", note, diff)
+	}
+	reader, _ := newReader(m, unset)
+	defer reader.Close()
+	usages := []GPUUsage{{UUID: "GPU-a"}, {UUID: "GPU-c", MemoryTotal: 16}}
+	if diff := cmp.Diff(usages, reader.Read()); diff != "" {
+		t.Error(diff)
 	}
 }

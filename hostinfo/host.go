@@ -31,7 +31,7 @@ type Host struct {
 	Memory   Memory     `json:"memory"`
 	NUMA     []NUMANode `json:"numa"`
 	GPUs     []GPU      `json:"gpus"`
-	GPUNote  string     `json:"gpu_note,omitempty"` // why there are no GPUs: no driver is a normal answer
+	GPUNote  string     `json:"gpu_note,omitempty"` // why there are no GPUs (no driver is a normal answer), or not all
 	Problems []string   `json:"problems,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -57,12 +58,27 @@ func printHost(line printLine, h hostinfo.Host) {
 	line(markGood, "memory", "%s, %s available, %s", gibibytes(h.Memory.Total), gibibytes(h.Memory.Available), limit)
 	printNUMA(line, h.NUMA)
 	for _, gpu := range h.GPUs {
-		line(markGood, fmt.Sprintf("GPU %d", gpu.Index), "%s, %s (%s used), compute capability %s, driver %s, CUDA up to %s",
-			gpu.Name, gibibytes(gpu.Memory), gibibytes(gpu.Used), gpu.Capability, gpu.Driver, gpu.CUDADriver)
+		line(markGood, fmt.Sprintf("GPU %d", gpu.Index), "%s", gpuText(gpu))
 	}
 	if h.GPUNote != "" {
-		line(markNone, "GPU", "%s", h.GPUNote)
+		line(markNone, "GPU", "%s", indent(h.GPUNote))
 	}
+}
+
+// gpuText tells the facts of a GPU; what its driver does not tell is left out, but for name and memory.
+func gpuText(gpu hostinfo.GPU) string {
+	text := cmp.Or(gpu.Name, "unknown model") + ", "
+	if gpu.Memory > 0 {
+		text += fmt.Sprintf("%s (%s used)", gibibytes(gpu.Memory), gibibytes(gpu.Used))
+	} else {
+		text += "memory unknown"
+	}
+	for _, fact := range [][2]string{{"compute capability ", gpu.Capability}, {"driver ", gpu.Driver}, {"CUDA up to ", gpu.CUDADriver}} {
+		if fact[1] != "" {
+			text += ", " + fact[0] + fact[1]
+		}
+	}
+	return text
 }
 
 // coresText says what can be used, and what limits it.

@@ -263,5 +263,5 @@ func (r *reader) checkGPUs() {
 		r.warn(v, "there is no GPU on this machine")
 		return
 	}
-	r.warn(v, "all GPUs of the machine are read; CUDA_VISIBLE_DEVICES in triton_server_environment chooses those that serve")
+	r.warn(v, "it chooses none; CUDA_VISIBLE_DEVICES in tuner's own environment chooses the GPUs that serve and are read")
 }
