@@ -15,11 +15,11 @@ import (
 // with the process, so that a crash leaves none behind.
 func (s Store) lock(ctx context.Context, progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot write to the cache folder: %w; name another with TUNER_CACHE", err)
 	}
 	file, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot write to the cache folder: %w; name another with TUNER_CACHE", err)
 	}
 	for told := false; ; told = true {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -93,7 +93,8 @@ func (s Store) Offered() []string {
 	return names
 }
 
-// Install makes a build available, cpu or cpu@1.31.1; one that is there already is returned at once, without a download.
+// Install makes a build available, cpu or cpu@1.31.1; one that is there already is returned at once, without a download, and a
+// damaged one is replaced.
 // progress receives lines for people. An interrupted or failed installation leaves no build behind, and what else it leaves
 // the next one removes. Processes that install at the same time wait for each other.
 func (s Store) Install(ctx context.Context, selector string, progress io.Writer) (Build, error) {
@@ -115,10 +116,14 @@ func (s Store) Install(ctx context.Context, selector string, progress io.Writer)
 	if err := s.fetch(ctx, r, progress); err != nil {
 		return Build{}, err
 	}
-	return s.open(r.name())
+	build, err := s.open(r.name())
+	if err != nil {
+		return Build{}, s.damage(r.name(), err).Err
+	}
+	return build, nil
 }
 
-// fetch downloads and unpacks a release. The store is locked.
+// fetch downloads and unpacks a release, in the place of what cannot be used. The store is locked.
 func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
 	downloads := filepath.Join(s.dir, "downloads")
 	for _, pattern := range []string{filepath.Join(s.dir, ".*@*"), filepath.Join(downloads, "download-*")} {
@@ -137,10 +142,19 @@ func (s Store) fetch(ctx context.Context, r release, progress io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w\n(a library that you have already can be named with --ort-library or TUNER_ORT_LIBRARY)", err)
 	}
-	if err := wheel.Unpack(file, filepath.Join(s.dir, r.name()), isWanted); err != nil {
+	if err := s.unpack(file, r.name()); err != nil {
 		return err
 	}
 	return os.RemoveAll(downloads)
+}
+
+// unpack makes a wheel an installed build, in the place of a damaged one of that name.
+func (s Store) unpack(file, name string) error {
+	dir := filepath.Join(s.dir, name)
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("cannot replace the damaged runtime: %w", err)
+	}
+	return wheel.Unpack(file, dir, isWanted)
 }
 
 // isWanted picks the libraries and the licences out of a wheel; the rest is Python.
@@ -163,43 +177,84 @@ func libraryVersion(base string) (version string, ok bool) {
 	return match[1] + match[2], true
 }
 
-// open reads an installed build; its folder is complete if it exists, since it was put there by a rename.
+// open reads an installed build; its folder was put there whole, by a rename. The error says what has become of it since.
 func (s Store) open(name string) (Build, error) {
 	flavour, _, _ := strings.Cut(name, "@")
 	dir := filepath.Join(s.dir, name, "onnxruntime", "capi")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return Build{}, fmt.Errorf("cannot read the installed runtime: %w", err)
+		return Build{}, err
 	}
 	for _, entry := range entries {
-		if version, ok := libraryVersion(entry.Name()); ok {
-			return Build{flavour, version, filepath.Join(dir, entry.Name()), dir}, nil
+		version, ok := libraryVersion(entry.Name())
+		if !ok {
+			continue
 		}
+		library := filepath.Join(dir, entry.Name())
+		if info, err := os.Stat(library); err != nil {
+			return Build{}, err
+		} else if !info.Mode().IsRegular() {
+			return Build{}, fmt.Errorf("%q is no file", library)
+		}
+		return Build{flavour, version, library, dir}, nil
 	}
-	return Build{}, fmt.Errorf("cannot use the installed runtime in %q: it has no ONNX Runtime library; delete the folder and install again", dir)
+	return Build{}, fmt.Errorf("there is no ONNX Runtime library in %q", dir)
 }
 
-// List returns the installed builds: by flavour, newest version first. A store that doesn't exist yet is empty.
+// Damaged is an installed build that cannot be used.
+type Damaged struct {
+	Name string // flavour@version
+	Dir  string
+	Err  error // what is wrong with it, and the remedy
+}
+
+// damage describes an installed build that does not open.
+func (s Store) damage(name string, cause error) Damaged {
+	dir := filepath.Join(s.dir, name)
+	remedy := "delete " + strconv.Quote(dir)
+	if _, err := findRelease(name, s.platform); err == nil {
+		remedy = fmt.Sprintf("run 'tuner runtime install %s', which puts it right, or %s", name, remedy)
+	}
+	return Damaged{name, dir, fmt.Errorf("runtime %q is damaged: %w; %s", name, cause, remedy)}
+}
+
+// List returns the installed builds that can be used: by flavour, newest version first. A store that doesn't exist yet is empty.
 func (s Store) List() ([]Build, error) {
+	builds, _, err := s.scan()
+	return builds, err
+}
+
+// Damaged returns the installed builds that cannot be used, by name.
+func (s Store) Damaged() ([]Damaged, error) {
+	_, damaged, err := s.scan()
+	return damaged, err
+}
+
+// scan opens each folder of a build, or link to one.
+func (s Store) scan() (builds []Build, damaged []Damaged, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot list the installed runtimes: %w", err)
+		return nil, nil, fmt.Errorf("cannot list the installed runtimes: %w", err)
 	}
-	var builds []Build
 	for _, entry := range entries {
-		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") || !strings.Contains(entry.Name(), "@") {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || !strings.Contains(name, "@") {
 			continue // downloads and unpacking in progress
 		}
-		build, err := s.open(entry.Name())
+		if info, err := os.Stat(filepath.Join(s.dir, name)); err == nil && !info.IsDir() {
+			continue
+		}
+		build, err := s.open(name)
 		if err != nil {
-			return nil, err
+			damaged = append(damaged, s.damage(name, err))
+			continue
 		}
 		builds = append(builds, build)
 	}
 	slices.SortFunc(builds, func(a, b Build) int {
 		return cmp.Or(cmp.Compare(rank(a.Flavour), rank(b.Flavour)), cmp.Compare(a.Flavour, b.Flavour), compareVersions(b.Version, a.Version))
 	})
-	return builds, nil
+	return builds, damaged, nil
 }
 
 // rank orders flavours: cpu is what a user gets who asks for nothing.
@@ -225,17 +280,23 @@ func compareVersions(a, b string) int {
 }
 
 // Find returns the installed build that a selector names: cpu@1.31.1; cpu, its newest version; "", any, cpu before others.
+// Damaged ones are passed over; the error tells of one where there is no other.
 func (s Store) Find(selector string) (Build, error) {
-	builds, err := s.List()
+	builds, damaged, err := s.scan()
 	if err != nil {
 		return Build{}, err
 	}
 	var names []string
 	for _, build := range builds {
-		if selector == "" || selector == build.Flavour || selector == build.Name() {
+		if isNamed(build.Name(), selector) {
 			return build, nil
 		}
 		names = append(names, build.Name())
+	}
+	for _, d := range damaged {
+		if isNamed(d.Name, selector) {
+			return Build{}, d.Err
+		}
 	}
 	if selector == "" {
 		return Build{}, errors.New("no ONNX Runtime is installed; run 'tuner runtime install cpu', or name a library with --ort-library or TUNER_ORT_LIBRARY")
@@ -243,12 +304,22 @@ func (s Store) Find(selector string) (Build, error) {
 	if len(names) == 0 {
 		names = []string{"none"}
 	}
-	return Build{}, fmt.Errorf("runtime %q is not installed (installed: %s); run 'tuner runtime install %s'", selector, strings.Join(names, ", "), selector)
+	remedy := fmt.Sprintf("run 'tuner runtime install %s'", selector)
+	if _, err := findRelease(selector, s.platform); err != nil {
+		remedy = err.Error()
+	}
+	return Build{}, fmt.Errorf("runtime %q is not installed (installed: %s); %s", selector, strings.Join(names, ", "), remedy)
+}
+
+// isNamed tells whether a selector names a build, flavour@version.
+func isNamed(build, selector string) bool {
+	flavour, _, _ := strings.Cut(build, "@")
+	return selector == "" || selector == flavour || selector == build
 }
 
 // Resolve returns the build to use: what a --ort-library flag names, a library file or an installed build (cpu,
 // cpu@1.31.1); else what TUNER_ORT_LIBRARY names in the same way; else the build installed for the user that Find("")
-// returns.
+// returns. What names a flavour is never a file: a file that is called so has a slash, ./cpu.
 func Resolve(flag string) (Build, error) {
 	if flag != "" {
 		return named("--ort-library", flag)
@@ -305,10 +376,9 @@ func CheckDistinct(builds []Build, selectors []string) error {
 	return errors.Join(errs...)
 }
 
-// named returns what a user has named: a file, or a selector, which has no slash. source says where it was named.
+// named returns what a user has named: a file, or a selector. source says where it was named.
 func named(source, value string) (Build, error) {
-	_, err := os.Stat(value)
-	if err == nil || strings.ContainsRune(value, os.PathSeparator) {
+	if isFile(value) {
 		return externalBuild(source, value)
 	}
 	store, err := UserStore()
@@ -317,9 +387,21 @@ func named(source, value string) (Build, error) {
 	}
 	build, err := store.Find(value)
 	if err != nil {
-		return Build{}, fmt.Errorf("%s: there is no file %q, and %w", source, value, err)
+		return Build{}, fmt.Errorf("%s: %q is no library file, and %w", source, value, err)
 	}
 	return build, nil
+}
+
+// isFile tells files from selectors: those have no slash, and a flavour's name is one whatever lies in the working directory.
+func isFile(value string) bool {
+	if strings.ContainsRune(value, os.PathSeparator) {
+		return true
+	}
+	if slices.ContainsFunc(releases(), func(r release) bool { return strings.HasPrefix(value+"@", r.flavour+"@") }) {
+		return false
+	}
+	_, err := os.Stat(value)
+	return err == nil
 }
 
 // externalBuild describes a library that the user named. source says where.

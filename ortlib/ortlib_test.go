@@ -1,6 +1,7 @@
 package ortlib
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,7 +89,7 @@ func TestFindErrors(t *testing.T) {
 	}{
 		{storeWith(t), "", "run 'tuner runtime install cpu'"},
 		{storeWith(t), "openvino", `runtime "openvino" is not installed (installed: none); run 'tuner runtime install openvino'`},
-		{storeWith(t, "cpu@1.31.1"), "cpu@1.0", `runtime "cpu@1.0" is not installed (installed: cpu@1.31.1)`},
+		{storeWith(t, "cpu@1.31.1"), "cpu@1.0", `runtime "cpu@1.0" is not installed (installed: cpu@1.31.1); cannot install runtime "cpu@1.0": for linux/amd64 there are cpu@1.31.1, `},
 	}
 	for _, tt := range tests {
 		_, err := tt.store.Find(tt.selector)
@@ -97,16 +99,93 @@ func TestFindErrors(t *testing.T) {
 	}
 }
 
-func TestListNamesDamagedBuild(t *testing.T) {
+// A damaged build harms no other: it is listed by itself, and whoever names it is told what to do.
+func TestDamagedBuilds(t *testing.T) {
 	t.Parallel()
-	store := storeWith(t, "cpu@1.31.1")
-	library := filepath.Join(store.dir, "cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1")
-	if err := os.Remove(library); err != nil {
+	store := storeWith(t, "cpu@1.24.4", "cpu@1.31.1", "openvino@1.24.1", "cuda@1.31.1", "zeta@1.0")
+	remove := func(path ...string) {
+		t.Helper()
+		if err := os.RemoveAll(filepath.Join(store.dir, filepath.Join(path...))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove("cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1")
+	remove("openvino@1.24.1", "onnxruntime")
+	remove("zeta@1.0")
+	folder := filepath.Join(store.dir, "cuda@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1")
+	for _, err := range []error{os.Symlink("nowhere", filepath.Join(store.dir, "zeta@1.0")), os.Remove(folder), os.Mkdir(folder, 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	builds, err := store.List()
+	if err != nil || len(builds) != 1 || builds[0].Name() != "cpu@1.24.4" {
+		t.Errorf("%v, %v; want cpu@1.24.4 alone", builds, err)
+	}
+	damaged, err := store.Damaged()
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := store.List()
-	if err == nil || !strings.Contains(err.Error(), "delete the folder and install again") {
-		t.Errorf("error %v", err)
+	for i, want := range []struct{ name, cause, remedy string }{
+		{"cpu@1.31.1", "there is no ONNX Runtime library in", "; run 'tuner runtime install cpu@1.31.1', which puts it right, or delete "},
+		{"cuda@1.31.1", "is no file", "; run 'tuner runtime install cuda@1.31.1', which puts it right, or delete "},
+		{"openvino@1.24.1", "no such file or directory", "; run 'tuner runtime install openvino@1.24.1', which puts it right, or delete "},
+		{"zeta@1.0", "no such file or directory", "; delete "},
+	} {
+		if i >= len(damaged) {
+			t.Fatalf("%d builds are damaged, want 4", len(damaged))
+		}
+		d := damaged[i]
+		text := d.Err.Error()
+		if d.Name != want.name || d.Dir != filepath.Join(store.dir, want.name) || !strings.HasPrefix(text, `runtime "`+want.name+`" is damaged: `) ||
+			!strings.Contains(text, want.cause) || !strings.HasSuffix(text, want.remedy+strconv.Quote(d.Dir)) {
+			t.Errorf("got %s in %s: %s; want %+v", d.Name, d.Dir, text, want)
+		}
+		if _, err := store.Find(want.name); err == nil || err.Error() != text {
+			t.Errorf("Find(%q): error %v, want %s", want.name, err, text)
+		}
+	}
+	if build, err := store.Find("cpu"); err != nil || build.Name() != "cpu@1.24.4" {
+		t.Errorf("Find(cpu) = %s, %v", build.Name(), err)
+	}
+	remove("cpu@1.24.4")
+	if _, err := store.Find(""); err == nil || !strings.Contains(err.Error(), `"cpu@1.31.1" is damaged`) {
+		t.Errorf("damaged ones alone: error %v", err)
+	}
+}
+
+// A build may lie elsewhere, behind a link.
+func TestLinkedBuild(t *testing.T) {
+	t.Parallel()
+	elsewhere, store := storeWith(t, "cpu@1.31.1"), storeWith(t, "cpu@1.24.4")
+	if err := os.Symlink(filepath.Join(elsewhere.dir, "cpu@1.31.1"), filepath.Join(store.dir, "cpu@1.31.1")); err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(store.dir, "cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1")
+	if build, err := store.Find("cpu"); err != nil || build.Library != library {
+		t.Errorf("Find(cpu) = %v, %v; want %s", build, err, library)
+	}
+}
+
+// An installation takes the place of a build that does not open.
+func TestUnpackReplacesDamagedBuild(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t)
+	touch(t, filepath.Join(store.dir, "cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime_providers_shared.so"))
+	file, err := os.Create(filepath.Join(t.TempDir(), "cpu.whl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	_, err = archive.Create("onnxruntime/capi/libonnxruntime.so.1.31.1")
+	if err := errors.Join(err, archive.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.unpack(file.Name(), "cpu@1.31.1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Find("cpu@1.31.1"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -172,12 +251,42 @@ func TestResolve(t *testing.T) {
 	check(other, mine, Build{Flavour: External, Library: other})
 	check("cpu", mine, installed)
 	check("", "cpu@1.31.1", installed)
-	if _, err := Resolve("openvino"); err == nil || !strings.Contains(err.Error(), `--ort-library: there is no file "openvino", and runtime "openvino" is not installed`) {
+	if _, err := Resolve("openvino"); err == nil || !strings.Contains(err.Error(), `--ort-library: "openvino" is no library file, and runtime "openvino" is not installed`) {
 		t.Errorf("selector of nothing: error %v", err)
 	}
 	for _, bad := range []string{filepath.Dir(mine), filepath.Join(cache, "absent")} {
 		if _, err := Resolve(bad); err == nil || !strings.Contains(err.Error(), "--ort-library: ") {
 			t.Errorf("Resolve(%q): error %v", bad, err)
+		}
+	}
+}
+
+// What names a flavour is no file, even where there is one; what names none is a file where there is one.
+func TestResolveInAFolderOfSuchNames(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("TUNER_CACHE", cache)
+	touch(t, filepath.Join(cache, "runtimes", "cpu@1.31.1", "onnxruntime", "capi", "libonnxruntime.so.1.31.1"))
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"cpu/x", "cpu@1.31.1", "openvino/x", "mine.so", "lib/x"} {
+		touch(t, path)
+	}
+	check := func(selector, want string) {
+		t.Helper()
+		if build, err := Resolve(selector); err != nil || build.Name() != want {
+			t.Errorf("Resolve(%q) = %s, %v; want %s", selector, build.Name(), err, want)
+		}
+	}
+	check("cpu", "cpu@1.31.1")
+	check("cpu@1.31.1", "cpu@1.31.1")
+	check("./cpu@1.31.1", External)
+	check("mine.so", External)
+	for selector, want := range map[string]string{
+		"openvino": `--ort-library: "openvino" is no library file, and runtime "openvino" is not installed (installed: cpu@1.31.1)`,
+		"./cpu":    `--ort-library: "./cpu" is a folder; name the library file in it`,
+		"lib":      `--ort-library: "lib" is a folder; name the library file in it`,
+	} {
+		if _, err := Resolve(selector); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Resolve(%q): error %v, want one with %s", selector, err, want)
 		}
 	}
 }
@@ -204,7 +313,11 @@ func TestResolveAll(t *testing.T) {
 	}
 
 	_, err = ResolveAll([]string{"cpu@1.31.1", "cuda", "cpu", "abacus"})
-	for _, want := range []string{`runtime "cuda" is not installed`, `run 'tuner runtime install cuda'`,
+	remedy := `run 'tuner runtime install cuda'`
+	if _, err := findRelease("cuda", NewStore(cache).platform); err != nil {
+		remedy = err.Error()
+	}
+	for _, want := range []string{`runtime "cuda" is not installed`, remedy,
 		`runtime "cpu@1.31.1" and "cpu" are both cpu@1.31.1: leave one out`, `runtime "abacus" is not installed`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %s", err, want)
