@@ -97,11 +97,14 @@ func diagnose(ctx context.Context, model string) (diagnosis, error) {
 		if known.Selected {
 			d.Selected = known.Name
 		}
-		if !known.Installed {
+		switch {
+		case known.Error != "":
+			d.Runtimes = append(d.Runtimes, runtimeFact{Name: known.Name, Library: known.Library, Error: known.Error, Providers: []providerFact{}})
+		case known.Installed:
+			d.Runtimes = append(d.Runtimes, prober.tryRuntime(ctx, known.build, model))
+		default:
 			d.Installable = append(d.Installable, known.Name)
-			continue
 		}
-		d.Runtimes = append(d.Runtimes, prober.tryRuntime(ctx, known.build, model))
 	}
 	return d, ctx.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,7 +23,8 @@ func newRuntime(con console) *cobra.Command {
 ~/.cache/tuner on Linux). They are pinned by version and digest and fetched with your own pip, whose index and proxy
 settings apply; nothing is installed into a Python environment.
 
-To use a library of your own instead, name it with --ort-library or TUNER_ORT_LIBRARY.`,
+To use a library of your own instead, name it with --ort-library or TUNER_ORT_LIBRARY: what is called cpu, openvino or cuda,
+with or without @VERSION, is a build; any other name, and what has a slash, is a library file.`,
 		Example: "  tuner runtime install cpu\n  tuner runtime install cpu@1.24.4\n  tuner runtime list",
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -35,9 +37,10 @@ To use a library of your own instead, name it with --ort-library or TUNER_ORT_LI
 
 func newRuntimeInstall(con console) *cobra.Command {
 	return verb(&cobra.Command{
-		Use:     "install FLAVOUR[@VERSION]",
-		Short:   "Download and unpack a build",
-		Long:    "Downloads a build, verifies its digest and unpacks it. One that is installed already is left as it is; nothing is\ndownloaded then. 'tuner runtime list' shows what can be installed.",
+		Use:   "install FLAVOUR[@VERSION]",
+		Short: "Download and unpack a build",
+		Long: `Downloads a build, verifies its digest and unpacks it. One that is installed already is left as it is, and nothing is
+downloaded; a damaged one is replaced. 'tuner runtime list' shows what can be installed.`,
 		Example: "  tuner runtime install openvino",
 		Args:    usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +54,7 @@ func newRuntimeInstall(con console) *cobra.Command {
 			start := time.Now()
 			build, err := store.Install(cmd.Context(), args[0], con.err)
 			if err != nil {
-				return interruptedOr(cmd.Context(), err)
+				return interruptedOr(cmd.Context(), inputError(err))
 			}
 			fmt.Fprintf(con.err, "%s is ready (%.1f s)\n", build.Name(), time.Since(start).Seconds())
 			_, err = fmt.Fprintln(con.out, build.Library)
@@ -94,11 +97,13 @@ type knownBuild struct {
 	Name      string       `json:"name"` // flavour@version
 	Installed bool         `json:"installed"`
 	Selected  bool         `json:"selected"`          // taken when nothing else is named
-	Library   string       `json:"library,omitempty"` // "" unless installed
-	build     ortlib.Build // zero unless installed
+	Library   string       `json:"library,omitempty"` // "" unless installed; of a damaged build its folder
+	Error     string       `json:"error,omitempty"`   // why it cannot be used, and the remedy
+	build     ortlib.Build // zero unless it can be used
 }
 
-// knownBuilds lists the library named by TUNER_ORT_LIBRARY, the installed builds, then those that can be installed.
+// knownBuilds lists the library named by TUNER_ORT_LIBRARY, the installed builds, those of them that are damaged, then those that
+// can be installed.
 func knownBuilds() ([]knownBuild, error) {
 	store, err := ortlib.UserStore()
 	if err != nil {
@@ -106,15 +111,26 @@ func knownBuilds() ([]knownBuild, error) {
 	}
 	installed, err := store.List()
 	if err != nil {
-		return nil, err
+		return nil, inputError(err)
 	}
-	selected, selectErr := ortlib.Resolve("") // without any build there is none to select
-	if selectErr == nil && selected.Flavour == ortlib.External {
-		installed = append([]ortlib.Build{selected}, installed...)
+	damaged, err := store.Damaged()
+	if err != nil {
+		return nil, inputError(err)
 	}
 	known := []knownBuild{}
+	selected, selectErr := ortlib.Resolve("")
+	named := os.Getenv("TUNER_ORT_LIBRARY")
+	switch {
+	case selectErr != nil && named != "": // unset, there is just no build to select
+		known = append(known, knownBuild{Name: ortlib.External, Library: named, Error: selectErr.Error()})
+	case selectErr == nil && selected.Flavour == ortlib.External:
+		installed = append([]ortlib.Build{selected}, installed...)
+	}
 	for _, build := range installed {
-		known = append(known, knownBuild{build.Name(), true, selectErr == nil && build == selected, build.Library, build})
+		known = append(known, knownBuild{Name: build.Name(), Installed: true, Selected: selectErr == nil && build == selected, Library: build.Library, build: build})
+	}
+	for _, d := range damaged {
+		known = append(known, knownBuild{Name: d.Name, Installed: true, Library: d.Dir, Error: d.Err.Error()})
 	}
 	for _, name := range store.Offered() {
 		if !slices.ContainsFunc(known, func(k knownBuild) bool { return k.Name == name }) {
@@ -129,11 +145,13 @@ func printBuilds(out io.Writer, builds []knownBuild) error {
 	fmt.Fprintln(table, "RUNTIME\tSTATE\tLIBRARY OR REMEDY") // errors show at Flush
 	for _, b := range builds {
 		state, where := "not installed", "tuner runtime install "+b.Name
-		if b.Installed {
+		switch {
+		case b.Error != "":
+			state, where = "not usable", b.Error
+		case b.Selected:
+			state, where = "selected", b.Library
+		case b.Installed:
 			state, where = "installed", b.Library
-		}
-		if b.Selected {
-			state = "selected"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", b.Name, state, where)
 	}
