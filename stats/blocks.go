@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -14,18 +15,19 @@ const (
 )
 
 // Blocks compares treatments that were measured in turn, round by round: a randomised complete block design on log scale. Each
-// value is taken as treatment × round × noise, so all values together say how large the noise is. With few rounds that gives
-// intervals several times narrower than pairs for themselves do.
+// value is taken as treatment × round × noise. Where the noise of all treatments is alike, all values together say how large it is
+// (Ratio): with few rounds that gives intervals several times narrower than pairs for themselves do. Where one may be noisier than
+// the others, only its own differences say how well it is known (Paired).
 //
 // Values far off are drawn in (Huber's winsorized residuals), so that one bad window spoils neither a mean nor the noise.
 //
-// Source: Montgomery, Design and Analysis of Experiments, §4.1; Huber, Robust Statistics, §7.8.
+// Source: Montgomery, Design and Analysis of Experiments, §2.5 and §4.1; Huber, Robust Statistics, §7.8.
 type Blocks struct {
 	logs     [][]float64 // by treatment and round, with what lies far off drawn in
 	means    []float64   // of these, by treatment
+	kept     []float64   // share of the values that were not drawn in, by treatment
 	rounds   int
-	kept     float64 // share of the values that were not drawn in
-	variance float64 // of one value's log, treatment and round taken out; 0 when unknown
+	variance float64 // of one value's log, treatment and round taken out, if that is the same for all; 0 when unknown
 	freedom  int
 }
 
@@ -38,7 +40,8 @@ func NewBlocks(values [][]float64) Blocks {
 	for _, v := range values {
 		rounds = min(rounds, len(v))
 	}
-	b := Blocks{means: make([]float64, len(values)), rounds: rounds, kept: 1, freedom: (len(values) - 1) * (rounds - 1)}
+	b := Blocks{means: make([]float64, len(values)), kept: slices.Repeat([]float64{1}, len(values)), rounds: rounds,
+		freedom: (len(values) - 1) * (rounds - 1)}
 	if rounds == 0 {
 		b.freedom = 0
 		return b
@@ -62,26 +65,34 @@ func (b *Blocks) fit(logs [][]float64) {
 		if b.freedom <= 0 {
 			return
 		}
-		limit := clip * spread(logs, fitted)
-		sum, clipped := 0.0, 0
-		values = make([][]float64, len(logs))
-		for i := range logs {
-			for j, x := range logs[i] {
-				residual := x - fitted[i][j]
-				if math.Abs(residual) > limit {
-					residual = math.Copysign(limit, residual)
-					clipped++
-				}
-				sum += residual * residual
-				values[i] = append(values[i], fitted[i][j]+residual)
-			}
-		}
-		b.kept = 1 - float64(clipped)/float64(len(logs)*b.rounds)
-		b.variance = sum / float64(b.freedom) / (b.kept * b.kept)
-		if clipped == 0 {
+		var squares float64
+		values, squares = b.drawIn(logs, fitted)
+		kept := stat.Mean(b.kept, nil)
+		b.variance = squares / float64(b.freedom) / (kept * kept)
+		if kept == 1 {
 			return
 		}
 	}
+}
+
+// drawIn returns the logs with those far from the fit drawn in, and the sum of the squared residuals then.
+func (b *Blocks) drawIn(logs, fitted [][]float64) (values [][]float64, squares float64) {
+	limit := clip * spread(logs, fitted)
+	values = make([][]float64, len(logs))
+	for i := range logs {
+		drawn := 0
+		for j, x := range logs[i] {
+			residual := x - fitted[i][j]
+			if math.Abs(residual) > limit {
+				residual = math.Copysign(limit, residual)
+				drawn++
+			}
+			squares += residual * residual
+			values[i] = append(values[i], fitted[i][j]+residual)
+		}
+		b.kept[i] = 1 - float64(drawn)/float64(b.rounds)
+	}
+	return values, squares
 }
 
 // additive fits logs by the sum of a treatment's and a round's effect, and sets the treatments' means.
@@ -117,8 +128,8 @@ func spread(logs, fitted [][]float64) float64 {
 	return Median(sizes) / normal / math.Sqrt((k-1)*(n-1)/(k*n))
 }
 
-// Ratio estimates the ratio of treatment i to treatment k, with Student's 95 % interval; without noise to judge by (fewer than two
-// rounds) the interval is the ratio alone.
+// Ratio estimates the ratio of treatment i to treatment k, with Student's 95 % interval from the noise of all, which must be alike: with
+// others the interval covers the truth less often than it says. Without noise to judge by (fewer than two rounds) it is the ratio alone.
 func (b Blocks) Ratio(i, k int) Estimate {
 	if b.rounds == 0 {
 		return Estimate{}
@@ -131,15 +142,36 @@ func (b Blocks) Ratio(i, k int) Estimate {
 	return Estimate{math.Exp(log), math.Exp(log - half), math.Exp(log + half)}
 }
 
+// Paired estimates the same ratio as Ratio where treatments may be differently noisy: its interval is Student's from the differences of
+// these two within the rounds, which have one variance whatever that of the two and of all others.
+func (b Blocks) Paired(i, k int) Estimate {
+	if b.rounds == 0 {
+		return Estimate{}
+	}
+	differences := make([]float64, b.rounds)
+	for j := range differences {
+		differences[j] = b.logs[i][j] - b.logs[k][j]
+	}
+	return estimate(differences, min(b.kept[i], b.kept[k]))
+}
+
 // Mean estimates the geometric mean of treatment i over these rounds. Means compare as Ratio says; the interval, Student's from the
 // treatment's own values, holds what differs between rounds, too. The zero Estimate of no rounds.
 func (b Blocks) Mean(i int) Estimate {
 	if b.rounds == 0 {
 		return Estimate{}
 	}
-	log := Mean(b.logs[i])
-	half := (log.Hi - log.Value) / b.kept
-	return Estimate{math.Exp(log.Value), math.Exp(log.Value - half), math.Exp(log.Value + half)}
+	return estimate(b.logs[i], b.kept[i])
+}
+
+// leastKept is the least share by which an interval is made longer: where more was drawn in, values do not scatter around a fit.
+const leastKept = 0.5
+
+// estimate is the exponential of the mean of logs, with Student's interval, of which a share was kept and the rest drawn in.
+func estimate(logs []float64, kept float64) Estimate {
+	mean := Mean(logs)
+	half := (mean.Hi - mean.Value) / max(kept, leastKept)
+	return Estimate{math.Exp(mean.Value), math.Exp(mean.Value - half), math.Exp(mean.Value + half)}
 }
 
 // Noise returns the variance of one value's log, treatment and round taken out, and the degrees of freedom it stands on; zeros

@@ -106,3 +106,76 @@ func TestBlocksCover(t *testing.T) {
 		}
 	}
 }
+
+// The interval of two treatments stands on their own differences, whatever a third one does.
+func TestPairedOfTwo(t *testing.T) {
+	t.Parallel()
+	// Differences of logs 0.1, 0.2, 0.3: mean 0.2, standard deviation 0.1; half the interval is t(0.975, 2)·0.1/√3 = 4.303·0.05774 = 0.2484.
+	b := NewBlocks([][]float64{{1, 1, 1}, {math.Exp(0.1), math.Exp(0.2), math.Exp(0.3)}, {math.Exp(5), math.Exp(-5), 1}})
+	e := b.Paired(1, 0)
+	if !near(math.Log(e.Value), 0.2, 1e-9) || !near(math.Log(e.Lo), -0.0484, 1e-4) || !near(math.Log(e.Hi), 0.4484, 1e-4) {
+		t.Errorf("the ratio is %+v", e)
+	}
+	if e := b.Paired(1, 1); e != (Estimate{1, 1, 1}) {
+		t.Errorf("of a treatment to itself is %+v", e)
+	}
+	if e := NewBlocks([][]float64{{2}, {3}}).Paired(1, 0); !near(e.Value, 1.5, 1e-12) || e.Lo != e.Value || e.Hi != e.Value {
+		t.Errorf("of one round is %+v", e)
+	}
+	if e := NewBlocks([][]float64{{2}, nil}).Paired(1, 0); e != (Estimate{}) {
+		t.Errorf("of no rounds is %+v", e)
+	}
+}
+
+// Where all values of a treatment are drawn in, since all others are calm, its interval is still one.
+func TestPairedOfACalmCrowd(t *testing.T) {
+	t.Parallel()
+	values := [][]float64{{1, 3, 1, 3}}
+	for range 12 {
+		values = append(values, []float64{1, 1, 1, 1})
+	}
+	b := NewBlocks(values)
+	for _, e := range []Estimate{b.Paired(0, 1), b.Mean(0)} {
+		if !(e.Lo <= e.Value && e.Value <= e.Hi) || math.IsInf(e.Hi, 0) {
+			t.Errorf("is %+v", e)
+		}
+	}
+}
+
+// Beside a treatment that is three times as noisy as the others the interval of pairs covers the truth as often as it says; the one
+// that takes all noise for alike does not.
+func TestPairedCoversUnequalNoise(t *testing.T) {
+	t.Parallel()
+	const runs, nominal = 8000, 0.95
+	sampling := 3 * math.Sqrt(nominal*(1-nominal)/runs)
+	noise := []float64{0.09, 0.03, 0.03, 0.03} // the first one is what the others are compared with
+	for _, rounds := range []int{3, 5, 12} {
+		random := rand.New(rand.NewPCG(2, uint64(rounds)))
+		paired, alike := 0, 0
+		covers := func(e Estimate) int {
+			if e.Lo <= math.Exp(0.1) && math.Exp(0.1) <= e.Hi {
+				return 1
+			}
+			return 0
+		}
+		for range runs {
+			values := make([][]float64, len(noise))
+			for range rounds {
+				drift := random.NormFloat64()
+				for i := range values {
+					values[i] = append(values[i], math.Exp(float64(i)*0.1+drift+noise[i]*random.NormFloat64()))
+				}
+			}
+			b := NewBlocks(values)
+			paired, alike = paired+covers(b.Paired(1, 0)), alike+covers(b.Ratio(1, 0))
+		}
+		share, shareAlike := float64(paired)/runs, float64(alike)/runs
+		t.Logf("%d rounds: %.4f covered, %.4f where all noise is taken for alike", rounds, share, shareAlike)
+		if share < nominal-sampling {
+			t.Errorf("%d rounds: only %.4f covered", rounds, share)
+		}
+		if shareAlike >= nominal-sampling {
+			t.Errorf("%d rounds: %.4f covered where all noise is taken for alike: this is no test of unequal noise", rounds, shareAlike)
+		}
+	}
+}
