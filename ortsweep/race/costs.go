@@ -19,7 +19,8 @@ const (
 	needs
 )
 
-// costs says what trials of each need have taken beyond their windows: sums and numbers over the race so far.
+// costs says what trials of each need have taken beyond the windows that were asked for, such as a launch, a warm-up, and what the windows of a
+// slow model lasted longer (package runner): sums and numbers over the race so far.
 type costs [needs]struct {
 	sum time.Duration
 	n   int

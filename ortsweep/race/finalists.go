@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tuner/search"
 	"tuner/stats"
@@ -72,6 +73,9 @@ const (
 // finalists are the challengers that go on: the best, the simplest that may be as good, and others that are nearly as good as far as
 // there is room. Settings that gain nothing are to lose against their absence in the finals, not to be carried along.
 func (h *heat) finalists(most int) []search.Candidate {
+	if len(h.base().scores) == 0 {
+		return nil // nobody is known to be better than the default
+	}
 	in := h.challengers()
 	outlook := h.outlooks(in)
 	slices.SortStableFunc(in, func(a, b *entrant) int { return cmp.Compare(outlook[b], outlook[a]) })
@@ -121,11 +125,10 @@ func (e *entrant) mayReplace(other *entrant) bool {
 func (r *Race) beginFinals(h *heat) {
 	finalists := h.finalists(mostFinalists)
 	if len(finalists) == 0 {
-		r.why = h.verdictText()
+		r.finish(h, h.isOpen())
 		return
 	}
-	left := r.settings.Budget - r.elapsed
-	for r.settings.Budget > 0 && len(finalists) > 1 && fewestFinals*r.finalRound(finalWindow*r.settings.Window, finalists) > left {
+	for len(finalists) > 1 && !r.fits(fewestOf(finalists), finalists) {
 		finalists = finalists[:len(finalists)-1]
 	}
 	r.begin(PhaseFinal, finalists, 1)
@@ -136,6 +139,21 @@ func (r *Race) beginFinals(h *heat) {
 			r.why = fmt.Sprintf("%s, but the budget of %v ended before fresh launches could confirm it", h.verdictText(), r.settings.Budget)
 		}
 	}
+}
+
+// fewestOf is how many rounds must fit into the time left for finals of these: more where there are more than two, since a gain that is
+// known precisely is worth more than another candidate that is nearly as good.
+func fewestOf(finalists []search.Candidate) int {
+	if len(finalists) > 2 {
+		return manyFinals
+	}
+	return fewestFinals
+}
+
+// fits reports whether so many rounds of finals of the default and candidates fit into the time left.
+func (r *Race) fits(rounds int, candidates []search.Candidate) bool {
+	cost := time.Duration(rounds) * r.finalRound(finalWindow*r.settings.Window, candidates)
+	return r.settings.Budget == 0 || r.elapsed+cost <= r.settings.Budget
 }
 
 // unheard are those who beat the default in the product but did not go into the finals: when the finals prove nobody better, they

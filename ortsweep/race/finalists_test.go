@@ -142,3 +142,16 @@ func TestFinalWindows(t *testing.T) {
 		}
 	}
 }
+
+// A round that was cut before the default's turn makes nobody a finalist: there is nothing to compare with.
+func TestNoFinalistsWithoutTheDefault(t *testing.T) {
+	t.Parallel()
+	h := newHeat(PhaseProduct, []search.Candidate{option("a"), option("b")})
+	for _, e := range h.entrants[1:] {
+		e.tell(Outcome{Value: 100}, true)
+	}
+	h.promises = promises{"session.a=1": 0.3, "session.b=1": 0.5}
+	if list := h.finalists(mostFinalists); len(list) > 0 {
+		t.Errorf("finalists are %v", list)
+	}
+}

@@ -21,12 +21,13 @@ const (
 	firstJudged   = 3    // rounds before intervals say anything
 )
 
-// The most rounds of a heat, and the fewest of the finals.
+// The most rounds of a heat, and the fewest of the finals; of those with more than two finalists, as planned.
 const (
 	screenRounds  = 6
 	productRounds = 10
 	finalRounds   = 12
 	fewestFinals  = 5
+	manyFinals    = 8
 )
 
 // finalWindow is how many times the shortest window a window of the finals lasts at most; growth is by how much those of a heat
@@ -105,6 +106,12 @@ func (h *heat) entrant(c search.Candidate) *entrant {
 	return nil
 }
 
+// hasFigure tells whether a candidate was measured in this heat.
+func (h *heat) hasFigure(c search.Candidate) bool {
+	e := h.entrant(c)
+	return e != nil && len(e.scores) > 0
+}
+
 // rounds is the most rounds that the heat may have.
 func (h *heat) rounds() int {
 	return map[Phase]int{PhaseScreen: screenRounds, PhaseProduct: productRounds, PhaseFinal: finalRounds}[h.phase]
@@ -163,15 +170,15 @@ func (h *heat) leader() *entrant {
 	return lead
 }
 
-// ratio estimates how many times better one entrant is than another. In the finals, which nobody leaves, all entrants together
-// say how noisy the windows are.
+// ratio estimates how many times better one entrant is than another. In the finals, which nobody leaves, all entrants together say which
+// windows lie far off, but not how noisy they are: the default may be noisier than the rest.
 func (h *heat) ratio(e, other *entrant) stats.Estimate {
 	in := h.racing()
 	i, k := slices.Index(in, e), slices.Index(in, other)
 	if h.phase != PhaseFinal || i < 0 || k < 0 {
 		return e.ratio(other)
 	}
-	return stats.NewBlocks(scores(in)).Ratio(i, k)
+	return stats.NewBlocks(scores(in)).Paired(i, k)
 }
 
 // racing are the default and the challengers.
@@ -220,6 +227,13 @@ func (h *heat) over() bool {
 		return h.round >= fewestFinals && h.answered(in)
 	}
 	return h.round >= firstJudged && h.settled(in)
+}
+
+// isOpen says of a heat that is ended by time that its question has no answer: somebody was not measured, or further rounds might have
+// changed the outcome.
+func (h *heat) isOpen() bool {
+	isWaiting := func(e *entrant) bool { return e.out == "" && len(e.scores) == 0 }
+	return slices.ContainsFunc(h.entrants, isWaiting) || !h.over()
 }
 
 // settled says that nobody who is left can still turn out to be much better than the rest.
@@ -279,7 +293,7 @@ const provenRounds = 3
 func (h *heat) proven() []*entrant {
 	var list []*entrant
 	for _, e := range h.challengers() {
-		if len(e.scores) >= provenRounds && h.ratio(e, h.base()).Lo > 1 {
+		if min(len(e.scores), len(h.base().scores)) >= provenRounds && h.ratio(e, h.base()).Lo > 1 {
 			list = append(list, e)
 		}
 	}
@@ -292,10 +306,15 @@ func (h *heat) verdictText() string {
 		ratio := h.ratio(w, h.base())
 		return fmt.Sprintf("%s beats the default by %s (%s to %s)", nameOf(w), percent(ratio.Value), percent(ratio.Lo), percent(ratio.Hi))
 	}
-	if h.phase == PhaseFinal && h.round < provenRounds {
-		return fmt.Sprintf("the budget ended in round %d of the finals, too early to prove a gain over the default", h.round+1)
-	}
 	return "nothing beats the default beyond doubt: leave every setting as it is"
+}
+
+// interruptedText says what was known when the race was interrupted.
+func (h *heat) interruptedText() string {
+	if h.winner().candidate.IsDefault() {
+		return "interrupted before anything was proven"
+	}
+	return "interrupted: " + h.verdictText() + ", not confirmed on fresh launches"
 }
 
 // percent prints a ratio as the change that it is: 1.5 is +50.0 %.

@@ -5,6 +5,7 @@
 package race
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -86,6 +87,7 @@ type Race struct {
 	outs    []Out
 	noted   map[string]bool // keys of outs
 
+	isCut    bool // there was no time to find out by screening what some settings do
 	unproven bool // the budget ended before the answer could be proven
 	retried  bool // the default failed once after it had been measured
 }
@@ -194,7 +196,7 @@ func (r *Race) hasTime(phase Phase, candidates []search.Candidate) bool {
 // measured tells whether a candidate was measured before.
 func (r *Race) measured(c search.Candidate) bool {
 	for _, h := range r.heats {
-		if e := h.entrant(c); e != nil && len(e.scores) > 0 {
+		if h.hasFigure(c) {
 			return true
 		}
 	}
@@ -230,6 +232,7 @@ func (r *Race) phaseEnd(phase Phase) time.Duration {
 func (r *Race) endHeat(h *heat) {
 	switch h.phase {
 	case PhaseScreen:
+		r.isCut = r.isCut || h.round < firstJudged && h.isOpen()
 		r.learn(h)
 		r.nextGroup()
 	case PhaseProduct:
@@ -238,14 +241,27 @@ func (r *Race) endHeat(h *heat) {
 		}
 		r.beginFinals(h)
 	case PhaseFinal:
-		if again := r.unheard(); h.winner().candidate.IsDefault() && h.round >= provenRounds && len(again) > 0 {
+		again := r.unheard()
+		if h.winner().candidate.IsDefault() && !h.isOpen() && len(again) > 0 {
 			r.begin(PhaseFinal, again, 1)
 			if !r.late(r.heat()) {
 				return
 			}
 			r.heats = r.heats[:len(r.heats)-1]
 		}
-		r.why = h.verdictText()
-		r.unproven = h.round < provenRounds
+		r.finish(h, h.isOpen() || len(again) > 0)
+	}
+}
+
+// finish ends the race with what a heat says. isOpen tells that it might have said more had there been time: then, and where screening was cut
+// short, the default is no answer but what is left without one.
+func (r *Race) finish(h *heat, isOpen bool) {
+	r.why = h.verdictText()
+	if r.unproven = (isOpen || r.isCut) && h.winner().candidate.IsDefault(); !r.unproven {
+		return
+	}
+	r.why = fmt.Sprintf("the budget of %v was too short to find out whether anything beats the default", r.settings.Budget)
+	if h.phase == PhaseFinal && h.isOpen() {
+		r.why = fmt.Sprintf("the budget of %v ended in round %d of the finals, too early to prove a gain over the default", r.settings.Budget, h.round+1)
 	}
 }

@@ -26,6 +26,7 @@ type machine struct {
 	launch  time.Duration
 	session time.Duration // making one, the launch not included
 	extra   time.Duration // of any trial, beside its window
+	longer  bool          // windows of slow candidates are, as package runner makes them
 	elapsed time.Duration
 	alive   []simEngine // the latest used last
 	luck    map[string]float64
@@ -71,18 +72,29 @@ func (m *machine) measure(t Trial) Outcome {
 		m.luck[key] = m.spread * m.random.NormFloat64()
 		e.serves = key
 	}
-	m.elapsed += m.extra + t.Window
 	speed := m.speed(t.Candidate)
+	window := m.lasting(t.Window, speed)
+	m.elapsed += m.extra + window
 	if speed == 0 {
 		return Outcome{Failure: "it does not start", Elapsed: m.elapsed}
 	}
 	m.alive = append(m.alive, e)
 	m.alive = m.alive[max(0, len(m.alive)-simAlive):]
 	// Half of the noise's variance is there whatever the window's length: neighbours of tenths of a second are alike.
-	share := 0.5 + 0.5*float64(simWindow)/float64(t.Window)
+	share := 0.5 + 0.5*float64(simWindow)/float64(window)
 	drift := 0.10 * math.Sin(m.phase+m.elapsed.Seconds()/20)
 	log := drift + m.luck[key] + m.noise*math.Sqrt(share)*m.random.NormFloat64()
 	return Outcome{Value: speed * math.Exp(log), Elapsed: m.elapsed}
+}
+
+// lasting is how long a window lasts: five executions at least, and thirty as far as three times that length suffices.
+func (m *machine) lasting(asked time.Duration, speed float64) time.Duration {
+	if !m.longer || speed == 0 {
+		return asked
+	}
+	execution := time.Duration(float64(time.Second) / speed)
+	asked = max(asked, 5*execution)
+	return min(max(asked, 30*execution), 3*asked)
 }
 
 // run races on a machine to the end.
@@ -337,6 +349,22 @@ func TestAnyBudgetHasAResult(t *testing.T) {
 	for budget := time.Second; budget < time.Minute; budget += 300 * time.Millisecond {
 		if result := run(t, minilm(budget, 8), newMachine(8, speed)); result.Why == "" || len(result.Standings) == 0 {
 			t.Errorf("after %v: %+v", budget, result)
+		}
+	}
+}
+
+// The windows of slow models last longer than asked, and the budget is kept all the same.
+func TestSlowModelsKeepTheBudget(t *testing.T) {
+	t.Parallel()
+	for _, slower := range []float64{2, 5, 10, 30} {
+		for seed := range uint64(40) {
+			speed := landscape(rand.New(rand.NewPCG(seed, 7)))
+			s := minilm(2*time.Minute, seed)
+			m := newMachine(seed, func(c search.Candidate) float64 { return speed(c) / slower })
+			m.longer = true
+			if run(t, s, m); m.elapsed > s.Budget {
+				t.Errorf("%g times slower, race %d took %v of its budget of %v", slower, seed, m.elapsed, s.Budget)
+			}
 		}
 	}
 }

@@ -229,7 +229,11 @@ func (r *Race) nextGroup() {
 			}
 			candidates = r.legal(candidates)
 		}
-		if len(candidates) < 2 || len(r.heats) > 0 && !r.hasTime(PhaseScreen, candidates) {
+		if len(candidates) < 2 {
+			continue
+		}
+		if len(r.heats) > 0 && !r.hasTime(PhaseScreen, candidates) {
+			r.isCut = r.isCut || slices.ContainsFunc(blocks, func(b block) bool { return r.known(b) < 0 })
 			continue
 		}
 		// Each group has its part of the time that is left to the phase.
@@ -357,6 +361,9 @@ func (r *Race) beginProduct() {
 	list = list[:min(len(list), mostProduct)]
 	r.begin(PhaseProduct, list, 1)
 	r.heat().promises = promised
+	if r.late(r.heat()) {
+		r.endHeat(r.heat())
+	}
 }
 
 // worthwhile is the log effect from which on a setting is worth having for itself, and essential the one from which on nobody

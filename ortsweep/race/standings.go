@@ -14,8 +14,8 @@ type Verdict string
 // The verdicts.
 const (
 	Winner  Verdict = "winner"  // the answer; the default when nothing beats it
-	Ahead   Verdict = "ahead"   // it looks better than the default, but the budget ended before that was proven
-	Base    Verdict = "default" // the default beside such a one
+	Ahead   Verdict = "ahead"   // it looks better than the default, but that was not proven
+	Base    Verdict = "default" // the default where nothing is proven
 	Tied    Verdict = "tied"    // not told apart from the answer
 	Slower  Verdict = "slower"  // worse than the answer in the last heat
 	Passed  Verdict = "passed"  // it did not go on to the last heat: others looked better
@@ -40,6 +40,7 @@ type Standing struct {
 type Result struct {
 	Winner    search.Candidate `json:"winner"`    // the default unless something beats it beyond doubt
 	Confirmed bool             `json:"confirmed"` // on fresh launches
+	Unproven  bool             `json:"unproven"`  // the race ended before the question was answered
 	Why       string           `json:"why"`
 	Broken    string           `json:"broken,omitempty"` // why the default could not be measured: then there is no result
 	Standings []Standing       `json:"standings"`        // the best first
@@ -49,38 +50,35 @@ type Result struct {
 // Result sums up the race as far as it has come.
 func (r *Race) Result() Result {
 	last := r.deciding()
-	result := Result{Why: r.why, Broken: r.broken, Outs: r.outs}
+	result := Result{Why: r.why, Broken: r.broken, Unproven: r.unproven || r.why == "", Outs: r.outs}
 	if r.why == "" {
 		result.Why = "interrupted before anything was compared"
 	}
-	if last != nil {
+	if last != nil && r.broken == "" {
 		result.Winner = last.winner().candidate
-		result.Confirmed = last.phase == PhaseFinal && r.why != "" && !r.unproven
+		result.Confirmed = last.phase == PhaseFinal && !result.Unproven
 		if r.why == "" {
-			result.Why = "interrupted: " + last.verdictText() + ", not confirmed on fresh launches"
+			result.Why = last.interruptedText()
 		}
 	}
 	for _, c := range r.candidates() {
 		result.Standings = append(result.Standings, r.standing(c, last, result.Winner))
 	}
-	if result.Winner.IsDefault() && (r.why == "" || r.unproven) {
+	if result.Winner.IsDefault() && result.Unproven {
 		markAhead(result.Standings)
 	}
 	slices.SortStableFunc(result.Standings, compareStandings)
 	return result
 }
 
-// markAhead says of an unproven race what looks better than the default, instead of calling the default a winner.
+// markAhead says of an unproven race what looks better than the default, and calls the default no winner.
 func markAhead(standings []Standing) {
-	ahead := false
 	for i, s := range standings {
-		if s.Gain.Value > 1 && s.Verdict != Failed && s.Verdict != Dropped && !s.Candidate.IsDefault() {
-			standings[i].Verdict, ahead = Ahead, true
-		}
-	}
-	for i, s := range standings {
-		if ahead && s.Candidate.IsDefault() && s.Verdict == Winner {
+		switch {
+		case s.Verdict == Winner: // it is the default
 			standings[i].Verdict = Base
+		case s.Gain.Value > 1 && s.Verdict != Failed && s.Verdict != Dropped:
+			standings[i].Verdict = Ahead
 		}
 	}
 }
@@ -143,7 +141,7 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 	case s.Verdict == Failed:
 	case c.Key() == winner.Key():
 		s.Verdict, s.Reason = Winner, ""
-	case s.Verdict == Passed && deciding != nil && deciding.entrant(c) != nil:
+	case s.Verdict == Passed && deciding != nil && deciding.hasFigure(c):
 		s.Verdict, s.Reason = Slower, ""
 		if deciding.tied(c, winner) {
 			s.Verdict = Tied
@@ -175,7 +173,7 @@ func mean(values []float64) stats.Estimate {
 // tied reports whether a candidate cannot be told apart from the winner in this heat.
 func (h *heat) tied(c, winner search.Candidate) bool {
 	a, b := h.entrant(c), h.entrant(winner)
-	return a != nil && b != nil && len(a.scores) > 0 && len(b.scores) > 0 && h.ratio(a, b).Hi >= 1
+	return h.hasFigure(c) && h.hasFigure(winner) && h.ratio(a, b).Hi >= 1
 }
 
 // compareStandings puts the winner first, then the finalists, then the rest by gain; failures last.
