@@ -120,8 +120,9 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	return figure, nil
 }
 
-// A window lasts at least executionsPerWindow executions; patientWindow is the window in which a candidate is given another chance in whose
-// window nothing was executed, and mostPatientWindow that of the last one.
+// A window is asked to last at least executionsPerWindow executions, and the runner makes it hold thirty of each session as far as three
+// times that length suffices. patientWindow is the window in which a candidate is given another chance in whose window nothing was executed,
+// and mostPatientWindow that of the last one.
 const (
 	executionsPerWindow = 5
 	patientWindow       = time.Second
@@ -195,7 +196,7 @@ func (e *Engines) figure(m measure.Measurement) Figure {
 
 // job is all that the runner needs of a trial.
 func (e *Engines) job(t race.Trial) (runner.Job, error) {
-	config, err := spec.Apply(e.setup.Subject.Config, t.Candidate)
+	config, err := e.setup.config(t.Candidate)
 	if err != nil {
 		return runner.Job{}, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"tuner/internal/durable"
 	"tuner/modelconfig"
-	"tuner/modelconfig/configpb"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/ortsweep/race"
@@ -111,8 +110,10 @@ func (r Result) about(win race.Standing) []string {
 		fmt.Sprintf("Measured: %s: %s (95 %%: %s to %s).", r.measured(), r.valueText(win.Value.Value), r.valueText(win.Value.Lo), r.valueText(win.Value.Hi)),
 	}
 	switch {
+	case win.Verdict == race.Base:
+		lines = append(lines, fmt.Sprintf("Not proven: %s; these are the default's settings.", r.Race.Why))
 	case win.Candidate.IsDefault():
-		lines = append(lines, "No setting beats ONNX Runtime's defaults beyond doubt.")
+		lines = append(lines, "No setting beats the default beyond doubt.")
 	case r.Race.Confirmed:
 		lines = append(lines, fmt.Sprintf("Gain over the default on fresh launches: %s.", gainText(win.Gain)))
 	default:
@@ -124,7 +125,7 @@ func (r Result) about(win race.Standing) []string {
 // WriteConfig writes the winner's config.pbtxt, with comments on what a stock Triton does not honour of it.
 func WriteConfig(w io.Writer, r Result) error {
 	win, _ := r.winner()
-	config, err := r.config(win.Candidate)
+	config, err := r.Setup.config(win.Candidate)
 	if err != nil {
 		return err
 	}
@@ -181,11 +182,11 @@ func snippetWriter(write func(io.Writer, snippet.Session) error) func(io.Writer,
 // session is the winner as a program sets it up.
 func (r Result) session() (snippet.Session, error) {
 	win, _ := r.winner()
-	config, err := r.config(win.Candidate)
+	config, err := r.Setup.config(win.Candidate)
 	if err != nil {
 		return snippet.Session{}, err
 	}
-	options, err := modelconfig.ORTOptions(config)
+	options, providers, err := r.Setup.given(config)
 	if err != nil {
 		return snippet.Session{}, fmt.Errorf("cannot read the session options of %s: %w", win.Candidate, err)
 	}
@@ -193,14 +194,14 @@ func (r Result) session() (snippet.Session, error) {
 	if !ok {
 		return snippet.Session{}, fmt.Errorf("cannot name the model of %s: there is no file of its precision", win.Candidate)
 	}
-	onGPU := slices.ContainsFunc(config.InstanceGroup, func(g *configpb.ModelInstanceGroup) bool {
-		return g.Kind == configpb.ModelInstanceGroup_KIND_GPU
-	})
 	model := cmp.Or(r.Models[precisionOf(win.Candidate)], file.Source.Path)
 	s := snippet.Session{About: r.about(win), Model: model, Runtime: r.runtimeOf(win.Candidate).Name(), Options: options,
-		Provider: snippet.Accelerated(options, onGPU)}
+		Providers: providers}
 	if r.Setup.Sweep.Sessions > 1 {
 		s.About = append(s.About, fmt.Sprintf("Measured with %d such sessions side by side.", r.Setup.Sweep.Sessions))
+	}
+	if options.ArenaShrinkage != "" {
+		s.About = append(s.About, "Measured with the run option memory.enable_memory_arena_shrinkage: "+options.ArenaShrinkage+", which this program leaves out.")
 	}
 	for _, out := range r.Setup.Subject.Model.Outputs() {
 		s.Outputs = append(s.Outputs, out.Name)

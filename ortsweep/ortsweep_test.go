@@ -23,6 +23,7 @@ import (
 	"tuner/modelconfig/configpb"
 	"tuner/onnx/build"
 	"tuner/ortsweep/race"
+	"tuner/ortsweep/snippet"
 	"tuner/precision/accuracy"
 	"tuner/profile"
 	"tuner/search"
@@ -428,5 +429,126 @@ func TestProgramsHaveTheMeasuredShapes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int64{2, 16, 32}, list[0].Shape); diff != "" {
 		t.Errorf("shape (-want +got):\n%s", diff)
+	}
+}
+
+// An instance group makes its count of instances on each GPU that it is on; a sweep's sessions are on one, so that there are as many as asked.
+func TestSessionsAreOnOneGPU(t *testing.T) {
+	t.Parallel()
+	const gpus = 2
+	onCPU := newSetup(t, "measure: throughput\nsessions: 3")
+	onGPUs := onCPU.Setup
+	onGPUs.Subject.Config = modelconfig.Clone(onCPU.Subject.Config)
+	onGPUs.Subject.Config.InstanceGroup = []*configpb.ModelInstanceGroup{{Kind: configpb.ModelInstanceGroup_KIND_GPU, Gpus: []int32{1, 0}}}
+	pinned, err := NewSetup(onCPU.Sweep, onGPUs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		setup     Setup
+		candidate search.Candidate
+		gpu       int32
+	}{
+		"a default on two GPUs": {pinned, candidate(), 1}, "another on the same": {pinned, candidate("intra_op_threads=1"), 1},
+		"CUDA beside the CPU": {onCPU, candidate("execution_provider=cuda"), 0},
+	} {
+		config, err := c.setup.config(c.candidate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := modelconfig.Instances(config, gpus); n != 3 || !slices.Equal(config.InstanceGroup[0].Gpus, []int32{c.gpu}) {
+			t.Errorf("%s: %d sessions on GPUs %v, want 3 on GPU %d", name, n, config.InstanceGroup[0].Gpus, c.gpu)
+		}
+	}
+	if pinned.Facts.GPUs != 1 {
+		t.Errorf("the facts speak of %d GPUs", pinned.Facts.GPUs)
+	}
+}
+
+// XNNPACK's session does not spin unless it is told to, and its own pool has all cores.
+func TestXNNPACKSessions(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "space: {execution_provider: [cpu, xnnpack], intra_op_threads: [1, 4], allow_spinning: [true, false]}")
+	s.cores = 4
+	k := s.canon()
+	for _, c := range []struct{ from, want search.Candidate }{
+		{candidate("execution_provider=xnnpack", "allow_spinning=false"), candidate("execution_provider=xnnpack")},
+		{candidate("execution_provider=xnnpack", "intra_op_threads=4"), candidate("execution_provider=xnnpack")},
+		{candidate("execution_provider=xnnpack", "allow_spinning=true"), candidate("execution_provider=xnnpack", "allow_spinning=true")},
+		{candidate("execution_provider=xnnpack", "intra_op_threads=1"), candidate("execution_provider=xnnpack", "intra_op_threads=1")},
+	} {
+		if got, out := k.of(c.from); out != "" || got.Key() != c.want.Key() {
+			t.Errorf("%s is %s (%q), want %s", c.from, got, out, c.want)
+		}
+	}
+	knobs, _ := k.prune()
+	i := slices.IndexFunc(knobs, func(o search.Knob) bool { return o.Name == search.KnobAllowSpinning })
+	if i < 0 || !slices.Contains(knobs[i].Values, "true") {
+		t.Errorf("spinning is not tried: %v", knobs)
+	}
+}
+
+// The programs make the session that was measured, not the one that the settings alone would.
+func TestProgramsMakeTheMeasuredSession(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "")
+	for _, c := range []struct {
+		winner    search.Candidate
+		threads   int
+		providers []snippet.Provider
+	}{
+		{candidate("execution_provider=xnnpack", "intra_op_threads=2"), 1,
+			[]snippet.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "2"}}}},
+		{candidate("execution_provider=tensorrt", "intra_op_threads=2"), 2,
+			[]snippet.Provider{{Name: "tensorrt", Options: map[string]string{}}, {Name: "cuda", Options: map[string]string{}}}},
+	} {
+		r := Result{Setup: s, Race: race.Result{Winner: c.winner, Standings: []race.Standing{{Candidate: c.winner, Verdict: race.Winner}}}}
+		session, err := r.session()
+		if diff := cmp.Diff(c.providers, session.Providers); diff != "" || err != nil || session.Options.IntraOpThreads != c.threads {
+			t.Errorf("%s: %v, %d threads; providers (-want +got):\n%s", c.winner, err, session.Options.IntraOpThreads, diff)
+		}
+	}
+}
+
+// A race that ended before its question was answered says so wherever its answer stands, also where nothing but the default was measured.
+func TestUnprovenIsTold(t *testing.T) {
+	t.Parallel()
+	_, r, err := sweepOf(t, &measurer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = "the budget of 1s was too short to find out whether anything beats the default"
+	r.Race = race.Result{Unproven: true, Why: why, Standings: []race.Standing{{Verdict: race.Base, Windows: 1, Value: stats.Estimate{Value: 0.004}}}}
+	dir := t.TempDir()
+	if _, err := WriteAll(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	if err := WriteTable(&table, r); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"table": table.String()}
+	for _, name := range []string{jsonName, configName, pythonName, cppName, goName} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	for name, text := range texts {
+		want := "Not proven: " + why
+		if name == jsonName {
+			want = `"unproven": true`
+		}
+		if !strings.Contains(text, want) || strings.Contains(text, "Default stays") || strings.Contains(text, "beyond doubt") {
+			t.Errorf("%s does not say that nothing is proven:\n%s", name, text)
+		}
+	}
+	if !strings.HasSuffix(r.headline(), "; try a longer --budget.") {
+		t.Errorf("the headline is %q", r.headline())
+	}
+	r.Outcome.Interrupted = true
+	if strings.Contains(r.headline(), "--budget") {
+		t.Errorf("interrupted, the headline is %q", r.headline())
 	}
 }

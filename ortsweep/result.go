@@ -11,7 +11,6 @@ import (
 
 	"tuner/journal"
 	"tuner/measure"
-	"tuner/modelconfig"
 	"tuner/ortsweep/race"
 	"tuner/profile"
 	"tuner/search"
@@ -59,11 +58,6 @@ func (r Result) winner() (race.Standing, bool) {
 		}
 	}
 	return race.Standing{}, false
-}
-
-// config is the model configuration of a candidate.
-func (r Result) config(c search.Candidate) (*modelconfig.Config, error) {
-	return spec.Apply(r.Setup.Subject.Config, c)
 }
 
 // reasons are the candidates that were left out, by reason, in the order of their first appearance.
@@ -173,6 +167,7 @@ type documentWinner struct {
 	Settings  search.Candidate `json:"settings"` // [] for the default
 	Gain      interval         `json:"gain"`     // how many times better than the default
 	Confirmed bool             `json:"confirmed"`
+	Unproven  bool             `json:"unproven"` // the budget or an interruption ended the race before its question was answered
 	Why       string           `json:"why"`
 }
 
@@ -221,7 +216,7 @@ func WriteJSON(w io.Writer, r Result) error {
 	for _, f := range s.Subject.Files {
 		d.Model.Files = append(d.Model.Files, documentFile{f.Precision, f.Source.Path, f.Source.Digest, f.Bytes})
 	}
-	d.Winner = documentWinner{Settings: r.Race.Winner, Confirmed: r.Race.Confirmed, Why: r.Race.Why}
+	d.Winner = documentWinner{Settings: r.Race.Winner, Confirmed: r.Race.Confirmed, Unproven: r.Race.Unproven, Why: r.Race.Why}
 	for _, st := range r.Race.Standings {
 		if st.Candidate.Key() == r.Race.Winner.Key() {
 			d.Winner.Gain = newInterval(st.Gain)

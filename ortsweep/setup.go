@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 	"tuner/ortsweep/race"
+	"tuner/ortsweep/snippet"
 	"tuner/profile"
 	"tuner/search"
 	"tuner/spec"
@@ -23,6 +25,8 @@ import (
 type Setup struct {
 	profile.Setup
 	Sweep spec.Sweep
+
+	cores int // that an engine process may use
 }
 
 // Check reports why a model cannot be swept as the sweep asks for; batching says that its first dimension is a batch of any size.
@@ -53,8 +57,44 @@ func NewSetup(sweep spec.Sweep, s profile.Setup) (Setup, error) {
 	}
 	config.InstanceGroup[0].Count = int32(sweep.Sessions)
 	s.Profile, s.Subject.Config = sweep.Profile, config
-	s.Facts.BaseInstances, s.Facts.BaseMaxBatchSize = sweep.Sessions, int(config.MaxBatchSize)
-	return Setup{Setup: s, Sweep: sweep}, nil
+	s.Facts.BaseInstances, s.Facts.BaseMaxBatchSize, s.Facts.GPUs = sweep.Sessions, int(config.MaxBatchSize), 1
+	return Setup{Setup: s, Sweep: sweep, cores: runtime.NumCPU()}, nil // a child has the affinity of its parent
+}
+
+// pin puts the sessions of a configuration on one GPU, the first that it lists: an instance group makes its count of instances on each, and
+// the programs of a sweep have one device.
+func pin(config *modelconfig.Config) {
+	for _, g := range config.GetInstanceGroup() {
+		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
+			g.Gpus = append(g.Gpus, 0)[:1]
+		}
+	}
+}
+
+// config is the configuration of a candidate, its sessions on one device.
+func (s Setup) config(c search.Candidate) (*modelconfig.Config, error) {
+	config, err := spec.Apply(s.Subject.Config, c)
+	if err != nil {
+		return nil, err
+	}
+	config = modelconfig.Clone(config) // of the default it is the default's own
+	pin(config)
+	return config, nil
+}
+
+// given is what ONNX Runtime is given for the configuration of a candidate.
+func (s Setup) given(config *modelconfig.Config) (modelconfig.Options, []snippet.Provider, error) {
+	options, err := modelconfig.ORTOptions(config)
+	if err != nil {
+		return options, nil, err
+	}
+	at := snippet.Place{Cores: s.cores}
+	for _, g := range config.GetInstanceGroup() {
+		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
+			at.OnGPU, at.GPU = true, int(g.GetGpus()[0])
+		}
+	}
+	return snippet.Given(options, at)
 }
 
 // Race returns the race of a sweep: its knobs without the values that change nothing or cannot be had here, which are
@@ -70,13 +110,13 @@ func (s Setup) Race() (*race.Race, []race.Out) {
 
 // canon tells which candidates make the same session.
 type canon struct {
+	setup    Setup
 	space    search.Space
-	base     *modelconfig.Config
 	sessions map[string]string // by candidate's key: what session has found out, since a product asks for much of it again
 }
 
 func (s Setup) canon() canon {
-	return canon{space: s.Sweep.Space(s.Facts), base: s.Subject.Config, sessions: map[string]string{}}
+	return canon{setup: s, space: s.Sweep.Space(s.Facts), sessions: map[string]string{}}
 }
 
 // prune drops the values of knobs that no candidate needs: those that are the default's own, and execution providers that
@@ -90,7 +130,7 @@ func (k canon) prune() (knobs []search.Knob, outs []race.Out) {
 			switch {
 			case out != "" && knob.Name == search.KnobExecutionProvider && k.unavailable(v):
 				outs = append(outs, race.Out{Candidate: alone, Reason: out})
-			case c.IsDefault() && out == "" && meansAlone(knob):
+			case c.IsDefault() && out == "" && k.meansAlone(knob.Name):
 			default:
 				kept = append(kept, v)
 			}
@@ -102,10 +142,21 @@ func (k canon) prune() (knobs []search.Knob, outs []race.Out) {
 	return knobs, outs
 }
 
-// meansAlone tells the knobs that need no other one to have an effect.
-func meansAlone(k search.Knob) bool {
-	_, _, isOption := search.ProviderOption(k.Name)
-	return !isOption && k.Name != search.KnobInterOpThreads
+// meansAlone tells the knobs that need no other one to have an effect. On XNNPACK idle threads do not spin unless they are told to.
+func (k canon) meansAlone(knob string) bool {
+	if knob == search.KnobAllowSpinning || knob == intraSpinning {
+		return !k.tries("xnnpack")
+	}
+	_, _, isOption := search.ProviderOption(knob)
+	return !isOption && knob != search.KnobInterOpThreads
+}
+
+// tries reports whether an execution provider is among the candidates.
+func (k canon) tries(provider search.Value) bool {
+	_, out := k.of(search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: provider}))
+	return out == "" && slices.ContainsFunc(k.space.Knobs, func(o search.Knob) bool {
+		return o.Name == search.KnobExecutionProvider && slices.Contains(o.Values, provider)
+	})
 }
 
 // unavailable reports whether no build has the execution provider.
@@ -150,11 +201,11 @@ func (k canon) session(c search.Candidate) (string, error) {
 	if text, ok := k.sessions[key]; ok {
 		return text, nil
 	}
-	config, err := spec.Apply(k.base, c)
+	config, err := k.setup.config(c)
 	if err != nil {
 		return "", err
 	}
-	options, err := modelconfig.ORTOptions(config)
+	options, providers, err := k.setup.given(config)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the session options of %s: %w", c, err)
 	}
@@ -164,9 +215,10 @@ func (k canon) session(c search.Candidate) (string, error) {
 	}
 	text, err := json.Marshal(struct {
 		Options            modelconfig.Options
+		Providers          []snippet.Provider
 		Kinds              []configpb.ModelInstanceGroup_Kind
 		Precision, Runtime string
-	}{normal(options), kinds, precisionOf(c), k.runtimeOf(c)})
+	}{normal(options), providers, kinds, precisionOf(c), k.runtimeOf(c)})
 	if err != nil {
 		return "", fmt.Errorf("cannot describe the session of %s: %w", c, err)
 	}

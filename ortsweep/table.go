@@ -50,11 +50,11 @@ func WriteTable(w io.Writer, r Result) error {
 func (r Result) headline() string {
 	win, ok := r.winner()
 	switch {
-	case !ok || r.Race.Broken != "":
-		return "No answer: " + r.Race.Why + "."
+	case !ok:
+		return "No answer: " + r.Race.Why + r.remedy() + "."
 	case win.Verdict == race.Base:
-		return "Not proven: " + r.Race.Why + "; try a longer --budget."
-	case win.Candidate.IsDefault() && len(r.Race.Standings) == 1 && !r.Outcome.Interrupted:
+		return "Not proven: " + r.Race.Why + r.remedy() + "."
+	case win.Candidate.IsDefault() && len(r.Race.Standings) == 1:
 		return "Default stays: there is nothing else to try."
 	case win.Candidate.IsDefault():
 		return "Default stays: " + r.Race.Why + "."
@@ -62,6 +62,14 @@ func (r Result) headline() string {
 		return fmt.Sprintf("Best so far, not confirmed: %s; gain over the default %s.", settingText(win.Candidate), gainText(win.Gain))
 	}
 	return fmt.Sprintf("Winner: %s; gain over the default on fresh launches %s.", settingText(win.Candidate), gainText(win.Gain))
+}
+
+// remedy is what helps a race that was too short.
+func (r Result) remedy() string {
+	if !r.Race.Unproven || r.Outcome.Interrupted {
+		return ""
+	}
+	return "; try a longer --budget"
 }
 
 // measured says what the figures are.

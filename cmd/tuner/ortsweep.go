@@ -38,8 +38,9 @@ func newOrtsweep(con console) *cobra.Command {
 		Short: "Find the session settings that serve one model best",
 		Long: `Races settings of an ONNX Runtime session against each other and against the defaults: execution provider, build, precision,
 threads, execution mode, graph optimization, memory, spinning, session entries, provider options. Windows are interleaved, the
-hopeless are dropped early, the best are confirmed on fresh processes; the default is the answer when nothing beats it beyond doubt.
-Lower precisions are compared with the original first, and one that differs too much is never ranked.
+hopeless are dropped early, the best are confirmed on fresh processes; the default is the answer when nothing beats it beyond doubt,
+and where the budget ends before that is known it says so. Lower precisions are compared with the original first, and one that
+differs too much is never ranked.
 
 Written to the output folder: result.json, ortsweep.png, winner.pbtxt (for Triton), winner.py, winner.cc, winner.go, and the
 ortsweep.yaml that was run. Interrupted (Ctrl-C) it writes what it knows.

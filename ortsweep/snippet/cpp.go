@@ -53,36 +53,50 @@ func (w *writer) cppOptions(s Session) {
 	for _, e := range sorted(o.Session) {
 		w.linef("  options.AddConfigEntry(%s, %s);", quote(e.key), quote(e.value))
 	}
-	w.cppProvider(s.Provider)
+	for _, p := range s.Providers {
+		w.cppProvider(p)
+	}
 }
 
-// cppProvider appends the execution provider; that of the CPU is always there, last.
+// cppProvider appends an execution provider; that of the CPU is always there, last.
 func (w *writer) cppProvider(p Provider) {
-	if p.Name == "" || p.Name == "cpu" {
-		return
-	}
 	switch p.Name {
 	case "cuda", "tensorrt":
 		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]
-		w.linef("  Ort::%sProviderOptions provider;", class)
-		w.linef("  provider.Update({")
-		w.cppEntries(p)
-		w.linef("  });")
-		w.linef("  options.AppendExecutionProvider_%s_V2(*provider);", class)
+		w.linef("  Ort::%sProviderOptions %s;", class, p.Name)
+		if len(p.Options) > 0 {
+			w.linef("  %s.Update({", p.Name)
+			w.cppEntries(p)
+			w.linef("  });")
+		}
+		w.linef("  options.AppendExecutionProvider_%s_V2(*%s);", class, p.Name)
+		return
+	case "dnnl":
+		w.cppDNNL(p)
 		return
 	}
-	w.linef("  std::unordered_map<std::string, std::string> provider{")
+	w.linef("  std::unordered_map<std::string, std::string> %s{", p.Name)
 	w.cppEntries(p)
 	w.linef("  };")
 	if p.Name == "openvino" {
-		w.linef("  options.AppendExecutionProvider_OpenVINO_V2(provider);")
+		w.linef("  options.AppendExecutionProvider_OpenVINO_V2(%s);", p.Name)
 		return
 	}
-	name := map[string]string{"xnnpack": "XNNPACK", "coreml": "CoreML", "dnnl": "DNNL"}[p.Name]
-	if name == "" {
-		name = p.Name
+	w.linef("  options.AppendExecutionProvider(%s, %s);", quote(genericName(p.Name)), p.Name)
+}
+
+// cppDNNL appends oneDNN, which the generic way does not know.
+func (w *writer) cppDNNL(p Provider) {
+	w.linef("  OrtDnnlProviderOptions* dnnl = nullptr;")
+	w.linef("  Ort::ThrowOnError(Ort::GetApi().CreateDnnlProviderOptions(&dnnl));")
+	for _, e := range sorted(p.Options) {
+		w.linef("  {")
+		w.linef("    const char *key = %s, *value = %s;", quote(e.key), quote(e.value))
+		w.linef("    Ort::ThrowOnError(Ort::GetApi().UpdateDnnlProviderOptions(dnnl, &key, &value, 1));")
+		w.linef("  }")
 	}
-	w.linef("  options.AppendExecutionProvider(%s, provider);", quote(name))
+	w.linef("  options.AppendExecutionProvider_Dnnl(*dnnl);")
+	w.linef("  Ort::GetApi().ReleaseDnnlProviderOptions(dnnl);")
 }
 
 func (w *writer) cppEntries(p Provider) {

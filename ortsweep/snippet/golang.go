@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"io"
+	"strings"
 
 	"tuner/modelconfig"
 	"tuner/onnx"
@@ -69,7 +70,9 @@ func (w *writer) goOptions(s Session) {
 	for _, e := range sorted(o.Session) {
 		w.linef("check(options.AddSessionConfigEntry(%s, %s))", quote(e.key), quote(e.value))
 	}
-	w.goProvider(s.Provider)
+	for _, p := range s.Providers {
+		w.goProvider(p)
+	}
 	w.linef("return options")
 	w.linef("}")
 }
@@ -86,34 +89,37 @@ func goGraph(level modelconfig.GraphLevel) string {
 	return ""
 }
 
-// goProvider appends the execution provider; that of the CPU is always there, last.
+// goProvider appends an execution provider; that of the CPU is always there, last.
 func (w *writer) goProvider(p Provider) {
-	if p.Name == "" || p.Name == "cpu" {
-		return
-	}
-	w.linef("provider := map[string]string{")
-	for _, e := range sorted(p.Options) {
-		w.linef("%s: %s,", quote(e.key), quote(e.value))
-	}
-	w.linef("}")
 	switch p.Name {
-	case "openvino":
-		w.linef("check(options.AppendExecutionProviderOpenVINO(provider))")
-	case "coreml":
-		w.linef("check(options.AppendExecutionProviderCoreMLV2(provider))")
 	case "cuda", "tensorrt":
 		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]
-		w.linef("accelerator := must(ort.New%sProviderOptions())", class)
-		w.linef("defer accelerator.Destroy()")
-		w.linef("check(accelerator.Update(provider))")
-		w.linef("check(options.AppendExecutionProvider%s(accelerator))", class)
-	default:
-		name := map[string]string{"xnnpack": "XNNPACK", "dnnl": "DNNL"}[p.Name]
-		if name == "" {
-			name = p.Name
+		w.linef("%s := must(ort.New%sProviderOptions())", p.Name, class)
+		w.linef("defer %s.Destroy()", p.Name)
+		if len(p.Options) > 0 {
+			w.linef("check(%s.Update(%s))", p.Name, goMap(p.Options))
 		}
-		w.linef("check(options.AppendExecutionProvider(%s, provider))", quote(name))
+		w.linef("check(options.AppendExecutionProvider%s(%s))", class, p.Name)
+	case "openvino":
+		w.linef("check(options.AppendExecutionProviderOpenVINO(%s))", goMap(p.Options))
+	case "coreml":
+		w.linef("check(options.AppendExecutionProviderCoreMLV2(%s))", goMap(p.Options))
+	case "dnnl":
+		w.linef("log.Fatal(\"github.com/yalue/onnxruntime_go has no way to add oneDNN: take winner.py or winner.cc\")")
+	default:
+		w.linef("check(options.AppendExecutionProvider(%s, %s))", quote(genericName(p.Name)), goMap(p.Options))
 	}
+}
+
+// goMap is a map literal, an entry to a line.
+func goMap(m map[string]string) string {
+	var b strings.Builder
+	b.WriteString("map[string]string{\n")
+	for _, e := range sorted(m) {
+		fmt.Fprintf(&b, "%s: %s,\n", quote(e.key), quote(e.value))
+	}
+	b.WriteString("}")
+	return b.String()
 }
 
 // goRun creates the session and runs it on zeros.

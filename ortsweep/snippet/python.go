@@ -40,7 +40,7 @@ func WritePython(to io.Writer, s Session) error {
 	for _, e := range sorted(o.Session) {
 		w.linef("options.add_session_config_entry(%s, %s)", quote(e.key), quote(e.value))
 	}
-	w.linef("providers = [%s]", pythonProviders(s.Provider))
+	w.linef("providers = [%s]", pythonProviders(s.Providers))
 	w.linef("session = ort.InferenceSession(%s, options, providers=providers)", quote(s.Model))
 	w.linef("")
 	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Type == onnx.BFloat16 }) {
@@ -91,19 +91,21 @@ func providerClass(name string) string {
 }
 
 // pythonProviders is the list of providers, the CPU's last.
-func pythonProviders(p Provider) string {
-	cpu := quote(providerClass("cpu"))
-	if p.Name == "" || p.Name == "cpu" {
-		return cpu
+func pythonProviders(providers []Provider) string {
+	var list []string
+	for _, p := range providers {
+		class := quote(providerClass(p.Name))
+		if len(p.Options) == 0 {
+			list = append(list, class)
+			continue
+		}
+		var options []string
+		for _, e := range sorted(p.Options) {
+			options = append(options, quote(e.key)+": "+quote(e.value))
+		}
+		list = append(list, fmt.Sprintf("(%s, {%s})", class, strings.Join(options, ", ")))
 	}
-	if len(p.Options) == 0 {
-		return quote(providerClass(p.Name)) + ", " + cpu
-	}
-	var options []string
-	for _, e := range sorted(p.Options) {
-		options = append(options, quote(e.key)+": "+quote(e.value))
-	}
-	return fmt.Sprintf("(%s, {%s}), %s", quote(providerClass(p.Name)), strings.Join(options, ", "), cpu)
+	return strings.Join(append(list, quote(providerClass("cpu"))), ", ")
 }
 
 // numpyZeros makes an input of zeros.

@@ -17,16 +17,16 @@ import (
 
 // Session is what a program shall set up.
 type Session struct {
-	About    []string // comment lines on top
-	Model    string   // path of the ONNX file
-	Runtime  string   // flavour@version of the build that was measured
-	Options  modelconfig.Options
-	Provider Provider
-	Inputs   []Input  // of one request
-	Outputs  []string // names
+	About     []string // comment lines on top
+	Model     string   // path of the ONNX file
+	Runtime   string   // flavour@version of the build that was measured
+	Options   modelconfig.Options
+	Providers []Provider // in order of preference; that of the CPU comes last by itself
+	Inputs    []Input    // of one request
+	Outputs   []string   // names
 }
 
-// Provider is the execution provider before that of the CPU. The zero value is the CPU's alone.
+// Provider is an execution provider.
 type Provider struct {
 	Name    string            // openvino, cuda, tensorrt …
 	Options map[string]string // by ONNX Runtime's own names
@@ -97,63 +97,10 @@ func shape(dims []int64) string {
 // isOff tells a switch that must be turned off; on is what ONNX Runtime does by itself.
 func isOff(s modelconfig.Switch) bool { return s == modelconfig.Off }
 
-// Accelerated finds the execution provider that a configuration names for its instances, with its options by ONNX Runtime's
-// own names: those of config.pbtxt differ for TensorRT, and four of CUDA's are codes there.
-func Accelerated(o modelconfig.Options, onGPU bool) Provider {
-	switch {
-	case onGPU && len(o.GPUAccelerators) > 0:
-		a := o.GPUAccelerators[0]
-		if a.Name == "tensorrt" {
-			return Provider{a.Name, tensorRT(a.Parameters)}
-		}
-		return Provider{a.Name, maps.Clone(a.Parameters)}
-	case onGPU:
-		return Provider{"cuda", cuda(o.CUDA)}
-	case len(o.CPUAccelerators) > 0:
-		return Provider{o.CPUAccelerators[0].Name, maps.Clone(o.CPUAccelerators[0].Parameters)}
+// genericName is what ONNX Runtime's generic way to add a provider calls it.
+func genericName(provider string) string {
+	if name, ok := map[string]string{"xnnpack": "XNNPACK", "coreml": "CoreML"}[provider]; ok {
+		return name
 	}
-	return Provider{}
-}
-
-// tensorRT translates the names of Triton's onnxruntime backend.
-func tensorRT(parameters map[string]string) map[string]string {
-	options := map[string]string{}
-	for key, value := range parameters {
-		switch key {
-		case "precision_mode":
-			switch value {
-			case "FP16":
-				options["trt_fp16_enable"] = "1"
-			case "BF16":
-				options["trt_bf16_enable"] = "1"
-			case "INT8":
-				options["trt_int8_enable"] = "1"
-			}
-		case "max_workspace_size_bytes":
-			options["trt_max_workspace_size"] = value
-		case "int8_calibration_table_name":
-			options["trt_int8_calibration_table_name"] = value
-		case "int8_use_native_calibration_table":
-			options["trt_int8_use_native_calibration_table"] = value
-		default:
-			options[key] = value
-		}
-	}
-	return options
-}
-
-// cuda writes out the codes of the four options that stand among the parameters.
-func cuda(parameters map[string]string) map[string]string {
-	words := map[string][]string{
-		"cudnn_conv_algo_search": {"EXHAUSTIVE", "HEURISTIC", "DEFAULT"},
-		"arena_extend_strategy":  {"kNextPowerOfTwo", "kSameAsRequested"},
-	}
-	options := map[string]string{}
-	for key, value := range parameters {
-		options[key] = value
-		if code, err := strconv.Atoi(value); err == nil && code >= 0 && code < len(words[key]) {
-			options[key] = words[key][code]
-		}
-	}
-	return options
+	return provider
 }

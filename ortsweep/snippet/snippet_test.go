@@ -34,11 +34,14 @@ func sessions() map[string]Session {
 			Inputs: append(ids, Input{"image", onnx.Float, []int64{1, 3, 8, 8}}), Outputs: []string{"a", "b"},
 		},
 		"openvino": {Model: "m.onnx", Runtime: "openvino@1.24.1", Options: modelconfig.Options{Graph: modelconfig.GraphDisabled},
-			Provider: Provider{"openvino", map[string]string{"num_of_threads": "2", "load_config": `{"CPU": {}}`}}, Inputs: ids, Outputs: []string{"y"}},
+			Providers: []Provider{{"openvino", map[string]string{"device_type": "CPU", "num_of_threads": "2", "load_config": `{"CPU": {}}`}}}, Inputs: ids, Outputs: []string{"y"}},
 		"tensorrt": {Model: "m.onnx", Runtime: "cuda@1.31.1", Options: modelconfig.Options{Graph: modelconfig.GraphBasic},
-			Provider: Provider{"tensorrt", map[string]string{"trt_fp16_enable": "1"}}, Inputs: ids, Outputs: []string{"y"}},
-		"cuda":    {Model: "m.onnx", Runtime: "cuda@1.31.1", Provider: Provider{Name: "cuda"}, Inputs: ids, Outputs: []string{"y"}},
-		"xnnpack": {Model: "m.onnx", Runtime: "", Provider: Provider{Name: "xnnpack"}, Inputs: ids, Outputs: []string{"y"}},
+			Providers: []Provider{{"tensorrt", map[string]string{"trt_fp16_enable": "1"}}, {"cuda", nil}}, Inputs: ids, Outputs: []string{"y"}},
+		"cuda": {Model: "m.onnx", Runtime: "cuda@1.31.1", Providers: []Provider{{"cuda", map[string]string{"device_id": "1"}}}, Inputs: ids, Outputs: []string{"y"}},
+		"xnnpack": {Model: "m.onnx", Runtime: "built@1.31.1", Options: modelconfig.Options{IntraOpThreads: 1, Session: map[string]string{"session.intra_op.allow_spinning": "0"}},
+			Providers: []Provider{{"xnnpack", map[string]string{"intra_op_num_threads": "4"}}}, Inputs: ids, Outputs: []string{"y"}},
+		"dnnl":    {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []Provider{{"dnnl", map[string]string{"use_arena": "0"}}}, Inputs: ids, Outputs: []string{"y"}},
+		"coreml":  {Model: "m.onnx", Runtime: "built@1.31.1", Providers: []Provider{{Name: "coreml"}}, Inputs: ids, Outputs: []string{"y"}},
 		"strings": {Model: "m.onnx", Runtime: "cpu@1.31.1", Inputs: []Input{{"text", onnx.String, []int64{1}}, {"half", onnx.Float16, []int64{1}}}, Outputs: []string{"y"}},
 	}
 }
@@ -46,7 +49,7 @@ func sessions() map[string]Session {
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	writers := map[string]func(io.Writer, Session) error{".py": WritePython, ".cc": WriteCPP, ".go.txt": WriteGo}
-	for _, name := range []string{"cpu", "openvino"} {
+	for _, name := range []string{"cpu", "openvino", "tensorrt", "xnnpack", "dnnl"} {
 		for extension, write := range writers {
 			var b bytes.Buffer
 			if err := write(&b, sessions()[name]); err != nil {
@@ -119,27 +122,5 @@ func TestCommentsStayComments(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "\nimport os") {
 		t.Errorf("a comment became code:\n%s", b.String())
-	}
-}
-
-func TestAccelerated(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		options modelconfig.Options
-		onGPU   bool
-		want    Provider
-	}{
-		"none": {want: Provider{}},
-		"openvino": {options: modelconfig.Options{CPUAccelerators: []modelconfig.Accelerator{{Name: "openvino", Parameters: map[string]string{"num_streams": "1"}}}},
-			want: Provider{"openvino", map[string]string{"num_streams": "1"}}},
-		"cuda": {options: modelconfig.Options{CUDA: map[string]string{"cudnn_conv_algo_search": "1", "gpu_mem_limit": "1000"}}, onGPU: true,
-			want: Provider{"cuda", map[string]string{"cudnn_conv_algo_search": "HEURISTIC", "gpu_mem_limit": "1000"}}},
-		"tensorrt": {options: modelconfig.Options{GPUAccelerators: []modelconfig.Accelerator{{Name: "tensorrt",
-			Parameters: map[string]string{"precision_mode": "FP16", "max_workspace_size_bytes": "1", "trt_dla_enable": "0"}}}}, onGPU: true,
-			want: Provider{"tensorrt", map[string]string{"trt_fp16_enable": "1", "trt_max_workspace_size": "1", "trt_dla_enable": "0"}}},
-	} {
-		if diff := cmp.Diff(c.want, Accelerated(c.options, c.onGPU)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }

@@ -11,11 +11,12 @@ int main() {
   Ort::Env env(ORT_LOGGING_LEVEL_WARNING, "winner");
   Ort::SessionOptions options;
   options.SetGraphOptimizationLevel(GraphOptimizationLevel::ORT_DISABLE_ALL);
-  std::unordered_map<std::string, std::string> provider{
+  std::unordered_map<std::string, std::string> openvino{
+      {"device_type", "CPU"},
       {"load_config", "{\"CPU\": {}}"},
       {"num_of_threads", "2"},
   };
-  options.AppendExecutionProvider_OpenVINO_V2(provider);
+  options.AppendExecutionProvider_OpenVINO_V2(openvino);
   Ort::Session session(env, ORT_TSTR("m.onnx"), options);
 
   // Zeros: put your own values here.

@@ -4,7 +4,7 @@ import onnxruntime as ort
 
 options = ort.SessionOptions()
 options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-providers = [("OpenVINOExecutionProvider", {"load_config": "{\"CPU\": {}}", "num_of_threads": "2"}), "CPUExecutionProvider"]
+providers = [("OpenVINOExecutionProvider", {"device_type": "CPU", "load_config": "{\"CPU\": {}}", "num_of_threads": "2"}), "CPUExecutionProvider"]
 session = ort.InferenceSession("m.onnx", options, providers=providers)
 
 inputs = {  # zeros: put your own values here

@@ -1,0 +1,14 @@
+# Measured with ONNX Runtime cuda@1.31.1; install: pip install onnxruntime-gpu==1.31.1 numpy
+import numpy as np
+import onnxruntime as ort
+
+options = ort.SessionOptions()
+options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+providers = [("TensorrtExecutionProvider", {"trt_fp16_enable": "1"}), "CUDAExecutionProvider", "CPUExecutionProvider"]
+session = ort.InferenceSession("m.onnx", options, providers=providers)
+
+inputs = {  # zeros: put your own values here
+    "input_ids": np.zeros([1, 32], dtype=np.int64),
+}
+outputs = session.run(["y"], inputs)
+print(session.get_providers(), [output.shape for output in outputs])

@@ -1,0 +1,15 @@
+# Measured with ONNX Runtime built@1.31.1
+import numpy as np
+import onnxruntime as ort
+
+options = ort.SessionOptions()
+options.intra_op_num_threads = 1
+options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+providers = [("XnnpackExecutionProvider", {"intra_op_num_threads": "4"}), "CPUExecutionProvider"]
+session = ort.InferenceSession("m.onnx", options, providers=providers)
+
+inputs = {  # zeros: put your own values here
+    "input_ids": np.zeros([1, 32], dtype=np.int64),
+}
+outputs = session.run(["y"], inputs)
+print(session.get_providers(), [output.shape for output in outputs])
