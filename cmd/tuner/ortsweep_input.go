@@ -16,6 +16,7 @@ import (
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/ortsweep/olive"
+	"tuner/search"
 	"tuner/spec"
 )
 
@@ -214,6 +215,7 @@ func (f sweepFile) movable(output string) ([]byte, error) {
 	if hasData {
 		paths = append(paths, &data)
 	}
+	paths = append(paths, libraryFiles(f.Space)...)
 	for _, path := range paths {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
@@ -225,6 +227,24 @@ func (f sweepFile) movable(output string) ([]byte, error) {
 		f.Accuracy = map[string]string{"data": data}
 	}
 	return f.text()
+}
+
+// libraryFiles are those among the values of the knob runtime, which have a slash (package spec).
+func libraryFiles(space *yaml.Node) (paths []*string) {
+	if space == nil {
+		return nil
+	}
+	for i := 0; i+1 < len(space.Content); i += 2 {
+		if space.Content[i].Value != search.KnobRuntime {
+			continue
+		}
+		for _, v := range space.Content[i+1].Content {
+			if strings.ContainsRune(v.Value, filepath.Separator) {
+				paths = append(paths, &v.Value)
+			}
+		}
+	}
+	return paths
 }
 
 // sweepShapes collects the shapes of --shape and of OLive's forms, which are compared with the model, and the batch that the
