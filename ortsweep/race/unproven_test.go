@@ -2,6 +2,7 @@ package race
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,45 @@ func TestNothingIsMeasuredAfterTheBudget(t *testing.T) {
 	}
 	if result := r.Result(); !result.Unproven || !strings.HasPrefix(result.Why, "the budget of 10s was too short") {
 		t.Errorf("%+v", result)
+	}
+}
+
+// A budget of one window, that of the default, does not mean that there was nothing else to try.
+func TestOneWindowOfTheDefaultIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		r := New(Settings{Knobs: []search.Knob{knob(search.KnobIntraOpThreads, "1")}, Canonical: canonical, Budget: time.Second, Window: simWindow, Seed: seed})
+		if !r.Ask().Trial.Candidate.IsDefault() {
+			continue
+		}
+		r.Tell(Outcome{Value: 100, Elapsed: 2 * time.Second})
+		if result := r.Result(); !r.Ask().Stop || !result.Unproven || len(result.Standings) != 1 {
+			t.Errorf("%+v", result)
+		}
+		return
+	}
+	t.Error("no race begins with the default")
+}
+
+// Where all finalists fail on fresh launches, others that beat the default before get finals, unless the time is over: then the question
+// is open.
+func TestUnheardFollowFinalistsThatFail(t *testing.T) {
+	t.Parallel()
+	for _, hasTime := range []bool{true, false} {
+		r := New(minilm(time.Minute, 1))
+		product := product(rand.New(rand.NewPCG(2, 3)), 0.005, 6, map[string]float64{"a": 1.6, "b": 1.5})
+		finals := newHeat(PhaseFinal, []search.Candidate{option("a")})
+		finals.base().tell(Outcome{Value: 100}, true)
+		finals.entrants[1].tell(Outcome{Failure: "crash"}, true)
+		finals.round++
+		r.heats = []*heat{product, finals}
+		if !hasTime {
+			r.elapsed = r.settings.Budget
+		}
+		r.endHeat(finals)
+		if began := r.why == "" && r.heat().entrant(option("b")) != nil; began != hasTime || r.unproven == hasTime {
+			t.Errorf("there is time: %t; finals of b: %t, %q, unproven: %t", hasTime, began, r.why, r.unproven)
+		}
 	}
 }
 
