@@ -90,7 +90,7 @@ func TestEqualSessionsAreOneCandidate(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, `space: {execution_provider: [cpu, cuda], precision: [fp32, int8], intra_op_threads: [0, 1], inter_op_threads: [2, 4],
   execution_mode: [sequential, parallel], graph_optimization: [all], memory_arena: [true, false], memory_pattern: [true, false],
-  allow_spinning: [true, false], session.intra_op.allow_spinning: ["0", "1"]}`)
+  allow_spinning: [true, false]}`)
 	k := s.canon()
 	for _, c := range []struct{ from, want search.Candidate }{
 		{candidate("memory_arena=true", "memory_pattern=true", "allow_spinning=true"), candidate()},
@@ -98,7 +98,6 @@ func TestEqualSessionsAreOneCandidate(t *testing.T) {
 		{candidate("inter_op_threads=2"), candidate()},
 		{candidate("execution_mode=sequential", "inter_op_threads=4"), candidate()},
 		{candidate("execution_mode=parallel", "inter_op_threads=4"), candidate("inter_op_threads=4", "execution_mode=parallel")}, // in the file's order
-		{candidate("session.intra_op.allow_spinning=1"), candidate()},
 		{candidate("allow_spinning=false", "memory_arena=true"), candidate("allow_spinning=false")},
 		{candidate("precision=int8", "memory_arena=false"), candidate("precision=int8", "memory_arena=false")},
 	} {
@@ -109,6 +108,10 @@ func TestEqualSessionsAreOneCandidate(t *testing.T) {
 		if again, _ := k.of(got); again.Key() != got.Key() {
 			t.Errorf("%s is not its own canonical form, but %s", got, again)
 		}
+	}
+	entry := newSetup(t, `space: {session.intra_op.allow_spinning: ["0", "1"]}`).canon() // which excludes the knob
+	if got, out := entry.of(candidate("session.intra_op.allow_spinning=1")); out != "" || !got.IsDefault() {
+		t.Errorf("the entry's own default is %s (%q)", got, out)
 	}
 	if _, out := k.of(candidate("execution_provider=cuda")); !strings.Contains(out, "there is no GPU") {
 		t.Errorf("cuda is left out for %q", out)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"tuner/analyze"
@@ -51,6 +52,13 @@ func TestReport(t *testing.T) {
 			}
 		}
 		browse(t, pageOf(t, r), "hostile", "hostile")
+	})
+	t.Run("an import without the default", func(t *testing.T) {
+		t.Parallel()
+		r := analyzetest.Large(t, 3)
+		r.Configs = slices.DeleteFunc(r.Configs, func(c analyze.Config) bool { return c.Candidate.IsDefault() })
+		r.Recorded, r.Explanation = "another program", analyze.Explanation{}
+		browse(t, pageOf(t, r), "baseless", "baseless")
 	})
 	t.Run("10000 configurations", func(t *testing.T) {
 		t.Parallel()

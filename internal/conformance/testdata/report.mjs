@@ -1,6 +1,6 @@
 // Checks report.html in a real browser: an ordinary one against result.json beside it, its rankings within limits that are tried out
 // against expected.json.
-// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|ranked|hostile|large NAME
+// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|ranked|hostile|baseless|large NAME
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -253,6 +253,20 @@ async function checkHostile(page) {
   });
 }
 
+// checkBaseless opens what an import without the default has: nothing is beside it.
+async function checkBaseless(page) {
+  await check("a configuration is opened where there is no default", async () => {
+    await page.locator("#table td.named a").first().click();
+    assert.equal(await page.locator("#table .detail h4").first().textContent(), "config.pbtxt");
+    assert.ok(await page.locator("#table .detail pre span").count() > 0);
+    assert.equal(await page.locator("#table .detail pre span.added, #table .detail pre span.removed").count(), 0);
+  });
+  await check("limits are tried out where there is no default", async () => {
+    await setLimit(page, 1000);
+    assert.match(await page.locator("#verdict").textContent(), /The default was not recorded\./);
+  });
+}
+
 async function checkLarge(page) {
   await check("ten thousand configurations are thinned out, paged, sorted and filtered", async () => {
     const count = await marks(page, "tradeoff");
@@ -274,7 +288,7 @@ if (await page.locator("html.js").count() === 0) { // it would only wait for wha
   await check("the page's script runs", () => assert.fail("it does not"));
   await finish();
 }
-await { ordinary: checkOrdinary, ranked: checkRanked, hostile: checkHostile, large: checkLarge }[kind](page);
+await { ordinary: checkOrdinary, ranked: checkRanked, hostile: checkHostile, baseless: checkBaseless, large: checkLarge }[kind](page);
 if (kind === "ordinary") await checkForms();
 if (pictures && (kind === "ordinary" || kind === "ranked")) await takePictures(pictures, name);
 await finish();

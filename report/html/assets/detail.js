@@ -22,12 +22,13 @@ function difference(from, to) {
 
 // configBlock is a config.pbtxt with the lines marked in which it differs from the default's.
 function configBlock(config) {
-  const lines = config.isDefault ? config.lines.map((l) => [" ", l]) : difference(base.lines, config.lines);
+  const isAlone = config.isDefault || !base; // an import may lack the default
+  const lines = isAlone ? config.lines.map((l) => [" ", l]) : difference(base.lines, config.lines);
   const classes = { "+": "added", "−": "removed", " ": null };
   const pre = html("pre", { tabindex: 0 }, ...lines.map(([sign, line]) => html("span", { class: classes[sign] }, `${sign} ${line}\n`)));
   const copy = html("button", { type: "button", class: "copy" }, "Copy");
   copy.addEventListener("click", () => copyText(`${config.lines.join("\n")}\n`, copy, pre));
-  const title = config.isDefault ? "config.pbtxt" : "config.pbtxt, beside the default’s";
+  const title = isAlone ? "config.pbtxt" : "config.pbtxt, beside the default’s";
   return html("div", { class: "config" }, html("h4", {}, title), html("div", { class: "code" }, copy, pre));
 }
 

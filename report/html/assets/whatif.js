@@ -105,6 +105,7 @@ function comparedText(s) {
 
 // defaultMiss says why there is no gain over the default.
 function defaultMiss(standard, best, constraints) {
+  if (!standard) return "The default was not recorded.";
   if (!standard.point) return standard.config.points.length > 0 ? "The default was not measured at this load." : "The default was not measured.";
   if (!areComparable(standard.point, best.point)) return "The default was measured on another server.";
   if (standard.satisfies) return "The default was measured at too few loads for a mean.";
