@@ -23,7 +23,6 @@ import (
 	"tuner/modelconfig/configpb"
 	"tuner/onnx/build"
 	"tuner/ortsweep/race"
-	"tuner/ortsweep/snippet"
 	"tuner/precision/accuracy"
 	"tuner/profile"
 	"tuner/search"
@@ -498,12 +497,12 @@ func TestProgramsMakeTheMeasuredSession(t *testing.T) {
 	for _, c := range []struct {
 		winner    search.Candidate
 		threads   int
-		providers []snippet.Provider
+		providers []modelconfig.Provider
 	}{
 		{candidate("execution_provider=xnnpack", "intra_op_threads=2"), 1,
-			[]snippet.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "2"}}}},
+			[]modelconfig.Provider{{Name: "xnnpack", Options: map[string]string{"intra_op_num_threads": "2"}}}},
 		{candidate("execution_provider=tensorrt", "intra_op_threads=2"), 2,
-			[]snippet.Provider{{Name: "tensorrt", Options: map[string]string{}}, {Name: "cuda", Options: map[string]string{}}}},
+			[]modelconfig.Provider{{Name: "tensorrt", Options: map[string]string{}}, {Name: "cuda", Options: map[string]string{}}}},
 	} {
 		r := Result{Setup: s, Race: race.Result{Winner: c.winner, Standings: []race.Standing{{Candidate: c.winner, Verdict: race.Winner}}}}
 		session, err := r.session()

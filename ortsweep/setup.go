@@ -83,12 +83,12 @@ func (s Setup) config(c search.Candidate) (*modelconfig.Config, error) {
 }
 
 // given is what ONNX Runtime is given for the configuration of a candidate.
-func (s Setup) given(config *modelconfig.Config) (modelconfig.Options, []snippet.Provider, error) {
+func (s Setup) given(config *modelconfig.Config) (modelconfig.Options, []modelconfig.Provider, error) {
 	options, err := modelconfig.ORTOptions(config)
 	if err != nil {
 		return options, nil, err
 	}
-	at := snippet.Place{Cores: s.cores}
+	at := modelconfig.Place{Cores: s.cores}
 	for _, g := range config.GetInstanceGroup() {
 		if g.GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
 			at.OnGPU, at.GPU = true, int(g.GetGpus()[0])
@@ -215,7 +215,7 @@ func (k canon) session(c search.Candidate) (string, error) {
 	}
 	text, err := json.Marshal(struct {
 		Options            modelconfig.Options
-		Providers          []snippet.Provider
+		Providers          []modelconfig.Provider
 		Kinds              []configpb.ModelInstanceGroup_Kind
 		Precision, Runtime string
 	}{normal(options), providers, kinds, precisionOf(c), k.runtimeOf(c)})

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"tuner/engine"
-	"tuner/engine/hostpolicy"
 	"tuner/modelconfig"
 	"tuner/ort"
 )
@@ -57,7 +56,14 @@ func backendError(err error) error {
 
 // options translates the session settings of a configuration.
 func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.SessionOptions, error) {
-	o, err := modelconfig.ORTOptions(config)
+	said, err := modelconfig.ORTOptions(config)
+	if err != nil {
+		return ort.SessionOptions{}, engine.Errorf(engine.InvalidArgument, "%v", err)
+	}
+	if err := checkCompiled(b.compiled, said, in); err != nil {
+		return ort.SessionOptions{}, err
+	}
+	o, providers, err := said.Given(place(in))
 	if err != nil {
 		return ort.SessionOptions{}, engine.Errorf(engine.InvalidArgument, "%v", err)
 	}
@@ -69,26 +75,13 @@ func (b *Backend) options(config *modelconfig.Config, in engine.Instance) (ort.S
 	if o.Parallel {
 		out.ExecutionMode = ort.Parallel
 	}
-	if !in.Policy.IsAny() {
-		out.IntraOpThreads = within(o.IntraOpThreads)
-		out.InterOpThreads = within(o.InterOpThreads)
-	}
 	if o.ArenaShrinkage != "" {
 		out.RunEntries = map[string]string{"memory.enable_memory_arena_shrinkage": o.ArenaShrinkage}
 	}
-	if out.Providers, err = providers(b.compiled, o, in); err != nil {
-		return ort.SessionOptions{}, err
+	for _, p := range providers {
+		out.Providers = append(out.Providers, ort.Provider(p))
 	}
-	return withOwnPool(out), nil
-}
-
-// within chooses the number of threads for an instance whose thread, which is the calling one, is bound by a host policy: left
-// to itself ONNX Runtime takes all cores of the machine, and binds a thread to each of them.
-func within(threads int) int {
-	if threads == 0 {
-		return hostpolicy.Cores()
-	}
-	return threads
+	return out, nil
 }
 
 func graphLevel(level modelconfig.GraphLevel) ort.GraphOptimization {

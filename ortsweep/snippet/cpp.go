@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"tuner/modelconfig"
 	"tuner/onnx"
 )
 
@@ -59,7 +60,7 @@ func (w *writer) cppOptions(s Session) {
 }
 
 // cppProvider appends an execution provider; that of the CPU is always there, last.
-func (w *writer) cppProvider(p Provider) {
+func (w *writer) cppProvider(p modelconfig.Provider) {
 	switch p.Name {
 	case "cuda", "tensorrt":
 		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]
@@ -86,7 +87,7 @@ func (w *writer) cppProvider(p Provider) {
 }
 
 // cppDNNL appends oneDNN, which the generic way does not know.
-func (w *writer) cppDNNL(p Provider) {
+func (w *writer) cppDNNL(p modelconfig.Provider) {
 	w.linef("  OrtDnnlProviderOptions* dnnl = nullptr;")
 	w.linef("  Ort::ThrowOnError(Ort::GetApi().CreateDnnlProviderOptions(&dnnl));")
 	for _, e := range sorted(p.Options) {
@@ -99,7 +100,7 @@ func (w *writer) cppDNNL(p Provider) {
 	w.linef("  Ort::GetApi().ReleaseDnnlProviderOptions(dnnl);")
 }
 
-func (w *writer) cppEntries(p Provider) {
+func (w *writer) cppEntries(p modelconfig.Provider) {
 	for _, e := range sorted(p.Options) {
 		w.linef("      {%s, %s},", quote(e.key), quote(e.value))
 	}

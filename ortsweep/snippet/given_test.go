@@ -12,41 +12,41 @@ import (
 func TestGiven(t *testing.T) {
 	t.Parallel()
 	accelerated := func(name string, parameters ...string) []modelconfig.Accelerator {
-		a := modelconfig.Accelerator{Name: name}
+		a := modelconfig.Accelerator{Name: name, Parameters: map[string]string{}}
 		for i := 0; i < len(parameters); i += 2 {
-			a.Parameters = with(a.Parameters, parameters[i], parameters[i+1])
+			a.Parameters[parameters[i]] = parameters[i+1]
 		}
 		return []modelconfig.Accelerator{a}
 	}
 	const spinning = "session.intra_op.allow_spinning"
-	onCPU, onGPU, onSecond := Place{Cores: 4}, Place{OnGPU: true, Cores: 4}, Place{OnGPU: true, GPU: 1, Cores: 4}
+	onCPU, onGPU, onSecond := modelconfig.Place{Cores: 4}, modelconfig.Place{OnGPU: true, Cores: 4}, modelconfig.Place{OnGPU: true, GPU: 1, Cores: 4}
 	for name, c := range map[string]struct {
 		options       modelconfig.Options
-		at            Place
+		at            modelconfig.Place
 		want          modelconfig.Options
-		wantProviders []Provider
+		wantProviders []modelconfig.Provider
 	}{
 		"the CPU alone": {modelconfig.Options{IntraOpThreads: 2}, onCPU, modelconfig.Options{IntraOpThreads: 2}, nil},
 		"OpenVINO has a device": {modelconfig.Options{CPUAccelerators: accelerated("openvino", "num_streams", "1")}, onCPU, modelconfig.Options{},
-			[]Provider{{"openvino", map[string]string{"device_type": "CPU", "num_streams": "1"}}}},
+			[]modelconfig.Provider{{"openvino", map[string]string{"device_type": "CPU", "num_streams": "1"}}}},
 		"CUDA's codes are words, and defaults are left out": {
 			modelconfig.Options{CUDA: map[string]string{"cudnn_conv_algo_search": "1", "do_copy_in_default_stream": "1", "gpu_mem_limit": "1000"}}, onGPU,
-			modelconfig.Options{}, []Provider{{"cuda", map[string]string{"cudnn_conv_algo_search": "HEURISTIC", "gpu_mem_limit": "1000"}}}},
+			modelconfig.Options{}, []modelconfig.Provider{{"cuda", map[string]string{"cudnn_conv_algo_search": "HEURISTIC", "gpu_mem_limit": "1000"}}}},
 		"CUDA stands behind TensorRT": {
 			modelconfig.Options{GPUAccelerators: append(accelerated("cuda", "use_tf32", "0"),
 				accelerated("tensorrt", "precision_mode", "FP16", "max_workspace_size_bytes", "1", "trt_dla_enable", "0")...)}, onSecond, modelconfig.Options{},
-			[]Provider{{"tensorrt", map[string]string{"trt_fp16_enable": "1", "trt_max_workspace_size": "1", "trt_dla_enable": "0", "device_id": "1"}},
+			[]modelconfig.Provider{{"tensorrt", map[string]string{"trt_fp16_enable": "1", "trt_max_workspace_size": "1", "trt_dla_enable": "0", "device_id": "1"}},
 				{"cuda", map[string]string{"use_tf32": "0", "device_id": "1"}}}},
 		"XNNPACK's pool has all cores": {modelconfig.Options{CPUAccelerators: accelerated("xnnpack")}, onCPU,
 			modelconfig.Options{IntraOpThreads: 1, Session: map[string]string{spinning: "0"}},
-			[]Provider{{"xnnpack", map[string]string{"intra_op_num_threads": "4"}}}},
+			[]modelconfig.Provider{{"xnnpack", map[string]string{"intra_op_num_threads": "4"}}}},
 		"XNNPACK's pool has the threads": {modelconfig.Options{IntraOpThreads: 3, CPUAccelerators: accelerated("xnnpack")}, onCPU,
 			modelconfig.Options{IntraOpThreads: 1, Session: map[string]string{spinning: "0"}},
-			[]Provider{{"xnnpack", map[string]string{"intra_op_num_threads": "3"}}}},
+			[]modelconfig.Provider{{"xnnpack", map[string]string{"intra_op_num_threads": "3"}}}},
 		"XNNPACK as it is told": {
 			modelconfig.Options{IntraOpThreads: 3, Session: map[string]string{spinning: "1"}, CPUAccelerators: accelerated("xnnpack", "intra_op_num_threads", "2")},
 			onCPU, modelconfig.Options{IntraOpThreads: 3, Session: map[string]string{spinning: "1"}},
-			[]Provider{{"xnnpack", map[string]string{"intra_op_num_threads": "2"}}}},
+			[]modelconfig.Provider{{"xnnpack", map[string]string{"intra_op_num_threads": "2"}}}},
 	} {
 		got, providers, err := Given(c.options, c.at)
 		if diff := cmp.Diff(c.want, got) + cmp.Diff(c.wantProviders, providers); diff != "" || err != nil {

@@ -90,7 +90,7 @@ func goGraph(level modelconfig.GraphLevel) string {
 }
 
 // goProvider appends an execution provider; that of the CPU is always there, last.
-func (w *writer) goProvider(p Provider) {
+func (w *writer) goProvider(p modelconfig.Provider) {
 	switch p.Name {
 	case "cuda", "tensorrt":
 		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]

@@ -91,7 +91,7 @@ func providerClass(name string) string {
 }
 
 // pythonProviders is the list of providers, the CPU's last.
-func pythonProviders(providers []Provider) string {
+func pythonProviders(providers []modelconfig.Provider) string {
 	var list []string
 	for _, p := range providers {
 		class := quote(providerClass(p.Name))

@@ -21,15 +21,9 @@ type Session struct {
 	Model     string   // path of the ONNX file
 	Runtime   string   // flavour@version of the build that was measured
 	Options   modelconfig.Options
-	Providers []Provider // in order of preference; that of the CPU comes last by itself
+	Providers []modelconfig.Provider // in order of preference; that of the CPU comes last by itself
 	Inputs    []Input    // of one request
 	Outputs   []string   // names
-}
-
-// Provider is an execution provider.
-type Provider struct {
-	Name    string            // openvino, cuda, tensorrt …
-	Options map[string]string // by ONNX Runtime's own names
 }
 
 // Input is one input of a request.
