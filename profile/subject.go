@@ -13,6 +13,7 @@ import (
 	"tuner/modelconfig/configpb"
 	"tuner/modelrepo"
 	"tuner/onnx"
+	"tuner/onnx/shapes"
 	"tuner/spec"
 )
 
@@ -231,7 +232,23 @@ func (o origin) name(model *onnx.Model) string {
 
 // Signature is a model's inputs and outputs as its configuration describes them: symbolic dimensions are -1.
 func Signature(m *onnx.Model) modelconfig.ModelIO {
-	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(m.Outputs())}
+	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m))}
+}
+
+// rankedOutputs are a model's outputs. Where the file gives no shape it is the inferred one, as ONNX Runtime's is: without any, an output would
+// be a scalar, and the model one that cannot batch.
+func rankedOutputs(m *onnx.Model) []onnx.Value {
+	outputs := m.Outputs()
+	if !slices.ContainsFunc(outputs, func(v onnx.Value) bool { return !v.Ranked }) {
+		return outputs
+	}
+	known, _ := shapes.Infer(m) // of an unsound graph nothing; ONNX Runtime will say why
+	for i, v := range outputs {
+		if info := known[v.Name]; !v.Ranked && info.Ranked {
+			outputs[i].Shape, outputs[i].Ranked = info.Shape, true
+		}
+	}
+	return outputs
 }
 
 func tensors(values []onnx.Value) []modelconfig.Tensor {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/profile"
@@ -50,5 +51,35 @@ func TestOwnPrecisionsServeTheSameRequests(t *testing.T) {
 				t.Errorf("%s: %v lacks %q", file, err, text)
 			}
 		}
+	}
+}
+
+// An output of which the file tells no shape is configured as one of which it does.
+func TestOutputsWithoutAShape(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open := func(name string, m *onnx.Model) profile.Subject {
+		t.Helper()
+		if err := m.Write(filepath.Join(dir, name+".onnx"), 0); err != nil {
+			t.Fatal(err)
+		}
+		p, err := spec.ParseProfile(filepath.Join(dir, "p.yaml"), []byte("name: m\nmodel: "+name+".onnx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := profile.OpenSubject(p, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	silent := build.Identity(onnx.Float)
+	silent.Graph().GetOutput()[0].GetType().GetTensorType().Shape = nil
+	told, untold := open("told", build.Identity(onnx.Float)), open("untold", silent)
+	if untold.Model.Outputs()[0].Ranked || told.Config.GetMaxBatchSize() == 0 {
+		t.Fatal("the test shows nothing")
+	}
+	if !modelconfig.Equal(told.Config, untold.Config) {
+		t.Errorf("without a shape the configuration is %v, with one %v", untold.Config, told.Config)
 	}
 }
