@@ -74,7 +74,7 @@ func inputError(err error) error {
 	if errors.As(err, &subject) || errors.As(err, &output) {
 		return withExit(exitUsage, err)
 	}
-	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.ENOTDIR} {
+	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOTDIR} {
 		if errors.Is(err, cause) {
 			return withExit(exitUsage, err)
 		}

@@ -91,6 +91,9 @@ func (l Limit) Validate() error {
 	for _, bound := range []*float64{l.Min, l.Max} {
 		add(bound != nil && !isFinite(*bound), "a bound of %q is no number", l.Metric)
 	}
+	add(!isCommand && moreIsBetter && l.Min != nil && *l.Min > 1, "%q is at most 1: write 0.99 for 99 %%", l.Metric)
+	isError := !isCommand && !moreIsBetter && l.Metric != lossMetric // of which a variant may have less than none
+	add(isError && l.Max != nil && *l.Max < 0, "%q is at least 0", l.Metric)
 	add(l.Min != nil && l.Max != nil && *l.Min > *l.Max, "min is greater than max")
 	return errors.Join(errs...)
 }

@@ -111,8 +111,13 @@ func TestValidate(t *testing.T) {
 	refuse(accuracy.Limit{Metric: "cosine", Min: &nan}, "no number")
 	refuse(accuracy.Limit{Metric: "command", Command: "score", Min: bound(2), Max: bound(1)}, "min is greater than max")
 	refuse(accuracy.Limit{Metric: "max_abs_error", Min: bound(math.Inf(1)), Command: "score"}, "less of", "use the metric command", "no number")
-	if err := (accuracy.Limit{Metric: "command", Command: "score", Min: bound(1), Max: bound(2)}).Validate(); err != nil {
-		t.Error(err)
+	refuse(accuracy.Limit{Metric: "cosine", Min: bound(99)}, `"cosine" is at most 1: write 0.99 for 99 %`)
+	refuse(accuracy.Limit{Metric: "mean_rel_error", Max: bound(-0.1)}, `"mean_rel_error" is at least 0`)
+	for _, l := range []accuracy.Limit{{Metric: "command", Command: "score", Min: bound(1), Max: bound(2)}, {Metric: "top1_agreement", Min: bound(1)},
+		{Metric: "max_abs_error", Max: bound(0)}, {Metric: "top1_accuracy_loss", Max: bound(-0.01)}} {
+		if err := l.Validate(); err != nil {
+			t.Errorf("%+v: %v", l, err)
+		}
 	}
 }
 
