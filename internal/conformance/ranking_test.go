@@ -77,6 +77,7 @@ type expected struct {
 	// The fronts of throughput and latency, and of throughput and memory.
 	LatencyFront []string `json:"latency_front"`
 	MemoryFront  []string `json:"memory_front"`
+	Drawn        int      `json:"drawn"` // points in a chart: those of the best one's server
 }
 
 // row is a row of the table: its cells.
@@ -97,6 +98,14 @@ func newExpected(r analyze.Result, limits []tried) expected {
 	}
 	latency := r.Goal.Latency()
 	e.Pareto = frontOf(r, measure.Throughput, latency, measure.Memory)
+	best := r.Configs[0].Best
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			if p.Values[measure.Throughput].Value > 0 && p.Values[latency].Value > 0 && (best == nil || r.AreComparable(*best, p)) {
+				e.Drawn++
+			}
+		}
+	}
 	e.LatencyFront, e.MemoryFront = frontOf(r, measure.Throughput, latency), frontOf(r, measure.Throughput, measure.Memory)
 	return e
 }

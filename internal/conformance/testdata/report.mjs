@@ -79,6 +79,7 @@ async function checkRanked(page) {
       await frame(page);
       assert.equal(await page.locator("html.trying").count(), limits.length > 0 ? 1 : 0, "trying");
       assert.deepEqual(await tableRows(page), wanted.rows);
+      assert.equal(await marks(page, "tradeoff"), wanted.drawn, "points of one server");
       await checkFronts(page, wanted);
     });
   }

@@ -46,10 +46,22 @@ function keptOf(all, pareto) {
   return [...thinned(all.filter((p) => !pareto.has(p)), mostOthers), ...thinned(all.filter(pareto.has), mostOthers)];
 }
 
+// beside are those of a list's points that a chart may hold beside each other: what was measured on the best one's server.
+function beside(ranking, list) {
+  const best = ranking.best && ranking.best.point;
+  return best ? list.filter((p) => areComparable(best, p)) : list;
+}
+
+// elsewhereNote says what a chart leaves out for that.
+function elsewhereNote(ranking) {
+  const left = points.length - beside(ranking, points).length;
+  return left > 0 ? `${count(left, "point")} of the other server not drawn; the table has all.` : "";
+}
+
 // drawPoints draws all configurations' points in a frame, the best on top, and returns what there is to explain. joins says whether a line
 // joins a configuration's points; front is that of the chart's own metrics, if it has one.
 function drawPoints(f, ranking, x, y, { joins = true, front = noFront } = {}) {
-  const isKnown = (p) => x.of(p) > 0 && y.of(p) > 0;
+  const here = new Set(beside(ranking, points)), isKnown = (p) => here.has(p) && x.of(p) > 0 && y.of(p) > 0;
   const place = (p) => [f.x(x.of(p)), f.y(y.of(p))];
   const withinX = (v) => Math.min(Math.max(f.x(v), f.box.left), f.box.right), withinY = (v) => Math.min(Math.max(f.y(v), f.box.top), f.box.bottom);
   const others = configs.filter((c) => c.points.some(isKnown) && lookOf(ranking, c) === "other");
@@ -84,6 +96,8 @@ function drawPoints(f, ranking, x, y, { joins = true, front = noFront } = {}) {
 
 function hiddenNote(hidden) { return hidden > 0 ? `${count(hidden, "point")} of other configurations not drawn, evenly thinned out; the table has all.` : ""; }
 
+function notes(ranking, hidden) { return [elsewhereNote(ranking), hiddenNote(hidden)].filter(Boolean).join(" "); }
+
 // stairs is the line of a front: between two of its points the worse one is the best there is.
 function stairs(places) {
   return places.flatMap(([x, y], i) => (i > 0 ? [[places[i - 1][0], y], [x, y]] : [[x, y]]));
@@ -93,7 +107,7 @@ function stairs(places) {
 function throughputAgainst(metric, name, joins) {
   return (ranking, width) => {
     const x = coordinate(metric), y = coordinate(throughputMetric), height = heightOf(width);
-    const known = points.filter((p) => x.of(p) > 0 && y.of(p) > 0);
+    const known = beside(ranking, points).filter((p) => x.of(p) > 0 && y.of(p) > 0);
     if (known.length === 0) return null;
     const vertical = limitsOf(ranking, metric), horizontal = limitsOf(ranking, throughputMetric);
     const f = frame(width, height, logAxis(axisTitle(metric, true), [...known.map(x.of), ...near(vertical, known.map(x.of))]),
@@ -104,7 +118,7 @@ function throughputAgainst(metric, name, joins) {
     f.picture.append(svg("path", { class: "front", d: pathOf(stairs(front.points.map((p) => [f.x(x.of(p)), f.y(y.of(p))]))) }));
     const drawn = drawPoints(f, ranking, x, y, { joins, front });
     return {
-      picture: f.picture, title: `Throughput against ${name}`, note: hiddenNote(drawn.hidden),
+      picture: f.picture, title: `Throughput against ${name}`, note: notes(ranking, drawn.hidden),
       subtitle: "Each mark is a configuration under one load. Up and to the left is better.", legend: curveLegend(ranking, drawn),
     };
   };
@@ -114,14 +128,14 @@ function throughputAgainst(metric, name, joins) {
 function againstLoad(metric, isLog) {
   return (ranking, width) => {
     const y = coordinate(metric), height = heightOf(width);
-    const known = points.filter((p) => y.of(p) > 0);
+    const known = beside(ranking, points).filter((p) => y.of(p) > 0);
     if (known.length === 0) return null;
     const horizontal = limitsOf(ranking, metric), values = [...known.map(y.of), ...near(horizontal, known.map(y.of))];
     const yAxis = isLog ? logAxis(axisTitle(metric, true), values) : linearAxis(axisTitle(metric), values);
     const f = frame(width, height, logAxis(`${loadTitle}, log scale`, known.map((p) => p.level), doublingTicks), yAxis);
     for (const l of horizontal) horizontalLimit(f, l.value, l.label);
     const drawn = drawPoints(f, ranking, levels, y);
-    return { picture: f.picture, title: `${titleOf(metric)} against load`, note: hiddenNote(drawn.hidden), legend: curveLegend(ranking, drawn) };
+    return { picture: f.picture, title: `${titleOf(metric)} against load`, note: notes(ranking, drawn.hidden), legend: curveLegend(ranking, drawn) };
   };
 }
 
@@ -176,13 +190,13 @@ function objectiveCoordinate(ranking) {
   return { of: (sample) => Math.exp((sample.score.value - from) / weights), title: "Objective (× default)", higherBetter: true };
 }
 
-// bestSoFar is the line of the best that the campaign knew within the limits.
+// bestSoFar is the line of the best that the campaign knew within the limits, on the search's server.
 function bestSoFar(measured, y, constraints) {
   const steps = [];
   let best = null;
   for (const t of measured) {
     const v = y.of(t.sample), keeps = !t.refused && violation(t.sample, constraints) === 0;
-    if (!keeps || t.phase === "curve" || !(v > 0) || (best !== null && (y.higherBetter ? v <= best : v >= best))) continue;
+    if (!keeps || t.phase === "curve" || (raw.two_servers && t.phase === "final") || !(v > 0) || (best !== null && (y.higherBetter ? v <= best : v >= best))) continue;
     if (best !== null) steps.push([t.elapsed, best]);
     best = v;
     steps.push([t.elapsed, best]);
