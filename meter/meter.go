@@ -91,7 +91,7 @@ type Meter struct {
 	problem error
 }
 
-// Open begins to sample, until Close or the end of ctx. An error says that the metrics page cannot be read.
+// Open begins to sample, until Close or the end of ctx. An error says that the metrics page cannot be read now: the meter is there all the same.
 func Open(ctx context.Context, o Options) (*Meter, error) { return open(ctx, o, openGPUs(o)) }
 
 func open(ctx context.Context, o Options, gpus gpuSource) (*Meter, error) {
@@ -101,10 +101,7 @@ func open(ctx context.Context, o Options, gpus gpuSource) (*Meter, error) {
 	if o.PID != 0 {
 		m.pids = hostinfo.Tree(o.PID)
 	}
-	if err := m.sample(ctx, o.Timeout); err != nil {
-		m.gpus.close()
-		return nil, err
-	}
+	first := m.sample(ctx, o.Timeout)
 	ctx, m.stop = context.WithCancel(ctx)
 	m.sampler.Go(func() {
 		tick := time.NewTicker(o.Interval)
@@ -118,7 +115,7 @@ func open(ctx context.Context, o Options, gpus gpuSource) (*Meter, error) {
 			}
 		}
 	})
-	return m, nil
+	return m, first
 }
 
 // Close ends the sampling. Twice is safe.

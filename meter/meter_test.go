@@ -220,9 +220,15 @@ func TestMetricsPage(t *testing.T) {
 		"HTML":    {text("<html>"), `cannot read the metrics page of ` + o.Metrics + `: is not in Prometheus' text format`},
 	} {
 		answer.Store(c.answer)
-		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), c.want) {
+		m, err := Open(t.Context(), o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+		answer.Store(text(page))
+		if r, err := m.Read(t.Context()); err != nil || len(r.GPUs) != 2 {
+			t.Errorf("%s at first: %+v, %v", name, r, err)
+		}
+		m.Close()
 	}
 	answer.Store(text("other 1\n"))
 	none, err := Open(t.Context(), o)

@@ -16,17 +16,18 @@ type edges struct {
 	list  []meter.Reading
 }
 
-// openEdges begins to look at a pool's engine, until close.
-func openEdges(ctx context.Context, p *pool, model string, o Options) (*edges, error) {
+// openEdges begins to look at a pool's engine, until close. A metrics page that cannot be read just now is no failure of the engine's: the
+// trial's windows lack what it would tell.
+func openEdges(ctx context.Context, p *pool, model string, o Options) *edges {
 	pid := p.engine.PID()
 	m, err := meter.Open(ctx, meter.Options{
 		Control: p.control, Model: model, PID: pid, Remote: o.Elsewhere, GPUs: !o.Elsewhere,
 		Metrics: o.Metrics, MachineMemory: pid == 0 && o.Metrics != "", Timeout: o.Patience,
 	})
-	if err != nil {
-		return nil, err
+	if err != nil && ctx.Err() == nil {
+		o.Log.Warn("the trial goes on without what the metrics page tells", "cause", err)
 	}
-	return &edges{meter: m}, nil
+	return &edges{meter: m}
 }
 
 func (s *edges) close() { s.meter.Close() }

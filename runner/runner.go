@@ -318,10 +318,7 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 	if err != nil {
 		return nil, &requestError{err}
 	}
-	seen, err := openEdges(ctx, r.pool, job.Model, r.options)
-	if err != nil {
-		return nil, err
-	}
+	seen := openEdges(ctx, r.pool, job.Model, r.options)
 	defer seen.close()
 	if err := seen.add(ctx); err != nil {
 		return nil, err

@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -135,5 +138,24 @@ func TestEngineThatDoesNotServeTheProtocol(t *testing.T) {
 		if _, err := p.dial(api.Announcement{}); err == nil {
 			t.Errorf("a client over %s was made without an address", name)
 		}
+	}
+}
+
+// A metrics page that cannot be read is no failure of the engine's.
+func TestMetricsPageThatFails(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewServer(http.NotFoundHandler())
+	defer page.Close()
+	l := &onLoopback{t: t, backend: &enginetest.Backend{ServiceTime: func(int, int) time.Duration { return ms }}}
+	var log bytes.Buffer
+	r := New(Options{Launcher: l, Dial: GRPC, Wire: Over(OverGRPC), Log: slog.New(slog.NewTextHandler(&log, nil)), Epoch: time.Now(), Metrics: page.URL})
+	defer r.Close(t.Context())
+	m, err := r.Measure(t.Context(), Job{Pool: "a", Model: "fake", Config: configJSON(2), Instances: 1, MaxBatch: 2, Requests: simpleRequests(),
+		Load: measure.Load{Concurrency: 2, BatchSize: 1}, Windows: 1, Window: 100 * ms})
+	if err != nil || m.Failure != nil || len(m.Windows) != 1 || m.Windows[0].Requests == 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if !strings.Contains(log.String(), "404 Not Found") {
+		t.Errorf("the log says %q", log.String())
 	}
 }

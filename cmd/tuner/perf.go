@@ -203,11 +203,8 @@ func (r *perfRun) gauge(ctx context.Context, s *server, m payload.Model, o meter
 		o.Control = s
 	}
 	g, err := meter.Open(ctx, o)
-	if err != nil {
-		return nil, err
-	}
 	r.closers = append(r.closers, g.Close)
-	return g, nil
+	return g, err
 }
 
 // beside prepares the loads on other models.
