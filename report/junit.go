@@ -40,6 +40,7 @@ type (
 		Name    string        `xml:"name,attr"`
 		Time    string        `xml:"time,attr"`
 		Failure *junitFailure `xml:"failure"`
+		Skipped *junitSkipped `xml:"skipped"`
 		Out     string        `xml:"system-out,omitempty"`
 	}
 	junitFailure struct {
@@ -47,10 +48,13 @@ type (
 		Type    string `xml:"type,attr"`
 		Text    string `xml:",chardata"`
 	}
+	junitSkipped struct {
+		Message string `xml:"message,attr"`
+	}
 )
 
 // WriteJUnit writes junit.xml: a test case for each constraint at the best configuration, or at the nearest where none satisfies them all; last the
-// limit on failed requests that every goal has. Without a measurement there is one case, which fails.
+// limit on failed requests that every goal has, which is skipped where an import does not tell it. Without a measurement there is one case, which fails.
 func WriteJUnit(w io.Writer, r analyze.Result) error {
 	h := r.Header
 	suite := junitSuite{
@@ -63,6 +67,9 @@ func WriteJUnit(w io.Writer, r analyze.Result) error {
 	for _, c := range suite.Cases {
 		if c.Failure != nil {
 			suite.Failures++
+		}
+		if c.Skipped != nil {
+			suite.Skipped++
 		}
 	}
 	_, err := io.WriteString(w, xml.Header)
@@ -103,7 +110,11 @@ func junitCases(r analyze.Result) []junitCase {
 		}
 	}
 	limit := search.MostErrors
-	return append(cases, junitCaseOf(c, search.Constraint{Metric: measure.ErrorRate, Max: &limit}, ""))
+	refused := junitCaseOf(c, search.Constraint{Metric: measure.ErrorRate, Max: &limit}, "")
+	if _, isTold := c.Best.Values[measure.ErrorRate]; r.Recorded != "" && !isTold {
+		refused.Skipped = &junitSkipped{Message: "another program measured it, and does not tell how many requests failed"}
+	}
+	return append(cases, refused)
 }
 
 // junitCaseOf judges one constraint by whether the point misses it.
