@@ -238,7 +238,7 @@ func Signature(m *onnx.Model) modelconfig.ModelIO {
 // rankedOutputs are a model's outputs. Where the file gives no shape it is the inferred one, as ONNX Runtime's is: without any, an output would
 // be a scalar, and the model one that cannot batch.
 func rankedOutputs(m *onnx.Model) []onnx.Value {
-	outputs := m.Outputs()
+	outputs := slices.Clone(m.Outputs())
 	if !slices.ContainsFunc(outputs, func(v onnx.Value) bool { return !v.Ranked }) {
 		return outputs
 	}

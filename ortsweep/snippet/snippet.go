@@ -22,8 +22,8 @@ type Session struct {
 	Runtime   string   // flavour@version of the build that was measured
 	Options   modelconfig.Options
 	Providers []modelconfig.Provider // in order of preference; that of the CPU comes last by itself
-	Inputs    []Input    // of one request
-	Outputs   []string   // names
+	Inputs    []Input                // of one request
+	Outputs   []string               // names
 }
 
 // Input is one input of a request.
