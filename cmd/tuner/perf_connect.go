@@ -205,12 +205,17 @@ func (o perfOptions) tlsConfig(protocol, address string, secure bool) (*tls.Conf
 
 // control opens the connection for questions about the server.
 func control(w wire.Options) (api.Control, error) {
+	if w.Protocol == wire.HTTP {
+		return api.OpenHTTP(w.Address, accessOf(w)), nil
+	}
+	return api.OpenGRPC(w.Address, accessOf(w))
+}
+
+// accessOf is what a server asks for, as package api takes it.
+func accessOf(w wire.Options) api.Access {
 	access := api.Access{TLS: w.TLS, Headers: map[string][]string{}}
 	for _, h := range w.Headers {
 		access.Headers[h.Name] = append(access.Headers[h.Name], h.Value)
 	}
-	if w.Protocol == wire.HTTP {
-		return api.OpenHTTP(w.Address, access), nil
-	}
-	return api.OpenGRPC(w.Address, access)
+	return access
 }

@@ -105,25 +105,24 @@ func (s *campaignServer) wireRemote(p spec.Profile) error {
 	if err != nil {
 		return fmt.Errorf("url: %w", err)
 	}
-	access, headers := api.Access{Headers: map[string][]string{}}, []wire.Header(nil)
+	over := wire.Options{Address: address, Protocol: wire.GRPC}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		value, err := expand(r.Headers[name])
 		if err != nil {
 			return fmt.Errorf("headers.%s: %w", name, err)
 		}
-		access.Headers[name] = []string{value}
-		headers = append(headers, wire.Header{Name: name, Value: value})
+		over.Headers = append(over.Headers, wire.Header{Name: name, Value: value})
 	}
 	if secure {
-		if access.TLS, err = (wire.TLSOptions{CA: r.TLS.CA, Certificate: r.TLS.Certificate, Key: r.TLS.Key}).Config(address); err != nil {
+		if over.TLS, err = (wire.TLSOptions{CA: r.TLS.CA, Certificate: r.TLS.Certificate, Key: r.TLS.Key}).Config(address); err != nil {
 			return fmt.Errorf("tls: %w", err)
 		}
 	}
+	access := accessOf(over)
 	s.remote = &runner.Remote{
 		At: api.Announcement{GRPC: address}, Model: p.Name, Place: r.Repository,
 		Connect: func(at api.Announcement) (api.Client, error) { return api.OpenGRPC(at.GRPC, access) },
 	}
-	over := wire.Options{Address: address, Protocol: wire.GRPC, TLS: access.TLS, Headers: headers}
 	if r.Protocol == spec.ProtocolHTTP {
 		over.Protocol = wire.HTTP
 		s.remote.At = api.Announcement{HTTP: address}
