@@ -288,6 +288,23 @@ func TestBestPoint(t *testing.T) {
 		point(4, 2, 0.1, 0, true), point(8, 2.5, 0.1, 0, false))
 	check("a confirmed point that misses a constraint does not count", 4,
 		point(4, 2, 0.1, 0, false), point(8, 2, 0.1, 0.1, true))
+	misses := func(p Point, c search.Constraint, value float64) Point {
+		p.Misses = []search.Miss{{Constraint: c, Value: value, Violation: 0.04}}
+		return p
+	}
+	limit := 0.050
+	atMost := search.Constraint{Metric: measure.LatencyP99, Max: &limit}
+	slow := misses(point(8, 2, 0.1, 0, true), atMost, 0.052)
+	check("fresh launches miss a latency: what only the search saw at a higher load is refuted", 4,
+		point(4, 1.5, 0.1, 0, false), slow, point(9, 2.1, 0.1, 0, false))
+	check("nothing else keeps the constraints: the nearest", 8, slow, point(9, 2.1, 0.1, 0, false))
+	check("what only the search saw refutes nothing", 9,
+		point(4, 1.5, 0.1, 0, false), misses(point(8, 2, 0.1, 0, false), atMost, 0.052), point(9, 2.1, 0.1, 0, false))
+	dear := search.Constraint{Metric: measure.Cost, Max: &limit}
+	check("a higher load is cheaper", 9, misses(point(8, 2, 0.1, 0, true), dear, 0.052), point(9, 2.1, 0.1, 0, false))
+	if got := bestPoint([]Point{slow, point(9, 2.1, 0.1, 0, false)}, true); got.Load.Concurrency != 9 {
+		t.Errorf("the default's best is at %v: it must not be understated", got.Load)
+	}
 	tuned := []Point{point(4, 2, 0.1, 0, true), point(8, 2.05, 0.1, 0, false)}
 	if got := bestPoint(tuned, true); got.Load.Concurrency != 8 {
 		t.Errorf("the default's best is at %v: it must not be understated", got.Load)

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"math"
 	"time"
 
 	"tuner/journal"
@@ -162,6 +163,14 @@ type Point struct {
 	Confirmed bool    // measured in the final phase, on fresh launches, in turn with the default
 	Searched  *Sample // for a confirmed point: what the search phase had measured; nil when it had not
 }
+
+// found is the point as the search's rules see it.
+func (p Point) found() search.Point {
+	return search.Point{Level: p.Load.Level(), Score: p.Score.Value, Scored: !math.IsInf(p.Score.Value, 0), Misses: p.Misses}
+}
+
+// isTooHigh reports whether the load misses constraints that no higher load keeps.
+func (p Point) isTooHigh() bool { return len(p.Misses) > 0 && !p.found().NeedsMore() }
 
 // Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
 type Sample struct {

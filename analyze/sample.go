@@ -119,9 +119,10 @@ func scoreOf(m measure.Measurement, values map[measure.Metric]measure.Estimate, 
 }
 
 // bestPoint returns the point that a configuration is ranked by: the best that satisfies the constraints, else the nearest
-// to doing so. A confirmed point goes before the others unless one of them is better beyond both intervals; not so for the
-// default, whose best load is never understated.
+// to doing so. A confirmed point goes before the others unless one of them is better beyond both intervals, and refuted ones do
+// not count; not so for the default, whose best load is never understated.
 func bestPoint(points []Point, isDefault bool) *Point {
+	points = unrefuted(points, isDefault)
 	best := -1
 	for i := range points {
 		if best < 0 || isBetterPoint(points[i], points[best]) {
@@ -140,6 +141,19 @@ func bestPoint(points []Point, isDefault bool) *Point {
 		return nil
 	}
 	return &points[best]
+}
+
+// unrefuted leaves out the points that only the search measured at a higher load than one that is too high on fresh launches; none of the
+// default's, whose best is never understated.
+func unrefuted(points []Point, isDefault bool) []Point {
+	if isDefault {
+		return points
+	}
+	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
+		return !p.Confirmed && slices.ContainsFunc(points, func(q Point) bool {
+			return q.Confirmed && q.Load.BatchSize == p.Load.BatchSize && q.Load.Level() < p.Load.Level() && q.isTooHigh()
+		})
+	})
 }
 
 func isBetterPoint(a, b Point) bool {

@@ -32,7 +32,7 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 	most := 0
 	tops := make([][]measure.Estimate, len(configs))
 	for i, c := range configs {
-		tops[i] = highest(confirmedPoints(h, c.Points))
+		tops[i] = highest(unrefuted(confirmedPoints(h, c.Points), c.Candidate.IsDefault()))
 		most = max(most, len(tops[i]))
 	}
 	scored := slices.Clone(configs)
@@ -47,7 +47,7 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 	return scored
 }
 
-// highest are the throughputs of a configuration's points within the constraints, the highest first, one for each load; at most three.
+// highest are the throughputs of points within the constraints, the highest first, one for each load; at most three.
 func highest(points []Point) []measure.Estimate {
 	var list []measure.Estimate
 	for _, p := range points {

@@ -1,10 +1,6 @@
 package analyze
 
-import (
-	"math"
-
-	"tuner/search"
-)
+import "tuner/search"
 
 // Tradeoffs are what would do if a single constraint gave, of what was measured where configurations are compared; none where something
 // satisfies all constraints.
@@ -19,8 +15,7 @@ func (r Result) Tradeoffs() search.Tradeoffs {
 			if c.CurveOnly || r.At != nil && !isAt(p.Load, *r.At) || !r.AreComparable(*nearest.Best, p) {
 				continue
 			}
-			point := search.Point{Level: p.Load.Level(), Score: p.Score.Value, Scored: !math.IsInf(p.Score.Value, 0), Misses: p.Misses}
-			list = list.Add(search.Standing{Candidate: c.Candidate, Load: p.Load, Point: point})
+			list = list.Add(search.Standing{Candidate: c.Candidate, Load: p.Load, Point: p.found()})
 		}
 	}
 	return list

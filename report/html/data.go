@@ -49,11 +49,12 @@ type document struct {
 }
 
 type metric struct {
-	Name         measure.Metric `json:"name"`
-	Label        string         `json:"label"`
-	Unit         measure.Unit   `json:"unit"`
-	HigherBetter bool           `json:"higher_better"`
-	Interval     bool           `json:"interval"` // points carry its interval
+	Name          measure.Metric `json:"name"`
+	Label         string         `json:"label"`
+	Unit          measure.Unit   `json:"unit"`
+	HigherBetter  bool           `json:"higher_better"`
+	FallsWithLoad bool           `json:"falls_with_load,omitempty"`
+	Interval      bool           `json:"interval"` // points carry its interval
 }
 
 // isExact reports whether the metric has a say in rankings and Pareto sets: the page must read the very figures that they come from.
@@ -246,7 +247,7 @@ func metricsOf(p Page) []metric {
 		}
 		info, _ := m.Info()
 		hasInterval := m == measure.Throughput || m == measure.LatencyP99 || slices.Contains(goal, m)
-		list = append(list, metric{m, p.Labels[m], info.Unit, info.HigherBetter, hasInterval})
+		list = append(list, metric{m, p.Labels[m], info.Unit, info.HigherBetter, search.FallsWithLoad(m), hasInterval})
 	}
 	return list
 }

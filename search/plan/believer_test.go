@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/measure"
 	"tuner/search"
 	"tuner/search/plan"
 	"tuner/search/searchtest"
@@ -55,11 +56,11 @@ func (o *oracle) Believed(c search.Candidate, level float64) (search.Point, bool
 	return p, !c.IsDefault()
 }
 
-// Where the explorer believes, the finals' loads and their winner are what it believes after them, whatever their windows show alone.
+// Where the explorer believes, the finals' loads and their winner are what it believes after them, whatever their windows show alone within the limits.
 func TestBelieverDecidesTheFinals(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
-	s := searchtest.Settings(l, 50*time.Millisecond)
+	s := searchtest.Settings(l, 200*time.Millisecond)
 	candidates := s.Space.Candidates().All()
 	slow, fast := candidates[0], candidates[len(candidates)-1]
 	var o *oracle
@@ -86,6 +87,33 @@ func TestBelieverDecidesTheFinals(t *testing.T) {
 	}
 	if len(loads) < 3 || loads[0] != 4 || slices.Min(loads[1:]) != 16 || slices.Max(loads[1:]) != 16 {
 		t.Errorf("the favourite's finals are at %v, want 4 and then 16", loads)
+	}
+}
+
+// What is reported are the finals' figures: a load at which three launches miss a constraint is left for a lower one, and not come back to,
+// whatever is believed.
+func TestFinalsLeaveWhatTheyRefute(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	candidates := searchtest.Settings(l, 0).Space.Candidates().All()
+	slow, fast := candidates[0], candidates[len(candidates)-1]
+	_, latency := l.Serve(slow, measure.Load{Concurrency: 16, BatchSize: 1})
+	s := searchtest.Settings(l, latency*9/10)
+	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {
+		tour := search.NewTour(s, ledger, search.PhaseSearch, nil)
+		return &oracle{believer: believer{Tour: tour, ledger: ledger}, favourite: slow, rival: fast}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loads []int
+	for _, e := range phases(l.Run(p, 1000), search.PhaseFinal) {
+		if e.Trial.Candidate.Key() == slow.Key() {
+			loads = append(loads, e.Trial.Load.Concurrency)
+		}
+	}
+	if len(loads) < 6 || !slices.Equal(loads[:4], []int{4, 16, 16, 16}) || slices.Max(loads[4:]) >= 16 {
+		t.Errorf("finals are at %v, want 4, three times 16, and then lower ones", loads)
 	}
 }
 
@@ -127,7 +155,7 @@ func TestFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
 func testAdmission(t *testing.T, after int) {
 	t.Helper()
 	l := searchtest.Small()
-	s := searchtest.Settings(l, 50*time.Millisecond)
+	s := searchtest.Settings(l, 200*time.Millisecond)
 	candidates := s.Space.Candidates().All()
 	late := candidates[7]
 	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {

@@ -11,6 +11,7 @@ const (
 	rounds      = 4  // of finals, where the budget allows
 	allRounds   = 12 // with those for members whose best load moves, and for figures that are still vague
 	confirmed   = 2  // trials that a member needs at its load
+	telling     = 3  // trials at a load that count more than what is believed of it
 	runnersUp   = 2  // at most
 	maxMembers  = 2 + runnersUp
 	maxAdmitted = 2    // further members, where these turn out worse than believed
@@ -171,7 +172,8 @@ func (f *finals) admit() {
 }
 
 // follow lets a member, after a trial at a level, go on where it is believed best, instead of where its final trials alone would have it:
-// they are few. It stays at its level unless that is believed to miss the constraints, or another one to be worth it.
+// they are few. It stays at its level unless that is believed to miss the constraints, or another one to be worth it. Levels that the final
+// trials refute are not believed in: what is reported are their figures.
 func (f *finals) follow(m *member, level float64) {
 	if f.believer == nil {
 		return
@@ -179,7 +181,7 @@ func (f *finals) follow(m *member, level float64) {
 	now, isKnown := f.believer.Believed(m.standing.Candidate, level)
 	ranked := f.believer.Ranked()
 	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Candidate.Key() == m.standing.Candidate.Key() })
-	if !isKnown || i < 0 {
+	if !isKnown || i < 0 || m.refutes(level, f.settings) || m.refutes(ranked[i].Point.Level, f.settings) {
 		return
 	}
 	m.current = level

@@ -73,6 +73,14 @@ func (m member) isBeyond(goal search.Goal) bool {
 	})
 }
 
+// refutes reports whether the member's launches, enough of them, miss constraints at a level, or at a lower one, that no higher load keeps.
+func (m member) refutes(level float64, s search.Settings) bool {
+	return slices.ContainsFunc(m.levels, func(l confirmedLevel) bool {
+		p := s.Goal.Judge(s.Space.Load.At(l.level), l.pooled)
+		return l.level <= level && l.trials >= telling && !p.Passes() && !p.NeedsMore()
+	})
+}
+
 // isVague reports whether the spread between the member's launches leaves open what its figures are at its load: a metric of
 // the objective to more than 2 %, or whether a constraint is kept. Windows of one launch know nothing of that spread. Nothing rests on the
 // figures of one that clearly misses a constraint.

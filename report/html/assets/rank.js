@@ -55,11 +55,29 @@ function confirmedPoints(config) {
   return config.points.filter((p) => p.confirmed || !isFinalist);
 }
 
+// isTooHigh reports whether a load misses limits that no higher load keeps.
+function isTooHigh(point, constraints) {
+  const missed = constraints.filter((c) => violationOf(c, point.value(c.metric)) > 0);
+  const needsMore = (c) => {
+    const v = point.value(c.metric), metric = metricOf(c.metric), isAbove = c.max !== undefined && v > c.max;
+    return v !== null && !metric.name.endsWith("memory") && isAbove === Boolean(metric.falls_with_load);
+  };
+  return violation(point, constraints) > 0 && (point.refused || unscored(point).length > 0 || !missed.every(needsMore));
+}
+
+// unrefuted leaves out the points that only the search measured at a higher load than one that is too high on fresh launches; none of the
+// default's, whose best is never understated.
+function unrefuted(config, points, constraints) {
+  if (config.isDefault) return points;
+  const tooHigh = points.filter((q) => q.confirmed && isTooHigh(q, constraints));
+  return points.filter((p) => p.confirmed || !tooHigh.some((q) => q.load.batch_size === p.load.batch_size && q.level < p.level));
+}
+
 // bestPoint is the point that a configuration is ranked by. A confirmed one goes before the others unless one of them is better beyond
 // both intervals; not so for the default.
 function bestPoint(config, constraints) {
   let best = null;
-  const list = confirmedPoints(config).filter(isCompared).map((point) => ({ point, missed: violation(point, constraints) }));
+  const list = unrefuted(config, confirmedPoints(config).filter(isCompared), constraints).map((point) => ({ point, missed: violation(point, constraints) }));
   for (const p of list) {
     if (!best || p.missed < best.missed || (p.missed === best.missed && p.point.score.value > best.point.score.value)) best = p;
   }
@@ -82,7 +100,8 @@ function standing(config, constraints) {
 // highest are a configuration's points with the highest throughputs within limits, the highest first; at most three.
 function highest(config, constraints) {
   const value = (p) => p.value("throughput");
-  return confirmedPoints(config).filter((p) => value(p) !== null && violation(p, constraints) === 0).sort((a, b) => value(b) - value(a)).slice(0, topLoads);
+  const points = unrefuted(config, confirmedPoints(config), constraints);
+  return points.filter((p) => value(p) !== null && violation(p, constraints) === 0).sort((a, b) => value(b) - value(a)).slice(0, topLoads);
 }
 
 // meanScore is the logarithm of the mean of n throughputs, with the interval of independent errors.
