@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"tuner/engine/alarm"
 	"tuner/engine/api"
 	"tuner/engine/scheduler"
 	"tuner/modelconfig"
@@ -40,8 +41,10 @@ func newPool(instances []instance, set scheduler.Settings) *pool {
 			executors = append(executors, &boundExecutor{e, in.policy})
 		}
 	}
-	return &pool{scheduler: scheduler.New(set, executors), instances: instances}
+	return &pool{scheduler: scheduler.New(set, executors, newTimer), instances: instances}
 }
+
+func newTimer(call func()) scheduler.Timer { return alarm.New(call) }
 
 // retire waits for the last request and frees the sessions.
 func (p *pool) retire() error {

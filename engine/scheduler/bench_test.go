@@ -17,7 +17,7 @@ func (nothing) Execute([]scheduler.Item[int]) {}
 func BenchmarkRequest(b *testing.B) {
 	for _, clients := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			s := scheduler.New(scheduler.Settings{Dynamic: true, MaxBatch: 16}, []scheduler.Executor[int]{nothing{}})
+			s := scheduler.New(scheduler.Settings{Dynamic: true, MaxBatch: 16}, []scheduler.Executor[int]{nothing{}}, scheduler.GoTimer)
 			defer s.Close()
 			b.ReportAllocs()
 			var all sync.WaitGroup

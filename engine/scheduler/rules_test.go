@@ -190,7 +190,7 @@ func TestBind(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var calls []string
-	s := scheduler.New(scheduler.Settings{}, []scheduler.Executor[int]{bound{&mu, &calls}})
+	s := scheduler.New(scheduler.Settings{}, []scheduler.Executor[int]{bound{&mu, &calls}}, scheduler.GoTimer)
 	for range 2 {
 		ticket, err := s.Enqueue(scheduler.Item[int]{})
 		if err != nil {

@@ -26,20 +26,19 @@ type Scheduler[T any] struct {
 	ready    fifo[*batch[T]] // formed and not yet taken, in order
 	idle     int             // instances that wait for work
 	work     *sync.Cond      // a batch is ready, or draining began
-	timer    *time.Timer
-	armed    bool // the timer is set
+	timer    Timer
+	wake     time.Time // what the timer is set to; zero: it is not set
 	draining bool
 	ordered  fifo[*Ticket[T]] // with PreserveOrdering: not yet answered, in the order in which they joined batches
 	spare    []*batch[T]      // to be used again
 }
 
-// New starts a scheduler with one goroutine per executor. Close ends it.
-func New[T any](set Settings, executors []Executor[T]) *Scheduler[T] {
+// New starts a scheduler with one goroutine per executor, and a timer for requests that wait. Close ends it.
+func New[T any](set Settings, executors []Executor[T], timer func(call func()) Timer) *Scheduler[T] {
 	s := &Scheduler[T]{instances: len(executors), settings: set.normalised()}
 	s.queue = newQueue[T](s.settings.Levels)
 	s.work = sync.NewCond(&s.mu)
-	s.timer = time.AfterFunc(time.Hour, s.tick)
-	s.timer.Stop()
+	s.timer = timer(s.tick)
 	for _, e := range executors {
 		s.workers.Go(func() { s.serve(e) })
 	}
@@ -55,7 +54,7 @@ func (s *Scheduler[T]) Close() {
 	s.work.Broadcast()
 	s.mu.Unlock()
 	s.workers.Wait()
-	s.timer.Stop()
+	s.timer.Close()
 }
 
 // Reconfigure changes the settings for the queued and all later requests; batches that are formed already stay as they are.
@@ -186,13 +185,19 @@ func (s *Scheduler[T]) pump(now time.Time) {
 	if n := s.queue.nearest; !n.IsZero() && s.queue.len > 0 && (wake.IsZero() || n.Before(wake)) {
 		wake = n
 	}
+	s.setTimer(wake, now)
+}
+
+// setTimer sets the timer to an instant that a request waits for, or stops it where none does. What it is set to already it is not set to again: every
+// arrival comes by here.
+func (s *Scheduler[T]) setTimer(wake, now time.Time) {
 	switch {
-	case !wake.IsZero():
+	case wake.IsZero() && !s.wake.IsZero():
+		s.timer.Stop()
+	case !wake.IsZero() && (!wake.Equal(s.wake) || !wake.After(now)):
 		s.timer.Reset(wake.Sub(now))
-	case s.armed:
-		s.timer.Stop() // what it was set for has been dealt with
 	}
-	s.armed = !wake.IsZero()
+	s.wake = wake
 }
 
 // hasSlot reports whether a batch may be formed or grown. Without priorities and queue policies two batches per instance are

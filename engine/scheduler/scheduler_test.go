@@ -39,7 +39,7 @@ func newBench(instances int, set scheduler.Settings) *bench {
 	for range instances {
 		executors = append(executors, executor{b})
 	}
-	b.s = scheduler.New(set, executors)
+	b.s = scheduler.New(set, executors, scheduler.GoTimer)
 	return b
 }
 

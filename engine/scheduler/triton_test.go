@@ -90,7 +90,7 @@ func play(t *testing.T, instances int, set scheduler.Settings, arrivals string) 
 	for range instances {
 		executors = append(executors, sizes{&mu, &ran})
 	}
-	s := scheduler.New(set, executors)
+	s := scheduler.New(set, executors, scheduler.GoTimer)
 	synctest.Wait()
 	start := time.Now()
 	var tickets []*scheduler.Ticket[int]

@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
 	"precision/calibrate": {"dataset/elements", "onnx"},
 	"pytorch":             {"dataset/npy", "precision/accuracy", "onnx"},
+	"engine/alarm":        {},
 	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
 	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},

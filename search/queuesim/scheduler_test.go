@@ -96,7 +96,7 @@ func scheduled(t *testing.T, b Batcher, arrivals []arrival) (ran []start) {
 	for range b.Instances {
 		executors = append(executors, noted{begin, &mu, &ran})
 	}
-	s := scheduler.New(scheduler.Settings{Dynamic: b.Dynamic, MaxBatch: b.MaxBatch, Preferred: b.Preferred, Delay: b.Delay}, executors)
+	s := scheduler.New(scheduler.Settings{Dynamic: b.Dynamic, MaxBatch: b.MaxBatch, Preferred: b.Preferred, Delay: b.Delay}, executors, scheduler.GoTimer)
 	synctest.Wait()
 	var tickets []*scheduler.Ticket[int]
 	for _, a := range arrivals {
