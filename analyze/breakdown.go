@@ -58,13 +58,11 @@ func (b Breakdown) Compute() float64 { return b.ComputeInput + b.ComputeInfer + 
 func newBreakdown(m measure.Measurement, instances int) *Breakdown {
 	latency, ok := m.Estimate(measure.LatencyAvg)
 	var server measure.ServerStats
-	var batches, duration, engine, client time.Duration
+	var busy, duration, engine, client time.Duration
 	b := Breakdown{Latency: latency.Value, Instances: instances}
 	for _, w := range m.Windows {
 		server = plus(server, w.Server)
-		for _, size := range w.Server.Batches {
-			batches += size.ComputeInfer
-		}
+		busy += w.Server.InstanceTime()
 		duration, engine, client = duration+w.Duration, engine+w.EngineCPU, client+w.ClientCPU
 		b.Foreign += w.Foreign * w.Duration.Seconds()
 		b.Steal += w.Steal * w.Duration.Seconds()
@@ -77,13 +75,8 @@ func newBreakdown(m measure.Measurement, instances int) *Breakdown {
 	b.Queue, b.ComputeInput = perRequest(server.Queue), perRequest(server.ComputeInput)
 	b.ComputeInfer, b.ComputeOutput = perRequest(server.ComputeInfer), perRequest(server.ComputeOutput)
 	b.Outside = max(0, b.Latency-b.Queue-b.Compute())
-	// Each request of a batch counts the batch's time: an execution takes what its requests take in the mean.
-	infer := batches.Seconds()
-	if infer == 0 {
-		infer = b.ComputeInfer * float64(server.Executions)
-	}
 	seconds := duration.Seconds()
-	b.Busy = (infer + (b.ComputeInput+b.ComputeOutput)*float64(server.Executions)) / seconds
+	b.Busy = busy.Seconds() / seconds
 	b.Batches = batchShares(m.Windows)
 	b.MeanBatch, b.EngineCPU, b.ClientCPU = server.MeanBatch(), engine.Seconds()/seconds, client.Seconds()/seconds
 	b.Foreign, b.Steal, b.GPU = b.Foreign/seconds, b.Steal/seconds, b.GPU/seconds

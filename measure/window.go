@@ -78,6 +78,25 @@ func (s ServerStats) MeanBatch() float64 {
 	return float64(s.Inferences) / float64(s.Executions)
 }
 
+// InstanceTime is how long instances were busy with executions, in sum. Each request of a batch counts the batch's time: where the sizes are not told, an
+// execution takes what its requests take in the mean.
+func (s ServerStats) InstanceTime() time.Duration {
+	if s.Requests == 0 {
+		return 0
+	}
+	perExecution := func(d time.Duration) time.Duration {
+		return time.Duration(float64(d) / float64(s.Requests) * float64(s.Executions))
+	}
+	infer := time.Duration(0)
+	for _, b := range s.Batches {
+		infer += b.ComputeInfer
+	}
+	if infer == 0 {
+		infer = perExecution(s.ComputeInfer)
+	}
+	return infer + perExecution(s.ComputeInput+s.ComputeOutput)
+}
+
 // Flag marks a window whose figures deserve less trust, and says why. A flagged window is shown, never silently dropped.
 type Flag string
 

@@ -51,6 +51,7 @@ type Guided struct {
 	costs     costs
 	served    int     // trials of cells in the search
 	answered  float64 // the highest throughput of any trial under load, in inferences/s
+	path      float64 // s of processor time that a request takes outside of the instances; 0 unknown, or too little to tell
 	forecasts []forecast
 	past      past
 	outside   pool // of a default that is not like any candidate: what was measured of it
@@ -238,6 +239,7 @@ func (g *Guided) choose() *decision {
 		stop := search.Action{Stop: true, Why: "the space has no configuration but the default"}
 		return &decision{action: stop, survey: survey{leader: -1, lead: g.defaultScore()}}
 	}
+	g.learnPath()
 	g.learn()
 	if again, ok := g.again(); ok && g.allows(again) {
 		return &decision{action: again, survey: g.survey(wide(0)), width: wide(0)}

@@ -29,6 +29,8 @@ type machine struct {
 	slower    float64 // log of what everything takes longer than it once did
 	power     float64 // of the number of threads, by which they shorten a batch; 0: 0.8
 	most      int     // batches larger than this hang; 0: none do
+	path      float64 // s of processor time that a request takes outside of the instances
+	quick     float64 // by which batches take shorter; 0: 1
 	// fail makes trials fail, where it is not nil.
 	fail func(search.Trial) *measure.Failure
 
@@ -45,7 +47,7 @@ func (m machine) deviate(name string) float64 {
 // time is what a batch takes with so many instances busy, in seconds: threads share the cores.
 func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 	threads := g.number(c, search.KnobIntraOpThreads, 1)
-	t := (0.004 + 0.002*float64(batch)) / math.Pow(float64(threads), cmp.Or(m.power, 0.8))
+	t := (0.004 + 0.002*float64(batch)) / math.Pow(float64(threads), cmp.Or(m.power, 0.8)) / cmp.Or(m.quick, 1)
 	if v, _ := c.Get(search.KnobPrecision); v == "int8" {
 		t *= 0.6
 	}
@@ -58,7 +60,7 @@ func (m machine) time(g *Guided, c search.Candidate, batch, busy int) float64 {
 }
 
 func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
-	curve := queuesim.Curve{Spread: 0.05, Overhead: 0.0003}
+	curve := queuesim.Curve{Spread: 0.05, Overhead: 0.0003, Path: m.path, Cores: g.settings.Space.Facts.Cores, Threads: g.number(c, search.KnobIntraOpThreads, 1)}
 	instances := g.queue(c).Instances
 	for size := 1; size <= 32; size *= 2 {
 		curve.Sizes = append(curve.Sizes, size)
@@ -72,13 +74,7 @@ func (m machine) curve(g *Guided, c search.Candidate) queuesim.Curve {
 
 // truth is throughput, mean latency and 99th percentile of a candidate at a load, without noise.
 func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mean, p99 float64) {
-	key := c.Key() + load.String()
-	known, ok := m.simulated.Load(key)
-	if !ok {
-		known = queuesim.Simulate(g.queue(c), m.curve(g, c), load, queuesim.Options{Seed: 99})
-		m.simulated.Store(key, known)
-	}
-	r := known.(queuesim.Result)
+	key, r := c.Key()+load.String(), m.simulate(g, c, load)
 	off := m.poolError*m.deviate("pool"+engineKey(c)+string(g.settings.Space.Value(c, search.KnobInstanceCount))) + m.cellError*m.deviate(c.Key())
 	off += m.chaos*m.deviate("chaos"+key) - m.slower
 	tail := m.tail + m.poolError*m.deviate("tail"+c.PoolKey()) + m.cellError*m.deviate("tail"+c.Key())
@@ -87,6 +83,16 @@ func (m machine) truth(g *Guided, c search.Candidate, load measure.Load) (x, mea
 		x = r.Throughput // whoever keeps up with an open loop answers what comes
 	}
 	return x, r.Mean * math.Exp(-off), max(r.P99, r.Mean) * math.Exp(tail-off)
+}
+
+func (m machine) simulate(g *Guided, c search.Candidate, load measure.Load) queuesim.Result {
+	key := c.Key() + load.String()
+	known, ok := m.simulated.Load(key)
+	if !ok {
+		known = queuesim.Simulate(g.queue(c), m.curve(g, c), load, queuesim.Options{Seed: 99})
+		m.simulated.Store(key, known)
+	}
+	return known.(queuesim.Result)
 }
 
 // run answers trials: the default's best load first, then what the strategy asks for, until it stops or enough is measured.
@@ -153,8 +159,24 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 	x, mean, p99 := m.truth(g, trial.Candidate, trial.Load)
 	noise := m.noise * math.Sqrt(0.75/trial.Window.Seconds()+0.25) // a quarter of the variance is drift, which no longer window takes out
 	factor := math.Exp(noise * random.NormFloat64())
-	e.Measurement.Windows = []measure.Window{windowOf(trial.Window, x*factor, mean/factor, p99/factor*math.Exp(2*noise*random.NormFloat64()))}
+	w := windowOf(trial.Window, x*factor, mean/factor, p99/factor*math.Exp(2*noise*random.NormFloat64()))
+	if m.path > 0 {
+		m.addUse(g, &w, trial)
+	}
+	e.Measurement.Windows = []measure.Window{w}
 	return e
+}
+
+// addUse adds what the server says of its instances, and the system of the processors.
+func (m machine) addUse(g *Guided, w *measure.Window, trial search.Trial) {
+	r := m.simulate(g, trial.Candidate, trial.Load)
+	busy := r.Busy * w.Duration.Seconds()
+	w.Server = measure.ServerStats{Requests: w.Requests, Inferences: w.Requests, Executions: max(int(float64(w.Requests)/r.MeanBatch), 1)}
+	w.Server.ComputeInfer = time.Duration(busy * float64(w.Requests) / float64(w.Server.Executions) * 1e9)
+	passing := float64(w.Requests) * m.path
+	threads := g.number(trial.Candidate, search.KnobIntraOpThreads, g.settings.Space.Facts.Cores)
+	w.EngineCPU = time.Duration((0.7*passing + busy*float64(threads)) * 1e9)
+	w.ClientCPU = time.Duration(0.3 * passing * 1e9)
 }
 
 func serviceWindowOf(size int, seconds float64) measure.Window {

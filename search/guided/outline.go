@@ -49,6 +49,7 @@ func (g *Guided) measuredOutline(p *pool) outline {
 		for busy := 1; busy <= p.instances; busy++ {
 			o.most[i] = max(o.most[i], float64(busy*size)/c.Time(size, busy, p.instances))
 		}
+		o.most[i] = min(o.most[i], g.passable())
 	}
 	return o
 }
@@ -65,7 +66,7 @@ func (g *Guided) expectedOutline(p *pool, c queuesim.Curve) outline {
 				most = min(most, part*q.outline.most[q.outline.upTo(size)])
 			}
 		}
-		o.most[i] = max(most, float64(size)/o.times[i])
+		o.most[i] = min(max(most, float64(size)/o.times[i]), g.passable())
 		if i > 0 {
 			o.most[i] = max(o.most[i], o.most[i-1])
 		}
@@ -120,14 +121,14 @@ func (g *Guided) atBest(o outline, i int, level float64, logs []float64) {
 }
 
 // plain is the logarithm of what stands for the prediction of a metric whose predictions have turned out wrong: in each pool the same
-// throughput, and the latency that it makes by Little's law.
+// throughput, as far as the clients ask for it, and the latency that it makes by Little's law.
 func (g *Guided) plain(metric measure.Metric, o outline, level float64) float64 {
 	inFlight, rate := g.demand(level)
 	most := o.most[len(o.most)-1]
-	if metric == measure.Throughput || metric == measure.Cost {
-		return g.ofRate(metric, min(most, rate))
-	}
 	lone := o.times[0] + o.overhead
+	if metric == measure.Throughput || metric == measure.Cost {
+		return g.ofRate(metric, min(most, inFlight/lone, rate))
+	}
 	if math.IsInf(inFlight, 1) {
 		return math.Log(lone)
 	}

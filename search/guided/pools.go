@@ -296,9 +296,8 @@ func (g *Guided) newPool(settings search.Candidate) *pool {
 		maxBatch:  g.largest,
 	}
 	if cmp.Or(g.settings.Space.Value(settings, search.KnobExecutionProvider), "cpu") == "cpu" {
-		if threads, err := g.settings.Space.Value(settings, search.KnobIntraOpThreads).Int(); err == nil {
-			p.threads = cmp.Or(threads, g.settings.Space.Facts.Cores)
-		}
+		threads := g.number(settings, search.KnobIntraOpThreads, 0)
+		p.threads = cmp.Or(threads, g.settings.Space.Facts.Cores) // ONNX Runtime takes all cores unless it is told
 	}
 	return p
 }
@@ -444,6 +443,7 @@ func (g *Guided) prepare(p *pool) {
 			p.curve.Alone[i] = alone.Time(size, 1, 1)
 		}
 	}
+	p.curve.Path, p.curve.Cores, p.curve.Threads = g.path, g.settings.Space.Facts.Cores, p.threads
 	p.outline = g.measuredOutline(p)
 	p.results, p.batchers = map[setting]queuesim.Result{}, nil
 	g.fill(p)

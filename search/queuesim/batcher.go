@@ -7,8 +7,8 @@ import (
 
 // request is one that has arrived.
 type request struct {
-	at   float64 // s
-	rows int     // inferences
+	sent, at float64 // s; at: when it arrived
+	rows     int     // inferences
 }
 
 // batch is a run of requests: they are served in the order of their arrival, so that a batch is a part of it.

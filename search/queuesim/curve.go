@@ -11,7 +11,12 @@ type Curve struct {
 	Alone    []float64 // s, that a batch of Sizes[i] takes while all other instances are idle: compute input + infer + output
 	Crowded  []float64 // s, the same with every instance busy; nil with one instance
 	Spread   float64   // standard deviation of the logarithm of a batch's time, from batch to batch; not 0 for a real server
-	Overhead float64   // s per request outside of queue and instance: client, wire, front end
+	Overhead float64   // s per request outside of queue and instance, alone on the machine: client, wire, front end
+
+	// What competes with the instances for the processors, where clients and front end are on the same machine.
+	Path    float64 // s of processor time that a request takes outside of the instances; 0: what it takes does not matter
+	Cores   int     // of the machine
+	Threads int     // of them that an instance computes on; 0: none, as on a GPU
 }
 
 // Time is what a batch takes while so many of the instances are busy, its own among them, in seconds: linear between the measured

@@ -17,6 +17,7 @@ type Simulator struct {
 	closed   bool    // a closed loop: who is answered sends again
 	rate     float64 // requests/s of an open loop
 	upcoming int     // arrivals of an open loop that are not in due
+	path     path
 	running  []execution
 	tally    tally
 
@@ -40,6 +41,7 @@ type execution struct {
 	begin          float64 // s
 	alone, crowded float64 // s, what it takes in all, by how many others run
 	busy           int     // instances that were busy when its end was computed; 0: it is new
+	slow           float64 // by what leads to the server, then: a factor of its time
 	since          float64 // s, when that was
 	left           float64 // of the work then: 1 at the beginning
 	time           float64 // s, of the whole work at that pace
@@ -64,6 +66,7 @@ func (s *Simulator) reset(b Batcher, c Curve, seed uint64) {
 	s.curve, s.instances = c, max(b.Instances, 1)
 	s.now, s.closed, s.rate, s.upcoming = 0, false, 0, 0
 	s.due.reset()
+	s.path.reset(c)
 	s.running = s.running[:0]
 	s.arrivals.seed(seed, 0)
 	s.service.seed(seed, 1)
@@ -81,8 +84,10 @@ func (s *Simulator) run() {
 		switch what {
 		case completion:
 			s.complete(i)
-		case arriving:
-			s.arrive()
+		case sending:
+			s.send()
+		case passing:
+			s.batcher.push(s.path.pop(s.now))
 		case delayOver:
 			s.batcher.pump(s.now)
 		}
@@ -96,7 +101,8 @@ type event int
 const (
 	nothing event = iota
 	completion
-	arriving
+	sending
+	passing // what leads to the server
 	delayOver
 )
 
@@ -110,7 +116,10 @@ func (s *Simulator) next() (at float64, what event, i int) {
 		}
 	}
 	if s.due.len() > 0 && s.due.front().at < at {
-		at, what = s.due.front().at, arriving
+		at, what = s.due.front().at, sending
+	}
+	if s.path.ends < at {
+		at, what = s.path.ends, passing
 	}
 	if s.batcher.wake < at {
 		at, what = s.batcher.wake, delayOver
@@ -118,13 +127,17 @@ func (s *Simulator) next() (at float64, what event, i int) {
 	return at, what, i
 }
 
-// arrive queues what is due. An idle instance takes the first of several requests and does not wait for the others: in a real
-// server they come some microseconds apart, and no instance waits without a queue delay.
-func (s *Simulator) arrive() {
+// send sends what is due, onto the path or, without one, to the server at once. An idle instance takes the first of several requests and does not wait for
+// the others: in a real server they come some microseconds apart, and no instance waits without a queue delay.
+func (s *Simulator) send() {
 	a := s.due.pop()
-	for range a.requests {
-		s.batcher.push(request{s.now, a.rows})
-		s.dispatch()
+	if s.path.cost > 0 {
+		s.path.push(a, s.now)
+	} else {
+		for range a.requests {
+			s.batcher.push(request{sent: s.now, at: s.now, rows: a.rows})
+			s.dispatch()
+		}
 	}
 	if s.upcoming > 0 {
 		s.upcoming--
@@ -163,32 +176,34 @@ func (s *Simulator) draw() float64 {
 // share while they run, not as it was when a batch began: a batch goes on faster when its neighbour is done.
 func (s *Simulator) pace() {
 	busy := len(s.running)
+	slow := s.path.pace(s.now, busy)
 	for i := range s.running {
 		e := &s.running[i]
-		if e.busy == busy {
+		if e.busy == busy && e.slow == slow {
 			continue
 		}
 		if e.busy > 0 {
 			e.left = max(0, e.left-(s.now-e.since)/e.time)
 		}
-		e.busy, e.since = busy, s.now
-		e.time = crowd(e.alone, e.crowded, busy, s.instances)
+		e.busy, e.slow, e.since = busy, slow, s.now
+		e.time = slow * crowd(e.alone, e.crowded, busy, s.instances)
 		e.ends = s.now + e.left*e.time
 	}
 }
 
-// complete ends an execution. Its clients hear of it, and in a closed loop send again, after the curve's overhead.
+// complete ends an execution. Its clients hear of it, and in a closed loop send again, after what the curve's overhead is beside the path.
 func (s *Simulator) complete(i int) {
 	e := s.running[i]
 	last := len(s.running) - 1
 	s.running[i] = s.running[last]
 	s.running = s.running[:last]
 	answered := s.batcher.requests[e.first:e.end]
-	s.tally.add(answered, e, s.now, s.curve.Overhead)
+	overhead := max(s.curve.Overhead-s.curve.Path, 0)
+	s.tally.add(answered, e, s.now, overhead)
 	if s.observe != nil {
 		s.observe(e, s.now)
 	}
 	if s.closed {
-		s.due.push(arrival{s.now + s.curve.Overhead, len(answered), answered[0].rows})
+		s.due.push(arrival{s.now + overhead, len(answered), answered[0].rows})
 	}
 }

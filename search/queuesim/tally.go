@@ -40,7 +40,7 @@ func (t *tally) add(requests []request, e execution, now, overhead float64) {
 	t.executions++
 	t.rows += e.rows
 	for _, r := range requests {
-		latency := now - r.at + overhead
+		latency := now - r.sent + overhead
 		t.latencies = append(t.latencies, latency)
 		t.latency += latency
 		t.queue += e.begin - r.at
