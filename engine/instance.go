@@ -106,7 +106,7 @@ func (s *Server) newModel(ctx context.Context, src *source, number int64, old *m
 	if err != nil {
 		return nil, errors.Join(err, closeSessions(made))
 	}
-	m.pool = newPool(made, settings(m.config))
+	m.pool = newPool(made, settings(m.config), s.options.Timer)
 	if src.temp != nil {
 		src.temp.users.Add(1)
 		m.pool.files = src.temp

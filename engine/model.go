@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"tuner/engine/alarm"
 	"tuner/engine/api"
 	"tuner/engine/scheduler"
 	"tuner/modelconfig"
@@ -31,7 +30,7 @@ type pool struct {
 	users     sync.WaitGroup // requests between Start and Wait; none is added after the pool has been retired
 }
 
-func newPool(instances []instance, set scheduler.Settings) *pool {
+func newPool(instances []instance, set scheduler.Settings, timer func(call func()) scheduler.Timer) *pool {
 	var executors []scheduler.Executor[*job]
 	for _, in := range instances {
 		e := executor{session: in.session}
@@ -41,10 +40,8 @@ func newPool(instances []instance, set scheduler.Settings) *pool {
 			executors = append(executors, &boundExecutor{e, in.policy})
 		}
 	}
-	return &pool{scheduler: scheduler.New(set, executors, newTimer), instances: instances}
+	return &pool{scheduler: scheduler.New(set, executors, timer), instances: instances}
 }
-
-func newTimer(call func()) scheduler.Timer { return alarm.New(call) }
 
 // retire waits for the last request and frees the sessions.
 func (p *pool) retire() error {

@@ -12,8 +12,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tuner/engine/alarm"
 	"tuner/engine/api"
 	"tuner/engine/hostpolicy"
+	"tuner/engine/scheduler"
 )
 
 // Options say what a server serves. Backend and Log are required.
@@ -32,6 +34,7 @@ type Options struct {
 	HostPolicies        []hostpolicy.Policy
 	Observe             func(model string, version int64) Observer // called when a version is loaded whose metrics begin at zero; nil: nobody asks
 	Backend             Backend
+	Timer               func(call func()) scheduler.Timer // of requests that wait for company; nil: one of package alarm
 	Log                 *slog.Logger
 }
 
@@ -81,6 +84,9 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 
 // New makes a server that has loaded nothing: it answers, but is not ready before LoadAll. The caller closes it.
 func New(o Options) (*Server, error) {
+	if o.Timer == nil {
+		o.Timer = func(call func()) scheduler.Timer { return alarm.New(call) }
+	}
 	if len(o.Repositories) == 0 {
 		return nil, errors.New("cannot serve: no model repository given: pass --model-repository")
 	}

@@ -15,6 +15,7 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/enginetest"
+	"tuner/engine/scheduler"
 	"tuner/load"
 	"tuner/measure"
 	"tuner/meter"
@@ -201,7 +202,7 @@ func newSleeping(t *testing.T, b queuesim.Batcher) server {
 	root := t.TempDir()
 	enginetest.WriteModel(t, root, name, configuration(b, sleepTensors))
 	e, err := engine.Open(t.Context(), engine.Options{
-		ID: "triton", Repositories: []string{root}, ExitOnError: true, Backend: backend, Log: slog.New(slog.DiscardHandler),
+		ID: "triton", Repositories: []string{root}, ExitOnError: true, Backend: backend, Timer: scheduler.GoTimer, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
