@@ -252,6 +252,7 @@ type track struct {
 
 // learn conditions the model of each metric on all that was measured in ready pools.
 func (g *Guided) learn() {
+	g.learnPath()
 	all := make([]estimates, len(g.models))
 	service := 0.0 // deviation of the log of a pool's service times, since they are as noisy as other trials
 	for k, m := range g.models {

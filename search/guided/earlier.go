@@ -25,6 +25,7 @@ type past struct {
 	since     map[*service]*earlier // whose service times these are, where they are not this campaign's
 	witnesses []witness             // of other machines
 	habits    []float64             // by model: the global part of its residuals on other machines
+	path      float64               // s, of a request to the server on this machine (Guided.path); 0 unknown
 }
 
 // earlier is one of those campaigns.
@@ -114,6 +115,9 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 	c.pools, c.tracks[&g.outside] = append(c.pools, &g.outside), then.outside.tracks
 	for k := range then.models {
 		c.seen = append(c.seen, then.estimate(k))
+	}
+	if then.learnPath(); then.path > 0 {
+		g.past.path, g.path = then.path, then.path
 	}
 	for _, p := range g.pools {
 		g.prepare(p)

@@ -239,7 +239,6 @@ func (g *Guided) choose() *decision {
 		stop := search.Action{Stop: true, Why: "the space has no configuration but the default"}
 		return &decision{action: stop, survey: survey{leader: -1, lead: g.defaultScore()}}
 	}
-	g.learnPath()
 	g.learn()
 	if again, ok := g.again(); ok && g.allows(again) {
 		return &decision{action: again, survey: g.survey(wide(0)), width: wide(0)}

@@ -14,8 +14,8 @@ const (
 	steps = 0.05 // of its logarithm, lest all be simulated anew for every small change
 )
 
-// learnPath estimates what a request takes on the path to the server (queuesim.Curve): the median of the trials with the highest request rates. Where that is
-// new, what it has a part in is predicted anew.
+// learnPath estimates what a request takes on the path to the server (queuesim.Curve): the median of the trials with the highest request rates, or what an
+// earlier campaign found as long as none tells. Where that is new, what it has a part in is predicted anew.
 func (g *Guided) learnPath() {
 	type sight struct{ rate, path float64 }
 	var sights []sight
@@ -36,7 +36,7 @@ func (g *Guided) learnPath() {
 			paths = append(paths, s.path)
 		}
 	}
-	path := 0.0
+	path := g.past.path
 	if len(paths) > 0 {
 		slices.Sort(paths)
 		path = math.Exp(steps * math.Round(math.Log(paths[len(paths)/2])/steps))

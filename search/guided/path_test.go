@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tuner/measure"
+	"tuner/search"
 	"tuner/search/queuesim"
 )
 
@@ -35,6 +36,29 @@ func TestFindsTheBestOfQuickModels(t *testing.T) {
 	}
 	if good < seeds*3/4 {
 		t.Errorf("%d of %d campaigns end within 3 %% of the best", good, seeds)
+	}
+}
+
+// The next campaign on the same machine knows the path before its first trial, and one on another machine does not.
+func TestPathOfAnEarlierCampaign(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 10)
+	m.quick, m.path = 1000, 30e-6
+	first, events := m.run(t, 30)
+	first.learnPath()
+	for _, isSame := range []bool{true, false} {
+		m.settings.Earlier = []search.Earlier{{From: "first", Same: isSame, Events: events}}
+		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+		want := 0.0
+		if isSame {
+			want = first.path
+		}
+		if g.path != want || first.path == 0 {
+			t.Errorf("same machine %t: the path takes %v s, then %v", isSame, g.path, first.path)
+		}
+		if g.Ask(); g.path != want {
+			t.Errorf("same machine %t: after a decision the path takes %v s, then %v", isSame, g.path, first.path)
+		}
 	}
 }
 
