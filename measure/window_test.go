@@ -46,3 +46,20 @@ func TestWindowJSONOmitsWhatIsNotThere(t *testing.T) {
 		t.Errorf("differs (-want +got):\n%s", diff)
 	}
 }
+
+// Three executions, two of them of batches of 2: each request counts its whole batch's time.
+func TestInstanceTime(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	s := ServerStats{Requests: 5, Inferences: 5, Executions: 3, ComputeInput: 5 * ms, ComputeInfer: 2*12*ms + 2*12*ms + 7*ms, ComputeOutput: 5 * ms}
+	if got, want := s.InstanceTime(), 39*ms; got != want { // 3 × (55 + 10) ms / 5: the mean of the requests, since sizes are not told
+		t.Errorf("without batch sizes instances are busy for %v, want %v", got, want)
+	}
+	s.Batches = []BatchStat{{Size: 1, Executions: 1, ComputeInfer: 7 * ms}, {Size: 2, Executions: 2, ComputeInfer: 24 * ms}}
+	if got, want := s.InstanceTime(), 37*ms; got != want {
+		t.Errorf("with batch sizes instances are busy for %v, want %v", got, want)
+	}
+	if got := (ServerStats{}).InstanceTime(); got != 0 {
+		t.Errorf("nothing keeps instances busy for %v", got)
+	}
+}
