@@ -34,7 +34,7 @@ parameters { key: "intra_op_thread_count" value { string_value: "1" } }`)})
 	for i, c := range predicted {
 		t.Run(c.name, func(t *testing.T) {
 			if c.batcher.Instances >= runtime.NumCPU() {
-				t.Skip("the instances would share cores with the front end and the clients, which the simulation does not know")
+				t.Skip("the instances would share cores with the front end and the clients, of whose part the statistics do not tell")
 			}
 			var throughput, latency, batch []float64
 			for range looks {
