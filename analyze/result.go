@@ -169,9 +169,6 @@ func (p Point) found() search.Point {
 	return search.Point{Level: p.Load.Level(), Score: p.Score.Value, Scored: !math.IsInf(p.Score.Value, 0), Misses: p.Misses}
 }
 
-// isTooHigh reports whether the load misses constraints that no higher load keeps.
-func (p Point) isTooHigh() bool { return len(p.Misses) > 0 && !p.found().NeedsMore() }
-
 // Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
 type Sample struct {
 	Values      map[measure.Metric]measure.Estimate // without the metrics that could not be measured

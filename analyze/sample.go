@@ -151,7 +151,7 @@ func unrefuted(points []Point, isDefault bool) []Point {
 	}
 	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool {
 		return !p.Confirmed && slices.ContainsFunc(points, func(q Point) bool {
-			return q.Confirmed && q.Load.BatchSize == p.Load.BatchSize && q.Load.Level() < p.Load.Level() && q.isTooHigh()
+			return q.Confirmed && q.Load.BatchSize == p.Load.BatchSize && q.Load.Level() < p.Load.Level() && q.found().IsTooHigh()
 		})
 	})
 }

@@ -40,15 +40,13 @@ func (a *Alarm) Reset(d time.Duration) {
 	if !a.tried && d <= worthwhile {
 		a.kernel, a.tried = newKernelTimer(a.call), true
 	}
-	if a.kernel == nil {
-		return
+	switch {
+	case a.kernel == nil:
+	case d > worthwhile:
+		a.kernel.set(0)
+	default:
+		a.kernel.set(max(d, 1))
 	}
-	if d > worthwhile {
-		d = 0
-	} else {
-		d = max(d, 1)
-	}
-	a.kernel.set(d)
 }
 
 // Stop unsets the alarm.

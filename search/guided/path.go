@@ -47,7 +47,7 @@ func (g *Guided) learnPath() {
 	g.path = path
 	for _, p := range g.pools {
 		if p.isReady() {
-			g.prepare(p)
+			g.predictAnew(p)
 		}
 	}
 }

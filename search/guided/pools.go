@@ -443,11 +443,17 @@ func (g *Guided) prepare(p *pool) {
 			p.curve.Alone[i] = alone.Time(size, 1, 1)
 		}
 	}
-	p.curve.Path, p.curve.Cores, p.curve.Threads = g.path, g.settings.Space.Facts.Cores, p.threads
-	p.outline = g.measuredOutline(p)
-	p.results, p.batchers = map[setting]queuesim.Result{}, nil
+	g.predictAnew(p)
+	p.batchers = nil
 	g.fill(p)
 	g.prepareBatchers(p)
+}
+
+// predictAnew forgets what was predicted of a pool with another path to the server, or other service times.
+func (g *Guided) predictAnew(p *pool) {
+	p.curve.Path, p.curve.Cores, p.curve.Threads = g.path, g.settings.Space.Facts.Cores, p.threads
+	p.outline = g.measuredOutline(p)
+	p.results = map[setting]queuesim.Result{}
 }
 
 // prepareBatchers makes those of the pool's members that have none.

@@ -76,8 +76,7 @@ func (m member) isBeyond(goal search.Goal) bool {
 // refutes reports whether the member's launches, enough of them, miss constraints at a level, or at a lower one, that no higher load keeps.
 func (m member) refutes(level float64, s search.Settings) bool {
 	return slices.ContainsFunc(m.levels, func(l confirmedLevel) bool {
-		p := s.Goal.Judge(s.Space.Load.At(l.level), l.pooled)
-		return l.level <= level && l.trials >= telling && !p.Passes() && !p.NeedsMore()
+		return l.level <= level && l.trials >= telling && s.Goal.Judge(s.Space.Load.At(l.level), l.pooled).IsTooHigh()
 	})
 }
 
