@@ -115,6 +115,10 @@ func TestFinalsLeaveWhatTheyRefute(t *testing.T) {
 	if len(loads) < 6 || !slices.Equal(loads[:4], []int{4, 16, 16, 16}) || slices.Max(loads[4:]) >= 16 {
 		t.Errorf("finals are at %v, want 4, three times 16, and then lower ones", loads)
 	}
+	leader, ok := p.Leader()
+	if !ok || leader.Candidate.Key() == slow.Key() && leader.Load.Concurrency >= 16 {
+		t.Errorf("%v leads at %v (%v)", leader.Candidate, leader.Load, ok)
+	}
 }
 
 // What is believed of the search's server says nothing of another one: its finals stand for themselves.

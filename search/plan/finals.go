@@ -203,15 +203,20 @@ func (f *finals) leader() (search.Standing, bool) {
 	return best, found
 }
 
-// refutes reports whether what the search found of a configuration at its best load does not hold any more: its final trials at that load miss
-// the constraints; or the finals have figures, which are of another server.
+// refutes reports whether what the search found of a configuration at its best load does not hold any more: its final trials at that load, or at
+// a lower one that no higher load keeps, miss the constraints; or the finals have figures, which are of another server.
 func (f *finals) refutes(s search.Standing) bool {
 	return slices.ContainsFunc(f.members, func(m member) bool {
-		if f.settings.Elsewhere {
+		switch l := m.at(s.Point.Level); {
+		case f.settings.Elsewhere:
 			return len(m.levels) > 0
+		case m.standing.Candidate.Key() != s.Candidate.Key():
+			return false
+		case l != nil:
+			return !f.judge(&m, *l).Passes()
+		default:
+			return m.refutes(s.Point.Level, f.settings)
 		}
-		l := m.at(s.Point.Level)
-		return l != nil && m.standing.Candidate.Key() == s.Candidate.Key() && !f.judge(&m, *l).Passes()
 	})
 }
 
@@ -222,9 +227,10 @@ func (f *finals) hasFailed(c search.Candidate) bool {
 	})
 }
 
-// judge is what is to be thought of a member's final trials at a level: what is believed from all that is known, else what they show.
+// judge is what is to be thought of a member's final trials at a level: what is believed from all that is known, else, and where the finals refute
+// it, what they show.
 func (f *finals) judge(m *member, l confirmedLevel) search.Point {
-	if f.believer != nil {
+	if f.believer != nil && !m.refutes(l.level, f.settings) {
 		if p, ok := f.believer.Believed(m.standing.Candidate, l.level); ok {
 			return p
 		}

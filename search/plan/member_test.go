@@ -66,6 +66,30 @@ func TestMemberAdvancesForThroughput(t *testing.T) {
 	}
 }
 
+// Three launches that miss a limit refute what the search found at higher loads, too, and say nothing of lower ones.
+func TestFinalsRefuteHigherLoads(t *testing.T) {
+	t.Parallel()
+	s := search.Settings{
+		Goal: search.Goal{
+			Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+			Constraints: []search.Constraint{searchtest.AtMost(measure.LatencyP99, 0.029)},
+		},
+		Space: search.Space{Load: search.LoadAxis{Levels: []float64{8, 16, 32}, BatchSize: 1}},
+	}
+	found := func(level float64) search.Standing {
+		return search.Standing{Load: s.Space.Load.At(level), Point: search.Point{Level: level, Score: 7, Scored: true}}
+	}
+	f := &finals{settings: s, members: []member{newMember(found(16))}}
+	for launches := 1; launches <= telling; launches++ {
+		f.members[0].tell(search.Event{Trial: search.Trial{Load: s.Space.Load.At(16), Windows: 1, Window: time.Second},
+			Measurement: windowOf(slices.Repeat([]time.Duration{40 * time.Millisecond}, 100))}, s.Goal, s.Space.Load)
+		lower, same, higher := f.refutes(found(8)), f.refutes(found(16)), f.refutes(found(32))
+		if lower || !same || higher != (launches == telling) {
+			t.Errorf("%d launches that miss the limit at 16 refute 8: %t, 16: %t, 32: %t", launches, lower, same, higher)
+		}
+	}
+}
+
 // windowOf is a measurement of one window with these latencies.
 func windowOf(latencies []time.Duration) measure.Measurement {
 	n := len(latencies)
