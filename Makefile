@@ -127,7 +127,7 @@ bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one jud
 	go run ./internal/bench/olive -models $(MODELS) -tuner $(TUNER) -budget 30s
 
 .PHONY: bench-campaign
-bench-campaign: setup ## Campaigns on MiniLM beside an exhaustive one, and beside Model Analyzer on a real Triton (an hour and a half; WHAT=repeats, analyzer)
+bench-campaign: setup ## Campaigns on MiniLM beside an exhaustive one, and beside Model Analyzer on a real Triton (50 minutes; WHAT=repeats, analyzer)
 	@echo "==> bench-campaign: installing the real peers if needed"
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/campaign -what $(WHAT) -tuner $(TUNER) -models $(MODELS)
