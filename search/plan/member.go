@@ -60,9 +60,11 @@ func (m member) isOpen() bool {
 // isBeyond reports whether the member's launches leave no doubt that it misses a constraint at its load.
 func (m member) isBeyond(goal search.Goal) bool {
 	l := m.at(m.current)
-	if l == nil {
-		return false
-	}
+	return l != nil && l.isBeyond(goal)
+}
+
+// isBeyond reports whether the launches at the level leave no doubt that a constraint is missed there: its metric's interval over them is beyond.
+func (l confirmedLevel) isBeyond(goal search.Goal) bool {
 	return slices.ContainsFunc(goal.Constraints, func(c search.Constraint) bool {
 		logs := l.logs[c.Metric]
 		if len(logs) < confirmed {
@@ -73,10 +75,11 @@ func (m member) isBeyond(goal search.Goal) bool {
 	})
 }
 
-// refutes reports whether the member's launches, enough of them, miss constraints at a level, or at a lower one, that no higher load keeps.
+// refutes reports whether the member's launches, enough of them, leave no doubt that it misses constraints at a level, or at a lower one, that no
+// higher load keeps. Where there is doubt, what is believed from all windows knows more.
 func (m member) refutes(level float64, s search.Settings) bool {
 	return slices.ContainsFunc(m.levels, func(l confirmedLevel) bool {
-		return l.level <= level && l.trials >= telling && s.Goal.Judge(s.Space.Load.At(l.level), l.pooled).IsTooHigh()
+		return l.level <= level && l.trials >= telling && l.isBeyond(s.Goal) && s.Goal.Judge(s.Space.Load.At(l.level), l.pooled).IsTooHigh()
 	})
 }
 
