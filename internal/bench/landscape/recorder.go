@@ -27,6 +27,7 @@ type recordLog interface {
 
 const (
 	bestPoints       = 20                     // that are measured again under each limit
+	nearLimit        = 1.1                    // times a limit: points up to there may turn out to be within it, and are measured as well
 	precise          = 0.01                   // standard error of their throughput, relative, that is small enough
 	leastLaunch      = 3                      // launches from which a standard error says something
 	serviceWindow    = 400 * time.Millisecond // of a service trial
@@ -276,7 +277,7 @@ func limits(p99s []float64) []float64 {
 	return []float64{tight, middle, math.Inf(1)}
 }
 
-// vague lists the best points under each limit whose mean is not known well enough.
+// vague lists the best points under each limit, and under a little more, whose mean is not known well enough.
 func (r *recorder) vague() []spot {
 	truths, p99s := r.truths(), []float64(nil)
 	for _, t := range truths {
@@ -287,7 +288,7 @@ func (r *recorder) vague() []spot {
 	var list []spot
 	seen := map[string]bool{}
 	for _, limit := range limits(p99s) {
-		for _, t := range record.Best(truths, limit, bestPoints) {
+		for _, t := range slices.Concat(record.Best(truths, limit, bestPoints), record.Best(truths, nearLimit*limit, bestPoints)) {
 			k := record.Key(t.Candidate, t.Level)
 			if !seen[k] && (t.Error > precise || len(t.Launches) < leastLaunch) {
 				list = append(list, spot{t.Candidate, t.Level})
