@@ -90,7 +90,7 @@ func TestBelieverDecidesTheFinals(t *testing.T) {
 	}
 }
 
-// What is reported are the finals' figures: a load at which three launches miss a constraint is left for a lower one, and not come back to,
+// What is reported are the finals' figures: a load at which three launches clearly miss a constraint is left for a lower one, and not come back to,
 // whatever is believed.
 func TestFinalsLeaveWhatTheyRefute(t *testing.T) {
 	t.Parallel()
