@@ -191,18 +191,16 @@ func absolute(path string) string {
 // summarize says how precise the landscape is.
 func (r *recorder) summarize(out io.Writer) error {
 	course := record.NewCourse(r.file)
-	truths, p99s := record.Truths(r.file, course), []float64(nil)
+	truths := record.Truths(r.file, course)
 	failed := 0
 	for _, t := range truths {
 		if t.Failure != nil {
 			failed++
-			continue
 		}
-		p99s = append(p99s, t.P99)
 	}
 	fmt.Fprintf(out, "%s: %d points, %d of them failed; %d trials on %d launches in %v; drift %.1f %%\n", r.file.Header.Name, len(truths), failed,
 		len(r.file.Points)+len(r.file.Services), launches(r.file), r.elapsed().Round(time.Second), 100*course.Deviation())
-	for _, limit := range limits(p99s) {
+	for _, limit := range limits(truths) {
 		best := record.Best(truths, limit, bestPoints)
 		worst, vague := 0.0, 0
 		for _, t := range best {

@@ -268,8 +268,14 @@ func (r *recorder) reference(ctx context.Context) error {
 // truths are what the points' trials say so far.
 func (r *recorder) truths() []record.Truth { return record.Truths(r.file, record.NewCourse(r.file)) }
 
-// limits are those under which the landscape will be searched.
-func limits(p99s []float64) []float64 {
+// limits are those under which the landscape will be searched; none where all points failed.
+func limits(truths []record.Truth) []float64 {
+	var p99s []float64
+	for _, t := range truths {
+		if t.Failure == nil {
+			p99s = append(p99s, t.P99)
+		}
+	}
 	if len(p99s) == 0 {
 		return nil
 	}
@@ -279,15 +285,10 @@ func limits(p99s []float64) []float64 {
 
 // vague lists the best points under each limit, and under a little more, whose mean is not known well enough.
 func (r *recorder) vague() []spot {
-	truths, p99s := r.truths(), []float64(nil)
-	for _, t := range truths {
-		if t.Failure == nil {
-			p99s = append(p99s, t.P99)
-		}
-	}
+	truths := r.truths()
 	var list []spot
 	seen := map[string]bool{}
-	for _, limit := range limits(p99s) {
+	for _, limit := range limits(truths) {
 		for _, t := range slices.Concat(record.Best(truths, limit, bestPoints), record.Best(truths, nearLimit*limit, bestPoints)) {
 			k := record.Key(t.Candidate, t.Level)
 			if !seen[k] && (t.Error > precise || len(t.Launches) < leastLaunch) {

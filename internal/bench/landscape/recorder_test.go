@@ -125,11 +125,8 @@ func TestRecordingIsComplete(t *testing.T) {
 	if alone != 10 || len(r.file.Services) != 18 {
 		t.Errorf("%d service trials, %d of them alone", len(r.file.Services), alone)
 	}
-	truths, p99s := r.truths(), []float64(nil)
-	for _, truth := range truths {
-		p99s = append(p99s, truth.P99)
-	}
-	for _, limit := range limits(p99s) {
+	truths := r.truths()
+	for _, limit := range limits(truths) {
 		for _, truth := range record.Best(truths, nearLimit*limit, bestPoints) { // which of them are within the limit must be known, too
 			if len(truth.Launches) < leastLaunch {
 				t.Errorf("%s at %g, limit %g: %d launches", truth.Candidate, truth.Level, limit, len(truth.Launches))
