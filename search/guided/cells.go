@@ -96,18 +96,24 @@ func (g *Guided) simulate(c cell) queuesim.Result {
 	return r
 }
 
-// isUseful reports whether a cell is worth a thought: it does not fail, a delay may help at its load, since there are not always
-// enough requests waiting for a batch, and no smaller batch is the same at it, as when all that is in flight fits into one.
+// isUseful reports whether a cell is worth a thought: it does not fail, a delay may help at its load, and no smaller batch is the same at it, as when all
+// that is in flight fits into one.
 func (g *Guided) isUseful(c cell) bool {
 	if c.level > g.reach() {
 		return false
 	}
 	b := c.batcher()
 	inFlight, _ := g.demand(c.level)
-	if b.queue.Delay > 0 && !math.IsInf(inFlight, 1) && inFlight > float64(2*b.queue.MaxBatch*c.pool.instances) {
+	if b.queue.Delay > 0 && g.isSaturated(c, inFlight) {
 		return false
 	}
 	return inFlight > float64(b.below) && !c.pool.isDead(c.setting)
+}
+
+// isSaturated reports whether there are always enough requests waiting for a batch at a cell, with so many in flight. Those on the path to the server do
+// not wait: where it takes long, they may be most.
+func (g *Guided) isSaturated(c cell, inFlight float64) bool {
+	return g.path == 0 && !math.IsInf(inFlight, 1) && inFlight > float64(2*c.batcher().queue.MaxBatch*c.pool.instances)
 }
 
 // stride is how far above what was answered so far a request rate may be.

@@ -56,6 +56,26 @@ func TestPathOfAnEarlierCampaign(t *testing.T) {
 	}
 }
 
+// A delay does nothing where there are always enough requests waiting, unless those in flight are on the path to the server.
+func TestDelaysBeyondThePath(t *testing.T) {
+	t.Parallel()
+	for _, path := range []float64{0, 30e-6} {
+		g := newSmall(t, nil)
+		g.path = path
+		p := g.pools[0]
+		p.batchers = []batcher{{queue: queuesim.Batcher{Dynamic: true, MaxBatch: 4}}, {queue: queuesim.Batcher{Dynamic: true, MaxBatch: 4, Delay: time.Millisecond}}}
+		waiting := float64(2 * 4 * p.instances)
+		for at, level := range []float64{waiting, waiting + 1} {
+			for i, b := range p.batchers {
+				want := b.queue.Delay == 0 || at == 0 || path > 0
+				if got := g.isUseful(cell{p, setting{i, level}}); got != want {
+					t.Errorf("path %v s: at %v in flight a delay of %v is useful: %t, want %t", path, level, b.queue.Delay, got, want)
+				}
+			}
+		}
+	}
+}
+
 // A trial tells of the path what was used beyond the service times of its batches: here one of 2 takes 30 µs.
 func TestPathOfTrials(t *testing.T) {
 	t.Parallel()
