@@ -28,6 +28,7 @@ type finals struct {
 	windows  int      // of each trial
 	members  []member
 	slot     int            // place in the order of trials
+	first    int            // round in which the last of the members came in: rounds count from it
 	curve    []search.Event // of the curve phase
 }
 
@@ -80,7 +81,7 @@ func (f *finals) at(slot int) int {
 
 // turn is the next place in the order whose member is still in, and false when the rounds are over. There are more rounds
 // while a member's load is not settled, and with refine while the figures that will be reported are vague; and no more than it takes where
-// nothing can be confirmed.
+// nothing can be confirmed. One that came in later has as many.
 func (f *finals) turn(refine bool) (slot int, ok bool) {
 	all := rounds
 	switch {
@@ -89,7 +90,7 @@ func (f *finals) turn(refine bool) (slot int, ok bool) {
 	case slices.ContainsFunc(f.members, member.isOpen) || refine && f.isVague():
 		all = allRounds
 	}
-	for slot := f.slot; slot < all*len(f.members); slot++ {
+	for slot := f.slot; slot < (f.first+all)*len(f.members); slot++ {
 		if !f.members[f.at(slot)].out {
 			return slot, true
 		}
@@ -168,7 +169,7 @@ func (f *finals) admit() {
 		at = n - place
 	}
 	f.members = slices.Insert(f.members, at, newMember(ranked[i]))
-	f.slot = round*(n+1) + place
+	f.slot, f.first = round*(n+1)+place, round
 }
 
 // follow lets a member, after a trial at a level, go on where it is believed best, instead of where its final trials alone would have it:

@@ -294,10 +294,10 @@ func (p *Plan) Progress() (done, expected int) {
 		ahead += rounds * p.members()
 	} else {
 		all := rounds
-		if p.finals.slot >= rounds*len(p.finals.members) {
+		if p.finals.slot >= (p.finals.first+rounds)*len(p.finals.members) {
 			all = allRounds
 		}
-		ahead = max(all*len(p.finals.members)-p.finals.slot, 0)
+		ahead = max((p.finals.first+all)*len(p.finals.members)-p.finals.slot, 0)
 	}
 	if b := p.settings.Budget; b.Trials > 0 {
 		ahead = min(ahead, b.Trials-done)
