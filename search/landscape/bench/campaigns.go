@@ -65,7 +65,7 @@ func campaigns(ctx context.Context, o options, all []*landscape.Landscape, messa
 // run is the campaign with one seed. All strategies have the same weather under the same seed.
 func (s *series) run(seed int, budget time.Duration, follow landscape.Follower) error {
 	settings := s.landscape.Settings(s.limit, budget, uint64(seed)+1)
-	strategy, err := newStrategy(s.strategy, settings)
+	strategy, err := newStrategy(s.strategy, s.landscape, s.limit, settings)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,18 @@ import (
 	"tuner/search/plan"
 )
 
-// strategies lists the product's and the baselines.
-func strategies() []string { return append(plan.Names(), baseline.Names()...) }
+// informed is the strategy that knows the landscape.
+const informed = "informed"
 
-// newStrategy makes a campaign's strategy by its name.
-func newStrategy(name string, s search.Settings) (landscape.Strategy, error) {
-	if slices.Contains(baseline.Names(), name) {
+// strategies lists the product's, the baselines, and what the noise allows at best.
+func strategies() []string { return slices.Concat(plan.Names(), baseline.Names(), []string{informed}) }
+
+// newStrategy makes the strategy of a campaign on a landscape under a limit by its name.
+func newStrategy(name string, l *landscape.Landscape, limit landscape.Limit, s search.Settings) (landscape.Strategy, error) {
+	switch {
+	case name == informed:
+		return l.Informed(limit, s), nil
+	case slices.Contains(baseline.Names(), name):
 		return baseline.New(name, s)
 	}
 	p, err := plan.New(name, s)
