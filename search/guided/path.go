@@ -11,11 +11,12 @@ import (
 const (
 	told  = 0.1  // share of the CPU time that the path takes at least: a smaller one is lost in that of the instances
 	busy  = 0.7  // of the highest request rate: trials with fewer requests share fewer wake-ups among these
+	clean = 10   // one of so many trials is taken for undisturbed: threads that spin, switch or wait for memory only add to what a trial uses
 	steps = 0.05 // of its logarithm, lest all be simulated anew for every small change
 )
 
-// learnPath estimates what a request takes on the path to the server (queuesim.Curve): the median of the trials with the highest request rates, or what an
-// earlier campaign found as long as none tells. Where that is new, what it has a part in is predicted anew.
+// learnPath estimates what a request takes on the path to the server (queuesim.Curve): what little disturbed trials with the highest request rates
+// tell, or what an earlier campaign found as long as none does. Where that is new, what it has a part in is predicted anew.
 func (g *Guided) learnPath() {
 	type sight struct{ rate, path float64 }
 	var sights []sight
@@ -39,7 +40,7 @@ func (g *Guided) learnPath() {
 	path := g.past.path
 	if len(paths) > 0 {
 		slices.Sort(paths)
-		path = math.Exp(steps * math.Round(math.Log(paths[len(paths)/2])/steps))
+		path = math.Exp(steps * math.Round(math.Log(paths[len(paths)/clean])/steps))
 	}
 	if path == g.path {
 		return

@@ -104,3 +104,28 @@ func TestPathOfTrials(t *testing.T) {
 		}
 	}
 }
+
+// Threads that spin or switch add to what a trial uses: where two in three trials are disturbed, the path is what the others tell, and what trials with
+// few requests use is no matter.
+func TestPathIsOfUndisturbedTrials(t *testing.T) {
+	t.Parallel()
+	g := newSmall(t, nil)
+	p := g.pools[0]
+	p.threads, p.batchers = 1, []batcher{}
+	p.curve = queuesim.Curve{Sizes: []int{1, 2}, Alone: []float64{100e-6, 150e-6}}
+	enter := func(requests int, path time.Duration) {
+		w := measure.Window{Duration: time.Second, Requests: requests, EngineCPU: time.Duration(requests) * (100*time.Microsecond + path), ClientCPU: 1,
+			Server: measure.ServerStats{Requests: requests, Inferences: requests, Executions: requests}}
+		p.tracks = append(p.tracks, &track{measurement: measure.Measurement{Windows: []measure.Window{w}}})
+	}
+	for range 5 {
+		enter(1000, 40*time.Microsecond)
+		enter(1100, 70*time.Microsecond)
+		enter(900, 90*time.Microsecond)
+		enter(500, 20*time.Microsecond)
+	}
+	g.learnPath()
+	if math.Abs(g.path/40e-6-1) > steps {
+		t.Errorf("the path takes %.1f µs, want 40", 1e6*g.path)
+	}
+}
