@@ -17,7 +17,8 @@ import (
 type oracle struct {
 	believer
 	favourite, rival search.Candidate
-	late             *search.Candidate // what it believes best once it has seen so many finals; nil: the favourite still
+	others           []search.Candidate // believed to be as good as the rival
+	late             *search.Candidate  // what it believes best once it has seen so many finals; nil: the favourite still
 	after            int
 	confirmed        int
 }
@@ -30,7 +31,7 @@ func (o *oracle) Ranked() []search.Standing {
 		level = 16
 	}
 	var ranked []search.Standing
-	for _, c := range []search.Candidate{o.favourite, o.rival} {
+	for _, c := range append([]search.Candidate{o.favourite, o.rival}, o.others...) {
 		p, _ := o.Believed(c, level)
 		ranked = append(ranked, search.Standing{Candidate: c, Load: searchtest.Settings(searchtest.Small(), 0).Space.Load.At(level), Point: p})
 	}
@@ -118,6 +119,39 @@ func TestFinalsLeaveWhatTheyRefute(t *testing.T) {
 	leader, ok := p.Leader()
 	if !ok || leader.Candidate.Key() == slow.Key() && leader.Load.Concurrency >= 16 {
 		t.Errorf("%v leads at %v (%v)", leader.Candidate, leader.Load, ok)
+	}
+}
+
+// Where the finals refute what is believed best, the next that they do not is a member, too: else the default is the answer.
+func TestFinalsAdmitBesideWhatTheyRefute(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	candidates := searchtest.Settings(l, 0).Space.Candidates().All()
+	slow, fast := candidates[:3], candidates[len(candidates)-1]
+	latency := func(c search.Candidate) time.Duration {
+		_, latency := l.Serve(c, measure.Load{Concurrency: 16, BatchSize: 1})
+		return latency
+	}
+	limit := min(latency(slow[0]), latency(slow[1]), latency(slow[2])) * 9 / 10
+	if latency(fast) > limit {
+		t.Fatalf("%v misses the limit, too", fast)
+	}
+	s := searchtest.Settings(l, limit)
+	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {
+		tour := search.NewTour(s, ledger, search.PhaseSearch, nil)
+		return &oracle{believer: believer{Tour: tour, ledger: ledger}, favourite: slow[0], rival: slow[1], others: []search.Candidate{slow[2], fast}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finals := 0
+	for _, e := range phases(l.Run(p, 1000), search.PhaseFinal) {
+		if e.Trial.Candidate.Key() == fast.Key() {
+			finals++
+		}
+	}
+	if leader, ok := p.Leader(); finals < 4 || !ok || leader.Candidate.Key() != fast.Key() {
+		t.Errorf("after %d finals of %v, %v leads (%v)", finals, fast, leader.Candidate, ok)
 	}
 }
 

@@ -148,15 +148,15 @@ func (f *finals) tell(e search.Event) {
 	f.admit()
 }
 
-// admit makes a member of what is believed to be better than all members, after what the finals have shown of these; its first turn is in the
-// same round.
+// admit makes a member of what is believed to be better than all members, after what the finals have shown of these, and is not what they refute; its
+// first turn is in the same round.
 func (f *finals) admit() {
 	n := len(f.members)
 	if f.believer == nil || n >= maxMembers+maxAdmitted {
 		return
 	}
 	ranked := f.believer.Ranked()
-	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Point.Passes() })
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Point.Passes() && !f.refutes(s) })
 	if i < 0 || slices.ContainsFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == ranked[i].Candidate.Key() }) {
 		return
 	}
