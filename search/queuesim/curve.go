@@ -14,7 +14,7 @@ type Curve struct {
 	Overhead float64   // s per request outside of queue and instance, alone on the machine: client, wire, front end
 
 	// What competes with the instances for the processors, where clients and front end are on the same machine.
-	Path    float64 // s of processor time that a request takes outside of the instances; 0: what it takes does not matter
+	Path    float64 // s of processor time that a request among many takes of the overhead; 0: what it takes does not matter
 	Cores   int     // of the machine
 	Threads int     // of them that an instance computes on; 0: none, as on a GPU
 }

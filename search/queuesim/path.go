@@ -4,14 +4,17 @@ import "math"
 
 // path is what a request passes before it waits for an instance: the client that sends it, the wire and the front end, whose work the processors do that
 // the instances compute on. Requests pass in order, on as many cores as there are requests; when these and the instances' threads are more than the
-// cores, all share them alike.
+// cores, all share them alike. What one takes that is alone on the machine, beyond what it takes among many, is threads that wake up, which those in
+// flight share.
 type path struct {
-	cost    float64 // s of processor time that a request takes; 0: there is no path
+	cost    float64 // s of processor time that a request takes among many; 0: there is no path
+	wake    float64 // s of processor time beside it, that those in flight share
 	cores   float64
 	threads float64 // of an instance
 
 	waiting  fifo[arrival]
 	requests int     // in all that is waiting
+	inFlight int     // that were sent and are not answered
 	left     float64 // s of processor time, of the first request
 	speed    float64 // seconds of processor time per second that go into it, since
 	since    float64 // s
@@ -20,17 +23,21 @@ type path struct {
 
 func (p *path) reset(c Curve) {
 	p.waiting.reset()
-	*p = path{cost: c.Path, cores: float64(max(c.Cores, 1)), threads: float64(c.Threads), waiting: p.waiting, ends: math.Inf(1)}
+	*p = path{cost: c.Path, wake: max(0, c.Overhead-c.Path), cores: float64(max(c.Cores, 1)), threads: float64(c.Threads), waiting: p.waiting, ends: math.Inf(1)}
 }
 
 // push adds requests that are sent now.
 func (p *path) push(a arrival, now float64) {
+	p.inFlight += a.requests
 	if p.requests == 0 {
-		p.left, p.since = p.cost, now
+		p.left, p.since = p.work(), now
 	}
 	p.waiting.push(a)
 	p.requests += a.requests
 }
+
+// work is the processor time in seconds that the next request takes.
+func (p *path) work() float64 { return p.cost + p.wake/float64(max(p.inFlight, 1)) }
 
 // pop takes the first request, which is through now.
 func (p *path) pop(now float64) request {
@@ -40,7 +47,7 @@ func (p *path) pop(now float64) request {
 		p.waiting.pop()
 	}
 	p.requests--
-	p.left, p.since = p.cost, now
+	p.left, p.since = p.work(), now
 	return r
 }
 

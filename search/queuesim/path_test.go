@@ -1,12 +1,13 @@
 package queuesim
 
 import (
+	"fmt"
 	"testing"
 
 	"tuner/measure"
 )
 
-// A closed loop in which a request takes 20 µs of a core outside of the instances, and 10 µs of waiting.
+// A closed loop in which a request takes 20 µs of a core outside of the instances, and 10 µs that those in flight share.
 func TestPath(t *testing.T) {
 	t.Parallel()
 	const micro = 1e-6
@@ -35,6 +36,20 @@ func TestPath(t *testing.T) {
 		check(t, tc.name+": throughput", r.Throughput, tc.throughput, 0.03)
 		check(t, tc.name+": Little's law", r.Mean*r.Throughput, float64(tc.clients), 0.02)
 	}
+}
+
+// What a request takes outside of the instances is 100 µs of a core alone, and 20 among many: what is beyond that is shared.
+func TestFewShareLittle(t *testing.T) {
+	t.Parallel()
+	const micro = 1e-6
+	c := Curve{Sizes: []int{1}, Alone: []float64{micro}, Spread: 0.05, Overhead: 100 * micro, Path: 20 * micro, Cores: 2}
+	for clients, want := range map[int]float64{1: 1e6 / 101, 2: 2e6 / 61, 4: 2e6 / 40, 64: 2e6 / 21.25} {
+		r := Simulate(Batcher{}, c, measure.Load{Concurrency: clients}, Options{Requests: 20_000})
+		check(t, fmt.Sprintf("throughput of %d clients", clients), r.Throughput, want, 0.05)
+		check(t, fmt.Sprintf("Little's law with %d clients", clients), r.Mean*r.Throughput, float64(clients), 0.02)
+	}
+	r := Simulate(Batcher{}, c, measure.Load{RequestRate: 100}, Options{Requests: 5000})
+	check(t, "latency of an open loop in which a request is mostly alone", r.Mean, 101*micro, 0.02)
 }
 
 // In an open loop what cannot pass waits before the server, whose queue is empty.

@@ -191,14 +191,19 @@ func (s *Simulator) pace() {
 	}
 }
 
-// complete ends an execution. Its clients hear of it, and in a closed loop send again, after what the curve's overhead is beside the path.
+// complete ends an execution. Its clients hear of it, and in a closed loop send again, after the curve's overhead, unless they
+// have had it on the path.
 func (s *Simulator) complete(i int) {
 	e := s.running[i]
 	last := len(s.running) - 1
 	s.running[i] = s.running[last]
 	s.running = s.running[:last]
 	answered := s.batcher.requests[e.first:e.end]
-	overhead := max(s.curve.Overhead-s.curve.Path, 0)
+	overhead := s.curve.Overhead
+	if s.path.cost > 0 {
+		overhead = 0
+		s.path.inFlight -= len(answered)
+	}
 	s.tally.add(answered, e, s.now, overhead)
 	if s.observe != nil {
 		s.observe(e, s.now)
