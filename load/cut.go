@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"tuner/measure"
 )
 
 // measure passes the windows' edges while the load goes on.
@@ -33,7 +35,7 @@ func (s *session) measure(ctx context.Context) error {
 		if s.joinAll() {
 			length *= 2
 		}
-		if !s.options.More(s.windows) {
+		if s.cut || !s.options.More(s.windows) {
 			return s.answer(ctx)
 		}
 		s.release()
@@ -59,6 +61,9 @@ func (s *session) length(p99 time.Duration) (time.Duration, error) {
 // pass waits for the end of the current window.
 func (s *session) pass(ctx context.Context, length time.Duration) error {
 	if length > 0 {
+		if err := s.look(ctx, length); err != nil || s.cut {
+			return err
+		}
 		return s.wait(ctx, s.current.from+length)
 	}
 	for !s.isFull() {
@@ -69,6 +74,23 @@ func (s *session) pass(ctx context.Context, length time.Duration) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// look asks within the current window whether what it shows is enough of it.
+func (s *session) look(ctx context.Context, length time.Duration) error {
+	if s.options.Enough == nil {
+		return nil
+	}
+	at := s.current.from + time.Duration(measure.Look*float64(length))
+	if err := s.wait(ctx, at); err != nil {
+		return err
+	}
+	now := s.now()
+	if err := s.watch(); err != nil {
+		return err
+	}
+	s.cut = s.options.Enough(s.current.soFar(now, s.batch()))
 	return nil
 }
 

@@ -100,6 +100,9 @@ type Options struct {
 	// More decides after each window, as soon as the figures of package load are complete, whether there shall be another. It is given
 	// all windows so far, some of them maybe joined, which it must not change, and does not block: the next window has begun.
 	More func(windows []measure.Window) bool
+	// Enough is asked in each window of a Length at measure.Look of it, with what has completed so far, whether that will do: then the window ends there, and
+	// no other follows. It is to be quick, as it is the load's own time. nil: it never does.
+	Enough func(soFar measure.Window) bool
 	// Sink is given every request of the windows but those that were dropped; when the run fails, also some of the window that did
 	// not end. It is called by one goroutine. nil: nobody wants them.
 	Sink func(Record)
@@ -131,6 +134,7 @@ type Result struct {
 	WarmUp  time.Duration // from there to the first window
 	Resent  int           // requests that were sent once more, since the server had closed their connection; also those of the warm-up
 	Slowest time.Duration // longest time from sending to answer, in ramp and warm-up too
+	Cut     bool          // the last window ended at its look
 
 	// Unfinished is how many requests were due and unanswered when the last window ended, and Waited how long the first of them had
 	// waited by then. They are in no window.

@@ -155,6 +155,44 @@ func TestWindowsHoldWhatCompletedInThem(t *testing.T) {
 	})
 }
 
+// A window that shows enough at its look ends there, and none follows; one that does not lasts as long as it was to.
+func TestWindowsAreCutWhereTheyShowEnough(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ enough, windows int }{{1, 1}, {2, 2}, {3, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			var edges []int
+			looks, o := 0, at(constant(20*ms), 4)
+			o.Load.BatchSize = 8
+			o.Edge = func(_ context.Context, edge int) error { edges = append(edges, edge); return nil }
+			o.Enough = func(soFar measure.Window) bool {
+				// 4 clients × 50 requests/s in 0.4 s.
+				if soFar.Duration != 400*ms || soFar.Requests < 76 || soFar.Requests > 84 || soFar.Inferences != 8*soFar.Requests || len(soFar.Sub) < 4 || len(soFar.Sub) > 5 {
+					t.Errorf("asked after %v and %d requests in %d parts", soFar.Duration, soFar.Requests, len(soFar.Sub))
+				}
+				looks++
+				return looks == c.enough
+			}
+			r, err := Run(t.Context(), o)
+			if err != nil || len(r.Windows) != c.windows || looks != c.windows || r.Cut != (c.enough <= c.windows) {
+				t.Fatalf("%v: %d windows, %d looks, cut: %t", err, len(r.Windows), looks, r.Cut)
+			}
+			want := time.Second
+			if r.Cut {
+				want = 400 * ms
+			}
+			for i, w := range r.Windows {
+				checkParts(t, w)
+				if i < len(r.Windows)-1 && w.Duration != time.Second || i == len(r.Windows)-1 && w.Duration != want {
+					t.Errorf("window %d lasts %v", i, w.Duration)
+				}
+			}
+			if len(edges) != c.windows+1 {
+				t.Errorf("edges %v", edges)
+			}
+		})
+	}
+}
+
 func TestTheCallerIsAskedAtTheEdges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -48,6 +48,7 @@ type session struct {
 	held     []record // of current, as long as it is not certain that it counts
 	windows  []measure.Window
 	warmedUp time.Duration // when the first window began
+	cut      bool          // the last window ended at its look
 }
 
 func (s *session) isOpen() bool { return s.options.Arrivals != nil }
@@ -62,7 +63,7 @@ func (s *session) close() {
 
 // result is what came out so far.
 func (s *session) result() Result {
-	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load()), Slowest: s.slowest}
+	r := Result{Windows: s.windows, Begin: s.epoch, WarmUp: s.warmedUp, Resent: int(s.resent.Load()), Slowest: s.slowest, Cut: s.cut}
 	if last := s.closing; last != nil && last.unfinished > 0 {
 		r.Unfinished, r.Waited = last.unfinished, last.to-last.oldest
 	}

@@ -175,6 +175,15 @@ func (w *window) complete(r record) {
 	s.service.record(r.end-r.sent, w.store)
 }
 
+// soFar is what completed until an instant of a window that goes on.
+func (w *window) soFar(at time.Duration, batch int) measure.Window {
+	m := w.counts
+	m.Start, m.Duration = w.from, at-w.from
+	m.Inferences = m.Requests * batch
+	m.Sub = w.settled()
+	return m
+}
+
 // see takes from a record, whenever it ended, what it says of the requests in flight.
 func (w *window) see(r record) {
 	if w.to >= 0 {
@@ -242,14 +251,19 @@ func (w *window) subWindows() []measure.SubWindow {
 		w.slices[last-1].absorb(w.slices[last], w.store)
 		last--
 	}
-	sub := make([]measure.SubWindow, last+1)
-	for i := range sub {
-		s := w.slices[i]
+	sub := w.settled()[:last+1]
+	sub[last].Duration = w.to - w.from - time.Duration(last)*w.width
+	return sub
+}
+
+// settled makes them of all slices as they are.
+func (w *window) settled() []measure.SubWindow {
+	sub := make([]measure.SubWindow, len(w.slices))
+	for i, s := range w.slices {
 		s.latency.settle(w.store)
 		s.service.settle(w.store)
 		sub[i] = measure.SubWindow{Requests: s.latency.joined.Count(), Duration: w.width,
 			Latency: s.latency.joined, Service: s.service.joined, Sum: s.latency.sum}
 	}
-	sub[last].Duration = w.to - w.from - time.Duration(last)*w.width
 	return sub
 }

@@ -9,6 +9,7 @@ type Measurement struct {
 	Launch  int      `json:"launch"`            // ordinal of the engine launch within the campaign, from 1
 	Memory  int64    `json:"memory"`            // bytes, peak resident set of the engine process during the trial; 0 unknown
 	Failure *Failure `json:"failure,omitempty"` // nil when the trial succeeded
+	Cut     bool     `json:"cut,omitempty"`     // the last window was ended at its look, and no other followed: it could no longer matter
 	Times   Times    `json:"times"`
 }
 

@@ -2,6 +2,9 @@ package measure
 
 import "time"
 
+// Look is the share of a window after which it may be cut, if what it shows by then is enough.
+const Look = 0.4
+
 // Window is one measured interval at one load. Its sums are over all requests that completed in it, irrespective of when
 // they were sent.
 type Window struct {

@@ -56,9 +56,17 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
-		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
+		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	})
+}
+
+// enough is how a trial's windows are cut; nil where they are not.
+func enough(trial search.Trial) func(measure.Window) bool {
+	if len(trial.Worth) == 0 {
+		return nil
+	}
+	return trial.IsFutile
 }
 
 // turnTo returns the runner of a trial, and stops what the other one has running.

@@ -59,9 +59,9 @@ func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times, memor
 	for _, b := range job.Curve {
 		one := job
 		one.Requests, one.AnswerSize, one.Load.BatchSize, one.Windows, one.Percentiles = b.Requests, 0, b.Size, 1, nil
-		var took measure.Times
-		measured, err := r.load(ctx, one, brief(one), &took)
-		*times = times.Add(took)
+		var m measure.Measurement
+		measured, err := r.load(ctx, one, brief(one), &m)
+		*times = times.Add(m.Times)
 		if err != nil {
 			return windows, err
 		}

@@ -63,10 +63,11 @@ type Job struct {
 	AnswerSize int64 // bytes of the outputs in an answer to one of them; 0 or less: not known
 
 	Load    measure.Load
-	Windows int           // number of windows, ≥ 1
-	Window  time.Duration // length of each, at least; made longer for slow models, up to three times (Turn: six), or as far as two latencies take
-	Fresh   bool          // on a process launched for this job
-	Turn    bool          // the windows take turns with another engine's (package gate): they are short, and settle only on a fresh process
+	Windows int                             // number of windows, ≥ 1
+	Window  time.Duration                   // length of each, at least; made longer for slow models, up to three times (Turn: six), or as far as two latencies take
+	Enough  func(soFar measure.Window) bool // whether what a window shows at measure.Look of it is enough: then it ends, and no other follows; nil: it never is
+	Fresh   bool                            // on a process launched for this job
+	Turn    bool                            // the windows take turns with another engine's (package gate): they are short, and settle only on a fresh process
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
 	Curve []Batches
 	// Longest is how long a batch of a service job may take: after one that takes longer, larger ones are left out. 0: none are.
@@ -248,9 +249,9 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 		return r.curve(ctx, job, &m.Times, func() int64 { return max(guard.look(0), r.pool.memory) })
 	}
 	if job.Turn {
-		return r.load(ctx, job, r.turn(job), &m.Times)
+		return r.load(ctx, job, r.turn(job), m)
 	}
-	return r.load(ctx, job, r.settled(job), &m.Times)
+	return r.load(ctx, job, r.settled(job), m)
 }
 
 // launch sees to it that the right engine runs, and reports whether it had to start one.
@@ -304,8 +305,8 @@ func (r *Runner) configure(ctx context.Context, job Job) error {
 	return nil
 }
 
-// load puts the load on the engine, after the approach, and returns its windows.
-func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.Times) ([]measure.Window, error) {
+// load puts the load on the engine, after the approach, and returns its windows. What they took, and whether they were cut, it notes in m.
+func (r *Runner) load(ctx context.Context, job Job, a approach, m *measure.Measurement) ([]measure.Window, error) {
 	begin := time.Now()
 	if !r.prepared.isOf(job.Requests, r.pool.engine) {
 		connections, err := r.options.Wire(r.pool.engine.Address(), job.Requests, job.AnswerSize)
@@ -331,16 +332,18 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, times *measure.T
 		},
 		Ramp: a.ramp, WarmUp: a.warmUp, Fill: a.fill, WarmUpRequests: a.requests, Patience: r.options.Patience, First: r.pool.first(r.options.Load),
 		More:   func(windows []measure.Window) bool { return len(windows) < job.Windows },
+		Enough: job.Enough,
 		Length: func(p99 time.Duration) time.Duration { return a.length(p99, seen.rampExecutions()) },
 		Edge:   func(ctx context.Context, _ int) error { return seen.add(ctx) },
 	})
 	if err != nil {
-		times.WarmUp, times.Windows = seen.split(begin, time.Now())
+		m.Times.WarmUp, m.Times.Windows = seen.split(begin, time.Now())
 		return nil, err
 	}
 	last := result.Windows[len(result.Windows)-1]
-	times.WarmUp, times.Windows = seen.split(begin, result.Begin.Add(last.Start+last.Duration))
+	m.Times.WarmUp, m.Times.Windows = seen.split(begin, result.Begin.Add(last.Start+last.Duration))
 	r.pool.ramped, r.pool.slowest, r.pool.memory = max(r.pool.ramped, a.ramped), max(r.pool.slowest, result.Slowest), seen.memory()
+	m.Cut = result.Cut
 	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
 	return flagFew(windows, job.Percentiles), nil
 }

@@ -16,6 +16,27 @@ import (
 	"tuner/measure"
 )
 
+// What is cut is said to be, and is a window like any other.
+func TestWindowThatShowsEnough(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, r := newLab(t)
+		j := job("a", "1")
+		j.Enough = func(soFar measure.Window) bool { return soFar.Requests < 100 }
+		m, err := r.Measure(t.Context(), j)
+		if err != nil || m.Failure != nil || len(m.Windows) != 1 || !m.Cut {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		// 4 clients × 50 requests/s.
+		if w := m.Windows[0]; w.Duration != 400*ms || w.Requests < 76 || w.Requests > 84 || w.Server.Requests < 76 || w.Server.Requests > 84 || m.Times.Windows != 400*ms {
+			t.Errorf("%d requests in %v, the server says %d, times %+v", w.Requests, w.Duration, w.Server.Requests, m.Times)
+		}
+		if m, err = r.Measure(t.Context(), job("a", "1")); err != nil || m.Cut || len(m.Windows) != 2 {
+			t.Errorf("the next: %+v, %v", m, err)
+		}
+	})
+}
+
 func TestMeasurementOfAGoodEngine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"time"
 
 	"tuner/measure"
@@ -33,6 +34,18 @@ type Trial struct {
 	Sizes []int `json:"sizes,omitempty"`
 	// Longest is how long a batch of a service trial may take: after one that takes longer, larger sizes are left out. 0: none are.
 	Longest time.Duration `json:"longest,omitempty"`
+	// Worth bounds what a window must show at measure.Look for the trial to go on: one that misses any of these can no longer matter, and is cut there. Of
+	// metrics that the load itself tells; the bounds have room for what so little of a window may err by.
+	Worth []Constraint `json:"worth,omitempty"`
+}
+
+// IsFutile reports whether a window misses, by what it shows so far, what it must show for the trial to go on.
+func (t Trial) IsFutile(soFar measure.Window) bool {
+	m := measure.Measurement{Windows: []measure.Window{soFar}}
+	return slices.ContainsFunc(t.Worth, func(c Constraint) bool {
+		x, ok := m.Value(c.Metric)
+		return ok && c.Violation(x) > 0
+	})
 }
 
 // EndsAfter reports whether a service trial ends with a batch that took so long.

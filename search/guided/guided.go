@@ -111,7 +111,7 @@ func (g *Guided) AskWithin(affords func(search.Trial) bool) search.Action {
 func (g *Guided) allows(a search.Action) bool { return g.affords == nil || g.affords(a.Trial) }
 
 // mayMeasure reports whether a trial of a cell may be the next one.
-func (g *Guided) mayMeasure(c cell) bool { return g.affords == nil || g.allows(g.measure(c, "")) }
+func (g *Guided) mayMeasure(c cell) bool { return g.affords == nil || g.allows(g.measure(c, nil, "")) }
 
 // Tell learns the outcome of a trial.
 func (g *Guided) Tell(e search.Event) {
@@ -308,7 +308,7 @@ func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
 	if !found || g.gap(w, s, best) <= 0 {
 		return search.Action{}, false
 	}
-	return g.measure(best.cell, "the best of a new pool, as predicted"), true
+	return g.measure(best.cell, s, "the best of a new pool, as predicted"), true
 }
 
 // explore opens the default's pool, which was measured already, and then engines that show the effect of a value that was not tried.
@@ -333,7 +333,7 @@ func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
 		return search.Action{}, false
 	}
 	if s.leader >= 0 && s.beliefs[s.leader].trials == 0 {
-		return g.measure(s.beliefs[s.leader].cell, "the best, as predicted"), true
+		return g.measure(s.beliefs[s.leader].cell, s, "the best, as predicted"), true
 	}
 	challenger, worth := g.challenger(w, s)
 	if o, ok := g.opening(w, s); ok && o.worth > worth {
@@ -343,19 +343,19 @@ func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
 		if challenger < 0 {
 			return search.Action{}, false
 		}
-		return g.measure(s.beliefs[challenger].cell, "may be better than the default"), true
+		return g.measure(s.beliefs[challenger].cell, s, "may be better than the default"), true
 	}
 	leader := s.beliefs[s.leader]
 	if challenger < 0 {
 		isUncertain := !g.isSettled(leader) && (leader.feasible < certain || g.isVague(leader))
 		isLater := g.served > leader.last || w == wide(g.last()) // at once, it would meet the same drift again
-		return g.measure(leader.cell, "the best so far, to be certain of it"), isUncertain && isLater
+		return g.measure(leader.cell, s, "the best so far, to be certain of it"), isUncertain && isLater
 	}
 	b := s.beliefs[challenger]
 	if g.isDue(s, leader, b) {
-		return g.measure(leader.cell, "the best so far, in turn with its challenger"), true
+		return g.measure(leader.cell, s, "the best so far, in turn with its challenger"), true
 	}
-	return g.measure(b.cell, "the challenger of the best so far"), true
+	return g.measure(b.cell, s, "the challenger of the best so far"), true
 }
 
 // isDue reports whether the leader is measured before its challenger. Two that were both measured, and of which either may be the better,
@@ -420,18 +420,21 @@ func (g *Guided) approach(w width, s *survey) (search.Action, bool) {
 		return g.begin(o.pool), true
 	}
 	if best >= 0 {
-		return g.measure(s.beliefs[best].cell, "most likely to satisfy the constraints"), true
+		return g.measure(s.beliefs[best].cell, s, "most likely to satisfy the constraints"), true
 	}
 	if s.nearest != nil && len(s.nearest.pool.tracks) == 0 {
-		return g.measure(s.nearest.cell, "nearest to the constraints"), true
+		return g.measure(s.nearest.cell, s, "nearest to the constraints"), true
 	}
 	return search.Action{}, false
 }
 
 // measure is a trial of a cell.
-func (g *Guided) measure(c cell, why string) search.Action {
+func (g *Guided) measure(c cell, s *survey, why string) search.Action {
 	t := g.settings.Trial(c.batcher().candidate, c.level, search.PhaseSearch)
 	t.Window, t.Windows = g.window(), g.windows(c)
+	if s != nil && (s.leader < 0 || s.beliefs[s.leader].cell != c) {
+		t.Worth = g.worth(s)
+	}
 	return search.Action{Trial: t, Why: why}
 }
 

@@ -107,6 +107,32 @@ func TestMachineKeepsTheTruth(t *testing.T) {
 	}
 }
 
+// A window that is cut has the part of everything that its time is of the whole, and takes no more of the clock.
+func TestMachineCutsWindows(t *testing.T) {
+	t.Parallel()
+	least := 1100.0
+	futile := trial(candidate("2", "4"), 16)
+	futile.Windows, futile.Worth = 3, []search.Constraint{{Metric: measure.Throughput, Min: &least}}
+	m := small().make().NewMachine(1)
+	whole := m.Measure(trial(candidate("2", "4"), 16)).Measurement
+	e := m.Measure(futile)
+	part := e.Measurement
+	if whole.Cut || !part.Cut || len(part.Windows) != 1 || part.Times.Windows != part.Windows[0].Duration {
+		t.Fatalf("whole cut: %t; part cut: %t, %d windows in %v", whole.Cut, part.Cut, len(part.Windows), part.Times.Windows)
+	}
+	w, all := part.Windows[0], whole.Windows[0]
+	x, _ := part.Estimate(measure.Throughput)
+	queue, _ := part.Estimate(measure.QueueTime)
+	if w.Duration != time.Duration(measure.Look*float64(all.Duration)) || len(w.Sub) != 4 || !near(x.Value, 1000, 0.01) || !near(queue.Value, 0.008, 0.01) ||
+		!near(w.Server.MeanBatch(), 4, 0.02) || !near(float64(w.Server.Executions), 0.4*float64(all.Server.Executions), 0.02) {
+		t.Errorf("%v with %d parts, %v infer/s, queue %v, batch %g", w.Duration, len(w.Sub), x, queue, w.Server.MeanBatch())
+	}
+	least = 900
+	if e := m.Measure(futile); e.Measurement.Cut || len(e.Measurement.Windows) != 3 {
+		t.Errorf("what is worth it is cut: %d windows", len(e.Measurement.Windows))
+	}
+}
+
 func TestMachineCosts(t *testing.T) {
 	t.Parallel()
 	m := small().make().NewMachine(1)

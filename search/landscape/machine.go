@@ -82,8 +82,15 @@ func (m *Machine) point(t search.Trial, result *measure.Measurement) {
 	m.clock += result.Times.WarmUp
 	for range t.Windows {
 		begin := m.clock
-		result.Windows = append(result.Windows, m.window(p, t))
+		w := m.window(p, t)
+		if part := until(w, measure.Look); t.IsFutile(part) {
+			w, m.clock, result.Cut = part, begin+part.Duration, true
+		}
+		result.Windows = append(result.Windows, w)
 		result.Times.Windows += m.clock - begin
+		if result.Cut {
+			break
+		}
 	}
 	m.clock += m.landscape.costs.other
 }

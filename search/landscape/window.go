@@ -132,3 +132,27 @@ func joined(windows []measure.Window) measure.Window {
 	}
 	return all
 }
+
+// until is a window up to a share of its slices; of what is only known of the whole window it has the share of its requests.
+func until(w measure.Window, share float64) measure.Window {
+	part := w
+	part.Sub = w.Sub[:int(math.Ceil(share*float64(len(w.Sub))))]
+	part.Duration, part.Requests = 0, 0
+	for _, s := range part.Sub {
+		part.Duration, part.Requests = part.Duration+s.Duration, part.Requests+s.Requests
+	}
+	ratio := float64(part.Requests) / float64(max(w.Requests, 1))
+	count := func(n int) int { return int(math.Round(ratio * float64(n))) }
+	time := func(d time.Duration) time.Duration { return time.Duration(ratio * float64(d)) }
+	part.Inferences = count(w.Inferences)
+	part.EngineCPU, part.ClientCPU = time(w.EngineCPU), time(w.ClientCPU)
+	s, t := &part.Server, w.Server
+	s.Requests, s.Inferences, s.Executions = count(t.Requests), count(t.Inferences), count(t.Executions)
+	s.Queue, s.ComputeInput, s.ComputeInfer = time(t.Queue), time(t.ComputeInput), time(t.ComputeInfer)
+	s.ComputeOutput, s.Success = time(t.ComputeOutput), time(t.Success)
+	s.Batches = nil
+	for _, b := range t.Batches {
+		s.Batches = append(s.Batches, measure.BatchStat{Size: b.Size, Executions: count(b.Executions), ComputeInfer: time(b.ComputeInfer)})
+	}
+	return part
+}

@@ -116,6 +116,8 @@ func (c *costs) add(e search.Event) {
 	s := c.of(e.Trial)
 	if times.Windows > 0 {
 		s.warmUp.add(times.WarmUp)
+	}
+	if times.Windows > 0 && !e.Measurement.Cut {
 		s.windows += times.Windows
 		s.asked += length(e.Trial)
 	}

@@ -43,6 +43,21 @@ func TestCostsOfServiceTrials(t *testing.T) {
 	check(elsewhere, 2400*ms)
 }
 
+// A window that was cut says nothing of how long one takes.
+func TestCostsOfCutTrials(t *testing.T) {
+	t.Parallel()
+	trial := search.Trial{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseSearch}
+	var c costs
+	add := func(elapsed, windows time.Duration, cut bool) {
+		c.add(search.Event{Trial: trial, Elapsed: elapsed, Measurement: measure.Measurement{Cut: cut, Times: measure.Times{WarmUp: 500 * time.Millisecond, Windows: windows}}})
+	}
+	add(2*time.Second, 1500*time.Millisecond, false)
+	add(2900*time.Millisecond, 400*time.Millisecond, true)
+	if got := c.expect(trial); got != 2*time.Second {
+		t.Errorf("the next is expected to take %v, want 0.5 s of warm-up and 1.5 s", got)
+	}
+}
+
 // An execution provider that compiles takes 25 s to launch, the other one 5 s, and an instance more half a second more: what was launched
 // once is expected to take as long again, and what is like it nearly as long. One mean of all would say 10 s.
 func TestCostsOfLaunchesByKind(t *testing.T) {

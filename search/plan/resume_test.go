@@ -33,7 +33,12 @@ func answers(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	leader, leads := p.Leader()
 	done, expected := p.Progress()
-	data, err := json.Marshal([]any{p.Ask(), leader.Candidate, leader.Load, leads, done, expected, p.Remaining(), p.Statement(), p.Skipped()})
+	return text(t, []any{p.Ask(), leader.Candidate, leader.Load, leads, done, expected, p.Remaining(), p.Statement(), p.Skipped()})
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +78,7 @@ func (r resumption) step(t *testing.T, p *plan.Plan, told int) {
 	if next.Stop {
 		return
 	}
-	if got, want := fmt.Sprintf("%+v", next.Trial), fmt.Sprintf("%+v", r.events[told].Trial); got != want {
+	if got, want := text(t, next.Trial), text(t, r.events[told].Trial); got != want {
 		t.Fatalf("after %d trials it asks for\n%s\nthe campaign asked for\n%s", told, got, want)
 	}
 	p.Tell(r.events[told])

@@ -190,6 +190,9 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 			factor = 1 // what comes is answered, however slowly
 		}
 		m = withWindows(m, t, throughput*factor, l.histogram(latency))
+		if t.IsFutile(m.Windows[0]) {
+			m.Windows, m.Cut, m.Times.Windows = m.Windows[:1], true, time.Duration(measure.Look*float64(t.Window))
+		}
 		s.held = max(s.held, l.maxBatch(t.Candidate))
 		m.Memory = l.holds(t.Candidate, s.held)
 	}
