@@ -428,7 +428,7 @@ func (g *Guided) approach(w width, s *survey) (search.Action, bool) {
 	return search.Action{}, false
 }
 
-// measure is a trial of a cell.
+// measure is a trial of a cell, which is cut where it shows that it can no longer matter beside what the survey found, but for the leader's. nil: it never is.
 func (g *Guided) measure(c cell, s *survey, why string) search.Action {
 	t := g.settings.Trial(c.batcher().candidate, c.level, search.PhaseSearch)
 	t.Window, t.Windows = g.window(), g.windows(c)
