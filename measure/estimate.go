@@ -222,12 +222,17 @@ func (m Measurement) Bounded(q float64) bool {
 
 // ranks are those of the latencies between which the q-quantile lies (stats.QuantileRanks).
 func (m Measurement) ranks(l latencies, q float64) (lo, hi int) {
+	return stats.QuantileRanks(l.all.Count(), m.effective(l, q), q)
+}
+
+// effective is how many independent latencies tell as much about the q-quantile (stats.EffectiveSize).
+func (m Measurement) effective(l latencies, q float64) float64 {
 	value, batch := l.all.Quantile(q), m.batchRequests()
 	hits, sizes := make([]float64, len(l.parts)), make([]float64, len(l.parts)) // in executed batches
 	for i, part := range l.parts {
 		hits[i], sizes[i] = float64(part.CountAtMost(value))/batch, float64(part.Count())/batch
 	}
-	return stats.QuantileRanks(l.all.Count(), stats.EffectiveSize(hits, sizes), q)
+	return stats.EffectiveSize(hits, sizes)
 }
 
 // Latencies is the distribution of all latencies, of all windows together.

@@ -192,6 +192,18 @@ func (h Histogram) Std() time.Duration {
 	return time.Duration(math.Sqrt(squares / float64(h.count-1)))
 }
 
+// logExcess is the mean of ln(x/start) over the latencies x above start; 0 where none is.
+func (h Histogram) logExcess(start time.Duration) float64 {
+	sum, count := 0.0, 0.0
+	for _, b := range h.bins {
+		if b.latency() > start {
+			sum += math.Log(float64(b.latency())/float64(start)) * float64(b.count())
+			count += float64(b.count())
+		}
+	}
+	return sum / max(count, 1)
+}
+
 // Equal reports whether two distributions have the same counts.
 func (h Histogram) Equal(other Histogram) bool { return slices.Equal(h.bins, other.bins) }
 

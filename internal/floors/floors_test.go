@@ -42,6 +42,8 @@ var allowed = map[string][]string{
 		"search", "measure",
 	},
 	"search/queuesim":     {"measure", "stats"}, // a model of the server: it knows no strategy
+	"search/posterior":    {"search", "measure"}, // what is known: it decides nothing
+	"search/verdict":      {"search", "search/posterior", "measure"},
 	"modelrepo":           {"modelconfig", "internal/checksum"},
 	"modelconfig":         {},
 	"onnx":                {"internal/checksum"},

@@ -1,0 +1,233 @@
+package posterior_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/posterior"
+)
+
+// machine is a simulated campaign: cells with true throughputs, predictions that err by pool, load and
+// cell, a speed that wanders in seconds and minutes, bursts, and a neighbour that takes CPU time.
+type machine struct {
+	random  *rand.Rand
+	truths  map[string]float64 // log, by candidate and load
+	priors  map[string]float64
+	noise   float64 // of a trial
+	wander  float64 // of the speed, in seconds and in minutes alike
+	bursts  float64 // share of the trials that a burst slows by a third
+	takes   float64 // CPU share of a neighbour while it is there
+	fast    float64
+	slow    float64
+	now     float64
+	speeds  float64 // sum over trials
+	trials  int
+	loads   []int
+	members []search.Candidate
+}
+
+func newMachine(seed uint64) *machine {
+	r := rand.New(rand.NewPCG(seed, 3))
+	m := &machine{random: r, truths: map[string]float64{}, priors: map[string]float64{}, loads: []int{1, 2, 4, 8, 16, 32}}
+	bias, common := 0.2*r.NormFloat64(), 0.05*r.NormFloat64()
+	for pool := range 4 {
+		own := 0.08 * r.NormFloat64()
+		for batch := 1; batch <= 8; batch *= 2 {
+			c := search.Candidate{}.With("instance_count", search.IntValue(1+pool)).With("max_batch_size", search.IntValue(batch))
+			m.members = append(m.members, c)
+			for _, n := range m.loads {
+				prior := math.Log(10000*float64(1+pool)) + math.Log(1-math.Exp(-float64(n)/float64(2*batch))) + 0.1*math.Log(float64(batch))
+				m.priors[key(c, n)] = prior
+				m.truths[key(c, n)] = prior + bias + own + common*math.Log(float64(n)) + 0.02*r.NormFloat64()
+			}
+		}
+	}
+	return m
+}
+
+func key(c search.Candidate, n int) string { return fmt.Sprint(c.Key(), " ", n) }
+
+// Log makes the machine the prior of a posterior.
+func (m *machine) Log(c search.Candidate, l measure.Load, metric measure.Metric) (float64, bool) {
+	p, ok := m.priors[key(c, l.Concurrency)]
+	return p, ok && metric == measure.Throughput
+}
+
+// trial measures a cell for a second.
+func (m *machine) trial(c search.Candidate, n, launch int) search.Event {
+	gap := 2.0
+	m.now += gap
+	step := func(x *float64, tau float64) {
+		keep := math.Exp(-gap / tau)
+		*x = keep**x + m.wander*math.Sqrt(1-keep*keep)*m.random.NormFloat64()
+	}
+	step(&m.fast, 5)
+	step(&m.slow, 60)
+	m.speeds, m.trials = m.speeds+m.fast+m.slow, m.trials+1
+	log := m.truths[key(c, n)] + m.fast + m.slow + m.noise*m.random.NormFloat64()
+	if m.random.Float64() < m.bursts {
+		log -= 0.35
+	}
+	foreign := 0.0
+	if m.takes > 0 && m.random.Float64() < 0.5 {
+		foreign = m.takes * m.random.Float64()
+		log += math.Log1p(-foreign)
+	}
+	requests := int(math.Round(math.Exp(log)))
+	w := measure.Window{
+		Start: time.Duration(m.now * float64(time.Second)), Duration: time.Second, Requests: requests, Inferences: requests,
+		Foreign: foreign, EngineCPU: 2 * time.Second,
+	}
+	return search.Event{
+		Trial:       search.Trial{Candidate: c, Load: measure.Load{Concurrency: n, BatchSize: 1}, Phase: search.PhaseSearch},
+		Measurement: measure.Measurement{Windows: []measure.Window{w}, Launch: launch},
+		Elapsed:     time.Duration((m.now + 1) * float64(time.Second)),
+	}
+}
+
+// campaign measures some cells, some of them often.
+func (m *machine) campaign(trials int) []search.Event {
+	var events []search.Event
+	favourite := m.members[m.random.IntN(len(m.members))]
+	for i := range trials {
+		c := m.members[m.random.IntN(len(m.members)*2/3)]
+		if i%3 == 0 {
+			c = favourite
+		}
+		events = append(events, m.trial(c, m.loads[m.random.IntN(len(m.loads))], i/4))
+	}
+	return events
+}
+
+func (m *machine) options() posterior.Options {
+	return posterior.Options{
+		Space: search.Space{Facts: search.Facts{Cores: 2, Batching: true}, Knobs: []search.Knob{}},
+		Goal:  search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}}},
+		Prior: m,
+	}
+}
+
+// The 95 % intervals of measured cells hold the truth on the machine as it was in the campaign, and the
+// errors of cells that were not measured are as large as stated: quiet, drifting, with bursts, and beside
+// a neighbour.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                         string
+		noise, wander, bursts, takes float64
+	}{
+		{"quiet", 0.02, 0.01, 0, 0},
+		{"drift", 0.03, 0.07, 0, 0},
+		{"bursts", 0.02, 0.03, 0.08, 0},
+		{"neighbour", 0.02, 0.02, 0, 0.6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			within, all, squares, unmeasured := 0, 0, 0.0, 0
+			for seed := range uint64(40) {
+				m := newMachine(seed)
+				m.noise, m.wander, m.bursts, m.takes = c.noise, c.wander, c.bursts, c.takes
+				events := m.campaign(60)
+				p := posterior.New(m.options(), events)
+				level := m.speeds / float64(m.trials)
+				if c.takes > 0 {
+					level -= meanWithheld(events)
+				}
+				for _, candidate := range m.members {
+					for _, n := range m.loads {
+						cell := posterior.Cell{Candidate: candidate, Load: measure.Load{Concurrency: n, BatchSize: 1}}
+						x, _ := p.At(cell, measure.Throughput)
+						z := (m.truths[key(candidate, n)] + level - x.Mean) / x.Deviation
+						if isMeasured(p, cell) {
+							all++
+							if math.Abs(z) < 1.96 {
+								within++
+							}
+						} else {
+							squares, unmeasured = squares+z*z, unmeasured+1
+						}
+					}
+				}
+			}
+			share, rms := float64(within)/float64(all), math.Sqrt(squares/float64(unmeasured))
+			t.Logf("%s: %.1f %% of %d intervals hold, rms of z of %d unmeasured cells %.2f", c.name, 100*share, all, unmeasured, rms)
+			if share < 0.88 || share > 0.985 {
+				t.Errorf("%.1f %% of the intervals hold the truth, want 88 to 98 %%", 100*share)
+			}
+			if rms < 0.75 || rms > 1.30 {
+				t.Errorf("the errors of unmeasured cells are %.2f of the stated ones, want 1", rms)
+			}
+		})
+	}
+}
+
+func meanWithheld(events []search.Event) float64 {
+	sum := 0.0
+	for _, e := range events {
+		sum += e.Measurement.Withheld(2)
+	}
+	return sum / float64(len(events))
+}
+
+func isMeasured(p *posterior.Posterior, c posterior.Cell) bool {
+	return slices.ContainsFunc(p.Measured(), func(m posterior.Measured) bool {
+		return m.Candidate.Key() == c.Candidate.Key() && m.Load == c.Load
+	})
+}
+
+// Configurations that are one and the same server have one estimate: without a queue delay a largest batch
+// beyond what is in flight never fills.
+func TestEqualServersAreOne(t *testing.T) {
+	t.Parallel()
+	m := newMachine(1)
+	m.noise = 0.05
+	p := posterior.New(m.options(), m.campaign(40))
+	four := search.Candidate{}.With("instance_count", "1").With("max_batch_size", "4")
+	cell := func(c search.Candidate, n int) posterior.Cell {
+		return posterior.Cell{Candidate: c, Load: measure.Load{Concurrency: n, BatchSize: 1}}
+	}
+	o := m.options()
+	o.Prior = nil // which tells them apart
+	p = posterior.New(o, m.campaign(40))
+	j, _ := p.Joint([]posterior.Cell{cell(four, 2), cell(four.With("max_batch_size", "8"), 2), cell(four.With("max_batch_size", "8"), 8)}, measure.Throughput)
+	if d := j.Difference(0, 1); math.Abs(d.Mean) > 1e-9 || d.Deviation > 1e-6 {
+		t.Errorf("batch 4 and 8 at two in flight differ by %v, want nothing", d)
+	}
+	if d := j.Difference(0, 2); d.Deviation < 1e-3 {
+		t.Errorf("two loads differ by %v, want an uncertain difference", d)
+	}
+}
+
+// What is known does not depend on the order in which events are told, and half of them tell less.
+func TestOrderAndAmount(t *testing.T) {
+	t.Parallel()
+	m := newMachine(5)
+	m.noise, m.wander = 0.03, 0.03
+	events := m.campaign(60)
+	shuffled := slices.Clone(events)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	all, other, half := posterior.New(m.options(), events), posterior.New(m.options(), shuffled), posterior.New(m.options(), events[:30])
+	wider, narrower := 0, 0
+	for _, c := range half.Measured() {
+		a, _ := all.At(c.Cell, measure.Throughput)
+		b, _ := other.At(c.Cell, measure.Throughput)
+		h, _ := half.At(c.Cell, measure.Throughput)
+		if math.Abs(a.Mean-b.Mean) > 1e-6 || math.Abs(a.Deviation-b.Deviation) > 1e-6 {
+			t.Errorf("%v at %v: %v, in another order %v", c.Candidate, c.Load, a, b)
+		}
+		if h.Deviation > a.Deviation {
+			wider++
+		} else {
+			narrower++
+		}
+	}
+	if wider < 4*narrower {
+		t.Errorf("with half of the trials %d intervals are wider and %d narrower", wider, narrower)
+	}
+}

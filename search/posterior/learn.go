@@ -1,0 +1,244 @@
+package posterior
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"tuner/measure"
+)
+
+// usual are the scales that are expected before a campaign. What the simulation of the queue misses is
+// from recordings on a real Triton; the machine's speed is from recordings of four models on shared
+// machines (testdata/landscapes).
+func usual(metric measure.Metric, isPredicted bool) scales {
+	s := scales{
+		global: 0.5, pool: 0.12, smooth: 0.08, own: 0.04, cell: 0.03, shared: 0.06,
+		trial: 0.07, within: 1, fast: 0.05, slow: 0.05, tau: 90, launch: 0.02,
+	}
+	if metric == measure.Throughput {
+		s = scales{
+			global: 0.3, pool: 0.08, smooth: 0.06, own: 0.03, cell: 0.02, shared: 0.04,
+			trial: 0.03, within: 1, fast: 0.04, slow: 0.04, tau: 90, launch: 0.01,
+		}
+	}
+	if !isPredicted {
+		s.global, s.pool, s.smooth, s.own, s.shared = 1, 0.5, 0.5, 0.1, 0.5
+	}
+	return s
+}
+
+// surprise is the standard deviation of the logarithm of a scale around the usual one: a factor of 2.2
+// either way.
+const surprise = 0.8
+
+// How scales are learned.
+const (
+	draws    = 32   // sets of scales in a step
+	steps    = 5    // of the importance sampling
+	enough   = 8   // sets of scales that a step's mean rests on at least
+	probable = 0.03 // least probability of scales that are kept
+	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
+	rounds   = 3    // of weighing trials
+	newest   = 160  // trials that scales are learned from, the last ones: the time grows with the cube
+)
+
+// learn finds the scales that make the trials likely, weighs the trials, and conditions the process.
+//
+// Scales are drawn, and each set counts by the likelihood of the trials and by how near it is to the
+// usual one. Each step draws around the mean of the step before (adaptive importance sampling; Cappé,
+// Guillin, Marin and Robert, Journal of Computational and Graphical Statistics 13, 2004). The sets of the
+// last step are averaged over. With one set the process would be surer than it may be where few cells
+// were measured.
+func learn(metric measure.Metric, list []observation) *process {
+	p := &process{metric: metric, direction: direction(metric), list: list}
+	p.begin, p.end = list[0].at, list[0].at
+	for _, o := range list {
+		p.begin, p.end = min(p.begin, o.at), max(p.end, o.at)
+	}
+	p.centre = centre(list)
+	p.weights = make([]float64, len(list))
+	for i := range p.weights {
+		p.weights[i] = 1
+	}
+	isPredicted := !slices.ContainsFunc(list, func(o observation) bool { return !o.isKnown })
+	common := usual(metric, isPredicted)
+	recent := p.recent()
+	near := around(common)
+	for step := range steps {
+		if step == steps-2 {
+			s := near.scales()
+			s.global = common.global
+			p.weigh(s)
+			recent.weights = p.weights[len(p.weights)-len(recent.list):]
+		}
+		list := recent.draw(near, common, step)
+		if step == steps-1 {
+			p.average(list)
+			break
+		}
+		near = near.towards(list)
+	}
+	return p
+}
+
+// centre is the mean of what nothing predicts.
+func centre(list []observation) float64 {
+	sum, n := 0.0, 0.0
+	for _, o := range list {
+		if !o.isKnown {
+			sum, n = sum+o.log, n+1
+		}
+	}
+	return sum / max(n, 1)
+}
+
+// recent is the process of the newest trials alone.
+func (p *process) recent() *process {
+	q := *p
+	from := max(0, len(p.list)-newest)
+	q.list, q.weights = p.list[from:], p.weights[from:]
+	return &q
+}
+
+// drawn is a set of scales that may be, and the logarithm of its weight; weights sum up to 1.
+type drawn struct {
+	scales
+	log float64
+}
+
+// cloud is where scales are drawn: normal on log scale, each by itself.
+type cloud struct{ means, deviations [learned]float64 }
+
+// around is the cloud of what is usual.
+func around(s scales) cloud {
+	c := cloud{means: s.logs()}
+	for i := range c.deviations {
+		c.deviations[i] = surprise
+	}
+	return c
+}
+
+func (c cloud) scales() scales { return scalesOf(c.means) }
+
+// towards is a cloud around drawn scales. A few likely sets would make it collapse: the weights are
+// flattened, by a power, until enough sets count.
+func (c cloud) towards(list []drawn) cloud {
+	weights := make([]float64, len(list))
+	for power := 1.0; ; power /= 2 {
+		sum, squares := 0.0, 0.0
+		for i, d := range list {
+			weights[i] = math.Exp(power * d.log)
+			sum, squares = sum+weights[i], squares+weights[i]*weights[i]
+		}
+		for i := range weights {
+			weights[i] /= sum
+		}
+		if sum*sum/squares >= min(enough, float64(len(list))/2) {
+			break
+		}
+	}
+	var next cloud
+	for i := range next.means {
+		for k, d := range list {
+			next.means[i] += weights[k] * d.logs()[i]
+		}
+		for k, d := range list {
+			x := d.logs()[i] - next.means[i]
+			next.deviations[i] += weights[k] * x * x
+		}
+		next.deviations[i] = max(math.Sqrt(next.deviations[i]), surprise/8)
+	}
+	return next
+}
+
+// draw makes a step's sets of scales with their weights: likelihood times prior over the density with
+// which they are drawn.
+func (p *process) draw(from cloud, common scales, step int) []drawn {
+	var list []drawn
+	most, usual := math.Inf(-1), common.logs()
+	random := rand.New(rand.NewPCG(uint64(step), uint64(len(p.list)))) // the same trials, the same draws
+	for range draws {
+		var logs [learned]float64
+		weight := 0.0
+		for k := range logs {
+			z := random.NormFloat64()
+			logs[k] = from.means[k] + from.deviations[k]*z
+			prior := (logs[k] - usual[k]) / surprise
+			weight += (z*z-prior*prior)/2 + math.Log(from.deviations[k])
+		}
+		s := scalesOf(logs)
+		s.global = common.global
+		if _, likelihood, ok := p.condition(s); ok {
+			list = append(list, drawn{s, likelihood + weight})
+			most = max(most, likelihood+weight)
+		}
+	}
+	sum := 0.0
+	for _, d := range list {
+		sum += math.Exp(d.log - most)
+	}
+	for i := range list {
+		list[i].log -= most + math.Log(sum)
+	}
+	return list
+}
+
+// learned is how many scales are learned; the global one is not, since there is one campaign.
+const learned = 11
+
+// logs are the logarithms of the scales that are learned.
+func (s scales) logs() [learned]float64 {
+	list := [...]float64{s.shared, s.pool, s.smooth, s.own, s.cell, s.trial, s.within, s.fast, s.slow, s.tau, s.launch}
+	for i, x := range list {
+		list[i] = math.Log(x)
+	}
+	return list
+}
+
+func scalesOf(logs [learned]float64) scales {
+	e := func(i int) float64 { return math.Exp(logs[i]) }
+	return scales{
+		shared: e(0), pool: e(1), smooth: e(2), own: e(3), cell: e(4),
+		trial: e(5), within: e(6), fast: e(7), slow: e(8), tau: e(9), launch: e(10),
+	}
+}
+
+// average keeps the probable scales and conditions the whole process on each.
+func (p *process) average(list []drawn) {
+	sum := 0.0
+	for _, c := range list {
+		if math.Exp(c.log) < probable {
+			continue
+		}
+		if x, _, ok := p.condition(c.scales); ok {
+			x.probability = math.Exp(c.log)
+			p.parts = append(p.parts, x)
+			sum += x.probability
+		}
+	}
+	for i := range p.parts {
+		p.parts[i].probability /= sum
+	}
+}
+
+// weigh gives trials weights by how far each is from what all tell together, as if its own error had
+// Student's distribution (Lange, Little and Taylor, JASA 84, 1989): with ν degrees of freedom and the
+// error's mean and variance e and v given all trials, the weight is (ν+1)/(ν + (e²+v)/noise). A window
+// that a neighbour has spoiled counts little, without a rule of which to drop.
+func (p *process) weigh(s scales) {
+	for range rounds {
+		x, _, ok := p.condition(s)
+		if !ok {
+			return
+		}
+		inverse := inverseDiagonal(x)
+		for i := range p.weights {
+			own := s.ownVariance(p.list[i])
+			d := own / p.weights[i]
+			e := d * x.pulls[i]
+			v := max(d-d*d*inverse[i], 0)
+			p.weights[i] = (freedom + 1) / (freedom + (e*e+v)/own)
+		}
+	}
+}

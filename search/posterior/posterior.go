@@ -1,0 +1,242 @@
+// Package posterior says what is known of every configuration under every load, from all that was
+// measured. It turns events into one Gaussian process for each metric, on log scale, and answers
+// with means, deviations and covariances. Searching, deciding and reporting read the same answers.
+//
+// It measures nothing, decides nothing, and has no clock: it is a function of the space, the goal
+// and the events. docs/design/posterior.md has the formulas and where they come from.
+package posterior
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// Prior predicts a metric before it is measured, as the queue simulation does from service times.
+type Prior interface {
+	// Log is the natural logarithm of a metric of a configuration under a load, false where nothing
+	// predicts it. It does not block.
+	Log(c search.Candidate, load measure.Load, metric measure.Metric) (float64, bool)
+}
+
+// Options are what a posterior is made from beside the events.
+type Options struct {
+	Space search.Space
+	Goal  search.Goal
+	Prior Prior // nil: nothing is predicted
+	// Elsewhere says that the finals ran on another server than the search: what is known of one
+	// server says nothing of the other.
+	Elsewhere bool
+}
+
+// Cell is a configuration under a load on one of the campaign's servers.
+type Cell struct {
+	Candidate search.Candidate
+	Load      measure.Load
+	// IsElsewhere says that it ran on the finals' own server (Options.Elsewhere).
+	IsElsewhere bool
+}
+
+// Posterior is what is known after the events. It is immutable.
+type Posterior struct {
+	options   Options
+	processes map[measure.Metric]*process
+	measured  []Measured
+	memories  map[string]float64 // bytes, by candidate key
+	withheld  Withheld
+}
+
+// Measured is a cell that trials have measured, and how much stands behind it.
+type Measured struct {
+	Cell
+	Trials   int
+	Launches int     // engine processes
+	Fresh    int     // of them launched for a single trial, after the search
+	Requests int     // completed
+	Errors   float64 // share of the requests that failed, 0..1
+	// Independent counts, for each latency percentile of the goal, the independent latencies
+	// behind it (measure.Tail). Below measure.Needed the percentile comes from the model.
+	Independent map[measure.Metric]float64
+	// OnlyCurve says that the cell's configuration was measured for load curves alone. It may lie
+	// outside of the space.
+	OnlyCurve bool
+	// IsBroken says that the configuration failed on a fresh process and never succeeded after it.
+	IsBroken bool
+}
+
+// Withheld says how much CPU time others had while trials ran.
+type Withheld struct {
+	Mean, Most float64 // shares of the cores' CPU time, 0..1; of the mean and of the worst trial
+	// Slope is by how much the logarithm of the throughput changes with that of the CPU time left:
+	// 1 means in proportion. 0 where nothing was withheld.
+	Slope float64
+}
+
+// New learns from events in the order in which they happened.
+func New(o Options, events []search.Event) *Posterior {
+	p := &Posterior{options: o, processes: map[measure.Metric]*process{}}
+	readings := p.read(events)
+	p.measured = measuredCells(events, o)
+	p.memories = memories(events)
+	p.withheld = withheldIn(readings)
+	for i, metric := range p.metrics() {
+		observed := observations(readings, i, p.options)
+		if len(observed) > 0 {
+			p.processes[metric] = learn(metric, observed)
+		}
+	}
+	if t := p.processes[measure.Throughput]; t != nil && p.withheld.Most > 0 {
+		p.withheld.Slope = t.slope()
+	}
+	return p
+}
+
+// Measured lists the cells that trials have measured, in the order of their first trials.
+func (p *Posterior) Measured() []Measured { return slices.Clone(p.measured) }
+
+// Withheld says how much CPU time others had, and what that does to the throughput.
+func (p *Posterior) Withheld() Withheld { return p.withheld }
+
+// Metrics lists the metrics that the posterior is about: the goal's, the throughput, the mean latency
+// and the percentile that the goal cares for. Memory and cost are derived and not in the list.
+func (p *Posterior) Metrics() []measure.Metric {
+	return slices.DeleteFunc(p.metrics(), func(m measure.Metric) bool { return p.processes[m] == nil })
+}
+
+func (p *Posterior) metrics() []measure.Metric {
+	list := []measure.Metric{measure.Throughput, measure.LatencyAvg, p.options.Goal.Latency()}
+	for _, m := range p.options.Goal.Metrics() {
+		if m != measure.Memory && m != measure.Cost && m != measure.ErrorRate && !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return slices.Compact(list)
+}
+
+// Normal is a normal distribution of the natural logarithm of a metric in its base unit.
+type Normal struct{ Mean, Deviation float64 }
+
+// Estimate is the distribution's median with its 95 % interval, in the metric's base unit.
+func (n Normal) Estimate() measure.Estimate {
+	const half = 1.959964
+	return measure.Estimate{
+		Value: math.Exp(n.Mean),
+		Lo:    math.Exp(n.Mean - half*n.Deviation),
+		Hi:    math.Exp(n.Mean + half*n.Deviation),
+	}
+}
+
+// Below is the probability that the metric is at most a limit, 0..1.
+func (n Normal) Below(limit float64) float64 {
+	if limit <= 0 {
+		return 0
+	}
+	d := math.Log(limit) - n.Mean
+	if n.Deviation <= 0 {
+		if d >= 0 {
+			return 1
+		}
+		return 0
+	}
+	return phi(d / n.Deviation)
+}
+
+// phi is the distribution function of the standard normal distribution.
+func phi(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+
+// memoryDeviation is the deviation of the logarithm of a memory that was read off a process: two
+// launches of one configuration differ by about so much (allocator, page cache).
+const memoryDeviation = 0.02
+
+// At is what is known of a metric at a cell. It is false where nothing of the metric was measured.
+func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
+	joint, ok := p.Joint([]Cell{c}, metric)
+	if !ok {
+		return Normal{}, false
+	}
+	return joint.At(0), true
+}
+
+// Joint is what is known of a metric at several cells together, in their order.
+func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
+	switch metric {
+	case measure.Memory:
+		return p.memoryOf(cells)
+	case measure.Cost:
+		return p.costOf(cells)
+	}
+	process, ok := p.processes[metric]
+	if !ok {
+		return Joint{}, false
+	}
+	sites := make([]site, len(cells))
+	for i, c := range cells {
+		sites[i] = siteOf(c, metric, p.options)
+	}
+	return process.at(sites), true
+}
+
+// memoryOf treats the memories of configurations as known, each but for a small error of its own.
+func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
+	j := newJoint(len(cells))
+	for i, c := range cells {
+		bytes, ok := p.memories[c.Candidate.Key()]
+		if !ok || bytes <= 0 {
+			return Joint{}, false
+		}
+		j.Means[i] = math.Log(bytes)
+		j.set(i, i, memoryDeviation*memoryDeviation)
+	}
+	return j, true
+}
+
+// costOf derives the cost from the throughput: a machine costs its price however much it does.
+func (p *Posterior) costOf(cells []Cell) (Joint, bool) {
+	if p.options.Goal.Price <= 0 {
+		return Joint{}, false
+	}
+	j, ok := p.Joint(cells, measure.Throughput)
+	for i, mean := range j.Means {
+		j.Means[i] = math.Log(p.options.Goal.Cost(1)) - mean
+	}
+	return j, ok
+}
+
+// Joint is a normal distribution of the logarithms of one metric at several cells.
+type Joint struct {
+	Means       []float64
+	covariances []float64 // row by row, of all pairs
+}
+
+func newJoint(n int) Joint { return Joint{make([]float64, n), make([]float64, n*n)} }
+
+func (j Joint) set(a, b int, c float64) {
+	j.covariances[a*len(j.Means)+b], j.covariances[b*len(j.Means)+a] = c, c
+}
+
+// Covariance is that of two cells' logarithms, by their places in the list.
+func (j Joint) Covariance(a, b int) float64 { return j.covariances[a*len(j.Means)+b] }
+
+// At is the distribution of one cell alone.
+func (j Joint) At(i int) Normal { return Normal{j.Means[i], math.Sqrt(max(j.Covariance(i, i), 0))} }
+
+// Difference is the distribution of the logarithm of a's value over b's.
+func (j Joint) Difference(a, b int) Normal {
+	v := j.Covariance(a, a) + j.Covariance(b, b) - 2*j.Covariance(a, b)
+	return Normal{j.Means[a] - j.Means[b], math.Sqrt(max(v, 0))}
+}
+
+// IsPredicted reports whether the prior tells a metric at a cell, so that it is known beyond the cell's
+// own trials.
+func (p *Posterior) IsPredicted(c Cell, metric measure.Metric) bool {
+	if p.options.Prior == nil {
+		return false
+	}
+	_, ok := p.options.Prior.Log(c.Candidate, c.Load, metric)
+	return ok
+}
+
+// NewJoint makes a joint distribution of n cells from n means and n·n covariances, row by row.
+func NewJoint(means, covariances []float64) Joint { return Joint{means, covariances} }

@@ -1,0 +1,127 @@
+package posterior
+
+import (
+	"math"
+	"testing"
+
+	"tuner/measure"
+)
+
+// fixed is a process of one part with the given scales, over trials whose cells are predicted to be at 0.
+func fixed(t *testing.T, s scales, list []observation) *process {
+	t.Helper()
+	p := &process{metric: measure.Throughput, direction: 1, list: list, weights: make([]float64, len(list))}
+	p.begin, p.end = list[0].at, list[0].at
+	for i, o := range list {
+		p.weights[i] = 1
+		p.begin, p.end = min(p.begin, o.at), max(p.end, o.at)
+	}
+	x, _, ok := p.condition(s)
+	if !ok {
+		t.Fatal("the covariance is not positive definite")
+	}
+	x.probability = 1
+	p.parts = []part{x}
+	return p
+}
+
+func spot(name string) site { return site{pool: name, batcher: name, server: name, isKnown: true} }
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.Abs(got-want) > tolerance {
+		t.Errorf("%s is %.6g, want %.6g", what, got, want)
+	}
+}
+
+// Trials of one cell with independent errors: the mean of n values y with variance s² under a prior with
+// variance g² is g²·Σy/(n·g²+s²), and its variance g²·s²/(n·g²+s²).
+func TestOneCellIsTheConjugateNormal(t *testing.T) {
+	t.Parallel()
+	const g, s = 0.3, 0.1
+	var list []observation
+	sum := 0.0
+	for i, y := range []float64{0.5, 0.4, 0.6, 0.45} {
+		list = append(list, observation{site: spot("a"), at: float64(1000 * i), launch: i, log: y})
+		sum += y
+	}
+	p := fixed(t, scales{global: g, trial: s, tau: 1}, list)
+	got := p.at([]site{spot("a")}).At(0)
+	near(t, "mean", got.Mean, g*g*sum/(4*g*g+s*s), 1e-9)
+	near(t, "variance", got.Deviation*got.Deviation, g*g*s*s/(4*g*g+s*s), 1e-9)
+	// Another pool shares the global part, so that its mean is the same and its variance larger by nothing
+	// but what it has of its own: here nothing.
+	near(t, "the other pool's mean", p.at([]site{spot("b")}).At(0).Mean, got.Mean, 1e-9)
+}
+
+// Two cells in turn on a machine whose speed wanders: what both meet cancels in their difference. With n
+// trials each, errors s and a speed that is the same for both of a turn, the difference has the variance
+// 2·s²/n under a flat prior.
+func TestTurnsCancelTheMachine(t *testing.T) {
+	t.Parallel()
+	const s, n = 0.02, 20
+	var list []observation
+	for i := range n {
+		speed := 0.1 * math.Sin(float64(i)) // common to both
+		list = append(list,
+			observation{site: spot("a"), at: float64(20 * i), launch: 1, log: 1.10 + speed},
+			observation{site: spot("b"), at: float64(20 * i), launch: 2, log: 1.00 + speed})
+	}
+	p := fixed(t, scales{pool: 10, trial: s, fast: 0.1, tau: 1}, list)
+	j := p.at([]site{spot("a"), spot("b")})
+	d := j.Difference(0, 1)
+	near(t, "difference", d.Mean, 0.10, 1e-3)
+	near(t, "its deviation", d.Deviation, s*math.Sqrt(2.0/n), 2e-4)
+	if alone := math.Sqrt(2) * s / math.Sqrt(n); j.At(0).Deviation < alone/math.Sqrt(2) {
+		t.Errorf("a cell by itself has the deviation %.4f, less than its own errors' %.4f", j.At(0).Deviation, alone/math.Sqrt(2))
+	}
+}
+
+// The mean of an Ornstein-Uhlenbeck process over the campaign against a sum over small steps.
+func TestAverageOfTheCourse(t *testing.T) {
+	t.Parallel()
+	s := scales{fast: 0.05, slow: 0.08, tau: 40}
+	const begin, end, steps = 10.0, 130.0, 4000
+	at := func(i int) float64 { return begin + (end-begin)*(float64(i)+0.5)/steps }
+	one, two := 0.0, 0.0
+	for i := range steps {
+		one += s.course(at(i)-33) / steps
+		two += s.average(at(i), begin, end) / steps
+	}
+	near(t, "covariance with the mean", s.average(33, begin, end), one, 1e-6)
+	near(t, "variance of the mean", s.spread(begin, end), two, 1e-6)
+}
+
+// What others take is lost in proportion, whatever the prior expects, once trials tell it: here throughput
+// falls with the power 1.4 of the CPU time that is left.
+func TestSlopeIsLearned(t *testing.T) {
+	t.Parallel()
+	var list []observation
+	for i := range 60 {
+		w := 0.3*float64(i%7)/6 - 0.15
+		list = append(list, observation{site: spot("a"), at: float64(1000 * i), launch: i, withheld: w, log: 2 - 1.4*w})
+	}
+	p := fixed(t, scales{global: 3, trial: 0.01, tau: 1}, list)
+	near(t, "slope", p.slope(), 1.4, 0.01)
+	near(t, "level at the mean", p.at([]site{spot("a")}).At(0).Mean, 2, 0.002)
+}
+
+// One spoiled trial among ten hardly moves the mean once trials are weighed.
+func TestSpoiledTrialsCountLittle(t *testing.T) {
+	t.Parallel()
+	var list []observation
+	for i := range 10 {
+		list = append(list, observation{site: spot("a"), at: float64(1000 * i), launch: i, log: 1 + 0.01*float64(i%3-1)})
+	}
+	list[4].log = 0.5
+	p := fixed(t, scales{global: 3, trial: 0.02, tau: 1}, list)
+	before := p.at([]site{spot("a")}).At(0).Mean
+	p.weigh(p.parts[0].scales)
+	x, _, _ := p.condition(p.parts[0].scales)
+	x.probability = 1
+	p.parts = []part{x}
+	after := p.at([]site{spot("a")}).At(0).Mean
+	if math.Abs(after-1) > 0.01 || math.Abs(before-1) < 0.03 {
+		t.Errorf("mean %.3f before and %.3f after weighing, want 0.95 and 1.00", before, after)
+	}
+}

@@ -1,0 +1,225 @@
+package posterior
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// reading is one trial of a cell: what it tells of each metric.
+type reading struct {
+	cell     Cell
+	at       float64 // s since the campaign's start, the middle of the windows
+	launch   int
+	withheld float64 // measure.Measurement.Withheld
+	seconds  float64 // of the windows
+	values   []value // by metric
+}
+
+// value is what a trial tells of a metric, on log scale.
+type value struct {
+	log         float64
+	variance    float64 // that the windows' own intervals explain
+	independent float64 // of a percentile: independent latencies
+	isKnown     bool
+}
+
+// read lists the trials that tell figures of a load. Service trials tell of batches instead, and what
+// they know comes in through the prior.
+func (p *Posterior) read(events []search.Event) []reading {
+	var list []reading
+	metrics := p.metrics()
+	for _, e := range events {
+		if !isUseful(e) {
+			continue
+		}
+		m := e.Measurement
+		r := reading{cell: cellOf(e, p.options), launch: m.Launch, withheld: m.Withheld(p.options.Space.Facts.Cores)}
+		for _, w := range m.Windows {
+			r.seconds += w.Duration.Seconds()
+		}
+		r.at = middle(e)
+		for _, metric := range metrics {
+			r.values = append(r.values, valueOf(m, metric))
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// isUseful reports whether a trial has windows of a load.
+func isUseful(e search.Event) bool {
+	return e.Measurement.Failure == nil && len(e.Measurement.Windows) > 0 && e.Trial.Phase != search.PhaseService
+}
+
+func cellOf(e search.Event, o Options) Cell {
+	return Cell{e.Trial.Candidate, e.Trial.Load, o.Elsewhere && e.Trial.Phase == search.PhaseFinal}
+}
+
+// middle is the instant of a trial in the campaign. A journal of an earlier version has no starts.
+func middle(e search.Event) float64 {
+	w := e.Measurement.Windows
+	first, last := w[0], w[len(w)-1]
+	if last.Start > 0 {
+		return (first.Start + last.Start + last.Duration).Seconds() / 2
+	}
+	total := 0.0
+	for _, x := range w {
+		total += x.Duration.Seconds()
+	}
+	return e.Elapsed.Seconds() - total/2
+}
+
+// least is the smallest value that a logarithm is taken of, in base units: a nanosecond, a share of 10⁻⁹.
+const least = 1e-9
+
+// quietest is the least standard deviation of what one trial tells: a window's edges cut batches.
+const quietest = 0.002
+
+func valueOf(m measure.Measurement, metric measure.Metric) value {
+	if q, isPercentile := metric.Quantile(); isPercentile {
+		t, ok := m.Tail(q)
+		return value{t.Log, max(t.Deviation*t.Deviation, quietest*quietest), t.Independent, ok}
+	}
+	e, ok := m.Estimate(metric)
+	if !ok || e.Value < 0 {
+		return value{}
+	}
+	v := value{log: math.Log(max(e.Value, least)), variance: quietest * quietest, isKnown: true}
+	if e.Lo > 0 && e.Hi > e.Lo {
+		const widths = 2 * 1.959964 // standard deviations in a 95 % interval
+		d := math.Log(e.Hi/e.Lo) / widths
+		v.variance = max(d*d, v.variance)
+	}
+	return v
+}
+
+// measuredCells sums up what stands behind each cell, in the order of the first trials.
+func measuredCells(events []search.Event, o Options) []Measured {
+	var list []Measured
+	places, launches := map[cellKey]int{}, map[cellKey]map[int]bool{}
+	failed, others := map[cellKey]int{}, map[string]bool{}
+	onlyCurve, broken := map[string]bool{}, map[string]bool{}
+	for _, e := range events {
+		key := e.Trial.Candidate.Key()
+		if f := e.Measurement.Failure; f != nil && e.Trial.Fresh {
+			broken[key] = true
+		} else if isUseful(e) {
+			broken[key] = broken[key] && !e.Trial.Fresh
+		}
+		if !isUseful(e) {
+			continue
+		}
+		others[key] = others[key] || e.Trial.Phase != search.PhaseCurve
+		onlyCurve[key] = !others[key] && !e.Trial.Candidate.IsDefault()
+		c := cellOf(e, o)
+		at, known := places[c.key()]
+		if !known {
+			at = len(list)
+			places[c.key()], launches[c.key()] = at, map[int]bool{}
+			list = append(list, Measured{Cell: c, Independent: map[measure.Metric]float64{}})
+		}
+		list[at].enter(e, o.Goal)
+		launches[c.key()][e.Measurement.Launch] = true
+		failed[c.key()] += failures(e.Measurement)
+	}
+	for i := range list {
+		m, k, key := &list[i], list[i].key(), list[i].Candidate.Key()
+		m.Launches = len(launches[k])
+		m.Errors = float64(failed[k]) / float64(max(failed[k]+m.Requests, 1))
+		m.OnlyCurve, m.IsBroken = onlyCurve[key], broken[key]
+	}
+	return list
+}
+
+// enter adds a trial to what stands behind a cell.
+func (m *Measured) enter(e search.Event, goal search.Goal) {
+	m.Trials++
+	if e.Trial.Fresh && e.Trial.Phase == search.PhaseFinal {
+		m.Fresh++
+	}
+	for _, w := range e.Measurement.Windows {
+		m.Requests += w.Requests
+	}
+	for _, metric := range percentiles(goal) {
+		q, _ := metric.Quantile()
+		if t, ok := e.Measurement.Tail(q); ok {
+			m.Independent[metric] += t.Independent
+		}
+	}
+}
+
+// percentiles lists those of the goal, and the one that it cares for.
+func percentiles(goal search.Goal) []measure.Metric {
+	list := goal.Metrics()
+	if !slices.Contains(list, goal.Latency()) {
+		list = append(list, goal.Latency())
+	}
+	return slices.DeleteFunc(list, func(m measure.Metric) bool {
+		_, is := m.Quantile()
+		return !is
+	})
+}
+
+func failures(m measure.Measurement) int {
+	n := 0
+	for _, w := range m.Windows {
+		n += w.Errors + w.Dropped
+	}
+	return n
+}
+
+// cellKey identifies a cell.
+type cellKey struct {
+	candidate   string
+	load        measure.Load
+	isElsewhere bool
+}
+
+func (c Cell) key() cellKey { return cellKey{c.Candidate.Key(), c.Load, c.IsElsewhere} }
+
+// memories is one figure for each configuration: the highest peak of processes that were launched for
+// a single trial of it, else the lowest peak of all its trials. A process that served other settings
+// before keeps some of their memory, so that only clean processes tell.
+func memories(events []search.Event) map[string]float64 {
+	clean, all := map[string]float64{}, map[string]float64{}
+	for _, e := range events {
+		bytes := float64(e.Measurement.Memory)
+		if !isUseful(e) || bytes <= 0 {
+			continue
+		}
+		key := e.Trial.Candidate.Key()
+		if e.Trial.Fresh {
+			clean[key] = max(clean[key], bytes)
+		}
+		if known, ok := all[key]; !ok || bytes < known {
+			all[key] = bytes
+		}
+	}
+	for key, bytes := range clean {
+		all[key] = bytes
+	}
+	return all
+}
+
+// withheldIn sums up how much CPU time others had in all trials.
+func withheldIn(readings []reading) Withheld {
+	sum, seconds, most := 0.0, 0.0, 0.0
+	for _, r := range readings {
+		share := -math.Expm1(-r.withheld)
+		sum, seconds, most = sum+share*r.seconds, seconds+r.seconds, max(most, share)
+	}
+	return Withheld{Mean: sum / max(seconds, least), Most: most}
+}
+
+// withheldMean is the campaign's mean of what was withheld, on log scale: figures are of the machine
+// as it was on average.
+func (p *Posterior) withheldMean(readings []reading) float64 {
+	sum, seconds := 0.0, 0.0
+	for _, r := range readings {
+		sum, seconds = sum+r.withheld*r.seconds, seconds+r.seconds
+	}
+	return sum / max(seconds, least)
+}

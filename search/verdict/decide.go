@@ -1,0 +1,462 @@
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/posterior"
+)
+
+// Decide makes the decision from what is known.
+func Decide(b Beliefs, o Options) Verdict {
+	o.Confidence = cmp.Or(o.Confidence, Confidence)
+	d := newDecider(b, o)
+	v := Verdict{Confidence: o.Confidence, Choices: d.choices}
+	if len(d.choices) == 0 {
+		v.State = Unmeasured
+		return v
+	}
+	answer := d.answer()
+	base := d.base()
+	d.compare(answer, base)
+	v.Choices = d.choices
+	v.Configs = d.configs(answer, base)
+	if base >= 0 {
+		v.Default = &d.choices[base]
+	}
+	switch {
+	case d.isRecommendable(answer):
+		v.Recommended = &d.choices[answer]
+		v.Edge = d.edge(answer)
+	case d.choices[answer].Holds >= likely:
+		v.Edge = &d.choices[answer]
+	default:
+		v.Nearest = &d.choices[answer]
+		v.Tradeoffs = d.tradeoffs()
+	}
+	v.More = d.more(answer)
+	v.State = d.state(v, base)
+	v.Curves = d.curves()
+	return v
+}
+
+func (d *decider) state(v Verdict, base int) State {
+	answer := v.Answer()
+	switch {
+	case v.Nearest != nil:
+		return Nothing
+	case v.More > worthMore:
+		return Unfinished
+	case v.Recommended == nil:
+		return Close
+	case answer.Candidate.IsDefault():
+		return NoGain
+	case base >= 0 && answer.Gain != nil && answer.Better < d.Confidence:
+		return NoGain
+	}
+	return Proven
+}
+
+// decider holds the cells that take part and what is known of each pair.
+type decider struct {
+	Options
+	z       float64 // standard deviations that stand for the confidence, on one side
+	choices []Choice
+	keys    []string // of the choices' candidates
+	scores  joint
+	bounds  []search.Constraint // the goal's, then those that a reader may try, which bound nothing yet
+	limited []joint             // of each bound's metric
+	kept    []bool              // by choice: not displaced by a simpler one, see reduce
+	order   []int               // the choices, the simplest first
+	places  []int               // of each choice in that order
+}
+
+// joint is one quantity of all choices: means and covariances.
+type joint struct {
+	means       []float64
+	covariances [][]float64
+	isKnown     bool
+}
+
+func (j joint) at(i int) posterior.Normal {
+	return posterior.Normal{Mean: j.means[i], Deviation: math.Sqrt(max(j.covariances[i][i], 0))}
+}
+
+// difference is the distribution of a's value less b's.
+func (j joint) difference(a, b int) posterior.Normal {
+	if a == b {
+		return posterior.Normal{}
+	}
+	v := j.covariances[a][a] + j.covariances[b][b] - 2*j.covariances[a][b]
+	return posterior.Normal{Mean: j.means[a] - j.means[b], Deviation: math.Sqrt(max(v, 0))}
+}
+
+func newDecider(b Beliefs, o Options) *decider {
+	d := &decider{Options: o, z: normalQuantile(o.Confidence)}
+	measured := b.Measured()
+	isElsewhere := slices.ContainsFunc(measured, func(m posterior.Measured) bool { return m.IsElsewhere })
+	var cells []posterior.Cell
+	for _, m := range measured {
+		if m.IsElsewhere != isElsewhere || o.At != nil && !isAt(m.Load, *o.At) {
+			continue // figures of two servers do not compare
+		}
+		d.keys = append(d.keys, m.Candidate.Key())
+		d.choices = append(d.choices, Choice{Measured: m, Values: map[measure.Metric]measure.Estimate{}})
+		cells = append(cells, m.Cell)
+	}
+	d.fill(b, cells)
+	if !d.scores.isKnown {
+		d.choices = nil // nothing tells the objective
+	}
+	for i := range d.choices {
+		d.judge(b, i)
+	}
+	d.reduce()
+	return d
+}
+
+// isAt reports whether two loads are the same whatever the client batch.
+func isAt(a, b measure.Load) bool {
+	return a.Concurrency == b.Concurrency && a.RequestRate == b.RequestRate
+}
+
+// fill reads means and covariances of the objective and of each constraint. Figures of one trial err
+// together: what makes a machine slower harms throughput and latency at once. So deviations of an
+// objective's terms add up, which is the most that they can come to.
+func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
+	n := len(cells)
+	d.scores = newJoint(n)
+	d.scores.isKnown = true
+	for _, t := range d.Goal.Objective.Terms {
+		j, ok := b.Joint(cells, t.Metric)
+		if !ok {
+			d.scores.isKnown = false
+			continue
+		}
+		sign := -t.Weight
+		if info, _ := t.Metric.Info(); info.HigherBetter {
+			sign = t.Weight
+		}
+		for i := range n {
+			d.scores.means[i] += sign * j.Means[i]
+			for k := range n {
+				d.scores.covariances[i][k] = addDeviations(d.scores.covariances[i][k], sign*sign*j.Covariance(i, k))
+			}
+		}
+	}
+	d.bounds = boundsOf(d.Goal)
+	for _, c := range d.bounds {
+		d.limited = append(d.limited, jointOf(b, cells, c.Metric))
+	}
+	for _, metric := range valueMetrics(d.Goal) {
+		if j, ok := b.Joint(cells, metric); ok {
+			for i := range n {
+				d.choices[i].Values[metric] = j.At(i).Estimate()
+			}
+		}
+	}
+}
+
+// boundsOf lists the goal's constraints, and bounds on latency and memory that keep nothing out where the
+// goal has none: readers ask what a limit would change.
+func boundsOf(goal search.Goal) []search.Constraint {
+	list := slices.Clone(goal.Constraints)
+	for _, metric := range []measure.Metric{goal.Latency(), measure.Memory} {
+		isBound := func(c search.Constraint) bool { return c.Metric == metric && c.Max != nil }
+		if !slices.ContainsFunc(list, isBound) {
+			none := math.Inf(1)
+			list = append(list, search.Constraint{Metric: metric, Max: &none})
+		}
+	}
+	return list
+}
+
+// addDeviations joins two covariances as those of quantities that err together: √v = √v₁ + √v₂, with the
+// sign of the larger.
+func addDeviations(a, b float64) float64 {
+	s := math.Copysign(math.Sqrt(math.Abs(a)), a) + math.Copysign(math.Sqrt(math.Abs(b)), b)
+	return math.Copysign(s*s, s)
+}
+
+func newJoint(n int) joint {
+	j := joint{means: make([]float64, n), covariances: make([][]float64, n)}
+	for i := range n {
+		j.covariances[i] = make([]float64, n)
+	}
+	return j
+}
+
+func jointOf(b Beliefs, cells []posterior.Cell, metric measure.Metric) joint {
+	known, ok := b.Joint(cells, metric)
+	j := newJoint(len(cells))
+	j.isKnown = ok
+	for i := range cells {
+		if !ok {
+			break
+		}
+		j.means[i] = known.Means[i]
+		for k := range cells {
+			j.covariances[i][k] = known.Covariance(i, k)
+		}
+	}
+	return j
+}
+
+// valueMetrics lists the metrics that a choice tells: those that reports show of every configuration,
+// and the goal's others.
+func valueMetrics(goal search.Goal) []measure.Metric {
+	list := []measure.Metric{measure.Throughput, measure.LatencyAvg, goal.Latency(), measure.Memory, measure.Cost}
+	for _, m := range goal.Metrics() {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// judge sees a choice through the goal.
+func (d *decider) judge(b Beliefs, i int) {
+	c := &d.choices[i]
+	c.Score = d.scores.at(i)
+	c.Holds = 1
+	values := func(metric measure.Metric) (float64, bool) {
+		if metric == measure.ErrorRate {
+			return c.Errors, true
+		}
+		e, ok := c.Values[metric]
+		return e.Value, ok
+	}
+	c.Misses = d.Goal.MissesOf(values)
+	for k, constraint := range d.Goal.Constraints {
+		l := Limit{Constraint: constraint, Probability: d.holds(k, i, constraint)}
+		if q, ok := constraint.Metric.Quantile(); ok {
+			l.Needs = max(measure.Needed(q)-int(c.Independent[constraint.Metric]), 0)
+			l.IsModelled = b.IsPredicted(c.Cell, constraint.Metric)
+		}
+		c.Limits = append(c.Limits, l)
+		c.Holds *= l.Probability
+	}
+	if c.Errors > search.MostErrors { // what refuses requests is quick with the others
+		c.Holds = 0
+	}
+}
+
+// holds is the probability that a constraint holds at a choice; 0 where its metric is not known.
+func (d *decider) holds(k, i int, c search.Constraint) float64 {
+	if c.Metric == measure.ErrorRate {
+		if c.Violation(d.choices[i].Errors) > 0 {
+			return 0
+		}
+		return 1
+	}
+	if !d.limited[k].isKnown {
+		return 0
+	}
+	n, p := d.limited[k].at(i), 1.0
+	if c.Max != nil {
+		p = n.Below(*c.Max)
+	}
+	if c.Min != nil {
+		p -= n.Below(*c.Min)
+	}
+	return max(p, 0)
+}
+
+// isRecommendable reports whether a choice may be recommended: it is safe, and no simpler one stands for it.
+func (d *decider) isRecommendable(i int) bool { return d.kept[i] && d.isSafe(i) }
+
+// isSafe reports whether a choice keeps all limits with the asked confidence.
+func (d *decider) isSafe(i int) bool {
+	c := d.choices[i]
+	return d.mayLead(i) && c.Holds >= d.Confidence && !c.IsUnknown()
+}
+
+// mayLead reports whether a choice may be named as best at all: what was measured for charts may lie
+// outside of the space, and what does not start again cannot be deployed.
+func (d *decider) mayLead(i int) bool { return !d.choices[i].OnlyCurve && !d.choices[i].IsBroken }
+
+// answer is the choice that is deployed: the best of what may be recommended and is not displaced; else
+// the best of what is likely; else what misses the limits least. −1 never: there is a choice.
+func (d *decider) answer() int {
+	if best := d.best(d.isRecommendable); best >= 0 {
+		return best
+	}
+	if best := d.likeliest(func(i int) bool { return d.mayLead(i) && d.choices[i].Holds >= likely }); best >= 0 {
+		return best
+	}
+	all := make([]int, len(d.choices))
+	for i := range all {
+		all[i] = i
+	}
+	return slices.MinFunc(all, d.byMiss)
+}
+
+// best is the choice with the best expected objective of some, the simpler of equals; −1 without any.
+func (d *decider) best(is func(int) bool) int {
+	best := -1
+	for _, i := range d.order {
+		if is(i) && (best < 0 || d.scores.means[i] > d.scores.means[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// likeliest is the choice of which most is expected where what misses the limits counts nothing.
+func (d *decider) likeliest(is func(int) bool) int {
+	best, most := -1, math.Inf(-1)
+	for _, i := range d.order {
+		if value := d.scores.means[i]/d.weight() + math.Log(d.choices[i].Holds); is(i) && value > most {
+			best, most = i, value
+		}
+	}
+	return best
+}
+
+// byMiss orders what may lead first, then what lacks least on log scale, then the more likely, then the
+// better.
+func (d *decider) byMiss(a, b int) int {
+	rank := func(i int) int {
+		switch {
+		case d.choices[i].IsBroken:
+			return 2
+		case !d.mayLead(i):
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(violation(d.choices[a]), violation(d.choices[b])),
+		-cmp.Compare(d.choices[a].Holds, d.choices[b].Holds), -cmp.Compare(d.scores.means[a], d.scores.means[b]),
+		cmp.Compare(d.places[a], d.places[b]))
+}
+
+func violation(c Choice) float64 {
+	sum := 0.0
+	for _, m := range c.Misses {
+		sum += m.Violation
+	}
+	return sum
+}
+
+// base is the default at its best load: the best that may be recommended, else the likeliest, else what
+// misses least; −1 where it was not measured.
+func (d *decider) base() int {
+	isDefault := func(i int) bool { return d.choices[i].Candidate.IsDefault() }
+	return d.bestOf(isDefault)
+}
+
+// bestOf is the best load of some choices.
+func (d *decider) bestOf(is func(int) bool) int {
+	for _, may := range []func(int) bool{d.isRecommendable, d.isSafe} {
+		if i := d.best(func(i int) bool { return is(i) && may(i) }); i >= 0 {
+			return i
+		}
+	}
+	if i := d.likeliest(func(i int) bool { return is(i) && d.choices[i].Holds >= likely }); i >= 0 {
+		return i
+	}
+	var list []int
+	for i := range d.choices {
+		if is(i) {
+			list = append(list, i)
+		}
+	}
+	if len(list) == 0 {
+		return -1
+	}
+	return slices.MinFunc(list, d.byMiss)
+}
+
+// weight is the sum of the objective's weights: a score grows by so much more than a gain's logarithm.
+func (d *decider) weight() float64 {
+	sum := 0.0
+	for _, t := range d.Goal.Objective.Terms {
+		sum += t.Weight
+	}
+	return sum
+}
+
+// compare fills in what each choice is against the answer, and against the default.
+func (d *decider) compare(answer, base int) {
+	for i := range d.choices {
+		c := &d.choices[i]
+		difference := d.scores.difference(i, answer)
+		c.Against = gain(d.Goal.Objective, difference)
+		c.Tied = i != answer && c.Holds >= likely && math.Abs(difference.Mean) <= math.Log1p(tie)*d.weight()
+		if base < 0 || c.Holds < likely || d.choices[base].Holds < likely {
+			continue
+		}
+		over := d.scores.difference(i, base)
+		g := gain(d.Goal.Objective, over)
+		c.Gain = &measure.Estimate{Value: 1 + g.Value, Lo: 1 + g.Lo, Hi: 1 + g.Hi}
+		c.Better = above(over, 0)
+	}
+}
+
+// configs lists each configuration at its load: the answer first, then what keeps the limits with the
+// asked confidence, then what is likely to, each by its score, and last the rest by what it misses.
+func (d *decider) configs(answer, base int) []Choice {
+	var list []int
+	for i, key := range d.keys {
+		if slices.Index(d.keys, key) != i {
+			continue // it had its turn
+		}
+		at := d.bestOf(func(i int) bool { return d.keys[i] == key })
+		if d.keys[answer] == key {
+			at = answer
+		}
+		list = append(list, at)
+	}
+	class := func(i int) int {
+		switch {
+		case i == answer:
+			return 0
+		case !d.mayLead(i):
+			return 4
+		case d.isSafe(i):
+			return 1
+		case d.choices[i].Holds >= likely:
+			return 2
+		}
+		return 3
+	}
+	slices.SortFunc(list, func(a, b int) int {
+		if order := cmp.Compare(class(a), class(b)); order != 0 || class(a) >= 3 {
+			return cmp.Or(order, d.byMiss(a, b))
+		}
+		return cmp.Or(-cmp.Compare(d.scores.means[a], d.scores.means[b]), cmp.Compare(d.places[a], d.places[b]))
+	})
+	var configs []Choice
+	for _, i := range list {
+		configs = append(configs, d.choices[i])
+	}
+	return configs
+}
+
+// edge is the best of what is likely to keep the limits and better than the recommended one by more
+// than a tie; nil without one.
+func (d *decider) edge(answer int) *Choice {
+	best := d.best(func(i int) bool {
+		return d.mayLead(i) && !d.isSafe(i) && d.choices[i].Holds >= likely &&
+			d.scores.means[i]-d.scores.means[answer] > math.Log1p(tie)*d.weight()
+	})
+	if best < 0 {
+		return nil
+	}
+	return &d.choices[best]
+}
+
+// tradeoffs are what would have to give where nothing keeps the limits.
+func (d *decider) tradeoffs() search.Tradeoffs {
+	var t search.Tradeoffs
+	for i, c := range d.choices {
+		if d.mayLead(i) {
+			t = t.Add(search.Standing{Candidate: c.Candidate, Load: c.Load,
+				Point: search.Point{Level: c.Load.Level(), Score: c.Score.Mean, Scored: true, Misses: c.Misses}})
+		}
+	}
+	return t
+}
