@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"search/searchtest": {
 		"search", "measure",
 	},
-	"search/queuesim":     {"measure", "stats"}, // a model of the server: it knows no strategy
+	"search/queuesim":     {"measure", "stats"},  // a model of the server: it knows no strategy
 	"search/posterior":    {"search", "measure"}, // what is known: it decides nothing
 	"search/verdict":      {"search", "search/posterior", "measure"},
 	"modelrepo":           {"modelconfig", "internal/checksum"},

@@ -231,3 +231,21 @@ func TestOrderAndAmount(t *testing.T) {
 		t.Errorf("with half of the trials %d intervals are wider and %d narrower", wider, narrower)
 	}
 }
+
+// What is known from a posterior of fewer events is nearly what is known from all events at once.
+func TestLikeBefore(t *testing.T) {
+	t.Parallel()
+	m := newMachine(6)
+	m.noise, m.wander = 0.03, 0.03
+	events := m.campaign(60)
+	o := m.options()
+	o.Like = posterior.New(o, events[:52])
+	quick, full := posterior.New(o, events), posterior.New(m.options(), events)
+	for _, c := range full.Measured() {
+		a, _ := quick.At(c.Cell, measure.Throughput)
+		b, _ := full.At(c.Cell, measure.Throughput)
+		if math.Abs(a.Mean-b.Mean) > b.Deviation || a.Deviation > 2*b.Deviation || b.Deviation > 2*a.Deviation {
+			t.Errorf("%v at %v: %v, want about %v", c.Candidate, c.Load, a, b)
+		}
+	}
+}

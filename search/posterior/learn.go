@@ -36,10 +36,11 @@ const surprise = 0.8
 const (
 	draws    = 32   // sets of scales in a step
 	steps    = 5    // of the importance sampling
-	enough   = 8   // sets of scales that a step's mean rests on at least
+	enough   = 8    // sets of scales that a step's mean rests on at least
 	probable = 0.03 // least probability of scales that are kept
 	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
 	rounds   = 3    // of weighing trials
+	growth   = 1.25 // of the number of trials after which scales are learned anew
 	newest   = 160  // trials that scales are learned from, the last ones: the time grows with the cube
 )
 
@@ -50,19 +51,30 @@ const (
 // Guillin, Marin and Robert, Journal of Computational and Graphical Statistics 13, 2004). The sets of the
 // last step are averaged over. With one set the process would be surer than it may be where few cells
 // were measured.
-func learn(metric measure.Metric, list []observation) *process {
+//
+// like is the process of fewer trials of the same campaign, or nil. Its scales are kept until the trials
+// have grown by a quarter: in between they hardly change.
+func learn(metric measure.Metric, list []observation, like *process) *process {
 	p := &process{metric: metric, direction: direction(metric), list: list}
 	p.begin, p.end = list[0].at, list[0].at
 	for _, o := range list {
 		p.begin, p.end = min(p.begin, o.at), max(p.end, o.at)
 	}
 	p.centre = centre(list)
+	p.arrange()
 	p.weights = make([]float64, len(list))
 	for i := range p.weights {
 		p.weights[i] = 1
 	}
 	isPredicted := !slices.ContainsFunc(list, func(o observation) bool { return !o.isKnown })
 	common := usual(metric, isPredicted)
+	if like != nil && float64(len(list)) < growth*float64(like.learnedFrom) {
+		p.learnedFrom = like.learnedFrom
+		p.weigh(like.mean(common.global))
+		p.average(like.drawn)
+		return p
+	}
+	p.learnedFrom = len(list)
 	recent := p.recent()
 	near := around(common)
 	for step := range steps {
@@ -97,7 +109,7 @@ func centre(list []observation) float64 {
 func (p *process) recent() *process {
 	q := *p
 	from := max(0, len(p.list)-newest)
-	q.list, q.weights = p.list[from:], p.weights[from:]
+	q.list, q.weights, q.places = p.list[from:], p.weights[from:], p.places[from:]
 	return &q
 }
 
@@ -213,13 +225,31 @@ func (p *process) average(list []drawn) {
 		}
 		if x, _, ok := p.condition(c.scales); ok {
 			x.probability = math.Exp(c.log)
-			p.parts = append(p.parts, x)
+			p.parts, p.drawn = append(p.parts, x), append(p.drawn, c)
 			sum += x.probability
 		}
 	}
 	for i := range p.parts {
 		p.parts[i].probability /= sum
 	}
+}
+
+// mean is the mean of the kept scales on log scale.
+func (p *process) mean(global float64) scales {
+	sum, all := [learned]float64{}, 0.0
+	for _, d := range p.drawn {
+		w := math.Exp(d.log)
+		all += w
+		for i, x := range d.logs() {
+			sum[i] += w * x
+		}
+	}
+	for i := range sum {
+		sum[i] /= all
+	}
+	s := scalesOf(sum)
+	s.global = global
+	return s
 }
 
 // weigh gives trials weights by how far each is from what all tell together, as if its own error had

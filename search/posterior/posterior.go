@@ -29,6 +29,16 @@ type Options struct {
 	// Elsewhere says that the finals ran on another server than the search: what is known of one
 	// server says nothing of the other.
 	Elsewhere bool
+	// Like is what was known before the newest events of the same campaign, nil for none: learning from
+	// it is quicker and nearly the same.
+	Like *Posterior
+}
+
+func (o Options) like(metric measure.Metric) *process {
+	if o.Like == nil {
+		return nil
+	}
+	return o.Like.processes[metric]
 }
 
 // Cell is a configuration under a load on one of the campaign's servers.
@@ -84,9 +94,10 @@ func New(o Options, events []search.Event) *Posterior {
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
-			p.processes[metric] = learn(metric, observed)
+			p.processes[metric] = learn(metric, observed, o.like(metric))
 		}
 	}
+	p.options.Like = nil // not to keep all that came before
 	if t := p.processes[measure.Throughput]; t != nil && p.withheld.Most > 0 {
 		p.withheld.Slope = t.slope()
 	}

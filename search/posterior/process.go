@@ -1,6 +1,7 @@
 package posterior
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -69,18 +70,34 @@ type scales struct {
 	launch float64 // of an engine process
 }
 
-// kernel is the covariance of what two cells have beyond their predictions.
-func (s scales) kernel(a, b site) float64 {
-	c := s.global*s.global + s.shared*s.shared*rbf(a.shared[:], b.shared[:], sharedReach[:])
-	if a.pool != b.pool {
-		return c
+// likeness is how alike two sites are: what the kernel needs of a pair, whatever its scales.
+type likeness struct {
+	shared, smooth, own      float64
+	isSamePool, isSameServer bool
+}
+
+func likenessOf(a, b site) likeness {
+	l := likeness{shared: rbf(a.shared[:], b.shared[:], sharedReach[:]), isSamePool: a.pool == b.pool}
+	if !l.isSamePool {
+		return l
 	}
-	c += s.pool*s.pool + s.smooth*s.smooth*rbf(a.at[:], b.at[:], reach[:])
+	l.smooth = rbf(a.at[:], b.at[:], reach[:])
 	if a.batcher == b.batcher {
 		d := (a.at[0] - b.at[0]) / ownReach
-		c += s.own * s.own * math.Exp(-d*d/2)
+		l.own = math.Exp(-d * d / 2)
 	}
-	if a.server == b.server {
+	l.isSameServer = a.server == b.server
+	return l
+}
+
+// kernel is the covariance of what two cells have beyond their predictions.
+func (s *scales) kernel(l likeness) float64 {
+	c := s.global*s.global + s.shared*s.shared*l.shared
+	if !l.isSamePool {
+		return c
+	}
+	c += s.pool*s.pool + s.smooth*s.smooth*l.smooth + s.own*s.own*l.own
+	if l.isSameServer {
 		c += s.cell * s.cell
 	}
 	return c
@@ -96,14 +113,14 @@ func rbf(a, b, reach []float64) float64 {
 }
 
 // course is the covariance of the machine's speed at two instants: two Ornstein-Uhlenbeck processes.
-func (s scales) course(t float64) float64 {
+func (s *scales) course(t float64) float64 {
 	t = math.Abs(t)
 	return s.fast*s.fast*math.Exp(-t/lasting) + s.slow*s.slow*math.Exp(-t/s.tau)
 }
 
 // average is the covariance of the speed at an instant with its mean over the campaign, which lasts
 // from begin to end: ∫ σ²·exp(−|t−at|/τ) dt / T, of both processes.
-func (s scales) average(at, begin, end float64) float64 {
+func (s *scales) average(at, begin, end float64) float64 {
 	mean := func(sd, tau float64) float64 {
 		long := end - begin
 		if long <= 0 {
@@ -116,7 +133,7 @@ func (s scales) average(at, begin, end float64) float64 {
 }
 
 // spread is the variance of the speed's mean over the campaign.
-func (s scales) spread(begin, end float64) float64 {
+func (s *scales) spread(begin, end float64) float64 {
 	of := func(sd, tau float64) float64 {
 		x := (end - begin) / tau
 		if x < 1e-6 {
@@ -142,8 +159,14 @@ type process struct {
 	centre     float64 // where nothing predicts
 	begin, end float64 // s, of the campaign
 	list       []observation
+	sites      []site // of the trials, each once
+	places     []int  // of each trial's site
+	alike      [][]likeness
 	weights    []float64 // of each trial: below 1 for what is far from all else
 	parts      []part
+
+	drawn       []drawn // scales of the parts
+	learnedFrom int     // trials
 }
 
 // part is a process with certain scales.
@@ -152,6 +175,30 @@ type part struct {
 	probability float64
 	factor      *mat.Cholesky
 	pulls       []float64 // inverse covariance · (logarithms − predictions)
+}
+
+// arrange lists the sites of the trials once each, and how alike they are.
+func (p *process) arrange() {
+	known := map[string]int{}
+	for _, o := range p.list {
+		key := o.server + "|" + o.batcher // equal servers have one site but for their predictions
+		if o.isKnown {
+			key += fmt.Sprint(o.prior)
+		}
+		at, ok := known[key]
+		if !ok {
+			at = len(p.sites)
+			known[key], p.sites = at, append(p.sites, o.site)
+		}
+		p.places = append(p.places, at)
+	}
+	p.alike = make([][]likeness, len(p.sites))
+	for i, a := range p.sites {
+		p.alike[i] = make([]likeness, len(p.sites))
+		for j, b := range p.sites {
+			p.alike[i][j] = likenessOf(a, b)
+		}
+	}
 }
 
 // direction is which way a metric goes as the machine gets faster.
@@ -179,10 +226,10 @@ func (p *process) prediction(s site) float64 {
 }
 
 // noise is the variance of a trial's own error.
-func (p *process) noise(i int, s scales) float64 { return s.ownVariance(p.list[i]) / p.weights[i] }
+func (p *process) noise(i int, s *scales) float64 { return s.ownVariance(p.list[i]) / p.weights[i] }
 
 // ownVariance is the variance of a trial's own error before it is weighed.
-func (s scales) ownVariance(o observation) float64 {
+func (s *scales) ownVariance(o observation) float64 {
 	return s.trial*s.trial + s.within*s.within*o.variance
 }
 
@@ -194,16 +241,18 @@ func (p *process) condition(s scales) (part, float64, bool) {
 	rest := mat.NewVecDense(n, nil)
 	for i, a := range p.list {
 		rest.SetVec(i, a.log-p.expected(a))
-		for j, b := range p.list[:i+1] {
-			c := s.kernel(a.site, b.site) + s.course(a.at-b.at)
-			if a.launch == b.launch && a.pool == b.pool {
+		alike := p.alike[p.places[i]]
+		for j := range i + 1 {
+			b, l := &p.list[j], alike[p.places[j]]
+			c := s.kernel(l) + s.course(a.at-b.at)
+			if a.launch == b.launch && l.isSamePool {
 				c += s.launch * s.launch
 			}
 			if p.direction != 0 {
 				c += slopeDeviation * slopeDeviation * a.withheld * b.withheld
 			}
 			if i == j {
-				c += p.noise(i, s)
+				c += p.noise(i, &s)
 			}
 			k.SetSym(i, j, c)
 		}
@@ -257,8 +306,12 @@ func (p *process) of(x *part, sites []site) Joint {
 	j := newJoint(n)
 	for k, s := range sites {
 		j.Means[k] = p.prediction(s)
-		for i, o := range p.list {
-			c := x.kernel(s, o.site) + averages[i]
+		kernels := make([]float64, len(p.sites))
+		for i, o := range p.sites {
+			kernels[i] = x.kernel(likenessOf(s, o))
+		}
+		for i := range p.list {
+			c := kernels[p.places[i]] + averages[i]
 			across.Set(i, k, c)
 			j.Means[k] += c * x.pulls[i]
 		}
@@ -272,7 +325,7 @@ func (p *process) of(x *part, sites []site) Joint {
 	level := x.spread(p.begin, p.end)
 	for a := range n {
 		for b := range a + 1 {
-			j.set(a, b, x.kernel(sites[a], sites[b])+level-explained.At(a, b))
+			j.set(a, b, x.kernel(likenessOf(sites[a], sites[b]))+level-explained.At(a, b))
 		}
 	}
 	return j

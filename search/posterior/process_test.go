@@ -16,6 +16,7 @@ func fixed(t *testing.T, s scales, list []observation) *process {
 		p.weights[i] = 1
 		p.begin, p.end = min(p.begin, o.at), max(p.end, o.at)
 	}
+	p.arrange()
 	x, _, ok := p.condition(s)
 	if !ok {
 		t.Fatal("the covariance is not positive definite")
@@ -80,7 +81,7 @@ func TestTurnsCancelTheMachine(t *testing.T) {
 // The mean of an Ornstein-Uhlenbeck process over the campaign against a sum over small steps.
 func TestAverageOfTheCourse(t *testing.T) {
 	t.Parallel()
-	s := scales{fast: 0.05, slow: 0.08, tau: 40}
+	s := &scales{fast: 0.05, slow: 0.08, tau: 40}
 	const begin, end, steps = 10.0, 130.0, 4000
 	at := func(i int) float64 { return begin + (end-begin)*(float64(i)+0.5)/steps }
 	one, two := 0.0, 0.0
