@@ -3,16 +3,14 @@ package analyze
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
 	"tuner/internal/parallel"
-	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
-	"tuner/search/plan"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -58,15 +56,12 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	strategy, err := assess(c, configs, events, goal, at)
+	strategy, err := assess(c, configs, events, goal)
 	if err != nil {
 		return Result{}, err
 	}
 	if err := checkObjective(configs, goal); err != nil {
 		return Result{}, err
-	}
-	if o.Rank == spec.RankTop3Mean {
-		configs = scoredByTopMean(c.Header, configs)
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
@@ -77,26 +72,32 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
-	choice := ""
-	if r.ByBestLoad() { // that is what a strategy believes something of
-		choice = believed(strategy.plan)
+	known := strategy.plan.Posterior()
+	r.Verdict = strategy.plan.DecideAt(known, at)
+	r.Withheld = known.Withheld()
+	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
+		other := goal
+		other.Constraints = constraints
+		return verdict.Decide(known, verdict.Options{Space: space, Goal: other, Confidence: r.Verdict.Confidence, At: at})
 	}
-	inOrder := rankByServer(c.Header, configs, newYardstick(configs, goal, r.Cores), choice)
-	r.Configs = withinServers(c.Header, compare(inOrder, goal))
-	r.Loads = bestAtLoads(r.onBestServer(), goal, r.Cores)
-	r.Fronts = fronts(r.onBestServer(), goal, at)
+	r.Configs = ordered(configs, r.Verdict)
+	if o.Rank == spec.RankTop3Mean {
+		r.Configs = byTopMean(scoredByTopMean(c.Header, r.Configs), goal)
+	}
+	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) verdict.Verdict { return strategy.plan.DecideAt(known, &at) })
+	r.Fronts = fronts(r.onBestServer(), r.Verdict, goal, at)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
-	r.Ending.Statement = claims(c, r, strategy.plan)
+	r.Ending.Statement = claims(c, r, strategy)
 	return r, nil
 }
 
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
-func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal, at *measure.Load) (strategy replayed, err error) {
+func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal) (strategy replayed, err error) {
 	var telling sync.WaitGroup
 	telling.Go(func() { strategy, err = replay(c, goal) })
 	own := byCandidate(events)
-	parallel.For(len(configs), func(i int) { configs[i] = assessed(c.Header, configs[i], own[configs[i].Candidate.Key()], goal, at) })
+	parallel.For(len(configs), func(i int) { configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], goal) })
 	telling.Wait()
 	return strategy, err
 }
@@ -111,22 +112,11 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 	return own
 }
 
-// assessed fills in the figures of a configuration from its own events; at limits the load that it is ranked at, nil does not.
-func assessed(h journal.Header, c Config, own []search.Event, goal search.Goal, at *measure.Load) Config {
+// assessed fills in the figures of a configuration from its own events.
+func assessed(c Config, own []search.Event, goal search.Goal) Config {
 	c.Points = points(own, goal)
 	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
 	c.FailedFinals = failedFinals(own, c.Points)
-	return ranked(c, confirmedPoints(h, c.Points), at)
-}
-
-// ranked fills in what a configuration is ranked by, one of some points; at limits them to a load, nil does not.
-func ranked(c Config, points []Point, at *measure.Load) Config {
-	if at != nil {
-		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !isAt(p.Load, *at) })
-	}
-	if c.Best = bestPoint(points, c.Candidate.IsDefault()); c.Best != nil {
-		c.Score = c.Best.Score
-	}
 	return c
 }
 
@@ -302,17 +292,17 @@ func ending(c Campaign) Ending {
 	return Ending{Interrupted: c.End.Interrupted, Reason: c.End.Reason}
 }
 
-// claims are what the strategy claims under the result's goal: where that is the campaign's own, in the words of the journal, else in those of
-// the strategy that was told the same events with this one. A claim is of each configuration at its best load, so that of other views there
-// is none.
-func claims(c Campaign, r Result, told *plan.Plan) []string {
-	switch {
-	case c.End == nil || !r.ByBestLoad():
+// claims are what is said of the answer, in sentences, and what the strategy says of itself. A claim is of
+// each configuration at its best load, so that other views have none.
+func claims(c Campaign, r Result, told replayed) []string {
+	if !r.ByBestLoad() {
 		return nil
-	case reflect.DeepEqual(r.Goal, c.Profile.Goal):
-		return c.End.Statement
 	}
-	return told.Statement()
+	list := r.Verdict.Sentences(r.Goal)
+	if told.plan != nil {
+		list = append(list, told.plan.Notes()...)
+	}
+	return list
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

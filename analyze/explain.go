@@ -73,19 +73,6 @@ func (r replayed) foresee(coming []search.Event) {
 	}
 }
 
-// believed is the key of the candidate that a strategy chooses by a model of all that it was told; "" of one without a model, or where
-// nothing satisfies the constraints.
-func believed(p *plan.Plan) string {
-	if _, ok := p.Explorer().(plan.Believer); !ok {
-		return ""
-	}
-	leader, ok := p.Leader()
-	if !ok {
-		return ""
-	}
-	return leader.Candidate.Key()
-}
-
 // explain says why the result is what it is, by what the strategy believes in the end.
 func explain(c Campaign, r Result, all replayed) Explanation {
 	x := explainer{replayed: all, campaign: c, result: r, space: c.Profile.Space(c.Facts), own: byCandidate(atLoads(c.Events))}
@@ -140,13 +127,6 @@ func (x explainer) subject(c Config) Subject {
 
 // isScored reports whether a configuration has all metrics of the objective, and of enough loads.
 func isScored(c Config) bool { return !math.IsInf(c.Score.Value, 0) }
-
-// changeOf is the relative change of the objective from one configuration to another.
-func changeOf(goal search.Goal, from, to Config) measure.Estimate {
-	difference, half := scoreDifference(to, from)
-	gain := func(difference float64) float64 { return goal.Objective.Gain(0, difference) }
-	return measure.Estimate{Value: gain(difference), Lo: gain(difference - half), Hi: gain(difference + half)}
-}
 
 // measured joins the trials that the figures of a configuration's best point come from (see points).
 func (x explainer) measured(c Config) measure.Measurement {

@@ -8,6 +8,8 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -50,7 +52,15 @@ type Result struct {
 	// StageElsewhere says that they were, but on another server than the winner: FirstStage is "".
 	StageElsewhere bool
 	Explanation    Explanation
-	Steps          steps.List // of `tuner run`; none where the campaign was run by itself
+	// Verdict is the decision that everything here follows: the order, the answer, what holds how surely.
+	Verdict verdict.Verdict
+	// Decide is the decision under other constraints, by the same measurements. The metrics that they limit
+	// must be known: the goal's, throughput, mean latency, the goal's percentile, memory. It may be called
+	// from several goroutines.
+	Decide func([]search.Constraint) verdict.Verdict
+	// Withheld is how much CPU time others had while the campaign measured; figures are of the mean.
+	Withheld posterior.Withheld
+	Steps    steps.List // of `tuner run`; none where the campaign was run by itself
 	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
 	// a machine are known. "" for a campaign.
 	Recorded string
@@ -115,13 +125,20 @@ type Config struct {
 	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate
+	// Choice is what the verdict says of the configuration at Best; nil where that is another's view.
+	Choice *verdict.Choice
 	// TiedWith names the configurations that cannot be told from this one: a gain from one to the other is at most 1 %, and their
 	// intervals overlap. The order among them follows other merits. Of a large group it names the first twenty.
 	TiedWith []string
 }
 
 // Satisfies reports whether some load was found under which the configuration keeps every constraint.
-func (c Config) Satisfies() bool { return c.Best != nil && len(c.Best.Misses) == 0 }
+func (c Config) Satisfies() bool {
+	if c.Choice != nil {
+		return c.Choice.Holds >= verdict.Likely
+	}
+	return c.Best != nil && len(c.Best.Misses) == 0
+}
 
 // Setup is the part of a configuration that tables and legends show.
 type Setup struct {
@@ -171,19 +188,18 @@ func (p Point) found() search.Point {
 
 // Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
 type Sample struct {
-	Values      map[measure.Metric]measure.Estimate // without the metrics that could not be measured
-	Score       measure.Estimate                    // of the goal's objective; on log scale, higher is better
-	TrialScores []float64                           // the score of each trial by itself, for the spread between launches
-	Misses      []search.Miss                       // constraints that are not kept, and what leaves it without a score; empty when it satisfies all
-	Chances     []Chance                            // of each constraint of the goal, in its order
-	Windows     int
-	Launches    int           // distinct engine launches
-	LaunchTime  time.Duration // the longest of those that its trials waited for, until the model was loaded; 0 when none did
-	Requests    int           // completed without error
-	Errors      int
-	MeanBatch   float64 // executed by the server; 0 unknown
-	Flags       []measure.Flag
-	GPUs        []measure.GPUWindow // what each did; none without
+	Values     map[measure.Metric]measure.Estimate // without the metrics that could not be measured
+	Score      measure.Estimate                    // of the goal's objective; on log scale, higher is better
+	Misses     []search.Miss                       // constraints that are not kept, and what leaves it without a score; empty when it satisfies all
+	Chances    []Chance                            // of each constraint of the goal, in its order
+	Windows    int
+	Launches   int           // distinct engine launches
+	LaunchTime time.Duration // the longest of those that its trials waited for, until the model was loaded; 0 when none did
+	Requests   int           // completed without error
+	Errors     int
+	MeanBatch  float64 // executed by the server; 0 unknown
+	Flags      []measure.Flag
+	GPUs       []measure.GPUWindow // what each did; none without
 }
 
 // Violation is the summed relative amount by which constraints are missed.
@@ -207,7 +223,7 @@ type Failure struct {
 // ByBestLoad reports whether each configuration is ranked by its own best load.
 func (r Result) ByBestLoad() bool { return r.At == nil && r.Rank != spec.RankTop3Mean }
 
-// Winner returns the best configuration that satisfies the constraints, and false when none does.
+// Winner returns the answer where it is likely to keep the constraints, and false when nothing is.
 func (r Result) Winner() (Config, bool) {
 	if len(r.Configs) == 0 || !r.Configs[0].Satisfies() {
 		return Config{}, false

@@ -32,7 +32,7 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 	most := 0
 	tops := make([][]measure.Estimate, len(configs))
 	for i, c := range configs {
-		tops[i] = highest(unrefuted(confirmedPoints(h, c.Points), c.Candidate.IsDefault()))
+		tops[i] = highest(confirmedPoints(h, c.Points))
 		most = max(most, len(tops[i]))
 	}
 	scored := slices.Clone(configs)

@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
 	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "hostinfo"},                                                                                                                         // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
-	"report/html":      {"analyze", "spec", "measure", "search", "stats", "internal/webpage"},
+	"report/html":      {"analyze", "spec", "measure", "search", "internal/webpage"},
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
@@ -31,13 +31,13 @@ var allowed = map[string][]string{
 	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"runner":           {"engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
-	"analyze":          {"spec", "search", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
+	"analyze":          {"spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {
 		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
 	},
-	"search": {"measure", "stats"},
+	"search": {"search/posterior", "search/verdict", "measure", "stats"},
 	"search/searchtest": {
 		"search", "measure",
 	},

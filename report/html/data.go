@@ -11,7 +11,6 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 // Format is the version of the embedded data; it grows when a field changes its meaning or goes away.
@@ -31,7 +30,6 @@ type document struct {
 	At             *measure.Load       `json:"at,omitempty"`
 	TwoServers     bool                `json:"two_servers,omitempty"` // what is confirmed is of another one than the rest
 	Believes       bool                `json:"believes,omitempty"`    // the ranking rests on what a strategy believes, too
-	Student        []exact             `json:"student"`               // 97.5 % quantiles, of 1, 2 … degrees of freedom
 	Top            int                 `json:"top"`
 	Metrics        []metric            `json:"metrics"`
 	Knobs          []knob              `json:"knobs"`
@@ -205,7 +203,7 @@ func newDocument(p Page) document {
 	d := document{
 		Format: Format, Model: r.Header.Model, Summary: p.Verdict.Summary, IsRecorded: r.Recorded != "", Objective: r.Goal.Objective.Terms,
 		Constraints: slices.Concat([]search.Constraint{}, r.Goal.Constraints), Latency: r.Goal.Latency(),
-		RankedBy: cmp.Or(r.Rank, spec.RankScore), At: r.At, TwoServers: r.Header.Finals != nil, Believes: believes(r), Student: student(r),
+		RankedBy: cmp.Or(r.Rank, spec.RankScore), At: r.At, TwoServers: r.Header.Finals != nil, Believes: believes(r),
 		Top: r.Top, Metrics: b.metrics, Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
 	}
 	b.nameKnobs()
@@ -307,24 +305,6 @@ func believes(r analyze.Result) bool {
 	return r.ByBestLoad() && slices.ContainsFunc(r.Explanation.Subjects, func(s analyze.Subject) bool { return s.Curve != nil })
 }
 
-// student are the quantiles of Student's distribution for the differences between confirmed points, whose degrees of freedom are the
-// trials of both but for two.
-func student(r analyze.Result) []exact {
-	most := 0
-	for _, c := range r.Configs {
-		for _, p := range c.Points {
-			if p.Confirmed {
-				most = max(most, len(p.TrialScores))
-			}
-		}
-	}
-	list := []exact{}
-	for df := 1; df <= 2*most-2; df++ {
-		list = append(list, exact(stats.TQuantile(0.975, float64(df))))
-	}
-	return list
-}
-
 // pareto are the result's Pareto sets.
 func (b *builder) pareto() []front {
 	list := []front{}
@@ -360,9 +340,6 @@ func (b *builder) point(p analyze.Point) []any {
 	counts := figures{exact(p.Windows), exact(p.Launches), exact(p.Requests), exact(p.Errors), figure(p.MeanBatch)}
 	if state > 0 {
 		counts = append(counts, exact(excess))
-		for _, score := range p.TrialScores {
-			counts = append(counts, exact(score))
-		}
 	}
 	row := []any{b.loads.of(p.Load), state, values, intervals, counts}
 	if len(p.Flags) > 0 || p.Searched != nil {

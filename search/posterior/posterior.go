@@ -189,18 +189,18 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	return process.at(sites), true
 }
 
-// memoryOf treats the memories of configurations as known, each but for a small error of its own.
+// memoryOf treats the memories of configurations as known, each with a small error of its own. The mean of
+// one that is not known is not a number.
 func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
 	j := newJoint(len(cells))
 	for i, c := range cells {
-		bytes, ok := p.memories[c.Candidate.Key()]
-		if !ok || bytes <= 0 {
-			return Joint{}, false
+		j.Means[i] = math.NaN()
+		if bytes, ok := p.memories[c.Candidate.Key()]; ok {
+			j.Means[i] = math.Log(bytes)
+			j.set(i, i, memoryDeviation*memoryDeviation)
 		}
-		j.Means[i] = math.Log(bytes)
-		j.set(i, i, memoryDeviation*memoryDeviation)
 	}
-	return j, true
+	return j, len(p.memories) > 0
 }
 
 // costOf derives the cost from the throughput: a machine costs its price however much it does.
