@@ -38,7 +38,7 @@ type spot struct {
 // in the journal but the events.
 func replay(c Campaign, goal search.Goal) (replayed, error) {
 	settings := c.Profile.Settings(c.Facts)
-	settings.Goal, settings.Earlier = goal, c.Earlier
+	settings.Goal, settings.Earlier, settings.Elsewhere = goal, c.Earlier, c.Header.Finals != nil
 	p, err := plan.New(c.Profile.Search.Strategy, settings)
 	if err != nil {
 		return replayed{}, err
