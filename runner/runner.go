@@ -67,7 +67,7 @@ type Job struct {
 	Window  time.Duration                   // length of each, at least; made longer for slow models, up to three times (Turn: six), or as far as two latencies take
 	Enough  func(soFar measure.Window) bool // whether what a window shows at measure.Look of it is enough: then it ends, and no other follows; nil: it never is
 	Fresh   bool                            // on a process launched for this job
-	Turn    bool                            // the windows take turns with another engine's (package gate): they are short, and settle only on a fresh process
+	Turn    bool                            // the windows take turns with other engines': they are short, and settle only where the sessions are new (type Turns)
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
 	Curve []Batches
 	// Longest is how long a batch of a service job may take: after one that takes longer, larger ones are left out. 0: none are.
@@ -345,6 +345,9 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, m *measure.Measu
 	r.pool.ramped, r.pool.slowest, r.pool.memory = max(r.pool.ramped, a.ramped), max(r.pool.slowest, result.Slowest), seen.memory()
 	m.Cut = result.Cut
 	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
+	for i := range windows {
+		windows[i].Turn = job.Turn
+	}
 	return flagFew(windows, job.Percentiles), nil
 }
 
