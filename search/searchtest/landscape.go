@@ -133,7 +133,7 @@ func setting(c search.Candidate, knob string, base int) int {
 	return n
 }
 
-// Run runs a campaign to its end, or for at most limit trials, and returns its events.
+// Run runs a campaign to its end, or for limit trials and what is left of a block then, and returns its events.
 func (l Landscape) Run(s search.Strategy, limit int) []search.Event {
 	var run session
 	for len(run.events) < limit {
@@ -141,9 +141,11 @@ func (l Landscape) Run(s search.Strategy, limit int) []search.Event {
 		if next.Stop {
 			break
 		}
-		e := run.trial(l, next.Trial)
-		run.events = append(run.events, e)
-		s.Tell(e)
+		for _, t := range next.Trials() {
+			e := run.trial(l, t)
+			run.events = append(run.events, e)
+			s.Tell(e)
+		}
 	}
 	return run.events
 }
