@@ -195,6 +195,9 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 		if t.IsFutile(m.Windows[0]) {
 			m.Windows, m.Cut, m.Times.Windows = m.Windows[:1], true, time.Duration(measure.Look*float64(t.Window))
 		}
+		for i := range m.Windows {
+			m.Windows[i].Turn, m.Windows[i].Start = t.Block > 0, s.elapsed+m.Times.Launch+time.Duration(i)*t.Window
+		}
 		s.held = max(s.held, l.maxBatch(t.Candidate))
 		m.Memory = l.holds(t.Candidate, s.held)
 	}
