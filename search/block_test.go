@@ -1,7 +1,9 @@
 package search_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,5 +55,34 @@ func TestBlock(t *testing.T) {
 	}
 	if n := len(search.Action{}.Trials()); n != 1 {
 		t.Errorf("%d trials of a trial", n)
+	}
+}
+
+// A journal tells blocks apart by their ordinals, and one that was written before there were any reads as it did.
+func TestBlockInAJournal(t *testing.T) {
+	t.Parallel()
+	byKey := cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })
+	action := search.Settings{}.Block([]search.Trial{{Phase: search.PhaseFinal}, {Phase: search.PhaseFinal}}, 4).Numbered(3)
+	for _, trial := range append(action.Block, search.Trial{Windows: 1, Window: time.Second, Phase: search.PhaseFinal}) {
+		event := search.Event{Trial: trial, Measurement: measure.Measurement{Windows: []measure.Window{{Start: time.Second, Turn: trial.Block > 0}}}, Elapsed: time.Minute}
+		data, err := json.Marshal(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if marked := strings.Contains(string(data), `"block":3`) && strings.Contains(string(data), `"turn":true`); marked != (trial.Block > 0) {
+			t.Errorf("block %d: %s", trial.Block, data)
+		}
+		var read search.Event
+		if err := json.Unmarshal(data, &read); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(event.Trial, read.Trial, byKey); diff != "" || read.Measurement.Windows[0].Turn != (trial.Block > 0) || read.Measurement.Windows[0].Start != time.Second {
+			t.Errorf("block %d (-want +got):\n%s", trial.Block, diff)
+		}
+	}
+	old := `{"trial":{"candidate":[],"load":{"concurrency":2},"windows":2,"window":2000000000,"fresh":true,"phase":"final"},"measurement":{"windows":[{"start":5}],"launch":4},"elapsed":9}`
+	var read search.Event
+	if err := json.Unmarshal([]byte(old), &read); err != nil || read.Trial.Block != 0 || read.Measurement.Windows[0].Turn || !read.Trial.Fresh || read.Elapsed != 9 {
+		t.Errorf("%+v, %v", read, err)
 	}
 }
