@@ -185,15 +185,29 @@ func TestFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
 	for after := 1; after <= 12; after++ {
 		t.Run(fmt.Sprintf("after %d finals", after), func(t *testing.T) {
 			t.Parallel()
-			testAdmission(t, after)
+			testAdmission(t, after, false)
 		})
 	}
 }
 
-func testAdmission(t *testing.T, after int) {
+// In blocks nothing joins before the block is over, which is a round of three.
+func TestBlocksOfFinalsAdmitWhatIsBelievedBetter(t *testing.T) {
+	t.Parallel()
+	for after := 3; after <= 12; after += 3 {
+		t.Run(fmt.Sprintf("after %d finals", after), func(t *testing.T) {
+			t.Parallel()
+			for within := range 3 {
+				testAdmission(t, after-within, true)
+			}
+		})
+	}
+}
+
+func testAdmission(t *testing.T, after int, turns bool) {
 	t.Helper()
 	l := searchtest.Small()
 	s := searchtest.Settings(l, 200*time.Millisecond)
+	s.Turns = turns
 	candidates := s.Space.Candidates().All()
 	late := candidates[7]
 	p, err := plan.Around(s, func(ledger *search.Ledger, _ *search.Candidates) plan.Explorer {
@@ -216,6 +230,9 @@ func testAdmission(t *testing.T, after int) {
 		want := all
 		if key == late.Key() {
 			want -= after / 3 // rounds that were over
+			if turns {
+				want = all - (after+2)/3 // and with the block it was
+			}
 		}
 		if n != want {
 			t.Errorf("finals of %v: %d of %s, want %d", trials, n, key, want)

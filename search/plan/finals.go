@@ -20,8 +20,17 @@ const (
 	maxWindows  = 3    // of one launch in the finals
 )
 
+// turnsPerBlock is how many windows each seat of a block has on its launch: an even number, so that all are treated alike. A block of three then takes
+// about 20 s, of which 9 s are windows. More of them on one launch would say less of what launches differ by.
+const turnsPerBlock = 6
+
+// takesTurns reports whether finals are measured in blocks of turns. A pause empties a queue, so that at a request rate it would hide that the queue
+// grows.
+func takesTurns(s search.Settings) bool { return s.Turns && !s.Space.Load.Rate }
+
 // finals compares the best configurations and the default, each at its best load, on engine processes launched for each
-// trial, in the order A B C, C B A, A B C, … so that slow changes of the machine hit all alike.
+// trial, in the order A B C, C B A, A B C, … so that slow changes of the machine hit all alike: where the server can be paused, the members of a round
+// take turns within blocks (search.Settings.Block).
 type finals struct {
 	settings search.Settings
 	believer Believer // nil where the explorer is none
@@ -29,6 +38,9 @@ type finals struct {
 	members  []member
 	slot     int            // place in the order of trials
 	first    int            // round in which the last of the members came in: rounds count from it
+	single   bool           // blocks of turns are not to be had
+	block    int            // that the last trial was a seat of; 0: none
+	left     int            // of its seats, still to be told
 	curve    []search.Event // of the curve phase
 }
 
@@ -112,28 +124,67 @@ func (f *finals) isVague() bool {
 	})
 }
 
-// next returns the next trial. After the first round, a round is begun only when all of it is affordable.
+// next returns what to measure next: one trial, or a block of turns. After the first round, a round is begun only when all of it is affordable. In the
+// first, a block that is not affordable gives way to its first trial.
 func (f *finals) next(affordable func([]search.Trial) bool, refine bool) (search.Action, bool) {
 	slot, ok := f.turn(refine)
 	if !ok {
 		return search.Action{}, false
 	}
+	round := f.rest(slot)
+	next := round[0]
+	if n := len(f.members); slot < n {
+		if next.Block != nil && !affordable(next.Block) {
+			next = f.alone(slot)
+		}
+		return next, affordable(next.Trials())
+	} else if slot%n != 0 {
+		return next, affordable(next.Trials())
+	}
+	var trials []search.Trial
+	for _, a := range round {
+		trials = append(trials, a.Trials()...)
+	}
+	return next, affordable(trials)
+}
+
+// rest are the actions from a place in the order to the end of its round: blocks of turns, of as many seats each as can be, or single trials.
+func (f *finals) rest(slot int) []search.Action {
 	n := len(f.members)
-	var rest []search.Trial
+	var actions []search.Action
+	var seats []search.Trial
 	for i := slot; i < (slot/n+1)*n; i++ {
 		if m := f.members[f.at(i)]; !m.out {
-			rest = append(rest, finalTrial(f.settings, m.standing.Candidate, m.current, f.windows))
+			seats = append(seats, finalTrial(f.settings, m.standing.Candidate, m.current, f.windows))
+			actions = append(actions, f.alone(i))
 		}
 	}
-	if slot%n != 0 || slot < n {
-		rest = rest[:1]
+	if !takesTurns(f.settings) || f.single {
+		return actions
 	}
-	return search.Action{Trial: rest[0], Why: "finals: fresh launches in turn"}, affordable(rest)
+	actions = nil
+	blocks := (len(seats) + search.MostSeats - 1) / search.MostSeats
+	for ; blocks > 0; blocks-- {
+		size := (len(seats) + blocks - 1) / blocks
+		action := f.settings.Block(seats[:size], turnsPerBlock)
+		if action.Why = "finals: a fresh launch by itself"; action.Block != nil {
+			action.Why = "finals: fresh launches in turns"
+		}
+		actions, seats = append(actions, action), seats[size:]
+	}
+	return actions
+}
+
+// alone is the trial at a place in the order, measured by itself.
+func (f *finals) alone(slot int) search.Action {
+	m := f.members[f.at(slot)]
+	return search.Action{Trial: finalTrial(f.settings, m.standing.Candidate, m.current, f.windows), Why: "finals: fresh launches one after the other"}
 }
 
 // tell enters a final trial.
 func (f *finals) tell(e search.Event) {
 	if slot, ok := f.turn(true); ok {
+		f.seat(e.Trial.Block, slot)
 		f.slot = slot + 1
 	}
 	if f.believer != nil {
@@ -145,7 +196,24 @@ func (f *finals) tell(e search.Event) {
 		f.members[i].tell(e, f.settings.Goal, f.settings.Space.Load)
 		f.follow(&f.members[i], level)
 	}
-	f.admit()
+	if f.left == 0 { // the others of a block are in the order already
+		f.admit()
+	}
+}
+
+// seat notes that a trial at a place in the order was told, of a block (0: measured alone). Where a block could not be measured in turns, no other is
+// asked for.
+func (f *finals) seat(block, slot int) {
+	expected := len(f.rest(slot)[0].Trials())
+	switch {
+	case block == 0:
+		f.left, f.single = 0, f.single || expected > 1
+	case block != f.block:
+		f.left = expected - 1
+	default:
+		f.left = max(0, f.left-1)
+	}
+	f.block = block
 }
 
 // admit makes a member of what is believed to be better than all members, after what the finals have shown of these, and is not what they refute; its

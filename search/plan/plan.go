@@ -67,6 +67,7 @@ type Plan struct {
 	inner    Explorer
 	finals   *finals // nil until the first final trial was told
 	ended    string  // why the search phase ended
+	blocks   int     // of turns so far
 
 	candidates *search.Candidates
 }
@@ -139,6 +140,9 @@ func check(s search.Settings) error {
 // Ask returns the next trial, or why the campaign ends.
 func (p *Plan) Ask() search.Action {
 	next := p.following()
+	if next.Block != nil {
+		return next.Numbered(p.blocks + 1)
+	}
 	next.Trial.Fresh = !next.Stop && p.costs.isFresh(next.Trial)
 	return next
 }
@@ -211,6 +215,7 @@ func (p *Plan) Tell(e search.Event) {
 		p.finals = p.newFinals()
 	}
 	p.costs.add(e)
+	p.blocks = max(p.blocks, e.Trial.Block)
 	switch phase {
 	case search.PhaseFinal:
 		p.finals.tell(e)
@@ -369,6 +374,9 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 func (p *Plan) reserve() budgetPart {
 	b, n := p.settings.Budget, p.members()
 	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
+	if takesTurns(p.settings) {
+		trial = p.settings.Block([]search.Trial{trial, trial}, turnsPerBlock).Trial
+	}
 	round := p.costs.expect(trial)
 	if leader, ok := p.ledger.Leader(); ok {
 		trial.Candidate = leader.Candidate
