@@ -26,12 +26,14 @@ type Engines struct {
 	finals   *runner.Runner // nil: runner
 	requests runner.Requests
 	batches  map[int]runner.Batches       // of service trials, by size
+	largest  map[int]runner.Batches       // of footprints, by size
 	variants map[string]modelrepo.Variant // by precision
 }
 
 // NewEngines prepares the measuring of a campaign's trials on r, and of its final trials on finals, nil for the same.
 func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}}
+	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{},
+		largest: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}}
 }
 
 // Measure implements Trialer.
@@ -52,11 +54,15 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 	if err != nil {
 		return measure.Measurement{}, err
 	}
+	largest, err := e.largestOf(int(config.GetMaxBatchSize()))
+	if err != nil {
+		return measure.Measurement{}, err
+	}
 	return e.turnTo(ctx, trial).Measure(ctx, runner.Job{
 		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
-		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
+		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest, Largest: largest,
 		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	})
 }
@@ -97,6 +103,22 @@ func (e *Engines) curve(sizes []int) ([]runner.Batches, error) {
 		curve = append(curve, b)
 	}
 	return curve, nil
+}
+
+// largestOf returns the request of a configuration's footprint: of its largest batch, or of one inference where it does not batch.
+func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
+	size := max(maxBatch, 1)
+	b, ok := e.largest[size]
+	if ok {
+		return b, nil
+	}
+	requests, err := makeRequests(e.setup.Profile, e.setup.Subject, 1, size)
+	if err != nil {
+		return b, err
+	}
+	b = runner.Batches{Size: size, Requests: requests}
+	e.largest[size] = b
+	return b, nil
 }
 
 // variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ type lab struct {
 	service    time.Duration                // of a request of one row
 	row        time.Duration                // of each further row
 	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
+	pid        int                          // of the engines
+	refusal    error                        // of requests by the client
+	asked      atomic.Int64                 // requests by clients, apart from loads
 
 	engines []*engine
 	loads   []string // configurations, in order
@@ -54,7 +58,7 @@ func (l *lab) Launch(ctx context.Context, _, _ string) (Engine, error) {
 	if l.startError != nil {
 		return nil, l.startError
 	}
-	e := &engine{lab: l, done: make(chan struct{}), words: "last words", stats: api.ModelStatistics{Name: "m", Version: "1"}}
+	e := &engine{lab: l, pid: l.pid, done: make(chan struct{}), words: "last words", stats: api.ModelStatistics{Name: "m", Version: "1"}}
 	l.engines = append(l.engines, e)
 	return e, ctx.Err()
 }
@@ -121,6 +125,10 @@ func (c client) Close() error { return nil }
 func (c client) Encode(api.InferRequest) (*api.Encoded, error) { return new(api.Encoded), nil }
 
 func (c client) Infer(ctx context.Context, _ *api.Encoded) (*api.InferResponse, error) {
+	c.e.lab.asked.Add(1)
+	if c.e.lab.refusal != nil {
+		return nil, c.e.lab.refusal
+	}
 	return nil, c.e.infer(ctx, 1)
 }
 
