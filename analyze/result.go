@@ -8,6 +8,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -96,6 +97,10 @@ type Config struct {
 	Setup     Setup
 	Deployed  *modelconfig.Config // what it is served with; not to be changed
 	Text      string              // Deployed as the text of a config.pbtxt
+
+	// Memory is what the configuration holds, on the finals' server where it was confirmed there:
+	// the memory of all its points. Nil where that is not known.
+	Memory *footprint.Estimate
 
 	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
 	Points []Point // ascending by load; empty when every trial failed

@@ -18,6 +18,7 @@ import (
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/spec"
 )
 
@@ -120,8 +121,15 @@ type jsonConfig struct {
 	BestLoad  *measure.Load    `json:"best_load,omitempty"`
 	Setup     jsonSetup        `json:"setup"`
 	Settings  search.Candidate `json:"settings"`
+	Memory    *jsonMemory      `json:"memory,omitempty"`
 	Points    []jsonPoint      `json:"points"`
 	Config    string           `json:"config"`
+}
+
+// jsonMemory is what a configuration holds, and what that rests on.
+type jsonMemory struct {
+	jsonEstimate
+	Basis footprint.Basis `json:"basis"`
 }
 
 type jsonSetup struct {
@@ -334,6 +342,9 @@ func newJSONConfig(r analyze.Result, c analyze.Config) jsonConfig {
 	if c.Gain != nil {
 		gain := newJSONEstimate(*c.Gain)
 		j.Gain = &gain
+	}
+	if c.Memory != nil {
+		j.Memory = &jsonMemory{newJSONEstimate(c.Memory.Estimate), c.Memory.Basis}
 	}
 	for _, p := range c.Points {
 		point := jsonPoint{Load: p.Load, Confirmed: p.Confirmed, jsonSample: newJSONSample(p.Sample)}
