@@ -21,7 +21,7 @@ const (
 )
 
 // What estimates are worth, as standard deviations of logarithms: two launches of one
-// configuration differ by 1 to 2 %; what other batches or instances tell is right to some
+// configuration differ by 1 to 3 %; what other batches or instances tell is right to some
 // 10 %; what other engines take, within a factor of 2.7.
 const (
 	near  = 0.02
