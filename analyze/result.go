@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"tuner/journal"
@@ -207,6 +208,32 @@ type Failure struct {
 	Load      measure.Load
 	Stage     measure.Stage
 	Reason    string
+}
+
+// IsMeasured reports whether some configuration has figures.
+func (r Result) IsMeasured() bool {
+	return slices.ContainsFunc(r.Configs, func(c Config) bool { return len(c.Points) > 0 })
+}
+
+// FailureGroup is failures with the same stage and reason.
+type FailureGroup struct {
+	First Failure
+	Count int
+}
+
+// FailureGroups are the result's failures by stage and reason, in the order in which each
+// happened first.
+func (r Result) FailureGroups() []FailureGroup {
+	var groups []FailureGroup
+	for _, f := range r.Failures {
+		i := slices.IndexFunc(groups, func(g FailureGroup) bool { return g.First.Stage == f.Stage && g.First.Reason == f.Reason })
+		if i < 0 {
+			groups = append(groups, FailureGroup{First: f})
+			i = len(groups) - 1
+		}
+		groups[i].Count++
+	}
+	return groups
 }
 
 // ByBestLoad reports whether each configuration is ranked by its own best load.
