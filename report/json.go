@@ -41,6 +41,7 @@ type document struct {
 	Best           string           `json:"best,omitempty"`
 	Nearest        string           `json:"nearest,omitempty"`
 	Goal           jsonGoal         `json:"goal"`
+	Requests       []jsonRequest    `json:"requests,omitempty"`
 	RankedBy       jsonRanking      `json:"ranked_by"`
 	Configurations []jsonConfig     `json:"configurations"`
 	Loads          []jsonLoad       `json:"loads"`
@@ -67,6 +68,13 @@ type jsonGoal struct {
 	Constraints []search.Constraint `json:"constraints"`
 	Accuracy    *jsonLimit          `json:"accuracy,omitempty"`
 	Price       float64             `json:"price_per_hour,omitempty"`
+}
+
+// jsonRequest is the shape of an input in the measured requests.
+type jsonRequest struct {
+	Input  string              `json:"input"`
+	Shape  []int64             `json:"shape"`
+	Source analyze.ShapeSource `json:"source"`
 }
 
 // jsonRanking is what configurations are ranked by.
@@ -316,6 +324,9 @@ func newDocument(r analyze.Result) document {
 	}
 	if nearest, ok := r.Nearest(); ok {
 		d.Status, d.Nearest = statusInfeasible, nearest.Name
+	}
+	for _, s := range r.Requests {
+		d.Requests = append(d.Requests, jsonRequest{s.Input, s.Dims, s.Source})
 	}
 	for _, e := range r.Reused {
 		d.Earlier = append(d.Earlier, jsonEarlier(e))

@@ -86,6 +86,7 @@ func notes(r analyze.Result, g grid) []string {
 	if hidden := len(r.Configs) - len(g.cells); hidden > 0 {
 		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", count(hidden, "more configuration")))
 	}
+	lines = append(lines, requestNotes(r)...)
 	lines = append(lines, serverNotes(r)...)
 	lines = append(lines, otherKnobNotes(r)...)
 	lines = append(lines, assignedNotes(r)...)
