@@ -51,8 +51,8 @@ func probability(c search.Constraint, e measure.Estimate) float64 {
 const quantile975 = 1.959964
 
 // below is the probability that a metric's true value is at most a limit. Its logarithm is taken as normal around the estimate's, with half of
-// the interval on the side of the limit, since intervals of percentiles are longer above than below. Without an interval (a single peak of
-// memory) the value itself decides.
+// the interval on the side of the limit, since intervals of percentiles are longer above than below. Without an interval the
+// value itself decides.
 func below(e measure.Estimate, limit float64) float64 {
 	distance, half := math.Log(limit/e.Value), math.Log(e.Hi/e.Value)
 	if limit < e.Value {

@@ -246,7 +246,7 @@ func TestWeightedObjectiveHasNoCircles(t *testing.T) {
 		latency time.Duration
 	}{{150, 2 * time.Millisecond}, {300, 8 * time.Millisecond}, {800, 80 * time.Millisecond}} {
 		c := Config{Name: fmt.Sprint(i), Points: []Point{{
-			Sample: newSample([]measure.Measurement{{Windows: []measure.Window{window(m.rate, m.latency)}}}, goal),
+			Sample: newSample([]measure.Measurement{{Windows: []measure.Window{window(m.rate, m.latency)}}}, goal, nil),
 		}}}
 		c.Best = &c.Points[0]
 		c.Score = c.Best.Score

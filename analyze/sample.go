@@ -6,11 +6,13 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/stats"
 )
 
-// newSample pools the windows of measurements and computes every figure from all of them.
-func newSample(parts []measure.Measurement, goal search.Goal) Sample {
+// newSample pools the windows of measurements and computes every figure from all of them, but
+// for the memory, which is its configuration's; nil: as the measurements tell.
+func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.Estimate) Sample {
 	pooled := pool(parts)
 	values := goal.Estimates(pooled, metricsOf(goal))
 	s := Sample{
@@ -28,6 +30,7 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 	for metric, e := range values {
 		values[metric] = widened(goal, e, metric, parts)
 	}
+	withMemory(values, memory)
 	var server measure.ServerStats
 	for _, w := range pooled.Windows {
 		s.Requests += w.Requests
@@ -80,7 +83,7 @@ func widened(goal search.Goal, e measure.Estimate, metric measure.Metric, parts 
 	return e
 }
 
-// pool joins measurements of one configuration under one load. Its memory is the highest peak seen.
+// pool joins measurements of one configuration under one load, which have one memory.
 func pool(parts []measure.Measurement) measure.Measurement {
 	var sum measure.Measurement
 	for _, p := range parts {

@@ -18,6 +18,7 @@ import (
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/spec"
 )
 
@@ -40,6 +41,7 @@ type document struct {
 	Best           string           `json:"best,omitempty"`
 	Nearest        string           `json:"nearest,omitempty"`
 	Goal           jsonGoal         `json:"goal"`
+	Requests       []jsonRequest    `json:"requests,omitempty"`
 	RankedBy       jsonRanking      `json:"ranked_by"`
 	Configurations []jsonConfig     `json:"configurations"`
 	Loads          []jsonLoad       `json:"loads"`
@@ -66,6 +68,13 @@ type jsonGoal struct {
 	Constraints []search.Constraint `json:"constraints"`
 	Accuracy    *jsonLimit          `json:"accuracy,omitempty"`
 	Price       float64             `json:"price_per_hour,omitempty"`
+}
+
+// jsonRequest is the shape of an input in the measured requests.
+type jsonRequest struct {
+	Input  string              `json:"input"`
+	Shape  []int64             `json:"shape"`
+	Source analyze.ShapeSource `json:"source"`
 }
 
 // jsonRanking is what configurations are ranked by.
@@ -120,8 +129,15 @@ type jsonConfig struct {
 	BestLoad  *measure.Load    `json:"best_load,omitempty"`
 	Setup     jsonSetup        `json:"setup"`
 	Settings  search.Candidate `json:"settings"`
+	Memory    *jsonMemory      `json:"memory,omitempty"`
 	Points    []jsonPoint      `json:"points"`
 	Config    string           `json:"config"`
+}
+
+// jsonMemory is what a configuration holds, and what that rests on.
+type jsonMemory struct {
+	jsonEstimate
+	Basis footprint.Basis `json:"basis"`
 }
 
 type jsonSetup struct {
@@ -309,6 +325,9 @@ func newDocument(r analyze.Result) document {
 	if nearest, ok := r.Nearest(); ok {
 		d.Status, d.Nearest = statusInfeasible, nearest.Name
 	}
+	for _, s := range r.Requests {
+		d.Requests = append(d.Requests, jsonRequest{s.Input, s.Dims, s.Source})
+	}
 	for _, e := range r.Reused {
 		d.Earlier = append(d.Earlier, jsonEarlier(e))
 	}
@@ -334,6 +353,9 @@ func newJSONConfig(r analyze.Result, c analyze.Config) jsonConfig {
 	if c.Gain != nil {
 		gain := newJSONEstimate(*c.Gain)
 		j.Gain = &gain
+	}
+	if c.Memory != nil {
+		j.Memory = &jsonMemory{newJSONEstimate(c.Memory.Estimate), c.Memory.Basis}
 	}
 	for _, p := range c.Points {
 		point := jsonPoint{Load: p.Load, Confirmed: p.Confirmed, jsonSample: newJSONSample(p.Sample)}

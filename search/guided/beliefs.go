@@ -271,7 +271,7 @@ func (g *Guided) learn() {
 	}
 	for k, m := range g.models {
 		if m.isMemory() {
-			m.isKnown = slices.ContainsFunc(g.pools, func(p *pool) bool { return p.memory.isKnown() })
+			m.isKnown = g.held.Any()
 			continue
 		}
 		seen := all[k]
