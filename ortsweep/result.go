@@ -118,6 +118,8 @@ func flagText(f measure.Flag) string {
 		return "other processes used more than 10 % of the CPU time"
 	case measure.FlagSteal:
 		return "the hypervisor took more than 1 % of the CPU time"
+	case measure.FlagThrottled:
+		return measure.FlagThrottled.Text()
 	case measure.FlagErrors:
 		return "requests failed"
 	case measure.FlagClientCPU:
