@@ -1,6 +1,7 @@
 package guided
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -194,7 +195,7 @@ func (m *model) log(value float64) float64 {
 type reading struct {
 	at        float64 // s, when it was, in the campaign
 	seconds   float64 // of its windows
-	steal     float64 // share of the CPU time that was wanted meanwhile which the hypervisor took
+	withheld  float64 // CPU time that others took from it (measure.Withheld)
 	isFlagged bool
 	logs      []float64
 	errors    []float64 // standard deviations from the windows' own intervals; 0 unknown
@@ -206,7 +207,7 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 	for _, w := range m.Windows {
 		r.seconds += w.Duration.Seconds()
 	}
-	r.steal = g.stolen(m.Windows)
+	r.withheld = g.withheld(e.Trial.Candidate, g.settings.Space.Facts.Instances(e.Trial.Candidate), m)
 	r.at = e.Elapsed.Seconds() - r.seconds/2
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
@@ -226,19 +227,19 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 	return r, isComplete
 }
 
-// stolen is the share of the CPU time that engine and clients wanted in windows which the hypervisor took. Of the machine's whole time it takes more from
-// a configuration that uses more of it: that is the configuration's own doing, and stays in its figures.
-func (g *Guided) stolen(windows []measure.Window) float64 {
-	taken, used, all := 0.0, 0.0, 0.0
-	for _, w := range windows {
-		machine := w.Duration.Seconds() * float64(max(g.settings.Space.Facts.Cores, 1))
-		taken, all = taken+w.Steal*machine, all+machine
-		used += (w.EngineCPU + w.ClientCPU).Seconds()
+// withheld is what others took from windows in which so many instances of a candidate could compute at once. A neighbour on the cores that few threads
+// leave idle takes nothing from them.
+func (g *Guided) withheld(c search.Candidate, instances int, m measure.Measurement) float64 {
+	usable := 0.0 // cores' worth; 0: all
+	threads := g.number(c, search.KnobIntraOpThreads, 0)
+	if cmp.Or(g.settings.Space.Value(c, search.KnobExecutionProvider), "cpu") == "cpu" && threads > 0 {
+		clients, seconds := 0.0, 0.0
+		for _, w := range m.Windows {
+			clients, seconds = clients+w.ClientCPU.Seconds(), seconds+w.Duration.Seconds()
+		}
+		usable = float64(threads*max(1, instances)) + clients/max(seconds, floor)
 	}
-	if used == 0 { // unknown
-		used = all - taken
-	}
-	return taken / max(taken+used, floor)
+	return m.WithheldOf(g.settings.Space.Facts.Cores, usable)
 }
 
 // track is what was measured of a cell in the search.
@@ -264,7 +265,7 @@ func (g *Guided) learn() {
 			for _, p := range g.pools {
 				p.drift = 0
 				if s := p.service(); s.trials > 0 {
-					p.drift = m.direction() * (all[k].driftAt(s.at) + all[k].burden.of(s.steal))
+					p.drift = m.direction() * (all[k].driftAt(s.at) + all[k].withheld.Part(s.withheld))
 				}
 			}
 		}

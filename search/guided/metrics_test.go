@@ -41,16 +41,17 @@ func TestCheapestIsFastest(t *testing.T) {
 	}
 }
 
-// A quarter of the time of two cores is half a second of each second. Beside one second of work that is a third of what was wanted; where the work is
-// unknown, it is a quarter.
-func TestStolenIsOfWhatWasWanted(t *testing.T) {
+// A neighbour on one of two cores takes half of what a configuration with as many threads as cores gets, and nothing from one with a single thread, whose
+// clients use little; but from two instances of that.
+func TestWithheldGoesByThreads(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, func(s *search.Settings) { s.Space.Facts.Cores = 2 })
-	w := measure.Window{Duration: time.Second, Steal: 0.25, EngineCPU: 800 * time.Millisecond, ClientCPU: 200 * time.Millisecond}
-	near(t, "one busy core", g.stolen([]measure.Window{w}), 1.0/3)
-	w.EngineCPU, w.ClientCPU = 0, 0
-	near(t, "unknown", g.stolen([]measure.Window{w, w}), 0.25)
-	near(t, "no window", g.stolen(nil), 0)
+	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Foreign: 0.5, EngineCPU: time.Second}}}
+	one := search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"})
+	near(t, "all cores", g.withheld(search.Candidate{}, 1, m), math.Ln2)
+	near(t, "one thread", g.withheld(one, 1, m), 0)
+	near(t, "two instances of it", g.withheld(one, 2, m), math.Ln2)
+	near(t, "no window", g.withheld(one, 1, measure.Measurement{}), 0)
 }
 
 // Whatever makes a machine faster makes throughput higher and latencies lower, so a goal on both errs by the sum of the deviations; what a pool's
