@@ -17,11 +17,12 @@ import (
 type Result struct {
 	Setup    Setup
 	Outcome  Outcome
-	Rows     []Row     // by criterion
-	Accuracy *Accuracy // nil where outputs are not compared
-	Warnings []string  // what one should know of the figures, in sentences
-	Time     time.Time // of the beginning
-	Revision string    // of what is gated; "" unknown
+	Rows     []Row          // by criterion
+	Accuracy *Accuracy      // nil where outputs are not compared
+	Withheld measure.Others // what others took of the CPU time
+	Warnings []string       // what one should know of the figures, in sentences
+	Time     time.Time      // of the beginning
+	Revision string         // of what is gated; "" unknown
 }
 
 // Accuracy is how the candidate's outputs compare with the baseline's.
@@ -75,8 +76,32 @@ func NewResult(s Setup, o Outcome, reference map[measure.Metric]Reference, now t
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	r.Warnings = warnings(o)
+	r.Withheld = measure.OthersIn(allWindows(o.Pairs), 0)
+	r.Warnings = append(r.corrections(), warnings(o)...)
 	return r
+}
+
+// corrections say what was taken out of the changes that were judged.
+func (r Result) corrections() []string {
+	to := "an equal share on both sides"
+	if r.Setup.Baseline == nil {
+		to = "the average"
+	}
+	isCorrected := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.judged(nil).Slope != 0 })
+	sentence := r.Withheld.Sentence(to)
+	if sentence == "" || !isCorrected {
+		return nil
+	}
+	return []string{sentence}
+}
+
+// allWindows are those of both sides.
+func allWindows(pairs []Pair) []measure.Window {
+	var all []measure.Window
+	for _, p := range pairs {
+		all = append(append(all, p.Baseline.Windows...), p.Candidate.Windows...)
+	}
+	return all
 }
 
 // typical is the median of a metric over the pairs; false where none tells it.
