@@ -76,7 +76,7 @@ func NewResult(s Setup, o Outcome, reference map[measure.Metric]Reference, now t
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	r.Withheld = measure.OthersIn(allWindows(o.Pairs), 0)
+	r.Withheld = othersIn(o.Pairs)
 	r.Warnings = append(r.corrections(), warnings(o)...)
 	return r
 }
@@ -95,13 +95,18 @@ func (r Result) corrections() []string {
 	return []string{sentence}
 }
 
-// allWindows are those of both sides.
-func allWindows(pairs []Pair) []measure.Window {
-	var all []measure.Window
+// othersIn sums up what others took from both sides of the pairs.
+func othersIn(pairs []Pair) measure.Others {
+	var o measure.Others
 	for _, p := range pairs {
-		all = append(append(all, p.Baseline.Windows...), p.Candidate.Windows...)
+		for _, side := range []measure.Measurement{p.Baseline, p.Candidate} {
+			usable := mostUsed(side.Windows)
+			for _, w := range side.Windows {
+				o = o.With(w, w.WithheldOf(0, usable))
+			}
+		}
 	}
-	return all
+	return o
 }
 
 // typical is the median of a metric over the pairs; false where none tells it.

@@ -33,7 +33,7 @@ func TestNeighbourOfOneSideIsTakenOut(t *testing.T) {
 	}
 	r := NewResult(Setup{}, o, nil, time.Time{}, "")
 	// The mean over all windows: a quarter of them lost 0.4.
-	if r.Withheld.Windows != 240 || math.Abs(r.Withheld.Mean-0.1) > 1e-9 || math.Abs(r.Withheld.Most-0.4) > 1e-9 {
+	if r.Withheld.Seconds != 24000 || math.Abs(r.Withheld.Mean-0.1) > 1e-9 || math.Abs(r.Withheld.Most-0.4) > 1e-9 {
 		t.Errorf("%+v", r.Withheld)
 	}
 }

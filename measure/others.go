@@ -10,28 +10,33 @@ type Others struct {
 	Mean    float64 `json:"mean"`    // over the windows' time, 0..1
 	Most    float64 `json:"most"`    // of one window
 	Steal   float64 `json:"steal"`   // the hypervisor's part of what was taken, 0..1
-	Windows int     `json:"windows"` // that it is of
+	Seconds float64 `json:"seconds"` // of the windows
+
+	steal, foreign float64 // seconds' worth of all cores that each took in windows where something was withheld
 }
 
 // OthersIn sums up windows on a machine of so many cores, which count where a window does not tell its own.
 func OthersIn(windows []Window, cores int) Others {
 	var o Others
-	seconds, steal, foreign := 0.0, 0.0, 0.0
 	for _, w := range windows {
-		taken := -math.Expm1(-w.Withheld(cores))
-		o.Mean += taken * w.Duration.Seconds()
-		o.Most = max(o.Most, taken)
-		if taken > 0 {
-			steal, foreign = steal+w.Steal*w.Duration.Seconds(), foreign+w.Foreign*w.Duration.Seconds()
-		}
-		seconds += w.Duration.Seconds()
-		o.Windows++
+		o = o.With(w, w.Withheld(cores))
 	}
-	if seconds > 0 {
-		o.Mean /= seconds
+	return o
+}
+
+// With adds a window from which others withheld so much.
+func (o Others) With(w Window, withheld float64) Others {
+	taken, seconds := -math.Expm1(-withheld), w.Duration.Seconds()
+	if seconds <= 0 {
+		return o
 	}
-	if steal+foreign > 0 {
-		o.Steal = steal / (steal + foreign)
+	o.Mean = (o.Mean*o.Seconds + taken*seconds) / (o.Seconds + seconds)
+	o.Most, o.Seconds = max(o.Most, taken), o.Seconds+seconds
+	if taken > 0 {
+		o.steal, o.foreign = o.steal+w.Steal*seconds, o.foreign+w.Foreign*seconds
+	}
+	if o.steal+o.foreign > 0 {
+		o.Steal = o.steal / (o.steal + o.foreign)
 	}
 	return o
 }

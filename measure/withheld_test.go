@@ -79,7 +79,7 @@ func TestOthersSentence(t *testing.T) {
 	windows := []Window{disturbed(0.69, 0, 0.31), {Duration: 3 * time.Second, Foreign: (4*0.12 - 0.31) / 3}}
 	o := OthersIn(windows, 2)
 	const want = "Other processes took 12 % of the CPU time on average (up to 31 %); figures are corrected to the average."
-	if got := o.Sentence("the average"); got != want || o.Windows != 2 {
+	if got := o.Sentence("the average"); got != want || o.Seconds != 4 {
 		t.Errorf("%q of %+v, want %q", got, o, want)
 	}
 	windows[0] = disturbed(0.69, 0.16, 0.15)
