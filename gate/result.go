@@ -88,7 +88,7 @@ func (r Result) corrections() []string {
 		to = "the average"
 	}
 	isCorrected := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.judged(nil).Slope != 0 })
-	sentence := r.Withheld.Sentence(to)
+	sentence := r.Withheld.Corrected(to)
 	if sentence == "" || !isCorrected {
 		return nil
 	}

@@ -79,17 +79,17 @@ func TestOthersSentence(t *testing.T) {
 	windows := []Window{disturbed(0.69, 0, 0.31), {Duration: 3 * time.Second, Foreign: (4*0.12 - 0.31) / 3}}
 	o := OthersIn(windows, 2)
 	const want = "Other processes took 12 % of the CPU time on average (up to 31 %); figures are corrected to the average."
-	if got := o.Sentence("the average"); got != want || o.Seconds != 4 {
+	if got := o.Corrected("the average"); got != want || o.Seconds != 4 {
 		t.Errorf("%q of %+v, want %q", got, o, want)
 	}
 	windows[0] = disturbed(0.69, 0.16, 0.15)
-	if got := OthersIn(windows[:1], 2).Sentence("x"); got != "Other processes and the hypervisor took 31 % of the CPU time on average (up to 31 %); figures are corrected to x." {
+	if got := OthersIn(windows[:1], 2).Corrected("x"); got != "Other processes and the hypervisor took 31 % of the CPU time on average (up to 31 %); figures are corrected to x." {
 		t.Error(got)
 	}
-	if got := OthersIn([]Window{disturbed(0.9, 0.1, 0)}, 2).Sentence("x"); got != "The hypervisor took 10 % of the CPU time on average (up to 10 %); figures are corrected to x." {
+	if got := OthersIn([]Window{disturbed(0.9, 0.1, 0)}, 2).Corrected("x"); got != "The hypervisor took 10 % of the CPU time on average (up to 10 %); figures are corrected to x." {
 		t.Error(got)
 	}
-	if got := OthersIn([]Window{disturbed(0.9, 0, 0)}, 2).Sentence("x") + OthersIn(nil, 2).Sentence("x"); got != "" {
+	if got := OthersIn([]Window{disturbed(0.9, 0, 0)}, 2).Corrected("x") + OthersIn(nil, 2).Corrected("x"); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}
 }

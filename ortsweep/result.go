@@ -87,7 +87,7 @@ func (r Result) warnings() []string {
 	if r.Outcome.Interrupted {
 		list = append(list, "The sweep was interrupted: nothing is confirmed on fresh launches.")
 	}
-	if taken := r.Outcome.Others.Sentence("the average"); taken != "" {
+	if taken := r.Outcome.Others.Corrected("the average"); taken != "" {
 		list = append(list, taken)
 	}
 	for _, flag := range slices.Sorted(maps.Keys(r.Outcome.Flagged)) {

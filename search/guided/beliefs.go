@@ -1,7 +1,6 @@
 package guided
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -207,7 +206,7 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 	for _, w := range m.Windows {
 		r.seconds += w.Duration.Seconds()
 	}
-	r.withheld = g.withheld(e.Trial.Candidate, g.settings.Space.Facts.Instances(e.Trial.Candidate), m)
+	r.withheld = g.settings.Space.Withheld(e.Trial.Candidate, g.settings.Space.Facts.Instances(e.Trial.Candidate), m)
 	r.at = e.Elapsed.Seconds() - r.seconds/2
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
@@ -225,21 +224,6 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 		}
 	}
 	return r, isComplete
-}
-
-// withheld is what others took from windows in which so many instances of a candidate could compute at once. A neighbour on the cores that few threads
-// leave idle takes nothing from them.
-func (g *Guided) withheld(c search.Candidate, instances int, m measure.Measurement) float64 {
-	usable := 0.0 // cores' worth; 0: all
-	threads := g.number(c, search.KnobIntraOpThreads, 0)
-	if cmp.Or(g.settings.Space.Value(c, search.KnobExecutionProvider), "cpu") == "cpu" && threads > 0 {
-		clients, seconds := 0.0, 0.0
-		for _, w := range m.Windows {
-			clients, seconds = clients+w.ClientCPU.Seconds(), seconds+w.Duration.Seconds()
-		}
-		usable = float64(threads*max(1, instances)) + clients/max(seconds, floor)
-	}
-	return m.WithheldOf(g.settings.Space.Facts.Cores, usable)
 }
 
 // track is what was measured of a cell in the search.

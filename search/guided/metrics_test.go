@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -39,19 +38,6 @@ func TestCheapestIsFastest(t *testing.T) {
 	if value := b.Statement().Best.Values[0]; value.Metric != measure.Cost || !(value.Lo < value.Value && value.Value < value.Hi) {
 		t.Errorf("the statement is of %+v, want the cost", value)
 	}
-}
-
-// A neighbour on one of two cores takes half of what a configuration with as many threads as cores gets, and nothing from one with a single thread, whose
-// clients use little; but from two instances of that.
-func TestWithheldGoesByThreads(t *testing.T) {
-	t.Parallel()
-	g := newSmall(t, func(s *search.Settings) { s.Space.Facts.Cores = 2 })
-	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Foreign: 0.5, EngineCPU: time.Second}}}
-	one := search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"})
-	near(t, "all cores", g.withheld(search.Candidate{}, 1, m), math.Ln2)
-	near(t, "one thread", g.withheld(one, 1, m), 0)
-	near(t, "two instances of it", g.withheld(one, 2, m), math.Ln2)
-	near(t, "no window", g.withheld(one, 1, measure.Measurement{}), 0)
 }
 
 // Whatever makes a machine faster makes throughput higher and latencies lower, so a goal on both errs by the sum of the deviations; what a pool's
