@@ -78,6 +78,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
+	r.Withheld = newWithheld(space, c.Profile.Search.Strategy, events)
 	choice := ""
 	if r.ByBestLoad() { // that is what a strategy believes something of
 		choice = believed(strategy.plan)

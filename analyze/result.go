@@ -44,6 +44,7 @@ type Result struct {
 	Failures      []Failure
 	Course        []CourseStep  // the trials in the order in which they were made
 	Folds         []search.Fold // combinations that were not tried, with the reasons
+	Withheld      Withheld      // what others took of the CPU time
 	Accuracy      spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
 	// Assigned says which nodes of the model an execution provider took, for people.
 	Assigned map[string]string

@@ -81,6 +81,7 @@ func metricLabels(r analyze.Result) map[measure.Metric]string {
 func pageNotes(r analyze.Result) []string {
 	lines := append(assignedNotes(r), limitNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
+	lines = append(lines, withheldNotes(r)...)
 	lines = append(lines, r.Ending.Statement...)
 	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {

@@ -55,12 +55,32 @@ type document struct {
 	Windows        *int             `json:"windows,omitempty"`
 	ServiceTrials  int              `json:"service_trials,omitempty"`
 	Earlier        []jsonEarlier    `json:"earlier,omitempty"`
+	Withheld       *jsonWithheld    `json:"withheld,omitempty"` // absent where others took nothing
 	Ending         *jsonEnding      `json:"ending,omitempty"`
 	Time           *jsonAccount     `json:"time,omitempty"`
 	Steps          []jsonStep       `json:"steps,omitempty"`
 	Origin         *jsonOrigin      `json:"origin,omitempty"`
 	Machine        jsontext.Value   `json:"machine,omitempty"`
 	Recorded       string           `json:"recorded,omitempty"` // file of another program; then what a campaign alone knows is missing
+}
+
+// jsonWithheld is what others took of the CPU time, and what that did to throughput.
+type jsonWithheld struct {
+	Mean      float64 `json:"mean"`
+	Most      float64 `json:"most"`
+	Steal     float64 `json:"steal"`
+	Foreign   float64 `json:"foreign"`
+	Slope     float64 `json:"slope"`
+	Deviation float64 `json:"deviation"`
+	Believed  bool    `json:"believed"`
+}
+
+func newJSONWithheld(w analyze.Withheld) *jsonWithheld {
+	if w.Mean == 0 {
+		return nil
+	}
+	return &jsonWithheld{Mean: significant(w.Mean), Most: significant(w.Most), Steal: significant(w.Steal), Foreign: significant(w.Foreign), Slope: significant(w.Slope),
+		Deviation: significant(w.Deviation), Believed: w.Believed}
 }
 
 type jsonGoal struct {
@@ -310,6 +330,7 @@ func newDocument(r analyze.Result) document {
 	}
 	if r.Recorded == "" {
 		ending, account, origin := jsonEnding(r.Ending), newJSONAccount(r.Account), newJSONOrigin(r)
+		d.Withheld = newJSONWithheld(r.Withheld)
 		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
 	}
 	d.addViews(r)

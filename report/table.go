@@ -92,6 +92,7 @@ func notes(r analyze.Result, g grid) []string {
 	lines = append(lines, assignedNotes(r)...)
 	lines = append(lines, limitNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
+	lines = append(lines, withheldNotes(r)...)
 	lines = append(lines, failureNotes(r)...)
 	lines = append(lines, r.Ending.Statement...)
 	lines = append(lines, reusedNotes(r)...)
@@ -246,6 +247,14 @@ func flagNotes(r analyze.Result) []string {
 		lines = append(lines, fmt.Sprintf("Less certain, %s: %s.", f.Text(), strings.Join(names[f], ", ")))
 	}
 	return lines
+}
+
+// withheldNotes say what others took.
+func withheldNotes(r analyze.Result) []string {
+	if text := r.Withheld.Text(); text != "" {
+		return []string{text}
+	}
+	return nil
 }
 
 // reusedNotes count the trials of earlier campaigns, which are in no figure.

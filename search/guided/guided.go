@@ -158,7 +158,7 @@ func (g *Guided) tellService(p *pool, e search.Event) {
 		curve, zones, p.engine.opened = &p.engine.alone, &p.engine.zones, p
 	}
 	curve.enter(e)
-	curve.steal = g.stolen(e.Measurement.Windows)
+	curve.withheld = g.settings.Space.Withheld(e.Trial.Candidate, e.Trial.Load.Concurrency, e.Measurement)
 	size, isRefused := refused(e)
 	switch f := e.Measurement.Failure; {
 	case f != nil && (size <= g.clientBatch() || len(curve.sizes) == 0):

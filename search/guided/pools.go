@@ -118,7 +118,7 @@ type service struct {
 	overhead float64   // s per request of the smallest size, outside of instance and queue
 	trials   int
 	at       float64 // s, when the last one was, in the campaign
-	steal    float64 // share of the CPU time that was wanted in that which the hypervisor took
+	withheld float64 // CPU time that others took from it (measure.Withheld)
 }
 
 // enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.

@@ -36,7 +36,9 @@ func (p *Posterior) read(events []search.Event) []reading {
 			continue
 		}
 		m := e.Measurement
-		r := reading{cell: cellOf(e, p.options), launch: m.Launch, withheld: m.Withheld(p.options.Space.Facts.Cores)}
+		space := p.options.Space
+		withheld := space.Withheld(e.Trial.Candidate, space.Facts.Instances(e.Trial.Candidate), m)
+		r := reading{cell: cellOf(e, p.options), launch: m.Launch, withheld: withheld}
 		for _, w := range m.Windows {
 			r.seconds += w.Duration.Seconds()
 		}
