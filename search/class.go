@@ -16,10 +16,18 @@ import (
 // waits as soon as an instance is free, and the largest batch bounds nothing. An open loop has no
 // bound on what is in flight, so that every batcher is a class of its own there.
 func (s Space) ClassKey(c Candidate, load measure.Load) string {
-	var parts []string
+	var knobs, parts []string
 	for _, k := range s.Knobs {
-		if poolScope(k.Name) != ScopeBatcher {
-			parts = append(parts, k.Name+"="+string(s.Value(c, k.Name)))
+		knobs = append(knobs, k.Name)
+	}
+	for _, setting := range c.settings {
+		if !slices.Contains(knobs, setting.Knob) {
+			knobs = append(knobs, setting.Knob)
+		}
+	}
+	for _, name := range knobs {
+		if poolScope(name) != ScopeBatcher {
+			parts = append(parts, name+"="+string(s.Value(c, name)))
 		}
 	}
 	return strings.Join(append(parts, s.batcherClass(c, load)), " ")

@@ -54,6 +54,7 @@ func TestClassKey(t *testing.T) {
 		{"two that wait for company", of(batch, "8", delay, "2000us"), of(batch, "16", delay, "2000us"), closed(4, 1), false},
 		{"a batch of one never waits", of(batch, "1"), of(batch, "1", delay, "2000us"), closed(8, 1), true},
 		{"other pools", of(instances, "1", batch, "8"), of(instances, "2", batch, "8"), closed(4, 1), false},
+		{"a knob that the space has not", of(instances, "1", batch, "4", search.KnobIntraOpThreads, "2"), of(instances, "1", batch, "4"), closed(4, 1), false},
 		{"the default and what says the same", search.Candidate{}, of(instances, "1", batch, "4", delay, "0us"), closed(16, 1), true},
 		{"the default's preferred size, which is all in flight", search.Candidate{}, of(batch, "8"), closed(4, 1), true},
 		{"a preferred size that ends batches", of(batch, "8", preferred, "[2]"), of(batch, "8"), closed(4, 1), false},

@@ -37,8 +37,9 @@ type Point struct {
 	P99        float64 // s, the truth
 	Error      float64 // standard error of the throughput's logarithm; 0 where the truth is known
 	Failure    *measure.Failure
+	class      string     // equal for points that are one and the same server
 	memory     int64      // bytes
-	visits     [][]window // what can be drawn, by the times at which it was measured
+	visits     [][]window // what can be drawn: the windows of each trial of the class, in their order
 }
 
 // Measurable reports whether the point has figures: its trial does not fail.
