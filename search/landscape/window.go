@@ -23,6 +23,14 @@ type window struct {
 // parts is where a request's time in the server goes, in seconds.
 type parts struct{ queue, input, infer, output float64 }
 
+// part is a window between two shares of its time. What is known only of the whole is the same in the part.
+func (w window) part(from, to float64) window {
+	n := float64(len(w.rates))
+	first := min(int(math.Round(from*n)), len(w.rates)-1)
+	w.rates = w.rates[first:max(first+1, int(math.Round(to*n)))]
+	return w
+}
+
 // The slices of a replayed window.
 const subWindows = 10
 
