@@ -17,16 +17,17 @@ import (
 
 // Landscape is a space with the truth of its points. It is immutable, and may be replayed by several machines at once.
 type Landscape struct {
-	Name     string
-	Recorded bool // on a real machine, else synthetic
-	Space    search.Space
-	Points   []Point
-	window   float64 // s, the length that was asked for of the windows that are drawn
-	trace    trace   // of a recorded one
-	noise    Noise   // of a synthetic one
-	costs    costs
-	pools    map[string]*pool
-	index    map[string]int // place in Points by key and level
+	Name      string
+	Recorded  bool // on a real machine, else synthetic
+	Space     search.Space
+	Points    []Point
+	window    float64 // s, the length that was asked for of the windows that are drawn
+	trace     trace   // of a recorded one
+	noise     Noise   // of a synthetic one
+	costs     costs
+	neighbour float64 // share of the cores that a neighbour takes in its bursts; 0: there is none
+	pools     map[string]*pool
+	index     map[string]int // place in Points by key and level
 }
 
 // Point is a configuration at a load.

@@ -220,7 +220,7 @@ func TestWeatherDoesNotDependOnTheQuestions(t *testing.T) {
 	t.Parallel()
 	n := noiseOf(0.1)
 	n.Burst = 0.3
-	a, b := newWeather(trace{}, n, 7), newWeather(trace{}, n, 7)
+	a, b := newWeather(trace{}, n, 0, 7), newWeather(trace{}, n, 0, 7)
 	late := a.speed(50 * time.Second)
 	for at := time.Duration(0); at < 50*time.Second; at += time.Second {
 		b.speed(at)
@@ -230,7 +230,7 @@ func TestWeatherDoesNotDependOnTheQuestions(t *testing.T) {
 	}
 	// Over hours the neighbour takes nothing from the mean, since the truth has its share.
 	sum, count := 0.0, 0
-	long := newWeather(trace{}, Noise{Burst: 0.3}, 8)
+	long := newWeather(trace{}, Noise{Burst: 0.3}, 0, 8)
 	for at := time.Duration(0); at < 10*time.Hour; at += time.Second {
 		sum, count = sum+long.speed(at), count+1
 	}

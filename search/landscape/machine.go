@@ -24,7 +24,7 @@ type Machine struct {
 // NewMachine returns a machine without an engine, at time 0.
 func (l *Landscape) NewMachine(seed uint64) *Machine {
 	return &Machine{
-		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), weather: newWeather(l.trace, l.noise, seed), recorder: measure.NewRecorder(),
+		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), weather: newWeather(l.trace, l.noise, l.neighbour, seed), recorder: measure.NewRecorder(),
 	}
 }
 
@@ -86,7 +86,7 @@ func (m *Machine) point(t search.Trial, result *measure.Measurement) {
 		w := m.window(&s, begin, t.Window, m.launch, t.Load.BatchSize)
 		m.clock += w.Duration
 		if part := until(w, measure.Look); t.IsFutile(part) {
-			w, m.clock, result.Cut = part, begin+part.Duration, true
+			w, m.clock, result.Cut = m.beside(part), begin+part.Duration, true
 		}
 		result.Windows = append(result.Windows, w)
 		result.Times.Windows += m.clock - begin

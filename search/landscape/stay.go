@@ -56,5 +56,5 @@ func (m *Machine) window(s *stay, begin time.Duration, length time.Duration, lau
 		begin += one.Duration
 		played = append(played, one)
 	}
-	return joined(played)
+	return m.beside(joined(played))
 }
