@@ -25,6 +25,7 @@ type Landscape struct {
 	trace     trace   // of a recorded one
 	noise     Noise   // of a synthetic one
 	costs     costs
+	spread    spread
 	neighbour float64 // share of the cores that a neighbour takes in its bursts; 0: there is none
 	pools     map[string]*pool
 	index     map[string]int // place in Points by key and level
@@ -139,31 +140,17 @@ func (l *Landscape) Settings(limit Limit, budget time.Duration, seed uint64) sea
 	return s
 }
 
-// tolerance is by how much a recommendation may exceed the limit before it is worth nothing.
-const tolerance = 0.02
-
-// Best is the point with the highest throughput within a limit, and false when no point keeps it.
+// Best is the point with the highest throughput within a limit over long hours, and false when no point keeps it.
 func (l *Landscape) Best(limit Limit) (Point, bool) {
-	var best *Point
-	for i := range l.Points {
-		p := &l.Points[i]
-		if p.Measurable() && p.P99 <= limit.P99 && (best == nil || p.Throughput > best.Throughput) {
-			best = p
-		}
-	}
+	best := l.judge(limit, 1).best
 	if best == nil {
 		return Point{}, false
 	}
 	return *best, true
 }
 
-// Regret is the share of the best throughput within the limit that a recommended point misses: 0 at the best, 1 where the
-// point exceeds the limit by more than 2 %, fails or is unknown.
+// Regret is the share of the best throughput within the limit that a recommended point misses over long hours: 0 at the best, 1
+// where the point exceeds the limit by more than 2 %, fails or is unknown.
 func (l *Landscape) Regret(c search.Candidate, level float64, limit Limit) float64 {
-	p := l.Find(c, level)
-	best, ok := l.Best(limit)
-	if p == nil || !ok || !p.Measurable() || p.P99 > limit.P99*(1+tolerance) {
-		return 1
-	}
-	return max(0, 1-p.Throughput/best.Throughput)
+	return l.judge(limit, 1).regret(c, level)
 }

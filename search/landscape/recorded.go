@@ -37,14 +37,15 @@ func FromRecord(f record.File) (*Landscape, error) {
 	visits := map[string][][]window{} // by class
 	for _, t := range record.Truths(f, course) {
 		p := Point{Candidate: t.Candidate, Level: t.Level, Throughput: t.Throughput, P99: t.P99, Error: t.Error, Failure: t.Failure, memory: t.Memory}
-		if visits[t.Class] == nil {
-			visits[t.Class] = newVisits(t.Visits)
-		}
 		if p.class = t.Class; p.Measurable() {
+			if visits[t.Class] == nil {
+				visits[t.Class] = newVisits(t.Visits)
+			}
 			p.visits = visits[t.Class]
 		}
 		l.add(p)
 	}
+	l.spread = newSpread(l.Points)
 	if !slices.ContainsFunc(l.Points, Point.Measurable) {
 		return nil, errors.New("it has no point with figures")
 	}
