@@ -83,7 +83,7 @@ func (m *Machine) point(t search.Trial, result *measure.Measurement) {
 	s := stay{point: p}
 	for range t.Windows {
 		begin := m.clock
-		w := m.window(&s, begin, t.Window, m.launch, t.Load.BatchSize)
+		w := m.window(&s, begin, t.Window, m.launch, t.Load)
 		m.clock += w.Duration
 		if part := until(w, measure.Look); t.IsFutile(part) {
 			w, m.clock, result.Cut = m.beside(part), begin+part.Duration, true

@@ -41,7 +41,7 @@ func (s *stay) draw(random *rand.Rand, share float64) (w window, from, to float6
 // instant of the machine's course. It does not move the clock: windows of several points that
 // follow each other at near instants meet the same course. Where a longer window is asked for
 // than was recorded, it is several of the stay in a row.
-func (m *Machine) window(s *stay, begin time.Duration, length time.Duration, launch float64, clientBatch int) measure.Window {
+func (m *Machine) window(s *stay, begin time.Duration, length time.Duration, launch float64, load measure.Load) measure.Window {
 	asked := length.Seconds() / m.landscape.window // in recorded windows
 	n := 1
 	if s.point.visits[0][0].isMeasured {
@@ -52,9 +52,11 @@ func (m *Machine) window(s *stay, begin time.Duration, length time.Duration, lau
 		w, from, to := s.draw(m.random, asked/float64(n))
 		// The runner makes windows longer for slow configurations; one of another length is so in the same proportion.
 		seconds := w.seconds * asked / float64(n)
-		one := m.play(w.part(from, to), begin, seconds, launch, clientBatch)
+		one := m.play(w.part(from, to), begin, seconds, launch, load.BatchSize)
 		begin += one.Duration
 		played = append(played, one)
 	}
-	return m.beside(joined(played))
+	all := m.beside(joined(played))
+	all.InFlight = float64(load.Concurrency) // a closed loop's clients wait or are served
+	return all
 }

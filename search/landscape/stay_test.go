@@ -104,13 +104,14 @@ func TestTurnsShareTheCourse(t *testing.T) {
 	l := y.make()
 	a, b := stay{point: l.Find(candidate("1", "4"), 16)}, stay{point: l.Find(candidate("2", "4"), 16)}
 	m := l.NewMachine(5)
+	load := measure.Load{Concurrency: 16, BatchSize: 1}
 	var own, ratios []float64
 	for i := range 300 {
 		begin := 3 * time.Second * time.Duration(i)
-		first := m.window(&a, begin, 400*time.Millisecond, 1, 1)
-		second := m.window(&b, begin+500*time.Millisecond, 400*time.Millisecond, 1, 1)
-		if first.Start != begin || m.clock != 0 {
-			t.Fatalf("a window at %v begins at %v, and the clock is at %v", begin, first.Start, m.clock)
+		first := m.window(&a, begin, 400*time.Millisecond, 1, load)
+		second := m.window(&b, begin+500*time.Millisecond, 400*time.Millisecond, 1, load)
+		if first.Start != begin || m.clock != 0 || first.InFlight != 16 {
+			t.Fatalf("a window at %v begins at %v with %g in flight, and the clock is at %v", begin, first.Start, first.InFlight, m.clock)
 		}
 		rate := func(w measure.Window) float64 { return float64(w.Requests) / w.Duration.Seconds() }
 		own, ratios = append(own, math.Log(rate(first))), append(ratios, math.Log(rate(second)/rate(first)))

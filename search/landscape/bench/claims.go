@@ -14,7 +14,7 @@ const wrong = 0.02
 
 // claims prints what was claimed beside the truth. It leaves out what nothing in the group states.
 func claims(w io.Writer, group []series) {
-	fmt.Fprintln(w, "strategy\tanswer's interval holds long\tas in the finals\tgain's\tbelief's, long"+
+	fmt.Fprintln(w, "\nstrategy\tanswer's interval holds long\tas in the finals\tgain's\tbelief's, long"+
 		"\tnothing better than stated: all\tended by budget\twrong answers\tz of unmeasured cells, rms: throughput\tp99")
 	stated := false
 	for _, s := range group {
@@ -32,7 +32,7 @@ func claims(w io.Writer, group []series) {
 	if !stated {
 		return
 	}
-	fmt.Fprint(w, "strategy\tprobability of keeping the limit: below 0.5")
+	fmt.Fprint(w, "\nstrategy\tprobability of keeping the limit: below 0.5")
 	for low := 5; low < 10; low++ {
 		fmt.Fprintf(w, "\t%.1f–%.1f", float64(low)/10, float64(low+1)/10)
 	}

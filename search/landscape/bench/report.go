@@ -89,7 +89,7 @@ func tables(w io.Writer, o options, group []series) {
 	for _, s := range group {
 		fmt.Fprintf(w, "%s\t%d%s\n", s.strategy, len(s.outcomes), s.answers(o))
 	}
-	fmt.Fprintln(w, "strategy\tstays ≤ 2 % now: median\tp90\tlaunches: median (mean)\ttrials\tpoints, %\tend, s: median (mean)\tby budget")
+	fmt.Fprintln(w, "\nstrategy\tstays ≤ 2 % now: median\tp90\tlaunches: median (mean)\ttrials\tpoints, %\tend, s: median (mean)\tby budget")
 	for _, s := range group {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.strategy, s.stays(0.5), s.stays(0.9),
 			s.middle("%.0f", func(o landscape.Outcome) float64 { return float64(o.Launches) }),
