@@ -8,13 +8,15 @@ import (
 	"tuner/measure"
 )
 
-// ClassKey names the server that a candidate of the space is under a load. Candidates with equal
-// keys are one and the same server there: whatever is measured of one is true of the others.
+// ClassKey names the server that a candidate of the space is under a load. Candidates
+// with equal keys are one and the same server there: whatever is measured of one is true
+// of the others.
 //
-// Two candidates of a pool are that in a closed loop when neither waits for company and all
-// requests in flight fit into the largest batch of either. The batcher then hands over all that
-// waits as soon as an instance is free, and the largest batch bounds nothing. An open loop has no
-// bound on what is in flight, so that every batcher is a class of its own there.
+// Two candidates of a pool are that in a closed loop when neither waits for company and
+// all requests in flight fit into the largest batch of either. The batcher then hands
+// over all that waits as soon as an instance is free, and the largest batch bounds
+// nothing. An open loop has no bound on what is in flight, so that every batcher is a
+// class of its own there.
 func (s Space) ClassKey(c Candidate, load measure.Load) string {
 	var knobs, parts []string
 	for _, k := range s.Knobs {
@@ -53,15 +55,15 @@ func (s Space) batcherClass(c Candidate, load measure.Load) string {
 	return fmt.Sprintf("batch=%d delay=%s preferred=%v joins=%t", batch, text, preferred, s.joins(c))
 }
 
-// joins reports whether a candidate is known to have the dynamic batcher. It has where its
-// largest batch is a knob's value, its own or the default's, or where the server completes the
-// configuration. A candidate that does not batch has nothing to join.
+// joins reports whether a candidate is known to have the dynamic batcher. It has where
+// its largest batch is a knob's value, its own or the default's, or where the server
+// completes the configuration. A candidate that does not batch has nothing to join.
 func (s Space) joins(c Candidate) bool {
 	return !s.Facts.Batching || s.Facts.BaseMaxBatchSize == 0 || s.Value(c, KnobMaxBatchSize) != ""
 }
 
-// preferredSizes are a candidate's preferred batch sizes: its own, or the default's where it has
-// the default's largest batch, since they are dropped with any other.
+// preferredSizes are a candidate's preferred batch sizes: its own, or the default's where
+// it has the default's largest batch, since they are dropped with any other.
 func (s Space) preferredSizes(c Candidate) []int {
 	if _, own := c.Get(KnobPreferredBatchSize); !own && s.MaxBatch(c) != s.MaxBatch(Candidate{}) {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"tuner/search/queuesim"
 )
 
-// batching is a space whose default has batches of 4, prefers them full, and does not wait.
+// batching is a space whose default has batches of 4, prefers them full, and does not
+// wait.
 func batching() search.Space {
 	return search.Space{
 		Knobs: []search.Knob{
@@ -73,8 +74,9 @@ func TestClassKey(t *testing.T) {
 	}
 }
 
-// Whatever the service times, configurations of one class make the same batches at the same
-// instants: the queue simulation, which is Triton's batcher, gives the same result to the last digit.
+// Whatever the service times, configurations of one class make the same batches at the
+// same instants: the queue simulation, which is Triton's batcher, gives the same result
+// to the last digit.
 func TestClassesAreServedAlike(t *testing.T) {
 	t.Parallel()
 	space := batching()

@@ -15,9 +15,10 @@ type Strategy interface {
 // Hours says of which hours of the machine a truth is.
 type Hours int
 
-// Now is the campaign's own time: throughputs are the landscape's times the machine's mean speed
-// meanwhile, latencies are divided by it. A strategy can know this truth. Long is all of the
-// recorded hours, or the mean of a synthetic noise, of which a campaign sees a few minutes.
+// Now is the campaign's own time: throughputs are the landscape's times the machine's
+// mean speed meanwhile, latencies are divided by it. A strategy can know this truth. Long
+// is all of the recorded hours, or the mean of a synthetic noise, of which a campaign
+// sees a few minutes.
 const (
 	Now Hours = iota
 	Long
@@ -75,7 +76,8 @@ func (o Outcome) StaysWithin(bound float64, h Hours) (time.Duration, bool) {
 // longest is a number of trials that no campaign with a budget of minutes has.
 const longest = 20_000
 
-// Follower is told of each trial, why it was made, and the regret over long hours of what is recommended after it.
+// Follower is told of each trial, why it was made, and the regret over long hours of what
+// is recommended after it.
 type Follower func(e search.Event, why string, regret float64)
 
 // Run carries a campaign out on a machine with a seed's noise. follow may be nil.

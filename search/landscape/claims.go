@@ -12,7 +12,8 @@ import (
 type Believer interface {
 	// Claim is what it says of the best; false while it claims nothing.
 	Claim() (Claim, bool)
-	// Predict is what it believes of a configuration at a load; false where it believes nothing.
+	// Predict is what it believes of a configuration at a load; false where it believes
+	// nothing.
 	Predict(c search.Candidate, load measure.Load) (Prediction, bool)
 }
 
@@ -26,14 +27,15 @@ type Claim struct {
 	IsOver     bool             // the search ended by itself, not by its budget
 }
 
-// Prediction is what a strategy believes of a configuration at a load, with 95 % intervals that are symmetric on log scale. A
-// metric is nil where nothing is believed of it.
+// Prediction is what a strategy believes of a configuration at a load, with 95 %
+// intervals that are symmetric on log scale. A metric is nil where nothing is believed of
+// it.
 type Prediction struct{ Throughput, P99 *measure.Estimate }
 
 // Claims is what a strategy claimed at the campaign's end, beside the truth.
 type Claims struct {
 	Value      Coverage // the interval of the best's throughput holds the truth over long hours
-	Bound      Coverage // nothing is better than the best by more than was said, on the machine as it was; stated of a best that keeps the limit
+	Bound      Coverage // nothing is better than the best by more than was said, now; stated of a best that keeps the limit
 	IsOver     bool     // the search ended by itself, not by its budget
 	Kept       Kept
 	Throughput Misfit // of cells that were not measured
@@ -53,13 +55,15 @@ type Misfit struct {
 	Squares float64
 }
 
-// RMS is the root of the mean square: 1 of beliefs that are as unsure as they should be. It is NaN of none.
+// RMS is the root of the mean square: 1 of beliefs that are as unsure as they should be.
+// It is NaN of none.
 func (m Misfit) RMS() float64 { return math.Sqrt(m.Squares / float64(m.Count)) }
 
 // Add joins the sums of two.
 func (m Misfit) Add(n Misfit) Misfit { return Misfit{m.Count + n.Count, m.Squares + n.Squares} }
 
-// enter adds a belief with a 95 % interval on log scale. The truth has a standard error of its own.
+// enter adds a belief with a 95 % interval on log scale. The truth has a standard error
+// of its own.
 func (m *Misfit) enter(e *measure.Estimate, truth, standardError float64) {
 	const normal = 1.96
 	if e == nil || e.Lo <= 0 {
@@ -71,10 +75,12 @@ func (m *Misfit) enter(e *measure.Estimate, truth, standardError float64) {
 	}
 }
 
-// mostExamined is how many cells of a campaign's end are examined, since each is simulated: a twentieth of the campaign's CPU time.
+// mostExamined is how many cells of a campaign's end are examined, since each is
+// simulated: a twentieth of the campaign's CPU time.
 const mostExamined = 20
 
-// examine holds what a strategy claims against the truth. classes are those that were measured.
+// examine holds what a strategy claims against the truth. classes are those that were
+// measured.
 func (l *Landscape) examine(b Believer, now, long judge, classes map[string]bool, seed uint64) Claims {
 	var claims Claims
 	if c, ok := b.Claim(); ok {
@@ -110,8 +116,9 @@ func (l *Landscape) examine(b Believer, now, long judge, classes map[string]bool
 	return claims
 }
 
-// spread is by how much recorded visits to one class differ, as standard deviations of logarithms. A truth errs by that over the
-// root of its visits. It is 0 where truths are known.
+// spread is by how much recorded visits to one class differ, as standard deviations of
+// logarithms. A truth errs by that over the root of its visits. It is 0 where truths are
+// known.
 type spread struct{ throughput, p99 float64 }
 
 // newSpread pools the classes' variances.

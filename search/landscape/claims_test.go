@@ -50,7 +50,8 @@ func TestClaimsAreHeldAgainstTheTruth(t *testing.T) {
 	far := best
 	far.Throughput = estimate(500, 0.05)
 	check("an interval that is off", far, func(c Claims) bool { return c.Value == Coverage{true, false} })
-	// Batches of 1 at 1 do 200/s within the limit; the best does 667/s, 3.33 times as many.
+	// Batches of 1 at 1 do 200/s within the limit; the best does 667/s, 3.33 times as
+	// many.
 	second := best
 	second.Candidate, second.Level = candidate("2", "1"), 1
 	second.Gain = gain(2.2)
@@ -69,7 +70,8 @@ func TestClaimsAreHeldAgainstTheTruth(t *testing.T) {
 	}
 }
 
-// Beliefs that are three deviations too low have a misfit of 3; those of measured cells do not count, nor what is not believed.
+// Beliefs that are three deviations too low have a misfit of 3; those of measured cells
+// do not count, nor what is not believed.
 func TestUnmeasuredCellsAreExamined(t *testing.T) {
 	t.Parallel()
 	l := small().make()
@@ -81,7 +83,8 @@ func TestUnmeasuredCellsAreExamined(t *testing.T) {
 	if got.Throughput.Count != 5 || !near(got.Throughput.RMS(), 3, 1e-9) || got.P99.Count != 0 || o.asked != 11 {
 		t.Errorf("%+v after %d questions", got, o.asked)
 	}
-	// A truth that is known to 10 % √2 itself takes a part of the blame: 0.3 / √(0.1² + 0.1²).
+	// A truth that is known to 10 % √2 itself takes a part of the blame: 0.3 / √(0.1² +
+	// 0.1²).
 	rough := *l
 	rough.spread = spread{throughput: 0.1}
 	if got := rough.examine(o, now, now, measured, 1); !near(got.Throughput.RMS(), 3/math.Sqrt2, 1e-9) {

@@ -32,7 +32,8 @@ func (l *Landscape) cover(o *Outcome, answer search.Standing, machine *Machine, 
 	}
 }
 
-// throughputs are the logarithms of a configuration's throughput at a load in the final trials, each on a launch of its own.
+// throughputs are the logarithms of a configuration's throughput at a load in the final
+// trials, each on a launch of its own.
 func throughputs(finals []search.Event, c search.Candidate, level float64) []float64 {
 	var logs []float64
 	for _, e := range finals {
@@ -59,7 +60,8 @@ func mostMeasured(finals []search.Event, c search.Candidate) (float64, []float64
 	return best, most
 }
 
-// coverage asks whether Student's interval over launches holds the truth: what analyze reports where there are three or more.
+// coverage asks whether Student's interval over launches holds the truth: what analyze
+// reports where there are three or more.
 func coverage(logs []float64, truth float64) Coverage {
 	if len(logs) < 3 {
 		return Coverage{}
@@ -68,7 +70,8 @@ func coverage(logs []float64, truth float64) Coverage {
 	return Coverage{true, e.Lo <= truth && truth <= e.Hi}
 }
 
-// gainCoverage asks the same of the difference of two means with the pooled spread between launches, as analyze reports a gain.
+// gainCoverage asks the same of the difference of two means with the pooled spread
+// between launches, as analyze reports a gain.
 func gainCoverage(a, b []float64, truth float64) Coverage {
 	n, m := float64(len(a)), float64(len(b))
 	half := stats.TQuantile(0.975, n+m-2) * math.Sqrt((squaresOf(a)+squaresOf(b))/(n+m-2)*(1/n+1/m))

@@ -2,7 +2,8 @@ package landscape
 
 import "tuner/search"
 
-// tolerance is by how much a recommendation may exceed the limit before it is worth nothing.
+// tolerance is by how much a recommendation may exceed the limit before it is worth
+// nothing.
 const tolerance = 0.02
 
 // judge knows the truth under a limit on a machine of a mean speed: throughputs are the

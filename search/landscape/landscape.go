@@ -140,7 +140,8 @@ func (l *Landscape) Settings(limit Limit, budget time.Duration, seed uint64) sea
 	return s
 }
 
-// Best is the point with the highest throughput within a limit over long hours, and false when no point keeps it.
+// Best is the point with the highest throughput within a limit over long hours, and false
+// when no point keeps it.
 func (l *Landscape) Best(limit Limit) (Point, bool) {
 	best := l.judge(limit, 1).best
 	if best == nil {
@@ -149,8 +150,9 @@ func (l *Landscape) Best(limit Limit) (Point, bool) {
 	return *best, true
 }
 
-// Regret is the share of the best throughput within the limit that a recommended point misses over long hours: 0 at the best, 1
-// where the point exceeds the limit by more than 2 %, fails or is unknown.
+// Regret is the share of the best throughput within the limit that a recommended point
+// misses over long hours: 0 at the best, 1 where the point exceeds the limit by more than
+// 2 %, fails or is unknown.
 func (l *Landscape) Regret(c search.Candidate, level float64, limit Limit) float64 {
 	return l.judge(limit, 1).regret(c, level)
 }

@@ -24,7 +24,8 @@ type Machine struct {
 // NewMachine returns a machine without an engine, at time 0.
 func (l *Landscape) NewMachine(seed uint64) *Machine {
 	return &Machine{
-		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), weather: newWeather(l.trace, l.noise, l.neighbour, seed), recorder: measure.NewRecorder(),
+		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), recorder: measure.NewRecorder(),
+		weather: newWeather(l.trace, l.noise, l.neighbour, seed),
 	}
 }
 

@@ -26,9 +26,9 @@ func (b *bursts) step() bool {
 	return b.busy
 }
 
-// neighbour is another process of the replayed machine, such as a compiler: in bursts it takes a
-// share of the cores. It slows what wants more of them than it leaves. It is in no truth, since
-// the model is served when the neighbour is gone.
+// neighbour is another process of the replayed machine, such as a compiler: in bursts it
+// takes a share of the cores. It slows what wants more of them than it leaves. It is in
+// no truth, since the model is served when the neighbour is gone.
 type neighbour struct {
 	share  float64 // of the cores' time that a burst takes, 0..1; 0: there is none
 	bursts bursts
@@ -56,8 +56,8 @@ func (n *neighbour) taken(first, last int) float64 {
 	return n.share * float64(busy) / float64(last-first+1)
 }
 
-// slowed is the factor on the speed of what would use so many of the machine's cores, where a
-// share of these is taken: 1 as long as the rest suffices.
+// slowed is the factor on the speed of what would use so many of the machine's cores,
+// where a share of these is taken: 1 as long as the rest suffices.
 func slowed(used float64, cores int, taken float64) float64 {
 	if used <= 0 || cores <= 0 || taken <= 0 {
 		return 1
@@ -65,9 +65,9 @@ func slowed(used float64, cores int, taken float64) float64 {
 	return min(1, (1-taken)*float64(cores)/min(used, float64(cores)))
 }
 
-// WithNeighbour is the landscape on machines with a neighbour that takes a share of the cores,
-// 0..1, for 20 s of every 80 s in the mean. Where the number of cores is not known, or what the
-// engine uses of them, as on a GPU, it has no effect on the engine.
+// WithNeighbour is the landscape on machines with a neighbour that takes a share of the
+// cores, 0..1, for 20 s of every 80 s in the mean. Where the number of cores is not
+// known, or what the engine uses of them, as on a GPU, it has no effect on the engine.
 func (l *Landscape) WithNeighbour(share float64) *Landscape {
 	disturbed := *l
 	disturbed.neighbour = share

@@ -53,7 +53,8 @@ type weather struct {
 }
 
 func newWeather(t trace, n Noise, neighbour float64, seed uint64) *weather {
-	w := &weather{trace: t, noise: n, random: rand.New(rand.NewPCG(seed, 0x77656174686572)), neighbour: newNeighbour(neighbour, seed)}
+	w := &weather{trace: t, noise: n, random: rand.New(rand.NewPCG(seed, 0x77656174686572))}
+	w.neighbour = newNeighbour(neighbour, seed)
 	if t.span > 0 {
 		w.from = time.Duration(w.random.Int64N(int64(t.span)))
 		return w

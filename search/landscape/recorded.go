@@ -25,8 +25,9 @@ func Load(path string) (*Landscape, error) {
 	return l, nil
 }
 
-// FromRecord makes a landscape of a recording. What is drawn later are its visits without the drift of their time, and the
-// truth of a point is the mean over the launches of its class, on log scale.
+// FromRecord makes a landscape of a recording. What is drawn later are its visits without
+// the drift of their time, and the truth of a point is the mean over the launches of its
+// class, on log scale.
 func FromRecord(f record.File) (*Landscape, error) {
 	l := newLandscape(f.Header.Name, f.Header.Space)
 	l.Recorded, l.window = true, f.Header.Window.Seconds()

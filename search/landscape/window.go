@@ -23,7 +23,8 @@ type window struct {
 // parts is where a request's time in the server goes, in seconds.
 type parts struct{ queue, input, infer, output float64 }
 
-// part is a window between two shares of its time. What is known only of the whole is the same in the part.
+// part is a window between two shares of its time. What is known only of the whole is the
+// same in the part.
 func (w window) part(from, to float64) window {
 	n := float64(len(w.rates))
 	first := min(int(math.Round(from*n)), len(w.rates)-1)
@@ -62,13 +63,15 @@ func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, c
 		spent.add(w.parts, float64(n)/speed)
 	}
 	result.Inferences = result.Requests * clientBatch
-	result.EngineCPU, result.ClientCPU = time.Duration(worked*w.cores*float64(length)), time.Duration(worked*w.clients*float64(length))
+	result.EngineCPU = time.Duration(worked * w.cores * float64(length))
+	result.ClientCPU = time.Duration(worked * w.clients * float64(length))
 	result.Steal = m.weather.steal(begin + length/2)
 	result.Server = spent.server(result.Requests, clientBatch, w.batch)
 	return m.beside(result)
 }
 
-// mostForeign is the share of the cores' time from which on others flag a window (package meter).
+// mostForeign is the share of the cores' time from which on others flag a window (package
+// meter).
 const mostForeign = 0.10
 
 // beside tells in a window what the neighbour took meanwhile.

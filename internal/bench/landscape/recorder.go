@@ -283,7 +283,8 @@ func limits(truths []record.Truth) []float64 {
 	return []float64{tight, middle, math.Inf(1)}
 }
 
-// vague lists the best points under each limit, and under a little more, whose mean is not known well enough, one for each class.
+// vague lists the best points under each limit, and under a little more, whose mean is
+// not known well enough, one for each class.
 func (r *recorder) vague() []spot {
 	truths := r.truths()
 	var list []spot

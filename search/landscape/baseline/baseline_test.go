@@ -198,7 +198,8 @@ func TestTrialsTakeNoiseOut(t *testing.T) {
 	}
 }
 
-// Where the noise hides which point is best, points are measured again, as often as a doubt is worth it.
+// Where the noise hides which point is best, points are measured again, as often as a
+// doubt is worth it.
 func TestBayesReplicates(t *testing.T) {
 	t.Parallel()
 	machine := searchtest.Small()

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// process is a Gaussian process with a constant mean, a Matérn kernel (ν = 5/2) with a length for each dimension, and noise,
-// whose variance is divided by the trials that a value is the mean of.
-// Values are standardized. The zero value knows nothing.
+// process is a Gaussian process with a constant mean, a Matérn kernel (ν = 5/2) with a
+// length for each dimension, and noise, whose variance is divided by the trials that a
+// value is the mean of. Values are standardized. The zero value knows nothing.
 type process struct {
 	shape       shape
 	inputs      [][]float64

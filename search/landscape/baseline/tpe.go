@@ -45,12 +45,13 @@ func newTPE(p points) (*tpe, error) {
 	return &tpe{points: p, study: study}, nil
 }
 
-// drawing is held while a study draws: it draws from the process's random numbers, whatever seed it is given (goptuna 0.9.0,
-// internal/random), so that these are seeded before each draw.
+// drawing is held while a study draws: it draws from the process's random numbers,
+// whatever seed it is given (goptuna 0.9.0, internal/random), so that these are seeded
+// before each draw.
 var drawing sync.Mutex
 
-// seeded runs a draw with the process's random numbers seeded by the campaign's seed and the number of the draw. It takes
-// GODEBUG=randseednop=0, which the module sets.
+// seeded runs a draw with the process's random numbers seeded by the campaign's seed and
+// the number of the draw. It takes GODEBUG=randseednop=0, which the module sets.
 func (t *tpe) seeded(draw func()) {
 	drawing.Lock()
 	defer drawing.Unlock()

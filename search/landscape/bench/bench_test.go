@@ -44,7 +44,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// outcome is a campaign with one recommendation, from a time on; over long hours it is worth less by a tenth.
+// outcome is a campaign with one recommendation, from a time on; over long hours it is
+// worth less by a tenth.
 func outcome(at time.Duration, regret float64) landscape.Outcome {
 	step := landscape.Step{At: at}
 	step.Regret[landscape.Now], step.Regret[landscape.Long] = regret, min(regret+0.1, 1)
@@ -59,7 +60,8 @@ func TestReport(t *testing.T) {
 	l := &landscape.Landscape{Name: "sample", Recorded: true}
 	other := &landscape.Landscape{Name: "other", Recorded: true}
 	limit := landscape.Limit{Name: "tight", P99: 0.020}
-	// Four campaigns: two within 1 %, one of them at once; one at 4 %; one beyond the limit. The last takes 5 minutes, and 20 launches.
+	// Four campaigns: two within 1 %, one of them at once; one at 4 %; one beyond the
+	// limit. The last takes 5 minutes, and 20 launches.
 	list := []landscape.Outcome{outcome(30*time.Second, 0), outcome(90*time.Second, 0.01), outcome(time.Minute, 0.04), outcome(time.Minute, 1)}
 	list[3].Elapsed, list[3].Launches = 5*time.Minute, 20
 	all := []series{{l, limit, "random", list}, {other, limit, "random", list[:1]}}

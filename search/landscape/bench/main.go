@@ -43,8 +43,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.StringVar(&names, "landscapes", "", "names of the landscapes, separated by commas (default: all)")
 	flags.BoolVar(&o.trace, "trace", false, "print the trials of the first campaign of each series; for one series at a time (-seeds 1)")
 	flags.StringVar(&chosen, "strategies", strings.Join(o.strategies, ","), "strategies, separated by commas")
-	flags.StringVar(&tuned, "tuned", "minilm,cnn,mlp,lstm", "landscapes on which constants of the strategies were chosen, separated by commas: their rows say so")
-	flags.Float64Var(&o.neighbour, "neighbour", 0, "share of the cores, 0 to 0.9, that another process takes in bursts, 20 s of every 80 s in the mean")
+	flags.StringVar(&tuned, "tuned", "minilm,cnn,mlp,lstm",
+		"landscapes on which constants of the strategies were chosen, separated by commas: their rows say so")
+	flags.Float64Var(&o.neighbour, "neighbour", 0,
+		"share of the cores, 0 to 0.9, that another process takes in bursts, 20 s of every 80 s in the mean")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}

@@ -12,8 +12,8 @@ import (
 	"tuner/search/landscape"
 )
 
-// report prints the tables of each landscape and limit, those of each landscape over its limits, and those of the recorded and
-// of the synthetic ones together.
+// report prints the tables of each landscape and limit, those of each landscape over its
+// limits, and those of the recorded and of the synthetic ones together.
 func report(out io.Writer, o options, all []series) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if o.neighbour > 0 {
@@ -56,8 +56,9 @@ func together(o options, all []series, isMeant func(series) bool) []series {
 	return list
 }
 
-// byLandscape has a row for each landscape by itself, all limits together, and says on which constants of the strategies were
-// chosen: only the others say what a strategy does on what nobody tuned it on.
+// byLandscape has a row for each landscape by itself, all limits together, and says on
+// which constants of the strategies were chosen: only the others say what a strategy does
+// on what nobody tuned it on.
 func byLandscape(w io.Writer, o options, all []series) {
 	var names []string
 	for _, s := range all {
@@ -89,7 +90,8 @@ func tables(w io.Writer, o options, group []series) {
 	for _, s := range group {
 		fmt.Fprintf(w, "%s\t%d%s\n", s.strategy, len(s.outcomes), s.answers(o))
 	}
-	fmt.Fprintln(w, "\nstrategy\tstays ≤ 2 % now: median\tp90\tlaunches: median (mean)\ttrials\tpoints, %\tend, s: median (mean)\tby budget")
+	fmt.Fprintln(w, "\nstrategy\tstays ≤ 2 % now: median\tp90"+
+		"\tlaunches: median (mean)\ttrials\tpoints, %\tend, s: median (mean)\tby budget")
 	for _, s := range group {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.strategy, s.stays(0.5), s.stays(0.9),
 			s.middle("%.0f", func(o landscape.Outcome) float64 { return float64(o.Launches) }),
@@ -100,7 +102,8 @@ func tables(w io.Writer, o options, group []series) {
 	claims(w, group)
 }
 
-// answerHead names the columns of answers: P(≤ 2/5 %) is the share of campaigns whose recommendation is within so much of the best.
+// answerHead names the columns of answers: P(≤ 2/5 %) is the share of campaigns whose
+// recommendation is within so much of the best.
 func answerHead(o options) string {
 	var head strings.Builder
 	for _, hours := range []string{"now", "long"} {
@@ -143,8 +146,8 @@ func (s series) share(is func(landscape.Outcome) bool) float64 {
 	return float64(n) / float64(len(s.outcomes))
 }
 
-// stays is a quantile of the time after which the regret stays within 2 % on the machine as it was; "never" where the campaigns
-// that get there are fewer.
+// stays is a quantile of the time after which the regret stays within 2 % on the machine
+// as it was; "never" where the campaigns that get there are fewer.
 func (s series) stays(quantile float64) string {
 	var times []float64
 	for _, o := range s.outcomes {

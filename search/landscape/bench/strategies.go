@@ -51,8 +51,10 @@ func (b believer) Claim() (landscape.Claim, bool) {
 	if i < 0 {
 		return landscape.Claim{}, false
 	}
-	return landscape.Claim{Candidate: s.Best.Candidate, Level: s.Best.Load.Level(), Throughput: s.Best.Values[i].Estimate, Feasible: s.Best.Feasible,
-		Gain: s.Gain, IsOver: s.Why != ""}, true
+	return landscape.Claim{
+		Candidate: s.Best.Candidate, Level: s.Best.Load.Level(), Throughput: s.Best.Values[i].Estimate,
+		Feasible: s.Best.Feasible, Gain: s.Gain, IsOver: s.Why != "",
+	}, true
 }
 
 // Predict is what the strategy believes of a configuration at a load.

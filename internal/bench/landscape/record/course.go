@@ -8,25 +8,29 @@ import (
 	"tuner/stats"
 )
 
-// Course is the machine's speed in the course of a recording: over minutes as the reference point shows it, within them as all classes that were
-// measured more than once show it, and what the hypervisor took of it. A machine whose cores are others', too, is faster or slower by a tenth from
-// one second to the next, which a reference every few minutes does not see.
+// Course is the machine's speed in the course of a recording: over minutes as the
+// reference point shows it, within them as all classes that were measured more than once
+// show it, and what the hypervisor took of it. A machine whose cores are others', too, is
+// faster or slower by a tenth from one second to the next, which a reference every few
+// minutes does not see.
 type Course struct {
 	minutes, seconds smooth  // logarithms
 	steal            smooth  // share of the CPU time that the hypervisor took
 	slope, mean      float64 // of the logarithm by that share, and of the share
 }
 
-// The widths of the fast part among which the one is chosen that predicts best: from half a second, which is less than any two
-// trials lie apart, each twice the one before.
+// The widths of the fast part among which the one is chosen that predicts best: from half
+// a second, which is less than any two trials lie apart, each twice the one before.
 const (
 	leastWidth = 0.5 // s
 	widths     = 10
 	fastRounds = 10 // in which classes and speeds are told from each other in turn
 )
 
-// NewCourse reads the speed off a file's points: the logarithm of a trial's throughput is its class's (points that are one server), plus the speed's (an additive model, fitted by
-// backfitting with a Gaussian kernel; its width is the one that predicts trials best from those beside them).
+// NewCourse reads the speed off a file's points: the logarithm of a trial's throughput is
+// its class's (points that are one server), plus the speed's (an additive model, fitted
+// by backfitting with a Gaussian kernel; its width is the one that predicts trials best
+// from those beside them).
 func NewCourse(f File) Course {
 	c := newBurden(f)
 	for _, p := range f.Points {
@@ -48,8 +52,9 @@ func NewCourse(f File) Course {
 	return c
 }
 
-// newBurden is a course of which only is known what the hypervisor took, and what that did to classes that were measured more than once (least squares
-// over each one's differences from its mean).
+// newBurden is a course of which only is known what the hypervisor took, and what that
+// did to classes that were measured more than once (least squares over each one's
+// differences from its mean).
 func newBurden(f File) Course {
 	var c Course
 	var classes []string
@@ -69,7 +74,8 @@ func newBurden(f File) Course {
 // undisturbed is the logarithm of a point's throughput, as if the hypervisor had taken as much as it does in the mean.
 func (c Course) undisturbed(p Point) float64 { return p.logThroughput() - c.slope*(p.stolen()-c.mean) }
 
-// visits are trials of classes that were measured more than once, in the order of their times.
+// visits are trials of classes that were measured more than once, in the order of their
+// times.
 type visits struct {
 	at, logs []float64 // s; of the throughput, without the slow part of the course
 	class    []int     // which, from 0
@@ -114,7 +120,8 @@ func newFast(v visits) smooth {
 	return best
 }
 
-// fit tells classes and speeds from each other, and returns the speeds and the sum of squares of what neither explains.
+// fit tells classes and speeds from each other, and returns the speeds and the sum of
+// squares of what neither explains.
 func (v visits) fit(width float64) (s smooth, squares float64) {
 	s = smooth{at: v.at, values: make([]float64, len(v.at)), width: width}
 	speeds, means := make([]float64, len(v.at)), make([]float64, len(v.count))

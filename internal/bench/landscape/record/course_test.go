@@ -54,8 +54,9 @@ func TestSpeedWithinMinutesIsTakenOut(t *testing.T) {
 	}
 }
 
-// A machine whose speed changes within two seconds is followed by a kernel of half a second. The recordings of this repository choose neither end of
-// the widths: none asks for a narrower one, nor for a wider.
+// A machine whose speed changes within two seconds is followed by a kernel of half a
+// second. The recordings of this repository choose neither end of the widths: none asks
+// for a narrower one, nor for a wider.
 func TestWidthsAreNotEndsOfTheirGrid(t *testing.T) {
 	t.Parallel()
 	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 1}}}}

@@ -11,9 +11,9 @@ import (
 	"tuner/stats"
 )
 
-// Truth is what all trials of a point's class say together, the machine's drift taken out. The
-// points of a class are one and the same server (search.Space.ClassKey), so that they have one
-// truth.
+// Truth is what all trials of a point's class say together, the machine's drift taken
+// out. The points of a class are one and the same server (search.Space.ClassKey), so that
+// they have one truth.
 type Truth struct {
 	Candidate  search.Candidate
 	Level      float64
@@ -157,8 +157,9 @@ func Limits(p99s []float64) (tight, middle float64) {
 	return at(0.25), at(0.60)
 }
 
-// Best are the points with the highest throughputs within a limit on the 99th percentile, at most n, the best first. Of a
-// class only the point that was measured first is among them.
+// Best are the points with the highest throughputs within a limit on the 99th percentile,
+// at most n, the best first. Of a class only the point that was measured first is among
+// them.
 func Best(truths []Truth, p99 float64, n int) []Truth {
 	seen := map[string]bool{}
 	within := slices.DeleteFunc(slices.Clone(truths), func(t Truth) bool {

@@ -60,8 +60,9 @@ func TestDriftIsTakenOut(t *testing.T) {
 	}
 }
 
-// twins is a recording of three configurations at 4 in flight, on a steady machine. Batches of 4 and of 8 hold all that is in flight: they
-// are one server. Batches of 2 are another one.
+// twins is a recording of three configurations at 4 in flight, on a steady machine.
+// Batches of 4 and of 8 hold all that is in flight: they are one server. Batches of 2 are
+// another one.
 func twins() File {
 	base := map[string]search.Value{search.KnobMaxBatchSize: "4", search.KnobMaxQueueDelay: "0us"}
 	f := File{Header: Header{Space: search.Space{
