@@ -56,7 +56,8 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	strategy, err := assess(c, configs, events, goal)
+	memory := remember(c)
+	strategy, err := assess(c, configs, memory.fill(c.Header, configs), memory.seen(events), goal)
 	if err != nil {
 		return Result{}, err
 	}
@@ -65,7 +66,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
-		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
+		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Requests: requestShapes(c.Profile, base), Cores: c.Facts.Cores, Top: o.Top,
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
@@ -74,7 +75,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()
 	r.Verdict = strategy.plan.DecideAt(known, at)
-	r.Withheld = known.Withheld()
+	r.Withheld = newWithheld(space, events)
 	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints
@@ -93,11 +94,13 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 }
 
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
-func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal) (strategy replayed, err error) {
+func assess(c Campaign, configs []Config, memory []held, events []search.Event, goal search.Goal) (strategy replayed, err error) {
 	var telling sync.WaitGroup
 	telling.Go(func() { strategy, err = replay(c, goal) })
 	own := byCandidate(events)
-	parallel.For(len(configs), func(i int) { configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], goal) })
+	parallel.For(len(configs), func(i int) {
+		configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], memory[i], goal)
+	})
 	telling.Wait()
 	return strategy, err
 }
@@ -113,8 +116,8 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 }
 
 // assessed fills in the figures of a configuration from its own events.
-func assessed(c Config, own []search.Event, goal search.Goal) Config {
-	c.Points = points(own, goal)
+func assessed(c Config, own []search.Event, memory held, goal search.Goal) Config {
+	c.Points = points(own, goal, memory)
 	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
 	c.FailedFinals = failedFinals(own, c.Points)
 	return c
@@ -209,7 +212,7 @@ func configName(model string, index int) string {
 }
 
 // points pools a candidate's successful trials by load, the final phase's apart from the search's.
-func points(own []search.Event, goal search.Goal) []Point {
+func points(own []search.Event, goal search.Goal, memory held) []Point {
 	type pools struct{ search, final []measure.Measurement }
 	byLoad := map[measure.Load]*pools{}
 	for _, e := range own {
@@ -229,7 +232,7 @@ func points(own []search.Event, goal search.Goal) []Point {
 	}
 	var list []Point
 	for load, p := range byLoad {
-		list = append(list, newPoint(load, p.search, p.final, goal))
+		list = append(list, newPoint(load, p.search, p.final, goal, memory))
 	}
 	slices.SortFunc(list, func(a, b Point) int { return compareLoads(a.Load, b.Load) })
 	return list
@@ -248,13 +251,13 @@ func failedFinals(own []search.Event, points []Point) bool {
 
 // newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to
 // confirm, so that the chosen ones tend to flatter.
-func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal) Point {
+func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal, memory held) Point {
 	if len(final) == 0 {
-		return Point{Load: load, Sample: newSample(searched, goal)}
+		return Point{Load: load, Sample: newSample(searched, goal, memory.searched)}
 	}
-	p := Point{Load: load, Sample: newSample(final, goal), Confirmed: true}
+	p := Point{Load: load, Sample: newSample(final, goal, memory.final), Confirmed: true}
 	if len(searched) > 0 {
-		s := newSample(searched, goal)
+		s := newSample(searched, goal, memory.searched)
 		p.Searched = &s
 	}
 	return p

@@ -2,13 +2,14 @@ package analyze
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
-	"tuner/search/posterior"
+	"tuner/search/footprint"
 	"tuner/search/verdict"
 	"tuner/spec"
 	"tuner/steps"
@@ -16,20 +17,22 @@ import (
 
 // Result is what a campaign found. It is immutable, and holds all that a report needs.
 type Result struct {
-	Header  journal.Header
-	Goal    search.Goal
-	Shapes  map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
-	Cores   int                // usable cores of the machine
-	Top     int                // how many configurations tables and charts bring out, the default not counted; 0 all
-	Rank    string             // spec.RankTop3Mean, or else by the score
-	At      *measure.Load      // where all configurations are compared, without a client batch; nil: each at its best load
-	Each    bool               // the table tells of each load by itself too
-	CSV     spec.CSVFiles
-	Plots   []spec.Plot // pictures beside the usual ones
-	Ending  Ending
-	Account Account
-	Trials  int // trials made, failed ones included
-	Windows int // load windows measured
+	Header journal.Header
+	Goal   search.Goal
+	Shapes map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
+	// Requests are the shapes of all inputs in the requests that were measured; none of a recording.
+	Requests []RequestShape
+	Cores    int           // usable cores of the machine
+	Top      int           // how many configurations tables and charts bring out, the default not counted; 0 all
+	Rank     string        // spec.RankTop3Mean, or else by the score
+	At       *measure.Load // where all configurations are compared, without a client batch; nil: each at its best load
+	Each     bool          // the table tells of each load by itself too
+	CSV      spec.CSVFiles
+	Plots    []spec.Plot // pictures beside the usual ones
+	Ending   Ending
+	Account  Account
+	Trials   int // trials made, failed ones included
+	Windows  int // load windows measured
 	// Tried and Failed count the configurations that were tried and the trials without figures: of the whole campaign, as Trials, also where
 	// Configs and Failures are those of some configurations alone (Only).
 	Tried, Failed int
@@ -42,6 +45,7 @@ type Result struct {
 	Failures      []Failure
 	Course        []CourseStep  // the trials in the order in which they were made
 	Folds         []search.Fold // combinations that were not tried, with the reasons
+	Withheld      Withheld      // what others took of the CPU time
 	Accuracy      spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
 	// Assigned says which nodes of the model an execution provider took, for people.
 	Assigned map[string]string
@@ -58,9 +62,7 @@ type Result struct {
 	// must be known: the goal's, throughput, mean latency, the goal's percentile, memory. It may be called
 	// from several goroutines.
 	Decide func([]search.Constraint) verdict.Verdict
-	// Withheld is how much CPU time others had while the campaign measured; figures are of the mean.
-	Withheld posterior.Withheld
-	Steps    steps.List // of `tuner run`; none where the campaign was run by itself
+	Steps  steps.List // of `tuner run`; none where the campaign was run by itself
 	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
 	// a machine are known. "" for a campaign.
 	Recorded string
@@ -106,6 +108,10 @@ type Config struct {
 	Setup     Setup
 	Deployed  *modelconfig.Config // what it is served with; not to be changed
 	Text      string              // Deployed as the text of a config.pbtxt
+
+	// Memory is what the configuration holds, on the finals' server where it was confirmed there:
+	// the memory of all its points. Nil where that is not known.
+	Memory *footprint.Estimate
 
 	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
 	Points []Point // ascending by load; empty when every trial failed
@@ -218,6 +224,32 @@ type Failure struct {
 	Load      measure.Load
 	Stage     measure.Stage
 	Reason    string
+}
+
+// IsMeasured reports whether some configuration has figures.
+func (r Result) IsMeasured() bool {
+	return slices.ContainsFunc(r.Configs, func(c Config) bool { return len(c.Points) > 0 })
+}
+
+// FailureGroup is failures with the same stage and reason.
+type FailureGroup struct {
+	First Failure
+	Count int
+}
+
+// FailureGroups are the result's failures by stage and reason, in the order in which each
+// happened first.
+func (r Result) FailureGroups() []FailureGroup {
+	var groups []FailureGroup
+	for _, f := range r.Failures {
+		i := slices.IndexFunc(groups, func(g FailureGroup) bool { return g.First.Stage == f.Stage && g.First.Reason == f.Reason })
+		if i < 0 {
+			groups = append(groups, FailureGroup{First: f})
+			i = len(groups) - 1
+		}
+		groups[i].Count++
+	}
+	return groups
 }
 
 // ByBestLoad reports whether each configuration is ranked by its own best load.

@@ -6,10 +6,12 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 )
 
-// newSample pools the windows of measurements and computes every figure from all of them.
-func newSample(parts []measure.Measurement, goal search.Goal) Sample {
+// newSample pools the windows of measurements and computes every figure from all of them, but
+// for the memory, which is its configuration's; nil: as the measurements tell.
+func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.Estimate) Sample {
 	pooled := pool(parts)
 	values := goal.Estimates(pooled, metricsOf(goal))
 	s := Sample{
@@ -24,6 +26,7 @@ func newSample(parts []measure.Measurement, goal search.Goal) Sample {
 	for _, p := range parts {
 		s.LaunchTime = max(s.LaunchTime, p.Times.Launch)
 	}
+	withMemory(values, memory)
 	var server measure.ServerStats
 	for _, w := range pooled.Windows {
 		s.Requests += w.Requests
@@ -46,7 +49,7 @@ func metricsOf(goal search.Goal) []measure.Metric {
 	return list
 }
 
-// pool joins measurements of one configuration under one load. Its memory is the highest peak seen.
+// pool joins measurements of one configuration under one load, which have one memory.
 func pool(parts []measure.Measurement) measure.Measurement {
 	var sum measure.Measurement
 	for _, p := range parts {

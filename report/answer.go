@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"tuner/analyze"
@@ -31,7 +29,7 @@ func WriteAnswer(w io.Writer, r analyze.Result) error {
 			sentences = append(sentences, text)
 		}
 	}
-	if text := shapesText(r.Shapes); text != "" {
+	if text := requestsText(r); text != "" {
 		sentences = append(sentences, fmt.Sprintf("Measured with requests of %s.", text))
 	}
 	if r.Ending.Interrupted {
@@ -43,11 +41,40 @@ func WriteAnswer(w io.Writer, r analyze.Result) error {
 	return nil
 }
 
-// shapesText lists the shapes of inputs that the model leaves open: "ids [32], mask [32]"; "" without any.
-func shapesText(shapes map[string][]int64) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(shapes)) {
-		parts = append(parts, fmt.Sprintf("%s %v", name, shapes[name]))
+// requestsText lists the shapes of inputs in the measured requests, and where they come from:
+// "ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (as the
+// model has it)"; "" where nothing is known.
+func requestsText(r analyze.Result) string {
+	var groups []string
+	for _, g := range []struct {
+		source    analyze.ShapeSource
+		one, many string
+	}{
+		{analyze.ShapeExample, "an example: give yours, since the figures depend on it", "examples: give yours, since the figures depend on them"},
+		{analyze.ShapeGiven, "as given", "as given"},
+		{analyze.ShapeOfModel, "as the model has it", "as the model has them"},
+	} {
+		var parts []string
+		for _, s := range r.Requests {
+			if s.Source == g.source {
+				parts = append(parts, fmt.Sprintf("%s %v", s.Input, s.Dims))
+			}
+		}
+		switch len(parts) {
+		case 0:
+		case 1:
+			groups = append(groups, fmt.Sprintf("%s (%s)", parts[0], g.one))
+		default:
+			groups = append(groups, fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), g.many))
+		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(groups, ", ")
+}
+
+// requestNotes say what requests the figures are of.
+func requestNotes(r analyze.Result) []string {
+	if text := requestsText(r); text != "" {
+		return []string{fmt.Sprintf("Requests: %s.", text)}
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"tuner/modelrepo"
 	"tuner/onnx"
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/spec"
 )
 
@@ -204,9 +205,18 @@ func intervals(goal search.Goal, c analyze.Config) []string {
 		}
 	}
 	if e, ok := c.Best.Values[measure.Memory]; ok {
-		parts = append(parts, "memory "+measure.Memory.Format(e.Value))
+		parts = append(parts, "memory "+memoryText(c, e))
 	}
 	return parts
+}
+
+// memoryText prints what a configuration holds, and says so where no process was seen that
+// held just this.
+func memoryText(c analyze.Config, e measure.Estimate) string {
+	if c.Memory != nil && c.Memory.Basis == footprint.Derived {
+		return fmt.Sprintf("about %s (%s to %s)", measure.Memory.Format(e.Value), measure.Memory.Format(e.Lo), measure.Memory.Format(e.Hi))
+	}
+	return measure.Memory.Format(e.Value)
 }
 
 // removeStale takes away what an earlier run wrote as the optimum, when there is none any more. What tuner did not write

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 func WriteHTML(w io.Writer, r analyze.Result, withRepository bool) error {
 	g := newGrid(r)
 	page := html.Page{
-		Result: r, Verdict: newVerdict(r), Effort: effort(r), View: append(viewNotes(r), serverNotes(r)...), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
+		Result: r, Verdict: newVerdict(r), Effort: effort(r), View: slices.Concat(requestNotes(r), viewNotes(r), serverNotes(r)), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
 		Notes: pageNotes(r), Failures: pageFailures(r), Rejected: rejections(r), LeftOut: foldLines(r), Origin: origin(r),
 		Accuracy: accuracySection(r), Steps: html.Section{Title: "Steps of the run", Heads: stepHeads, Cells: stepRows(r.Steps)},
 	}
@@ -80,6 +81,7 @@ func metricLabels(r analyze.Result) map[measure.Metric]string {
 func pageNotes(r analyze.Result) []string {
 	lines := append(assignedNotes(r), limitNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
+	lines = append(lines, withheldNotes(r)...)
 	lines = append(lines, r.Ending.Statement...)
 	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {

@@ -108,7 +108,7 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	check("found", result(t, typical(t), analyze.Options{}), "× the default's throughput [", "within p99 ≤ 50 ms", "Best: minilm_config_",
-		"Confirmed on 2 fresh engine launches.", "Measured with requests of input_ids [32].")
+		"Confirmed on 2 fresh engine launches.", "Measured with requests of input_ids [32] (as given).")
 	check("int8", result(t, withVariants(t), analyze.Options{}), "Accuracy of int8 on cpu: cosine 0.9931", "compared on 240 rows of sentences.npz")
 	doubtful := result(t, typical(t), analyze.Options{})
 	doubtful.Configs[0].Best.Flags = []measure.Flag{measure.FlagErrors}

@@ -53,6 +53,7 @@ func readLevels(v value, axis *search.LoadAxis, s scale) {
 }
 
 func (r profileReader) inputs(v value) {
+	var examples []value
 	v.mapping([]field{{"shape", func(v value) {
 		shapes := map[string][]int64{}
 		v.mapping(nil, func(key, v value) bool {
@@ -62,7 +63,18 @@ func (r profileReader) inputs(v value) {
 			return true
 		})
 		r.p.Inputs.Shape = shapes
+	}}, {"examples", func(v value) {
+		for _, e := range v.list() {
+			if name, ok := e.text(); ok {
+				r.p.Inputs.Examples, examples = appendOnce(e, r.p.Inputs.Examples, name), append(examples, e)
+			}
+		}
 	}}}, nil)
+	for _, e := range examples {
+		if _, has := r.p.Inputs.Shape[e.node.Value]; !has {
+			e.fail(Error{Problem: "has no shape in load.inputs.shape, which could be an example"})
+		}
+	}
 }
 
 // shape reads a list of dimensions ≥ 1.

@@ -117,6 +117,8 @@ const (
 type Inputs struct {
 	// Shape gives inputs with symbolic dimensions their size in a request, the batch dimension left out: every dimension ≥ 1.
 	Shape map[string][]int64
+	// Examples names the inputs whose shape is an example of tuner's, and not the user's: reports say so.
+	Examples []string
 }
 
 // ParseProfile reads a profile.yaml. path is its file name: it appears in errors, and relative paths in the file are

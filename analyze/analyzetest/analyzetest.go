@@ -129,6 +129,15 @@ func (b *Builder) Given(c search.Candidate, concurrency int, throughput float64,
 	return b
 }
 
+// Beside has other processes take a share of the machine's CPU time, 0..1, in the windows of the last trial. Its figures stay.
+func (b *Builder) Beside(share float64) *Builder {
+	windows := b.campaign.Events[len(b.campaign.Events)-1].Measurement.Windows
+	for i := range windows {
+		windows[i].Foreign = share
+	}
+	return b
+}
+
 // Confirm adds a final-phase trial on a fresh launch.
 func (b *Builder) Confirm(c search.Candidate, concurrency int) *Builder {
 	b.trial(c, concurrency, search.PhaseFinal, true)
