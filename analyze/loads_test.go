@@ -17,10 +17,10 @@ import (
 // several is a campaign whose best configuration depends on the load: one instance on both cores is quick with few requests, two do more.
 func several(t *testing.T) *analyzetest.Builder {
 	return analyzetest.New(t, analyzetest.Profile).
-		Measure(search.Candidate{}, 2, 4, 8, 16).
-		Measure(analyzetest.Candidate(2, 1, 16), 8, 16).
-		Measure(analyzetest.Candidate(1, 2, 16), 2, 4, 16).
-		Curve(analyzetest.Candidate(2, 1, 4), 2)
+		Measure(search.Candidate{}, 2, 4, 8, 16, 2, 4, 8, 16).
+		Measure(analyzetest.Candidate(2, 1, 16), 8, 16, 8, 16).
+		Measure(analyzetest.Candidate(1, 2, 16), 2, 4, 16, 2, 4, 16).
+		Curve(analyzetest.Candidate(2, 1, 2), 2)
 }
 
 func TestComparedAtALoad(t *testing.T) {
@@ -79,7 +79,7 @@ func TestBestAtEachLoad(t *testing.T) {
 			t.Errorf("at %v the best is of %v", l.Load, l.Best.Best.Load)
 		}
 	}
-	// What was measured for the curves alone, two instances with batches of 4 at concurrency 2, is none of them.
+	// What was measured for the curves alone, two instances with batches of 2 at concurrency 2, is outside of the space and none of them.
 	want := []line{
 		{2, 2, "minilm_config_1", true, true},
 		{4, 2, "minilm_config_1", true, true},

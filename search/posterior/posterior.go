@@ -54,7 +54,8 @@ type Posterior struct {
 	options   Options
 	processes map[measure.Metric]*process
 	measured  []Measured
-	memories  map[string]float64 // bytes, by candidate key
+	memories  map[string]float64                 // bytes, by candidate key
+	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
 	withheld  Withheld
 }
 
@@ -91,6 +92,7 @@ func New(o Options, events []search.Event) *Posterior {
 	p.measured = measuredCells(events, o)
 	p.memories = memories(events)
 	p.withheld = withheldIn(readings)
+	p.untold = untoldIn(readings, p.metrics())
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
@@ -170,7 +172,8 @@ func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	return joint.At(0), true
 }
 
-// Joint is what is known of a metric at several cells together, in their order.
+// Joint is what is known of a metric at several cells together, in their order. The mean is not a number at
+// a cell of a configuration that was measured and does not have the metric, as the energy where no GPU is.
 func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	switch metric {
 	case measure.Memory:
@@ -179,14 +182,20 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 		return p.costOf(cells)
 	}
 	process, ok := p.processes[metric]
-	if !ok {
+	if !ok || len(cells) == 0 {
 		return Joint{}, false
 	}
 	sites := make([]site, len(cells))
 	for i, c := range cells {
 		sites[i] = siteOf(c, metric, p.options)
 	}
-	return process.at(sites), true
+	joint := process.at(sites)
+	for i, c := range cells {
+		if keys := p.untold[metric]; len(keys) > 0 && keys[c.Candidate.Key()] {
+			joint.Means[i] = math.NaN()
+		}
+	}
+	return joint, true
 }
 
 // memoryOf treats the memories of configurations as known, each with a small error of its own. The mean of
