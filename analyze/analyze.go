@@ -165,36 +165,6 @@ func assigned(facts search.Facts) map[string]string {
 	return all
 }
 
-// firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the default
-// has are passed over. Without figures of the winner's own settings of that kind the others tell nothing of its gain. The
-// best itself stands for what does more than it: both stages do no less than the first.
-func firstStage(r Result, space search.Space) string {
-	own := search.Candidate{}
-	best, hasWon := r.Winner()
-	if hasWon {
-		own = space.FirstStage(best.Candidate)
-	}
-	first, isKnown := "", own.IsDefault()
-	for _, c := range r.Configs {
-		stage := space.FirstStage(c.Candidate)
-		isTwin := !c.Candidate.IsDefault() && stage.IsDefault()
-		if isTwin || c.Best == nil || !space.InFirstStage(c.Candidate) {
-			continue
-		}
-		if first == "" {
-			first = c.Name
-			if hasWon && c.Score.Value > best.Score.Value {
-				first = best.Name
-			}
-		}
-		isKnown = isKnown || stage.Key() == own.Key()
-	}
-	if !isKnown {
-		return ""
-	}
-	return first
-}
-
 // atLoads leaves the service trials out, whose figures are of batches and not of a load. Those that failed stay: they say why the
 // configurations of an engine process were not measured.
 func atLoads(events []search.Event) []search.Event {

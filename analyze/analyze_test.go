@@ -373,3 +373,24 @@ func TestFirstStage(t *testing.T) {
 	// All cores, said explicitly, are what the default has; measured at a lower load they are no better.
 	check("no better than the default", begin().Curve(threads(2), 4), "minilm_config_default")
 }
+
+// Batches of 8 and one instance were asked for, which is slower than what the default has. So the first stage lies outside of the space and is the
+// better one: the best stands for it.
+func TestFirstStageIsAtMostTheBest(t *testing.T) {
+	t.Parallel()
+	profile := strings.Replace(analyzetest.Profile, "instance_count: [1, 2]\n  max_batch_size: [4, 8, 16]", "instance_count: [1]\n  max_batch_size: [8]", 1)
+	chosen, stage := analyzetest.Candidate(1, 1, 8), search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"})
+	slow := func(b *analyzetest.Builder, c search.Candidate, throughput float64) *analyzetest.Builder {
+		return b.Given(c, 4, throughput, 10*time.Millisecond).Given(c, 4, throughput, 10*time.Millisecond)
+	}
+	b := slow(slow(analyzetest.New(t, profile), search.Candidate{}, 100), chosen, 200).Curve(stage, 4, 4, 4)
+	r := mustAnalyze(t, b, analyze.Options{})
+	best, ok := r.Winner()
+	c, _ := r.Config("minilm_config_1")
+	if !ok || best.Candidate.Key() != chosen.Key() || !c.CurveOnly || c.Score.Value <= best.Score.Value {
+		t.Fatalf("the best is %v, and %v at the end does %.1f: the test shows nothing", best.Candidate, c.Candidate, math.Exp(c.Score.Value))
+	}
+	if r.FirstStage != best.Name {
+		t.Errorf("the first stage is %s, want the best, %s", r.FirstStage, best.Name)
+	}
+}

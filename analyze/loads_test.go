@@ -2,6 +2,7 @@ package analyze_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -38,6 +39,13 @@ func TestComparedAtALoad(t *testing.T) {
 	}
 	if c := r.Configs[2]; c.Best != nil || c.Rank != 0 || c.Gain != nil || len(c.Points) != 2 {
 		t.Errorf("%s was not measured there: best %v, rank %d, %d points", c.Name, c.Best, c.Rank, len(c.Points))
+	}
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			if len(p.Chances) != 1 || math.IsInf(p.Score.Value, 0) {
+				t.Errorf("%s at %v has the score %v and %d probabilities", c.Name, p.Load, p.Score.Value, len(p.Chances))
+			}
+		}
 	}
 	if r.At == nil || r.ByBestLoad() {
 		t.Error("the result does not say that it is of one load")
