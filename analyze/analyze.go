@@ -10,6 +10,8 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/plan"
+	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
 )
@@ -74,23 +76,51 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()
-	r.Verdict = strategy.plan.DecideAt(known, at)
-	r.Withheld = newWithheld(space, events)
+	v := viewOf(strategy.plan, known, at, c.Header.Finals != nil)
+	r.Verdict, r.Withheld = v.verdict, newWithheld(space, events)
 	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints
 		return verdict.Decide(known, verdict.Options{Space: space, Goal: other, Confidence: r.Verdict.Confidence, At: at})
 	}
-	r.Configs = ordered(configs, r.Verdict)
+	r.Configs = v.ordered(configs)
 	if o.Rank == spec.RankTop3Mean {
-		r.Configs = byTopMean(scoredByTopMean(c.Header, r.Configs), goal)
+		r.Configs = byTopMean(c.Header, scoredByTopMean(c.Header, r.Configs), goal)
 	}
-	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) verdict.Verdict { return strategy.plan.DecideAt(known, &at) })
-	r.Fronts = fronts(r.onBestServer(), r.Verdict, goal, at)
+	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) view { return viewOf(strategy.plan, known, &at, c.Header.Finals != nil) })
+	r.Fronts = fronts(r.onBestServer(), v, goal)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
-	r.Ending.Statement = claims(c, r, strategy)
+	r.Ending.Statement = claims(r, strategy)
 	return r, nil
+}
+
+// viewOf sees a campaign by what is known of it, compared at one load or each at its best (nil). Figures of
+// other loads, and of the search's server where the finals ran on another one (isTwo), are known too.
+func viewOf(p *plan.Plan, known *posterior.Posterior, at *measure.Load, isTwo bool) view {
+	v := p.DecideAt(known, at)
+	var further []verdict.Verdict
+	if at != nil {
+		further = append(further, p.DecideAt(known, nil))
+	}
+	hasFinals := slices.ContainsFunc(v.Choices, func(x verdict.Choice) bool { return x.IsElsewhere })
+	if !isTwo || !hasFinals {
+		w := newView(v, at, further...)
+		w.isTwo = isTwo
+		return w
+	}
+	elsewhere := p.DecideAt(onSearchServer{known}, at)
+	w := newView(v, at, append(further, elsewhere, p.DecideAt(onSearchServer{known}, nil))...)
+	w.isTwo, w.elsewhere = true, elsewhere
+	return w
+}
+
+// onSearchServer is what is known of the search's server alone.
+type onSearchServer struct{ *posterior.Posterior }
+
+// Measured lists the cells that the search's server measured.
+func (s onSearchServer) Measured() []posterior.Measured {
+	return slices.DeleteFunc(s.Posterior.Measured(), func(m posterior.Measured) bool { return m.IsElsewhere })
 }
 
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
@@ -118,8 +148,6 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 // assessed fills in the figures of a configuration from its own events.
 func assessed(c Config, own []search.Event, memory held, goal search.Goal) Config {
 	c.Points = points(own, goal, memory)
-	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
-	c.FailedFinals = failedFinals(own, c.Points)
 	return c
 }
 
@@ -138,31 +166,6 @@ func assigned(facts search.Facts) map[string]string {
 		}
 	}
 	return all
-}
-
-// firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the default
-// has are passed over. Without figures of the winner's own settings of that kind the others tell nothing of its gain.
-func firstStage(r Result, space search.Space) string {
-	own := search.Candidate{}
-	if best, ok := r.Winner(); ok {
-		own = space.FirstStage(best.Candidate)
-	}
-	first, isKnown := "", own.IsDefault()
-	for _, c := range r.Configs {
-		stage := space.FirstStage(c.Candidate)
-		isTwin := !c.Candidate.IsDefault() && stage.IsDefault()
-		if isTwin || c.Best == nil || !space.InFirstStage(c.Candidate) {
-			continue
-		}
-		if first == "" {
-			first = c.Name
-		}
-		isKnown = isKnown || stage.Key() == own.Key()
-	}
-	if !isKnown {
-		return ""
-	}
-	return first
 }
 
 // atLoads leaves the service trials out, whose figures are of batches and not of a load. Those that failed stay: they say why the
@@ -238,24 +241,13 @@ func points(own []search.Event, goal search.Goal, memory held) []Point {
 	return list
 }
 
-// onlyCurve reports whether a candidate's trials were for the load curves alone.
-func onlyCurve(own []search.Event) bool {
-	return !slices.ContainsFunc(own, func(e search.Event) bool { return e.Trial.Phase != search.PhaseCurve })
-}
-
-// failedFinals reports whether a final of a candidate failed, and none confirmed a point of it.
-func failedFinals(own []search.Event, points []Point) bool {
-	hasFailed := slices.ContainsFunc(own, func(e search.Event) bool { return isFinal(e) && e.Measurement.Failure != nil })
-	return hasFailed && !slices.ContainsFunc(points, func(p Point) bool { return p.Confirmed })
-}
-
 // newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to
 // confirm, so that the chosen ones tend to flatter.
 func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal, memory held) Point {
 	if len(final) == 0 {
-		return Point{Load: load, Sample: newSample(searched, goal, memory.searched)}
+		return Point{Load: load, Sample: newSample(searched, goal, memory.searched), Score: noScore}
 	}
-	p := Point{Load: load, Sample: newSample(final, goal, memory.final), Confirmed: true}
+	p := Point{Load: load, Sample: newSample(final, goal, memory.final), Score: noScore, Confirmed: true}
 	if len(searched) > 0 {
 		s := newSample(searched, goal, memory.searched)
 		p.Searched = &s
@@ -297,15 +289,11 @@ func ending(c Campaign) Ending {
 
 // claims are what is said of the answer, in sentences, and what the strategy says of itself. A claim is of
 // each configuration at its best load, so that other views have none.
-func claims(c Campaign, r Result, told replayed) []string {
+func claims(r Result, told replayed) []string {
 	if !r.ByBestLoad() {
 		return nil
 	}
-	list := r.Verdict.Sentences(r.Goal)
-	if told.plan != nil {
-		list = append(list, told.plan.Notes()...)
-	}
-	return list
+	return append(r.Verdict.Sentences(r.Goal), told.plan.Notes()...)
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

@@ -56,10 +56,11 @@ type Posterior struct {
 	options   Options
 	processes map[measure.Metric]*process
 	measured  []Measured
-	searched  *footprint.Model     // memory, on the server of the search
-	final     *footprint.Model     // and on that of the finals
-	asking    *sync.Mutex          // of these models
-	plain     map[cellKey][]Normal // cells that are far from the best, each by itself; by metric
+	searched  *footprint.Model                   // memory, on the server of the search
+	final     *footprint.Model                   // and on that of the finals
+	asking    *sync.Mutex                        // of these models
+	plain     map[cellKey][]Normal               // cells that are far from the best, each by itself; by metric
+	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
 	withheld  Withheld
 }
 
@@ -98,6 +99,7 @@ func New(o Options, events []search.Event) *Posterior {
 	p.plain = p.alone(plain)
 	p.remember(events)
 	p.withheld = withheldIn(readings)
+	p.untold = untoldIn(readings, p.metrics())
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
@@ -173,7 +175,8 @@ func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	return joint.At(0), true
 }
 
-// Joint is what is known of a metric at several cells together, in their order.
+// Joint is what is known of a metric at several cells together, in their order. The mean is not a number at
+// a cell of a configuration that was measured and does not have the metric, as the energy where no GPU is.
 func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	switch metric {
 	case measure.Memory:
@@ -182,7 +185,7 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 		return p.costOf(cells)
 	}
 	process, ok := p.processes[metric]
-	if !ok {
+	if !ok || len(cells) == 0 {
 		return Joint{}, false
 	}
 	var sites []site
@@ -205,6 +208,11 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 		j.Means[i] = joined.Means[a]
 		for b, k := range places {
 			j.set(i, k, joined.Covariance(a, b))
+		}
+	}
+	for i, c := range cells {
+		if keys := p.untold[metric]; len(keys) > 0 && keys[c.Candidate.Key()] {
+			j.Means[i] = math.NaN()
 		}
 	}
 	return j, true

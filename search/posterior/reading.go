@@ -1,6 +1,7 @@
 package posterior
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -49,6 +50,26 @@ func (p *Posterior) read(events []search.Event) []reading {
 		list = append(list, r)
 	}
 	return list
+}
+
+// untoldIn finds, for each metric, the candidates whose trials told nothing of it. Percentiles are left out:
+// a trial with too few requests for one has it all the same, and the model tells it.
+func untoldIn(readings []reading, metrics []measure.Metric) map[measure.Metric]map[string]bool {
+	untold := map[measure.Metric]map[string]bool{}
+	for i, metric := range metrics {
+		if _, isPercentile := metric.Quantile(); isPercentile {
+			continue
+		}
+		keys, isTold := map[string]bool{}, map[string]bool{}
+		for _, r := range readings {
+			key := r.cell.Candidate.Key()
+			isTold[key] = isTold[key] || r.values[i].isKnown
+			keys[key] = !isTold[key]
+		}
+		maps.DeleteFunc(keys, func(_ string, isUntold bool) bool { return !isUntold })
+		untold[metric] = keys
+	}
+	return untold
 }
 
 // isUseful reports whether a trial has windows of a load.
