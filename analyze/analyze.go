@@ -87,7 +87,9 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	if o.Rank == spec.RankTop3Mean {
 		r.Configs = byTopMean(c.Header, scoredByTopMean(c.Header, r.Configs), goal)
 	}
-	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) view { return viewOf(strategy.plan, known, &at, c.Header.Finals != nil) })
+	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) view {
+		return viewOf(strategy.plan, known, &at, c.Header.Finals != nil)
+	})
 	r.Fronts = fronts(r.onBestServer(), v, goal)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)

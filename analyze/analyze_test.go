@@ -19,6 +19,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/spec"
 )
 
 var update = flag.Bool("update", false, "write the recorded journal anew")
@@ -339,6 +340,30 @@ func TestCurveNeverWins(t *testing.T) {
 		if last := r.Configs[2]; last.Candidate.Key() != curve.Key() || !last.CurveOnly || last.Best.Score.Value <= best.Best.Score.Value || last.Rank != 3 {
 			t.Errorf("%s: the last is %v (rank %d), want %v with a better score", name, last.Candidate, last.Rank, curve)
 		}
+	}
+}
+
+// Nor does it by the mean of three loads.
+func TestCurveNeverWinsByTheMean(t *testing.T) {
+	t.Parallel()
+	chosen := analyzetest.Candidate(2, 2, 16)
+	curve := search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"})
+	profile := strings.Replace(analyzetest.Profile, "max_batch_size: [4, 8, 16]", "max_batch_size: [8, 16]", 1)
+	r := mustAnalyze(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 1, 2, 4).Measure(chosen, 2, 4, 8).Curve(curve, 2, 4, 8),
+		analyze.Options{Rank: spec.RankTop3Mean})
+	last := r.Configs[2]
+	if r.Configs[0].Candidate.Key() != chosen.Key() || !last.CurveOnly || last.Score.Value <= r.Configs[0].Score.Value {
+		t.Errorf("the order is %v, of which the last must be better and outside of the space", names(r.Configs))
+	}
+}
+
+// What failed on a fresh launch cannot be deployed, even where nothing else was measured.
+func TestFailedFinalsNeverWin(t *testing.T) {
+	t.Parallel()
+	r := mustAnalyze(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8, 8).FailFinal(search.Candidate{}, 8), analyze.Options{})
+	nearest, ok := r.Nearest()
+	if _, won := r.Winner(); won || !ok || !nearest.FailedFinals || r.Verdict.Satisfies() {
+		t.Errorf("there is a winner: %t; nearest is %s", won, nearest.Name)
 	}
 }
 

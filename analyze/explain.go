@@ -208,8 +208,8 @@ func believedEffect(believed []search.KnobEffect, knob string, v search.Value) s
 // result's order, by the same figures. It is false where none was measured.
 func (x explainer) measuredEffect(winner Config, knob string, v search.Value) (search.Effect, bool) {
 	for _, c := range x.result.Configs { // the best first
-		mayLead := c.Best != nil && !c.CurveOnly && !c.FailedFinals
-		if !mayLead || x.space.Value(c.Candidate, knob) != v || !isScored(c) || !x.result.AreComparable(*winner.Best, *c.Best) {
+		mayLead := c.Best != nil && !c.CurveOnly && !c.FailedFinals && isScored(c)
+		if !mayLead || x.space.Value(c.Candidate, knob) != v || !x.result.AreComparable(*winner.Best, *c.Best) {
 			continue
 		}
 		e := search.Effect{Value: v, Basis: search.BasisMeasured}
@@ -241,7 +241,8 @@ func (x explainer) barred(winner Config) *Barred {
 	best, most := (*Barred)(nil), winner.Best.Score.Value
 	for _, c := range x.result.Configs {
 		for _, p := range c.Points {
-			if c.CurveOnly || c.FailedFinals || !x.result.AreComparable(*winner.Best, p) || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
+			isComparable := !c.CurveOnly && !c.FailedFinals && x.result.AreComparable(*winner.Best, p)
+			if !isComparable || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
 				continue
 			}
 			most = p.Score.Value

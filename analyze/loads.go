@@ -87,7 +87,8 @@ func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 	return all, ofDefault
 }
 
-// bestAtLoads finds the best configuration at each load that was measured, ascending; what lies outside of the space does not count; see compares all at one load.
+// bestAtLoads finds the best configuration at each load that was measured, ascending. What lies outside of
+// the space does not count. see compares all at one load.
 func bestAtLoads(configs []Config, see func(measure.Load) view) []LoadBest {
 	configs = slices.DeleteFunc(slices.Clone(configs), func(c Config) bool { return c.CurveOnly })
 	measured := map[measure.Load]int{}

@@ -131,8 +131,9 @@ func TestResultFollowsTheVerdict(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, name string, c analyze.Campaign) {
 		r := analyzed(t, c, analyze.Options{})
 		first, answer := r.Configs[0], r.Verdict.Answer()
-		if first.Candidate.Key() != answer.Candidate.Key() || first.Best.Load != answer.Load || first.Choice.Holds != answer.Holds {
-			t.Errorf("%s: the first is %v at %v, the answer %v at %v", name, first.Candidate, first.Best.Load, answer.Candidate, answer.Load)
+		if first.Candidate.Key() != answer.Candidate.Key() || first.Best.Load != answer.Load ||
+			first.Choice.Holds != answer.Holds {
+			t.Errorf("%s: the first is %v at %v, the answer %v", name, first.Candidate, first.Best.Load, answer.Cell)
 		}
 		for metric, e := range answer.Values {
 			if first.Best.Values[metric] != e {
@@ -153,7 +154,7 @@ func TestResultFollowsTheVerdict(t *testing.T) {
 			}
 		}
 		if stage, ok := r.Config(r.FirstStage); ok && stage.Score.Value > winner.Score.Value {
-			t.Errorf("%s: the first stage %s has the score %.4f, the best %.4f", name, stage.Name, stage.Score.Value, winner.Score.Value)
+			t.Errorf("%s: the first stage has the score %.4f, the best %.4f", name, stage.Score.Value, winner.Score.Value)
 		}
 		if r.Verdict.Recommended != nil {
 			checkFronts(t, name, r)
@@ -190,9 +191,11 @@ func checkFronts(t *testing.T, name string, r analyze.Result) {
 	t.Helper()
 	best := r.Configs[0]
 	for _, f := range r.Fronts {
-		isIn := slices.ContainsFunc(f.Points, func(p analyze.FrontPoint) bool { return p.Name == best.Name && p.Load == best.Best.Load })
+		isIn := slices.ContainsFunc(f.Points, func(p analyze.FrontPoint) bool {
+			return p.Name == best.Name && p.Load == best.Best.Load
+		})
 		if slices.Contains(f.Metrics, r.Goal.Objective.Terms[0].Metric) && !isIn {
-			t.Errorf("%s: the recommended %s at %v is not in the front of %v: %v", name, best.Name, best.Best.Load, f.Metrics, f.Points)
+			t.Errorf("%s: the recommended %s at %v is not in the front %+v", name, best.Name, best.Best.Load, f)
 		}
 	}
 }

@@ -33,7 +33,8 @@ type cellKey struct {
 // newView sees by a decision. further are decisions by the same beliefs about other cells.
 func newView(v verdict.Verdict, at *measure.Load, further ...verdict.Verdict) view {
 	w := view{verdict: v, at: at, choices: map[cellKey]verdict.Choice{}}
-	for _, other := range slices.Concat(further, []verdict.Verdict{v}) { // the decision's own last: its choices are compared with the answer
+	// The decision's own choices come last, and stay: they are compared with the answer.
+	for _, other := range slices.Concat(further, []verdict.Verdict{v}) {
 		for _, x := range other.Choices {
 			w.choices[cellKey{x.Candidate.Key(), x.Load, x.IsElsewhere}] = x
 		}
@@ -134,9 +135,6 @@ func pointOf(p Point, x verdict.Choice) Point {
 		values[metric] = e
 	}
 	for metric, e := range x.Values {
-		if _, known := values[metric]; metric == measure.Memory && known {
-			continue // the same figure, without the rounding of a logarithm
-		}
 		values[metric] = e
 	}
 	p.Values, p.Misses, p.Chances = values, x.Misses, nil

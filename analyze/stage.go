@@ -6,14 +6,17 @@ import (
 	"tuner/search"
 )
 
-// stageByServer is firstStage among those whose figures are of the winner's server. isElsewhere says that only another server's tell of it.
+// stageByServer is firstStage among those whose figures are of the winner's server. isElsewhere says that
+// only another server's tell of it.
 func stageByServer(r Result, space search.Space) (name string, isElsewhere bool) {
 	name = firstStage(r, space)
 	best, won := r.Winner()
 	if r.Header.Finals == nil || !won {
 		return name, false
 	}
-	r.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool { return c.Best == nil || !r.AreComparable(*best.Best, *c.Best) })
+	r.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool {
+		return c.Best == nil || !r.AreComparable(*best.Best, *c.Best)
+	})
 	here := firstStage(r, space)
 	return here, here == "" && name != ""
 }

@@ -31,7 +31,7 @@ func Decide(b Beliefs, o Options) Verdict {
 	case d.isRecommendable(answer):
 		v.Recommended = &d.choices[answer]
 		v.Edge = d.edge(answer)
-	case d.choices[answer].Holds >= Likely:
+	case d.mayLead(answer) && d.choices[answer].Holds >= Likely:
 		v.Edge = &d.choices[answer]
 	default:
 		v.Nearest = &d.choices[answer]

@@ -269,6 +269,17 @@ func TestCurvesLeadWithinTheSpace(t *testing.T) {
 	}
 }
 
+// What does not start again is named as nearest at most, even where nothing else was measured.
+func TestBrokenIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	b := &beliefs{}
+	b.add(candidate(), 1, 100, 0.020, 1e8, 0.01, 0.05)
+	b.cells[0].IsBroken = true
+	if v := verdict.Decide(b, options(limit(measure.LatencyP99, 0.050))); v.Satisfies() || v.Nearest == nil || v.State != verdict.Nothing {
+		t.Errorf("%s, satisfies: %t", v.State, v.Satisfies())
+	}
+}
+
 // Without anything that keeps the limits with the asked confidence the answer is at the edge, and with
 // less of it the same choice is recommended.
 func TestEdge(t *testing.T) {
