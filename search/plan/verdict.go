@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
@@ -22,11 +24,14 @@ func (p *Plan) learn(events []search.Event) *posterior.Posterior {
 	return posterior.New(p.posteriorOptions(), events)
 }
 
-// decided is Verdict and what it rests on, made once after each event. What is measured next depends on
-// it, so that it is a function of the events alone: a resumed campaign decides the same.
+// decided is the decision by all but the load curves, and what it rests on. What is measured next depends
+// on it, so that it is a function of the events alone: a resumed campaign decides the same. Curves are
+// drawn for it and do not change it.
 func (p *Plan) decided() (verdict.Verdict, *posterior.Posterior) {
-	if p.basis == nil || p.decidedAt != len(p.events) {
-		p.basis, p.decidedAt = p.Posterior(), len(p.events)
+	isCurve := func(e search.Event) bool { return e.Trial.Phase == search.PhaseCurve }
+	told := slices.DeleteFunc(slices.Clone(p.events), isCurve)
+	if p.basis == nil || p.decidedAt != len(told) {
+		p.basis, p.decidedAt = p.learn(told), len(told)
 		p.decision = p.DecideAt(p.basis, nil)
 	}
 	return p.decision, p.basis
