@@ -16,12 +16,15 @@ import (
 
 // Options say how to look at a campaign.
 type Options struct {
-	Goal  *search.Goal  // instead of the profile's; nil keeps it
-	Top   int           // see Result.Top
-	Rank  string        // spec.RankScore ("" too) or spec.RankTop3Mean
-	At    spec.At       // the load at which configurations are compared; the zero value: each at its best
-	CSV   spec.CSVFiles // see Result.CSV
-	Plots []spec.Plot   // see Result.Plots
+	Goal *search.Goal // instead of the profile's; nil keeps it
+	Top  int          // see Result.Top
+	// Confidence is the probability with which what is recommended keeps the constraints, between 0.5 and 1, instead of the
+	// profile's; 0 keeps that.
+	Confidence float64
+	Rank       string        // spec.RankScore ("" too) or spec.RankTop3Mean
+	At         spec.At       // the load at which configurations are compared; the zero value: each at its best
+	CSV        spec.CSVFiles // see Result.CSV
+	Plots      []spec.Plot   // see Result.Plots
 }
 
 // Analyze ranks what a campaign measured. The same campaign and options give the same result. The error is a LoadError when Options.At
@@ -56,7 +59,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	strategy, err := assess(c, configs, events, goal)
+	strategy, err := assess(c, configs, events, goal, o.Confidence)
 	if err != nil {
 		return Result{}, err
 	}
@@ -93,9 +96,9 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 }
 
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
-func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal) (strategy replayed, err error) {
+func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal, confidence float64) (strategy replayed, err error) {
 	var telling sync.WaitGroup
-	telling.Go(func() { strategy, err = replay(c, goal) })
+	telling.Go(func() { strategy, err = replay(c, goal, confidence) })
 	own := byCandidate(events)
 	parallel.For(len(configs), func(i int) { configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], goal) })
 	telling.Wait()

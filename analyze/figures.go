@@ -66,7 +66,7 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 		return Result{}, fmt.Errorf("cannot rank %s: %w", rec.Source, err)
 	}
 	decide := func(at *measure.Load) verdict.Verdict {
-		return verdict.Decide(recorded{configs}, verdict.Options{Goal: goal, At: at})
+		return verdict.Decide(recorded{configs}, verdict.Options{Goal: goal, Confidence: o.Confidence, At: at})
 	}
 	v := decide(at)
 	v.More = 0 // a recording is all that there is
@@ -82,7 +82,7 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints
-		return verdict.Decide(recorded{configs}, verdict.Options{Goal: other, At: at})
+		return verdict.Decide(recorded{configs}, verdict.Options{Goal: other, Confidence: o.Confidence, At: at})
 	}
 	r.Fronts = fronts(r.Configs, r.Verdict, goal, at)
 	return r, nil

@@ -60,7 +60,8 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 		Seed:   p.Search.Seed,
 		Window: p.Search.Window,
 
-		Elsewhere: p.Finals != nil,
+		Confidence: p.Search.Confidence,
+		Elsewhere:  p.Finals != nil,
 	}
 }
 
