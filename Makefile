@@ -119,6 +119,10 @@ bench-ortsweep: setup ## Race MiniLM's session settings ten times, and compare w
 bench-gate: setup ## Gate MiniLM against itself, 5 % slower and with a slow tail, RUNS=20 times each (hours; WHAT=same, slow or tail for a part)
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/gate -what $(WHAT) -runs $(or $(RUNS),20) -model $(MODELS)/minilm.onnx -tuner $(TUNER)
 
+.PHONY: bench-turns
+bench-turns: setup ## Compare MiniLM with itself in turns, two engines for 100 s: how precise turns are (about 2 minutes)
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/turns -model $(MODELS)/minilm.onnx -tuner $(TUNER)
+
 .PHONY: bench-olive
 bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one judge measures both answers (15 minutes; installs 6 GB)
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"

@@ -39,7 +39,7 @@ type spot struct {
 // in the journal but the events.
 func replay(c Campaign, goal search.Goal, confidence float64) (replayed, error) {
 	settings := c.Profile.Settings(c.Facts)
-	settings.Goal, settings.Earlier = goal, c.Earlier
+	settings.Goal, settings.Earlier, settings.Elsewhere = goal, c.Earlier, c.Header.Finals != nil
 	settings.Confidence = cmp.Or(confidence, settings.Confidence)
 	p, err := plan.New(c.Profile.Search.Strategy, settings)
 	if err != nil {

@@ -130,20 +130,19 @@ func middle(logs []float64) (float64, bool) {
 	return decide.Middle(known), len(known) > 0
 }
 
-// figure is the value of a metric. The throughput of a closed loop is by Little's law what was in flight over the mean latency: whole batches end
-// around a window's edges, so that to count what ended in half a second tells it with up to twice the variance. A window in which nothing ended,
-// since a batch takes longer, does not tell it.
+// figure is the value of a metric. The throughput of a closed loop is by Little's law (measure.Window.Little), whatever the window: half a second
+// holds too few batches to count. A window in which nothing ended, since a batch takes longer, does not tell it.
 func figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	value, ok := of.Value(metric)
 	if metric != measure.Throughput || !ok || of.Offered() > 0 {
 		return value, ok
 	}
-	switch w := of.Windows[0]; {
-	case w.Requests+w.Errors == 0:
+	w := of.Windows[0]
+	if w.Requests+w.Errors == 0 {
 		return 0, false
-	case w.InFlight > 0 && w.Errors == 0:
-		latency, _ := of.Value(measure.LatencyAvg)
-		return w.InFlight / latency * float64(w.Inferences) / float64(w.Requests), true
+	}
+	if rate, ok := w.Little(); ok {
+		return rate, true
 	}
 	return value, true
 }

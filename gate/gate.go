@@ -18,10 +18,7 @@ import (
 
 // Engine measures jobs on an engine process that it keeps: a runner.Runner.
 type Engine interface {
-	// Measure blocks until the windows are there or the context ends. An error ends the gate; what is wrong with the engine is a failure in
-	// the measurement.
-	Measure(ctx context.Context, job runner.Job) (measure.Measurement, error)
-	Pause() // keeps the engine from using the CPU until it is measured again
+	runner.Turner
 	Close(ctx context.Context)
 }
 
@@ -155,48 +152,30 @@ func (g Gate) windowsPerTurn() int {
 	return 1
 }
 
-// pair measures both sides, each in as many windows, and stops the engines. Which side comes first changes from turn to turn, and from pair to
-// pair.
+// pair measures both sides in turn, each in as many windows, and stops the engines. Which side comes first changes from pair to pair.
 func (r *run) pair(ctx context.Context, n int) (Pair, error) {
-	var p Pair
-	type turn struct {
-		side *Side
-		into *measure.Measurement
-	}
-	turns := []turn{{&r.Candidate, &p.Candidate}}
+	sides := []*Side{&r.Candidate}
 	if r.Baseline != nil {
-		turns = append(turns, turn{r.Baseline, &p.Baseline})
+		sides = append(sides, r.Baseline)
 	}
-	defer func() {
-		for _, t := range turns {
-			t.side.Engine.Close(context.WithoutCancel(ctx)) // it has a deadline of its own
-		}
-	}()
+	var seats []runner.Seat
+	for _, side := range sides {
+		defer side.Engine.Close(context.WithoutCancel(ctx)) // it has a deadline of its own
+		job := side.Job
+		job.Fresh = true
+		seats = append(seats, runner.Seat{Turner: side.Engine, Job: job})
+	}
 	windows := r.windowsPerTurn()
-	for i := range decide.WindowsPerPair / windows {
-		for k := range turns {
-			t := turns[(n+i+k)%len(turns)]
-			job := t.side.Job
-			job.Windows, job.Turn, job.Fresh = windows, windows == 1, i == 0
-			m, err := t.side.Engine.Measure(ctx, job)
-			if err != nil {
-				return p, err
-			}
-			t.side.Engine.Pause()
-			join(t.into, m)
-			if m.Failure != nil {
-				return p, nil
-			}
-		}
+	turns := runner.Turns{Rounds: decide.WindowsPerPair / windows, Windows: windows, Backwards: n%2 == 1, Strict: true}
+	taken, err := turns.Take(ctx, seats)
+	if err != nil {
+		return Pair{}, err
+	}
+	p := Pair{Candidate: taken[0]}
+	if r.Baseline != nil {
+		p.Baseline = taken[1]
 	}
 	return p, nil
-}
-
-// join adds a turn's measurement to a side's.
-func join(side *measure.Measurement, m measure.Measurement) {
-	side.Windows = append(side.Windows, m.Windows...)
-	side.Memory = max(side.Memory, m.Memory)
-	side.Launch, side.Failure, side.Times = m.Launch, m.Failure, side.Times.Add(m.Times)
 }
 
 // add takes a pair in, and reports whether the gate has ended.

@@ -126,16 +126,44 @@ func ReadMemory() (Memory, error) {
 
 // UsableMemory is the memory that this process can have at most, in bytes; 0 where nobody tells.
 func UsableMemory() int64 {
-	m, err := ReadMemory()
+	m, err := readLimitedMemory()
 	if err != nil {
 		return 0
 	}
-	if runtime.GOOS == "linux" {
+	return m.Usable()
+}
+
+// AvailableMemory is what further processes of this one can have now without swapping, in bytes; 0 where nobody tells. Of a cgroup's limit it takes off
+// what this process and those that it has started hold; what others of the group hold is not seen.
+func AvailableMemory() int64 {
+	m, err := readLimitedMemory()
+	if err != nil {
+		return 0
+	}
+	own, err := Usage(Tree(os.Getpid()))
+	if err != nil {
+		return m.Available
+	}
+	return m.left(own.RSS)
+}
+
+// left is what is available to processes of ours that hold so many bytes.
+func (m Memory) left(held int64) int64 {
+	if m.Limit > 0 {
+		return max(0, min(m.Available, m.Limit-held))
+	}
+	return m.Available
+}
+
+// readLimitedMemory is ReadMemory with the limit of the cgroup.
+func readLimitedMemory() (Memory, error) {
+	m, err := ReadMemory()
+	if err == nil && runtime.GOOS == "linux" {
 		if limits, err := readLimits(os.DirFS("/")); err == nil {
 			m.Limit = limits.memory
 		}
 	}
-	return m.Usable()
+	return m, err
 }
 
 // readLinux fills in what /proc and /sys tell; root is the file system's root.

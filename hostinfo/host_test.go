@@ -106,3 +106,20 @@ func TestUsableMemory(t *testing.T) {
 		t.Errorf("%d bytes are usable of %d", got, m.Total)
 	}
 }
+
+func TestAvailableMemory(t *testing.T) {
+	t.Parallel()
+	check := func(m Memory, held, want int64) {
+		t.Helper()
+		if got := m.left(held); got != want {
+			t.Errorf("%+v, of which we hold %d: %d, want %d", m, held, got, want)
+		}
+	}
+	check(Memory{Total: 100, Available: 60}, 30, 60)            // what we hold is not among what is available
+	check(Memory{Total: 100, Available: 60, Limit: 50}, 30, 20) // the group's limit is nearer
+	check(Memory{Total: 100, Available: 10, Limit: 50}, 30, 10)
+	check(Memory{Total: 100, Available: 60, Limit: 20}, 30, 0)
+	if got, usable := AvailableMemory(), UsableMemory(); got <= 0 || got > usable {
+		t.Errorf("%d bytes are available of %d", got, usable)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -99,6 +100,9 @@ func TestWarmUpFillsTheQueue(t *testing.T) {
 			mean, _ := measure.Measurement{Windows: r.Windows[:1]}.Estimate(measure.LatencyAvg)
 			if isFull := math.Abs(mean.Value/0.640-1) < 0.05; isFull != fill || fill && r.WarmUp > 800*ms {
 				t.Errorf("the queue is to fill: %t; a mean latency of %.0f ms after a warm-up of %v", fill, 1e3*mean.Value, r.WarmUp)
+			}
+			if isFlagged := slices.Contains(r.Windows[0].Flags, measure.FlagUnsteady); isFlagged == fill { // a full queue is all that was asked for
+				t.Errorf("the queue is to fill: %t; flagged unsteady: %t", fill, isFlagged)
 			}
 		})
 	}

@@ -134,9 +134,9 @@ func (s *session) settle(ctx context.Context, length time.Duration) error {
 
 func (s *session) batch() int { return max(1, s.options.Load.BatchSize) }
 
-// judge flags the last window.
+// judge flags the last window. A warm-up that only fills the queue is not meant to last until the load is steady.
 func (s *session) judge() {
-	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady)
+	s.windows[len(s.windows)-1].Flags = flags(s.windows, s.options.Load.Concurrency, s.steady || s.options.Fill)
 }
 
 // release lets the current window count.

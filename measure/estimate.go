@@ -140,21 +140,24 @@ func (m Measurement) Offered() float64 {
 // Std is the standard deviation of all latencies; 0 below two.
 func (m Measurement) Std() time.Duration { return m.Latencies().Std() }
 
-// rate pools the windows' inferences and time.
+// rate pools the windows' inferences and time. A turn in which nothing ended counts only where all are such.
 func (m Measurement) rate() (float64, bool) {
-	var inferences int
-	var duration time.Duration
+	var inferences float64
+	var telling, all time.Duration
 	for i := range m.Windows {
-		inferences += m.Windows[i].Inferences
-		duration += m.Windows[i].Duration
+		w := &m.Windows[i]
+		all += w.Duration
+		if !w.isEmpty() {
+			inferences, telling = inferences+w.served(), telling+w.Duration
+		}
 	}
-	if duration <= 0 {
+	if all <= 0 {
 		return 0, false
 	}
-	return float64(inferences) / duration.Seconds(), true
+	return inferences / cmp.Or(telling, all).Seconds(), true
 }
 
-// throughput is the rate, with an interval from those of the sub-windows.
+// throughput is the rate, with an interval from those of the sub-windows; a turn counts as one, since Little's law needs all of it.
 func (m Measurement) throughput() (Estimate, bool) {
 	rate, ok := m.rate()
 	if !ok {
@@ -163,12 +166,26 @@ func (m Measurement) throughput() (Estimate, bool) {
 	n := m.subWindows()
 	requests, seconds := make([]float64, 0, n), make([]float64, 0, n)
 	for _, w := range m.Windows {
+		if w.Turn {
+			if !w.isEmpty() {
+				requests, seconds = append(requests, w.served()), append(seconds, w.Duration.Seconds())
+			}
+			continue
+		}
 		for _, s := range w.Sub {
-			requests = append(requests, float64(s.Requests))
+			requests = append(requests, float64(s.Requests)*perRequest(w))
 			seconds = append(seconds, cmp.Or(s.Duration, w.Duration/time.Duration(len(w.Sub))).Seconds())
 		}
 	}
 	return around(rate, stats.SeriesRatio(requests, seconds)), true
+}
+
+// perRequest is how many inferences a request of the window has; 1 where none completed.
+func perRequest(w Window) float64 {
+	if w.Requests == 0 || w.Inferences == 0 {
+		return 1
+	}
+	return float64(w.Inferences) / float64(w.Requests)
 }
 
 func (m Measurement) subWindows() int {

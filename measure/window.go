@@ -34,6 +34,34 @@ type Window struct {
 	CPUEnergy float64       `json:"cpu_energy,omitempty"` // J that the machine's CPU packages used; 0 unknown
 	Memory    int64         `json:"memory,omitempty"`     // of service trials: bytes, peak resident set from the trial's beginning to the window's end; 0 unknown
 	Flags     []Flag        `json:"flags,omitempty"`
+	Turn      bool          `json:"turn,omitempty"` // it took turns with other engines' windows: short, before and after a pause
+}
+
+// Little is the throughput of a closed loop by Little's law, in inferences per second: what was in flight, over the mean
+// latency. To count what completed tells the same with up to twice the variance where a window is short, since whole batches end
+// around its edges. It is false where the law does not tell: in an open loop, where requests failed, or none completed.
+func (w Window) Little() (float64, bool) {
+	if w.Scheduled > 0 || w.Errors > 0 || w.InFlight <= 0 || w.Requests == 0 {
+		return 0, false
+	}
+	latency, ok := Measurement{Windows: []Window{w}}.meanLatency()
+	if !ok || latency.Value <= 0 {
+		return 0, false
+	}
+	return w.InFlight / latency.Value * float64(w.Inferences) / float64(w.Requests), true
+}
+
+// isEmpty reports whether nothing ended in a turn: a batch took longer, so that the window tells no throughput.
+func (w Window) isEmpty() bool { return w.Turn && w.Scheduled == 0 && w.Requests+w.Errors == 0 }
+
+// served is how many inferences the window stands for: what completed in it, or, in a turn, what Little's law makes of it.
+func (w Window) served() float64 {
+	if w.Turn {
+		if rate, ok := w.Little(); ok {
+			return rate * w.Duration.Seconds()
+		}
+	}
+	return float64(w.Inferences)
 }
 
 // SubWindow is a slice of a window: how many requests completed in it, and their latencies. In a closed loop a latency counts from the

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestWindowJSONRoundTrip(t *testing.T) {
 		Scheduled: 7, Late: 1, Dropped: 1, TimedOut: 1, SendDelay: histogram(ms), InFlight: 1.5, Responses: 4,
 		Server: ServerStats{Requests: 3, Success: 12 * ms, Failures: 1, CacheHits: 2, CacheMisses: 1, CacheHit: ms, CacheMiss: 2 * ms,
 			Batches: []BatchStat{{Size: 2, Executions: 1, ComputeInfer: ms}}},
-		Frequency: 0.99, GPUs: []GPUWindow{{"GPU-1", 0.5, 200, 1 << 30, 80 << 30, 190}}, CPUEnergy: 61.5, Flags: []Flag{FlagLate},
+		Frequency: 0.99, GPUs: []GPUWindow{{"GPU-1", 0.5, 200, 1 << 30, 80 << 30, 190}}, CPUEnergy: 61.5, Flags: []Flag{FlagLate}, Turn: true,
 	}
 	text, err := json.Marshal(want)
 	if err != nil {
@@ -61,5 +62,43 @@ func TestInstanceTime(t *testing.T) {
 	}
 	if got := (ServerStats{}).InstanceTime(); got != 0 {
 		t.Errorf("nothing keeps instances busy for %v", got)
+	}
+}
+
+// The throughput of turns is by Little's law, that of other windows what completed in them; a turn in which nothing ended tells nothing.
+func TestThroughputOfTurns(t *testing.T) {
+	t.Parallel()
+	window := func(turn bool, requests int, latency time.Duration, inFlight float64) Window {
+		latencies := make([]time.Duration, requests)
+		for i := range latencies {
+			latencies[i] = latency
+		}
+		return Window{Duration: time.Second, Requests: requests, Inferences: 2 * requests, InFlight: inFlight, Turn: turn,
+			Sub: []SubWindow{{Requests: requests, Latency: NewHistogram(latencies), Sum: time.Duration(requests) * latency}}}
+	}
+	check := func(name string, want float64, windows ...Window) {
+		t.Helper()
+		m := Measurement{Windows: windows}
+		value, ok := m.Value(Throughput)
+		e, estimated := m.Estimate(Throughput)
+		if !ok || !estimated || math.Abs(value-want) > 1e-6 || math.Abs(e.Value-want) > 1e-6 {
+			t.Errorf("%s: %.3f/s, estimated %+v; want %.3f/s", name, value, e, want)
+		}
+	}
+	// 4 in flight over 40 ms are 100 requests of 2 inferences per second, whatever 90 or 110 of them ended.
+	turns := []Window{window(true, 90, 40*time.Millisecond, 4), window(true, 110, 40*time.Millisecond, 4)}
+	check("turns", 200, turns...)
+	check("windows", 180, window(false, 90, 40*time.Millisecond, 4))
+	check("an empty turn", 200, append(turns, window(true, 0, 0, 4))...)
+	check("only empty turns", 0, window(true, 0, 0, 4))
+	check("a turn and a window", 190, window(true, 110, 40*time.Millisecond, 4), window(false, 90, 40*time.Millisecond, 4))
+	failed := window(true, 90, 40*time.Millisecond, 4)
+	failed.Errors = 10 // what was in flight includes requests without a latency
+	check("a turn with errors", 180, failed)
+	open := window(true, 90, 40*time.Millisecond, 4)
+	open.Scheduled = 90
+	check("a turn of an open loop", 180, open)
+	if e, _ := (Measurement{Windows: turns}).Estimate(Throughput); e.Hi-e.Lo > 1e-6 {
+		t.Errorf("two turns alike have the interval %+v", e)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/runner"
 	"tuner/search"
 )
 
@@ -27,6 +28,8 @@ type Planner interface {
 // that the campaign itself cannot go on. A cancelled context ends the trial soon, with the context's error.
 type Trialer interface {
 	Measure(ctx context.Context, trial search.Trial) (measure.Measurement, error)
+	// MeasureBlock measures the trials of a block in turn. A *runner.CrowdedError says that they cannot be measured so here, and nothing was measured.
+	MeasureBlock(ctx context.Context, block []search.Trial) ([]measure.Measurement, error)
 }
 
 // Recorder keeps the campaign's events. Append returns when the event is durable.
@@ -36,7 +39,8 @@ type Recorder interface {
 
 // Observer follows a campaign, on the goroutine that runs it.
 type Observer interface {
-	TrialBegun(trial search.Trial, why string)
+	Begun(action search.Action)
+	BlockRefused(reason string) // its trials are measured one after the other instead
 	TrialEnded(event search.Event, status Status)
 }
 
@@ -66,38 +70,99 @@ type Campaign struct {
 	Past     []search.Event // events of earlier runs, in order; the strategy has not been told them
 }
 
-// Run carries the campaign on to its end and returns how it ended. A cancelled context ends it cleanly: the trial under way
+// Run carries the campaign on to its end and returns how it ended. A cancelled context ends it cleanly: the trial or block under way
 // is dropped, all earlier ones count, and End.Interrupted is set. An error means that it could not go on; the journal then
 // still holds all events before.
 func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
-	state := c.replay()
-	start := c.Now()
-	base := state.Elapsed
-	elapsed := func() time.Duration { return base + c.Now().Sub(start) }
+	r := &run{Campaign: c, state: c.replay(), start: c.Now()}
+	r.base = r.state.Elapsed
 	for {
 		action := c.Strategy.Ask()
 		if action.Stop {
-			return c.finish(state, journal.End{Reason: action.Why, Elapsed: elapsed()})
+			return c.finish(r.state, journal.End{Reason: action.Why, Elapsed: r.elapsed()})
 		}
 		if ctx.Err() != nil {
-			return c.interrupted(state, elapsed())
+			return c.interrupted(r.state, r.elapsed())
 		}
-		c.Observer.TrialBegun(action.Trial, action.Why)
-		m, err := c.Trialer.Measure(ctx, action.Trial)
-		switch {
+		c.Observer.Begun(action)
+		switch err := r.carryOut(ctx, action); {
 		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-			return c.interrupted(state, elapsed())
+			return c.interrupted(r.state, r.elapsed())
 		case err != nil:
-			return Outcome{}, fmt.Errorf("cannot measure %s at %s: %w", action.Trial.Candidate, action.Trial.Load, err)
-		}
-		event := search.Event{Trial: action.Trial, Measurement: m, Elapsed: elapsed()}
-		if err := c.Recorder.Append(journal.KindTrial, event); err != nil {
 			return Outcome{}, err
 		}
-		c.Strategy.Tell(event)
-		state.add(event)
-		c.Observer.TrialEnded(event, c.status(state))
 	}
+}
+
+// run is a campaign under way.
+type run struct {
+	*Campaign
+	state *state
+	start time.Time
+	base  time.Duration // that earlier runs used
+}
+
+// elapsed is the campaign time until now.
+func (r *run) elapsed() time.Duration { return r.base + r.Now().Sub(r.start) }
+
+// carryOut measures an action's trials, and has everybody know what came out.
+func (r *run) carryOut(ctx context.Context, action search.Action) error {
+	if action.Block == nil {
+		return r.alone(ctx, action.Trial)
+	}
+	begin := r.elapsed()
+	measured, err := r.Trialer.MeasureBlock(ctx, action.Block)
+	var crowded *runner.CrowdedError
+	switch {
+	case errors.As(err, &crowded):
+		r.Observer.BlockRefused(crowded.Reason)
+		for _, t := range action.Block {
+			if err := r.alone(ctx, t.Alone()); err != nil {
+				return err
+			}
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot measure %s at %s and others in turn: %w", action.Trial.Candidate, action.Trial.Load, err)
+	}
+	for i, elapsed := range shares(begin, r.elapsed(), measured) {
+		if err := r.record(search.Event{Trial: action.Block[i], Measurement: measured[i], Elapsed: elapsed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shares are the instants at which the trials of a block would have ended one after the other, so that the time between two of them is what one took. The
+// last ended when the block did.
+func shares(begin, end time.Duration, measured []measure.Measurement) []time.Duration {
+	ends := make([]time.Duration, len(measured))
+	for i, m := range measured {
+		begin = min(begin+m.Times.Total(), end)
+		ends[i] = begin
+	}
+	ends[len(ends)-1] = end
+	return ends
+}
+
+// alone measures a trial by itself.
+func (r *run) alone(ctx context.Context, trial search.Trial) error {
+	m, err := r.Trialer.Measure(ctx, trial)
+	if err != nil {
+		return fmt.Errorf("cannot measure %s at %s: %w", trial.Candidate, trial.Load, err)
+	}
+	return r.record(search.Event{Trial: trial, Measurement: m, Elapsed: r.elapsed()})
+}
+
+// record writes an event down before the strategy learns of it.
+func (r *run) record(event search.Event) error {
+	if err := r.Recorder.Append(journal.KindTrial, event); err != nil {
+		return err
+	}
+	r.Strategy.Tell(event)
+	r.state.add(event)
+	r.Observer.TrialEnded(event, r.status(r.state))
+	return nil
 }
 
 // replay tells the strategy what earlier runs measured.

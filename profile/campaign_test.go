@@ -13,6 +13,7 @@ import (
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/profile"
+	"tuner/runner"
 	"tuner/search"
 )
 
@@ -81,6 +82,20 @@ func (f fakeTrialer) Measure(_ context.Context, trial search.Trial) (measure.Mea
 	}, nil
 }
 
+// MeasureBlock takes 300 ms more than its trials.
+func (f fakeTrialer) MeasureBlock(ctx context.Context, block []search.Trial) ([]measure.Measurement, error) {
+	f.clock.now = f.clock.now.Add(300 * time.Millisecond)
+	var measured []measure.Measurement
+	for _, trial := range block {
+		m, err := f.Measure(ctx, trial)
+		if err != nil {
+			return nil, err
+		}
+		measured = append(measured, m)
+	}
+	return measured, nil
+}
+
 // memory is a recorder that keeps events in memory.
 type memory struct {
 	kinds  []string
@@ -96,9 +111,13 @@ func (m *memory) Append(kind string, value any) error {
 }
 
 // silent is an observer that remembers the last standing.
-type silent struct{ last profile.Status }
+type silent struct {
+	last    profile.Status
+	refused string // the reason
+}
 
-func (*silent) TrialBegun(search.Trial, string)                {}
+func (*silent) Begun(search.Action)                            {}
+func (s *silent) BlockRefused(reason string)                   { s.refused = reason }
 func (s *silent) TrialEnded(_ search.Event, st profile.Status) { s.last = st }
 
 func newCampaign(levels ...int) (*profile.Campaign, *script, *memory, *silent, *clock) {
@@ -196,5 +215,93 @@ func TestFaultOfTheCampaignEndsIt(t *testing.T) {
 	campaign.Trialer = fakeTrialer{clock: c, before: func(search.Trial) (*measure.Measurement, error) { return nil, fault }}
 	if _, err := campaign.Run(t.Context()); err == nil || len(strategy.told) != 0 || len(recorder.events) != 0 {
 		t.Errorf("err = %v after %d events, want an error and none", err, len(recorder.events))
+	}
+}
+
+// blocks is a script that asks for all its trials in one block.
+type blocks struct{ script }
+
+func (b *blocks) Ask() search.Action {
+	first := b.script.Ask()
+	if first.Stop {
+		return first
+	}
+	var seats []search.Trial
+	for _, level := range b.levels[len(b.told):] {
+		seats = append(seats, search.Trial{Load: measure.Load{Concurrency: level, BatchSize: 1}, Phase: search.PhaseFinal})
+	}
+	return search.Settings{}.Block(seats, 4).Numbered(1)
+}
+
+// A block is told as one event for each of its trials. The times between them are what each took, and what the block took beside is the last one's.
+func TestBlockIsToldTrialByTrial(t *testing.T) {
+	t.Parallel()
+	campaign, _, recorder, observer, _ := newCampaign()
+	strategy := &blocks{script{levels: []int{1, 2, 4}}}
+	campaign.Strategy = strategy
+	outcome, err := campaign.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []time.Duration
+	for i, e := range recorder.events {
+		if e.Trial.Block != 1 || e.Trial.Load.Concurrency != strategy.levels[i] || e.Measurement.Windows[0].Requests != 100*strategy.levels[i] {
+			t.Errorf("event %d is %+v", i, e)
+		}
+		got = append(got, e.Elapsed)
+	}
+	// Each has 1.4 s of launch, warm-up and window; the block 4.8 s.
+	if diff := cmp.Diff([]time.Duration{1400 * time.Millisecond, 2800 * time.Millisecond, 4800 * time.Millisecond}, got); diff != "" {
+		t.Errorf("elapsed (-want +got):\n%s", diff)
+	}
+	if len(strategy.told) != 3 || observer.last.Trials != 3 || observer.refused != "" {
+		t.Errorf("%d events told, %d trials counted, refused: %q", len(strategy.told), observer.last.Trials, observer.refused)
+	}
+	end := outcome.End
+	if end.Elapsed != 4800*time.Millisecond || end.Windows != 3*time.Second || end.Launches != 600*time.Millisecond || end.WarmUps != 600*time.Millisecond || end.Decisions != 600*time.Millisecond {
+		t.Errorf("the account is %+v", end)
+	}
+}
+
+// What a block's trials have no room for they get one after the other.
+func TestRefusedBlockIsMeasuredAlone(t *testing.T) {
+	t.Parallel()
+	campaign, _, recorder, observer, c := newCampaign()
+	strategy := &blocks{script{levels: []int{1, 2}}}
+	campaign.Strategy = strategy
+	campaign.Trialer = fakeTrialer{clock: c, before: func(trial search.Trial) (*measure.Measurement, error) {
+		if trial.Block > 0 {
+			return nil, fmt.Errorf("not so: %w", &runner.CrowdedError{Reason: "two are too many"})
+		}
+		return nil, nil
+	}}
+	if _, err := campaign.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range recorder.events {
+		if e.Trial.Block != 0 || e.Trial.Windows != 1 || e.Trial.Window != 4*search.TurnWindow || !e.Trial.Fresh || e.Elapsed != time.Duration(i+1)*1500*time.Millisecond+300*time.Millisecond {
+			t.Errorf("event %d after %v: %+v", i, e.Elapsed, e.Trial)
+		}
+	}
+	if len(strategy.told) != 2 || observer.refused != "two are too many" {
+		t.Errorf("%d events, refused: %q", len(strategy.told), observer.refused)
+	}
+}
+
+func TestInterruptDropsTheBlockUnderWay(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	campaign, _, recorder, _, c := newCampaign()
+	campaign.Strategy = &blocks{script{levels: []int{1, 2}}}
+	campaign.Trialer = fakeTrialer{clock: c, before: func(trial search.Trial) (*measure.Measurement, error) {
+		if trial.Load.Concurrency == 2 {
+			cancel()
+			return nil, context.Canceled
+		}
+		return nil, nil
+	}}
+	outcome, err := campaign.Run(ctx)
+	if err != nil || !outcome.End.Interrupted || len(recorder.events) != 0 {
+		t.Errorf("end %+v, %v with %d events recorded, want interrupted with none", outcome.End, err, len(recorder.events))
 	}
 }

@@ -27,38 +27,74 @@ type Engines struct {
 	requests runner.Requests
 	batches  map[int]runner.Batches       // of service trials, by size
 	variants map[string]modelrepo.Variant // by precision
+	memory   map[string]int64             // the most that an engine took, in bytes, by pool
 }
 
 // NewEngines prepares the measuring of a campaign's trials on r, and of its final trials on finals, nil for the same.
 func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}}
+	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{},
+		memory: map[string]int64{}}
 }
 
 // Measure implements Trialer.
 func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Measurement, error) {
-	config, err := spec.Apply(e.setup.Subject.Config, trial.Candidate)
+	job, err := e.job(trial)
 	if err != nil {
 		return measure.Measurement{}, err
+	}
+	m, err := e.turnTo(ctx, trial).Measure(ctx, job)
+	e.note(trial, m)
+	return m, err
+}
+
+// MeasureBlock implements Trialer.
+func (e *Engines) MeasureBlock(ctx context.Context, block []search.Trial) ([]measure.Measurement, error) {
+	jobs := make([]runner.Job, len(block))
+	for i, trial := range block {
+		var err error
+		if jobs[i], err = e.job(trial); err != nil {
+			return nil, err
+		}
+	}
+	measured, err := e.turnTo(ctx, block[0]).Block(ctx, jobs, block[0].Windows)
+	for i, m := range measured {
+		e.note(block[i], m)
+	}
+	return measured, err
+}
+
+// note remembers what an engine took, for those that are to run beside each other.
+func (e *Engines) note(trial search.Trial, m measure.Measurement) {
+	pool := trial.Candidate.PoolKey()
+	e.memory[pool] = max(e.memory[pool], m.Memory)
+}
+
+// job is what the runner needs to measure a trial.
+func (e *Engines) job(trial search.Trial) (runner.Job, error) {
+	config, err := spec.Apply(e.setup.Subject.Config, trial.Candidate)
+	if err != nil {
+		return runner.Job{}, err
 	}
 	text, err := modelconfig.FormatJSON(config)
 	if err != nil {
-		return measure.Measurement{}, fmt.Errorf("cannot print configuration: %w", err)
+		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
 	}
 	variant, err := e.variant(trial.Candidate)
 	if err != nil {
-		return measure.Measurement{}, err
+		return runner.Job{}, err
 	}
 	curve, err := e.curve(trial.Sizes)
 	if err != nil {
-		return measure.Measurement{}, err
+		return runner.Job{}, err
 	}
-	return e.turnTo(ctx, trial).Measure(ctx, runner.Job{
-		Pool: trial.Candidate.PoolKey(), Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
+	pool := trial.Candidate.PoolKey()
+	return runner.Job{
+		Pool: pool, Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
 		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
-		MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
-	})
+		Memory: e.memory[pool], MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
+	}, nil
 }
 
 // enough is how a trial's windows are cut; nil where they are not.

@@ -24,7 +24,7 @@ func (r *Runner) settled(job Job) approach {
 	return approach{ramp: levels, ramped: ramped, warmUp: r.options.WarmUp, length: windowNeed.length(job)}
 }
 
-// The longest warm-ups of windows that take turns, which are compared with those next to them only: of a fresh engine, and of one that has just
+// The longest warm-ups of windows that take turns, which are compared with those next to them only: of new sessions, and of those that have just
 // served the same load, so that only its queue has to fill again.
 const (
 	firstTurnWarmUp = time.Second
@@ -35,7 +35,7 @@ const (
 // two, and need not hold enough for figures of its own; but the queue, which is empty after a pause, has to fill first.
 func (r *Runner) turn(job Job) approach {
 	a, longest := r.settled(job), turnWarmUp
-	if job.Fresh {
+	if r.pool.slowest == 0 { // nothing was answered yet
 		longest = firstTurnWarmUp
 	}
 	a.warmUp, a.fill = min(a.warmUp, longest), true

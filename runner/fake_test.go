@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ type lab struct {
 	row        time.Duration                // of each further row
 	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
 
+	pid     int // of the next engines; 0: unknown
 	engines []*engine
 	loads   []string // configurations, in order
 }
@@ -54,20 +56,28 @@ func (l *lab) Launch(ctx context.Context, _, _ string) (Engine, error) {
 	if l.startError != nil {
 		return nil, l.startError
 	}
-	e := &engine{lab: l, done: make(chan struct{}), words: "last words", stats: api.ModelStatistics{Name: "m", Version: "1"}}
+	e := &engine{lab: l, pid: l.pid, done: make(chan struct{}), words: "last words", stats: api.ModelStatistics{Name: "m", Version: "1"}}
 	l.engines = append(l.engines, e)
 	return e, ctx.Err()
 }
 
 func (l *lab) last() *engine { return l.engines[len(l.engines)-1] }
 
-func (l *lab) dial(api.Announcement) (api.Client, error) { return client{e: l.last()}, nil }
+// at is the engine at an address.
+func (l *lab) at(a api.Announcement) *engine {
+	return l.engines[slices.IndexFunc(l.engines, func(e *engine) bool { return e.Address() == a })]
+}
 
-func (e *engine) Address() api.Announcement { return api.Announcement{} }
-func (e *engine) PID() int                  { return e.pid }
-func (e *engine) Done() <-chan struct{}     { return e.done }
-func (e *engine) Exit() Exit                { return e.exit }
-func (e *engine) LastWords() string         { return e.words }
+func (l *lab) dial(a api.Announcement) (api.Client, error) { return client{e: l.at(a)}, nil }
+
+// Address is the engine's number.
+func (e *engine) Address() api.Announcement {
+	return api.Announcement{GRPC: strconv.Itoa(slices.Index(e.lab.engines, e))}
+}
+func (e *engine) PID() int              { return e.pid }
+func (e *engine) Done() <-chan struct{} { return e.done }
+func (e *engine) Exit() Exit            { return e.exit }
+func (e *engine) LastWords() string     { return e.words }
 
 func (e *engine) Stop(ctx context.Context) {
 	e.stops++
@@ -124,9 +134,9 @@ func (c client) Infer(ctx context.Context, _ *api.Encoded) (*api.InferResponse, 
 	return nil, c.e.infer(ctx, 1)
 }
 
-// wire prepares requests for the last engine.
-func (l *lab) wire(_ api.Announcement, requests Requests, _ int64) (Connections, error) {
-	c := connections{e: l.last()}
+// wire prepares requests for the engine at an address.
+func (l *lab) wire(a api.Announcement, requests Requests, _ int64) (Connections, error) {
+	c := connections{e: l.at(a)}
 	for _, r := range requests {
 		rows := 1
 		if len(r.Inputs) > 0 {

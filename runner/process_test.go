@@ -43,7 +43,9 @@ func play(role string) int {
 		fmt.Fprintln(os.Stderr, "about to die")
 		return 3
 	case "tuner":
-		return playTuner()
+		return playTuner(false)
+	case "pausing tuner":
+		return playTuner(true)
 	case "server":
 		return playServer()
 	case "mute":
@@ -58,13 +60,17 @@ func play(role string) int {
 	return 0
 }
 
-// playTuner starts an engine that holds stdout open, says so, and waits to be killed.
-func playTuner() int {
+// playTuner starts an engine that holds stdout open, maybe pauses it, says so, and waits to be killed.
+func playTuner(pauses bool) int {
 	cmd := fake("good")
 	cmd.Stdout = os.Stdout
-	if _, err := startProcess(context.Background(), cmd, time.Minute, time.Minute); err != nil {
+	p, err := startProcess(context.Background(), cmd, time.Minute, time.Minute)
+	if err != nil {
 		fmt.Println(err)
 		return 1
+	}
+	if pauses {
+		p.pause()
 	}
 	fmt.Println("started")
 	select {}
@@ -182,10 +188,20 @@ func TestDyingProcess(t *testing.T) {
 	}
 }
 
-// SIGKILL to the tuner must end the engine too: only then is the output, which both hold open, at its end.
+// SIGKILL to the tuner must end the engine too, also one that is paused: only then is the output, which both hold open, at its end.
 func TestEngineDiesWithTheTuner(t *testing.T) {
 	t.Parallel()
-	tuner := fake("tuner")
+	for _, role := range []string{"tuner", "pausing tuner"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			killTuner(t, role)
+		})
+	}
+}
+
+func killTuner(t *testing.T, role string) {
+	t.Helper()
+	tuner := fake(role)
 	stdout, err := tuner.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

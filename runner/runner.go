@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"tuner/engine/api"
@@ -38,6 +37,9 @@ type Options struct {
 	// Reloads says that the server makes a model's sessions anew for every configuration, as a real Triton does. The bundled engine keeps them
 	// where only the way changes in which requests are batched.
 	Reloads bool
+
+	// Available is the memory, in bytes, that further engines may have beside those that are up (Block); nil: as much as the system tells.
+	Available func() int64
 
 	Elsewhere bool   // the server runs on another machine
 	Metrics   string // URL of the server's metrics page, for what this machine cannot see of it; "" for none
@@ -67,12 +69,13 @@ type Job struct {
 	Window  time.Duration                   // length of each, at least; made longer for slow models, up to three times (Turn: six), or as far as two latencies take
 	Enough  func(soFar measure.Window) bool // whether what a window shows at measure.Look of it is enough: then it ends, and no other follows; nil: it never is
 	Fresh   bool                            // on a process launched for this job
-	Turn    bool                            // the windows take turns with another engine's (package gate): they are short, and settle only on a fresh process
+	Turn    bool                            // the windows take turns with other engines': they are short, and settle only where the sessions are new (type Turns)
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
 	Curve []Batches
 	// Longest is how long a batch of a service job may take: after one that takes longer, larger ones are left out. 0: none are.
 	Longest time.Duration
 
+	Memory      int64            // bytes that the engine is expected to need, as it did before; 0: unknown
 	MemoryLimit int64            // bytes; an engine that exceeds it is stopped; 0: none
 	Percentiles []measure.Metric // latency percentiles that matter: few requests for them are flagged
 }
@@ -103,16 +106,23 @@ func (j Job) check() error {
 
 // Runner measures jobs, one at a time.
 type Runner struct {
-	options   Options
+	options  Options
+	count    *count
+	pool     *pool // nil when no engine runs
+	prepared prepared
+	bench    []*Runner // of the further engines of a block, which count with this one; none before the first block
+}
+
+// count is what was counted so far.
+type count struct {
 	launches  int
-	schedules uint64 // of open loops so far
-	pool      *pool  // nil when no engine runs
-	prepared  prepared
+	schedules uint64 // of open loops
 }
 
 // pool is a running engine with what is loaded in it.
 type pool struct {
 	job     Job // the one it was launched for
+	launch  int // its ordinal, from 1
 	engine  Engine
 	control api.Client
 	config  string        // loaded configuration; "" when none is
@@ -135,11 +145,19 @@ func New(o Options) *Runner {
 	o.WarmUp = cmp.Or(o.WarmUp, defaultWarmUp)
 	o.Load = cmp.Or(o.Load, defaultLoad)
 	o.Patience = cmp.Or(o.Patience, defaultPatience)
-	return &Runner{options: o, launches: o.Launches}
+	return &Runner{options: o, count: &count{launches: o.Launches}}
 }
 
-// Close stops the engine, if one runs. The runner may be used again.
+// Close stops the engines that run. The runner may be used again.
 func (r *Runner) Close(ctx context.Context) {
+	for _, s := range r.bench {
+		s.shut(ctx)
+	}
+	r.shut(ctx)
+}
+
+// shut stops the runner's own engine, and none of the bench.
+func (r *Runner) shut(ctx context.Context) {
 	if r.pool == nil {
 		return
 	}
@@ -148,24 +166,30 @@ func (r *Runner) Close(ctx context.Context) {
 	r.pool = nil
 }
 
-// kill is Close for an engine that is not expected to end when it is asked.
+// kill is shut for an engine that is not expected to end when it is asked.
 func (r *Runner) kill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	r.Close(ctx)
+	r.shut(ctx)
 }
 
-// Measure runs a job. The engine of the last job is kept if it is the right one. An error means that the campaign cannot
-// go on: the context ended (then the engine is stopped, with its own deadline), the job makes no sense, or no engine can be
-// launched at all.
+// Measure runs a job. The engine of the last job is kept if it is the right one, and so is one of the last block's; all others are stopped. An error
+// means that the campaign cannot go on: the context ended (then the engine is stopped, with its own deadline), the job makes no sense, or no engine
+// can be launched at all.
 func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, error) {
 	if err := job.check(); err != nil {
 		return measure.Measurement{}, err
 	}
+	r.clear(ctx, job)
+	return r.take(ctx, job)
+}
+
+// take measures a job, and leaves the bench alone.
+func (r *Runner) take(ctx context.Context, job Job) (measure.Measurement, error) {
 	r.resume()
 	var m measure.Measurement
 	windows, err := r.measure(ctx, job, &m)
-	m.Launch = r.launches
+	m.Launch = r.ordinal()
 	if err == nil {
 		if m.Failure = refusedAll(windows); m.Failure == nil {
 			m.Windows = windows
@@ -179,9 +203,19 @@ func (r *Runner) Measure(ctx context.Context, job Job) (measure.Measurement, err
 	return m, nil
 }
 
+// ordinal is that of the engine's launch, or of the last attempt at one.
+func (r *Runner) ordinal() int {
+	if r.pool == nil {
+		return r.count.launches
+	}
+	return r.pool.launch
+}
+
 // Try has an engine load a job's configuration, the engine of the last job if it is the right one, and puts no load on it. The failure is
 // the engine's, nil when it serves the configuration; errors are as Measure's.
 func (r *Runner) Try(ctx context.Context, job Job) (*measure.Failure, error) {
+	r.clear(ctx, job)
+	r.resume()
 	_, err := r.launch(ctx, job)
 	if err == nil {
 		err = r.configure(ctx, job)
@@ -220,7 +254,7 @@ func (r *Runner) fail(ctx context.Context, err error) (*measure.Failure, error) 
 	case measure.StageHang, measure.StageMemory:
 		r.kill(ctx)
 	default:
-		r.Close(ctx)
+		r.shut(ctx)
 	}
 	return failure, nil
 }
@@ -259,8 +293,8 @@ func (r *Runner) launch(ctx context.Context, job Job) (bool, error) {
 	if r.pool != nil && !job.Fresh && r.pool.fits(job) {
 		return false, nil
 	}
-	r.Close(ctx)
-	r.launches++
+	r.shut(ctx)
+	r.count.launches++
 	engine, err := r.options.Launcher.Launch(ctx, job.Repository, job.Library)
 	if err != nil {
 		return false, err
@@ -270,8 +304,8 @@ func (r *Runner) launch(ctx context.Context, job Job) (bool, error) {
 		engine.Stop(context.WithoutCancel(ctx))
 		return false, err
 	}
-	r.pool = &pool{job: job, engine: engine, control: control}
-	r.options.Log.Debug("engine launched", "launch", r.launches, "pid", engine.PID(), "pool", job.Pool)
+	r.pool = &pool{job: job, launch: r.count.launches, engine: engine, control: control}
+	r.options.Log.Debug("engine launched", "launch", r.pool.launch, "pid", engine.PID(), "pool", job.Pool)
 	return true, nil
 }
 
@@ -345,6 +379,9 @@ func (r *Runner) load(ctx context.Context, job Job, a approach, m *measure.Measu
 	r.pool.ramped, r.pool.slowest, r.pool.memory = max(r.pool.ramped, a.ramped), max(r.pool.slowest, result.Slowest), seen.memory()
 	m.Cut = result.Cut
 	windows := seen.complete(result.Windows, result.Begin.Sub(r.options.Epoch))
+	for i := range windows {
+		windows[i].Turn = job.Turn
+	}
 	return flagFew(windows, job.Percentiles), nil
 }
 
@@ -356,115 +393,6 @@ func (r *Runner) arrivals(l measure.Load) (load.Arrivals, error) {
 	if l.Concurrency > 0 {
 		return nil, nil
 	}
-	r.schedules++
-	return load.Poisson(l.RequestRate, r.schedules)
-}
-
-// loadError says that the engine refused to load the model.
-type loadError struct{ cause error }
-
-// Error is the engine's own words where there are any.
-func (e *loadError) Error() string {
-	var answered *api.StatusError
-	if errors.As(e.cause, &answered) {
-		return strings.TrimRight(answered.Text, "; \n")
-	}
-	return e.cause.Error()
-}
-
-// requestError says that the job's requests cannot be sent, which is not the engine's fault.
-type requestError struct{ cause error }
-
-func (e *requestError) Error() string { return e.cause.Error() }
-
-// overdueError says that something did not end in time.
-type overdueError struct {
-	what   string
-	waited time.Duration
-}
-
-func (e *overdueError) Error() string { return fmt.Sprintf("%s took more than %v", e.what, e.waited) }
-
-// exitDelay is how long a failing engine may take to exit before its failure is explained without that.
-const exitDelay = 500 * time.Millisecond
-
-// explain turns what ended a trial into a failure, or returns the error when it is the campaign's.
-func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	var start *StartError
-	if errors.As(err, &start) {
-		return &measure.Failure{Stage: measure.StageStart, Reason: start.Reason}, nil
-	}
-	var request *requestError
-	if r.pool == nil || errors.As(err, &request) {
-		return nil, err
-	}
-	var memory *memoryError
-	if errors.As(err, &memory) {
-		return &measure.Failure{Stage: measure.StageMemory, Reason: memory.Error()}, nil
-	}
-	engine := r.pool.engine
-	if hasExited(engine) {
-		return exitFailure(engine), nil
-	}
-	return answerFailure(err, engine.LastWords()), nil
-}
-
-// answerFailure explains what ended a trial on an engine that is still there.
-func answerFailure(err error, words string) *measure.Failure {
-	var (
-		model   *loadError
-		refused *load.RefusedError
-		hung    *load.HungError
-		overdue *overdueError
-	)
-	switch {
-	case errors.As(err, &model):
-		return &measure.Failure{Stage: measure.StageLoad, Reason: err.Error()}
-	case errors.As(err, &refused):
-		return &measure.Failure{Stage: measure.StageErrors, Reason: err.Error()}
-	case errors.As(err, &hung), errors.As(err, &overdue):
-		return &measure.Failure{Stage: measure.StageHang, Reason: withTail(err.Error(), words)}
-	}
-	return &measure.Failure{Stage: measure.StageErrors, Reason: withTail(err.Error(), words)}
-}
-
-// hasExited reports whether an engine has ended, and gives one whose connections just broke the time for it.
-func hasExited(e Engine) bool {
-	select {
-	case <-e.Done():
-		return true
-	case <-time.After(exitDelay):
-		return false
-	}
-}
-
-// exitFailure explains the end of an engine.
-func exitFailure(e Engine) *measure.Failure {
-	exit := e.Exit()
-	if exit.OutOfMemory {
-		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine for want of memory (" + exit.Text + ")"}
-	}
-	return &measure.Failure{Stage: measure.StageCrash, Reason: withTail("the engine ended by itself ("+exit.Text+")", e.LastWords())}
-}
-
-// refusedAll is the failure of windows in which requests failed and none succeeded. Windows in which none ended are no failure: at a low rate
-// there are such, and an engine that hangs has been noticed by package load.
-func refusedAll(windows []measure.Window) *measure.Failure {
-	failed, first := 0, ""
-	for _, w := range windows {
-		if w.Requests > 0 {
-			return nil
-		}
-		failed += w.Errors
-		if first == "" {
-			first = w.FirstError
-		}
-	}
-	if failed == 0 {
-		return nil
-	}
-	return &measure.Failure{Stage: measure.StageErrors, Reason: fmt.Sprintf("all %d requests failed, the first with: %s", failed, first)}
+	r.count.schedules++
+	return load.Poisson(l.RequestRate, r.count.schedules)
 }

@@ -8,18 +8,32 @@ import (
 )
 
 // Strategy chooses the trials of a campaign, one after the other. Ask returns the next action and changes nothing: asked
-// twice, it answers the same. Tell reports the outcome of that action. Both are deterministic and never block.
+// twice, it answers the same. Tell reports the outcome of that action: of a block one event for each of its trials, in their order; where the block
+// could not be measured in turns, or was interrupted, of the same trials measured alone (Trial.Alone), or of fewer. Both are deterministic and never
+// block.
 type Strategy interface {
 	Ask() Action
 	Tell(Event)
 }
 
-// Action is what to do next: run a trial, or stop.
+// Action is what to do next: run a trial, or a block of them, or stop.
 type Action struct {
 	Trial Trial
+	Block []Trial // measured in turn (Settings.Block), the first of them is Trial; nil: Trial is measured alone
 	Stop  bool
 	// Why says in a few words why this trial is next, or why the search ends.
 	Why string
+}
+
+// Trials are those of the action, none where it is to stop.
+func (a Action) Trials() []Trial {
+	switch {
+	case a.Stop:
+		return nil
+	case a.Block != nil:
+		return a.Block
+	}
+	return []Trial{a.Trial}
 }
 
 // Trial is a value that says all that one measurement needs: which configuration, under which load, for how long.
@@ -37,6 +51,9 @@ type Trial struct {
 	// Worth bounds what a window must show at measure.Look for the trial to go on: one that misses any of these can no longer matter, and is cut there. Of
 	// metrics that the load itself tells; the bounds have room for what so little of a window may err by.
 	Worth []Constraint `json:"worth,omitempty"`
+	// Block is the ordinal of the block, from 1, that the trial is a seat of: it has one window in each round, in turn with the block's other trials. 0: it
+	// is measured alone.
+	Block int `json:"block,omitempty"`
 }
 
 // IsFutile reports whether a window misses, by what it shows so far, what it must show for the trial to go on.
@@ -90,4 +107,6 @@ type Settings struct {
 	Earlier []Earlier
 	// Elsewhere says that the final trials are measured on another server than the others: their figures do not compare.
 	Elsewhere bool
+	// Turns says that the server can be measured in blocks of turns.
+	Turns bool
 }

@@ -62,7 +62,16 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 
 		Confidence: p.Search.Confidence,
 		Elsewhere:  p.Finals != nil,
+		Turns:      p.takesTurns(),
 	}
+}
+
+// takesTurns reports whether the server of the final trials is launched here, so that it can be paused.
+func (p Profile) takesTurns() bool {
+	if p.Finals != nil {
+		return p.Finals.Mode != RunnerRemote
+	}
+	return p.Runner.Mode != RunnerRemote
 }
 
 // expandAuto replaces `auto` by every provider of the target. Those that Facts.Unavailable names are folded by the search,

@@ -102,8 +102,26 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "model: a\nsearch: {budget: 1m, seed: 5, window: 2s, confidence: 0.9}\nobjective: latency_p99")
 	facts := search.Facts{Cores: 2, Batching: true}
-	want := search.Settings{Space: p.Space(facts), Goal: p.Goal, Budget: search.Budget{Time: time.Minute}, Seed: 5, Window: 2 * time.Second, Confidence: 0.9}
+	want := search.Settings{
+		Space: p.Space(facts), Goal: p.Goal, Budget: search.Budget{Time: time.Minute}, Seed: 5, Window: 2 * time.Second, Confidence: 0.9, Turns: true,
+	}
 	if diff := cmp.Diff(want, p.Settings(facts)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// A server that runs already is not this program's to pause. What counts is the one that measures the finals.
+func TestWhichServersTakeTurns(t *testing.T) {
+	t.Parallel()
+	check := func(servers string, want bool) {
+		t.Helper()
+		if s := parse(t, "model: a\n"+servers).Settings(search.Facts{}); s.Turns != want {
+			t.Errorf("%s: turns: %t", servers, s.Turns)
+		}
+	}
+	check("", true)
+	check("runner: {mode: local, server: tritonserver}", true)
+	check("runner: {mode: remote, url: gpu7}", false)
+	check("finals: {runner: {mode: remote, url: gpu7}}", false)
+	check("runner: {mode: remote, url: gpu7}\nfinals: {runner: {mode: bundled}}", true)
 }

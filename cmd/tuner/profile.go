@@ -470,5 +470,6 @@ func readProfile(path string) (spec.Profile, error) {
 // quiet is the observer of --quiet.
 type quiet struct{}
 
-func (quiet) TrialBegun(search.Trial, string)         {}
+func (quiet) Begun(search.Action)                     {}
+func (quiet) BlockRefused(string)                     {}
 func (quiet) TrialEnded(search.Event, profile.Status) {}

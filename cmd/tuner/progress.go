@@ -47,11 +47,20 @@ func (p *progress) Close() {
 	}
 }
 
-// TrialBegun names the configuration being measured.
-func (p *progress) TrialBegun(trial search.Trial, _ string) {
+// Begun names the configurations being measured.
+func (p *progress) Begun(action search.Action) {
 	if p.bar != nil {
-		p.bar.begin(trial)
+		p.bar.begin(action)
 	}
+}
+
+// BlockRefused prints why configurations are not measured in turns.
+func (p *progress) BlockRefused(reason string) {
+	start := ""
+	if p.bar != nil {
+		start = lineStart
+	}
+	fmt.Fprintf(p.out, "%smeasured one after the other, and not in turns: %s\n", start, briefly(reason))
 }
 
 // TrialEnded prints the trial's line: number, time, configuration, load, figures, and whether it satisfies the constraints.
@@ -86,7 +95,11 @@ func trialLine(head, trial, outcome string, columns int) string {
 // trialText names what a trial measures: a configuration at a load, or for a service trial an engine process and its batches.
 func trialText(t search.Trial) string {
 	if t.Phase != search.PhaseService || len(t.Sizes) == 0 {
-		return fmt.Sprintf("%s · %s", t.Candidate.Describe(), t.Load)
+		text := fmt.Sprintf("%s · %s", t.Candidate.Describe(), t.Load)
+		if t.Block > 0 {
+			text += " · in turns"
+		}
+		return text
 	}
 	sizes := fmt.Sprint(t.Sizes[0])
 	if last := t.Sizes[len(t.Sizes)-1]; last != t.Sizes[0] {
@@ -218,10 +231,14 @@ func (b *campaignBar) close() {
 	fmt.Fprint(b.out, lineStart)
 }
 
-func (b *campaignBar) begin(trial search.Trial) {
+func (b *campaignBar) begin(action search.Action) {
+	var texts []string
+	for _, t := range action.Trials() {
+		texts = append(texts, trialText(t))
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.current = trialText(trial)
+	b.current = strings.Join(texts, "; ")
 }
 
 func (b *campaignBar) end(status profile.Status) {

@@ -207,7 +207,7 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 		r.seconds += w.Duration.Seconds()
 	}
 	r.steal = g.stolen(m.Windows)
-	r.at = e.Elapsed.Seconds() - r.seconds/2
+	r.at = middle(e, r.seconds)
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
 		e, ok := g.settings.Goal.Estimate(m, model.metric)

@@ -85,23 +85,24 @@ func (l *Landscape) Run(s Strategy, limit Limit, seed uint64, follow Follower) O
 		if next.Stop {
 			break
 		}
-		e := machine.Measure(next.Trial)
-		s.Tell(e)
-		o.Trials++
-		o.Elapsed = e.Elapsed
-		if p := l.Find(e.Trial.Candidate, e.Trial.Load.Level()); p != nil && e.Trial.Phase != search.PhaseService {
-			measured[p] = true
-		}
-		if e.Trial.Phase == search.PhaseFinal && e.Measurement.Failure == nil {
-			finals = append(finals, e)
-		}
-		regret := 1.0
-		if best, ok := s.Leader(); ok {
-			regret = l.Regret(best.Candidate, best.Point.Level, limit)
-		}
-		o.recommend(e.Elapsed, regret)
-		if follow != nil {
-			follow(e, next.Why, regret)
+		for _, e := range machine.events(next) {
+			s.Tell(e)
+			o.Trials++
+			o.Elapsed = e.Elapsed
+			if p := l.Find(e.Trial.Candidate, e.Trial.Load.Level()); p != nil && e.Trial.Phase != search.PhaseService {
+				measured[p] = true
+			}
+			if e.Trial.Phase == search.PhaseFinal && e.Measurement.Failure == nil {
+				finals = append(finals, e)
+			}
+			regret := 1.0
+			if best, ok := s.Leader(); ok {
+				regret = l.Regret(best.Candidate, best.Point.Level, limit)
+			}
+			o.recommend(e.Elapsed, regret)
+			if follow != nil {
+				follow(e, next.Why, regret)
+			}
 		}
 	}
 	o.Launches, o.Measured, o.Regret = machine.Launches(), float64(len(measured))/float64(len(l.Points)), o.At(o.Elapsed)

@@ -12,6 +12,7 @@ const (
 	guessedLaunch      = 2 * time.Second
 	guessedReconfigure = 500 * time.Millisecond
 	guessedWarmUp      = 500 * time.Millisecond
+	guessedFill        = 300 * time.Millisecond // of the queue before a turn, with what goes before and after (docs/design/gate.md)
 )
 
 // costs estimates how long a trial takes from how long the parts of earlier ones took.
@@ -21,6 +22,7 @@ type costs struct {
 	finalLaunches    launches // where the final trials are elsewhere
 	reconfigure      mean
 	serving, service share // of the trials at loads, and of the service trials
+	turns            share // of the seats of blocks, whose warm-up is that of one turn
 	trials           int
 	elapsed          time.Duration // campaign time after the last trial
 	last             search.Candidate
@@ -35,10 +37,21 @@ type share struct {
 
 // of returns the share of a trial's kind.
 func (c *costs) of(t search.Trial) *share {
-	if t.Phase == search.PhaseService {
+	switch {
+	case t.Phase == search.PhaseService:
 		return &c.service
+	case t.Block > 0:
+		return &c.turns
 	}
 	return &c.serving
+}
+
+// warmUps is how many warm-ups a trial has: one, or one before each turn.
+func warmUps(t search.Trial) time.Duration {
+	if t.Block > 0 {
+		return time.Duration(max(1, t.Windows))
+	}
+	return 1
 }
 
 // mean is a running mean of durations.
@@ -115,7 +128,7 @@ func (c *costs) add(e search.Event) {
 	}
 	s := c.of(e.Trial)
 	if times.Windows > 0 {
-		s.warmUp.add(times.WarmUp)
+		s.warmUp.add(times.WarmUp / warmUps(e.Trial))
 	}
 	if times.Windows > 0 && !e.Measurement.Cut {
 		s.windows += times.Windows
@@ -130,7 +143,11 @@ func (c *costs) add(e search.Event) {
 // expect is the time that a trial is expected to take after the last one.
 func (c *costs) expect(t search.Trial) time.Duration {
 	s := c.of(t)
-	d := length(t) + s.warmUp.or(guessedWarmUp) + s.other.or(0)
+	guessed := guessedWarmUp
+	if t.Block > 0 {
+		guessed = guessedFill
+	}
+	d := length(t) + warmUps(t)*s.warmUp.or(guessed) + s.other.or(0)
 	if s.asked > 0 { // windows are longer than asked where a percentile needs more requests, or a batch takes long
 		d += time.Duration(float64(length(t)) * max(float64(s.windows)/float64(s.asked)-1, 0))
 	}

@@ -43,6 +43,29 @@ func TestCostsOfServiceTrials(t *testing.T) {
 	check(elsewhere, 2400*ms)
 }
 
+// A seat of a block fills its queue before each of its turns, and is launched for it; what blocks take says nothing of other trials.
+func TestCostsOfTurns(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	trial := search.Trial{Load: measure.Load{Concurrency: 8, BatchSize: 1}, Windows: 1, Window: time.Second, Phase: search.PhaseFinal, Fresh: true}
+	seat := search.Settings{}.Block([]search.Trial{trial, trial}, 6).Trial
+	var c costs
+	check := func(trial search.Trial, want time.Duration) {
+		t.Helper()
+		if got := c.expect(trial); got != want {
+			t.Errorf("%d windows of %v are expected to take %v, want %v", trial.Windows, trial.Window, got, want)
+		}
+	}
+	check(trial, 3500*ms) // guesses: 2 s for the launch and 0.5 s of warm-up
+	check(seat, 6800*ms)  // and 0.3 s before each of six turns of half a second
+	// A second of launch, 0.4 s before each turn, 0.75 s in each, 0.2 s for the rest.
+	c.add(search.Event{Trial: seat, Elapsed: 8100 * ms, Measurement: measure.Measurement{Times: measure.Times{Launch: time.Second, WarmUp: 2400 * ms, Windows: 4500 * ms}}})
+	check(seat, 8100*ms)
+	seat.Windows = 2
+	check(seat, 3500*ms)
+	check(trial, 2500*ms)
+}
+
 // A window that was cut says nothing of how long one takes.
 func TestCostsOfCutTrials(t *testing.T) {
 	t.Parallel()

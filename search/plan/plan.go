@@ -16,6 +16,7 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/quick"
 	"tuner/search/random"
+	"tuner/search/verdict"
 )
 
 // The shares of the budget that the search phase leaves to the finals.
@@ -42,14 +43,11 @@ type Explorer interface {
 	Ranked() []search.Standing // configurations at their best loads, best first, the default among them: what the finals choose from
 }
 
-// Believer is an explorer that judges by a model of all that it is told. It is told of the finals, too, and says what they and the search
-// together make of a finalist: at which load it is best, and which of them is.
-type Believer interface {
+// Confirmer is an explorer that learns from the finals, too.
+type Confirmer interface {
 	Explorer
 	// Confirm learns the outcome of a final trial.
 	Confirm(search.Event)
-	// Believed is what is believed of a configuration at a load; false where nothing is.
-	Believed(c search.Candidate, level float64) (search.Point, bool)
 }
 
 // Economist is an explorer that, where the budget is too short for what it asks for, knows of something cheaper.
@@ -68,11 +66,15 @@ type Plan struct {
 	inner    Explorer
 	finals   *finals // nil until the first final trial was told
 	ended    string  // why the search phase ended
+	blocks   int     // of turns so far
 
 	candidates *search.Candidates
 	events     []search.Event       // all that was told
 	known      *posterior.Posterior // of the events of the last question
 	knownOf    int                  // how many these were
+	basis      *posterior.Posterior // of the last decision
+	decision   verdict.Verdict
+	decidedAt  int // events before it
 }
 
 // New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
@@ -143,6 +145,9 @@ func check(s search.Settings) error {
 // Ask returns the next trial, or why the campaign ends.
 func (p *Plan) Ask() search.Action {
 	next := p.following()
+	if next.Block != nil {
+		return next.Numbered(p.blocks + 1)
+	}
 	next.Trial.Fresh = !next.Stop && p.costs.isFresh(next.Trial)
 	return next
 }
@@ -214,11 +219,15 @@ func (p *Plan) Tell(e search.Event) {
 		p.ended = p.whyEnded()
 		p.finals = p.newFinals()
 	}
+	defer func() { p.events = append(p.events, e) }()
 	p.costs.add(e)
-	p.events = append(p.events, e)
+	p.blocks = max(p.blocks, e.Trial.Block)
 	switch phase {
 	case search.PhaseFinal:
 		p.finals.tell(e)
+		if inner, ok := p.inner.(Confirmer); ok && !p.settings.Elsewhere { // one server says nothing of another
+			inner.Confirm(e)
+		}
 	case search.PhaseCurve:
 		p.finals.curve = append(p.finals.curve, e)
 	default:
@@ -258,13 +267,9 @@ func (p *Plan) Progress() (done, expected int) {
 	ahead := 0
 	if p.finals == nil {
 		ahead = int(min(perCandidate*(float64(p.base.Remaining())+float64(p.inner.Remaining())), mostTrials))
-		ahead += rounds * p.members()
+		ahead += fewest * p.members()
 	} else {
-		all := rounds
-		if p.finals.slot >= (p.finals.first+rounds)*len(p.finals.members) {
-			all = allRounds
-		}
-		ahead = max((p.finals.first+all)*len(p.finals.members)-p.finals.slot, 0)
+		ahead = max(mostRounds-p.finals.rounds, 0) * search.MostSeats
 	}
 	if b := p.settings.Budget; b.Trials > 0 {
 		ahead = min(ahead, b.Trials-done)
@@ -336,6 +341,9 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 func (p *Plan) reserve() budgetPart {
 	b, n := p.settings.Budget, p.members()
 	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
+	if takesTurns(p.settings) {
+		trial = p.settings.Block([]search.Trial{trial, trial}, turnsPerBlock).Trial
+	}
 	round := p.costs.expect(trial)
 	if leader, ok := p.ledger.Leader(); ok {
 		trial.Candidate = leader.Candidate
@@ -350,4 +358,4 @@ func (p *Plan) reserve() budgetPart {
 }
 
 // members is how many configurations the finals will have, as far as can be known.
-func (p *Plan) members() int { return min(max(p.ledger.Len(), 2), maxMembers) }
+func (p *Plan) members() int { return min(max(p.ledger.Len(), 2), search.MostSeats) }

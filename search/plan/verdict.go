@@ -16,7 +16,21 @@ type Predictor interface {
 }
 
 // Posterior is what is known from all events that were told.
-func (p *Plan) Posterior() *posterior.Posterior { return posterior.New(p.posteriorOptions(), p.events) }
+func (p *Plan) Posterior() *posterior.Posterior { return p.learn(p.events) }
+
+func (p *Plan) learn(events []search.Event) *posterior.Posterior {
+	return posterior.New(p.posteriorOptions(), events)
+}
+
+// decided is Verdict and what it rests on, made once after each event. What is measured next depends on
+// it, so that it is a function of the events alone: a resumed campaign decides the same.
+func (p *Plan) decided() (verdict.Verdict, *posterior.Posterior) {
+	if p.basis == nil || p.decidedAt != len(p.events) {
+		p.basis, p.decidedAt = p.Posterior(), len(p.events)
+		p.decision = p.DecideAt(p.basis, nil)
+	}
+	return p.decision, p.basis
+}
 
 func (p *Plan) posteriorOptions() posterior.Options {
 	o := posterior.Options{Space: p.settings.Space, Goal: p.settings.Goal, Elsewhere: p.settings.Elsewhere}
@@ -46,14 +60,19 @@ func (p *Plan) DecideAt(known verdict.Beliefs, at *measure.Load) verdict.Verdict
 
 // Leader is the answer so far: false while nothing is likely to keep the constraints. It learns from the
 // newest events alone, so that it may be asked after each trial.
-func (p *Plan) Leader() (search.Standing, bool) {
-	answer := p.soFar().Answer()
+func (p *Plan) Leader() (search.Standing, bool) { return standingOf(p.soFar()) }
+
+// standingOf is a verdict's answer where it is likely to keep the constraints.
+func standingOf(v verdict.Verdict) (search.Standing, bool) {
+	answer := v.Answer()
 	if answer == nil || answer.Holds < verdict.Likely {
 		return search.Standing{}, false
 	}
-	s := search.Standing{Candidate: answer.Candidate, Load: answer.Load}
-	s.Point = search.Point{Level: answer.Load.Level(), Score: answer.Score.Mean, Scored: true}
-	return s, true
+	return search.Standing{Candidate: answer.Candidate, Load: answer.Load, Point: pointOf(*answer)}, true
+}
+
+func pointOf(c verdict.Choice) search.Point {
+	return search.Point{Level: c.Load.Level(), Score: c.Score.Mean, Scored: true, Misses: c.Misses}
 }
 
 // soFar is Verdict by what is quickly learned.

@@ -34,8 +34,8 @@ const surprise = 0.8
 
 // How scales are learned.
 const (
-	draws    = 32   // sets of scales in a step
-	steps    = 5    // of the importance sampling
+	draws    = 24   // sets of scales in a step
+	steps    = 4    // of the importance sampling
 	enough   = 8    // sets of scales that a step's mean rests on at least
 	probable = 0.03 // least probability of scales that are kept
 	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error

@@ -54,7 +54,8 @@ type Posterior struct {
 	options   Options
 	processes map[measure.Metric]*process
 	measured  []Measured
-	memories  map[string]float64 // bytes, by candidate key
+	memories  map[string]float64   // bytes, by candidate key
+	plain     map[cellKey][]Normal // cells that are far from the best, each by itself; by metric
 	withheld  Withheld
 }
 
@@ -87,8 +88,10 @@ type Withheld struct {
 // New learns from events in the order in which they happened.
 func New(o Options, events []search.Event) *Posterior {
 	p := &Posterior{options: o, processes: map[measure.Metric]*process{}}
-	readings := p.read(events)
 	p.measured = measuredCells(events, o)
+	joined, plain := split(events, o)
+	readings := p.read(joined)
+	p.plain = p.alone(plain)
 	p.memories = memories(events)
 	p.withheld = withheldIn(readings)
 	for i, metric := range p.metrics() {
@@ -182,11 +185,29 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	if !ok {
 		return Joint{}, false
 	}
-	sites := make([]site, len(cells))
+	var sites []site
+	var places []int
+	j := newJoint(len(cells))
+	at := slices.Index(p.metrics(), metric)
 	for i, c := range cells {
-		sites[i] = siteOf(c, metric, p.options)
+		if plain, isPlain := p.plain[c.key()]; isPlain {
+			j.Means[i] = plain[at].Mean
+			j.set(i, i, plain[at].Deviation*plain[at].Deviation)
+			continue
+		}
+		sites, places = append(sites, siteOf(c, metric, p.options)), append(places, i)
 	}
-	return process.at(sites), true
+	if len(sites) == 0 {
+		return j, true
+	}
+	joined := process.at(sites)
+	for a, i := range places {
+		j.Means[i] = joined.Means[a]
+		for b, k := range places {
+			j.set(i, k, joined.Covariance(a, b))
+		}
+	}
+	return j, true
 }
 
 // memoryOf treats the memories of configurations as known, each with a small error of its own. The mean of

@@ -98,6 +98,12 @@ func cases(machine Landscape) map[string]testCase {
 	add("one load", machine, search.Budget{}, func(s *search.Settings) {
 		s.Space.Load = search.LoadAxis{Levels: []float64{8}, BatchSize: 1}
 	})
+	turns := func(s *search.Settings) { s.Turns = true }
+	add("turns", machine, search.Budget{}, turns)
+	add("turns and 10 s", machine, search.Budget{Time: 10 * time.Second}, turns)
+	add("turns and 2 min", machine, search.Budget{Time: 2 * time.Minute}, turns)
+	add("turns and 20 trials", machine, search.Budget{Trials: 20}, turns)
+	add("turns and failures", failing, search.Budget{Time: time.Minute}, turns)
 	add("only the default", machine, search.Budget{}, func(s *search.Settings) { s.Space.Knobs = nil })
 	return tests
 }
@@ -189,15 +195,22 @@ func checkBudget(t *testing.T, b search.Budget, events []search.Event) {
 func checkReplay(t *testing.T, fresh func() search.Strategy, events []search.Event) {
 	t.Helper()
 	s := fresh()
-	for i, e := range events {
+	for i := 0; i < len(events); {
 		first, second := s.Ask(), s.Ask()
 		if a, b := text(t, first), text(t, second); a != b {
 			t.Fatalf("trial %d: Ask answers\n%s\nthen\n%s", i, a, b)
 		}
-		if a, b := text(t, first.Trial), text(t, e.Trial); a != b || first.Stop {
-			t.Fatalf("trial %d: replay asks for\n%s\nthe campaign asked for\n%s", i, a, b)
+		trials := first.Trials()
+		if len(trials) == 0 || i+len(trials) > len(events) {
+			t.Fatalf("trial %d of %d: replay asks for %s", i, len(events), text(t, first))
 		}
-		s.Tell(e)
+		for _, trial := range trials {
+			if a, b := text(t, trial), text(t, events[i].Trial); a != b {
+				t.Fatalf("trial %d: replay asks for\n%s\nthe campaign asked for\n%s", i, a, b)
+			}
+			s.Tell(events[i])
+			i++
+		}
 	}
 	if a := s.Ask(); !a.Stop || a.Why == "" {
 		t.Errorf("at the end the replay asks for %v, or gives no reason for its end", text(t, a))

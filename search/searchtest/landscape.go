@@ -133,7 +133,7 @@ func setting(c search.Candidate, knob string, base int) int {
 	return n
 }
 
-// Run runs a campaign to its end, or for at most limit trials, and returns its events.
+// Run runs a campaign to its end, or for limit trials and what is left of a block then, and returns its events.
 func (l Landscape) Run(s search.Strategy, limit int) []search.Event {
 	var run session
 	for len(run.events) < limit {
@@ -141,9 +141,11 @@ func (l Landscape) Run(s search.Strategy, limit int) []search.Event {
 		if next.Stop {
 			break
 		}
-		e := run.trial(l, next.Trial)
-		run.events = append(run.events, e)
-		s.Tell(e)
+		for _, t := range next.Trials() {
+			e := run.trial(l, t)
+			run.events = append(run.events, e)
+			s.Tell(e)
+		}
 	}
 	return run.events
 }
@@ -192,6 +194,9 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 		m = withWindows(m, t, throughput*factor, l.histogram(latency))
 		if t.IsFutile(m.Windows[0]) {
 			m.Windows, m.Cut, m.Times.Windows = m.Windows[:1], true, time.Duration(measure.Look*float64(t.Window))
+		}
+		for i := range m.Windows {
+			m.Windows[i].Turn, m.Windows[i].Start = t.Block > 0, s.elapsed+m.Times.Launch+time.Duration(i)*t.Window
 		}
 		s.held = max(s.held, l.maxBatch(t.Candidate))
 		m.Memory = l.holds(t.Candidate, s.held)

@@ -1,0 +1,122 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/load"
+	"tuner/measure"
+)
+
+// loadError says that the engine refused to load the model.
+type loadError struct{ cause error }
+
+// Error is the engine's own words where there are any.
+func (e *loadError) Error() string {
+	var answered *api.StatusError
+	if errors.As(e.cause, &answered) {
+		return strings.TrimRight(answered.Text, "; \n")
+	}
+	return e.cause.Error()
+}
+
+// requestError says that the job's requests cannot be sent, which is not the engine's fault.
+type requestError struct{ cause error }
+
+func (e *requestError) Error() string { return e.cause.Error() }
+
+// overdueError says that something did not end in time.
+type overdueError struct {
+	what   string
+	waited time.Duration
+}
+
+func (e *overdueError) Error() string { return fmt.Sprintf("%s took more than %v", e.what, e.waited) }
+
+// exitDelay is how long a failing engine may take to exit before its failure is explained without that.
+const exitDelay = 500 * time.Millisecond
+
+// explain turns what ended a trial into a failure, or returns the error when it is the campaign's.
+func (r *Runner) explain(ctx context.Context, err error) (*measure.Failure, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var start *StartError
+	if errors.As(err, &start) {
+		return &measure.Failure{Stage: measure.StageStart, Reason: start.Reason}, nil
+	}
+	var request *requestError
+	if r.pool == nil || errors.As(err, &request) {
+		return nil, err
+	}
+	var memory *memoryError
+	if errors.As(err, &memory) {
+		return &measure.Failure{Stage: measure.StageMemory, Reason: memory.Error()}, nil
+	}
+	engine := r.pool.engine
+	if hasExited(engine) {
+		return exitFailure(engine), nil
+	}
+	return answerFailure(err, engine.LastWords()), nil
+}
+
+// answerFailure explains what ended a trial on an engine that is still there.
+func answerFailure(err error, words string) *measure.Failure {
+	var (
+		model   *loadError
+		refused *load.RefusedError
+		hung    *load.HungError
+		overdue *overdueError
+	)
+	switch {
+	case errors.As(err, &model):
+		return &measure.Failure{Stage: measure.StageLoad, Reason: err.Error()}
+	case errors.As(err, &refused):
+		return &measure.Failure{Stage: measure.StageErrors, Reason: err.Error()}
+	case errors.As(err, &hung), errors.As(err, &overdue):
+		return &measure.Failure{Stage: measure.StageHang, Reason: withTail(err.Error(), words)}
+	}
+	return &measure.Failure{Stage: measure.StageErrors, Reason: withTail(err.Error(), words)}
+}
+
+// hasExited reports whether an engine has ended, and gives one whose connections just broke the time for it.
+func hasExited(e Engine) bool {
+	select {
+	case <-e.Done():
+		return true
+	case <-time.After(exitDelay):
+		return false
+	}
+}
+
+// exitFailure explains the end of an engine.
+func exitFailure(e Engine) *measure.Failure {
+	exit := e.Exit()
+	if exit.OutOfMemory {
+		return &measure.Failure{Stage: measure.StageMemory, Reason: "the system killed the engine for want of memory (" + exit.Text + ")"}
+	}
+	return &measure.Failure{Stage: measure.StageCrash, Reason: withTail("the engine ended by itself ("+exit.Text+")", e.LastWords())}
+}
+
+// refusedAll is the failure of windows in which requests failed and none succeeded. Windows in which none ended are no failure: at a low rate
+// there are such, and an engine that hangs has been noticed by package load.
+func refusedAll(windows []measure.Window) *measure.Failure {
+	failed, first := 0, ""
+	for _, w := range windows {
+		if w.Requests > 0 {
+			return nil
+		}
+		failed += w.Errors
+		if first == "" {
+			first = w.FirstError
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
+	return &measure.Failure{Stage: measure.StageErrors, Reason: fmt.Sprintf("all %d requests failed, the first with: %s", failed, first)}
+}

@@ -1,0 +1,74 @@
+package landscape
+
+import (
+	"time"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// fill is what goes by before each turn of a block: the engine is continued, its queue fills, and the clients come and go (docs/design/gate.md).
+const fill = 350 * time.Millisecond
+
+// Block answers the trials of a block: their engines are launched one after the other, and then they have their windows in turn, in the order A B C,
+// C B A, …. What is common to the windows of a round is the machine's weather, whose times they tell.
+func (m *Machine) Block(block []search.Trial) []search.Event {
+	events := make([]search.Event, len(block))
+	launches := make([]float64, len(block))
+	begin := m.clock
+	for i, t := range block {
+		events[i] = search.Event{Trial: t, Measurement: m.begin(t)}
+		events[i].Measurement.Launch, launches[i] = m.launches, m.launch
+		if events[i].Measurement.Failure == nil {
+			events[i].Measurement.Failure = m.failure(t)
+		}
+	}
+	for round := range block[0].Windows {
+		for k := range block {
+			i := k
+			if round%2 == 1 {
+				i = len(block) - 1 - k
+			}
+			if result := &events[i].Measurement; result.Failure == nil {
+				m.launch = launches[i]
+				m.turn(block[i], result)
+			}
+		}
+	}
+	for i := range events {
+		begin += events[i].Measurement.Times.Total()
+		events[i].Elapsed = begin
+	}
+	m.clock += m.landscape.costs.other
+	events[len(events)-1].Elapsed = m.clock
+	return events
+}
+
+// failure is why a trial at a load has no figures; nil where it has.
+func (m *Machine) failure(t search.Trial) *measure.Failure {
+	p := m.landscape.Find(t.Candidate, t.Load.Level())
+	if p == nil || t.Load.Concurrency == 0 {
+		return &measure.Failure{Stage: measure.StageLoad, Reason: "the landscape does not have this point"}
+	}
+	return p.Failure
+}
+
+// turn plays one window of a trial.
+func (m *Machine) turn(t search.Trial, result *measure.Measurement) {
+	p := m.landscape.Find(t.Candidate, t.Load.Level())
+	m.clock += fill
+	begin := m.clock
+	w := m.window(p, t)
+	w.Turn = true
+	result.Memory = max(result.Memory, p.memory)
+	result.Windows = append(result.Windows, w)
+	result.Times = result.Times.Add(measure.Times{WarmUp: fill, Windows: m.clock - begin})
+}
+
+// events answers an action.
+func (m *Machine) events(a search.Action) []search.Event {
+	if a.Block != nil {
+		return m.Block(a.Block)
+	}
+	return []search.Event{m.Measure(a.Trial)}
+}
