@@ -68,7 +68,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
-		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Cores: c.Facts.Cores, Top: o.Top,
+		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Examples: c.Profile.Inputs.Examples, Cores: c.Facts.Cores, Top: o.Top,
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
@@ -91,7 +91,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	r.Fronts = fronts(r.onBestServer(), r.Verdict, goal, at)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
-	r.Ending.Statement = claims(c, r, strategy)
+	r.Ending.Statement, r.Ending.Notes = claims(r, strategy)
 	return r, nil
 }
 
@@ -295,17 +295,16 @@ func ending(c Campaign) Ending {
 	return Ending{Interrupted: c.End.Interrupted, Reason: c.End.Reason}
 }
 
-// claims are what is said of the answer, in sentences, and what the strategy says of itself. A claim is of
-// each configuration at its best load, so that other views have none.
-func claims(c Campaign, r Result, told replayed) []string {
+// claims are the verdict in sentences, and what the strategy says of itself. A claim is of each configuration at its best load,
+// so that other views have none.
+func claims(r Result, told replayed) (statement, notes []string) {
 	if !r.ByBestLoad() {
-		return nil
+		return nil, nil
 	}
-	list := r.Verdict.Sentences(r.Goal)
 	if told.plan != nil {
-		list = append(list, told.plan.Notes()...)
+		notes = told.plan.Notes()
 	}
-	return list
+	return r.Verdict.Sentences(r.Goal), notes
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

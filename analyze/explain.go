@@ -89,9 +89,9 @@ func explain(c Campaign, r Result, all replayed) Explanation {
 	if x.guided != nil {
 		statement := x.guided.Statement()
 		explanation.Dropped = statement.Dropped
-		if r.ByBestLoad() {
-			explanation.Untried.Gain = statement.Gain
-		}
+	}
+	if more := r.Verdict.More; r.ByBestLoad() && !math.IsInf(more, 1) {
+		explanation.Untried.Gain = &more
 	}
 	return explanation
 }
@@ -115,6 +115,9 @@ func (x explainer) subject(c Config) Subject {
 	best := x.result.Configs[0]
 	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(best) && isScored(c) && x.result.AreComparable(*best.Best, *c.Best) {
 		change := changeOf(x.result.Goal, best, c)
+		if c.Choice != nil && best.Choice != nil {
+			change = c.Choice.Against
+		}
 		s.Change = &change
 	}
 	for _, p := range confirmedPoints(x.campaign.Header, c.Points) {

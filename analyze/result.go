@@ -16,20 +16,21 @@ import (
 
 // Result is what a campaign found. It is immutable, and holds all that a report needs.
 type Result struct {
-	Header  journal.Header
-	Goal    search.Goal
-	Shapes  map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
-	Cores   int                // usable cores of the machine
-	Top     int                // how many configurations tables and charts bring out, the default not counted; 0 all
-	Rank    string             // spec.RankTop3Mean, or else by the score
-	At      *measure.Load      // where all configurations are compared, without a client batch; nil: each at its best load
-	Each    bool               // the table tells of each load by itself too
-	CSV     spec.CSVFiles
-	Plots   []spec.Plot // pictures beside the usual ones
-	Ending  Ending
-	Account Account
-	Trials  int // trials made, failed ones included
-	Windows int // load windows measured
+	Header   journal.Header
+	Goal     search.Goal
+	Shapes   map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
+	Examples []string           // the inputs of these whose sizes are examples that nobody has changed
+	Cores    int                // usable cores of the machine
+	Top      int                // how many configurations tables and charts bring out, the default not counted; 0 all
+	Rank     string             // spec.RankTop3Mean, or else by the score
+	At       *measure.Load      // where all configurations are compared, without a client batch; nil: each at its best load
+	Each     bool               // the table tells of each load by itself too
+	CSV      spec.CSVFiles
+	Plots    []spec.Plot // pictures beside the usual ones
+	Ending   Ending
+	Account  Account
+	Trials   int // trials made, failed ones included
+	Windows  int // load windows measured
 	// Tried and Failed count the configurations that were tried and the trials without figures: of the whole campaign, as Trials, also where
 	// Configs and Failures are those of some configurations alone (Only).
 	Tried, Failed int
@@ -78,7 +79,8 @@ type Reused struct {
 type Ending struct {
 	Interrupted bool     // by the user or by a crash: more was to come
 	Reason      string   // for people
-	Statement   []string // what the strategy claims of what it found, under the result's goal, in sentences; none when it claims nothing
+	Statement   []string // the verdict in sentences; none where configurations are not ranked by it
+	Notes       []string // what the strategy says of its search, in sentences
 }
 
 // Account says where the campaign's wall time went; the parts add up to Elapsed.

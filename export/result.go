@@ -219,13 +219,14 @@ func (s documentServer) peak(f documentFigures) float64 {
 	return f.Values[measure.Memory].Value
 }
 
-// addFigures adds what was measured of the configuration: the figures at its best load, where they come from, and the most that loading and memory
-// took at any load. Only a fresh launch has the peak of loading, and the best load need not have seen one.
+// addFigures adds what was measured of the configuration: the figures at its best load, where they come from, and the most that loading
+// took at any load. Only a fresh launch has the peak of loading, and the best load need not have seen one. The memory is one figure for each
+// configuration, the same at all loads: what a process of the search took is not told, since it had served other settings before.
 func (m *Model) addFigures(d document, points []documentPoint) {
 	for _, p := range points {
 		server := d.server(p.Confirmed)
 		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
-		m.Memory = max(m.Memory, server.peak(p.documentFigures), d.server(false).peak(p.Searched))
+		m.Memory = max(m.Memory, server.peak(p.documentFigures))
 		if p.Load != m.Load {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -58,11 +60,29 @@ func (r profileReader) inputs(v value) {
 		v.mapping(nil, func(key, v value) bool {
 			if dims, ok := v.shape(); ok {
 				shapes[key.node.Value] = dims
+				if isExample(v.node.LineComment, dims) {
+					r.p.Inputs.Examples = append(r.p.Inputs.Examples, key.node.Value)
+				}
 			}
 			return true
 		})
 		r.p.Inputs.Shape = shapes
 	}}}, nil)
+}
+
+// ExampleMark stands behind a size that was made up, in the comment beside a shape: "N = 32 is an example".
+const ExampleMark = " is an example"
+
+// isExample reports whether a comment says of a size that it is an example, and the shape still has it.
+func isExample(comment string, dims []int64) bool {
+	for note := range strings.SplitSeq(comment, ";") {
+		before, _, isMarked := strings.Cut(note, ExampleMark)
+		size, err := strconv.ParseInt(before[strings.LastIndexByte(before, ' ')+1:], 10, 64)
+		if isMarked && err == nil && slices.Contains(dims, size) {
+			return true
+		}
+	}
+	return false
 }
 
 // shape reads a list of dimensions ≥ 1.

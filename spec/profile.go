@@ -120,6 +120,9 @@ const (
 type Inputs struct {
 	// Shape gives inputs with symbolic dimensions their size in a request, the batch dimension left out: every dimension ≥ 1.
 	Shape map[string][]int64
+	// Examples names the inputs, in their order in the file, of which a size is still the example that `tuner init` made up. It
+	// reads that off the comment behind the shape.
+	Examples []string
 }
 
 // ParseProfile reads a profile.yaml. path is its file name: it appears in errors, and relative paths in the file are

@@ -147,6 +147,23 @@ accuracy:
 	}
 }
 
+// A size that `tuner init` made up is known for an example until somebody changes it.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `model: a
+load:
+  inputs:
+    shape:
+      ids: [32]  # INT64[N, S]; S = 32 is an example
+      mask: [64]  # INT64[N, S]; S = 32 is an example
+      image: [3, 224, 224]  # FP32[N, 3, H, W]; H = 224 is an example; W = 224 is an example
+      own: [32]
+`)
+	if diff := cmp.Diff([]string{"ids", "image"}, p.Inputs.Examples); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestParseProfileDefaults(t *testing.T) {
 	t.Parallel()
 	text := "model: models/my model.v2.onnx"

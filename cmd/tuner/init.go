@@ -213,7 +213,7 @@ func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given map[
 			size = configured[fromEnd]
 		default:
 			size = exampleSize(d.Symbol)
-			shape.Note += fmt.Sprintf("; %s = %d is an example", d, size)
+			shape.Note += fmt.Sprintf("; %s = %d"+spec.ExampleMark, d, size)
 		}
 		shape.Dims = append(shape.Dims, size)
 	}

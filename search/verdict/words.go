@@ -48,15 +48,23 @@ func (v Verdict) Headline(w Words) string {
 	case Close:
 		return fmt.Sprintf("%s: nothing that was measured keeps the limits with a probability of %s.", Close.Badge(), Percent(v.Confidence))
 	case NoGain:
-		return NoGain.Badge() + ": nothing is shown to be better than the default."
+		return NoGain.Badge() + ": nothing is shown to be better than the default" + w.Within() + "."
 	}
 	switch answer := v.Answer(); {
 	case answer.Gain != nil:
-		return fmt.Sprintf("%s: %s.", Proven.Badge(), w.GainText(*answer.Gain))
+		return fmt.Sprintf("%s: %s%s.", Proven.Badge(), w.GainText(*answer.Gain), w.Within())
 	case v.Default == nil:
-		return Proven.Badge() + ": the limits are kept. The default was not measured."
+		return Proven.Badge() + ": the best" + w.Within() + ". The default was not measured."
 	}
-	return Proven.Badge() + ": the limits are kept, which the default is not likely to do."
+	return Proven.Badge() + ": the best" + w.Within() + ", which the default does not keep."
+}
+
+// misses are what a choice misses, as the end of a sentence.
+func misses(c Choice) string {
+	if len(c.Misses) == 0 {
+		return ""
+	}
+	return "; " + MissesText(c.Misses)
 }
 
 // unfinished says how much may be missing, and what to do.
@@ -81,18 +89,18 @@ func (v Verdict) Lines(w Words) []Line {
 	case v.Edge != nil:
 		add(LineEdge, v.answerText(w))
 	case v.Nearest != nil:
-		add(LineNearest, w.Text(*v.Nearest)+".")
-	}
-	if d, answer := v.Default, v.Answer(); d != nil && !answer.Candidate.IsDefault() {
-		add(LineDefault, fmt.Sprintf("at %s, %s.", d.Load, w.standing(*d)))
+		add(LineNearest, w.Text(*v.Nearest)+misses(*v.Nearest)+".")
 	}
 	if v.Recommended != nil && v.Edge != nil {
-		add(LineEdge, fmt.Sprintf("%s; %s than what is recommended.", w.Text(*v.Edge), ChangeText(v.Edge.Against)))
+		add(LineEdge, fmt.Sprintf("%s; %s.", w.Text(*v.Edge), ChangeText(v.Edge.Against)))
+	}
+	if d, answer := v.Default, v.Answer(); d != nil && !answer.Candidate.IsDefault() {
+		add(LineDefault, fmt.Sprintf("at %s: %s%s.", d.Load, w.standing(*d), misses(*d)))
 	}
 	add(LineLooser, v.Loosened(w.Goal))
 	add(LineNext, v.Next())
 	if v.State != Unfinished && v.Satisfies() {
-		add(LineElse, fmt.Sprintf("is expected to be better by %s at most (probability %s).", percents(v.More), Percent(v.Confidence)))
+		add(LineElse, fmt.Sprintf("better by %s at most, with a probability of %s.", percents(v.More), Percent(v.Confidence)))
 	}
 	return list
 }
@@ -119,7 +127,7 @@ func (v Verdict) answerText(w Words) string {
 		text += "; " + w.GainText(*answer.Gain)
 	}
 	if answer.Candidate.IsDefault() {
-		text += "; it is what you have"
+		text += "; this is what you have"
 	}
 	return text + "."
 }
@@ -142,7 +150,41 @@ func (w Words) standing(c Choice) string {
 	if len(c.Limits) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; limits kept: %s", text, c.HoldsText())
+	return fmt.Sprintf("%s; %s kept: %s", text, w.limits(), c.HoldsText())
+}
+
+// limits names the constraints where they are few: "p99 ≤ 50 ms".
+func (w Words) limits() string {
+	const most = 2
+	if n := len(w.Goal.Constraints); n == 0 || n > most {
+		return "limits"
+	}
+	_, names, _ := strings.Cut(strings.TrimPrefix(w.Within(), " "), " ")
+	return names
+}
+
+// MissesText says by how much each constraint is missed: "p99 is 59.4 ms, 19 % above the limit of 50.0 ms".
+func MissesText(misses []search.Miss) string {
+	parts := make([]string, len(misses))
+	for i, m := range misses {
+		parts[i] = Label(m.Constraint.Metric) + strings.TrimPrefix(m.String(), string(m.Constraint.Metric))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Within is the constraints as the end of a phrase: " within p99 ≤ 50 ms", or " with throughput ≥ 100 infer/s"; "" without any.
+func (w Words) Within() string {
+	word, parts := " within ", make([]string, len(w.Goal.Constraints))
+	for i, c := range w.Goal.Constraints {
+		parts[i] = ConstraintText(c)
+		if c.Min != nil {
+			word = " with "
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return word + strings.Join(parts, ", ")
 }
 
 // HoldsText is the probability that all limits are kept, and what is missing to tell it by measuring alone.
@@ -264,18 +306,24 @@ func upwards(x float64) float64 {
 // GainText says a gain over the default as the ratio of the objective's own values: "1.84 × the default's throughput
 // [1.80, 1.88]", "0.62 × the default's p99". A gain is at least 0.
 func (w Words) GainText(gain measure.Estimate) string {
-	a, b := w.ratio(gain.Lo), w.ratio(gain.Hi)
-	text := Factor(w.ratio(gain.Value)) + " × the default's " + Label(w.Goal.Objective.Terms[0].Metric)
+	r := w.Ratio(gain)
+	text := Factor(r.Value) + " × the default's " + Label(w.Goal.Objective.Terms[0].Metric)
 	if len(w.Goal.Objective.Terms) > 1 {
-		text = Factor(w.ratio(gain.Value)) + " × better than the default in the objective"
+		text = Factor(r.Value) + " × better than the default in the objective"
 	}
-	if a == b {
+	if r.Lo == r.Hi {
 		return text
 	}
-	return fmt.Sprintf("%s [%s, %s]", text, Factor(min(a, b)), Factor(max(a, b)))
+	return fmt.Sprintf("%s [%s, %s]", text, Factor(r.Lo), Factor(r.Hi))
 }
 
-// ratio turns a gain into the ratio of the objective's own values: below 1 for a single metric of which less is better.
+// Ratio turns a gain into the ratio of the objective's own values with its interval: below 1 where a single metric of which
+// less is better falls.
+func (w Words) Ratio(gain measure.Estimate) measure.Estimate {
+	a, b := w.ratio(gain.Lo), w.ratio(gain.Hi)
+	return measure.Estimate{Value: w.ratio(gain.Value), Lo: min(a, b), Hi: max(a, b)}
+}
+
 func (w Words) ratio(gain float64) float64 {
 	terms := w.Goal.Objective.Terms
 	if len(terms) == 1 {
