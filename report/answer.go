@@ -36,8 +36,11 @@ func AnswerOf(r analyze.Result) Answer {
 	if v.Answer() == nil {
 		return Answer{State: verdict.Unmeasured, Headline: unmeasured(r), Lines: []verdict.Line{{Name: lineBasis, Text: basisLine(r)}}}
 	}
-	words := verdict.Words{Goal: r.Goal, Name: func(c search.Candidate) string { return nameOf(r, c) }}
+	words := wordsOf(r)
 	a := Answer{State: v.State, Headline: v.Headline(words)}
+	if r.Recorded != "" && (v.State == verdict.Proven || v.State == verdict.NoGain) {
+		a.State, a.Headline = stateRecorded, recordedHeadline(r, words)
+	}
 	if missed := missedText(r); a.State == verdict.Nothing && missed != "" {
 		a.Headline = "Nothing satisfies " + missed + "."
 	}
@@ -47,7 +50,7 @@ func AnswerOf(r analyze.Result) Answer {
 	var last []verdict.Line
 	for _, l := range v.Lines(words) {
 		switch {
-		case l.Name == verdict.LineElse && isPart: // it is of all that was measured
+		case l.Name == verdict.LineElse && (isPart || r.Recorded != ""): // it is of all that was measured, and of its errors
 		case l.Name == verdict.LineNext || l.Name == verdict.LineElse:
 			last = append(last, l)
 		case l.Name == verdict.LineDefault && !isThere(r, *v.Default):
@@ -62,6 +65,22 @@ func AnswerOf(r analyze.Result) Answer {
 	}
 	a.Lines = append(append(a.Lines, last...), verdict.Line{Name: lineBasis, Text: basisLine(r)})
 	return a
+}
+
+// wordsOf is how a report says a verdict.
+func wordsOf(r analyze.Result) verdict.Words {
+	return verdict.Words{Goal: r.Goal, Name: func(c search.Candidate) string { return nameOf(r, c) }, IsExact: r.Recorded != ""}
+}
+
+// stateRecorded is that of figures of another program: they have no intervals, so that nothing is proven.
+const stateRecorded verdict.State = "recorded"
+
+func recordedHeadline(r analyze.Result, w verdict.Words) string {
+	text := "Recorded by another program, which does not tell how sure its figures are"
+	if best := firstOf(r); best.Gain != nil && !best.Candidate.IsDefault() {
+		text += ": " + w.GainText(*best.Gain) + w.Within()
+	}
+	return text + "."
 }
 
 // Summary is the answer in a few sentences: the headline and the configuration.

@@ -117,8 +117,7 @@ func comparison(r analyze.Result) section {
 		return s
 	}
 	if x, known := choiceOf(r, best); known {
-		words := verdict.Words{Goal: r.Goal, Name: func(c search.Candidate) string { return nameOf(r, c) }}
-		s.lines = append(s.lines, words.Text(x)+".")
+		s.lines = append(s.lines, wordsOf(r).Text(x)+".")
 	}
 	for _, other := range subjects[1:] {
 		c := configOf(r, other)
@@ -208,7 +207,7 @@ func knobTable(r analyze.Result) section {
 			"Where little was measured, other knobs may have their part in it.")
 	}
 	if len(alike) > 0 {
-		s.lines = append(s.lines, "No difference to speak of between the values of "+strings.Join(alike, ", ")+".")
+		s.lines = append(s.lines, "There is no difference to speak of between the values of "+strings.Join(alike, ", ")+".")
 	}
 	if len(alone) > 0 {
 		s.lines = append(s.lines, "No other value was measured of "+strings.Join(alone, ", ")+".")

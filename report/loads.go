@@ -23,7 +23,7 @@ func loadGrid(r analyze.Result) (heads []terminal.Column, cells [][]string) {
 		}
 		row := []string{level, "none within the limits", unknown, unknown, unknown, unknown, strconv.Itoa(l.Measured)}
 		if l.Best != nil {
-			row[1] = oneLine(shortName(r, *l.Best))
+			row[1] = oneLine(nameCell(r, *l.Best))
 			row[2], row[3], row[5] = throughputCell(*l.Best), valueCell(measure.LatencyP99, msCell)(*l.Best), gainCell(r, *l.Best)
 		}
 		if l.Base != nil {

@@ -14,6 +14,8 @@ import (
 type Words struct {
 	Goal search.Goal
 	Name func(search.Candidate) string // of a configuration; nil: what it sets
+	// IsExact says that the figures have no errors that are known, so that no probability is told.
+	IsExact bool
 }
 
 // Line is one statement of an answer, and what it is about: "At the edge", "2 instances at …".
@@ -46,6 +48,9 @@ func (v Verdict) Headline(w Words) string {
 	case Unfinished:
 		return v.unfinished()
 	case Close:
+		if l, ok := v.Answer().unknown(); ok && v.Answer().Holds >= v.Confidence {
+			return fmt.Sprintf("%s: too few requests were measured to tell %s.", Close.Badge(), Label(l.Constraint.Metric))
+		}
 		return fmt.Sprintf("%s: nothing that was measured keeps the limits with a probability of %s.", Close.Badge(), Percent(v.Confidence))
 	case NoGain:
 		return NoGain.Badge() + ": nothing is shown to be better than the default" + w.Within() + "."
@@ -150,7 +155,13 @@ func (w Words) standing(c Choice) string {
 	if len(c.Limits) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; %s kept: %s", text, w.limits(), c.HoldsText())
+	switch {
+	case !w.IsExact:
+		return fmt.Sprintf("%s; %s kept: %s", text, w.limits(), c.HoldsText())
+	case c.Holds >= Likely:
+		return fmt.Sprintf("%s; %s kept", text, w.limits())
+	}
+	return text
 }
 
 // limits names the constraints where they are few: "p99 ≤ 50 ms".
@@ -300,7 +311,8 @@ func (v Verdict) Loosened(goal search.Goal) string {
 // upwards rounds a limit to three digits, never below it: with less, the step is not reached.
 func upwards(x float64) float64 {
 	scale := math.Pow(10, math.Floor(math.Log10(x))-2)
-	return math.Ceil(x/scale) * scale
+	const slack = 1e-9 // of the arithmetic
+	return math.Ceil(x/scale-slack) * scale
 }
 
 // GainText says a gain over the default as the ratio of the objective's own values: "1.84 × the default's throughput
