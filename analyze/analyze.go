@@ -10,6 +10,8 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/plan"
+	"tuner/search/posterior"
 	"tuner/search/verdict"
 	"tuner/spec"
 )
@@ -59,7 +61,8 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	strategy, err := assess(c, configs, events, goal, o.Confidence)
+	memory := remember(c)
+	strategy, err := assess(c, configs, memory.fill(c.Header, configs), memory.seen(events), goal, o.Confidence)
 	if err != nil {
 		return Result{}, err
 	}
@@ -68,7 +71,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
-		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Examples: c.Profile.Inputs.Examples, Cores: c.Facts.Cores, Top: o.Top,
+		Header: c.Header, Goal: goal, Shapes: c.Profile.Inputs.Shape, Requests: requestShapes(c.Profile, base), Cores: c.Facts.Cores, Top: o.Top,
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
@@ -76,31 +79,61 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
 	known := strategy.plan.Posterior()
-	r.Verdict = strategy.plan.DecideAt(known, at)
-	r.Withheld = known.Withheld()
+	v := viewOf(strategy.plan, known, at, c.Header.Finals != nil)
+	r.Verdict, r.Withheld = v.verdict, newWithheld(space, events)
 	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints
 		return verdict.Decide(known, verdict.Options{Space: space, Goal: other, Confidence: r.Verdict.Confidence, At: at})
 	}
-	r.Configs = ordered(configs, r.Verdict)
+	r.Configs = v.ordered(configs)
 	if o.Rank == spec.RankTop3Mean {
-		r.Configs = byTopMean(scoredByTopMean(c.Header, r.Configs), goal)
+		r.Configs = byTopMean(c.Header, scoredByTopMean(c.Header, r.Configs), goal)
 	}
-	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) verdict.Verdict { return strategy.plan.DecideAt(known, &at) })
-	r.Fronts = fronts(r.onBestServer(), r.Verdict, goal, at)
+	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) view { return viewOf(strategy.plan, known, &at, c.Header.Finals != nil) })
+	r.Fronts = fronts(r.onBestServer(), v, goal)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
 	r.Ending.Statement, r.Ending.Notes = claims(r, strategy)
 	return r, nil
 }
 
+// viewOf sees a campaign by what is known of it, compared at one load or each at its best (nil). Figures of
+// other loads, and of the search's server where the finals ran on another one (isTwo), are known too.
+func viewOf(p *plan.Plan, known *posterior.Posterior, at *measure.Load, isTwo bool) view {
+	v := p.DecideAt(known, at)
+	var further []verdict.Verdict
+	if at != nil {
+		further = append(further, p.DecideAt(known, nil))
+	}
+	hasFinals := slices.ContainsFunc(v.Choices, func(x verdict.Choice) bool { return x.IsElsewhere })
+	if !isTwo || !hasFinals {
+		w := newView(v, at, further...)
+		w.isTwo = isTwo
+		return w
+	}
+	elsewhere := p.DecideAt(onSearchServer{known}, at)
+	w := newView(v, at, append(further, elsewhere, p.DecideAt(onSearchServer{known}, nil))...)
+	w.isTwo, w.elsewhere = true, elsewhere
+	return w
+}
+
+// onSearchServer is what is known of the search's server alone.
+type onSearchServer struct{ *posterior.Posterior }
+
+// Measured lists the cells that the search's server measured.
+func (s onSearchServer) Measured() []posterior.Measured {
+	return slices.DeleteFunc(s.Posterior.Measured(), func(m posterior.Measured) bool { return m.IsElsewhere })
+}
+
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
-func assess(c Campaign, configs []Config, events []search.Event, goal search.Goal, confidence float64) (strategy replayed, err error) {
+func assess(c Campaign, configs []Config, memory []held, events []search.Event, goal search.Goal, confidence float64) (strategy replayed, err error) {
 	var telling sync.WaitGroup
 	telling.Go(func() { strategy, err = replay(c, goal, confidence) })
 	own := byCandidate(events)
-	parallel.For(len(configs), func(i int) { configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], goal) })
+	parallel.For(len(configs), func(i int) {
+		configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], memory[i], goal)
+	})
 	telling.Wait()
 	return strategy, err
 }
@@ -116,10 +149,8 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 }
 
 // assessed fills in the figures of a configuration from its own events.
-func assessed(c Config, own []search.Event, goal search.Goal) Config {
-	c.Points = points(own, goal)
-	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
-	c.FailedFinals = failedFinals(own, c.Points)
+func assessed(c Config, own []search.Event, memory held, goal search.Goal) Config {
+	c.Points = points(own, goal, memory)
 	return c
 }
 
@@ -138,31 +169,6 @@ func assigned(facts search.Facts) map[string]string {
 		}
 	}
 	return all
-}
-
-// firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the default
-// has are passed over. Without figures of the winner's own settings of that kind the others tell nothing of its gain.
-func firstStage(r Result, space search.Space) string {
-	own := search.Candidate{}
-	if best, ok := r.Winner(); ok {
-		own = space.FirstStage(best.Candidate)
-	}
-	first, isKnown := "", own.IsDefault()
-	for _, c := range r.Configs {
-		stage := space.FirstStage(c.Candidate)
-		isTwin := !c.Candidate.IsDefault() && stage.IsDefault()
-		if isTwin || c.Best == nil || !space.InFirstStage(c.Candidate) {
-			continue
-		}
-		if first == "" {
-			first = c.Name
-		}
-		isKnown = isKnown || stage.Key() == own.Key()
-	}
-	if !isKnown {
-		return ""
-	}
-	return first
 }
 
 // atLoads leaves the service trials out, whose figures are of batches and not of a load. Those that failed stay: they say why the
@@ -212,7 +218,7 @@ func configName(model string, index int) string {
 }
 
 // points pools a candidate's successful trials by load, the final phase's apart from the search's.
-func points(own []search.Event, goal search.Goal) []Point {
+func points(own []search.Event, goal search.Goal, memory held) []Point {
 	type pools struct{ search, final []measure.Measurement }
 	byLoad := map[measure.Load]*pools{}
 	for _, e := range own {
@@ -232,32 +238,21 @@ func points(own []search.Event, goal search.Goal) []Point {
 	}
 	var list []Point
 	for load, p := range byLoad {
-		list = append(list, newPoint(load, p.search, p.final, goal))
+		list = append(list, newPoint(load, p.search, p.final, goal, memory))
 	}
 	slices.SortFunc(list, func(a, b Point) int { return compareLoads(a.Load, b.Load) })
 	return list
 }
 
-// onlyCurve reports whether a candidate's trials were for the load curves alone.
-func onlyCurve(own []search.Event) bool {
-	return !slices.ContainsFunc(own, func(e search.Event) bool { return e.Trial.Phase != search.PhaseCurve })
-}
-
-// failedFinals reports whether a final of a candidate failed, and none confirmed a point of it.
-func failedFinals(own []search.Event, points []Point) bool {
-	hasFailed := slices.ContainsFunc(own, func(e search.Event) bool { return isFinal(e) && e.Measurement.Failure != nil })
-	return hasFailed && !slices.ContainsFunc(points, func(p Point) bool { return p.Confirmed })
-}
-
 // newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to
 // confirm, so that the chosen ones tend to flatter.
-func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal) Point {
+func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal, memory held) Point {
 	if len(final) == 0 {
-		return Point{Load: load, Sample: newSample(searched, goal)}
+		return Point{Load: load, Sample: newSample(searched, goal, memory.searched), Score: noScore}
 	}
-	p := Point{Load: load, Sample: newSample(final, goal), Confirmed: true}
+	p := Point{Load: load, Sample: newSample(final, goal, memory.final), Score: noScore, Confirmed: true}
 	if len(searched) > 0 {
-		s := newSample(searched, goal)
+		s := newSample(searched, goal, memory.searched)
 		p.Searched = &s
 	}
 	return p
@@ -295,16 +290,14 @@ func ending(c Campaign) Ending {
 	return Ending{Interrupted: c.End.Interrupted, Reason: c.End.Reason}
 }
 
-// claims are the verdict in sentences, and what the strategy says of itself. A claim is of each configuration at its best load,
+// claims are the verdict and what the strategy says of itself, in sentences, and the latter alone. A claim is of each configuration at its best load,
 // so that other views have none.
 func claims(r Result, told replayed) (statement, notes []string) {
 	if !r.ByBestLoad() {
 		return nil, nil
 	}
-	if told.plan != nil {
-		notes = told.plan.Notes()
-	}
-	return r.Verdict.Sentences(r.Goal), notes
+	notes = told.plan.Notes()
+	return append(r.Verdict.Sentences(r.Goal), notes...), notes
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

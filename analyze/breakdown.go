@@ -22,8 +22,9 @@ type Breakdown struct {
 	Batches       []BatchShare // the sizes that were executed, ascending; nil unknown
 	EngineCPU     float64      // cores that the engine process uses; 0 unknown
 	ClientCPU     float64      // cores that the load generator uses; 0 unknown
-	Foreign       float64      // share of the machine's CPU time that other processes use, 0..1
-	Steal         float64      // share of the machine's CPU time that the hypervisor takes, 0..1
+	Foreign       float64      // share of the usable CPU time that other processes use, 0..1
+	Steal         float64      // share of the usable CPU time that the hypervisor takes, 0..1
+	Throttled     float64      // share of the CPU time in which a cgroup's quota stops threads, 0..1
 	GPU           float64      // share of the time in which the busiest GPU computes, 0..1; 0 unknown
 }
 
@@ -66,6 +67,7 @@ func newBreakdown(m measure.Measurement, instances int) *Breakdown {
 		duration, engine, client = duration+w.Duration, engine+w.EngineCPU, client+w.ClientCPU
 		b.Foreign += w.Foreign * w.Duration.Seconds()
 		b.Steal += w.Steal * w.Duration.Seconds()
+		b.Throttled += w.Throttled * w.Duration.Seconds()
 		b.GPU += busiest(w.GPUs) * w.Duration.Seconds()
 	}
 	if !ok || server.Requests == 0 || duration <= 0 {
@@ -79,7 +81,7 @@ func newBreakdown(m measure.Measurement, instances int) *Breakdown {
 	b.Busy = busy.Seconds() / seconds
 	b.Batches = batchShares(m.Windows)
 	b.MeanBatch, b.EngineCPU, b.ClientCPU = server.MeanBatch(), engine.Seconds()/seconds, client.Seconds()/seconds
-	b.Foreign, b.Steal, b.GPU = b.Foreign/seconds, b.Steal/seconds, b.GPU/seconds
+	b.Foreign, b.Steal, b.Throttled, b.GPU = b.Foreign/seconds, b.Steal/seconds, b.Throttled/seconds, b.GPU/seconds
 	return &b
 }
 

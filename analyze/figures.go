@@ -65,26 +65,25 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	if err := checkObjective(configs, goal); err != nil {
 		return Result{}, fmt.Errorf("cannot rank %s: %w", rec.Source, err)
 	}
-	decide := func(at *measure.Load) verdict.Verdict {
-		return verdict.Decide(recorded{configs}, verdict.Options{Goal: goal, Confidence: o.Confidence, At: at})
-	}
-	v := decide(at)
-	v.More = 0 // a recording is all that there is
-	configs = ordered(configs, v)
-	if o.Rank == spec.RankTop3Mean {
-		configs = byTopMean(scoredByTopMean(journal.Header{Model: rec.Model}, configs), goal)
-	}
-	r := Result{
-		Header: journal.Header{Model: rec.Model}, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
-		Trials: trials, Tried: len(configs), Recorded: rec.Source, Configs: configs, Verdict: v,
-	}
-	r.Loads = bestAtLoads(r.Configs, func(at measure.Load) verdict.Verdict { return decide(&at) })
-	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
+	known := recorded{configs} // figures, whatever a view makes of them
+	decide := func(constraints []search.Constraint, at *measure.Load) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints
-		return verdict.Decide(recorded{configs}, verdict.Options{Goal: other, Confidence: o.Confidence, At: at})
+		return verdict.Decide(known, verdict.Options{Goal: other, Confidence: o.Confidence, At: at})
 	}
-	r.Fronts = fronts(r.Configs, r.Verdict, goal, at)
+	v := newView(decide(goal.Constraints, at), at, decide(goal.Constraints, nil))
+	configs = v.ordered(configs)
+	header := journal.Header{Model: rec.Model}
+	if o.Rank == spec.RankTop3Mean {
+		configs = byTopMean(header, scoredByTopMean(header, configs), goal)
+	}
+	r := Result{
+		Header: header, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
+		Trials: trials, Tried: len(configs), Recorded: rec.Source, Configs: configs, Verdict: v.verdict,
+	}
+	r.Loads = bestAtLoads(r.Configs, func(at measure.Load) view { return newView(decide(goal.Constraints, &at), &at) })
+	r.Decide = func(constraints []search.Constraint) verdict.Verdict { return decide(constraints, at) }
+	r.Fronts = fronts(r.Configs, v, goal)
 	return r, nil
 }
 
@@ -158,12 +157,7 @@ func (p RecordedPoint) point(goal search.Goal) Point {
 		}
 	}
 	s.Misses = slices.Concat(unscored(s.Values, goal), goal.MissesOf(value))
-	score, ok := goal.ScoreOf(value)
-	if !ok {
-		score = math.Inf(-1)
-	}
-	s.Score = measure.Estimate{Value: score, Lo: score, Hi: score}
-	return Point{Load: p.Load, Sample: s}
+	return Point{Load: p.Load, Sample: s, Score: noScore}
 }
 
 // Only is the result with no other configurations than those named and the default; unknown are the names that it does not have. Where the best,
@@ -181,7 +175,9 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 		}
 		kept.Loads = append(kept.Loads, l)
 	}
-	kept.Fronts = fronts(kept.onBestServer(), r.Verdict, r.Goal, r.At)
+	v := newView(r.Verdict, r.At)
+	v.isTwo = r.Header.Finals != nil
+	kept.Fronts = fronts(kept.onBestServer(), v, r.Goal)
 	kept.Course = slices.DeleteFunc(slices.Clone(r.Course), func(s CourseStep) bool { return isOther(s.Name) })
 	kept.Failures = slices.DeleteFunc(slices.Clone(r.Failures), func(f Failure) bool { return isOther(f.Name) })
 	kept.Explanation.Subjects = slices.DeleteFunc(slices.Clone(r.Explanation.Subjects), func(s Subject) bool { return isOther(s.Name) })

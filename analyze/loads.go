@@ -8,7 +8,6 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
-	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -88,8 +87,9 @@ func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 	return all, ofDefault
 }
 
-// bestAtLoads finds the best configuration at each load that was measured, ascending; decide compares all at one load.
-func bestAtLoads(configs []Config, decide func(measure.Load) verdict.Verdict) []LoadBest {
+// bestAtLoads finds the best configuration at each load that was measured, ascending; what lies outside of the space does not count; see compares all at one load.
+func bestAtLoads(configs []Config, see func(measure.Load) view) []LoadBest {
+	configs = slices.DeleteFunc(slices.Clone(configs), func(c Config) bool { return c.CurveOnly })
 	measured := map[measure.Load]int{}
 	for _, c := range configs {
 		for _, p := range c.Points {
@@ -98,9 +98,9 @@ func bestAtLoads(configs []Config, decide func(measure.Load) verdict.Verdict) []
 	}
 	var list []LoadBest
 	for load, n := range measured {
-		there := ordered(at(configs, load), decide(load))
+		there := see(load).ordered(at(configs, load))
 		l := LoadBest{Load: load, Measured: n, Base: Result{Configs: there}.Default().Best}
-		if there[0].Satisfies() {
+		if there[0].mayWin() {
 			l.Best = &there[0]
 		}
 		list = append(list, l)

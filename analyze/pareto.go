@@ -37,21 +37,21 @@ func FrontMetrics(goal search.Goal) [][]measure.Metric {
 
 // fronts are the Pareto sets of throughput, latency and memory, at the load that configurations are compared at or at every one; those without
 // a point are left out.
-func fronts(configs []Config, v verdict.Verdict, goal search.Goal, at *measure.Load) []Front {
+func fronts(configs []Config, v view, goal search.Goal) []Front {
 	var list []Front
 	for _, metrics := range FrontMetrics(goal) {
-		if f := newFront(configs, v, metrics, at); len(f.Points) > 0 {
+		if f := newFront(configs, v, metrics); len(f.Points) > 0 {
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-func newFront(configs []Config, v verdict.Verdict, metrics []measure.Metric, at *measure.Load) Front {
+func newFront(configs []Config, v view, metrics []measure.Metric) Front {
 	var candidates []FrontPoint
 	for _, c := range configs {
 		for _, p := range c.Points {
-			if !takesPart(c, p, v) || at != nil && !isAt(p.Load, *at) {
+			if !v.takesPart(c, p) || v.at != nil && !isAt(p.Load, *v.at) {
 				continue
 			}
 			if values, ok := valuesOf(p, metrics); ok {
@@ -78,15 +78,17 @@ func newFront(configs []Config, v verdict.Verdict, metrics []measure.Metric, at 
 }
 
 // takesPart reports whether a point may be in a Pareto set.
-func takesPart(c Config, p Point, v verdict.Verdict) bool {
-	x := choiceAt(v.Choices, c.Candidate, p.Load)
+func (w view) takesPart(c Config, p Point) bool {
+	x, ok := w.choice(c.Candidate, p)
 	switch {
-	case x == nil:
+	case !ok:
 		return !c.CurveOnly && len(p.Misses) == 0
-	case v.Recommended == nil:
-		return !c.CurveOnly && x.Holds >= verdict.Likely
+	case !x.MayLead():
+		return false
+	case w.verdict.Recommended == nil:
+		return x.Holds >= verdict.Likely
 	}
-	return x.Holds >= v.Confidence && !x.IsDisplaced
+	return x.Holds >= w.verdict.Confidence && !x.IsUnknown() && !x.IsDisplaced
 }
 
 // valuesOf is false where a metric is not known.

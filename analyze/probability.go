@@ -11,8 +11,11 @@ type Chance struct {
 }
 
 // Probability is that of all constraints to hold at once, 0..1, their errors taken as independent: where
-// they are not, as of two percentiles of the same requests, it is understated.
+// they are not, as of two percentiles of the same requests, it is understated. It is 0 where the objective is not known.
 func (s Sample) Probability() float64 {
+	if len(s.Chances) == 0 && len(s.Misses) > 0 {
+		return 0
+	}
 	p := 1.0
 	for _, c := range s.Chances {
 		p *= c.Probability

@@ -5,34 +5,78 @@ import (
 	"math"
 	"slices"
 
+	"tuner/journal"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
 	"tuner/search/verdict"
 )
 
+// view is how configurations are seen: the decision, and what is known of every point that was measured.
+type view struct {
+	verdict verdict.Verdict
+	// elsewhere is the decision among what the answer's server did not measure: that of the search, where
+	// the finals ran on another one. Else it is empty.
+	elsewhere verdict.Verdict
+	at        *measure.Load // where configurations are compared; nil: each at its best load
+	isTwo     bool          // confirmed points are of another server than the others
+	choices   map[cellKey]verdict.Choice
+}
+
+// cellKey identifies a point of a configuration on one of two servers.
+type cellKey struct {
+	candidate   string
+	load        measure.Load
+	isElsewhere bool
+}
+
+// newView sees by a decision. further are decisions by the same beliefs about other cells.
+func newView(v verdict.Verdict, at *measure.Load, further ...verdict.Verdict) view {
+	w := view{verdict: v, at: at, choices: map[cellKey]verdict.Choice{}}
+	for _, other := range slices.Concat(further, []verdict.Verdict{v}) { // the decision's own last: its choices are compared with the answer
+		for _, x := range other.Choices {
+			w.choices[cellKey{x.Candidate.Key(), x.Load, x.IsElsewhere}] = x
+		}
+	}
+	return w
+}
+
+// choice is what is known of a point, false where the objective is not.
+func (w view) choice(c search.Candidate, p Point) (verdict.Choice, bool) {
+	x, ok := w.choices[cellKey{c.Key(), p.Load, w.isTwo && p.Confirmed}]
+	return x, ok
+}
+
 // ordered puts configurations into the verdict's order and fills in what it says of each: the load, the
-// figures, the gain. Those that the verdict does not know (nothing was measured of them, or on another
-// server alone) come last, in the order of their first trials.
-func ordered(configs []Config, v verdict.Verdict) []Config {
-	known := map[string]int{} // places in the verdict
-	for i, c := range v.Configs {
-		known[c.Candidate.Key()] = i
+// figures, the gain. Behind them come those that only the other server measured, in their own order; those
+// whose objective is not known, by what they miss; and last those of which nothing was measured.
+func (w view) ordered(configs []Config) []Config {
+	places := map[string]int{} // by candidate
+	for _, list := range [][]verdict.Choice{w.verdict.Configs, w.elsewhere.Configs} {
+		for _, x := range list {
+			if _, known := places[x.Candidate.Key()]; !known {
+				places[x.Candidate.Key()] = len(places)
+			}
+		}
 	}
 	list := make([]Config, len(configs))
-	for i, c := range configs {
-		list[i] = believed(c, v)
-	}
 	place := func(c Config) int {
-		if i, ok := known[c.Candidate.Key()]; ok {
+		if i, ok := places[c.Candidate.Key()]; ok {
 			return i
 		}
-		return len(v.Configs)
+		return len(places)
+	}
+	for i, c := range configs {
+		list[i] = w.seen(c)
 	}
 	slices.SortStableFunc(list, func(a, b Config) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), compareBool(a.Best == nil, b.Best == nil), byName(a, b))
+		order := cmp.Or(cmp.Compare(place(a), place(b)), compareBool(a.Best == nil, b.Best == nil))
+		if order == 0 && a.Best != nil {
+			order = cmp.Compare(a.Best.Violation(), b.Best.Violation())
+		}
+		return cmp.Or(order, byName(a, b))
 	})
-	nameTies(list, v)
+	nameTies(list, w.verdict)
 	for i := range list {
 		if list[i].Best != nil {
 			list[i].Rank = i + 1
@@ -41,35 +85,46 @@ func ordered(configs []Config, v verdict.Verdict) []Config {
 	return list
 }
 
-// believed fills in a configuration's points what the verdict knows of them, and which one it is ranked by.
-func believed(c Config, v verdict.Verdict) Config {
+// seen fills in what is known of a configuration's points, and which of them it is ranked by.
+func (w view) seen(c Config) Config {
 	c.Points = slices.Clone(c.Points)
-	for i := range c.Points {
-		if x := choiceAt(v.Choices, c.Candidate, c.Points[i].Load); x != nil {
-			c.Points[i] = pointOf(c.Points[i], *x)
+	for i, p := range c.Points {
+		if x, ok := w.choice(c.Candidate, p); ok {
+			c.Points[i] = pointOf(p, x)
 		}
 	}
-	i := slices.IndexFunc(v.Configs, func(x verdict.Choice) bool { return x.Candidate.Key() == c.Candidate.Key() })
-	if i < 0 {
-		return c
+	is := func(x verdict.Choice) bool { return x.Candidate.Key() == c.Candidate.Key() }
+	if i := slices.IndexFunc(w.verdict.Configs, is); i >= 0 {
+		return w.ranked(c, w.verdict.Configs[i], true)
 	}
-	x := v.Configs[i]
-	at := slices.IndexFunc(c.Points, func(p Point) bool { return p.Load == x.Load })
-	if at < 0 {
-		return c
+	if i := slices.IndexFunc(w.elsewhere.Configs, is); i >= 0 {
+		return w.ranked(c, w.elsewhere.Configs[i], false)
 	}
-	c.Best, c.Score, c.Gain = &c.Points[at], c.Points[at].Score, x.Gain
-	c.Choice = &x
+	for i, p := range c.Points { // none has a score
+		isHere := w.at == nil || isAt(p.Load, *w.at)
+		if isHere && (c.Best == nil || p.Violation() < c.Best.Violation()) {
+			c.Best = &c.Points[i]
+		}
+	}
+	c.Score = noScore
 	return c
 }
 
-func choiceAt(choices []verdict.Choice, c search.Candidate, load measure.Load) *verdict.Choice {
-	for i := range choices {
-		if choices[i].Load == load && choices[i].Candidate.Key() == c.Key() {
-			return &choices[i]
-		}
+// ranked fills in a configuration's place of the verdict. Gains and what is said against the answer hold on
+// the answer's server alone.
+func (w view) ranked(c Config, x verdict.Choice, isHere bool) Config {
+	at := slices.IndexFunc(c.Points, func(p Point) bool {
+		return p.Load == x.Load && (w.isTwo && p.Confirmed) == x.IsElsewhere
+	})
+	if at < 0 {
+		return c
 	}
-	return nil
+	c.Best, c.Score = &c.Points[at], c.Points[at].Score
+	c.CurveOnly, c.FailedFinals = x.IsOutside, x.IsBroken
+	if isHere {
+		c.Gain, c.Choice = x.Gain, &x
+	}
+	return c
 }
 
 // pointOf is a point with what is known of it instead of its own windows alone.
@@ -79,6 +134,9 @@ func pointOf(p Point, x verdict.Choice) Point {
 		values[metric] = e
 	}
 	for metric, e := range x.Values {
+		if _, known := values[metric]; metric == measure.Memory && known {
+			continue // the same figure, without the rounding of a logarithm
+		}
 		values[metric] = e
 	}
 	p.Values, p.Misses, p.Chances = values, x.Misses, nil
@@ -88,6 +146,9 @@ func pointOf(p Point, x verdict.Choice) Point {
 	}
 	return p
 }
+
+// noScore is the score where a metric of the objective is not known.
+var noScore = measure.Estimate{Value: math.Inf(-1), Lo: math.Inf(-1), Hi: math.Inf(-1)}
 
 func scoreEstimate(n posterior.Normal) measure.Estimate {
 	const half = 1.959964
@@ -116,23 +177,28 @@ func nameTies(list []Config, v verdict.Verdict) {
 	}
 }
 
-// byTopMean orders configurations by the mean of their highest throughputs: those within the constraints
-// first, those without such a mean behind them.
-func byTopMean(configs []Config, goal search.Goal) []Config {
+// byTopMean orders configurations by the mean of their highest throughputs: those of the finals' server
+// before the other's, those that may win before the others, and those without such a mean behind them.
+func byTopMean(h journal.Header, configs []Config, goal search.Goal) []Config {
 	list := slices.Clone(configs)
+	isElsewhere := func(c Config) bool { return h.Finals != nil && !c.Best.Confirmed }
 	slices.SortStableFunc(list, func(a, b Config) int {
-		return cmp.Or(compareBool(a.Best == nil, b.Best == nil), compareBool(!a.Satisfies(), !b.Satisfies()),
-			-cmp.Compare(a.Score.Value, b.Score.Value), byName(a, b))
+		if order := compareBool(a.Best == nil, b.Best == nil); order != 0 || a.Best == nil {
+			return cmp.Or(order, byName(a, b))
+		}
+		return cmp.Or(compareBool(isElsewhere(a), isElsewhere(b)), compareBool(!a.mayWin(), !b.mayWin()),
+			compareBool(!a.Satisfies(), !b.Satisfies()), -cmp.Compare(a.Score.Value, b.Score.Value), byName(a, b))
 	})
 	base := Result{Configs: list}.Default()
 	for i := range list {
 		c := &list[i]
-		c.TiedWith, c.Gain, c.Choice = nil, nil, nil
+		isKnown := c.Satisfies() && base.Satisfies() && isScored(*c) && isScored(base) && isElsewhere(*c) == isElsewhere(base)
+		c.TiedWith, c.Gain = nil, nil
+		if isKnown {
+			c.Gain = gainOf(goal, *c, base)
+		}
 		if c.Best != nil {
 			c.Rank = i + 1
-		}
-		if c.Satisfies() && base.Satisfies() && !math.IsInf(c.Score.Value, 0) && !math.IsInf(base.Score.Value, 0) {
-			c.Gain = gainOf(goal, *c, base)
 		}
 	}
 	return list

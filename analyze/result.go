@@ -1,14 +1,14 @@
 package analyze
 
 import (
-	"math"
+	"slices"
 	"time"
 
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
-	"tuner/search/posterior"
+	"tuner/search/footprint"
 	"tuner/search/verdict"
 	"tuner/spec"
 	"tuner/steps"
@@ -16,15 +16,16 @@ import (
 
 // Result is what a campaign found. It is immutable, and holds all that a report needs.
 type Result struct {
-	Header   journal.Header
-	Goal     search.Goal
-	Shapes   map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
-	Examples []string           // the inputs of these whose sizes are examples that nobody has changed
-	Cores    int                // usable cores of the machine
-	Top      int                // how many configurations tables and charts bring out, the default not counted; 0 all
-	Rank     string             // spec.RankTop3Mean, or else by the score
-	At       *measure.Load      // where all configurations are compared, without a client batch; nil: each at its best load
-	Each     bool               // the table tells of each load by itself too
+	Header journal.Header
+	Goal   search.Goal
+	Shapes map[string][]int64 // the inputs' shapes that were measured, without the batch dimension, by input name
+	// Requests are the shapes of all inputs in the requests that were measured; none of a recording.
+	Requests []RequestShape
+	Cores    int           // usable cores of the machine
+	Top      int           // how many configurations tables and charts bring out, the default not counted; 0 all
+	Rank     string        // spec.RankTop3Mean, or else by the score
+	At       *measure.Load // where all configurations are compared, without a client batch; nil: each at its best load
+	Each     bool          // the table tells of each load by itself too
 	CSV      spec.CSVFiles
 	Plots    []spec.Plot // pictures beside the usual ones
 	Ending   Ending
@@ -43,11 +44,14 @@ type Result struct {
 	Failures      []Failure
 	Course        []CourseStep  // the trials in the order in which they were made
 	Folds         []search.Fold // combinations that were not tried, with the reasons
+	Withheld      Withheld      // what others took of the CPU time
 	Accuracy      spec.Accuracy // how variants were compared with the original; what came of it is in Header.Variants
 	// Assigned says which nodes of the model an execution provider took, for people.
 	Assigned map[string]string
 	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
-	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the
+	// runtime, execution provider, session options); the default itself when none such is better. It is at most the
+	// answer: where such a configuration has a better objective than the answer and may not be recommended all the same (it
+	// lies outside of the space, or keeps the constraints less surely), FirstStage names the answer. It is "" when the
 	// winner's own settings of that kind were not measured by themselves.
 	FirstStage string
 	// StageElsewhere says that they were, but on another server than the winner: FirstStage is "".
@@ -59,9 +63,7 @@ type Result struct {
 	// must be known: the goal's, throughput, mean latency, the goal's percentile, memory. It may be called
 	// from several goroutines.
 	Decide func([]search.Constraint) verdict.Verdict
-	// Withheld is how much CPU time others had while the campaign measured; figures are of the mean.
-	Withheld posterior.Withheld
-	Steps    steps.List // of `tuner run`; none where the campaign was run by itself
+	Steps  steps.List // of `tuner run`; none where the campaign was run by itself
 	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
 	// a machine are known. "" for a campaign.
 	Recorded string
@@ -79,8 +81,8 @@ type Reused struct {
 type Ending struct {
 	Interrupted bool     // by the user or by a crash: more was to come
 	Reason      string   // for people
-	Statement   []string // the verdict in sentences; none where configurations are not ranked by it
-	Notes       []string // what the strategy says of its search, in sentences
+	Statement   []string // the verdict and Notes, in sentences; none where configurations are not ranked by it
+	Notes       []string // what the strategy says of its search
 }
 
 // Account says where the campaign's wall time went; the parts add up to Elapsed.
@@ -109,6 +111,10 @@ type Config struct {
 	Deployed  *modelconfig.Config // what it is served with; not to be changed
 	Text      string              // Deployed as the text of a config.pbtxt
 
+	// Memory is what the configuration holds, on the finals' server where it was confirmed there:
+	// the memory of all its points. Nil where that is not known.
+	Memory *footprint.Estimate
+
 	Rank   int     // from 1, the place in Result.Configs; 0 when nothing was measured
 	Points []Point // ascending by load; empty when every trial failed
 	Best   *Point  // the point that the configuration is ranked by; nil when there is none, or none at Result.At
@@ -118,19 +124,19 @@ type Config struct {
 	// MeanOf is how many throughputs Score is the mean of, fewer than three where no configuration has three such loads; 0 where it is of Best,
 	// or −∞.
 	MeanOf int
-	// CurveOnly marks one that was measured for the load curves alone: it may be outside of what the profile asks to search, so
-	// that it never comes first.
+	// CurveOnly marks one that was measured for the load curves alone and lies outside of what the profile asks to search: it never
+	// comes first while another has figures.
 	CurveOnly bool
-	// FailedFinals marks one that was to be confirmed and did not serve on a fresh launch: no point of it is confirmed, and it ranks behind all
-	// others that satisfy the constraints.
+	// FailedFinals marks one that did not serve on a fresh launch, and on none after that: it ranks behind all others.
 	FailedFinals bool
 	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate
-	// Choice is what the verdict says of the configuration at Best; nil where that is another's view.
+	// Choice is what the verdict says of the configuration at Best; nil where the verdict is not about that: in other views, on the
+	// search's server where the finals ran on another one, and without a score.
 	Choice *verdict.Choice
-	// TiedWith names the configurations that cannot be told from this one: a gain from one to the other is at most 1 %, and their
-	// intervals overlap. The order among them follows other merits. Of a large group it names the first twenty.
+	// TiedWith names, of the answer, the configurations that differ from it by no more than a tie (package verdict), the first twenty of
+	// many; of each of these, the answer.
 	TiedWith []string
 }
 
@@ -141,6 +147,9 @@ func (c Config) Satisfies() bool {
 	}
 	return c.Best != nil && len(c.Best.Misses) == 0
 }
+
+// mayWin reports whether the configuration may be named as best.
+func (c Config) mayWin() bool { return c.Satisfies() && !c.CurveOnly && !c.FailedFinals }
 
 // Setup is the part of a configuration that tables and legends show.
 type Setup struct {
@@ -179,19 +188,15 @@ func (s Setup) Differences(t Setup) int {
 type Point struct {
 	Load measure.Load
 	Sample
+	// Score is that of the goal's objective, on log scale, higher is better; −∞ where a metric of it is not known.
+	Score     measure.Estimate
 	Confirmed bool    // measured in the final phase, on fresh launches, in turn with the default
 	Searched  *Sample // for a confirmed point: what the search phase had measured; nil when it had not
-}
-
-// found is the point as the search's rules see it.
-func (p Point) found() search.Point {
-	return search.Point{Level: p.Load.Level(), Score: p.Score.Value, Scored: !math.IsInf(p.Score.Value, 0), Misses: p.Misses}
 }
 
 // Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
 type Sample struct {
 	Values     map[measure.Metric]measure.Estimate // without the metrics that could not be measured
-	Score      measure.Estimate                    // of the goal's objective; on log scale, higher is better
 	Misses     []search.Miss                       // constraints that are not kept, and what leaves it without a score; empty when it satisfies all
 	Chances    []Chance                            // of each constraint of the goal, in its order
 	Windows    int
@@ -222,21 +227,47 @@ type Failure struct {
 	Reason    string
 }
 
+// IsMeasured reports whether some configuration has figures.
+func (r Result) IsMeasured() bool {
+	return slices.ContainsFunc(r.Configs, func(c Config) bool { return len(c.Points) > 0 })
+}
+
+// FailureGroup is failures with the same stage and reason.
+type FailureGroup struct {
+	First Failure
+	Count int
+}
+
+// FailureGroups are the result's failures by stage and reason, in the order in which each
+// happened first.
+func (r Result) FailureGroups() []FailureGroup {
+	var groups []FailureGroup
+	for _, f := range r.Failures {
+		i := slices.IndexFunc(groups, func(g FailureGroup) bool { return g.First.Stage == f.Stage && g.First.Reason == f.Reason })
+		if i < 0 {
+			groups = append(groups, FailureGroup{First: f})
+			i = len(groups) - 1
+		}
+		groups[i].Count++
+	}
+	return groups
+}
+
 // ByBestLoad reports whether each configuration is ranked by its own best load.
 func (r Result) ByBestLoad() bool { return r.At == nil && r.Rank != spec.RankTop3Mean }
 
 // Winner returns the answer where it is likely to keep the constraints, and false when nothing is.
 func (r Result) Winner() (Config, bool) {
-	if len(r.Configs) == 0 || !r.Configs[0].Satisfies() {
+	if len(r.Configs) == 0 || !r.Configs[0].mayWin() {
 		return Config{}, false
 	}
 	return r.Configs[0], true
 }
 
-// Nearest returns, when nothing satisfies the constraints, the configuration that misses them least; false when one
-// satisfies them or nothing was measured.
+// Nearest returns, when nothing that may be deployed satisfies the constraints, the configuration that misses them least; false
+// when one satisfies them or nothing was measured.
 func (r Result) Nearest() (Config, bool) {
-	if len(r.Configs) == 0 || r.Configs[0].Best == nil || r.Configs[0].Satisfies() {
+	if len(r.Configs) == 0 || r.Configs[0].Best == nil || r.Configs[0].mayWin() {
 		return Config{}, false
 	}
 	return r.Configs[0], true

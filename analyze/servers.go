@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"tuner/journal"
-	"tuner/search"
 )
 
 // Where the finals ran on another server than the search (journal.Header.Finals), figures of the two do
@@ -28,18 +27,6 @@ func confirmedPoints(h journal.Header, points []Point) []Point {
 		return points
 	}
 	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !p.Confirmed })
-}
-
-// stageByServer is firstStage among those whose figures are of the winner's server. isElsewhere says that only another server's tell of it.
-func stageByServer(r Result, space search.Space) (name string, isElsewhere bool) {
-	name = firstStage(r, space)
-	best, won := r.Winner()
-	if r.Header.Finals == nil || !won {
-		return name, false
-	}
-	r.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool { return c.Best == nil || !r.AreComparable(*best.Best, *c.Best) })
-	here := firstStage(r, space)
-	return here, here == "" && name != ""
 }
 
 // onBestServer are the configurations with those of their points alone that were measured on the server that the best one is ranked by.

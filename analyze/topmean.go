@@ -36,8 +36,9 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 		most = max(most, len(tops[i]))
 	}
 	scored := slices.Clone(configs)
-	for i, c := range scored {
-		if !c.Satisfies() {
+	for i := range scored {
+		scored[i].Choice = nil // it is of another view
+		if !scored[i].Satisfies() {
 			continue
 		}
 		if scored[i].Score = meanScore(tops[i], most); isScored(scored[i]) {

@@ -10,7 +10,6 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
-	"tuner/search/verdict"
 )
 
 // pointWith is a point with throughput in infer/s, p99 in ms and memory in MB.
@@ -42,7 +41,7 @@ func TestFronts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	all := fronts(configs, verdict.Verdict{}, goal, nil)
+	all := fronts(configs, view{}, goal)
 	if len(all) != 4 {
 		t.Fatalf("%d fronts", len(all))
 	}
@@ -50,8 +49,8 @@ func TestFronts(t *testing.T) {
 	check("throughput and latency", all[1], "fast@8", "equal@8", "fast@1")
 	check("throughput and memory", all[2], "fast@8", "equal@8", "small@8")
 	check("latency and memory", all[3], "fast@1", "small@1")
-	check("at one load", fronts(configs, verdict.Verdict{}, goal, &measure.Load{Concurrency: 1})[0], "fast@1", "small@1")
-	if none := fronts(configs[3:], verdict.Verdict{}, goal, nil); none != nil {
+	check("at one load", fronts(configs, view{at: &measure.Load{Concurrency: 1}}, goal)[0], "fast@1", "small@1")
+	if none := fronts(configs[3:], view{}, goal); none != nil {
 		t.Errorf("where nothing satisfies the constraints there are the fronts %v", none)
 	}
 }
@@ -68,7 +67,7 @@ func TestFrontsByDefinition(t *testing.T) {
 				Points: []Point{pointWith(1, float64(1+r.IntN(6)), float64(1+r.IntN(6)), float64(1+r.IntN(6)))}})
 		}
 		front := map[string]bool{}
-		for _, p := range newFront(configs, verdict.Verdict{}, metrics, nil).Points {
+		for _, p := range newFront(configs, view{}, metrics).Points {
 			front[p.Name] = true
 		}
 		for _, c := range configs {

@@ -37,7 +37,7 @@ type Model struct {
 	SHA256        string
 	Load          measure.Load                        // its best load within the constraints
 	Values        map[measure.Metric]measure.Estimate // there
-	Memory        float64                             // bytes that the server's process took at any load, loading included; 0 unknown
+	Memory        float64                             // bytes that the server's process holds with its largest batches, loading included; 0 unknown
 	LaunchTime    time.Duration                       // of an engine with the model, the longest that was measured; 0 unknown
 	Cosine        *float64                            // of its outputs with the original's, of the output that agrees least; nil where nothing was compared
 	Server        string                              // that the figures come from, "" the bundled engine
@@ -84,8 +84,15 @@ type documentConfig struct {
 		Precision string `json:"precision"`
 		Instances int    `json:"instance_count"`
 	} `json:"setup"`
+	Memory documentMemory  `json:"memory"`
 	Points []documentPoint `json:"points"`
 	Config string          `json:"config"`
+}
+
+// documentMemory is what a configuration holds; zero in results that were written before there
+// was one figure.
+type documentMemory struct {
+	Value float64 `json:"value"`
 }
 
 type documentPoint struct {
@@ -193,7 +200,7 @@ func parseResult(path string, text []byte) (Model, error) {
 			m.SHA256 = file.SHA256
 		}
 	}
-	m.addFigures(d, best.Points)
+	m.addFigures(d, best)
 	return m, checkFigures(path, m)
 }
 
@@ -219,11 +226,11 @@ func (s documentServer) peak(f documentFigures) float64 {
 	return f.Values[measure.Memory].Value
 }
 
-// addFigures adds what was measured of the configuration: the figures at its best load, where they come from, and the most that loading
-// took at any load. Only a fresh launch has the peak of loading, and the best load need not have seen one. The memory is one figure for each
-// configuration, the same at all loads: what a process of the search took is not told, since it had served other settings before.
-func (m *Model) addFigures(d document, points []documentPoint) {
-	for _, p := range points {
+// addFigures adds what was measured of the configuration: the figures at its best load, where
+// they come from, the most that loading took at any load, and its memory: the one figure that
+// the report names, or the most of any load in results that have none.
+func (m *Model) addFigures(d document, best documentConfig) {
+	for _, p := range best.Points {
 		server := d.server(p.Confirmed)
 		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
 		m.Memory = max(m.Memory, server.peak(p.documentFigures))
@@ -237,6 +244,9 @@ func (m *Model) addFigures(d document, points []documentPoint) {
 		if !m.Remote {
 			m.Host, m.Fingerprint = d.Machine, d.Origin.Fingerprint
 		}
+	}
+	if best.Memory.Value > 0 && !m.Remote {
+		m.Memory = best.Memory.Value
 	}
 }
 

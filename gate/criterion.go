@@ -62,9 +62,13 @@ func (c Criterion) tolerated() float64 {
 
 // judged is what package decide judges: what is tolerated, and what no pair takes off a saved baseline's doubt.
 func (c Criterion) judged(reference map[measure.Metric]Reference) decide.Criterion {
-	d := decide.Criterion{Tolerated: c.tolerated()}
+	r, saved := reference[c.Metric]
+	d := decide.Criterion{Tolerated: c.tolerated(), IsAlone: c.IsLimit() || saved}
 	if !c.IsLimit() {
-		d.Spread = reference[c.Metric].Spread
+		d.Spread = r.Spread
+	}
+	if c.isTime() || c.Metric == measure.Throughput {
+		d.Slope = 1 // what others take is lost, and makes requests as much longer
 	}
 	return d
 }
@@ -153,9 +157,10 @@ func Figure(metric measure.Metric, of measure.Measurement) (float64, bool) {
 	return math.Exp(log), ok
 }
 
-// value is the logarithm of how many times worse the candidate was in a pair; false where a side does not tell the metric.
-func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (float64, bool) {
-	logs := figures(c.Metric, p.Candidate)
+// value is what a pair says of the criterion: the logarithms of how many times worse the candidate was, and what others withheld from it
+// meanwhile. False where a side does not tell the metric.
+func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (decide.Value, bool) {
+	logs, withheld := figures(c.Metric, p.Candidate), withheldIn(c.Metric, p.Candidate)
 	r, saved := reference[c.Metric]
 	against := r.Log
 	switch {
@@ -165,12 +170,21 @@ func (c Criterion) value(p Pair, reference map[measure.Metric]Reference) (float6
 	default:
 		base := figures(c.Metric, p.Baseline)
 		if len(base) != len(logs) {
-			return 0, false
+			return decide.Value{}, false
 		}
-		for i := range logs {
+		for i, x := range withheldIn(c.Metric, p.Baseline) {
 			logs[i] -= base[i]
+			withheld[i] -= x
 		}
 	}
-	log, ok := middle(logs)
-	return c.worse(log - against), ok
+	if c.Metric == measure.Throughput && p.Candidate.Offered() > 0 {
+		clear(withheld) // the schedule decides what is answered in time
+	}
+	var v decide.Value
+	for i, log := range logs {
+		if !math.IsNaN(log) {
+			v.Logs, v.Withheld = append(v.Logs, c.worse(log-against)), append(v.Withheld, withheld[i])
+		}
+	}
+	return v, len(v.Logs) > 0
 }

@@ -188,7 +188,7 @@ func (r *run) add(p Pair) (ended bool) {
 	if len(o.Pairs) == 1 && !r.plan() {
 		return true
 	}
-	values := make([]float64, len(r.Criteria))
+	values := make([]decide.Value, len(r.Criteria))
 	for i, c := range r.Criteria {
 		var ok bool
 		if values[i], ok = c.value(p, r.Reference); !ok {

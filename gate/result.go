@@ -17,11 +17,12 @@ import (
 type Result struct {
 	Setup    Setup
 	Outcome  Outcome
-	Rows     []Row     // by criterion
-	Accuracy *Accuracy // nil where outputs are not compared
-	Warnings []string  // what one should know of the figures, in sentences
-	Time     time.Time // of the beginning
-	Revision string    // of what is gated; "" unknown
+	Rows     []Row          // by criterion
+	Accuracy *Accuracy      // nil where outputs are not compared
+	Withheld measure.Others // what others took of the CPU time
+	Warnings []string       // what one should know of the figures, in sentences
+	Time     time.Time      // of the beginning
+	Revision string         // of what is gated; "" unknown
 }
 
 // Accuracy is how the candidate's outputs compare with the baseline's.
@@ -75,8 +76,37 @@ func NewResult(s Setup, o Outcome, reference map[measure.Metric]Reference, now t
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	r.Warnings = warnings(o)
+	r.Withheld = othersIn(o.Pairs)
+	r.Warnings = append(r.corrections(), warnings(o)...)
 	return r
+}
+
+// corrections say what was taken out of the changes that were judged.
+func (r Result) corrections() []string {
+	to := "an equal share on both sides"
+	if r.Setup.Baseline == nil {
+		to = "the average"
+	}
+	isCorrected := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.judged(nil).Slope != 0 })
+	sentence := r.Withheld.Corrected(to)
+	if sentence == "" || !isCorrected {
+		return nil
+	}
+	return []string{sentence}
+}
+
+// othersIn sums up what others took from both sides of the pairs.
+func othersIn(pairs []Pair) measure.Others {
+	var o measure.Others
+	for _, p := range pairs {
+		for _, side := range []measure.Measurement{p.Baseline, p.Candidate} {
+			usable := mostUsed(side.Windows)
+			for _, w := range side.Windows {
+				o = o.With(w, w.WithheldOf(0, usable))
+			}
+		}
+	}
+	return o
 }
 
 // typical is the median of a metric over the pairs; false where none tells it.

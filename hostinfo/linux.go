@@ -19,8 +19,11 @@ const (
 
 // readAffinity returns the processors that this process may run on. The kernel's mask may count processors that the machine has
 // room for and lacks, as on many virtual machines, or that are switched off: those do not run.
-func readAffinity(root fs.FS) ([]int, error) {
-	status, err := fs.ReadFile(root, "proc/self/status")
+func readAffinity(root fs.FS) ([]int, error) { return readAffinityOf(root, "self") }
+
+// readAffinityOf is readAffinity of a process, by its name in /proc.
+func readAffinityOf(root fs.FS, process string) ([]int, error) {
+	status, err := fs.ReadFile(root, path.Join("proc", process, "status"))
 	if err != nil {
 		return nil, err
 	}
@@ -92,22 +95,28 @@ type limits struct {
 
 // readLimits takes the tightest limit on the way from this process's cgroup to the root, of version 2 and of version 1.
 func readLimits(root fs.FS) (limits, error) {
+	var tightest limits
+	err := visitCgroups(root, func(g cgroup, dir string) { tightest = tightest.and(g.limitsIn(root, dir)) })
+	return tightest, err
+}
+
+// visitCgroups names the folders on the way from this process's cgroups to their roots, wherever they may be mounted.
+func visitCgroups(root fs.FS, visit func(g cgroup, dir string)) error {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
-		return limits{}, err
+		return err
 	}
-	var tightest limits
 	for _, group := range parseCgroups(string(text)) {
 		for _, mount := range group.mounts() {
 			for dir := group.path; ; dir = path.Dir(dir) {
-				tightest = tightest.and(group.limitsIn(root, path.Join(mount, dir)))
+				visit(group, path.Join(mount, dir))
 				if dir == "/" {
 					break
 				}
 			}
 		}
 	}
-	return tightest, nil
+	return nil
 }
 
 func (l limits) and(other limits) limits {

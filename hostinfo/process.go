@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,19 +106,29 @@ func usedCPU(who int) (time.Duration, error) {
 
 // CPUUsage is how the machine's processors spent an interval, summed over all of them.
 type CPUUsage struct {
-	Busy  time.Duration // running something, interrupts included
-	Idle  time.Duration // idle or waiting for I/O
-	Steal time.Duration // wanted to run, but the hypervisor ran something else
+	Busy       time.Duration // running something, interrupts included
+	Idle       time.Duration // idle or waiting for I/O
+	Steal      time.Duration // wanted to run, but the hypervisor ran something else
+	Interrupts time.Duration // of Busy: serving interrupts, which is no process's time
 }
+
+// Total is the processors' whole time.
+func (u CPUUsage) Total() time.Duration { return u.Busy + u.Idle + u.Steal }
 
 // CPUSnapshot is how the machine's processors have spent their time since it started. Two of them make a CPUUsage. It
 // counts ticks, because a large machine gathers more than the 292 years of a time.Duration.
-type CPUSnapshot struct{ busy, idle, steal uint64 }
+type CPUSnapshot struct{ busy, idle, steal, interrupts uint64 }
 
 // Since returns the usage from an earlier snapshot to this one.
 func (s CPUSnapshot) Since(earlier CPUSnapshot) CPUUsage {
 	spent := func(now, before uint64) time.Duration { return time.Duration(now-before) * tick }
-	return CPUUsage{spent(s.busy, earlier.busy), spent(s.idle, earlier.idle), spent(s.steal, earlier.steal)}
+	return CPUUsage{Busy: spent(s.busy, earlier.busy), Idle: spent(s.idle, earlier.idle), Steal: spent(s.steal, earlier.steal),
+		Interrupts: spent(s.interrupts, earlier.interrupts)}
+}
+
+// plus adds the times of other processors.
+func (s CPUSnapshot) plus(o CPUSnapshot) CPUSnapshot {
+	return CPUSnapshot{s.busy + o.busy, s.idle + o.idle, s.steal + o.steal, s.interrupts + o.interrupts}
 }
 
 // CPUTimes reads the machine's CPU times. Linux only.
@@ -133,25 +144,59 @@ func CPUTimes() (CPUSnapshot, error) {
 	return snapshot, nil
 }
 
-// parseCPUTimes reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice.
-// The guests' times are contained in user and nice.
+// parseCPUTimes reads the first line of /proc/stat, which is the sum of all processors.
 func parseCPUTimes(stat string) (CPUSnapshot, error) {
 	line, _, _ := strings.Cut(stat, "\n")
+	name, snapshot, err := parseCPULine(line)
+	if err == nil && name != "cpu" {
+		err = fmt.Errorf("%q is no line of CPU times", line)
+	}
+	if err != nil {
+		return CPUSnapshot{}, err
+	}
+	return snapshot, nil
+}
+
+// parseCPUTimesOf adds up the lines of some processors in /proc/stat, and counts them. Processors without a line are not
+// there: containers may number them anew (lxcfs).
+func parseCPUTimesOf(stat string, cpus []int) (sum CPUSnapshot, count int, err error) {
+	for line := range strings.Lines(stat) {
+		digits, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "cpu")
+		if !ok {
+			break // the processors come first
+		}
+		digits, _, _ = strings.Cut(digits, " ")
+		cpu, err := strconv.Atoi(digits)
+		if err != nil || !slices.Contains(cpus, cpu) {
+			continue // all together, or another one
+		}
+		_, one, err := parseCPULine(line)
+		if err != nil {
+			return CPUSnapshot{}, 0, err
+		}
+		sum, count = sum.plus(one), count+1
+	}
+	return sum, count, nil
+}
+
+// parseCPULine reads a processor's line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice.
+// The guests' times are contained in user and nice.
+func parseCPULine(line string) (name string, s CPUSnapshot, err error) {
 	fields := strings.Fields(line)
 	const user, nice, system, idle, iowait, irq, softirq, steal = 1, 2, 3, 4, 5, 6, 7, 8
-	if len(fields) <= steal || fields[0] != "cpu" {
-		return CPUSnapshot{}, fmt.Errorf("%q is no line of CPU times", line)
+	if len(fields) <= steal {
+		return "", CPUSnapshot{}, fmt.Errorf("%q is no line of CPU times", line)
 	}
 	var ticks [steal + 1]uint64
 	for i := user; i <= steal; i++ {
-		var err error
-		if ticks[i], err = strconv.ParseUint(fields[i], 10, 56); err != nil { // 56 bits: sums cannot overflow
-			return CPUSnapshot{}, fmt.Errorf("%q is no CPU time", fields[i])
+		if ticks[i], err = strconv.ParseUint(fields[i], 10, 48); err != nil { // 48 bits: sums of processors cannot overflow
+			return "", CPUSnapshot{}, fmt.Errorf("%q is no CPU time", fields[i])
 		}
 	}
-	return CPUSnapshot{
-		busy:  ticks[user] + ticks[nice] + ticks[system] + ticks[irq] + ticks[softirq],
-		idle:  ticks[idle] + ticks[iowait],
-		steal: ticks[steal],
+	return fields[0], CPUSnapshot{
+		busy:       ticks[user] + ticks[nice] + ticks[system] + ticks[irq] + ticks[softirq],
+		idle:       ticks[idle] + ticks[iowait],
+		steal:      ticks[steal],
+		interrupts: ticks[irq] + ticks[softirq],
 	}, nil
 }

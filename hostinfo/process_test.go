@@ -39,12 +39,12 @@ func TestParseCPUTimes(t *testing.T) {
 	t.Parallel()
 	got, err := parseCPUTimes("cpu  100 20 30 400 5 6 7 8 50 0\ncpu0 1 2 3 4\n")
 	// busy 100+20+30+6+7 = 163 ticks, idle 400+5 = 405, steal 8
-	if want := (CPUSnapshot{163, 405, 8}); err != nil || got != want {
+	if want := (CPUSnapshot{163, 405, 8, 13}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	// a tick is 10 ms
-	want := CPUUsage{Busy: 630 * time.Millisecond, Idle: 50 * time.Millisecond, Steal: 80 * time.Millisecond}
-	if usage := got.Since(CPUSnapshot{100, 400, 0}); usage != want {
+	want := CPUUsage{Busy: 630 * time.Millisecond, Idle: 50 * time.Millisecond, Steal: 80 * time.Millisecond, Interrupts: 100 * time.Millisecond}
+	if usage := got.Since(CPUSnapshot{100, 400, 0, 3}); usage != want {
 		t.Errorf("usage %+v, want %+v", usage, want)
 	}
 	for _, bad := range []string{"", "cpu 1 2 3", "cpu0 1 2 3 4 5 6 7 8", "cpu a b c d e f g h"} {
@@ -81,11 +81,11 @@ func FuzzParseCPUTimes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		const limit = 1 << 56 // of one field; a sum beyond it cannot be printed into one
+		const limit = 1 << 48 // of one field; a sum beyond it cannot be printed into one
 		if snapshot.busy >= limit || snapshot.idle >= limit {
 			return
 		}
-		printed := fmt.Sprintf("cpu %d 0 0 %d 0 0 0 %d\n", snapshot.busy, snapshot.idle, snapshot.steal)
+		printed := fmt.Sprintf("cpu %d 0 0 %d 0 %d 0 %d\n", snapshot.busy-snapshot.interrupts, snapshot.idle, snapshot.interrupts, snapshot.steal)
 		if again, err := parseCPUTimes(printed); err != nil || again != snapshot {
 			t.Errorf("%+v reads back as %+v, %v", snapshot, again, err)
 		}

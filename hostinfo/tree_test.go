@@ -11,11 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestParseRelative(t *testing.T) {
 	t.Parallel()
-	if got, ok := parseRelative(stat); !ok || got != (relative{pid: 77, parent: 1, group: 77}) {
+	if got, ok := parseRelative(stat); !ok || got != (relative{pid: 77, parent: 1, group: 77, cpu: 1810 * time.Millisecond}) {
 		t.Errorf("%+v, %t", got, ok)
 	}
 	if got, ok := parseRelative("5 (x) Z 3 4 0"); !ok || got != (relative{pid: 5, parent: 3, group: 4, isGone: true}) {
@@ -41,6 +42,13 @@ func FuzzParseRelative(f *testing.F) {
 			state = "Z"
 		}
 		printed := fmt.Sprintf("%d (c) %s %d %d", r.pid, state, r.parent, r.group)
+		if r.cpu > 0 {
+			if ticks := int64(r.cpu / tick); ticks < 1<<38 { // a sum of four may not fit into one field
+				printed += fmt.Sprintf(" 0 0 0 0 0 0 0 0 %d 0 0 0", ticks)
+			} else {
+				return
+			}
+		}
 		if again, ok := parseRelative(printed); !ok || again != r {
 			t.Errorf("%+v reads back as %+v", r, again)
 		}

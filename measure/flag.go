@@ -13,6 +13,8 @@ func (f Flag) Text() string {
 		return "the hypervisor took more than 1 % of the CPU time"
 	case FlagForeign:
 		return "other processes used more than 10 % of the CPU time"
+	case FlagThrottled:
+		return "the CPU quota stopped engine or clients for more than 1 % of the CPU time"
 	case FlagUnsteady:
 		return "throughput still had a trend after warm-up"
 	case FlagFew:

@@ -6,11 +6,19 @@ import "time"
 // why there are no more.
 type Measurement struct {
 	Windows []Window `json:"windows,omitempty"`
-	Launch  int      `json:"launch"`            // ordinal of the engine launch within the campaign, from 1
-	Memory  int64    `json:"memory"`            // bytes, peak resident set of the engine process during the trial; 0 unknown
-	Failure *Failure `json:"failure,omitempty"` // nil when the trial succeeded
-	Cut     bool     `json:"cut,omitempty"`     // the last window was ended at its look, and no other followed: it could no longer matter
-	Times   Times    `json:"times"`
+	Launch  int      `json:"launch"` // ordinal of the engine launch within the campaign, from 1
+	Memory  int64    `json:"memory"` // bytes, peak resident set of the engine process during the trial; 0 unknown
+	// Footprint is what the trial's process held before its load; zero where the process was not launched for the trial, or is not known.
+	Footprint Footprint `json:"footprint,omitzero"`
+	Failure   *Failure  `json:"failure,omitempty"` // nil when the trial succeeded
+	Cut       bool      `json:"cut,omitempty"`     // the last window was ended at its look, and no other followed: it could no longer matter
+	Times     Times     `json:"times"`
+}
+
+// Footprint is the memory of a fresh engine process that has executed one batch on every instance, and nothing else.
+type Footprint struct {
+	Batch int   `json:"batch"` // rows of the batch, the configuration's largest; 1 where the model does not batch
+	Bytes int64 `json:"bytes"` // peak resident set, loading of the model included
 }
 
 // Failure says why a trial yielded no figures. It is a result, not an error of the campaign.

@@ -27,8 +27,10 @@ type Window struct {
 	Server    ServerStats   `json:"server"`              // delta of the server's statistics over the window
 	EngineCPU time.Duration `json:"engine_cpu"`          // CPU time the engine process used; 0 when it cannot be known
 	ClientCPU time.Duration `json:"client_cpu"`          // CPU time the load generator used
-	Steal     float64       `json:"steal"`               // share of the machine's CPU time stolen by the hypervisor, 0..1
-	Foreign   float64       `json:"foreign"`             // share of the machine's CPU time used by other processes, 0..1
+	Steal     float64       `json:"steal"`               // share of Cores' CPU time stolen by the hypervisor, 0..1
+	Foreign   float64       `json:"foreign"`             // share of Cores' CPU time used by other processes, 0..1
+	Throttled float64       `json:"throttled,omitempty"` // share of the CPU time of the cpuset in which the cgroup's quota stopped threads, 0..1
+	Cores     float64       `json:"cores,omitempty"`     // cores' worth of CPU time that engine and clients may use: those of the cpuset, or the quota; 0 unknown
 	Frequency float64       `json:"frequency,omitempty"` // clock of the fastest core relative to the first window's; 0 unknown
 	GPUs      []GPUWindow   `json:"gpus,omitempty"`
 	CPUEnergy float64       `json:"cpu_energy,omitempty"` // J that the machine's CPU packages used; 0 unknown
@@ -138,6 +140,7 @@ const (
 	FlagClientCPU Flag = "client_cpu" // the load generator itself was short of CPU
 	FlagSteal     Flag = "steal"      // the hypervisor took more than 1 % of the CPU time
 	FlagForeign   Flag = "foreign"    // other processes used more than 10 % of the CPU time
+	FlagThrottled Flag = "throttled"  // the cgroup's CPU quota stopped threads for more than 1 % of the CPU time
 	FlagUnsteady  Flag = "unsteady"   // throughput still had a trend after warm-up
 	FlagFew       Flag = "few"        // too few requests for the percentile that is constrained
 

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"tuner/hostinfo"
 	"tuner/measure"
 )
 
 // Bounds of the validity flags (see package measure).
 const (
-	mostSteal     = 0.01 // of the machine's CPU time
-	mostForeign   = 0.10 // of the machine's CPU time
+	mostSteal     = 0.01 // of the CPU time that this process may use
+	mostForeign   = 0.10 // of the CPU time that this process may use
+	mostThrottled = 0.01 // of the allowed processors' time
 	mostClientCPU = 0.80 // of the CPU time that this process may use
 	mostDrift     = 0.03 // of the clock
 )
@@ -33,11 +33,17 @@ func Fill(windows []measure.Window, readings []Reading) []measure.Window {
 func Complete(w measure.Window, from, to Reading, clock float64) measure.Window {
 	w.Server = Served(from, to)
 	w.ClientCPU = to.Client - from.Client
-	machine := since(from, to)
-	w.Steal = stolen(machine)
 	if from.told && to.told { // else it would count from the process's start
 		w.EngineCPU = max(0, to.Engine.CPU-from.Engine.CPU) // negative when one of several processes has ended
-		w.Foreign = foreign(machine, w.EngineCPU+w.ClientCPU)
+	}
+	usage := to.Machine.Since(from.Machine)
+	others := takenOf(usage, max(to.Own-from.Own, w.EngineCPU+w.ClientCPU))
+	w.Steal, w.Throttled = others.steal, others.throttled
+	if from.told && to.told {
+		w.Foreign = others.foreign
+	}
+	if usage.CPUs > 0 {
+		w.Cores = usage.Quota * float64(usage.CPUs)
 	}
 	if clock > 0 {
 		w.Frequency = to.Frequency / clock
@@ -46,33 +52,6 @@ func Complete(w measure.Window, from, to Reading, clock float64) measure.Window 
 	w.CPUEnergy, _ = to.Energy.Since(from.Energy) // 0 where nothing tells
 	w.Flags = append(slices.Clone(w.Flags), flags(w, to.At.Sub(from.At))...)
 	return w
-}
-
-// since is how the machine spent the time between two readings; zero where one of them could not be read.
-func since(from, to Reading) hostinfo.CPUUsage {
-	unread := hostinfo.CPUSnapshot{}
-	if from.Machine == unread || to.Machine == unread {
-		return hostinfo.CPUUsage{}
-	}
-	return to.Machine.Since(from.Machine)
-}
-
-// stolen is the share of the machine's CPU time that the hypervisor took.
-func stolen(machine hostinfo.CPUUsage) float64 {
-	return share(machine.Steal, machine)
-}
-
-// foreign is the share of the machine's CPU time that others than the server and this process used, whose own time it is.
-func foreign(machine hostinfo.CPUUsage, own time.Duration) float64 {
-	return share(max(0, machine.Busy-own), machine) // counters tick differently: own may seem to exceed busy
-}
-
-func share(part time.Duration, of hostinfo.CPUUsage) float64 {
-	total := of.Busy + of.Idle + of.Steal
-	if total <= 0 {
-		return 0
-	}
-	return float64(part) / float64(total)
 }
 
 // flags tells what the machine's figures say against a window; between is the time between its readings.
@@ -86,6 +65,9 @@ func flags(w measure.Window, between time.Duration) []measure.Flag {
 	}
 	if w.Foreign > mostForeign {
 		flags = append(flags, measure.FlagForeign)
+	}
+	if w.Throttled > mostThrottled {
+		flags = append(flags, measure.FlagThrottled)
 	}
 	if w.Frequency > 0 && math.Abs(w.Frequency-1) > mostDrift {
 		flags = append(flags, measure.FlagFrequency)

@@ -53,27 +53,37 @@ func TestFill(t *testing.T) {
 	}
 	// Nor is one that could not be read to have used in a window what it used since its start.
 	readings[1].told = false
-	readings[2].Machine, _ = hostinfo.CPUTimes() // its end was read, on systems that tell
+	readings[2].Machine = hostinfo.ReadAllowance().Snapshot() // its end was read, on systems that tell
 	got := Fill(given, readings)
 	if w := got[1]; w.EngineCPU != 0 || w.Foreign != 0 || w.Steal != 0 {
 		t.Errorf("after a reading that is missing the server used %v, others %v, the hypervisor %v", w.EngineCPU, w.Foreign, w.Steal)
 	}
 }
 
-func TestShares(t *testing.T) {
+// What others took, by hand. Two processors for 1 s.
+func TestTaken(t *testing.T) {
 	t.Parallel()
-	// Two cores for 1 s: 1.4 s busy, of which 0.8 s ours; 0.1 s stolen, 0.5 s idle.
-	machine := hostinfo.CPUUsage{Busy: 1400 * ms, Idle: 500 * ms, Steal: 100 * ms}
-	if steal, foreign := stolen(machine), foreign(machine, 800*ms); steal != 0.05 || foreign < 0.299 || foreign > 0.301 {
-		t.Errorf("steal %v, foreign %v, want 0.05 and 0.3", steal, foreign)
+	usage := func(quota float64, busy, steal, interrupts, group, throttled time.Duration) hostinfo.AllowanceUsage {
+		return hostinfo.AllowanceUsage{CPUUsage: hostinfo.CPUUsage{Busy: busy, Idle: 2000*ms - busy - steal, Steal: steal, Interrupts: interrupts},
+			Quota: quota, Group: group, Throttled: throttled, CPUs: 2}
 	}
-	// Counters tick differently: ours may seem to exceed the machine's.
-	if foreign := foreign(hostinfo.CPUUsage{Busy: 10 * ms, Idle: 90 * ms}, 20*ms); foreign != 0 {
-		t.Errorf("foreign %v, want 0", foreign)
+	check := func(name string, u hostinfo.AllowanceUsage, own time.Duration, want taken) {
+		t.Helper()
+		if diff := cmp.Diff(want, takenOf(u, own), cmp.AllowUnexported(taken{}), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
-	if steal, foreign := stolen(hostinfo.CPUUsage{}), foreign(hostinfo.CPUUsage{}, 0); steal != 0 || foreign != 0 {
-		t.Errorf("of no time: %v, %v", steal, foreign)
-	}
+	// 1.4 s busy, of which 0.8 s ours; 0.1 s stolen.
+	check("no quota", usage(1, 1400*ms, 100*ms, 0, 0, 0), 800*ms, taken{steal: 0.05, foreign: 0.3})
+	check("interrupts are nobody's", usage(1, 1400*ms, 100*ms, 200*ms, 0, 0), 800*ms, taken{steal: 0.05, foreign: 0.2})
+	check("own seems to exceed busy", usage(1, 10*ms, 0, 0, 0, 0), 20*ms, taken{})
+	check("no time", hostinfo.AllowanceUsage{}, 0, taken{})
+	// A quota of one core leaves one alone. Others of 0.9 s take nothing of it, others of 1.2 s take 0.2 s.
+	check("others fit beside the quota", usage(0.5, 1700*ms, 0, 0, 800*ms, 0), 800*ms, taken{})
+	check("others take from the quota", usage(0.5, 2000*ms, 0, 0, 800*ms, 0), 800*ms, taken{foreign: 0.2})
+	check("with the hypervisor", usage(0.5, 1700*ms, 300*ms, 0, 800*ms, 0), 800*ms, taken{steal: 0.05, foreign: 0.15})
+	// Of 1 s that the quota grants, another process in the same container used 0.4 s, and threads of four waited for 0.6 s.
+	check("others within the quota", usage(0.5, 1000*ms, 0, 0, 1000*ms, 600*ms), 600*ms, taken{foreign: 0.4, throttled: 0.3})
 }
 
 func TestFlags(t *testing.T) {
@@ -88,6 +98,7 @@ func TestFlags(t *testing.T) {
 		"client CPU":       {measure.Window{ClientCPU: all * 9 / 10}, []measure.Flag{measure.FlagClientCPU}},
 		"steal":            {measure.Window{Steal: 0.011}, []measure.Flag{measure.FlagSteal}},
 		"foreign":          {measure.Window{Foreign: 0.11}, []measure.Flag{measure.FlagForeign}},
+		"throttled":        {measure.Window{Throttled: 0.011}, []measure.Flag{measure.FlagThrottled}},
 		"slower":           {measure.Window{Frequency: 0.969}, []measure.Flag{measure.FlagFrequency}},
 		"faster":           {measure.Window{Frequency: 1.031}, []measure.Flag{measure.FlagFrequency}},
 	} {

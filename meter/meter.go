@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -60,7 +61,8 @@ type Reading struct {
 	Together [][]api.ModelStatistics // the same of each model of Options.Together
 	Engine   hostinfo.ProcessUsage   // of the server's process
 	Client   time.Duration           // CPU time of this process
-	Machine  hostinfo.CPUSnapshot
+	Own      time.Duration           // of this process, the server's, and all that they started
+	Machine  hostinfo.AllowanceSnapshot
 	Energy   hostinfo.EnergySnapshot // of this machine's CPU packages, where the server runs on it
 
 	Frequency float64             // Hz, clock of the fastest core, mean since the previous reading
@@ -82,6 +84,7 @@ func (e *OverdueError) Error() string {
 type Meter struct {
 	options Options
 	pids    []int // of the server's process and of those that it has started; none when unknown
+	allowed hostinfo.Allowance
 	gpus    gpuSource
 	stop    context.CancelFunc
 	sampler sync.WaitGroup
@@ -101,6 +104,7 @@ func open(ctx context.Context, o Options, gpus gpuSource) (*Meter, error) {
 	if o.PID != 0 {
 		m.pids = hostinfo.Tree(o.PID)
 	}
+	m.allowed = hostinfo.ReadAllowance(m.pids...)
 	first := m.sample(ctx, o.Timeout)
 	ctx, m.stop = context.WithCancel(ctx)
 	m.sampler.Go(func() {
@@ -136,7 +140,8 @@ func (m *Meter) Problem() error {
 // *OverdueError when it did not answer in time, the context's cause when that ended.
 func (m *Meter) Read(ctx context.Context) (Reading, error) {
 	r := Reading{At: time.Now(), Client: ownCPU(), told: m.options.Remote}
-	r.Machine, _ = hostinfo.CPUTimes() // zero where the system does not tell
+	r.Machine = m.allowed.Snapshot()
+	r.Own, _ = hostinfo.TreesCPU(append([]int{os.Getpid()}, m.pids...)...) // zero where the system does not tell
 	if !m.options.Remote {
 		r.Energy, _ = hostinfo.CPUEnergy() // the same
 	}

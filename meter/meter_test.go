@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -265,6 +266,43 @@ func TestMetricsPage(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/metrics", "no url at all"} {
 		if _, err := Open(t.Context(), Options{Metrics: url}); err == nil || !strings.Contains(err.Error(), "cannot read the metrics page") {
 			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// What this process starts after the meter was opened counts as its own, not as another's.
+func TestStartedProcessesAreOwn(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	m, err := Open(t.Context(), Options{PID: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	first, err := m.Read(t.Context())
+	if err != nil || !first.Machine.IsKnown() {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	child := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = child.Process.Kill()
+		_ = child.Wait() // it was killed
+	}()
+	for { // until the child alone has used ten ticks
+		r, err := m.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if usage, err := hostinfo.Process(child.Process.Pid); err != nil || usage.CPU > 100*ms {
+			if own, client := r.Own-first.Own, r.Client-first.Client; err != nil || own < client+50*ms {
+				t.Errorf("%v are own, of which this process used %v, and the child %v, %v", own, client, usage.CPU, err)
+			}
+			return
 		}
 	}
 }

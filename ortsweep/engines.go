@@ -76,10 +76,12 @@ func (e *Engines) Close(ctx context.Context) {
 
 // Figure is what one window yielded.
 type Figure struct {
-	Value   float64 // of the sweep's metric, in its base unit
-	Failure string  // why there is no value
-	Flags   []measure.Flag
-	Memory  int64 // bytes, peak of the engine process; 0 unknown, as where that has served other candidates, too
+	Value    float64        // of the sweep's metric, in its base unit
+	Failure  string         // why there is no value
+	Withheld float64        // CPU time that others took from the window (measure.Withheld)
+	Window   measure.Window // the zero Window where there is no value
+	Flags    []measure.Flag
+	Memory   int64 // bytes, peak of the engine process; 0 unknown, as where that has served other candidates, too
 }
 
 // Measure runs one window. An error means that the sweep cannot go on.
@@ -106,6 +108,7 @@ func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
 	e.learn(m, job)
 	l.memory = max(l.memory, m.Memory)
 	figure := e.figure(m)
+	figure.Withheld = e.withheld(t.Candidate, m)
 	if l.isShared {
 		figure.Memory = 0
 	}
@@ -190,8 +193,24 @@ func (e *Engines) figure(m measure.Measurement) Figure {
 	}
 	if f.Value <= 0 {
 		f.Failure = "no execution was completed in the window"
+		return f
 	}
+	f.Window = w
 	return f
+}
+
+// withheld is what others took from a candidate's window. A neighbour on the cores that few threads leave idle takes nothing from them.
+func (e *Engines) withheld(c search.Candidate, m measure.Measurement) float64 {
+	config, err := e.setup.config(c)
+	if err != nil || len(m.Windows) == 0 {
+		return 0
+	}
+	usable := 0.0 // cores' worth; 0: all
+	if o, err := modelconfig.ORTOptions(config); err == nil && o.IntraOpThreads > 0 && len(o.GPUAccelerators)+len(o.CPUAccelerators) == 0 {
+		w := m.Windows[0]
+		usable = float64(o.IntraOpThreads*e.setup.Sweep.Sessions) + w.ClientCPU.Seconds()/max(w.Duration.Seconds(), 1e-9)
+	}
+	return m.WithheldOf(e.setup.cores, usable)
 }
 
 // job is all that the runner needs of a trial.

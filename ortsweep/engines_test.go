@@ -2,6 +2,7 @@ package ortsweep
 
 import (
 	"context"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -101,6 +102,27 @@ func closedAll(engines []*fakeEngine) bool {
 
 // Where sessions are made quickly, one engine process serves the candidates of an artifact in turn; what it uses in memory is
 // known of the first one only.
+// A neighbour on one of two cores takes half of what the default gets, which has a thread for each, and nothing from a candidate with one thread.
+func TestWithheldGoesByThreads(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "space: {intra_op_threads: [1, 2]}")
+	s.cores = 2
+	e, opened := newEngines(s, 1<<30, 0)
+	m := window()
+	m.Windows[0].Foreign, m.Windows[0].EngineCPU = 0.5, 2*time.Second
+	e.open = func() Engine { return &fakeEngine{measurement: m} }
+	for threads, want := range map[search.Value]float64{"1": 0, "2": math.Ln2} {
+		c := search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: threads})
+		f, err := e.Measure(t.Context(), race.Trial{Window: time.Second, Candidate: c})
+		if err != nil || math.Abs(f.Withheld-want) > 1e-9 || f.Window.Foreign != 0.5 {
+			t.Errorf("%s threads: %g, %v, want %g", threads, f.Withheld, err, want)
+		}
+	}
+	if f, err := e.Measure(t.Context(), race.Trial{Window: time.Second}); err != nil || math.Abs(f.Withheld-math.Ln2) > 1e-9 || len(*opened) != 0 {
+		t.Errorf("the default: %g, %v", f.Withheld, err)
+	}
+}
+
 func TestCandidatesShareAnEngine(t *testing.T) {
 	t.Parallel()
 	e, opened := newEngines(newSetup(t, ""), 1<<30, quickly)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,7 +165,8 @@ func TestPruneKeepsWhatMatters(t *testing.T) {
 type measurer struct {
 	seconds map[string]float64
 	clock   time.Time
-	after   int // windows until stop is called
+	after   int     // windows until stop is called
+	foreign float64 // share that others take of each window
 	stop    func()
 	err     error
 }
@@ -178,7 +180,8 @@ func (m *measurer) Measure(_ context.Context, t race.Trial) (Figure, error) {
 	if !ok {
 		return Figure{Failure: "crash: it crashed\nlast words"}, m.err
 	}
-	return Figure{Value: seconds, Memory: 1e6, Flags: []measure.Flag{measure.FlagForeign}}, m.err
+	w := measure.Window{Duration: t.Window, Foreign: m.foreign}
+	return Figure{Value: seconds, Memory: 1e6, Window: w, Withheld: w.Withheld(2), Flags: []measure.Flag{measure.FlagForeign}}, m.err
 }
 
 // observer does nothing.
@@ -210,6 +213,29 @@ func TestRunFindsTheWinner(t *testing.T) {
 	win, _ := r.winner()
 	if win.Gain.Value < 1.999 || win.Gain.Value > 2.001 {
 		t.Errorf("gain is %+v, want 2", win.Gain)
+	}
+}
+
+// What others took is summed up over the windows and told, in the result's words and in result.json.
+func TestResultTellsOfOthers(t *testing.T) {
+	t.Parallel()
+	_, r, err := sweepOf(t, &measurer{foreign: 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "Other processes took 20 % of the CPU time on average (up to 20 %); figures are corrected to the average."
+	if !slices.Contains(r.warnings(), want) {
+		t.Errorf("warnings are %q", r.warnings())
+	}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Withheld struct{ Mean, Most, Slope float64 }
+	}
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil || math.Abs(d.Withheld.Mean-0.2) > 1e-9 || d.Withheld.Slope != -1 {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 

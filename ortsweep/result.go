@@ -87,6 +87,9 @@ func (r Result) warnings() []string {
 	if r.Outcome.Interrupted {
 		list = append(list, "The sweep was interrupted: nothing is confirmed on fresh launches.")
 	}
+	if taken := r.Outcome.Others.Corrected("the average"); taken != "" {
+		list = append(list, taken)
+	}
 	for _, flag := range slices.Sorted(maps.Keys(r.Outcome.Flagged)) {
 		if text := flagText(flag); text != "" {
 			list = append(list, fmt.Sprintf("%d of %s: %s.", r.Outcome.Flagged[flag], countText(r.Outcome.Windows, "window"), text))
@@ -118,6 +121,8 @@ func flagText(f measure.Flag) string {
 		return "other processes used more than 10 % of the CPU time"
 	case measure.FlagSteal:
 		return "the hypervisor took more than 1 % of the CPU time"
+	case measure.FlagThrottled:
+		return measure.FlagThrottled.Text()
 	case measure.FlagErrors:
 		return "requests failed"
 	case measure.FlagClientCPU:
@@ -145,10 +150,16 @@ type document struct {
 	Variants    []journal.Variant  `json:"variants"`
 	Assigned    map[string]string  `json:"assigned,omitempty"` // by execution provider, or "runtime provider"
 	Runtimes    []string           `json:"runtimes"`
+	Withheld    *documentWithheld  `json:"withheld,omitempty"` // what others took, and was taken out; absent where they took nothing
 	Warnings    []string           `json:"warnings"`
 	Fingerprint string             `json:"machine_fingerprint"`
 	Machine     json.RawMessage    `json:"machine,omitempty"`
 	Spec        string             `json:"spec"` // the ortsweep.yaml
+}
+
+type documentWithheld struct {
+	measure.Others
+	Slope float64 `json:"slope"` // of the logarithm of a figure as "larger is better", over what was withheld
 }
 
 type documentModel struct {
@@ -212,6 +223,9 @@ func WriteJSON(w io.Writer, r Result) error {
 		Interrupted: r.Outcome.Interrupted, Candidates: []documentStanding{}, Out: append([]reason{}, r.reasons()...),
 		Variants: append([]journal.Variant{}, s.Variants...), Assigned: r.assigned(), Runtimes: r.runtimes(),
 		Warnings: append([]string{}, r.warnings()...), Fingerprint: s.Fingerprint, Machine: s.Machine, Spec: string(s.Sweep.Text),
+	}
+	if r.Outcome.Others.Mean > 0 {
+		d.Withheld = &documentWithheld{r.Outcome.Others, rounded(r.Race.Slope)}
 	}
 	for _, f := range s.Subject.Files {
 		d.Model.Files = append(d.Model.Files, documentFile{f.Precision, f.Source.Path, f.Source.Digest, f.Bytes})

@@ -24,6 +24,7 @@ type Outcome struct {
 	Interrupted bool // the context ended before the race did
 	Windows     int
 	Flagged     map[measure.Flag]int // windows by flag
+	Others      measure.Others       // what others took of the windows' CPU time
 	Memory      map[string]int64     // bytes, highest peak by candidate's key; 0 unknown
 }
 
@@ -52,7 +53,10 @@ func Run(ctx context.Context, r *race.Race, m Measurer, now func() time.Time, o 
 		}
 		key := action.Trial.Candidate.Key()
 		out.Memory[key] = max(out.Memory[key], figure.Memory)
-		r.Tell(race.Outcome{Value: figure.Value, Failure: figure.Failure, Elapsed: out.Elapsed})
+		if figure.Failure == "" {
+			out.Others = out.Others.With(figure.Window, figure.Withheld)
+		}
+		r.Tell(race.Outcome{Value: figure.Value, Failure: figure.Failure, Withheld: figure.Withheld, Elapsed: out.Elapsed})
 		o.Measured(action.Trial, figure, out.Elapsed)
 	}
 }

@@ -33,6 +33,9 @@ func datatype(t onnx.DataType) string {
 // Wire puts a tensor into the protocol's form.
 func Wire(name string, v inputs.Tensor) api.Tensor {
 	t := api.Tensor{Name: name, Datatype: datatype(v.Type), Shape: v.Shape, Data: v.Data}
+	if len(v.Shape) == 0 {
+		t.Shape = []int64{1} // no configuration has a tensor without dimensions
+	}
 	for _, element := range v.Strings {
 		t.Data = binary.LittleEndian.AppendUint32(t.Data, uint32(len(element)))
 		t.Data = append(t.Data, element...)

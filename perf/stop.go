@@ -87,14 +87,14 @@ func (s Settings) series(m measure.Measurement) (rates, latencies []float64) {
 }
 
 // judgeStability is perf_analyzer's rule: the largest throughput and latency of the last three windows exceed the least by
-// a share at most. Of asynchronous calls it asks that of the throughput alone when there may be no further window.
+// a share at most, with what others withheld taken out. Of asynchronous calls it asks that of the throughput alone when there may be no further window.
 func (s Settings) judgeStability(windows []measure.Window) (Verdict, bool) {
 	last := len(windows) >= s.Stop.Trials
 	if len(windows) < agreeing {
 		return VerdictUnjudged, last
 	}
 	recent := windows[len(windows)-agreeing:]
-	rates, latencies := s.agree(recent)
+	rates, latencies := s.agree(windows)
 	switch {
 	case rates && (latencies || last && s.Async):
 		return VerdictStable, true
@@ -104,18 +104,29 @@ func (s Settings) judgeStability(windows []measure.Window) (Verdict, bool) {
 	return VerdictUnstable, last
 }
 
-// agree tells whether windows agree in throughput and in latency. Those without an answer agree in neither.
+// agree tells whether the last three windows agree in throughput and in latency. Those without an answer agree in neither.
+// What others withheld is learned from all windows in which requests were answered.
 func (s Settings) agree(windows []measure.Window) (inRate, inLatency bool) {
 	var rates, latencies []float64
-	for _, w := range windows {
+	var served []measure.Window
+	for i, w := range windows {
 		m := measure.Measurement{Windows: []measure.Window{w}}
 		rate, _ := m.Estimate(measure.Throughput)
-		latency, served := s.Latency(m)
-		if !served {
+		latency, ok := s.Latency(m)
+		switch {
+		case ok:
+			served = append(served, w)
+			rates, latencies = append(rates, rate.Value), append(latencies, latency.Value)
+		case i >= len(windows)-agreeing:
 			return false, false
 		}
-		rates, latencies = append(rates, rate.Value), append(latencies, latency.Value)
 	}
+	const lost = -1                // what is taken is lost, and makes latencies longer
+	if s.Mode == ModeConcurrency { // else the schedule decides how much is answered
+		rates = evened(served, rates, lost)
+	}
+	latencies = evened(served, latencies, -lost)
+	rates, latencies = rates[len(rates)-agreeing:], latencies[len(latencies)-agreeing:]
 	within := func(values []float64) bool { return slices.Max(values) <= slices.Min(values)*(1+s.Stop.Stability) }
 	return within(rates), within(latencies)
 }

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -171,5 +172,42 @@ func TestBudgetOfCountedWindows(t *testing.T) {
 	o.Stop.Rule = RuleStability // the budget is none of it
 	if got := level.loadOptions(nil).Budget; got != 0 {
 		t.Errorf("a budget of %v under the rule of stability", got)
+	}
+}
+
+// Of three windows a neighbour takes three tenths of the middle one: as measured they differ by 40 %, with that taken out by
+// nothing. Where the neighbour is not known of, they differ; and at a request rate only latencies are evened.
+func TestStabilityTakesOthersOut(t *testing.T) {
+	t.Parallel()
+	quiet, beside := window(t, 7*ms, 100), window(t, 10*ms, 70)
+	unknown := beside
+	beside.Cores, beside.Foreign, beside.EngineCPU = 2, 0.3, 1400*ms
+	s := Settings{Mode: ModeConcurrency, Stop: Stop{Rule: RuleStability, Stability: 0.1, Trials: 10}}
+	check := func(name string, s Settings, middle measure.Window, wantRate, wantLatency bool) {
+		t.Helper()
+		rate, latency := s.agree(sequence(quiet, middle, quiet))
+		if rate != wantRate || latency != wantLatency {
+			t.Errorf("%s: agree in rate %t, in latency %t", name, rate, latency)
+		}
+	}
+	check("taken out", s, beside, true, true)
+	check("unknown", s, unknown, false, false)
+	s.Mode = ModeRate
+	check("at a rate", s, beside, false, true)
+	if got := s.disturbance(measure.Measurement{Windows: []measure.Window{quiet, beside}}); got !=
+		"Other processes took 15 % of the CPU time on average (up to 30 %); windows are compared as if it had been the average, and figures are as measured." {
+		t.Error(got)
+	}
+	if got := s.disturbance(measure.Measurement{Windows: []measure.Window{quiet, unknown}}); got != "" {
+		t.Error(got)
+	}
+}
+
+// Without others figures stay by the last digit.
+func TestNothingIsEvenedWithoutOthers(t *testing.T) {
+	t.Parallel()
+	figures := []float64{3.1, 2.9, 7}
+	if got := evened(repeat(3, window(t, ms, 5)), figures, -1); !slices.Equal(got, figures) {
+		t.Errorf("%v of %v", got, figures)
 	}
 }

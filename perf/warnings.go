@@ -26,6 +26,7 @@ func (s Settings) warnings(l Level, unread error) []string {
 	}
 	warn(s.doubt(l))
 	warn(bottleneck(l.Measurement))
+	warn(strings.TrimSuffix(s.disturbance(l.Measurement), "."))
 	if l.Unfinished > 0 && slices.Contains(l.Measurement.Flags(), measure.FlagBacklog) {
 		warn(fmt.Sprintf("%d requests were due and not answered at the end, the first for %v: they are in no latency",
 			l.Unfinished, l.Waited.Round(time.Millisecond)))

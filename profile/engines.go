@@ -26,14 +26,15 @@ type Engines struct {
 	finals   *runner.Runner // nil: runner
 	requests runner.Requests
 	batches  map[int]runner.Batches       // of service trials, by size
+	largest  map[int]runner.Batches       // of footprints, by size
 	variants map[string]modelrepo.Variant // by precision
 	memory   map[string]int64             // the most that an engine took, in bytes, by pool
 }
 
 // NewEngines prepares the measuring of a campaign's trials on r, and of its final trials on finals, nil for the same.
 func NewEngines(setup Setup, r, finals *runner.Runner, requests runner.Requests) *Engines {
-	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{},
-		memory: map[string]int64{}}
+	return &Engines{setup: setup, runner: r, finals: finals, requests: requests, batches: map[int]runner.Batches{},
+		largest: map[int]runner.Batches{}, variants: map[string]modelrepo.Variant{}, memory: map[string]int64{}}
 }
 
 // Measure implements Trialer.
@@ -87,12 +88,16 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, err
 	}
+	largest, err := e.largestOf(int(config.GetMaxBatchSize()))
+	if err != nil {
+		return runner.Job{}, err
+	}
 	pool := trial.Candidate.PoolKey()
 	return runner.Job{
 		Pool: pool, Repository: variant.Dir, Library: e.setup.Library(trial.Candidate), Model: variant.Model, Config: string(text),
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
-		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest,
+		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest, Largest: largest,
 		Memory: e.memory[pool], MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
 	}, nil
 }
@@ -133,6 +138,22 @@ func (e *Engines) curve(sizes []int) ([]runner.Batches, error) {
 		curve = append(curve, b)
 	}
 	return curve, nil
+}
+
+// largestOf returns the request of a configuration's footprint: of its largest batch, or of one inference where it does not batch.
+func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
+	size := max(maxBatch, 1)
+	b, ok := e.largest[size]
+	if ok {
+		return b, nil
+	}
+	requests, err := makeRequests(e.setup.Profile, e.setup.Subject, 1, size)
+	if err != nil {
+		return b, err
+	}
+	b = runner.Batches{Size: size, Requests: requests}
+	e.largest[size] = b
+	return b, nil
 }
 
 // variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each

@@ -235,17 +235,30 @@ func Signature(m *onnx.Model) modelconfig.ModelIO {
 	return modelconfig.ModelIO{Inputs: tensors(m.Inputs()), Outputs: tensors(rankedOutputs(m))}
 }
 
-// rankedOutputs are a model's outputs. Where the file gives no shape it is the inferred one, as ONNX Runtime's is: without any, an output would
-// be a scalar, and the model one that cannot batch.
+// rankedOutputs are a model's outputs as ONNX Runtime has them. Where the file gives no shape
+// it is the inferred one: without any, an output would be a scalar, and the model one that
+// cannot batch. A size that the file leaves open is the inferred one too: a configuration
+// must have the very sizes that ONNX Runtime says.
 func rankedOutputs(m *onnx.Model) []onnx.Value {
 	outputs := slices.Clone(m.Outputs())
-	if !slices.ContainsFunc(outputs, func(v onnx.Value) bool { return !v.Ranked }) {
+	isOpen := func(d onnx.Dim) bool { return !d.IsFixed() }
+	if !slices.ContainsFunc(outputs, func(v onnx.Value) bool { return !v.Ranked || slices.ContainsFunc(v.Shape, isOpen) }) {
 		return outputs
 	}
 	known, _ := shapes.Infer(m) // of an unsound graph nothing; ONNX Runtime will say why
 	for i, v := range outputs {
-		if info := known[v.Name]; !v.Ranked && info.Ranked {
+		info := known[v.Name]
+		switch {
+		case !info.Ranked:
+		case !v.Ranked:
 			outputs[i].Shape, outputs[i].Ranked = info.Shape, true
+		case len(info.Shape) == len(v.Shape):
+			outputs[i].Shape = slices.Clone(v.Shape)
+			for k, d := range info.Shape {
+				if isOpen(v.Shape[k]) && d.IsFixed() {
+					outputs[i].Shape[k] = d
+				}
+			}
 		}
 	}
 	return outputs

@@ -171,7 +171,11 @@ func meansText(r analyze.Result) string {
 // assumedText says under which assumptions the figures hold: the requests, the accuracy of another precision, the machine.
 func assumedText(r analyze.Result) string {
 	var parts []string
-	for _, text := range []string{requestsText(r), shortAccuracy(r, firstOf(r)), withheldText(r)} {
+	requests := requestsText(r)
+	if requests != "" {
+		requests = "requests of " + requests
+	}
+	for _, text := range []string{requests, shortAccuracy(r, firstOf(r)), withheldText(r)} {
 		if text != "" {
 			parts = append(parts, text)
 		}
@@ -180,27 +184,6 @@ func assumedText(r analyze.Result) string {
 		return ""
 	}
 	return strings.Join(parts, "; ") + "."
-}
-
-// requestsText says what a request carries: "requests of ids [32], an example: write your own sizes into load.inputs.shape";
-// "" where an input's size is not known.
-func requestsText(r analyze.Result) string {
-	var parts []string
-	for _, in := range r.Default().Deployed.GetInput() {
-		dims, ok := requestDims(in.GetDims(), r.Shapes[in.GetName()])
-		if !ok {
-			return ""
-		}
-		parts = append(parts, fmt.Sprintf("%s %v", in.GetName(), dims))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	text := "requests of " + strings.Join(parts, ", ")
-	if len(r.Examples) > 0 {
-		text += fmt.Sprintf(" (the size of %s is an example: write yours into load.inputs.shape)", strings.Join(r.Examples, ", "))
-	}
-	return text
 }
 
 // leastWithheld is the share of the CPU time below which others are not worth a word: what a machine with nothing else to do
@@ -215,9 +198,9 @@ func withheldText(r analyze.Result) string {
 	case w.Most < leastWithheld:
 		return "a quiet machine"
 	case w.Mean < leastWithheld:
-		return fmt.Sprintf("a quiet machine, but for a trial with %.0f %% of the CPU time used by others", 100*w.Most)
+		return fmt.Sprintf("a quiet machine, but for a window with %.0f %% of the CPU time used by others", 100*w.Most)
 	default:
-		return fmt.Sprintf("others used %.0f %% of the CPU time (%.0f %% in the worst trial): the figures are of the mean", 100*w.Mean, 100*w.Most)
+		return fmt.Sprintf("others used %.0f %% of the CPU time (%.0f %% in the worst window): the figures are of the mean", 100*w.Mean, 100*w.Most)
 	}
 }
 
@@ -286,4 +269,42 @@ func markdownAnswer(r analyze.Result) string {
 		b.WriteString(terminal.Fold(fmt.Sprintf("- **%s**: %s\n", l.Name, text), headWidth))
 	}
 	return b.String()
+}
+
+// requestsText lists the shapes of inputs in the measured requests, and where they come from:
+// "ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (as the
+// model has it)"; "" where nothing is known.
+func requestsText(r analyze.Result) string {
+	var groups []string
+	for _, g := range []struct {
+		source    analyze.ShapeSource
+		one, many string
+	}{
+		{analyze.ShapeExample, "an example: give yours, since the figures depend on it", "examples: give yours, since the figures depend on them"},
+		{analyze.ShapeGiven, "as given", "as given"},
+		{analyze.ShapeOfModel, "as the model has it", "as the model has them"},
+	} {
+		var parts []string
+		for _, s := range r.Requests {
+			if s.Source == g.source {
+				parts = append(parts, fmt.Sprintf("%s %v", s.Input, s.Dims))
+			}
+		}
+		switch len(parts) {
+		case 0:
+		case 1:
+			groups = append(groups, fmt.Sprintf("%s (%s)", parts[0], g.one))
+		default:
+			groups = append(groups, fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), g.many))
+		}
+	}
+	return strings.Join(groups, ", ")
+}
+
+// requestNotes say what requests the figures are of.
+func requestNotes(r analyze.Result) []string {
+	if text := requestsText(r); text != "" {
+		return []string{fmt.Sprintf("Requests: %s.", text)}
+	}
+	return nil
 }

@@ -42,6 +42,7 @@ type jsonBreakdown struct {
 	ClientCPU     float64     `json:"client_cpu,omitempty"`
 	Foreign       float64     `json:"foreign"`
 	Steal         float64     `json:"steal"`
+	Throttled     float64     `json:"throttled,omitempty"`
 	GPU           float64     `json:"gpu,omitempty"`
 }
 
@@ -133,7 +134,7 @@ func newJSONSubject(s analyze.Subject) jsonSubject {
 			Latency: significant(b.Latency), Queue: significant(b.Queue), ComputeInput: significant(b.ComputeInput),
 			ComputeInfer: significant(b.ComputeInfer), ComputeOutput: significant(b.ComputeOutput), Outside: significant(b.Outside),
 			Instances: b.Instances, Busy: significant(b.Busy), MeanBatch: significant(b.MeanBatch), EngineCPU: significant(b.EngineCPU),
-			ClientCPU: significant(b.ClientCPU), Foreign: significant(b.Foreign), Steal: significant(b.Steal), GPU: significant(b.GPU),
+			ClientCPU: significant(b.ClientCPU), Foreign: significant(b.Foreign), Steal: significant(b.Steal), Throttled: significant(b.Throttled), GPU: significant(b.GPU),
 		}
 		for _, batch := range b.Batches {
 			j.Breakdown.Batches = append(j.Breakdown.Batches, jsonBatch{batch.Size, significant(batch.Share)})

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 func WriteHTML(w io.Writer, r analyze.Result, withRepository bool) error {
 	g := newGrid(r)
 	page := html.Page{
-		Result: r, Verdict: newVerdict(r), Effort: effort(r), View: append(viewNotes(r), serverNotes(r)...), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
+		Result: r, Verdict: newVerdict(r), Effort: effort(r), View: slices.Concat(requestNotes(r), viewNotes(r), serverNotes(r)), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
 		Notes: pageNotes(r), Failures: pageFailures(r), Rejected: rejections(r), LeftOut: foldLines(r), Origin: origin(r),
 		Accuracy: accuracySection(r), Steps: html.Section{Title: "Steps of the run", Heads: stepHeads, Cells: stepRows(r.Steps)},
 	}
@@ -80,6 +81,7 @@ func metricLabels(r analyze.Result) map[measure.Metric]string {
 // pageNotes are what one should know of the figures; of ties, hidden rows and failures the page has more than a line.
 func pageNotes(r analyze.Result) []string {
 	lines := append(assignedNotes(r), flagNotes(r)...)
+	lines = append(lines, withheldNotes(r)...)
 	lines = append(lines, r.Ending.Notes...)
 	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {

@@ -18,6 +18,7 @@ import (
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/search/verdict"
 	"tuner/spec"
 )
@@ -42,6 +43,7 @@ type document struct {
 	Best           string           `json:"best,omitempty"`
 	Nearest        string           `json:"nearest,omitempty"`
 	Goal           jsonGoal         `json:"goal"`
+	Requests       []jsonRequest    `json:"requests,omitempty"`
 	RankedBy       jsonRanking      `json:"ranked_by"`
 	Configurations []jsonConfig     `json:"configurations"`
 	Loads          []jsonLoad       `json:"loads"`
@@ -55,6 +57,7 @@ type document struct {
 	Windows        *int             `json:"windows,omitempty"`
 	ServiceTrials  int              `json:"service_trials,omitempty"`
 	Earlier        []jsonEarlier    `json:"earlier,omitempty"`
+	Withheld       *jsonWithheld    `json:"withheld,omitempty"` // absent where others took nothing
 	Ending         *jsonEnding      `json:"ending,omitempty"`
 	Time           *jsonAccount     `json:"time,omitempty"`
 	Steps          []jsonStep       `json:"steps,omitempty"`
@@ -95,11 +98,36 @@ func newJSONAnswer(r analyze.Result) jsonAnswer {
 	return j
 }
 
+// jsonWithheld is what others took of the CPU time, and what that did to throughput.
+type jsonWithheld struct {
+	Mean      float64 `json:"mean"`
+	Most      float64 `json:"most"`
+	Steal     float64 `json:"steal"`
+	Foreign   float64 `json:"foreign"`
+	Slope     float64 `json:"slope"`
+	Deviation float64 `json:"deviation"`
+}
+
+func newJSONWithheld(w analyze.Withheld) *jsonWithheld {
+	if w.Mean == 0 {
+		return nil
+	}
+	return &jsonWithheld{Mean: significant(w.Mean), Most: significant(w.Most), Steal: significant(w.Steal), Foreign: significant(w.Foreign), Slope: significant(w.Slope),
+		Deviation: significant(w.Deviation)}
+}
+
 type jsonGoal struct {
 	Objective   []search.Term       `json:"objective"`
 	Constraints []search.Constraint `json:"constraints"`
 	Accuracy    *jsonLimit          `json:"accuracy,omitempty"`
 	Price       float64             `json:"price_per_hour,omitempty"`
+}
+
+// jsonRequest is the shape of an input in the measured requests.
+type jsonRequest struct {
+	Input  string              `json:"input"`
+	Shape  []int64             `json:"shape"`
+	Source analyze.ShapeSource `json:"source"`
 }
 
 // jsonRanking is what configurations are ranked by.
@@ -154,8 +182,15 @@ type jsonConfig struct {
 	BestLoad  *measure.Load    `json:"best_load,omitempty"`
 	Setup     jsonSetup        `json:"setup"`
 	Settings  search.Candidate `json:"settings"`
+	Memory    *jsonMemory      `json:"memory,omitempty"`
 	Points    []jsonPoint      `json:"points"`
 	Config    string           `json:"config"`
+}
+
+// jsonMemory is what a configuration holds, and what that rests on.
+type jsonMemory struct {
+	jsonEstimate
+	Basis footprint.Basis `json:"basis"`
 }
 
 type jsonSetup struct {
@@ -329,6 +364,7 @@ func newDocument(r analyze.Result) document {
 	}
 	if r.Recorded == "" {
 		ending, account, origin := jsonEnding(r.Ending), newJSONAccount(r.Account), newJSONOrigin(r)
+		d.Withheld = newJSONWithheld(r.Withheld)
 		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
 	}
 	d.addViews(r)
@@ -343,6 +379,9 @@ func newDocument(r analyze.Result) document {
 	}
 	if nearest, ok := r.Nearest(); ok {
 		d.Status, d.Nearest = statusInfeasible, nearest.Name
+	}
+	for _, s := range r.Requests {
+		d.Requests = append(d.Requests, jsonRequest{s.Input, s.Dims, s.Source})
 	}
 	for _, e := range r.Reused {
 		d.Earlier = append(d.Earlier, jsonEarlier(e))
@@ -369,6 +408,9 @@ func newJSONConfig(r analyze.Result, c analyze.Config) jsonConfig {
 	if c.Gain != nil {
 		gain := newJSONEstimate(*c.Gain)
 		j.Gain = &gain
+	}
+	if c.Memory != nil {
+		j.Memory = &jsonMemory{newJSONEstimate(c.Memory.Estimate), c.Memory.Basis}
 	}
 	for _, p := range c.Points {
 		point := jsonPoint{Load: p.Load, Confirmed: p.Confirmed, jsonSample: newJSONSample(p.Sample)}

@@ -62,7 +62,8 @@ func WriteJUnit(w io.Writer, r analyze.Result) error {
 	suite := junitSuite{
 		Name: "tuner " + h.Model, Time: seconds(r.Account.Elapsed), Timestamp: h.Created.UTC().Format("2006-01-02T15:04:05"),
 		Properties: []junitProperty{{"model", h.Model}, {"goal", objectiveText(r.Goal.Objective) + within(r.Goal)}, {"tool", h.Tool},
-			{"onnxruntime", runtimesText(h)}, {"machine", machineText(h.Machine)}, {"fingerprint", h.Fingerprint}, {"summary", AnswerOf(r).Summary()}},
+			{"onnxruntime", runtimesText(h)}, {"machine", machineText(h.Machine)}, {"fingerprint", h.Fingerprint}, {"requests", requestsText(r)},
+			{"summary", AnswerOf(r).Summary()}},
 		Cases: junitCases(r),
 	}
 	suite.Tests = len(suite.Cases)

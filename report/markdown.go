@@ -21,6 +21,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	for _, line := range notes(r, g) {
 		fmt.Fprintf(&b, "- %s\n", escapeMarkdown(line))
 	}
+	charts = charts && r.IsMeasured()
 	if charts {
 		fmt.Fprintf(&b, "\n![Throughput against p99 latency](plots/%s)\n\n![Throughput against load](plots/%s)\n",
 			latencyChartName, loadChartName)

@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -357,6 +358,27 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 				t.Errorf("docs/formats/results.md does not mention %q", key)
 			}
 		}
+	}
+}
+
+// What others took is in the notes of every report, and in result.json.
+func TestOthersAreTold(t *testing.T) {
+	t.Parallel()
+	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Beside(0.25)
+	r := result(t, b, analyze.Options{})
+	const want = "Other processes took 25 % of the CPU time on average (up to 25 %); figures are corrected to the average."
+	for name, lines := range map[string][]string{"table": notes(r, grid{}), "page": pageNotes(r)} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("%s: %q", name, lines)
+		}
+	}
+	var text bytes.Buffer
+	if err := WriteJSON(&text, r); err != nil {
+		t.Fatal(err)
+	}
+	var d struct{ Withheld struct{ Mean, Slope float64 } }
+	if err := json.Unmarshal(text.Bytes(), &d); err != nil || d.Withheld.Mean != 0.25 || d.Withheld.Slope != -1 {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 

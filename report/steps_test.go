@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
-	"tuner/search/posterior"
+	"tuner/measure"
 	"tuner/steps"
 )
 
@@ -108,14 +108,11 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	check("found", result(t, typical(t), analyze.Options{}), "Recommended: config_4 (2 instances × 1 thread, batch 16) at concurrency 16: ",
-		"p99 ≤ 50 ms kept: >99 %", "1.59 × the default's throughput [", "Assumed: requests of input_ids [32]", "; measured again on 2 fresh processes.")
+		"p99 ≤ 50 ms kept: >99 %", "1.59 × the default's throughput [", "Assumed: requests of input_ids [32] (as given)", "; measured again on 2 fresh processes.")
 	check("int8", result(t, withVariants(t), analyze.Options{}), "int8 on cpu has cosine 0.9931 on 240 rows of your data (limit ")
 	busy := result(t, typical(t), analyze.Options{})
-	busy.Withheld = posterior.Withheld{Mean: 0.12, Most: 0.3}
-	check("busy", busy, "others used 12 % of the CPU time (30 % in the worst trial): the figures are of the mean.")
-	example := result(t, typical(t), analyze.Options{})
-	example.Examples = []string{"input_ids"}
-	check("example", example, "requests of input_ids [32] (the size of input_ids is an example: write yours into load.inputs.shape)")
+	busy.Withheld = analyze.Withheld{Others: measure.Others{Mean: 0.12, Most: 0.3}}
+	check("busy", busy, "others used 12 % of the CPU time (30 % in the worst window): the figures are of the mean.")
 	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
 	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "The campaign was interrupted.")
 	if err := WriteAnswer(failing{}, result(t, typical(t), analyze.Options{})); !errors.Is(err, errFull) {

@@ -85,6 +85,7 @@ func notes(r analyze.Result, g grid) []string {
 	lines = append(lines, otherKnobNotes(r)...)
 	lines = append(lines, assignedNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
+	lines = append(lines, withheldNotes(r)...)
 	lines = append(lines, failureNotes(r)...)
 	lines = append(lines, r.Ending.Notes...)
 	lines = append(lines, reusedNotes(r)...)
@@ -232,6 +233,14 @@ func flagNotes(r analyze.Result) []string {
 	return lines
 }
 
+// withheldNotes say what others took.
+func withheldNotes(r analyze.Result) []string {
+	if text := r.Withheld.Text(); text != "" {
+		return []string{text}
+	}
+	return nil
+}
+
 // reusedNotes count the trials of earlier campaigns, which are in no figure.
 func reusedNotes(r analyze.Result) []string {
 	var lines []string
@@ -251,16 +260,16 @@ const mostFailures = 10
 // failedNote is what the note of a failure begins with.
 const failedNote = "Failed: "
 
-// failureNotes list the failed trials, equal ones of a configuration once.
+// failureNotes list the failed trials, those with the same reason once, by the first of them.
 func failureNotes(r analyze.Result) []string {
 	var lines []string
-	seen := map[string]bool{}
-	for _, f := range r.Failures {
-		if key := f.Name + string(f.Stage) + f.Reason; !seen[key] {
-			seen[key] = true
-			lines = append(lines, fmt.Sprintf(failedNote+"%s (%s) at %s, %s: %s", f.Name, f.Candidate.Describe(), f.Load, f.Stage,
-				firstLine(f.Reason)))
+	for _, g := range r.FailureGroups() {
+		f, others := g.First, ""
+		if n := g.Count - 1; n > 0 {
+			others = fmt.Sprintf(", and %s", count(n, "more trial"))
 		}
+		lines = append(lines, fmt.Sprintf(failedNote+"%s (%s) at %s%s, %s: %s", f.Name, f.Candidate.Describe(), f.Load, others, f.Stage,
+			firstLine(f.Reason)))
 	}
 	if rest := len(lines) - mostFailures; rest > 0 {
 		lines = append(lines[:mostFailures], fmt.Sprintf("%s; all are in result.json.", count(rest, "more failure")))

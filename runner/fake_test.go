@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,8 +28,10 @@ type lab struct {
 	service    time.Duration                // of a request of one row
 	row        time.Duration                // of each further row
 	send       func(e *engine, n int) error // what the n-th request of an engine does beside taking service time
+	pid        int                          // of the next engines; 0: unknown
+	refusal    error                        // of requests by the client
+	asked      atomic.Int64                 // requests by clients, apart from loads
 
-	pid     int // of the next engines; 0: unknown
 	engines []*engine
 	loads   []string // configurations, in order
 }
@@ -131,6 +134,10 @@ func (c client) Close() error { return nil }
 func (c client) Encode(api.InferRequest) (*api.Encoded, error) { return new(api.Encoded), nil }
 
 func (c client) Infer(ctx context.Context, _ *api.Encoded) (*api.InferResponse, error) {
+	c.e.lab.asked.Add(1)
+	if c.e.lab.refusal != nil {
+		return nil, c.e.lab.refusal
+	}
 	return nil, c.e.infer(ctx, 1)
 }
 

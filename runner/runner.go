@@ -70,6 +70,9 @@ type Job struct {
 	Enough  func(soFar measure.Window) bool // whether what a window shows at measure.Look of it is enough: then it ends, and no other follows; nil: it never is
 	Fresh   bool                            // on a process launched for this job
 	Turn    bool                            // the windows take turns with other engines': they are short, and settle only where the sessions are new (type Turns)
+	// Largest are the requests of a footprint: a fresh process executes one on every instance before the load. None is taken without requests, of a
+	// service job, and of a server whose process is not known.
+	Largest Batches
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
 	Curve []Batches
 	// Longest is how long a batch of a service job may take: after one that takes longer, larger ones are left out. 0: none are.
@@ -281,6 +284,15 @@ func (r *Runner) measure(ctx context.Context, job Job, m *measure.Measurement) (
 	}
 	if len(job.Curve) > 0 {
 		return r.curve(ctx, job, &m.Times, func() int64 { return max(guard.look(0), r.pool.memory) })
+	}
+	begin = time.Now()
+	if launched {
+		m.Footprint, err = r.footprint(ctx, job, guard)
+	}
+	executing := time.Since(begin)
+	defer func() { m.Times.WarmUp += executing }()
+	if err != nil {
+		return nil, err
 	}
 	if job.Turn {
 		return r.load(ctx, job, r.turn(job), m)

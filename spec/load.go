@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -55,34 +53,28 @@ func readLevels(v value, axis *search.LoadAxis, s scale) {
 }
 
 func (r profileReader) inputs(v value) {
+	var examples []value
 	v.mapping([]field{{"shape", func(v value) {
 		shapes := map[string][]int64{}
 		v.mapping(nil, func(key, v value) bool {
 			if dims, ok := v.shape(); ok {
 				shapes[key.node.Value] = dims
-				if isExample(v.node.LineComment, dims) {
-					r.p.Inputs.Examples = append(r.p.Inputs.Examples, key.node.Value)
-				}
 			}
 			return true
 		})
 		r.p.Inputs.Shape = shapes
+	}}, {"examples", func(v value) {
+		for _, e := range v.list() {
+			if name, ok := e.text(); ok {
+				r.p.Inputs.Examples, examples = appendOnce(e, r.p.Inputs.Examples, name), append(examples, e)
+			}
+		}
 	}}}, nil)
-}
-
-// ExampleMark stands behind a size that was made up, in the comment beside a shape: "N = 32 is an example".
-const ExampleMark = " is an example"
-
-// isExample reports whether a comment says of a size that it is an example, and the shape still has it.
-func isExample(comment string, dims []int64) bool {
-	for note := range strings.SplitSeq(comment, ";") {
-		before, _, isMarked := strings.Cut(note, ExampleMark)
-		size, err := strconv.ParseInt(before[strings.LastIndexByte(before, ' ')+1:], 10, 64)
-		if isMarked && err == nil && slices.Contains(dims, size) {
-			return true
+	for _, e := range examples {
+		if _, has := r.p.Inputs.Shape[e.node.Value]; !has {
+			e.fail(Error{Problem: "has no shape in load.inputs.shape, which could be an example"})
 		}
 	}
-	return false
 }
 
 // shape reads a list of dimensions ≥ 1.

@@ -120,8 +120,7 @@ const (
 type Inputs struct {
 	// Shape gives inputs with symbolic dimensions their size in a request, the batch dimension left out: every dimension ≥ 1.
 	Shape map[string][]int64
-	// Examples names the inputs, in their order in the file, of which a size is still the example that `tuner init` made up. It
-	// reads that off the comment behind the shape.
+	// Examples names the inputs whose shape is an example of tuner's, and not the user's: reports say so.
 	Examples []string
 }
 

@@ -82,7 +82,7 @@ space:
 load:
   concurrency: {min: 2, max: 10, step: 4}
   client_batch_size: 4
-  inputs: {shape: {input_ids: [32], image: [3, 224, 224]}}
+  inputs: {shape: {input_ids: [32], image: [3, 224, 224]}, examples: [image]}
 weights: {throughput: 10, perf_latency_p99: 5}
 constraints:
   latency_p99: {max: 30}
@@ -127,7 +127,7 @@ accuracy:
 			knob("parameters.my_key", search.ScopePool, "a", "b"),
 		},
 		Load:   search.LoadAxis{Levels: []float64{2, 6, 10}, Any: true, BatchSize: 4},
-		Inputs: Inputs{map[string][]int64{"input_ids": {32}, "image": {3, 224, 224}}},
+		Inputs: Inputs{Shape: map[string][]int64{"input_ids": {32}, "image": {3, 224, 224}}, Examples: []string{"image"}},
 		Goal: search.Goal{
 			Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 10}, {Metric: measure.LatencyP99, Weight: 5}}},
 			Constraints: []search.Constraint{
@@ -143,23 +143,6 @@ accuracy:
 		},
 	}
 	if diff := cmp.Diff(want, parse(t, text)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A size that `tuner init` made up is known for an example until somebody changes it.
-func TestExamples(t *testing.T) {
-	t.Parallel()
-	p := parse(t, `model: a
-load:
-  inputs:
-    shape:
-      ids: [32]  # INT64[N, S]; S = 32 is an example
-      mask: [64]  # INT64[N, S]; S = 32 is an example
-      image: [3, 224, 224]  # FP32[N, 3, H, W]; H = 224 is an example; W = 224 is an example
-      own: [32]
-`)
-	if diff := cmp.Diff([]string{"ids", "image"}, p.Inputs.Examples); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -466,6 +449,8 @@ func TestGoalMistakes(t *testing.T) {
 		"accuracy.max_kept: is not a share", "accuracy.calibration_method: is not known", "accuracy.dat: unknown field")
 	check("load: {inputs: {shape: {ids: [32, 0]}}}", "load.inputs.shape.ids[1]: is out of range")
 	check("load: {inputs: {shape: {ids: 32}}}", "load.inputs.shape.ids: must be a list of dimensions without the batch dimension")
+	check("load: {inputs: {shape: {ids: [32]}, examples: [mask]}}", "load.inputs.examples[0]: has no shape in load.inputs.shape, which could be an example")
+	check("load: {inputs: {shape: {ids: [32]}, examples: [ids, ids]}}", "load.inputs.examples[1]: appears twice in the list")
 	check("load: {concurrency: 0}", "load.concurrency: is out of range")
 	check("load: {client_batch_size: 8, concurrency: 1}\nspace: {max_batch_size: 4}",
 		"load.client_batch_size: is larger than every max_batch_size of the space (at most 4)")

@@ -43,11 +43,24 @@ type Wish struct {
 	Precisions []string // nil: that of the model as given
 }
 
-// StarterShape is an input with symbolic dimensions, and the example value of each.
+// StarterShape is an input with symbolic dimensions, and the value of each.
 type StarterShape struct {
 	Input string
 	Dims  []int64 // without the batch dimension, every one ≥ 1
 	Note  string  // one line for people: which dimension is symbolic
+	// Example says that a value is an example, and not the user's.
+	Example bool
+}
+
+// Examples are the inputs of whose shape a value is an example.
+func (s Starter) Examples() []string {
+	var names []string
+	for _, shape := range s.Shapes {
+		if shape.Example {
+			names = append(names, shape.Input)
+		}
+	}
+	return names
 }
 
 // NewStarter returns the starter for a model: served under the model's file name, with the campaign in out/NAME.

@@ -26,7 +26,7 @@ func starterTexts(t *testing.T, s Starter) (profile, analyze string) {
 func minilmStarter() Starter {
 	s := NewStarter("../models/minilm.onnx")
 	s.Config, s.Cores, s.Batching = "config.pbtxt", 6, true
-	s.Shapes = []StarterShape{{"input_ids", []int64{32}, "INT64[batch,sequence]: sequence = 32"}}
+	s.Shapes = []StarterShape{{"input_ids", []int64{32}, "INT64[batch,sequence]: sequence = 32", true}}
 	return s
 }
 
@@ -72,7 +72,7 @@ func TestStarterParses(t *testing.T) {
 	check("minilm", minilmStarter())
 	check("plain", Starter{Model: "m.onnx", Name: "m", Output: "out", Cores: 1})
 	odd := NewStarter("/data/it's: a #model, {new}\t\n.onnx")
-	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x"}, {"yes", nil, "note"}}
+	odd.Shapes = []StarterShape{{`a: "b"`, []int64{3, 224}, "a\nnote: x", false}, {"yes", nil, "note", true}}
 	odd.Shapes[1].Dims = []int64{1}
 	check("odd names", odd)
 }

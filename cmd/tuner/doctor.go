@@ -112,24 +112,18 @@ func diagnose(ctx context.Context, model string) (diagnosis, error) {
 // noiseTime is long enough for the 10 ms steps of CPU times to show some percent.
 const noiseTime = time.Second
 
-// measureNoise measures the work of others by doing nothing for a moment.
+// measureNoise measures the work of others on the processors that this process may use, by doing nothing for a moment.
 func measureNoise(ctx context.Context) *noise {
-	before, err := hostinfo.CPUTimes()
-	if err != nil {
-		return nil
-	}
+	allowed := hostinfo.ReadAllowance()
+	before := allowed.Snapshot()
 	select {
 	case <-time.After(noiseTime):
 	case <-ctx.Done():
 		return nil
 	}
-	after, err := hostinfo.CPUTimes()
-	if err != nil {
-		return nil
-	}
-	usage := after.Since(before)
-	total := float64(usage.Busy + usage.Idle + usage.Steal)
-	if total <= 0 {
+	usage := allowed.Snapshot().Since(before)
+	total := float64(usage.Total())
+	if total <= 0 { // the system does not tell
 		return nil
 	}
 	return &noise{Busy: float64(usage.Busy) / total, Steal: float64(usage.Steal) / total}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,17 +155,34 @@ func exampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.St
 	if err != nil {
 		return nil, err
 	}
+	examples := exampleSizes(subject.Model)
 	var shapes []spec.StarterShape
 	for _, in := range subject.Model.Inputs() {
 		if dims := requestShape(subject.Model, in); slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
-			shape := exampleShape(in, dims, configured[in.Name], sizes)
+			shape := exampleShape(in, dims, configured[in.Name], sizes, examples)
 			if own, ok := given[in.Name]; ok {
-				shape.Dims = own
+				shape.Dims, shape.Example = own, false
 			}
 			shapes = append(shapes, shape)
 		}
 	}
 	return shapes, nil
+}
+
+// exampleSizes are examples by symbol, the same in all inputs: where an image has it, an
+// image's.
+func exampleSizes(m *onnx.Model) map[string]int64 {
+	sizes, ofImages := map[string]int64{}, map[string]bool{}
+	for _, in := range m.Inputs() {
+		isImage := inputs.IsImage(in)
+		for i, size := range inputs.Example(in) {
+			symbol := in.Shape[i].Symbol
+			if symbol != "" && (sizes[symbol] == 0 || isImage && !ofImages[symbol]) {
+				sizes[symbol], ofImages[symbol] = size, isImage
+			}
+		}
+	}
+	return sizes
 }
 
 // requestShape is an input's shape without the batch dimension.
@@ -199,9 +217,10 @@ func givenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, erro
 }
 
 // exampleShape settles the dimensions of one input. configured are those of the configuration, which may leave out the batch
-// dimension that dims has, or the other way round: they are matched from the last on. given are sizes of symbols.
-func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given map[string]int64) spec.StarterShape {
+// dimension that dims has, or the other way round: they are matched from the last on. given and examples are sizes of symbols.
+func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given, examples map[string]int64) spec.StarterShape {
 	shape := spec.StarterShape{Input: in.Name, Note: strings.TrimPrefix(in.String(), in.Name+" ")}
+	own := inputs.Example(in)[len(in.Shape)-len(dims):]
 	for i, d := range dims {
 		size := d.Size
 		fromEnd := len(configured) - len(dims) + i
@@ -212,22 +231,12 @@ func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given map[
 		case fromEnd >= 0 && configured[fromEnd] > 0:
 			size = configured[fromEnd]
 		default:
-			size = exampleSize(d.Symbol)
-			shape.Note += fmt.Sprintf("; %s = %d"+spec.ExampleMark, d, size)
+			size, shape.Example = cmp.Or(examples[d.Symbol], own[i]), true
+			shape.Note += fmt.Sprintf("; %s = %d is an example", d, size)
 		}
 		shape.Dims = append(shape.Dims, size)
 	}
 	return shape
-}
-
-// exampleSize is a plausible size for a symbolic dimension: an image's side, else a short sequence.
-func exampleSize(symbol string) int64 {
-	for _, side := range []string{"height", "width"} {
-		if strings.Contains(strings.ToLower(symbol), side) {
-			return 224
-		}
-	}
-	return 32
 }
 
 // initFiles makes the texts, and reads them back: what init writes is valid, or it is not written.

@@ -12,6 +12,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/onnx/build"
+	"tuner/profile"
 	"tuner/spec"
 )
 
@@ -197,4 +198,32 @@ func TestInitRefuses(t *testing.T) {
 		return path
 	}, "model.onnx", "truncated")
 	check("sequence input", func(string) string { return "../../testdata/ort/sequence.onnx" }, "unsupported type", "sequence")
+}
+
+// Open sides of an image get an image's size, and the profile says which shapes are examples.
+func TestInitSaysWhichShapesAreExamples(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	g := build.NewGraph("detector")
+	image := g.Input("x", onnx.Float, onnx.Symbol("n"), onnx.Fixed(3), onnx.Dim{Size: -1}, onnx.Dim{Size: -1})
+	g.OutputAs("y", g.Node("Relu", []string{image}), onnx.Float, onnx.Symbol("n"), onnx.Fixed(3), onnx.Dim{Size: -1}, onnx.Dim{Size: -1})
+	path := filepath.Join(dir, "detector.onnx")
+	writeModel(t, path, g.Model())
+	work := filepath.Join(dir, "work")
+	if code, _, message := initModel(t, path, "-o", work); code != exitOK {
+		t.Fatalf("exit %d: %s", code, message)
+	}
+	p := readProfileAt(t, filepath.Join(work, "profile.yaml"))
+	want := spec.Inputs{Shape: map[string][]int64{"x": {3, 224, 224}}, Examples: []string{"x"}}
+	if diff := cmp.Diff(want, p.Inputs); diff != "" {
+		t.Error(diff)
+	}
+	subject, err := profile.OpenSubject(p, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, err := exampleShapes(subject, map[string][]int64{"x": {3, 640, 480}})
+	if err != nil || len(shapes) != 1 || shapes[0].Example || !cmp.Equal(shapes[0].Dims, []int64{3, 640, 480}) {
+		t.Errorf("given: %+v, %v", shapes, err)
+	}
 }

@@ -23,13 +23,14 @@ import (
 type progress struct {
 	out     io.Writer // lines
 	goal    search.Goal
-	bar     *campaignBar // nil when stderr is no terminal
-	columns func() int   // of the terminal; 0 without one, or when it is unknown
+	bar     *campaignBar            // nil when stderr is no terminal
+	columns func() int              // of the terminal; 0 without one, or when it is unknown
+	failed  map[measure.Failure]int // the first trial that failed so
 }
 
 // newProgress follows a campaign whose earlier runs used past. Close must be called.
 func newProgress(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *progress {
-	p := &progress{out: err, goal: goal, columns: func() int { return 0 }}
+	p := &progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
 	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.bar = newCampaignBar(f, goal, budget, past)
 		p.out = p.bar.bars
@@ -70,7 +71,15 @@ func (p *progress) TrialEnded(event search.Event, status profile.Status) {
 		start = lineStart
 	}
 	head := fmt.Sprintf("%4d  %6s  ", status.Trials, clockText(status.Elapsed))
-	fmt.Fprintln(p.out, start+trialLine(head, trialText(event.Trial), outcomeText(event, p.goal), p.columns()))
+	outcome := outcomeText(event, p.goal)
+	if f := event.Measurement.Failure; f != nil {
+		if first, known := p.failed[*f]; known {
+			outcome = fmt.Sprintf("failed (%s) as trial %d", f.Stage, first)
+		} else {
+			p.failed[*f] = status.Trials
+		}
+	}
+	fmt.Fprintln(p.out, start+trialLine(head, trialText(event.Trial), outcome, p.columns()))
 	if p.bar != nil {
 		p.bar.end(status)
 	}

@@ -309,6 +309,9 @@ func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outco
 	if ctx.Err() != nil {
 		return withExit(exitInterrupted, fmt.Errorf("interrupted after %s; the same command goes on", countText(outcome.Status.Trials, "trial", "trials")))
 	}
+	if !r.IsMeasured() {
+		return withExit(exitFailure, errors.New("nothing was measured, so that there is no result"))
+	}
 	return infeasible(r)
 }
 
@@ -322,7 +325,10 @@ func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
 	if slices.Contains(formats, spec.FormatHTML) {
 		lines = append(lines, "page for a browser: "+filepath.Join(output, "report.html"))
 	}
-	next := []string{"next:", "  tuner analyze --input " + shellWord(j.analysis.Input) + " --explain"}
+	var next []string
+	if r.IsMeasured() { // else there is nothing to explain
+		next = []string{"next:", "  tuner analyze --input " + shellWord(j.analysis.Input) + " --explain"}
+	}
 	if _, ok := r.Winner(); ok && slices.Contains(formats, spec.FormatRepository) {
 		repository := filepath.Join(output, "repository")
 		lines = append(lines, "repository: "+filepath.Join(repository, r.Header.Model))

@@ -39,7 +39,7 @@ func (j job) chart(ctx context.Context, r analyze.Result) error {
 		case !wanted:
 			return steps.Skip("%s leaves it out (formats: %s)", spec.AnalyzeName, spec.FormatHelm), nil
 		case !found: // an earlier one goes, as the repository does
-			return steps.Skip("nothing satisfies the constraints"), removeChart(dir)
+			return steps.Skip("%s", unfoundText(r)), removeChart(dir)
 		}
 		return j.writeChart(dir, r, options)
 	})

@@ -73,7 +73,7 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	best, found := r.Winner()
 	switch {
 	case !found:
-		return o, "nothing satisfies the constraints", nil
+		return o, unfoundText(r), nil
 	case best.Setup.Provider != "cpu":
 		return o, fmt.Sprintf("the best runs on %s, which compiles the model itself", best.Setup.Provider), nil
 	}

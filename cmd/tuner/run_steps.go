@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
+	"tuner/internal/terminal"
 	"tuner/journal"
 	"tuner/precision/accuracy"
 	"tuner/profile"
@@ -109,6 +110,10 @@ func (j job) search(ctx context.Context, setup profile.Setup) (outcome profile.O
 			return steps.Outcome{}, err
 		}
 		status := outcome.Status
+		if status.Failed == status.Trials && status.Trials > 0 && !outcome.End.Interrupted {
+			text, err := j.failureText()
+			return steps.Outcome{State: steps.Failed, Elapsed: outcome.End.Elapsed, Text: text}, err
+		}
 		made := steps.Outcome{Elapsed: outcome.End.Elapsed, Before: status.Trials == outcome.Before && !outcome.End.Interrupted,
 			Text: fmt.Sprintf("%s (%d failed); %s", countText(status.Trials, "trial", "trials"), status.Failed, outcome.End.Reason)}
 		if outcome.End.Interrupted {
@@ -116,7 +121,31 @@ func (j job) search(ctx context.Context, setup profile.Setup) (outcome profile.O
 		}
 		return made, nil
 	})
+	if s, _ := j.log.List().Get(steps.Search); err == nil && s.State == steps.Failed {
+		fmt.Fprint(j.con.err, terminal.Fold("  "+s.Text+"\n", terminal.Width))
+	}
 	return outcome, err
+}
+
+// failureText says why nothing was measured: each reason once, with the number of trials.
+func (j job) failureText() (string, error) {
+	r, err := rankCampaign(j.analysis)
+	if err != nil {
+		return "", err
+	}
+	var reasons []string
+	for _, g := range r.FailureGroups() {
+		reasons = append(reasons, fmt.Sprintf("%d × %s: %s", g.Count, g.First.Stage, briefly(g.First.Reason)))
+	}
+	return fmt.Sprintf("every trial failed (%s): %s", countText(r.Failed, "trial", "trials"), strings.Join(reasons, "; ")), nil
+}
+
+// unfoundText says why there is no best configuration for a step to work on.
+func unfoundText(r analyze.Result) string {
+	if !r.IsMeasured() {
+		return "nothing was measured"
+	}
+	return "nothing satisfies the constraints"
 }
 
 // repository makes the sixth step: the optimal configuration and the repository, as far as analyze.yaml asks for them.
@@ -138,7 +167,7 @@ func (j job) repository(ctx context.Context, r analyze.Result) error {
 		case err != nil:
 			return steps.Outcome{}, inputError(err)
 		case !found: // an earlier one was removed
-			return steps.Skip("nothing satisfies the constraints"), nil
+			return steps.Skip("%s", unfoundText(r)), nil
 		case len(written) == 0:
 			return steps.Skip("analyze.yaml leaves it out (formats)"), nil
 		}

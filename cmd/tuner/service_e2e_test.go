@@ -59,7 +59,12 @@ func TestServiceTrialOfTheEngine(t *testing.T) {
 // newEngines measures configurations of the small MLP on engines of this binary, which end with the test.
 func newEngines(t *testing.T) *profile.Engines {
 	t.Helper()
-	w := newWorkplace(t)
+	return newEnginesOf(t, newWorkplace(t))
+}
+
+// newEnginesOf measures configurations of the workplace's profile.
+func newEnginesOf(t *testing.T, w workplace) *profile.Engines {
+	t.Helper()
 	p := readProfileAt(t, filepath.Join(w.dir, "profile.yaml"))
 	subject, err := profile.OpenSubject(p, 0)
 	if err != nil {

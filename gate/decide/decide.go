@@ -17,11 +17,13 @@ const (
 	Inconclusive Verdict = "inconclusive" // neither is proven
 )
 
-// Criterion is one thing that is judged. Its values, one per pair, are natural logarithms of how many times worse the candidate is than what
+// Criterion is one thing that is judged. Its values are natural logarithms of how many times worse the candidate is than what
 // it is compared with: 0 is the same, above 0 is worse.
 type Criterion struct {
 	Tolerated float64 // such a logarithm, ≥ 0: what is not exceeded passes; 0 for a limit
 	Spread    float64 // standard error that no further pair reduces, as that of a baseline from another day; 0 between pairs
+	Slope     float64 // by how much a value is expected to grow with what others withhold from the candidate; 0: nothing is taken out
+	IsAlone   bool    // no baseline was measured beside the candidate
 }
 
 // CanPass reports whether what is exactly as good as what it is compared with can pass: its interval is never narrower than the spread makes it.
@@ -39,13 +41,14 @@ type Standing struct {
 	Lo, Hi float64
 	Pairs  int     // that it stands on
 	Error  float64 // standard error of Value
+	Slope  float64 // of the values over what others withheld, as learned; 0 where nothing was taken out
 }
 
 // Gate decides on criteria as pairs come in. A criterion that has been decided stays so.
 type Gate struct {
 	plan      Plan
 	criteria  []Criterion
-	values    [][]float64 // by criterion
+	values    [][]Value // by criterion
 	standings []Standing
 	looks     int
 	ended     bool
@@ -53,16 +56,16 @@ type Gate struct {
 
 // New makes a gate that has seen no pair.
 func New(plan Plan, criteria []Criterion) *Gate {
-	g := &Gate{plan: plan, criteria: criteria, values: make([][]float64, len(criteria)), standings: make([]Standing, len(criteria))}
+	g := &Gate{plan: plan, criteria: criteria, values: make([][]Value, len(criteria)), standings: make([]Standing, len(criteria))}
 	for i := range g.standings {
 		g.standings[i] = Standing{Verdict: Inconclusive, Lo: math.Inf(-1), Hi: math.Inf(1)}
 	}
 	return g
 }
 
-// Tell adds a pair's values, one for each criterion, and looks at all pairs when a look is due. It reports whether the gate has ended: failed,
+// Tell adds what a pair says of each criterion, and looks at all pairs when a look is due. It reports whether the gate has ended: failed,
 // passed, or had its last look. What is told after that changes nothing.
-func (g *Gate) Tell(values []float64) (ended bool) {
+func (g *Gate) Tell(values []Value) (ended bool) {
 	if g.ended {
 		return true
 	}
@@ -89,14 +92,15 @@ func (g *Gate) Tell(values []float64) (ended bool) {
 }
 
 // stand finds a criterion's interval, without judging it.
-func (g *Gate) stand(c Criterion, values []float64) Standing {
-	mean := Mean(values)
-	s := Standing{Verdict: Inconclusive, Value: mean.Mean, Lo: math.Inf(-1), Hi: math.Inf(1), Pairs: len(values)}
+func (g *Gate) stand(c Criterion, pairs []Value) Standing {
+	settled := c.settle(pairs)
+	mean := Mean(settled.values)
+	s := Standing{Verdict: Inconclusive, Value: mean.Mean, Lo: math.Inf(-1), Hi: math.Inf(1), Pairs: len(pairs), Slope: settled.slope}
 	if mean.Freedom == 0 {
 		return s
 	}
-	fail, hold := g.plan.bounds(len(values))
-	s.Error = math.Hypot(mean.Error, c.Spread)
+	fail, hold := g.plan.bounds(len(pairs))
+	s.Error = math.Sqrt(mean.Error*mean.Error + c.Spread*c.Spread + settled.doubt)
 	s.Lo, s.Hi = s.Value-fail.critical*s.Error, s.Value+hold.critical*s.Error
 	return s
 }

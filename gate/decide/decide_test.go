@@ -2,17 +2,27 @@ package decide
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
 // tell hands pairs of one criterion to a gate until it ends, and returns how many it took.
 func tell(g *Gate, values ...float64) int {
 	for i, v := range values {
-		if g.Tell([]float64{v}) {
+		if g.Tell(plain(v)) {
 			return i + 1
 		}
 	}
 	return len(values)
+}
+
+// plain are values of a pair on a machine without others.
+func plain(logs ...float64) []Value {
+	var values []Value
+	for _, log := range logs {
+		values = append(values, Value{Logs: []float64{log}})
+	}
+	return values
 }
 
 // wave is n values around a mean, in turn above and below it by the same amount.
@@ -118,7 +128,7 @@ func TestSeveralCriteria(t *testing.T) {
 		pairs := 0
 		for i := range 60 {
 			pairs = i + 1
-			if g.Tell([]float64{quiet[i], c.second[i]}) {
+			if g.Tell(plain(quiet[i], c.second[i])) {
 				break
 			}
 		}
@@ -183,7 +193,7 @@ func TestNeededPairs(t *testing.T) {
 	if n, ok := g.NeededPairs(); !ok || n != 60 {
 		t.Errorf("before the last look %d, %t, want 60", n, ok)
 	}
-	if g.Tell([]float64{-0.1}); g.Verdict() != Inconclusive {
+	if g.Tell(plain(-0.1)); g.Verdict() != Inconclusive {
 		t.Fatalf("%s, %+v", g.Verdict(), g.Standings())
 	}
 	if n, ok := g.NeededPairs(); !ok || n != 70 {
@@ -191,5 +201,51 @@ func TestNeededPairs(t *testing.T) {
 	}
 	if n, ok := New(newPlan(t, 60, 1), []Criterion{{}}).NeededPairs(); ok {
 		t.Errorf("without a pair %d are needed", n)
+	}
+}
+
+// Where others took nothing, nothing changes by the last digit: random gates, with and without a slope.
+func TestNothingIsTakenOutWithoutOthers(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		plan := newPlan(t, 60, 1)
+		with, without := New(plan, []Criterion{{Tolerated: 0.02, Slope: 1}}), New(plan, []Criterion{{Tolerated: 0.02}})
+		for ended := false; !ended; {
+			logs := make([]float64, 1+random.IntN(12))
+			for i := range logs {
+				logs[i] = 0.05 * random.NormFloat64()
+			}
+			ended = with.Tell([]Value{{logs, make([]float64, len(logs))}})
+			if again := without.Tell([]Value{{Logs: logs}}); again != ended {
+				t.Fatalf("ended %t and %t", ended, again)
+			}
+		}
+		if a, b := with.Standings()[0], without.Standings()[0]; a != b {
+			t.Fatalf("%+v, without the correction %+v", a, b)
+		}
+	}
+}
+
+// By hand: pairs of a single value each, of which 0.1 is the neighbour's for each unit of 0.1 that it took; what is taken out leaves 0.01 of each.
+func TestSingleValuesAreCorrectedAcrossPairs(t *testing.T) {
+	t.Parallel()
+	var pairs []Value
+	for i := range 10 {
+		x := 0.05 * float64(i)
+		pairs = append(pairs, Value{Logs: []float64{0.01 + x}, Withheld: []float64{x}})
+	}
+	s := Criterion{Slope: 1}.settle(pairs)
+	for _, v := range s.values {
+		if math.Abs(v-0.01) > 1e-9 || s.doubt > 1e-9 || math.Abs(s.slope-1) > 1e-9 {
+			t.Errorf("%g ± %g at a slope of %g, want 0.01", v, s.doubt, s.slope)
+		}
+	}
+	// The candidate alone is moved to the mean of what was withheld, 0.225.
+	if values := (Criterion{Slope: 1, IsAlone: true}).settle(pairs).values; math.Abs(values[3]-0.235) > 1e-9 {
+		t.Errorf("alone %g, want 0.235", values[3])
+	}
+	if values := (Criterion{}).settle(pairs).values; values[2] != pairs[2].Logs[0] {
+		t.Errorf("without a slope %g", values[2])
 	}
 }

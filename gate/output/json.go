@@ -30,6 +30,7 @@ type document struct {
 	Window      *float64         `json:"needed_window_seconds,omitempty"` // and the windows that it would need, where longer ones
 	Interrupted bool             `json:"interrupted"`
 	Warnings    []string         `json:"warnings"`
+	Withheld    *measure.Others  `json:"withheld,omitempty"` // what others took; absent where they took nothing
 	Values      []jsonPair       `json:"values"`
 	Baseline    *jsonSide        `json:"baseline,omitempty"`
 	Candidate   jsonSide         `json:"candidate"`
@@ -52,7 +53,8 @@ type jsonRow struct {
 	Change    *float64       `json:"change,omitempty"` // over the baseline, or over the limit
 	Lo        *float64       `json:"lo,omitempty"`     // of the change
 	Hi        *float64       `json:"hi,omitempty"`
-	Pairs     int            `json:"pairs"` // that the verdict stands on
+	Pairs     int            `json:"pairs"`           // that the verdict stands on
+	Slope     *float64       `json:"slope,omitempty"` // of the logarithm of how many times worse, over what others withheld
 }
 
 type jsonAccuracy struct {
@@ -103,6 +105,9 @@ func WriteJSON(w io.Writer, r Report) error {
 	case r.Setup.Spec.Baseline.Saved != "":
 		d.Baseline = &jsonSide{Saved: r.Setup.Spec.Baseline.Saved}
 	}
+	if r.Withheld.Mean > 0 {
+		d.Withheld = &r.Withheld
+	}
 	if len(r.Setup.Machine) > 0 {
 		d.Machine = &r.Setup.Machine
 	}
@@ -134,6 +139,9 @@ func newJSONRow(row gate.Row) jsonRow {
 	}
 	if row.HasBaseline && !row.IsLimit() {
 		j.Baseline = gate.Number(row.Baseline)
+	}
+	if row.Standing.Slope != 0 {
+		j.Slope = gate.Number(row.Standing.Slope)
 	}
 	if row.IsKnown() {
 		j.Change, j.Lo, j.Hi = gate.Number(row.Change.Value), gate.Number(row.Change.Lo), gate.Number(row.Change.Hi)

@@ -159,6 +159,19 @@ func rotation(n int) []float32 {
 	return m
 }
 
+// Scalar has a scalar input, and an output that the file declares wider than it is:
+// input FLOAT[1, 64], sr INT64 → output FLOAT[1, 64], state FLOAT[1, ?, 64], whose second
+// size is 1. Models that detect speech are so.
+func Scalar() *onnx.Model {
+	g := NewGraph("scalar")
+	x := g.Input("input", onnx.Float, onnx.Fixed(1), onnx.Fixed(64))
+	rate := g.Node("Cast", in(g.Input("sr", onnx.Int64)), IntAttribute("to", int64(onnx.Float)))
+	y := g.Node("Mul", in(x, rate))
+	g.OutputAs("output", y, onnx.Float, onnx.Fixed(1), onnx.Fixed(64))
+	g.OutputAs("state", g.Node("Unsqueeze", in(y, g.Int64s("first", []int64{0}, 1))), onnx.Float, onnx.Fixed(1), onnx.Dim{Size: -1}, onnx.Fixed(64))
+	return g.Model()
+}
+
 // Failing loads like any model, INPUT FLOAT[batch, 4] → OUTPUT FLOAT[batch, 4], but every run fails: it looks up row
 // batch + 1000 of a table of 4 rows.
 func Failing() *onnx.Model {

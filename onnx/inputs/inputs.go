@@ -205,6 +205,10 @@ func (s *settler) bind(v onnx.Value, skip int) {
 		return
 	}
 	own := v.Shape[min(skip, len(v.Shape)):]
+	isOne := !slices.ContainsFunc(given, func(d int64) bool { return d != 1 })
+	if len(v.Shape) == 0 && isOne {
+		return // a configuration has no other way to write a scalar
+	}
 	if len(given) != len(own) {
 		s.errorf("the shape %v given for %s has %d dimensions instead of %d (the batch dimension is not given)", given, v, len(given), len(own))
 		return

@@ -394,3 +394,18 @@ func int64s(data []byte) []int64 {
 	}
 	return values
 }
+
+// A configuration writes a scalar as one element: that is its shape all the same.
+func TestScalarThatIsConfiguredAsOneElement(t *testing.T) {
+	t.Parallel()
+	for _, given := range [][]int64{{1}, {1, 1}, {}, nil} {
+		got := derive(t, build.Scalar(), inputs.Options{Shape: map[string][]int64{"sr": given}})
+		if in := got["sr"]; len(in.Dims) != 0 || in.Batched {
+			t.Errorf("given %v: %+v", given, in)
+		}
+	}
+	_, err := inputs.Derive(build.Scalar(), inputs.Options{Shape: map[string][]int64{"sr": {2}}})
+	if err == nil || !strings.Contains(err.Error(), "has 1 dimensions instead of 0") {
+		t.Errorf("two elements: %v", err)
+	}
+}

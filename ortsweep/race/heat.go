@@ -41,10 +41,13 @@ const (
 // entrant is a candidate in one heat.
 type entrant struct {
 	candidate search.Candidate
-	values    []float64 // figures, by round
-	scores    []float64 // the same as "larger is better": a latency's reciprocal
-	out       string    // why it is out of the heat; "" while it is in
-	failure   string    // why it yielded no figure; then it is out
+	measured  []float64     // figures, by round
+	withheld  []float64     // CPU time that others took from their windows (measure.Withheld)
+	values    []float64     // figures, freed of that
+	scores    []float64     // the same as "larger is better": a latency's reciprocal
+	variate   stats.Variate // by which it was taken out
+	out       string        // why it is out of the heat; "" while it is in
+	failure   string        // why it yielded no figure; then it is out
 }
 
 func (e *entrant) tell(o Outcome, higherBetter bool) {
@@ -56,17 +59,13 @@ func (e *entrant) tell(o Outcome, higherBetter bool) {
 		e.out = e.failure
 		return
 	}
-	e.values = append(e.values, o.Value)
-	if higherBetter {
-		e.scores = append(e.scores, o.Value)
-	} else {
-		e.scores = append(e.scores, 1/o.Value)
-	}
+	e.measured, e.withheld = append(e.measured, o.Value), append(e.withheld, o.Withheld)
+	e.values, e.scores = append(e.values, o.Value), append(e.scores, score(o.Value, higherBetter))
 }
 
 // ratio estimates how many times better e is than other, from the rounds that both have been in.
 func (e *entrant) ratio(other *entrant) stats.Estimate {
-	return stats.PairedRatio(e.scores, other.scores)
+	return stats.Widen(stats.PairedRatio(e.scores, other.scores), e.doubt(other))
 }
 
 // heat is a race of a few candidates in rounds, the default first among them.
@@ -178,7 +177,7 @@ func (h *heat) ratio(e, other *entrant) stats.Estimate {
 	if h.phase != PhaseFinal || i < 0 || k < 0 {
 		return e.ratio(other)
 	}
-	return stats.NewBlocks(scores(in)).Paired(i, k)
+	return stats.Widen(stats.NewBlocks(scores(in)).Paired(i, k), e.doubt(other))
 }
 
 // racing are the default and the challengers.

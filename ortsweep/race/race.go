@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/stats"
 )
 
 // Settings is all that a race depends on.
@@ -48,9 +49,10 @@ type Trial struct {
 
 // Outcome is what a trial yielded: a figure, or the reason why there is none.
 type Outcome struct {
-	Value   float64       `json:"value,omitempty"` // > 0 unless Failure is set
-	Failure string        `json:"failure,omitempty"`
-	Elapsed time.Duration `json:"elapsed"` // since the race's start, at the trial's end
+	Value    float64       `json:"value,omitempty"` // > 0 unless Failure is set
+	Failure  string        `json:"failure,omitempty"`
+	Withheld float64       `json:"withheld,omitempty"` // CPU time that others took from the window (measure.Withheld)
+	Elapsed  time.Duration `json:"elapsed"`            // since the race's start, at the trial's end
 }
 
 // Action is what to do next: a trial, or to stop.
@@ -77,6 +79,7 @@ type Race struct {
 	random   *rand.Rand
 	costs    costs
 	elapsed  time.Duration
+	withheld stats.Variate // what others took is taken out of all figures by it
 
 	heats   []*heat // all so far; the last is the present one
 	best    search.Candidate
@@ -142,6 +145,7 @@ func (r *Race) Tell(o Outcome) {
 		return
 	}
 	e.tell(o, r.settings.HigherBetter)
+	r.correct()
 	if e.failure != "" && e.candidate.IsDefault() {
 		r.broken = e.failure
 		r.why = "the default cannot be measured: " + e.failure

@@ -32,7 +32,7 @@ type Standing struct {
 	Final     bool             `json:"final,omitempty"`
 	Verdict   Verdict          `json:"verdict"`
 	Reason    string           `json:"reason,omitempty"` // of a dropped or failed one
-	// Values are the figures by heat and round, as they were measured.
+	// Values are the figures by heat and round, as they were measured; Value and Gain are freed of what others withheld.
 	Values [][]float64 `json:"values"`
 }
 
@@ -43,6 +43,7 @@ type Result struct {
 	Unproven  bool             `json:"unproven"`  // the race ended before the question was answered
 	Why       string           `json:"why"`
 	Broken    string           `json:"broken,omitempty"` // why the default could not be measured: then there is no result
+	Slope     float64          `json:"slope,omitempty"`  // of the logarithm of a figure as "larger is better", over what others withheld; 0 where they took nothing
 	Standings []Standing       `json:"standings"`        // the best first
 	Outs      []Out            `json:"outs,omitempty"`
 }
@@ -50,7 +51,7 @@ type Result struct {
 // Result sums up the race as far as it has come.
 func (r *Race) Result() Result {
 	last := r.deciding()
-	result := Result{Why: r.why, Broken: r.broken, Unproven: r.unproven || r.why == "", Outs: r.outs}
+	result := Result{Why: r.why, Broken: r.broken, Unproven: r.unproven || r.why == "", Outs: r.outs, Slope: r.withheld.Slope}
 	if r.why == "" {
 		result.Why = "interrupted before anything was compared"
 	}
@@ -112,7 +113,8 @@ func (r *Race) candidates() []search.Candidate {
 func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candidate) Standing {
 	s := Standing{Candidate: c, Verdict: Passed}
 	var values, own, base []float64
-	var level, gain stats.Estimate // of a finalist: from its last finals
+	all, paired, against := entrant{variate: r.withheld}, entrant{variate: r.withheld}, entrant{} // what was withheld in these
+	var level, gain stats.Estimate                                                                // of a finalist: from its last finals
 	for _, h := range r.heats {
 		e := h.entrant(c)
 		if e == nil || len(e.values) == 0 && e.failure == "" {
@@ -120,11 +122,14 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 		}
 		if h.phase == PhaseFinal && len(e.values) >= provenRounds {
 			values, own, base, s.Final = nil, nil, nil, true
+			all.withheld, paired.withheld, against.withheld = nil, nil, nil
 			level, gain = h.level(e), h.ratio(e, h.base())
 		}
 		n := min(len(e.scores), len(h.base().scores))
 		values, own, base = append(values, e.values...), append(own, e.scores[:n]...), append(base, h.base().scores[:n]...)
-		s.Values = append(s.Values, e.values)
+		all.withheld = append(all.withheld, e.withheld...)
+		paired.withheld, against.withheld = append(paired.withheld, first(e.withheld, n)...), append(against.withheld, first(h.base().withheld, n)...)
+		s.Values = append(s.Values, e.measured)
 		s.Windows += len(e.values)
 		s.Verdict, s.Reason = Passed, e.out
 		if e.failure != "" {
@@ -133,7 +138,8 @@ func (r *Race) standing(c search.Candidate, deciding *heat, winner search.Candid
 			s.Verdict = Dropped
 		}
 	}
-	s.Value, s.Gain = mean(values), stats.PairedRatio(own, base)
+	s.Value = stats.Widen(mean(values), all.ownDoubt())
+	s.Gain = stats.Widen(stats.PairedRatio(own, base), paired.doubt(&against))
 	if s.Final {
 		s.Value, s.Gain = level, gain
 	}
@@ -156,13 +162,13 @@ func (h *heat) level(e *entrant) stats.Estimate {
 	in := h.racing()
 	i := slices.Index(in, e)
 	if i < 0 {
-		return mean(e.values)
+		return stats.Widen(mean(e.values), e.ownDoubt())
 	}
 	var values [][]float64
 	for _, one := range in {
 		values = append(values, one.values)
 	}
-	return stats.NewBlocks(values).Mean(i)
+	return stats.Widen(stats.NewBlocks(values).Mean(i), e.ownDoubt())
 }
 
 // mean is that of a candidate's figures: on log scale, so that its interval never reaches 0.

@@ -116,6 +116,7 @@ type jsonMeasurement struct {
 	ClientCPU float64             `json:"client_cpu"`
 	Foreign   float64             `json:"foreign"`
 	Steal     float64             `json:"steal"`
+	Throttled float64             `json:"throttled,omitempty"`
 	GPUs      []measure.GPUWindow `json:"gpus,omitempty"`
 	Energy    float64             `json:"energy_per_inference,omitempty"`
 	Flags     []measure.Flag      `json:"flags"`
@@ -194,6 +195,7 @@ type jsonWindow struct {
 	ClientCPU float64             `json:"client_cpu"`
 	Foreign   float64             `json:"foreign"`
 	Steal     float64             `json:"steal"`
+	Throttled float64             `json:"throttled,omitempty"`
 	Frequency float64             `json:"frequency,omitempty"`
 	GPUs      []measure.GPUWindow `json:"gpus,omitempty"`
 	Flags     []measure.Flag      `json:"flags"`

@@ -49,7 +49,7 @@ func measurementOf(m measure.Measurement, s perf.Settings) jsonMeasurement {
 		jsonCounts: jsonCounts{Requests: t.requests, Inferences: t.inferences, Responses: t.responses, Errors: t.errors, TimedOut: t.timedOut,
 			FirstError: t.firstError, Scheduled: t.scheduled, Late: t.late, Dropped: t.dropped},
 		Service: percentilesOf(t.service), SendDelay: percentilesOf(t.sendDelay), Server: serverOf(t.server),
-		ClientCPU: t.clientCPU.Seconds(), Foreign: t.foreign, Steal: t.steal, GPUs: t.gpus, Energy: t.energy(), Flags: orEmpty(m.Flags()),
+		ClientCPU: t.clientCPU.Seconds(), Foreign: t.foreign, Steal: t.steal, Throttled: t.throttled, GPUs: t.gpus, Energy: t.energy(), Flags: orEmpty(m.Flags()),
 	}
 	if e, ok := m.Estimate(measure.Throughput); ok {
 		j.Throughput = &jsonEstimate{e.Value, e.Lo, &e.Hi}
@@ -82,7 +82,7 @@ func windowOf(w measure.Window) jsonWindow {
 		Latency: percentilesOf(t.latency), Service: percentilesOf(t.service), SendDelay: percentilesOf(t.sendDelay),
 		jsonCounts: jsonCounts{Requests: w.Requests, Inferences: w.Inferences, Responses: w.Responses, Errors: w.Errors, TimedOut: w.TimedOut,
 			FirstError: w.FirstError, Scheduled: w.Scheduled, Late: w.Late, Dropped: w.Dropped},
-		InFlight: w.InFlight, Server: serverOf(w.Server), ClientCPU: w.ClientCPU.Seconds(), Foreign: w.Foreign, Steal: w.Steal,
+		InFlight: w.InFlight, Server: serverOf(w.Server), ClientCPU: w.ClientCPU.Seconds(), Foreign: w.Foreign, Steal: w.Steal, Throttled: w.Throttled,
 		Frequency: w.Frequency, GPUs: w.GPUs, Flags: orEmpty(w.Flags),
 	}
 	if w.EngineCPU > 0 {

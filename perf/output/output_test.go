@@ -40,7 +40,7 @@ func window(start, delay time.Duration, latencies ...time.Duration) measure.Wind
 	w.Inferences = w.Requests
 	w.InFlight = 4
 	w.ClientCPU = 50 * ms
-	w.Foreign, w.Steal = 0.02, 0.001
+	w.Foreign, w.Steal, w.Throttled = 0.02, 0.001, 0.003
 	return w
 }
 

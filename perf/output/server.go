@@ -122,6 +122,9 @@ func writeMachine(b *strings.Builder, m measure.Measurement, t total) {
 	if t.steal > 0 {
 		fmt.Fprintf(b, "    Hypervisor: %s of the machine's CPU time\n", percent(t.steal))
 	}
+	if t.throttled > 0 {
+		fmt.Fprintf(b, "    CPU quota: threads were stopped for %s of the CPU time\n", percent(t.throttled))
+	}
 	b.WriteByte('\n')
 }
 

@@ -18,7 +18,7 @@ type total struct {
 	inFlight                                float64 // mean over the time
 	server                                  measure.ServerStats
 	engineCPU, clientCPU                    time.Duration
-	steal, foreign                          float64             // shares, means over the time
+	steal, foreign, throttled               float64             // shares, means over the time
 	gpus                                    []measure.GPUWindow // by UUID
 }
 
@@ -41,6 +41,7 @@ func totalOf(m measure.Measurement) total {
 		t.inFlight += w.InFlight * w.Duration.Seconds()
 		t.steal += w.Steal * w.Duration.Seconds()
 		t.foreign += w.Foreign * w.Duration.Seconds()
+		t.throttled += w.Throttled * w.Duration.Seconds()
 		t.server = sum(t.server, w.Server)
 		sendDelay = append(sendDelay, w.SendDelay)
 		for _, s := range w.Sub {
@@ -48,7 +49,7 @@ func totalOf(m measure.Measurement) total {
 		}
 	}
 	if seconds := t.duration.Seconds(); seconds > 0 {
-		t.inFlight, t.steal, t.foreign = t.inFlight/seconds, t.steal/seconds, t.foreign/seconds
+		t.inFlight, t.steal, t.foreign, t.throttled = t.inFlight/seconds, t.steal/seconds, t.foreign/seconds, t.throttled/seconds
 	}
 	t.latency, t.service, t.sendDelay = measure.Merge(latency...), measure.Merge(service...), measure.Merge(sendDelay...)
 	t.gpus = gpusOf(m.Windows)

@@ -194,7 +194,7 @@ func (m *model) log(value float64) float64 {
 type reading struct {
 	at        float64 // s, when it was, in the campaign
 	seconds   float64 // of its windows
-	steal     float64 // share of the CPU time that was wanted meanwhile which the hypervisor took
+	withheld  float64 // CPU time that others took from it (measure.Withheld)
 	isFlagged bool
 	logs      []float64
 	errors    []float64 // standard deviations from the windows' own intervals; 0 unknown
@@ -206,7 +206,7 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 	for _, w := range m.Windows {
 		r.seconds += w.Duration.Seconds()
 	}
-	r.steal = g.stolen(m.Windows)
+	r.withheld = g.settings.Space.Withheld(e.Trial.Candidate, g.settings.Space.Facts.Instances(e.Trial.Candidate), m)
 	r.at = middle(e, r.seconds)
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
@@ -224,21 +224,6 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 		}
 	}
 	return r, isComplete
-}
-
-// stolen is the share of the CPU time that engine and clients wanted in windows which the hypervisor took. Of the machine's whole time it takes more from
-// a configuration that uses more of it: that is the configuration's own doing, and stays in its figures.
-func (g *Guided) stolen(windows []measure.Window) float64 {
-	taken, used, all := 0.0, 0.0, 0.0
-	for _, w := range windows {
-		machine := w.Duration.Seconds() * float64(max(g.settings.Space.Facts.Cores, 1))
-		taken, all = taken+w.Steal*machine, all+machine
-		used += (w.EngineCPU + w.ClientCPU).Seconds()
-	}
-	if used == 0 { // unknown
-		used = all - taken
-	}
-	return taken / max(taken+used, floor)
 }
 
 // track is what was measured of a cell in the search.
@@ -264,14 +249,14 @@ func (g *Guided) learn() {
 			for _, p := range g.pools {
 				p.drift = 0
 				if s := p.service(); s.trials > 0 {
-					p.drift = m.direction() * (all[k].driftAt(s.at) + all[k].burden.of(s.steal))
+					p.drift = m.direction() * (all[k].driftAt(s.at) + all[k].withheld.Part(s.withheld))
 				}
 			}
 		}
 	}
 	for k, m := range g.models {
 		if m.isMemory() {
-			m.isKnown = slices.ContainsFunc(g.pools, func(p *pool) bool { return p.memory.isKnown() })
+			m.isKnown = g.held.Any()
 			continue
 		}
 		seen := all[k]

@@ -186,8 +186,12 @@ func (g *Guided) residual(k int, x spot, p *pool) residual {
 		r.mean += g.offset(p, k)
 		return r
 	}
-	mean, variance := g.memoryOf(p, int(math.Round(math.Exp(x.at[1]))))
-	return residual{mean: mean, variance: variance, spot: x}
+	held, ok := p.held.Holds(int(math.Round(math.Exp(x.at[1]))))
+	if !ok {
+		return residual{spot: x}
+	}
+	deviation := held.Deviation()
+	return residual{mean: math.Log(held.Value), variance: deviation * deviation, spot: x}
 }
 
 // judge sees the means and residuals of a belief through the goal. A metric of which nothing is known counts for nothing.

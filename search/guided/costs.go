@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/search/footprint"
 )
 
 // Guesses for parts of a trial that have not happened yet.
@@ -22,6 +23,7 @@ type costs struct {
 	trials                      int
 	elapsed                     time.Duration
 	process                     search.Process
+	held                        *footprint.Model
 	last                        search.Candidate // that it serves
 }
 
@@ -62,7 +64,7 @@ func (c *costs) add(e search.Event) {
 // launchOf is how long it takes to launch a candidate's engine: as long as it took before, else as long as others took; 0 where its
 // process runs.
 func (c *costs) launchOf(e *engine, candidate search.Candidate) time.Duration {
-	if candidate.PoolKey() == c.process.Pool && !c.process.Burdens(candidate, c.settings) {
+	if candidate.PoolKey() == c.process.Pool && (!c.process.Burdens(candidate, c.settings) || c.held.Knows(candidate)) {
 		return 0
 	}
 	return e.launch.or(c.launch.or(guessedLaunch))

@@ -46,30 +46,21 @@ type observation struct {
 	at       float64 // s
 	log      float64
 	variance float64 // that its windows explain
-	steal    float64 // share of the CPU time that was wanted which the hypervisor took
+	withheld float64 // CPU time that others took from it (measure.Withheld)
 }
 
-// burden is what a metric's logarithm changes by with the share of wanted CPU time that the hypervisor takes, against that of the campaign's mean. It is a control
-// variate: what is known to have disturbed a window is taken out of it (Lavenberg and Welch, Management Science 27, 1981). On a machine with two
-// virtual cores half of the variance between windows of a second was this: throughput fell by twice the share that was taken.
-type burden struct{ slope, mean float64 }
+// usualSlope is what a metric's logarithm is expected to change by with what others withhold: what is taken is lost.
+func (m *model) usualSlope() float64 { return -m.direction() }
 
-// of is the change that a share makes.
-func (b burden) of(steal float64) float64 { return b.slope * (steal - b.mean) }
-
-// usualBurden is the slope that is expected while little is known: what is taken is lost.
-func (m *model) usualBurden() float64 { return -m.direction() }
-
-// learnBurden finds the slope by what trials of the same cell differ by, with a variance of each, where it is normal around a usual one with a deviation of 1.
-func learnBurden(list []observation, usual, variance float64) burden {
-	cells, steals, logs := make([]int, len(list)), make([]float64, len(list)), make([]float64, len(list))
-	total := 0.0
+// learnWithheld finds what a metric's logarithm changes by with what others withhold, against the campaign's mean of that. It is a control variate: what is
+// known to have disturbed a window is taken out of it. On machines with two virtual cores half to nine tenths of the variance between windows were this.
+// noise is the variance of a trial that is expected.
+func learnWithheld(list []observation, usual, noise float64) stats.Variate {
+	cells, withheld, logs := make([]int, len(list)), make([]float64, len(list)), make([]float64, len(list))
 	for i, o := range list {
-		cells[i], steals[i], logs[i] = o.cell, o.steal, o.log
-		total += o.steal
+		cells[i], withheld[i], logs[i] = o.cell, o.withheld, o.log
 	}
-	products, squares := stats.WithinGroups(cells, steals, logs)
-	return burden{(variance*usual + products) / (variance + squares), total / max(float64(len(list)), 1)}
+	return stats.LearnVariate(cells, withheld, logs, usual, noise)
 }
 
 // tracks lists all cells that were measured, last those of a default outside of all pools.
@@ -93,7 +84,7 @@ func (g *Guided) observe(k int, rate float64) ([]observation, map[*track]int) {
 			if _, known := columns[t]; !known {
 				columns[t] = len(columns)
 			}
-			list = append(list, observation{columns[t], r.at, r.logs[k], r.within(k, rate), r.steal})
+			list = append(list, observation{columns[t], r.at, r.logs[k], r.within(k, rate), r.withheld})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b observation) int { return cmp.Compare(a.at, b.at) })
@@ -138,11 +129,11 @@ type estimates struct {
 	errors  [][]float64 // covariance of the means' errors, less what they have in common
 	level   float64     // variance of that: by how much the machine was faster in the campaign than it is in the long run
 
-	noise  noise
-	burden burden
-	rate   float64 // variance of the log of a window of a second, by the windows' own intervals
-	list   []observation
-	pulls  []float64 // Σ⁻¹ · (logarithms − means), by observation
+	noise    noise
+	withheld stats.Variate // what others took is taken out by it
+	rate     float64       // variance of the log of a window of a second, by the windows' own intervals
+	list     []observation
+	pulls    []float64 // Σ⁻¹ · (logarithms − means), by observation
 }
 
 // driftAt is the best prediction of the drift at a time, from the trials about it.
@@ -159,13 +150,14 @@ func (g *Guided) estimate(k int) estimates {
 	rate := g.rate(k)
 	list, columns := g.observe(k, rate)
 	usual := g.models[k].usualNoise()
-	b := learnBurden(list, g.models[k].usualBurden(), usual.trial*usual.trial+usual.drift*usual.drift)
+	taken := learnWithheld(list, g.models[k].usualSlope(), usual.trial*usual.trial+usual.drift*usual.drift)
 	for i := range list {
-		list[i].log -= b.of(list[i].steal)
+		list[i].log -= taken.Part(list[i].withheld)
+		list[i].variance += taken.Doubt(list[i].withheld)
 	}
 	n, others := learnNoise(list, usual)
 	e := n.estimate(list, len(columns))
-	e.columns, e.burden, e.rate = columns, b, rate
+	e.columns, e.withheld, e.rate = columns, taken, rate
 	if len(others) > 0 {
 		e.level = 0
 	}

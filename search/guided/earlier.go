@@ -95,9 +95,7 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 		mine, _ := g.poolOf(p.settings)
 		g.inheritCurve(c, &mine.engine.alone, p.engine.alone)
 		g.inheritCurve(c, &mine.crowded, p.crowded)
-		if len(mine.memory.batches) == 0 {
-			mine.memory = p.memory
-		}
+		mine.held.Inherit(p.held)
 		if len(p.tracks) > 0 {
 			then.fill(p)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/search/queuesim"
 )
 
@@ -49,6 +50,7 @@ type Guided struct {
 	base      *engine          // the default's, or else the one most like it
 	twin      search.Candidate // that is the same as the default; the default itself where none is
 	costs     costs
+	held      *footprint.Model
 	served    int     // trials of cells in the search
 	answered  float64 // the highest throughput of any trial under load, in inferences/s
 	path      float64 // s of processor time that a request takes outside of the instances; 0 unknown, or too little to tell
@@ -73,7 +75,8 @@ type decision struct {
 // New returns the strategy for the candidates of the settings' space.
 func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Guided {
 	g := &Guided{settings: s, ledger: l, candidates: candidates, levels: levels(s.Space.Load), models: newModels(s.Goal),
-		byKey: map[string]*pool{}, byName: map[string]*engine{}, costs: costs{settings: s}}
+		byKey: map[string]*pool{}, byName: map[string]*engine{}, held: footprint.New(s.Space)}
+	g.costs = costs{settings: s, held: g.held}
 	g.sizeUp()
 	g.look()
 	g.adoptDefault()
@@ -117,8 +120,8 @@ func (g *Guided) mayMeasure(c cell) bool { return g.affords == nil || g.allows(g
 func (g *Guided) Tell(e search.Event) {
 	defer g.follow()
 	g.next = nil
-	before := g.costs.process
 	g.costs.add(e)
+	g.held.Add(e)
 	c := e.Trial.Candidate
 	m := e.Measurement
 	if rate, ok := m.Estimate(measure.Throughput); ok && e.Trial.Phase != search.PhaseService {
@@ -130,7 +133,6 @@ func (g *Guided) Tell(e search.Event) {
 		return
 	}
 	p.engine.launch.add(m.Times.Launch)
-	p.memory.add(e, g.settings.Space, before)
 	if e.Trial.Phase == search.PhaseService {
 		g.tellService(p, e)
 		return
@@ -156,7 +158,7 @@ func (g *Guided) tellService(p *pool, e search.Event) {
 		curve, zones, p.engine.opened = &p.engine.alone, &p.engine.zones, p
 	}
 	curve.enter(e)
-	curve.steal = g.stolen(e.Measurement.Windows)
+	curve.withheld = g.settings.Space.Withheld(e.Trial.Candidate, e.Trial.Load.Concurrency, e.Measurement)
 	size, isRefused := refused(e)
 	switch f := e.Measurement.Failure; {
 	case f != nil && (size <= g.clientBatch() || len(curve.sizes) == 0):

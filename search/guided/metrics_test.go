@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -39,18 +38,6 @@ func TestCheapestIsFastest(t *testing.T) {
 	if value := b.Statement().Best.Values[0]; value.Metric != measure.Cost || !(value.Lo < value.Value && value.Value < value.Hi) {
 		t.Errorf("the statement is of %+v, want the cost", value)
 	}
-}
-
-// A quarter of the time of two cores is half a second of each second. Beside one second of work that is a third of what was wanted; where the work is
-// unknown, it is a quarter.
-func TestStolenIsOfWhatWasWanted(t *testing.T) {
-	t.Parallel()
-	g := newSmall(t, func(s *search.Settings) { s.Space.Facts.Cores = 2 })
-	w := measure.Window{Duration: time.Second, Steal: 0.25, EngineCPU: 800 * time.Millisecond, ClientCPU: 200 * time.Millisecond}
-	near(t, "one busy core", g.stolen([]measure.Window{w}), 1.0/3)
-	w.EngineCPU, w.ClientCPU = 0, 0
-	near(t, "unknown", g.stolen([]measure.Window{w, w}), 0.25)
-	near(t, "no window", g.stolen(nil), 0)
 }
 
 // Whatever makes a machine faster makes throughput higher and latencies lower, so a goal on both errs by the sum of the deviations; what a pool's

@@ -63,7 +63,7 @@ func guidedCampaign(t *testing.T, l *Landscape, limit Limit, seed uint64, earlie
 			f.searched, f.searches = len(f.events), e.Measurement.Launch
 		}
 	})
-	f.regret = o.Regret
+	f.regret = o.Regret[Long]
 	return f
 }
 

@@ -2,6 +2,9 @@ module tuner/search/landscape
 
 go 1.26.0
 
+// The baselines seed the random numbers that goptuna draws from.
+godebug randseednop=0
+
 replace tuner => ../..
 
 require (

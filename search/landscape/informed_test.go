@@ -26,15 +26,15 @@ func TestInformed(t *testing.T) {
 	}
 	// By TestRegret's figures the best is alone within 6 ms, 2 instances with batches of 4 at 4; at 5.6 ms that may be taken for
 	// the best beside those that are.
-	if o, trials := run(l, Limit{"alone", 0.0061}); o.Regret != 0 || len(trials) != 1 {
-		t.Errorf("regret %g after %v, want 0 by the best alone", o.Regret, trials)
+	if o, trials := run(l, Limit{"alone", 0.0061}); o.Regret[Long] != 0 || len(trials) != 1 {
+		t.Errorf("regret %g after %v, want 0 by the best alone", o.Regret[Long], trials)
 	}
-	if o, trials := run(l, Limit{"none", math.Inf(1)}); o.Regret != 0 || len(trials) != 1 {
-		t.Errorf("regret %g after %v, want 0 by the best alone", o.Regret, trials)
+	if o, trials := run(l, Limit{"none", math.Inf(1)}); o.Regret[Long] != 0 || len(trials) != 1 {
+		t.Errorf("regret %g after %v, want 0 by the best alone", o.Regret[Long], trials)
 	}
 	o, trials := run(l, Limit{"beside", 0.0056})
-	if o.Regret != 0 || len(trials) < 2 {
-		t.Errorf("regret %g after %v, want 0, by more than one", o.Regret, trials)
+	if o.Regret[Long] != 0 || len(trials) < 2 {
+		t.Errorf("regret %g after %v, want 0, by more than one", o.Regret[Long], trials)
 	}
 	least, most := math.MaxInt, 0
 	for _, n := range trials {
@@ -51,7 +51,7 @@ func TestInformed(t *testing.T) {
 	noisy := y.make()
 	for seed := range uint64(40) {
 		limit := Limit{"beside", 0.0056}
-		if o := noisy.Run(noisy.Informed(limit, noisy.Settings(limit, time.Minute, seed)), limit, seed, nil); o.Regret > 0.02 {
+		if o := noisy.Run(noisy.Informed(limit, noisy.Settings(limit, time.Minute, seed)), limit, seed, nil); o.Regret[Long] > 0.02 {
 			wrong++
 		}
 	}

@@ -17,16 +17,18 @@ import (
 
 // Landscape is a space with the truth of its points. It is immutable, and may be replayed by several machines at once.
 type Landscape struct {
-	Name     string
-	Recorded bool // on a real machine, else synthetic
-	Space    search.Space
-	Points   []Point
-	window   float64 // s, the length that was asked for of the windows that are drawn
-	trace    trace   // of a recorded one
-	noise    Noise   // of a synthetic one
-	costs    costs
-	pools    map[string]*pool
-	index    map[string]int // place in Points by key and level
+	Name      string
+	Recorded  bool // on a real machine, else synthetic
+	Space     search.Space
+	Points    []Point
+	window    float64 // s, the length that was asked for of the windows that are drawn
+	trace     trace   // of a recorded one
+	noise     Noise   // of a synthetic one
+	costs     costs
+	spread    spread
+	neighbour float64 // share of the cores that a neighbour takes in its bursts; 0: there is none
+	pools     map[string]*pool
+	index     map[string]int // place in Points by key and level
 }
 
 // Point is a configuration at a load.
@@ -37,8 +39,9 @@ type Point struct {
 	P99        float64 // s, the truth
 	Error      float64 // standard error of the throughput's logarithm; 0 where the truth is known
 	Failure    *measure.Failure
+	class      string     // equal for points that are one and the same server
 	memory     int64      // bytes
-	visits     [][]window // what can be drawn, by the times at which it was measured
+	visits     [][]window // what can be drawn: the windows of each trial of the class, in their order
 }
 
 // Measurable reports whether the point has figures: its trial does not fail.
@@ -137,31 +140,19 @@ func (l *Landscape) Settings(limit Limit, budget time.Duration, seed uint64) sea
 	return s
 }
 
-// tolerance is by how much a recommendation may exceed the limit before it is worth nothing.
-const tolerance = 0.02
-
-// Best is the point with the highest throughput within a limit, and false when no point keeps it.
+// Best is the point with the highest throughput within a limit over long hours, and false
+// when no point keeps it.
 func (l *Landscape) Best(limit Limit) (Point, bool) {
-	var best *Point
-	for i := range l.Points {
-		p := &l.Points[i]
-		if p.Measurable() && p.P99 <= limit.P99 && (best == nil || p.Throughput > best.Throughput) {
-			best = p
-		}
-	}
+	best := l.judge(limit, 1).best
 	if best == nil {
 		return Point{}, false
 	}
 	return *best, true
 }
 
-// Regret is the share of the best throughput within the limit that a recommended point misses: 0 at the best, 1 where the
-// point exceeds the limit by more than 2 %, fails or is unknown.
+// Regret is the share of the best throughput within the limit that a recommended point
+// misses over long hours: 0 at the best, 1 where the point exceeds the limit by more than
+// 2 %, fails or is unknown.
 func (l *Landscape) Regret(c search.Candidate, level float64, limit Limit) float64 {
-	p := l.Find(c, level)
-	best, ok := l.Best(limit)
-	if p == nil || !ok || !p.Measurable() || p.P99 > limit.P99*(1+tolerance) {
-		return 1
-	}
-	return max(0, 1-p.Throughput/best.Throughput)
+	return l.judge(limit, 1).regret(c, level)
 }

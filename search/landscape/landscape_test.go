@@ -220,7 +220,7 @@ func TestWeatherDoesNotDependOnTheQuestions(t *testing.T) {
 	t.Parallel()
 	n := noiseOf(0.1)
 	n.Burst = 0.3
-	a, b := newWeather(trace{}, n, 7), newWeather(trace{}, n, 7)
+	a, b := newWeather(trace{}, n, 0, 7), newWeather(trace{}, n, 0, 7)
 	late := a.speed(50 * time.Second)
 	for at := time.Duration(0); at < 50*time.Second; at += time.Second {
 		b.speed(at)
@@ -230,7 +230,7 @@ func TestWeatherDoesNotDependOnTheQuestions(t *testing.T) {
 	}
 	// Over hours the neighbour takes nothing from the mean, since the truth has its share.
 	sum, count := 0.0, 0
-	long := newWeather(trace{}, Noise{Burst: 0.3}, 8)
+	long := newWeather(trace{}, Noise{Burst: 0.3}, 0, 8)
 	for at := time.Duration(0); at < 10*time.Hour; at += time.Second {
 		sum, count = sum+long.speed(at), count+1
 	}
@@ -260,17 +260,23 @@ func TestServiceTrials(t *testing.T) {
 
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	o := Outcome{Steps: []Step{{10 * time.Second, 0.5}, {20 * time.Second, 0.01}, {30 * time.Second, 0.03}, {40 * time.Second, 0.015}, {50 * time.Second, 0}}}
+	step := func(seconds int, regret float64) Step {
+		return Step{At: time.Duration(seconds) * time.Second, Regret: [hours]float64{Now: regret, Long: 1}}
+	}
+	o := Outcome{Steps: []Step{step(10, 0.5), step(20, 0.01), step(30, 0.03), step(40, 0.015), step(50, 0)}}
 	for at, want := range map[time.Duration]float64{0: 1, 10 * time.Second: 0.5, 25 * time.Second: 0.01, time.Hour: 0} {
-		if got := o.At(at); got != want {
+		if got := o.At(at, Now); got != want {
 			t.Errorf("regret at %v is %g, want %g", at, got, want)
 		}
 	}
-	if since, ok := o.StaysWithin(0.02); !ok || since != 40*time.Second {
+	if since, ok := o.StaysWithin(0.02, Now); !ok || since != 40*time.Second {
 		t.Errorf("stays within 2 %% after %v, %t; want 40 s", since, ok)
 	}
-	if _, ok := (Outcome{Steps: o.Steps[:3]}).StaysWithin(0.02); ok {
+	if _, ok := (Outcome{Steps: o.Steps[:3]}).StaysWithin(0.02, Now); ok {
 		t.Error("ends at 3 %, and stays within 2 %")
+	}
+	if _, ok := o.StaysWithin(0.02, Long); ok || o.At(time.Hour, Long) != 1 {
+		t.Error("one kind of hours is taken for the other")
 	}
 }
 
@@ -290,10 +296,10 @@ func TestCampaign(t *testing.T) {
 		t.Errorf("%d of %d trials are told", followed, o.Trials)
 	}
 	// Four configurations: all are measured, and the best is better than the others by far.
-	if o.Regret != 0 || o.False || o.Launches < 5 || o.Measured <= 0.2 || o.Elapsed > 3*time.Minute+time.Second || !o.Value.Stated || !o.Gain.Stated {
+	if o.Regret != [hours]float64{} || o.False[Now] || o.False[Long] || o.Launches < 5 || o.Measured <= 0.2 || o.Elapsed > 3*time.Minute+time.Second || !o.Value.Stated || !o.Gain.Stated {
 		t.Errorf("outcome is %+v", o)
 	}
-	if since, ok := o.StaysWithin(0.02); !ok || since >= o.Elapsed {
+	if since, ok := o.StaysWithin(0.02, Now); !ok || since >= o.Elapsed {
 		t.Errorf("stays within 2 %% after %v, %t", since, ok)
 	}
 }

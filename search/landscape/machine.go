@@ -24,7 +24,8 @@ type Machine struct {
 // NewMachine returns a machine without an engine, at time 0.
 func (l *Landscape) NewMachine(seed uint64) *Machine {
 	return &Machine{
-		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), weather: newWeather(l.trace, l.noise, seed), recorder: measure.NewRecorder(),
+		landscape: l, random: rand.New(rand.NewPCG(seed, 1)), recorder: measure.NewRecorder(),
+		weather: newWeather(l.trace, l.noise, l.neighbour, seed),
 	}
 }
 
@@ -80,11 +81,13 @@ func (m *Machine) point(t search.Trial, result *measure.Measurement) {
 	result.Memory = p.memory
 	result.Times.WarmUp = m.landscape.costs.warmUp
 	m.clock += result.Times.WarmUp
+	s := stay{point: p}
 	for range t.Windows {
 		begin := m.clock
-		w := m.window(p, t)
+		w := m.window(&s, begin, t.Window, m.launch, t.Load)
+		m.clock += w.Duration
 		if part := until(w, measure.Look); t.IsFutile(part) {
-			w, m.clock, result.Cut = part, begin+part.Duration, true
+			w, m.clock, result.Cut = m.beside(part), begin+part.Duration, true
 		}
 		result.Windows = append(result.Windows, w)
 		result.Times.Windows += m.clock - begin
@@ -93,25 +96,4 @@ func (m *Machine) point(t search.Trial, result *measure.Measurement) {
 		}
 	}
 	m.clock += m.landscape.costs.other
-}
-
-// window plays a window of any visit to the point, or several where a longer one is asked for: the course of the machine's speed holds what those
-// of one visit had in common.
-func (m *Machine) window(p *Point, t search.Trial) measure.Window {
-	asked := t.Window.Seconds()
-	n := 1
-	if p.visits[0][0].isMeasured {
-		n = max(1, int(math.Round(asked/m.landscape.window)))
-	}
-	var played []measure.Window
-	for range n {
-		visit := p.visits[m.random.IntN(len(p.visits))]
-		w := visit[m.random.IntN(len(visit))]
-		// The runner makes windows longer for slow configurations; one of another length is so in the same proportion.
-		seconds := w.seconds * asked / (float64(n) * m.landscape.window)
-		one := m.play(w, m.clock, seconds, m.launch, t.Load.BatchSize)
-		m.clock += one.Duration
-		played = append(played, one)
-	}
-	return joined(played)
 }

@@ -48,18 +48,19 @@ type weather struct {
 	random         *rand.Rand
 	speeds         []float64 // factor on the machine's speed, for each grain
 	drift, flicker float64
-	busy           bool
-	left           float64 // s until the neighbour changes
+	bursts         bursts    // of the noise
+	neighbour      neighbour // of the replay, beside recording or noise
 }
 
-func newWeather(t trace, n Noise, seed uint64) *weather {
+func newWeather(t trace, n Noise, neighbour float64, seed uint64) *weather {
 	w := &weather{trace: t, noise: n, random: rand.New(rand.NewPCG(seed, 0x77656174686572))}
+	w.neighbour = newNeighbour(neighbour, seed)
 	if t.span > 0 {
 		w.from = time.Duration(w.random.Int64N(int64(t.span)))
 		return w
 	}
 	w.drift, w.flicker = n.Drift*w.random.NormFloat64(), n.Flicker*w.random.NormFloat64()
-	w.left = idleTime * w.random.ExpFloat64()
+	w.bursts = newBursts(w.random)
 	return w
 }
 
@@ -80,7 +81,12 @@ func (w *weather) steal(at time.Duration) float64 {
 	return w.trace.course.Steal((w.from + at) % w.trace.span)
 }
 
-// mean is the factor over a span.
+// taken is the share of the cores' time that the neighbour takes over a span, 0..1.
+func (w *weather) taken(from, to time.Duration) float64 {
+	return w.neighbour.taken(int(from.Seconds()/grain), int(to.Seconds()/grain))
+}
+
+// mean is the factor over a span, the neighbour apart.
 func (w *weather) mean(from, to time.Duration) float64 {
 	first, last := int(from.Seconds()/grain), int(to.Seconds()/grain)
 	w.speed(to)
@@ -102,14 +108,7 @@ func (w *weather) step() {
 	w.flicker = wander(w.flicker, w.noise.Flicker, flickerTime, w.random.NormFloat64())
 	speed := math.Exp(w.drift + w.flicker)
 	if w.noise.Burst > 0 {
-		if w.left -= grain; w.left <= 0 {
-			w.busy = !w.busy
-			w.left = idleTime * w.random.ExpFloat64()
-			if w.busy {
-				w.left *= busyTime / idleTime
-			}
-		}
-		if w.busy {
+		if w.bursts.step() {
 			speed *= 1 - w.noise.Burst
 		}
 		speed /= 1 - w.noise.Burst*busyTime/(busyTime+idleTime) // the truth is that of the mean hour

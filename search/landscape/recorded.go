@@ -25,8 +25,9 @@ func Load(path string) (*Landscape, error) {
 	return l, nil
 }
 
-// FromRecord makes a landscape of a recording. What is drawn later are its windows without the drift of their time, and the
-// truth of a point is the mean over its launches, on log scale.
+// FromRecord makes a landscape of a recording. What is drawn later are its visits without
+// the drift of their time, and the truth of a point is the mean over the launches of its
+// class, on log scale.
 func FromRecord(f record.File) (*Landscape, error) {
 	l := newLandscape(f.Header.Name, f.Header.Space)
 	l.Recorded, l.window = true, f.Header.Window.Seconds()
@@ -34,17 +35,18 @@ func FromRecord(f record.File) (*Landscape, error) {
 	l.trace = trace{course, f.Span()}
 	l.addPools(f, course)
 	l.addCosts(f)
+	visits := map[string][][]window{} // by class
 	for _, t := range record.Truths(f, course) {
 		p := Point{Candidate: t.Candidate, Level: t.Level, Throughput: t.Throughput, P99: t.P99, Error: t.Error, Failure: t.Failure, memory: t.Memory}
-		for _, windows := range t.Launches {
-			var drawn []window
-			for _, w := range windows {
-				drawn = append(drawn, newWindow(w))
+		if p.class = t.Class; p.Measurable() {
+			if visits[t.Class] == nil {
+				visits[t.Class] = newVisits(t.Visits)
 			}
-			p.visits = append(p.visits, drawn)
+			p.visits = visits[t.Class]
 		}
 		l.add(p)
 	}
+	l.spread = newSpread(l.Points)
 	if !slices.ContainsFunc(l.Points, Point.Measurable) {
 		return nil, errors.New("it has no point with figures")
 	}
@@ -142,6 +144,17 @@ func (l *Landscape) addCosts(f record.File) {
 		return durations(stats.Median(values))[0]
 	}
 	l.costs = costs{median(reconfigure), median(warmUp), median(settle), median(other)}
+}
+
+// newVisits takes the course of the machine out of a class's visits.
+func newVisits(recorded []record.Visit) [][]window {
+	visits := make([][]window, len(recorded))
+	for i, v := range recorded {
+		for _, w := range v.Windows {
+			visits[i] = append(visits[i], newWindow(w))
+		}
+	}
+	return visits
 }
 
 // newWindow takes the course of the machine out of a recorded window.

@@ -87,6 +87,7 @@ func (y synthesis) make() *Landscape {
 	close(next)
 	workers.Wait()
 	for _, p := range points {
+		p.class = record.Key(p.Candidate, p.Level)
 		l.add(p)
 		if k := p.Candidate.PoolKey(); l.pools[k] == nil {
 			l.pools[k] = y.pool(newSetup(p.Candidate))

@@ -14,6 +14,7 @@ const fill = 350 * time.Millisecond
 // C B A, …. What is common to the windows of a round is the machine's weather, whose times they tell.
 func (m *Machine) Block(block []search.Trial) []search.Event {
 	events := make([]search.Event, len(block))
+	stays := make([]stay, len(block))
 	launches := make([]float64, len(block))
 	begin := m.clock
 	for i, t := range block {
@@ -22,6 +23,7 @@ func (m *Machine) Block(block []search.Trial) []search.Event {
 		if events[i].Measurement.Failure == nil {
 			events[i].Measurement.Failure = m.failure(t)
 		}
+		stays[i].point = m.landscape.Find(t.Candidate, t.Load.Level())
 	}
 	for round := range block[0].Windows {
 		for k := range block {
@@ -30,8 +32,7 @@ func (m *Machine) Block(block []search.Trial) []search.Event {
 				i = len(block) - 1 - k
 			}
 			if result := &events[i].Measurement; result.Failure == nil {
-				m.launch = launches[i]
-				m.turn(block[i], result)
+				m.turn(block[i], &stays[i], launches[i], result)
 			}
 		}
 	}
@@ -54,13 +55,13 @@ func (m *Machine) failure(t search.Trial) *measure.Failure {
 }
 
 // turn plays one window of a trial.
-func (m *Machine) turn(t search.Trial, result *measure.Measurement) {
-	p := m.landscape.Find(t.Candidate, t.Load.Level())
+func (m *Machine) turn(t search.Trial, s *stay, launch float64, result *measure.Measurement) {
 	m.clock += fill
 	begin := m.clock
-	w := m.window(p, t)
+	w := m.window(s, begin, t.Window, launch, t.Load)
+	m.clock += w.Duration
 	w.Turn = true
-	result.Memory = max(result.Memory, p.memory)
+	result.Memory = max(result.Memory, s.point.memory)
 	result.Windows = append(result.Windows, w)
 	result.Times = result.Times.Add(measure.Times{WarmUp: fill, Windows: m.clock - begin})
 }

@@ -78,7 +78,7 @@ func TestCampaignInTurns(t *testing.T) {
 	}
 	blocks := map[int]int{}
 	o := l.Run(strategy, limit, 1, func(e search.Event, _ string, _ float64) { blocks[e.Trial.Block]++ })
-	if o.Regret != 0 || o.False || o.Elapsed > 3*time.Minute+time.Second || !o.Value.Stated || !o.Gain.Stated || blocks[1] < 2 || blocks[4] < 2 {
+	if o.Regret[Long] != 0 || o.False[Long] || o.Elapsed > 3*time.Minute+time.Second || !o.Value.Stated || !o.Gain.Stated || blocks[1] < 2 || blocks[4] < 2 {
 		t.Errorf("outcome is %+v, with blocks %v", o, blocks)
 	}
 }

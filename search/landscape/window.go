@@ -23,6 +23,15 @@ type window struct {
 // parts is where a request's time in the server goes, in seconds.
 type parts struct{ queue, input, infer, output float64 }
 
+// part is a window between two shares of its time. What is known only of the whole is the
+// same in the part.
+func (w window) part(from, to float64) window {
+	n := float64(len(w.rates))
+	first := min(int(math.Round(from*n)), len(w.rates)-1)
+	w.rates = w.rates[first:max(first+1, int(math.Round(to*n)))]
+	return w
+}
+
 // The slices of a replayed window.
 const subWindows = 10
 
@@ -38,9 +47,12 @@ func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, c
 	tail := math.Exp(m.landscape.noise.Tail * m.random.NormFloat64())
 	carry, level := m.random.Float64(), m.random.Float64()
 	var spent parts
+	worked := 0.0 // share of the time that it would have had the cores alone
 	for i := range subWindows {
 		from := begin + time.Duration(i)*slice
-		speed := launch * m.weather.mean(from, from+slice)
+		left := slowed(w.cores+w.clients, m.landscape.Space.Facts.Cores, m.weather.taken(from, from+slice))
+		worked += left / subWindows
+		speed := launch * m.weather.mean(from, from+slice) * left
 		carry += w.rates[i*len(w.rates)/subWindows] * slice.Seconds() * speed
 		n := int(carry)
 		carry -= float64(n)
@@ -51,10 +63,24 @@ func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, c
 		spent.add(w.parts, float64(n)/speed)
 	}
 	result.Inferences = result.Requests * clientBatch
-	result.EngineCPU, result.ClientCPU = time.Duration(w.cores*float64(length)), time.Duration(w.clients*float64(length))
+	result.EngineCPU = time.Duration(worked * w.cores * float64(length))
+	result.ClientCPU = time.Duration(worked * w.clients * float64(length))
 	result.Steal = m.weather.steal(begin + length/2)
 	result.Server = spent.server(result.Requests, clientBatch, w.batch)
-	return result
+	return m.beside(result)
+}
+
+// mostForeign is the share of the cores' time from which on others flag a window (package
+// meter).
+const mostForeign = 0.10
+
+// beside tells in a window what the neighbour took meanwhile.
+func (m *Machine) beside(w measure.Window) measure.Window {
+	w.Foreign, w.Flags = m.weather.taken(w.Start, w.Start+w.Duration), nil
+	if w.Foreign > mostForeign {
+		w.Flags = []measure.Flag{measure.FlagForeign}
+	}
+	return w
 }
 
 // latencies records those of n requests. The requests of a batch end together: those of a distribution are drawn by batches.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/search/footprint"
 )
 
 // Guesses for parts of a trial that have not happened yet. One trial of each replaces them.
@@ -27,6 +28,7 @@ type costs struct {
 	elapsed          time.Duration // campaign time after the last trial
 	last             search.Candidate
 	process          search.Process
+	held             *footprint.Model
 }
 
 // share is what trials of one kind take beside the engine's launch or reconfiguration.
@@ -162,9 +164,10 @@ func (c *costs) expect(t search.Trial) time.Duration {
 	return d
 }
 
-// isFresh reports whether a trial needs a process of its own: it says so, or the one that runs cannot tell its memory.
+// isFresh reports whether a trial needs a process of its own: it says so, or its memory is
+// neither known nor told by the process that runs.
 func (c *costs) isFresh(t search.Trial) bool {
-	return t.Fresh || c.process.Burdens(t.Candidate, c.settings)
+	return t.Fresh || c.process.Burdens(t.Candidate, c.settings) && !c.held.Knows(t.Candidate)
 }
 
 // isElsewhere reports whether a trial runs on another server than those of the search.

@@ -130,27 +130,38 @@ func TestAnyObjectiveIsAnswered(t *testing.T) {
 	}
 }
 
-// A process keeps what its largest batches took. Where that is beyond a limit, a configuration with smaller ones gets a process of its own.
+// A process keeps what its largest batches took. A configuration with smaller ones is judged
+// by what it takes itself: as service trials tell, or else by a process of its own.
 func TestMemoryIsTheConfigurationsOwn(t *testing.T) {
 	t.Parallel()
+	for strategy, needsProcesses := range map[string]bool{"guided": false, "random": true} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			checkOwnMemory(t, strategy, needsProcesses)
+		})
+	}
+}
+
+func checkOwnMemory(t *testing.T, strategy string, needsProcesses bool) {
+	t.Helper()
 	q := questions()["throughput in 90 MB"]
 	s := searchtest.Settings(q.machine, time.Second)
 	s.Goal = q.goal
-	p, err := plan.New("guided", s)
+	p, err := plan.New(strategy, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := 0
 	for _, e := range q.machine.Run(p, 3000) {
-		isBeyond, isOwn := e.Measurement.Memory > 90e6, e.Measurement.Memory == q.machine.Memory(e.Trial.Candidate)
-		if isBeyond && !isOwn {
-			t.Errorf("%v takes %d bytes, and %d were measured", e.Trial.Candidate, q.machine.Memory(e.Trial.Candidate), e.Measurement.Memory)
-		}
 		if e.Trial.Fresh && e.Trial.Phase == search.PhaseSearch {
 			own++
 		}
 	}
-	if own == 0 {
-		t.Error("no trial of the search had a process of its own")
+	if own > 0 != needsProcesses {
+		t.Errorf("%d trials of the search had a process of their own", own)
+	}
+	best, ok := p.Leader()
+	if held := q.machine.Memory(best.Candidate); !ok || math.Abs(float64(best.Measurement.Memory)/float64(held)-1) > 0.02 || held > 90e6 {
+		t.Errorf("the leader %v takes %d bytes, and is judged by %d", best.Candidate, held, best.Measurement.Memory)
 	}
 }

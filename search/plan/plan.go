@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tuner/search"
+	"tuner/search/footprint"
 	"tuner/search/grid"
 	"tuner/search/guided"
 	"tuner/search/posterior"
@@ -33,6 +34,9 @@ func Names() []string { return []string{"guided", "grid", "random", "quick"} }
 
 // Reuses reports whether the named strategy learns from earlier campaigns (search.Settings.Earlier).
 func Reuses(name string) bool { return name == "guided" }
+
+// Corrects reports whether a strategy takes what others withheld out of what it believes.
+func Corrects(name string) bool { return name == "guided" }
 
 // Explorer is a strategy that Plan frames. It is told the events of the default and search phases, after the plan has entered them
 // in the ledger that the explorer was made with.
@@ -62,7 +66,9 @@ type Plan struct {
 	settings search.Settings
 	ledger   *search.Ledger // default and search phase
 	costs    costs
-	base     *search.Tour // the default configuration
+	held     *footprint.Model // what configurations hold in memory
+	finally  *footprint.Model // the same on the server of the final trials
+	base     *search.Tour     // the default configuration
 	inner    Explorer
 	finals   *finals // nil until the first final trial was told
 	ended    string  // why the search phase ended
@@ -107,7 +113,11 @@ func Around(s search.Settings, explorer func(*search.Ledger, *search.Candidates)
 	if err := check(s); err != nil {
 		return nil, fmt.Errorf("cannot plan campaign: %w", err)
 	}
-	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), costs: costs{settings: s}}
+	p := &Plan{settings: s, ledger: search.NewLedger(s.Goal), candidates: s.Space.Candidates(), held: footprint.New(s.Space)}
+	p.costs = costs{settings: s, held: p.held}
+	if p.finally = p.held; s.Elsewhere {
+		p.finally = footprint.New(s.Space)
+	}
 	p.base = search.NewTour(s, p.ledger, search.PhaseDefault, []search.Candidate{{}})
 	p.inner = explorer(p.ledger, p.candidates)
 	return p, nil
@@ -212,7 +222,8 @@ func (p *Plan) spent() string {
 	return fmt.Sprintf("the budget of %v is used", p.settings.Budget.Time)
 }
 
-// Tell learns the outcome of the last trial.
+// Tell learns the outcome of the last trial. All that judges it is shown what its
+// configuration holds, and the explorer what was measured.
 func (p *Plan) Tell(e search.Event) {
 	phase := e.Trial.Phase
 	if p.finals == nil && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
@@ -222,17 +233,23 @@ func (p *Plan) Tell(e search.Event) {
 	defer func() { p.events = append(p.events, e) }()
 	p.costs.add(e)
 	p.blocks = max(p.blocks, e.Trial.Block)
+	held := p.held
+	if phase == search.PhaseFinal {
+		held = p.finally
+	}
+	held.Add(e)
+	seen := held.Seen(e)
 	switch phase {
 	case search.PhaseFinal:
-		p.finals.tell(e)
+		p.finals.tell(seen)
 		if inner, ok := p.inner.(Confirmer); ok && !p.settings.Elsewhere { // one server says nothing of another
 			inner.Confirm(e)
 		}
 	case search.PhaseCurve:
-		p.finals.curve = append(p.finals.curve, e)
+		p.finals.curve = append(p.finals.curve, seen)
 	default:
-		p.ledger.Add(e)
-		p.base.Tell(e)
+		p.ledger.Add(seen)
+		p.base.Tell(seen)
 		p.inner.Tell(e)
 	}
 }

@@ -9,9 +9,11 @@ package posterior
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 )
 
 // Prior predicts a metric before it is measured, as the queue simulation does from service times.
@@ -54,8 +56,11 @@ type Posterior struct {
 	options   Options
 	processes map[measure.Metric]*process
 	measured  []Measured
-	memories  map[string]float64   // bytes, by candidate key
-	plain     map[cellKey][]Normal // cells that are far from the best, each by itself; by metric
+	searched  *footprint.Model                   // memory, on the server of the search
+	final     *footprint.Model                   // and on that of the finals
+	asking    *sync.Mutex                        // of these models
+	plain     map[cellKey][]Normal               // cells that are far from the best, each by itself; by metric
+	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
 	withheld  Withheld
 }
 
@@ -87,13 +92,14 @@ type Withheld struct {
 
 // New learns from events in the order in which they happened.
 func New(o Options, events []search.Event) *Posterior {
-	p := &Posterior{options: o, processes: map[measure.Metric]*process{}}
+	p := &Posterior{options: o, processes: map[measure.Metric]*process{}, asking: &sync.Mutex{}}
 	p.measured = measuredCells(events, o)
 	joined, plain := split(events, o)
 	readings := p.read(joined)
 	p.plain = p.alone(plain)
-	p.memories = memories(events)
+	p.remember(events)
 	p.withheld = withheldIn(readings)
+	p.untold = untoldIn(readings, p.metrics())
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
@@ -160,10 +166,6 @@ func (n Normal) Below(limit float64) float64 {
 // phi is the distribution function of the standard normal distribution.
 func phi(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// memoryDeviation is the deviation of the logarithm of a memory that was read off a process: two
-// launches of one configuration differ by about so much (allocator, page cache).
-const memoryDeviation = 0.02
-
 // At is what is known of a metric at a cell. It is false where nothing of the metric was measured.
 func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	joint, ok := p.Joint([]Cell{c}, metric)
@@ -173,7 +175,8 @@ func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	return joint.At(0), true
 }
 
-// Joint is what is known of a metric at several cells together, in their order.
+// Joint is what is known of a metric at several cells together, in their order. The mean is not a number at
+// a cell of a configuration that was measured and does not have the metric, as the energy where no GPU is.
 func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	switch metric {
 	case measure.Memory:
@@ -182,7 +185,7 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 		return p.costOf(cells)
 	}
 	process, ok := p.processes[metric]
-	if !ok {
+	if !ok || len(cells) == 0 {
 		return Joint{}, false
 	}
 	var sites []site
@@ -207,21 +210,49 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 			j.set(i, k, joined.Covariance(a, b))
 		}
 	}
+	for i, c := range cells {
+		if keys := p.untold[metric]; len(keys) > 0 && keys[c.Candidate.Key()] {
+			j.Means[i] = math.NaN()
+		}
+	}
 	return j, true
 }
 
-// memoryOf treats the memories of configurations as known, each with a small error of its own. The mean of
-// one that is not known is not a number.
-func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
-	j := newJoint(len(cells))
-	for i, c := range cells {
-		j.Means[i] = math.NaN()
-		if bytes, ok := p.memories[c.Candidate.Key()]; ok {
-			j.Means[i] = math.Log(bytes)
-			j.set(i, i, memoryDeviation*memoryDeviation)
+// remember learns what configurations hold in memory: one figure each, on each server.
+func (p *Posterior) remember(events []search.Event) {
+	p.searched = footprint.New(p.options.Space)
+	if p.final = p.searched; p.options.Elsewhere {
+		p.final = footprint.New(p.options.Space)
+	}
+	for _, e := range events {
+		if e.Trial.Phase == search.PhaseFinal {
+			p.final.Add(e)
+		} else {
+			p.searched.Add(e)
 		}
 	}
-	return j, len(p.memories) > 0
+}
+
+// memoryOf treats the memories of configurations as known, each with an error of its own. The mean of one
+// that is not known is not a number.
+func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	j, isKnown := newJoint(len(cells)), false
+	for i, c := range cells {
+		model := p.searched
+		if c.IsElsewhere {
+			model = p.final
+		}
+		j.Means[i] = math.NaN()
+		if e, ok := model.Of(c.Candidate); ok && e.Value > 0 {
+			isKnown = true
+			j.Means[i] = math.Log(e.Value)
+			d := e.Deviation()
+			j.set(i, i, d*d)
+		}
+	}
+	return j, isKnown
 }
 
 // costOf derives the cost from the throughput: a machine costs its price however much it does.

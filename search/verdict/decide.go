@@ -104,7 +104,9 @@ func newDecider(b Beliefs, o Options) *decider {
 			continue // figures of two servers do not compare
 		}
 		d.keys = append(d.keys, m.Candidate.Key())
-		d.choices = append(d.choices, Choice{Measured: m, Values: map[measure.Metric]measure.Estimate{}})
+		d.choices = append(d.choices, Choice{
+			Measured: m, Values: map[measure.Metric]measure.Estimate{}, IsOutside: m.OnlyCurve && !o.Space.Has(m.Candidate),
+		})
 		cells = append(cells, m.Cell)
 	}
 	d.dropUnscored(b, &cells)
@@ -296,9 +298,7 @@ func (d *decider) isSafe(i int) bool {
 	return d.mayLead(i) && c.Holds >= d.Confidence && !c.IsUnknown()
 }
 
-// mayLead reports whether a choice may be named as best at all: what was measured for charts may lie
-// outside of the space, and what does not start again cannot be deployed.
-func (d *decider) mayLead(i int) bool { return !d.choices[i].OnlyCurve && !d.choices[i].IsBroken }
+func (d *decider) mayLead(i int) bool { return d.choices[i].MayLead() }
 
 // answer is the choice that is deployed: the best of what may be recommended and is not displaced; else
 // the best of what is likely; else what misses the limits least. −1 never: there is a choice.

@@ -105,10 +105,17 @@ type Choice struct {
 	Better float64
 	// Against is the relative change of the objective from the answer to this one: −0.12 is 12 % worse.
 	Against measure.Estimate
+	// IsOutside says that it was measured for load curves alone, and that the space does not have it: nobody asked
+	// to deploy it.
+	IsOutside bool
 	// IsDisplaced says that a simpler configuration, or a lower load, stands for it: it is never recommended.
 	IsDisplaced bool
 	Tied        bool // it cannot be told from the answer, and differs by no more than a tie
 }
+
+// MayLead reports whether it may be named as best at all. What lies outside of the space may not, and what failed
+// on a fresh process cannot be deployed.
+func (c Choice) MayLead() bool { return !c.IsOutside && !c.IsBroken }
 
 // IsUnknown reports whether a limit is.
 func (c Choice) IsUnknown() bool {

@@ -283,18 +283,18 @@ func limits(truths []record.Truth) []float64 {
 	return []float64{tight, middle, math.Inf(1)}
 }
 
-// vague lists the best points under each limit, and under a little more, whose mean is not known well enough.
+// vague lists the best points under each limit, and under a little more, whose mean is
+// not known well enough, one for each class.
 func (r *recorder) vague() []spot {
 	truths := r.truths()
 	var list []spot
 	seen := map[string]bool{}
 	for _, limit := range limits(truths) {
 		for _, t := range slices.Concat(record.Best(truths, limit, bestPoints), record.Best(truths, nearLimit*limit, bestPoints)) {
-			k := record.Key(t.Candidate, t.Level)
-			if !seen[k] && (t.Error > precise || len(t.Launches) < leastLaunch) {
+			if !seen[t.Class] && (t.Error > precise || t.Launches < leastLaunch) {
 				list = append(list, spot{t.Candidate, t.Level})
 			}
-			seen[k] = true
+			seen[t.Class] = true
 		}
 	}
 	return list

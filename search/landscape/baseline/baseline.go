@@ -1,8 +1,7 @@
 // Package baseline holds search strategies that the product does not have, for comparison: every point in random order, the
 // tree-structured Parzen estimator, and Gaussian-process optimization with constraints. They choose points of the space, a
 // configuration at a load, where the product's own strategies seek a configuration's best load; package plan frames all of them
-// alike. Like those they know the time only from the events, and are deterministic: all but the estimator, which draws from
-// the process's own random numbers, whatever seed it is given (goptuna 0.9.0, internal/random).
+// alike. Like those they know the time only from the events, and are deterministic.
 package baseline
 
 import (

@@ -37,8 +37,9 @@ type observation struct {
 
 // model is a Gaussian process of one figure.
 type model struct {
-	process process
-	shape   shape
+	process  process
+	shape    shape
+	refitted int // points that were known when its shape was found; 0: never
 }
 
 // costs are what parts of a trial took, in seconds; a launch counts for every point that is not in the running process.
@@ -51,8 +52,8 @@ type costs struct {
 const (
 	initial    = 10  // points that are drawn before the models are asked
 	considered = 300 // points of the space that are looked at for the next trial
-	refitEvery = 8   // observations
-	mostTrials = 2   // of a point: more would improve on nothing but the luck of the others
+	refitEvery = 8   // points
+	mostTrials = 20  // of a point: as many as guided may measure one
 )
 
 func newBayes(p points) *bayes {
@@ -150,24 +151,23 @@ func (b *bayes) learn() {
 		return
 	}
 	for i := range b.models {
-		var inputs [][]float64
-		var values []float64
+		var d data
 		for _, o := range b.seen {
 			if !math.IsNaN(o.values[i]) {
-				inputs, values = append(inputs, b.input(o.at)), append(values, o.values[i])
+				d.add(b.input(o.at), o.values[i], float64(o.trials))
 			}
 		}
-		if len(values) < initial/2 {
+		if len(d.values) < initial/2 {
 			continue
 		}
 		m := &b.models[i]
 		if m.shape.lengths == nil {
-			m.shape = newShape(len(inputs[0]))
+			m.shape = newShape(len(d.inputs[0]))
 		}
-		if len(b.seen)%refitEvery == initial%refitEvery {
-			m.shape = refit(m.shape, inputs, values)
+		if m.refitted == 0 || len(b.seen) >= m.refitted+refitEvery {
+			m.shape, m.refitted = refit(m.shape, d), len(b.seen)
 		}
-		if p, _, ok := fit(m.shape, inputs, values); ok {
+		if p, _, ok := fit(m.shape, d); ok {
 			m.process = p
 		}
 	}

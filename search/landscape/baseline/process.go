@@ -6,8 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// process is a Gaussian process with a constant mean, a Matérn kernel (ν = 5/2) with a length for each dimension, and noise.
-// Values are standardized. The zero value knows nothing.
+// process is a Gaussian process with a constant mean, a Matérn kernel (ν = 5/2) with a
+// length for each dimension, and noise, whose variance is divided by the trials that a
+// value is the mean of. Values are standardized. The zero value knows nothing.
 type process struct {
 	shape       shape
 	inputs      [][]float64
@@ -20,7 +21,7 @@ type process struct {
 // shape is the hyper-parameters.
 type shape struct {
 	lengths []float64
-	noise   float64 // variance, of the values' variance
+	noise   float64 // variance of one trial, of the values' variance
 }
 
 // newShape is where the search for the likeliest shape begins.
@@ -43,9 +44,21 @@ func (s shape) kernel(a, b []float64) float64 {
 	return (1 + r + r*r/3) * math.Exp(-r)
 }
 
+// data is what processes are fitted to.
+type data struct {
+	inputs [][]float64
+	values []float64
+	trials []float64 // of which each value is the mean
+}
+
+func (d *data) add(input []float64, value, trials float64) {
+	d.inputs, d.values, d.trials = append(d.inputs, input), append(d.values, value), append(d.trials, trials)
+}
+
 // fit returns the process of values at inputs, and the logarithm of its marginal likelihood; false when the matrix is not
 // positive definite.
-func fit(s shape, inputs [][]float64, values []float64) (process, float64, bool) {
+func fit(s shape, d data) (process, float64, bool) {
+	inputs, values := d.inputs, d.values
 	n := len(values)
 	p := process{shape: s, inputs: inputs, values: values, scale: 1}
 	for _, v := range values {
@@ -65,7 +78,7 @@ func fit(s shape, inputs [][]float64, values []float64) (process, float64, bool)
 		for j := i; j < n; j++ {
 			k.SetSym(i, j, s.kernel(inputs[i], inputs[j]))
 		}
-		k.SetSym(i, i, 1+s.noise)
+		k.SetSym(i, i, 1+s.noise/d.trials[i])
 	}
 	if !p.cholesky.Factorize(k) {
 		return process{}, math.Inf(-1), false
@@ -87,13 +100,13 @@ func prior(s shape) float64 {
 }
 
 // refit looks for a likelier shape, one hyper-parameter after the other.
-func refit(s shape, inputs [][]float64, values []float64) shape {
-	_, best, _ := fit(s, inputs, values)
+func refit(s shape, d data) shape {
+	_, best, _ := fit(s, d)
 	try := func(change func(*shape, float64)) {
 		for _, factor := range []float64{0.5, 2} {
 			candidate := shape{append([]float64(nil), s.lengths...), s.noise}
 			change(&candidate, factor)
-			if _, likelihood, ok := fit(candidate, inputs, values); ok && likelihood > best {
+			if _, likelihood, ok := fit(candidate, d); ok && likelihood > best {
 				s, best = candidate, likelihood
 			}
 		}

@@ -2,8 +2,10 @@ package baseline
 
 import (
 	"fmt"
+	global "math/rand"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/c-bata/goptuna"
 	sampler "github.com/c-bata/goptuna/tpe"
@@ -18,6 +20,7 @@ type tpe struct {
 	study   *goptuna.Study
 	pending *suggestion // asked for and not told yet
 	told    int
+	draws   int // that the study made
 }
 
 // suggestion is a point that the study asks for.
@@ -42,6 +45,23 @@ func newTPE(p points) (*tpe, error) {
 	return &tpe{points: p, study: study}, nil
 }
 
+// drawing is held while a study draws: it draws from the process's random numbers,
+// whatever seed it is given (goptuna 0.9.0, internal/random), so that these are seeded
+// before each draw.
+var drawing sync.Mutex
+
+// seeded runs a draw with the process's random numbers seeded by the campaign's seed and
+// the number of the draw. It takes GODEBUG=randseednop=0, which the module sets.
+func (t *tpe) seeded(draw func()) {
+	drawing.Lock()
+	defer drawing.Unlock()
+	t.draws++
+	seed := rand.NewPCG(t.settings.Seed, uint64(t.draws)).Uint64()
+	//lint:ignore SA1019 nothing else reaches these numbers
+	global.Seed(int64(seed >> 1))
+	draw()
+}
+
 // Ask returns the study's point. It is asked once, and kept until its outcome is told.
 func (t *tpe) Ask() search.Action {
 	if len(t.candidates) == 0 {
@@ -60,7 +80,10 @@ const mostIllegal = 50
 // suggest asks the study for legal points only: it learns of the others that they are worth nothing.
 func (t *tpe) suggest() suggestion {
 	for range mostIllegal {
-		trial, at, legal := t.sample()
+		var trial int
+		var at point
+		var legal bool
+		t.seeded(func() { trial, at, legal = t.sample() })
 		if legal {
 			return suggestion{trial, at}
 		}

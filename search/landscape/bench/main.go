@@ -25,14 +25,16 @@ type options struct {
 	recorded   string   // folder of recorded landscapes
 	landscapes []string // names; nil: all
 	strategies []string
-	trace      bool // print the trials of the first seed's campaigns
+	tuned      []string // landscapes on which constants of strategies were chosen
+	neighbour  float64  // share of the cores that a neighbour takes in its bursts
+	trace      bool     // print the trials of the first seed's campaigns
 }
 
 func main() { program.Main("bench-search", run) }
 
 func parse(args []string, messages io.Writer) (options, error) {
 	o := options{strategies: strategies()}
-	var chosen, names string
+	var chosen, names, tuned string
 	flags := flag.NewFlagSet("bench-search", flag.ContinueOnError)
 	flags.SetOutput(messages)
 	flags.IntVar(&o.seeds, "seeds", 50, "campaigns of each strategy on each landscape under each limit")
@@ -41,9 +43,14 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags.StringVar(&names, "landscapes", "", "names of the landscapes, separated by commas (default: all)")
 	flags.BoolVar(&o.trace, "trace", false, "print the trials of the first campaign of each series; for one series at a time (-seeds 1)")
 	flags.StringVar(&chosen, "strategies", strings.Join(o.strategies, ","), "strategies, separated by commas")
+	flags.StringVar(&tuned, "tuned", "minilm,cnn,mlp,lstm",
+		"landscapes on which constants of the strategies were chosen, separated by commas: their rows say so")
+	flags.Float64Var(&o.neighbour, "neighbour", 0,
+		"share of the cores, 0 to 0.9, that another process takes in bursts, 20 s of every 80 s in the mean")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
+	o.tuned = strings.Split(tuned, ",")
 	if names != "" {
 		o.landscapes = strings.Split(names, ",")
 	}
@@ -56,6 +63,8 @@ func parse(args []string, messages io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.neighbour < 0 || o.neighbour > 0.9:
+		return options{}, fmt.Errorf("-neighbour %g: must be from 0 to 0.9", o.neighbour)
 	case o.seeds < 1 || o.budget <= 0:
 		return options{}, fmt.Errorf("-seeds %d -budget %v: both must be above zero", o.seeds, o.budget)
 	}
@@ -71,8 +80,11 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range all {
+	for i, l := range all {
 		fmt.Fprintln(messages, describe(l))
+		if o.neighbour > 0 {
+			all[i] = l.WithNeighbour(o.neighbour)
+		}
 	}
 	series, err := campaigns(ctx, o, all, messages)
 	if err != nil {

@@ -26,25 +26,51 @@ func newStrategy(name string, l *landscape.Landscape, limit landscape.Limit, s s
 		return baseline.New(name, s)
 	}
 	p, err := plan.New(name, s)
-	return claimer{p}, err
+	if err != nil {
+		return nil, err
+	}
+	if g, ok := p.Explorer().(*guided.Guided); ok {
+		return believer{p, g}, nil
+	}
+	return p, nil
 }
 
-// claimer is a campaign that also says what its strategy believes, where that is one with a model.
-type claimer struct{ *plan.Plan }
+// believer is a campaign whose strategy has a model.
+type believer struct {
+	*plan.Plan
+	guided *guided.Guided
+}
 
-// Claim is the throughput that the strategy believes of the best.
-func (p claimer) Claim() (c search.Candidate, level float64, throughput measure.Estimate, ok bool) {
-	g, ok := p.Explorer().(*guided.Guided)
-	if !ok {
-		return search.Candidate{}, 0, measure.Estimate{}, false
+// Claim is what the strategy states of the best.
+func (b believer) Claim() (landscape.Claim, bool) {
+	s := b.guided.Statement()
+	if s.Best == nil {
+		return landscape.Claim{}, false
 	}
-	best := g.Statement().Best
-	if best == nil {
-		return search.Candidate{}, 0, measure.Estimate{}, false
-	}
-	i := slices.IndexFunc(best.Values, func(v guided.Value) bool { return v.Metric == measure.Throughput })
+	i := slices.IndexFunc(s.Best.Values, func(v guided.Value) bool { return v.Metric == measure.Throughput })
 	if i < 0 {
-		return search.Candidate{}, 0, measure.Estimate{}, false
+		return landscape.Claim{}, false
 	}
-	return best.Candidate, best.Load.Level(), best.Values[i].Estimate, true
+	return landscape.Claim{
+		Candidate: s.Best.Candidate, Level: s.Best.Load.Level(), Throughput: s.Best.Values[i].Estimate,
+		Feasible: s.Best.Feasible, Gain: s.Gain, IsOver: s.Why != "",
+	}, true
+}
+
+// Predict is what the strategy believes of a configuration at a load.
+func (b believer) Predict(c search.Candidate, load measure.Load) (landscape.Prediction, bool) {
+	known, ok := b.guided.Predict(c, load)
+	if !ok {
+		return landscape.Prediction{}, false
+	}
+	var p landscape.Prediction
+	for _, v := range known.Values {
+		switch v.Metric {
+		case measure.Throughput:
+			p.Throughput = v.Believed
+		case measure.LatencyP99:
+			p.P99 = v.Believed
+		}
+	}
+	return p, true
 }

@@ -8,22 +8,29 @@ import (
 	"tuner/stats"
 )
 
-// Course is the machine's speed in the course of a recording: over minutes as the reference point shows it, within them as all points that were
-// measured more than once show it, and what the hypervisor took of it. A machine whose cores are others', too, is faster or slower by a tenth from
-// one second to the next, which a reference every few minutes does not see.
+// Course is the machine's speed in the course of a recording: over minutes as the
+// reference point shows it, within them as all classes that were measured more than once
+// show it, and what the hypervisor took of it. A machine whose cores are others', too, is
+// faster or slower by a tenth from one second to the next, which a reference every few
+// minutes does not see.
 type Course struct {
 	minutes, seconds smooth  // logarithms
 	steal            smooth  // share of the CPU time that the hypervisor took
 	slope, mean      float64 // of the logarithm by that share, and of the share
 }
 
-// The widths, in seconds, among which that of the fast part is chosen, and how often points and speeds are told from each other in turn.
-var fastWidths = []float64{2.5, 5, 10, 20, 40, 80, 160, 320}
+// The widths of the fast part among which the one is chosen that predicts best: from half
+// a second, which is less than any two trials lie apart, each twice the one before.
+const (
+	leastWidth = 0.5 // s
+	widths     = 10
+	fastRounds = 10 // in which classes and speeds are told from each other in turn
+)
 
-const fastRounds = 10
-
-// NewCourse reads the speed off a file's points: the logarithm of a trial's throughput is its point's, plus the speed's (an additive model, fitted by
-// backfitting with a Gaussian kernel; its width is the one that predicts trials best from those beside them).
+// NewCourse reads the speed off a file's points: the logarithm of a trial's throughput is
+// its class's (points that are one server), plus the speed's (an additive model, fitted
+// by backfitting with a Gaussian kernel; its width is the one that predicts trials best
+// from those beside them).
 func NewCourse(f File) Course {
 	c := newBurden(f)
 	for _, p := range f.Points {
@@ -39,26 +46,27 @@ func NewCourse(f File) Course {
 	for i := range c.minutes.values {
 		c.minutes.values[i] -= mean
 	}
-	c.minutes.width = max(1, (c.minutes.at[n-1]-c.minutes.at[0])/float64(n))
+	c.minutes.width = max(1, c.minutes.spacing())
 	c.seconds = newFast(c.repeated(f))
-	c.steal.width = c.seconds.width
+	c.steal.width = max(c.seconds.width, c.steal.spacing()) // narrower, it would be 0 between trials
 	return c
 }
 
-// newBurden is a course of which only is known what the hypervisor took, and what that did to points that were measured more than once (least squares
-// over each one's differences from its mean).
+// newBurden is a course of which only is known what the hypervisor took, and what that
+// did to classes that were measured more than once (least squares over each one's
+// differences from its mean).
 func newBurden(f File) Course {
 	var c Course
-	var points []string
+	var classes []string
 	var logs []float64
 	for _, p := range f.Points {
 		if p.Failure == nil {
-			points, logs = append(points, Key(p.Candidate, p.Level)), append(logs, p.logThroughput())
+			classes, logs = append(classes, f.class(p)), append(logs, p.logThroughput())
 			c.steal.at, c.steal.values = append(c.steal.at, p.At.Seconds()), append(c.steal.values, p.stolen())
 		}
 	}
-	const none = 1e-9 // where no trials of a point differ in it
-	products, squares := stats.WithinGroups(points, c.steal.values, logs)
+	const none = 1e-9 // where no trials of a class differ in it
+	products, squares := stats.WithinGroups(classes, c.steal.values, logs)
 	c.slope, c.mean = products/(squares+none), stats.Mean(c.steal.values).Value
 	return c
 }
@@ -66,11 +74,12 @@ func newBurden(f File) Course {
 // undisturbed is the logarithm of a point's throughput, as if the hypervisor had taken as much as it does in the mean.
 func (c Course) undisturbed(p Point) float64 { return p.logThroughput() - c.slope*(p.stolen()-c.mean) }
 
-// visits are trials of points that were measured more than once, in the order of their times.
+// visits are trials of classes that were measured more than once, in the order of their
+// times.
 type visits struct {
 	at, logs []float64 // s; of the throughput, without the slow part of the course
-	point    []int     // which, from 0
-	count    []float64 // of each point
+	class    []int     // which, from 0
+	count    []float64 // of each class
 }
 
 func (c Course) repeated(f File) visits {
@@ -79,13 +88,13 @@ func (c Course) repeated(f File) visits {
 	for _, p := range f.Points {
 		if !p.Reference && p.Failure == nil {
 			measured = append(measured, p)
-			trials[Key(p.Candidate, p.Level)]++
+			trials[f.class(p)]++
 		}
 	}
 	var v visits
 	number := map[string]int{}
 	for _, p := range measured {
-		k := Key(p.Candidate, p.Level)
+		k := f.class(p)
 		if trials[k] < 2 {
 			continue
 		}
@@ -93,7 +102,7 @@ func (c Course) repeated(f File) visits {
 			number[k] = len(number)
 			v.count = append(v.count, float64(trials[k]))
 		}
-		v.at, v.point = append(v.at, p.At.Seconds()), append(v.point, number[k])
+		v.at, v.class = append(v.at, p.At.Seconds()), append(v.class, number[k])
 		v.logs = append(v.logs, c.undisturbed(p)-c.minutes.value(p.At.Seconds()))
 	}
 	return v
@@ -103,24 +112,25 @@ func (c Course) repeated(f File) visits {
 func newFast(v visits) smooth {
 	var best smooth
 	least := math.Inf(1)
-	for _, width := range fastWidths {
-		if s, squares := v.fit(width); squares < least {
+	for i := range widths {
+		if s, squares := v.fit(math.Ldexp(leastWidth, i)); squares < least {
 			best, least = s, squares
 		}
 	}
 	return best
 }
 
-// fit tells points and speeds from each other, and returns the speeds and the sum of squares of what neither explains.
+// fit tells classes and speeds from each other, and returns the speeds and the sum of
+// squares of what neither explains.
 func (v visits) fit(width float64) (s smooth, squares float64) {
 	s = smooth{at: v.at, values: make([]float64, len(v.at)), width: width}
 	speeds, means := make([]float64, len(v.at)), make([]float64, len(v.count))
 	for range fastRounds {
 		clear(means)
-		for i, p := range v.point {
+		for i, p := range v.class {
 			means[p] += (v.logs[i] - speeds[i]) / v.count[p]
 		}
-		for i, p := range v.point {
+		for i, p := range v.class {
 			s.values[i] = v.logs[i] - means[p]
 		}
 		for i, at := range v.at {
@@ -159,6 +169,12 @@ type smooth struct {
 	at     []float64 // s, ascending
 	values []float64
 	width  float64 // s, within which neighbours are averaged
+}
+
+// spacing is how far its values lie apart in the mean, in seconds.
+func (s smooth) spacing() float64 {
+	n := len(s.at)
+	return (s.at[n-1] - s.at[0]) / float64(n)
 }
 
 // value is the mean of the values, weighted by how near they are, since a single one is as noisy as any window; 0 far from all. A value of that very

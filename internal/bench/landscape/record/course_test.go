@@ -3,6 +3,7 @@ package record
 import (
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -50,6 +51,37 @@ func TestSpeedWithinMinutesIsTakenOut(t *testing.T) {
 	}
 	if d := NewCourse(f).Deviation(); d > 0.01 {
 		t.Errorf("the reference drifts by %g", d)
+	}
+}
+
+// A machine whose speed changes within two seconds is followed by a kernel of half a
+// second. The recordings of this repository choose neither end of the widths: none asks
+// for a narrower one, nor for a wider.
+func TestWidthsAreNotEndsOfTheirGrid(t *testing.T) {
+	t.Parallel()
+	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 1}}}}
+	random := rand.New(rand.NewPCG(37, 38))
+	for i := range 2000 {
+		at := 0.25 * float64(i)
+		rate := 1e5 * math.Exp(0.3*math.Sin(2*math.Pi*at/4)+0.01*random.NormFloat64())
+		f.Points = append(f.Points, Point{Level: 4, Reference: i%500 == 0, Trial: Trial{Launch: 1 + i, At: time.Duration(at * float64(time.Second))},
+			Windows: []Window{{Duration: time.Second, Requests: []int{int(rate)}}}})
+	}
+	if got := NewCourse(f).seconds.width; got != leastWidth {
+		t.Errorf("a width of %g s, want %g", got, leastWidth)
+	}
+	paths, err := filepath.Glob("../../../../testdata/landscapes/*.jsonl.gz")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings (%v)", err)
+	}
+	for _, path := range paths {
+		f, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := NewCourse(f).seconds.width; got <= leastWidth || got >= math.Ldexp(leastWidth, widths-1) {
+			t.Errorf("%s: a width of %g s is an end of the grid", f.Header.Name, got)
+		}
 	}
 }
 

@@ -11,16 +11,26 @@ import (
 	"tuner/stats"
 )
 
-// Truth is what all trials of a point say together, the machine's drift taken out.
+// Truth is what all trials of a point's class say together, the machine's drift taken
+// out. The points of a class are one and the same server (search.Space.ClassKey), so that
+// they have one truth.
 type Truth struct {
 	Candidate  search.Candidate
 	Level      float64
+	Class      string           // equal for points that are one and the same server
 	Throughput float64          // inferences/s: mean over the launches, on log scale
 	P99        float64          // s, of the latencies of all windows together
 	Error      float64          // standard error of the throughput's logarithm, from launch to launch; +Inf with one launch
-	Memory     int64            // bytes, the most that was seen
-	Failure    *measure.Failure // of a point without windows, the last one; else nil
-	Launches   [][]Timed        // the windows, by launch
+	Memory     int64            // bytes, the most that was seen of the point itself
+	Failure    *measure.Failure // of a point without windows of its own, the last one; else nil
+	Launches   int              // on which the class was measured
+	Visits     []Visit          // of the class, in the order of their times; none after a failure
+}
+
+// Visit is the windows of one trial, in their order.
+type Visit struct {
+	Launch  int
+	Windows []Timed
 }
 
 // Timed is a window with the machine's speed meanwhile.
@@ -34,60 +44,78 @@ func Key(c search.Candidate, level float64) string {
 	return c.Key() + " @ " + strconv.FormatFloat(level, 'g', -1, 64)
 }
 
+// class names the server of a trial at its load.
+func (f File) class(p Point) string {
+	space := f.Header.Space
+	return space.ClassKey(p.Candidate, space.Load.At(p.Level)) + " @ " + strconv.FormatFloat(p.Level, 'g', -1, 64)
+}
+
 // Truths are those of a file's points, in the order of their first trials.
 func Truths(f File, course Course) []Truth {
-	var order []string
-	trials := map[string][]Point{}
+	var order []Point // the first trial of each
+	own, classes := map[string][]Point{}, map[string][]Point{}
 	for _, p := range f.Points {
 		if p.Reference {
 			continue
 		}
 		k := Key(p.Candidate, p.Level)
-		if trials[k] == nil {
-			order = append(order, k)
+		if own[k] == nil {
+			order = append(order, p)
 		}
-		trials[k] = append(trials[k], p)
+		own[k] = append(own[k], p)
+		if p.Failure == nil {
+			classes[f.class(p)] = append(classes[f.class(p)], p)
+		}
+	}
+	pooled := map[string]Truth{}
+	for class, trials := range classes {
+		pooled[class] = newTruth(trials, f.Header.Space.Load.BatchSize, course)
 	}
 	list := make([]Truth, len(order))
-	for i, k := range order {
-		list[i] = newTruth(trials[k], f.Header.Space.Load.BatchSize, course)
+	for i, p := range order {
+		trials := own[Key(p.Candidate, p.Level)]
+		failures, memory := 0, int64(0)
+		for _, trial := range trials {
+			if memory = max(memory, trial.Memory); trial.Failure != nil {
+				failures++
+			}
+		}
+		if failures == len(trials) {
+			list[i].Failure = trials[len(trials)-1].Failure
+		} else {
+			list[i] = pooled[f.class(p)]
+			list[i].Memory = memory
+		}
+		list[i].Candidate, list[i].Level, list[i].Class = p.Candidate, p.Level, f.class(p)
 	}
 	return list
 }
 
-// newTruth joins the trials of a point.
+// newTruth joins the trials of a class, none of which failed.
 func newTruth(trials []Point, clientBatch int, course Course) Truth {
-	t := Truth{Candidate: trials[0].Candidate, Level: trials[0].Level}
+	var t Truth
 	var launches []int
+	var all []Timed
+	sums, counts := map[int]float64{}, map[int]float64{} // by launch
 	for _, p := range trials {
-		if p.Failure != nil {
-			t.Failure = p.Failure
-			continue
+		if counts[p.Launch] == 0 {
+			launches = append(launches, p.Launch)
 		}
-		t.Memory = max(t.Memory, p.Memory)
-		i := slices.Index(launches, p.Launch)
-		if i < 0 {
-			i = len(launches)
-			launches, t.Launches = append(launches, p.Launch), append(t.Launches, nil)
-		}
+		v := Visit{Launch: p.Launch}
 		for _, w := range p.Windows {
-			t.Launches[i] = append(t.Launches[i], Timed{w, course.under(p.At, w.Steal)})
+			timed := Timed{w, course.under(p.At, w.Steal)}
+			v.Windows = append(v.Windows, timed)
+			sums[p.Launch] += math.Log(w.Throughput() / timed.Speed * float64(clientBatch))
+			counts[p.Launch]++
 		}
+		t.Visits, all = append(t.Visits, v), append(all, v.Windows...)
 	}
-	if len(t.Launches) == 0 {
-		return t
+	logs := make([]float64, len(launches))
+	for i, launch := range launches {
+		logs[i] = sums[launch] / counts[launch]
 	}
-	t.Failure = nil
-	var logs []float64
-	for _, windows := range t.Launches {
-		sum := 0.0
-		for _, w := range windows {
-			sum += math.Log(w.Throughput() / w.Speed * float64(clientBatch))
-		}
-		logs = append(logs, sum/float64(len(windows)))
-	}
-	t.Throughput, t.Error = math.Exp(stats.Mean(logs).Value), StandardError(logs)
-	t.P99 = pooledQuantile(slices.Concat(t.Launches...), 0.99)
+	t.Throughput, t.Error, t.Launches = math.Exp(stats.Mean(logs).Value), StandardError(logs), len(launches)
+	t.P99 = pooledQuantile(all, 0.99)
 	return t
 }
 
@@ -129,9 +157,16 @@ func Limits(p99s []float64) (tight, middle float64) {
 	return at(0.25), at(0.60)
 }
 
-// Best are the points with the highest throughputs within a limit on the 99th percentile, at most n, the best first.
+// Best are the points with the highest throughputs within a limit on the 99th percentile,
+// at most n, the best first. Of a class only the point that was measured first is among
+// them.
 func Best(truths []Truth, p99 float64, n int) []Truth {
-	within := slices.DeleteFunc(slices.Clone(truths), func(t Truth) bool { return t.Failure != nil || t.P99 > p99 })
+	seen := map[string]bool{}
+	within := slices.DeleteFunc(slices.Clone(truths), func(t Truth) bool {
+		isOut := t.Failure != nil || t.P99 > p99 || seen[t.Class]
+		seen[t.Class] = seen[t.Class] || !isOut
+		return isOut
+	})
 	slices.SortStableFunc(within, func(a, b Truth) int { return cmp.Compare(b.Throughput, a.Throughput) })
 	return within[:min(n, len(within))]
 }

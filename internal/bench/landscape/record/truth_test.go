@@ -42,7 +42,7 @@ func TestDriftIsTakenOut(t *testing.T) {
 	// Speed is told against its mean on log scale, over 11 references at full and 10 at half speed: 2 inferences × 1000/s × 0.719.
 	want := 2000 * math.Exp(10*math.Log(0.5)/21)
 	one, two, broken := truths[0], truths[1], truths[2]
-	if math.Abs(one.Throughput/want-1) > 0.01 || one.Error > 0.01 || len(one.Launches) != 2 || one.Memory != 3 {
+	if math.Abs(one.Throughput/want-1) > 0.01 || one.Error > 0.01 || one.Launches != 2 || len(one.Visits) != 2 || one.Memory != 3 {
 		t.Errorf("%+v, want %g inferences/s", one, want)
 	}
 	if math.Abs(one.P99*one.Throughput/8-1) > 0.01 { // 4 requests of 2 in flight
@@ -56,6 +56,55 @@ func TestDriftIsTakenOut(t *testing.T) {
 	}
 	best := Best(truths, math.Inf(1), 5)
 	if len(best) != 2 || best[0].Throughput != two.Throughput || len(Best(truths, math.Inf(1), 1)) != 1 || len(Best(truths, 1e-6, 5)) != 0 {
+		t.Errorf("best are %+v", best)
+	}
+}
+
+// twins is a recording of three configurations at 4 in flight, on a steady machine.
+// Batches of 4 and of 8 hold all that is in flight: they are one server. Batches of 2 are
+// another one.
+func twins() File {
+	base := map[string]search.Value{search.KnobMaxBatchSize: "4", search.KnobMaxQueueDelay: "0us"}
+	f := File{Header: Header{Space: search.Space{
+		Knobs: []search.Knob{{Name: search.KnobMaxBatchSize, Scope: search.ScopeBatcher, Values: []search.Value{"2", "4", "8"}}},
+		Load:  search.LoadAxis{Levels: []float64{4}, BatchSize: 1}, Facts: search.Facts{Batching: true, BaseMaxBatchSize: 4, Base: base},
+	}}}
+	add := func(batch search.Value, launch, requests int, failure *measure.Failure) {
+		p := Point{Level: 4, Trial: Trial{Candidate: search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: batch}), Launch: launch,
+			At: time.Duration(len(f.Points)) * time.Minute, Memory: int64(requests), Failure: failure}}
+		for range 2 {
+			p.Windows = append(p.Windows, Window{Duration: time.Second, Requests: []int{requests}, Latency: NewSketch(func(float64) float64 { return 4 / float64(requests) })})
+		}
+		f.Points = append(f.Points, p)
+	}
+	add("4", 1, 900, nil)
+	add("8", 1, 1000, nil)
+	add("2", 1, 970, nil)
+	add("4", 2, 1000, nil)
+	add("8", 3, 1100, nil)
+	add("8", 3, 0, &measure.Failure{Stage: measure.StageHang})
+	return f
+}
+
+func TestOneServerHasOneTruth(t *testing.T) {
+	t.Parallel()
+	truths := Truths(twins(), Course{})
+	four, eight, two := truths[0], truths[1], truths[2]
+	// Launches of √(900·1000), 1000 and 1100.
+	want := math.Cbrt(math.Sqrt(900*1000) * 1000 * 1100)
+	if math.Abs(four.Throughput/want-1) > 1e-9 || four.Launches != 3 || len(four.Visits) != 4 || len(four.Visits[0].Windows) != 2 {
+		t.Errorf("%g after %d launches, want %g", four.Throughput, four.Launches, want)
+	}
+	if four.Class != eight.Class || eight.Throughput != four.Throughput || eight.P99 != four.P99 || eight.Error != four.Error || eight.Failure != nil {
+		t.Errorf("batches of 8 are %+v, of 4 %+v", eight, four)
+	}
+	if four.Memory != 1000 || eight.Memory != 1100 { // what a process holds is its own
+		t.Errorf("memory is %d and %d", four.Memory, eight.Memory)
+	}
+	if two.Class == four.Class || math.Abs(two.Throughput-970) > 1e-9 || !math.IsInf(two.Error, 1) {
+		t.Errorf("batches of 2 are %+v", two)
+	}
+	if best := Best(truths, math.Inf(1), 5); len(best) != 2 || best[0].Candidate.Key() != four.Candidate.Key() || best[1].Candidate.Key() != two.Candidate.Key() {
 		t.Errorf("best are %+v", best)
 	}
 }

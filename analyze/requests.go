@@ -1,0 +1,59 @@
+package analyze
+
+import (
+	"maps"
+	"slices"
+
+	"tuner/modelconfig"
+	"tuner/spec"
+)
+
+// ShapeSource says where the shape of an input in the measured requests comes from.
+type ShapeSource string
+
+// The sources of shapes.
+const (
+	ShapeGiven   ShapeSource = "given"   // the user's
+	ShapeExample ShapeSource = "example" // tuner's, where the model leaves it open
+	ShapeOfModel ShapeSource = "model"   // the model fixes it
+)
+
+// RequestShape is the shape of an input in the requests that were measured.
+type RequestShape struct {
+	Input  string
+	Dims   []int64 // without the batch dimension
+	Source ShapeSource
+}
+
+// requestShapes are those of a campaign's requests, in the order of the configuration's
+// inputs.
+func requestShapes(p spec.Profile, base *modelconfig.Config) []RequestShape {
+	var list []RequestShape
+	add := func(name string, dims []int64, own bool) {
+		s := RequestShape{name, dims, ShapeOfModel}
+		switch {
+		case !own:
+		case slices.Contains(p.Inputs.Examples, name):
+			s.Source = ShapeExample
+		default:
+			s.Source = ShapeGiven
+		}
+		list = append(list, s)
+	}
+	for _, in := range base.GetInput() {
+		dims, own := p.Inputs.Shape[in.GetName()]
+		isOpen := slices.ContainsFunc(in.GetDims(), func(d int64) bool { return d < 0 })
+		switch {
+		case own:
+			add(in.GetName(), dims, true)
+		case !isOpen:
+			add(in.GetName(), in.GetDims(), false)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Inputs.Shape)) {
+		if !slices.ContainsFunc(list, func(s RequestShape) bool { return s.Input == name }) {
+			add(name, p.Inputs.Shape[name], true)
+		}
+	}
+	return list
+}

@@ -1,0 +1,42 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+)
+
+// The request shape, and whether it is the user's, stands in every output.
+func TestRequestShapesStandEverywhere(t *testing.T) {
+	t.Parallel()
+	profile := strings.Replace(analyzetest.Profile, "inputs: {shape: {input_ids: [32]}}", "inputs: {shape: {input_ids: [32]}, examples: [input_ids]}", 1)
+	r := result(t, analyzetest.New(t, profile).Measure(analyzetest.Candidate(2, 1, 4), 1, 2).End("done", false), analyze.Options{})
+	r.Requests = append(r.Requests, analyze.RequestShape{Input: "sr", Dims: []int64{1}, Source: analyze.ShapeOfModel},
+		analyze.RequestShape{Input: "x", Dims: []int64{3, 224, 224}, Source: analyze.ShapeGiven})
+	const want = "input_ids [32] (an example: give yours, since the figures depend on it), x [3 224 224] (as given), sr [1] (as the model has it)"
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"terminal":    func(b *bytes.Buffer) error { return WriteAnswer(b, r) },
+		"table":       func(b *bytes.Buffer) error { return WriteTable(b, r) },
+		"report.md":   func(b *bytes.Buffer) error { return WriteMarkdown(b, r, false) },
+		"report.html": func(b *bytes.Buffer) error { return WriteHTML(b, r, false) },
+		"junit.xml":   func(b *bytes.Buffer) error { return WriteJUnit(b, r) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.ReplaceAll(strings.Join(strings.Fields(b.String()), " "), `\_`, "_"); !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", name, want)
+		}
+	}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(b.String()), ""); !strings.Contains(text, `{"input":"input_ids","shape":[32],"source":"example"}`) {
+		t.Error("result.json does not say that the shape is an example")
+	}
+}

@@ -1,0 +1,120 @@
+package runner
+
+import (
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tuner/engine/api"
+	"tuner/measure"
+)
+
+// sized is job with a largest batch of 8 on 3 instances.
+func sized(pool, config string) Job {
+	j := job(pool, config)
+	j.Instances, j.MaxBatch, j.Largest = 3, 8, Batches{Size: 8, Requests: Requests{{Model: "m"}}}
+	return j
+}
+
+// A fresh process executes its largest batches before the load, as often as there are
+// instances, in rounds that are few. It counts as warm-up. One that runs already does
+// not.
+func TestFootprintOfAFreshProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.pid = os.Getpid()
+		without := sized("a", "1")
+		without.Largest = Batches{}
+		plain, err := r.Measure(t.Context(), without)
+		if err != nil || plain.Footprint != (measure.Footprint{}) || l.asked.Load() != 0 {
+			t.Fatalf("without a largest batch: %+v, %d requests, %v", plain.Footprint, l.asked.Load(), err)
+		}
+		m, err := r.Measure(t.Context(), sized("b", "1"))
+		if err != nil || m.Failure != nil || m.Footprint.Batch != 8 || m.Footprint.Bytes <= 0 || m.Footprint.Bytes > m.Memory {
+			t.Fatalf("%+v of %d, %+v, %v", m.Footprint, m.Memory, m.Failure, err)
+		}
+		if n := l.asked.Load(); n != 3*footprintRounds {
+			t.Errorf("%d requests, want %d rounds of 3", n, footprintRounds)
+		}
+		// 20 ms for each round.
+		if more := m.Times.WarmUp - plain.Times.WarmUp; more != footprintRounds*20*ms {
+			t.Errorf("the warm-up is longer by %v", more)
+		}
+		if m, err = r.Measure(t.Context(), sized("b", "2")); err != nil || m.Footprint != (measure.Footprint{}) || l.asked.Load() != 3*footprintRounds {
+			t.Errorf("in the same process: %+v, %d requests, %v", m.Footprint, l.asked.Load(), err)
+		}
+	})
+}
+
+// Batches that take long are executed once on each instance.
+func TestFootprintOfASlowModel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		l.pid, l.service = os.Getpid(), footprintTime
+		if m, err := r.Measure(t.Context(), sized("a", "1")); err != nil || m.Footprint.Batch != 8 || l.asked.Load() != 3 {
+			t.Errorf("%+v, %d requests, %v", m.Footprint, l.asked.Load(), err)
+		}
+		one := sized("b", "1")
+		one.Instances = 1
+		if m, err := r.Measure(t.Context(), one); err != nil || m.Footprint.Batch != 8 || l.asked.Load() != 4 {
+			t.Errorf("one instance: %+v, %d requests, %v", m.Footprint, l.asked.Load(), err)
+		}
+	})
+}
+
+// A service trial is measured from its smallest batch on, and of a process that is not
+// known nothing is.
+func TestNoFootprint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLab(t)
+		if m, err := r.Measure(t.Context(), sized("a", "1")); err != nil || m.Footprint != (measure.Footprint{}) || l.asked.Load() != 0 {
+			t.Errorf("elsewhere: %+v, %d requests, %v", m.Footprint, l.asked.Load(), err)
+		}
+		l.pid = os.Getpid()
+		service := sized("b", "1")
+		service.Curve = []Batches{{Size: 1, Requests: Requests{{Model: "m"}}}}
+		if m, err := r.Measure(t.Context(), service); err != nil || m.Footprint != (measure.Footprint{}) || l.asked.Load() != 0 {
+			t.Errorf("a service trial: %+v, %d requests, %v", m.Footprint, l.asked.Load(), err)
+		}
+		l.refusal = &api.StatusError{Status: 400, Text: "too large"}
+		if m, err := r.Measure(t.Context(), sized("c", "1")); err != nil || m.Failure != nil || m.Footprint != (measure.Footprint{}) || len(m.Windows) != 2 {
+			t.Errorf("refused: %+v, %+v, %d windows, %v", m.Footprint, m.Failure, len(m.Windows), err)
+		}
+	})
+}
+
+// A largest batch that is not answered, or takes too much memory, ends the trial.
+func TestFootprintThatFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(*lab, *Job)
+		stage measure.Stage
+	}{
+		"no answer":       {func(l *lab, _ *Job) { l.service = time.Hour }, measure.StageHang},
+		"too much memory": {func(_ *lab, j *Job) { j.MemoryLimit = 1 }, measure.StageMemory},
+		"its end": {func(l *lab, _ *Job) {
+			l.send = func(e *engine, _ int) error {
+				e.die(Exit{Text: "signal: aborted"})
+				return nil
+			}
+		}, measure.StageCrash},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l, r := newLab(t)
+				l.pid = os.Getpid()
+				j := sized("a", "1")
+				c.spoil(l, &j)
+				m, err := r.Measure(t.Context(), j)
+				if err != nil || m.Failure == nil || m.Failure.Stage != c.stage || m.Footprint != (measure.Footprint{}) {
+					t.Errorf("%+v, %+v, %v", m.Failure, m.Footprint, err)
+				}
+			})
+		})
+	}
+}

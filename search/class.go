@@ -1,0 +1,76 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tuner/measure"
+)
+
+// ClassKey names the server that a candidate of the space is under a load. Candidates
+// with equal keys are one and the same server there: whatever is measured of one is true
+// of the others.
+//
+// Two candidates of a pool are that in a closed loop when neither waits for company and
+// all requests in flight fit into the largest batch of either. The batcher then hands
+// over all that waits as soon as an instance is free, and the largest batch bounds
+// nothing. An open loop has no bound on what is in flight, so that every batcher is a
+// class of its own there.
+func (s Space) ClassKey(c Candidate, load measure.Load) string {
+	var knobs, parts []string
+	for _, k := range s.Knobs {
+		knobs = append(knobs, k.Name)
+	}
+	for _, setting := range c.settings {
+		if !slices.Contains(knobs, setting.Knob) {
+			knobs = append(knobs, setting.Knob)
+		}
+	}
+	for _, name := range knobs {
+		if poolScope(name) != ScopeBatcher {
+			parts = append(parts, name+"="+string(s.Value(c, name)))
+		}
+	}
+	return strings.Join(append(parts, s.batcherClass(c, load)), " ")
+}
+
+// batcherClass is the part of ClassKey that the batcher's knobs decide.
+func (s Space) batcherClass(c Candidate, load measure.Load) string {
+	batch, delay, preferred := s.MaxBatch(c), s.Value(c, KnobMaxQueueDelay), s.preferredSizes(c)
+	if batch <= 1 { // a batch of one never waits
+		delay, preferred = DurationValue(0), nil
+	}
+	inFlight := load.Concurrency * max(load.BatchSize, 1) // inferences; 0 in an open loop
+	// A preferred size below what is in flight ends a batch that could have grown.
+	isReached := slices.ContainsFunc(preferred, func(size int) bool { return size < inFlight })
+	wait, err := delay.Duration()
+	if inFlight > 0 && batch >= inFlight && s.joins(c) && !isReached && err == nil && wait == 0 {
+		return "all in one batch"
+	}
+	text := string(delay) // of one that is not known, or no duration
+	if err == nil {
+		text = wait.String()
+	}
+	return fmt.Sprintf("batch=%d delay=%s preferred=%v joins=%t", batch, text, preferred, s.joins(c))
+}
+
+// joins reports whether a candidate is known to have the dynamic batcher. It has where
+// its largest batch is a knob's value, its own or the default's, or where the server
+// completes the configuration. A candidate that does not batch has nothing to join.
+func (s Space) joins(c Candidate) bool {
+	return !s.Facts.Batching || s.Facts.BaseMaxBatchSize == 0 || s.Value(c, KnobMaxBatchSize) != ""
+}
+
+// preferredSizes are a candidate's preferred batch sizes: its own, or the default's where
+// it has the default's largest batch, since they are dropped with any other.
+func (s Space) preferredSizes(c Candidate) []int {
+	if _, own := c.Get(KnobPreferredBatchSize); !own && s.MaxBatch(c) != s.MaxBatch(Candidate{}) {
+		return nil
+	}
+	sizes, err := s.Value(c, KnobPreferredBatchSize).Ints()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(slices.Values(sizes))
+}
