@@ -18,12 +18,15 @@ import (
 
 // Options say how to look at a campaign.
 type Options struct {
-	Goal  *search.Goal  // instead of the profile's; nil keeps it
-	Top   int           // see Result.Top
-	Rank  string        // spec.RankScore ("" too) or spec.RankTop3Mean
-	At    spec.At       // the load at which configurations are compared; the zero value: each at its best
-	CSV   spec.CSVFiles // see Result.CSV
-	Plots []spec.Plot   // see Result.Plots
+	Goal *search.Goal // instead of the profile's; nil keeps it
+	Top  int          // see Result.Top
+	// Confidence is the probability with which what is recommended keeps the constraints, between 0.5 and 1, instead of the
+	// profile's; 0 keeps that.
+	Confidence float64
+	Rank       string        // spec.RankScore ("" too) or spec.RankTop3Mean
+	At         spec.At       // the load at which configurations are compared; the zero value: each at its best
+	CSV        spec.CSVFiles // see Result.CSV
+	Plots      []spec.Plot   // see Result.Plots
 }
 
 // Analyze ranks what a campaign measured. The same campaign and options give the same result. The error is a LoadError when Options.At
@@ -59,7 +62,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		return Result{}, err
 	}
 	memory := remember(c)
-	strategy, err := assess(c, configs, memory.fill(c.Header, configs), memory.seen(events), goal)
+	strategy, err := assess(c, configs, memory.fill(c.Header, configs), memory.seen(events), goal, o.Confidence)
 	if err != nil {
 		return Result{}, err
 	}
@@ -93,7 +96,7 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 	r.Fronts = fronts(r.onBestServer(), v, goal)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
-	r.Ending.Statement = claims(r, strategy)
+	r.Ending.Statement, r.Ending.Notes = claims(r, strategy)
 	return r, nil
 }
 
@@ -126,9 +129,9 @@ func (s onSearchServer) Measured() []posterior.Measured {
 }
 
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
-func assess(c Campaign, configs []Config, memory []held, events []search.Event, goal search.Goal) (strategy replayed, err error) {
+func assess(c Campaign, configs []Config, memory []held, events []search.Event, goal search.Goal, confidence float64) (strategy replayed, err error) {
 	var telling sync.WaitGroup
-	telling.Go(func() { strategy, err = replay(c, goal) })
+	telling.Go(func() { strategy, err = replay(c, goal, confidence) })
 	own := byCandidate(events)
 	parallel.For(len(configs), func(i int) {
 		configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], memory[i], goal)
@@ -289,13 +292,14 @@ func ending(c Campaign) Ending {
 	return Ending{Interrupted: c.End.Interrupted, Reason: c.End.Reason}
 }
 
-// claims are what is said of the answer, in sentences, and what the strategy says of itself. A claim is of
-// each configuration at its best load, so that other views have none.
-func claims(r Result, told replayed) []string {
+// claims are the verdict and what the strategy says of itself, in sentences, and the latter alone. A claim is of each configuration at its best load,
+// so that other views have none.
+func claims(r Result, told replayed) (statement, notes []string) {
 	if !r.ByBestLoad() {
-		return nil
+		return nil, nil
 	}
-	return append(r.Verdict.Sentences(r.Goal), told.plan.Notes()...)
+	notes = told.plan.Notes()
+	return append(r.Verdict.Sentences(r.Goal), notes...), notes
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

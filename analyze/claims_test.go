@@ -37,7 +37,7 @@ func TestClaimsAreOfTheGoal(t *testing.T) {
 	}
 	loose, second := c.Profile.Goal, 1.0
 	loose.Constraints = []search.Constraint{{Metric: copied.Constraints[0].Metric, Max: &second}}
-	if text := strings.Join(claims(analyze.Options{Goal: &loose}), " "); !strings.Contains(text, "Recommended (") || strings.Contains(text, "Nearest") {
+	if text := strings.Join(claims(analyze.Options{Goal: &loose}), " "); !strings.Contains(text, "Recommended: ") || strings.Contains(text, "Nearest") {
 		t.Errorf("within 1 s it claims %q", text)
 	}
 	for name, o := range map[string]analyze.Options{"at one load": {At: spec.At{Lowest: true}}, "by the mean": {Rank: spec.RankTop3Mean}} {

@@ -34,11 +34,13 @@ type spot struct {
 	load measure.Load
 }
 
-// replay tells the campaign's events once more to its strategy, with the goal that they are ranked by. Nothing of what it believes then is
+// replay tells the campaign's events once more to its strategy, with the goal that they are ranked by, and the confidence that
+// is asked for (0: the profile's). Nothing of what it believes then is
 // in the journal but the events.
-func replay(c Campaign, goal search.Goal) (replayed, error) {
+func replay(c Campaign, goal search.Goal, confidence float64) (replayed, error) {
 	settings := c.Profile.Settings(c.Facts)
 	settings.Goal, settings.Earlier, settings.Elsewhere = goal, c.Earlier, c.Header.Finals != nil
+	settings.Confidence = cmp.Or(confidence, settings.Confidence)
 	p, err := plan.New(c.Profile.Search.Strategy, settings)
 	if err != nil {
 		return replayed{}, err

@@ -69,7 +69,7 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 	decide := func(constraints []search.Constraint, at *measure.Load) verdict.Verdict {
 		other := goal
 		other.Constraints = constraints
-		return verdict.Decide(known, verdict.Options{Goal: other, At: at})
+		return verdict.Decide(known, verdict.Options{Goal: other, Confidence: o.Confidence, At: at})
 	}
 	v := newView(decide(goal.Constraints, at), at, decide(goal.Constraints, nil))
 	configs = v.ordered(configs)

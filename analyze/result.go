@@ -81,7 +81,8 @@ type Reused struct {
 type Ending struct {
 	Interrupted bool     // by the user or by a crash: more was to come
 	Reason      string   // for people
-	Statement   []string // what the strategy claims of what it found, under the result's goal, in sentences; none when it claims nothing
+	Statement   []string // the verdict and Notes, in sentences; none where configurations are not ranked by it
+	Notes       []string // what the strategy says of its search
 }
 
 // Account says where the campaign's wall time went; the parts add up to Elapsed.

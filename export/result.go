@@ -233,7 +233,7 @@ func (m *Model) addFigures(d document, best documentConfig) {
 	for _, p := range best.Points {
 		server := d.server(p.Confirmed)
 		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
-		m.Memory = max(m.Memory, server.peak(p.documentFigures), d.server(false).peak(p.Searched))
+		m.Memory = max(m.Memory, server.peak(p.documentFigures))
 		if p.Load != m.Load {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/report/html"
+	"tuner/search/verdict"
 )
 
 // WriteHTML writes report.html: the answer, charts and every configuration as one page that needs nothing but itself. With
@@ -40,30 +41,30 @@ func WriteHTML(w io.Writer, r analyze.Result, withRepository bool) error {
 	return html.Write(w, page)
 }
 
-// newVerdict says the headline once more in parts, the figure first.
+// newVerdict says the answer in parts, the figure first.
 func newVerdict(r analyze.Result) html.Verdict {
-	v := html.Verdict{Summary: headline(r)}
+	a := AnswerOf(r)
+	v := html.Verdict{Summary: a.Headline, Best: strings.Join(lineTexts(a), "\n")}
 	best, ok := r.Winner()
 	if !ok {
 		v.Figure, v.Claim = "Nothing", "was measured"
-		if nearest, ok := r.Nearest(); ok {
-			v.Figure, v.Claim, v.Best = "None", "satisfies "+missedText(r), "Nearest: "+nameAndSetup(nearest)+"."
+		if _, ok := r.Nearest(); ok {
+			v.Figure, v.Claim = "None", "satisfies "+missedText(r)
 		}
 		return v
 	}
-	v.Best = fmt.Sprintf("Best: %s. %s", nameAndSetup(best), confirmation(r, best))
+	words := verdict.Words{Goal: r.Goal}
 	switch {
 	case best.Candidate.IsDefault():
 		v.Figure, v.Claim = "1 ×", "the default is the best that was found"+within(r.Goal)
 	case best.Gain == nil:
 		v.Figure, v.Claim = figures(r.Goal, best), "at its best load"+within(r.Goal)
 	default:
-		v.Figure, v.Claim, _ = strings.Cut(gainText(r.Goal, best.Gain.Value), " × ")
+		text, interval, _ := strings.Cut(words.GainText(*best.Gain), " [")
+		v.Figure, v.Claim, _ = strings.Cut(text, " × ")
 		v.Figure, v.Claim = v.Figure+" ×", v.Claim+within(r.Goal)
-		value, a, b := factor(r.Goal, best.Gain.Value), factor(r.Goal, best.Gain.Lo), factor(r.Goal, best.Gain.Hi)
-		lo, hi := min(a, b), max(a, b)
-		if lo < hi {
-			v.Certainty = fmt.Sprintf("95 %% interval %.2f to %.2f, ± %.1f %%", lo, hi, 100*(hi-lo)/2/value)
+		if interval != "" {
+			v.Certainty = "95 % interval " + strings.Replace(strings.TrimSuffix(interval, "]"), ", ", " to ", 1)
 		}
 	}
 	return v
@@ -72,17 +73,16 @@ func newVerdict(r analyze.Result) html.Verdict {
 func metricLabels(r analyze.Result) map[measure.Metric]string {
 	labels := map[measure.Metric]string{}
 	for _, m := range append(measure.Metrics(), r.Goal.Metrics()...) {
-		labels[m] = metricLabel(m)
+		labels[m] = verdict.Label(m)
 	}
 	return labels
 }
 
 // pageNotes are what one should know of the figures; of ties, hidden rows and failures the page has more than a line.
 func pageNotes(r analyze.Result) []string {
-	lines := append(assignedNotes(r), limitNotes(r)...)
-	lines = append(lines, flagNotes(r)...)
+	lines := append(assignedNotes(r), flagNotes(r)...)
 	lines = append(lines, withheldNotes(r)...)
-	lines = append(lines, r.Ending.Statement...)
+	lines = append(lines, r.Ending.Notes...)
 	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {
 		lines = append(lines, interruption(r))

@@ -19,6 +19,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/footprint"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -37,6 +38,7 @@ type document struct {
 	Format         int              `json:"format"`
 	Status         string           `json:"status"`
 	Summary        string           `json:"summary"`
+	Answer         jsonAnswer       `json:"answer"`
 	Model          string           `json:"model"`
 	Best           string           `json:"best,omitempty"`
 	Nearest        string           `json:"nearest,omitempty"`
@@ -62,6 +64,38 @@ type document struct {
 	Origin         *jsonOrigin      `json:"origin,omitempty"`
 	Machine        jsontext.Value   `json:"machine,omitempty"`
 	Recorded       string           `json:"recorded,omitempty"` // file of another program; then what a campaign alone knows is missing
+}
+
+// jsonAnswer is the head of all reports.
+type jsonAnswer struct {
+	State       verdict.State `json:"state"`
+	Headline    string        `json:"headline"`
+	Confidence  float64       `json:"confidence,omitempty"`  // that was asked for
+	Probability *float64      `json:"probability,omitempty"` // that the best, or the nearest, keeps all constraints
+	More        *float64      `json:"possible_gain,omitempty"`
+	Lines       []jsonLine    `json:"lines"`
+}
+
+type jsonLine struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+func newJSONAnswer(r analyze.Result) jsonAnswer {
+	a := AnswerOf(r)
+	j := jsonAnswer{State: a.State, Headline: a.Headline, Confidence: r.Verdict.Confidence, Lines: []jsonLine{}}
+	if x, known := choiceOf(r, firstOf(r)); known && r.Recorded == "" {
+		p := math.Round(x.Holds*1e4) / 1e4
+		j.Probability = &p
+	}
+	if v, isPart := viewOf(r); !isPart && !math.IsInf(v.More, 1) {
+		more := significant(v.More)
+		j.More = &more
+	}
+	for _, l := range a.Lines {
+		j.Lines = append(j.Lines, jsonLine(l))
+	}
+	return j
 }
 
 // jsonWithheld is what others took of the CPU time, and what that did to throughput.
@@ -223,6 +257,7 @@ type jsonEnding struct {
 	Interrupted bool     `json:"interrupted"`
 	Reason      string   `json:"reason"`
 	Statement   []string `json:"statement,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
 }
 
 type jsonAccount struct {
@@ -321,7 +356,7 @@ func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
 // newDocument is the document without its configurations, see encodeConfigs.
 func newDocument(r analyze.Result) document {
 	d := document{
-		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
+		Format: ResultFormat, Status: statusUnmeasured, Summary: AnswerOf(r).Summary(), Answer: newJSONAnswer(r), Model: r.Header.Model,
 		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{}, Loads: []jsonLoad{}, Pareto: []jsonFront{},
