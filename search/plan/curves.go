@@ -27,8 +27,10 @@ func (p *Plan) curve(f *finals) (search.Action, bool) {
 		return search.Action{}, false
 	}
 	standings := []search.Standing{best}
-	if v, _ := p.decided(); v.Default != nil && !best.Candidate.IsDefault() {
-		standings = append(standings, search.Standing{Load: v.Default.Load, Point: pointOf(*v.Default)})
+	for _, m := range f.members {
+		if m.standing.Candidate.IsDefault() && !best.Candidate.IsDefault() && !m.out {
+			standings = append(standings, m.standing)
+		}
 	}
 	if first, ok := p.firstStage(f, best); ok {
 		standings = append(standings, first)
@@ -45,10 +47,12 @@ func (p *Plan) curveTrial(c search.Candidate, level float64) search.Action {
 	return search.Action{Trial: p.settings.Trial(c, level, search.PhaseCurve), Why: "load curve"}
 }
 
-// best is the answer so far.
-func (p *Plan) best(*finals) (search.Standing, bool) {
-	v, _ := p.decided()
-	return standingOf(v)
+// best is the configuration that the finals confirmed, else the best of the search.
+func (p *Plan) best(f *finals) (search.Standing, bool) {
+	if best, ok := f.leader(); ok {
+		return best, true
+	}
+	return p.ledger.Leader()
 }
 
 // firstStage is the configuration that shows how much of the gain is precision's, provider's and session options': the best one

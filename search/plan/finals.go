@@ -4,19 +4,20 @@ import (
 	"math"
 	"slices"
 
-	"tuner/measure"
 	"tuner/search"
-	"tuner/search/posterior"
-	"tuner/search/verdict"
 )
 
 const (
-	fewest     = 2    // fresh launches of the answer and of the default, before anything is told of them
-	mostRounds = 12   // of finals without a budget
-	longer     = 2    // windows of the finals are longer by this factor
-	maxWindows = 3    // of one launch in the finals
-	worthIt    = 0.01 // relative gain that is worth a trial in the finals
-	precise    = 0.02 // half of the interval of the gain over the default that is narrow enough, relative
+	rounds      = 4  // of finals, where the budget allows
+	allRounds   = 12 // with those for members whose best load moves, and for figures that are still vague
+	confirmed   = 2  // trials that a member needs at its load
+	telling     = 3  // trials at a load that count more than what is believed of it
+	runnersUp   = 2  // at most
+	maxMembers  = 2 + runnersUp
+	maxAdmitted = 2    // further members, where these turn out worse than believed
+	contention  = 0.10 // a runner-up is within this of the leader: single windows differ by so much by chance
+	longer      = 2    // windows of the finals are longer by this factor
+	maxWindows  = 3    // of one launch in the finals
 )
 
 // turnsPerBlock is how many windows each seat of a block has on its launch: an even number, so that all are treated alike. A block of three then takes
@@ -27,24 +28,41 @@ const turnsPerBlock = 6
 // grows.
 func takesTurns(s search.Settings) bool { return s.Turns && !s.Space.Load.Rate }
 
-// finals measure what the decision depends on, on engine processes launched for it: the answer so far,
-// what is most likely to be better, and the default. Each round follows the decision after the one
-// before. Where engines can be paused, those of a round take turns (search.Settings.Block).
+// finals compares the best configurations and the default, each at its best load, on engine processes launched for each
+// trial, in the order A B C, C B A, A B C, … so that slow changes of the machine hit all alike: where the server can be paused, the members of a round
+// take turns within blocks (search.Settings.Block).
 type finals struct {
-	plan    *Plan
-	windows int            // of each trial
-	rounds  int            // begun
-	queue   []search.Trial // of the present round, still to be told where they are measured one after the other
-	single  bool           // blocks of turns are not to be had
-	block   int            // that the last trial was a seat of; 0: none
-	left    int            // of its seats, still to be told
-	failed  map[string]int // fresh launches that failed, by candidate
-	curve   []search.Event // of the curve phase
-	last    []search.Trial // of the last round
+	settings search.Settings
+	believer Believer // nil where the explorer is none
+	windows  int      // of each trial
+	members  []member
+	slot     int            // place in the order of trials
+	first    int            // round in which the last of the members came in: rounds count from it
+	single   bool           // blocks of turns are not to be had
+	block    int            // that the last trial was a seat of; 0: none
+	left     int            // of its seats, still to be told
+	curve    []search.Event // of the curve phase
 }
 
+// newFinals chooses the members: the leader, what comes close to it, and the default.
 func (p *Plan) newFinals() *finals {
-	return &finals{plan: p, windows: p.finalWindows(), failed: map[string]int{}}
+	f := &finals{settings: p.settings, windows: p.finalWindows()}
+	if !p.settings.Elsewhere { // what is believed of one server says nothing of another one's figures
+		f.believer, _ = p.inner.(Believer)
+	}
+	ranked := slices.DeleteFunc(slices.Clone(p.inner.Ranked()), func(s search.Standing) bool { return !s.Point.Scored })
+	rivals := 0 // runners-up so far
+	for i, s := range ranked {
+		isClose := s.Point.Passes() && rivals < runnersUp &&
+			p.settings.Goal.Objective.Gain(ranked[0].Point.Score, s.Point.Score) >= -contention
+		if i == 0 || isClose || s.Candidate.IsDefault() {
+			f.members = append(f.members, newMember(s))
+		}
+		if i > 0 && isClose && !s.Candidate.IsDefault() {
+			rivals++
+		}
+	}
+	return f
 }
 
 // finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
@@ -64,243 +82,227 @@ func finalTrial(s search.Settings, c search.Candidate, level float64, windows in
 	return t
 }
 
-// next returns what to measure next: the rest of the present round, or a new one, one trial or a block of
-// turns. Without refine it goes on until the answer and the default were measured on fresh launches; with
-// refine until nothing else is likely to be better.
-func (f *finals) next(affordable func([]search.Trial) bool, refine bool) (search.Action, bool) {
-	if len(f.queue) > 0 {
-		return search.Action{Trial: f.queue[0], Why: whyAlone}, affordable(f.queue[:1])
+// at returns the member whose turn it is at a place of the order.
+func (f *finals) at(slot int) int {
+	n := len(f.members)
+	if i := slot % n; slot/n%2 == 0 {
+		return i
 	}
-	if f.plan.settings.Budget == (search.Budget{}) && f.rounds >= mostRounds {
-		return search.Action{}, false
-	}
-	seats := f.seats(refine)
-	if len(seats) == 0 {
-		return search.Action{}, false
-	}
-	if a := f.plan.settings.Block(seats, turnsPerBlock); takesTurns(f.plan.settings) && !f.single && a.Block != nil {
-		a.Why = "finals: fresh launches in turns"
-		if affordable(a.Trials()) {
-			return a, true
-		}
-	}
-	if f.rounds > 0 && !affordable(seats) {
-		return search.Action{}, false // a part of a round would favour those that are in it
-	}
-	return search.Action{Trial: seats[0], Why: whyAlone}, affordable(seats[:1])
+	return n - 1 - slot%n
 }
 
-const whyAlone = "finals: fresh launches one after the other"
+// turn is the next place in the order whose member is still in, and false when the rounds are over. There are more rounds
+// while a member's load is not settled, and with refine while the figures that will be reported are vague; and no more than it takes where
+// nothing can be confirmed. One that came in later has as many.
+func (f *finals) turn(refine bool) (slot int, ok bool) {
+	all := rounds
+	switch {
+	case f.isVain():
+		all = confirmed
+	case slices.ContainsFunc(f.members, member.isOpen) || refine && f.isVague():
+		all = allRounds
+	}
+	for slot := f.slot; slot < (f.first+all)*len(f.members); slot++ {
+		if !f.members[f.at(slot)].out {
+			return slot, true
+		}
+	}
+	return 0, false
+}
+
+// isVain reports whether all members clearly miss the constraints: no more trials of them make anything of it.
+func (f *finals) isVain() bool {
+	return !slices.ContainsFunc(f.members, func(m member) bool { return !m.out && !m.isBeyond(f.settings.Goal) })
+}
+
+// isVague reports whether more trials would make the statement about the best and the default more certain.
+func (f *finals) isVague() bool {
+	best, ok := f.leader()
+	return slices.ContainsFunc(f.members, func(m member) bool {
+		c := m.standing.Candidate
+		return (c.IsDefault() || ok && c.Key() == best.Candidate.Key()) && m.isVague(f.settings.Goal)
+	})
+}
+
+// next returns what to measure next: one trial, or a block of turns. After the first round, a round is begun only when all of it is affordable. In the
+// first, a block that is not affordable gives way to its first trial.
+func (f *finals) next(affordable func([]search.Trial) bool, refine bool) (search.Action, bool) {
+	slot, ok := f.turn(refine)
+	if !ok {
+		return search.Action{}, false
+	}
+	round := f.rest(slot)
+	next := round[0]
+	if n := len(f.members); slot < n {
+		if next.Block != nil && !affordable(next.Block) {
+			next = f.alone(slot)
+		}
+		return next, affordable(next.Trials())
+	} else if slot%n != 0 {
+		return next, affordable(next.Trials())
+	}
+	var trials []search.Trial
+	for _, a := range round {
+		trials = append(trials, a.Trials()...)
+	}
+	return next, affordable(trials)
+}
+
+// rest are the actions from a place in the order to the end of its round: blocks of turns, of as many seats each as can be, or single trials.
+func (f *finals) rest(slot int) []search.Action {
+	n := len(f.members)
+	var actions []search.Action
+	var seats []search.Trial
+	for i := slot; i < (slot/n+1)*n; i++ {
+		if m := f.members[f.at(i)]; !m.out {
+			seats = append(seats, finalTrial(f.settings, m.standing.Candidate, m.current, f.windows))
+			actions = append(actions, f.alone(i))
+		}
+	}
+	if !takesTurns(f.settings) || f.single {
+		return actions
+	}
+	actions = nil
+	blocks := (len(seats) + search.MostSeats - 1) / search.MostSeats
+	for ; blocks > 0; blocks-- {
+		size := (len(seats) + blocks - 1) / blocks
+		action := f.settings.Block(seats[:size], turnsPerBlock)
+		if action.Why = "finals: a fresh launch by itself"; action.Block != nil {
+			action.Why = "finals: fresh launches in turns"
+		}
+		actions, seats = append(actions, action), seats[size:]
+	}
+	return actions
+}
+
+// alone is the trial at a place in the order, measured by itself.
+func (f *finals) alone(slot int) search.Action {
+	m := f.members[f.at(slot)]
+	return search.Action{Trial: finalTrial(f.settings, m.standing.Candidate, m.current, f.windows), Why: "finals: fresh launches one after the other"}
+}
 
 // tell enters a final trial.
 func (f *finals) tell(e search.Event) {
-	if len(f.queue) == 0 && f.left == 0 { // it begins a round
-		seats := f.seats(true)
-		f.rounds++
-		if e.Trial.Block == 0 && len(seats) > 0 && seats[0].Candidate.Key() == e.Trial.Candidate.Key() {
-			f.queue = seats
-			f.single = f.single || takesTurns(f.plan.settings) && len(seats) > 1
-		}
-		f.last = seats
+	if slot, ok := f.turn(true); ok {
+		f.seat(e.Trial.Block, slot)
+		f.slot = slot + 1
 	}
-	if e.Measurement.Failure != nil {
-		f.failed[e.Trial.Candidate.Key()]++
+	if f.believer != nil {
+		f.believer.Confirm(e)
 	}
-	f.seat(e.Trial)
+	i := slices.IndexFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == e.Trial.Candidate.Key() })
+	if i >= 0 {
+		level := f.members[i].current
+		f.members[i].tell(e, f.settings.Goal, f.settings.Space.Load)
+		f.follow(&f.members[i], level)
+	}
+	if f.left == 0 { // the others of a block are in the order already
+		f.admit()
+	}
 }
 
-// seat notes that a trial of a round was told.
-func (f *finals) seat(t search.Trial) {
+// seat notes that a trial at a place in the order was told, of a block (0: measured alone). Where a block could not be measured in turns, no other is
+// asked for.
+func (f *finals) seat(block, slot int) {
+	expected := len(f.rest(slot)[0].Trials())
 	switch {
-	case t.Block == 0:
-		f.left = 0
-		if len(f.queue) > 0 {
-			f.queue = f.queue[1:]
-		}
-	case t.Block != f.block:
-		f.left = len(f.last) - 1
+	case block == 0:
+		f.left, f.single = 0, f.single || expected > 1
+	case block != f.block:
+		f.left = expected - 1
 	default:
 		f.left = max(0, f.left-1)
 	}
-	f.block = t.Block
+	f.block = block
 }
 
-// seats are the trials of the next round, none where no more are worth it.
-func (f *finals) seats(refine bool) []search.Trial {
-	if f.plan.settings.Elsewhere {
-		return f.elsewhere()
+// admit makes a member of what is believed to be better than all members, after what the finals have shown of these, and is not what they refute; its
+// first turn is in the same round.
+func (f *finals) admit() {
+	n := len(f.members)
+	if f.believer == nil || n >= maxMembers+maxAdmitted {
+		return
 	}
-	v, known := f.plan.decided()
-	answer := v.Answer()
-	if answer == nil {
-		return nil
+	ranked := f.believer.Ranked()
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Point.Passes() && !f.refutes(s) })
+	if i < 0 || slices.ContainsFunc(f.members, func(m member) bool { return m.standing.Candidate.Key() == ranked[i].Candidate.Key() }) {
+		return
 	}
-	m := meeting{plan: f.plan, known: known, verdict: v, failed: f.failed}
-	m.consider()
-	var list []posterior.Cell
-	add := func(c posterior.Cell) {
-		isIn := slices.ContainsFunc(list, func(x posterior.Cell) bool {
-			return x.Candidate.Key() == c.Candidate.Key() && x.Load == c.Load
-		})
-		if !isIn && len(list) < search.MostSeats {
-			list = append(list, c)
-		}
+	if best, ok := f.leader(); ok && f.settings.Goal.Objective.Gain(best.Point.Score, ranked[i].Point.Score) <= worthIt-1 {
+		return
 	}
-	isOpen := answer.Fresh < fewest
-	rival, chance := m.rival()
-	if chance > 1-v.Confidence && (refine || isOpen) {
-		isOpen = isOpen || refine
+	round, place := f.slot/n, f.slot%n
+	at := n
+	if round%2 == 1 { // on the way back the last come first, so many have been: it is the next
+		at = n - place
 	}
-	isBaseOpen := v.Default != nil && !answer.Candidate.IsDefault() && v.Nearest == nil &&
-		(v.Default.Fresh < fewest || refine && isVague(answer))
-	if !isOpen && !isBaseOpen || v.Nearest != nil && answer.Fresh >= fewest && m.isVain() {
-		return nil
-	}
-	add(answer.Cell)
-	if isBaseOpen {
-		add(v.Default.Cell)
-	}
-	if chance > 1-v.Confidence {
-		add(rival)
-	}
-	var trials []search.Trial
-	for _, c := range list {
-		trials = append(trials, finalTrial(f.plan.settings, c.Candidate, c.Load.Level(), f.windows))
-	}
-	return trials
+	f.members = slices.Insert(f.members, at, newMember(ranked[i]))
+	f.slot, f.first = round*(n+1)+place, round
 }
 
-// isVague reports whether the gain over the default is known too little.
-func isVague(answer *verdict.Choice) bool {
-	if answer.Gain == nil {
-		return false
+// follow lets a member, after a trial at a level, go on where it is believed best, instead of where its final trials alone would have it:
+// they are few. It stays at its level unless that is believed to miss the constraints, or another one to be worth it. Levels that the final
+// trials refute are not believed in: what is reported are their figures.
+func (f *finals) follow(m *member, level float64) {
+	if f.believer == nil {
+		return
 	}
-	return (answer.Gain.Hi-answer.Gain.Lo)/2 > precise*answer.Gain.Value
+	now, isKnown := f.believer.Believed(m.standing.Candidate, level)
+	ranked := f.believer.Ranked()
+	i := slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Candidate.Key() == m.standing.Candidate.Key() })
+	if !isKnown || i < 0 || m.refutes(level, f.settings) || m.refutes(ranked[i].Point.Level, f.settings) {
+		return
+	}
+	m.current = level
+	if best := ranked[i].Point; !now.Passes() || f.settings.Goal.Objective.Gain(now.Score, best.Score) > worthIt-1 {
+		m.current = best.Level
+	}
 }
 
-// meeting weighs what the answer should meet in the finals: cells that were measured, and loads beside
-// those of the best configurations that were not.
-type meeting struct {
-	plan    *Plan
-	known   *posterior.Posterior
-	verdict verdict.Verdict
-	failed  map[string]int
-
-	cells []posterior.Cell
-	worth []float64 // probability that the cell keeps the limits and is better than the answer
+// leader is the member with the best confirmed score within the constraints.
+func (f *finals) leader() (search.Standing, bool) {
+	var best search.Standing
+	found := false
+	for _, m := range f.members {
+		s, ok := m.best(f.settings, f.judge)
+		if ok && (!found || s.Point.Score > best.Point.Score) {
+			best, found = s, true
+		}
+	}
+	return best, found
 }
 
-// mostConsidered is how many configurations have the loads beside theirs considered.
-const mostConsidered = 4
-
-// consider fills in the cells and what each is worth.
-func (m *meeting) consider() {
-	answer := m.verdict.Answer().Cell
-	seen := map[string]bool{}
-	add := func(c posterior.Cell) {
-		key := c.Candidate.Key() + c.Load.String()
-		if !seen[key] && m.failed[c.Candidate.Key()] == 0 {
-			seen[key], m.cells = true, append(m.cells, c)
+// refutes reports whether what the search found of a configuration at its best load does not hold any more: its final trials at that load, or at
+// a lower one that no higher load keeps, miss the constraints; or the finals have figures, which are of another server.
+func (f *finals) refutes(s search.Standing) bool {
+	return slices.ContainsFunc(f.members, func(m member) bool {
+		switch l := m.at(s.Point.Level); {
+		case f.settings.Elsewhere:
+			return len(m.levels) > 0
+		case m.standing.Candidate.Key() != s.Candidate.Key():
+			return false
+		case l != nil:
+			return !f.judge(&m, *l).Passes()
+		default:
+			return m.refutes(s.Point.Level, f.settings)
 		}
-	}
-	seen[answer.Candidate.Key()+answer.Load.String()] = true
-	for _, c := range m.verdict.Choices {
-		if !c.OnlyCurve && !c.IsBroken {
-			add(c.Cell)
-		}
-	}
-	for i, c := range m.verdict.Configs {
-		if i >= mostConsidered {
-			break
-		}
-		for _, level := range m.beside(c) {
-			add(posterior.Cell{Candidate: c.Candidate, Load: m.plan.settings.Space.Load.At(level)})
-		}
-	}
-	m.worth = m.chances(append(slices.Clone(m.cells), answer))
+	})
 }
 
-// beside are the loads of the axis next to a configuration's, where the simulation predicts them: one
-// below, one above, and the middle towards the next that were measured.
-func (m *meeting) beside(c verdict.Choice) []float64 {
-	axis, level := m.plan.settings.Space.Load, c.Load.Level()
-	var list []float64
-	for _, x := range []float64{axis.AtMost(level / 1.1), axis.AtMost(level / 1.3), axis.AtLeast(level * 1.1), axis.AtLeast(level * 1.3)} {
-		cell := posterior.Cell{Candidate: c.Candidate, Load: axis.At(x)}
-		if x != level && m.known.IsPredicted(cell, measure.Throughput) {
-			list = append(list, x)
-		}
-	}
-	return list
+// hasFailed reports whether a configuration failed on fresh launches, and served on none.
+func (f *finals) hasFailed(c search.Candidate) bool {
+	return slices.ContainsFunc(f.members, func(m member) bool {
+		return m.out && len(m.levels) == 0 && m.standing.Candidate.Key() == c.Key()
+	})
 }
 
-// chances are, for all cells but the last, the probabilities that they keep all limits and have a score
-// above that of the last by what is worth it.
-func (m *meeting) chances(cells []posterior.Cell) []float64 {
-	last := len(cells) - 1
-	list := make([]float64, last)
-	means, deviations, holds := make([]float64, last), make([]float64, last), make([]float64, last)
-	for i := range holds {
-		holds[i] = 1
-	}
-	goal := m.plan.settings.Goal
-	for _, t := range goal.Objective.Terms {
-		j, ok := m.known.Joint(cells, t.Metric)
-		if !ok {
-			return list
-		}
-		sign := -t.Weight
-		if info, _ := t.Metric.Info(); info.HigherBetter {
-			sign = t.Weight
-		}
-		for i := range last {
-			d := j.Difference(i, last)
-			means[i] += sign * d.Mean
-			deviations[i] += math.Abs(sign) * d.Deviation
+// judge is what is to be thought of a member's final trials at a level: what is believed from all that is known, else, and where the finals refute
+// it, what they show.
+func (f *finals) judge(m *member, l confirmedLevel) search.Point {
+	if f.believer != nil && !m.refutes(l.level, f.settings) {
+		if p, ok := f.believer.Believed(m.standing.Candidate, l.level); ok {
+			return p
 		}
 	}
-	for _, c := range goal.Constraints {
-		j, ok := m.known.Joint(cells, c.Metric)
-		for i := range last {
-			if ok && c.Max != nil && !math.IsNaN(j.Means[i]) {
-				holds[i] *= j.At(i).Below(*c.Max)
-			}
-			if ok && c.Min != nil && !math.IsNaN(j.Means[i]) {
-				holds[i] *= 1 - j.At(i).Below(*c.Min)
-			}
-		}
-	}
-	least := math.Log1p(worthIt)
-	if m.verdict.Recommended == nil { // anything that is safe is better than what is not
-		least = math.Inf(-1)
-	}
-	for i := range list {
-		p := 1.0
-		if !math.IsInf(least, -1) {
-			p = 1 - posterior.Normal{Mean: means[i], Deviation: deviations[i]}.Below(math.Exp(least))
-		}
-		list[i] = holds[i] * p
-	}
-	return list
-}
-
-// rival is the cell that is most likely to be better than the answer, and how likely that is. While
-// nothing is recommended it is the best of what is likely to keep the limits as surely as is asked.
-func (m *meeting) rival() (posterior.Cell, float64) {
-	best := -1
-	for i, w := range m.worth {
-		if best < 0 || w > m.worth[best] {
-			best = i
-		}
-	}
-	if best < 0 {
-		return posterior.Cell{}, 0
-	}
-	return m.cells[best], m.worth[best]
-}
-
-// isVain reports whether nothing has a chance to keep the limits.
-func (m *meeting) isVain() bool {
-	_, chance := m.rival()
-	return chance < 1-m.verdict.Confidence && m.verdict.Answer().Holds < 1-m.verdict.Confidence
+	return f.settings.Goal.Judge(f.settings.Space.Load.At(l.level), l.pooled)
 }

@@ -17,7 +17,6 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/quick"
 	"tuner/search/random"
-	"tuner/search/verdict"
 )
 
 // The shares of the budget that the search phase leaves to the finals.
@@ -47,11 +46,14 @@ type Explorer interface {
 	Ranked() []search.Standing // configurations at their best loads, best first, the default among them: what the finals choose from
 }
 
-// Confirmer is an explorer that learns from the finals, too.
-type Confirmer interface {
+// Believer is an explorer that judges by a model of all that it is told. It is told of the finals, too, and says what they and the search
+// together make of a finalist: at which load it is best, and which of them is.
+type Believer interface {
 	Explorer
 	// Confirm learns the outcome of a final trial.
 	Confirm(search.Event)
+	// Believed is what is believed of a configuration at a load; false where nothing is.
+	Believed(c search.Candidate, level float64) (search.Point, bool)
 }
 
 // Economist is an explorer that, where the budget is too short for what it asks for, knows of something cheaper.
@@ -78,9 +80,6 @@ type Plan struct {
 	events     []search.Event       // all that was told
 	known      *posterior.Posterior // of the events of the last question
 	knownOf    int                  // how many these were
-	basis      *posterior.Posterior // of the last decision
-	decision   verdict.Verdict
-	decidedAt  int // events before it
 }
 
 // New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
@@ -230,8 +229,8 @@ func (p *Plan) Tell(e search.Event) {
 		p.ended = p.whyEnded()
 		p.finals = p.newFinals()
 	}
-	defer func() { p.events = append(p.events, e) }()
 	p.costs.add(e)
+	p.events = append(p.events, e)
 	p.blocks = max(p.blocks, e.Trial.Block)
 	held := p.held
 	if phase == search.PhaseFinal {
@@ -242,9 +241,6 @@ func (p *Plan) Tell(e search.Event) {
 	switch phase {
 	case search.PhaseFinal:
 		p.finals.tell(seen)
-		if inner, ok := p.inner.(Confirmer); ok && !p.settings.Elsewhere { // one server says nothing of another
-			inner.Confirm(e)
-		}
 	case search.PhaseCurve:
 		p.finals.curve = append(p.finals.curve, seen)
 	default:
@@ -284,9 +280,13 @@ func (p *Plan) Progress() (done, expected int) {
 	ahead := 0
 	if p.finals == nil {
 		ahead = int(min(perCandidate*(float64(p.base.Remaining())+float64(p.inner.Remaining())), mostTrials))
-		ahead += fewest * p.members()
+		ahead += rounds * p.members()
 	} else {
-		ahead = max(mostRounds-p.finals.rounds, 0) * search.MostSeats
+		all := rounds
+		if p.finals.slot >= (p.finals.first+rounds)*len(p.finals.members) {
+			all = allRounds
+		}
+		ahead = max((p.finals.first+all)*len(p.finals.members)-p.finals.slot, 0)
 	}
 	if b := p.settings.Budget; b.Trials > 0 {
 		ahead = min(ahead, b.Trials-done)
@@ -375,4 +375,4 @@ func (p *Plan) reserve() budgetPart {
 }
 
 // members is how many configurations the finals will have, as far as can be known.
-func (p *Plan) members() int { return min(max(p.ledger.Len(), 2), search.MostSeats) }
+func (p *Plan) members() int { return min(max(p.ledger.Len(), 2), maxMembers) }

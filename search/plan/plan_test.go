@@ -473,7 +473,7 @@ func TestWhatNothingSatisfiesEndsEarly(t *testing.T) {
 			t.Errorf("%s: something leads", name)
 		}
 		text := strings.Join(p.Statement(), "\n")
-		if !strings.Contains(text, "Nothing satisfies the limits. Nearest: ") || !strings.Contains(text, "A constraint would have to give: latency_p99 to ") {
+		if !strings.Contains(text, "Nearest to the constraints is ") || !strings.Contains(text, "A constraint would have to give: latency_p99 to ") {
 			t.Errorf("%s states:\n%s", name, text)
 		}
 	}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
@@ -18,24 +16,7 @@ type Predictor interface {
 }
 
 // Posterior is what is known from all events that were told.
-func (p *Plan) Posterior() *posterior.Posterior { return p.learn(p.events) }
-
-func (p *Plan) learn(events []search.Event) *posterior.Posterior {
-	return posterior.New(p.posteriorOptions(), events)
-}
-
-// decided is the decision by all but the load curves, and what it rests on. What is measured next depends
-// on it, so that it is a function of the events alone: a resumed campaign decides the same. Curves are
-// drawn for it and do not change it.
-func (p *Plan) decided() (verdict.Verdict, *posterior.Posterior) {
-	isCurve := func(e search.Event) bool { return e.Trial.Phase == search.PhaseCurve }
-	told := slices.DeleteFunc(slices.Clone(p.events), isCurve)
-	if p.basis == nil || p.decidedAt != len(told) {
-		p.basis, p.decidedAt = p.learn(told), len(told)
-		p.decision = p.DecideAt(p.basis, nil)
-	}
-	return p.decision, p.basis
-}
+func (p *Plan) Posterior() *posterior.Posterior { return posterior.New(p.posteriorOptions(), p.events) }
 
 func (p *Plan) posteriorOptions() posterior.Options {
 	o := posterior.Options{Space: p.settings.Space, Goal: p.settings.Goal, Elsewhere: p.settings.Elsewhere}
