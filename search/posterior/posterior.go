@@ -56,6 +56,7 @@ type Posterior struct {
 	measured  []Measured
 	memories  map[string]float64 // bytes, by candidate key
 	withheld  Withheld
+	joints    lastJoints
 }
 
 // Measured is a cell that trials have measured, and how much stands behind it.
@@ -182,11 +183,13 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	if !ok {
 		return Joint{}, false
 	}
-	sites := make([]site, len(cells))
-	for i, c := range cells {
-		sites[i] = siteOf(c, metric, p.options)
-	}
-	return process.at(sites), true
+	return p.joints.of(cells, metric, func() Joint {
+		sites := make([]site, len(cells))
+		for i, c := range cells {
+			sites[i] = siteOf(c, metric, p.options)
+		}
+		return process.at(sites)
+	}), true
 }
 
 // memoryOf treats the memories of configurations as known, each with a small error of its own. The mean of
