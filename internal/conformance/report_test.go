@@ -88,7 +88,7 @@ func pageOf(t *testing.T, r analyze.Result) string {
 	return dir
 }
 
-// browse checks the page of a folder, as an ordinary, a ranked, a hostile or a large one.
+// browse checks the page of a folder, as an ordinary, a ranked, a hostile, a baseless or a large one.
 func browse(t *testing.T, dir, kind, name string) {
 	t.Helper()
 	inBrowser(t, "report.mjs", dir, kind, name)
