@@ -79,19 +79,16 @@ func newVerdict(r analyze.Result) html.Verdict {
 	return v
 }
 
-// say puts a decision under other limits into words.
+// say puts a decision under other limits into words. The page shows the choices with their figures beside them.
 func say(goal search.Goal, v verdict.Verdict) html.Verdict {
 	answer := v.Answer()
 	switch {
 	case answer == nil:
 		return html.Verdict{Figure: "Nothing", Claim: "was measured"}
 	case v.Nearest != nil:
-		return html.Verdict{Figure: "None", Claim: "satisfies " + constraintsText(goal), Summary: fmt.Sprintf("Nearest: %s.", answer.Text(goal))}
+		return html.Verdict{Figure: "None", Claim: "satisfies " + constraintsText(goal)}
 	}
-	words := html.Verdict{Summary: fmt.Sprintf("At the edge: %s.", answer.Text(goal))}
-	if v.Recommended != nil {
-		words.Summary = fmt.Sprintf("Recommended: %s.", answer.Text(goal))
-	}
+	var words html.Verdict
 	var values []string
 	for _, t := range goal.Objective.Terms {
 		values = append(values, t.Metric.Format(answer.Values[t.Metric].Value))

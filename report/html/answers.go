@@ -39,7 +39,7 @@ type answerData struct {
 	Claim   string `json:"claim"`
 	Best    string `json:"best,omitempty"`
 	Summary string `json:"summary,omitempty"`
-	Roles   []Role `json:"roles"`
+	Roles   []int  `json:"roles"` // their numbers, the answer first
 	// Standing has a digit for each choice: 2 keeps all limits with the asked confidence, 1 likely, 0 not.
 	Standing int `json:"standing"`
 }
@@ -47,7 +47,7 @@ type answerData struct {
 // Role is what a choice is in an answer.
 type Role struct {
 	As     string `json:"as"` // recommended, edge, nearest, lightest or default
-	Title  string `json:"title"`
+	Title  string `json:"-"`
 	Choice int    `json:"choice"`         // its number in the page's choices
 	Gain   string `json:"gain,omitempty"` // over the default: "1.59 × [1.46, 1.73]"
 	Holds  string `json:"holds"`          // probability that it keeps all limits
@@ -72,6 +72,7 @@ type decided struct {
 	Limits    []limitData   `json:"limits"`
 	Rows      []rowData     `json:"rows"`
 	Answers   []answerData  `json:"answers"`
+	Roles     []Role        `json:"roles"`
 	Standings []string      `json:"standings"`
 	Choices   []*choiceData `json:"choices"`
 }
@@ -82,14 +83,15 @@ type decisions struct {
 	places    map[string][2]int // of points, by configuration and load
 	standings *table[string]
 	numbers   map[int]int // of the choices that are shown, by their place in the verdict
+	roles     map[Role]int
 	answers   map[string]int
 	data      decided
 }
 
 func newDecisions(p Page) decided {
 	d := decisions{
-		page: p, places: map[string][2]int{}, standings: newTable[string](), numbers: map[int]int{}, answers: map[string]int{},
-		data: decided{Limits: []limitData{}, Rows: []rowData{}, Answers: []answerData{}, Choices: []*choiceData{}},
+		page: p, places: map[string][2]int{}, standings: newTable[string](), numbers: map[int]int{}, roles: map[Role]int{},
+		answers: map[string]int{}, data: decided{Limits: []limitData{}, Rows: []rowData{}, Answers: []answerData{}, Roles: []Role{}, Choices: []*choiceData{}},
 	}
 	for i, c := range p.Result.Configs {
 		for n, point := range c.Points {
@@ -126,8 +128,7 @@ func (d *decisions) answer(p place, constraints []search.Constraint) int {
 		words = d.page.Say(goal, p.verdict)
 	}
 	a := answerData{
-		Figure: words.Figure, Claim: words.Claim, Best: words.Best, Summary: words.Summary,
-		Roles: d.roles(p.verdict), Standing: d.standings.of(standing(p.verdict)),
+		Figure: words.Figure, Claim: words.Claim, Roles: d.rolesOf(p.verdict), Standing: d.standings.of(standing(p.verdict)),
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -158,9 +159,9 @@ func standing(v verdict.Verdict) string {
 	return b.String()
 }
 
-// roles lists the choices that a decision names, the answer first.
-func (d *decisions) roles(v verdict.Verdict) []Role {
-	list := []Role{}
+// rolesOf enters the choices that a decision names, the answer first, and returns their numbers.
+func (d *decisions) rolesOf(v verdict.Verdict) []int {
+	list := []int{}
 	for _, r := range []struct {
 		as, title string
 		choice    *verdict.Choice
@@ -168,9 +169,16 @@ func (d *decisions) roles(v verdict.Verdict) []Role {
 		{"recommended", "Recommended", v.Recommended}, {"edge", "At the edge", v.Edge}, {"nearest", "Nearest", v.Nearest},
 		{"lightest", "Least memory", lightest(v)}, {"default", "Default", v.Default},
 	} {
-		if r.choice != nil {
-			list = append(list, d.role(r.as, r.title, *r.choice, v))
+		if r.choice == nil {
+			continue
 		}
+		role := d.role(r.as, r.title, *r.choice, v)
+		n, isKnown := d.roles[role]
+		if !isKnown {
+			n = len(d.data.Roles)
+			d.roles[role], d.data.Roles = n, append(d.data.Roles, role)
+		}
+		list = append(list, n)
 	}
 	return list
 }

@@ -116,9 +116,9 @@ func (d decided) cards() []Card {
 		return nil
 	}
 	find := func(as, title, text string) Card {
-		for _, r := range own.Roles {
-			if r.As == as {
-				return Card{Role: r}
+		for _, n := range own.Roles {
+			if d.Roles[n].As == as {
+				return Card{Role: d.Roles[n]}
 			}
 		}
 		return Card{Role: Role{As: as, Title: title}, Text: text}

@@ -9,14 +9,19 @@ const ownRow = Math.max(0, raw.rows.findIndex((r) => r.own));
 const ownPlace = raw.rows.length > 0 ? Math.max(0, raw.rows[ownRow].places.findIndex((p) => p.own)) : 0;
 const at = { row: ownRow, place: ownPlace };
 
+// roleTitles name what a choice is in an answer.
+const roleTitles = { recommended: "Recommended", edge: "At the edge", nearest: "Nearest", lightest: "Least memory", default: "Default" };
+
 const noAnswer = { roles: [], standing: -1 };
+
+function rolesOf(answer) { return answer.roles.map((n) => raw.roles[n]); }
 
 // newView is the answer where the sliders stand, with what all parts of the page ask of it. shown are the configurations that the charts
 // bring out: the best ones within the report's own limits and the default.
 function newView() {
   const row = raw.rows[at.row], place = row && row.places[at.place];
   const answer = place ? raw.answers[place.answer] : noAnswer, isOwn = !place || place.own === true;
-  const roles = new Map(answer.roles.map((r) => [r.as, { ...r, ...raw.choices[r.choice] }]));
+  const roles = new Map(rolesOf(answer).map((r) => [r.as, { ...r, title: roleTitles[r.as], ...raw.choices[r.choice] }]));
   const pointOf = (as) => {
     const c = roles.get(as), config = c && configs[c.configuration];
     return config ? config.points[c.point] : null;
@@ -146,8 +151,8 @@ let moveTo = () => {};
 const ownVerdict = [...document.getElementById("verdict").childNodes];
 
 // card is a column of the verdict; text stands where there is no choice.
-function card(as, title, role, text) {
-  if (!role) return html("article", { class: `card ${as}` }, html("h2", {}, title), html("p", { class: "note" }, text));
+function card(as, role, text) {
+  if (!role) return html("article", { class: `card ${as}` }, html("h2", {}, roleTitles[as]), html("p", { class: "note" }, text));
   const pair = (name, ...value) => [html("dt", {}, name), html("dd", {}, ...value)];
   return html("article", { class: `card ${as}` }, html("h2", {}, role.title), html("p", { class: "setup" }, role.setup),
     html("dl", {}, ...pair("load", role.load), ...role.figures.flatMap(([label, value, interval]) => pair(label, `${value} `, html("small", {}, interval))),
@@ -160,12 +165,12 @@ function drawVerdict(view) {
   document.documentElement.classList.toggle("trying", !view.isOwn);
   if (view.isOwn) return verdict.replaceChildren(...ownVerdict);
   const nearest = view.roles.get("nearest");
-  const cards = nearest ? [card("nearest", "Nearest", nearest)] : [
-    card("recommended", "Recommended", view.roles.get("recommended"), "Nothing that was measured keeps these limits as surely as asked."),
-    card("edge", "At the edge", view.roles.get("edge"), "Nothing that was measured is better and likely to keep these limits.")];
+  const cards = nearest ? [card("nearest", nearest)] : [
+    card("recommended", view.roles.get("recommended"), "Nothing that was measured keeps these limits as surely as asked."),
+    card("edge", view.roles.get("edge"), "Nothing that was measured is better and likely to keep these limits.")];
   verdict.replaceChildren(html("p", { class: "eyebrow" }, "At limits that you try out"),
     html("h1", {}, html("span", { class: "figure" }, a.figure), " ", html("span", { class: "claim" }, a.claim)),
-    ...(a.summary ? [html("p", { class: "summary" }, a.summary)] : []), html("div", { class: "cards" }, ...cards));
+    html("div", { class: "cards" }, ...cards));
 }
 
 // drawFour puts the recommended configuration beside what is at the edge, what needs the least memory, and the default.

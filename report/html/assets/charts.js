@@ -255,7 +255,7 @@ function progressLegend(failed, hasBand) {
 function stepsOf(row, as, end, keeps) {
   const list = [];
   row.places.forEach((p, i) => {
-    const answer = raw.answers[p.answer], role = answer.roles.find((r) => r.as === as), next = row.places[i + 1];
+    const answer = raw.answers[p.answer], role = rolesOf(answer).find((r) => r.as === as), next = row.places[i + 1];
     if (p.limit === null || !role || !keeps(answer, role)) return;
     const choice = raw.choices[role.choice];
     list.push({ i, from: p.limit, to: next && next.limit !== null ? next.limit : end, choice, role, objective: choice.objective });

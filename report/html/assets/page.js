@@ -29,8 +29,10 @@ document.getElementById("download").addEventListener("click", () => {
 
 buildTable();
 addChart("answers", answers);
-addChart("breakdown", breakdown);
-addChart("knobs", knobs);
+if (document.getElementById("why")) { // an import has no explanation
+  addChart("breakdown", breakdown);
+  addChart("knobs", knobs);
+}
 addChart("tradeoff", tradeoff);
 addChart("throughput", againstLoad(throughputMetric, false));
 addChart("latency", againstLoad(latencyMetric, true));
