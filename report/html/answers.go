@@ -11,6 +11,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/verdict"
+	"tuner/spec"
 )
 
 // limitData is a limit that the page's sliders move.
@@ -91,12 +92,15 @@ type decisions struct {
 func newDecisions(p Page) decided {
 	d := decisions{
 		page: p, places: map[string][2]int{}, standings: newTable[string](), numbers: map[int]int{}, roles: map[Role]int{},
-		answers: map[string]int{}, data: decided{Limits: []limitData{}, Rows: []rowData{}, Answers: []answerData{}, Roles: []Role{}, Choices: []*choiceData{}},
+		answers: map[string]int{}, data: decided{Standings: []string{}, Limits: []limitData{}, Rows: []rowData{}, Answers: []answerData{}, Roles: []Role{}, Choices: []*choiceData{}},
 	}
 	for i, c := range p.Result.Configs {
 		for n, point := range c.Points {
 			d.places[cellName(c.Candidate, point.Load)] = [2]int{i, n}
 		}
+	}
+	if p.Result.Rank == spec.RankTop3Mean {
+		return d.data // another order than the verdict's: its answer may be another one
 	}
 	a := answersOf(p.Result)
 	for _, x := range a.axes {

@@ -11,7 +11,6 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/verdict"
-	"tuner/spec"
 )
 
 // axis is a limit that a reader of the page may move.
@@ -61,7 +60,7 @@ const (
 // decision is the result's.
 func answersOf(r analyze.Result) answers {
 	n := len(r.Verdict.Choices)
-	if r.Decide == nil || n == 0 || n > mostAlone || r.Rank == spec.RankTop3Mean {
+	if r.Decide == nil || n == 0 || n > mostAlone {
 		return answers{rows: []row{{isOwn: true, places: []place{{isOwn: true, verdict: r.Verdict}}}}}
 	}
 	a := answers{axes: axesOf(r)}

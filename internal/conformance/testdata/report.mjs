@@ -1,6 +1,6 @@
 // Checks report.html in a real browser: an ordinary one against result.json beside it, its answers at every place of its sliders against
 // expected.json.
-// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|ranked|hostile|baseless|large NAME
+// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|ranked|hostile|baseless|undecided|large NAME
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -276,6 +276,19 @@ async function checkBaseless(page) {
     assert.ok(await page.locator("#table .detail pre span").count() > 0);
     assert.equal(await page.locator("#table .detail pre span.added, #table .detail pre span.removed").count(), 0);
   });
+  await check("intervals that reach below zero are cut off", async () => {
+    assert.deepEqual(await unsoundNumbers(page), []);
+    assert.ok(await page.locator("#latency .plot .whisker").count() > 0);
+  });
+}
+
+// checkUndecided opens a page whose order is not the verdict's: it has no answer at other limits.
+async function checkUndecided(page) {
+  await check("the page goes without an answer at other limits", async () => {
+    assert.equal(await page.locator("#curve, #verdict .card").count(), 0);
+    assert.ok(await marks(page, "tradeoff") > 10 && await rows(page).count() > 5);
+    assert.equal(await page.locator("#tradeoff .plot .ring.best").count(), 1);
+  });
 }
 
 async function checkLarge(page) {
@@ -299,7 +312,7 @@ if (await page.locator("html.js").count() === 0) { // it would only wait for wha
   await check("the page's script runs", () => assert.fail("it does not"));
   await finish();
 }
-await { ordinary: checkOrdinary, ranked: checkRanked, hostile: checkHostile, baseless: checkBaseless, large: checkLarge }[kind](page);
+await { ordinary: checkOrdinary, ranked: checkRanked, hostile: checkHostile, baseless: checkBaseless, undecided: checkUndecided, large: checkLarge }[kind](page);
 if (kind === "ordinary") await checkForms();
 if (pictures && (kind === "ordinary" || kind === "ranked")) await takePictures(pictures, name);
 await finish();
