@@ -11,6 +11,7 @@ import (
 	"tuner/report/html"
 	"tuner/search"
 	"tuner/search/verdict"
+	"tuner/spec"
 )
 
 // WriteHTML writes report.html: the answer, charts and every configuration as one page that needs nothing but itself. With
@@ -18,10 +19,12 @@ import (
 func WriteHTML(w io.Writer, r analyze.Result, withRepository bool) error {
 	g := newGrid(r)
 	page := html.Page{
-		Result: r, Verdict: newVerdict(r), Say: say, Loosened: r.Verdict.Loosened(r.Goal), About: about(r), Trust: trust(r), Effort: effort(r),
-		View: append(viewNotes(r), serverNotes(r)...), Labels: metricLabels(r), Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
-		Notes: pageNotes(r), Failures: pageFailures(r), Rejected: rejections(r), LeftOut: foldLines(r), Origin: origin(r),
-		Accuracy: accuracySection(r), Steps: html.Section{Title: "Steps of the run", Heads: stepHeads, Cells: stepRows(r.Steps)},
+		Result: r, Verdict: newVerdict(r), Say: say, Loosened: r.Verdict.Loosened(r.Goal), About: about(r), Trust: trust(r),
+		Effort: effort(r), View: append(viewNotes(r), serverNotes(r)...), Labels: metricLabels(r),
+		Ranking: html.Section{Title: "Ranking", Heads: g.headers(), Cells: g.cells},
+		Notes:   pageNotes(r), Failures: pageFailures(r), Rejected: rejections(r), LeftOut: foldLines(r), Origin: origin(r),
+		Accuracy: accuracySection(r),
+		Steps:    html.Section{Title: "Steps of the run", Heads: stepHeads, Cells: stepRows(r.Steps)},
 	}
 	if r.ByBestLoad() && r.Recorded == "" {
 		page.State = string(r.Verdict.State)
@@ -76,7 +79,18 @@ func newVerdict(r analyze.Result) html.Verdict {
 	}
 	v.Best = fmt.Sprintf("%s. %s", nameAndSetup(best), confirmation(r, best))
 	gained(&v, r.Goal, best.Candidate.IsDefault(), best.Gain, figures(r.Goal, best))
+	if r.Rank != spec.RankTop3Mean {
+		v.Claim += doubtOf(r.Verdict)
+	}
 	return v
+}
+
+// doubtOf says how likely an answer at the edge keeps the limits; "" of what is recommended.
+func doubtOf(v verdict.Verdict) string {
+	if v.Recommended != nil || v.Edge == nil {
+		return ""
+	}
+	return ", with a probability of " + v.Edge.HoldsText()
 }
 
 // say puts a decision under other limits into words. The page shows the choices with their figures beside them.
@@ -94,6 +108,7 @@ func say(goal search.Goal, v verdict.Verdict) html.Verdict {
 		values = append(values, t.Metric.Format(answer.Values[t.Metric].Value))
 	}
 	gained(&words, goal, answer.Candidate.IsDefault(), answer.Gain, strings.Join(values, ", "))
+	words.Claim += doubtOf(v)
 	return words
 }
 
@@ -135,7 +150,8 @@ func trust(r analyze.Result) []html.Chip {
 		add(true, "#candidates", "not measured again", "The figures are those of the search. A larger budget leaves time to measure the answer again.")
 	}
 	if w := r.Withheld; w.Mean > quiet {
-		hint := fmt.Sprintf("Other programs took this share of the CPU time while windows were measured, %.0f %% in the worst trial. Figures are of the machine as it was on average. Measure again on a machine without other load.", 100*w.Most)
+		hint := fmt.Sprintf("Other programs took this share of the CPU time while windows were measured, %.0f %% in the worst trial. "+
+			"Figures are of the machine as it was on average. Measure again on a machine without other load.", 100*w.Most)
 		add(true, "#origin", fmt.Sprintf("%.0f %% of the CPU time taken by others", 100*w.Mean), hint)
 	} else {
 		add(false, "#origin", "machine quiet", "Other programs took no more than 1 % of the CPU time while windows were measured.")

@@ -339,6 +339,28 @@ func TestHTMLTrials(t *testing.T) {
 	}
 }
 
+// An answer that is not recommended is given with its probability.
+func TestHTMLEdgeIsSaid(t *testing.T) {
+	t.Parallel()
+	r := result(t, typical(t), analyze.Options{})
+	e := r.Verdict.Recommended.Values[measure.LatencyP99]
+	limit := e.Value * math.Sqrt(e.Hi/e.Value) // about one standard deviation above the p99: 84 %
+	goal := r.Goal
+	goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
+	v := r.Decide(goal.Constraints)
+	if v.Edge == nil {
+		t.Fatal("nothing is at the edge")
+	}
+	v.Recommended = nil
+	want := " with a probability of " + v.Edge.HoldsText()
+	if got := say(goal, v).Claim; !strings.HasSuffix(got, want) {
+		t.Errorf("the claim is %q, want it to end with %q", got, want)
+	}
+	if got := newVerdict(r).Claim; strings.Contains(got, "probability") {
+		t.Errorf("what is recommended is said with doubt: %q", got)
+	}
+}
+
 // Chips tell why to trust the answer, and why not.
 func TestHTMLTrust(t *testing.T) {
 	t.Parallel()

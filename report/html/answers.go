@@ -92,7 +92,11 @@ type decisions struct {
 func newDecisions(p Page) decided {
 	d := decisions{
 		page: p, places: map[string][2]int{}, standings: newTable[string](), numbers: map[int]int{}, roles: map[Role]int{},
-		answers: map[string]int{}, data: decided{Standings: []string{}, Limits: []limitData{}, Rows: []rowData{}, Answers: []answerData{}, Roles: []Role{}, Choices: []*choiceData{}},
+		answers: map[string]int{},
+		data: decided{
+			Limits: []limitData{}, Rows: []rowData{}, Answers: []answerData{}, Roles: []Role{}, Standings: []string{},
+			Choices: []*choiceData{},
+		},
 	}
 	for i, c := range p.Result.Configs {
 		for n, point := range c.Points {
