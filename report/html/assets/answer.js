@@ -182,7 +182,7 @@ function drawFour(view) {
   const cell = (text, isSame, kind = "number") => html("td", { class: kind }, isSame ? text : html("b", {}, text));
   place.replaceChildren(html("table", {},
     html("thead", {}, html("tr", {}, ...["", "Configuration", "Load"].map((t) => html("th", { scope: "col" }, t)),
-      ...[...labels, "gain over the default", "limits kept"].map((t) => html("th", { scope: "col", class: "number" }, t)))),
+      ...[...labels, "gain", "limits kept"].map((t) => html("th", { scope: "col", class: "number" }, t)))),
     html("tbody", {}, ...rows.map((r) => html("tr", { class: r === first ? "best" : null }, html("th", { scope: "row" }, r.title),
       cell(r.setup, r === first || r.setup === first.setup, "text"), cell(r.load, r === first || r.load === first.load, "text"),
       ...labels.map((label) => {
