@@ -62,6 +62,7 @@ type Posterior struct {
 	plain     map[cellKey][]Normal               // cells that are far from the best, each by itself; by metric
 	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
 	withheld  Withheld
+	joints    lastJoints
 }
 
 // Measured is a cell that trials have measured, and how much stands behind it.
@@ -188,6 +189,11 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	if !ok || len(cells) == 0 {
 		return Joint{}, false
 	}
+	return p.joints.of(cells, metric, func() Joint { return p.joined(process, cells, metric) }), true
+}
+
+// joined is what a process says of cells, with those that are looked at by themselves.
+func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric) Joint {
 	var sites []site
 	var places []int
 	j := newJoint(len(cells))
@@ -201,7 +207,7 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 		sites, places = append(sites, siteOf(c, metric, p.options)), append(places, i)
 	}
 	if len(sites) == 0 {
-		return j, true
+		return j
 	}
 	joined := process.at(sites)
 	for a, i := range places {
@@ -215,7 +221,7 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 			j.Means[i] = math.NaN()
 		}
 	}
-	return j, true
+	return j
 }
 
 // remember learns what configurations hold in memory: one figure each, on each server.
