@@ -103,7 +103,7 @@ func (s standings) best(is func(int) bool) leader {
 }
 
 // mayLead reports whether a choice may be recommended or be at the edge under some limit.
-func mayLead(c verdict.Choice) bool { return !c.OnlyCurve && !c.IsBroken }
+func mayLead(c verdict.Choice) bool { return c.MayLead() }
 
 // isSafe reports whether a choice keeps all limits with the asked confidence.
 func isSafe(c verdict.Choice, confidence float64) bool {
