@@ -173,7 +173,8 @@ func TestGoalOverride(t *testing.T) {
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}},
 	}
 	b := analyzetest.New(t, analyzetest.Profile).
-		Measure(search.Candidate{}, 2, 8).Measure(analyzetest.Candidate(2, 1, 16), 4, 16)
+		Measure(search.Candidate{}, 2, 8).Measure(analyzetest.Candidate(2, 1, 16), 4, 16).
+		Measure(search.Candidate{}, 2).Measure(analyzetest.Candidate(2, 1, 16), 4, 4, 4)
 	best, ok := mustAnalyze(t, b, analyze.Options{Goal: &goal}).Winner()
 	if !ok || best.Best.Load.Concurrency != 4 {
 		t.Errorf("winner is %s at %v, want concurrency 4", best.Name, best.Best)

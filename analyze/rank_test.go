@@ -4,24 +4,11 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
 )
-
-// window has n requests of one latency in a second.
-func window(n int, latency time.Duration) measure.Window {
-	latencies := make([]time.Duration, n)
-	for i := range latencies {
-		latencies[i] = latency
-	}
-	h := measure.NewHistogram(latencies)
-	return measure.Window{
-		Duration: time.Second, Requests: n, Inferences: n, Sub: []measure.SubWindow{{Requests: n, Latency: h}},
-	}
-}
 
 // recordingOf makes a recording with a configuration of its own for each pair of throughput and p99 (s).
 func recordingOf(figures [][2]float64) Recording {
