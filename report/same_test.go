@@ -149,6 +149,15 @@ func checkClaims(t *testing.T, name string, r analyze.Result) {
 			t.Errorf("%s: %s has score %g, above the best's %g", name, s.title, s.config.Best.Score.Value, last.Score.Value)
 		}
 	}
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			for metric, e := range p.Values {
+				if e.Lo < 0 {
+					t.Errorf("%s: %s of %s at %s is %v", name, metric, c.Name, p.Load, e)
+				}
+			}
+		}
+	}
 	junit := readJUnit(t, r).Suites[0].Cases[0]
 	if isPassed := junit.Failure == nil && junit.Skipped == nil; isPassed != (best.Limits[0].Probability >= r.Verdict.Confidence && !best.IsUnknown()) {
 		t.Errorf("%s: junit.xml has %+v of a limit that is kept with probability %g", name, junit, best.Limits[0].Probability)
