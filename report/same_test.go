@@ -55,7 +55,7 @@ func campaigns(t *testing.T, check func(name string, r analyze.Result)) {
 	views("nothing left to try", exhausted(t, 2, 4, 16).Campaign(), 0.003, 0.0096, 0.0097, 0.0098, 0.0099, 0.0125, 0.015, 0.0165, 0.017, 0.0175, 0.02, 0.031, 0.05)
 	views("nothing better", exhausted(t, 1, 4).Campaign(), 0.025, 0.05)
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range 30 {
+	for i := range 12 {
 		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 1<<random.IntN(5))
 		for range 1 + random.IntN(5) {
 			c, load := analyzetest.Candidate(1+random.IntN(2), 1+random.IntN(2), 4<<random.IntN(3)), 1<<random.IntN(6)
