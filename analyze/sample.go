@@ -13,6 +13,10 @@ import (
 func newSample(parts []measure.Measurement, goal search.Goal, memory *footprint.Estimate) Sample {
 	pooled := pool(parts)
 	values := goal.Estimates(pooled, metricsOf(goal))
+	for metric, e := range values { // no metric is below 0, as the symmetric interval of a mean of few may be
+		e.Lo = max(e.Lo, 0)
+		values[metric] = e
+	}
 	s := Sample{
 		Values:   values,
 		Misses:   slices.Concat(unscored(values, goal), goal.MissesBy(pooled, values)),

@@ -44,7 +44,7 @@ func AnswerOf(r analyze.Result) Answer {
 	if missed := missedText(r); a.State == verdict.Nothing && missed != "" {
 		a.Headline = "Nothing satisfies " + missed + "."
 	}
-	if r.Ending.Interrupted {
+	if r.Ending.Interrupted && v.State != verdict.Unfinished {
 		a.Headline += " The campaign was interrupted."
 	}
 	var last []verdict.Line

@@ -114,7 +114,7 @@ func TestAnswer(t *testing.T) {
 	busy.Withheld = analyze.Withheld{Others: measure.Others{Mean: 0.12, Most: 0.3}}
 	check("busy", busy, "others used 12 % of the CPU time (30 % in the worst window): the figures are of the mean.")
 	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
-	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "The campaign was interrupted.")
+	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "Unfinished: ", "; interrupted;")
 	if err := WriteAnswer(failing{}, result(t, typical(t), analyze.Options{})); !errors.Is(err, errFull) {
 		t.Errorf("error is %v, want %v", err, errFull)
 	}

@@ -160,7 +160,7 @@ func TestClaimsAndServiceTrials(t *testing.T) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, claim) {
+		if text := strings.Join(strings.Fields(unescaped(b.String())), " "); !strings.Contains(text, claim) {
 			t.Errorf("%s does not say what is claimed:\n%s", name, b.String())
 		}
 	}

@@ -75,9 +75,9 @@ func misses(c Choice) string {
 // unfinished says how much may be missing, and what to do.
 func (v Verdict) unfinished() string {
 	if math.IsInf(v.More, 1) {
-		return Unfinished.Badge() + ": some configurations were never tried. How much better they may be is not known."
+		return Unfinished.Badge() + ": configurations were never tried; a larger --budget tries them."
 	}
-	return fmt.Sprintf("%s: something up to %s × better may exist.", Unfinished.Badge(), Factor(1+v.More))
+	return fmt.Sprintf("%s: something up to %s × better may exist; a larger --budget looks for it.", Unfinished.Badge(), Factor(1+v.More))
 }
 
 // Lines are the statements behind the headline, the answer first.
@@ -97,10 +97,10 @@ func (v Verdict) Lines(w Words) []Line {
 		add(LineNearest, w.Text(*v.Nearest)+misses(*v.Nearest)+".")
 	}
 	if v.Recommended != nil && v.Edge != nil {
-		add(LineEdge, fmt.Sprintf("%s; %s.", w.Text(*v.Edge), ChangeText(v.Edge.Against)))
+		add(LineEdge, fmt.Sprintf("%s: %s, %s.", w.place(*v.Edge), w.brief(*v.Edge), changeWord(v.Edge.Against)))
 	}
 	if d, answer := v.Default, v.Answer(); d != nil && !answer.Candidate.IsDefault() {
-		add(LineDefault, fmt.Sprintf("at %s: %s%s.", d.Load, w.standing(*d), misses(*d)))
+		add(LineDefault, fmt.Sprintf("at %s: %s%s.", d.Load, w.brief(*d), misses(*d)))
 	}
 	add(LineLooser, v.Loosened(w.Goal))
 	add(LineNext, v.Next())
@@ -138,12 +138,28 @@ func (v Verdict) answerText(w Words) string {
 }
 
 // Text says a choice with its figures: what, at which load, what it does, and how surely.
-func (w Words) Text(c Choice) string {
+func (w Words) Text(c Choice) string { return w.place(c) + ": " + w.standing(c) }
+
+// place is a choice's configuration and load.
+func (w Words) place(c Choice) string {
 	name := c.Candidate.Describe()
 	if w.Name != nil {
 		name = w.Name(c.Candidate)
 	}
-	return fmt.Sprintf("%s at %s: %s", name, c.Load, w.standing(c))
+	return fmt.Sprintf("%s at %s", name, c.Load)
+}
+
+// brief is standing in fewer words, for what stands beside the answer: "kept: 98 %?" is extrapolated.
+func (w Words) brief(c Choice) string {
+	text := w.Figures(c.Values)
+	if len(c.Limits) == 0 || w.IsExact {
+		return text
+	}
+	mark := ""
+	if c.IsUnknown() {
+		mark = "?"
+	}
+	return fmt.Sprintf("%s; kept: %s%s", text, Percent(c.Holds), mark)
 }
 
 // Text says a choice that is named by what it sets.
@@ -226,10 +242,8 @@ func moreRequests(n int) string {
 func (v Verdict) Next() string {
 	answer := v.Answer()
 	switch {
-	case v.State == Unmeasured:
+	case v.State == Unmeasured || v.State == Unfinished: // the headline says it
 		return ""
-	case v.State == Unfinished:
-		return "a larger --budget looks for what may be better."
 	case v.State == Nothing:
 		if text := v.Tradeoffs.String(); text != "" {
 			return text
@@ -300,8 +314,8 @@ func (v Verdict) Loosened(goal search.Goal) string {
 		for _, s := range v.Curves[i].Steps {
 			gain := goal.Objective.Gain(0, v.Choices[s.Choice].Score.Mean-answer.Score.Mean)
 			if s.Limit > *c.Max && s.Limit <= near**c.Max && gain > worthMore {
-				return fmt.Sprintf("%s %s instead of %s would bring %+.0f %%: %s.", Label(c.Metric), LimitText(c.Metric, upwards(s.Limit)),
-					LimitText(c.Metric, *c.Max), 100*gain, v.Choices[s.Choice].Candidate.Describe())
+				return fmt.Sprintf("%s %s instead of %s would bring %+.0f %%.", Label(c.Metric), LimitText(c.Metric, upwards(s.Limit)),
+					LimitText(c.Metric, *c.Max), 100*gain)
 			}
 		}
 	}
@@ -362,6 +376,12 @@ func ChangeText(change measure.Estimate) string {
 		return percents(value) + " " + word
 	}
 	return fmt.Sprintf("%s %s (%.1f to %.1f)", percents(value), word, 100*lo, 100*hi)
+}
+
+// changeWord is a change without its interval: "14 % better".
+func changeWord(change measure.Estimate) string {
+	text, _, _ := strings.Cut(ChangeText(change), " (")
+	return text
 }
 
 // percents is a share in per cent with a decimal where that says something: "2.7 %", "28 %".
