@@ -66,7 +66,11 @@ func about(r analyze.Result) []string {
 
 // newVerdict says the headline once more in parts, the figure first.
 func newVerdict(r analyze.Result) html.Verdict {
-	v := html.Verdict{Summary: AnswerOf(r).Headline}
+	a := AnswerOf(r)
+	v := html.Verdict{Summary: a.Headline}
+	if len(a.Lines) > 0 {
+		v.Best = a.Lines[0].String()
+	}
 	if r.ByBestLoad() && r.Recorded == "" && r.Verdict.State == verdict.Unfinished {
 		v.Open = r.Verdict.Sentences(r.Goal)[0]
 	}
@@ -78,7 +82,6 @@ func newVerdict(r analyze.Result) html.Verdict {
 		}
 		return v
 	}
-	v.Best = fmt.Sprintf("%s; %s.", nameAndSetup(r, best), againText(r, best))
 	gained(&v, r.Goal, best.Candidate.IsDefault(), best.Gain, figures(r.Goal, best))
 	if r.Rank != spec.RankTop3Mean {
 		v.Claim += doubtOf(r.Verdict)
