@@ -3,27 +3,30 @@ package analyze
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
 	"tuner/internal/parallel"
-	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/search/plan"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
 // Options say how to look at a campaign.
 type Options struct {
-	Goal  *search.Goal  // instead of the profile's; nil keeps it
-	Top   int           // see Result.Top
-	Rank  string        // spec.RankScore ("" too) or spec.RankTop3Mean
-	At    spec.At       // the load at which configurations are compared; the zero value: each at its best
-	CSV   spec.CSVFiles // see Result.CSV
-	Plots []spec.Plot   // see Result.Plots
+	Goal *search.Goal // instead of the profile's; nil keeps it
+	Top  int          // see Result.Top
+	// Confidence is the probability with which what is recommended keeps the constraints, between 0.5 and 1, instead of the
+	// profile's; 0 keeps that.
+	Confidence float64
+	Rank       string        // spec.RankScore ("" too) or spec.RankTop3Mean
+	At         spec.At       // the load at which configurations are compared; the zero value: each at its best
+	CSV        spec.CSVFiles // see Result.CSV
+	Plots      []spec.Plot   // see Result.Plots
 }
 
 // Analyze ranks what a campaign measured. The same campaign and options give the same result. The error is a LoadError when Options.At
@@ -59,15 +62,12 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		return Result{}, err
 	}
 	memory := remember(c)
-	strategy, err := assess(c, configs, memory.fill(c.Header, configs), memory.seen(events), goal, at)
+	strategy, err := assess(c, configs, memory.fill(c.Header, configs), memory.seen(events), goal, o.Confidence)
 	if err != nil {
 		return Result{}, err
 	}
 	if err := checkObjective(configs, goal); err != nil {
 		return Result{}, err
-	}
-	if o.Rank == spec.RankTop3Mean {
-		configs = scoredByTopMean(c.Header, configs)
 	}
 	space := c.Profile.Space(c.Facts)
 	r := Result{
@@ -75,31 +75,66 @@ func analyzed(c Campaign, o Options, goal search.Goal) (Result, error) {
 		Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
 		Ending: ending(c), Account: account(c), Trials: len(events), Windows: countWindows(events), ServiceTrials: len(c.Events) - len(events),
 		Reused: reused(c.Earlier), Failures: failures(events, configs), Folds: space.Candidates().Folds(),
-		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs),
+		Accuracy: c.Profile.Accuracy, Assigned: assigned(c.Facts), Steps: c.Steps, Course: course(events, configs, goal),
 	}
 	r.Tried, r.Failed = len(configs), len(r.Failures)
-	r.Withheld = newWithheld(space, c.Profile.Search.Strategy, events)
-	choice := ""
-	if r.ByBestLoad() { // that is what a strategy believes something of
-		choice = believed(strategy.plan)
+	known := strategy.plan.Posterior()
+	v := viewOf(strategy.plan, known, at, c.Header.Finals != nil)
+	r.Verdict, r.Withheld = v.verdict, newWithheld(space, events)
+	r.Decide = func(constraints []search.Constraint) verdict.Verdict {
+		other := goal
+		other.Constraints = constraints
+		return verdict.Decide(known, verdict.Options{Space: space, Goal: other, Confidence: r.Verdict.Confidence, At: at})
 	}
-	inOrder := rankByServer(c.Header, configs, newYardstick(configs, goal, r.Cores), choice)
-	r.Configs = withinServers(c.Header, compare(inOrder, goal))
-	r.Loads = bestAtLoads(r.onBestServer(), goal, r.Cores)
-	r.Fronts = fronts(r.onBestServer(), goal, at)
+	r.Configs = v.ordered(configs)
+	if o.Rank == spec.RankTop3Mean {
+		r.Configs = byTopMean(c.Header, scoredByTopMean(c.Header, r.Configs), goal)
+	}
+	r.Loads = bestAtLoads(r.onBestServer(), func(at measure.Load) view {
+		return viewOf(strategy.plan, known, &at, c.Header.Finals != nil)
+	})
+	r.Fronts = fronts(r.onBestServer(), v, goal)
 	r.FirstStage, r.StageElsewhere = stageByServer(r, space)
 	r.Explanation = explain(c, r, strategy)
-	r.Ending.Statement = claims(c, r, strategy.plan)
+	r.Ending.Statement, r.Ending.Notes = claims(r, strategy)
 	return r, nil
 }
 
+// viewOf sees a campaign by what is known of it, compared at one load or each at its best (nil). Figures of
+// other loads, and of the search's server where the finals ran on another one (isTwo), are known too.
+func viewOf(p *plan.Plan, known *posterior.Posterior, at *measure.Load, isTwo bool) view {
+	v := p.DecideAt(known, at)
+	var further []verdict.Verdict
+	if at != nil {
+		further = append(further, p.DecideAt(known, nil))
+	}
+	hasFinals := slices.ContainsFunc(v.Choices, func(x verdict.Choice) bool { return x.IsElsewhere })
+	if !isTwo || !hasFinals {
+		w := newView(v, at, further...)
+		w.isTwo = isTwo
+		return w
+	}
+	elsewhere := p.DecideAt(onSearchServer{known}, at)
+	w := newView(v, at, append(further, elsewhere, p.DecideAt(onSearchServer{known}, nil))...)
+	w.isTwo, w.elsewhere = true, elsewhere
+	return w
+}
+
+// onSearchServer is what is known of the search's server alone.
+type onSearchServer struct{ *posterior.Posterior }
+
+// Measured lists the cells that the search's server measured.
+func (s onSearchServer) Measured() []posterior.Measured {
+	return slices.DeleteFunc(s.Posterior.Measured(), func(m posterior.Measured) bool { return m.IsElsewhere })
+}
+
 // assess fills in the figures of all configurations, and meanwhile tells the events to the campaign's strategy once more.
-func assess(c Campaign, configs []Config, memory []held, events []search.Event, goal search.Goal, at *measure.Load) (strategy replayed, err error) {
+func assess(c Campaign, configs []Config, memory []held, events []search.Event, goal search.Goal, confidence float64) (strategy replayed, err error) {
 	var telling sync.WaitGroup
-	telling.Go(func() { strategy, err = replay(c, goal) })
+	telling.Go(func() { strategy, err = replay(c, goal, confidence) })
 	own := byCandidate(events)
 	parallel.For(len(configs), func(i int) {
-		configs[i] = assessed(c.Header, configs[i], own[configs[i].Candidate.Key()], memory[i], goal, at)
+		configs[i] = assessed(configs[i], own[configs[i].Candidate.Key()], memory[i], goal)
 	})
 	telling.Wait()
 	return strategy, err
@@ -115,22 +150,9 @@ func byCandidate(events []search.Event) map[string][]search.Event {
 	return own
 }
 
-// assessed fills in the figures of a configuration from its own events; at limits the load that it is ranked at, nil does not.
-func assessed(h journal.Header, c Config, own []search.Event, memory held, goal search.Goal, at *measure.Load) Config {
+// assessed fills in the figures of a configuration from its own events.
+func assessed(c Config, own []search.Event, memory held, goal search.Goal) Config {
 	c.Points = points(own, goal, memory)
-	c.CurveOnly = !c.Candidate.IsDefault() && onlyCurve(own)
-	c.FailedFinals = failedFinals(own, c.Points)
-	return ranked(c, confirmedPoints(h, c.Points), at)
-}
-
-// ranked fills in what a configuration is ranked by, one of some points; at limits them to a load, nil does not.
-func ranked(c Config, points []Point, at *measure.Load) Config {
-	if at != nil {
-		points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !isAt(p.Load, *at) })
-	}
-	if c.Best = bestPoint(points, c.Candidate.IsDefault()); c.Best != nil {
-		c.Score = c.Best.Score
-	}
 	return c
 }
 
@@ -149,31 +171,6 @@ func assigned(facts search.Facts) map[string]string {
 		}
 	}
 	return all
-}
-
-// firstStage finds the configuration of Result.FirstStage in a ranked result. Candidates that set nothing but what the default
-// has are passed over. Without figures of the winner's own settings of that kind the others tell nothing of its gain.
-func firstStage(r Result, space search.Space) string {
-	own := search.Candidate{}
-	if best, ok := r.Winner(); ok {
-		own = space.FirstStage(best.Candidate)
-	}
-	first, isKnown := "", own.IsDefault()
-	for _, c := range r.Configs {
-		stage := space.FirstStage(c.Candidate)
-		isTwin := !c.Candidate.IsDefault() && stage.IsDefault()
-		if isTwin || c.Best == nil || !space.InFirstStage(c.Candidate) {
-			continue
-		}
-		if first == "" {
-			first = c.Name
-		}
-		isKnown = isKnown || stage.Key() == own.Key()
-	}
-	if !isKnown {
-		return ""
-	}
-	return first
 }
 
 // atLoads leaves the service trials out, whose figures are of batches and not of a load. Those that failed stay: they say why the
@@ -249,24 +246,13 @@ func points(own []search.Event, goal search.Goal, memory held) []Point {
 	return list
 }
 
-// onlyCurve reports whether a candidate's trials were for the load curves alone.
-func onlyCurve(own []search.Event) bool {
-	return !slices.ContainsFunc(own, func(e search.Event) bool { return e.Trial.Phase != search.PhaseCurve })
-}
-
-// failedFinals reports whether a final of a candidate failed, and none confirmed a point of it.
-func failedFinals(own []search.Event, points []Point) bool {
-	hasFailed := slices.ContainsFunc(own, func(e search.Event) bool { return isFinal(e) && e.Measurement.Failure != nil })
-	return hasFailed && !slices.ContainsFunc(points, func(p Point) bool { return p.Confirmed })
-}
-
 // newPoint reports the final phase's figures where there are any: those of the search were looked at to choose what to
 // confirm, so that the chosen ones tend to flatter.
 func newPoint(load measure.Load, searched, final []measure.Measurement, goal search.Goal, memory held) Point {
 	if len(final) == 0 {
-		return Point{Load: load, Sample: newSample(searched, goal, memory.searched)}
+		return Point{Load: load, Sample: newSample(searched, goal, memory.searched), Score: noScore}
 	}
-	p := Point{Load: load, Sample: newSample(final, goal, memory.final), Confirmed: true}
+	p := Point{Load: load, Sample: newSample(final, goal, memory.final), Score: noScore, Confirmed: true}
 	if len(searched) > 0 {
 		s := newSample(searched, goal, memory.searched)
 		p.Searched = &s
@@ -306,17 +292,14 @@ func ending(c Campaign) Ending {
 	return Ending{Interrupted: c.End.Interrupted, Reason: c.End.Reason}
 }
 
-// claims are what the strategy claims under the result's goal: where that is the campaign's own, in the words of the journal, else in those of
-// the strategy that was told the same events with this one. A claim is of each configuration at its best load, so that of other views there
-// is none.
-func claims(c Campaign, r Result, told *plan.Plan) []string {
-	switch {
-	case c.End == nil || !r.ByBestLoad():
-		return nil
-	case reflect.DeepEqual(r.Goal, c.Profile.Goal):
-		return c.End.Statement
+// claims are the verdict and what the strategy says of itself, in sentences, and the latter alone. A claim is of each configuration at its best load,
+// so that other views have none.
+func claims(r Result, told replayed) (statement, notes []string) {
+	if !r.ByBestLoad() {
+		return nil, nil
 	}
-	return told.Statement()
+	notes = told.plan.Notes()
+	return append(r.Verdict.Sentences(r.Goal), notes...), notes
 }
 
 // account sums up where the time went. Without a record of the end, the last event tells how long it took.

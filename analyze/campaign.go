@@ -1,7 +1,8 @@
 // Package analyze turns a campaign's journal into a Result: every configuration that was tried, its figures with 95 %
 // intervals, their ranking under the goal, and the gain over the default configuration. It stands between the journal and
-// the reports. It is a pure function of the journal and the goal: it measures nothing, writes nothing, and never lets a
-// figure look better than it was measured.
+// the reports. Package posterior says what is known, package verdict decides; this package says for what configuration
+// and adds what explains it. It is a pure function of the journal and the goal: it measures nothing, writes nothing, and
+// has no rule of its own for what is best, but for the mean of three loads.
 package analyze
 
 import (

@@ -46,7 +46,7 @@ func TestEarlierCampaignsAreNoFigures(t *testing.T) {
 		t.Errorf("reused (-want +got):\n%s", diff)
 	}
 	without := mustAnalyze(t, second, analyze.Options{})
-	same := cmp.Options{cmpopts.IgnoreFields(analyze.Result{}, "Reused"), cmpopts.IgnoreFields(analyze.Config{}, "Deployed"), cmpopts.EquateEmpty(),
+	same := cmp.Options{cmpopts.IgnoreFields(analyze.Result{}, "Reused", "Decide"), cmpopts.IgnoreFields(analyze.Config{}, "Deployed"), cmpopts.EquateEmpty(),
 		cmp.Comparer(func(a, b search.Candidate) bool { return a.Key() == b.Key() })}
 	if diff := cmp.Diff(without, got, same); diff != "" {
 		t.Errorf("an earlier campaign changes the result (-without +with):\n%s", diff)

@@ -34,11 +34,13 @@ type spot struct {
 	load measure.Load
 }
 
-// replay tells the campaign's events once more to its strategy, with the goal that they are ranked by. Nothing of what it believes then is
+// replay tells the campaign's events once more to its strategy, with the goal that they are ranked by, and the confidence that
+// is asked for (0: the profile's). Nothing of what it believes then is
 // in the journal but the events.
-func replay(c Campaign, goal search.Goal) (replayed, error) {
+func replay(c Campaign, goal search.Goal, confidence float64) (replayed, error) {
 	settings := c.Profile.Settings(c.Facts)
-	settings.Goal, settings.Earlier = goal, c.Earlier
+	settings.Goal, settings.Earlier, settings.Elsewhere = goal, c.Earlier, c.Header.Finals != nil
+	settings.Confidence = cmp.Or(confidence, settings.Confidence)
 	p, err := plan.New(c.Profile.Search.Strategy, settings)
 	if err != nil {
 		return replayed{}, err
@@ -73,19 +75,6 @@ func (r replayed) foresee(coming []search.Event) {
 	}
 }
 
-// believed is the key of the candidate that a strategy chooses by a model of all that it was told; "" of one without a model, or where
-// nothing satisfies the constraints.
-func believed(p *plan.Plan) string {
-	if _, ok := p.Explorer().(plan.Believer); !ok {
-		return ""
-	}
-	leader, ok := p.Leader()
-	if !ok {
-		return ""
-	}
-	return leader.Candidate.Key()
-}
-
 // explain says why the result is what it is, by what the strategy believes in the end.
 func explain(c Campaign, r Result, all replayed) Explanation {
 	x := explainer{replayed: all, campaign: c, result: r, space: c.Profile.Space(c.Facts), own: byCandidate(atLoads(c.Events))}
@@ -98,10 +87,9 @@ func explain(c Campaign, r Result, all replayed) Explanation {
 		}
 	}
 	if x.guided != nil {
-		statement := x.guided.Statement()
-		explanation.Dropped = statement.Dropped
-		if r.ByBestLoad() {
-			explanation.Untried.Gain = statement.Gain
+		explanation.Dropped = x.guided.Statement().Dropped
+		if more := r.Verdict.More; r.ByBestLoad() && r.Verdict.Satisfies() && !math.IsInf(more, 1) {
+			explanation.Untried.Gain = &more
 		}
 	}
 	return explanation
@@ -125,7 +113,7 @@ func (x explainer) subject(c Config) Subject {
 	s.Bottleneck = bottleneck(s.Breakdown, c.Best.Flags)
 	best := x.result.Configs[0]
 	if best.Name != c.Name && best.Satisfies() && c.Satisfies() && isScored(best) && isScored(c) && x.result.AreComparable(*best.Best, *c.Best) {
-		change := changeOf(x.result.Goal, best, c)
+		change := x.change(best, c)
 		s.Change = &change
 	}
 	for _, p := range confirmedPoints(x.campaign.Header, c.Points) {
@@ -134,19 +122,12 @@ func (x explainer) subject(c Config) Subject {
 			break
 		}
 	}
-	x.predict(c, &s)
+	x.predict(c, measured, &s)
 	return s
 }
 
 // isScored reports whether a configuration has all metrics of the objective, and of enough loads.
 func isScored(c Config) bool { return !math.IsInf(c.Score.Value, 0) }
-
-// changeOf is the relative change of the objective from one configuration to another.
-func changeOf(goal search.Goal, from, to Config) measure.Estimate {
-	difference, half := scoreDifference(to, from)
-	gain := func(difference float64) float64 { return goal.Objective.Gain(0, difference) }
-	return measure.Estimate{Value: gain(difference), Lo: gain(difference - half), Hi: gain(difference + half)}
-}
 
 // measured joins the trials that the figures of a configuration's best point come from (see points).
 func (x explainer) measured(c Config) measure.Measurement {
@@ -161,9 +142,9 @@ func (x explainer) measured(c Config) measure.Measurement {
 	return pool(parts)
 }
 
-// predict fills in what the strategy knew of a subject before its figures were measured. Where these come from the search, its beliefs know
-// them: only the simulation is a prediction.
-func (x explainer) predict(c Config, s *Subject) {
+// predict fills in what the strategy knew of a subject before its figures were measured. These are its own windows': what is known
+// in the end rests on predictions, too. Where they come from the search, its beliefs know them: only the simulation is a prediction.
+func (x explainer) predict(c Config, measured measure.Measurement, s *Subject) {
 	if x.guided == nil {
 		return
 	}
@@ -176,56 +157,81 @@ func (x explainer) predict(c Config, s *Subject) {
 			known.Values[i].Believed = nil
 		}
 	}
+	figures := x.result.Goal.Estimates(measured, metricsOf(x.result.Goal))
 	for _, v := range known.Values {
-		if measured, ok := c.Best.Values[v.Metric]; ok && (v.Simulated != nil || v.Believed != nil) {
-			s.Predictions = append(s.Predictions, Prediction{v.Metric, v.Simulated, v.Believed, measured})
+		if own, ok := figures[v.Metric]; ok && (v.Simulated != nil || v.Believed != nil) {
+			s.Predictions = append(s.Predictions, Prediction{v.Metric, v.Simulated, v.Believed, own})
 		}
 	}
 	curve := known.Curve
 	s.Curve = &ServiceCurve{curve.Sizes, curve.Alone, curve.Crowded, curve.Overhead}
 }
 
-// knobs says how much each knob matters, by what the strategy believes, or else by what was measured.
+// knobs says how much each knob matters: by the verdict's choices where a value was measured, else by what the
+// strategy believes.
 func (x explainer) knobs(winner Config) []search.KnobEffect {
-	var list []search.KnobEffect
+	var believed []search.KnobEffect
 	if x.guided != nil && x.result.ByBestLoad() { // what it believes is of best loads
-		list = x.guided.Effects(winner.Candidate)
+		believed = x.guided.Effects(winner.Candidate)
 	}
-	if len(list) == 0 {
-		list = x.measuredEffects(winner)
-	}
-	slices.SortStableFunc(list, func(a, b search.KnobEffect) int { return cmp.Compare(b.Size(), a.Size()) })
-	return list
-}
-
-// measuredEffects compares the winner with the best configuration that was measured with each other value.
-func (x explainer) measuredEffects(winner Config) []search.KnobEffect {
 	var list []search.KnobEffect
 	for _, k := range x.space.Knobs {
 		effect := search.KnobEffect{Knob: k.Name, Chosen: x.space.Value(winner.Candidate, k.Name)}
 		for _, v := range k.Values {
-			if v != effect.Chosen && effect.Chosen != "" {
-				effect.Others = append(effect.Others, x.measuredEffect(winner, k.Name, v))
+			if v == effect.Chosen || effect.Chosen == "" {
+				continue
 			}
+			other, isMeasured := x.measuredEffect(winner, k.Name, v)
+			if !isMeasured {
+				other = believedEffect(believed, k.Name, v)
+			}
+			effect.Others = append(effect.Others, other)
 		}
 		if len(effect.Others) > 0 {
 			list = append(list, effect)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b search.KnobEffect) int { return cmp.Compare(b.Size(), a.Size()) })
 	return list
 }
 
-func (x explainer) measuredEffect(winner Config, knob string, v search.Value) search.Effect {
-	for _, c := range x.result.Configs { // the best first
-		if c.Best == nil || x.space.Value(c.Candidate, knob) != v || !isScored(c) || !x.result.AreComparable(*winner.Best, *c.Best) {
-			continue
+// believedEffect is what the strategy believes of a value of a knob.
+func believedEffect(believed []search.KnobEffect, knob string, v search.Value) search.Effect {
+	for _, k := range believed {
+		i := slices.IndexFunc(k.Others, func(e search.Effect) bool { return e.Value == v })
+		if k.Knob == knob && i >= 0 {
+			return k.Others[i]
 		}
-		if !c.Satisfies() {
-			return search.Effect{Value: v, Basis: search.BasisMeasured, Misses: c.Best.Misses}
-		}
-		return search.Effect{Value: v, Basis: search.BasisMeasured, Change: changeOf(x.result.Goal, winner, c)}
 	}
 	return search.Effect{Value: v, Basis: search.BasisUnknown}
+}
+
+// measuredEffect compares the winner with the best configuration that was measured with another value: the first in the
+// result's order, by the same figures. It is false where none was measured.
+func (x explainer) measuredEffect(winner Config, knob string, v search.Value) (search.Effect, bool) {
+	for _, c := range x.result.Configs { // the best first
+		mayLead := c.Best != nil && !c.CurveOnly && !c.FailedFinals && isScored(c)
+		if !mayLead || x.space.Value(c.Candidate, knob) != v || !x.result.AreComparable(*winner.Best, *c.Best) {
+			continue
+		}
+		e := search.Effect{Value: v, Basis: search.BasisMeasured}
+		if c.Satisfies() || len(c.Best.Misses) == 0 {
+			e.Change = x.change(winner, c)
+		} else {
+			e.Misses = c.Best.Misses
+		}
+		return e, true
+	}
+	return search.Effect{}, false
+}
+
+// change is that of the objective from the best to another configuration: the verdict's, which knows how their
+// errors hang together, or else that of the means by which they are ranked.
+func (x explainer) change(best, c Config) measure.Estimate {
+	if c.Choice != nil && best.Choice != nil {
+		return c.Choice.Against
+	}
+	return changeOf(x.result.Goal, best, c)
 }
 
 // barred finds what was measured to be better than the winner and exceeds the limit on memory, and no other.
@@ -237,7 +243,8 @@ func (x explainer) barred(winner Config) *Barred {
 	best, most := (*Barred)(nil), winner.Best.Score.Value
 	for _, c := range x.result.Configs {
 		for _, p := range c.Points {
-			if c.CurveOnly || !x.result.AreComparable(*winner.Best, p) || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
+			isComparable := !c.CurveOnly && !c.FailedFinals && x.result.AreComparable(*winner.Best, p)
+			if !isComparable || len(p.Misses) == 0 || slices.ContainsFunc(p.Misses, isOther) || p.Score.Value <= most {
 				continue
 			}
 			most = p.Score.Value
@@ -252,7 +259,8 @@ func (x explainer) untried() Untried {
 	tried := map[string]bool{}
 	for _, e := range x.campaign.Events {
 		t := e.Trial
-		if !t.Candidate.IsDefault() && t.Phase != search.PhaseService && t.Phase != search.PhaseCurve {
+		isOfSpace := t.Phase != search.PhaseCurve || x.space.Has(t.Candidate)
+		if !t.Candidate.IsDefault() && t.Phase != search.PhaseService && isOfSpace {
 			tried[t.Candidate.Key()] = true
 		}
 	}

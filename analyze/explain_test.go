@@ -101,8 +101,11 @@ func TestPredictionsKnowNoFinals(t *testing.T) {
 	c := campaignOn(t, guidedProfile, server{overhead: 0.0003, finals: faster})
 	check := func(c analyze.Campaign, areFinals bool, off float64) {
 		t.Helper()
-		_, x := explained(t, c)
-		s := x.Subjects[0]
+		r, x := explained(t, c)
+		s := x.Subjects[slices.IndexFunc(x.Subjects, func(s analyze.Subject) bool {
+			c, _ := r.Config(s.Name)
+			return c.Best.Confirmed == areFinals
+		})]
 		i := slices.IndexFunc(s.Predictions, func(p analyze.Prediction) bool { return p.Metric == measure.Throughput })
 		if i < 0 {
 			t.Fatalf("predicted are %+v", s.Predictions)

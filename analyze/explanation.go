@@ -29,7 +29,7 @@ type Subject struct {
 	Higher     *Higher    // the next higher load that was measured; nil: none was
 	IsHighest  bool       // the load is the highest of the profile
 	// Predictions are what the search knew of the goal's metrics, throughput, mean latency and p99 before the first final, beside what was
-	// measured; nil where the strategy predicts nothing, or not this.
+	// measured by its own windows; nil where the strategy predicts nothing, or not this.
 	Predictions []Prediction
 	Curve       *ServiceCurve // of its engine process, as the predictions rest on; nil where they do
 	// Latencies are those of all requests behind the figures.
@@ -81,7 +81,8 @@ type Untried struct {
 	Skipped   []search.Fold
 	Predicted int // by the service times of their engine processes, so that no window was spent on them
 	Unreached int // the others: the campaign ended before them
-	// Gain is by how much anything that was not measured may be better than the best, relative, as far as the search can know;
-	// nil where the strategy does not predict, or knows nothing that satisfies the constraints.
+	// Gain is by how much anything else may be better than the best, relative, at most with the verdict's confidence
+	// (verdict.Verdict.More); nil where the strategy does not predict, where nothing bounds it, and where nothing satisfies the
+	// constraints.
 	Gain *float64
 }

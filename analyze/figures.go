@@ -10,6 +10,8 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -58,21 +60,30 @@ func (rec Recording) Rank(goal search.Goal, o Options) (Result, error) {
 			configs[i].Points = append(configs[i].Points, p.point(goal))
 		}
 		slices.SortStableFunc(configs[i].Points, func(a, b Point) int { return compareLoads(a.Load, b.Load) })
-		configs[i] = ranked(configs[i], configs[i].Points, at)
 		trials += len(c.Points)
 	}
-	header := journal.Header{Model: rec.Model}
 	if err := checkObjective(configs, goal); err != nil {
 		return Result{}, fmt.Errorf("cannot rank %s: %w", rec.Source, err)
 	}
+	known := recorded{configs} // figures, whatever a view makes of them
+	decide := func(constraints []search.Constraint, at *measure.Load) verdict.Verdict {
+		other := goal
+		other.Constraints = constraints
+		return verdict.Decide(known, verdict.Options{Goal: other, Confidence: o.Confidence, At: at})
+	}
+	v := newView(decide(goal.Constraints, at), at, decide(goal.Constraints, nil))
+	configs = v.ordered(configs)
+	header := journal.Header{Model: rec.Model}
 	if o.Rank == spec.RankTop3Mean {
-		configs = scoredByTopMean(header, configs)
+		configs = byTopMean(header, scoredByTopMean(header, configs), goal)
 	}
 	r := Result{
-		Header: header, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots, Trials: trials, Tried: len(configs),
-		Recorded: rec.Source, Configs: compare(rank(configs, newYardstick(configs, goal, 0), ""), goal),
+		Header: header, Goal: goal, Top: o.Top, Rank: o.Rank, At: at, Each: o.At.Each, CSV: o.CSV, Plots: o.Plots,
+		Trials: trials, Tried: len(configs), Recorded: rec.Source, Configs: configs, Verdict: v.verdict,
 	}
-	r.Loads, r.Fronts = bestAtLoads(r.Configs, goal, 0), fronts(r.Configs, goal, at)
+	r.Loads = bestAtLoads(r.Configs, func(at measure.Load) view { return newView(decide(goal.Constraints, &at), &at) })
+	r.Decide = func(constraints []search.Constraint) verdict.Verdict { return decide(constraints, at) }
+	r.Fronts = fronts(r.Configs, v, goal)
 	return r, nil
 }
 
@@ -146,12 +157,7 @@ func (p RecordedPoint) point(goal search.Goal) Point {
 		}
 	}
 	s.Misses = slices.Concat(unscored(s.Values, goal), goal.MissesOf(value))
-	score, ok := goal.ScoreOf(value)
-	if !ok {
-		score = math.Inf(-1)
-	}
-	s.Score = measure.Estimate{Value: score, Lo: score, Hi: score}
-	return Point{Load: p.Load, Sample: s}
+	return Point{Load: p.Load, Sample: s, Score: noScore}
 }
 
 // Only is the result with no other configurations than those named and the default; unknown are the names that it does not have. Where the best,
@@ -162,7 +168,16 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 		return !c.Candidate.IsDefault() && !slices.Contains(names, c.Name)
 	})
 	isOther := func(name string) bool { _, is := kept.Config(name); return !is }
-	kept.Loads, kept.Fronts = bestAtLoads(kept.onBestServer(), r.Goal, r.Cores), fronts(kept.onBestServer(), r.Goal, r.At)
+	kept.Loads = nil
+	for _, l := range r.Loads {
+		if l.Best != nil && isOther(l.Best.Name) {
+			l.Best = nil
+		}
+		kept.Loads = append(kept.Loads, l)
+	}
+	v := newView(r.Verdict, r.At)
+	v.isTwo = r.Header.Finals != nil
+	kept.Fronts = fronts(kept.onBestServer(), v, r.Goal)
 	kept.Course = slices.DeleteFunc(slices.Clone(r.Course), func(s CourseStep) bool { return isOther(s.Name) })
 	kept.Failures = slices.DeleteFunc(slices.Clone(r.Failures), func(f Failure) bool { return isOther(f.Name) })
 	kept.Explanation.Subjects = slices.DeleteFunc(slices.Clone(r.Explanation.Subjects), func(s Subject) bool { return isOther(s.Name) })
@@ -176,4 +191,48 @@ func (r Result) Only(names []string) (kept Result, unknown []string) {
 		}
 	}
 	return kept, unknown
+}
+
+// recorded makes the figures of a recording what is known: they have no errors that could be told.
+type recorded struct{ configs []Config }
+
+// Measured lists all points.
+func (r recorded) Measured() []posterior.Measured {
+	var list []posterior.Measured
+	for _, c := range r.configs {
+		for _, p := range c.Points {
+			list = append(list, posterior.Measured{Cell: posterior.Cell{Candidate: c.Candidate, Load: p.Load}, Trials: 1, Errors: p.Values[measure.ErrorRate].Value})
+		}
+	}
+	return list
+}
+
+// IsPredicted is true: how many requests stand behind a figure is not told.
+func (r recorded) IsPredicted(posterior.Cell, measure.Metric) bool { return true }
+
+// Joint is the figures' logarithms without errors; false where no cell has the metric.
+func (r recorded) Joint(cells []posterior.Cell, metric measure.Metric) (posterior.Joint, bool) {
+	means, isKnown := make([]float64, len(cells)), false
+	for i, cell := range cells {
+		means[i] = math.NaN()
+		if x, ok := r.value(cell, metric); ok && x > 0 {
+			means[i], isKnown = math.Log(x), true
+		}
+	}
+	return posterior.NewJoint(means, make([]float64, len(cells)*len(cells))), isKnown
+}
+
+func (r recorded) value(cell posterior.Cell, metric measure.Metric) (float64, bool) {
+	for _, c := range r.configs {
+		if c.Candidate.Key() != cell.Candidate.Key() {
+			continue
+		}
+		for _, p := range c.Points {
+			if p.Load == cell.Load {
+				e, ok := p.Values[metric]
+				return e.Value, ok
+			}
+		}
+	}
+	return 0, false
 }

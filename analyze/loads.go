@@ -87,30 +87,35 @@ func measuredLoads(events []search.Event) (all, ofDefault []measure.Load) {
 	return all, ofDefault
 }
 
-// bestAtLoads finds the best configuration at each load that was measured, ascending; what was measured for the curves alone does not count.
-func bestAtLoads(configs []Config, goal search.Goal, cores int) []LoadBest {
-	byLoad := map[measure.Load][]Config{}
+// bestAtLoads finds the best configuration at each load that was measured, ascending. What lies outside of
+// the space does not count. see compares all at one load.
+func bestAtLoads(configs []Config, see func(measure.Load) view) []LoadBest {
+	configs = slices.DeleteFunc(slices.Clone(configs), func(c Config) bool { return c.CurveOnly })
+	measured := map[measure.Load]int{}
 	for _, c := range configs {
-		for i := range c.Points {
-			if c.CurveOnly {
-				break
-			}
-			there := c
-			there.Points = c.Points[i : i+1 : i+1]
-			there.Best, there.Score, there.TiedWith, there.Gain = &there.Points[0], there.Points[0].Score, nil, nil
-			byLoad[there.Best.Load] = append(byLoad[there.Best.Load], there)
+		for _, p := range c.Points {
+			measured[p.Load]++
 		}
 	}
-	by := newYardstick(configs, goal, cores)
 	var list []LoadBest
-	for load, there := range byLoad {
-		ranked := compare(rank(there, by, ""), goal)
-		l := LoadBest{Load: load, Measured: len(ranked), Base: Result{Configs: ranked}.Default().Best}
-		if ranked[0].Satisfies() {
-			l.Best = &ranked[0]
+	for load, n := range measured {
+		there := see(load).ordered(at(configs, load))
+		l := LoadBest{Load: load, Measured: n, Base: Result{Configs: there}.Default().Best}
+		if there[0].mayWin() {
+			l.Best = &there[0]
 		}
 		list = append(list, l)
 	}
 	slices.SortFunc(list, func(a, b LoadBest) int { return compareLoads(a.Load, b.Load) })
+	return list
+}
+
+// at are configurations with the point of one load alone.
+func at(configs []Config, load measure.Load) []Config {
+	list := slices.Clone(configs)
+	for i, c := range list {
+		list[i].Points = slices.DeleteFunc(slices.Clone(c.Points), func(p Point) bool { return p.Load != load })
+		list[i].Best, list[i].Choice, list[i].Gain, list[i].TiedWith, list[i].Rank = nil, nil, nil, nil, 0
+	}
 	return list
 }

@@ -2,6 +2,7 @@ package analyze_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -17,10 +18,10 @@ import (
 // several is a campaign whose best configuration depends on the load: one instance on both cores is quick with few requests, two do more.
 func several(t *testing.T) *analyzetest.Builder {
 	return analyzetest.New(t, analyzetest.Profile).
-		Measure(search.Candidate{}, 2, 4, 8, 16).
-		Measure(analyzetest.Candidate(2, 1, 16), 8, 16).
-		Measure(analyzetest.Candidate(1, 2, 16), 2, 4, 16).
-		Curve(analyzetest.Candidate(2, 1, 4), 2)
+		Measure(search.Candidate{}, 2, 4, 8, 16, 2, 4, 8, 16).
+		Measure(analyzetest.Candidate(2, 1, 16), 8, 16, 8, 16).
+		Measure(analyzetest.Candidate(1, 2, 16), 2, 4, 16, 2, 4, 16).
+		Curve(analyzetest.Candidate(2, 1, 2), 2)
 }
 
 func TestComparedAtALoad(t *testing.T) {
@@ -38,6 +39,13 @@ func TestComparedAtALoad(t *testing.T) {
 	}
 	if c := r.Configs[2]; c.Best != nil || c.Rank != 0 || c.Gain != nil || len(c.Points) != 2 {
 		t.Errorf("%s was not measured there: best %v, rank %d, %d points", c.Name, c.Best, c.Rank, len(c.Points))
+	}
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			if len(p.Chances) != 1 || math.IsInf(p.Score.Value, 0) {
+				t.Errorf("%s at %v has the score %v and %d probabilities", c.Name, p.Load, p.Score.Value, len(p.Chances))
+			}
+		}
 	}
 	if r.At == nil || r.ByBestLoad() {
 		t.Error("the result does not say that it is of one load")
@@ -79,7 +87,7 @@ func TestBestAtEachLoad(t *testing.T) {
 			t.Errorf("at %v the best is of %v", l.Load, l.Best.Best.Load)
 		}
 	}
-	// What was measured for the curves alone, two instances with batches of 4 at concurrency 2, is none of them.
+	// What was measured for the curves alone, two instances with batches of 2 at concurrency 2, is outside of the space and none of them.
 	want := []line{
 		{2, 2, "minilm_config_1", true, true},
 		{4, 2, "minilm_config_1", true, true},

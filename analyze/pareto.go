@@ -6,10 +6,12 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/verdict"
 )
 
-// Front is a Pareto set: the measured points within the constraints than which no other is at least as good in every metric and better in one.
-// It compares the figures, not their intervals.
+// Front is a Pareto set: the measured points that keep the constraints, of which no other is at least as good in every metric and better in one.
+// It compares the figures, not their intervals. Where something is recommended, its points are those that keep the constraints as surely
+// and that no simpler one stands for, so that the recommended one is always among them.
 type Front struct {
 	Metrics []measure.Metric
 	Points  []FrontPoint // best by the first metric first; equal ones by the next
@@ -35,21 +37,21 @@ func FrontMetrics(goal search.Goal) [][]measure.Metric {
 
 // fronts are the Pareto sets of throughput, latency and memory, at the load that configurations are compared at or at every one; those without
 // a point are left out.
-func fronts(configs []Config, goal search.Goal, at *measure.Load) []Front {
+func fronts(configs []Config, v view, goal search.Goal) []Front {
 	var list []Front
 	for _, metrics := range FrontMetrics(goal) {
-		if f := newFront(configs, metrics, at); len(f.Points) > 0 {
+		if f := newFront(configs, v, metrics); len(f.Points) > 0 {
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-func newFront(configs []Config, metrics []measure.Metric, at *measure.Load) Front {
+func newFront(configs []Config, v view, metrics []measure.Metric) Front {
 	var candidates []FrontPoint
 	for _, c := range configs {
 		for _, p := range c.Points {
-			if c.CurveOnly || len(p.Misses) > 0 || at != nil && !isAt(p.Load, *at) {
+			if !v.takesPart(c, p) || v.at != nil && !isAt(p.Load, *v.at) {
 				continue
 			}
 			if values, ok := valuesOf(p, metrics); ok {
@@ -73,6 +75,20 @@ func newFront(configs []Config, metrics []measure.Metric, at *measure.Load) Fron
 		}
 	}
 	return front
+}
+
+// takesPart reports whether a point may be in a Pareto set.
+func (w view) takesPart(c Config, p Point) bool {
+	x, ok := w.choice(c.Candidate, p)
+	switch {
+	case !ok:
+		return !c.CurveOnly && len(p.Misses) == 0
+	case !x.MayLead():
+		return false
+	case w.verdict.Recommended == nil:
+		return x.Holds >= verdict.Likely
+	}
+	return x.Holds >= w.verdict.Confidence && !x.IsUnknown() && !x.IsDisplaced
 }
 
 // valuesOf is false where a metric is not known.

@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/search"
 	"tuner/search/footprint"
+	"tuner/search/verdict"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -49,13 +49,21 @@ type Result struct {
 	// Assigned says which nodes of the model an execution provider took, for people.
 	Assigned map[string]string
 	// FirstStage names the best configuration that differs from the default in what serves the model alone (precision,
-	// runtime, execution provider, session options); the default itself when none such is better. It is "" when the
+	// runtime, execution provider, session options); the default itself when none such is better. It is at most the
+	// answer: where such a configuration has a better objective than the answer and may not be recommended all the same (it
+	// lies outside of the space, or keeps the constraints less surely), FirstStage names the answer. It is "" when the
 	// winner's own settings of that kind were not measured by themselves.
 	FirstStage string
 	// StageElsewhere says that they were, but on another server than the winner: FirstStage is "".
 	StageElsewhere bool
 	Explanation    Explanation
-	Steps          steps.List // of `tuner run`; none where the campaign was run by itself
+	// Verdict is the decision that everything here follows: the order, the answer, what holds how surely.
+	Verdict verdict.Verdict
+	// Decide is the decision under other constraints, by the same measurements. The metrics that they limit
+	// must be known: the goal's, throughput, mean latency, the goal's percentile, memory. It may be called
+	// from several goroutines.
+	Decide func([]search.Constraint) verdict.Verdict
+	Steps  steps.List // of `tuner run`; none where the campaign was run by itself
 	// Recorded names the file of another program that the figures come from: they have no intervals, and neither trials, windows, times nor
 	// a machine are known. "" for a campaign.
 	Recorded string
@@ -73,7 +81,8 @@ type Reused struct {
 type Ending struct {
 	Interrupted bool     // by the user or by a crash: more was to come
 	Reason      string   // for people
-	Statement   []string // what the strategy claims of what it found, under the result's goal, in sentences; none when it claims nothing
+	Statement   []string // the verdict and Notes, in sentences; none where configurations are not ranked by it
+	Notes       []string // what the strategy says of its search
 }
 
 // Account says where the campaign's wall time went; the parts add up to Elapsed.
@@ -115,22 +124,32 @@ type Config struct {
 	// MeanOf is how many throughputs Score is the mean of, fewer than three where no configuration has three such loads; 0 where it is of Best,
 	// or −∞.
 	MeanOf int
-	// CurveOnly marks one that was measured for the load curves alone: it may be outside of what the profile asks to search, so
-	// that it never comes first.
+	// CurveOnly marks one that was measured for the load curves alone and lies outside of what the profile asks to search: it never
+	// comes first while another has figures.
 	CurveOnly bool
-	// FailedFinals marks one that was to be confirmed and did not serve on a fresh launch: no point of it is confirmed, and it ranks behind all
-	// others that satisfy the constraints.
+	// FailedFinals marks one that did not serve on a fresh launch, and on none after that: it ranks behind all others.
 	FailedFinals bool
 	// Gain is the factor by which the objective is better than the default's, each at its best load: 2.1 is 2.1 × the
 	// throughput, or a latency 2.1 × shorter. Nil unless both satisfy the constraints.
 	Gain *measure.Estimate
-	// TiedWith names the configurations that cannot be told from this one: a gain from one to the other is at most 1 %, and their
-	// intervals overlap. The order among them follows other merits. Of a large group it names the first twenty.
+	// Choice is what the verdict says of the configuration at Best; nil where the verdict is not about that: in other views, on the
+	// search's server where the finals ran on another one, and without a score.
+	Choice *verdict.Choice
+	// TiedWith names, of the answer, the configurations that differ from it by no more than a tie (package verdict), the first twenty of
+	// many; of each of these, the answer.
 	TiedWith []string
 }
 
 // Satisfies reports whether some load was found under which the configuration keeps every constraint.
-func (c Config) Satisfies() bool { return c.Best != nil && len(c.Best.Misses) == 0 }
+func (c Config) Satisfies() bool {
+	if c.Choice != nil {
+		return c.Choice.Holds >= verdict.Likely
+	}
+	return c.Best != nil && len(c.Best.Misses) == 0
+}
+
+// mayWin reports whether the configuration may be named as best.
+func (c Config) mayWin() bool { return c.Satisfies() && !c.CurveOnly && !c.FailedFinals }
 
 // Setup is the part of a configuration that tables and legends show.
 type Setup struct {
@@ -169,30 +188,25 @@ func (s Setup) Differences(t Setup) int {
 type Point struct {
 	Load measure.Load
 	Sample
+	// Score is that of the goal's objective, on log scale, higher is better; −∞ where a metric of it is not known.
+	Score     measure.Estimate
 	Confirmed bool    // measured in the final phase, on fresh launches, in turn with the default
 	Searched  *Sample // for a confirmed point: what the search phase had measured; nil when it had not
 }
 
-// found is the point as the search's rules see it.
-func (p Point) found() search.Point {
-	return search.Point{Level: p.Load.Level(), Score: p.Score.Value, Scored: !math.IsInf(p.Score.Value, 0), Misses: p.Misses}
-}
-
 // Sample is the figures of one configuration under one load, from all windows of one part of the campaign.
 type Sample struct {
-	Values      map[measure.Metric]measure.Estimate // without the metrics that could not be measured
-	Score       measure.Estimate                    // of the goal's objective; on log scale, higher is better
-	TrialScores []float64                           // the score of each trial by itself, for the spread between launches
-	Misses      []search.Miss                       // constraints that are not kept, and what leaves it without a score; empty when it satisfies all
-	Chances     []Chance                            // of each constraint of the goal, in its order
-	Windows     int
-	Launches    int           // distinct engine launches
-	LaunchTime  time.Duration // the longest of those that its trials waited for, until the model was loaded; 0 when none did
-	Requests    int           // completed without error
-	Errors      int
-	MeanBatch   float64 // executed by the server; 0 unknown
-	Flags       []measure.Flag
-	GPUs        []measure.GPUWindow // what each did; none without
+	Values     map[measure.Metric]measure.Estimate // without the metrics that could not be measured
+	Misses     []search.Miss                       // constraints that are not kept, and what leaves it without a score; empty when it satisfies all
+	Chances    []Chance                            // of each constraint of the goal, in its order
+	Windows    int
+	Launches   int           // distinct engine launches
+	LaunchTime time.Duration // the longest of those that its trials waited for, until the model was loaded; 0 when none did
+	Requests   int           // completed without error
+	Errors     int
+	MeanBatch  float64 // executed by the server; 0 unknown
+	Flags      []measure.Flag
+	GPUs       []measure.GPUWindow // what each did; none without
 }
 
 // Violation is the summed relative amount by which constraints are missed.
@@ -242,18 +256,18 @@ func (r Result) FailureGroups() []FailureGroup {
 // ByBestLoad reports whether each configuration is ranked by its own best load.
 func (r Result) ByBestLoad() bool { return r.At == nil && r.Rank != spec.RankTop3Mean }
 
-// Winner returns the best configuration that satisfies the constraints, and false when none does.
+// Winner returns the answer where it is likely to keep the constraints, and false when nothing is.
 func (r Result) Winner() (Config, bool) {
-	if len(r.Configs) == 0 || !r.Configs[0].Satisfies() {
+	if len(r.Configs) == 0 || !r.Configs[0].mayWin() {
 		return Config{}, false
 	}
 	return r.Configs[0], true
 }
 
-// Nearest returns, when nothing satisfies the constraints, the configuration that misses them least; false when one
-// satisfies them or nothing was measured.
+// Nearest returns, when nothing that may be deployed satisfies the constraints, the configuration that misses them least; false
+// when one satisfies them or nothing was measured.
 func (r Result) Nearest() (Config, bool) {
-	if len(r.Configs) == 0 || r.Configs[0].Best == nil || r.Configs[0].Satisfies() {
+	if len(r.Configs) == 0 || r.Configs[0].Best == nil || r.Configs[0].mayWin() {
 		return Config{}, false
 	}
 	return r.Configs[0], true

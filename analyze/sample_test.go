@@ -11,29 +11,6 @@ import (
 	"tuner/search"
 )
 
-// TestIntervalCoversTheSpreadOfTrials: memory peaks of 100, 200 and 300 bytes have mean 200, deviation 100 and Student's
-// half-width 4.3027 · 100/√3 = 248.4; the estimate keeps its value, the highest peak. Two trials say too little to widen it.
-func TestIntervalCoversTheSpreadOfTrials(t *testing.T) {
-	t.Parallel()
-	trials := func(peaks ...int64) []measure.Measurement {
-		var parts []measure.Measurement
-		for _, p := range peaks {
-			parts = append(parts, measure.Measurement{Memory: p, Windows: []measure.Window{{}}})
-		}
-		return parts
-	}
-	check := func(e measure.Estimate, parts []measure.Measurement, lo, hi float64) {
-		t.Helper()
-		got := widened(search.Goal{}, e, measure.Memory, parts)
-		if got.Value != e.Value || math.Abs(got.Lo-lo) > 0.1 || math.Abs(got.Hi-hi) > 0.1 {
-			t.Errorf("widened(%v) = %v, want %.1f to %.1f", e, got, lo, hi)
-		}
-	}
-	check(measure.Estimate{Value: 300, Lo: 300, Hi: 300}, trials(100, 200, 300), 51.6, 548.4)
-	check(measure.Estimate{Value: 300, Lo: -500, Hi: 310}, trials(100, 200, 300), -500, 548.4)
-	check(measure.Estimate{Value: 300, Lo: 299, Hi: 301}, trials(100, 300), 299, 301)
-}
-
 // TestSampleHasTheGoalsMetrics: 360 inferences in a second are 1.296 million an hour, which cost 1.296; one GPU takes 72 J meanwhile.
 func TestSampleHasTheGoalsMetrics(t *testing.T) {
 	t.Parallel()
@@ -52,27 +29,4 @@ func TestSampleHasTheGoalsMetrics(t *testing.T) {
 	if diff := cmp.Diff(gpus, s.GPUs); diff != "" {
 		t.Errorf("GPUs (-want +got):\n%s", diff)
 	}
-}
-
-// TestTermsErrTogether: half-widths of 10 % of the throughput and of 5 % of the mean latency add up, since neither errs without the other.
-func TestTermsErrTogether(t *testing.T) {
-	t.Parallel()
-	h := measure.NewHistogram([]time.Duration{10 * time.Millisecond})
-	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Requests: 100, Inferences: 100, Sub: []measure.SubWindow{{Requests: 100, Latency: h}}}}}
-	values := map[measure.Metric]measure.Estimate{
-		measure.Throughput: {Value: 100, Lo: 90, Hi: 110},
-		measure.LatencyAvg: {Value: 0.010, Lo: 0.0095, Hi: 0.0105},
-	}
-	check := func(want float64, terms ...search.Term) {
-		t.Helper()
-		s := scoreOf(m, values, search.Goal{Objective: search.Objective{Terms: terms}})
-		if math.Abs(s.Hi-s.Value-want) > 1e-9 || math.Abs(s.Value-s.Lo-want) > 1e-9 {
-			t.Errorf("the score of %v is %v, want a half-width of %v", terms, s, want)
-		}
-	}
-	throughput, latency := search.Term{Metric: measure.Throughput, Weight: 1}, search.Term{Metric: measure.LatencyAvg, Weight: 1}
-	check(0.10, throughput)
-	check(0.15, throughput, latency)
-	throughput.Weight = 3
-	check(0.35, throughput, latency)
 }

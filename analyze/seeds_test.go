@@ -23,7 +23,9 @@ type figure struct {
 // given measures a configuration as a table says.
 func given(b *analyzetest.Builder, c search.Candidate, table ...figure) {
 	for _, f := range table {
-		b.Given(c, f.concurrency, f.throughput, time.Duration(f.latency)*time.Microsecond)
+		for range 3 { // a single trial may err as its neighbours did, and is drawn towards them
+			b.Given(c, f.concurrency, f.throughput, time.Duration(f.latency)*time.Microsecond)
+		}
 	}
 }
 
@@ -92,15 +94,16 @@ func TestTutorial(t *testing.T) {
 	if !ok || best.Candidate.Key() != chosen.Key() || len(r.Configs) != 26 {
 		t.Fatalf("the best of %d is %v, want %v of 26", len(r.Configs), best.Candidate, chosen)
 	}
-	// Batches of 16 take 30 ms: 1.2 · 16 / 0.030 = 640 at concurrency 32, 64 and 128; one instance does 533.3, the default 50.
-	if mean := math.Exp(best.Score.Value); math.Abs(mean-640) > 0.1 {
+	// Batches of 16 take 30 ms: 1.2 · 16 / 0.030 = 640 at concurrency 32, 64 and 128; one instance does 533.3, the default 50. Figures of
+	// single trials are drawn a little towards what similar configurations do.
+	if mean := math.Exp(best.Score.Value); math.Abs(mean-640) > 0.01*640 {
 		t.Errorf("the mean of the three best is %.2f, want 640", mean)
 	}
-	if math.Abs(best.Gain.Value-640.0/50) > 0.05 {
+	if math.Abs(best.Gain.Value-640.0/50) > 0.05*640/50 {
 		t.Errorf("the gain over the default is %.2f, want 12.8", best.Gain.Value)
 	}
 	for _, c := range r.Configs {
-		if c.Candidate.Key() == analyzetest.Candidate(1, 1, 16).Key() && math.Abs(math.Exp(best.Score.Value-c.Score.Value)-1.2) > 0.001 {
+		if c.Candidate.Key() == analyzetest.Candidate(1, 1, 16).Key() && math.Abs(math.Exp(best.Score.Value-c.Score.Value)-1.2) > 0.02 {
 			t.Errorf("two instances are %.4f × one, want 1.2", math.Exp(best.Score.Value-c.Score.Value))
 		}
 	}
@@ -123,7 +126,7 @@ func TestTopMeanIsNotImpressedByOneFigure(t *testing.T) {
 	if best, _ := r.Winner(); best.Candidate.Key() != analyzetest.Candidate(2, 1, 16).Key() {
 		t.Errorf("by the mean of three %v is the best", best.Candidate)
 	}
-	if second := r.Configs[1]; second.Candidate.Key() != lucky.Key() || math.Abs(math.Exp(second.Score.Value)-1900.0/3) > 0.1 {
+	if second := r.Configs[1]; second.Candidate.Key() != lucky.Key() || math.Abs(math.Exp(second.Score.Value)-1900.0/3) > 0.05*1900/3 {
 		t.Errorf("the second is %v with a mean of %.1f, want %v with 633.3", second.Candidate, math.Exp(second.Score.Value), lucky)
 	}
 	// Two loads have no mean of three: it comes behind all that have one, without a gain.

@@ -4,20 +4,11 @@ import (
 	"slices"
 
 	"tuner/journal"
-	"tuner/search"
 )
 
-// Where the finals ran on another server than the search (journal.Header.Finals), figures of the two do not compare: a finalist is ranked by
-// what was confirmed alone, before all that only the search's server saw, and there is no gain from one server to the other. What puts points
-// side by side (loads, Pareto sets, stages) has those of the best one's server alone.
-
-// confirmedPoints are the points that a configuration is ranked by: those of the finals' server where it has any.
-func confirmedPoints(h journal.Header, points []Point) []Point {
-	if h.Finals == nil || !slices.ContainsFunc(points, func(p Point) bool { return p.Confirmed }) {
-		return points
-	}
-	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !p.Confirmed })
-}
+// Where the finals ran on another server than the search (journal.Header.Finals), figures of the two do
+// not compare: the verdict is of the finals' server alone. What puts points side by side (loads, Pareto
+// sets, stages) has those of the answer's server.
 
 // byServer takes those that are ranked by what the finals' server showed, which come first, apart from the others. Of a single server all are
 // first.
@@ -30,43 +21,12 @@ func byServer(h journal.Header, configs []Config) (first, others []Config) {
 	return first, slices.DeleteFunc(slices.Clone(configs), isConfirmed)
 }
 
-// rankByServer is rank, of the finals' server first.
-func rankByServer(h journal.Header, configs []Config, by yardstick, believed string) []Config {
-	first, others := byServer(h, configs)
-	ranked := slices.Concat(rank(first, by, believed), rank(others, by, ""))
-	for i := range ranked {
-		if ranked[i].Best != nil {
-			ranked[i].Rank = i + 1
-		}
+// confirmedPoints are the points that a configuration is ranked by: those of the finals' server where it has any.
+func confirmedPoints(h journal.Header, points []Point) []Point {
+	if h.Finals == nil || !slices.ContainsFunc(points, func(p Point) bool { return p.Confirmed }) {
+		return points
 	}
-	return ranked
-}
-
-// withinServers takes away the gains over a default that was measured on another server.
-func withinServers(h journal.Header, configs []Config) []Config {
-	base := Result{Configs: configs}.Default()
-	if h.Finals == nil || base.Best == nil {
-		return configs
-	}
-	compared := slices.Clone(configs)
-	for i, c := range compared {
-		if c.Best != nil && c.Best.Confirmed != base.Best.Confirmed {
-			compared[i].Gain = nil
-		}
-	}
-	return compared
-}
-
-// stageByServer is firstStage among those whose figures are of the winner's server. isElsewhere says that only another server's tell of it.
-func stageByServer(r Result, space search.Space) (name string, isElsewhere bool) {
-	name = firstStage(r, space)
-	best, won := r.Winner()
-	if r.Header.Finals == nil || !won {
-		return name, false
-	}
-	r.Configs = slices.DeleteFunc(slices.Clone(r.Configs), func(c Config) bool { return c.Best == nil || !r.AreComparable(*best.Best, *c.Best) })
-	here := firstStage(r, space)
-	return here, here == "" && name != ""
+	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !p.Confirmed })
 }
 
 // onBestServer are the configurations with those of their points alone that were measured on the server that the best one is ranked by.

@@ -48,8 +48,8 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 		}
 		return r
 	}
-	if best, ok := analyzed(campaign).Winner(); !ok || best.Candidate.Key() != other.Key() {
-		t.Fatalf("on one server %v wins, want %v: else the test shows nothing", best.Candidate, other)
+	if best, ok := analyzed(campaign).Winner(); !ok || best.Candidate.Key() == finalist.Key() {
+		t.Fatalf("on one server %v wins: the test shows nothing", best.Candidate)
 	}
 	campaign.Header.Finals = elsewhere
 	r := analyzed(campaign)
@@ -69,8 +69,8 @@ func TestFiguresOfTwoServersAreNotCompared(t *testing.T) {
 	}
 }
 
-// Of the search's server nothing may be left but what was measured for the load curves; and what is left of it may be tied, the default, to
-// which equals are compared, being among the finalists.
+// Of the search's server nothing may be left but what was measured for the load curves. Several that are left of it are ordered by their own
+// figures, whatever the finals' server did.
 func TestWhatTheFinalsServerLeaves(t *testing.T) {
 	t.Parallel()
 	finalist := analyzetest.Candidate(2, 1, 16)
@@ -91,8 +91,7 @@ func TestWhatTheFinalsServerLeaves(t *testing.T) {
 	}
 	check("curves alone", begin().Curve(search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"}), 8),
 		"minilm_config_0", "minilm_config_default", "minilm_config_1")
-	// Three instances on one thread each, with the same figures; batches of 4 are the default's.
-	check("equals", begin().Given(analyzetest.Candidate(3, 1, 8), 8, 300, 20*time.Millisecond).Given(analyzetest.Candidate(3, 1, 4), 8, 300, 20*time.Millisecond),
+	check("two", begin().Given(analyzetest.Candidate(3, 1, 8), 8, 900, 9*time.Millisecond).Given(analyzetest.Candidate(3, 1, 4), 8, 1200, 7*time.Millisecond),
 		"minilm_config_0", "minilm_config_default", "minilm_config_2", "minilm_config_1")
 }
 

@@ -32,12 +32,13 @@ func withTopMeans(h journal.Header, configs []Config) []Config {
 	most := 0
 	tops := make([][]measure.Estimate, len(configs))
 	for i, c := range configs {
-		tops[i] = highest(unrefuted(confirmedPoints(h, c.Points), c.Candidate.IsDefault()))
+		tops[i] = highest(confirmedPoints(h, c.Points))
 		most = max(most, len(tops[i]))
 	}
 	scored := slices.Clone(configs)
-	for i, c := range scored {
-		if !c.Satisfies() {
+	for i := range scored {
+		scored[i].Choice = nil // it is of another view
+		if !scored[i].Satisfies() {
 			continue
 		}
 		if scored[i].Score = meanScore(tops[i], most); isScored(scored[i]) {

@@ -1,8 +1,11 @@
 package analyze_test
 
 import (
+	"math"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
@@ -24,16 +27,27 @@ func TestTradeoffs(t *testing.T) {
 		Given(search.Candidate{}, 2, 100, 10*ms).Given(search.Candidate{}, 64, 250, 44*ms).
 		Given(analyzetest.Candidate(2, 1, 16), 16, 600, 30*ms).Given(analyzetest.Candidate(2, 1, 16), 8, 550, 26*ms).
 		Given(analyzetest.Candidate(1, 1, 4), 4, 300, 10*ms)
-	check := func(name, want string, o analyze.Options) {
+	type tradeoff struct {
+		Metric      measure.Metric
+		To          float64
+		Key         string
+		Concurrency int
+	}
+	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a/b-1) < 0.03 }) // figures are drawn towards what is expected
+	check := func(name string, o analyze.Options, want ...tradeoff) {
 		t.Helper()
-		if got := mustAnalyze(t, campaign, o).Tradeoffs().String(); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		var got []tradeoff
+		for _, s := range mustAnalyze(t, campaign, o).Tradeoffs() {
+			miss := s.Point.Misses[0]
+			got = append(got, tradeoff{miss.Constraint.Metric, miss.Value, s.Candidate.Key(), s.Load.Concurrency})
+		}
+		if diff := cmp.Diff(want, got, near); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	check("each at its best", "A constraint would have to give: latency_p99 to 26.0 ms (2 instances × 1 thread, batch 16 at concurrency 8), "+
-		"or throughput to 300.0 infer/s (1 instance × 1 thread, batch 4 at concurrency 4).", analyze.Options{Goal: &goal})
-	check("at one load", "A constraint would have to give: latency_p99 to 30.0 ms (2 instances × 1 thread, batch 16 at concurrency 16).",
-		analyze.Options{Goal: &goal, At: spec.At{Load: measure.Load{Concurrency: 16}}})
+	two, one := analyzetest.Candidate(2, 1, 16).Key(), analyzetest.Candidate(1, 1, 4).Key()
+	check("each at its best", analyze.Options{Goal: &goal}, tradeoff{measure.LatencyP99, 0.026, two, 8}, tradeoff{measure.Throughput, 300, one, 4})
+	check("at one load", analyze.Options{Goal: &goal, At: spec.At{Load: measure.Load{Concurrency: 16}}}, tradeoff{measure.LatencyP99, 0.030, two, 16})
 	least = 200
-	check("satisfied", "", analyze.Options{Goal: &goal})
+	check("satisfied", analyze.Options{Goal: &goal})
 }

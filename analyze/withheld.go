@@ -5,7 +5,6 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
-	"tuner/search/plan"
 	"tuner/stats"
 )
 
@@ -15,19 +14,17 @@ type Withheld struct {
 	// Slope is what the logarithm of throughput changes by with what was withheld from a trial (measure.Withheld), learned
 	// from trials of the same configuration and load, and Deviation its standard deviation; zeros where nothing was.
 	Slope, Deviation float64
-	// Believed says that the strategy took it out of what it believes. Measured figures are as they were.
-	Believed bool
 }
 
 // newWithheld sums up the trials of loads.
-func newWithheld(space search.Space, strategy string, events []search.Event) Withheld {
+func newWithheld(space search.Space, events []search.Event) Withheld {
 	type cell struct {
 		key  string
 		load measure.Load
 	}
 	var cells []cell
 	var taken, logs []float64
-	w := Withheld{Believed: plan.Corrects(strategy)}
+	var w Withheld
 	for _, e := range events {
 		instances := space.Facts.Instances(e.Trial.Candidate)
 		for _, one := range e.Measurement.Windows {
@@ -48,9 +45,4 @@ func newWithheld(space search.Space, strategy string, events []search.Event) Wit
 }
 
 // Text tells people of it in a sentence; "" where others took next to nothing.
-func (w Withheld) Text() string {
-	if w.Believed {
-		return w.Sentence("what the search believes is corrected to the average, and measured figures are not")
-	}
-	return w.Sentence("measured figures are not corrected for it")
-}
+func (w Withheld) Text() string { return w.Sentence("figures are corrected to the average") }

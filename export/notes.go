@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tuner/modelconfig"
+	"tuner/search/verdict"
 )
 
 // notes says what the files cannot.
@@ -29,12 +30,26 @@ func notes(d Deployment, o Options) []string {
 		add("The target %s is one server: --replicas and --max-replicas have no effect there.", d.Target)
 	}
 	for _, m := range d.Models {
-		list = slices.Concat(list, machineNotes(m, d), stockNotes(m), policyNotes(m, o))
+		list = slices.Concat(list, answerNotes(m), machineNotes(m, d), stockNotes(m), policyNotes(m, o))
 	}
 	if d.Target == AzureML {
 		list = append(list, azureNotes(d, o)...)
 	}
 	return list
+}
+
+// answerNotes say how sure the results are of a configuration that is not proven: the state in the report's words, and the probability that it
+// keeps the limits.
+func answerNotes(m Model) []string {
+	known := []verdict.State{verdict.Unfinished, verdict.Close, verdict.NoGain} // in no other one does a text of the file get into the README
+	if !slices.Contains(known, m.State) {
+		return nil
+	}
+	text := fmt.Sprintf("The result of model %q is: %s", m.Name, m.State)
+	if m.Kept != nil {
+		text += fmt.Sprintf("; all limits kept: %s", verdict.Percent(*m.Kept))
+	}
+	return []string{text + "."}
 }
 
 // mostCores is what the largest of the machines has that several models were measured on; 0 for a single model, and where one is not known.

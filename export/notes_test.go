@@ -3,6 +3,10 @@ package export
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/search/verdict"
 )
 
 // accelerated gives the result's configurations an execution accelerator of CPUs.
@@ -53,6 +57,9 @@ func TestNotes(t *testing.T) {
 	} {
 		o := defaults()
 		test.options(&o)
+		for i := range test.models {
+			test.models[i].State = verdict.Proven // else it is noted
+		}
 		d, err := newDeployment(test.target, test.models, o)
 		if err != nil {
 			t.Fatal(err)
@@ -76,4 +83,20 @@ func TestInstanceTypeElsewhere(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", target, err, want)
 		}
 	}
+}
+
+// What is not proven is said to be what the report calls it, with the probability in the report's words.
+func TestAnswerNotes(t *testing.T) {
+	t.Parallel()
+	kept := 0.634
+	check := func(m Model, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, answerNotes(m)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", m.State, diff)
+		}
+	}
+	check(Model{Name: "m", State: verdict.Close, Kept: &kept}, `The result of model "m" is: close to the limit; all limits kept: 63 %.`)
+	check(Model{Name: "m", State: verdict.Unfinished}, `The result of model "m" is: unfinished.`)
+	check(Model{Name: "m", State: verdict.Proven, Kept: &kept})
+	check(Model{Name: "m", State: "`rm`"})
 }

@@ -20,6 +20,7 @@ import (
 	"tuner/modelconfig/configpb"
 	"tuner/report"
 	"tuner/search"
+	"tuner/search/verdict"
 )
 
 // Model is an analyzed campaign's model with the configuration that is deployed.
@@ -35,6 +36,8 @@ type Model struct {
 	Instances     int
 	Threads       int // of each instance; 0: a thread for each core
 	SHA256        string
+	State         verdict.State                       // of the answer that the results give; "" in results without one
+	Kept          *float64                            // probability that it keeps all constraints, 0..1; nil where that is not known
 	Load          measure.Load                        // its best load within the constraints
 	Values        map[measure.Metric]measure.Estimate // there
 	Memory        float64                             // bytes that the server's process holds with its largest batches, loading included; 0 unknown
@@ -54,6 +57,7 @@ type document struct {
 	Format         int                  `json:"format"`
 	Status         string               `json:"status"`
 	Summary        string               `json:"summary"`
+	Answer         documentAnswer       `json:"answer"`
 	Model          string               `json:"model"`
 	Best           string               `json:"best"`
 	Configurations []documentConfig     `json:"configurations"`
@@ -68,6 +72,13 @@ type document struct {
 			SHA256    string `json:"sha256"`
 		} `json:"models"`
 	} `json:"origin"`
+}
+
+// documentAnswer is the head of the report.
+type documentAnswer struct {
+	State       verdict.State `json:"state"`
+	Confidence  float64       `json:"confidence"`
+	Probability *float64      `json:"probability"`
 }
 
 // documentServer is a server that was measured; the zero value is the bundled engine.
@@ -181,7 +192,7 @@ func parseResult(path string, text []byte) (Model, error) {
 	best := d.Configurations[i]
 	m := Model{
 		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
-		Instances: max(1, best.Setup.Instances), Load: best.BestLoad,
+		Instances: max(1, best.Setup.Instances), Load: best.BestLoad, State: d.Answer.State, Kept: d.Answer.Probability,
 		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
 	}
 	var err error
@@ -233,7 +244,7 @@ func (m *Model) addFigures(d document, best documentConfig) {
 	for _, p := range best.Points {
 		server := d.server(p.Confirmed)
 		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
-		m.Memory = max(m.Memory, server.peak(p.documentFigures), d.server(false).peak(p.Searched))
+		m.Memory = max(m.Memory, server.peak(p.documentFigures))
 		if p.Load != m.Load {
 			continue
 		}

@@ -14,14 +14,15 @@ import (
 	"tuner/measure"
 	"tuner/runner"
 	"tuner/search"
+	"tuner/search/verdict"
 )
 
 // Planner is the strategy of a campaign, which also says how the search stands.
 type Planner interface {
 	search.Strategy
-	Leader() (search.Standing, bool) // best configuration within the constraints so far
-	Remaining() time.Duration        // expected wall time until it stops
-	Statement() []string             // what it claims of what it found, in sentences; none when it claims nothing
+	SoFar() verdict.Verdict   // the decision by all events that it was told; it does not block
+	Remaining() time.Duration // expected wall time until it stops
+	Statement() []string      // what it claims of what it found, in sentences; none when it claims nothing
 }
 
 // Trialer measures one trial. An engine that does not start, crashes or hangs is a Measurement with a Failure; an error means
@@ -46,11 +47,19 @@ type Observer interface {
 
 // Status is how a campaign stands after a trial.
 type Status struct {
-	Trials    int              // measured so far, failures included
-	Failed    int              // of these, without figures
-	Elapsed   time.Duration    // wall time so far, earlier runs included
-	Remaining time.Duration    // expected wall time until the end
-	Leader    *search.Standing // best configuration within the constraints so far; nil when there is none
+	Trials    int             // measured so far, failures included
+	Failed    int             // of these, without figures
+	Elapsed   time.Duration   // wall time so far, earlier runs included
+	Remaining time.Duration   // expected wall time until the end
+	Verdict   verdict.Verdict // the decision so far, which reports tell, too
+}
+
+// Answer is what would be deployed now: nil while nothing is likely to keep the constraints.
+func (s Status) Answer() *verdict.Choice {
+	if !s.Verdict.Satisfies() {
+		return nil
+	}
+	return s.Verdict.Answer()
 }
 
 // Outcome is how a campaign ended, and how it stood then.
@@ -192,9 +201,7 @@ func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
 func (c *Campaign) status(s *state) Status {
 	status := s.Status
 	status.Remaining = c.Strategy.Remaining()
-	if leader, ok := c.Strategy.Leader(); ok {
-		status.Leader = &leader
-	}
+	status.Verdict = c.Strategy.SoFar()
 	return status
 }
 

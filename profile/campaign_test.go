@@ -15,6 +15,8 @@ import (
 	"tuner/profile"
 	"tuner/runner"
 	"tuner/search"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
 )
 
 // script is a strategy that asks for the given concurrencies of the default configuration, one after the other.
@@ -33,14 +35,15 @@ func (s *script) Ask() search.Action {
 
 func (s *script) Tell(e search.Event) { s.told = append(s.told, e) }
 
-// Leader is the last trial that yielded figures.
-func (s *script) Leader() (search.Standing, bool) {
+// SoFar recommends the last trial that yielded figures.
+func (s *script) SoFar() verdict.Verdict {
 	for _, e := range slices.Backward(s.told) {
 		if e.Measurement.Failure == nil {
-			return search.Standing{Candidate: e.Trial.Candidate, Load: e.Trial.Load, Measurement: e.Measurement}, true
+			cell := posterior.Cell{Candidate: e.Trial.Candidate, Load: e.Trial.Load}
+			return verdict.Verdict{State: verdict.Proven, Recommended: &verdict.Choice{Measured: posterior.Measured{Cell: cell}}}
 		}
 	}
-	return search.Standing{}, false
+	return verdict.Verdict{State: verdict.Unmeasured}
 }
 
 // Statement is what was told.
@@ -143,8 +146,8 @@ func TestRunRecordsBeforeItTells(t *testing.T) {
 	if diff := cmp.Diff(want, outcome.End); diff != "" {
 		t.Errorf("end (-want +got):\n%s", diff)
 	}
-	if s := observer.last; s.Trials != 3 || s.Remaining != 0 || s.Leader == nil || s.Leader.Load.Concurrency != 2 {
-		t.Errorf("status is %+v, want 3 trials, nothing left, and the strategy's leader", s)
+	if s := observer.last; s.Trials != 3 || s.Remaining != 0 || s.Answer() == nil || s.Answer().Load.Concurrency != 2 {
+		t.Errorf("status is %+v, want 3 trials, nothing left, and the strategy's answer", s)
 	}
 }
 
@@ -203,7 +206,7 @@ func TestEngineFailureIsAResult(t *testing.T) {
 	if _, err := campaign.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(strategy.told) != 2 || observer.last.Failed != 1 || observer.last.Leader == nil {
+	if len(strategy.told) != 2 || observer.last.Failed != 1 || observer.last.Answer() == nil {
 		t.Errorf("status %+v after %d events: the failure must count and the campaign go on", observer.last, len(strategy.told))
 	}
 }

@@ -3,42 +3,272 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"tuner/analyze"
 	"tuner/internal/terminal"
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/verdict"
+	"tuner/spec"
 )
 
-// WriteAnswer writes what was found in one paragraph for a terminal: the gain with its interval, the limits, the best configuration,
-// what it stands on, why to trust it less, and how its outputs compare with the original model's where they may differ.
+// Answer is the head of every report: what is recommended, how sure that is, what it rests on, and what to do next. All
+// outputs say the same one.
+type Answer struct {
+	State    verdict.State
+	Headline string         // the state in a sentence
+	Lines    []verdict.Line // the statements behind it, the most important first
+}
+
+// The lines that a report adds to those of the verdict.
+const (
+	lineMean    = "Means"
+	lineAssumed = "Assumed"
+	lineBasis   = "Basis"
+)
+
+// AnswerOf is the answer that a result gives.
+func AnswerOf(r analyze.Result) Answer {
+	v, isPart := viewOf(r)
+	if v.Answer() == nil {
+		return Answer{State: verdict.Unmeasured, Headline: unmeasured(r), Lines: []verdict.Line{{Name: lineBasis, Text: basisLine(r)}}}
+	}
+	words := wordsOf(r)
+	a := Answer{State: v.State, Headline: v.Headline(words)}
+	if r.Recorded != "" && (v.State == verdict.Proven || v.State == verdict.NoGain) {
+		a.State, a.Headline = stateRecorded, recordedHeadline(r, words)
+	}
+	if missed := missedText(r); a.State == verdict.Nothing && missed != "" {
+		a.Headline = "Nothing satisfies " + missed + "."
+	}
+	if r.Ending.Interrupted && v.State != verdict.Unfinished {
+		a.Headline += " The campaign was interrupted."
+	}
+	var last []verdict.Line
+	for _, l := range v.Lines(words) {
+		switch {
+		case l.Name == verdict.LineElse && (isPart || r.Recorded != ""): // it is of all that was measured, and of its errors
+		case l.Name == verdict.LineNext || l.Name == verdict.LineElse:
+			last = append(last, l)
+		case l.Name == verdict.LineDefault && !isThere(r, *v.Default):
+		default:
+			a.Lines = append(a.Lines, l)
+		}
+	}
+	for _, l := range []verdict.Line{{Name: lineMean, Text: meansText(r)}, {Name: lineAssumed, Text: assumedText(r)}} {
+		if l.Text != "" {
+			a.Lines = append(a.Lines, l)
+		}
+	}
+	a.Lines = append(append(a.Lines, last...), verdict.Line{Name: lineBasis, Text: basisLine(r)})
+	return a
+}
+
+// wordsOf is how a report says a verdict.
+func wordsOf(r analyze.Result) verdict.Words {
+	return verdict.Words{Goal: r.Goal, Name: func(c search.Candidate) string { return nameOf(r, c) }, IsExact: r.Recorded != ""}
+}
+
+// stateRecorded is that of figures of another program: they have no intervals, so that nothing is proven.
+const stateRecorded verdict.State = "recorded"
+
+func recordedHeadline(r analyze.Result, w verdict.Words) string {
+	text := "Recorded by another program, which does not tell how sure its figures are"
+	if best := firstOf(r); best.Gain != nil && !best.Candidate.IsDefault() {
+		text += ": " + w.GainText(*best.Gain) + w.Within()
+	}
+	return text + "."
+}
+
+// Summary is the answer in a few sentences: the headline and the configuration.
+func (a Answer) Summary() string {
+	if len(a.Lines) == 0 || a.State == verdict.Unmeasured {
+		return a.Headline
+	}
+	return a.Headline + " " + a.Lines[0].String()
+}
+
+// viewOf is the verdict that a report tells. It is the result's own, unless configurations are ranked otherwise (by a mean of
+// throughputs) or the report is of some configurations alone: then isPart says that nothing is claimed of all others.
+func viewOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
+	if len(r.Configs) == 0 || r.Configs[0].Best == nil {
+		return verdict.Verdict{}, true
+	}
+	first := r.Configs[0]
+	c, known := choiceOf(r, first)
+	if !known {
+		return verdict.Verdict{}, true
+	}
+	if answer := r.Verdict.Answer(); r.Rank != spec.RankTop3Mean && answer != nil && answer.Load == c.Load && first.Candidate.Key() == answer.Candidate.Key() {
+		return r.Verdict, false
+	}
+	v = verdict.Verdict{Confidence: r.Verdict.Confidence}
+	if base, known := choiceOf(r, r.Default()); known {
+		v.Default = &base
+	}
+	isShown := c.Gain == nil || c.Better >= v.Confidence || r.Rank == spec.RankTop3Mean && c.Gain.Lo > 1
+	switch isSafe := c.Holds >= v.Confidence && !c.IsUnknown(); {
+	case !first.Satisfies():
+		v.State, v.Nearest = verdict.Nothing, &c
+	case !isSafe:
+		v.State, v.Edge = verdict.Close, &c
+	case c.Candidate.IsDefault() || !isShown:
+		v.State, v.Recommended = verdict.NoGain, &c
+	default:
+		v.State, v.Recommended = verdict.Proven, &c
+	}
+	return v, true
+}
+
+// choiceOf is what the verdict knows of a configuration at the load that it is ranked by; false where that is nothing.
+func choiceOf(r analyze.Result, c analyze.Config) (verdict.Choice, bool) {
+	if c.Best == nil {
+		return verdict.Choice{}, false
+	}
+	if c.Choice != nil {
+		return *c.Choice, true
+	}
+	for _, x := range r.Verdict.Choices {
+		if x.Load == c.Best.Load && x.Candidate.Key() == c.Candidate.Key() {
+			x.Gain = c.Gain
+			return x, true
+		}
+	}
+	return verdict.Choice{}, false
+}
+
+// isThere reports whether a choice is of a configuration that is reported.
+func isThere(r analyze.Result, x verdict.Choice) bool {
+	return slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Candidate.Key() == x.Candidate.Key() })
+}
+
+// nameOf is the name of a candidate with what it sets.
+func nameOf(r analyze.Result, c search.Candidate) string {
+	for _, known := range r.Configs {
+		if known.Candidate.Key() == c.Key() {
+			return nameAndSetup(r, known)
+		}
+	}
+	return c.Describe()
+}
+
+// meansText puts the means beside each other that configurations are ranked by; "" where it is their best load.
+func meansText(r analyze.Result) string {
+	best, base := firstOf(r), r.Default()
+	if r.Rank != spec.RankTop3Mean || math.IsInf(best.Score.Value, 0) {
+		return ""
+	}
+	mean := func(c analyze.Config) string { return measure.Throughput.Format(math.Exp(c.Score.Value)) }
+	if math.IsInf(base.Score.Value, 0) || base.Best == nil {
+		return fmt.Sprintf("%s %s.", mean(best), inBestLoads(best.MeanOf))
+	}
+	return fmt.Sprintf("%s against the default's %s, each %s.", mean(best), mean(base), inBestLoads(best.MeanOf))
+}
+
+// assumedText says under which assumptions the figures hold: the requests, the accuracy of another precision, the machine.
+func assumedText(r analyze.Result) string {
+	var parts []string
+	requests := requestsText(r)
+	if requests != "" {
+		requests = "requests of " + requests
+	}
+	for _, text := range []string{requests, shortAccuracy(r, firstOf(r)), withheldText(r)} {
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// leastWithheld is the share of the CPU time below which others are not worth a word: what a machine with nothing else to do
+// spends on itself.
+const leastWithheld = 0.01
+
+// withheldText says how much of the machine others used meanwhile; "" where that is not known.
+func withheldText(r analyze.Result) string {
+	switch w := r.Withheld; {
+	case r.Recorded != "" || r.Header.Server != nil && r.Header.Server.Mode == spec.RunnerRemote:
+		return ""
+	case w.Most < leastWithheld:
+		return "a quiet machine"
+	case w.Mean < leastWithheld:
+		return fmt.Sprintf("a quiet machine, but for a window with %.0f %% of the CPU time used by others", 100*w.Most)
+	default:
+		return fmt.Sprintf("others used %.0f %% of the CPU time (%.0f %% in the worst window): the figures are of the mean", 100*w.Mean, 100*w.Most)
+	}
+}
+
+// basisLine says how much was measured, and whether the answer was measured again.
+func basisLine(r analyze.Result) string {
+	text := effort(r)
+	if best := firstOf(r); best.Best != nil && r.Recorded == "" {
+		text += "; " + againText(r, best)
+	}
+	return text + "."
+}
+
+// againText says whether the figures of a configuration that was measured stand on more than the search.
+func againText(r analyze.Result, c analyze.Config) string {
+	switch p := *c.Best; {
+	case p.Confirmed && r.Header.ReloadsFinals():
+		return fmt.Sprintf("measured again with the model loaded anew %s; the remote server itself was not restarted", count(p.Launches, "time"))
+	case p.Confirmed:
+		return "measured again on " + count(p.Launches, "fresh process")
+	case c.FailedFinals:
+		return "not measured again, since its fresh processes failed: it may not serve"
+	}
+	return "not measured again on a fresh process"
+}
+
+// headWidth is the number of columns that the answer's sentences take on a terminal and in report.md.
+const headWidth = 80
+
+// WriteAnswer writes the answer for a terminal: a sentence on the state, and a line for each statement.
 func WriteAnswer(w io.Writer, r analyze.Result) error {
-	sentences := []string{headline(r)}
-	if best, ok := r.Winner(); ok {
-		if best.Gain != nil && !best.Candidate.IsDefault() { // else the headline names it
-			sentences = append(sentences, fmt.Sprintf("Best: %s.", nameAndSetup(best)))
-		}
-		sentences = append(sentences, confirmation(r, best))
-		var doubts []string
-		for _, f := range best.Best.Flags {
-			doubts = append(doubts, f.Text())
-		}
-		if len(doubts) > 0 {
-			sentences = append(sentences, fmt.Sprintf("Less certain: %s.", strings.Join(doubts, ", ")))
-		}
-		if text := accuracyReason(r, best); text != "" {
-			sentences = append(sentences, text)
-		}
-	}
-	if text := requestsText(r); text != "" {
-		sentences = append(sentences, fmt.Sprintf("Measured with requests of %s.", text))
-	}
-	if r.Ending.Interrupted {
-		sentences = append(sentences, fmt.Sprintf("More was to come: %s.", r.Ending.Reason))
-	}
-	if _, err := fmt.Fprintln(w, terminal.Fill(terminal.Plain(strings.Join(sentences, " ")), terminal.Width)); err != nil {
+	if _, err := io.WriteString(w, answerText(r)); err != nil {
 		return fmt.Errorf("cannot write the answer: %w", err)
 	}
 	return nil
+}
+
+func answerText(r analyze.Result) string {
+	a := AnswerOf(r)
+	var b strings.Builder
+	for _, line := range append([]string{a.Headline}, lineTexts(a)...) {
+		fmt.Fprintln(&b, oneLine(line))
+	}
+	return terminal.Fold(terminal.Plain(b.String()), headWidth)
+}
+
+func lineTexts(a Answer) []string {
+	list := make([]string, len(a.Lines))
+	for i, l := range a.Lines {
+		list[i] = l.String()
+	}
+	return list
+}
+
+// markdownAnswer is the answer as the head of report.md.
+func markdownAnswer(r analyze.Result) string {
+	a := AnswerOf(r)
+	state, rest, hasMore := strings.Cut(a.Headline, ": ")
+	head := "**" + escapeMarkdown(state) + "**"
+	if hasMore {
+		head += ": " + escapeMarkdown(rest)
+	}
+	var b strings.Builder
+	b.WriteString(terminal.Fill(head, headWidth) + "\n\n")
+	for _, l := range a.Lines {
+		text := strings.ReplaceAll(escapeMarkdown(l.Text), ">", `\>`) // at the start of a line it would begin a quotation
+		b.WriteString(terminal.Fold(fmt.Sprintf("- **%s**: %s\n", l.Name, text), headWidth))
+	}
+	return b.String()
 }
 
 // requestsText lists the shapes of inputs in the measured requests, and where they come from:

@@ -13,6 +13,7 @@ import (
 	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -32,7 +33,7 @@ type column struct {
 func columns(r analyze.Result) []column {
 	list := []column{
 		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
-		{header: "Config", cell: func(c analyze.Config) string { return shortName(r, c) }},
+		{header: "Config", cell: func(c analyze.Config) string { return nameCell(r, c) }},
 		{header: "Inst × thr", cell: func(c analyze.Config) string { return threadsCell(c.Setup) }, right: true},
 		{header: "Batch", cell: batchCell, right: true},
 		{header: "Delay", cell: func(c analyze.Config) string { return delayCell(c.Setup.QueueDelay) }, right: true, varies: true},
@@ -51,7 +52,7 @@ func columns(r analyze.Result) []column {
 			list = append(list, metricColumn(m))
 		}
 	}
-	return append(list, column{header: "Gain", cell: gainCell, right: true}, column{header: "OK", cell: func(c analyze.Config) string { return satisfiesCell(r, c) }})
+	return append(list, column{header: "Gain", cell: func(c analyze.Config) string { return gainCell(r, c) }, right: true}, column{header: "OK", cell: func(c analyze.Config) string { return satisfiesCell(r, c) }})
 }
 
 // mostLoads is how many loads the means are of that configurations are ranked by; three where none has one.
@@ -75,7 +76,7 @@ func topMeanCell(c analyze.Config) string {
 // metricColumn is the column of a metric that has none as a rule.
 func metricColumn(m measure.Metric) column {
 	info, _ := m.Info()
-	header, format := metricLabel(m), plainCell
+	header, format := verdict.Label(m), plainCell
 	switch info.Unit {
 	case measure.Seconds:
 		name := strings.TrimPrefix(strings.TrimPrefix(string(m), "latency_"), "compute_")
@@ -169,12 +170,12 @@ func (g grid) headers() []string {
 	return headers
 }
 
-// shortName drops what all names begin with; the default has a star.
-func shortName(r analyze.Result, c analyze.Config) string {
+// nameCell is a configuration's name; the default has a star.
+func nameCell(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
 		return "default *"
 	}
-	return strings.TrimPrefix(c.Name, r.Header.Model+"_")
+	return shortName(r, c)
 }
 
 // oneLine keeps text from breaking a row.
@@ -216,10 +217,13 @@ func threadsCell(s analyze.Setup) string {
 	return fmt.Sprintf("%d × %d", s.Instances, s.IntraOpThreads)
 }
 
-// batchCell is unknown for a configuration that nothing is known of.
+// batchCell is unknown for a configuration that nothing is known of, none for a model that does not batch.
 func batchCell(c analyze.Config) string {
 	if c.Setup.Instances == 0 {
 		return unknown
+	}
+	if c.Setup.MaxBatchSize == 0 {
+		return "none"
 	}
 	return strconv.Itoa(c.Setup.MaxBatchSize)
 }
@@ -316,22 +320,20 @@ func plusMinus(e measure.Estimate) string {
 	return text
 }
 
-// gainCell prints a factor as a change in per cent, with half of its interval.
-func gainCell(c analyze.Config) string {
+// gainCell prints a gain as the ratio of the objective's values, with half of its interval: "1.59 × ±0.13".
+func gainCell(r analyze.Result, c analyze.Config) string {
 	switch {
 	case c.Gain == nil:
 		return unknown
 	case c.Candidate.IsDefault():
-		return "0 %"
+		return "1 ×"
 	}
-	percent, half := tenths(c.Gain.Value-1), tenths((c.Gain.Hi-c.Gain.Lo)/2)
-	switch {
-	case c.Gain.Lo == c.Gain.Hi:
-		return fmt.Sprintf("%+.1f %%", percent)
-	case math.Abs(percent) < 10:
-		return fmt.Sprintf("%+.1f %% ±%.1f", percent, half)
+	ratio := verdict.Words{Goal: r.Goal}.Ratio(*c.Gain)
+	text := fmt.Sprintf("%.2f ×", ratio.Value)
+	if ratio.Lo < ratio.Hi {
+		text += fmt.Sprintf(" ±%.2f", (ratio.Hi-ratio.Lo)/2)
 	}
-	return fmt.Sprintf("%+.0f %% ±%.0f", percent, half)
+	return text
 }
 
 // hasFailed reports whether a trial of a configuration failed.
@@ -344,6 +346,7 @@ const (
 	failedWord    = "failed"
 	missesWord    = "no"
 	confirmedMark = "✓"
+	unknownMark   = "?" // too few requests tell a limit
 )
 
 // satisfiesCell is the probability that the constraints hold. What was not tried has not failed.
@@ -357,22 +360,14 @@ func satisfiesCell(r analyze.Result, c analyze.Config) string {
 		return missesWord
 	}
 	text := "yes"
-	if len(c.Best.Chances) > 0 {
-		text = chanceText(c.Best.Probability())
+	if x, known := choiceOf(r, c); known && len(x.Limits) > 0 && r.Recorded == "" {
+		text = verdict.Percent(x.Holds)
+		if x.IsUnknown() {
+			text += unknownMark
+		}
 	}
 	if c.Best.Confirmed {
 		text += " " + confirmedMark
 	}
 	return text
-}
-
-// chanceText prints a probability in per cent, without pretending to be certain.
-func chanceText(p float64) string {
-	switch {
-	case p > 0.99:
-		return ">99 %"
-	case p < 0.01:
-		return "<1 %"
-	}
-	return fmt.Sprintf("%.0f %%", 100*p)
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // WriteInferenceCSV writes metrics-model-inference.csv with Model Analyzer's columns, or those that Result.CSV names: a row for each load
-// that a configuration was measured under, the best configuration first, and the loads that satisfy the constraints before those
-// that do not. Figures have three decimals.
+// that a configuration was measured under, the best configuration first, its best load first, and the loads that satisfy the
+// constraints before those that do not. Figures have three decimals.
 func WriteInferenceCSV(w io.Writer, r analyze.Result) error {
 	fields := r.CSV.Inference.Columns
 	if fields == nil {
@@ -140,12 +140,31 @@ type measuredPoint struct {
 	satisfies string
 }
 
+// bestFirst are a configuration's points, ascending by load but for that which it is ranked by.
+func bestFirst(c analyze.Config) []analyze.Point {
+	points := slices.Clone(c.Points)
+	if c.Best == nil {
+		return points
+	}
+	slices.SortStableFunc(points, func(a, b analyze.Point) int {
+		rank := func(p analyze.Point) int {
+			if p.Load == c.Best.Load {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(rank(a), rank(b))
+	})
+	return points
+}
+
 // measuredPoints goes through all loads in the order of the rows.
 func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
 	return func(yield func(measuredPoint) bool) {
 		for _, c := range r.Configs {
+			points := bestFirst(c)
 			for _, satisfies := range []string{"Yes", "No"} {
-				for _, p := range c.Points {
+				for _, p := range points {
 					if (len(p.Misses) == 0) == (satisfies == "Yes") && !yield(measuredPoint{p, c, satisfies}) {
 						return
 					}

@@ -12,12 +12,9 @@ import (
 
 	"tuner/analyze"
 	"tuner/journal"
-	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/onnx"
-	"tuner/search"
-	"tuner/search/footprint"
 	"tuner/spec"
 )
 
@@ -162,16 +159,13 @@ const configMark = "Written by tuner"
 
 // reasons are the comments above the optimal configuration.
 func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
+	a := AnswerOf(r)
 	lines := []string{
 		fmt.Sprintf("%s: the best of %s for model %q.", configMark, count(len(r.Configs), "configuration"), r.Header.Model),
 		fmt.Sprintf("%s: %s", best.Name, best.Candidate.Describe()),
 		fmt.Sprintf("Goal: %s%s.", objectiveText(r.Goal.Objective), within(r.Goal)),
-		fmt.Sprintf("Measured at %s: %s.", best.Best.Load, strings.Join(intervals(r.Goal, best), ", ")),
 	}
-	if best.Gain != nil && !best.Candidate.IsDefault() {
-		lines = append(lines, headline(r))
-	}
-	lines = append(lines, confirmation(r, best))
+	lines = append(append(lines, a.Headline), lineTexts(a)...)
 	if text := accuracyReason(r, best); text != "" {
 		lines = append(lines, text)
 	}
@@ -184,39 +178,6 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 	}
 	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, %s, %s.", h.Spec.Path, h.Seed, servedBy(r, best),
 		h.Created.UTC().Format("2006-01-02 15:04 MST")))
-}
-
-// intervals prints a configuration's main figures, and the goal's, with their 95 % intervals.
-func intervals(goal search.Goal, c analyze.Config) []string {
-	var parts []string
-	metrics := []measure.Metric{measure.Throughput, measure.LatencyP50, measure.LatencyP99}
-	for _, m := range goal.Metrics() {
-		if m != measure.Memory && !slices.Contains(metrics, m) {
-			metrics = append(metrics, m)
-		}
-	}
-	for _, m := range metrics {
-		e, ok := c.Best.Values[m]
-		switch {
-		case ok && e.Lo == e.Hi:
-			parts = append(parts, metricLabel(m)+" "+m.Format(e.Value))
-		case ok:
-			parts = append(parts, fmt.Sprintf("%s %s [%s, %s]", metricLabel(m), m.Format(e.Value), m.Format(e.Lo), m.Format(e.Hi)))
-		}
-	}
-	if e, ok := c.Best.Values[measure.Memory]; ok {
-		parts = append(parts, "memory "+memoryText(c, e))
-	}
-	return parts
-}
-
-// memoryText prints what a configuration holds, and says so where no process was seen that
-// held just this.
-func memoryText(c analyze.Config, e measure.Estimate) string {
-	if c.Memory != nil && c.Memory.Basis == footprint.Derived {
-		return fmt.Sprintf("about %s (%s to %s)", measure.Memory.Format(e.Value), measure.Memory.Format(e.Lo), measure.Memory.Format(e.Hi))
-	}
-	return measure.Memory.Format(e.Value)
 }
 
 // removeStale takes away what an earlier run wrote as the optimum, when there is none any more. What tuner did not write

@@ -11,6 +11,7 @@ import (
 	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/verdict"
 )
 
 // section is a part of the explanation: sentences, a table where there is one, and what one should know to read it.
@@ -109,25 +110,29 @@ func explanation(r analyze.Result) []section {
 func comparison(r analyze.Result) section {
 	subjects := r.Explanation.Subjects
 	best := configOf(r, subjects[0])
-	s := section{title: "Why " + nameAndSetup(best)}
+	s := section{title: "Why " + nameAndSetup(r, best)}
 	if !best.Satisfies() {
-		s.title = "Nearest to the constraints: " + nameAndSetup(best)
-		s.lines = append(s.lines, fmt.Sprintf("At %s %s.", best.Best.Load, missesText(best.Best.Misses)))
+		s.title = "Nearest to the constraints: " + nameAndSetup(r, best)
+		s.lines = append(s.lines, fmt.Sprintf("At %s %s.", best.Best.Load, verdict.MissesText(best.Best.Misses)))
 		return s
 	}
-	s.lines = append(s.lines, fmt.Sprintf("At %s: %s%s.", best.Best.Load, figures(r.Goal, best), within(r.Goal)))
+	if x, known := choiceOf(r, best); known {
+		s.lines = append(s.lines, wordsOf(r).Text(x)+".")
+	}
 	for _, other := range subjects[1:] {
 		c := configOf(r, other)
-		name := nameAndSetup(c)
+		name := nameAndSetup(r, c)
 		switch {
 		case other.Change == nil && c.Satisfies():
 			s.lines = append(s.lines, fmt.Sprintf("%s at %s cannot be compared: %s.", name, other.Load, incomparable(r, *best.Best, *c.Best)))
 		case other.Change == nil:
-			s.lines = append(s.lines, fmt.Sprintf("%s does not satisfy the constraints: at %s %s.", name, c.Best.Load, missesText(c.Best.Misses)))
-		case isOpen(*other.Change):
-			s.lines = append(s.lines, fmt.Sprintf("%s at %s cannot be told apart from it in %s: %s.", name, other.Load, gainOf(r), changeText(*other.Change)))
+			s.lines = append(s.lines, fmt.Sprintf("%s does not satisfy the constraints: at %s %s.", name, c.Best.Load, verdict.MissesText(c.Best.Misses)))
+		case c.Candidate.IsDefault() && best.Gain != nil:
+			s.lines = append(s.lines, fmt.Sprintf("It has %s, at %s.", verdict.Words{Goal: r.Goal}.GainText(*best.Gain), other.Load))
+		case len(c.TiedWith) > 0:
+			s.lines = append(s.lines, fmt.Sprintf("%s at %s is tied with it in %s: %s.", name, other.Load, gainOf(r), verdict.ChangeText(*other.Change)))
 		default:
-			s.lines = append(s.lines, fmt.Sprintf("%s at %s is %s in %s%s.", name, other.Load, changeText(*other.Change), gainOf(r), unconfirmed(c, *other.Change)))
+			s.lines = append(s.lines, fmt.Sprintf("%s at %s is %s in %s%s.", name, other.Load, verdict.ChangeText(*other.Change), gainOf(r), whyNot(r, c, *other.Change)))
 		}
 	}
 	return s
@@ -141,15 +146,18 @@ func incomparable(r analyze.Result, from, to analyze.Point) string {
 	return "it was measured at too few loads for a mean"
 }
 
-// unconfirmed says why something that looks better is not the best.
-func unconfirmed(c analyze.Config, change measure.Estimate) string {
+// whyNot says why something that looks better is not the best.
+func whyNot(r analyze.Result, c analyze.Config, change measure.Estimate) string {
+	x, known := choiceOf(r, c)
 	switch {
-	case change.Value <= 0 || c.Best.Confirmed:
+	case change.Value <= 0 || !known:
 		return ""
 	case c.FailedFinals:
-		return ", by windows of the search alone: its finals failed"
+		return ", but a fresh process of it failed"
+	case x.Holds < r.Verdict.Confidence || x.IsUnknown():
+		return ", but keeps the limits with a probability of " + x.HoldsText()
 	}
-	return ", by windows of the search alone, which flatter what they choose"
+	return ", which is not shown well enough to give up what is simpler"
 }
 
 func configOf(r analyze.Result, s analyze.Subject) analyze.Config {
@@ -157,18 +165,10 @@ func configOf(r analyze.Result, s analyze.Subject) analyze.Config {
 	return c
 }
 
-// isOpen reports whether a change may be none.
-func isOpen(change measure.Estimate) bool { return change.Lo <= 0 && 0 <= change.Hi }
-
-// changeText prints a relative change of the objective: "12.3 % worse (9.8 to 15.0)", or with signs where it may be none.
-func changeText(change measure.Estimate) string {
-	switch {
-	case isOpen(change):
-		return fmt.Sprintf("%+.1f %% (%+.1f to %+.1f)", tenths(change.Value), tenths(change.Lo), tenths(change.Hi))
-	case change.Value < 0:
-		return fmt.Sprintf("%.1f %% worse (%.1f to %.1f)", tenths(-change.Value), tenths(-change.Hi), tenths(-change.Lo))
-	}
-	return fmt.Sprintf("%.1f %% better (%.1f to %.1f)", tenths(change.Value), tenths(change.Lo), tenths(change.Hi))
+// isNone reports whether a change may be none, and is hardly any.
+func isNone(change measure.Estimate) bool {
+	const hardly = 0.01 // what counts as a tie
+	return change.Lo <= 0 && 0 <= change.Hi && math.Abs(change.Value) <= hardly
 }
 
 // tenths is a share in per cent, rounded to a tenth; never −0.
@@ -207,7 +207,7 @@ func knobTable(r analyze.Result) section {
 			"Where little was measured, other knobs may have their part in it.")
 	}
 	if len(alike) > 0 {
-		s.lines = append(s.lines, "No difference can be told between the values of "+strings.Join(alike, ", ")+".")
+		s.lines = append(s.lines, "There is no difference to speak of between the values of "+strings.Join(alike, ", ")+".")
 	}
 	if len(alone) > 0 {
 		s.lines = append(s.lines, "No other value was measured of "+strings.Join(alone, ", ")+".")
@@ -215,9 +215,9 @@ func knobTable(r analyze.Result) section {
 	return s
 }
 
-// tells reports whether an effect is known not to be none.
+// tells reports whether an effect is one.
 func tells(e search.Effect) bool {
-	return len(e.Misses) > 0 || e.Basis != search.BasisUnknown && !isOpen(e.Change)
+	return len(e.Misses) > 0 || e.Basis != search.BasisUnknown && !isNone(e.Change)
 }
 
 func effectText(e search.Effect) string {
@@ -231,18 +231,18 @@ func effectText(e search.Effect) string {
 	case e.Basis == search.BasisBound:
 		return fmt.Sprintf("at most %.1f %% better", tenths(e.Change.Hi))
 	}
-	return changeText(e.Change)
+	return verdict.ChangeText(e.Change)
 }
 
 // missText says in a few words what is missed: "p99 ≤ 50 ms by 22 %", or where it is more than twice that "p99 ≤ 50 ms: 310 ms".
 func missText(m search.Miss) string {
 	switch {
 	case m.Missing:
-		return metricLabel(m.Constraint.Metric) + ", which is unknown"
+		return verdict.Label(m.Constraint.Metric) + ", which is unknown"
 	case m.Violation >= 1:
-		return fmt.Sprintf("%s: %s", constraintText(m.Constraint), m.Constraint.Metric.Format(m.Value))
+		return fmt.Sprintf("%s: %s", verdict.ConstraintText(m.Constraint), m.Constraint.Metric.Format(m.Value))
 	}
-	return fmt.Sprintf("%s by %.0f %%", constraintText(m.Constraint), 100*m.Violation)
+	return fmt.Sprintf("%s by %.0f %%", verdict.ConstraintText(m.Constraint), 100*m.Violation)
 }
 
 func basisText(b search.Basis) string {
@@ -290,15 +290,15 @@ func predictionTable(r analyze.Result) section {
 	s.notes = append(s.notes, "Simulated: by the queue simulation, from what batches take in the engine process; in parentheses how far off that was. Believed: "+
 		"corrected by the windows of the search, before the first final; of what the finals measured. It holds where the 95 % intervals overlap.")
 	for _, m := range r.Explanation.Dropped {
-		s.notes = append(s.notes, fmt.Sprintf("The simulation was too far off in %s: the search went on without it.", metricLabel(m)))
+		s.notes = append(s.notes, fmt.Sprintf("The simulation was too far off in %s: the search went on without it.", verdict.Label(m)))
 	}
 	return s
 }
 
 func predictionRow(p analyze.Prediction) []string {
-	row := []string{metricLabel(p.Metric), unknown, unknown, aroundText(p.Metric, p.Measured), unknown}
+	row := []string{verdict.Label(p.Metric), unknown, unknown, verdict.Interval(p.Metric, p.Measured), unknown}
 	if p.Simulated != nil {
-		row[1] = p.Metric.Format(*p.Simulated)
+		row[1] = withoutUnit(p.Metric, p.Metric.Format(*p.Simulated))
 		if p.Measured.Value > 0 {
 			row[1] += fmt.Sprintf(" (%+.1f %%)", tenths(*p.Simulated/p.Measured.Value-1))
 		}
@@ -306,19 +306,19 @@ func predictionRow(p analyze.Prediction) []string {
 	if p.Believed == nil {
 		return row
 	}
-	row[2], row[4] = aroundText(p.Metric, *p.Believed), "holds"
+	row[2], row[4] = withoutUnit(p.Metric, verdict.Interval(p.Metric, *p.Believed)), "holds"
 	if !p.Holds() {
 		row[4] = fmt.Sprintf("off by %+.1f %%", tenths(p.Believed.Value/p.Measured.Value-1))
 	}
 	return row
 }
 
-// aroundText prints a value with half of its interval: "614.8 infer/s ±0.3 %".
-func aroundText(m measure.Metric, e measure.Estimate) string {
-	if e.Value <= 0 {
-		return m.Format(e.Value)
+// withoutUnit drops the unit of a value where that goes without saying: behind the number that the text begins with.
+func withoutUnit(m measure.Metric, text string) string {
+	if m == measure.Throughput {
+		return strings.Replace(text, " infer/s", "", 1)
 	}
-	return fmt.Sprintf("%s ±%.1f %%", m.Format(e.Value), tenths((e.Hi-e.Lo)/2/e.Value))
+	return text
 }
 
 // curveText says what batches take in the best configuration's engine process.
@@ -345,16 +345,13 @@ func untried(r analyze.Result) section {
 	s := section{title: "What was not tried"}
 	s.lines = append(s.lines, fmt.Sprintf("%d of the space's %s were measured.", u.Measured, count(u.Candidates, "configuration")))
 	if u.Predicted > 0 {
-		s.lines = append(s.lines, fmt.Sprintf("%d more run in engine processes whose service times were measured: of them there are predictions, and no window.", u.Predicted))
+		s.lines = append(s.lines, fmt.Sprintf("Of %s there are predictions and no window: the service times of the engine process were measured.", count(u.Predicted, "further configuration")))
 	}
 	if u.Unreached > 0 {
-		s.lines = append(s.lines, fmt.Sprintf("%d were not reached before the campaign ended: nothing is known of them.", u.Unreached))
+		s.lines = append(s.lines, fmt.Sprintf("Of %s nothing is known: the campaign ended before.", count(u.Unreached, "further configuration")))
 	}
 	for _, f := range u.Skipped {
-		s.lines = append(s.lines, fmt.Sprintf("%d others: %s.", f.Count, firstLine(f.Reason)))
-	}
-	if u.Gain != nil {
-		s.lines = append(s.lines, fmt.Sprintf("Whatever was not measured is better by %.1f %% at most, as far as the search can know.", tenths(*u.Gain)))
+		s.lines = append(s.lines, fmt.Sprintf("%s: %s.", count(f.Count, "other"), firstLine(f.Reason)))
 	}
 	return s
 }

@@ -95,7 +95,7 @@ func TestHTMLStructure(t *testing.T) {
 					ids[id]++
 				}
 			}
-			for _, id := range append(want, "answer", "whatif", "charts", "tradeoff", "memory", "throughput", "latency", "breakdown", "distribution", "knobs", "progress", "candidates", "origin") {
+			for _, id := range append(want, "answer", "curve", "limits", "answers", "four", "charts", "tradeoff", "throughput", "latency", "distribution", "service", "progress", "candidates", "origin") {
 				if ids[id] != 1 {
 					t.Errorf("id %q is there %d times", id, ids[id])
 				}
@@ -105,8 +105,8 @@ func TestHTMLStructure(t *testing.T) {
 					t.Errorf("id %q is there", id)
 				}
 			}
-			if !strings.Contains(strings.Join(strings.Fields(textOf(root)), " "), strings.Join(strings.Fields(headline(r)), " ")) {
-				t.Errorf("the page does not say %q", headline(r))
+			if !strings.Contains(strings.Join(strings.Fields(textOf(root)), " "), strings.Join(strings.Fields(AnswerOf(r).Headline), " ")) {
+				t.Errorf("the page does not say %q", AnswerOf(r).Headline)
 			}
 			if len(text) > 200_000 {
 				t.Errorf("the page has %d bytes", len(text))
@@ -114,7 +114,7 @@ func TestHTMLStructure(t *testing.T) {
 			webpagetest.CheckSelfContained(t, root)
 		})
 	}
-	check("found", result(t, typical(t), analyze.Options{Top: 3}), []string{"deploy", "why", "config"}, []string{"accuracy"})
+	check("found", result(t, typical(t), analyze.Options{Top: 3}), []string{"deploy", "why", "config", "breakdown", "knobs", "state", "trust"}, []string{"accuracy"})
 	check("variants", result(t, withVariants(t), analyze.Options{}), []string{"deploy", "why", "accuracy"}, nil)
 	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), []string{"why"}, []string{"deploy", "config"})
 	check("failed", result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
@@ -246,24 +246,32 @@ func checkDistribution(t *testing.T, quantiles [][2]float64, want measure.Histog
 	}
 }
 
-// What the page ranks by within other limits are the figures themselves, and its Pareto sets those of the result.
-func TestHTMLRankingData(t *testing.T) {
+// The page's own answer is the result's verdict, in its words and figures; and its Pareto sets are those of the result.
+func TestHTMLAnswer(t *testing.T) {
 	t.Parallel()
 	r := result(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}})
 	_, root := htmlOf(t, r)
 	var data struct {
-		Latency    measure.Metric
-		At         measure.Load
-		Two        bool      `json:"two_servers"`
-		Student    []float64 // of 1, 2 … degrees of freedom
-		Metrics    []struct{ Name measure.Metric }
-		Loads      []measure.Load
-		Configured []struct {
-			Name        string
-			Threads     int
-			Differences int
-			Points      [][]json.RawMessage
-		} `json:"configurations"`
+		Latency measure.Metric
+		Two     bool `json:"two_servers"`
+		Rows    []struct {
+			Places []struct {
+				Own    bool
+				Answer int
+			}
+		}
+		Answers []struct {
+			Figure string
+			Roles  []int
+		}
+		Roles []struct {
+			As, Holds string
+			Choice    int
+		}
+		Choices []struct {
+			Name, Load string
+			Figures    [][3]string
+		}
 		Pareto []struct {
 			Metrics []measure.Metric
 			Points  [][2]int
@@ -276,27 +284,27 @@ func TestHTMLRankingData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two trials each confirmed the best and the default: with two degrees of freedom t is 4.3027.
-	if data.Latency != measure.LatencyP99 || data.At.Concurrency != 8 || data.Two || len(data.Student) != 2 || math.Abs(data.Student[1]-4.3027) > 1e-4 {
-		t.Errorf("latency %q, at %v, two servers %v, Student %v", data.Latency, data.At, data.Two, data.Student)
+	if data.Latency != measure.LatencyP99 || data.Two {
+		t.Errorf("latency %q, two servers %v", data.Latency, data.Two)
 	}
-	for i, c := range r.Configs {
-		got := data.Configured[i]
-		if base := r.Default().Setup; got.Threads != c.Setup.Threads(r.Cores) || got.Differences != c.Setup.Differences(base) {
-			t.Errorf("%s has %d threads and %d differences", c.Name, got.Threads, got.Differences)
-		}
-		for n, p := range c.Points {
-			var values []*float64
-			if err := json.Unmarshal(got.Points[n][2], &values); err != nil {
-				t.Fatal(err)
+	owns, want := 0, r.Verdict.Recommended
+	for _, row := range data.Rows {
+		for _, p := range row.Places {
+			if !p.Own {
+				continue
 			}
-			for k, m := range data.Metrics {
-				isRanked := m.Name == measure.Throughput || m.Name == measure.LatencyP99 || m.Name == measure.Memory
-				if want := p.Values[m.Name].Value; isRanked && *values[k] != want {
-					t.Errorf("%s at %v: %s is %v, want %v", c.Name, p.Load, m.Name, *values[k], want)
-				}
+			owns++
+			answer := data.Answers[p.Answer]
+			role := data.Roles[answer.Roles[0]]
+			choice := data.Choices[role.Choice]
+			if !strings.Contains(AnswerOf(r).Headline, answer.Figure) || role.As != "recommended" || role.Holds != want.HoldsText() || choice.Load != want.Load.String() ||
+				choice.Figures[0][1] != measure.Throughput.Format(want.Values[measure.Throughput].Value) {
+				t.Errorf("the answer is %+v, of %+v; want %s", answer, choice, want.Text(r.Goal))
 			}
 		}
+	}
+	if owns != 1 {
+		t.Errorf("%d places are the report's own", owns)
 	}
 	var fronts []analyze.Front
 	for _, f := range data.Pareto {
@@ -309,6 +317,75 @@ func TestHTMLRankingData(t *testing.T) {
 	}
 	if diff := cmp.Diff(r.Fronts, fronts, cmpopts.IgnoreFields(analyze.FrontPoint{}, "Values")); diff != "" {
 		t.Errorf("Pareto sets (-want +got):\n%s", diff)
+	}
+}
+
+// Each trial stands at the height of its own windows, not at that of its point.
+func TestHTMLTrials(t *testing.T) {
+	t.Parallel()
+	best := analyzetest.Candidate(2, 1, 16)
+	c := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(best, 16).Measure(best, 16)
+	windows := c.Campaign().Events[2].Measurement.Windows
+	for i := range windows {
+		windows[i].Duration *= 2
+	}
+	r := result(t, c, analyze.Options{})
+	_, root := htmlOf(t, r)
+	list := dataOfPage(t, root)["trials"].([]any)
+	value := func(i int) float64 { return list[i].([]any)[4].(float64) }
+	// The same requests in twice the time are half the throughput.
+	if ratio := value(1) / value(2); math.Abs(ratio-2) > 1e-3 {
+		t.Errorf("two trials of a point are at %v and %v, want twice as much", value(1), value(2))
+	}
+}
+
+// An answer that is not recommended is given with its probability.
+func TestHTMLEdgeIsSaid(t *testing.T) {
+	t.Parallel()
+	r := result(t, typical(t), analyze.Options{})
+	e := r.Verdict.Recommended.Values[measure.LatencyP99]
+	limit := e.Value * math.Sqrt(e.Hi/e.Value) // about one standard deviation above the p99: 84 %
+	goal := r.Goal
+	goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
+	v := r.Decide(goal.Constraints)
+	if v.Edge == nil {
+		t.Fatal("nothing is at the edge")
+	}
+	v.Recommended = nil
+	want := " with a probability of " + v.Edge.HoldsText()
+	if got := say(goal, v).Claim; !strings.HasSuffix(got, want) {
+		t.Errorf("the claim is %q, want it to end with %q", got, want)
+	}
+	if got := newVerdict(r).Claim; strings.Contains(got, "probability") {
+		t.Errorf("what is recommended is said with doubt: %q", got)
+	}
+}
+
+// Chips tell why to trust the answer, and why not.
+func TestHTMLTrust(t *testing.T) {
+	t.Parallel()
+	doubts := func(r analyze.Result) (list []string) {
+		for _, c := range trust(r) {
+			if c.IsDoubt {
+				list = append(list, c.Text)
+			}
+		}
+		return list
+	}
+	r := result(t, typical(t), analyze.Options{})
+	if got := doubts(r); len(got) > 0 {
+		t.Errorf("doubts of a sound campaign: %q", got)
+	}
+	r.Withheld.Mean, r.Withheld.Most = 0.12, 0.3
+	if got := doubts(r); !slices.Equal(got, []string{"12 % of the CPU time taken by others"}) {
+		t.Errorf("doubts beside a neighbour: %q", got)
+	}
+	unsure := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
+	if got := doubts(unsure); !slices.Contains(got, "not measured again") {
+		t.Errorf("doubts without finals: %q", got)
+	}
+	if got := trust(result(t, typical(t), analyze.Options{Goal: tight()})); got != nil {
+		t.Errorf("chips without an answer: %v", got)
 	}
 }
 

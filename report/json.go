@@ -37,6 +37,7 @@ type document struct {
 	Format         int              `json:"format"`
 	Status         string           `json:"status"`
 	Summary        string           `json:"summary"`
+	Answer         jsonAnswer       `json:"answer"`
 	Model          string           `json:"model"`
 	Best           string           `json:"best,omitempty"`
 	Nearest        string           `json:"nearest,omitempty"`
@@ -72,7 +73,6 @@ type jsonWithheld struct {
 	Foreign   float64 `json:"foreign"`
 	Slope     float64 `json:"slope"`
 	Deviation float64 `json:"deviation"`
-	Believed  bool    `json:"believed"`
 }
 
 func newJSONWithheld(w analyze.Withheld) *jsonWithheld {
@@ -80,7 +80,7 @@ func newJSONWithheld(w analyze.Withheld) *jsonWithheld {
 		return nil
 	}
 	return &jsonWithheld{Mean: significant(w.Mean), Most: significant(w.Most), Steal: significant(w.Steal), Foreign: significant(w.Foreign), Slope: significant(w.Slope),
-		Deviation: significant(w.Deviation), Believed: w.Believed}
+		Deviation: significant(w.Deviation)}
 }
 
 type jsonGoal struct {
@@ -224,6 +224,7 @@ type jsonEnding struct {
 	Interrupted bool     `json:"interrupted"`
 	Reason      string   `json:"reason"`
 	Statement   []string `json:"statement,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
 }
 
 type jsonAccount struct {
@@ -322,7 +323,7 @@ func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
 // newDocument is the document without its configurations, see encodeConfigs.
 func newDocument(r analyze.Result) document {
 	d := document{
-		Format: ResultFormat, Status: statusUnmeasured, Summary: headline(r), Model: r.Header.Model,
+		Format: ResultFormat, Status: statusUnmeasured, Summary: AnswerOf(r).Summary(), Answer: newJSONAnswer(r), Model: r.Header.Model,
 		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
 		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
 		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{}, Loads: []jsonLoad{}, Pareto: []jsonFront{},

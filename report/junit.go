@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/verdict"
 )
 
 // The elements of junit.xml, as Jenkins and GitLab read them; there is no official schema.
@@ -60,7 +62,8 @@ func WriteJUnit(w io.Writer, r analyze.Result) error {
 	suite := junitSuite{
 		Name: "tuner " + h.Model, Time: seconds(r.Account.Elapsed), Timestamp: h.Created.UTC().Format("2006-01-02T15:04:05"),
 		Properties: []junitProperty{{"model", h.Model}, {"goal", objectiveText(r.Goal.Objective) + within(r.Goal)}, {"tool", h.Tool},
-			{"onnxruntime", runtimesText(h)}, {"machine", machineText(h.Machine)}, {"fingerprint", h.Fingerprint}, {"requests", requestsText(r)}, {"summary", headline(r)}},
+			{"onnxruntime", runtimesText(h)}, {"machine", machineText(h.Machine)}, {"fingerprint", h.Fingerprint}, {"requests", requestsText(r)},
+			{"summary", AnswerOf(r).Summary()}},
 		Cases: junitCases(r),
 	}
 	suite.Tests = len(suite.Cases)
@@ -93,24 +96,28 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 func junitCases(r analyze.Result) []junitCase {
 	if len(r.Configs) == 0 || r.Configs[0].Best == nil {
 		return []junitCase{{Class: r.Header.Model, Name: "a configuration can be measured", Time: "0",
-			Failure: &junitFailure{Message: headline(r), Type: "unmeasured"}}}
+			Failure: &junitFailure{Message: AnswerOf(r).Headline, Type: "unmeasured"}}}
 	}
 	c := r.Configs[0]
+	var limits []verdict.Limit
+	if x, known := choiceOf(r, c); known {
+		limits = x.Limits
+	}
 	var cases []junitCase
 	for i, constraint := range r.Goal.Constraints {
-		certainty := ""
-		if i < len(c.Best.Chances) { // else another program measured it
-			certainty = fmt.Sprintf(", kept with probability %s", chanceText(c.Best.Chances[i].Probability))
+		judged := junitCaseOf(r, c, constraint)
+		if i < len(limits) && r.Recorded == "" {
+			judged.judge(limits[i], cmp.Or(r.Verdict.Confidence, verdict.Confidence))
 		}
-		cases = append(cases, junitCaseOf(c, constraint, certainty))
+		cases = append(cases, judged)
 	}
 	for _, miss := range c.Best.Misses {
 		if miss.Constraint.Min == nil && miss.Constraint.Max == nil { // what the objective needs (search.Goal.Unscored)
-			cases = append(cases, junitCaseOf(c, miss.Constraint, ""))
+			cases = append(cases, junitCaseOf(r, c, miss.Constraint))
 		}
 	}
 	limit := search.MostErrors
-	refused := junitCaseOf(c, search.Constraint{Metric: measure.ErrorRate, Max: &limit}, "")
+	refused := junitCaseOf(r, c, search.Constraint{Metric: measure.ErrorRate, Max: &limit})
 	if _, isTold := c.Best.Values[measure.ErrorRate]; r.Recorded != "" && !isTold {
 		refused.Skipped = &junitSkipped{Message: "another program measured it, and does not tell how many requests failed"}
 	}
@@ -118,17 +125,32 @@ func junitCases(r analyze.Result) []junitCase {
 }
 
 // junitCaseOf judges one constraint by whether the point misses it.
-func junitCaseOf(c analyze.Config, constraint search.Constraint, certainty string) junitCase {
+func junitCaseOf(r analyze.Result, c analyze.Config, constraint search.Constraint) junitCase {
 	p := *c.Best
-	judged := junitCase{Class: c.Name, Name: fmt.Sprintf("%s at %s", constraintText(constraint), p.Load), Time: "0"}
+	judged := junitCase{Class: c.Name, Name: fmt.Sprintf("%s at %s", verdict.ConstraintText(constraint), p.Load), Time: "0"}
 	if e, ok := p.Values[constraint.Metric]; ok {
-		m := constraint.Metric
-		judged.Out = fmt.Sprintf("%s: %s is %s [%s, %s]%s", nameAndSetup(c), m, m.Format(e.Value), m.Format(e.Lo), m.Format(e.Hi), certainty)
+		judged.Out = fmt.Sprintf("%s: %s is %s", nameAndSetup(r, c), verdict.Label(constraint.Metric), verdict.Interval(constraint.Metric, e))
 	}
 	for _, miss := range p.Misses {
 		if miss.Constraint.Metric == constraint.Metric {
-			judged.Failure = &junitFailure{Message: miss.String(), Type: "constraint", Text: judged.Out}
+			judged.Failure = &junitFailure{Message: verdict.MissesText([]search.Miss{miss}), Type: "constraint", Text: judged.Out}
 		}
 	}
 	return judged
+}
+
+// judge fails what the figure keeps, but not with the confidence that is asked for. What too few requests tell is skipped: neither its
+// success nor its failure is known.
+func (j *junitCase) judge(l verdict.Limit, confidence float64) {
+	j.Out += fmt.Sprintf(", kept with probability %s", verdict.Percent(l.Probability))
+	text := verdict.ConstraintText(l.Constraint)
+	switch {
+	case j.Failure != nil:
+		j.Failure.Text = j.Out
+	case l.IsUnknown():
+		j.Skipped = &junitSkipped{Message: fmt.Sprintf("%s is not known: needs %s", text, count(l.Needs, "more request"))}
+	case l.Probability < confidence:
+		j.Failure = &junitFailure{Message: fmt.Sprintf("%s is kept with probability %s, and %s was asked for", text, verdict.Percent(l.Probability),
+			verdict.Percent(confidence)), Type: "confidence", Text: j.Out}
+	}
 }

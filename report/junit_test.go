@@ -11,6 +11,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/search"
+	"tuner/search/verdict"
 )
 
 // readJUnit is how a tool that knows nothing of tuner reads the file.
@@ -68,13 +69,37 @@ func TestJUnit(t *testing.T) {
 		}
 	}
 	check("satisfied", result(t, typical(t), analyze.Options{}), 2, 0,
-		"minilm_config_4: p99 ≤ 50 ms at concurrency 16: ", "latency_p99 is 31.2 ms [", "kept with probability >99 %", "error rate ≤ 1 % at concurrency 16")
-	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), 2, 1, "constraint: latency_p99 is ", "the limit of 3.00 ms")
-	check("recorded", ofAnother(t), 2, 1, "p99 ≤ 3 ms at concurrency 1", "constraint: latency_p99 is 5.00 ms, 67 % above the limit of 3.00 ms",
+		"minilm_config_4: p99 ≤ 50 ms at concurrency 16: ", "p99 is 31.", "kept with probability >99 %", "error rate ≤ 1 % at concurrency 16")
+	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), 2, 1, "constraint: p99 is ", "the limit of 3.00 ms")
+	check("recorded", ofAnother(t), 2, 1, "p99 ≤ 3 ms at concurrency 1", "constraint: p99 is 5.00 ms, 67 % above the limit of 3.00 ms",
 		"skipped: another program measured it, and does not tell how many requests failed")
 	unknown := result(t, typical(t), analyze.Options{})
 	unknown.Configs[0].Best.Misses = append(unknown.Configs[0].Best.Misses, search.Miss{Constraint: search.Constraint{Metric: measure.Energy}})
 	check("without a score", unknown, 3, 1, "energy per inference > 0 at concurrency 16", "constraint: energy")
 	failed := result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{})
 	check("unmeasured", failed, 1, 1, "unmeasured: Nothing was measured")
+}
+
+// What is kept with less than the asked probability fails, and what too few requests tell is skipped with what is missing.
+func TestJUnitJudgesByProbability(t *testing.T) {
+	t.Parallel()
+	limit := 0.05
+	constraint := search.Constraint{Metric: measure.LatencyP99, Max: &limit}
+	check := func(name string, l verdict.Limit, failure, skipped string) {
+		t.Helper()
+		var j junitCase
+		l.Constraint = constraint
+		j.judge(l, 0.95)
+		if got := j.Failure; (got == nil) != (failure == "") || got != nil && got.Message != failure {
+			t.Errorf("%s: failure %+v, want %q", name, got, failure)
+		}
+		if got := j.Skipped; (got == nil) != (skipped == "") || got != nil && got.Message != skipped {
+			t.Errorf("%s: skipped %+v, want %q", name, got, skipped)
+		}
+	}
+	check("kept", verdict.Limit{Probability: 0.95}, "", "")
+	check("a coin flip", verdict.Limit{Probability: 0.63}, "p99 ≤ 50 ms is kept with probability 63 %, and 95 % was asked for", "")
+	check("nearly", verdict.Limit{Probability: 0.9499}, "p99 ≤ 50 ms is kept with probability 94 %, and 95 % was asked for", "")
+	check("too few requests", verdict.Limit{Probability: 0.99, Needs: 240}, "", "p99 ≤ 50 ms is not known: needs 240 more requests")
+	check("too few, but predicted", verdict.Limit{Probability: 0.99, Needs: 240, IsModelled: true}, "", "")
 }

@@ -8,6 +8,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/search/verdict"
 )
 
 // limitations says what keeps the best configuration from doing more, and what limits the other finalists and the default.
@@ -58,7 +59,7 @@ func bottleneckText(r analyze.Result, s analyze.Subject, c analyze.Config) strin
 	switch s.Bottleneck {
 	case analyze.BottleneckMemory:
 		x := r.Explanation.Barred
-		return fmt.Sprintf("Memory limits it: %s at %s would be %.1f %% better in %s, but its %s.", x.Name, x.Load, tenths(x.Change), gainOf(r), missesText(x.Misses))
+		return fmt.Sprintf("Memory limits it: %s at %s would be %.1f %% better in %s, but its %s.", x.Name, x.Load, tenths(x.Change), gainOf(r), verdict.MissesText(x.Misses))
 	case analyze.BottleneckCompute:
 		return fmt.Sprintf("Compute limits it: %s.", busyText(*b, c))
 	case analyze.BottleneckQueue:
@@ -80,7 +81,7 @@ func busyText(b analyze.Breakdown, c analyze.Config) string {
 	if b.Instances == 1 {
 		verb = "is"
 	}
-	text := fmt.Sprintf("%.2f of %s %s at work at any time", b.Busy, count(b.Instances, "instance"), verb)
+	text := fmt.Sprintf("%.2f of %s %s at work at any time", min(b.Busy, float64(b.Instances)), count(b.Instances, "instance"), verb)
 	if b.MeanBatch > 0 && c.Setup.MaxBatchSize > 1 {
 		text += fmt.Sprintf(", in batches of %.1f (%d at most)", b.MeanBatch, c.Setup.MaxBatchSize)
 		text += batchesText(b.Batches)
@@ -100,6 +101,9 @@ func batchesText(batches []analyze.BatchShare) string {
 	often := slices.SortedStableFunc(slices.Values(batches), func(x, y analyze.BatchShare) int { return cmp.Compare(y.Share, x.Share) })
 	var parts []string
 	for _, b := range often[:min(most, len(often))] {
+		if b.Share < 0.005 { // it would read 0 %
+			break
+		}
 		parts = append(parts, fmt.Sprintf("%d in %.0f %%", b.Size, 100*b.Share))
 	}
 	return ", of size " + strings.Join(parts, ", ") + " of the executions"
@@ -109,7 +113,7 @@ func batchesText(batches []analyze.BatchShare) string {
 func adviceText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	switch s.Bottleneck {
 	case analyze.BottleneckCompute:
-		return computeAdvice(r, *s.Breakdown, c)
+		return computeAdvice(r, s, c)
 	case analyze.BottleneckQueue:
 		if d := c.Setup.QueueDelay; d > 0 {
 			return fmt.Sprintf("The batcher may hold a request back for %s to wait for company: a shorter max_queue_delay, or more load, shortens that.", delayCell(d))
@@ -119,18 +123,53 @@ func adviceText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	return ""
 }
 
+// cheaperText names what would make the work of busy instances cheaper. Larger batches do only where the service curve says so.
+func cheaperText(curve *analyze.ServiceCurve, c analyze.Config) string {
+	if gain, ok := batchingGain(curve, c); ok && gain >= worthBatching {
+		return "Only cheaper work (a lower precision, another execution provider, larger batches) or"
+	}
+	return "Only cheaper work (a lower precision, another execution provider) or"
+}
+
+// worthBatching is the relative gain of a larger batch from which on it is worth a word; a window's noise is about as large.
+const worthBatching = 0.05
+
+// batchingGain is by how much an inference of the largest batch of a service curve is cheaper than one of the largest batch that a
+// configuration allows, relative; false where the curve does not tell.
+func batchingGain(curve *analyze.ServiceCurve, c analyze.Config) (float64, bool) {
+	if curve == nil || len(curve.Sizes) == 0 || c.Setup.MaxBatchSize == 0 {
+		return 0, false
+	}
+	now, most := -1, len(curve.Sizes)-1
+	for i, size := range curve.Sizes {
+		if size <= c.Setup.MaxBatchSize {
+			now = i
+		}
+	}
+	if now < 0 || now == most {
+		return 0, false
+	}
+	each := func(i int) float64 { return curve.Alone[i] / float64(curve.Sizes[i]) }
+	return 1 - each(most)/each(now), true
+}
+
 // computeAdvice says what could make busy instances do more.
-func computeAdvice(r analyze.Result, b analyze.Breakdown, c analyze.Config) string {
-	const cheaper = "Only cheaper work (a lower precision, another execution provider, larger batches) or"
+func computeAdvice(r analyze.Result, s analyze.Subject, c analyze.Config) string {
+	b, cheaper := *s.Breakdown, cheaperText(s.Curve, c)
 	onGPU := c.Setup.Provider == "cuda" || c.Setup.Provider == "tensorrt"
-	idle := float64(r.Cores) - b.EngineCPU - b.ClientCPU
+	others := (b.Foreign + b.Steal) * float64(r.Cores)
+	idle := float64(r.Cores) - b.EngineCPU - b.ClientCPU - others
 	switch {
 	case b.GPU >= analyze.Saturated:
 		return fmt.Sprintf("The GPU computes for %.0f %% of the time. %s another GPU would give more.", 100*b.GPU, cheaper)
 	case onGPU || b.EngineCPU == 0 || r.Cores == 0:
 		return "More instances give more where what they share is not full."
 	case idle <= (1-analyze.Saturated)*float64(r.Cores):
-		return fmt.Sprintf("The %s are full. %s more cores would give more.", count(r.Cores, "core"), cheaper)
+		text := fmt.Sprintf("The %s are full", count(r.Cores, "core"))
+		if others >= leastWithheld*float64(r.Cores) {
+			text += fmt.Sprintf(", of which other work takes %.2f", others)
+		}
+		return fmt.Sprintf("%s. %s more cores would give more.", text, cheaper)
 	}
 	text := fmt.Sprintf("%.1f of %s are idle, which more instances or threads could use", idle, count(r.Cores, "core"))
 	if len(r.Explanation.Knobs) > 0 {
@@ -153,13 +192,23 @@ func generatorText(flags []measure.Flag) string {
 func higherText(r analyze.Result, s analyze.Subject) string {
 	switch h := s.Higher; {
 	case h != nil && len(h.Misses) > 0:
-		return fmt.Sprintf("Why no higher load: at %s, the next that was measured, %s.", h.Load, missesText(h.Misses))
+		return fmt.Sprintf("Why no higher load: at %s, the next that was measured, %s.", h.Load, verdict.MissesText(h.Misses))
 	case h != nil && h.Change <= 0:
 		return fmt.Sprintf("Why no higher load: at %s, the next that was measured, it is %.1f %% worse in %s.", h.Load, tenths(-h.Change), gainOf(r))
 	case h != nil:
-		return fmt.Sprintf("At %s, the next higher load that was measured, it is %.1f %% better in %s, but not beyond doubt.", h.Load, tenths(h.Change), gainOf(r))
+		return higherDoubt(r, s, *h)
 	case s.IsHighest:
 		return "Why no higher load: it is the highest of the profile. Whether more would be served was not asked."
 	}
 	return "No higher load was measured."
+}
+
+// higherDoubt says why a higher load is not recommended that looks better.
+func higherDoubt(r analyze.Result, s analyze.Subject, h analyze.Higher) string {
+	for _, p := range configOf(r, s).Points {
+		if kept := p.Probability(); p.Load == h.Load && len(p.Chances) > 0 && kept < r.Verdict.Confidence {
+			return fmt.Sprintf("Why no higher load: at %s, the next that was measured, the limits are kept with a probability of %s.", h.Load, verdict.Percent(kept))
+		}
+	}
+	return fmt.Sprintf("Why no higher load: at %s, the next that was measured, it is %.1f %% better in %s, which is not shown well enough.", h.Load, tenths(h.Change), gainOf(r))
 }

@@ -9,6 +9,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/terminal"
 	"tuner/measure"
+	"tuner/search/verdict"
 )
 
 // loadGrid is the table of what is best at each load.
@@ -22,8 +23,8 @@ func loadGrid(r analyze.Result) (heads []terminal.Column, cells [][]string) {
 		}
 		row := []string{level, "none within the limits", unknown, unknown, unknown, unknown, strconv.Itoa(l.Measured)}
 		if l.Best != nil {
-			row[1] = oneLine(shortName(r, *l.Best))
-			row[2], row[3], row[5] = throughputCell(*l.Best), valueCell(measure.LatencyP99, msCell)(*l.Best), gainCell(*l.Best)
+			row[1] = oneLine(nameCell(r, *l.Best))
+			row[2], row[3], row[5] = throughputCell(*l.Best), valueCell(measure.LatencyP99, msCell)(*l.Best), gainCell(r, *l.Best)
 		}
 		if l.Base != nil {
 			base := analyze.Config{Best: l.Base}
@@ -78,7 +79,7 @@ func writeFronts(b *strings.Builder, r analyze.Result, charts bool) {
 	front := r.Fronts[0]
 	names := make([]string, len(front.Metrics))
 	for i, m := range front.Metrics {
-		names[i] = metricLabel(m)
+		names[i] = verdict.Label(m)
 	}
 	fmt.Fprintf(b, "\n## Pareto set\n\nNo measured point within the limits is better than these in one of %s without being worse in another.\n\n",
 		escapeMarkdown(strings.Join(names, ", ")))

@@ -14,11 +14,7 @@ import (
 // charts it shows the pictures in plots/. Text from the user's files stays text, whatever it looks like.
 func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: tuning result\n\n%s\n\n", escapeMarkdown(r.Header.Model), escapeMarkdown(headline(r)))
-	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&b, "Best: **%s**. %s\n\n", escapeMarkdown(nameAndSetup(best)), confirmation(r, best))
-	}
-	fmt.Fprintf(&b, "%s.\n\n", escapeMarkdown(effort(r)))
+	fmt.Fprintf(&b, "# %s\n%s\n", escapeMarkdown(r.Header.Model), markdownAnswer(r))
 	g := newGrid(r)
 	b.WriteString(markdownTable(g.headers(), g.cells, g.columns))
 	fmt.Fprintln(&b)

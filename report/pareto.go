@@ -13,6 +13,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/plotstyle"
 	"tuner/measure"
+	"tuner/search/verdict"
 )
 
 // quantity is a metric on an axis.
@@ -24,11 +25,11 @@ type quantity struct {
 
 func quantityOf(m measure.Metric) quantity {
 	info, _ := m.Info()
-	name := capitalized(metricLabel(m))
+	name := capitalized(verdict.Label(m))
 	switch info.Unit {
 	case measure.Seconds:
 		if _, isPercentile := m.Quantile(); isPercentile {
-			name = metricLabel(m) + " latency"
+			name = verdict.Label(m) + " latency"
 		}
 		return quantity{m, name + " (ms)", 1e3}
 	case measure.Bytes:
@@ -60,7 +61,7 @@ var (
 // beats in all three, the line of those that none beats in the two of the panel, and the best.
 func WriteParetoChart(w io.Writer, r analyze.Result) error {
 	metrics := analyze.FrontMetrics(r.Goal)
-	latency := metricLabel(metrics[0][1])
+	latency := verdict.Label(metrics[0][1])
 	return plotstyle.Write(w, paretoHeight, func(canvas draw.Canvas) {
 		plotstyle.Title(canvas, "Pareto sets of throughput, "+latency+" and memory", subtitle(r))
 		body := draw.Crop(canvas, plotstyle.Margin, -plotstyle.Margin, plotstyle.Margin, -plotstyle.TitleHeight)
@@ -87,7 +88,7 @@ func drawPareto(canvas draw.Canvas, r analyze.Result, pair []measure.Metric) {
 	if len(c.curves) == 0 {
 		style := plotstyle.Text(11, plotstyle.Soft)
 		style.XAlign, style.YAlign = text.XCenter, text.YCenter
-		canvas.FillText(style, canvas.Center(), fmt.Sprintf("no figures of both %s and %s", metricLabel(pair[0]), metricLabel(pair[1])))
+		canvas.FillText(style, canvas.Center(), fmt.Sprintf("no figures of both %s and %s", verdict.Label(pair[0]), verdict.Label(pair[1])))
 		return
 	}
 	c.x = logAxis(x.title+", log scale", c.extent(), sparseTicks)

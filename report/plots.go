@@ -13,6 +13,7 @@ import (
 	"tuner/internal/plotstyle"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -24,7 +25,7 @@ func WriteLatencyChart(w io.Writer, r analyze.Result) error {
 
 // chartOverLatency draws a metric against p99 latency as WriteLatencyChart does.
 func chartOverLatency(m measure.Metric) func(io.Writer, analyze.Result) error {
-	return WritePlot(spec.Plot{Title: capitalized(metricLabel(m)) + " against p99 latency", X: measure.LatencyP99, Y: m})
+	return WritePlot(spec.Plot{Title: capitalized(verdict.Label(m)) + " against p99 latency", X: measure.LatencyP99, Y: m})
 }
 
 // WriteLoadChart draws throughput against the load, concurrency or request rate, as a PNG picture.
@@ -134,7 +135,7 @@ func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool)
 	for _, c := range r.Goal.Constraints {
 		for _, bound := range []*float64{c.Min, c.Max} {
 			if c.Metric == m && bound != nil && *bound > 0 {
-				list = append(list, limit{label: constraintText(c), value: *bound * factor, vertical: vertical})
+				list = append(list, limit{label: verdict.ConstraintText(c), value: *bound * factor, vertical: vertical})
 			}
 		}
 	}
@@ -164,6 +165,9 @@ func setupText(s analyze.Setup) string {
 		text += " × all cores"
 	case s.IntraOpThreads > 0:
 		text += " × " + count(s.IntraOpThreads, "thread")
+	}
+	if s.MaxBatchSize == 0 {
+		return text + ", no batching"
 	}
 	return fmt.Sprintf("%s, batch %d", text, s.MaxBatchSize)
 }

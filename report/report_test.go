@@ -366,7 +366,7 @@ func TestOthersAreTold(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Beside(0.25)
 	r := result(t, b, analyze.Options{})
-	const want = "Other processes took 25 % of the CPU time on average (up to 25 %); measured figures are not corrected for it."
+	const want = "Other processes took 25 % of the CPU time on average (up to 25 %); figures are corrected to the average."
 	for name, lines := range map[string][]string{"table": notes(r, grid{}), "page": pageNotes(r)} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%s: %q", name, lines)

@@ -33,7 +33,7 @@ func TestServersAreNamed(t *testing.T) {
 			[]string{"Two servers: the search was measured on the bundled engine, what is confirmed on triton 2.51.0 (/opt/tritonserver)."}, "Measured on"},
 		{"table of two, the other way round", triton, bundled, WriteTable, []string{"what is confirmed on the bundled engine"}, "Measured on"},
 		{"table of finals on a server that runs already", triton, remote, WriteTable,
-			[]string{"Confirmed with the model loaded anew", "confirmed: measured again with the model loaded anew"}, "fresh engine launch"},
+			[]string{"; measured again with the model loaded anew", "✓ measured again with the model loaded anew"}, "fresh process"},
 		{"markdown", triton, nil, markdown, []string{"- server: triton 2.51.0 (/opt/tritonserver)\n"}, "ONNX Runtime"},
 		{"markdown of two", nil, triton, markdown, []string{"- server: the bundled engine\n", "- server of the finals: triton 2.51.0", "- ONNX Runtime 1.31.1 (cpu)"}, "Measured on"},
 		{"stages of two", nil, triton, markdown, []string{"Stage 1 by itself was measured on the bundled engine alone, and the best configuration on triton 2.51.0 " +

@@ -10,6 +10,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/plotstyle"
 	"tuner/measure"
+	"tuner/search/verdict"
 	"tuner/spec"
 )
 
@@ -23,7 +24,7 @@ func WritePlot(p spec.Plot) func(io.Writer, analyze.Result) error {
 		if p.X != "" {
 			x = metricAxis(r, p.X)
 		}
-		c := newChart(r, cmp.Or(p.Title, capitalized(metricLabel(p.Y))+" against "+x.name), quantityOf(p.Y), x.of)
+		c := newChart(r, cmp.Or(p.Title, capitalized(verdict.Label(p.Y))+" against "+x.name), quantityOf(p.Y), x.of)
 		if p.IsMonotonic {
 			for i := range c.curves {
 				c.curves[i].points = rising(c.curves[i].points)
@@ -45,7 +46,7 @@ type abscissa struct {
 
 func metricAxis(r analyze.Result, m measure.Metric) abscissa {
 	q := quantityOf(m)
-	return abscissa{metricLabel(m), q.title, q.of, limitsOf(r, m, q.factor, true), plotstyle.DecadeTicks}
+	return abscissa{verdict.Label(m), q.title, q.of, limitsOf(r, m, q.factor, true), plotstyle.DecadeTicks}
 }
 
 func loadAxis(r analyze.Result) abscissa {

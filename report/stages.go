@@ -12,6 +12,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/plotstyle"
 	"tuner/measure"
+	"tuner/search/verdict"
 )
 
 // stage is one of the three curves over the load: default, after stage 1 (precision, runtime, execution provider, session
@@ -46,13 +47,42 @@ func stages(r analyze.Result) []stage {
 		}
 		list = append(list, s)
 	}
+	best, won := r.Winner()
 	if one, ok := r.Config(r.FirstStage); ok {
+		if won {
+			one = noBetter(r, one, best)
+		}
 		add(stage{title: "after stage 1", config: here(one), look: stageFirst})
 	}
-	if best, ok := r.Winner(); ok {
+	if won {
 		add(stage{title: "after both stages", config: here(best), look: stageBoth})
 	}
 	return list
+}
+
+// noBetter is the configuration after stage 1 at a load where it is no better than the best: at its own, unless that looks better
+// and is not recommended, since it does not keep the limits well enough or is not shown to be better. Best is nil where there is no such load.
+func noBetter(r analyze.Result, one, best analyze.Config) analyze.Config {
+	if one.Name == best.Name || one.Best == nil || one.Score.Value <= best.Score.Value {
+		return one
+	}
+	one.Best, one.Gain = nil, nil
+	if !r.ByBestLoad() {
+		return one
+	}
+	most := math.Inf(-1)
+	for _, x := range r.Verdict.Choices {
+		isSafe := x.Holds >= r.Verdict.Confidence && !x.IsUnknown()
+		if x.Candidate.Key() != one.Candidate.Key() || !isSafe || x.Score.Mean > best.Score.Value || x.Score.Mean <= most {
+			continue
+		}
+		for i := range one.Points {
+			if one.Points[i].Load == x.Load {
+				most, one.Best, one.Gain = x.Score.Mean, &one.Points[i], x.Gain
+			}
+		}
+	}
+	return one
 }
 
 // WriteStagesChart draws the three curves over the load as a PNG picture.
@@ -129,6 +159,9 @@ func stageRow(r analyze.Result, s stage) []string {
 		setup = "the same as " + s.same
 	}
 	best := s.config.Best
+	if best == nil {
+		return []string{s.title, setup, "none that keeps the limits well enough", "", "", ""}
+	}
 	row := []string{s.title, setup, best.Load.String(), "", "", ""}
 	if e, ok := best.Values[measure.Throughput]; ok {
 		row[3] = measure.Throughput.Format(e.Value)
@@ -137,7 +170,7 @@ func stageRow(r analyze.Result, s stage) []string {
 		row[4] = measure.LatencyP99.Format(e.Value)
 	}
 	if s.config.Gain != nil && !s.config.Candidate.IsDefault() {
-		row[5] = gainPercent(s.config.Gain.Value)
+		row[5] = gainCell(r, s.config)
 	}
 	return row
 }
@@ -145,13 +178,10 @@ func stageRow(r analyze.Result, s stage) []string {
 // gainOf names what a configuration's gain is measured by: the metric of the objective, or the objective of several.
 func gainOf(r analyze.Result) string {
 	if terms := r.Goal.Objective.Terms; len(terms) == 1 {
-		return metricLabel(terms[0].Metric)
+		return verdict.Label(terms[0].Metric)
 	}
 	return "the objective"
 }
-
-// gainPercent prints a factor as a change: "+62 %".
-func gainPercent(factor float64) string { return fmt.Sprintf("%+.0f %%", 100*(factor-1)) }
 
 // writeStageLoads writes the throughput of each stage at each load of the curves, and its gain over the default there.
 func writeStageLoads(b *strings.Builder, list []stage) {
@@ -184,7 +214,7 @@ func writeStageLoads(b *strings.Builder, list []stage) {
 			switch {
 			case s.config.Candidate.IsDefault():
 			case ok && known && base.value > 0:
-				row = append(row, gainPercent(e.value/base.value))
+				row = append(row, fmt.Sprintf("%.2f ×", e.value/base.value))
 			default:
 				row = append(row, "")
 			}

@@ -88,7 +88,7 @@ func TestWriteSteps(t *testing.T) {
 	}
 }
 
-// The answer is one paragraph that says what was found, how sure that is, and what became of the outputs.
+// The answer says what was found, how sure that is, what it assumes, and what became of the outputs.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	check := func(name string, r analyze.Result, want ...string) {
@@ -107,14 +107,14 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s: more than a paragraph:\n%s", name, &b)
 		}
 	}
-	check("found", result(t, typical(t), analyze.Options{}), "× the default's throughput [", "within p99 ≤ 50 ms", "Best: minilm_config_",
-		"Confirmed on 2 fresh engine launches.", "Measured with requests of input_ids [32] (as given).")
-	check("int8", result(t, withVariants(t), analyze.Options{}), "Accuracy of int8 on cpu: cosine 0.9931", "compared on 240 rows of sentences.npz")
-	doubtful := result(t, typical(t), analyze.Options{})
-	doubtful.Configs[0].Best.Flags = []measure.Flag{measure.FlagErrors}
-	check("doubtful", doubtful, "Less certain: "+measure.FlagErrors.Text()+".")
-	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. The nearest is minilm_config_")
-	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "More was to come: interrupted by the user.")
+	check("found", result(t, typical(t), analyze.Options{}), "Recommended: config_4 (2 instances × 1 thread, batch 16) at concurrency 16: ",
+		"p99 ≤ 50 ms kept: >99 %", "1.59 × the default's throughput [", "Assumed: requests of input_ids [32] (as given)", "; measured again on 2 fresh processes.")
+	check("int8", result(t, withVariants(t), analyze.Options{}), "int8 on cpu has cosine 0.9931 on 240 rows of your data (limit ")
+	busy := result(t, typical(t), analyze.Options{})
+	busy.Withheld = analyze.Withheld{Others: measure.Others{Mean: 0.12, Most: 0.3}}
+	check("busy", busy, "others used 12 % of the CPU time (30 % in the worst window): the figures are of the mean.")
+	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
+	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "Unfinished: ", "; interrupted;")
 	if err := WriteAnswer(failing{}, result(t, typical(t), analyze.Options{})); !errors.Is(err, errFull) {
 		t.Errorf("error is %v, want %v", err, errFull)
 	}

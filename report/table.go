@@ -14,7 +14,7 @@ import (
 	"tuner/spec"
 )
 
-// WriteTable writes the result for a terminal: what was found in a sentence, the ranking in at most terminal.Width columns, then what
+// WriteTable writes the result for a terminal: the answer, the ranking in at most terminal.Width columns, then what
 // one should know about the figures. Nothing in it can steer a terminal, whatever the names are.
 func WriteTable(w io.Writer, r analyze.Result) error { return writeTable(w, r, false) }
 
@@ -24,19 +24,14 @@ func WriteColoredTable(w io.Writer, r analyze.Result) error { return writeTable(
 func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	g := newGrid(r)
 	var head, table, foot strings.Builder
-	fmt.Fprintf(&head, "%s\n", headline(r))
-	if best, ok := r.Winner(); ok {
-		fmt.Fprintf(&head, "Best: %s. %s\n", nameAndSetup(best), confirmation(r, best))
-	}
-	fmt.Fprintf(&head, "%s.\n", effort(r))
-	if r.Recorded == "" {
-		fmt.Fprintf(&head, "Time: %s.\n", accountText(r.Account))
-	}
-	fmt.Fprintln(&head)
+	fmt.Fprintln(&head, answerText(r))
 	if err := terminal.WriteTable(&table, g.heads(), g.cells); err != nil {
 		return err
 	}
 	fmt.Fprintln(&foot)
+	if r.Recorded == "" {
+		fmt.Fprintf(&foot, "Time: %s.\n", accountText(r.Account))
+	}
 	for _, line := range slices.Concat(notes(r, g), variantNotes(r)) {
 		fmt.Fprintln(&foot, line)
 	}
@@ -48,7 +43,7 @@ func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	if colored {
 		body = coloredRows(body, g)
 	}
-	if _, err := io.WriteString(w, fold(head.String())+body+fold(foot.String())); err != nil {
+	if _, err := io.WriteString(w, head.String()+body+fold(foot.String())); err != nil {
 		return fmt.Errorf("cannot write table: %w", err)
 	}
 	return nil
@@ -86,15 +81,13 @@ func notes(r analyze.Result, g grid) []string {
 	if hidden := len(r.Configs) - len(g.cells); hidden > 0 {
 		lines = append(lines, fmt.Sprintf("%s not shown; all are in result.json.", count(hidden, "more configuration")))
 	}
-	lines = append(lines, requestNotes(r)...)
 	lines = append(lines, serverNotes(r)...)
 	lines = append(lines, otherKnobNotes(r)...)
 	lines = append(lines, assignedNotes(r)...)
-	lines = append(lines, limitNotes(r)...)
 	lines = append(lines, flagNotes(r)...)
 	lines = append(lines, withheldNotes(r)...)
 	lines = append(lines, failureNotes(r)...)
-	lines = append(lines, r.Ending.Statement...)
+	lines = append(lines, r.Ending.Notes...)
 	lines = append(lines, reusedNotes(r)...)
 	if r.Ending.Interrupted {
 		lines = append(lines, interruption(r))
@@ -113,12 +106,12 @@ func legendNotes(r analyze.Result, g grid) []string {
 	if isRate(r) {
 		load = "rate: requests/s"
 	}
-	text := "* what you had · inst × thr: instances × threads of each · " + load + " · ±: half of the 95 % interval · gain: over the default"
+	text := "* what you had · inst × thr: instances × threads of each · " + load + " · ±: half of the 95 % interval · gain: " + gainLegend(r)
 	if len(r.Goal.Constraints) > 0 {
-		text += " · OK: probability that the limits hold, by the row's own figures"
+		text += " · OK: probability that the limits are kept"
 	}
 	if r.Recorded != "" { // neither threads nor intervals are known
-		text = "* what you had · inst × thr: instances · " + load + " · gain: over the default · – unknown"
+		text = "* what you had · inst × thr: instances · " + load + " · gain: " + gainLegend(r) + " · – unknown"
 	}
 	if g.common != "" {
 		text += " · all: " + g.common
@@ -130,7 +123,12 @@ func legendNotes(r analyze.Result, g grid) []string {
 		if r.Header.ReloadsFinals() {
 			how = "with the model loaded anew"
 		}
-		lines = append(lines, confirmedMark+" confirmed: measured again "+how+", after the search")
+		lines = append(lines, confirmedMark+" measured again "+how+", after the search")
+	}
+	if slices.ContainsFunc(g.cells, func(cells []string) bool {
+		return slices.ContainsFunc(cells, func(cell string) bool { return strings.Contains(cell, "%"+unknownMark) })
+	}) {
+		lines = append(lines, unknownMark+" by extrapolation: too few requests were measured for the percentile that is limited")
 	}
 	if slices.ContainsFunc(g.cells, func(cells []string) bool {
 		return slices.ContainsFunc(cells, func(cell string) bool { return strings.HasSuffix(cell, beyondLimit) })
@@ -138,9 +136,17 @@ func legendNotes(r analyze.Result, g grid) []string {
 		lines = append(lines, beyondLimit+" beyond a limit")
 	}
 	if slices.ContainsFunc(shown, func(c analyze.Config) bool { return len(c.TiedWith) > 0 }) {
-		lines = append(lines, "= tied: within 1 % and with overlapping intervals; confirmed ones come first, then lower memory, lower p99, fewer threads")
+		lines = append(lines, "= tied: expected to differ from the best by 1 % at most; the simpler configuration and the lower load are recommended")
 	}
 	return lines
+}
+
+// gainLegend says what the column of the gain is a multiple of.
+func gainLegend(r analyze.Result) string {
+	if len(r.Goal.Objective.Terms) == 1 {
+		return "a multiple of the default's " + gainOf(r)
+	}
+	return "how many times better than the default"
 }
 
 // viewNotes say what configurations are ranked by, where that is not each one's best load.
@@ -203,28 +209,6 @@ func hasColumn(knob string) bool {
 		return true
 	}
 	return false
-}
-
-// limitNotes name the configurations that satisfy a constraint, but not with their whole interval.
-func limitNotes(r analyze.Result) []string {
-	var lines []string
-	for _, constraint := range r.Goal.Constraints {
-		var names []string
-		for _, c := range rows(r) {
-			if !c.Satisfies() {
-				continue
-			}
-			e, ok := c.Best.Values[constraint.Metric]
-			if ok && (constraint.Violation(e.Lo) > 0 || constraint.Violation(e.Hi) > 0) {
-				names = append(names, shortName(r, c))
-			}
-		}
-		if len(names) > 0 {
-			lines = append(lines, fmt.Sprintf("Close to the limit, the 95 %% interval reaches beyond %s: %s.",
-				constraintText(constraint), strings.Join(names, ", ")))
-		}
-	}
-	return lines
 }
 
 // flagNotes say which of the figures shown deserve less trust, and why: one line for each flag.

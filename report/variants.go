@@ -96,12 +96,16 @@ func accuracyText(r analyze.Result, report accuracy.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// figureText prints a figure of accuracy; "–" where it makes no sense.
+// figureText prints a figure of accuracy; "–" where it makes no sense. What is nearly 1 does not read as if it were.
 func figureText(v float64) string {
-	if math.IsNaN(v) {
+	text := fmt.Sprintf("%.4g", v)
+	switch {
+	case math.IsNaN(v):
 		return "–"
+	case v < 1 && text == "1":
+		return ">0.9999"
 	}
-	return fmt.Sprintf("%.4g", v)
+	return text
 }
 
 func shareText(v float64) string {
@@ -221,20 +225,52 @@ func variantRow(r analyze.Result, v journal.Variant, place string) []string {
 		figureText(f.MaxAbs), shareText(f.Top1), shareText(f.Neighbour), limited, verdict}
 }
 
-// accuracyReason is what the comments of the optimal configuration say about its accuracy; "" for the original on cpu.
-func accuracyReason(r analyze.Result, c analyze.Config) string {
+// comparisonOf is what came of comparing a configuration's outputs with the original's, and the variant with its place; false for the original
+// on cpu.
+func comparisonOf(r analyze.Result, c analyze.Config) (report accuracy.Report, variant string, ok bool) {
 	place := search.Place{Provider: c.Setup.Provider}
 	if len(r.Header.Runtimes) > 1 {
 		place.Runtime = c.Setup.Runtime
 	}
 	for _, v := range r.Header.Variants {
-		report, compared := v.Accuracy[place.String()]
-		if v.Precision == c.Setup.Precision && compared {
-			return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", pairText(v.Precision, place.String()), accuracyText(r, report),
-				limitOf(r), dataOf(r))
+		if report, ok := v.Accuracy[place.String()]; ok && v.Precision == c.Setup.Precision {
+			return report, pairText(v.Precision, place.String()), true
 		}
 	}
-	return ""
+	return accuracy.Report{}, "", false
+}
+
+// accuracyReason is what the comments of the optimal configuration say about its accuracy; "" for the original on cpu.
+func accuracyReason(r analyze.Result, c analyze.Config) string {
+	report, variant, ok := comparisonOf(r, c)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", variant, accuracyText(r, report), limitOf(r), dataOf(r))
+}
+
+// shortAccuracy is how far the outputs of a configuration agree with the original's, in a few words: "int8 on cpu has cosine 0.9931 on 64 rows of
+// random data (limit cosine ≥ 0.99)"; "" for the original on cpu.
+func shortAccuracy(r analyze.Result, c analyze.Config) string {
+	report, variant, ok := comparisonOf(r, c)
+	if !ok {
+		return ""
+	}
+	data := "your data"
+	if report.Synthetic {
+		data = "random data"
+	}
+	figure := "no figures"
+	if _, f, ok := figuresOf(report); ok && !math.IsNaN(f.CosineMean) {
+		figure = "cosine " + figureText(f.CosineMean)
+	} else if l := r.Accuracy.Limit; l != nil {
+		figure = limitedText(*l, report)
+	}
+	text := fmt.Sprintf("%s has %s on %s of %s", variant, figure, count(report.Rows, "row"), data)
+	if limit := limitOf(r); limit != "" {
+		text += fmt.Sprintf(" (limit %s)", limit)
+	}
+	return text
 }
 
 // assignedNotes say how much of the model each execution provider took, as far as it is known.

@@ -175,6 +175,30 @@ func TestHasFirstStage(t *testing.T) {
 	}
 }
 
+// The space lists batches of 4 and 8 on 1 or 2 threads; the default has batches of 4, 2 instances, and all threads.
+func TestSpaceHas(t *testing.T) {
+	t.Parallel()
+	space := search.Space{
+		Knobs: []search.Knob{knob("max_batch_size", "4", "8"), knob("intra_op_threads", "1", "2")},
+		Facts: search.Facts{Base: map[string]search.Value{"max_batch_size": "4", "instance_count": "2", "intra_op_threads": "0"}},
+	}
+	check := func(c search.Candidate, want bool) {
+		t.Helper()
+		if got := space.Has(c); got != want {
+			t.Errorf("%v is in the space: %t, want %t", c, got, want)
+		}
+	}
+	one := search.NewCandidate(search.Setting{Knob: "intra_op_threads", Value: "1"})
+	check(one, true)
+	check(one.With("max_batch_size", "8"), true)
+	check(one.With("max_batch_size", "16"), false)
+	check(one.With("instance_count", "2"), true) // as the default
+	check(one.With("instance_count", "1"), false)
+	check(one.With("precision", "int8"), false)
+	check(search.Candidate{}, false) // 0 threads, which stand for all, are not listed
+	check(search.NewCandidate(search.Setting{Knob: "max_batch_size", Value: "8"}), false)
+}
+
 func TestFirstStage(t *testing.T) {
 	t.Parallel()
 	space := search.Space{Facts: search.Facts{Base: map[string]search.Value{

@@ -30,6 +30,22 @@ func (s Space) InFirstStage(c Candidate) bool {
 	return true
 }
 
+// Has reports whether a candidate lies in the space: every knob of the space has a value there that the space lists,
+// in the candidate, or in the default where the candidate leaves it alone, and nothing else differs from the default. A
+// first stage may lie outside: it has the default's instances and batching, which the space need not list.
+func (s Space) Has(c Candidate) bool {
+	for _, k := range s.Knobs {
+		if !slices.Contains(k.Values, s.Value(c, k.Name)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(c.settings, func(setting Setting) bool {
+		base, known := s.Facts.base(setting.Knob)
+		isListed := slices.ContainsFunc(s.Knobs, func(k Knob) bool { return k.Name == setting.Knob })
+		return !isListed && (!known || base != setting.Value)
+	})
+}
+
 // HasFirstStage reports whether the space has a knob that says what serves the model: else the first stage is the default.
 func (s Space) HasFirstStage() bool {
 	return slices.ContainsFunc(s.Knobs, func(k Knob) bool { return isFirstStage(k.Name) })

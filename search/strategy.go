@@ -100,7 +100,9 @@ type Settings struct {
 	Goal   Goal
 	Budget Budget
 	Seed   uint64
-	Window time.Duration // length of one window in the search phase
+	// Confidence is the probability with which what is recommended keeps the constraints; 0: verdict.Confidence.
+	Confidence float64
+	Window     time.Duration // length of one window in the search phase
 	// Earlier is what campaigns before this one measured, the newest first; strategies that cannot learn from them pass over it.
 	Earlier []Earlier
 	// Elsewhere says that the final trials are measured on another server than the others: their figures do not compare.

@@ -16,6 +16,7 @@ type Analyze struct {
 	Objective   *search.Objective   // nil: the campaign's
 	Constraints []search.Constraint // in place of the campaign's; nil: the campaign's, empty: none
 	Price       float64             // of an hour of the machine, in place of the campaign's; 0: the campaign's
+	Confidence  float64             // in place of the campaign's (Search.Confidence); 0: the campaign's
 	Top         int                 // how many configurations the report shows in detail, ≥ 1
 	Mode        string              // ModeOnline, ModeOffline, or "": see Goal and ComparedAt
 	Rank        string              // RankScore or RankTop3Mean
@@ -105,6 +106,7 @@ func analyzeFields(a *Analyze) []field {
 			})
 		}},
 		{"price", func(v value) { a.Price = v.price() }},
+		{"confidence", func(v value) { v.confidence(&a.Confidence) }},
 		{"top", func(v value) {
 			if n, ok := v.whole(1, longestSeries); ok {
 				a.Top = int(n)

@@ -32,6 +32,7 @@ input: ../out
 output: results
 objective: perf_latency_p99
 constraints: {perf_throughput: {min: 50}}
+confidence: 0.9
 top: 5
 mode: online
 rank: score
@@ -45,7 +46,7 @@ plots:
 formats: [csv, table]
 `, Analyze{Path: "work/analyze.yaml", Input: "out", Output: "work/results", Objective: &p99,
 		Constraints: []search.Constraint{{Metric: measure.Throughput, Min: pointer(50.0)}},
-		Top:         5, Mode: ModeOnline, Rank: RankScore, At: &At{Load: measure.Load{Concurrency: 8}},
+		Confidence:  0.9, Top: 5, Mode: ModeOnline, Rank: RankScore, At: &At{Load: measure.Load{Concurrency: 8}},
 		CSV: CSVFiles{Inference: CSVFile{Columns: []string{"perf_latency_p95", "model_name", "backend_parameter/intra_op_thread_count"}},
 			GPU: CSVFile{Columns: []string{"gpu_uuid"}}, Server: CSVFile{Columns: []string{"gpu_power_usage"}}},
 		Plots:   []Plot{{Name: "mine", Title: "Mine", X: "latency_p95", Y: measure.Throughput, IsMonotonic: true}, {Name: "load", Y: measure.GPUPower}},

@@ -103,6 +103,9 @@ type Search struct {
 	Seed     uint64
 	Window   time.Duration // length of one measurement window
 	Earlier  []string      // output folders of earlier campaigns to reuse, or their journals
+	// Confidence is the probability with which what is recommended keeps the constraints, between 0.5 and 1; 0 is
+	// the search's own (verdict.Confidence).
+	Confidence float64
 }
 
 // The strategies.
@@ -311,6 +314,7 @@ func (r profileReader) search(v value) {
 				s.Window = d
 			}
 		}},
+		{"confidence", func(v value) { v.confidence(&s.Confidence) }},
 		{"earlier", func(v value) {
 			for _, e := range v.list() {
 				if name, ok := e.text(); ok {

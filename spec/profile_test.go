@@ -59,6 +59,7 @@ search:
   budget: {time: 90s, trials: 40}
   seed: 7
   window: 500ms
+  confidence: 0.9
   earlier: [out/first, /srv/second]
 space:
   execution_provider: [cpu, openvino]
@@ -104,7 +105,7 @@ accuracy:
 		Model: ModelSource{Path: "models/minilm.onnx", Config: "work/config.pbtxt",
 			Precisions: map[string]string{"fp32": "work/a.onnx", "int8": "work/b.onnx"}},
 		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolHTTP},
-		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}},
+		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}, 0.9},
 		Knobs: []search.Knob{
 			knob("execution_provider", search.ScopeArtifact, "cpu", "openvino"),
 			knob("runtime", search.ScopeArtifact, "cpu", "openvino@1.24.1"),
@@ -153,7 +154,7 @@ func TestParseProfileDefaults(t *testing.T) {
 		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
 		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
 		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
-		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil},
+		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil, 0},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
 
@@ -263,6 +264,8 @@ func TestProfileMistakes(t *testing.T) {
 	check("strategy", "model: a\nsearch: {strategy: genetic}", "2: search.strategy: is not known")
 	check("budget", "model: a\nsearch: {budget: 10}", "2: search.budget: is a duration without a unit")
 	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")
+	check("confidence", "model: a\nsearch: {confidence: 0.5}", "2: search.confidence: must be a probability")
+	check("no doubt", "model: a\nsearch: {confidence: 1}", "2: search.confidence: must be a probability")
 	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")
 	check("earlier", "model: a\nsearch: {earlier: [out, ./out, {}]}", "2: search.earlier[1]: appears twice in the list", "2: search.earlier[2]: must be text")
 	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")

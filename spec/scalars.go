@@ -84,6 +84,23 @@ func (v value) number(want string) (float64, bool) {
 	return 0, false
 }
 
+// confidenceAllowed are the probabilities that may be asked for. A limit that is missed as often as it is kept
+// is not kept, and nothing that is measured is certain.
+const confidenceAllowed = "a probability between 0.5 and 1, such as 0.9"
+
+// IsConfidence reports whether a probability may be asked for.
+func IsConfidence(p float64) bool { return p > 0.5 && p < 1 }
+
+// confidence reads the probability with which constraints must hold.
+func (v value) confidence(target *float64) {
+	p, ok := v.float()
+	if !ok || !IsConfidence(p) {
+		v.fail(Error{Problem: "must be a probability", Allowed: confidenceAllowed})
+		return
+	}
+	*target = p
+}
+
 // float reads a bare finite number; ok is false for all else, and nothing is reported.
 func (v value) float() (x float64, ok bool) {
 	if v.node.Kind != yaml.ScalarNode || (v.node.ShortTag() != "!!int" && v.node.ShortTag() != "!!float") {

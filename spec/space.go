@@ -60,8 +60,9 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 		Seed:   p.Search.Seed,
 		Window: p.Search.Window,
 
-		Elsewhere: p.Finals != nil,
-		Turns:     p.takesTurns(),
+		Confidence: p.Search.Confidence,
+		Elsewhere:  p.Finals != nil,
+		Turns:      p.takesTurns(),
 	}
 }
 

@@ -87,10 +87,12 @@ func (v value) at(target **At) {
 	*target = &at
 }
 
-// Overrides are fields of an analyze.yaml that the command line gives in their place; "" and 0 keep the file's. Top is from 1.
+// Overrides are fields of an analyze.yaml that the command line gives in their place; "" and 0 keep the file's. Top is from 1,
+// Confidence a probability.
 type Overrides struct {
 	Mode, Rank, At string
 	Top            int
+	Confidence     float64
 }
 
 // With returns the analysis with the overrides in place. The error names every flag that cannot be used.
@@ -114,7 +116,10 @@ func (a Analyze) With(o Overrides) (Analyze, error) {
 		}
 		a.At = &at
 	}
-	a.Top = cmp.Or(o.Top, a.Top)
+	a.Top, a.Confidence = cmp.Or(o.Top, a.Top), cmp.Or(o.Confidence, a.Confidence)
+	if o.Confidence != 0 && !IsConfidence(o.Confidence) {
+		problems = append(problems, fmt.Errorf("--confidence %g must be %s", o.Confidence, confidenceAllowed))
+	}
 	if field, e := a.contradiction(); field != "" && len(problems) == 0 {
 		problems = append(problems, fmt.Errorf("--%s: %s; %s", field, e.Problem, e.Hint))
 	}

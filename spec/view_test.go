@@ -60,6 +60,10 @@ func TestOverrides(t *testing.T) {
 	}
 	check(Overrides{Mode: "fast", Rank: "best", At: "8"}, `--mode "fast" is not known; allowed: online, offline`,
 		`--rank "best" is not known`, `--at "8" is not a load to compare at; allowed: best`)
+	if got, err := file.With(Overrides{Confidence: 0.8}); err != nil || got.Confidence != 0.8 || got.Top != 5 {
+		t.Errorf("--confidence 0.8: %+v, %v", got, err)
+	}
+	check(Overrides{Confidence: 95}, "--confidence 95 must be a probability between 0.5 and 1, such as 0.9")
 	check(Overrides{Rank: "top3-mean", At: "concurrency=4"}, "--rank: top3-mean is a mean over loads")
 }
 

@@ -54,6 +54,7 @@ type Builder struct {
 	t        testing.TB
 	campaign analyze.Campaign
 	noise    *rand.Rand
+	spread   float64 // standard deviation of the logarithm of a trial's factor, which its windows share
 	launch   int
 	pool     string
 	elapsed  time.Duration
@@ -88,6 +89,13 @@ func New(t testing.TB, profile string) *Builder {
 		campaign: analyze.Campaign{Dir: "out", Header: header, Profile: p, Facts: facts},
 		noise:    rand.New(rand.NewPCG(1, 2)),
 	}
+}
+
+// Noisy makes the noise of trials to come from a seed. Each trial is faster or slower as a whole, by a factor with
+// the logarithm's standard deviation spread.
+func (b *Builder) Noisy(seed uint64, spread float64) *Builder {
+	b.noise, b.spread = rand.New(rand.NewPCG(seed, 2)), spread
+	return b
 }
 
 // Candidate makes a candidate of the synthetic space.
@@ -262,8 +270,12 @@ func (b *Builder) trial(c search.Candidate, concurrency int, phase search.Phase,
 		times.Reconfigure = 80 * time.Millisecond
 	}
 	m := measure.Measurement{Launch: b.launch, Memory: memory(c), Times: times}
+	factor := 1.0
+	if b.spread > 0 {
+		factor = math.Exp(b.spread * b.noise.NormFloat64())
+	}
 	for range 2 {
-		m.Windows = append(m.Windows, b.window(c, concurrency))
+		m.Windows = append(m.Windows, b.window(c, concurrency, factor))
 	}
 	b.elapsed += times.Total() + 20*time.Millisecond
 	b.add(c, concurrency, phase, fresh, m)
@@ -318,9 +330,10 @@ func throughput(c search.Candidate, concurrency int) (inferPerSecond, executed f
 	return busy * executed / seconds, executed
 }
 
-// window makes one second of load with a relative noise of 1 %.
-func (b *Builder) window(c search.Candidate, concurrency int) measure.Window {
+// window makes one second of load with a relative noise of 1 %, of a server that is faster by a factor.
+func (b *Builder) window(c search.Candidate, concurrency int, factor float64) measure.Window {
 	rate, batch := throughput(c, concurrency)
+	rate *= factor
 	w := measure.Window{Start: b.elapsed, Duration: time.Second, EngineCPU: 1900 * time.Millisecond, ClientCPU: 50 * time.Millisecond}
 	for range 10 {
 		n := max(1, int(math.Round(rate/10*(1+0.01*b.noise.NormFloat64()))))

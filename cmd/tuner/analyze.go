@@ -52,6 +52,9 @@ measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
 			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
 				return usageErrorf("--top %d: must be a whole number from 1", o.overrides.Top)
 			}
+			if cmd.Flags().Changed("confidence") && !spec.IsConfidence(o.overrides.Confidence) {
+				return usageErrorf("--confidence %g: must be a probability between 0.5 and 1, such as 0.9", o.overrides.Confidence)
+			}
 			return runAnalyze(cmd.Context(), con, o)
 		},
 	})
@@ -64,6 +67,7 @@ measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
 	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "what serving is for: online (latency first, at the lowest load) or offline (throughput, whatever the latency); in place of the profile's goal")
 	cmd.Flags().StringVar(&o.overrides.At, "at", "", "compare all at one load, such as concurrency=8, request_rate=200 or lowest; or best (each at its best), or each (every load by itself too)")
 	cmd.Flags().StringVar(&o.overrides.Rank, "rank", "", "by the score of the best load (score), or by the mean of the three highest throughputs (top3-mean)")
+	cmd.Flags().Float64Var(&o.overrides.Confidence, "confidence", 0, "the probability with which limits must hold, such as 0.9, in place of the profile's (default 0.95)")
 	cmd.Flags().IntVar(&o.overrides.Top, "top", 0, "how many configurations tables and charts bring out, beside the default (default 3)")
 	return cmd
 }
@@ -164,7 +168,7 @@ func rankCampaign(a spec.Analyze) (analyze.Result, error) {
 
 // rankOptions say how an analyze file wants results to be ranked.
 func rankOptions(a spec.Analyze, goal search.Goal) analyze.Options {
-	return analyze.Options{Goal: &goal, Top: a.Top, Rank: a.Rank, At: a.ComparedAt(), CSV: a.CSV, Plots: a.Plots}
+	return analyze.Options{Goal: &goal, Top: a.Top, Confidence: a.Confidence, Rank: a.Rank, At: a.ComparedAt(), CSV: a.CSV, Plots: a.Plots}
 }
 
 // rankError makes a load that was not measured, and an objective that cannot be told of what was, the user's mistake.

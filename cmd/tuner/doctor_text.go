@@ -105,7 +105,7 @@ func featureAdvice(h hostinfo.Host) []featureLack {
 	}
 	var lacks []featureLack
 	if !h.CPU.Has("AVX512VNNI") && !h.CPU.Has("AVXVNNI") && !h.CPU.Has("AMXINT8") {
-		lacks = append(lacks, featureLack{"VNNI", "absent: int8 gains little here, and u8s8 models may saturate (use reduced range)"})
+		lacks = append(lacks, featureLack{"VNNI", "absent: int8 gains less than with it, and u8s8 models may saturate (use reduced range)"})
 	}
 	if !h.CPU.Has("AVX2") {
 		lacks = append(lacks, featureLack{"AVX2", "absent: ONNX Runtime runs with its slowest kernels"})

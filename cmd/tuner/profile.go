@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tuner/hostinfo"
+	"tuner/internal/terminal"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/meter"
@@ -405,25 +406,30 @@ type summary struct {
 	Statement []string `json:"statement,omitempty"`
 }
 
+// proseWidth is the number of columns that sentences take.
+const proseWidth = 80
+
 // leader is the best configuration so far, at its best load.
 type leader struct {
 	Candidate search.Candidate `json:"candidate"`
 	Load      measure.Load     `json:"load"`
+	// Probability is that of all constraints to be kept, 0..1.
+	Probability float64 `json:"probability"`
 }
 
 func summarize(con console, o profileOptions, setup profile.Setup, outcome profile.Outcome) error {
 	status, end := outcome.Status, outcome.End
 	s := summary{Model: setup.Subject.Name, Output: setup.Profile.Output, Trials: status.Trials, Failed: status.Failed,
 		Reason: end.Reason, Interrupted: end.Interrupted, Elapsed: end.Elapsed.Seconds(), Statement: end.Statement}
-	if l := status.Leader; l != nil {
-		s.Leader = &leader{l.Candidate, l.Load}
+	if answer := status.Answer(); answer != nil {
+		s.Leader = &leader{answer.Candidate, answer.Load, answer.Holds}
 	}
 	if o.output == "json" {
 		if err := writeJSON(con.out, s); err != nil {
 			return err
 		}
 	} else {
-		printSummary(con.out, s, outcome, setup.Profile.Goal)
+		printSummary(con.out, s, outcome)
 	}
 	switch {
 	case end.Interrupted && s.Trials == 0:
@@ -438,21 +444,22 @@ func summarize(con console, o profileOptions, setup profile.Setup, outcome profi
 	return nil
 }
 
-func printSummary(out io.Writer, s summary, outcome profile.Outcome, goal search.Goal) {
+func printSummary(out io.Writer, s summary, outcome profile.Outcome) {
 	status, end := outcome.Status, outcome.End
 	fmt.Fprintf(out, "%s: %d trials (%d failed) in %s; %s\n", s.Model, s.Trials, s.Failed, clockText(end.Elapsed), s.Reason)
 	if s.Trials == 0 { // interrupted in the first: nothing can be said, nor analyzed
 		return
 	}
-	if l := status.Leader; l != nil {
-		fmt.Fprintf(out, "best so far: %s at %s: %s\n", l.Candidate.Describe(), l.Load, figuresText(goal, l.Measurement))
-	} else if s.Failed == s.Trials {
+	switch {
+	case s.Failed == s.Trials:
 		fmt.Fprintln(out, "nothing could be measured")
-	} else {
+	case len(s.Statement) == 0 && status.Answer() == nil:
 		fmt.Fprintln(out, "no configuration satisfied the constraints so far")
 	}
-	for _, sentence := range s.Statement {
-		fmt.Fprintln(out, sentence)
+	if s.Failed < s.Trials {
+		for _, sentence := range s.Statement {
+			fmt.Fprintln(out, terminal.Fill(terminal.Plain(sentence), proseWidth))
+		}
 	}
 	fmt.Fprintf(out, "next: tuner analyze --input %s\n", s.Output)
 }

@@ -292,8 +292,13 @@ func (b *campaignBar) timeText() string {
 func (b *campaignBar) bestText() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l := b.status.Leader; l != nil {
-		return fmt.Sprintf(" best %s (%s)", figuresText(b.goal, l.Measurement), l.Candidate.Describe())
+	return bestText(b.goal, b.status)
+}
+
+// bestText is the answer so far with the figures that a report would have now.
+func bestText(goal search.Goal, status profile.Status) string {
+	if answer := status.Answer(); answer != nil {
+		return " best so far " + answer.Text(goal)
 	}
 	return " none within the constraints yet"
 }

@@ -10,7 +10,9 @@ import (
 
 	"tuner/measure"
 	"tuner/meter"
+	"tuner/profile"
 	"tuner/search"
+	"tuner/search/verdict"
 )
 
 // A line that is too long for the terminal goes on behind its head, and is broken at spaces alone; without a terminal it stays whole.
@@ -97,4 +99,25 @@ func TestLineOfAServiceTrial(t *testing.T) {
 		[]int{1}, "service curve of instance_count=2 · concurrency 2 × batch 1", "4.00 ms")
 	check(measure.Measurement{Failure: &measure.Failure{Stage: measure.StageCrash, Reason: "signal: killed"}},
 		[]int{1, 2}, "service curve of instance_count=2 · concurrency 2 × batch 1…2", "failed (crash): signal: killed")
+}
+
+// The best so far has the figures and the probability that a report would have, and not those of its last trial.
+func TestBestSoFar(t *testing.T) {
+	t.Parallel()
+	limit := 0.05
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}},
+	}
+	choice := verdict.Choice{Holds: 0.634, Limits: []verdict.Limit{{Constraint: goal.Constraints[0], Probability: 0.634}},
+		Values: map[measure.Metric]measure.Estimate{measure.Throughput: {Value: 300, Lo: 290, Hi: 310}, measure.LatencyP99: {Value: 0.0487, Lo: 0.04, Hi: 0.06}}}
+	choice.Load = measure.Load{Concurrency: 6, BatchSize: 1}
+	status := profile.Status{Verdict: verdict.Verdict{State: verdict.Close, Edge: &choice}}
+	if got, want := bestText(goal, status), " best so far default at concurrency 6: 300.0 infer/s [290.0, 310.0], p99 48.7 ms [40.0, 60.0]; p99 ≤ 50 ms kept: 63 %"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	status.Verdict = verdict.Verdict{State: verdict.Nothing, Nearest: &choice}
+	if got := bestText(goal, status); got != " none within the constraints yet" {
+		t.Errorf("where nothing keeps the limits: %q", got)
+	}
 }

@@ -12,7 +12,9 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/internal/peers"
+	"tuner/measure"
 	"tuner/report"
+	"tuner/spec"
 )
 
 // TestReport opens report.html in a real browser, from disk: testdata/report.mjs says what it checks there. TUNER_PICTURES names a
@@ -61,7 +63,18 @@ func TestReport(t *testing.T) {
 			r.Configs[i].Gain = nil
 		}
 		r.Recorded, r.Explanation = "another program", analyze.Explanation{}
+		for m, e := range r.Configs[0].Points[0].Values { // as wide intervals of an import may reach
+			r.Configs[0].Points[0].Values[m] = measure.Estimate{Value: e.Value, Lo: -e.Value, Hi: 3 * e.Value}
+		}
 		browse(t, pageOf(t, r), "baseless", "baseless")
+	})
+	t.Run("the mean of three", func(t *testing.T) {
+		t.Parallel()
+		r, err := analyze.Analyze(mixed(t, analyzetest.Profile), analyze.Options{Rank: spec.RankTop3Mean})
+		if err != nil {
+			t.Fatal(err)
+		}
+		browse(t, pageOf(t, r), "undecided", "the-mean-of-three")
 	})
 	t.Run("10000 configurations", func(t *testing.T) {
 		t.Parallel()
@@ -88,7 +101,7 @@ func pageOf(t *testing.T, r analyze.Result) string {
 	return dir
 }
 
-// browse checks the page of a folder, as an ordinary, a ranked, a hostile or a large one.
+// browse checks the page of a folder, as an ordinary, a ranked, a hostile, a baseless, an undecided or a large one.
 func browse(t *testing.T, dir, kind, name string) {
 	t.Helper()
 	inBrowser(t, "report.mjs", dir, kind, name)

@@ -17,10 +17,10 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
-	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "hostinfo"},                                                                                                                         // report: the format of result.json; search: places
+	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
+	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                                                           // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
-	"report/html":      {"analyze", "spec", "measure", "search", "stats", "internal/webpage"},
+	"report/html":      {"analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"}, // search/verdict: the answer under other limits
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
@@ -28,21 +28,21 @@ var allowed = map[string][]string{
 	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":          {"spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
+	"profile":          {"spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"runner":           {"engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
-	"analyze":          {"spec", "search", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
+	"analyze":          {"spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
 	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {
 		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
 	},
-	"search": {"measure", "stats"},
+	"search": {"search/posterior", "search/verdict", "measure", "stats"},
 	"search/searchtest": {
 		"search", "measure",
 	},
-	"search/queuesim":     {"measure", "stats"},  // a model of the server: it knows no strategy
-	"search/posterior":    {"search", "measure"}, // what is known: it decides nothing
+	"search/queuesim":     {"measure", "stats"},                      // a model of the server: it knows no strategy
+	"search/posterior":    {"search", "search/footprint", "measure"}, // what is known: it decides nothing
 	"search/verdict":      {"search", "search/posterior", "measure"},
 	"modelrepo":           {"modelconfig", "internal/checksum"},
 	"modelconfig":         {},

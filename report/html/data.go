@@ -10,12 +10,12 @@ import (
 	"tuner/analyze"
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/verdict"
 	"tuner/spec"
-	"tuner/stats"
 )
 
 // Format is the version of the embedded data; it grows when a field changes its meaning or goes away.
-const Format = 1
+const Format = 2
 
 // document is the data that the page carries, described in docs/formats/report.md. Values are in base units. What many
 // configurations have in common (loads, lines, reasons, flags) is in tables, of which they have the numbers, counted from 0.
@@ -28,10 +28,7 @@ type document struct {
 	Constraints    []search.Constraint `json:"constraints"`
 	Latency        measure.Metric      `json:"latency"` // of charts and Pareto sets
 	RankedBy       string              `json:"ranked_by"`
-	At             *measure.Load       `json:"at,omitempty"`
 	TwoServers     bool                `json:"two_servers,omitempty"` // what is confirmed is of another one than the rest
-	Believes       bool                `json:"believes,omitempty"`    // the ranking rests on what a strategy believes, too
-	Student        []exact             `json:"student"`               // 97.5 % quantiles, of 1, 2 … degrees of freedom
 	Top            int                 `json:"top"`
 	Metrics        []metric            `json:"metrics"`
 	Knobs          []knob              `json:"knobs"`
@@ -40,25 +37,23 @@ type document struct {
 	Flags          []string            `json:"flags"`
 	Reasons        []string            `json:"reasons"`
 	Phases         []search.Phase      `json:"phases"`
+	Chances        []string            `json:"chances"` // probabilities that the limits hold, as text
 	Configurations []configuration     `json:"configurations"`
 	Pareto         []front             `json:"pareto"`
-	FirstStage     *int                `json:"first_stage,omitempty"`
 	Latencies      []latencies         `json:"latencies"`
+	Services       []service           `json:"services"`
 	Effects        []knobEffect        `json:"effects"`
 	Trials         [][]any             `json:"trials"`
+	decided
 }
 
 type metric struct {
-	Name          measure.Metric `json:"name"`
-	Label         string         `json:"label"`
-	Unit          measure.Unit   `json:"unit"`
-	HigherBetter  bool           `json:"higher_better"`
-	FallsWithLoad bool           `json:"falls_with_load,omitempty"`
-	Interval      bool           `json:"interval"` // points carry its interval
+	Name         measure.Metric `json:"name"`
+	Label        string         `json:"label"`
+	Unit         measure.Unit   `json:"unit"`
+	HigherBetter bool           `json:"higher_better"`
+	Interval     bool           `json:"interval"` // points carry its interval
 }
-
-// isExact reports whether the metric has a say in rankings and Pareto sets: the page must read the very figures that they come from.
-func (m metric) isExact() bool { return m.Interval || m.Name == measure.Memory }
 
 type knob struct {
 	Name   string         `json:"name"`
@@ -66,21 +61,19 @@ type knob struct {
 }
 
 type configuration struct {
-	Name         string   `json:"name"`
-	Title        string   `json:"title"`
-	Default      bool     `json:"default,omitempty"`
-	CurveOnly    bool     `json:"curve_only,omitempty"`
-	FailedFinals bool     `json:"failed_finals,omitempty"`
-	Rank         int      `json:"rank,omitempty"`
-	Tie          int      `json:"tie,omitempty"`  // the first rank of those that are tied with it
-	Gain         figures  `json:"gain,omitempty"` // value, lo, hi
-	Best         *int     `json:"best,omitempty"` // number of the point that it is ranked by
-	Threads      int      `json:"threads"`        // of all instances together
-	Differences  int      `json:"differences"`    // from the default's setup
-	Settings     []int    `json:"settings"`       // by knob the number of its value; -1: left alone
-	Points       [][]any  `json:"points,omitempty"`
-	Failures     [][2]int `json:"failures,omitempty"` // load, reason
-	Config       []int    `json:"config"`             // lines of its config.pbtxt
+	Name     string   `json:"name"`
+	Title    string   `json:"title"`
+	Default  bool     `json:"default,omitempty"`
+	Rank     int      `json:"rank,omitempty"`
+	Tie      int      `json:"tie,omitempty"`    // the first rank of those that are tied with it
+	Gain     figures  `json:"gain,omitempty"`   // value, lo, hi
+	Best     *int     `json:"best,omitempty"`   // number of the point that it is ranked by
+	Missed   []int    `json:"missed,omitempty"` // metrics of the limits that it misses there, by their numbers
+	Settings []int    `json:"settings"`         // by knob the number of its value; -1: left alone
+	Points   [][]any  `json:"points,omitempty"`
+	Choices  []int    `json:"choices,omitempty"`  // of each point the place in standings; -1 where it takes no part
+	Failures [][2]int `json:"failures,omitempty"` // load, reason
+	Config   []int    `json:"config"`             // lines of its config.pbtxt
 }
 
 // front is a Pareto set.
@@ -94,6 +87,14 @@ type latencies struct {
 	Load          int         `json:"load"`
 	Requests      int         `json:"requests"`
 	Quantiles     [][2]figure `json:"quantiles"` // share of the requests, s
+}
+
+// service is what a batch takes in a configuration's engine process.
+type service struct {
+	Configuration int     `json:"configuration"`
+	Sizes         []int   `json:"sizes"`
+	Alone         figures `json:"alone"`             // s, by size
+	Crowded       figures `json:"crowded,omitempty"` // s, by size, while all instances are busy
 }
 
 type knobEffect struct {
@@ -135,7 +136,7 @@ func appendNumber(text []byte, v float64, digits int) []byte {
 // figures are printed at once: a page of ten thousand configurations has a million.
 type figures []numeral
 
-// numeral is a figure or an exact.
+// numeral is a figure or an exact one.
 type numeral interface{ appendTo(text []byte) []byte }
 
 // MarshalJSON implements json.Marshaler.
@@ -183,10 +184,11 @@ type builder struct {
 	names                 *table[string] // of knobs
 	loads                 *table[measure.Load]
 	lines, flags, reasons *table[string]
+	chances               *table[string]
 	phases                *table[search.Phase]
+	choices               map[string]int // places in the verdict's choices, by cell
 	configurations        map[string]int // by name
 	failures              map[string][]analyze.Failure
-	base                  analyze.Setup // the default's
 }
 
 func newDocument(p Page) document {
@@ -194,7 +196,10 @@ func newDocument(p Page) document {
 	b := builder{
 		page: p, metrics: metricsOf(p), names: newTable[string](), loads: newTable[measure.Load](), lines: newTable[string](),
 		flags: newTable[string](), reasons: newTable[string](), phases: newTable[search.Phase](),
-		configurations: map[string]int{}, failures: map[string][]analyze.Failure{}, base: r.Default().Setup,
+		chances: newTable[string](), choices: map[string]int{}, configurations: map[string]int{}, failures: map[string][]analyze.Failure{},
+	}
+	for i, c := range r.Verdict.Choices {
+		b.choices[cellName(c.Candidate, c.Load)] = i
 	}
 	for i, c := range r.Configs {
 		b.configurations[c.Name] = i
@@ -205,8 +210,8 @@ func newDocument(p Page) document {
 	d := document{
 		Format: Format, Model: r.Header.Model, Summary: p.Verdict.Summary, IsRecorded: r.Recorded != "", Objective: r.Goal.Objective.Terms,
 		Constraints: slices.Concat([]search.Constraint{}, r.Goal.Constraints), Latency: r.Goal.Latency(),
-		RankedBy: cmp.Or(r.Rank, spec.RankScore), At: r.At, TwoServers: r.Header.Finals != nil, Believes: believes(r), Student: student(r),
-		Top: r.Top, Metrics: b.metrics, Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
+		RankedBy: cmp.Or(r.Rank, spec.RankScore), TwoServers: r.Header.Finals != nil, Top: r.Top, Metrics: b.metrics, Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
+		decided: p.decided,
 	}
 	b.nameKnobs()
 	for i, c := range r.Configs {
@@ -215,10 +220,8 @@ func newDocument(p Page) document {
 	for i, name := range b.names.list {
 		d.Knobs = append(d.Knobs, knob{name, b.knobs[i].list})
 	}
-	if i, ok := b.configurations[r.FirstStage]; ok {
-		d.FirstStage = &i
-	}
-	d.Pareto, d.Latencies, d.Effects, d.Trials = b.pareto(), b.latencies(), b.effects(), b.trials()
+	d.Pareto, d.Latencies, d.Services, d.Effects, d.Trials = b.pareto(), b.latencies(), b.services(), b.effects(), b.trials()
+	d.Chances = b.chances.list
 	d.Loads, d.Lines, d.Flags, d.Reasons, d.Phases = b.loads.list, b.lines.list, b.flags.list, b.reasons.list, b.phases.list
 	return d
 }
@@ -247,7 +250,7 @@ func metricsOf(p Page) []metric {
 		}
 		info, _ := m.Info()
 		hasInterval := m == measure.Throughput || m == measure.LatencyP99 || slices.Contains(goal, m)
-		list = append(list, metric{m, p.Labels[m], info.Unit, info.HigherBetter, search.FallsWithLoad(m), hasInterval})
+		list = append(list, metric{m, p.Labels[m], info.Unit, info.HigherBetter, hasInterval})
 	}
 	return list
 }
@@ -265,8 +268,7 @@ func (b *builder) nameKnobs() {
 
 func (b *builder) configuration(i int, c analyze.Config) configuration {
 	j := configuration{
-		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), CurveOnly: c.CurveOnly, FailedFinals: c.FailedFinals, Rank: c.Rank,
-		Tie: b.tie(c), Threads: c.Setup.Threads(b.page.Result.Cores), Differences: c.Setup.Differences(b.base),
+		Name: c.Name, Title: b.page.Titles[i], Default: c.Candidate.IsDefault(), Rank: c.Rank, Tie: b.tie(c),
 		Settings: slices.Repeat([]int{-1}, len(b.knobs)),
 	}
 	for _, s := range c.Candidate.Settings() {
@@ -277,18 +279,39 @@ func (b *builder) configuration(i int, c analyze.Config) configuration {
 		j.Config = append(j.Config, b.lines.of(strings.TrimSuffix(line, "\n")))
 	}
 	if c.Gain != nil {
-		j.Gain = figures{exact(c.Gain.Value), exact(c.Gain.Lo), exact(c.Gain.Hi)}
+		j.Gain = figuresOf(*c.Gain)
 	}
-	for n, p := range c.Points {
-		if c.Best != nil && p.Load == c.Best.Load {
-			j.Best = &n
+	if c.Best != nil {
+		for _, m := range c.Best.Misses {
+			if n := slices.IndexFunc(b.metrics, func(o metric) bool { return o.Name == m.Constraint.Metric }); n >= 0 {
+				j.Missed = append(j.Missed, n)
+			}
 		}
-		j.Points = append(j.Points, b.point(p))
 	}
+	b.addPoints(&j, c)
 	for _, f := range b.failures[c.Name] {
 		j.Failures = append(j.Failures, [2]int{b.loads.of(f.Load), b.reasons.of(string(f.Stage) + ": " + f.Reason)})
 	}
 	return j
+}
+
+// addPoints enters a configuration's points, and which of the verdict's choices they are.
+func (b *builder) addPoints(j *configuration, c analyze.Config) {
+	takesPart := false
+	for n, p := range c.Points {
+		if c.Best != nil && p.Load == c.Best.Load {
+			j.Best = &n
+		}
+		choice, isKnown := b.choices[cellName(c.Candidate, p.Load)]
+		if !isKnown {
+			choice = -1
+		}
+		takesPart = takesPart || isKnown
+		j.Choices, j.Points = append(j.Choices, choice), append(j.Points, b.point(p, choice))
+	}
+	if !takesPart {
+		j.Choices = nil
+	}
 }
 
 // tie is the first rank of the group that a configuration is in, 0 in none. The first of the others, or else it itself, is the first of them all.
@@ -300,29 +323,6 @@ func (b *builder) tie(c analyze.Config) int {
 		return min(c.Rank, b.page.Result.Configs[i].Rank)
 	}
 	return c.Rank
-}
-
-// believes reports whether the strategy had a say in the ranking: one that judges by a model of the server knows service curves.
-func believes(r analyze.Result) bool {
-	return r.ByBestLoad() && slices.ContainsFunc(r.Explanation.Subjects, func(s analyze.Subject) bool { return s.Curve != nil })
-}
-
-// student are the quantiles of Student's distribution for the differences between confirmed points, whose degrees of freedom are the
-// trials of both but for two.
-func student(r analyze.Result) []exact {
-	most := 0
-	for _, c := range r.Configs {
-		for _, p := range c.Points {
-			if p.Confirmed {
-				most = max(most, len(p.TrialScores))
-			}
-		}
-	}
-	list := []exact{}
-	for df := 1; df <= 2*most-2; df++ {
-		list = append(list, exact(stats.TQuantile(0.975, float64(df))))
-	}
-	return list
 }
 
 // pareto are the result's Pareto sets.
@@ -343,48 +343,49 @@ func (b *builder) pareto() []front {
 // The parts of a point's state.
 const (
 	stateConfirmed = 1
-	stateRefused   = 2 // too many requests failed, whatever the other limits
+	stateMisses    = 2 // it is not likely to keep the limits
 )
 
-// point is a row: load, state, values, intervals, counts, and where there are any flags and what the search had measured.
-func (b *builder) point(p analyze.Point) []any {
-	state := 0
+// point is a row: load, state, values, intervals, counts, the chance that the limits hold, and where there are any flags.
+func (b *builder) point(p analyze.Point, choice int) []any {
+	state, chance := 0, chanceText(p)
 	if p.Confirmed {
 		state += stateConfirmed
 	}
-	excess := refusal(p.Misses)
-	if excess > 0 {
-		state += stateRefused
+	misses := len(p.Misses) > 0
+	if choice >= 0 {
+		c := b.page.Result.Verdict.Choices[choice]
+		misses = c.Holds < verdict.Likely
+		if c.Holds == 0 {
+			chance = verdict.Percent(0) // also where it refuses requests, whatever the limits
+		}
+	}
+	if misses {
+		state += stateMisses
 	}
 	values, intervals := b.figures(p.Sample)
 	counts := figures{exact(p.Windows), exact(p.Launches), exact(p.Requests), exact(p.Errors), figure(p.MeanBatch)}
-	if state > 0 {
-		counts = append(counts, exact(excess))
-		for _, score := range p.TrialScores {
-			counts = append(counts, exact(score))
-		}
-	}
-	row := []any{b.loads.of(p.Load), state, values, intervals, counts}
-	if len(p.Flags) > 0 || p.Searched != nil {
+	row := []any{b.loads.of(p.Load), state, values, intervals, counts, b.chances.of(chance)}
+	if len(p.Flags) > 0 {
 		flags := []int{}
 		for _, f := range p.Flags {
 			flags = append(flags, b.flags.of(f.Text()))
 		}
 		row = append(row, flags)
 	}
-	if p.Searched != nil {
-		values, intervals := b.figures(*p.Searched)
-		row = append(row, []figures{values, intervals})
-	}
 	return row
 }
 
-// refusal is by how much the limit on failed requests that every goal has is missed, relative; 0 where it is kept. It stands last.
-func refusal(misses []search.Miss) float64 {
-	if n := len(misses); n > 0 && misses[n-1].Constraint.Metric == measure.ErrorRate {
-		return misses[n-1].Violation
+// chanceText is the probability that the limits hold at a point; "" where there are none.
+func chanceText(p analyze.Point) string {
+	isUnknown := slices.ContainsFunc(p.Chances, func(c analyze.Chance) bool { return c.IsUnknown })
+	switch {
+	case len(p.Chances) == 0:
+		return ""
+	case isUnknown:
+		return "unknown"
 	}
-	return 0
+	return verdict.Percent(p.Probability())
 }
 
 // figures are a sample's values by metric, and lo and hi of those with an interval.
@@ -394,13 +395,9 @@ func (b *builder) figures(s analyze.Sample) (values, intervals figures) {
 		if !ok {
 			e = measure.Estimate{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 		}
-		if m.isExact() {
-			values = append(values, exact(e.Value))
-		} else {
-			values = append(values, figure(e.Value))
-		}
+		values = append(values, figure(e.Value))
 		if m.Interval {
-			intervals = append(intervals, exact(e.Lo), exact(e.Hi))
+			intervals = append(intervals, figure(e.Lo), figure(e.Hi))
 		}
 	}
 	return values, intervals
@@ -448,15 +445,40 @@ func (b *builder) effects() []knobEffect {
 	return list
 }
 
-// trials are rows: seconds since the campaign's start, configuration, load, phase, and 1 for one that failed.
+// services are the service curves of the configurations that are explained, each engine process once.
+func (b *builder) services() []service {
+	list := []service{}
+	var drawn []*analyze.ServiceCurve
+	for _, s := range b.page.Result.Explanation.Subjects {
+		isSame := func(c *analyze.ServiceCurve) bool {
+			return slices.Equal(c.Sizes, s.Curve.Sizes) && slices.Equal(c.Alone, s.Curve.Alone)
+		}
+		if s.Curve == nil || slices.ContainsFunc(drawn, isSame) {
+			continue
+		}
+		drawn = append(drawn, s.Curve)
+		j := service{Configuration: b.configurations[s.Name], Sizes: s.Curve.Sizes, Alone: figures{}}
+		for _, v := range s.Curve.Alone {
+			j.Alone = append(j.Alone, figure(v))
+		}
+		for _, v := range s.Curve.Crowded {
+			j.Crowded = append(j.Crowded, figure(v))
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+// trials are rows: seconds since the campaign's start, configuration, load, phase, and the objective by the trial's own windows;
+// null of one that failed.
 func (b *builder) trials() [][]any {
 	list := [][]any{}
 	for _, s := range b.page.Result.Course {
-		row := []any{figure(s.Elapsed.Seconds()), b.configurations[s.Name], b.loads.of(s.Load), b.phases.of(s.Phase)}
-		if s.Failed {
-			row = append(row, 1)
+		value := figure(math.NaN())
+		if !s.Failed {
+			value = figure(objectiveAt(b.page.Result, s.Score))
 		}
-		list = append(list, row)
+		list = append(list, []any{figure(s.Elapsed.Seconds()), b.configurations[s.Name], b.loads.of(s.Load), b.phases.of(s.Phase), value})
 	}
 	return list
 }

@@ -10,8 +10,6 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/internal/webpage/webpagetest"
-	"tuner/measure"
-	"tuner/search"
 )
 
 func TestFigure(t *testing.T) {
@@ -37,7 +35,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// What configurations are ranked by is read back as it was.
+// Counts are read back as they were.
 func TestExact(t *testing.T) {
 	t.Parallel()
 	for want, v := range map[string]float64{"614.7512345678902": 614.7512345678902, "2.90000123e+08": 290000123, "0.1": 0.1, "null": math.NaN()} {
@@ -68,23 +66,6 @@ func TestLargeGroupIsOneTie(t *testing.T) {
 		}
 		if c.Tie != want {
 			t.Fatalf("configuration %d is tied with rank %d, want %d", i, c.Tie, want)
-		}
-	}
-}
-
-// The limit on failed requests that every goal has, behind its own constraints, makes a point a refused one.
-func TestRefusal(t *testing.T) {
-	t.Parallel()
-	refused := search.Miss{Constraint: search.Constraint{Metric: measure.ErrorRate}, Violation: 2}
-	latency := search.Miss{Constraint: search.Constraint{Metric: measure.LatencyP99}, Violation: 0.2}
-	for _, test := range []struct {
-		misses []search.Miss
-		want   float64
-	}{
-		{nil, 0}, {[]search.Miss{latency}, 0}, {[]search.Miss{refused}, 2}, {[]search.Miss{latency, refused}, 2},
-	} {
-		if got := refusal(test.misses); got != test.want {
-			t.Errorf("%v: %v, want %v", test.misses, got, test.want)
 		}
 	}
 }

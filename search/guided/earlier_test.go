@@ -95,7 +95,7 @@ func testPace(t *testing.T, metric measure.Metric) {
 	if pace := *reused[0].Pace; math.Abs(math.Log(pace.Value)+0.2) > 0.06 || pace.Lo > pace.Value || pace.Hi < pace.Value {
 		t.Errorf("pace is %+v, want e^-0.2 = 0.82", pace)
 	}
-	if text := strings.Join(g.Statement().Sentences(), "\n"); !strings.Contains(text, "Known from the campaign in out/first: ") ||
+	if text := strings.Join(g.Notes(), "\n"); !strings.Contains(text, "Known from the campaign in out/first: ") ||
 		!strings.Contains(text, " points; the machine serves 0.8") {
 		t.Errorf("the statement does not say what is known:\n%s", text)
 	}
@@ -249,7 +249,7 @@ func TestFailuresAreNotReused(t *testing.T) {
 	if ranked := g.Ranked(); len(ranked) == 0 || !ranked[0].Point.Passes() {
 		t.Error("nothing passes")
 	}
-	if text := strings.Join(g.Statement().Sentences(), "\n"); !strings.Contains(text, "Nothing that the campaign in out/broken measured could be used.") {
+	if text := strings.Join(g.Notes(), "\n"); !strings.Contains(text, "Nothing that the campaign in out/broken measured could be used.") {
 		t.Errorf("the statement is:\n%s", text)
 	}
 }

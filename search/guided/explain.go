@@ -29,19 +29,12 @@ func (g *Guided) Predict(c search.Candidate, load measure.Load) (Prediction, boo
 		return Prediction{}, false
 	}
 	g.decide() // it has learned from all events then
-	p, known := g.byKey[c.PoolKey()]
-	if !known || !p.isReady() {
-		return Prediction{}, false
-	}
-	if c.IsDefault() {
-		c = g.twin
-	}
-	at, found := p.find(c.Key())
+	known, found := g.cellOf(c, load)
 	if !found {
 		return Prediction{}, false
 	}
-	b := g.believe(cell{p, setting{at, load.Level()}})
-	x := Prediction{Curve: p.curve}
+	b := g.believe(known)
+	x := Prediction{Curve: b.pool.curve}
 	simulated := g.simulate(b.cell)
 	for _, v := range g.claim(b).Values {
 		x.Values = append(x.Values, Expected{v.Metric, g.simulatedValue(v.Metric, simulated), &v.Estimate})

@@ -118,7 +118,7 @@ func TestDropsWrongPredictions(t *testing.T) {
 	if len(st.Dropped) == 0 {
 		t.Error("the predictions of throughput are kept")
 	}
-	if text := strings.Join(st.Sentences(), "\n"); !strings.Contains(text, "does not predict throughput") {
+	if text := strings.Join(g.Notes(), "\n"); !strings.Contains(text, "does not predict throughput") {
 		t.Errorf("the statement does not say so:\n%s", text)
 	}
 	good := typical(1, 10)
@@ -141,9 +141,6 @@ func TestClaimsADefaultOutsideTheSpace(t *testing.T) {
 	best := g.Statement().Best
 	if best == nil || !best.Candidate.IsDefault() || !best.IsAlone || best.Trials == 0 || best.Feasible < 0.99 || len(best.Values) == 0 {
 		t.Fatalf("the claim is %+v", best)
-	}
-	if text := g.Statement().Sentences()[0]; !strings.Contains(text, "By its own windows, best is default at concurrency") {
-		t.Errorf("the statement is %q", text)
 	}
 }
 
@@ -184,8 +181,8 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 				}
 			}
 			st := g.Statement()
-			sentences := strings.Join(st.Sentences(), "\n")
-			for _, want := range []string{"Nearest to the constraints is ", " would have to give: ", "Nothing satisfies the constraints with a probability above "} {
+			sentences := strings.Join(g.Notes(), "\n")
+			for _, want := range []string{"nearest is ", "No configuration satisfies the constraints with a probability above "} {
 				if !strings.Contains(sentences, want) {
 					t.Errorf("the statement lacks %q:\n%s", want, sentences)
 				}
@@ -365,7 +362,7 @@ func TestOtherGoalsAndSpaces(t *testing.T) {
 			change(&m.settings)
 			g, events := m.run(t, 400)
 			next := g.Ask()
-			t.Logf("%d trials: %s\n%s", len(events), next.Why, strings.Join(g.Statement().Sentences(), "\n"))
+			t.Logf("%d trials: %s\n%s", len(events), next.Why, strings.Join(g.Notes(), "\n"))
 			if !next.Stop {
 				t.Errorf("no end after %d trials", len(events))
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"tuner/measure"
 	"tuner/search"
@@ -142,22 +141,13 @@ func (g *Guided) possibleGain(d *decision) *float64 {
 	return &gain
 }
 
-// Sentences says it for people.
-func (s Statement) Sentences() []string {
+// Notes are sentences about the search itself: what it learned from, what it left out, why it ended.
+func (g *Guided) Notes() []string {
+	s := g.Statement()
 	var list []string
-	if s.Best != nil {
-		list = append(list, s.Best.sentence())
-	}
-	switch {
-	case s.Gain != nil:
-		list = append(list, fmt.Sprintf("Anything else is better by %.1f %% at most, as far as can be known.", 100**s.Gain))
-	case s.Best != nil:
-		list = append(list, "How much better anything else may be is not known: no service times are.")
-	}
-	list = append(list, s.Shortfall...)
 	if len(s.Shortfall) > 0 && s.Why != "" { // else the budget ended first
 		const least = 0.001 // that is told
-		list = append(list, fmt.Sprintf("Nothing satisfies the constraints with a probability above %.1f %%, as far as can be known.", 100*max(s.Chance, least)))
+		list = append(list, fmt.Sprintf("No configuration satisfies the constraints with a probability above %.1f %%.", 100*max(s.Chance, least)))
 	}
 	for _, r := range s.Reused {
 		list = append(list, r.sentence())
@@ -172,19 +162,6 @@ func (s Statement) Sentences() []string {
 		list = append(list, "The search is over: "+s.Why+".")
 	}
 	return list
-}
-
-func (c Claim) sentence() string {
-	var values []string
-	for _, v := range c.Values {
-		values = append(values, fmt.Sprintf("%s %s (%s to %s)", v.Metric, v.Metric.Format(v.Value), v.Metric.Format(v.Lo), v.Metric.Format(v.Hi)))
-	}
-	basis := "all that the search measured"
-	if c.IsAlone {
-		basis = "its own windows"
-	}
-	text := fmt.Sprintf("By %s, best is %s at %v: %s", basis, c.Candidate.Describe(), c.Load, strings.Join(values, ", "))
-	return fmt.Sprintf("%s; it satisfies the constraints with a probability of %.2f.", text, c.Feasible)
 }
 
 // ending says why nothing is left to do.

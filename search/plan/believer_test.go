@@ -76,7 +76,7 @@ func TestBelieverDecidesTheFinals(t *testing.T) {
 	if o.confirmed != len(finals) {
 		t.Errorf("the explorer was told of %d of %d finals", o.confirmed, len(finals))
 	}
-	leader, ok := p.Leader()
+	leader, ok := p.Favourite()
 	if !ok || leader.Candidate.Key() != slow.Key() || leader.Load.Concurrency != 16 {
 		t.Errorf("%v at %v leads (%v), want %v at 16", leader.Candidate, leader.Load, ok, slow)
 	}
@@ -116,7 +116,7 @@ func TestFinalsLeaveWhatTheyRefute(t *testing.T) {
 	if len(loads) < 6 || !slices.Equal(loads[:4], []int{4, 16, 16, 16}) || slices.Max(loads[4:]) >= 16 {
 		t.Errorf("finals are at %v, want 4, three times 16, and then lower ones", loads)
 	}
-	leader, ok := p.Leader()
+	leader, ok := p.Favourite()
 	if !ok || leader.Candidate.Key() == slow.Key() && leader.Load.Concurrency >= 16 {
 		t.Errorf("%v leads at %v (%v)", leader.Candidate, leader.Load, ok)
 	}
@@ -150,7 +150,7 @@ func TestFinalsAdmitBesideWhatTheyRefute(t *testing.T) {
 			finals++
 		}
 	}
-	if leader, ok := p.Leader(); finals < 4 || !ok || leader.Candidate.Key() != fast.Key() {
+	if leader, ok := p.Favourite(); finals < 4 || !ok || leader.Candidate.Key() != fast.Key() {
 		t.Errorf("after %d finals of %v, %v leads (%v)", finals, fast, leader.Candidate, ok)
 	}
 }
@@ -172,7 +172,7 @@ func TestBelieverIsNotAskedOfFinalsElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	finals := phases(l.Run(p, 1000), search.PhaseFinal)
-	leader, ok := p.Leader()
+	leader, ok := p.Favourite()
 	if o.confirmed != 0 || len(finals) == 0 || !ok || leader.Candidate.Key() != fast.Key() {
 		t.Errorf("after %d finals, %d of them told, %v leads (%v), want %v by its own figures", len(finals), o.confirmed, leader.Candidate, ok, fast)
 	}
@@ -221,7 +221,7 @@ func testAdmission(t *testing.T, after int, turns bool) {
 	for _, e := range phases(l.Run(p, 1000), search.PhaseFinal) {
 		trials[e.Trial.Candidate.Key()]++
 	}
-	leader, ok := p.Leader()
+	leader, ok := p.Favourite()
 	if !ok || leader.Candidate.Key() != late.Key() || len(leader.Measurement.Windows) == 0 {
 		t.Errorf("%v leads (%v) with %d windows, want %v", leader.Candidate, ok, len(leader.Measurement.Windows), late)
 	}

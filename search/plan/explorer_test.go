@@ -38,7 +38,7 @@ func TestFinalsTrustTheExplorer(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := l.Run(p, 1)
-	if leader, ok := p.Leader(); !ok || !leader.Candidate.IsDefault() {
+	if leader, ok := p.Favourite(); !ok || !leader.Candidate.IsDefault() {
 		t.Errorf("after the first trial %v leads, %t; want the default", leader.Candidate, ok)
 	}
 	events = append(events, l.Run(p, 1000)...)
@@ -63,7 +63,7 @@ func TestGuidedGoesOnFromOtherTrials(t *testing.T) {
 		p.Tell(e)
 	}
 	l.Run(p, 1000)
-	leader, ok := p.Leader()
+	leader, ok := p.Favourite()
 	if !ok {
 		t.Fatal("no leader")
 	}

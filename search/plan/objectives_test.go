@@ -60,7 +60,7 @@ func questions() map[string]question {
 		"cost": {small, goal(p99(0.05), term(measure.Cost, 1)), search.LoadAxis{},
 			func(s served) (float64, bool) { return -math.Log(perMillion(s.throughput)), s.within(0.05) }, 0},
 		"request rate": {small, goal(p99(0.02), term(measure.Throughput, 1)), rates,
-			func(s served) (float64, bool) { return math.Log(s.throughput), s.within(0.02) }, 0},
+			func(s served) (float64, bool) { return math.Log(s.throughput), s.within(0.02) }, 0.2},
 		"request rate on a narrow path": {narrow, goal(p99(0.02), term(measure.Throughput, 1)), rates,
 			func(s served) (float64, bool) { return math.Log(s.throughput), s.within(0.02) }, 0.2},
 		"p99.9 of less than a millisecond": {quick, goal(searchtest.AtMost("latency_p99.9", 0.0004), term(measure.Throughput, 1)), search.LoadAxis{},
@@ -99,11 +99,11 @@ func TestAnyObjectiveIsAnswered(t *testing.T) {
 		for strategy, worst := range map[string]float64{"guided": 0.03, "grid": 0.08, "random": 0.08} {
 			t.Run(name+"/"+strategy, func(t *testing.T) {
 				t.Parallel()
-				if strategy == "guided" && q.vague > 0 {
+				if q.vague > 0 { // near its capacity a server's percentiles rise steeply: what keeps the limit surely is well below
 					worst = q.vague
 				}
 				s := searchtest.Settings(q.machine, time.Second)
-				s.Goal = q.goal
+				s.Goal, s.Confidence = q.goal, 0.6 // the answer may be near a limit, as the best is
 				if q.load.Levels != nil {
 					s.Space.Load = q.load
 				}
@@ -146,7 +146,7 @@ func checkOwnMemory(t *testing.T, strategy string, needsProcesses bool) {
 	t.Helper()
 	q := questions()["throughput in 90 MB"]
 	s := searchtest.Settings(q.machine, time.Second)
-	s.Goal = q.goal
+	s.Goal, s.Confidence = q.goal, 0.6 // the answer may be near a limit, as the best is
 	p, err := plan.New(strategy, s)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func checkOwnMemory(t *testing.T, strategy string, needsProcesses bool) {
 	if own > 0 != needsProcesses {
 		t.Errorf("%d trials of the search had a process of their own", own)
 	}
-	best, ok := p.Leader()
+	best, ok := p.Favourite()
 	if held := q.machine.Memory(best.Candidate); !ok || math.Abs(float64(best.Measurement.Memory)/float64(held)-1) > 0.02 || held > 90e6 {
 		t.Errorf("the leader %v takes %d bytes, and is judged by %d", best.Candidate, held, best.Measurement.Memory)
 	}

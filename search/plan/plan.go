@@ -14,6 +14,7 @@ import (
 	"tuner/search/footprint"
 	"tuner/search/grid"
 	"tuner/search/guided"
+	"tuner/search/posterior"
 	"tuner/search/quick"
 	"tuner/search/random"
 )
@@ -76,6 +77,9 @@ type Plan struct {
 	blocks   int     // of turns so far
 
 	candidates *search.Candidates
+	events     []search.Event       // all that was told
+	known      *posterior.Posterior // of the events of the last question
+	knownOf    int                  // how many these were
 }
 
 // New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
@@ -226,6 +230,7 @@ func (p *Plan) Tell(e search.Event) {
 		p.finals = p.newFinals()
 	}
 	p.costs.add(e)
+	p.events = append(p.events, e)
 	p.blocks = max(p.blocks, e.Trial.Block)
 	held := p.held
 	if phase == search.PhaseFinal {
@@ -252,44 +257,6 @@ func (p *Plan) whyEnded() string {
 		return next.Why
 	}
 	return "the search had ended with the smaller budget of an earlier run"
-}
-
-// Leader is the best configuration within the constraints so far, false while there is none: of the finals' members the best at its
-// confirmed load, and where the finals have confirmed none, what the search found best and they have not refuted.
-func (p *Plan) Leader() (search.Standing, bool) {
-	if p.finals != nil {
-		if s, ok := p.finals.leader(); ok {
-			return s, true
-		}
-	}
-	ranked := p.inner.Ranked()
-	mayLead := func(s search.Standing) bool {
-		return s.Point.Passes() && len(s.Measurement.Windows) > 0 && (p.finals == nil || !p.finals.refutes(s))
-	}
-	serves := func(s search.Standing) bool {
-		return mayLead(s) && (p.finals == nil || !p.finals.hasFailed(s.Candidate))
-	}
-	for _, isNext := range []func(search.Standing) bool{serves, mayLead} { // what fails on fresh launches comes last
-		if i := slices.IndexFunc(ranked, isNext); i >= 0 {
-			return ranked[i], true
-		}
-	}
-	return search.Standing{}, false
-}
-
-// Statement says in sentences what the strategy claims of what it found. Those that only measure say what is nearest to the constraints, and
-// what would have to give, where nothing satisfies them; or what the finals refuted.
-func (p *Plan) Statement() []string {
-	if g, ok := p.inner.(*guided.Guided); ok {
-		return g.Statement().Sentences()
-	}
-	if _, ok := p.Leader(); ok {
-		return nil
-	}
-	if s, ok := p.ledger.Leader(); ok {
-		return []string{fmt.Sprintf("In the search %s satisfied the constraints at %v, and in the finals it did not.", s.Candidate.Describe(), s.Load)}
-	}
-	return p.ledger.Shortfall()
 }
 
 // Explorer is the strategy that is framed: what it knows explains what it found.

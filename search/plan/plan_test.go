@@ -58,7 +58,7 @@ func TestOptimumIsFound(t *testing.T) {
 			t.Parallel()
 			p := newPlan(t, name, l, search.Budget{})
 			events := l.Run(p, 1000)
-			leader, ok := p.Leader()
+			leader, ok := p.Favourite()
 			if !ok {
 				t.Fatal("no leader")
 			}
@@ -141,7 +141,7 @@ func TestFinalsLowerALoadThatWasTooHigh(t *testing.T) {
 		e.Measurement = searchtest.Measured(next.Trial, throughput, latency)
 		p.Tell(e)
 	}
-	leader, ok := p.Leader()
+	leader, ok := p.Favourite()
 	if !ok || leader.Candidate.Key() != best || len(loads) < 3 || leader.Load.Concurrency != slices.Min(loads) {
 		t.Fatalf("leader is %v at %v, %t; want %s at the lowest of %v", leader.Candidate, leader.Load, ok, best, loads)
 	}
@@ -359,7 +359,7 @@ func TestHugeSpaceWithABudget(t *testing.T) {
 			t.Errorf("%s: %v are left before the first trial", name, left)
 		}
 		events := l.Run(p, 100)
-		leader, ok := p.Leader()
+		leader, ok := p.Favourite()
 		if len(events) > 30 || len(events) < 20 || !ok || len(phases(events, search.PhaseFinal)) == 0 {
 			t.Errorf("%s: %d trials, best is %v, %t", name, len(events), leader.Candidate, ok)
 		}
@@ -469,11 +469,11 @@ func TestWhatNothingSatisfiesEndsEarly(t *testing.T) {
 		if len(trials) == 0 || trials["default"] == 0 {
 			t.Errorf("%s: finals of %v", name, trials)
 		}
-		if _, ok := p.Leader(); ok {
+		if _, ok := p.Favourite(); ok {
 			t.Errorf("%s: something leads", name)
 		}
 		text := strings.Join(p.Statement(), "\n")
-		if !strings.Contains(text, "Nearest to the constraints is ") || !strings.Contains(text, "A constraint would have to give: latency_p99 to ") {
+		if !strings.Contains(text, "Nothing satisfies the limits. Nearest: ") || !strings.Contains(text, "A constraint would have to give: latency_p99 to ") {
 			t.Errorf("%s states:\n%s", name, text)
 		}
 	}

@@ -51,20 +51,20 @@ func TestWhatTheFinalsRefuteDoesNotLead(t *testing.T) {
 			p, finalists := slowInFinals(t, strategy, func(s *search.Settings) {
 				s.Space.Knobs = []search.Knob{{Name: search.KnobInstanceCount, Scope: search.ScopePool, Values: []search.Value{"1"}}}
 			})
-			if leader, ok := p.Leader(); ok || len(finalists) != 2 {
+			if leader, ok := p.Favourite(); ok || len(finalists) != 2 {
 				t.Errorf("after finals of %v %v leads (%t), want none", finalists, leader.Candidate, ok)
 			}
-			if text := fmt.Sprint(p.Statement()); !strings.Contains(text, "satisfied the constraints at concurrency 8, and in the finals it did not") {
+			if text := fmt.Sprint(p.Statement()); !strings.Contains(text, "Nothing satisfies the limits. Nearest: ") {
 				t.Errorf("it states %s", text)
 			}
 		})
 	}
 	p, finalists := slowInFinals(t, "grid", func(*search.Settings) {})
-	if leader, ok := p.Leader(); !ok || finalists[leader.Candidate.Key()] {
+	if leader, ok := p.Favourite(); !ok || finalists[leader.Candidate.Key()] {
 		t.Errorf("after finals of %v %v leads (%t), want the best of the others", finalists, leader.Candidate, ok)
 	}
 	p, finalists = slowInFinals(t, "grid", func(s *search.Settings) { s.Elsewhere = true })
-	if leader, ok := p.Leader(); ok || len(finalists) < 2 {
+	if leader, ok := p.Favourite(); ok || len(finalists) < 2 {
 		t.Errorf("after finals of %v on another server %v leads, want none", finalists, leader.Candidate)
 	}
 }
@@ -83,7 +83,7 @@ func TestWhatFailsInTheFinalsDoesNotLead(t *testing.T) {
 	}
 	p := newPlan(t, "grid", l, search.Budget{})
 	l.Run(p, 3000)
-	if leader, ok := p.Leader(); !ok || len(failed) == 0 || failed[leader.Candidate.Key()] {
+	if leader, ok := p.Favourite(); !ok || len(failed) == 0 || failed[leader.Candidate.Key()] {
 		t.Errorf("of %d that failed in the finals, %v leads (%t)", len(failed), leader.Candidate, ok)
 	}
 }

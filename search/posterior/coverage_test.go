@@ -187,14 +187,13 @@ func TestEqualServersAreOne(t *testing.T) {
 	t.Parallel()
 	m := newMachine(1)
 	m.noise = 0.05
-	p := posterior.New(m.options(), m.campaign(40))
 	four := search.Candidate{}.With("instance_count", "1").With("max_batch_size", "4")
 	cell := func(c search.Candidate, n int) posterior.Cell {
 		return posterior.Cell{Candidate: c, Load: measure.Load{Concurrency: n, BatchSize: 1}}
 	}
 	o := m.options()
 	o.Prior = nil // which tells them apart
-	p = posterior.New(o, m.campaign(40))
+	p := posterior.New(o, m.campaign(40))
 	j, _ := p.Joint([]posterior.Cell{cell(four, 2), cell(four.With("max_batch_size", "8"), 2), cell(four.With("max_batch_size", "8"), 8)}, measure.Throughput)
 	if d := j.Difference(0, 1); math.Abs(d.Mean) > 1e-9 || d.Deviation > 1e-6 {
 		t.Errorf("batch 4 and 8 at two in flight differ by %v, want nothing", d)

@@ -34,14 +34,14 @@ const surprise = 0.8
 
 // How scales are learned.
 const (
-	draws    = 32   // sets of scales in a step
-	steps    = 5    // of the importance sampling
+	draws    = 20   // sets of scales in a step
+	steps    = 4    // of the importance sampling
 	enough   = 8    // sets of scales that a step's mean rests on at least
-	probable = 0.03 // least probability of scales that are kept
+	probable = 0.06 // least probability of scales that are kept
 	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
-	rounds   = 3    // of weighing trials
+	rounds   = 2    // of weighing trials
 	growth   = 1.25 // of the number of trials after which scales are learned anew
-	newest   = 160  // trials that scales are learned from, the last ones: the time grows with the cube
+	newest   = 120  // trials that scales are learned from, the last ones: the time grows with the cube
 )
 
 // learn finds the scales that make the trials likely, weighs the trials, and conditions the process.

@@ -9,9 +9,11 @@ package posterior
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/footprint"
 )
 
 // Prior predicts a metric before it is measured, as the queue simulation does from service times.
@@ -54,8 +56,13 @@ type Posterior struct {
 	options   Options
 	processes map[measure.Metric]*process
 	measured  []Measured
-	memories  map[string]float64 // bytes, by candidate key
+	searched  *footprint.Model                   // memory, on the server of the search
+	final     *footprint.Model                   // and on that of the finals
+	asking    *sync.Mutex                        // of these models
+	plain     map[cellKey][]Normal               // cells that are far from the best, each by itself; by metric
+	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
 	withheld  Withheld
+	joints    lastJoints
 }
 
 // Measured is a cell that trials have measured, and how much stands behind it.
@@ -86,11 +93,14 @@ type Withheld struct {
 
 // New learns from events in the order in which they happened.
 func New(o Options, events []search.Event) *Posterior {
-	p := &Posterior{options: o, processes: map[measure.Metric]*process{}}
-	readings := p.read(events)
+	p := &Posterior{options: o, processes: map[measure.Metric]*process{}, asking: &sync.Mutex{}}
 	p.measured = measuredCells(events, o)
-	p.memories = memories(events)
+	joined, plain := split(events, o)
+	readings := p.read(joined)
+	p.plain = p.alone(plain)
+	p.remember(events)
 	p.withheld = withheldIn(readings)
+	p.untold = untoldIn(readings, p.metrics())
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
@@ -157,10 +167,6 @@ func (n Normal) Below(limit float64) float64 {
 // phi is the distribution function of the standard normal distribution.
 func phi(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// memoryDeviation is the deviation of the logarithm of a memory that was read off a process: two
-// launches of one configuration differ by about so much (allocator, page cache).
-const memoryDeviation = 0.02
-
 // At is what is known of a metric at a cell. It is false where nothing of the metric was measured.
 func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	joint, ok := p.Joint([]Cell{c}, metric)
@@ -170,7 +176,8 @@ func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {
 	return joint.At(0), true
 }
 
-// Joint is what is known of a metric at several cells together, in their order.
+// Joint is what is known of a metric at several cells together, in their order. The mean is not a number at
+// a cell of a configuration that was measured and does not have the metric, as the energy where no GPU is.
 func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 	switch metric {
 	case measure.Memory:
@@ -179,28 +186,79 @@ func (p *Posterior) Joint(cells []Cell, metric measure.Metric) (Joint, bool) {
 		return p.costOf(cells)
 	}
 	process, ok := p.processes[metric]
-	if !ok {
+	if !ok || len(cells) == 0 {
 		return Joint{}, false
 	}
-	sites := make([]site, len(cells))
-	for i, c := range cells {
-		sites[i] = siteOf(c, metric, p.options)
-	}
-	return process.at(sites), true
+	return p.joints.of(cells, metric, func() Joint { return p.joined(process, cells, metric) }), true
 }
 
-// memoryOf treats the memories of configurations as known, each but for a small error of its own.
-func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
+// joined is what a process says of cells, with those that are looked at by themselves.
+func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric) Joint {
+	var sites []site
+	var places []int
 	j := newJoint(len(cells))
+	at := slices.Index(p.metrics(), metric)
 	for i, c := range cells {
-		bytes, ok := p.memories[c.Candidate.Key()]
-		if !ok || bytes <= 0 {
-			return Joint{}, false
+		if plain, isPlain := p.plain[c.key()]; isPlain {
+			j.Means[i] = plain[at].Mean
+			j.set(i, i, plain[at].Deviation*plain[at].Deviation)
+			continue
 		}
-		j.Means[i] = math.Log(bytes)
-		j.set(i, i, memoryDeviation*memoryDeviation)
+		sites, places = append(sites, siteOf(c, metric, p.options)), append(places, i)
 	}
-	return j, true
+	if len(sites) == 0 {
+		return j
+	}
+	joined := process.at(sites)
+	for a, i := range places {
+		j.Means[i] = joined.Means[a]
+		for b, k := range places {
+			j.set(i, k, joined.Covariance(a, b))
+		}
+	}
+	for i, c := range cells {
+		if keys := p.untold[metric]; len(keys) > 0 && keys[c.Candidate.Key()] {
+			j.Means[i] = math.NaN()
+		}
+	}
+	return j
+}
+
+// remember learns what configurations hold in memory: one figure each, on each server.
+func (p *Posterior) remember(events []search.Event) {
+	p.searched = footprint.New(p.options.Space)
+	if p.final = p.searched; p.options.Elsewhere {
+		p.final = footprint.New(p.options.Space)
+	}
+	for _, e := range events {
+		if e.Trial.Phase == search.PhaseFinal {
+			p.final.Add(e)
+		} else {
+			p.searched.Add(e)
+		}
+	}
+}
+
+// memoryOf treats the memories of configurations as known, each with an error of its own. The mean of one
+// that is not known is not a number.
+func (p *Posterior) memoryOf(cells []Cell) (Joint, bool) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	j, isKnown := newJoint(len(cells)), false
+	for i, c := range cells {
+		model := p.searched
+		if c.IsElsewhere {
+			model = p.final
+		}
+		j.Means[i] = math.NaN()
+		if e, ok := model.Of(c.Candidate); ok && e.Value > 0 {
+			isKnown = true
+			j.Means[i] = math.Log(e.Value)
+			d := e.Deviation()
+			j.set(i, i, d*d)
+		}
+	}
+	return j, isKnown
 }
 
 // costOf derives the cost from the throughput: a machine costs its price however much it does.

@@ -1,6 +1,7 @@
 package posterior
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -49,6 +50,26 @@ func (p *Posterior) read(events []search.Event) []reading {
 		list = append(list, r)
 	}
 	return list
+}
+
+// untoldIn finds, for each metric, the candidates whose trials told nothing of it. Percentiles are left out:
+// a trial with too few requests for one has it all the same, and the model tells it.
+func untoldIn(readings []reading, metrics []measure.Metric) map[measure.Metric]map[string]bool {
+	untold := map[measure.Metric]map[string]bool{}
+	for i, metric := range metrics {
+		if _, isPercentile := metric.Quantile(); isPercentile {
+			continue
+		}
+		keys, isTold := map[string]bool{}, map[string]bool{}
+		for _, r := range readings {
+			key := r.cell.Candidate.Key()
+			isTold[key] = isTold[key] || r.values[i].isKnown
+			keys[key] = !isTold[key]
+		}
+		maps.DeleteFunc(keys, func(_ string, isUntold bool) bool { return !isUntold })
+		untold[metric] = keys
+	}
+	return untold
 }
 
 // isUseful reports whether a trial has windows of a load.
@@ -181,30 +202,6 @@ type cellKey struct {
 }
 
 func (c Cell) key() cellKey { return cellKey{c.Candidate.Key(), c.Load, c.IsElsewhere} }
-
-// memories is one figure for each configuration: the highest peak of processes that were launched for
-// a single trial of it, else the lowest peak of all its trials. A process that served other settings
-// before keeps some of their memory, so that only clean processes tell.
-func memories(events []search.Event) map[string]float64 {
-	clean, all := map[string]float64{}, map[string]float64{}
-	for _, e := range events {
-		bytes := float64(e.Measurement.Memory)
-		if !isUseful(e) || bytes <= 0 {
-			continue
-		}
-		key := e.Trial.Candidate.Key()
-		if e.Trial.Fresh {
-			clean[key] = max(clean[key], bytes)
-		}
-		if known, ok := all[key]; !ok || bytes < known {
-			all[key] = bytes
-		}
-	}
-	for key, bytes := range clean {
-		all[key] = bytes
-	}
-	return all
-}
 
 // withheldIn sums up how much CPU time others had in all trials.
 func withheldIn(readings []reading) Withheld {

@@ -31,7 +31,7 @@ func Decide(b Beliefs, o Options) Verdict {
 	case d.isRecommendable(answer):
 		v.Recommended = &d.choices[answer]
 		v.Edge = d.edge(answer)
-	case d.choices[answer].Holds >= likely:
+	case d.mayLead(answer) && d.choices[answer].Holds >= Likely:
 		v.Edge = &d.choices[answer]
 	default:
 		v.Nearest = &d.choices[answer]
@@ -104,18 +104,41 @@ func newDecider(b Beliefs, o Options) *decider {
 			continue // figures of two servers do not compare
 		}
 		d.keys = append(d.keys, m.Candidate.Key())
-		d.choices = append(d.choices, Choice{Measured: m, Values: map[measure.Metric]measure.Estimate{}})
+		d.choices = append(d.choices, Choice{
+			Measured: m, Values: map[measure.Metric]measure.Estimate{}, IsOutside: m.OnlyCurve && !o.Space.Has(m.Candidate),
+		})
 		cells = append(cells, m.Cell)
 	}
+	d.dropUnscored(b, &cells)
 	d.fill(b, cells)
-	if !d.scores.isKnown {
-		d.choices = nil // nothing tells the objective
-	}
 	for i := range d.choices {
 		d.judge(b, i)
 	}
 	d.reduce()
 	return d
+}
+
+// dropUnscored leaves out the cells of which a metric of the objective is not known.
+func (d *decider) dropUnscored(b Beliefs, cells *[]posterior.Cell) {
+	isKnown := make([]bool, len(*cells))
+	for i := range isKnown {
+		isKnown[i] = true
+	}
+	for _, t := range d.Goal.Objective.Terms {
+		j, ok := b.Joint(*cells, t.Metric)
+		for i := range isKnown {
+			isKnown[i] = isKnown[i] && ok && !math.IsNaN(j.Means[i])
+		}
+	}
+	var choices []Choice
+	var keys []string
+	var kept []posterior.Cell
+	for i, c := range d.choices {
+		if isKnown[i] {
+			choices, keys, kept = append(choices, c), append(keys, d.keys[i]), append(kept, (*cells)[i])
+		}
+	}
+	d.choices, d.keys, *cells = choices, keys, kept
 }
 
 // isAt reports whether two loads are the same whatever the client batch.
@@ -133,8 +156,7 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 	for _, t := range d.Goal.Objective.Terms {
 		j, ok := b.Joint(cells, t.Metric)
 		if !ok {
-			d.scores.isKnown = false
-			continue
+			continue // there are no cells
 		}
 		sign := -t.Weight
 		if info, _ := t.Metric.Info(); info.HigherBetter {
@@ -154,7 +176,9 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 	for _, metric := range valueMetrics(d.Goal) {
 		if j, ok := b.Joint(cells, metric); ok {
 			for i := range n {
-				d.choices[i].Values[metric] = j.At(i).Estimate()
+				if !math.IsNaN(j.Means[i]) {
+					d.choices[i].Values[metric] = j.At(i).Estimate()
+				}
 			}
 		}
 	}
@@ -252,7 +276,7 @@ func (d *decider) holds(k, i int, c search.Constraint) float64 {
 		}
 		return 1
 	}
-	if !d.limited[k].isKnown {
+	if !d.limited[k].isKnown || math.IsNaN(d.limited[k].means[i]) {
 		return 0
 	}
 	n, p := d.limited[k].at(i), 1.0
@@ -274,9 +298,7 @@ func (d *decider) isSafe(i int) bool {
 	return d.mayLead(i) && c.Holds >= d.Confidence && !c.IsUnknown()
 }
 
-// mayLead reports whether a choice may be named as best at all: what was measured for charts may lie
-// outside of the space, and what does not start again cannot be deployed.
-func (d *decider) mayLead(i int) bool { return !d.choices[i].OnlyCurve && !d.choices[i].IsBroken }
+func (d *decider) mayLead(i int) bool { return d.choices[i].MayLead() }
 
 // answer is the choice that is deployed: the best of what may be recommended and is not displaced; else
 // the best of what is likely; else what misses the limits least. −1 never: there is a choice.
@@ -284,7 +306,7 @@ func (d *decider) answer() int {
 	if best := d.best(d.isRecommendable); best >= 0 {
 		return best
 	}
-	if best := d.likeliest(func(i int) bool { return d.mayLead(i) && d.choices[i].Holds >= likely }); best >= 0 {
+	if best := d.likeliest(func(i int) bool { return d.mayLead(i) && d.choices[i].Holds >= Likely }); best >= 0 {
 		return best
 	}
 	all := make([]int, len(d.choices))
@@ -355,7 +377,7 @@ func (d *decider) bestOf(is func(int) bool) int {
 			return i
 		}
 	}
-	if i := d.likeliest(func(i int) bool { return is(i) && d.choices[i].Holds >= likely }); i >= 0 {
+	if i := d.likeliest(func(i int) bool { return is(i) && d.choices[i].Holds >= Likely }); i >= 0 {
 		return i
 	}
 	var list []int
@@ -383,10 +405,11 @@ func (d *decider) weight() float64 {
 func (d *decider) compare(answer, base int) {
 	for i := range d.choices {
 		c := &d.choices[i]
+		c.IsDisplaced = !d.kept[i]
 		difference := d.scores.difference(i, answer)
 		c.Against = gain(d.Goal.Objective, difference)
-		c.Tied = i != answer && c.Holds >= likely && math.Abs(difference.Mean) <= math.Log1p(tie)*d.weight()
-		if base < 0 || c.Holds < likely || d.choices[base].Holds < likely {
+		c.Tied = i != answer && c.Holds >= Likely && math.Abs(difference.Mean) <= math.Log1p(tie)*d.weight()
+		if base < 0 || c.Holds < Likely || d.choices[base].Holds < Likely {
 			continue
 		}
 		over := d.scores.difference(i, base)
@@ -418,7 +441,7 @@ func (d *decider) configs(answer, base int) []Choice {
 			return 4
 		case d.isSafe(i):
 			return 1
-		case d.choices[i].Holds >= likely:
+		case d.choices[i].Holds >= Likely:
 			return 2
 		}
 		return 3
@@ -440,7 +463,7 @@ func (d *decider) configs(answer, base int) []Choice {
 // than a tie; nil without one.
 func (d *decider) edge(answer int) *Choice {
 	best := d.best(func(i int) bool {
-		return d.mayLead(i) && !d.isSafe(i) && d.choices[i].Holds >= likely &&
+		return d.mayLead(i) && !d.isSafe(i) && d.choices[i].Holds >= Likely &&
 			d.scores.means[i]-d.scores.means[answer] > math.Log1p(tie)*d.weight()
 	})
 	if best < 0 {

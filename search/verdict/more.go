@@ -148,6 +148,9 @@ func (d *decider) threshold(k, i int, isLeast bool) (float64, bool) {
 		return 0, false
 	}
 	n := d.limited[k].at(i)
+	if math.IsNaN(n.Mean) {
+		return 0, false
+	}
 	z := normalQuantile(min(d.Confidence/others, 1-1e-12))
 	if isLeast {
 		z = -z

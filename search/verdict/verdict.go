@@ -24,9 +24,9 @@ const Confidence = 0.95
 // Deployments on two machines of one type differ by more.
 const tie = 0.01
 
-// likely is the probability from which on a limit is more likely kept than not. What keeps all limits
+// Likely is the probability from which on a limit is more likely kept than not. What keeps all limits
 // with it, and not with the asked confidence, is at the edge.
-const likely = 0.5
+const Likely = 0.5
 
 // worthMore is the gain that something else may still have, beyond which a campaign is unfinished.
 // Users stop asking for more at about so much; with 5 % most campaigns of three minutes on a noisy
@@ -37,7 +37,8 @@ const worthMore = 0.10
 type Beliefs interface {
 	// Measured lists the cells with trials, in the order of the first trials.
 	Measured() []posterior.Measured
-	// Joint is what is known of a metric at several cells; false where nothing is known of it.
+	// Joint is what is known of a metric at several cells; false where nothing is known of it. The mean of
+	// a cell of which it is not known is not a number.
 	Joint(cells []posterior.Cell, metric measure.Metric) (posterior.Joint, bool)
 	// IsPredicted reports whether a model stands behind a metric at a cell beside the cell's trials.
 	IsPredicted(c posterior.Cell, metric measure.Metric) bool
@@ -104,8 +105,17 @@ type Choice struct {
 	Better float64
 	// Against is the relative change of the objective from the answer to this one: −0.12 is 12 % worse.
 	Against measure.Estimate
-	Tied    bool // it cannot be told from the answer, and differs by no more than a tie
+	// IsOutside says that it was measured for load curves alone, and that the space does not have it: nobody asked
+	// to deploy it.
+	IsOutside bool
+	// IsDisplaced says that a simpler configuration, or a lower load, stands for it: it is never recommended.
+	IsDisplaced bool
+	Tied        bool // it cannot be told from the answer, and differs by no more than a tie
 }
+
+// MayLead reports whether it may be named as best at all. What lies outside of the space may not, and what failed
+// on a fresh process cannot be deployed.
+func (c Choice) MayLead() bool { return !c.IsOutside && !c.IsBroken }
 
 // IsUnknown reports whether a limit is.
 func (c Choice) IsUnknown() bool {

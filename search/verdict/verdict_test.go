@@ -244,6 +244,42 @@ func TestPrecisionNeedsAGain(t *testing.T) {
 	}
 }
 
+// What was measured for load curves alone leads where the space has it, and nowhere else; there it is in the list last.
+func TestCurvesLeadWithinTheSpace(t *testing.T) {
+	t.Parallel()
+	b := &beliefs{}
+	b.add(candidate(), 1, 100, 0.020, 1e8, 0.01, 0.05)
+	b.add(candidate("intra_op_threads", "2", "max_batch_size", "8"), 1, 150, 0.020, 1e8, 0.01, 0.05)
+	b.add(candidate("intra_op_threads", "1"), 1, 200, 0.020, 1e8, 0.01, 0.05)
+	b.cells[2].OnlyCurve = true
+	for _, c := range []struct {
+		batches []search.Value
+		answer  string
+	}{{[]search.Value{"4", "8"}, "intra_op_threads=1"}, {[]search.Value{"8", "16"}, "intra_op_threads=2 max_batch_size=8"}} {
+		o := options(limit(measure.LatencyP99, 0.050))
+		o.Space.Knobs = []search.Knob{{Name: "intra_op_threads", Values: []search.Value{"1", "2"}}, {Name: "max_batch_size", Values: c.batches}}
+		o.Space.Facts.Base["max_batch_size"] = "4"
+		v := verdict.Decide(b, o)
+		if got := v.Answer().Candidate.Key(); got != c.answer || v.Recommended == nil {
+			t.Errorf("batches of %v: the answer is %s, want %s", c.batches, got, c.answer)
+		}
+		if last := v.Configs[2]; last.IsOutside != (c.batches[0] == "8") || last.IsOutside && last.Candidate.Key() != "intra_op_threads=1" {
+			t.Errorf("batches of %v: the last is %s, outside: %t", c.batches, last.Candidate, last.IsOutside)
+		}
+	}
+}
+
+// What does not start again is named as nearest at most, even where nothing else was measured.
+func TestBrokenIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	b := &beliefs{}
+	b.add(candidate(), 1, 100, 0.020, 1e8, 0.01, 0.05)
+	b.cells[0].IsBroken = true
+	if v := verdict.Decide(b, options(limit(measure.LatencyP99, 0.050))); v.Satisfies() || v.Nearest == nil || v.State != verdict.Nothing {
+		t.Errorf("%s, satisfies: %t", v.State, v.Satisfies())
+	}
+}
+
 // Without anything that keeps the limits with the asked confidence the answer is at the edge, and with
 // less of it the same choice is recommended.
 func TestEdge(t *testing.T) {

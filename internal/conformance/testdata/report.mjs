@@ -1,6 +1,6 @@
-// Checks report.html in a real browser: an ordinary one against result.json beside it, its rankings within limits that are tried out
-// against expected.json.
-// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|ranked|hostile|baseless|large NAME
+// Checks report.html in a real browser: an ordinary one against result.json beside it, its answers at every place of its sliders against
+// expected.json.
+// usage: node report.mjs BROWSER_FOLDER PAGE_FOLDER ordinary|ranked|hostile|baseless|undecided|large NAME
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -20,21 +20,32 @@ const shownNames = (page) => page.locator("#table tbody td.named a").allTextCont
 const value = (p, metric) => p.values[metric]?.value;
 const allPoints = (result?.configurations ?? []).flatMap((c) => c.points.map((p) => ({ ...p, config: c })));
 
-// setLimit types a limit, in ms, into a field.
-async function setLimit(page, ms) {
-  await page.locator("#whatif input[type=number]").first().fill(String(ms));
+// move puts a slider at a position, as a reader would.
+async function move(page, i, position) {
+  await page.locator(`#limit-${i}`).evaluate((slider, v) => {
+    slider.value = v;
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+  }, position);
   await frame(page);
 }
 
-// tableRows reads the rows of the table as it is.
-const tableRows = (page) => page.evaluate(() => {
-  const heads = [...document.querySelectorAll("#table thead button")].map((b) => b.textContent.replaceAll("\u200b", ""));
-  const load = heads.findIndex((h) => h === "Load" || h === "Rate"), gain = heads.indexOf("× default"), ok = heads.indexOf("OK");
-  return [...document.querySelectorAll("#table tbody tr:not(.detail)")].map((tr) => {
-    const cell = (i) => tr.children[i].textContent.trim();
-    return { rank: cell(0), name: tr.querySelector("td.named a").textContent, load: cell(load), gain: cell(gain), ok: cell(ok) };
-  });
-});
+// data is what the page carries.
+const data = (page) => page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+
+// ownPlace is where the sliders stand at first.
+const ownPlace = (d) => {
+  const row = Math.max(0, d.rows.findIndex((r) => r.own));
+  return [row, d.rows[row].places.findIndex((p) => p.own)];
+};
+
+// cardsOf reads the verdict's columns: of each its lines by their names, without intervals of figures.
+const cardsOf = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll("#verdict .card")].map((card) => {
+  const lines = [...card.querySelectorAll("dt")].map((dt) => [dt.textContent, (dt.nextElementSibling.firstChild || dt.nextElementSibling).textContent.trim()]);
+  return [[...card.classList].find((c) => c !== "card"), Object.fromEntries(lines)];
+})));
+
+// numbersAreSound looks for attributes of pictures that are no numbers.
+const unsoundNumbers = (page) => page.evaluate(() => [...document.querySelectorAll("svg *")].filter((e) => [...e.attributes].some((a) => /NaN|Infinity|undefined/.test(a.value))).map((e) => e.outerHTML));
 
 // pointsOf walks over a chart's marks with the keyboard, and names the points of which the tooltip says something that begins so.
 const pointsOf = (page, id, beginning) => page.evaluate(([id, beginning]) => {
@@ -52,37 +63,35 @@ const pointsOf = (page, id, beginning) => page.evaluate(([id, beginning]) => {
 const corners = async (page, id) => ((await page.locator(`#${id} .plot .front`).getAttribute("d")).match(/[ML]/g) || []).length;
 const cornersOf = (front) => Math.max(0, 2 * front.length - 1);
 
-// checkFronts compares Pareto set and fronts, in charts and table, with lists of points: "config_1 at concurrency 8".
-async function checkFronts(page, { pareto, latency_front, memory_front }) {
-  for (const id of ["tradeoff", "memory"]) {
-    assert.deepEqual(await pointsOf(page, id, "Pareto set of throughput, "), pareto, `Pareto set in ${id}`);
-    assert.equal(await page.locator(`#${id} .plot .pareto`).count(), pareto.length, `marks of the Pareto set in ${id}`);
-  }
+// checkFronts compares Pareto set and front, in charts and table, with lists of points: "config_1 at concurrency 8".
+async function checkFronts(page, { pareto, latency_front }) {
+  assert.deepEqual(await pointsOf(page, "tradeoff", "Pareto set of throughput, "), pareto, "Pareto set");
+  assert.equal(await page.locator("#tradeoff .plot .pareto").count(), pareto.length, "marks of the Pareto set");
   assert.deepEqual(await pointsOf(page, "tradeoff", "front of throughput"), latency_front, "front of throughput and latency");
-  assert.deepEqual(await pointsOf(page, "memory", "front of throughput"), memory_front, "front of throughput and memory");
   assert.equal(await corners(page, "tradeoff"), cornersOf(latency_front), "line of throughput and latency");
-  assert.equal(await corners(page, "memory"), cornersOf(memory_front), "line of throughput and memory");
   const names = [...new Set(pareto.map((p) => p.split(" at ")[0]))].sort();
   await page.selectOption("#status", { label: "Pareto set only" });
   assert.deepEqual((await shownNames(page)).toSorted(), names, "the table's Pareto set");
   await page.selectOption("#status", { label: "All" });
 }
 
-// checkRanked tries limits out, and compares what the page makes of them with what package analyze says.
+// checkRanked moves the sliders to every place, and compares what the page shows there with what package analyze decides.
 async function checkRanked(page) {
-  for (const wanted of JSON.parse(readFileSync(path.join(folder, "expected.json"), "utf8"))) {
-    const limits = wanted.limits || [], what = limits.map((l) => `${l.label} ${l.text || "no limit"}`).join(", ") || "the report's own limits";
-    await check(what, async () => {
-      const reset = page.locator("#whatif button");
-      if (await reset.isEnabled()) await reset.click();
-      for (const l of limits) await page.getByLabel(l.label, { exact: true }).fill(l.text);
-      await frame(page);
-      assert.equal(await page.locator("html.trying").count(), limits.length > 0 ? 1 : 0, "trying");
-      assert.deepEqual(await tableRows(page), wanted.rows);
-      assert.equal(await marks(page, "tradeoff"), wanted.drawn, "points of one server");
-      await checkFronts(page, wanted);
-    });
-  }
+  const wanted = JSON.parse(readFileSync(path.join(folder, "expected.json"), "utf8")), hasRows = await page.locator("#limit-1").count() > 0;
+  await check(`the answer at ${wanted.length} places`, async () => {
+    for (const w of wanted) {
+      if (hasRows) await move(page, 1, w.row);
+      await move(page, 0, w.place);
+      const cards = await cardsOf(page), where = `row ${w.row}, place ${w.place}`;
+      assert.equal(await page.locator("html.trying").count(), w.own ? 0 : 1, `trying at ${where}`);
+      assert.deepEqual(Object.keys(cards), Object.keys(w.cards).toSorted((a, b) => b.localeCompare(a)), `cards at ${where}`);
+      for (const [as, lines] of Object.entries(w.cards)) {
+        if (Object.keys(lines).length === 0) assert.deepEqual(cards[as], {}, `${as} at ${where}`);
+        for (const [key, text] of Object.entries(lines)) assert.equal(cards[as][key], text, `${key} of ${as} at ${where}`);
+      }
+    }
+    assert.deepEqual(await unsoundNumbers(page), []);
+  });
 }
 
 async function checkOrdinary(page) {
@@ -91,26 +100,34 @@ async function checkOrdinary(page) {
     const figure = (await page.locator("h1 .figure").textContent()).trim();
     assert.ok(result.summary.startsWith(figure) || result.configurations[0].default, figure);
     assert.equal((await page.locator("#verdict .summary").textContent()).trim(), result.summary);
+    const cards = await cardsOf(page);
+    assert.deepEqual(Object.keys(cards), ["recommended", "edge"]);
+    assert.match(cards.recommended["limits kept"], /%/);
+    assert.ok(await page.locator("#state").isVisible() && await page.locator("#trust li").count() >= 3);
+    assert.ok(await page.locator("#four tbody tr").count() >= 2);
   });
   await check("every chart has its marks", async () => {
     for (const id of ["tradeoff", "throughput", "latency"]) assert.equal(await marks(page, id), known, id);
-    assert.equal(await marks(page, "memory"), allPoints.filter((p) => value(p, "throughput") > 0 && value(p, "memory") > 0).length, "memory");
     assert.equal(await marks(page, "progress"), result.trials, "progress");
     assert.equal(await marks(page, "knobs"), result.explanation.knobs.flatMap((k) => k.others).filter((o) => o.change).length, "knobs");
     assert.equal(await page.locator("#distribution .plot .curve").count(), result.explanation.subjects.length, "distribution");
     assert.ok(await page.locator("#breakdown .plot .part-compute_infer").count() >= 2, "breakdown");
-    assert.equal(await page.locator("#tradeoff .ring").count(), 2, "the best is marked, and the legend says so");
+    assert.equal(await page.locator("#tradeoff .ring.best").count(), 2, "the answer is marked, and the legend says so");
     assert.ok(await page.locator("#tradeoff .plot .whisker").count() > 0, "intervals are drawn");
+    assert.ok(await page.locator("#answers .plot .answer").count() > 0 && await page.locator("#answers circle.handle").count() === 1, "the answer by the limit");
+    assert.deepEqual(await unsoundNumbers(page), []);
+  });
+  await check("trials stand at their own heights", async () => {
+    const heights = (await data(page)).trials.map((t) => t[4]).filter((v) => v !== null);
+    assert.ok(new Set(heights).size > heights.length / 2, `${new Set(heights).size} heights of ${heights.length} trials`);
   });
   await check("the Pareto sets are the report's", async () => {
     const pointsIn = (...metrics) => (result.pareto.find((f) => f.metrics.join() === metrics.join())?.points ?? [])
       .map((p) => `${rowName(result.configurations.find((c) => c.name === p.name))} at concurrency ${p.load.concurrency}`).sort();
-    await checkFronts(page, {
-      pareto: pointsIn("throughput", "latency_p99", "memory"), latency_front: pointsIn("throughput", "latency_p99"), memory_front: pointsIn("throughput", "memory"),
-    });
+    await checkFronts(page, { pareto: pointsIn("throughput", "latency_p99", "memory"), latency_front: pointsIn("throughput", "latency_p99") });
   });
   await checkTable(page);
-  await checkWhatIf(page);
+  await checkLimits(page);
   await checkKeys(page);
   await check("the data can be downloaded", async () => {
     const waiting = page.waitForEvent("download");
@@ -125,7 +142,7 @@ async function checkOrdinary(page) {
 async function checkTable(page) {
   await check("the table has all configurations, the best first", async () => {
     assert.deepEqual(await shownNames(page), result.configurations.slice(0, 25).map(rowName));
-    assert.match(await rows(page).first().textContent(), /best/);
+    assert.match(await rows(page).first().textContent(), /recommended/);
   });
   await check("the table sorts both ways, and back", async () => {
     const before = await shownNames(page), column = (await heads(page)).findIndex((h) => h.startsWith("throughput"));
@@ -159,44 +176,41 @@ async function checkTable(page) {
   });
 }
 
-async function checkWhatIf(page) {
-  const own = result.goal.constraints.find((c) => c.metric === "latency_p99")?.max;
-  const before = await page.locator("#verdict").textContent(), order = await shownNames(page);
+async function checkLimits(page) {
+  const before = await page.locator("#verdict").textContent(), d = await data(page), [row, place] = ownPlace(d);
   await check("a stricter limit has another answer", async () => {
-    const latencies = allPoints.map((p) => value(p, "latency_p99")).toSorted((a, b) => a - b);
-    const limit = Number((latencies[Math.floor(latencies.length / 3)] * 1.01).toPrecision(3));
-    await setLimit(page, limit * 1e3);
+    await move(page, 0, 1);
     assert.equal(await page.locator("html.trying").count(), 1);
-    assert.match(await page.locator("h1 .claim").textContent(), /p99 ≤/);
-    const most = Math.max(...allPoints.filter((p) => value(p, "latency_p99") <= limit).map((p) => value(p, "throughput")));
-    const said = Number.parseFloat(await page.locator("#tiles dd strong").first().textContent());
-    assert.ok(said > 0.9 * most && said < 1.001 * most, `${said} infer/s of ${most}`);
-    const missed = allPoints.filter((p) => value(p, "latency_p99") > limit).length;
+    const answer = d.answers[d.rows[row].places[1].answer];
+    assert.equal(await page.locator("h1 .figure").textContent(), answer.figure);
+    assert.equal(await page.locator("h1 .claim").textContent(), answer.claim);
+    const missed = d.configurations.flatMap((c) => c.choices ?? []).filter((i) => i >= 0 && d.standings[answer.standing][i] === "0").length;
     assert.equal(await page.locator("#tradeoff .plot .mark.hollow").count(), missed);
+    assert.ok(await page.locator("#trust").isHidden());
   });
-  await check("a limit that nothing keeps", async () => {
-    await setLimit(page, 0.001);
-    assert.match(await page.locator("h1").textContent(), /None\s+satisfies p99 ≤ 1 µs/);
-  });
-  if (own) {
-    await check("about the same limit ranks as the report does", async () => {
-      await setLimit(page, own * 1e3 * 1.0001);
-      assert.equal(await page.locator("html.trying").count(), 1);
-      assert.deepEqual((await shownNames(page)).toSorted(), order.toSorted());
-      if (name === "minilm") assert.deepEqual(await shownNames(page), order); // a guided campaign's own belief is left out
-    });
-  }
-  await check("the slider moves the limit, and the button takes it back", async () => {
-    const slider = page.locator("#whatif input[type=range]").first();
-    await slider.focus();
-    for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowLeft");
+  await check("the keyboard moves the limit, and the button takes it back", async () => {
+    await page.click("#limits button");
+    await frame(page);
+    await page.locator("#limit-0").focus();
+    await page.keyboard.press("ArrowLeft");
     await frame(page);
     assert.equal(await page.locator("html.trying").count(), 1);
-    await page.click("#whatif button");
+    await page.click("#limits button");
     await frame(page);
     assert.equal(await page.locator("html.trying").count(), 0);
     assert.equal(await page.locator("#verdict").textContent(), before);
-    assert.deepEqual(await shownNames(page), order);
+    assert.equal(Number(await page.locator("#limit-0").inputValue()), place);
+  });
+  await check("the handle is dragged to another limit", async () => {
+    const box = await page.locator("#answers .plot svg").boundingBox(), y = box.y + box.height / 2;
+    await page.mouse.move(box.x + box.width * 0.9, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.1, y, { steps: 4 });
+    await page.mouse.up();
+    await frame(page);
+    assert.ok(Number(await page.locator("#limit-0").inputValue()) < 2);
+    await page.click("#limits button");
+    await frame(page);
   });
 }
 
@@ -226,7 +240,7 @@ async function checkForms() {
   await check("printed it has no controls", async () => {
     const page = await open();
     await page.emulateMedia({ media: "print" });
-    assert.ok(await page.locator("#whatif").isHidden());
+    assert.ok(await page.locator("#limits").isHidden());
     assert.ok(await page.locator("h1").isVisible());
     if (pictures) await page.pdf({ path: path.join(pictures, `${name}.pdf`), format: "A4" });
     await page.context().close();
@@ -236,14 +250,14 @@ async function checkForms() {
     await page.goto(address);
     assert.ok((await page.locator("body").textContent()).includes(result.summary));
     assert.ok(await page.locator("#table tbody tr").count() > 0);
-    assert.ok(await page.locator("#whatif").isHidden());
+    assert.ok(await page.locator("#limits").isHidden());
     await page.context().close();
   });
 }
 
 async function checkHostile(page) {
   await check("names are text", async () => {
-    await setLimit(page, 20);
+    await move(page, 0, 0);
     await page.locator("#table td.named a").first().click();
     await page.locator("#tradeoff .plot svg").focus();
     await page.keyboard.press("ArrowRight");
@@ -262,9 +276,18 @@ async function checkBaseless(page) {
     assert.ok(await page.locator("#table .detail pre span").count() > 0);
     assert.equal(await page.locator("#table .detail pre span.added, #table .detail pre span.removed").count(), 0);
   });
-  await check("limits are tried out where there is no default", async () => {
-    await setLimit(page, 1000);
-    assert.match(await page.locator("#verdict").textContent(), /The default was not recorded\./);
+  await check("intervals that reach below zero are cut off", async () => {
+    assert.deepEqual(await unsoundNumbers(page), []);
+    assert.ok(await page.locator("#latency .plot .whisker").count() > 0);
+  });
+}
+
+// checkUndecided opens a page whose order is not the verdict's: it has no answer at other limits.
+async function checkUndecided(page) {
+  await check("the page goes without an answer at other limits", async () => {
+    assert.equal(await page.locator("#curve, #verdict .card").count(), 0);
+    assert.ok(await marks(page, "tradeoff") > 10 && await rows(page).count() > 5);
+    assert.equal(await page.locator("#tradeoff .plot .ring.best").count(), 1);
   });
 }
 
@@ -279,8 +302,8 @@ async function checkLarge(page) {
     await page.fill("#filter", "config_9999");
     assert.equal(await rows(page).count(), 1);
     await page.fill("#filter", "");
-    await setLimit(page, 10);
-    assert.match(await page.locator("h1").textContent(), /p99 ≤ 10 ms/);
+    await move(page, 0, 0);
+    assert.match(await page.locator("h1").textContent(), /p99 ≤/);
   });
 }
 
@@ -289,7 +312,7 @@ if (await page.locator("html.js").count() === 0) { // it would only wait for wha
   await check("the page's script runs", () => assert.fail("it does not"));
   await finish();
 }
-await { ordinary: checkOrdinary, ranked: checkRanked, hostile: checkHostile, baseless: checkBaseless, large: checkLarge }[kind](page);
+await { ordinary: checkOrdinary, ranked: checkRanked, hostile: checkHostile, baseless: checkBaseless, undecided: checkUndecided, large: checkLarge }[kind](page);
 if (kind === "ordinary") await checkForms();
 if (pictures && (kind === "ordinary" || kind === "ranked")) await takePictures(pictures, name);
 await finish();

@@ -70,12 +70,13 @@ function linearAxis(title, values) {
   return { title, min: 0, max, ticks: linearTicks(max), at: (v) => v / max };
 }
 
-// logAxis leaves some room on both sides of the values, and more around a narrow range.
+// logAxis leaves some room on both sides of the values, and more around a narrow range. It has a place for every number: what is far below
+// the axis, or not positive, as the end of a wide interval may be, is as far below it as a thousandth of its least value.
 function logAxis(title, values, ticksOf = decadeTicks) {
   const [least, most] = extremes(values);
   const room = Math.max(1.15, Math.sqrt(6 * least / most));
   const min = least / room, max = most * room;
-  return { title, min, max, ticks: ticksOf(min, max), at: (v) => Math.log(v / min) / Math.log(max / min) };
+  return { title, min, max, ticks: ticksOf(min, max), at: (v) => Math.log(Math.max(v / min, 1e-3)) / Math.log(max / min) };
 }
 
 // rowsAxis stands for a y axis where a picture has rows instead: room is what their names take on the left.

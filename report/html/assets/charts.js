@@ -1,4 +1,4 @@
-// The charts of points, distributions and the campaign's course. Each is a function of a ranking and a width.
+// The charts of limits, points, distributions and the campaign's course. Each is a function of a view and a width.
 
 const mostOthers = 1500; // points of configurations that are not brought out
 const mostCurves = 60; // above it their points are not joined
@@ -31,14 +31,9 @@ function titleOf(metric) {
 function axisTitle(metric, isLog) { return `${titleOf(metric)} (${scaleOf(metric).unit})${isLog ? ", log scale" : ""}`; }
 
 // limitsOf are the bounds of a metric, in its axis's unit.
-function limitsOf(ranking, metric) {
-  const list = [];
-  for (const c of ranking.constraints.filter((c) => c.metric === metric.name)) {
-    for (const side of ["min", "max"]) {
-      if (c[side] > 0) list.push({ value: c[side] * scaleOf(metric).factor, label: constraintText({ metric: c.metric, [side]: c[side] }), isMax: side === "max" });
-    }
-  }
-  return list;
+function limitsOf(view, metric) {
+  return view.limits.filter((l) => l.metric === metric.name && l.value > 0)
+    .map((l) => ({ value: l.value * scaleOf(metric).factor, label: constraintText({ metric: l.metric, [l.side]: l.value }), isMax: l.side === "max" }));
 }
 
 // keptOf are the points that a chart draws of those that are not brought out: an evenly spaced part, and all of the Pareto set.
@@ -46,49 +41,54 @@ function keptOf(all, pareto) {
   return [...thinned(all.filter((p) => !pareto.has(p)), mostOthers), ...thinned(all.filter(pareto.has), mostOthers)];
 }
 
-// beside are those of a list's points that a chart may hold beside each other: what was measured on the best one's server.
-function beside(ranking, list) {
-  const best = ranking.best && ranking.best.point;
-  return best ? list.filter((p) => areComparable(best, p)) : list;
-}
+// beside are those of a list's points that a chart may hold beside each other: what was measured on the answer's server.
+function beside(view, list) { return view.best ? list.filter((p) => areComparable(view.best, p)) : list; }
 
 // elsewhereNote says what a chart leaves out for that.
-function elsewhereNote(ranking) {
-  const left = points.length - beside(ranking, points).length;
+function elsewhereNote(view) {
+  const left = points.length - beside(view, points).length;
   return left > 0 ? `${count(left, "point")} of the other server not drawn; the table has all.` : "";
+}
+
+// within keeps a place inside of a frame.
+function within(f) {
+  return {
+    x: (v) => Math.min(Math.max(f.x(v), f.box.left), f.box.right),
+    y: (v) => Math.min(Math.max(f.y(v), f.box.top), f.box.bottom),
+  };
 }
 
 // drawPoints draws all configurations' points in a frame, the best on top, and returns what there is to explain. joins says whether a line
 // joins a configuration's points; front is that of the chart's own metrics, if it has one.
-function drawPoints(f, ranking, x, y, { joins = true, front = noFront } = {}) {
-  const here = new Set(beside(ranking, points)), isKnown = (p) => here.has(p) && x.of(p) > 0 && y.of(p) > 0;
-  const place = (p) => [f.x(x.of(p)), f.y(y.of(p))];
-  const withinX = (v) => Math.min(Math.max(f.x(v), f.box.left), f.box.right), withinY = (v) => Math.min(Math.max(f.y(v), f.box.top), f.box.bottom);
-  const others = configs.filter((c) => c.points.some(isKnown) && lookOf(ranking, c) === "other");
-  const all = others.flatMap((c) => c.points.filter(isKnown)), kept = keptOf(all, ranking.pareto);
+function drawPoints(f, view, x, y, { joins = true, front = noFront } = {}) {
+  const here = new Set(beside(view, points)), isKnown = (p) => here.has(p) && x.of(p) > 0 && y.of(p) > 0;
+  const place = (p) => [f.x(x.of(p)), f.y(y.of(p))], clipped = within(f);
+  const others = configs.filter((c) => c.points.some(isKnown) && lookOf(view, c) === "other");
+  const all = others.flatMap((c) => c.points.filter(isKnown)), kept = keptOf(all, view.pareto);
   const marks = [];
   let hollow = false, pareto = false;
   const join = (look, list) => { if (joins) f.picture.append(curve(look, list.map(place))); };
   const draw = (look, p) => {
-    const [cx, cy] = place(p), misses = violation(p, ranking.constraints) > 0, isPareto = ranking.pareto.has(p);
-    hollow ||= misses;
+    const [cx, cy] = place(p), isMissing = misses(view, p), isPareto = view.pareto.has(p);
+    hollow ||= isMissing;
     pareto ||= isPareto;
-    f.picture.append(mark(look, cx, cy, misses), ...(isPareto ? [halo(cx, cy)] : []));
-    marks.push({ x: cx, y: cy, config: p.config, lines: () => pointLines(p, ranking, front) });
+    f.picture.append(mark(look, cx, cy, isMissing), ...(isPareto ? [halo(cx, cy)] : []));
+    marks.push({ x: cx, y: cy, config: p.config, lines: () => pointLines(p, view, front) });
   };
   if (others.length <= mostCurves) for (const c of others) join("other", c.points.filter(isKnown));
   for (const p of kept) draw("other", p);
-  for (const s of [...ranking.shown].reverse()) {
-    const look = lookOf(ranking, s.config), known = s.config.points.filter(isKnown);
+  for (const config of [...view.shown].reverse()) {
+    const look = lookOf(view, config), known = config.points.filter(isKnown);
     join(look, known);
     for (const p of known) {
       const alongX = x.interval(p), alongY = y.interval(p), [cx, cy] = place(p);
-      f.picture.append(...whiskers(look, cx, cy, alongX && alongX.map(withinX), alongY && alongY.map(withinY)));
+      f.picture.append(...whiskers(look, cx, cy, alongX && alongX.map(clipped.x), alongY && alongY.map(clipped.y)));
       draw(look, p);
     }
   }
-  const best = ranking.best && ranking.best.point;
-  if (best && isKnown(best)) f.picture.append(ring(lookOf(ranking, best.config), ...place(best)));
+  for (const [p, name] of [[view.edge, "edge"], [view.best, "best"]]) {
+    if (p && isKnown(p)) f.picture.append(ring(lookOf(view, p.config), ...place(p), name));
+  }
   marks.sort((a, b) => a.x - b.x || b.y - a.y);
   pointing(f.picture, marks);
   return { others: others.length, hidden: all.length - kept.length, hollow, pareto, front };
@@ -96,46 +96,44 @@ function drawPoints(f, ranking, x, y, { joins = true, front = noFront } = {}) {
 
 function hiddenNote(hidden) { return hidden > 0 ? `${count(hidden, "point")} of other configurations not drawn, evenly thinned out; the table has all.` : ""; }
 
-function notes(ranking, hidden) { return [elsewhereNote(ranking), hiddenNote(hidden)].filter(Boolean).join(" "); }
+function notes(view, hidden) { return [elsewhereNote(view), hiddenNote(hidden)].filter(Boolean).join(" "); }
 
 // stairs is the line of a front: between two of its points the worse one is the best there is.
 function stairs(places) {
   return places.flatMap(([x, y], i) => (i > 0 ? [[places[i - 1][0], y], [x, y]] : [[x, y]]));
 }
 
-// throughputAgainst draws the throughput against a metric of which less is better, with the front of the two.
-function throughputAgainst(metric, name, joins) {
-  return (ranking, width) => {
-    const x = coordinate(metric), y = coordinate(throughputMetric), height = heightOf(width);
-    const known = beside(ranking, points).filter((p) => x.of(p) > 0 && y.of(p) > 0);
-    if (known.length === 0) return null;
-    const vertical = limitsOf(ranking, metric), horizontal = limitsOf(ranking, throughputMetric);
-    const f = frame(width, height, logAxis(axisTitle(metric, true), [...known.map(x.of), ...near(vertical, known.map(x.of))]),
-      linearAxis(axisTitle(throughputMetric), [...known.map(y.of), ...near(horizontal, known.map(y.of))]));
-    for (const l of vertical) verticalLimit(f, l.value, l.label, l.isMax);
-    for (const l of horizontal) horizontalLimit(f, l.value, l.label);
-    const front = frontOf(ranking, throughputMetric, metric);
-    f.picture.append(svg("path", { class: "front", d: pathOf(stairs(front.points.map((p) => [f.x(x.of(p)), f.y(y.of(p))]))) }));
-    const drawn = drawPoints(f, ranking, x, y, { joins, front });
-    return {
-      picture: f.picture, title: `Throughput against ${name}`, note: notes(ranking, drawn.hidden),
-      subtitle: "Each mark is a configuration under one load. Up and to the left is better.", legend: curveLegend(ranking, drawn),
-    };
+// tradeoff draws the throughput against the latency, with the front of the two.
+function tradeoff(view, width) {
+  const x = coordinate(latencyMetric), y = coordinate(throughputMetric), height = heightOf(width);
+  const known = beside(view, points).filter((p) => x.of(p) > 0 && y.of(p) > 0);
+  if (known.length === 0) return null;
+  const vertical = limitsOf(view, latencyMetric), horizontal = limitsOf(view, throughputMetric);
+  const f = frame(width, height, logAxis(axisTitle(latencyMetric, true), [...known.map(x.of), ...near(vertical, known.map(x.of))]),
+    linearAxis(axisTitle(throughputMetric), [...known.map(y.of), ...near(horizontal, known.map(y.of))]));
+  for (const l of vertical) verticalLimit(f, l.value, l.label, l.isMax);
+  for (const l of horizontal) horizontalLimit(f, l.value, l.label);
+  const front = frontOf(view, throughputMetric, latencyMetric);
+  f.picture.append(svg("path", { class: "front", d: pathOf(stairs(front.points.map((p) => [f.x(x.of(p)), f.y(y.of(p))]))) }));
+  const drawn = drawPoints(f, view, x, y, { joins: false, front });
+  return {
+    picture: f.picture, title: "Throughput against latency", note: notes(view, drawn.hidden),
+    subtitle: "Each mark is a configuration under one load. Up and to the left is better.", legend: curveLegend(view, drawn),
   };
 }
 
 // againstLoad draws a metric against the load.
 function againstLoad(metric, isLog) {
-  return (ranking, width) => {
+  return (view, width) => {
     const y = coordinate(metric), height = heightOf(width);
-    const known = beside(ranking, points).filter((p) => y.of(p) > 0);
+    const known = beside(view, points).filter((p) => y.of(p) > 0);
     if (known.length === 0) return null;
-    const horizontal = limitsOf(ranking, metric), values = [...known.map(y.of), ...near(horizontal, known.map(y.of))];
+    const horizontal = limitsOf(view, metric), values = [...known.map(y.of), ...near(horizontal, known.map(y.of))];
     const yAxis = isLog ? logAxis(axisTitle(metric, true), values) : linearAxis(axisTitle(metric), values);
     const f = frame(width, height, logAxis(`${loadTitle}, log scale`, known.map((p) => p.level), doublingTicks), yAxis);
     for (const l of horizontal) horizontalLimit(f, l.value, l.label);
-    const drawn = drawPoints(f, ranking, levels, y);
-    return { picture: f.picture, title: `${titleOf(metric)} against load`, note: notes(ranking, drawn.hidden), legend: curveLegend(ranking, drawn) };
+    const drawn = drawPoints(f, view, levels, y);
+    return { picture: f.picture, title: `${titleOf(metric)} against load`, note: notes(view, drawn.hidden), legend: curveLegend(view, drawn) };
   };
 }
 
@@ -146,17 +144,17 @@ function ninesAxis(title, most) {
   return { title, ticks, at: (v) => nines(v) / (nines(most) * 1.06) };
 }
 
-function distribution(ranking, width) {
+function distribution(view, width) {
   if (raw.latencies.length === 0) return null;
   const all = raw.latencies.flatMap((l) => l.quantiles);
-  const limits = raw.metrics.filter((m) => m.name.startsWith("latency_")).flatMap((m) => limitsOf(ranking, m)).filter((l) => l.isMax);
+  const limits = raw.metrics.filter((m) => m.name.startsWith("latency_")).flatMap((m) => limitsOf(view, m)).filter((l) => l.isMax);
   const measured = all.map(([, s]) => s * 1e3);
   const xAxis = logAxis("Latency (ms), log scale", [...measured, ...near(limits, measured)]);
   const f = frame(width, heightOf(width), xAxis, ninesAxis("Share of requests, tail stretched", extremes(all.map(([q]) => q))[1]));
   for (const l of limits) verticalLimit(f, l.value, l.label, true);
   const marks = [], named = [0.5, 0.9, 0.99, 0.999, 0.9999];
   for (const l of [...raw.latencies].reverse()) {
-    const config = configs[l.configuration], look = lookOf(ranking, config);
+    const config = configs[l.configuration], look = lookOf(view, config);
     const places = l.quantiles.map(([q, s]) => [f.x(s * 1e3), f.y(q)]);
     f.picture.append(curve(look, places));
     l.quantiles.forEach(([q, s], i) => {
@@ -170,57 +168,65 @@ function distribution(ranking, width) {
   return {
     picture: f.picture, title: "Latency distribution",
     subtitle: "The finalists and the default, each at its best load within the report’s own limits. Marks at 50, 90, 99, 99.9 %.",
-    legend: raw.latencies.map((l) => [keyOf(lookOf(ranking, configs[l.configuration])), `${nameOf(configs[l.configuration])}, ${loadText(raw.loads[l.load])}`]),
+    legend: raw.latencies.map((l) => [keyOf(lookOf(view, configs[l.configuration])), `${nameOf(configs[l.configuration])}, ${loadText(raw.loads[l.load])}`]),
   };
 }
 
-// trials are those of the campaign, in their order, with what was measured; null of one that failed.
-const trials = raw.trials.map(([elapsed, configuration, load, phase, failed]) => {
-  const config = configs[configuration], point = config.points.find((p) => p.loadIndex === load), name = raw.phases[phase];
-  return { elapsed, config, load: raw.loads[load], phase: name, sample: failed || !point ? null : name === "final" ? point : point.searched, refused: Boolean(point && point.refused) };
+// service draws what a batch takes in the engine processes of the configurations that are explained.
+function service(view, width) {
+  const list = raw.services.filter((s) => s.sizes.length > 1);
+  if (list.length === 0) return null;
+  const ms = (v) => v * 1e3, all = list.flatMap((s) => [...s.alone, ...(s.crowded || [])]).filter((v) => v !== null).map(ms);
+  const f = frame(width, heightOf(width), logAxis("Batch size, log scale", list.flatMap((s) => s.sizes), doublingTicks), logAxis("One batch (ms), log scale", all));
+  const marks = [], legendOf = [];
+  for (const s of list) {
+    const config = configs[s.configuration], look = lookOf(view, config), places = (times) => s.sizes.map((n, i) => [f.x(n), f.y(ms(times[i]))]);
+    const draw = (times, isHollow, text) => {
+      f.picture.append(curve(look, places(times)));
+      places(times).forEach(([x, y], i) => {
+        f.picture.append(mark(look, x, y, isHollow));
+        marks.push({ x, y, config, lines: () => [nameOf(config), `a batch of ${s.sizes[i]} takes ${formatSeconds(times[i])}`, text] });
+      });
+    };
+    if (s.crowded) draw(s.crowded, true, "while all instances are busy");
+    draw(s.alone, false, "while the other instances are idle");
+    legendOf.push([keyOf(look), nameOf(config)]);
+  }
+  marks.sort((a, b) => a.x - b.x);
+  pointing(f.picture, marks);
+  const hasCrowded = list.some((s) => s.crowded);
+  return { picture: f.picture, title: "What a batch takes", subtitle: `Measured in each engine process alone.${hasCrowded ? " Hollow: while all instances are busy." : ""}`, legend: legendOf };
+}
+
+// trials are those of the campaign, in their order, each with the objective by its own windows; null of one that failed.
+const trials = raw.trials.map(([elapsed, configuration, load, phase, value]) => {
+  const config = configs[configuration];
+  return { elapsed, config, load: raw.loads[load], phase: raw.phases[phase], value, point: config.points.find((p) => p.loadIndex === load) };
 });
-
-// objectiveCoordinate is the objective along an axis: its metric, or of several the gain over the default.
-function objectiveCoordinate(ranking) {
-  if (raw.objective.length === 1) {
-    const metric = metricOf(raw.objective[0].metric);
-    return { ...coordinate(metric), title: axisTitle(metric), higherBetter: metric.higher_better };
-  }
-  const from = (ranking.standard && ranking.standard.point ? ranking.standard.point : points[0]).score.value;
-  return { of: (sample) => Math.exp((sample.score.value - from) / weights), title: "Objective (× default)", higherBetter: true };
-}
-
-// bestSoFar is the line of the best that the campaign knew within the limits, on the search's server.
-function bestSoFar(measured, y, constraints) {
-  const steps = [];
-  let best = null;
-  for (const t of measured) {
-    const v = y.of(t.sample), keeps = !t.refused && violation(t.sample, constraints) === 0;
-    if (!keeps || t.phase === "curve" || (raw.two_servers && t.phase === "final") || !(v > 0) || (best !== null && (y.higherBetter ? v <= best : v >= best))) continue;
-    if (best !== null) steps.push([t.elapsed, best]);
-    best = v;
-    steps.push([t.elapsed, best]);
-  }
-  if (best !== null) steps.push([measured.at(-1).elapsed, best]);
-  return steps;
-}
 
 const phaseLooks = { default: "default", search: "other", final: "final", curve: "curve" };
 
-function progress(ranking, width) {
-  const y = trials.length && points.length ? objectiveCoordinate(ranking) : null;
-  const measured = trials.filter((t) => t.sample && y && y.of(t.sample) > 0), failed = trials.filter((t) => !t.sample);
+// answerBand draws the answer's figure with its interval across a picture of the objective.
+function answerBand(f, view) {
+  const role = view.roles.get("recommended") || view.roles.get("edge");
+  if (!role) return false;
+  const [value, lo, hi] = role.objective.map((v) => within(f).y(v * objective.factor));
+  f.picture.append(svg("rect", { class: "band", x: f.box.left, y: hi, width: f.box.right - f.box.left, height: Math.max(1, Math.abs(lo - hi)) }),
+    svg("line", { class: "answer", x1: f.box.left, x2: f.box.right, y1: value, y2: value }));
+  return true;
+}
+
+function progress(view, width) {
+  const measured = trials.filter((t) => t.value > 0), failed = trials.filter((t) => !(t.value > 0));
   if (measured.length === 0) return null;
-  const end = trials.at(-1).elapsed, isLong = end > 300, time = isLong ? 60 : 1;
-  const f = frame(width, heightOf(width), linearAxis(`Campaign time (${isLong ? "min" : "s"})`, [end / time]), linearAxis(y.title, measured.map((t) => y.of(t.sample))));
-  const line = bestSoFar(measured, y, ranking.constraints).map(([t, v]) => [f.x(t / time), f.y(v)]);
-  if (line.length) f.picture.append(svg("path", { class: "sofar", d: pathOf(line) }));
-  const marks = [], kept = thinned(measured, 2 * mostOthers);
+  const end = trials.at(-1).elapsed, isLong = end > 300, time = isLong ? 60 : 1, of = (t) => t.value * objective.factor;
+  const f = frame(width, heightOf(width), linearAxis(`Campaign time (${isLong ? "min" : "s"})`, [end / time]), linearAxis(objective.title, measured.map(of)));
+  const hasBand = answerBand(f, view), marks = [], kept = thinned(measured, 2 * mostOthers);
   const add = (x, v, t, text) => marks.push({ x, y: v, config: t.config, lines: () => [nameOf(t.config), `at ${loadText(t.load)}`, `${t.phase}, after ${t.elapsed.toFixed(1)} s: ${text}`] });
   for (const t of kept) {
-    const x = f.x(t.elapsed / time), v = f.y(y.of(t.sample)), misses = t.refused || violation(t.sample, ranking.constraints) > 0;
-    f.picture.append(mark(phaseLooks[t.phase] || "other", x, v, misses));
-    add(x, v, t, misses ? "misses a limit" : `${short(Number(y.of(t.sample).toPrecision(4)))} (${y.title})`);
+    const x = f.x(t.elapsed / time), v = f.y(of(t)), isMissing = Boolean(t.point) && misses(view, t.point);
+    f.picture.append(mark(phaseLooks[t.phase] || "other", x, v, isMissing));
+    add(x, v, t, `${short(Number(of(t).toPrecision(4)))} (${objective.title}) by its own windows${isMissing ? "; its configuration misses a limit there" : ""}`);
   }
   for (const t of failed) {
     const x = f.x(t.elapsed / time), v = f.box.bottom - 6;
@@ -229,14 +235,85 @@ function progress(ranking, width) {
   }
   marks.sort((a, b) => a.x - b.x);
   pointing(f.picture, marks);
-  return { picture: f.picture, title: "Search progress", subtitle: "Each mark is a trial; the line is the best within the limits so far.", legend: progressLegend(failed.length), note: kept.length < measured.length ? `${count(measured.length - kept.length, "trial")} not drawn, evenly thinned out.` : "" };
+  return {
+    picture: f.picture, title: "Every trial", subtitle: "Each mark is a trial, at the height that its own windows tell.",
+    legend: progressLegend(failed.length, hasBand), note: kept.length < measured.length ? `${count(measured.length - kept.length, "trial")} not drawn, evenly thinned out.` : "",
+  };
 }
 
-function progressLegend(failed) {
+function progressLegend(failed, hasBand) {
   const present = new Set(trials.map((t) => t.phase));
-  const names = { default: "the default, measured first", search: "search", final: "confirmation on fresh launches", curve: "further loads for the curves" };
+  const names = { default: "the default, measured first", search: "search", final: "measured again on fresh processes", curve: "further loads for the curves" };
   const entries = Object.keys(names).filter((p) => present.has(p)).map((p) => [keyOf(phaseLooks[p]).at(-1), names[p]]);
-  entries.push([svg("path", { class: "sofar", d: "M1 11H12V4H29" }), "best so far"]);
+  if (hasBand) entries.push([[svg("rect", { class: "band", x: 1, y: 2, width: 28, height: 10 }), svg("line", { class: "answer", x1: 1, x2: 29, y1: 7, y2: 7 })], "the answer, by all trials together, and its 95 % interval"]);
   if (failed > 0) entries.push([svg("path", { class: "failed", d: "M11 3l8 8m0 -8l-8 8" }), "failed"]);
   return entries;
+}
+
+// stepsOf are the horizontal pieces of a role's objective along the first limit: from where, to where, value, lo and hi. keeps says whether
+// the role counts in an answer.
+function stepsOf(row, as, end, keeps) {
+  const list = [];
+  row.places.forEach((p, i) => {
+    const answer = raw.answers[p.answer], role = rolesOf(answer).find((r) => r.as === as), next = row.places[i + 1];
+    if (p.limit === null || !role || !keeps(answer, role)) return;
+    const choice = raw.choices[role.choice];
+    list.push({ i, from: p.limit, to: next && next.limit !== null ? next.limit : end, choice, role, objective: choice.objective });
+  });
+  return list;
+}
+
+// answers draws what is recommended as a function of the first limit, under the second one as it stands.
+function answers(view, width) {
+  if (raw.limits.length === 0 || !view.row) return null;
+  const metric = limitMetrics[0], { factor } = scaleOf(metric), finite = raw.rows.flatMap((r) => r.places.map((p) => p.limit)).filter((l) => l !== null);
+  const xAxis = logAxis(`Limit: ${axisTitle(metric, true)}`, finite.map((l) => l * factor)), end = (isLeast ? xAxis.min : xAxis.max) / factor;
+  const isSafe = (answer, role) => {
+    const c = raw.choices[role.choice], config = configs[c.configuration], choice = config ? config.points[c.point].choice : -1;
+    return choice >= 0 && raw.standings[answer.standing][choice] === "2";
+  };
+  const best = stepsOf(view.row, "recommended", end, () => true), standard = stepsOf(view.row, "default", end, isSafe);
+  if (best.length === 0) return null;
+  const f = frame(width, Math.round(heightOf(width) * 0.7), xAxis, linearAxis(objective.title, [...best, ...standard].map((s) => s.objective[2] * objective.factor)));
+  const x = (l) => within(f).x(l * factor), y = (v) => within(f).y(v * objective.factor);
+  for (const s of best) {
+    const [left, right] = [x(s.from), x(s.to)].toSorted((a, b) => a - b), [top, bottom] = [y(s.objective[2]), y(s.objective[1])];
+    f.picture.append(svg("rect", { class: "band", x: left, y: top, width: right - left, height: Math.max(0, bottom - top) }));
+  }
+  const line = (list) => pathOf(list.flatMap((s) => [[x(s.from), y(s.objective[0])], [x(s.to), y(s.objective[0])]]));
+  f.picture.append(svg("path", { class: "curve look-default", d: line(standard) }), svg("path", { class: "answer", d: line(best) }));
+  const marks = best.map((s) => ({
+    x: x(s.from), y: y(s.objective[0]), open: () => moveTo(s.i),
+    lines: () => [`${constraintText({ metric: metric.name, [raw.limits[0].side]: s.from })}: ${s.choice.setup}`, `at ${s.choice.load}`, ...s.choice.figures.map((parts) => parts.join(" ")), ...(s.role.gain ? [`gain ${s.role.gain}`] : []), `limits kept: ${s.role.holds}`],
+  }));
+  for (const m of marks.filter((m, i) => i === 0 || m.y !== marks[i - 1].y)) f.picture.append(svg("circle", { class: "corner", cx: m.x, cy: m.y, r: 3.5 }));
+  drawHandle(f, view, best, x(view.place.limit === null ? end : view.place.limit), y);
+  pointing(f.picture, marks, 24);
+  f.picture.addEventListener("pointermove", (event) => { if (event.buttons === 1) moveTo(placeAt(view.row, (l) => x(l), pictureX(f.picture, event))); });
+  f.picture.addEventListener("pointerdown", (event) => moveTo(placeAt(view.row, (l) => x(l), pictureX(f.picture, event))));
+  const others = view.limits.filter((l) => l.metric !== metric.name).map((l) => constraintText({ metric: l.metric, [l.side]: l.value }));
+  return {
+    picture: f.picture, title: `${objective.name[0].toUpperCase()}${objective.name.slice(1)} by the limit on ${metric.label}`,
+    subtitle: `What is recommended from each limit on${others.length ? `, with ${others.join(", ")}` : ""}. Drag the handle, or move the sliders.`,
+    legend: [[[svg("rect", { class: "band", x: 1, y: 2, width: 28, height: 10 }), svg("path", { class: "answer", d: "M1 7H29" })], "recommended, with its 95 % interval"],
+      ...(standard.length ? [[curve("default", [[1, 7], [29, 7]]), "the default, at its best load"]] : [])],
+  };
+}
+
+// drawHandle marks where the first limit stands, and what is recommended there.
+function drawHandle(f, view, best, at, y) {
+  const role = view.roles.get("recommended");
+  f.picture.append(svg("line", { class: "handle", x1: at, x2: at, y1: f.box.top, y2: f.box.bottom }));
+  f.picture.append(svg("circle", { class: "handle", cx: at, cy: role ? y(role.objective[0]) : f.box.bottom, r: 7 }));
+}
+
+function pictureX(picture, event) {
+  const box = picture.getBoundingClientRect();
+  return (event.clientX - box.left) * picture.viewBox.baseVal.width / box.width;
+}
+
+// placeAt is the place of a row that is nearest to a point of the axis.
+function placeAt(row, x, at) {
+  const distances = row.places.map((p) => (p.limit === null ? Infinity : Math.abs(x(p.limit) - at)));
+  return distances.indexOf(Math.min(...distances));
 }

@@ -12,12 +12,20 @@ function metricOf(name) {
   return metrics.get(name) || { name, label: name.replaceAll("_", " "), unit: name.startsWith("latency") ? "s" : "", index: -1 };
 }
 
-// Sample is the figures of a configuration under a load, from one part of the campaign.
-class Sample {
-  constructor(values, intervals) {
-    this.values = values;
-    this.intervals = intervals;
+// Point is one configuration under one load.
+class Point {
+  constructor(config, n, row) {
+    this.config = config;
+    [this.loadIndex, this.state, this.values, this.intervals] = row;
+    [this.windows, this.launches, this.requests, this.errors, this.meanBatch] = row[4];
+    this.chance = raw.chances[row[5]];
+    this.flags = (row[6] || []).map((i) => raw.flags[i]);
+    this.choice = config.row.choices ? config.row.choices[n] : -1; // its place in the standings
   }
+
+  get load() { return raw.loads[this.loadIndex]; }
+  get level() { return this.load.concurrency || this.load.request_rate; }
+  get confirmed() { return (this.state & 1) !== 0; }
 
   // value is a metric's value, null where it is unknown.
   value(name) { return this.values[metricOf(name).index] ?? null; }
@@ -29,44 +37,6 @@ class Sample {
     const [lo, hi] = this.intervals.slice(2 * i, 2 * i + 2);
     return lo < hi ? [lo, hi] : null;
   }
-
-  // score is the objective on log scale, higher is better, with its interval (analyze's scoreOf); −∞ where a metric is missing.
-  get score() {
-    this.cachedScore ??= this.newScore();
-    return this.cachedScore;
-  }
-
-  newScore() {
-    let value = 0, half = 0;
-    for (const { metric, weight } of raw.objective) {
-      const v = this.value(metric), interval = this.interval(metric);
-      if (!(v > 0)) return noScore;
-      value += weight * Math.log(v) * (metricOf(metric).higher_better ? 1 : -1);
-      if (interval) half += weight * (interval[1] - interval[0]) / 2 / v;
-    }
-    return scoreWithin(value, half);
-  }
-}
-
-const noScore = { value: -Infinity, lo: -Infinity, hi: -Infinity };
-
-function scoreWithin(value, half) { return { value, lo: value - half, hi: value + half }; }
-
-// Point is one configuration under one load.
-class Point extends Sample {
-  constructor(config, row) {
-    super(row[2], row[3]);
-    this.config = config;
-    this.loadIndex = row[0];
-    this.confirmed = (row[1] & 1) !== 0;
-    this.refused = (row[1] & 2) !== 0;
-    [this.windows, this.launches, this.requests, this.errors, this.meanBatch, this.excess = 0, ...this.trialScores] = row[4];
-    this.flags = (row[5] || []).map((i) => raw.flags[i]);
-    this.searched = row[6] ? new Sample(...row[6]) : this;
-  }
-
-  get load() { return raw.loads[this.loadIndex]; }
-  get level() { return this.load.concurrency || this.load.request_rate; }
 }
 
 // Config is one configuration.
@@ -77,11 +47,8 @@ class Config {
     this.name = row.name;
     this.title = row.title;
     this.isDefault = Boolean(row.default);
-    this.isCurveOnly = Boolean(row.curve_only);
-    this.hasFailedFinals = Boolean(row.failed_finals);
-    this.threads = row.threads;
-    this.differences = row.differences;
-    this.points = (row.points || []).map((p) => new Point(this, p));
+    this.points = (row.points || []).map((p, n) => new Point(this, n, p));
+    this.best = row.best === undefined ? null : this.points[row.best]; // the point that it is ranked by
     this.failures = (row.failures || []).map(([load, reason]) => ({ load: raw.loads[load], reason: raw.reasons[reason] }));
   }
 

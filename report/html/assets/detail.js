@@ -20,12 +20,17 @@ function difference(from, to) {
   return list;
 }
 
+// diffLines are lines of a comparison, as a text shows them.
+function diffLines(lines) {
+  const classes = { "+": "added", "−": "removed", " ": null };
+  return lines.map(([sign, line]) => html("span", { class: classes[sign] }, `${sign} ${line}\n`));
+}
+
 // configBlock is a config.pbtxt with the lines marked in which it differs from the default's.
 function configBlock(config) {
   const isAlone = config.isDefault || !base; // an import may lack the default
   const lines = isAlone ? config.lines.map((l) => [" ", l]) : difference(base.lines, config.lines);
-  const classes = { "+": "added", "−": "removed", " ": null };
-  const pre = html("pre", { tabindex: 0 }, ...lines.map(([sign, line]) => html("span", { class: classes[sign] }, `${sign} ${line}\n`)));
+  const pre = html("pre", { tabindex: 0 }, ...diffLines(lines));
   const copy = html("button", { type: "button", class: "copy" }, "Copy");
   copy.addEventListener("click", () => copyText(`${config.lines.join("\n")}\n`, copy, pre));
   const title = isAlone ? "config.pbtxt" : "config.pbtxt, beside the default’s";
@@ -44,36 +49,35 @@ function valueWithInterval(point, metric) {
 }
 
 // remarksOf says what one should know of a point.
-function remarksOf(point, ranking) {
+function remarksOf(point, view) {
   const remarks = [];
-  if (point.confirmed) remarks.push(`confirmed on ${point.launches} fresh ${point.launches === 1 ? "launch" : "launches"}`);
-  const misses = missesText(point, ranking.constraints);
-  if (misses) remarks.push(`misses: ${misses}`);
+  if (point.confirmed) remarks.push(`measured again on ${point.launches} fresh ${point.launches === 1 ? "process" : "processes"}`);
+  remarks.push(...standingText(view, point));
   if (point.errors > 0) remarks.push(count(point.errors, "failed request"));
   return [...remarks, ...point.flags.map((f) => `less certain: ${f}`)].join("; ");
 }
 
-function loadsTable(s, ranking) {
+function loadsTable(config, view) {
   const head = (label, kind) => html("th", { scope: "col", class: kind }, label);
   const heads = [head("Load", "text"), ...loadColumns.map((m) => head(m.label, "number")), head("Rests on", "text"), head("Remarks", "text")];
-  const badges = (p) => [...(p === s.point ? ["best load"] : []), ...(ranking.pareto.has(p) ? ["Pareto set"] : [])];
-  const rows = s.config.points.map((p) => html("tr", { class: p === s.point ? "best" : null },
+  const badges = (p) => [...(p === config.best ? ["best load"] : []), ...(view.pareto.has(p) ? ["Pareto set"] : [])];
+  const rows = config.points.map((p) => html("tr", { class: p === config.best ? "best" : null },
     html("td", { class: "text" }, `${loadText(p.load)} `, ...badges(p).map((b) => html("span", { class: "badge" }, b))),
     ...loadColumns.map((m) => html("td", { class: "number" }, ...valueWithInterval(p, m))),
     html("td", { class: "text" }, raw.recorded ? "" : `${count(p.windows, "window")}, ${count(p.requests, "request")}${p.meanBatch > 0 ? `, mean batch ${short(Number(p.meanBatch.toPrecision(3)))}` : ""}`),
-    html("td", { class: "text remarks" }, remarksOf(p, ranking))));
+    html("td", { class: "text remarks" }, remarksOf(p, view))));
   return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures by load" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)));
 }
 
 // detail is all that is known of a configuration.
-function detail(s, ranking) {
-  const parts = [html("p", { class: "title" }, `${s.config.name}: ${s.config.title}`)];
-  if (s.tie) {
-    const tied = ranking.order.filter((o) => o.tie === s.tie && o !== s).slice(0, 10).map((o) => o.config.short);
-    parts.push(html("p", { class: "note" }, `Cannot be told from ${tied.join(", ")}: within 1 %, and the intervals overlap.`));
+function detail(config, view) {
+  const parts = [html("p", { class: "title" }, `${config.name}: ${config.title}`)];
+  if (config.row.tie) {
+    const tied = configs.filter((o) => o.row.tie === config.row.tie && o !== config).slice(0, 10).map((o) => o.short);
+    parts.push(html("p", { class: "note" }, `Cannot be told from ${tied.join(", ")}: they differ by no more than 1 %.`));
   }
-  if (s.config.points.length > 0) parts.push(loadsTable(s, ranking));
-  for (const f of s.config.failures) parts.push(html("p", { class: "failure" }, `Failed at ${loadText(f.load)}, ${f.reason}`));
-  parts.push(configBlock(s.config));
+  if (config.points.length > 0) parts.push(loadsTable(config, view));
+  for (const f of config.failures) parts.push(html("p", { class: "failure" }, `Failed at ${loadText(f.load)}, ${f.reason}`));
+  parts.push(configBlock(config));
   return html("div", { class: "details" }, ...parts);
 }

@@ -18,15 +18,15 @@ function cut(label, width) {
   return label.length <= most ? label : `${label.slice(0, most - 1)}…`;
 }
 
-function breakdown(ranking, width) {
-  const rows = ranking.shown.map((s) => ({ ...s, parts: partsOf(s.point) })).filter((s) => s.parts);
+function breakdown(view, width) {
+  const rows = view.shown.map((config) => ({ config, point: config.best, parts: partsOf(config.best) })).filter((s) => s.parts);
   if (rows.length === 0) return null;
   const sums = rows.map((s) => s.parts.reduce((sum, v) => sum + v, 0) * 1e3);
   const height = 50 * rows.length + 46, f = frame(width, height, linearAxis("Mean latency (ms)", sums), rowsAxis(8));
   const marks = [];
   rows.forEach((s, i) => {
     const top = f.box.top + 50 * i;
-    f.picture.append(mark(lookOf(ranking, s.config), f.box.left + 6, top + 8), svg("text", { class: "row", x: f.box.left + 17, y: top + 12 }, cut(`${nameOf(s.config)}, ${loadText(s.point.load)}`, width - 60)));
+    f.picture.append(mark(lookOf(view, s.config), f.box.left + 6, top + 8), svg("text", { class: "row", x: f.box.left + 17, y: top + 12 }, cut(`${nameOf(s.config)}, ${loadText(s.point.load)}`, width - 60)));
     let from = 0;
     s.parts.forEach((seconds, n) => {
       const x = f.x(from * 1e3), w = f.x((from + seconds) * 1e3) - x, [name, label] = latencyParts[n];
@@ -45,29 +45,9 @@ function breakdown(ranking, width) {
   };
 }
 
-// ownEffects are the report's: by what the strategy believes, or else by what was measured.
+// ownEffects are the report's, by what the strategy believes, or else by what was measured.
 function ownEffects() {
   return raw.effects.map((k) => ({ knob: k.knob, chosen: valueText(k.knob, k.chosen), others: k.others.map((o) => ({ ...o, value: valueText(k.knob, o.value) })) }));
-}
-
-// measuredEffects compare, within the limits that a reader tries out, the best configuration with the best that was measured with
-// each other value of a knob, the knob that matters most first.
-function measuredEffects(ranking) {
-  const best = ranking.best, size = (k) => Math.max(...k.others.map((o) => (o.misses ? 1 : Math.abs(o.change[0]))));
-  return raw.knobs.map((knob, n) => {
-    const chosen = best.config.setting(n), others = new Map();
-    for (const s of ranking.order) {
-      const v = s.config.setting(n), isScored = s.point && Number.isFinite(s.score.value);
-      if (isScored && areComparable(s.point, best.point) && v !== chosen && !others.has(v)) others.set(v, s);
-    }
-    const effects = [...others].map(([v, s]) => {
-      const effect = { value: valueText(knob.name, v), basis: "measured" };
-      if (!s.satisfies) return { ...effect, misses: missesText(s.point, ranking.constraints) };
-      const { value, half } = scoreDifference(s, best);
-      return { ...effect, change: [value, value - half, value + half].map((d) => Math.exp(d / weights) - 1) };
-    });
-    return { knob: knob.name, chosen: valueText(knob.name, chosen), others: effects };
-  }).filter((k) => k.others.length > 0).sort((a, b) => size(b) - size(a));
 }
 
 // changeAxis is a linear axis of shares around 0.
@@ -78,15 +58,14 @@ function changeAxis(effects) {
   const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2].find((s) => (max - min) / s <= 6) || 5;
   const ticks = [];
   for (let i = Math.ceil(min / step); i * step <= max; i++) ticks.push({ value: i * step, label: percent(i * step) });
-  return { title: `Change in ${objectiveName} against the best`, ticks, at: (v) => (Math.min(Math.max(v, min), max) - min) / (max - min) };
+  return { title: `Change in ${objective.name} against the answer`, ticks, at: (v) => (Math.min(Math.max(v, min), max) - min) / (max - min) };
 }
 
 const rowHeight = 22;
 const headRoom = 7; // above each knob
 
-function knobs(ranking, width) {
-  if (!ranking.best || !ranking.best.satisfies) return null;
-  const effects = ranking.isOwn ? ownEffects() : measuredEffects(ranking);
+function knobs(view, width) {
+  const effects = ownEffects();
   if (effects.length === 0) return null;
   const rows = effects.reduce((sum, k) => sum + 1 + k.others.length, 0);
   const f = frame(width, rows * rowHeight + headRoom * effects.length + 58, changeAxis(effects), rowsAxis(100));
@@ -105,7 +84,7 @@ function knobs(ranking, width) {
   pointing(f.picture, marks, 60);
   const isBelieved = effects.some((k) => k.others.some((o) => o.basis === "predicted" || o.basis === "bound"));
   return {
-    picture: f.picture, title: "What each knob did", subtitle: "The best with another value beside the best with the chosen one.",
+    picture: f.picture, title: "What each knob did", subtitle: "The answer with another value of a knob beside the answer, within the report’s own limits.",
     note: isBelieved ? "Hollow: predicted, or no more than a bound, all other knobs and the load free." : "By what was measured: where that is little, other knobs may have their part in it.",
     legend: [],
   };
@@ -127,5 +106,5 @@ function drawEffect(f, knob, other, y, marks) {
   const text = other.basis === "bound" ? `at most ${percent(other.change[2])}` : percent(other.change[0]);
   const isRight = Math.max(x, hi) + 70 > f.box.right;
   f.picture.append(isRight ? aside(Math.min(x, lo) - 9, text, "end") : aside(Math.max(x, hi) + 9, text));
-  marks.push({ x, y, lines: () => [`${knob.knob} ${other.value}`, `${text} in ${objectiveName} [${percent(other.change[1])}, ${percent(other.change[2])}]`, other.basis] });
+  marks.push({ x, y, lines: () => [`${knob.knob} ${other.value}`, `${text} in ${objective.name} [${percent(other.change[1])}, ${percent(other.change[2])}]`, other.basis] });
 }

@@ -13,8 +13,8 @@ const looks = {
   curve: { radius: 3, sides: 3 },
 };
 
-// ring marks the best.
-function ring(look, x, y, radius = 10) { return svg("circle", { class: `ring look-${look}`, cx: x, cy: y, r: radius }); }
+// ring marks the answer ("best"), or what is at its edge ("edge").
+function ring(look, x, y, name, radius = 10) { return svg("circle", { class: `ring ${name} look-${look}`, cx: x, cy: y, r: radius }); }
 
 // halo marks a point of the Pareto set.
 function halo(x, y, radius = 7.5) { return svg("circle", { class: "pareto", cx: x, cy: y, r: radius }); }
@@ -30,14 +30,15 @@ function nameOf(config) { return `${config.short}: ${config.title}`; }
 
 // curveLegend names the configurations that a chart brings out, and the marks that occur. pareto says whether points of the Pareto set do;
 // front is that of the chart's own metrics, if it has one.
-function curveLegend(ranking, { others, hollow, pareto, front = noFront }) {
-  const entries = ranking.shown.map((s) => [keyOf(lookOf(ranking, s.config)), nameOf(s.config)]);
+function curveLegend(view, { others, hollow, pareto, front = noFront }) {
+  const entries = view.shown.map((c) => [keyOf(lookOf(view, c)), nameOf(c)]);
   if (others > 0) entries.push([keyOf("other"), count(others, "other configuration")]);
-  if (ranking.best) {
-    const text = ranking.best.satisfies ? "best within the limits" : "nearest to the limits";
-    entries.push([ring(lookOf(ranking, ranking.best.config), 15, 7, 5.5), ranking.constraints.length ? text : "best"]);
+  if (view.best) {
+    const as = ["recommended", "edge", "nearest"].find((r) => view.roles.has(r));
+    entries.push([ring(lookOf(view, view.best.config), 15, 7, "best", 5.5), { recommended: "recommended", edge: "at the edge", nearest: "nearest to the limits" }[as] || "best"]);
   }
-  if (pareto) entries.push([[...keyOf("other"), halo(15, 7, 6)], `Pareto set: nothing beats it in ${paretoName(ranking.pareto)} at once`]);
+  if (view.edge) entries.push([ring(lookOf(view, view.edge.config), 15, 7, "edge", 5.5), "at the edge"]);
+  if (pareto) entries.push([[...keyOf("other"), halo(15, 7, 6)], `Pareto set: nothing beats it in ${paretoName(view.pareto)} at once`]);
   if (front.points.length > 0) entries.push([svg("path", { class: "front", d: "M1 12V7H15V2H29" }), `front: nothing beats it in ${paretoName(front)}`]);
   if (hollow) {
     const thumb = mark("1", 15, 7, true);
@@ -47,19 +48,23 @@ function curveLegend(ranking, { others, hollow, pareto, front = noFront }) {
   return entries;
 }
 
+// standingText says how a point stands within the limits where the sliders are.
+function standingText(view, point) {
+  if (view.limits.length === 0) return [];
+  if (view.isOwn && point.chance) return [`limits kept: ${point.chance}`];
+  return [{ 2: "keeps the limits as surely as asked", 1: "is likely to keep the limits", 0: "misses a limit" }[view.standings[point.choice]] || (misses(view, point) ? "misses a limit" : "keeps the limits")];
+}
+
 // pointLines is what a tooltip says of a point in a chart with a front.
-function pointLines(point, ranking, front = noFront) {
-  const { constraints, pareto } = ranking;
+function pointLines(point, view, front = noFront) {
   const figure = (metric) => {
     const v = point.value(metric.name), interval = point.interval(metric.name);
     if (v === null) return [];
     return [`${metric.label} ${format(metric, v)}${interval ? ` [${format(metric, interval[0])}, ${format(metric, interval[1])}]` : ""}`];
   };
-  const wanted = new Set([throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...constraints.map((c) => metricOf(c.metric)), memoryMetric]);
-  const lines = [nameOf(point.config), `at ${loadText(point.load)}${point.confirmed ? ", confirmed on fresh launches" : ""}`, ...[...wanted].flatMap(figure)];
-  const misses = missesText(point, constraints);
-  if (misses) lines.push(`misses: ${misses}`);
-  if (pareto.has(point)) lines.push(`Pareto set of ${paretoName(pareto)}`);
+  const wanted = new Set([throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...view.limits.map((l) => metricOf(l.metric)), memoryMetric]);
+  const lines = [nameOf(point.config), `at ${loadText(point.load)}${point.confirmed ? ", measured again on fresh processes" : ""}`, ...[...wanted].flatMap(figure), ...standingText(view, point)];
+  if (view.pareto.has(point)) lines.push(`Pareto set of ${paretoName(view.pareto)}`);
   if (front.has(point)) lines.push(`front of ${paretoName(front)}`);
   return lines;
 }

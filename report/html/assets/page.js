@@ -28,34 +28,37 @@ document.getElementById("download").addEventListener("click", () => {
 });
 
 buildTable();
-addChart("tradeoff", throughputAgainst(latencyMetric, "latency", true));
-addChart("memory", throughputAgainst(memoryMetric, "memory", false)); // which hardly depends on the load
-addChart("knobs", knobs);
+addChart("answers", answers);
+if (document.getElementById("why")) { // an import has no explanation
+  addChart("breakdown", breakdown);
+  addChart("knobs", knobs);
+}
+addChart("tradeoff", tradeoff);
 addChart("throughput", againstLoad(throughputMetric, false));
 addChart("latency", againstLoad(latencyMetric, true));
-addChart("breakdown", breakdown);
 addChart("distribution", distribution);
+addChart("service", service);
 addChart("progress", progress);
-drawers.push(drawVerdict, drawTiles, drawGain);
+drawers.push(drawVerdict, drawFour);
 
-let ranking = ownRanking(), isDue = false;
+let isDue = false;
 
-// redraw draws all parts within the present limits, once before the next picture however many changes there were.
+// redraw draws all parts where the sliders stand, once before the next picture however many changes there were.
 function redraw() {
   if (isDue) return;
   isDue = true;
   requestAnimationFrame(() => {
     isDue = false;
-    const constraints = constraintsNow();
-    ranking = constraints === raw.constraints ? ownRanking() : rankWithin(constraints);
+    const view = newView();
     hideTooltip();
-    for (const draw of drawers) draw(ranking);
+    for (const draw of drawers) draw(view);
   });
 }
 
-for (const draw of drawers) draw(ranking);
-buildWhatIf(redraw);
-onWidth(document.getElementById("gain"), () => drawGain(ranking));
+const firstView = newView();
+for (const draw of drawers) draw(firstView);
+buildLimits(redraw);
+drawChanges();
 
 // A link to #config=NAME opens that configuration.
 function followHash() {

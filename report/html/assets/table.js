@@ -3,46 +3,35 @@
 const pageSize = 25;
 const mostKnobColumns = 8;
 
-const table = { ranking: null, rows: [], page: 0, sort: null, descending: false, words: [], status: "all", opened: new Set() };
+const table = { view: null, rows: [], page: 0, sort: null, descending: false, words: [], status: "all", opened: new Set() };
 
-// statusOf says in a word how a configuration stands.
-function statusOf(s) {
-  if (!s.point) return s.config.points.length > 0 ? "not measured at this load" : "failed";
-  if (!s.satisfies) return "misses a limit";
-  return s.point.confirmed ? "confirmed" : "satisfies";
-}
+const missesOwn = (c) => (c.best.state & 2) !== 0;
 
-// chanceOf is the probability that the limits hold at the point that a configuration is ranked by; 0 where its figures miss one, null
-// without figures.
-function chanceOf(s) {
-  if (!s.point) return null;
-  return s.satisfies ? probability(s.point, table.ranking.constraints) : 0;
-}
-
-function chanceCell(s) {
-  if (!s.point) return unknown;
-  if (!s.satisfies) return "no";
-  return table.ranking.constraints.length > 0 ? chanceText(chanceOf(s)) : "yes";
+// statusOf says in a word how a configuration stands within the report's own limits.
+function statusOf(c) {
+  if (!c.best) return c.points.length > 0 ? "not compared" : "failed";
+  if (missesOwn(c)) return "misses a limit";
+  return c.best.confirmed ? "measured again" : "satisfies";
 }
 
 // isPareto reports whether a configuration is in the Pareto set at some load.
-function isPareto(s) { return s.config.points.some(table.ranking.pareto.has); }
+function isPareto(c) { return c.points.some(table.view.pareto.has); }
 
 const statusFilters = {
   all: ["All", () => true],
-  satisfies: ["Within the limits", (s) => s.satisfies],
+  satisfies: ["Within the limits", (c) => c.best && !missesOwn(c)],
   pareto: ["Pareto set only", isPareto],
-  confirmed: ["Confirmed", (s) => s.satisfies && s.point.confirmed],
-  misses: ["Misses a limit", (s) => s.point && !s.satisfies],
-  failed: ["Failed", (s) => !s.point || s.config.failures.length > 0],
+  confirmed: ["Measured again", (c) => c.best && !missesOwn(c) && c.best.confirmed],
+  misses: ["Misses a limit", (c) => c.best && missesOwn(c)],
+  failed: ["Failed", (c) => !c.best || c.failures.length > 0],
 };
 
 // knobColumns are the knobs in which configurations differ.
 const knobColumns = raw.knobs.map((knob, n) => ({
   title: knob.name, isText: true,
-  cell: (s) => valueText(knob.name, s.config.setting(n)),
-  key: (s) => {
-    const v = s.config.setting(n), number = Number.parseFloat(v);
+  cell: (c) => valueText(knob.name, c.setting(n)),
+  key: (c) => {
+    const v = c.setting(n), number = Number.parseFloat(v);
     return Number.isNaN(number) ? v : number;
   },
 })).slice(0, mostKnobColumns);
@@ -52,10 +41,10 @@ function valueColumn(metric) {
   const { factor, unit } = scaleOf(metric), digits = unit === "MB" ? 0 : unit === "ms" ? 2 : 1;
   return {
     title: `${metric.label} (${unit})`,
-    isMissed: (s) => Boolean(s.point) && table.ranking.constraints.some((c) => c.metric === metric.name && violationOf(c, s.point.value(metric.name)) > 0),
-    key: (s) => s.point && s.point.value(metric.name),
-    cell: (s) => {
-      const v = s.point && s.point.value(metric.name), interval = s.point && s.point.interval(metric.name);
+    isMissed: (c) => (c.row.missed || []).includes(metric.index),
+    key: (c) => c.best && c.best.value(metric.name),
+    cell: (c) => {
+      const v = c.best && c.best.value(metric.name), interval = c.best && c.best.interval(metric.name);
       if (v === null) return unknown;
       const half = interval && metric.name === "throughput" ? ` ±${((interval[1] - interval[0]) / 2 * factor).toFixed(digits)}` : "";
       return `${unit === "ms" || unit === "MB" || unit === "infer/s" ? (v * factor).toFixed(digits) : significant(v * factor)}${half}`;
@@ -63,29 +52,39 @@ function valueColumn(metric) {
   };
 }
 
-function gainCell(s) {
-  if (!s.gain) return unknown;
-  return s.config.isDefault ? "1" : `${s.gain[0].toFixed(2)} ±${((s.gain[2] - s.gain[1]) / 2).toFixed(2)}`;
+function gainCell(c) {
+  const gain = c.row.gain;
+  if (!gain) return unknown;
+  return c.isDefault ? "1" : `${gain[0].toFixed(2)} ±${((gain[2] - gain[1]) / 2).toFixed(2)}`;
+}
+
+function chanceCell(c) { return c.best ? c.best.chance || "yes" : unknown; }
+
+// chanceKey sorts ">99 %" before all and "<1 %" behind all.
+function chanceKey(c) {
+  if (!c.best) return null;
+  const shares = { ">99 %": 100, "<1 %": 0 }, text = c.best.chance;
+  return shares[text] ?? (Number.parseFloat(text) || null);
 }
 
 // columns have a title, what it means where that needs saying, a cell's text, whether it misses a limit, and the key that they sort by; null
 // is unknown.
 const columns = [
-  { title: "#", hint: "=1: tied with others of the same number, within 1 % and with overlapping intervals", cell: (s) => (s.tie ? `=${s.tie}` : s.rank ? String(s.rank) : unknown), key: (s) => s.rank || null },
-  { title: "Configuration", isText: true, isName: true, cell: (s) => s.config.short, key: (s) => s.config.name },
+  { title: "#", hint: "=1: cannot be told from others of the same number, and differs from them by no more than 1 %", cell: (c) => (c.row.tie ? `=${c.row.tie}` : c.row.rank ? String(c.row.rank) : unknown), key: (c) => c.row.rank || null },
+  { title: "Configuration", isText: true, isName: true, cell: (c) => c.short, key: (c) => c.name },
   ...knobColumns,
-  { title: isRate ? "Rate" : "Load", hint: "the configuration’s best load, of which the figures are", cell: (s) => (s.point ? short(s.point.level) : unknown), key: (s) => s.point && s.point.level },
+  { title: isRate ? "Rate" : "Load", hint: "the configuration’s best load, of which the figures are", cell: (c) => (c.best ? short(c.best.level) : unknown), key: (c) => c.best && c.best.level },
   ...[throughputMetric, latencyMetric, ...raw.objective.map((t) => metricOf(t.metric)), ...raw.constraints.map((c) => metricOf(c.metric)), memoryMetric]
     .filter((m, i, list) => m.index >= 0 && list.indexOf(m) === i).map(valueColumn),
-  { title: "× default", hint: `gain in ${isTopMean ? "the mean of the best loads" : objectiveName} over the default, with half of its 95 % interval`, cell: gainCell, key: (s) => s.gain && s.gain[0] },
-  { title: "OK", hint: "probability that the limits hold, by the intervals of the figures", cell: chanceCell, key: chanceOf },
+  { title: "× default", hint: "gain over the default, with half of its 95 % interval", cell: gainCell, key: (c) => (c.row.gain ? c.row.gain[0] : null) },
+  { title: "Limits kept", hint: "probability that the configuration keeps all limits at this load", cell: chanceCell, key: chanceKey },
   { title: "Status", isText: true, cell: statusOf, key: statusOf },
 ];
 
 // haystack is what the filter's words are looked for in.
-function haystack(s) {
-  s.config.haystack ??= `${s.config.name} ${s.config.title} ${raw.knobs.map((k, n) => `${k.name}=${s.config.setting(n) ?? "default"}`).join(" ")}`.toLowerCase();
-  return s.config.haystack;
+function haystack(c) {
+  c.haystack ??= `${c.name} ${c.title} ${raw.knobs.map((k, n) => `${k.name}=${c.setting(n) ?? "default"}`).join(" ")}`.toLowerCase();
+  return c.haystack;
 }
 
 // compare orders keys; unknown ones come last either way.
@@ -98,43 +97,46 @@ function compare(a, b, isDescending) {
 // selectRows filters and sorts.
 function selectRows() {
   const [, keeps] = statusFilters[table.status];
-  table.rows = table.ranking.order.filter((s) => keeps(s) && table.words.every((w) => haystack(s).includes(w)));
+  table.rows = configs.filter((c) => keeps(c) && table.words.every((w) => haystack(c).includes(w)));
   const column = columns[table.sort];
   if (!column) return;
-  const keys = new Map(table.rows.map((s) => [s, column.key(s)]));
+  const keys = new Map(table.rows.map((c) => [c, column.key(c)]));
   table.rows.sort((a, b) => compare(keys.get(a), keys.get(b), table.descending));
 }
 
-function badgesOf(s) {
+// badgesOf marks the configurations that the answer names where the sliders stand.
+function badgesOf(c) {
   const badges = [];
-  if (table.ranking.best === s) badges.push(s.satisfies ? "best" : "nearest");
-  if (isPareto(s)) badges.push("Pareto set");
-  if (s.config.failures.length > 0) badges.push("failed trials");
-  return badges.map((b) => html("span", { class: `badge${b === "best" ? " best" : ""}` }, b));
+  for (const [as, title] of [["recommended", "recommended"], ["edge", "at the edge"], ["nearest", "nearest"]]) {
+    if (table.view.roles.has(as) && configs[table.view.roles.get(as).configuration] === c) badges.push(title);
+  }
+  if (isPareto(c)) badges.push("Pareto set");
+  if (c.failures.length > 0) badges.push("failed trials");
+  return badges.map((b) => html("span", { class: `badge${b === "recommended" ? " best" : ""}` }, b));
 }
 
 // nameCell opens and closes a configuration.
-function nameCell(s) {
-  const isOpen = table.opened.has(s.config);
-  const link = html("a", { href: `#config=${encodeURIComponent(s.config.name)}`, "aria-expanded": String(isOpen), title: s.config.title }, s.config.short);
+function nameCell(c) {
+  const isOpen = table.opened.has(c);
+  const link = html("a", { href: `#config=${encodeURIComponent(c.name)}`, "aria-expanded": String(isOpen), title: c.title }, c.short);
   link.addEventListener("click", (event) => {
     event.preventDefault();
-    if (isOpen) table.opened.delete(s.config);
-    else table.opened.add(s.config);
+    if (isOpen) table.opened.delete(c);
+    else table.opened.add(c);
     drawRows();
-    document.querySelector(`#table tr[data-index="${s.config.index}"] a`).focus();
+    document.querySelector(`#table tr[data-index="${c.index}"] a`).focus();
   });
-  return html("td", { class: "named" }, link, " ", ...badgesOf(s));
+  return html("td", { class: "named" }, link, " ", ...badgesOf(c));
 }
 
-function rowOf(s) {
-  const look = lookOf(table.ranking, s.config);
-  const kind = (c) => (c.isText ? "text" : c.isMissed && c.isMissed(s) ? "number missed" : "number");
-  const cells = columns.map((c) => (c.isName ? nameCell(s) : html("td", { class: kind(c) }, c.cell(s))));
-  cells[0].prepend(svg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" }, mark(look, 7, 7)));
-  const row = html("tr", { "data-index": s.config.index, class: table.ranking.best === s ? "best" : null }, ...cells);
-  if (!table.opened.has(s.config)) return [row];
-  return [row, html("tr", { class: "detail" }, html("td", { colspan: columns.length }, detail(s, table.ranking)))];
+function rowOf(c) {
+  const isBest = table.view.best && table.view.best.config === c;
+  const kind = (column) => (column.isText ? "text" : column.isMissed && column.isMissed(c) ? "number missed" : "number");
+  const cells = columns.map((column) => (column.isName ? nameCell(c) : html("td", { class: kind(column) }, column.cell(c))));
+  cells[0].prepend(svg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" }, mark(lookOf(table.view, c), 7, 7)));
+  const row = html("tr", { "data-index": c.index, class: isBest ? "best" : null }, ...cells);
+  if (!table.opened.has(c)) return [row];
+  return [row, html("tr", { class: "detail" }, html("td", { colspan: columns.length }, detail(c, table.view)))];
 }
 
 // drawRows shows the present page.
@@ -160,7 +162,7 @@ function refreshTable() {
 
 // sortBy sorts by a column; once more the other way round, and then by rank again. Figures begin with their best end.
 function sortBy(i) {
-  const startsDescending = /infer\/s|× default|OK/.test(columns[i].title);
+  const startsDescending = /infer\/s|× default|Limits kept/.test(columns[i].title);
   if (table.sort !== i) [table.sort, table.descending] = [i, startsDescending];
   else if (table.descending === startsDescending) table.descending = !startsDescending;
   else table.sort = null;
@@ -200,13 +202,16 @@ function buildTable() {
     html("div", { class: "pages" }, turn("Previous", -1), html("span", { role: "status" }), turn("Next", 1)));
 }
 
-drawers.push((ranking) => {
-  table.ranking = ranking;
+drawers.push((view) => {
+  table.view = view;
   refreshTable();
 });
 
-// openMark shows the configuration that a chart's mark is of.
-function openMark(mark) { if (mark.config) openConfig(mark.config); }
+// openMark does what a chart's mark is for, or shows the configuration that it is of.
+function openMark(mark) {
+  if (mark.open) mark.open();
+  else if (mark.config) openConfig(mark.config);
+}
 
 // openConfig shows a configuration in the table, whatever the filter was.
 function openConfig(config) {
@@ -215,7 +220,7 @@ function openConfig(config) {
   Object.assign(table, { words: [], status: "all" });
   table.opened.add(config);
   selectRows();
-  table.page = Math.floor(table.rows.findIndex((s) => s.config === config) / pageSize);
+  table.page = Math.floor(table.rows.indexOf(config) / pageSize);
   refreshTable();
   const row = document.querySelector(`#table tr[data-index="${config.index}"]`);
   row.scrollIntoView({ block: "start" });

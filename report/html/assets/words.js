@@ -8,13 +8,6 @@ function constraintText(c) {
   return parts.join(" and ");
 }
 
-// withinText is constraints as the end of a phrase: " within p99 ≤ 50 ms".
-function withinText(constraints) {
-  if (constraints.length === 0) return "";
-  const word = constraints.some((c) => c.min !== undefined) ? "with" : "within";
-  return ` ${word} ${constraints.map(constraintText).join(", ")}`;
-}
-
 // loadText prints a load: "concurrency 8", "200 requests/s × batch 4".
 function loadText(load) {
   const text = load.concurrency ? `concurrency ${load.concurrency}` : `${short(load.request_rate)} requests/s`;

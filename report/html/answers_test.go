@@ -1,0 +1,95 @@
+package html
+
+import (
+	"testing"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/search/verdict"
+	"tuner/spec"
+)
+
+func pageFor(r analyze.Result) Page {
+	return Page{Result: r, Titles: make([]string, len(r.Configs))}
+}
+
+// Every place of the page's data names the choices of its decision, with their loads and probabilities.
+func TestPlacesNameTheDecisions(t *testing.T) {
+	t.Parallel()
+	for name, r := range campaigns(t) {
+		a, d := answersOf(r), newDecisions(pageFor(r))
+		for i, row := range a.rows {
+			for k, p := range row.places {
+				answer, named := d.Answers[d.Rows[i].Places[k].Answer], map[string]Role{}
+				for _, n := range answer.Roles {
+					named[d.Roles[n].As] = d.Roles[n]
+				}
+				v := p.verdict
+				for as, c := range map[string]*verdict.Choice{"recommended": v.Recommended, "edge": v.Edge, "nearest": v.Nearest, "default": v.Default} {
+					role, isNamed := named[as]
+					if isNamed != (c != nil) || isNamed && (role.Of.Load != c.Load.String() || role.Holds != holdsText(*c)) {
+						t.Errorf("%s: row %d, place %d: %s is %+v, want %v", name, i, k, as, role, cellOf(c))
+					}
+				}
+				if got := d.Standings[answer.Standing]; len(got) != len(v.Choices) || v.Recommended != nil && got[indexOf(v, v.Recommended)] != '2' {
+					t.Errorf("%s: row %d, place %d: standings are %q", name, i, k, got)
+				}
+				checkLightest(t, v)
+			}
+		}
+	}
+}
+
+func indexOf(v verdict.Verdict, c *verdict.Choice) int {
+	for i, o := range v.Choices {
+		if cellOf(&o) == cellOf(c) {
+			return i
+		}
+	}
+	return -1
+}
+
+// checkLightest checks that nothing as sure needs less memory, and that there is a lightest choice beside each recommended one.
+func checkLightest(t *testing.T, v verdict.Verdict) {
+	t.Helper()
+	got := lightest(v)
+	if got == nil {
+		if v.Recommended != nil {
+			t.Errorf("no choice is the lightest beside %s", cellOf(v.Recommended))
+		}
+		return
+	}
+	for _, c := range v.Choices {
+		if isSafe(c, v.Confidence) && c.Values[measure.Memory].Value < got.Values[measure.Memory].Value {
+			t.Errorf("%s needs less memory than %s", cellOf(&c), cellOf(got))
+		}
+	}
+}
+
+// In the order of means the verdict's answer may not come first: the page shows none.
+func TestOtherOrdersHaveNoAnswer(t *testing.T) {
+	t.Parallel()
+	r := campaigns(t)["minilm"]
+	r.Rank = spec.RankTop3Mean
+	if d := newDecisions(pageFor(r)); len(d.Answers) > 0 || len(d.Limits) > 0 || d.cards() != nil {
+		t.Errorf("%d answers, %d limits", len(d.Answers), len(d.Limits))
+	}
+}
+
+// Where nothing can be decided anew, and where there is too much to decide upon, the report's own answer is all.
+func TestOwnAnswerAlone(t *testing.T) {
+	t.Parallel()
+	r := campaigns(t)["minilm"]
+	alone := func(r analyze.Result) bool {
+		d := newDecisions(pageFor(r))
+		return len(d.Answers) == 1 && len(d.Limits) == 0 && d.own() != nil && d.cards()[0].As == "recommended"
+	}
+	many, without := r, r
+	for len(many.Verdict.Choices) <= mostAlone {
+		many.Verdict.Choices = append(many.Verdict.Choices, r.Verdict.Choices...)
+	}
+	without.Decide = nil
+	if !alone(many) || !alone(without) {
+		t.Error("there is another answer than the report's own")
+	}
+}

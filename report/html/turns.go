@@ -1,0 +1,129 @@
+package html
+
+import (
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search/verdict"
+)
+
+// turn is a limit at which a choice becomes likely to keep all limits, or keeps them as surely as asked.
+type turn struct {
+	limit  float64
+	choice int
+	isSafe bool
+}
+
+// turns lists the limits of an axis at which the decision may become another one, ascending, each with
+// three digits: what is recommended, what is at the edge, or the default's load. v is a decision under
+// some finite limit of the axis.
+func turns(v verdict.Verdict, x axis) []float64 {
+	var all []turn
+	for i, c := range v.Choices {
+		if at, ok := threshold(c, x, verdict.Likely, c.Limits); ok {
+			all = append(all, turn{at, i, false})
+		}
+		if at, ok := threshold(c, x, v.Confidence, c.Limits); ok && mayLead(c) && !c.IsUnknown() {
+			all = append(all, turn{at, i, true})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b turn) int {
+		if x.isLeast {
+			a, b = b, a
+		}
+		switch {
+		case a.limit < b.limit:
+			return -1
+		case a.limit > b.limit:
+			return 1
+		}
+		return 0
+	})
+	var limits []float64
+	s := standings{choices: v.Choices, safe: make([]bool, len(v.Choices)), likely: make([]bool, len(v.Choices))}
+	last := s.leading()
+	for i, t := range all {
+		if t.isSafe {
+			s.safe[t.choice] = true
+		} else {
+			s.likely[t.choice] = true
+		}
+		if i+1 < len(all) && all[i+1].limit == t.limit {
+			continue
+		}
+		if now := s.leading(); now != last {
+			limits, last = append(limits, rounded(t.limit, x.isLeast)), now
+		}
+	}
+	slices.Sort(limits)
+	return slices.Compact(limits)
+}
+
+// standings say how each choice stands under a limit.
+type standings struct {
+	choices      []verdict.Choice
+	safe, likely []bool
+}
+
+// leader is the best score of some choices and how many have it: of equals the simplest is chosen, which
+// may be another one once there is one more of them.
+type leader struct {
+	score float64
+	count int
+}
+
+// leaders are what a decision depends on.
+type leaders struct{ recommended, edge, base, safeBase, likelyBase leader }
+
+func (s standings) leading() leaders {
+	isDefault := func(i int) bool { return s.choices[i].Candidate.IsDefault() }
+	isKept := func(i int) bool { return s.safe[i] && !s.choices[i].IsDisplaced }
+	return leaders{
+		recommended: s.best(isKept),
+		edge:        s.best(func(i int) bool { return s.likely[i] && !s.safe[i] && mayLead(s.choices[i]) }),
+		base:        s.best(func(i int) bool { return isDefault(i) && isKept(i) }),
+		safeBase:    s.best(func(i int) bool { return isDefault(i) && s.safe[i] }),
+		likelyBase:  s.best(func(i int) bool { return isDefault(i) && s.likely[i] }),
+	}
+}
+
+func (s standings) best(is func(int) bool) leader {
+	best := leader{math.Inf(-1), 0}
+	for i, c := range s.choices {
+		switch {
+		case !is(i) || c.Score.Mean < best.score:
+		case c.Score.Mean > best.score:
+			best = leader{c.Score.Mean, 1}
+		default:
+			best.count++
+		}
+	}
+	return best
+}
+
+// mayLead reports whether a choice may be recommended or be at the edge under some limit.
+func mayLead(c verdict.Choice) bool { return c.MayLead() }
+
+// isSafe reports whether a choice keeps all limits with the asked confidence.
+func isSafe(c verdict.Choice, confidence float64) bool {
+	return mayLead(c) && c.Holds >= confidence && !c.IsUnknown()
+}
+
+// lightest is the choice that needs the least memory of those that keep all limits with the asked
+// confidence, the better of equals; nil where the memory of none is known.
+func lightest(v verdict.Verdict) *verdict.Choice {
+	var best *verdict.Choice
+	least := math.Inf(1)
+	for i := range v.Choices {
+		c := &v.Choices[i]
+		e, isKnown := c.Values[measure.Memory]
+		if !isKnown || !isSafe(*c, v.Confidence) {
+			continue
+		}
+		if e.Value < least || e.Value == least && c.Score.Mean > best.Score.Mean {
+			best, least = c, e.Value
+		}
+	}
+	return best
+}

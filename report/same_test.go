@@ -1,0 +1,286 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/measure"
+	"tuner/search"
+	"tuner/search/verdict"
+)
+
+// named is the answer as an output names it. What an output does not tell is "".
+type named struct{ config, load, probability string }
+
+// campaigns are the recorded ones, and synthetic ones of several shapes, each under limits of all sorts: far, near, and
+// kept by nothing.
+func campaigns(t *testing.T, check func(name string, r analyze.Result)) {
+	t.Helper()
+	look := func(name string, c analyze.Campaign, o analyze.Options) {
+		r, err := analyze.Analyze(c, o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		check(name, r)
+	}
+	views := func(name string, c analyze.Campaign, limits ...float64) {
+		for _, limit := range limits {
+			goal := c.Profile.Goal
+			goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
+			look(fmt.Sprintf("%s within %g s", name, limit), c, analyze.Options{Goal: &goal})
+			look(fmt.Sprintf("%s within %g s, surely", name, limit), c, analyze.Options{Goal: &goal, Confidence: 0.99})
+		}
+	}
+	for _, name := range []string{"guided", "minilm"} {
+		c, err := analyze.Replay("../testdata/journals/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		views(name, c, 0.003, 0.017, 0.025, 0.031, 0.055, 1)
+	}
+	views("typical", typical(t).Campaign(), 0.003, 0.017, 0.0312, 0.05, 0.06, 1)
+	views("variants", withVariants(t).Campaign(), 0.003, 0.03, 0.05)
+	views("nothing left to try", exhausted(t, 2, 4, 16).Campaign(), 0.003, 0.0096, 0.0097, 0.0098, 0.0099, 0.0125, 0.015, 0.0165, 0.017, 0.0175, 0.02, 0.031, 0.05)
+	views("nothing better", exhausted(t, 1, 4).Campaign(), 0.025, 0.05)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 12 {
+		b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 1<<random.IntN(5))
+		for range 1 + random.IntN(5) {
+			c, load := analyzetest.Candidate(1+random.IntN(2), 1+random.IntN(2), 4<<random.IntN(3)), 1<<random.IntN(6)
+			b.Measure(c, load)
+			if random.IntN(3) == 0 {
+				b.Confirm(c, load)
+			}
+		}
+		views(fmt.Sprintf("random campaign %d", i), b.Campaign(), 0.01+0.05*random.Float64())
+	}
+}
+
+// exhausted is a campaign that measured its whole space at every load several times: instances on one thread each, with these batches.
+func exhausted(t *testing.T, instances int, batches ...int) *analyzetest.Builder {
+	list := strings.ReplaceAll(fmt.Sprint(batches), " ", ", ")
+	profile := strings.NewReplacer("intra_op_threads: [1, 2]", "intra_op_threads: [1]", "instance_count: [1, 2]", fmt.Sprintf("instance_count: [%d]", instances),
+		"[4, 8, 16]", list, "{min: 1, max: 64, scale: pow2}", "[4, 8, 16]").Replace(analyzetest.Profile)
+	b := analyzetest.New(t, profile)
+	for range 5 {
+		b.Measure(search.Candidate{}, 4, 8, 16)
+		for _, batch := range batches {
+			b.Measure(analyzetest.Candidate(instances, 1, batch), 4, 8, 16)
+		}
+	}
+	return b.End("the space is exhausted", false)
+}
+
+// Every output names the same configuration at the same load with the same probability.
+func TestEveryOutputGivesTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	seen := map[verdict.State]int{}
+	campaigns(t, func(name string, r analyze.Result) {
+		best := r.Configs[0]
+		want := named{best.Name, strconv.FormatFloat(best.Best.Load.Level(), 'g', -1, 64), verdict.Percent(best.Choice.Holds)}
+		seen[AnswerOf(r).State]++
+		for output, got := range map[string]named{
+			"terminal": inText(t, r, written(t, r, WriteTable)), "run's answer": inText(t, r, written(t, r, WriteAnswer)),
+			"table's row": inRow(t, r), "report.md": inText(t, r, unescaped(written(t, r, markdownOf))), "result.json": inJSON(t, r), "CSV": inCSV(t, r),
+			"junit.xml": inJUnit(t, r), "report.html": inPage(t, r), "config.pbtxt": inConfig(t, r, want),
+		} {
+			expected := want
+			if got.probability == "" {
+				expected.probability = ""
+			}
+			if diff := cmp.Diff(expected, got, cmp.AllowUnexported(named{})); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, output, diff)
+			}
+		}
+		checkClaims(t, name, r)
+	})
+	for _, state := range []verdict.State{verdict.Nothing, verdict.Unfinished, verdict.Close, verdict.NoGain, verdict.Proven} {
+		if seen[state] == 0 {
+			t.Errorf("no campaign is %s: %v", state, seen)
+		}
+	}
+}
+
+func markdownOf(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
+
+// checkClaims holds what is claimed against what is known: the first lines say state and answer; what misses a limit is not
+// recommended; a better stage comes last.
+func checkClaims(t *testing.T, name string, r analyze.Result) {
+	t.Helper()
+	a := AnswerOf(r)
+	head := strings.Join(strings.Split(written(t, r, WriteTable), "\n")[:12], "\n")
+	first := strings.Join(strings.Fields(head), " ")
+	if !strings.HasPrefix(first, a.Headline) {
+		t.Errorf("%s: the first line is not %q:\n%s", name, a.Headline, head)
+	}
+	for _, line := range a.Lines {
+		isEvidence := line.Name == verdict.LineElse || line.Name == lineBasis
+		if !isEvidence && !strings.Contains(head, "\n"+line.Name+": ") {
+			t.Errorf("%s: %s is not in the first twelve lines:\n%s", name, line.Name, head)
+		}
+	}
+	if !strings.HasPrefix(a.Headline, a.State.Badge()) {
+		t.Errorf("%s: %q does not say that it is %s", name, a.Headline, a.State)
+	}
+	best := *r.Configs[0].Choice
+	isNearest, isRecommended := a.Lines[0].Name == verdict.LineNearest, a.Lines[0].Name == verdict.LineRecommended
+	if (len(best.Misses) > 0) != isNearest {
+		t.Errorf("%s: what misses %v is %s", name, best.Misses, a.Lines[0].Name)
+	}
+	if isRecommended && (best.Holds < r.Verdict.Confidence || best.IsUnknown()) {
+		t.Errorf("%s: recommended with a probability of %g, %g was asked for", name, best.Holds, r.Verdict.Confidence)
+	}
+	list := stages(r)
+	last := list[len(list)-1].config.Best
+	for _, s := range list[:len(list)-1] {
+		if s.title != "default" && s.config.Best != nil && s.config.Best.Score.Value > last.Score.Value {
+			t.Errorf("%s: %s has score %g, above the best's %g", name, s.title, s.config.Best.Score.Value, last.Score.Value)
+		}
+	}
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			for metric, e := range p.Values {
+				if e.Lo < 0 {
+					t.Errorf("%s: %s of %s at %s is %v", name, metric, c.Name, p.Load, e)
+				}
+			}
+		}
+	}
+	junit := readJUnit(t, r).Suites[0].Cases[0]
+	if isPassed := junit.Failure == nil && junit.Skipped == nil; isPassed != (best.Limits[0].Probability >= r.Verdict.Confidence && !best.IsUnknown()) {
+		t.Errorf("%s: junit.xml has %+v of a limit that is kept with probability %g", name, junit, best.Limits[0].Probability)
+	}
+}
+
+// answerLine is the first line of an answer's statements, wherever it is folded.
+var answerLine = regexp.MustCompile(`(?:Recommended|At the edge|Nearest)(?:\*\*)?: (\S+).*? at concurrency (\d+): .*?kept: ([<>]?\d+ %)`)
+
+func inText(t *testing.T, r analyze.Result, text string) named {
+	t.Helper()
+	found := answerLine.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	if found == nil {
+		t.Fatalf("there is no answer in\n%s", text)
+	}
+	return named{fullName(r, found[1]), found[2], found[3]}
+}
+
+func fullName(r analyze.Result, short string) string {
+	if short == "default" {
+		return r.Header.Model + "_config_default"
+	}
+	return r.Header.Model + "_" + short
+}
+
+// inRow reads the first row of the terminal's table.
+func inRow(t *testing.T, r analyze.Result) named {
+	t.Helper()
+	g := newGrid(r)
+	cell := func(head string) string { return g.cells[0][slices.Index(g.headers(), head)] }
+	n := named{fullName(r, strings.TrimSuffix(cell("Config"), " *")), cell("Load"), ""}
+	if text := regexp.MustCompile(`[<>]?\d+ %`).FindString(cell("OK")); text != "" {
+		n.probability = text
+	} else if cell("OK") != missesWord {
+		t.Errorf("the first row says %q", cell("OK"))
+	}
+	return n
+}
+
+var escaped = regexp.MustCompile(`\\(.)`)
+
+// unescaped is Markdown's text.
+func unescaped(text string) string {
+	return strings.NewReplacer("&lt;", "<", "&amp;", "&").Replace(escaped.ReplaceAllString(text, "$1"))
+}
+
+func inJSON(t *testing.T, r analyze.Result) named {
+	t.Helper()
+	var d document
+	if err := json.Unmarshal([]byte(written(t, r, WriteJSON)), &d); err != nil {
+		t.Fatal(err)
+	}
+	first := d.Configurations[0]
+	if n := d.Best + d.Nearest; n != first.Name {
+		t.Errorf("result.json: %q is first, and %q is best or nearest", first.Name, n)
+	}
+	sentences := strings.Join(d.Ending.Statement, " ") // configurations are told by what they set
+	if found := answerLine.FindStringSubmatch(sentences); found == nil || found[3] != verdict.Percent(*d.Answer.Probability) {
+		t.Errorf("result.json claims %q with probability %g", sentences, *d.Answer.Probability)
+	}
+	return named{first.Name, strconv.Itoa(first.BestLoad.Concurrency), verdict.Percent(*d.Answer.Probability)}
+}
+
+func inCSV(t *testing.T, r analyze.Result) named {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(written(t, r, WriteInferenceCSV))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(head string) string { return rows[1][slices.Index(rows[0], head)] }
+	if isKept := cell("Satisfies Constraints") == "Yes"; isKept != r.Configs[0].Satisfies() {
+		t.Errorf("CSV: the answer satisfies the constraints: %t", isKept)
+	}
+	return named{cell("Model Config Path"), cell("Concurrency"), ""}
+}
+
+func inJUnit(t *testing.T, r analyze.Result) named {
+	t.Helper()
+	c := readJUnit(t, r).Suites[0].Cases[0]
+	_, load, _ := strings.Cut(c.Name, " at concurrency ")
+	_, probability, _ := strings.Cut(c.Out, ", kept with probability ")
+	return named{c.Class, load, probability}
+}
+
+func inPage(t *testing.T, r analyze.Result) named {
+	t.Helper()
+	_, root := htmlOf(t, r)
+	encoded, err := json.Marshal(dataOfPage(t, root))
+	var d struct {
+		Loads          []measure.Load
+		Configurations []struct {
+			Name   string
+			Best   int
+			Points [][]json.RawMessage
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(encoded, &d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := d.Configurations[0]
+	load, err := strconv.Atoi(string(first.Points[first.Best][0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := inText(t, r, textOf(root))
+	if want := strconv.Itoa(d.Loads[load].Concurrency); said.config != first.Name || said.load != want {
+		t.Errorf("report.html says %v, and its data %s at %s", said, first.Name, want)
+	}
+	return said
+}
+
+// inConfig reads the comments of the optimal configuration, of which there is none where nothing is likely to keep the limits.
+func inConfig(t *testing.T, r analyze.Result, otherwise named) named {
+	t.Helper()
+	if _, ok := r.Winner(); !ok {
+		return otherwise
+	}
+	text := written(t, r, WriteConfig)
+	if !strings.Contains(text, "\n# "+AnswerOf(r).Headline+"\n") {
+		t.Errorf("config.pbtxt does not say %q", AnswerOf(r).Headline)
+	}
+	return inText(t, r, text)
+}

@@ -1,0 +1,42 @@
+package posterior
+
+import (
+	"slices"
+	"sync"
+
+	"tuner/measure"
+)
+
+// lastJoints keeps the last joint distribution of each metric. A reader of a report may ask for a
+// decision under a hundred limits: all are about the same cells, and what is known of these does not
+// depend on limits.
+type lastJoints struct {
+	mutex sync.Mutex
+	last  map[measure.Metric]lastJoint
+}
+
+type lastJoint struct {
+	cells []cellKey
+	joint Joint
+}
+
+// of returns the joint distribution of some cells, which compute makes if it is not the last one.
+func (l *lastJoints) of(cells []Cell, metric measure.Metric, compute func() Joint) Joint {
+	keys := make([]cellKey, len(cells))
+	for i, c := range cells {
+		keys[i] = c.key()
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if last, ok := l.last[metric]; ok && slices.Equal(last.cells, keys) {
+		return last.joint.clone()
+	}
+	j := compute()
+	if l.last == nil {
+		l.last = map[measure.Metric]lastJoint{}
+	}
+	l.last[metric] = lastJoint{keys, j.clone()}
+	return j
+}
+
+func (j Joint) clone() Joint { return Joint{slices.Clone(j.Means), slices.Clone(j.covariances)} }

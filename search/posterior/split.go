@@ -1,0 +1,84 @@
+package posterior
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+// mostJoined is how many trials are looked at together. The time grows with their cube: 200 take a
+// fifth of a second. An exhaustive campaign has thousands, of which few are near the best.
+const mostJoined = 200
+
+// split takes the trials of the cells that are near the best apart from all others, where there are many.
+// The default always counts as near.
+func split(events []search.Event, o Options) (joined, plain []search.Event) {
+	useful := slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool { return !isUseful(e) })
+	if len(useful) <= mostJoined {
+		return useful, nil
+	}
+	type rank struct{ violation, score float64 }
+	best := map[cellKey]rank{}
+	for _, e := range useful {
+		key := cellOf(e, o).key()
+		point := o.Goal.Judge(e.Trial.Load, e.Measurement)
+		r := rank{point.Violation(), point.Score}
+		if e.Trial.Candidate.IsDefault() {
+			r = rank{0, math.Inf(1)}
+		}
+		if known, ok := best[key]; !ok || r.violation < known.violation || r.violation == known.violation && r.score > known.score {
+			best[key] = r
+		}
+	}
+	order := slices.Clone(useful)
+	slices.SortStableFunc(order, func(a, b search.Event) int {
+		x, y := best[cellOf(a, o).key()], best[cellOf(b, o).key()]
+		return cmp.Or(cmp.Compare(x.violation, y.violation), -cmp.Compare(x.score, y.score),
+			cmp.Compare(a.Trial.Candidate.Key(), b.Trial.Candidate.Key()), cmp.Compare(a.Trial.Load.Level(), b.Trial.Load.Level()))
+	})
+	near := map[cellKey]bool{}
+	for _, e := range order[:mostJoined] {
+		near[cellOf(e, o).key()] = true
+	}
+	for _, e := range useful {
+		if near[cellOf(e, o).key()] {
+			joined = append(joined, e)
+		} else {
+			plain = append(plain, e)
+		}
+	}
+	return joined, plain
+}
+
+// alone is what trials of a cell say by themselves: their mean, with the usual error of a trial.
+func (p *Posterior) alone(events []search.Event) map[cellKey][]Normal {
+	byCell := map[cellKey][]reading{}
+	for _, r := range p.read(events) {
+		byCell[r.cell.key()] = append(byCell[r.cell.key()], r)
+	}
+	all := make(map[cellKey][]Normal, len(byCell))
+	for key, list := range byCell {
+		for k, metric := range p.metrics() {
+			all[key] = append(all[key], meanOf(list, k, metric))
+		}
+	}
+	return all
+}
+
+func meanOf(list []reading, k int, metric measure.Metric) Normal {
+	s := usual(metric, false)
+	sum, n, variance := 0.0, 0.0, 0.0
+	for _, r := range list {
+		if v := r.values[k]; v.isKnown {
+			sum, n, variance = sum+v.log, n+1, variance+v.variance
+		}
+	}
+	if n == 0 {
+		return Normal{math.NaN(), 0}
+	}
+	machine := s.fast*s.fast + s.slow*s.slow
+	return Normal{sum / n, math.Sqrt((s.trial*s.trial+variance/n)/n + machine)}
+}
