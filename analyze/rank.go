@@ -149,8 +149,8 @@ func pointOf(p Point, x verdict.Choice) Point {
 var noScore = measure.Estimate{Value: math.Inf(-1), Lo: math.Inf(-1), Hi: math.Inf(-1)}
 
 func scoreEstimate(n posterior.Normal) measure.Estimate {
-	const half = 1.959964
-	return measure.Estimate{Value: n.Mean, Lo: n.Mean - half*n.Deviation, Hi: n.Mean + half*n.Deviation}
+	lo, hi := n.Interval()
+	return measure.Estimate{Value: n.Mean, Lo: lo, Hi: hi}
 }
 
 // mostTied is how many of a group's names each member has: of ten thousand that are tied, all would take

@@ -277,11 +277,8 @@ func objectiveOf(r analyze.Result, c verdict.Choice) measure.Estimate {
 	if len(terms) == 1 {
 		return c.Values[terms[0].Metric]
 	}
-	const half = 1.959964
-	of := func(x float64) float64 { return objectiveAt(r, x) }
-	return measure.Estimate{
-		Value: of(c.Score.Mean), Lo: of(c.Score.Mean - half*c.Score.Deviation), Hi: of(c.Score.Mean + half*c.Score.Deviation),
-	}
+	lo, hi := c.Score.Interval()
+	return measure.Estimate{Value: objectiveAt(r, c.Score.Mean), Lo: objectiveAt(r, lo), Hi: objectiveAt(r, hi)}
 }
 
 // objectiveAt turns a score into the objective: its metric in its base unit, or of several the factor over

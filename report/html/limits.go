@@ -141,7 +141,8 @@ func (a answers) seconds(r analyze.Result) []*float64 {
 	}
 	var all []float64
 	for _, c := range r.Verdict.Choices {
-		if at, ok := threshold(c, a.axes[1], surely, nil); ok {
+		c.Limits = nil // whatever they ask for
+		if at, ok := c.Threshold(a.axes[1].metric, a.axes[1].isLeast, surely); ok {
 			all = append(all, rounded(at, false))
 		}
 	}
@@ -218,29 +219,6 @@ func withOwn(list []float64, own *float64, isLeast bool) []*float64 {
 		limits[i] = &list[i]
 	}
 	return append(limits, nil)
-}
-
-// threshold is the limit of an axis from which on a choice keeps all limits with a probability p, the
-// others as they are: Π of the others · P(metric ≤ limit) = p, with a normal logarithm of the metric. It
-// is false where no limit helps.
-func threshold(c verdict.Choice, x axis, p float64, others []verdict.Limit) (float64, bool) {
-	e := c.Values[x.metric]
-	rest := 1.0
-	for _, l := range others {
-		if l.Constraint.Metric != x.metric {
-			rest *= l.Probability
-		}
-	}
-	if !(e.Value > 0) || rest < p || c.Errors > search.MostErrors {
-		return 0, false
-	}
-	const half = 1.959964 // standard deviations in half of a 95 % interval
-	deviation := math.Log(e.Hi/e.Value) / half
-	z := math.Sqrt2 * math.Erfinv(2*min(p/rest, 1-1e-12)-1)
-	if x.isLeast {
-		z = -z
-	}
-	return math.Exp(math.Log(e.Value) + z*deviation), true
 }
 
 // rounded is a limit with three digits, on the looser side.

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -21,10 +22,10 @@ type turn struct {
 func turns(v verdict.Verdict, x axis) []float64 {
 	var all []turn
 	for i, c := range v.Choices {
-		if at, ok := threshold(c, x, verdict.Likely, c.Limits); ok {
+		if at, ok := c.Threshold(x.metric, x.isLeast, verdict.Likely); ok {
 			all = append(all, turn{at, i, false})
 		}
-		if at, ok := threshold(c, x, v.Confidence, c.Limits); ok && mayLead(c) && !c.IsUnknown() {
+		if at, ok := c.Threshold(x.metric, x.isLeast, v.Confidence); ok && c.MayLead() && !c.IsUnknown() {
 			all = append(all, turn{at, i, true})
 		}
 	}
@@ -32,13 +33,7 @@ func turns(v verdict.Verdict, x axis) []float64 {
 		if x.isLeast {
 			a, b = b, a
 		}
-		switch {
-		case a.limit < b.limit:
-			return -1
-		case a.limit > b.limit:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.limit, b.limit)
 	})
 	var limits []float64
 	s := standings{choices: v.Choices, safe: make([]bool, len(v.Choices)), likely: make([]bool, len(v.Choices))}
@@ -81,7 +76,7 @@ func (s standings) leading() leaders {
 	isKept := func(i int) bool { return s.safe[i] && !s.choices[i].IsDisplaced }
 	return leaders{
 		recommended: s.best(isKept),
-		edge:        s.best(func(i int) bool { return s.likely[i] && !s.safe[i] && mayLead(s.choices[i]) }),
+		edge:        s.best(func(i int) bool { return s.likely[i] && !s.safe[i] && s.choices[i].MayLead() }),
 		base:        s.best(func(i int) bool { return isDefault(i) && isKept(i) }),
 		safeBase:    s.best(func(i int) bool { return isDefault(i) && s.safe[i] }),
 		likelyBase:  s.best(func(i int) bool { return isDefault(i) && s.likely[i] }),
@@ -102,12 +97,9 @@ func (s standings) best(is func(int) bool) leader {
 	return best
 }
 
-// mayLead reports whether a choice may be recommended or be at the edge under some limit.
-func mayLead(c verdict.Choice) bool { return c.MayLead() }
-
 // isSafe reports whether a choice keeps all limits with the asked confidence.
 func isSafe(c verdict.Choice, confidence float64) bool {
-	return mayLead(c) && c.Holds >= confidence && !c.IsUnknown()
+	return c.MayLead() && c.Holds >= confidence && !c.IsUnknown()
 }
 
 // lightest is the choice that needs the least memory of those that keep all limits with the asked

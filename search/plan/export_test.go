@@ -29,3 +29,10 @@ func (p *Plan) Favourite() (search.Standing, bool) {
 	}
 	return search.Standing{}, false
 }
+
+// hasFailed reports whether a configuration failed on fresh launches, and served on none.
+func (f *finals) hasFailed(c search.Candidate) bool {
+	return slices.ContainsFunc(f.members, func(m member) bool {
+		return m.out && len(m.levels) == 0 && m.standing.Candidate.Key() == c.Key()
+	})
+}

@@ -289,13 +289,6 @@ func (f *finals) refutes(s search.Standing) bool {
 	})
 }
 
-// hasFailed reports whether a configuration failed on fresh launches, and served on none.
-func (f *finals) hasFailed(c search.Candidate) bool {
-	return slices.ContainsFunc(f.members, func(m member) bool {
-		return m.out && len(m.levels) == 0 && m.standing.Candidate.Key() == c.Key()
-	})
-}
-
 // judge is what is to be thought of a member's final trials at a level: what is believed from all that is known, else, and where the finals refute
 // it, what they show.
 func (f *finals) judge(m *member, l confirmedLevel) search.Point {

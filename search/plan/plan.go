@@ -34,9 +34,6 @@ func Names() []string { return []string{"guided", "grid", "random", "quick"} }
 // Reuses reports whether the named strategy learns from earlier campaigns (search.Settings.Earlier).
 func Reuses(name string) bool { return name == "guided" }
 
-// Corrects reports whether a strategy takes what others withheld out of what it believes.
-func Corrects(name string) bool { return name == "guided" }
-
 // Explorer is a strategy that Plan frames. It is told the events of the default and search phases, after the plan has entered them
 // in the ledger that the explorer was made with.
 type Explorer interface {

@@ -61,7 +61,6 @@ type Posterior struct {
 	asking    *sync.Mutex                        // of these models
 	plain     map[cellKey][]Normal               // cells that are far from the best, each by itself; by metric
 	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
-	withheld  Withheld
 	joints    lastJoints
 }
 
@@ -83,14 +82,6 @@ type Measured struct {
 	IsBroken bool
 }
 
-// Withheld says how much CPU time others had while trials ran.
-type Withheld struct {
-	Mean, Most float64 // shares of the cores' CPU time, 0..1; of the mean and of the worst trial
-	// Slope is by how much the logarithm of the throughput changes with that of the CPU time left:
-	// 1 means in proportion. 0 where nothing was withheld.
-	Slope float64
-}
-
 // New learns from events in the order in which they happened.
 func New(o Options, events []search.Event) *Posterior {
 	p := &Posterior{options: o, processes: map[measure.Metric]*process{}, asking: &sync.Mutex{}}
@@ -99,7 +90,6 @@ func New(o Options, events []search.Event) *Posterior {
 	readings := p.read(joined)
 	p.plain = p.alone(plain)
 	p.remember(events)
-	p.withheld = withheldIn(readings)
 	p.untold = untoldIn(readings, p.metrics())
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
@@ -108,24 +98,14 @@ func New(o Options, events []search.Event) *Posterior {
 		}
 	}
 	p.options.Like = nil // not to keep all that came before
-	if t := p.processes[measure.Throughput]; t != nil && p.withheld.Most > 0 {
-		p.withheld.Slope = t.slope()
-	}
 	return p
 }
 
 // Measured lists the cells that trials have measured, in the order of their first trials.
 func (p *Posterior) Measured() []Measured { return slices.Clone(p.measured) }
 
-// Withheld says how much CPU time others had, and what that does to the throughput.
-func (p *Posterior) Withheld() Withheld { return p.withheld }
-
-// Metrics lists the metrics that the posterior is about: the goal's, the throughput, the mean latency
+// metrics lists the metrics that the posterior is about: the goal's, the throughput, the mean latency
 // and the percentile that the goal cares for. Memory and cost are derived and not in the list.
-func (p *Posterior) Metrics() []measure.Metric {
-	return slices.DeleteFunc(p.metrics(), func(m measure.Metric) bool { return p.processes[m] == nil })
-}
-
 func (p *Posterior) metrics() []measure.Metric {
 	list := []measure.Metric{measure.Throughput, measure.LatencyAvg, p.options.Goal.Latency()}
 	for _, m := range p.options.Goal.Metrics() {
@@ -141,12 +121,32 @@ type Normal struct{ Mean, Deviation float64 }
 
 // Estimate is the distribution's median with its 95 % interval, in the metric's base unit.
 func (n Normal) Estimate() measure.Estimate {
-	const half = 1.959964
-	return measure.Estimate{
-		Value: math.Exp(n.Mean),
-		Lo:    math.Exp(n.Mean - half*n.Deviation),
-		Hi:    math.Exp(n.Mean + half*n.Deviation),
+	lo, hi := n.Interval()
+	return measure.Estimate{Value: math.Exp(n.Mean), Lo: math.Exp(lo), Hi: math.Exp(hi)}
+}
+
+// half95 is how many standard deviations half of a 95 % interval is.
+const half95 = 1.959964
+
+// Interval is the 95 % interval of the logarithm.
+func (n Normal) Interval() (lo, hi float64) {
+	return n.Mean - half95*n.Deviation, n.Mean + half95*n.Deviation
+}
+
+// NormalOf is the distribution of which an estimate is the median with its 95 % interval.
+func NormalOf(e measure.Estimate) Normal {
+	return Normal{math.Log(e.Value), math.Log(e.Hi/e.Value) / half95}
+}
+
+// Above is the probability that the logarithm is more than x, 0..1.
+func (n Normal) Above(x float64) float64 {
+	if n.Deviation <= 0 {
+		if n.Mean > x {
+			return 1
+		}
+		return 0
 	}
+	return phi((n.Mean - x) / n.Deviation)
 }
 
 // Below is the probability that the metric is at most a limit, 0..1.

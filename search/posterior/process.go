@@ -330,16 +330,3 @@ func (p *process) of(x *part, sites []site) Joint {
 	}
 	return j
 }
-
-// slope is by how much the metric's logarithm changes with that of the CPU time that is left.
-func (p *process) slope() float64 {
-	sum := 0.0
-	for _, x := range p.parts {
-		pull := 0.0
-		for i, o := range p.list {
-			pull += o.withheld * x.pulls[i]
-		}
-		sum += x.probability * (1 - p.direction*slopeDeviation*slopeDeviation*pull)
-	}
-	return sum
-}

@@ -126,3 +126,16 @@ func TestSpoiledTrialsCountLittle(t *testing.T) {
 		t.Errorf("mean %.3f before and %.3f after weighing, want 0.95 and 1.00", before, after)
 	}
 }
+
+// slope is by how much the metric's logarithm changes with that of the CPU time that is left.
+func (p *process) slope() float64 {
+	sum := 0.0
+	for _, x := range p.parts {
+		pull := 0.0
+		for i, o := range p.list {
+			pull += o.withheld * x.pulls[i]
+		}
+		sum += x.probability * (1 - p.direction*slopeDeviation*slopeDeviation*pull)
+	}
+	return sum
+}

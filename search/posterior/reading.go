@@ -21,10 +21,9 @@ type reading struct {
 
 // value is what a trial tells of a metric, on log scale.
 type value struct {
-	log         float64
-	variance    float64 // that the windows' own intervals explain
-	independent float64 // of a percentile: independent latencies
-	isKnown     bool
+	log      float64
+	variance float64 // that the windows' own intervals explain
+	isKnown  bool
 }
 
 // read lists the trials that tell figures of a load. Service trials tell of batches instead, and what
@@ -104,7 +103,7 @@ const quietest = 0.002
 func valueOf(m measure.Measurement, metric measure.Metric) value {
 	if q, isPercentile := metric.Quantile(); isPercentile {
 		t, ok := m.Tail(q)
-		return value{t.Log, max(t.Deviation*t.Deviation, quietest*quietest), t.Independent, ok}
+		return value{t.Log, max(t.Deviation*t.Deviation, quietest*quietest), ok}
 	}
 	e, ok := m.Estimate(metric)
 	if !ok || e.Value < 0 {
@@ -112,8 +111,7 @@ func valueOf(m measure.Measurement, metric measure.Metric) value {
 	}
 	v := value{log: math.Log(max(e.Value, least)), variance: quietest * quietest, isKnown: true}
 	if e.Lo > 0 && e.Hi > e.Lo {
-		const widths = 2 * 1.959964 // standard deviations in a 95 % interval
-		d := math.Log(e.Hi/e.Lo) / widths
+		d := math.Log(e.Hi/e.Lo) / (2 * half95)
 		v.variance = max(d*d, v.variance)
 	}
 	return v
@@ -202,16 +200,6 @@ type cellKey struct {
 }
 
 func (c Cell) key() cellKey { return cellKey{c.Candidate.Key(), c.Load, c.IsElsewhere} }
-
-// withheldIn sums up how much CPU time others had in all trials.
-func withheldIn(readings []reading) Withheld {
-	sum, seconds, most := 0.0, 0.0, 0.0
-	for _, r := range readings {
-		share := -math.Expm1(-r.withheld)
-		sum, seconds, most = sum+share*r.seconds, seconds+r.seconds, max(most, share)
-	}
-	return Withheld{Mean: sum / max(seconds, least), Most: most}
-}
 
 // withheldMean is the campaign's mean of what was withheld, on log scale: figures are of the machine
 // as it was on average.

@@ -152,7 +152,6 @@ func isAt(a, b measure.Load) bool {
 func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 	n := len(cells)
 	d.scores = newJoint(n)
-	d.scores.isKnown = true
 	for _, t := range d.Goal.Objective.Terms {
 		j, ok := b.Joint(cells, t.Metric)
 		if !ok {
@@ -415,7 +414,7 @@ func (d *decider) compare(answer, base int) {
 		over := d.scores.difference(i, base)
 		g := gain(d.Goal.Objective, over)
 		c.Gain = &measure.Estimate{Value: 1 + g.Value, Lo: 1 + g.Lo, Hi: 1 + g.Hi}
-		c.Better = above(over, 0)
+		c.Better = over.Above(0)
 	}
 }
 

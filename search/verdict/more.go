@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -82,7 +83,7 @@ func chanceOfMore(others [][]other, x float64) float64 {
 	for _, pool := range others {
 		p := 0.0
 		for _, o := range pool {
-			p = max(p, o.holds*above(o.over, x))
+			p = max(p, o.holds*o.over.Above(x))
 		}
 		nothing *= 1 - p
 	}
@@ -116,13 +117,7 @@ func (d *decider) curve(metric measure.Metric, isLeast bool, k int) Curve {
 		if isLeast {
 			a, b = b, a
 		}
-		switch {
-		case a.Limit < b.Limit:
-			return -1
-		case a.Limit > b.Limit:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.Limit, b.Limit)
 	})
 	best := math.Inf(-1)
 	for _, s := range steps {
@@ -134,24 +129,32 @@ func (d *decider) curve(metric measure.Metric, isLeast bool, k int) Curve {
 	return curve
 }
 
-// threshold is the limit on a metric from which on a choice keeps all limits with the asked confidence,
-// the others as they are; false where no limit helps.
+// threshold is Threshold of what may be recommended.
 func (d *decider) threshold(k, i int, isLeast bool) (float64, bool) {
 	c := d.choices[i]
+	if !d.mayLead(i) || c.IsUnknown() {
+		return 0, false
+	}
+	return c.Threshold(d.bounds[k].Metric, isLeast, d.Confidence)
+}
+
+// Threshold is the limit on a metric, in its base unit, from which on a choice keeps all limits with a
+// probability p, the others as they are: Π of the others · P(metric ≤ limit) = p, with a normal logarithm
+// of the metric. isLeast says that the limit is a minimum. It is false where no limit helps, and where the
+// choice does not tell the metric.
+func (c Choice) Threshold(metric measure.Metric, isLeast bool, p float64) (float64, bool) {
+	e := c.Values[metric]
 	others := 1.0
-	for j, l := range c.Limits {
-		if j != k {
+	for _, l := range c.Limits {
+		if l.Constraint.Metric != metric {
 			others *= l.Probability
 		}
 	}
-	if !d.mayLead(i) || c.IsUnknown() || c.Errors > search.MostErrors || others < d.Confidence {
+	if !(e.Value > 0) || others < p || c.Errors > search.MostErrors {
 		return 0, false
 	}
-	n := d.limited[k].at(i)
-	if math.IsNaN(n.Mean) {
-		return 0, false
-	}
-	z := normalQuantile(min(d.Confidence/others, 1-1e-12))
+	n := posterior.NormalOf(e)
+	z := normalQuantile(min(p/others, 1-1e-12))
 	if isLeast {
 		z = -z
 	}

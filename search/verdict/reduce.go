@@ -49,7 +49,7 @@ func (d *decider) displaces(s, a int, simple, other complexity) bool {
 	gain := d.scores.difference(a, s)
 	mustBeShown := !isSame && (simple.isDefault != other.isDefault || simple.isPrecise != other.isPrecise)
 	if mustBeShown {
-		if above(gain, 0) >= d.Confidence {
+		if gain.Above(0) >= d.Confidence {
 			return false
 		}
 	} else if gain.Mean > math.Log1p(tie)*d.weight() {
@@ -73,7 +73,7 @@ func (d *decider) isNoWorse(k, s, a int, c search.Constraint, mustBeShown bool) 
 	case mustBeShown && isFree && c.Metric == measure.Memory:
 		return true // lower precision saves memory that nobody has asked to save
 	case mustBeShown && c.Metric != measure.Memory:
-		return above(worse, 0) < d.Confidence
+		return worse.Above(0) < d.Confidence
 	}
 	spread := d.z * (d.limited[k].at(s).Deviation - d.limited[k].at(a).Deviation)
 	return worse.Mean+spread <= math.Log1p(tie)

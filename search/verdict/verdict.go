@@ -10,8 +10,6 @@
 package verdict
 
 import (
-	"math"
-
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
@@ -178,19 +176,6 @@ func (v Verdict) Satisfies() bool { return v.Recommended != nil || v.Edge != nil
 
 // gain is a difference of scores as a relative change of the objective with a 95 % interval.
 func gain(o search.Objective, d posterior.Normal) measure.Estimate {
-	const half = 1.959964
-	return measure.Estimate{
-		Value: o.Gain(0, d.Mean), Lo: o.Gain(0, d.Mean-half*d.Deviation), Hi: o.Gain(0, d.Mean+half*d.Deviation),
-	}
-}
-
-// above is the probability that a normal variable exceeds a value.
-func above(n posterior.Normal, x float64) float64 {
-	if n.Deviation <= 0 {
-		if n.Mean > x {
-			return 1
-		}
-		return 0
-	}
-	return math.Erfc((x-n.Mean)/n.Deviation/math.Sqrt2) / 2
+	lo, hi := d.Interval()
+	return measure.Estimate{Value: o.Gain(0, d.Mean), Lo: o.Gain(0, lo), Hi: o.Gain(0, hi)}
 }
