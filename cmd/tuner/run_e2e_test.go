@@ -103,7 +103,7 @@ func TestInterruptedRunIsUsable(t *testing.T) {
 		t.Errorf("exit code %d, want %d; stderr:\n%s", code, exitInterrupted, p.stderr.String())
 	}
 	awaitGone(t, engine)
-	expect(t, strings.Join(strings.Fields(p.stdout.String()), " "), "The campaign was interrupted.")
+	expect(t, strings.Join(strings.Fields(p.stdout.String()), " "), "; interrupted;")
 	expect(t, p.stderr.String(), "trials; the same command goes on")
 	if got := w.states(w.output); !strings.Contains(got, "configuration search interrupted, optimized model interrupted, ") || !strings.HasSuffix(got, "chart ok") {
 		t.Errorf("states: %s", got)
