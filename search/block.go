@@ -22,7 +22,9 @@ func (s Settings) Block(seats []Trial, rounds int) Action {
 		block[i].Windows, block[i].Window, block[i].Fresh, block[i].Block, block[i].Worth = rounds, TurnWindow, true, 1, nil
 	}
 	if len(block) == 1 {
-		return Action{Trial: block[0].Alone()}
+		only := block[0].Alone()
+		only.IsApart = false
+		return Action{Trial: only}
 	}
 	return Action{Trial: block[0], Block: block}
 }
@@ -42,6 +44,6 @@ func (a Action) Numbered(block int) Action {
 
 // Alone is a seat of a block as a trial that is measured by itself: in one window as long as all its turns together.
 func (t Trial) Alone() Trial {
-	t.Windows, t.Window, t.Block = 1, time.Duration(t.Windows)*t.Window, 0
+	t.Windows, t.Window, t.Block, t.IsApart = 1, time.Duration(t.Windows)*t.Window, 0, true
 	return t
 }

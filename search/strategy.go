@@ -54,6 +54,8 @@ type Trial struct {
 	// Block is the ordinal of the block, from 1, that the trial is a seat of: it has one window in each round, in turn with the block's other trials. 0: it
 	// is measured alone.
 	Block int `json:"block,omitempty"`
+	// IsApart says that the trial was to be a seat of a block that could not be measured in turns.
+	IsApart bool `json:"apart,omitempty"`
 }
 
 // IsFutile reports whether a window misses, by what it shows so far, what it must show for the trial to go on.
@@ -107,6 +109,9 @@ type Settings struct {
 	Earlier []Earlier
 	// Elsewhere says that the final trials are measured on another server than the others: their figures do not compare.
 	Elsewhere bool
+	// Until is the relative gain beyond which anything else must still be likely to be better for the campaign to go on:
+	// 0.02 ends it when nothing else is better by more than 2 %, with Confidence. 0: it goes on while anything is worth a trial.
+	Until float64
 	// Turns says that the server can be measured in blocks of turns.
 	Turns bool
 }

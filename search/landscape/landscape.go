@@ -133,6 +133,7 @@ func (l *Landscape) Settings(limit Limit, budget time.Duration, seed uint64) sea
 		Budget: search.Budget{Time: budget},
 		Seed:   seed,
 		Window: time.Second,
+		Turns:  true,
 	}
 	if !math.IsInf(limit.P99, 1) {
 		s.Goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit.P99}}

@@ -12,31 +12,29 @@ import (
 
 const (
 	curveReach = 4    // the curves go up to this multiple of the best load
-	curveShare = 0.05 // of the budget, kept for the curve of the first stage
+	curveShare = 0.08 // of the budget, kept for the curves: three of eight loads take about 40 s
 )
 
 // curve returns the next trial of the load curves: of the best, of the default, and of the first stage between them
 // (search.Space.FirstStage). First come the loads at which the default was measured in the search, and the best one's load,
 // where the first stage was not, so that they can be compared; then the levels of the axis, for each of the three the nearest to its best load first.
-func (p *Plan) curve(f *finals) (search.Action, bool) {
-	if next, ok := p.required(f); ok {
+func (p *Plan) curve() (search.Action, bool) {
+	if next, ok := p.required(); ok {
 		return next, true
 	}
-	best, ok := p.best(f)
+	best, ok := p.best()
 	if !ok {
 		return search.Action{}, false
 	}
 	standings := []search.Standing{best}
-	for _, m := range f.members {
-		if m.standing.Candidate.IsDefault() && !best.Candidate.IsDefault() && !m.out {
-			standings = append(standings, m.standing)
-		}
+	if base := p.decided().verdict.Default; base != nil && !base.IsBroken && !best.Candidate.IsDefault() {
+		standings = append(standings, search.Standing{Load: base.Load, Point: pointOf(*base)})
 	}
-	if first, ok := p.firstStage(f, best); ok {
+	if first, ok := p.firstStage(best); ok {
 		standings = append(standings, first)
 	}
 	for _, s := range standings {
-		if level, ok := p.missing(f, s, p.settings.Space.Load.Levels, s.Point.Level*curveReach); ok {
+		if level, ok := p.missing(s, p.settings.Space.Load.Levels, s.Point.Level*curveReach); ok {
 			return p.curveTrial(s.Candidate, level), true
 		}
 	}
@@ -47,19 +45,14 @@ func (p *Plan) curveTrial(c search.Candidate, level float64) search.Action {
 	return search.Action{Trial: p.settings.Trial(c, level, search.PhaseCurve), Why: "load curve"}
 }
 
-// best is the configuration that the finals confirmed, else the best of the search.
-func (p *Plan) best(f *finals) (search.Standing, bool) {
-	if best, ok := f.leader(); ok {
-		return best, true
-	}
-	return p.ledger.Leader()
-}
+// best is the answer so far.
+func (p *Plan) best() (search.Standing, bool) { return standingOf(p.decided().verdict) }
 
 // firstStage is the configuration that shows how much of the gain is precision's, provider's and session options': the best one
 // with only its settings of that kind, or what is better of the configurations within the constraints that the search measured
 // with the default's instances and batching. The former comes first as long as it is to be measured: the others may be unrelated
 // to the best. It is false where that is the default or the best itself.
-func (p *Plan) firstStage(f *finals, best search.Standing) (search.Standing, bool) {
+func (p *Plan) firstStage(best search.Standing) (search.Standing, bool) {
 	space := p.settings.Space
 	if space.InFirstStage(best.Candidate) {
 		return search.Standing{}, false
@@ -81,7 +74,7 @@ func (p *Plan) firstStage(f *finals, best search.Standing) (search.Standing, boo
 	if isKnown {
 		return first, found
 	}
-	alone, more := p.alone(f, own, best)
+	alone, more := p.alone(own, best)
 	if more || !found || alone.Point.Better(first.Point) {
 		return alone, true
 	}
@@ -89,10 +82,10 @@ func (p *Plan) firstStage(f *finals, best search.Standing) (search.Standing, boo
 }
 
 // alone is what the curve phase measured of a first stage that the search did not, and whether a load is missing yet.
-func (p *Plan) alone(f *finals, c search.Candidate, best search.Standing) (s search.Standing, more bool) {
+func (p *Plan) alone(c search.Candidate, best search.Standing) (s search.Standing, more bool) {
 	space, level := p.settings.Space, p.defaultLevels()[0]
 	s = search.Standing{Candidate: c, Load: space.Load.At(level), Point: search.Point{Level: level}}
-	for _, e := range f.curve {
+	for _, e := range p.curved() {
 		if e.Trial.Candidate.Key() != c.Key() {
 			continue
 		}
@@ -100,7 +93,7 @@ func (p *Plan) alone(f *finals, c search.Candidate, best search.Standing) (s sea
 			s.Load, s.Point, s.Measurement = e.Trial.Load, point, e.Measurement
 		}
 	}
-	_, more = p.missing(f, s, p.stageLevels(best), math.Inf(1))
+	_, more = p.missing(s, p.stageLevels(best), math.Inf(1))
 	return s, more
 }
 
@@ -127,16 +120,16 @@ func (p *Plan) defaultLevels() []float64 {
 }
 
 // required is a trial of the first stage at a load at which the default was measured, or at the best one's load.
-func (p *Plan) required(f *finals) (search.Action, bool) {
-	best, ok := p.best(f)
+func (p *Plan) required() (search.Action, bool) {
+	best, ok := p.best()
 	if !ok {
 		return search.Action{}, false
 	}
-	first, ok := p.firstStage(f, best)
+	first, ok := p.firstStage(best)
 	if !ok {
 		return search.Action{}, false
 	}
-	if level, ok := p.missing(f, first, p.stageLevels(best), math.Inf(1)); ok {
+	if level, ok := p.missing(first, p.stageLevels(best), math.Inf(1)); ok {
 		return p.curveTrial(first.Candidate, level), true
 	}
 	return search.Action{}, false
@@ -144,7 +137,7 @@ func (p *Plan) required(f *finals) (search.Action, bool) {
 
 // missing is the level, of those given up to a limit, that is nearest to a configuration's best load and at which it was not
 // measured. Loads from which on it failed are left alone, all of them when its engine does not even start.
-func (p *Plan) missing(f *finals, s search.Standing, among []float64, limit float64) (float64, bool) {
+func (p *Plan) missing(s search.Standing, among []float64, limit float64) (float64, bool) {
 	measured := map[float64]bool{}
 	note := func(level float64, failure *measure.Failure) {
 		measured[level] = true
@@ -159,7 +152,7 @@ func (p *Plan) missing(f *finals, s search.Standing, among []float64, limit floa
 	for _, point := range p.ledger.Points(s.Candidate) {
 		note(point.Level, point.Failure)
 	}
-	for _, e := range f.curve {
+	for _, e := range p.curved() {
 		if e.Trial.Candidate.Key() == s.Candidate.Key() {
 			note(e.Trial.Load.Level(), e.Measurement.Failure)
 		}
@@ -181,25 +174,19 @@ func (p *Plan) missing(f *finals, s search.Standing, among []float64, limit floa
 	}), true
 }
 
-// curveReserve is what the phases before leave to the curve of the first stage; nothing where that is the default.
+// curveReserve is what all else leaves to the curves.
 func (p *Plan) curveReserve() budgetPart {
-	if !p.settings.Space.HasFirstStage() {
-		return budgetPart{}
-	}
 	b := p.settings.Budget
 	return budgetPart{time: time.Duration(float64(b.Time) * curveShare), trials: int(float64(b.Trials) * curveShare)}
 }
 
-// curveAside is the part of that reserve that the finals must not use yet.
-func (p *Plan) curveAside(f *finals) budgetPart {
-	next, ok := p.required(f)
-	if !ok || !p.affords(next.Trial, budgetPart{}) {
-		return budgetPart{}
+// curved are the events of the curve phase, each with what its configuration holds.
+func (p *Plan) curved() []search.Event {
+	var list []search.Event
+	for _, e := range p.events {
+		if e.Trial.Phase == search.PhaseCurve {
+			list = append(list, p.held.Seen(e))
+		}
 	}
-	aside := p.curveReserve()
-	for _, e := range f.curve {
-		aside.trials--
-		aside.time -= e.Measurement.Times.Total()
-	}
-	return budgetPart{time: max(aside.time, 0), trials: max(aside.trials, 0)}
+	return list
 }

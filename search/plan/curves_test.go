@@ -22,7 +22,7 @@ func TestCurvesCoverTheAxis(t *testing.T) {
 		}
 		levels[key][e.Trial.Load.Level()] = true
 	}
-	leader, _ := p.Favourite()
+	leader, _ := p.Leader()
 	for _, key := range []string{"default", leader.Candidate.Key()} {
 		for _, level := range []float64{1, 2, 4, 8, 16, 32, 64} {
 			if !levels[key][level] {
@@ -64,7 +64,7 @@ func TestFirstStageIsMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := l.Run(p, 1000)
-		leader, ok := p.Favourite()
+		leader, ok := p.Leader()
 		if !ok {
 			t.Fatalf("budget %+v: no leader", budget)
 		}
@@ -125,7 +125,7 @@ func TestFirstStageIsTheBestOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := l.Run(p, 1000)
-	leader, ok := p.Favourite()
+	leader, ok := p.Leader()
 	if precision, _ := leader.Candidate.Get(search.KnobPrecision); !ok || precision != "int8" || s.Space.InFirstStage(leader.Candidate) {
 		t.Fatalf("leader is %v, want int8 with other instances than the default's", leader.Candidate)
 	}

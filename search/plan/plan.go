@@ -17,6 +17,7 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/quick"
 	"tuner/search/random"
+	"tuner/search/verdict"
 )
 
 // The shares of the budget that the search phase leaves to the finals.
@@ -38,19 +39,15 @@ func Reuses(name string) bool { return name == "guided" }
 // in the ledger that the explorer was made with.
 type Explorer interface {
 	search.Strategy
-	Remaining() int            // candidates still to be measured, an estimate
-	Skipped() []search.Fold    // candidates passed over, by reason
-	Ranked() []search.Standing // configurations at their best loads, best first, the default among them: what the finals choose from
+	Remaining() int         // candidates still to be measured, an estimate
+	Skipped() []search.Fold // candidates passed over, by reason
 }
 
-// Believer is an explorer that judges by a model of all that it is told. It is told of the finals, too, and says what they and the search
-// together make of a finalist: at which load it is best, and which of them is.
-type Believer interface {
+// Learner is an explorer that learns from the finals, too, and may have more to explore after them.
+type Learner interface {
 	Explorer
 	// Confirm learns the outcome of a final trial.
 	Confirm(search.Event)
-	// Believed is what is believed of a configuration at a load; false where nothing is.
-	Believed(c search.Candidate, level float64) (search.Point, bool)
 }
 
 // Economist is an explorer that, where the budget is too short for what it asks for, knows of something cheaper.
@@ -69,14 +66,19 @@ type Plan struct {
 	finally  *footprint.Model // the same on the server of the final trials
 	base     *search.Tour     // the default configuration
 	inner    Explorer
-	finals   *finals // nil until the first final trial was told
-	ended    string  // why the search phase ended
-	blocks   int     // of turns so far
+	ended    string // why the search phase ended first; "" until then
+
+	finals    int  // final trials so far
+	blocks    int  // of turns so far
+	isRefused bool // a block could not be measured in turns
 
 	candidates *search.Candidates
 	events     []search.Event       // all that was told
+	figures    posterior.Figures    // of them
 	known      *posterior.Posterior // of the events of the last question
 	knownOf    int                  // how many these were
+	decisions  []*decision          // the last two
+	searched   *decision            // the last one by the search alone
 }
 
 // New returns a campaign with the named strategy inside. It fails for a name or settings that are not usable, all errors
@@ -160,14 +162,14 @@ func (p *Plan) Ask() search.Action {
 
 // following is the next action, whatever the process that runs can tell.
 func (p *Plan) following() search.Action {
-	if p.finals != nil {
-		return p.afterSearch(p.finals, p.ended)
+	if p.ended != "" {
+		return p.afterSearch(p.ended)
 	}
 	next := p.searching()
 	if !next.Stop {
 		return next
 	}
-	return p.afterSearch(p.newFinals(), next.Why)
+	return p.afterSearch(next.Why)
 }
 
 // searching is the next trial of the default and search phases.
@@ -177,6 +179,9 @@ func (p *Plan) searching() search.Action {
 			return search.Action{Stop: true, Why: p.spent()}
 		}
 		return next
+	}
+	if n := len(p.events); p.settings.Until > 0 && anchor(n) == n && p.isEnough(p.decided().verdict) {
+		return search.Action{Stop: true, Why: p.enough()}
 	}
 	next, aside := p.inner.Ask(), p.reserve()
 	affords := func(t search.Trial) bool { return p.affords(t, aside) }
@@ -191,21 +196,25 @@ func (p *Plan) searching() search.Action {
 	return search.Action{Stop: true, Why: p.spent()}
 }
 
-// afterSearch is the next trial of the final and curve phases. What a budget leaves after them makes the finals more precise.
-func (p *Plan) afterSearch(f *finals, why string) search.Action {
-	affordable := func(aside budgetPart) func([]search.Trial) bool {
-		return func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:]).plus(aside)) }
-	}
-	if next, ok := f.next(affordable(p.curveAside(f)), false); ok {
+// afterSearch is the next trial once there is an answer to confirm. A budget is used for as long as anything is worth it: in the finals,
+// and in the search, which has learned from these. The curves come last, when it is clear what they are to show; they may change the answer,
+// too, which is then confirmed.
+func (p *Plan) afterSearch(why string) search.Action {
+	aside := p.curveReserve()
+	affordable := func(trials []search.Trial) bool { return p.affords(trials[0], p.surcharge(trials[1:]).plus(aside)) }
+	if next, ok := p.final(p.decided(), affordable); ok {
 		return next
 	}
-	if next, ok := p.curve(f); ok && p.affords(next.Trial, budgetPart{}) {
+	if p.isEnough(p.decided().verdict) {
+		why = p.enough()
+	} else if next := p.searching(); !next.Stop && p.settings.Budget != (search.Budget{}) {
 		return next
 	}
-	if p.settings.Budget != (search.Budget{}) {
-		if next, ok := f.next(affordable(budgetPart{}), true); ok {
-			return next
-		}
+	if next, ok := p.curve(); ok && p.affords(next.Trial, budgetPart{}) {
+		return next
+	}
+	if next, ok := p.final(p.decidedAfter(len(p.events)), affordable); ok {
+		return next
 	}
 	return search.Action{Stop: true, Why: why}
 }
@@ -222,25 +231,25 @@ func (p *Plan) spent() string {
 // configuration holds, and the explorer what was measured.
 func (p *Plan) Tell(e search.Event) {
 	phase := e.Trial.Phase
-	if p.finals == nil && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
+	if p.ended == "" && (phase == search.PhaseFinal || phase == search.PhaseCurve) {
 		p.ended = p.whyEnded()
-		p.finals = p.newFinals()
 	}
 	p.costs.add(e)
 	p.events = append(p.events, e)
 	p.blocks = max(p.blocks, e.Trial.Block)
-	held := p.held
-	if phase == search.PhaseFinal {
-		held = p.finally
-	}
-	held.Add(e)
-	seen := held.Seen(e)
 	switch phase {
 	case search.PhaseFinal:
-		p.finals.tell(seen)
+		p.finals++
+		p.isRefused = p.isRefused || e.Trial.IsApart
+		p.finally.Add(e)
+		if learner, ok := p.inner.(Learner); ok && !p.settings.Elsewhere { // one server says nothing of another one's figures
+			learner.Confirm(p.finally.Seen(e))
+		}
 	case search.PhaseCurve:
-		p.finals.curve = append(p.finals.curve, seen)
+		p.held.Add(e)
 	default:
+		p.held.Add(e)
+		seen := p.held.Seen(e)
 		p.ledger.Add(seen)
 		p.base.Tell(seen)
 		p.inner.Tell(e)
@@ -274,16 +283,9 @@ func (p *Plan) Progress() (done, expected int) {
 	if n := p.ledger.Len(); n > 1 {
 		perCandidate = float64(done) / float64(n)
 	}
-	ahead := 0
-	if p.finals == nil {
-		ahead = int(min(perCandidate*(float64(p.base.Remaining())+float64(p.inner.Remaining())), mostTrials))
-		ahead += rounds * p.members()
-	} else {
-		all := rounds
-		if p.finals.slot >= (p.finals.first+rounds)*len(p.finals.members) {
-			all = allRounds
-		}
-		ahead = max((p.finals.first+all)*len(p.finals.members)-p.finals.slot, 0)
+	ahead := max(verdict.Confirmed*search.MostSeats-p.finals, 0)
+	if p.ended == "" {
+		ahead += int(min(perCandidate*(float64(p.base.Remaining())+float64(p.inner.Remaining())), mostTrials))
 	}
 	if b := p.settings.Budget; b.Trials > 0 {
 		ahead = min(ahead, b.Trials-done)
@@ -353,9 +355,9 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 // reserve is what the search phase leaves to the finals and the curves: room for a round of finals, at least a fifth of the
 // budget, and what the curve of the first stage needs.
 func (p *Plan) reserve() budgetPart {
-	b, n := p.settings.Budget, p.members()
+	b, n := p.settings.Budget, min(max(p.ledger.Len(), 2), search.MostSeats)
 	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
-	if takesTurns(p.settings) {
+	if p.takesTurns() {
 		trial = p.settings.Block([]search.Trial{trial, trial}, turnsPerBlock).Trial
 	}
 	round := p.costs.expect(trial)
@@ -363,6 +365,9 @@ func (p *Plan) reserve() budgetPart {
 		trial.Candidate = leader.Candidate
 	}
 	round += time.Duration(n-1) * p.costs.expect(trial)
+	if p.ended != "" {
+		return budgetPart{time: round, trials: n}.plus(p.curveReserve())
+	}
 	least := time.Duration(float64(b.Time) * reserved)
 	most := time.Duration(float64(b.Time) * reservedMax)
 	return budgetPart{
@@ -370,6 +375,3 @@ func (p *Plan) reserve() budgetPart {
 		trials: min(max(int(float64(b.Trials)*reserved), n), int(float64(b.Trials)*reservedMax)),
 	}.plus(p.curveReserve())
 }
-
-// members is how many configurations the finals will have, as far as can be known.
-func (p *Plan) members() int { return min(max(p.ledger.Len(), 2), maxMembers) }

@@ -19,7 +19,7 @@ type Predictor interface {
 func (p *Plan) Posterior() *posterior.Posterior { return posterior.New(p.posteriorOptions(), p.events) }
 
 func (p *Plan) posteriorOptions() posterior.Options {
-	o := posterior.Options{Space: p.settings.Space, Goal: p.settings.Goal, Elsewhere: p.settings.Elsewhere}
+	o := posterior.Options{Space: p.settings.Space, Goal: p.settings.Goal, Elsewhere: p.settings.Elsewhere, Figures: &p.figures}
 	if prior, ok := p.inner.(Predictor); ok {
 		o.Prior = prior
 	}

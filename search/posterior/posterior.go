@@ -34,6 +34,8 @@ type Options struct {
 	// Like is what was known before the newest events of the same campaign, nil for none: learning from
 	// it is quicker and nearly the same.
 	Like *Posterior
+	// Figures keeps what was read of the campaign's trials; nil: all are read anew.
+	Figures *Figures
 }
 
 func (o Options) like(metric measure.Metric) *process {
@@ -50,6 +52,9 @@ type Cell struct {
 	// IsElsewhere says that it ran on the finals' own server (Options.Elsewhere).
 	IsElsewhere bool
 }
+
+// Is reports whether two cells are the same.
+func (c Cell) Is(o Cell) bool { return c.key() == o.key() }
 
 // Posterior is what is known after the events. It is immutable.
 type Posterior struct {

@@ -2,7 +2,6 @@ package posterior
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"tuner/measure"
@@ -44,7 +43,7 @@ func (p *Posterior) read(events []search.Event) []reading {
 		}
 		r.at = middle(e)
 		for _, metric := range metrics {
-			r.values = append(r.values, valueOf(m, metric))
+			r.values = append(r.values, p.options.Figures.of(m, metric).value)
 		}
 		list = append(list, r)
 	}
@@ -100,23 +99,6 @@ const least = 1e-9
 // quietest is the least standard deviation of what one trial tells: a window's edges cut batches.
 const quietest = 0.002
 
-func valueOf(m measure.Measurement, metric measure.Metric) value {
-	if q, isPercentile := metric.Quantile(); isPercentile {
-		t, ok := m.Tail(q)
-		return value{t.Log, max(t.Deviation*t.Deviation, quietest*quietest), ok}
-	}
-	e, ok := m.Estimate(metric)
-	if !ok || e.Value < 0 {
-		return value{}
-	}
-	v := value{log: math.Log(max(e.Value, least)), variance: quietest * quietest, isKnown: true}
-	if e.Lo > 0 && e.Hi > e.Lo {
-		d := math.Log(e.Hi/e.Lo) / (2 * half95)
-		v.variance = max(d*d, v.variance)
-	}
-	return v
-}
-
 // measuredCells sums up what stands behind each cell, in the order of the first trials.
 func measuredCells(events []search.Event, o Options) []Measured {
 	var list []Measured
@@ -142,7 +124,7 @@ func measuredCells(events []search.Event, o Options) []Measured {
 			places[c.key()], launches[c.key()] = at, map[int]bool{}
 			list = append(list, Measured{Cell: c, Independent: map[measure.Metric]float64{}})
 		}
-		list[at].enter(e, o.Goal)
+		list[at].enter(e, o)
 		launches[c.key()][e.Measurement.Launch] = true
 		failed[c.key()] += failures(e.Measurement)
 	}
@@ -156,7 +138,7 @@ func measuredCells(events []search.Event, o Options) []Measured {
 }
 
 // enter adds a trial to what stands behind a cell.
-func (m *Measured) enter(e search.Event, goal search.Goal) {
+func (m *Measured) enter(e search.Event, o Options) {
 	m.Trials++
 	if e.Trial.Fresh && e.Trial.Phase == search.PhaseFinal {
 		m.Fresh++
@@ -164,11 +146,8 @@ func (m *Measured) enter(e search.Event, goal search.Goal) {
 	for _, w := range e.Measurement.Windows {
 		m.Requests += w.Requests
 	}
-	for _, metric := range percentiles(goal) {
-		q, _ := metric.Quantile()
-		if t, ok := e.Measurement.Tail(q); ok {
-			m.Independent[metric] += t.Independent
-		}
+	for _, metric := range percentiles(o.Goal) {
+		m.Independent[metric] += o.Figures.of(e.Measurement, metric).independent
 	}
 }
 

@@ -6,6 +6,7 @@ package searchtest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -237,6 +238,8 @@ const (
 	memory = 100e6 // bytes, of Measured
 	// windowLength is what a window says of its length: so long that counts of whole inferences do not round the throughput.
 	windowLength = 1000 * time.Second
+	// sampled is how many latencies a window tells, all alike: enough for a 99th percentile.
+	sampled = 400
 )
 
 func withWindows(m measure.Measurement, t search.Trial, throughput float64, latency measure.Histogram) measure.Measurement {
@@ -246,7 +249,7 @@ func withWindows(m measure.Measurement, t search.Trial, throughput float64, late
 			Duration:   windowLength,
 			Requests:   int(throughput * windowLength.Seconds()),
 			Inferences: int(throughput * windowLength.Seconds()),
-			Sub:        []measure.SubWindow{{Requests: 1, Latency: latency}},
+			Sub:        []measure.SubWindow{{Requests: sampled, Latency: latency}},
 		})
 	}
 	return m
@@ -266,5 +269,5 @@ func (l Landscape) histogram(latency time.Duration) measure.Histogram {
 
 // histogram is the distribution of a single latency.
 func histogram(latency time.Duration) measure.Histogram {
-	return measure.NewHistogram([]time.Duration{latency})
+	return measure.NewHistogram(slices.Repeat([]time.Duration{latency}, sampled))
 }

@@ -16,7 +16,9 @@ import (
 // A choice is displaced by a simpler one that was not displaced itself, is no worse in the objective,
 // and no worse in any metric that is limited. What "no worse" asks for depends on what the simpler one
 // saves. The default and the default's precision cost nothing and lose no accuracy, so anything else
-// must be shown to be better. Between others a tie is enough.
+// must be shown to be better. Between others a tie is enough. What was confirmed on fresh launches counts as
+// simpler than what was not: among equals the one that is known best is the answer, and none of the
+// others has to be measured for it.
 func (d *decider) reduce() {
 	d.order = make([]int, len(d.choices))
 	for i := range d.order {
@@ -25,6 +27,9 @@ func (d *decider) reduce() {
 	complexities := make([]complexity, len(d.choices))
 	for i, c := range d.choices {
 		complexities[i] = d.complexityOf(c.Candidate)
+		complexities[i].isConfirmed = slices.ContainsFunc(d.choices, func(x Choice) bool {
+			return x.Fresh >= Confirmed && x.Candidate.Key() == c.Candidate.Key()
+		})
 	}
 	slices.SortFunc(d.order, func(a, b int) int {
 		x, y := d.choices[a], d.choices[b]
@@ -83,11 +88,13 @@ func (d *decider) isNoWorse(k, s, a int, c search.Constraint, mustBeShown bool) 
 type complexity struct {
 	isDefault   bool
 	isPrecise   bool // it serves the default's precision
+	isConfirmed bool // at some load
 	differences int  // settings that the default does not have
 }
 
 func (c complexity) compare(o complexity) int {
-	return cmp.Or(first(c.isDefault, o.isDefault), first(c.isPrecise, o.isPrecise), cmp.Compare(c.differences, o.differences))
+	return cmp.Or(first(c.isDefault, o.isDefault), first(c.isPrecise, o.isPrecise),
+		first(c.isConfirmed, o.isConfirmed), cmp.Compare(c.differences, o.differences))
 }
 
 // first orders what is true before what is not.

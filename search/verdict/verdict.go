@@ -22,6 +22,10 @@ const Confidence = 0.95
 // Deployments on two machines of one type differ by more.
 const tie = 0.01
 
+// Confirmed is how many fresh launches it takes before figures of a configuration are told: with one, the spread
+// between launches is not seen.
+const Confirmed = 2
+
 // Likely is the probability from which on a limit is more likely kept than not. What keeps all limits
 // with it, and not with the asked confidence, is at the edge.
 const Likely = 0.5

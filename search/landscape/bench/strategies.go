@@ -1,14 +1,16 @@
 package main
 
 import (
+	"math"
 	"slices"
+	"strings"
 
 	"tuner/measure"
 	"tuner/search"
-	"tuner/search/guided"
 	"tuner/search/landscape"
 	"tuner/search/landscape/baseline"
 	"tuner/search/plan"
+	"tuner/search/posterior"
 )
 
 // informed is the strategy that knows the landscape.
@@ -29,48 +31,45 @@ func newStrategy(name string, l *landscape.Landscape, limit landscape.Limit, s s
 	if err != nil {
 		return nil, err
 	}
-	if g, ok := p.Explorer().(*guided.Guided); ok {
-		return believer{p, g}, nil
-	}
-	return p, nil
+	return believer{p}, nil
 }
 
-// believer is a campaign whose strategy has a model.
+// believer is a campaign that says what it claims, once it is over.
 type believer struct {
 	*plan.Plan
-	guided *guided.Guided
 }
 
-// Claim is what the strategy states of the best.
+// Claim is what the campaign states of its answer.
 func (b believer) Claim() (landscape.Claim, bool) {
-	s := b.guided.Statement()
-	if s.Best == nil {
+	v := b.Verdict()
+	answer := v.Answer()
+	if answer == nil || v.Nearest != nil {
 		return landscape.Claim{}, false
 	}
-	i := slices.IndexFunc(s.Best.Values, func(v guided.Value) bool { return v.Metric == measure.Throughput })
-	if i < 0 {
-		return landscape.Claim{}, false
+	claim := landscape.Claim{
+		Candidate: answer.Candidate, Level: answer.Load.Level(), Throughput: answer.Values[measure.Throughput], Feasible: answer.Holds,
+		IsOver: !strings.Contains(b.Ask().Why, "budget"),
 	}
-	return landscape.Claim{
-		Candidate: s.Best.Candidate, Level: s.Best.Load.Level(), Throughput: s.Best.Values[i].Estimate,
-		Feasible: s.Best.Feasible, Gain: s.Gain, IsOver: s.Why != "",
-	}, true
+	if !math.IsInf(v.More, 1) {
+		claim.Gain = &v.More
+	}
+	return claim, true
 }
 
-// Predict is what the strategy believes of a configuration at a load.
+// Predict is what is known of a configuration at a load from the trials and the simulation of the queue.
 func (b believer) Predict(c search.Candidate, load measure.Load) (landscape.Prediction, bool) {
-	known, ok := b.guided.Predict(c, load)
-	if !ok {
+	cell := posterior.Cell{Candidate: c, Load: load}
+	known := b.Posterior()
+	if !known.IsPredicted(cell, measure.Throughput) {
 		return landscape.Prediction{}, false
 	}
-	var p landscape.Prediction
-	for _, v := range known.Values {
-		switch v.Metric {
-		case measure.Throughput:
-			p.Throughput = v.Believed
-		case measure.LatencyP99:
-			p.P99 = v.Believed
+	of := func(metric measure.Metric) *measure.Estimate {
+		n, ok := known.At(cell, metric)
+		if !ok {
+			return nil
 		}
+		e := n.Estimate()
+		return &e
 	}
-	return p, true
+	return landscape.Prediction{Throughput: of(measure.Throughput), P99: of(measure.LatencyP99)}, true
 }

@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"tuner/search"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
+)
+
+// decision is what is known after some of the events, and the verdict by it.
+type decision struct {
+	events  int // that it rests on
+	known   *posterior.Posterior
+	verdict verdict.Verdict
+}
+
+// decided is the decision that the campaign goes on from. What is measured next depends on it, so that it is a function of the events
+// alone: it learns from all of them at once. Curves that were measured last do not count yet: which are to be measured does not change
+// while they are.
+func (p *Plan) decided() *decision {
+	n := len(p.events)
+	for n > 0 && p.events[n-1].Trial.Phase == search.PhaseCurve {
+		n--
+	}
+	return p.decidedAfter(n)
+}
+
+// decidedAfter is the decision after so many events: all, or all but the last curves.
+func (p *Plan) decidedAfter(n int) *decision {
+	for _, d := range p.decisions {
+		if d.events == n {
+			return d
+		}
+	}
+	known := posterior.New(p.posteriorOptions(), p.events[:n])
+	d := &decision{n, known, p.DecideAt(known, nil)}
+	p.decisions = append(p.decisions[max(0, len(p.decisions)-1):], d)
+	return d
+}
+
+// growth is by how much the trials of the search grow between two decisions of it. To decide after each would take a tenth of the time.
+const growth = 1.25
+
+// anchor is the last number of trials, up to n, after which the search decides whether it is over: 1, 2, 3, 4, 5, 6, 7, 8, 10, …
+func anchor(n int) int {
+	at := 0
+	for next := 1; next <= n; next = max(next+1, int(growth*float64(next))) {
+		at = next
+	}
+	return at
+}

@@ -1,0 +1,220 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tuner/measure"
+	"tuner/search/posterior"
+	"tuner/search/verdict"
+)
+
+const (
+	// worthIt is the gain to be expected of a further trial in the finals below which none is made, relative. Twice as
+	// much leaves budgets unused; half as much changes no answer by what a user would see.
+	worthIt = 0.001
+	// mostConsidered is how many configurations have the loads beside theirs considered, and how many cells that were
+	// only predicted are. Each costs a simulation.
+	mostConsidered = 4
+)
+
+// tiny keeps a divisor from being zero.
+const tiny = 1e-18
+
+// besides are the factors of the loads that are considered beside a configuration's best.
+var besides = []float64{1 / 2.0, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 2.0}
+
+// meeting weighs what a choice should meet in the finals, the answer for one. Each cell is worth what a trial of it is
+// expected to gain (the knowledge gradient; Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009): it may
+// turn out to be better than the choice, and to keep the limits as surely as is asked.
+type meeting struct {
+	plan *Plan
+	*decision
+	isSafe bool               // the choice keeps the limits as surely as is asked
+	cells  []posterior.Cell   // the last is the choice
+	scores []posterior.Normal // of each over the choice's, on log scale
+	noise  float64            // variance of a trial's score
+	safe   []float64          // probability that, after one more trial, it keeps the limits as surely as is asked
+}
+
+// meet lets the answer meet what was measured, the loads beside those of the best configurations, and what the strategy
+// predicts to be better.
+func (p *Plan) meet(d *decision) *meeting {
+	m := p.newMeeting(d, d.verdict.Answer())
+	m.isSafe = d.verdict.Recommended != nil
+	for _, c := range d.verdict.Choices {
+		m.invite(c.Cell)
+	}
+	for _, c := range d.verdict.Configs[:min(mostConsidered, len(d.verdict.Configs))] {
+		m.inviteBeside(c.Cell)
+	}
+	if !p.settings.Elsewhere { // what the strategy predicts is of the search's server
+		for _, r := range p.predicted(mostConsidered) {
+			m.invite(posterior.Cell{Candidate: r.Candidate, Load: r.Load})
+		}
+	}
+	return m.weigh()
+}
+
+// meetItself lets a configuration meet itself under other loads: each is to be compared at its best.
+func (p *Plan) meetItself(d *decision, choice *verdict.Choice) *meeting {
+	m := p.newMeeting(d, choice)
+	m.isSafe = choice.Holds >= d.verdict.Confidence
+	for _, c := range d.verdict.Choices {
+		if c.Candidate.Key() == choice.Candidate.Key() {
+			m.invite(c.Cell)
+		}
+	}
+	m.inviteBeside(choice.Cell)
+	return m.weigh()
+}
+
+func (p *Plan) newMeeting(d *decision, choice *verdict.Choice) *meeting {
+	return &meeting{plan: p, decision: d, cells: []posterior.Cell{choice.Cell}}
+}
+
+// invite adds a cell that may be measured and is not in yet; the choice stays the last.
+func (m *meeting) invite(c posterior.Cell) {
+	isOut := func(x verdict.Choice) bool {
+		return x.Candidate.Key() == c.Candidate.Key() && (!x.MayLead() || x.IsDisplaced && x.Load == c.Load)
+	}
+	if !slices.ContainsFunc(m.cells, c.Is) && !slices.ContainsFunc(m.verdict.Choices, isOut) {
+		m.cells = slices.Insert(m.cells, len(m.cells)-1, c)
+	}
+}
+
+// inviteBeside adds a cell's configuration under loads beside its own.
+func (m *meeting) inviteBeside(c posterior.Cell) {
+	axis, level := m.plan.settings.Space.Load, c.Load.Level()
+	for _, factor := range besides {
+		if c.Load = axis.At(axis.AtMost(level * factor)); factor > 1 {
+			c.Load = axis.At(axis.AtLeast(level * factor))
+		}
+		m.invite(c)
+	}
+}
+
+func (m *meeting) weigh() *meeting {
+	m.score()
+	m.foresee()
+	return m
+}
+
+// predicted are the best cells of those that were not measured, as far as the strategy can tell.
+func (p *Plan) predicted(most int) []verdict.Rival {
+	predictor, ok := p.inner.(Predictor)
+	if !ok {
+		return nil
+	}
+	list, _ := predictor.Rivals()
+	list = slices.DeleteFunc(list, func(r verdict.Rival) bool { return r.Load == measure.Load{} })
+	value := func(r verdict.Rival) float64 { return r.Score.Mean + math.Log(r.Holds) }
+	slices.SortStableFunc(list, func(a, b verdict.Rival) int { return -cmp.Compare(value(a), value(b)) })
+	return list[:min(most, len(list))]
+}
+
+// score fills in by how much each is better than the choice.
+func (m *meeting) score() {
+	last := len(m.cells) - 1
+	m.scores = make([]posterior.Normal, len(m.cells))
+	deviation := 0.0
+	for _, t := range m.plan.settings.Goal.Objective.Terms {
+		j, ok := m.known.Joint(m.cells, t.Metric)
+		if !ok {
+			continue
+		}
+		sign := -t.Weight
+		if info, _ := t.Metric.Info(); info.HigherBetter {
+			sign = t.Weight
+		}
+		for i := range m.cells {
+			d := j.Difference(i, last)
+			m.scores[i].Mean += sign * d.Mean
+			m.scores[i].Deviation += math.Abs(sign) * d.Deviation
+		}
+		deviation += math.Abs(sign) * math.Sqrt(m.known.Noise(t.Metric))
+	}
+	m.noise = deviation * deviation
+}
+
+// foresee fills in the probabilities to be safe after one more trial. A normal belief with variance v becomes, after a trial with
+// variance n, one with variance v·n/(v+n), whose mean has moved by a deviation of v/√(v+n).
+func (m *meeting) foresee() {
+	m.safe = make([]float64, len(m.cells))
+	for i := range m.safe {
+		m.safe[i] = 1
+	}
+	z := distuv.UnitNormal.Quantile(m.verdict.Confidence)
+	for _, c := range m.plan.settings.Goal.Constraints {
+		j, ok := m.known.Joint(m.cells, c.Metric)
+		noise := m.known.Noise(c.Metric)
+		for i := range m.cells {
+			if !ok || math.IsNaN(j.Means[i]) {
+				continue // it will be known
+			}
+			v := j.Covariance(i, i)
+			moves, left := v/math.Sqrt(max(v+noise, tiny)), math.Sqrt(v*noise/max(v+noise, tiny))
+			if c.Max != nil {
+				m.safe[i] *= posterior.Normal{Mean: j.Means[i] + z*left, Deviation: moves}.Below(*c.Max)
+			}
+			if c.Min != nil {
+				m.safe[i] *= posterior.Normal{Mean: j.Means[i] - z*left, Deviation: moves}.Above(math.Log(*c.Min))
+			}
+		}
+	}
+}
+
+// worth is the gain to be expected of a further trial of a cell, and of one of the choice beside it, relative. Where the
+// choice is not safe, whatever turns out to be takes its place.
+func (m *meeting) worth(i int) float64 {
+	d := m.scores[i]
+	weight := m.plan.weight()
+	if !m.isSafe {
+		return m.safe[i] * math.Exp(d.Mean/weight)
+	}
+	v := d.Deviation * d.Deviation
+	moves := v / math.Sqrt(max(v+2*m.noise, tiny))
+	if moves == 0 {
+		return 0
+	}
+	z := d.Mean / moves
+	return m.safe[i] * (d.Mean*distuv.UnitNormal.CDF(z) + moves*distuv.UnitNormal.Prob(z)) / weight
+}
+
+// rivals are the cells that are worth more than worth, the one that is worth most first. Where the choice is not safe, it is those of which
+// one is likely enough to be.
+func (m *meeting) rivals(worth float64) []posterior.Cell {
+	if !m.isSafe {
+		worth = m.unlikely()
+	}
+	places := make([]int, 0, len(m.cells))
+	for i := range m.cells[:len(m.cells)-1] {
+		if m.worth(i) > worth {
+			places = append(places, i)
+		}
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return -cmp.Compare(m.worth(a), m.worth(b)) })
+	cells := make([]posterior.Cell, len(places))
+	for k, i := range places {
+		cells[k] = m.cells[i]
+	}
+	return cells
+}
+
+// isOpen reports whether the choice is not safe and may turn out to be.
+func (m *meeting) isOpen() bool { return !m.isSafe && m.worth(len(m.cells)-1) > m.unlikely() }
+
+// unlikely is the probability below which nothing is expected to turn out safe.
+func (m *meeting) unlikely() float64 { return 1 - m.verdict.Confidence }
+
+// weight is the sum of the objective's weights: a score grows by so much more than a gain's logarithm.
+func (p *Plan) weight() float64 {
+	sum := 0.0
+	for _, t := range p.settings.Goal.Objective.Terms {
+		sum += t.Weight
+	}
+	return sum
+}

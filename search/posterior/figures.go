@@ -1,0 +1,64 @@
+package posterior
+
+import (
+	"math"
+	"sync"
+
+	"tuner/measure"
+)
+
+// Figures keeps what trials tell, so that it is read from their windows once: a percentile with its error takes longer than
+// the rest of what is learned from a trial. A campaign that asks after each trial has one. It may be used by several
+// goroutines.
+type Figures struct {
+	mutex sync.Mutex
+	known map[figureKey]figure
+}
+
+// figureKey identifies a trial by its windows, which nobody changes.
+type figureKey struct {
+	windows *measure.Window
+	count   int
+	metric  measure.Metric
+}
+
+// figure is what a trial tells of a metric.
+type figure struct {
+	value
+	independent float64 // latencies behind a percentile, see measure.Tail
+}
+
+// of reads a figure, or remembers it. m has windows.
+func (f *Figures) of(m measure.Measurement, metric measure.Metric) figure {
+	if f == nil {
+		return figureOf(m, metric)
+	}
+	key := figureKey{&m.Windows[0], len(m.Windows), metric}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if known, ok := f.known[key]; ok {
+		return known
+	}
+	if f.known == nil {
+		f.known = map[figureKey]figure{}
+	}
+	f.known[key] = figureOf(m, metric)
+	return f.known[key]
+}
+
+func figureOf(m measure.Measurement, metric measure.Metric) figure {
+	if q, isPercentile := metric.Quantile(); isPercentile {
+		t, ok := m.Tail(q)
+		return figure{value{t.Log, max(t.Deviation*t.Deviation, quietest*quietest), ok}, t.Independent}
+	}
+	e, ok := m.Estimate(metric)
+	if !ok || e.Value < 0 {
+		return figure{}
+	}
+	v := value{log: math.Log(max(e.Value, least)), variance: quietest * quietest, isKnown: true}
+	if e.Lo > 0 && e.Hi > e.Lo {
+		d := math.Log(e.Hi/e.Lo) / (2 * half95)
+		v.variance = max(d*d, v.variance)
+	}
+	return figure{value: v}
+}
