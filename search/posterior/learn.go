@@ -55,17 +55,7 @@ const (
 // like is the process of fewer trials of the same campaign, or nil. Its scales are kept until the trials
 // have grown by a quarter: in between they hardly change.
 func learn(metric measure.Metric, list []observation, like *process) *process {
-	p := &process{metric: metric, direction: direction(metric), list: list}
-	p.begin, p.end = list[0].at, list[0].at
-	for _, o := range list {
-		p.begin, p.end = min(p.begin, o.at), max(p.end, o.at)
-	}
-	p.centre = centre(list)
-	p.arrange()
-	p.weights = make([]float64, len(list))
-	for i := range p.weights {
-		p.weights[i] = 1
-	}
+	p := newProcess(metric, list)
 	isPredicted := !slices.ContainsFunc(list, func(o observation) bool { return !o.isKnown })
 	common := usual(metric, isPredicted)
 	if like != nil && float64(len(list)) < growth*float64(like.learnedFrom) {
@@ -82,7 +72,6 @@ func learn(metric measure.Metric, list []observation, like *process) *process {
 			s := near.scales()
 			s.global = common.global
 			p.weigh(s)
-			recent.weights = p.weights[len(p.weights)-len(recent.list):]
 		}
 		list := recent.draw(near, common, step)
 		if step == steps-1 {
@@ -105,11 +94,14 @@ func centre(list []observation) float64 {
 	return sum / max(n, 1)
 }
 
-// recent is the process of the newest trials alone.
+// recent is the process of the newest trials alone. It sees how the process weighs them.
 func (p *process) recent() *process {
-	q := *p
-	from := max(0, len(p.list)-newest)
-	q.list, q.weights, q.places = p.list[from:], p.weights[from:], p.places[from:]
+	if len(p.list) <= newest {
+		return p
+	}
+	q, from := *p, len(p.list)-newest
+	q.list, q.weights = p.list[from:], p.weights[from:]
+	q.arrange()
 	return &q
 }
 
@@ -181,7 +173,7 @@ func (p *process) draw(from cloud, common scales, step int) []drawn {
 		}
 		s := scalesOf(logs)
 		s.global = common.global
-		if _, likelihood, ok := p.condition(s); ok {
+		if likelihood, ok := p.likelihood(s); ok {
 			list = append(list, drawn{s, likelihood + weight})
 			most = max(most, likelihood+weight)
 		}
@@ -223,7 +215,8 @@ func (p *process) average(list []drawn) {
 		if math.Exp(c.log) < probable {
 			continue
 		}
-		if x, _, ok := p.condition(c.scales); ok {
+		if x, ok := p.condition(c.scales); ok {
+			p.prepare(&x)
 			x.probability = math.Exp(c.log)
 			p.parts, p.drawn = append(p.parts, x), append(p.drawn, c)
 			sum += x.probability
@@ -258,11 +251,11 @@ func (p *process) mean(global float64) scales {
 // that a neighbour has spoiled counts little, without a rule of which to drop.
 func (p *process) weigh(s scales) {
 	for range rounds {
-		x, _, ok := p.condition(s)
+		x, ok := p.condition(s)
 		if !ok {
 			return
 		}
-		inverse := inverseDiagonal(x)
+		inverse := x.factor.inverseDiagonal()
 		for i := range p.weights {
 			own := s.ownVariance(p.list[i])
 			d := own / p.weights[i]
