@@ -23,7 +23,7 @@ func random(seed uint64) ([]observation, []scales) {
 	}
 	var all []scales
 	for range 3 {
-		logs := usual(measure.Throughput, true).logs()
+		logs := usual(measure.Throughput).logs()
 		for i := range logs {
 			logs[i] += surprise * r.NormFloat64()
 		}
@@ -39,9 +39,9 @@ func someSites(r *rand.Rand, n int) []site {
 	var sites []site
 	for range n {
 		pool, batcher, level := string(rune('a'+r.IntN(2))), string(rune('x'+r.IntN(2))), float64(r.IntN(6))
-		s := site{pool: pool, batcher: pool + batcher, server: pool + batcher + string(rune('0'+int(level)))}
+		s := site{pool: pool, server: pool + batcher + string(rune('0'+int(level)))}
 		size := float64(batcher[0]-'x') + 0.3*float64(pool[0]-'a') // equal servers are at one place
-		s.at, s.shared = [3]float64{level, size, size / 2}, [2]float64{level - 1, size}
+		s.at = [3]float64{level, size, size / 2}
 		if r.IntN(4) > 0 {
 			s.prior, s.isKnown = 9+0.1*r.NormFloat64(), true
 		}

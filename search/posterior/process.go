@@ -40,15 +40,9 @@ func observations(readings []reading, metric int, o Options) []observation {
 	return list
 }
 
-// The reach of the kernel on the scale of its coordinates: of the logarithms of load and batch, and
-// of the queue delay.
-var (
-	reach       = [3]float64{1.2, 0.7, 0.7}
-	sharedReach = [2]float64{1.2, 0.7}
-)
-
-// ownReach is the reach in the load of what one batcher alone has.
-const ownReach = 0.7
+// reach is that of the kernel on the scale of its coordinates: of the logarithms of load and batch, and of
+// the queue delay.
+var reach = [3]float64{1.2, 0.7, 0.7}
 
 // lasting is how long the fast part of the machine's speed lasts. On recordings of four models trials
 // of different engines correlate with 0.5 to 0.7 within 3 s and with 0.2 to 0.35 after 10 s.
@@ -57,11 +51,11 @@ const lasting = 5.0 // s
 // scales are the standard deviations that a logarithm is made of.
 type scales struct {
 	global float64 // all cells together
-	shared float64 // alike in all pools for near loads per instance and batches
+	shared float64 // alike in all pools for near cells
 	pool   float64 // all cells of a pool
 	smooth float64 // alike for near cells of a pool
-	own    float64 // alike for near loads of a batcher
 	cell   float64 // a server at a load alone: one more request may wait for one more batch
+	bare   float64 // cells that nothing predicts, together: what else they have is in proportion
 
 	trial  float64 // of a trial alone, beyond what its windows explain
 	within float64 // factor of the deviation that its windows tell: an interval of few requests is a guess
@@ -73,33 +67,47 @@ type scales struct {
 
 // likeness is how alike two sites are: what the kernel needs of a pair, whatever its scales.
 type likeness struct {
-	shared, smooth, own      float64
+	near                     float64 // by load, batch and queue delay
 	isSamePool, isSameServer bool
+	isBare                   bool // nothing predicts either
+	isApart                  bool // one is predicted alone: by how much its prediction misses says nothing of the other
 }
 
 func likenessOf(a, b site) likeness {
-	l := likeness{shared: rbf(a.shared[:], b.shared[:], sharedReach[:]), isSamePool: a.pool == b.pool}
-	if !l.isSamePool {
-		return l
+	if a.isKnown != b.isKnown {
+		return likeness{isApart: true}
 	}
-	l.smooth = rbf(a.at[:], b.at[:], reach[:])
-	if a.batcher == b.batcher {
-		d := (a.at[0] - b.at[0]) / ownReach
-		l.own = math.Exp(-d * d / 2)
-	}
-	l.isSameServer = a.server == b.server
-	return l
+	return likeness{near: rbf(&a.at, &b.at), isSamePool: a.pool == b.pool, isSameServer: a.server == b.server, isBare: !a.isKnown}
 }
 
 // kernel is the covariance of what two cells have beyond their predictions.
 func (s *scales) kernel(l likeness) float64 {
-	c := s.global*s.global + s.shared*s.shared*l.shared
+	if l.isApart {
+		return 0
+	}
+	c := s.global*s.global + s.shared*s.shared*l.near
+	if l.isBare {
+		c += s.bare * s.bare * l.bare()
+	}
 	if !l.isSamePool {
 		return c
 	}
-	c += s.pool*s.pool + s.smooth*s.smooth*l.smooth + s.own*s.own*l.own
+	c += s.pool*s.pool + s.smooth*s.smooth*l.near
 	if l.isSameServer {
 		c += s.cell * s.cell
+	}
+	return c
+}
+
+// bareVariance is what near cells, cells of a pool, and near cells of a pool have in common that nothing
+// predicts, each in units of what all such cells have in common.
+const bareVariance = 0.25
+
+// bare is the kernel of what nothing predicts, in units of bare².
+func (l likeness) bare() float64 {
+	c := 1 + bareVariance*l.near
+	if l.isSamePool {
+		c += bareVariance * (1 + l.near)
 	}
 	return c
 }
@@ -115,10 +123,10 @@ func (s *scales) kernels(list []likeness) []float64 {
 
 // kernelScales are those of the kernel.
 func (s *scales) kernelScales() [6]*float64 {
-	return [...]*float64{&s.global, &s.shared, &s.pool, &s.smooth, &s.own, &s.cell}
+	return [...]*float64{&s.global, &s.shared, &s.pool, &s.smooth, &s.cell, &s.bare}
 }
 
-func rbf(a, b, reach []float64) float64 {
+func rbf(a, b *[3]float64) float64 {
 	sum := 0.0
 	for i, x := range a {
 		d := (x - b[i]) / reach[i]
@@ -224,14 +232,14 @@ func newProcess(metric measure.Metric, list []observation) *process {
 // arrange lists the sites of the trials once each, and what pairs have in common.
 func (p *process) arrange() {
 	type identity struct { // equal servers have one site but for their predictions
-		server, batcher string
-		isKnown         bool
-		prior           float64
+		server  string
+		isKnown bool
+		prior   float64
 	}
 	known := map[identity]int{}
 	p.sites, p.pairs = nil, pairs{fast: newLower(len(p.list))}
 	for i, o := range p.list {
-		key := identity{o.server, o.batcher, o.isKnown, o.prior}
+		key := identity{o.server, o.isKnown, o.prior}
 		at, ok := known[key]
 		if !ok {
 			at = len(p.sites)

@@ -21,7 +21,7 @@ func fixed(t *testing.T, s scales, list []observation) *process {
 	return p
 }
 
-func spot(name string) site { return site{pool: name, batcher: name, server: name, isKnown: true} }
+func spot(name string) site { return site{pool: name, server: name, isKnown: true} }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
