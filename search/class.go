@@ -18,6 +18,13 @@ import (
 // nothing. An open loop has no bound on what is in flight, so that every batcher is a
 // class of its own there.
 func (s Space) ClassKey(c Candidate, load measure.Load) string {
+	return s.PoolClass(c) + " " + s.batcherClass(c, load)
+}
+
+// PoolClass is the part of ClassKey that the engine process decides, whatever the load. It is
+// equal where all settings of the process come to the same: a candidate may say what the
+// default has anyway.
+func (s Space) PoolClass(c Candidate) string {
 	var knobs, parts []string
 	for _, k := range s.Knobs {
 		knobs = append(knobs, k.Name)
@@ -32,7 +39,7 @@ func (s Space) ClassKey(c Candidate, load measure.Load) string {
 			parts = append(parts, name+"="+string(s.Value(c, name)))
 		}
 	}
-	return strings.Join(append(parts, s.batcherClass(c, load)), " ")
+	return strings.Join(parts, " ")
 }
 
 // batcherClass is the part of ClassKey that the batcher's knobs decide.

@@ -214,11 +214,11 @@ func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric
 	if len(sites) == 0 {
 		return j
 	}
-	joined := process.at(sites)
+	joined := process.ask(sites)
 	for a, i := range places {
-		j.Means[i] = joined.Means[a]
-		for b, k := range places {
-			j.set(i, k, joined.Covariance(a, b))
+		j.Means[i] = joined.means[a]
+		for b, k := range places[:a+1] {
+			j.set(i, k, joined.covariance(a, b))
 		}
 	}
 	for i, c := range cells {

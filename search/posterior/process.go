@@ -1,10 +1,11 @@
 package posterior
 
 import (
-	"fmt"
+	"cmp"
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/floats"
 
 	"tuner/measure"
 )
@@ -39,15 +40,9 @@ func observations(readings []reading, metric int, o Options) []observation {
 	return list
 }
 
-// The reach of the kernel on the scale of its coordinates: of the logarithms of load and batch, and
-// of the queue delay.
-var (
-	reach       = [3]float64{1.2, 0.7, 0.7}
-	sharedReach = [2]float64{1.2, 0.7}
-)
-
-// ownReach is the reach in the load of what one batcher alone has.
-const ownReach = 0.7
+// reach is that of the kernel on the scale of its coordinates: of the logarithms of load and batch, and of
+// the queue delay.
+var reach = [3]float64{1.2, 0.7, 0.7}
 
 // lasting is how long the fast part of the machine's speed lasts. On recordings of four models trials
 // of different engines correlate with 0.5 to 0.7 within 3 s and with 0.2 to 0.35 after 10 s.
@@ -56,11 +51,11 @@ const lasting = 5.0 // s
 // scales are the standard deviations that a logarithm is made of.
 type scales struct {
 	global float64 // all cells together
-	shared float64 // alike in all pools for near loads per instance and batches
+	shared float64 // alike in all pools for near cells
 	pool   float64 // all cells of a pool
 	smooth float64 // alike for near cells of a pool
-	own    float64 // alike for near loads of a batcher
 	cell   float64 // a server at a load alone: one more request may wait for one more batch
+	bare   float64 // cells that nothing predicts, together: what else they have is in proportion
 
 	trial  float64 // of a trial alone, beyond what its windows explain
 	within float64 // factor of the deviation that its windows tell: an interval of few requests is a guess
@@ -72,38 +67,66 @@ type scales struct {
 
 // likeness is how alike two sites are: what the kernel needs of a pair, whatever its scales.
 type likeness struct {
-	shared, smooth, own      float64
+	near                     float64 // by load, batch and queue delay
 	isSamePool, isSameServer bool
+	isBare                   bool // nothing predicts either
+	isApart                  bool // one is predicted alone: by how much its prediction misses says nothing of the other
 }
 
 func likenessOf(a, b site) likeness {
-	l := likeness{shared: rbf(a.shared[:], b.shared[:], sharedReach[:]), isSamePool: a.pool == b.pool}
-	if !l.isSamePool {
-		return l
+	if a.isKnown != b.isKnown {
+		return likeness{isApart: true}
 	}
-	l.smooth = rbf(a.at[:], b.at[:], reach[:])
-	if a.batcher == b.batcher {
-		d := (a.at[0] - b.at[0]) / ownReach
-		l.own = math.Exp(-d * d / 2)
-	}
-	l.isSameServer = a.server == b.server
-	return l
+	return likeness{near: rbf(&a.at, &b.at), isSamePool: a.pool == b.pool, isSameServer: a.server == b.server, isBare: !a.isKnown}
 }
 
 // kernel is the covariance of what two cells have beyond their predictions.
 func (s *scales) kernel(l likeness) float64 {
-	c := s.global*s.global + s.shared*s.shared*l.shared
+	if l.isApart {
+		return 0
+	}
+	c := s.global*s.global + s.shared*s.shared*l.near
+	if l.isBare {
+		c += s.bare * s.bare * l.bare()
+	}
 	if !l.isSamePool {
 		return c
 	}
-	c += s.pool*s.pool + s.smooth*s.smooth*l.smooth + s.own*s.own*l.own
+	c += s.pool*s.pool + s.smooth*s.smooth*l.near
 	if l.isSameServer {
 		c += s.cell * s.cell
 	}
 	return c
 }
 
-func rbf(a, b, reach []float64) float64 {
+// bareVariance is what near cells, cells of a pool, and near cells of a pool have in common that nothing
+// predicts, each in units of what all such cells have in common.
+const bareVariance = 0.25
+
+// bare is the kernel of what nothing predicts, in units of bare².
+func (l likeness) bare() float64 {
+	c := 1 + bareVariance*l.near
+	if l.isSamePool {
+		c += bareVariance * (1 + l.near)
+	}
+	return c
+}
+
+// kernels are those of several pairs.
+func (s *scales) kernels(list []likeness) []float64 {
+	kernels := make([]float64, len(list), len(list)+1)
+	for i, l := range list {
+		kernels[i] = s.kernel(l)
+	}
+	return kernels
+}
+
+// kernelScales are those of the kernel.
+func (s *scales) kernelScales() [6]*float64 {
+	return [...]*float64{&s.global, &s.shared, &s.pool, &s.smooth, &s.cell, &s.bare}
+}
+
+func rbf(a, b *[3]float64) float64 {
 	sum := 0.0
 	for i, x := range a {
 		d := (x - b[i]) / reach[i]
@@ -155,50 +178,96 @@ const slopeDeviation = 0.5
 // It is a mixture of such processes with different scales, each with its probability.
 type process struct {
 	metric     measure.Metric
-	direction  float64 // of the metric as the machine gets faster: 1, −1, or 0
-	centre     float64 // where nothing predicts
-	begin, end float64 // s, of the campaign
-	list       []observation
-	sites      []site // of the trials, each once
-	places     []int  // of each trial's site
-	alike      [][]likeness
-	weights    []float64 // of each trial: below 1 for what is far from all else
+	direction  float64       // of the metric as the machine gets faster: 1, −1, or 0
+	centre     float64       // where nothing predicts
+	begin, end float64       // s, of the campaign
+	list       []observation // in the order of time
+	sites      []site        // of the trials, each once
+	weights    []float64     // of each trial: below 1 for what is far from all else
 	parts      []part
+	pairs
 
 	drawn       []drawn // scales of the parts
 	learnedFrom int     // trials
+}
+
+// pairs is what two trials have in common whatever the scales.
+type pairs struct {
+	places []int        // of each trial's site
+	alike  [][]likeness // of two sites
+	fast   lower        // exp(−gap/lasting) of two trials
+	kin    [][]int      // of each trial: those of its engine process up to itself
 }
 
 // part is a process with certain scales.
 type part struct {
 	scales
 	probability float64
-	factor      *mat.Cholesky
+	factor      lower
 	pulls       []float64 // inverse covariance · (logarithms − predictions)
+	answers
 }
 
-// arrange lists the sites of the trials once each, and how alike they are.
+// answers is what a part needs to answer. A cell has the same covariance with all trials of a site, but for
+// the course of the machine. So trials count by the sums over sites, and a question takes no time that
+// grows with the trials. Each list has an element for each site, and a last one for the course.
+type answers struct {
+	pull      []float64   // by which the mean moves
+	explained [][]float64 // the quadratic form by which the variance falls
+}
+
+// newProcess lists trials in the order of time, and what pairs of them have in common.
+func newProcess(metric measure.Metric, list []observation) *process {
+	p := &process{metric: metric, direction: direction(metric), list: slices.Clone(list), centre: centre(list)}
+	slices.SortStableFunc(p.list, func(a, b observation) int { return cmp.Compare(a.at, b.at) })
+	p.begin, p.end = p.list[0].at, p.list[len(list)-1].at
+	p.weights = make([]float64, len(list))
+	for i := range p.weights {
+		p.weights[i] = 1
+	}
+	p.arrange()
+	return p
+}
+
+// arrange lists the sites of the trials once each, and what pairs have in common.
 func (p *process) arrange() {
-	known := map[string]int{}
-	for _, o := range p.list {
-		key := o.server + "|" + o.batcher // equal servers have one site but for their predictions
-		if o.isKnown {
-			key += fmt.Sprint(o.prior)
-		}
+	type identity struct { // equal servers have one site but for their predictions
+		server  string
+		isKnown bool
+		prior   float64
+	}
+	known := map[identity]int{}
+	p.sites, p.pairs = nil, pairs{fast: newLower(len(p.list))}
+	for i, o := range p.list {
+		key := identity{o.server, o.isKnown, o.prior}
 		at, ok := known[key]
 		if !ok {
 			at = len(p.sites)
 			known[key], p.sites = at, append(p.sites, o.site)
 		}
 		p.places = append(p.places, at)
+		var kin []int
+		for j, other := range p.list[:i+1] {
+			p.fast[i][j] = math.Exp((other.at - o.at) / lasting)
+			if other.launch == o.launch && other.pool == o.pool {
+				kin = append(kin, j)
+			}
+		}
+		p.kin = append(p.kin, kin)
 	}
-	p.alike = make([][]likeness, len(p.sites))
-	for i, a := range p.sites {
-		p.alike[i] = make([]likeness, len(p.sites))
+	p.alike = p.likenesses(p.sites)
+}
+
+// likenesses is how alike some sites and those of the trials are.
+func (p *process) likenesses(sites []site) [][]likeness {
+	alike := make([][]likeness, len(sites))
+	for i, a := range sites {
+		alike[i] = make([]likeness, len(p.sites))
 		for j, b := range p.sites {
-			p.alike[i][j] = likenessOf(a, b)
+			alike[i][j] = likenessOf(a, b)
 		}
 	}
+	return alike
 }
 
 // direction is which way a metric goes as the machine gets faster.
@@ -225,108 +294,167 @@ func (p *process) prediction(s site) float64 {
 	return p.centre
 }
 
-// noise is the variance of a trial's own error.
-func (p *process) noise(i int, s *scales) float64 { return s.ownVariance(p.list[i]) / p.weights[i] }
-
 // ownVariance is the variance of a trial's own error before it is weighed.
 func (s *scales) ownVariance(o observation) float64 {
 	return s.trial*s.trial + s.within*s.within*o.variance
 }
 
-// condition makes a part of certain scales, and returns the logarithm of the trials' likelihood under
-// it, up to a constant. It is false where the covariance is not positive definite.
-func (p *process) condition(s scales) (part, float64, bool) {
-	n := len(p.list)
-	k := mat.NewSymDense(n, nil)
-	rest := mat.NewVecDense(n, nil)
-	for i, a := range p.list {
-		rest.SetVec(i, a.log-p.expected(a))
-		alike := p.alike[p.places[i]]
-		for j := range i + 1 {
-			b, l := &p.list[j], alike[p.places[j]]
-			c := s.kernel(l) + s.course(a.at-b.at)
-			if a.launch == b.launch && l.isSamePool {
-				c += s.launch * s.launch
-			}
-			if p.direction != 0 {
-				c += slopeDeviation * slopeDeviation * a.withheld * b.withheld
-			}
-			if i == j {
-				c += p.noise(i, &s)
-			}
-			k.SetSym(i, j, c)
+// covariance is that of the trials under certain scales.
+func (p *process) covariance(s *scales) lower {
+	k := newLower(len(p.list))
+	kernels := make([][]float64, len(p.sites))
+	for i, list := range p.alike {
+		kernels[i] = s.kernels(list)
+	}
+	withheld := make([]float64, len(p.list))
+	if p.direction != 0 {
+		for i, o := range p.list {
+			withheld[i] = slopeDeviation * o.withheld
 		}
 	}
-	factor := &mat.Cholesky{}
-	if !factor.Factorize(k) {
-		return part{}, 0, false
+	slow := make([]float64, len(p.list)) // exp(−gap/τ) of a row's trial and each before it: the product over the gaps between
+	fastVariance, slowVariance, launchVariance := s.fast*s.fast, s.slow*s.slow, s.launch*s.launch
+	for i, row := range k {
+		if i > 0 {
+			floats.Scale(math.Exp((p.list[i-1].at-p.list[i].at)/s.tau), slow[:i])
+		}
+		slow[i] = 1
+		kernel, fast := kernels[p.places[i]], p.fast[i]
+		for j := range row {
+			row[j] = kernel[p.places[j]] + fastVariance*fast[j] + slowVariance*slow[j] + withheld[i]*withheld[j]
+		}
+		for _, j := range p.kin[i] {
+			row[j] += launchVariance
+		}
+		row[i] += s.ownVariance(p.list[i]) / p.weights[i]
 	}
-	pulls := mat.NewVecDense(n, nil)
-	if err := factor.SolveVecTo(pulls, rest); !isSolved(err) {
-		return part{}, 0, false
-	}
-	likelihood := -(mat.Dot(rest, pulls) + factor.LogDet()) / 2
-	return part{scales: s, factor: factor, pulls: pulls.RawVector().Data}, likelihood, true
+	return k
 }
 
-// at joins the parts' answers at sites: the moments of their mixture.
-func (p *process) at(sites []site) Joint {
-	n := len(sites)
-	sum := newJoint(n)
-	means := make([][]float64, len(p.parts))
-	for k := range p.parts {
-		j := p.of(&p.parts[k], sites)
-		means[k] = j.Means
-		for i := range n {
-			sum.Means[i] += p.parts[k].probability * j.Means[i]
-		}
-		for i, c := range j.covariances {
-			sum.covariances[i] += p.parts[k].probability * c
-		}
+// factor is the factor of the trials' covariance, the trials less what is expected of them in its
+// coordinates, and the logarithm of their likelihood up to a constant. It is false where the covariance
+// is not positive definite.
+func (p *process) factor(s *scales) (factor lower, rest []float64, likelihood float64, ok bool) {
+	factor = p.covariance(s)
+	if !factor.factorize() {
+		return nil, nil, 0, false
 	}
-	for k := range p.parts {
-		for a := range n {
-			for b := range n {
-				da, db := means[k][a]-sum.Means[a], means[k][b]-sum.Means[b]
-				sum.covariances[a*n+b] += p.parts[k].probability * da * db
-			}
-		}
-	}
-	return sum
-}
-
-// of is what a part says of sites, on the machine as it was in the campaign's mean.
-func (p *process) of(x *part, sites []site) Joint {
-	n, m := len(sites), len(p.list)
-	across := mat.NewDense(m, n, nil)
-	averages := make([]float64, m)
+	rest = make([]float64, len(p.list))
 	for i, o := range p.list {
-		averages[i] = x.average(o.at, p.begin, p.end)
+		rest[i] = o.log - p.expected(o)
 	}
-	j := newJoint(n)
-	for k, s := range sites {
-		j.Means[k] = p.prediction(s)
-		kernels := make([]float64, len(p.sites))
-		for i, o := range p.sites {
-			kernels[i] = x.kernel(likenessOf(s, o))
+	factor.forward(rest, 0)
+	return factor, rest, -(floats.Dot(rest, rest) + factor.logDet()) / 2, true
+}
+
+// likelihood is the logarithm of the trials' likelihood under certain scales, up to a constant. It is false
+// where their covariance is not positive definite.
+func (p *process) likelihood(s scales) (float64, bool) {
+	_, _, likelihood, ok := p.factor(&s)
+	return likelihood, ok
+}
+
+// condition makes a part of certain scales that answers nothing yet. It is false where the covariance is not
+// positive definite.
+func (p *process) condition(s scales) (part, bool) {
+	factor, pulls, _, ok := p.factor(&s)
+	if !ok {
+		return part{}, false
+	}
+	factor.backward(pulls)
+	return part{scales: s, factor: factor, pulls: pulls}, true
+}
+
+// prepare makes a part answer.
+func (p *process) prepare(x *part) {
+	n, m := len(p.sites), len(p.list)
+	columns := make([][]float64, n+1)
+	for i := range columns {
+		columns[i] = make([]float64, m)
+	}
+	first := make([]int, n+1) // of each column: the trials before it have no part in it
+	for i := range n {
+		first[i] = slices.Index(p.places, i)
+	}
+	for i, o := range p.list {
+		columns[p.places[i]][i] = 1
+		columns[n][i] = x.average(o.at, p.begin, p.end)
+	}
+	x.pull, x.explained = make([]float64, n+1), make([][]float64, n+1)
+	for i, column := range columns {
+		x.pull[i] = floats.Dot(column, x.pulls)
+		x.factor.forward(column, first[i])
+	}
+	for i := range columns {
+		x.explained[i] = make([]float64, n+1)
+		for j := range i + 1 {
+			from := max(first[i], first[j])
+			x.explained[i][j] = floats.Dot(columns[i][from:], columns[j][from:])
+			x.explained[j][i] = x.explained[i][j]
 		}
-		for i := range p.list {
-			c := kernels[p.places[i]] + averages[i]
-			across.Set(i, k, c)
-			j.Means[k] += c * x.pulls[i]
+	}
+}
+
+// asked is what the parts say of some cells, ready for covariances.
+//
+// The covariance of a and b is, over parts with the probabilities p, the sum of p·(kernel + level − uᵀ·E·u′
+// + d·d′): u and u′ are the kernels of a and b with the trials' sites, E is what the trials explain, and d
+// and d′ are the part's means less those of all. The kernel is linear in the variances, so one of the mean
+// variances stands for all. The rest is one product of two long lists, with an element for each summand.
+type asked struct {
+	sites       []site
+	means       []float64
+	mean        scales // of mean variances
+	level       float64
+	left, right [][]float64
+}
+
+// ask is what the parts say of sites, on the machine as it was in the campaign's mean.
+func (p *process) ask(sites []site) asked {
+	n, width := len(p.sites)+1, len(p.sites)+2 // in the lists of a part
+	a := asked{sites: sites, means: make([]float64, len(sites)), mean: p.meanVariances()}
+	for k := range p.parts {
+		a.level += p.parts[k].probability * p.parts[k].spread(p.begin, p.end)
+	}
+	left, right := make([]float64, len(sites)*len(p.parts)*width), make([]float64, len(sites)*len(p.parts)*width)
+	for i, alike := range p.likenesses(sites) {
+		l, r := left[i*len(p.parts)*width:][:len(p.parts)*width], right[i*len(p.parts)*width:][:len(p.parts)*width]
+		moves := make([]float64, len(p.parts)) // of the part's mean
+		for k := range p.parts {
+			x := &p.parts[k]
+			u := append(x.kernels(alike), 1)
+			moves[k] = floats.Dot(u, x.pull)
+			a.means[i] += x.probability * moves[k]
+			for j, row := range x.explained {
+				l[k*width+j] = x.probability * u[j]
+				r[k*width+j] = floats.Dot(row, u)
+			}
+		}
+		for k := range p.parts {
+			d := moves[k] - a.means[i]
+			l[k*width+n], r[k*width+n] = p.parts[k].probability*d, -d
+		}
+		a.means[i] += p.prediction(sites[i])
+		a.left, a.right = append(a.left, l), append(a.right, r)
+	}
+	return a
+}
+
+// covariance is that of two of the cells, by their places.
+func (a *asked) covariance(i, j int) float64 {
+	return a.mean.kernel(likenessOf(a.sites[i], a.sites[j])) + a.level - floats.Dot(a.left[i], a.right[j])
+}
+
+// meanVariances are scales of which the kernel is the mean of the parts' kernels.
+func (p *process) meanVariances() scales {
+	var s scales
+	for _, x := range p.parts {
+		for i, v := range x.kernelScales() {
+			*s.kernelScales()[i] += x.probability * *v * *v
 		}
 	}
-	solved := mat.NewDense(m, n, nil)
-	if err := x.factor.SolveTo(solved, across); !isSolved(err) {
-		panic("a covariance that has a Cholesky factor has no solution")
+	for _, v := range s.kernelScales() {
+		*v = math.Sqrt(*v)
 	}
-	var explained mat.Dense
-	explained.Mul(across.T(), solved)
-	level := x.spread(p.begin, p.end)
-	for a := range n {
-		for b := range a + 1 {
-			j.set(a, b, x.kernel(likenessOf(sites[a], sites[b]))+level-explained.At(a, b))
-		}
-	}
-	return j
+	return s
 }

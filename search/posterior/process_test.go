@@ -10,23 +10,18 @@ import (
 // fixed is a process of one part with the given scales, over trials whose cells are predicted to be at 0.
 func fixed(t *testing.T, s scales, list []observation) *process {
 	t.Helper()
-	p := &process{metric: measure.Throughput, direction: 1, list: list, weights: make([]float64, len(list))}
-	p.begin, p.end = list[0].at, list[0].at
-	for i, o := range list {
-		p.weights[i] = 1
-		p.begin, p.end = min(p.begin, o.at), max(p.end, o.at)
-	}
-	p.arrange()
-	x, _, ok := p.condition(s)
+	p := newProcess(measure.Throughput, list)
+	x, ok := p.condition(s)
 	if !ok {
 		t.Fatal("the covariance is not positive definite")
 	}
+	p.prepare(&x)
 	x.probability = 1
 	p.parts = []part{x}
 	return p
 }
 
-func spot(name string) site { return site{pool: name, batcher: name, server: name, isKnown: true} }
+func spot(name string) site { return site{pool: name, server: name, isKnown: true} }
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
@@ -47,12 +42,12 @@ func TestOneCellIsTheConjugateNormal(t *testing.T) {
 		sum += y
 	}
 	p := fixed(t, scales{global: g, trial: s, tau: 1}, list)
-	got := p.at([]site{spot("a")}).At(0)
+	got := p.joint([]site{spot("a")}).At(0)
 	near(t, "mean", got.Mean, g*g*sum/(4*g*g+s*s), 1e-9)
 	near(t, "variance", got.Deviation*got.Deviation, g*g*s*s/(4*g*g+s*s), 1e-9)
 	// Another pool shares the global part, so that its mean is the same and its variance larger by nothing
 	// but what it has of its own: here nothing.
-	near(t, "the other pool's mean", p.at([]site{spot("b")}).At(0).Mean, got.Mean, 1e-9)
+	near(t, "the other pool's mean", p.joint([]site{spot("b")}).At(0).Mean, got.Mean, 1e-9)
 }
 
 // Two cells in turn on a machine whose speed wanders: what both meet cancels in their difference. With n
@@ -69,7 +64,7 @@ func TestTurnsCancelTheMachine(t *testing.T) {
 			observation{site: spot("b"), at: float64(20 * i), launch: 2, log: 1.00 + speed})
 	}
 	p := fixed(t, scales{pool: 10, trial: s, fast: 0.1, tau: 1}, list)
-	j := p.at([]site{spot("a"), spot("b")})
+	j := p.joint([]site{spot("a"), spot("b")})
 	d := j.Difference(0, 1)
 	near(t, "difference", d.Mean, 0.10, 1e-3)
 	near(t, "its deviation", d.Deviation, s*math.Sqrt(2.0/n), 2e-4)
@@ -104,7 +99,7 @@ func TestSlopeIsLearned(t *testing.T) {
 	}
 	p := fixed(t, scales{global: 3, trial: 0.01, tau: 1}, list)
 	near(t, "slope", p.slope(), 1.4, 0.01)
-	near(t, "level at the mean", p.at([]site{spot("a")}).At(0).Mean, 2, 0.002)
+	near(t, "level at the mean", p.joint([]site{spot("a")}).At(0).Mean, 2, 0.002)
 }
 
 // One spoiled trial among ten hardly moves the mean once trials are weighed.
@@ -116,12 +111,13 @@ func TestSpoiledTrialsCountLittle(t *testing.T) {
 	}
 	list[4].log = 0.5
 	p := fixed(t, scales{global: 3, trial: 0.02, tau: 1}, list)
-	before := p.at([]site{spot("a")}).At(0).Mean
+	before := p.joint([]site{spot("a")}).At(0).Mean
 	p.weigh(p.parts[0].scales)
-	x, _, _ := p.condition(p.parts[0].scales)
+	x, _ := p.condition(p.parts[0].scales)
+	p.prepare(&x)
 	x.probability = 1
 	p.parts = []part{x}
-	after := p.at([]site{spot("a")}).At(0).Mean
+	after := p.joint([]site{spot("a")}).At(0).Mean
 	if math.Abs(after-1) > 0.01 || math.Abs(before-1) < 0.03 {
 		t.Errorf("mean %.3f before and %.3f after weighing, want 0.95 and 1.00", before, after)
 	}
@@ -138,4 +134,16 @@ func (p *process) slope() float64 {
 		sum += x.probability * (1 - p.direction*slopeDeviation*slopeDeviation*pull)
 	}
 	return sum
+}
+
+// joint is the joint distribution of the logarithms at sites.
+func (p *process) joint(sites []site) Joint {
+	a := p.ask(sites)
+	j := Joint{a.means, make([]float64, len(sites)*len(sites))}
+	for i := range sites {
+		for k := range i + 1 {
+			j.set(i, k, a.covariance(i, k))
+		}
+	}
+	return j
 }

@@ -69,7 +69,7 @@ func (p *Posterior) alone(events []search.Event) map[cellKey][]Normal {
 }
 
 func meanOf(list []reading, k int, metric measure.Metric) Normal {
-	s := usual(metric, false)
+	s := usual(metric)
 	sum, n, variance := 0.0, 0.0, 0.0
 	for _, r := range list {
 		if v := r.values[k]; v.isKnown {

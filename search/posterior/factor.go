@@ -1,0 +1,71 @@
+package posterior
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// lower is the lower triangle of a symmetric matrix, or the factor L of its Cholesky decomposition L·Lᵀ,
+// row by row: row i has i+1 elements.
+type lower [][]float64
+
+func newLower(n int) lower {
+	all, rows := make([]float64, n*(n+1)/2), make(lower, n)
+	for i := range rows {
+		rows[i], all = all[:i+1:i+1], all[i+1:]
+	}
+	return rows
+}
+
+// factorize replaces a matrix by its factor. It is false where the matrix is not positive definite, and
+// leaves rubbish there.
+func (l lower) factorize() bool {
+	for i, row := range l {
+		for j, other := range l[:i] {
+			row[j] = (row[j] - floats.Dot(row[:j], other[:j])) / other[j]
+		}
+		square := row[i] - floats.Dot(row[:i], row[:i])
+		if !(square > 0) { // also what is not a number
+			return false
+		}
+		row[i] = math.Sqrt(square)
+	}
+	return true
+}
+
+// forward solves L·z = x in place. The first elements of x, as many as said, are known to be 0.
+func (l lower) forward(x []float64, zeros int) {
+	for i := zeros; i < len(l); i++ {
+		x[i] = (x[i] - floats.Dot(l[i][zeros:i], x[zeros:i])) / l[i][i]
+	}
+}
+
+// backward solves Lᵀ·x = z in place.
+func (l lower) backward(z []float64) {
+	for i := len(l) - 1; i >= 0; i-- {
+		z[i] /= l[i][i]
+		floats.AddScaled(z[:i], -z[i], l[i][:i])
+	}
+}
+
+// logDet is the logarithm of the determinant of L·Lᵀ.
+func (l lower) logDet() float64 {
+	sum := 0.0
+	for i, row := range l {
+		sum += 2 * math.Log(row[i])
+	}
+	return sum
+}
+
+// inverseDiagonal is the diagonal of the inverse of L·Lᵀ.
+func (l lower) inverseDiagonal() []float64 {
+	diagonal, column := make([]float64, len(l)), make([]float64, len(l))
+	for i := range l {
+		clear(column)
+		column[i] = 1
+		l.forward(column, i)
+		diagonal[i] = floats.Dot(column[i:], column[i:])
+	}
+	return diagonal
+}
