@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
 	"tuner/search/verdict"
@@ -15,6 +16,7 @@ const (
 	longer     = 2    // windows of the finals are longer by this factor
 	maxWindows = 3    // of one launch in the finals
 	precise    = 0.02 // half of the interval of the gain over the default that is narrow enough, relative
+	mostBase   = 6    // fresh launches of the default for that: more of them make it narrower by less than a tenth each
 )
 
 // turnsPerBlock is how many windows each seat of a block has on its launch: an even number, so that all are treated alike. A block of three then takes
@@ -44,7 +46,7 @@ func (p *Plan) final(d *decision, affordable func([]search.Trial) bool) (search.
 			return a, true
 		}
 	}
-	next := p.leastMeasured(p.trials(r.urgent()))
+	next := p.leastMeasured(p.trials(r.alone(p.lastFinal())))
 	return search.Action{Trial: next, Why: "finals: a fresh launch by itself"}, affordable([]search.Trial{next})
 }
 
@@ -76,6 +78,16 @@ func (p *Plan) leastMeasured(trials []search.Trial) search.Trial {
 		}
 		return last - later
 	})
+}
+
+// lastFinal is the configuration of the last final trial; before any, the default.
+func (p *Plan) lastFinal() search.Candidate {
+	for i := len(p.events) - 1; i >= 0; i-- {
+		if t := p.events[i].Trial; t.Phase == search.PhaseFinal {
+			return t.Candidate
+		}
+	}
+	return search.Candidate{}
 }
 
 // finalWindows is how many windows a launch is used for: as many as it takes that three fifths of the time are windows. A
@@ -113,10 +125,14 @@ func (r round) seats() []posterior.Cell {
 	return list
 }
 
-// urgent are the cells of which one is measured by itself.
-func (r round) urgent() []posterior.Cell {
-	if len(r.must) > 0 {
-		return r.must
+// alone are the cells of which one is measured by itself, the first unless another had fewer final trials. The answer may move from trial to
+// trial: so that it does not keep the default waiting, the two come in turn.
+func (r round) alone(last search.Candidate) []posterior.Cell {
+	switch {
+	case len(r.must) > 1 && last.Key() != r.must[1].Candidate.Key():
+		return r.must[1:]
+	case len(r.must) > 0:
+		return r.must[:1]
 	}
 	return append(r.may[:min(1, len(r.may))], r.with)
 }
@@ -149,7 +165,7 @@ func (p *Plan) round(d *decision) round {
 	}
 	meeting := p.meet(d)
 	r.may = meeting.rivals(worthIt)
-	if isVague := base != nil && answer.Gain != nil && (answer.Gain.Hi-answer.Gain.Lo)/2 > precise*answer.Gain.Value; isVague {
+	if base != nil && answer.Gain != nil && isVague(*answer.Gain) && freshOf(v, base.Candidate) < mostBase {
 		r.may = slices.Insert(r.may, min(1, len(r.may)), p.bestOf(d, base))
 	}
 	if meeting.isOpen() {
@@ -157,6 +173,8 @@ func (p *Plan) round(d *decision) round {
 	}
 	return r
 }
+
+func isVague(gain measure.Estimate) bool { return (gain.Hi-gain.Lo)/2 > precise*gain.Value }
 
 // freshOf is on how many fresh launches a configuration was measured, whatever the load: its best load may move.
 func freshOf(v verdict.Verdict, c search.Candidate) int {
