@@ -54,7 +54,7 @@ func TestOptimizationGuide(t *testing.T) {
 		if !ok || best.Candidate.Key() != want.Key() || best.Best.Load.Concurrency != concurrency {
 			t.Fatalf("%s: the best is %s (%v), want %v at concurrency %d", name, best.Name, best.Candidate, want, concurrency)
 		}
-		if math.Abs(best.Gain.Value-gain) > 0.01 {
+		if math.Abs(best.Gain.Value/gain-1) > 0.005 {
 			t.Errorf("%s: the gain is %.3f, want %.3f", name, best.Gain.Value, gain)
 		}
 	}

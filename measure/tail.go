@@ -1,6 +1,10 @@
 package measure
 
-import "math"
+import (
+	"math"
+
+	"tuner/stats"
+)
 
 // Tail is a latency percentile and its error, both on log scale.
 type Tail struct {
@@ -43,9 +47,8 @@ func (m Measurement) Tail(q float64) (Tail, bool) {
 		t.Log = math.Log(l.all.Quantile(q).Seconds())
 	}
 	if t.Independent*(1-q) >= exceedances {
-		const widths = 2 * 1.959964 // standard deviations in a 95 % interval
 		e, _ := m.percentile(l, q)
-		t.Deviation = math.Log(e.Hi/e.Lo) / widths
+		t.Deviation = math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
 		return t, true
 	}
 	from, hill := l.tail(t.Independent, q)

@@ -98,7 +98,7 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 		Instances: max(1, modelconfig.Instances(config, e.setup.Facts.GPUs)), MaxBatch: int(config.GetMaxBatchSize()), Requests: e.requests,
 		AnswerSize: modelconfig.AnswerSize(config, trial.Load.BatchSize),
 		Load:       trial.Load, Windows: trial.Windows, Window: trial.Window, Enough: enough(trial), Fresh: trial.Fresh, Curve: curve, Longest: trial.Longest, Largest: largest,
-		Memory: e.memory[pool], MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: percentiles(e.setup.Profile.Goal),
+		Memory: e.memory[pool], MemoryLimit: memoryLimit(e.setup.Profile.Goal), Percentiles: e.setup.Profile.Goal.Percentiles(),
 	}, nil
 }
 
@@ -206,21 +206,4 @@ func memoryLimit(goal search.Goal) int64 {
 		}
 	}
 	return 0
-}
-
-// percentiles lists the latency percentiles that the goal depends on.
-func percentiles(goal search.Goal) []measure.Metric {
-	var metrics []measure.Metric
-	add := func(m measure.Metric) {
-		if _, ok := m.Quantile(); ok {
-			metrics = append(metrics, m)
-		}
-	}
-	for _, t := range goal.Objective.Terms {
-		add(t.Metric)
-	}
-	for _, c := range goal.Constraints {
-		add(c.Metric)
-	}
-	return metrics
 }

@@ -40,7 +40,7 @@ func typical(t *testing.T) *analyzetest.Builder {
 		Measure(analyzetest.Candidate(1, 1, 4), 4).
 		Measure(analyzetest.Candidate(1, 2, 8), 8, 16).
 		Fail(analyzetest.Candidate(2, 2, 32), 8, measure.StageStart, "the engine was not ready after 1m0s\nlast words").
-		Measure(analyzetest.Candidate(2, 1, 8), 8, 16).
+		Measure(analyzetest.Candidate(2, 1, 8), 8, 16, 16).
 		Measure(best, 8, 16, 32).
 		Confirm(best, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(best, 16).
 		Curve(search.NewCandidate(search.Setting{Knob: search.KnobIntraOpThreads, Value: "1"}), 8, 16).

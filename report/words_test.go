@@ -171,7 +171,7 @@ func TestEffortOfSomeConfigurations(t *testing.T) {
 	t.Parallel()
 	all := result(t, typical(t), analyze.Options{})
 	kept, _ := all.Only([]string{"minilm_config_4"})
-	if got, want := effort(kept), effort(all); got != want || !strings.Contains(want, "7 configurations, 17 measurements") {
+	if got, want := effort(kept), effort(all); got != want || !strings.Contains(want, "7 configurations, 18 measurements") {
 		t.Errorf("effort is %q, want %q", got, want)
 	}
 }

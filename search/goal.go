@@ -32,12 +32,18 @@ func (g Goal) Metrics() []measure.Metric {
 	return list
 }
 
+// Percentiles lists the latency percentiles that the goal names, each once, the objective's first.
+func (g Goal) Percentiles() []measure.Metric {
+	return slices.DeleteFunc(g.Metrics(), func(m measure.Metric) bool {
+		_, isPercentile := m.Quantile()
+		return !isPercentile
+	})
+}
+
 // Latency is the latency percentile that the goal cares for: the first that it names, else the 99th.
 func (g Goal) Latency() measure.Metric {
-	for _, m := range g.Metrics() {
-		if _, isPercentile := m.Quantile(); isPercentile {
-			return m
-		}
+	if named := g.Percentiles(); len(named) > 0 {
+		return named[0]
 	}
 	return measure.LatencyP99
 }

@@ -13,6 +13,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
+// Half95 is how many standard deviations half of a normal distribution's 95 % interval is.
+const Half95 = 1.959964
+
 // Estimate is a value with its 95 % confidence interval. Lo = Hi = Value when no interval can be computed.
 type Estimate struct {
 	Value, Lo, Hi float64

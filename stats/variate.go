@@ -73,8 +73,7 @@ func Widen(e Estimate, variance float64) Estimate {
 	if variance <= 0 || !(e.Value > 0) {
 		return e
 	}
-	const quantile = 1.959964 // of the normal distribution, 97.5 %
-	add := quantile * math.Sqrt(variance)
+	add := Half95 * math.Sqrt(variance)
 	if e.Lo > 0 {
 		e.Lo = e.Value * math.Exp(-math.Hypot(math.Log(e.Value/e.Lo), add))
 	}

@@ -41,8 +41,8 @@ var allowed = map[string][]string{
 	"search/searchtest": {
 		"search", "measure",
 	},
-	"search/queuesim":     {"measure", "stats"},                      // a model of the server: it knows no strategy
-	"search/posterior":    {"search", "search/footprint", "measure"}, // what is known: it decides nothing
+	"search/queuesim":     {"measure", "stats"},                               // a model of the server: it knows no strategy
+	"search/posterior":    {"search", "search/footprint", "measure", "stats"}, // what is known: it decides nothing
 	"search/verdict":      {"search", "search/posterior", "measure"},
 	"modelrepo":           {"modelconfig", "internal/checksum"},
 	"modelconfig":         {},

@@ -15,6 +15,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/stats"
 )
 
 // Basis says what an estimate rests on.
@@ -33,11 +34,7 @@ type Estimate struct {
 }
 
 // Deviation is the standard deviation of the logarithm, by the interval.
-func (e Estimate) Deviation() float64 { return math.Log(e.Hi/e.Lo) / (2 * normal95) }
-
-// normal95 is how many standard deviations of a normal distribution half a 95 % interval
-// has.
-const normal95 = 1.96
+func (e Estimate) Deviation() float64 { return math.Log(e.Hi/e.Lo) / (2 * stats.Half95) }
 
 // Model is what a campaign tells of its configurations' memory. It is for one goroutine.
 type Model struct {

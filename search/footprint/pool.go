@@ -137,7 +137,7 @@ func (p *Pool) below(batch int) float64 {
 
 // spread is an estimate whose logarithm has a standard deviation.
 func spread(bytes, deviation float64, basis Basis) Estimate {
-	factor := math.Exp(normal95 * deviation)
+	factor := math.Exp(stats.Half95 * deviation)
 	return Estimate{measure.Estimate{Value: bytes, Lo: bytes / factor, Hi: bytes * factor}, basis}
 }
 

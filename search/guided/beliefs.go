@@ -207,7 +207,7 @@ func (g *Guided) read(e search.Event) (reading, bool) {
 		r.seconds += w.Duration.Seconds()
 	}
 	r.withheld = g.settings.Space.Withheld(e.Trial.Candidate, g.settings.Space.Facts.Instances(e.Trial.Candidate), m)
-	r.at = middle(e, r.seconds)
+	r.at = e.Middle().Seconds()
 	isComplete := r.seconds > 0
 	for i, model := range g.models {
 		e, ok := g.settings.Goal.Estimate(m, model.metric)

@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/stats"
 )
 
 // Believer is a strategy that also says what it believes.
@@ -65,11 +66,10 @@ func (m Misfit) Add(n Misfit) Misfit { return Misfit{m.Count + n.Count, m.Square
 // enter adds a belief with a 95 % interval on log scale. The truth has a standard error
 // of its own.
 func (m *Misfit) enter(e *measure.Estimate, truth, standardError float64) {
-	const normal = 1.96
 	if e == nil || e.Lo <= 0 {
 		return
 	}
-	deviation := math.Hypot(math.Log(e.Hi/e.Lo)/(2*normal), standardError)
+	deviation := math.Hypot(math.Log(e.Hi/e.Lo)/(2*stats.Half95), standardError)
 	if z := math.Log(truth/e.Value) / deviation; !math.IsNaN(z) && !math.IsInf(z, 0) {
 		m.Count, m.Squares = m.Count+1, m.Squares+z*z
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/stats"
 )
 
 // oracle believes the truth, times a factor of its own, with a standard deviation.
@@ -27,7 +28,7 @@ func (o *oracle) Predict(c search.Candidate, load measure.Load) (Prediction, boo
 
 // estimate is a figure with the 95 % interval of a standard deviation of its logarithm.
 func estimate(value, deviation float64) measure.Estimate {
-	return measure.Estimate{Value: value, Lo: value * math.Exp(-1.96*deviation), Hi: value * math.Exp(1.96*deviation)}
+	return measure.Estimate{Value: value, Lo: value * math.Exp(-stats.Half95*deviation), Hi: value * math.Exp(stats.Half95*deviation)}
 }
 
 func TestClaimsAreHeldAgainstTheTruth(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tuner/measure"
+	"tuner/stats"
 )
 
 // Figures keeps what trials tell, so that it is read from their windows once: a percentile with its error takes longer than
@@ -57,7 +58,7 @@ func figureOf(m measure.Measurement, metric measure.Metric) figure {
 	}
 	v := value{log: math.Log(max(e.Value, least)), variance: quietest * quietest, isKnown: true}
 	if e.Lo > 0 && e.Hi > e.Lo {
-		d := math.Log(e.Hi/e.Lo) / (2 * half95)
+		d := math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
 		v.variance = max(d*d, v.variance)
 	}
 	return figure{value: v}

@@ -33,7 +33,7 @@ const (
 	draws    = 32   // sets of scales in a step
 	steps    = 5    // of the importance sampling
 	enough   = 8    // sets of scales that a step's mean rests on at least
-	probable = 0.02 // least probability of scales that are kept
+	probable = 0.03 // least probability of scales that are kept
 	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
 	rounds   = 2    // of weighing trials
 	growth   = 1.25 // of the number of trials after which scales are learned anew

@@ -14,6 +14,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/footprint"
+	"tuner/stats"
 )
 
 // Prior predicts a metric before it is measured, as the queue simulation does from service times.
@@ -130,17 +131,14 @@ func (n Normal) Estimate() measure.Estimate {
 	return measure.Estimate{Value: math.Exp(n.Mean), Lo: math.Exp(lo), Hi: math.Exp(hi)}
 }
 
-// half95 is how many standard deviations half of a 95 % interval is.
-const half95 = 1.959964
-
 // Interval is the 95 % interval of the logarithm.
 func (n Normal) Interval() (lo, hi float64) {
-	return n.Mean - half95*n.Deviation, n.Mean + half95*n.Deviation
+	return n.Mean - stats.Half95*n.Deviation, n.Mean + stats.Half95*n.Deviation
 }
 
 // NormalOf is the distribution of which an estimate is the median with its 95 % interval.
 func NormalOf(e measure.Estimate) Normal {
-	return Normal{math.Log(e.Value), math.Log(e.Hi/e.Value) / half95}
+	return Normal{math.Log(e.Value), math.Log(e.Hi/e.Value) / stats.Half95}
 }
 
 // Above is the probability that the logarithm is more than x, 0..1.

@@ -2,7 +2,6 @@ package posterior
 
 import (
 	"maps"
-	"slices"
 
 	"tuner/measure"
 	"tuner/search"
@@ -11,7 +10,7 @@ import (
 // reading is one trial of a cell: what it tells of each metric.
 type reading struct {
 	cell     Cell
-	at       float64 // s since the campaign's start, the middle of the windows
+	at       float64 // s since the campaign's start (search.Event.Middle)
 	launch   int
 	withheld float64 // measure.Measurement.Withheld
 	seconds  float64 // of the windows
@@ -41,7 +40,7 @@ func (p *Posterior) read(events []search.Event) []reading {
 		for _, w := range m.Windows {
 			r.seconds += w.Duration.Seconds()
 		}
-		r.at = middle(e)
+		r.at = e.Middle().Seconds()
 		for _, metric := range metrics {
 			r.values = append(r.values, p.options.Figures.of(m, metric).value)
 		}
@@ -77,20 +76,6 @@ func isUseful(e search.Event) bool {
 
 func cellOf(e search.Event, o Options) Cell {
 	return Cell{e.Trial.Candidate, e.Trial.Load, o.Elsewhere && e.Trial.Phase == search.PhaseFinal}
-}
-
-// middle is the instant of a trial in the campaign. A journal of an earlier version has no starts.
-func middle(e search.Event) float64 {
-	w := e.Measurement.Windows
-	first, last := w[0], w[len(w)-1]
-	if last.Start > 0 {
-		return (first.Start + last.Start + last.Duration).Seconds() / 2
-	}
-	total := 0.0
-	for _, x := range w {
-		total += x.Duration.Seconds()
-	}
-	return e.Elapsed.Seconds() - total/2
 }
 
 // least is the smallest value that a logarithm is taken of, in base units: a nanosecond, a share of 10⁻⁹.
@@ -146,21 +131,13 @@ func (m *Measured) enter(e search.Event, o Options) {
 	for _, w := range e.Measurement.Windows {
 		m.Requests += w.Requests
 	}
-	for _, metric := range percentiles(o.Goal) {
+	percentiles := o.Goal.Percentiles()
+	if len(percentiles) == 0 {
+		percentiles = []measure.Metric{o.Goal.Latency()}
+	}
+	for _, metric := range percentiles {
 		m.Independent[metric] += o.Figures.of(e.Measurement, metric).independent
 	}
-}
-
-// percentiles lists those of the goal, and the one that it cares for.
-func percentiles(goal search.Goal) []measure.Metric {
-	list := goal.Metrics()
-	if !slices.Contains(list, goal.Latency()) {
-		list = append(list, goal.Latency())
-	}
-	return slices.DeleteFunc(list, func(m measure.Metric) bool {
-		_, is := m.Quantile()
-		return !is
-	})
 }
 
 func failures(m measure.Measurement) int {
