@@ -168,7 +168,7 @@ func (y synthesis) onProcessor() synthesis {
 	return y
 }
 
-// slow is a detector: 12 to 37 ms an inference, and hardly less in larger batches.
+// slow is a detector: 12 to 37 ms an inference, and not much less in larger batches.
 func slow() synthesis {
 	y := synthesis{
 		name: "slow", seed: 15, noise: noiseOf(0.05), costs: cpuCosts(), wire: 0.002, largest: 32,
@@ -179,7 +179,7 @@ func slow() synthesis {
 			knob(search.KnobMaxBatchSize, "1", "2", "4", "8", "16", "32"),
 			knob(search.KnobMaxQueueDelay, "0us", "1000us", "4000us"),
 		),
-		service: cpuService(2, 0.001, 0.036),
+		service: cpuService(2, 0.008, 0.030),
 	}
 	y = y.onProcessor()
 	y.costs.warmUp = 2 * time.Second // batches of each size, and a queue that fills
