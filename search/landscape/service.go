@@ -67,6 +67,7 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		result.Failure = &measure.Failure{Stage: measure.StageLoad, Reason: "the landscape does not have this pool's service times"}
 		return
 	}
+	var times []time.Duration
 	pass := s.passes[m.random.IntN(len(s.passes))]
 	for _, size := range t.Sizes {
 		b := at(pass, size)
@@ -83,7 +84,8 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		result.Windows = append(result.Windows, played)
 		result.Times.Windows += played.Duration
 		m.clock += played.Duration
-		if t.EndsAfter(time.Duration(b.latency * float64(time.Second))) {
+		times = append(times, time.Duration(b.latency*float64(time.Second)))
+		if t.EndsAfter(times) {
 			break
 		}
 	}
