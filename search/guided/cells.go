@@ -161,9 +161,6 @@ func (g *Guided) believe(c cell) belief {
 		b.trials, b.last = len(t.readings), t.last
 	}
 	g.expect(g.spot(c), c.pool, &b)
-	if unknown := g.unknownOf(c); unknown > 0 && b.trials == 0 {
-		g.doubtMore(&b, unknown)
-	}
 	return b
 }
 

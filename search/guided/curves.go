@@ -136,7 +136,8 @@ func beyond(batch, last int) float64 {
 	return deviation * deviation
 }
 
-// unknownOf is what the pool's curve leaves unknown of a cell that was not measured.
+// unknownOf is what the curve of an open pool leaves unknown of a cell that was not measured, as a variance. It is for what is stated: in the search every
+// such cell would stay a challenger until it is measured.
 func (g *Guided) unknownOf(c cell) float64 {
 	batch := float64(max(c.batcher().queue.MaxBatch, 1))
 	if inFlight, _ := g.demand(c.level); inFlight < batch {

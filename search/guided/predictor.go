@@ -2,6 +2,7 @@ package guided
 
 import (
 	"math"
+	"slices"
 
 	"tuner/measure"
 	"tuner/search"
@@ -46,6 +47,10 @@ func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 	}
 	for _, b := range g.decide().survey.beliefs {
 		if b.trials == 0 {
+			if unknown := g.unknownOf(b.cell); unknown > 0 {
+				b.residuals = slices.Clone(b.residuals)
+				g.doubtMore(&b, unknown)
+			}
 			list = append(list, verdict.Rival{
 				Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level),
 				Score: posterior.Normal{Mean: b.score, Deviation: b.deviation()}, Holds: b.feasible,

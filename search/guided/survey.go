@@ -169,9 +169,6 @@ func (g *Guided) imagine(c cell, b *belief) {
 	o := c.pool.outline
 	g.atBest(o, o.upTo(c.batcher().queue.MaxBatch), c.level, b.means)
 	g.expect(g.spot(c), c.pool, b)
-	if unknown := g.unknownOf(c); unknown > 0 {
-		g.doubtMore(b, unknown)
-	}
 }
 
 // refine looks at the levels between the grid's around the leader, where any level is allowed.
