@@ -9,16 +9,19 @@ import (
 	"tuner/search/queuesim"
 )
 
-// serviceParts is the part of the budget beyond which a batch takes too long to be measured: with what goes before its window a size takes five times as
-// long, and the smaller sizes as long again.
+// serviceParts is the part of the budget beyond which a batch takes too long to be measured: with
+// what goes before its window a size takes five times as long, and the smaller sizes as long
+// again.
 const serviceParts = 200
 
-// beyondSD is the standard deviation of the logarithm of a batch's time for each doubling of the size beyond the last one that was measured, where the
-// curve goes on as a line. In the recorded landscapes it is 0.07 (cnn) to 0.3 (mlp).
+// beyondSD is the standard deviation of the logarithm of a batch's time for each doubling of the
+// size beyond the last one that was measured, where the curve goes on as a line. In the recorded
+// landscapes it is 0.07 (cnn) to 0.3 (mlp).
 const beyondSD = 0.2
 
-// longest is how long a batch may take to be measured, 0 without an end: a part of the budget, and no longer than any limit on a latency that the batch
-// alone would break. The median may be that of smaller batches.
+// longest is how long a batch may take to be measured, 0 without an end: a part of the budget,
+// and no longer than any limit on a latency that the batch alone would break. The median may be
+// that of smaller batches.
 func (g *Guided) longest() time.Duration {
 	longest := math.Inf(1)
 	if budget := g.settings.Budget.Time; budget > 0 {
@@ -40,9 +43,11 @@ func (g *Guided) longest() time.Duration {
 	return time.Duration(longest * float64(time.Second))
 }
 
-// complete is the service trial that goes on with a ready pool's curve before a load is put on the pool; false where there is nothing to go on with. An
-// engine that was only priced has sizes that no trial asked for. A curve of an earlier campaign may end where a tighter limit or a smaller budget broke
-// it off; it is measured anew, since the machine may have another pace today.
+// complete is the service trial that goes on with a ready pool's curve before a load is put on
+// the pool; false where there is nothing to go on with. An engine that was only priced has sizes
+// that no trial asked for. A curve of an earlier campaign may end where a tighter limit or a
+// smaller budget broke it off; it is measured anew, since the machine may have another pace
+// today.
 func (g *Guided) complete(p *pool) (search.Action, bool) {
 	s, concurrency := p.service(), 1
 	if s == &p.crowded {
@@ -83,7 +88,8 @@ func (g *Guided) brief(p *pool, c queuesim.Curve) int {
 	return len(sizes)
 }
 
-// priced are the sizes of a service trial that prices an engine: the smallest two where the time is short, else all.
+// priced are the sizes of a service trial that prices an engine: the smallest two where the time
+// is short, else all.
 func (g *Guided) priced(p *pool) []int {
 	sizes := g.sizes(p.maxBatch)
 	if g.isHurried() {
@@ -92,8 +98,8 @@ func (g *Guided) priced(p *pool) []int {
 	return sizes
 }
 
-// isHurried reports whether there is no time to put a load on an engine before all values of the engine knobs were tried: what these are expected to take
-// is more than what is left for it.
+// isHurried reports whether there is no time to put a load on an engine before all values of the
+// engine knobs were tried: what these are expected to take is more than what is left for it.
 func (g *Guided) isHurried() bool {
 	budget, untried := g.settings.Budget.Time, g.untried()
 	if budget == 0 || untried == 0 {
@@ -104,7 +110,8 @@ func (g *Guided) isHurried() bool {
 	return g.costs.searched()+float64(cost)/float64(max(budget-g.costs.begun, 1)) > exploreShare
 }
 
-// untried is how many pools are to be opened until every value of an engine knob was tried, and the default's pool.
+// untried is how many pools are to be opened until every value of an engine knob was tried, and
+// the default's pool.
 func (g *Guided) untried() int {
 	n := 0
 	if !g.base.isTried() {
@@ -127,7 +134,8 @@ func (g *Guided) untried() int {
 	return n
 }
 
-// beyond is the variance of the logarithm of a batch's time, where sizes were measured up to the last one only.
+// beyond is the variance of the logarithm of a batch's time, where sizes were measured up to the
+// last one only.
 func beyond(batch, last int) float64 {
 	if batch <= last || last == 0 {
 		return 0
@@ -136,8 +144,9 @@ func beyond(batch, last int) float64 {
 	return deviation * deviation
 }
 
-// unknownOf is what the curve of an open pool leaves unknown of a cell that was not measured, as a variance. It is for what is stated: in the search every
-// such cell would stay a challenger until it is measured.
+// unknownOf is what the curve of an open pool leaves unknown of a cell that was not measured, as
+// a variance. It is for what is stated: in the search every such cell would stay a challenger
+// until it is measured.
 func (g *Guided) unknownOf(c cell) float64 {
 	batch := float64(max(c.batcher().queue.MaxBatch, 1))
 	if inFlight, _ := g.demand(c.level); inFlight < batch {

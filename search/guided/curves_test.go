@@ -57,8 +57,8 @@ func (m machine) opened(t *testing.T, g *Guided, sizes ...int) *pool {
 	return p
 }
 
-// A pool of which two sizes were asked for has a curve that goes on before a load is put on it; one that was broken off, or whose next size takes too
-// long, has not.
+// A pool of which two sizes were asked for has a curve that goes on before a load is put on it;
+// one that was broken off, or whose next size takes too long, has not.
 func TestPricedCurvesAreCompleted(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)
@@ -83,8 +83,9 @@ func TestPricedCurvesAreCompleted(t *testing.T) {
 	check(0.0001, []int{1, 2}, nil)
 }
 
-// The curve of an earlier campaign under a tighter limit is measured anew as far as the looser one wants it, and until then larger batches are not ruled
-// out. Under the same limit it is taken as it is.
+// The curve of an earlier campaign under a tighter limit is measured anew as far as the looser
+// one wants it, and until then larger batches are not ruled out. Under the same limit it is taken
+// as it is.
 func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 	t.Parallel()
 	const tight = 0.002
@@ -120,8 +121,9 @@ func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 	}
 }
 
-// Where launches and curves take most of a short budget, engines are priced with two sizes each, and a load is first put on a pool when each value of each
-// engine knob has been tried. With time enough, the first curve is measured as a whole.
+// Where launches and curves take most of a short budget, engines are priced with two sizes each,
+// and a load is first put on a pool when each value of each engine knob has been tried. With time
+// enough, the first curve is measured as a whole.
 func TestShortBudgetPricesFirst(t *testing.T) {
 	t.Parallel()
 	check := func(budget time.Duration, sizes int) []search.Event {
@@ -150,7 +152,8 @@ func TestShortBudgetPricesFirst(t *testing.T) {
 	}
 }
 
-// What was not started is a rival although it is too little known to be trusted: that is why it may be better.
+// What was not started is a rival although it is too little known to be trusted: that is why it
+// may be better.
 func TestUnknownPoolsAreRivals(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 0.05)

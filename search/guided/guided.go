@@ -314,15 +314,22 @@ func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) sear
 }
 
 // settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part of the
-// residuals, and costs no launch.
+// residuals, and costs no launch. What is trusted to keep the limits goes first, since it may be the only load of a short campaign. At a request rate it
+// does not: whoever keeps up answers what comes, so a safe rate tells nothing of how much the pool does.
 func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
 	p, ok := g.byKey[g.costs.process.Pool]
 	if !ok || !p.isReady() || len(p.tracks) > 0 {
 		return search.Action{}, false
 	}
 	best, found := belief{}, false
+	safety := func(b belief) float64 {
+		if g.settings.Space.Load.Rate {
+			return 0
+		}
+		return min(b.feasible, trusted)
+	}
 	for _, b := range s.beliefs {
-		isBetter := !found || cmp.Or(cmp.Compare(min(b.feasible, trusted), min(best.feasible, trusted)), cmp.Compare(b.score, best.score)) > 0
+		isBetter := !found || cmp.Or(cmp.Compare(safety(b), safety(best)), cmp.Compare(b.score, best.score)) > 0
 		if b.pool == p && b.feasible >= w.least && isBetter {
 			best, found = b, true
 		}

@@ -10,8 +10,10 @@ import (
 	"tuner/search/verdict"
 )
 
-// On a slow detector under a tight limit, service trials measure nothing but the last size that breaks the limit by itself, and no more of it than what noise
-// makes of the limit. Every precision and number of threads has service times before the finals, and what is never opened is no proof that nothing is better.
+// On a slow detector under a tight limit, service trials measure nothing but the last size that
+// breaks the limit by itself, and no more of it than what noise makes of the limit. Every
+// precision and number of threads has service times before the finals, and what is never opened
+// is no proof that nothing is better.
 func TestSlowDetector(t *testing.T) {
 	t.Parallel()
 	const campaigns = 4
@@ -43,7 +45,10 @@ func TestSlowDetector(t *testing.T) {
 					}
 				}
 			})
-			for _, v := range []search.Value{search.KnobPrecision + "fp32", search.KnobPrecision + "int8", search.KnobIntraOpThreads + "1", search.KnobIntraOpThreads + "2"} {
+			for _, v := range []search.Value{
+				search.KnobPrecision + "fp32", search.KnobPrecision + "int8",
+				search.KnobIntraOpThreads + "1", search.KnobIntraOpThreads + "2",
+			} {
 				if !values[v] {
 					t.Errorf("within %v, %s was never measured", budget, v)
 				}
