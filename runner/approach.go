@@ -53,9 +53,10 @@ func brief(job Job) approach {
 
 // curve measures the windows of a service job, one size after the other. No queue builds up where every client has an instance to
 // itself, so that nothing has to settle between them. With an error come the windows of the sizes before; there are fewer than sizes, too,
-// where a batch takes longer than the job has time for. Each window notes the engine's memory, the peak so far, as memory tells it.
+// where the job ends the curve. Each window notes the engine's memory, the peak so far, as memory tells it.
 func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times, memory func() int64) ([]measure.Window, error) {
 	var windows []measure.Window
+	var batches []time.Duration
 	for _, b := range job.Curve {
 		one := job
 		one.Requests, one.AnswerSize, one.Load.BatchSize, one.Windows, one.Percentiles = b.Requests, 0, b.Size, 1, nil
@@ -68,7 +69,8 @@ func (r *Runner) curve(ctx context.Context, job Job, times *measure.Times, memor
 		measured[0].Memory = memory()
 		windows = append(windows, measured...)
 		batch, known := measure.Measurement{Windows: measured}.Estimate(measure.LatencyAvg)
-		if job.Longest > 0 && known && batch.Value > job.Longest.Seconds() {
+		batches = append(batches, time.Duration(batch.Value*float64(time.Second)))
+		if known && job.CurveEnds != nil && job.CurveEnds(batches) {
 			break
 		}
 	}

@@ -120,20 +120,28 @@ func TestServiceCurveTellsTheMemory(t *testing.T) {
 	})
 }
 
-// After a batch that takes longer than the job has time for, larger ones are left out, which is no failure.
-func TestServiceCurveEndsAtTheLongestBatch(t *testing.T) {
+// Sizes that the job leaves out by what smaller ones took are no failure.
+func TestServiceCurveEndsWhereTheJobSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, r := newLab(t)
 		j := curveJob(1, 2, 4)
+		upTo := func(most int) func([]time.Duration) bool {
+			return func(batches []time.Duration) bool {
+				if slices.Min(batches) <= 0 {
+					t.Errorf("batches took %v", batches)
+				}
+				return len(batches) == most
+			}
+		}
 		for _, c := range []struct {
-			longest time.Duration
-			want    int
-		}{{0, 3}, {ms, 1}, {time.Hour, 3}} {
-			j.Longest = c.longest
+			ends func([]time.Duration) bool
+			want int
+		}{{nil, 3}, {upTo(1), 1}, {upTo(2), 2}, {upTo(4), 3}} {
+			j.CurveEnds = c.ends
 			m, err := r.Measure(t.Context(), j)
 			if err != nil || m.Failure != nil || len(m.Windows) != c.want {
-				t.Errorf("at most %v: %d windows, want %d; %+v, %v", c.longest, len(m.Windows), c.want, m.Failure, err)
+				t.Errorf("%d windows, want %d; %+v, %v", len(m.Windows), c.want, m.Failure, err)
 			}
 		}
 	})

@@ -75,8 +75,8 @@ type Job struct {
 	Largest Batches
 	// Curve makes it a service job: one window for each of these, at the load's concurrency, in place of Requests and Windows.
 	Curve []Batches
-	// Longest is how long a batch of a service job may take: after one that takes longer, larger ones are left out. 0: none are.
-	Longest time.Duration
+	// CurveEnds says of the times that batches of a service job's first sizes took, in the job's order, that the others are left out. Nil: none is.
+	CurveEnds func(batches []time.Duration) bool
 
 	Memory      int64            // bytes that the engine is expected to need, as it did before; 0: unknown
 	MemoryLimit int64            // bytes; an engine that exceeds it is stopped; 0: none

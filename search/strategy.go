@@ -46,7 +46,8 @@ type Trial struct {
 	Phase     Phase         `json:"phase"`
 	// Sizes are the client batches of a service trial's windows, one window for each, at the load's concurrency.
 	Sizes []int `json:"sizes,omitempty"`
-	// Longest is how long a batch of a service trial may take: after one that takes longer, larger sizes are left out. 0: none are.
+	// Longest is how long a batch of a service trial may take: the first size that is expected to take longer is left out, with all larger ones (EndsAfter).
+	// 0: none is.
 	Longest time.Duration `json:"longest,omitempty"`
 	// Worth bounds what a window must show at measure.Look for the trial to go on: one that misses any of these can no longer matter, and is cut there. Of
 	// metrics that the load itself tells; the bounds have room for what so little of a window may err by.
@@ -67,8 +68,20 @@ func (t Trial) IsFutile(soFar measure.Window) bool {
 	})
 }
 
-// EndsAfter reports whether a service trial ends with a batch that took so long.
-func (t Trial) EndsAfter(batch time.Duration) bool { return t.Longest > 0 && batch > t.Longest }
+// EndsAfter reports whether a service trial ends when batches of its first sizes took so long: the next size is expected to take longer than it may. What
+// is expected goes on as the line of the last two sizes, and no larger batch is expected to take shorter.
+func (t Trial) EndsAfter(times []time.Duration) bool {
+	n := len(times)
+	if t.Longest == 0 || n == 0 || n >= len(t.Sizes) {
+		return false
+	}
+	next := times[n-1].Seconds()
+	if n > 1 {
+		slope := (times[n-1] - times[n-2]).Seconds() / float64(t.Sizes[n-1]-t.Sizes[n-2])
+		next += max(0, slope*float64(t.Sizes[n]-t.Sizes[n-1]))
+	}
+	return next > t.Longest.Seconds()
+}
 
 // Phase is the part of a campaign that a trial belongs to.
 type Phase string

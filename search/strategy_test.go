@@ -35,3 +35,30 @@ func TestFutileWindows(t *testing.T) {
 		}
 	}
 }
+
+// The next size is expected on the line of the last two: after 10 and 20 ms for batches of 1 and 2, 40 ms for 4 and 80 ms for 8.
+func TestServiceTrialEndsBeforeWhatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		longest time.Duration
+		times   []time.Duration
+		want    bool
+	}{
+		"no end":                   {0, []time.Duration{time.Hour, 2 * time.Hour}, false},
+		"nothing yet":              {ms, nil, false},
+		"one size, short":          {10 * ms, []time.Duration{10 * ms}, false},
+		"one size, too long":       {9 * ms, []time.Duration{10 * ms}, true},
+		"the next one fits":        {40 * ms, []time.Duration{10 * ms, 20 * ms}, false},
+		"the next one does not":    {39 * ms, []time.Duration{10 * ms, 20 * ms}, true},
+		"later, it does not":       {79 * ms, []time.Duration{10 * ms, 20 * ms, 40 * ms}, true},
+		"flat":                     {20 * ms, []time.Duration{20 * ms, 20 * ms}, false},
+		"falling is taken as flat": {19 * ms, []time.Duration{30 * ms, 20 * ms}, true},
+		"all are measured":         {ms, []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms}, false},
+	} {
+		trial := search.Trial{Sizes: []int{1, 2, 4, 8}, Longest: c.longest}
+		if got := trial.EndsAfter(c.times); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -19,9 +19,9 @@ const (
 type costs struct {
 	settings                    search.Settings
 	launch, reconfigure, warmUp mean
-	size                        mean // of a service trial
-	trials                      int
-	elapsed                     time.Duration
+	size                        mean          // of a service trial
+	trials, defaults            int           // of all phases, and of the default's
+	elapsed, begun              time.Duration // of the campaign, and when the search began in it
 	process                     search.Process
 	held                        *footprint.Model
 	last                        search.Candidate // that it serves
@@ -51,13 +51,16 @@ func (c *costs) add(e search.Event) {
 	times := e.Measurement.Times
 	c.launch.add(times.Launch)
 	c.reconfigure.add(times.Reconfigure)
-	if n := len(e.Trial.Sizes); n > 0 {
-		c.size.add((times.WarmUp + times.Windows) / time.Duration(n))
+	if e.Trial.Phase == search.PhaseService {
+		c.size.add((times.WarmUp + times.Windows) / time.Duration(max(len(e.Measurement.Windows), 1)))
 	} else {
 		c.warmUp.add(times.WarmUp)
 	}
 	c.trials++
 	c.elapsed = max(c.elapsed, e.Elapsed)
+	if e.Trial.Phase == search.PhaseDefault {
+		c.defaults, c.begun = c.trials, c.elapsed
+	}
 	c.process, c.last = c.process.After(e, c.settings.Space), e.Trial.Candidate
 }
 
@@ -80,14 +83,14 @@ func (c *costs) expect(e *engine, candidate search.Candidate, key string, window
 	return d
 }
 
-// used is the share of the budget that is spent; 0 without one.
-func (c *costs) used(b search.Budget) float64 {
-	share := 0.0
-	if b.Time > 0 {
-		share = float64(c.elapsed) / float64(b.Time)
+// searched is the share of the budget that is spent, of what the default left of it; 0 without one.
+func (c *costs) searched() float64 {
+	b, share := c.settings.Budget, 0.0
+	if left := b.Time - c.begun; left > 0 {
+		share = float64(c.elapsed-c.begun) / float64(left)
 	}
-	if b.Trials > 0 {
-		share = max(share, float64(c.trials)/float64(b.Trials))
+	if left := b.Trials - c.defaults; left > 0 {
+		share = max(share, float64(c.trials-c.defaults)/float64(left))
 	}
 	return share
 }

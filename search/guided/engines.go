@@ -23,6 +23,7 @@ const hopeless = 3
 type forecast struct {
 	curve     queuesim.Curve
 	deviation float64 // standard deviation of its times' logarithm
+	last      int     // the largest size of the curves that it rests on
 }
 
 // kinship is the covariance of two engines' log service times.
@@ -74,6 +75,9 @@ func predict(e *engine, known []witness, factor [][]float64, sizes []int) foreca
 	f := forecast{deviation: math.Sqrt(max(kinship(e, e)-dot(reduced, reduced), 0))}
 	weights := solve(factor, k)
 	first := known[0].curve
+	for _, w := range known {
+		f.last = max(f.last, w.curve.Sizes[len(w.curve.Sizes)-1])
+	}
 	f.curve = queuesim.Curve{Sizes: sizes, Alone: make([]float64, len(sizes)), Overhead: first.Overhead, Spread: first.Spread}
 	for i, size := range sizes {
 		base, sum := math.Log(first.Time(size, 1, 1)), 0.0
@@ -92,7 +96,7 @@ func predict(e *engine, known []witness, factor [][]float64, sizes []int) foreca
 func (g *Guided) foreseen(e *engine) (f forecast, ok bool) {
 	switch {
 	case e.isOpen():
-		f.curve = e.alone.curve()
+		f.curve, f.last = e.alone.curve(), e.alone.last()
 	case g.forecasts != nil && e.door() != nil:
 		f = g.forecasts[e.index]
 	}

@@ -9,6 +9,7 @@
 package guided
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -21,7 +22,7 @@ import (
 
 const (
 	serviceWindow = 200 * time.Millisecond // of a service trial
-	exploreShare  = 0.4                    // of the budget, after which only what may be better is opened
+	exploreShare  = 0.4                    // of the budget that the default leaves, after which only what may be better is opened
 )
 
 // Windows get longer, as the cells that are left differ by less.
@@ -157,6 +158,7 @@ func (g *Guided) tellService(p *pool, e search.Event) {
 	if e.Trial.Load.Concurrency == 1 {
 		curve, zones, p.engine.opened = &p.engine.alone, &p.engine.zones, p
 	}
+	g.renew(curve, e.Trial)
 	curve.enter(e)
 	curve.withheld = g.settings.Space.Withheld(e.Trial.Candidate, e.Trial.Load.Concurrency, e.Measurement)
 	size, isRefused := refused(e)
@@ -249,15 +251,36 @@ func (g *Guided) choose() *decision {
 	for i := range g.last() + 1 {
 		d.width = wide(i)
 		d.survey = g.survey(d.width)
-		for _, way := range []func(width, *survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel} {
+		for _, way := range g.ways() {
 			var ok bool
-			if d.action, ok = way(d.width, &d.survey); ok && g.allows(d.action) {
+			if d.action, ok = way(d.width, &d.survey); !ok {
+				continue
+			}
+			if d.action = g.before(d.action); g.allows(d.action) {
 				return d
 			}
 		}
 	}
 	d.action = search.Action{Stop: true, Why: g.ending(d)}
 	return d
+}
+
+// ways are what may be done, in the order of its worth. Where the time is short, all engines are priced before a load is put on one.
+func (g *Guided) ways() []func(width, *survey) (search.Action, bool) {
+	if g.isHurried() {
+		return []func(width, *survey) (search.Action, bool){g.explore, g.settleIn, g.approach, g.duel}
+	}
+	return []func(width, *survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel}
+}
+
+// before is what comes before an action: where a load is put on a pool whose curve is to go on, the service trial of that.
+func (g *Guided) before(a search.Action) search.Action {
+	if p, ok := g.poolOf(a.Trial.Candidate); ok && a.Trial.Phase == search.PhaseSearch && p.isReady() {
+		if more, ok := g.complete(p); ok && g.allows(more) {
+			return more
+		}
+	}
+	return a
 }
 
 // again repeats, once, the sizes of the service trial in the running process whose times cannot be right: they are not smoothed.
@@ -286,24 +309,28 @@ func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) sear
 	sizes = slices.DeleteFunc(slices.Clone(sizes), p.refuses)
 	return search.Action{Trial: search.Trial{
 		Candidate: c, Load: measure.Load{Concurrency: concurrency, BatchSize: sizes[0]},
-		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes, Longest: g.settings.Budget.Time / serviceParts,
+		Windows: len(sizes), Window: serviceWindow, Phase: search.PhaseService, Sizes: sizes, Longest: g.longest(),
 	}, Why: why}
 }
 
-// serviceParts is the part of the budget beyond which a batch takes too long for larger ones to be measured: with what goes before its window a size
-// takes five times as long.
-const serviceParts = 200
-
 // settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part of the
-// residuals, and costs no launch.
+// residuals, and costs no launch. What is trusted to keep the limits goes first, since it may be the only load of a short campaign. At a request rate it
+// does not: whoever keeps up answers what comes, so a safe rate tells nothing of how much the pool does.
 func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
 	p, ok := g.byKey[g.costs.process.Pool]
 	if !ok || !p.isReady() || len(p.tracks) > 0 {
 		return search.Action{}, false
 	}
 	best, found := belief{}, false
+	safety := func(b belief) float64 {
+		if g.settings.Space.Load.Rate {
+			return 0
+		}
+		return min(b.feasible, trusted)
+	}
 	for _, b := range s.beliefs {
-		if b.pool == p && b.feasible >= w.least && (!found || b.score > best.score) {
+		isBetter := !found || cmp.Or(cmp.Compare(safety(b), safety(best)), cmp.Compare(b.score, best.score)) > 0
+		if b.pool == p && b.feasible >= w.least && isBetter {
 			best, found = b, true
 		}
 	}
@@ -315,7 +342,7 @@ func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
 
 // explore opens the default's pool, which was measured already, and then engines that show the effect of a value that was not tried.
 func (g *Guided) explore(width, *survey) (search.Action, bool) {
-	if g.costs.used(g.settings.Budget) > exploreShare {
+	if g.costs.searched() > exploreShare {
 		return search.Action{}, false
 	}
 	if p, ok := g.byKey[search.Candidate{}.PoolKey()]; ok && p.engine.isOpen() && !p.isReady() && p.failure == "" {
@@ -325,7 +352,7 @@ func (g *Guided) explore(width, *survey) (search.Action, bool) {
 	if e == nil {
 		return search.Action{}, false
 	}
-	return g.service(e.door(), 1, g.sizes(e.door().maxBatch), "service times of an engine"), true
+	return g.service(e.door(), 1, g.priced(e.door()), "service times of an engine"), true
 }
 
 // duel measures the leader or its challenger, whichever is less certain for its cost, or opens a pool that is worth more. While nothing

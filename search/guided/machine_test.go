@@ -143,6 +143,7 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 	e.Measurement.Times = measure.Times{WarmUp: 300 * time.Millisecond, Windows: time.Duration(trial.Windows) * trial.Window}
 	random := rand.New(rand.NewPCG(m.seed, uint64(ordinal)+m.visit<<32))
 	if trial.Phase == search.PhaseService {
+		var times []time.Duration
 		for _, size := range trial.Sizes {
 			if m.most > 0 && size > m.most {
 				e.Measurement.Failure = hang
@@ -150,7 +151,7 @@ func (m machine) answer(g *Guided, trial search.Trial, ordinal int) search.Event
 			}
 			s := m.time(g, trial.Candidate, size, trial.Load.Concurrency) * math.Exp(m.slower+m.noise*random.NormFloat64())
 			e.Measurement.Windows = append(e.Measurement.Windows, serviceWindowOf(size, s))
-			if trial.EndsAfter(time.Duration(s * float64(time.Second))) {
+			if times = append(times, time.Duration(s*float64(time.Second))); trial.EndsAfter(times) {
 				break
 			}
 		}

@@ -116,6 +116,7 @@ type service struct {
 	times    []float64 // s
 	spreads  []float64 // standard deviation of the log of a batch's time
 	overhead float64   // s per request of the smallest size, outside of instance and queue
+	asked    int       // the largest that a trial asked for
 	trials   int
 	at       float64 // s, when the last one was, in the campaign
 	withheld float64 // CPU time that others took from it (measure.Withheld)
@@ -124,6 +125,7 @@ type service struct {
 // enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.
 func (s *service) enter(e search.Event) {
 	s.trials++
+	s.asked = max(s.asked, slices.Max(e.Trial.Sizes))
 	s.at = (e.Elapsed - (e.Measurement.Times.WarmUp+e.Measurement.Times.Windows)/2).Seconds()
 	for i, w := range e.Measurement.Windows {
 		if i >= len(e.Trial.Sizes) {
@@ -147,6 +149,14 @@ func (s *service) enter(e search.Event) {
 			s.overhead = overhead
 		}
 	}
+}
+
+// last is the largest size that was measured, 0 where none was.
+func (s *service) last() int {
+	if len(s.sizes) == 0 {
+		return 0
+	}
+	return s.sizes[len(s.sizes)-1]
 }
 
 // serviceTime is what one window of a service trial tells of batches of a size: seconds in the instance, the spread of their

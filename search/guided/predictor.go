@@ -2,6 +2,7 @@ package guided
 
 import (
 	"math"
+	"slices"
 
 	"tuner/measure"
 	"tuner/search"
@@ -38,35 +39,42 @@ func (g *Guided) cellOf(c search.Candidate, load measure.Load) (cell, bool) {
 }
 
 // Rivals lists what was not measured and may be better than the best: cells of open pools as they are
-// believed, and the most that pools may do which were not started. isOpen says that nothing is known of
-// some engine that may be better.
+// believed, and what pools may do which were not started, at their bounds. isOpen says that nothing is
+// known of some engine that may be better.
 func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 	if len(g.pools) == 0 {
 		return nil, false
 	}
 	for _, b := range g.decide().survey.beliefs {
 		if b.trials == 0 {
+			if unknown := g.unknownOf(b.cell); unknown > 0 {
+				b.residuals = slices.Clone(b.residuals)
+				g.doubtMore(&b, unknown)
+			}
 			list = append(list, verdict.Rival{
 				Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level),
 				Score: posterior.Normal{Mean: b.score, Deviation: b.deviation()}, Holds: b.feasible,
 			})
 		}
 	}
-	known, all := g.experience(), survey{leader: -1, lead: math.Inf(-1)}
+	known := g.experience()
 	for _, e := range g.engines {
 		if isHopeless(e, known) || e.door() == nil {
 			continue
 		}
-		if _, ok := g.foreseen(e); !ok {
+		f, ok := g.foreseen(e)
+		if !ok {
 			isOpen = true
 			continue
 		}
-		means := g.prospects(e, width{least: trusted}, &all)
-		highs := g.prospects(e, width{kappa: 1, least: trusted}, &all) // of the same pools, a deviation above
-		for i, x := range means {
-			if !math.IsInf(x.most, -1) {
+		for _, p := range e.pools {
+			if p.failure != "" || p.isReady() {
+				continue
+			}
+			for b := range g.outlook(p, f) {
 				list = append(list, verdict.Rival{
-					Candidate: x.pool.settings, Score: posterior.Normal{Mean: x.most, Deviation: highs[i].most - x.most}, Holds: 1,
+					Candidate: p.settings, Load: g.settings.Space.Load.At(b.level),
+					Score: posterior.Normal{Mean: b.score, Deviation: b.deviation()}, Holds: b.feasible,
 				})
 			}
 		}

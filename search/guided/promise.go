@@ -1,6 +1,7 @@
 package guided
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -57,35 +58,46 @@ func (g *Guided) chance(d *decision) float64 {
 	return most
 }
 
-// promise looks, of each size of batches, at the load that just makes them, and at the lowest and the highest; what does more than the
-// next smaller size allows takes at least as long as a batch of that.
+// promise is the most that a pool may do.
 func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
-	o := g.expectedOutline(p, f.curve)
-	unknown := f.deviation*f.deviation + p.company.variance
-	axis, best := g.settings.Space.Load, promise{pool: p, most: math.Inf(-1)}
-	b := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
-	for i := range o.sizes {
-		lone := o.times[0] + o.overhead
-		knee := o.most[i] / float64(g.clientBatch()) // requests/s
-		if !axis.Rate {
-			knee *= lone
-		}
-		levels := [...]float64{g.levels[0], axis.AtMost(knee), axis.AtLeast(knee), g.levels[len(g.levels)-1]}
-		for j, level := range levels {
-			if slices.Contains(levels[:j], level) {
-				continue
-			}
-			g.atBest(o, i, level, b.means)
-			if i > 0 {
-				g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
-			}
-			b.pool, b.level = p, level
-			g.expect(spot{pool: p.index, at: [...]float64{math.Log(level), math.Log(float64(o.sizes[i])), 0}}, p, &b)
-			g.doubtMore(&b, unknown)
-			g.improve(&best, b, w, s)
-		}
+	best := promise{pool: p, most: math.Inf(-1)}
+	for b := range g.outlook(p, f) {
+		g.improve(&best, b, w, s)
 	}
 	return best
+}
+
+// outlook yields what is believed of a pool that is not ready: of each size of batches at the load that just makes them, and at the lowest and the
+// highest; what does more than the next smaller size allows takes at least as long as a batch of that. A belief is valid until the next one.
+func (g *Guided) outlook(p *pool, f forecast) iter.Seq[belief] {
+	o := g.expectedOutline(p, f.curve)
+	unknown := f.deviation*f.deviation + p.company.variance
+	axis, lone := g.settings.Space.Load, o.times[0]+o.overhead
+	return func(yield func(belief) bool) {
+		b := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+		for i := range o.sizes {
+			knee := o.most[i] / float64(g.clientBatch()) // requests/s
+			if !axis.Rate {
+				knee *= lone
+			}
+			levels := [...]float64{g.levels[0], axis.AtMost(knee), axis.AtLeast(knee), g.levels[len(g.levels)-1]}
+			for j, level := range levels {
+				if slices.Contains(levels[:j], level) {
+					continue
+				}
+				g.atBest(o, i, level, b.means)
+				if i > 0 {
+					g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
+				}
+				b.pool, b.level = p, level
+				g.expect(spot{pool: p.index, at: [...]float64{math.Log(level), math.Log(float64(o.sizes[i])), 0}}, p, &b)
+				g.doubtMore(&b, unknown+beyond(o.sizes[i], f.last))
+				if !yield(b) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // takeAtLeast raises the latencies of a belief to those of a batch. The median may be of smaller ones.
@@ -150,7 +162,8 @@ func (g *Guided) openingCost(p *pool) float64 {
 	if !p.engine.isOpen() && p.instances > 1 {
 		trials = 2
 	}
-	service := float64(trials*len(g.sizes(p.maxBatch))) * g.costs.size.or(guessedSize).Seconds()
+	f, _ := g.foreseen(p.engine)
+	service := float64(trials*g.brief(p, f.curve)) * g.costs.size.or(guessedSize).Seconds()
 	first := g.candidates.Member(p.settings, 0)
 	return service + g.costs.expect(p.engine, first, first.Key(), g.window()).Seconds()
 }
@@ -159,7 +172,7 @@ func (g *Guided) openingCost(p *pool) float64 {
 // with all instances at work.
 func (g *Guided) begin(p *pool) search.Action {
 	if !p.engine.isOpen() {
-		return g.service(p, 1, g.sizes(p.maxBatch), "service times of an engine that may be better")
+		return g.service(p, 1, g.priced(p), "service times of an engine that may be better")
 	}
-	return g.service(p, p.instances, g.sizes(p.maxBatch), "service times of instances together")
+	return g.service(p, p.instances, g.priced(p), "service times of instances together")
 }

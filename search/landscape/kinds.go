@@ -16,8 +16,9 @@ import (
 //   - gpu: batches up to 128 on instances that share a GPU, and launches that take long; 16 pools × 25 × 9
 //   - past: service times that depend on how many requests wait, and on what an instance did before, which no service curve
 //     and no queue simulation tells
+//   - slow: a detector on 2 cores, whose batches of 32 take a second; 8 pools × 16 × 7
 func Synthetic() []*Landscape {
-	return []*Landscape{cpu().make(), noisy().make(), gpu().make(), past().make()}
+	return []*Landscape{cpu().make(), noisy().make(), gpu().make(), past().make(), slow().make()}
 }
 
 // How far the truth is from the simulation of a queue on the measured service curve, as means and standard deviations of
@@ -164,6 +165,25 @@ func (y synthesis) onProcessor() synthesis {
 	y.launch = func(s setup) float64 { return 0.6 + 0.2*float64(s.instances) }
 	y.memory = func(s setup) float64 { return 120e6 + 90e6*float64(s.instances) }
 	y.serve = y.simulated
+	return y
+}
+
+// slow is a detector: 12 to 37 ms an inference, and not much less in larger batches.
+func slow() synthesis {
+	y := synthesis{
+		name: "slow", seed: 15, noise: noiseOf(0.05), costs: cpuCosts(), wire: 0.002, largest: 32,
+		space: cpuSpace(2,
+			knob(search.KnobPrecision, "fp32", "int8"),
+			knob(search.KnobIntraOpThreads, "1", "2"),
+			knob(search.KnobInstanceCount, "1", "2"),
+			knob(search.KnobMaxBatchSize, "1", "2", "4", "8", "16", "32"),
+			knob(search.KnobMaxQueueDelay, "0us", "1000us", "4000us"),
+		),
+		service: cpuService(2, 0.008, 0.030),
+	}
+	y = y.onProcessor()
+	y.costs.warmUp = 2 * time.Second // batches of each size, and a queue that fills
+	y.launch = func(s setup) float64 { return 1.5 + 0.5*float64(s.instances) }
 	return y
 }
 

@@ -48,10 +48,13 @@ func (p *pool) nearest(concurrency int) (service, bool) {
 	return slices.MinFunc(p.services, func(a, b service) int { return int(math.Copysign(1, distance(a)-distance(b))) }), true
 }
 
-// The windows of service trials: at least so many executions, within three times what was asked (package runner).
+// The windows of service trials: at least so many executions, within three times what was asked, but never fewer than two. Each comes after three
+// (package runner).
 const (
 	leastExecutions = 10
 	longestStretch  = 3
+	fewest          = 2
+	before          = 3
 )
 
 // serviceSpread is by how much the latencies of a service trial's requests vary, as the logarithm's standard deviation.
@@ -64,12 +67,15 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		result.Failure = &measure.Failure{Stage: measure.StageLoad, Reason: "the landscape does not have this pool's service times"}
 		return
 	}
+	var times []time.Duration
 	pass := s.passes[m.random.IntN(len(s.passes))]
 	for _, size := range t.Sizes {
-		result.Times.WarmUp += m.landscape.costs.settle
-		m.clock += m.landscape.costs.settle
 		b := at(pass, size)
+		settle := max(m.landscape.costs.settle, time.Duration(before*b.latency*float64(time.Second)))
+		result.Times.WarmUp += settle
+		m.clock += settle
 		seconds := min(max(t.Window.Seconds(), leastExecutions*b.latency), longestStretch*t.Window.Seconds())
+		seconds = max(seconds, fewest*b.latency)
 		w := window{
 			seconds: seconds, rates: []float64{float64(t.Load.Concurrency) / b.latency}, batch: 1, parts: b.parts, isMeasured: true,
 			latency: spreadSketch(b.latency), cores: m.landscape.cores(t.Candidate, float64(t.Load.Concurrency)*b.parts.infer/b.latency),
@@ -78,7 +84,8 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 		result.Windows = append(result.Windows, played)
 		result.Times.Windows += played.Duration
 		m.clock += played.Duration
-		if t.EndsAfter(time.Duration(b.latency * float64(time.Second))) {
+		times = append(times, time.Duration(b.latency*float64(time.Second)))
+		if t.EndsAfter(times) {
 			break
 		}
 	}

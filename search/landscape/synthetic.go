@@ -109,6 +109,7 @@ func (y synthesis) point(s setup, level float64) Point {
 	}
 	// The runner's windows hold 30 executions of each instance and 5 of the slowest requests, within three times a second.
 	w.seconds = min(max(1, 5*latency.Quantile(0.99), 30*float64(s.instances)*together/requests), longestStretch)
+	w.seconds = max(w.seconds, fewest*latency.Quantile(0.99))
 	return Point{Candidate: s.candidate, Level: level, Throughput: o.throughput, P99: latency.Quantile(0.99),
 		memory: int64(y.memory(s)), visits: [][]window{{w}}}
 }

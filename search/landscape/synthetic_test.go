@@ -82,7 +82,7 @@ func TestDelayFillsBatches(t *testing.T) {
 // default is there.
 func TestKinds(t *testing.T) {
 	t.Parallel()
-	for _, y := range []synthesis{cpu(), noisy(), gpu(), past()} {
+	for _, y := range []synthesis{cpu(), noisy(), gpu(), past(), slow()} {
 		t.Run(y.name, func(t *testing.T) {
 			t.Parallel()
 			for i, k := range y.space.Knobs {
@@ -100,7 +100,7 @@ func TestKinds(t *testing.T) {
 			}
 			for _, p := range l.Points {
 				w := p.visits[0][0]
-				if p.Throughput <= 0 || p.P99 <= 0 || p.memory <= 0 || w.seconds < 1 || w.seconds > longestStretch || w.batch < 1 {
+				if p.Throughput <= 0 || p.P99 <= 0 || p.memory <= 0 || w.seconds < 1 || w.seconds > max(longestStretch, fewest*p.P99) || w.batch < 1 {
 					t.Errorf("%s at %g: %+v", p.Candidate, p.Level, p)
 				}
 			}

@@ -210,6 +210,7 @@ func (s *session) trial(l Landscape, t search.Trial) search.Event {
 // are so many.
 func (l Landscape) curve(m measure.Measurement, t search.Trial, held int, noise func() float64) measure.Measurement {
 	busy := min(t.Load.Concurrency, setting(t.Candidate, search.KnobInstanceCount, l.Instances))
+	var times []time.Duration
 	for _, size := range t.Sizes {
 		seconds := l.service(t.Candidate, float64(size), busy) / noise()
 		service := max(time.Duration(seconds*float64(time.Second)).Round(time.Microsecond), time.Microsecond)
@@ -222,7 +223,7 @@ func (l Landscape) curve(m measure.Measurement, t search.Trial, held int, noise 
 			Server: measure.ServerStats{Requests: n, Inferences: n * size, Executions: n, ComputeInfer: compute,
 				Batches: []measure.BatchStat{{Size: size, Executions: n, ComputeInfer: compute}}},
 		})
-		if t.EndsAfter(service) {
+		if times = append(times, service); t.EndsAfter(times) {
 			break
 		}
 	}

@@ -1,0 +1,175 @@
+package guided
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/measure"
+	"tuner/search"
+)
+
+func TestLongestBatch(t *testing.T) {
+	t.Parallel()
+	at := func(metric measure.Metric, most float64) search.Constraint {
+		return search.Constraint{Metric: metric, Max: &most}
+	}
+	check := func(name string, want, budget time.Duration, limits ...search.Constraint) {
+		t.Helper()
+		g := newSmall(t, func(s *search.Settings) { s.Goal.Constraints, s.Budget.Time = limits, budget })
+		if got := g.longest(); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	check("no limit, no budget", 0, 0)
+	check("a part of the budget", 300*time.Millisecond, time.Minute)
+	check("the limit", 50*time.Millisecond, time.Minute, at(measure.LatencyP99, 0.050))
+	check("the tightest", 40*time.Millisecond, 0, at(measure.LatencyP99, 0.050), at(measure.LatencyAvg, 0.040))
+	check("what is no latency of every batch", 0, 0, at(measure.LatencyP50, 0.010), at(measure.QueueTime, 0.001), at(measure.Memory, 1))
+}
+
+// What is not measured is known the less the farther it is from what was.
+func TestBeyond(t *testing.T) {
+	t.Parallel()
+	last := 0.0
+	for _, batch := range []int{8, 12, 16, 32} {
+		got := beyond(batch, 8)
+		if batch == 8 && got != 0 || batch > 8 && got <= last {
+			t.Errorf("a batch of %d varies by %g", batch, got)
+		}
+		last = got
+	}
+}
+
+// opened tells a search the service trials of some sizes of an engine that it asks for.
+func (m machine) opened(t *testing.T, g *Guided, sizes ...int) *pool {
+	t.Helper()
+	next := g.Ask()
+	if next.Trial.Phase != search.PhaseService {
+		t.Fatalf("the first action is %+v", next)
+	}
+	e := search.Event{Trial: next.Trial}
+	e.Trial.Sizes = sizes
+	g.Tell(m.answer(g, e.Trial, 0))
+	p, _ := g.poolOf(next.Trial.Candidate)
+	return p
+}
+
+// A pool of which two sizes were asked for has a curve that goes on before a load is put on it;
+// one that was broken off, or whose next size takes too long, has not.
+func TestPricedCurvesAreCompleted(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	check := func(limit float64, asked, want []int) {
+		t.Helper()
+		m.settings.Goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
+		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+		p := m.opened(t, g, asked...)
+		more, ok := g.complete(p)
+		if diff := cmp.Diff(want, more.Trial.Sizes); diff != "" || ok != (want != nil) {
+			t.Errorf("within %g s, after %v (-want +got):\n%s", limit, asked, diff)
+		}
+		if ok {
+			before := g.before(search.Action{Trial: search.Trial{Candidate: p.members[0], Phase: search.PhaseSearch}})
+			if before.Trial.Phase != search.PhaseService {
+				t.Errorf("a load comes before the rest of the curve: %+v", before)
+			}
+		}
+	}
+	check(10, []int{1, 2}, []int{4, 8, 16, 32})
+	check(10, []int{1, 2, 4, 8, 16, 32}, nil)
+	check(0.0001, []int{1, 2}, nil)
+}
+
+// The curve of an earlier campaign under a tighter limit is measured anew as far as the looser
+// one wants it, and until then larger batches are not ruled out. Under the same limit it is taken
+// as it is.
+func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
+	t.Parallel()
+	const tight = 0.002
+	m := typical(1, tight)
+	then := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	trial := then.Ask().Trial
+	first := m.answer(then, trial, 0)
+	if n := len(first.Measurement.Windows); n == len(trial.Sizes) || n == 0 {
+		t.Fatalf("the earlier campaign measured %d of %v", n, trial.Sizes)
+	}
+	for _, limit := range []float64{tight, 1} {
+		m.settings.Goal.Constraints = []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}}
+		m.settings.Earlier = []search.Earlier{{From: "then", Same: true, Events: []search.Event{first}}}
+		g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+		p, _ := g.poolOf(trial.Candidate)
+		if largest := p.outline.sizes[len(p.outline.sizes)-1]; largest != 32 {
+			t.Errorf("within %g s batches go up to %d, want 32", limit, largest)
+		}
+		more, ok := g.complete(p)
+		if wants := limit > tight; ok != wants || wants && !slices.Equal(more.Trial.Sizes, g.sizes(p.maxBatch)) {
+			t.Fatalf("within %g s the curve goes on: %v, with %v", limit, ok, more.Trial.Sizes)
+		}
+		if !ok {
+			continue
+		}
+		g.Tell(m.answer(g, more.Trial, 1))
+		if s := p.service(); s.last() != 32 || g.past.since[s] != nil || s.trials != 1 {
+			t.Errorf("the new curve goes up to %d after %d trials, and is of %v", s.last(), s.trials, g.past.since[s])
+		}
+		if again, ok := g.complete(p); ok {
+			t.Errorf("the new curve goes on with %v", again.Trial.Sizes)
+		}
+	}
+}
+
+// Where launches and curves take most of a short budget, engines are priced with two sizes each,
+// and a load is first put on a pool when each value of each engine knob has been tried. With time
+// enough, the first curve is measured as a whole.
+func TestShortBudgetPricesFirst(t *testing.T) {
+	t.Parallel()
+	check := func(budget time.Duration, sizes int) []search.Event {
+		m := typical(1, 0.05)
+		m.settings.Budget.Time = budget
+		_, events := m.run(t, 12)
+		first := slices.IndexFunc(events, func(e search.Event) bool { return e.Trial.Phase == search.PhaseService })
+		if got := events[first].Trial.Sizes; len(got) != sizes {
+			t.Errorf("within %v the first curve is asked for %v, want %d sizes", budget, got, sizes)
+		}
+		return events[first:]
+	}
+	check(time.Hour, 6)
+	seen := map[search.Value]bool{}
+	for _, e := range check(40*time.Second, 2) {
+		if e.Trial.Phase == search.PhaseSearch {
+			break
+		}
+		for _, knob := range []string{search.KnobPrecision, search.KnobIntraOpThreads} {
+			v, _ := e.Trial.Candidate.Get(knob)
+			seen[v] = true
+		}
+	}
+	if len(seen) != 5 { // fp32 and int8; 1, 2 and 4 threads
+		t.Errorf("%d values were tried before the first load", len(seen))
+	}
+}
+
+// What was not started is a rival although it is too little known to be trusted: that is why it
+// may be better.
+func TestUnknownPoolsAreRivals(t *testing.T) {
+	t.Parallel()
+	m := typical(1, 0.05)
+	g := New(m.settings, search.NewLedger(m.settings.Goal), m.settings.Space.Candidates())
+	m.opened(t, g, 1, 2, 4, 8, 16, 32)
+	rivals, isOpen := g.Rivals()
+	if isOpen {
+		t.Error("engines that are foreseen count as unknown")
+	}
+	for _, p := range g.pools {
+		isListed := false
+		for _, r := range rivals {
+			isListed = isListed || r.Candidate.PoolKey() == p.key
+		}
+		if !isListed {
+			t.Errorf("%s is no rival", p.key)
+		}
+	}
+}
