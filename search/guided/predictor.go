@@ -73,7 +73,7 @@ func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 			}
 			for b := range g.outlook(p, f) {
 				list = append(list, verdict.Rival{
-					Candidate: p.settings, Load: g.settings.Space.Load.At(b.level),
+					Candidate: p.settings, Load: g.settings.Space.Load.At(b.level), IsPool: true,
 					Score: posterior.Normal{Mean: b.score, Deviation: b.deviation()}, Holds: b.feasible,
 				})
 			}

@@ -20,7 +20,8 @@ func TestGuidedGoesOnFromOtherTrials(t *testing.T) {
 	if !ok {
 		t.Fatal("no leader")
 	}
-	if got, _ := l.Serve(leader.Candidate, leader.Load); got < 0.98*optimum(l) {
+	// Loads that are within a percent of the best count as it, and the lower of them is recommended.
+	if got, _ := l.Serve(leader.Candidate, leader.Load); got < 0.97*optimum(l) {
 		t.Errorf("%v at %v has %.0f/s of %.0f/s", leader.Candidate, leader.Load, got, optimum(l))
 	}
 	if len(p.Statement()) == 0 {

@@ -63,6 +63,8 @@ type Rival struct {
 	Load      measure.Load
 	Score     posterior.Normal // of the goal, on log scale
 	Holds     float64          // probability that it keeps all limits
+	// IsPool says that the candidate stands for the best of an engine process that was not started.
+	IsPool bool
 }
 
 // State is the answer's in one word or two.
