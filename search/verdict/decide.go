@@ -70,6 +70,7 @@ type decider struct {
 	bounds  []search.Constraint // the goal's, then those that a reader may try, which bound nothing yet
 	limited []joint             // of each bound's metric
 	kept    []bool              // by choice: not displaced by a simpler one, see reduce
+	lean    []bool              // not displaced by a lower load of its own configuration
 	order   []int               // the choices, the simplest first
 	places  []int               // of each choice in that order
 }
@@ -362,7 +363,7 @@ func violation(c Choice) float64 {
 	return sum
 }
 
-// base is the default at its best load: the best that may be recommended, else the likeliest, else what
+// base is the default at its best load: the best that is safe, else the likeliest, else what
 // misses least; −1 where it was not measured.
 func (d *decider) base() int {
 	isDefault := func(i int) bool { return d.choices[i].Candidate.IsDefault() }
@@ -371,7 +372,8 @@ func (d *decider) base() int {
 
 // bestOf is the best load of some choices.
 func (d *decider) bestOf(is func(int) bool) int {
-	for _, may := range []func(int) bool{d.isRecommendable, d.isSafe} {
+	isLean := func(i int) bool { return d.lean[i] && d.isSafe(i) }
+	for _, may := range []func(int) bool{isLean, d.isSafe} {
 		if i := d.best(func(i int) bool { return is(i) && may(i) }); i >= 0 {
 			return i
 		}

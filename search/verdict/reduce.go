@@ -18,7 +18,8 @@ import (
 // saves. The default and the default's precision cost nothing and lose no accuracy, so anything else
 // must be shown to be better. Between others a tie is enough. What was confirmed on fresh launches counts as
 // simpler than what was not: among equals the one that is known best is the answer, and none of the
-// others has to be measured for it.
+// others has to be measured for it. What has an unknown percentile displaces nothing but by being the default:
+// against that a gain has to be shown.
 func (d *decider) reduce() {
 	d.order = make([]int, len(d.choices))
 	for i := range d.order {
@@ -36,12 +37,21 @@ func (d *decider) reduce() {
 		return cmp.Or(complexities[a].compare(complexities[b]), cmp.Compare(d.keys[a], d.keys[b]),
 			cmp.Compare(x.Load.Level(), y.Load.Level()), cmp.Compare(x.Load.BatchSize, y.Load.BatchSize))
 	})
-	d.kept, d.places = make([]bool, len(d.choices)), make([]int, len(d.choices))
+	d.kept, d.lean, d.places = make([]bool, len(d.choices)), make([]bool, len(d.choices)), make([]int, len(d.choices))
 	for place, a := range d.order {
 		d.places[a] = place
-		d.kept[a] = !slices.ContainsFunc(d.order[:place], func(s int) bool {
-			return d.kept[s] && d.mayLead(s) && d.displaces(s, a, complexities[s], complexities[a])
-		})
+		d.kept[a], d.lean[a] = true, true
+		for _, s := range d.order[:place] {
+			isOwn := d.keys[s] == d.keys[a]
+			isVoid := d.choices[s].IsUnknown() && !complexities[s].isDefault
+			if !d.mayLead(s) || isVoid || !d.kept[s] && !(isOwn && d.lean[s]) {
+				continue
+			}
+			if d.displaces(s, a, complexities[s], complexities[a]) {
+				d.kept[a] = d.kept[a] && !d.kept[s]
+				d.lean[a] = d.lean[a] && !(isOwn && d.lean[s])
+			}
+		}
 	}
 }
 
