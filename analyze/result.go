@@ -190,7 +190,7 @@ type Point struct {
 	Sample
 	// Score is that of the goal's objective, on log scale, higher is better; −∞ where a metric of it is not known.
 	Score     measure.Estimate
-	Confirmed bool    // measured in the final phase, on fresh launches, in turn with the default
+	Confirmed bool    // measured in the final phase, on fresh launches
 	Searched  *Sample // for a confirmed point: what the search phase had measured; nil when it had not
 }
 

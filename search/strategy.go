@@ -91,7 +91,7 @@ const (
 	PhaseDefault Phase = "default" // the default configuration, always first
 	PhaseSearch  Phase = "search"
 	PhaseService Phase = "service" // within the search: what a batch of each size takes in a pool's process
-	PhaseFinal   Phase = "final"   // default and finalists in turn, on fresh launches
+	PhaseFinal   Phase = "final"   // what the decision depends on, on fresh launches
 	PhaseCurve   Phase = "curve"   // further loads of the default, the first stage and the best, for the charts
 )
 

@@ -1,7 +1,8 @@
-// Package plan is the frame of every campaign. Around a strategy it puts what all have in common: the default
-// configuration is measured first; then the strategy searches for as long as the budget allows; then the finalists and the
-// default are compared on fresh launches in alternating order; and a small part, with what is left, goes into the load curves
-// of the default, of the first stage, and of the best. It is a strategy itself, and as pure: it knows the time only from the events.
+// Package plan is the frame of every campaign. Around a strategy it puts what all have in common: the default configuration is
+// measured first; then the strategy searches, and leaves a part of the budget; then finals measure, on fresh launches, what the
+// decision depends on; what is left goes into more search and more finals, for as long as anything is worth a trial; and load curves of
+// the answer, the default and the first stage come last. It is a strategy itself, and as pure: it knows the time only from the events.
+// The reasons are in docs/design/search.md.
 package plan
 
 import (
@@ -23,7 +24,7 @@ import (
 // The shares of the budget that the search phase leaves to the finals.
 const (
 	reserved    = 0.20 // at least
-	reservedMax = 0.50 // at most, where one round of finals needs more than the least
+	reservedMax = 0.50 // at most, where one block of finals needs more than the least
 )
 
 // mostUnbounded is how many candidates the grid may have without a budget: at a second for each, two weeks.
