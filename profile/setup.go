@@ -267,7 +267,8 @@ func otherCampaign(p spec.Profile, old, now journal.Header) error {
 		p.Path, p.Output, strings.Join(differences, "\n  "))}
 }
 
-// differences lists why a journal cannot be gone on with. The budget may differ: a larger one continues the campaign.
+// differences lists why a journal cannot be gone on with. When it ends may differ: a larger budget, or
+// a smaller until, continues the campaign.
 func differences(p spec.Profile, old, now journal.Header) []string {
 	var list []string
 	add := func(what, then, now string) {
@@ -346,13 +347,13 @@ func brokenProviders(encoded json.RawMessage) map[string]string {
 	return reasons
 }
 
-// sameSearch reports whether the journal's profile asks for the same search as p, whatever its comments, budget and paths.
+// sameSearch reports whether the journal's profile asks for the same search as p, whatever its comments, budget, until and paths.
 func sameSearch(old journal.SpecFile, p spec.Profile) bool {
 	then, err := spec.RecordedProfile(old.Path, []byte(old.Text))
 	return err == nil && AskSame(then, p)
 }
 
-// AskSame reports whether two profiles ask for the same search, whatever their comments, budgets and paths.
+// AskSame reports whether two profiles ask for the same search, whatever their comments, budgets, untils and paths.
 func AskSame(a, b spec.Profile) bool { return reflect.DeepEqual(searchOf(a), searchOf(b)) }
 
 // searchOf leaves out of a profile what does not change the search; models and inputs are compared by digest, calibration shows in
@@ -364,7 +365,8 @@ func searchOf(p spec.Profile) spec.Profile {
 		finals := serverless(*p.Finals)
 		p.Finals = &finals
 	}
-	p.Path, p.Text, p.Output, p.Model, p.Search.Budget = "", nil, "", spec.ModelSource{}, search.Budget{}
+	p.Search.Budget, p.Search.Until = search.Budget{}, 0
+	p.Path, p.Text, p.Output, p.Model = "", nil, "", spec.ModelSource{}
 	return p
 }
 

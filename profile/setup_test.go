@@ -110,6 +110,32 @@ func TestResumeComparesDataByContent(t *testing.T) {
 	}
 }
 
+// When a campaign ends may change while it is interrupted: its budget, and its until.
+func TestResumeWithAnotherEnd(t *testing.T) {
+	t.Parallel()
+	p, subject, _ := variantCase(t, "output: out\nsearch: {budget: 5m, until: 5%}")
+	setup := profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true}}
+	for _, end := range []string{"budget: 5m, until: 5%", "budget: 5m, until: 2%", "budget: 9m", "budget: 9m, until: 0.05"} {
+		other, err := spec.ParseProfile(p.Path, []byte(strings.Replace(string(p.Text), "budget: 5m, until: 5%", end, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.Output = p.Output
+		setup.Profile = other
+		log, err := profile.OpenLog(setup, time.Unix(0, 0))
+		if err != nil {
+			t.Fatalf("{%s}: %v", end, err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setup.Profile.Search.Seed++
+	if _, err := profile.OpenLog(setup, time.Unix(0, 0)); err == nil || !strings.Contains(err.Error(), "asks for another search") {
+		t.Errorf("another seed: %v", err)
+	}
+}
+
 // Another campaign's journal is found before the variants are made, and the own one is taken for what it is although it has
 // variants already.
 func TestCheckLogKnowsNoVariantsYet(t *testing.T) {

@@ -117,10 +117,24 @@ func (v value) share() (float64, bool) {
 		x, ok = number/100, err == nil
 	}
 	if !ok || !(x >= 0 && x <= 1) { // NaN is no share
-		v.fail(Error{Problem: "is not a share", Allowed: "0% to 100%, or 0 to 1"})
+		e := Error{Problem: "is not a share", Allowed: "0% to 100%, or 0 to 1"}
+		if bare, isBare := v.float(); isBare && bare > 1 && bare <= 100 {
+			e.Hint = fmt.Sprintf("write %s%%", v.node.Value)
+		}
+		v.fail(e)
 		return 0, false
 	}
 	return x, true
+}
+
+// openShare reads a share above 0% and below 100%. why tells in an error what speaks against the ends.
+func (v value) openShare(why string) (float64, bool) {
+	x, ok := v.share()
+	if ok && (x == 0 || x == 1) {
+		v.fail(Error{Problem: "must be above 0 and below 1: " + why, Allowed: "a share: 2%, 0.02"})
+		return 0, false
+	}
+	return x, ok
 }
 
 // checkAccuracy joins the limit with the user's command, and reports what does not go together: a limit that bounds nothing,

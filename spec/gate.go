@@ -259,9 +259,8 @@ func (r gateReader) metric(v value) GateMetric {
 	given := v.mapping([]field{
 		{"name", name},
 		{"margin", func(v value) {
-			share, ok := v.share()
-			if m.Margin = share; ok && (share == 0 || share == 1) {
-				v.fail(Error{Problem: "must be above 0 and below 1: nothing can be proven to be no worse at all", Allowed: "a share: 2%, 0.02"})
+			if share, ok := v.openShare("nothing can be proven to be no worse at all"); ok {
+				m.Margin = share
 			}
 		}},
 	}, nil)

@@ -106,6 +106,9 @@ type Search struct {
 	// Confidence is the probability with which what is recommended keeps the constraints, between 0.5 and 1; 0 is
 	// the search's own (verdict.Confidence).
 	Confidence float64
+	// Until is the relative gain beyond which anything else must still be likely to be better for the search to go on, between
+	// 0 and 1; 0 is none: it goes on while anything is worth a trial.
+	Until float64
 }
 
 // The strategies.
@@ -315,6 +318,11 @@ func (r profileReader) search(v value) {
 			}
 		}},
 		{"confidence", func(v value) { v.confidence(&s.Confidence) }},
+		{"until", func(v value) {
+			if share, ok := v.openShare("without it the search goes on while anything is worth a trial"); ok {
+				s.Until = share
+			}
+		}},
 		{"earlier", func(v value) {
 			for _, e := range v.list() {
 				if name, ok := e.text(); ok {

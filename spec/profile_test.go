@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,7 @@ search:
   seed: 7
   window: 500ms
   confidence: 0.9
+  until: 2%
   earlier: [out/first, /srv/second]
 space:
   execution_provider: [cpu, openvino]
@@ -105,7 +107,7 @@ accuracy:
 		Model: ModelSource{Path: "models/minilm.onnx", Config: "work/config.pbtxt",
 			Precisions: map[string]string{"fp32": "work/a.onnx", "int8": "work/b.onnx"}},
 		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolHTTP},
-		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}, 0.9},
+		Search: Search{StrategyRandom, search.Budget{Time: 90 * time.Second, Trials: 40}, 7, 500 * time.Millisecond, []string{"work/out/first", "/srv/second"}, 0.9, 0.02},
 		Knobs: []search.Knob{
 			knob("execution_provider", search.ScopeArtifact, "cpu", "openvino"),
 			knob("runtime", search.ScopeArtifact, "cpu", "openvino@1.24.1"),
@@ -154,7 +156,7 @@ func TestParseProfileDefaults(t *testing.T) {
 		Path: "work/profile.yaml", Text: []byte(text), Name: "my_model.v2", Output: "work/out/my_model.v2", DeployTarget: TargetTriton,
 		Model:  ModelSource{Path: "work/models/my model.v2.onnx", Precisions: map[string]string{"fp32": "work/models/my model.v2.onnx"}},
 		Runner: Runner{Mode: RunnerBundled, Protocol: ProtocolGRPC},
-		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil, 0},
+		Search: Search{StrategyGuided, search.Budget{Time: 10 * time.Minute}, 1, time.Second, nil, 0, 0},
 		Load:   search.LoadAxis{BatchSize: 1},
 		Goal:   search.Goal{Objective: single(measure.Throughput)},
 
@@ -224,6 +226,21 @@ func TestBudgetInTrialsHasNoTime(t *testing.T) {
 	}
 }
 
+// A share is a percentage or a number; a number that can only be a percentage is told how to be one.
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{"2%": 0.02, "0.02": 0.02, "2.5 %": 0.025, "99%": 0.99} {
+		if p := parse(t, "model: a.onnx\nsearch: {until: "+text+"}"); math.Abs(p.Search.Until-want) > 1e-15 {
+			t.Errorf("%s is read as %v, want %v", text, p.Search.Until, want)
+		}
+	}
+	_, err := ParseProfile("p.yaml", []byte("model: a.onnx\nsearch: {until: 2}"))
+	var mistakes Errors
+	if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Value != "2" || mistakes[0].Hint != "write 2%" {
+		t.Errorf("until 2: %v", err)
+	}
+}
+
 func TestAliasesAndAnchors(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "model: a.onnx\nspace: {intra_op_threads: &n [1, 2], instance_count: *n}")
@@ -266,6 +283,12 @@ func TestProfileMistakes(t *testing.T) {
 	check("budget 0", "model: a\nsearch: {budget: 0s}", "2: search.budget: is out of range")
 	check("confidence", "model: a\nsearch: {confidence: 0.5}", "2: search.confidence: must be a probability")
 	check("no doubt", "model: a\nsearch: {confidence: 1}", "2: search.confidence: must be a probability")
+	check("until", "model: a\nsearch: {until: 1.5x}", "2: search.until: is not a share")
+	check("until a share above the whole", "model: a\nsearch: {until: 150%}", "2: search.until: is not a share")
+	check("until nothing", "model: a\nsearch: {until: 0}",
+		"2: search.until: must be above 0 and below 1: without it the search goes on while anything is worth a trial")
+	check("until anything", "model: a\nsearch: {until: 100%}",
+		"2: search.until: must be above 0 and below 1: without it the search goes on while anything is worth a trial")
 	check("seed", "model: a\nsearch: {seed: -1}", "2: search.seed: is out of range")
 	check("earlier", "model: a\nsearch: {earlier: [out, ./out, {}]}", "2: search.earlier[1]: appears twice in the list", "2: search.earlier[2]: must be text")
 	check("no earlier", "model: a\nsearch: {earlier: []}", "2: search.earlier: is an empty list")

@@ -61,6 +61,7 @@ func (p Profile) Settings(facts search.Facts) search.Settings {
 		Window: p.Search.Window,
 
 		Confidence: p.Search.Confidence,
+		Until:      p.Search.Until,
 		Elsewhere:  p.Finals != nil,
 		Turns:      p.takesTurns(),
 	}

@@ -100,10 +100,10 @@ func TestLoadAxis(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	p := parse(t, "model: a\nsearch: {budget: 1m, seed: 5, window: 2s, confidence: 0.9}\nobjective: latency_p99")
+	p := parse(t, "model: a\nsearch: {budget: 1m, seed: 5, window: 2s, confidence: 0.9, until: 2%}\nobjective: latency_p99")
 	facts := search.Facts{Cores: 2, Batching: true}
 	want := search.Settings{
-		Space: p.Space(facts), Goal: p.Goal, Budget: search.Budget{Time: time.Minute}, Seed: 5, Window: 2 * time.Second, Confidence: 0.9, Turns: true,
+		Space: p.Space(facts), Goal: p.Goal, Budget: search.Budget{Time: time.Minute}, Seed: 5, Window: 2 * time.Second, Confidence: 0.9, Until: 0.02, Turns: true,
 	}
 	if diff := cmp.Diff(want, p.Settings(facts)); diff != "" {
 		t.Error(diff)

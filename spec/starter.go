@@ -36,6 +36,7 @@ type Starter struct {
 // Wish is what a user asks for without a file, each as a profile writes it.
 type Wish struct {
 	Budget     string   // of the search; "": the default
+	Until      string   // share of a gain at which the search may end; "": none
 	Mode       string   // ModeOnline or ModeOffline; "": neither
 	Objective  string   // metric; "": the mode's, else the default
 	P99        string   // limit of the p99 latency; "": none

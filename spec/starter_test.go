@@ -96,13 +96,13 @@ func TestStarterOfAWish(t *testing.T) {
 		if diff := cmp.Diff(asked.Accuracy, p.Accuracy); diff != "" {
 			t.Errorf("%s: accuracy: %s", name, diff)
 		}
-		if p.Mode != asked.Mode || p.Search.Budget != asked.Search.Budget || !slices.Equal(p.Model.Convert, asked.Model.Convert) {
-			t.Errorf("%s: mode %q, budget %v, precisions %v", name, p.Mode, p.Search.Budget, p.Model.Convert)
+		if p.Mode != asked.Mode || p.Search.Budget != asked.Search.Budget || p.Search.Until != asked.Search.Until || !slices.Equal(p.Model.Convert, asked.Model.Convert) {
+			t.Errorf("%s: mode %q, budget %v, until %v, precisions %v", name, p.Mode, p.Search.Budget, p.Search.Until, p.Model.Convert)
 		}
 	}
 	check("nothing", Wish{}, "model: m.onnx\n")
-	check("everything", Wish{Budget: "90s", Objective: "latency_p95", P99: "30ms", Accuracy: "0.995", Precisions: []string{"int8", "fp32"}},
-		"model: m.onnx\nsearch: {budget: 90s}\nobjective: latency_p95\nspace: {precision: [int8, fp32]}\n"+
+	check("everything", Wish{Budget: "90s", Until: "2%", Objective: "latency_p95", P99: "30ms", Accuracy: "0.995", Precisions: []string{"int8", "fp32"}},
+		"model: m.onnx\nsearch: {budget: 90s, until: 2%}\nobjective: latency_p95\nspace: {precision: [int8, fp32]}\n"+
 			"constraints: {latency_p99: {max: 30ms}, accuracy: {metric: cosine, min: 0.995}}\n")
 	check("a mode", Wish{Mode: ModeOnline}, "model: m.onnx\nmode: online\n")
 	check("a mode with an objective", Wish{Mode: ModeOnline, Objective: "memory"}, "model: m.onnx\nmode: online\nobjective: memory\n")

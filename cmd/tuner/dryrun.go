@@ -29,6 +29,7 @@ type dryRun struct {
 	Rate        bool               `json:"request_rate,omitempty"` // loads are requests/s, else requests in flight
 	Estimate    float64            `json:"estimate_seconds"`
 	Budget      float64            `json:"budget_seconds,omitempty"`
+	Until       float64            `json:"until,omitempty"` // the gain at which the campaign may end earlier, as a share
 }
 
 // runDryRun lists what would be converted, the candidates, what was folded and why, and how long the campaign would take. It
@@ -53,7 +54,7 @@ func runDryRun(con console, o profileOptions, s profile.Setup, servers []string)
 	d := dryRun{Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Earlier: earlierCampaigns(earlier),
 		Count: count, IsCounted: isCounted, Candidates: firstCandidates(candidates, mostPrinted), Folds: candidates.Folds(),
 		Servers: servers, Pools: pools, Loads: settings.Space.Load.Levels, Rate: settings.Space.Load.Rate,
-		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds()}
+		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds(), Until: settings.Until}
 	if o.output == "json" {
 		return writeJSON(con.out, d)
 	}
@@ -134,6 +135,9 @@ func printDryRun(out io.Writer, d dryRun, estimate, budget time.Duration) {
 	fmt.Fprintf(out, "time: about %s", clockText(estimate))
 	if budget > 0 {
 		fmt.Fprintf(out, " (budget %s)", clockText(budget))
+	}
+	if d.Until > 0 {
+		fmt.Fprintf(out, ", or until nothing else is better by more than %.3g %%", 100*d.Until)
 	}
 	fmt.Fprintln(out)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,11 +34,13 @@ type profileOptions struct {
 	output     string
 	ortLibrary string
 	earlier    []string
+	until      float64 // in place of the profile's; 0: the profile's
 	foreign    foreignFlags
 }
 
 func newProfile(con console) *cobra.Command {
 	var o profileOptions
+	var until string
 	cmd := verb(&cobra.Command{
 		Use:   "profile -f profile.yaml",
 		Short: "Search and measure configurations of a model",
@@ -50,9 +53,18 @@ results of each are written as its own profile does.
 
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
 Then 'tuner analyze' ranks the configurations and writes the results.`,
-		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f larger.yaml --earlier out/minilm",
+		Example: "  tuner profile -f profile.yaml\n  tuner profile -f profile.yaml --dry-run\n  tuner profile -f profile.yaml --until 2%\n  tuner profile -f larger.yaml --earlier out/minilm",
 		Args:    usageArgs(fileByFlag),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runProfile(cmd.Context(), con, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("until") {
+				p, err := readFlag("until", until, untilLine)
+				if err != nil {
+					return err
+				}
+				o.until = p.Search.Until
+			}
+			return runProfile(cmd.Context(), con, o)
+		},
 	})
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md), or Model Analyzer's file")
 	o.foreign.add(cmd.Flags())
@@ -60,6 +72,7 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	cmd.Flags().StringVar(&o.output, "output", "text", "summary on stdout: text or json")
 	cmd.Flags().StringArrayVar(&o.earlier, "earlier", nil, "output folder of an earlier campaign on the same model to learn from, beside those of search.earlier; may be repeated")
+	cmd.Flags().StringVar(&until, "until", "", "end before the budget, once nothing else is likely to be better by more than this `share`, such as 2%, in place of search.until")
 	cmd.Flags().StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed cpu build)")
 	return cmd
 }
@@ -67,6 +80,7 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 // runCampaign runs the campaign of one profile.
 func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Profile) (err error) {
 	p.Search.Earlier = append(p.Search.Earlier, o.earlier...)
+	p.Search.Until = cmp.Or(o.until, p.Search.Until)
 	c, err := prepare(ctx, con, o, p)
 	if err != nil {
 		return err

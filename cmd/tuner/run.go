@@ -47,7 +47,7 @@ func newRun(con console) *cobra.Command {
 3 accuracy check, 4 configuration search, 5 optimized model, 6 repository, 7 chart (for Helm, of the repository). The reports tell of them all.
 
 No file is needed: profile.yaml and analyze.yaml, which say what was done, are written to the output folder, and 'tuner run -f' goes
-on with them, after an edit of the budget too; with another space, objective or load and another 'output:' it is the next campaign. What an earlier run has done is not done again, unless something that it depends on has
+on with them, after an edit of budget or until too; with another space, objective or load and another 'output:' it is the next campaign. What an earlier run has done is not done again, unless something that it depends on has
 changed. Interrupted (Ctrl-C) it writes the results of what was measured, and the same command goes on.
 
 Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAMES …`,
@@ -64,7 +64,7 @@ Each flag can be given as a variable too: TUNER_P99, TUNER_BUDGET, TUNER_IN_NAME
 }
 
 // shapingFlags are the flags that say what profile.yaml says otherwise.
-var shapingFlags = append([]string{"output-folder", "p99", "budget", "mode", "objective", "precision", "accuracy", "shape"}, pytorchFlags...)
+var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "mode", "objective", "precision", "accuracy", "shape"}, pytorchFlags...)
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -72,6 +72,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.StringVarP(&o.dir, "output-folder", "o", "", "`folder` of all that is written (default out/NAME)")
 	f.StringVar(&o.wish.P99, "p99", "", "`limit` of the p99 latency, such as 30ms (default none)")
 	f.StringVar(&o.wish.Budget, "budget", "", "`time` for the search, such as 5m (default 10m)")
+	f.StringVar(&o.wish.Until, "until", "", "end before the budget, once nothing else is likely to be better by more than this `share`, such as 2% (default none)")
 	f.StringVar(&o.wish.Mode, "mode", "", "what serving is for: online (the latency counts) or offline (the throughput at the highest load); in place of an objective")
 	f.StringVar(&o.wish.Objective, "objective", "", "`metric` that the search improves (default throughput, or what the mode says)")
 	f.StringSliceVar(&o.wish.Precisions, "precision", []string{spec.PrecisionOriginal, "int8"}, "`names` of the precisions to try; fp32 is the model as it is")
@@ -113,27 +114,32 @@ func (o runOptions) checkWish() error {
 	for _, f := range []struct{ flag, value, line string }{
 		{"p99", o.wish.P99, "constraints: {latency_p99: {max: %s}}"},
 		{"budget", o.wish.Budget, "search: {budget: %s}"},
+		{"until", o.wish.Until, untilLine},
 		{"mode", o.wish.Mode, "mode: %s"},
 		{"objective", o.wish.Objective, "objective: %s"},
 		{"accuracy", o.wish.Accuracy, "constraints: {accuracy: {metric: cosine, min: %s}}"},
 		{"precision", strings.Join(o.wish.Precisions, ", "), "space: {precision: [%s]}"},
 	} {
 		if o.has(f.flag) {
-			errs = append(errs, checkFlag(f.flag, f.value, f.line))
+			_, err := readFlag(f.flag, f.value, f.line)
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkFlag has package spec judge a flag's value in a line of a profile.
-func checkFlag(flag, value, line string) error {
+// untilLine is the line of a profile that --until stands for.
+const untilLine = "search: {until: %s}"
+
+// readFlag has package spec judge a flag's value in a line of a profile, and returns the profile of that line.
+func readFlag(flag, value, line string) (spec.Profile, error) {
 	if strings.TrimSpace(value) == "" || strings.ContainsAny(value, "\n\r[]{}#:\"'&*!|>@`") || flag != "precision" && strings.Contains(value, ",") {
-		return usageErrorf("--%s %q: it is no single value", flag, value)
+		return spec.Profile{}, usageErrorf("--%s %q: it is no single value", flag, value)
 	}
-	_, err := spec.ParseProfile("--"+flag, []byte("model: model.onnx\n"+fmt.Sprintf(line, value)))
+	p, err := spec.ParseProfile("--"+flag, []byte("model: model.onnx\n"+fmt.Sprintf(line, value)))
 	var mistakes spec.Errors
 	if !errors.As(err, &mistakes) {
-		return err
+		return p, err
 	}
 	text := mistakes[0].Problem
 	if mistakes[0].Allowed != "" {
@@ -142,7 +148,7 @@ func checkFlag(flag, value, line string) error {
 	if mistakes[0].Hint != "" {
 		text += "\n    hint: " + mistakes[0].Hint
 	}
-	return usageErrorf("--%s %q: %s", flag, value, text)
+	return p, usageErrorf("--%s %q: %s", flag, value, text)
 }
 
 // checkGoal finds an objective that the machine does not tell.

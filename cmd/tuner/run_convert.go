@@ -302,7 +302,7 @@ func shapesText(shapes []spec.StarterShape) string {
 }
 
 // missingFiles leaves out the files that are there: the user may have edited them. A profile that asks for something else is
-// an error, unless only the budget differs: then it is written again.
+// an error, unless only budget or until differ: then it is written again.
 func missingFiles(files []newFile) ([]newFile, error) {
 	var missing []newFile
 	for _, f := range files {
@@ -316,11 +316,11 @@ func missingFiles(files []newFile) ([]newFile, error) {
 		case filepath.Base(f.path) != spec.ProfileName:
 			continue
 		}
-		isSame, isOtherBudget, err := compareProfiles(f.path, there, f.text)
+		isSame, isOtherEnd, err := compareProfiles(f.path, there, f.text)
 		switch {
 		case err != nil:
 			return nil, withExit(exitUsage, err)
-		case isOtherBudget:
+		case isOtherEnd:
 			missing = append(missing, f)
 		case !isSame:
 			return nil, usageErrorf("%s is there, and asks for something else than this command: 'tuner run -f %s' goes on with it, and -o names another folder", f.path, f.path)
@@ -329,9 +329,9 @@ func missingFiles(files []newFile) ([]newFile, error) {
 	return missing, nil
 }
 
-// compareProfiles reports whether two texts of a profile ask for the same search of the same model into the same folder, or differ in the
-// budget and in nothing else that a file can say.
-func compareProfiles(path string, there, asked []byte) (isSame, isOtherBudget bool, err error) {
+// compareProfiles reports whether two texts of a profile ask for the same search of the same model into the same folder, or differ in
+// when it ends and in nothing else that a file can say.
+func compareProfiles(path string, there, asked []byte) (isSame, isOtherEnd bool, err error) {
 	a, err := spec.ParseProfile(path, there)
 	if err != nil {
 		return false, false, err
@@ -340,10 +340,10 @@ func compareProfiles(path string, there, asked []byte) (isSame, isOtherBudget bo
 	if err != nil {
 		return false, false, err
 	}
-	if a.Search.Budget == b.Search.Budget {
+	if a.Search.Budget == b.Search.Budget && a.Search.Until == b.Search.Until {
 		return profile.AskSame(a, b) && a.Model.Path == b.Model.Path && isSamePath(a.Output, b.Output), false, nil
 	}
-	a.Search.Budget, a.Text, b.Text = b.Search.Budget, nil, nil
+	a.Search.Budget, a.Search.Until, a.Text, b.Text = b.Search.Budget, b.Search.Until, nil, nil
 	return false, reflect.DeepEqual(a, b), nil
 }
 

@@ -53,7 +53,7 @@ func TestRunChecksItsFlags(t *testing.T) {
 			t.Errorf("%s: error %v, want %q with exit code 2", flags, err, want)
 		}
 	}
-	check("", "--p99 30ms --budget 5m --objective latency_p99.9 --accuracy 0.995 --precision int8,fp32 -o out", "m.onnx")
+	check("", "--p99 30ms --budget 5m --until 2% --objective latency_p99.9 --accuracy 0.995 --precision int8,fp32 -o out", "m.onnx")
 	check("", "--p99 30", "m.onnx") // ms, as in a profile
 	check("", "--mode online --p99 30ms", "m.onnx")
 	check(`--mode "fast": is not known; allowed: online, offline`, "--mode fast", "m.onnx")
@@ -71,6 +71,10 @@ func TestRunChecksItsFlags(t *testing.T) {
 	check(`--p99 "fast": is not a duration; allowed: a number with a unit`, "--p99 fast", "m.onnx")
 	check(`--budget "5": is a duration without a unit`, "--budget 5", "m.onnx")
 	check(`--budget "1ms": is out of range; allowed: 1s to 720h0m0s`, "--budget 1ms", "m.onnx")
+	check("", "--until 0.02", "m.onnx")
+	check("--until \"2\": is not a share; allowed: 0% to 100%, or 0 to 1\n    hint: write 2%", "--until 2", "m.onnx")
+	check(`--until "0": must be above 0 and below 1: without it the search goes on while anything is worth a trial; allowed: a share: 2%, 0.02`, "--until 0", "m.onnx")
+	check("--until contradicts -f: the profile says it; edit p.yaml", "-f p.yaml --until 2%")
 	check(`--objective "speed": is not a metric`, "--objective speed", "m.onnx")
 	check(`--objective "cost": cannot be told without the price of the machine`, "--objective cost", "m.onnx")
 	check(`--accuracy "high": must be a number`, "--accuracy high", "m.onnx")
@@ -81,7 +85,7 @@ func TestRunChecksItsFlags(t *testing.T) {
 	check(`--budget "soon"`, "--p99 fast --budget soon", "m.onnx")
 }
 
-// The files of a run stay as they are, unless they ask for something else: then nothing is touched, but for another budget.
+// The files of a run stay as they are, unless they ask for something else: then nothing is touched, but for another end: a budget, or an until.
 func TestRunKeepsItsFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -131,6 +135,11 @@ func TestRunKeepsItsFiles(t *testing.T) {
 	}
 	if err := write("--p99=30ms", "--budget=9m"); err != nil || readProfileAt(t, filepath.Join(out, spec.ProfileName)).Search.Budget.Time != 9*time.Minute {
 		t.Errorf("another budget: %v", err)
+	}
+	for flag, want := range map[string]float64{"--until=5%": 0.05, "--until=2%": 0.02} {
+		if err := write("--p99=30ms", "--budget=9m", flag); err != nil || readProfileAt(t, filepath.Join(out, spec.ProfileName)).Search.Until != want {
+			t.Errorf("%s: %v", flag, err)
+		}
 	}
 	if analysis, err := os.ReadFile(filepath.Join(out, spec.AnalyzeName)); err != nil || string(analysis) != "input: .\ntop: 1\n" {
 		t.Errorf("analyze.yaml is %q, %v", analysis, err)

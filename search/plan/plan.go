@@ -258,12 +258,12 @@ func (p *Plan) Tell(e search.Event) {
 }
 
 // whyEnded says why the search phase is over now that a later phase has begun. A journal's campaign may have had a smaller
-// budget, with which the search ended earlier than it would today.
+// budget or a larger Settings.Until, with which the search ended earlier than it would today.
 func (p *Plan) whyEnded() string {
 	if next := p.searching(); next.Stop {
 		return next.Why
 	}
-	return "the search had ended with the smaller budget of an earlier run"
+	return "an earlier run, with a smaller budget or a larger until, had ended the search"
 }
 
 // Explorer is the strategy that is framed: what it knows explains what it found.

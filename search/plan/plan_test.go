@@ -216,6 +216,33 @@ func TestUntil(t *testing.T) {
 	}
 }
 
+// A campaign that was enough for its user goes on where less is enough for it now, or nothing is.
+func TestSmallerUntilGoesOn(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	l.Noise = 0.03
+	s := searchtest.Settings(l, 40*time.Millisecond)
+	s.Budget.Time, s.Until = 10*time.Minute, 0.5
+	ended, err := plan.New("guided", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := l.Run(ended, 3000)
+	for until, goesOn := range map[float64]bool{0.5: false, 0.0001: true, 0: true} {
+		s.Until = until
+		p, err := plan.New("guided", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			p.Tell(e)
+		}
+		if next := p.Ask(); next.Stop == goesOn {
+			t.Errorf("until %v: after an end at 50 %% the next action is %+v", until, next)
+		}
+	}
+}
+
 // What the finals refute is not the answer, whatever the search made of it.
 func TestWhatTheFinalsRefuteIsNotTheAnswer(t *testing.T) {
 	t.Parallel()
@@ -292,7 +319,7 @@ func TestLargerBudgetAfterTheFinalsBegan(t *testing.T) {
 		p.Tell(e)
 	}
 	l.Run(p, 1000)
-	if next, want := p.Ask(), "the search had ended with the smaller budget of an earlier run"; !next.Stop || next.Why != want {
+	if next, want := p.Ask(), "an earlier run, with a smaller budget or a larger until, had ended the search"; !next.Stop || next.Why != want {
 		t.Errorf("the campaign's last action is %+v, want an end because %s", next, want)
 	}
 }
