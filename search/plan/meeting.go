@@ -77,9 +77,7 @@ func (p *Plan) newMeeting(d *decision, choice *verdict.Choice) *meeting {
 
 // invite adds a cell that may be measured and is not in yet; the choice stays the last.
 func (m *meeting) invite(c posterior.Cell) {
-	isOut := func(x verdict.Choice) bool {
-		return x.Candidate.Key() == c.Candidate.Key() && (!x.MayLead() || x.IsDisplaced && x.Load == c.Load)
-	}
+	isOut := func(x verdict.Choice) bool { return x.Candidate.Key() == c.Candidate.Key() && !x.MayLead() }
 	if !slices.ContainsFunc(m.cells, c.Is) && !slices.ContainsFunc(m.verdict.Choices, isOut) {
 		m.cells = slices.Insert(m.cells, len(m.cells)-1, c)
 	}
