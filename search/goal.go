@@ -101,9 +101,10 @@ type Term struct {
 
 // Gain is the relative improvement from one score to another: the weighted geometric mean of the metrics' ratios, less 1.
 // It is 0.05 when a single metric is better by 5 %.
-func (o Objective) Gain(from, to float64) float64 { return math.Exp((to-from)/o.weight()) - 1 }
+func (o Objective) Gain(from, to float64) float64 { return math.Exp((to-from)/o.Weight()) - 1 }
 
-func (o Objective) weight() float64 {
+// Weight is the sum of the weights: a score grows by so much more than the logarithm of a gain.
+func (o Objective) Weight() float64 {
 	sum := 0.0
 	for _, t := range o.Terms {
 		sum += t.Weight

@@ -262,7 +262,7 @@ func (s Seek) raised(score, factor float64) float64 {
 	if s.Goal.Objective.falls() {
 		return math.Inf(1)
 	}
-	return score + s.Goal.Objective.weight()*math.Log(factor)
+	return score + s.Goal.Objective.Weight()*math.Log(factor)
 }
 
 func (s Seek) gain(from, to float64) float64 { return s.Goal.Objective.Gain(from, to) }

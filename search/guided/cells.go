@@ -283,7 +283,7 @@ func (g *Guided) isSettled(b belief) bool {
 	if b.trials >= mostTrials {
 		return true
 	}
-	settled := b.trials >= 2 && math.Sqrt(b.open) < settledScore*g.weight()
+	settled := b.trials >= 2 && math.Sqrt(b.open) < settledScore*g.settings.Goal.Objective.Weight()
 	for k, m := range g.models {
 		settled = settled && (len(m.limits) == 0 || m.isMemory() || math.Sqrt(b.residuals[k].variance) < settledLimit)
 	}

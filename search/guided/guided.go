@@ -412,11 +412,11 @@ func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 		if i == s.leader || g.isSettled(b) {
 			continue
 		}
-		if g.improvement(s, b) <= g.weight()*w.tolerance {
+		if g.improvement(s, b) <= g.settings.Goal.Objective.Weight()*w.tolerance {
 			continue
 		}
 		const nothing = 1e-6 // a gain that no trial is worth: of memory, which was seen, none teaches more
-		if gain := g.lesson(s, b); gain > g.weight()*nothing && gain/g.cost(b.cell) > worth && g.mayMeasure(b.cell) {
+		if gain := g.lesson(s, b); gain > g.settings.Goal.Objective.Weight()*nothing && gain/g.cost(b.cell) > worth && g.mayMeasure(b.cell) {
 			index, worth = i, gain/g.cost(b.cell)
 		}
 	}
@@ -426,7 +426,7 @@ func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 // isVague reports whether a leader is not known well enough yet to win.
 func (g *Guided) isVague(b belief) bool {
 	const precise, limited = 0.02, 0.05
-	vague := b.deviation() > precise*g.weight()
+	vague := b.deviation() > precise*g.settings.Goal.Objective.Weight()
 	for k, m := range g.models {
 		vague = vague || len(m.limits) > 0 && b.feasible < 0.98 && math.Sqrt(b.residuals[k].variance) > limited
 	}
@@ -485,15 +485,6 @@ func (g *Guided) window() time.Duration {
 func (g *Guided) cost(c cell) float64 {
 	b := c.batcher()
 	return g.costs.expect(c.pool.engine, b.candidate, b.key, time.Duration(g.windows(c))*g.window()).Seconds()
-}
-
-// weight is the sum of the objective's weights: a score of this size is a factor of e.
-func (g *Guided) weight() float64 {
-	sum := 0.0
-	for _, t := range g.settings.Goal.Objective.Terms {
-		sum += t.Weight
-	}
-	return sum
 }
 
 // defaultScore is the default's best within the constraints, where no ready pool stands for it; else -Inf.

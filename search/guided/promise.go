@@ -18,7 +18,7 @@ type promise struct {
 
 // promises lists the pools of an engine that are not ready and are worth a trial.
 func (g *Guided) promises(e *engine, w width, s *survey) []promise {
-	least := g.weight() * w.tolerance
+	least := g.settings.Goal.Objective.Weight() * w.tolerance
 	if math.IsInf(s.lead, -1) {
 		least = possible
 	}

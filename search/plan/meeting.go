@@ -168,7 +168,7 @@ func (m *meeting) foresee() {
 // choice is not safe, whatever turns out to be takes its place.
 func (m *meeting) worth(i int) float64 {
 	d := m.scores[i]
-	weight := m.plan.weight()
+	weight := m.plan.settings.Goal.Objective.Weight()
 	if !m.isSafe {
 		return m.safe[i] * math.Exp(d.Mean/weight)
 	}
@@ -206,12 +206,3 @@ func (m *meeting) isOpen() bool { return !m.isSafe && m.worth(len(m.cells)-1) > 
 
 // unlikely is the probability below which nothing is expected to turn out safe.
 func (m *meeting) unlikely() float64 { return 1 - m.verdict.Confidence }
-
-// weight is the sum of the objective's weights: a score grows by so much more than a gain's logarithm.
-func (p *Plan) weight() float64 {
-	sum := 0.0
-	for _, t := range p.settings.Goal.Objective.Terms {
-		sum += t.Weight
-	}
-	return sum
-}

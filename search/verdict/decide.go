@@ -331,7 +331,7 @@ func (d *decider) best(is func(int) bool) int {
 func (d *decider) likeliest(is func(int) bool) int {
 	best, most := -1, math.Inf(-1)
 	for _, i := range d.order {
-		if value := d.scores.means[i]/d.weight() + math.Log(d.choices[i].Holds); is(i) && value > most {
+		if value := d.scores.means[i]/d.Goal.Objective.Weight() + math.Log(d.choices[i].Holds); is(i) && value > most {
 			best, most = i, value
 		}
 	}
@@ -393,15 +393,6 @@ func (d *decider) bestOf(is func(int) bool) int {
 	return slices.MinFunc(list, d.byMiss)
 }
 
-// weight is the sum of the objective's weights: a score grows by so much more than a gain's logarithm.
-func (d *decider) weight() float64 {
-	sum := 0.0
-	for _, t := range d.Goal.Objective.Terms {
-		sum += t.Weight
-	}
-	return sum
-}
-
 // compare fills in what each choice is against the answer, and against the default.
 func (d *decider) compare(answer, base int) {
 	for i := range d.choices {
@@ -409,7 +400,7 @@ func (d *decider) compare(answer, base int) {
 		c.IsDisplaced = !d.kept[i]
 		difference := d.scores.difference(i, answer)
 		c.Against = gain(d.Goal.Objective, difference)
-		c.Tied = i != answer && c.Holds >= Likely && math.Abs(difference.Mean) <= math.Log1p(tie)*d.weight()
+		c.Tied = i != answer && c.Holds >= Likely && math.Abs(difference.Mean) <= math.Log1p(tie)*d.Goal.Objective.Weight()
 		if base < 0 || c.Holds < Likely || d.choices[base].Holds < Likely {
 			continue
 		}
@@ -465,7 +456,7 @@ func (d *decider) configs(answer, base int) []Choice {
 func (d *decider) edge(answer int) *Choice {
 	best := d.best(func(i int) bool {
 		return d.mayLead(i) && !d.isSafe(i) && d.choices[i].Holds >= Likely &&
-			d.scores.means[i]-d.scores.means[answer] > math.Log1p(tie)*d.weight()
+			d.scores.means[i]-d.scores.means[answer] > math.Log1p(tie)*d.Goal.Objective.Weight()
 	})
 	if best < 0 {
 		return nil

@@ -27,7 +27,7 @@ func (d *decider) more(answer int) float64 {
 	}
 	const most = 20.0 // a factor of e²⁰
 	others := d.others(answer)
-	within := func(x float64) bool { return chanceOfMore(others, x*d.weight()) <= 1-d.Confidence }
+	within := func(x float64) bool { return chanceOfMore(others, x*d.Goal.Objective.Weight()) <= 1-d.Confidence }
 	if within(0) {
 		return 0
 	}

@@ -67,7 +67,7 @@ func (d *decider) displaces(s, a int, simple, other complexity) bool {
 		if gain.Above(0) >= d.Confidence {
 			return false
 		}
-	} else if gain.Mean > math.Log1p(tie)*d.weight() {
+	} else if gain.Mean > math.Log1p(tie)*d.Goal.Objective.Weight() {
 		return false
 	}
 	for k, c := range d.bounds {
