@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	mostFinals = 16   // final trials without a budget
+	mostFinals = 10   // final trials without a budget
 	longer     = 2    // windows of the finals are longer by this factor
 	maxWindows = 3    // of one launch in the finals
 	precise    = 0.02 // half of the interval of the gain over the default that is narrow enough, relative

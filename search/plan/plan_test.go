@@ -126,7 +126,7 @@ func TestFinals(t *testing.T) {
 	if v.Recommended == nil || v.Recommended.Fresh < 2 || v.Default.Fresh < 2 {
 		t.Errorf("answer %v and default %v, want two fresh launches of each", v.Recommended, v.Default)
 	}
-	if len(finals) > 24 {
+	if len(finals) > 12 {
 		t.Errorf("%d finals without any noise: %v", len(finals), trials)
 	}
 }
