@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	mostFinals = 10   // final trials without a budget
+	mostFinals = 10   // final trials without a budget, and as many to confirm what they lead to
 	longer     = 2    // windows of the finals are longer by this factor
 	maxWindows = 3    // of one launch in the finals
 	precise    = 0.02 // half of the interval of the gain over the default that is narrow enough, relative
@@ -32,10 +32,12 @@ func (p *Plan) takesTurns() bool {
 // final is the next action of the finals: on engine processes launched for them they measure what the decision depends on, which is the answer so far,
 // what may be better, and the default. They follow the decision after each action; nothing else is kept between actions.
 func (p *Plan) final(d *decision, affordable func([]search.Trial) bool) (search.Action, bool) {
-	if p.settings.Budget == (search.Budget{}) && p.finals >= mostFinals {
-		return search.Action{}, false
-	}
 	r := p.round(d)
+	if p.settings.Budget == (search.Budget{}) && p.finals >= mostFinals {
+		if r.may = nil; p.finals >= 2*mostFinals {
+			return search.Action{}, false
+		}
+	}
 	seats := p.trials(r.seats())
 	if len(seats) == 0 {
 		return search.Action{}, false
