@@ -7,6 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
 
@@ -172,7 +173,7 @@ func (g *Guided) values(c search.Candidate) []search.Setting {
 // others by their feasibility. Those that are the same as another are there too, unlike in hopes: they tell that a value does not matter.
 func (g *Guided) outlooks() []hope {
 	var list []hope
-	best := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+	best := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
 	for c := range g.unmeasured {
 		if !c.pool.isDead(c.setting) {
 			g.imagine(c, &best)

@@ -16,6 +16,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/footprint"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
 
@@ -58,8 +59,16 @@ type Guided struct {
 	past      past
 	outside   pool // of a default that is not like any candidate: what was measured of it
 	simulator queuesim.Simulator
-	next      *decision               // nil until it is asked for
-	affords   func(search.Trial) bool // nil: any
+	next      *decision // nil until it is asked for
+
+	entered   []search.Event       // trials of cells
+	known     *posterior.Posterior // what they tell
+	isLearned bool                 // known is of all of them
+	scales    *posterior.Posterior // what was known when scales were learned last
+	scaledAt  int                  // trials then
+	bounded   []belief             // what bounds cells that were not measured; nil until it is asked for
+
+	affords func(search.Trial) bool // nil: any
 
 	isConfirming bool   // the finals have begun
 	over         string // why nothing was left to do before; "" where something was
@@ -119,7 +128,7 @@ func (g *Guided) mayMeasure(c cell) bool { return g.affords == nil || g.allows(g
 // Tell learns the outcome of a trial.
 func (g *Guided) Tell(e search.Event) {
 	defer g.follow()
-	g.next = nil
+	g.next, g.isLearned, g.bounded = nil, false, nil
 	g.costs.add(e)
 	g.held.Add(e)
 	c := e.Trial.Candidate
@@ -158,7 +167,6 @@ func (g *Guided) tellService(p *pool, e search.Event) {
 		curve, zones, p.engine.opened = &p.engine.alone, &p.engine.zones, p
 	}
 	curve.enter(e)
-	curve.withheld = g.settings.Space.Withheld(e.Trial.Candidate, e.Trial.Load.Concurrency, e.Measurement)
 	size, isRefused := refused(e)
 	switch f := e.Measurement.Failure; {
 	case f != nil && (size <= g.clientBatch() || len(curve.sizes) == 0):
@@ -197,7 +205,7 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 // enter adds a trial's windows to those of its cell. What refuses requests, or completes none, is out, also with larger batches; at a rate
 // at which not all could be sent, so is the candidate, and that tells all the same how much it answers.
 func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
-	r, ok := g.read(e)
+	ok := g.isScored(e.Measurement)
 	level := e.Trial.Load.Level()
 	if failed, known := e.Measurement.Estimate(measure.ErrorRate); !ok || known && failed.Value > search.MostErrors {
 		if isEmpty(e.Measurement.Windows) { // as at a low rate by chance
@@ -216,10 +224,12 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 		t = &track{key: c.Key(), level: level}
 		p.tracks = append(p.tracks, t)
 	}
-	t.readings, t.last = append(t.readings, r), g.served
+	t.trials, t.last = t.trials+1, g.served
 	m := &t.measurement
 	m.Windows = append(m.Windows, e.Measurement.Windows...)
 	m.Memory, m.Launch = max(m.Memory, e.Measurement.Memory), e.Measurement.Launch
+	g.entered = append(g.entered, e)
+	g.relearn()
 }
 
 // isEmpty reports whether no request ended in windows, well or not.
@@ -401,7 +411,7 @@ func (g *Guided) isVague(b belief) bool {
 	const precise, limited = 0.02, 0.05
 	vague := b.deviation() > precise*g.weight()
 	for k, m := range g.models {
-		vague = vague || len(m.limits) > 0 && b.feasible < 0.98 && math.Sqrt(b.residuals[k].variance) > limited
+		vague = vague || len(m.limits) > 0 && b.feasible < 0.98 && math.Sqrt(b.residuals[k].Variance) > limited
 	}
 	return vague
 }

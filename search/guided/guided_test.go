@@ -11,6 +11,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // typical is a machine with the errors that were measured on real servers.
@@ -503,10 +504,10 @@ func TestImprovementKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	}
 	const deviation = 0.1
 	lead, limit := 5.1, math.Log(0.05)
-	b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]residual, 2)}
+	b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]posterior.Residual, 2)}
 	b.level = 8
 	for k := range b.residuals {
-		b.residuals[k].variance = deviation * deviation
+		b.residuals[k].Variance = deviation * deviation
 	}
 	want := 0.0
 	const step = 1e-4
@@ -520,26 +521,26 @@ func TestImprovementKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	}
 }
 
-// What a trial may teach: a cell that is as good as the lead, within 10 %, is seen with noise of 10 %. Then the mean that will be believed has a
-// deviation of 0.1²/√(0.1²+0.1²), and what is above the lead of it counts: deviation/√(2π). A settled cell teaches next to nothing.
+// What a trial may teach: a cell that is as good as the lead, within 10 %, is seen with noise n. Then the mean that will be believed has a
+// deviation of 0.1²/√(0.1²+n²), and what is above the lead of it counts: deviation/√(2π). A settled cell teaches next to nothing.
 func TestLessonIsWhatOneTrialMayChange(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
 	for _, m := range g.models {
 		m.isKnown = true
 	}
-	g.models[0].noise.trial = 0.08
-	g.models[0].rate = 0.06 * 0.06 * g.window().Seconds() // 0.1² in all
+	g.learn()
+	noise := math.Sqrt(g.models[0].view.TrialVariance(g.window().Seconds()))
 	lesson := func(deviation float64) float64 {
-		b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, math.Log(0.01)}, residuals: make([]residual, 2)}
+		b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, math.Log(0.01)}, residuals: make([]posterior.Residual, 2)}
 		b.level = 8
 		return g.lesson(&survey{leader: -1, lead: 5}, b)
 	}
-	want := 0.1 * 0.1 / math.Hypot(0.1, 0.1) / math.Sqrt(2*math.Pi)
+	want := 0.1 * 0.1 / math.Hypot(0.1, noise) / math.Sqrt(2*math.Pi)
 	if got := lesson(0.1); math.Abs(got-want) > 1e-6 {
 		t.Errorf("a trial brings %g, want %g", got, want)
 	}
-	if vague, settled := lesson(0.1), lesson(0.01); settled > vague/50 {
+	if vague, settled := lesson(0.1), lesson(0.01); settled > vague/30 {
 		t.Errorf("a trial of a cell that is known ten times as well brings %g, of the other one %g", settled, vague)
 	}
 }

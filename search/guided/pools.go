@@ -10,6 +10,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/footprint"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
 
@@ -75,25 +76,17 @@ type pool struct {
 	held      *footprint.Pool // what its processes hold
 	tracks    []*track
 	company   company // of its instances, while it is not ready
-	drift     float64 // log of by how much the machine was faster when its service times were measured than in the campaign's mean
 
 	// Of a ready pool:
 	curve    queuesim.Curve
 	outline  outline
 	batchers []batcher
 	results  map[setting]queuesim.Result
+	places   map[setting]*posterior.Place
 }
 
 // isReady reports whether all is known that the simulation of the pool's queue needs.
 func (p *pool) isReady() bool { return p.failure == "" && p.batchers != nil }
-
-// service is what is known of the pool's service times.
-func (p *pool) service() *service {
-	if p.isReady() && p.instances > 1 {
-		return &p.crowded
-	}
-	return &p.engine.alone
-}
 
 // batcher is a candidate within its pool.
 type batcher struct {
@@ -117,14 +110,11 @@ type service struct {
 	spreads  []float64 // standard deviation of the log of a batch's time
 	overhead float64   // s per request of the smallest size, outside of instance and queue
 	trials   int
-	at       float64 // s, when the last one was, in the campaign
-	withheld float64 // CPU time that others took from it (measure.Withheld)
 }
 
 // enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.
 func (s *service) enter(e search.Event) {
 	s.trials++
-	s.at = (e.Elapsed - (e.Measurement.Times.WarmUp+e.Measurement.Times.Windows)/2).Seconds()
 	for i, w := range e.Measurement.Windows {
 		if i >= len(e.Trial.Sizes) {
 			break
@@ -395,7 +385,7 @@ func (g *Guided) prepare(p *pool) {
 		}
 	}
 	g.predictAnew(p)
-	p.batchers = nil
+	p.batchers, p.places = nil, map[setting]*posterior.Place{}
 	g.fill(p)
 	g.prepareBatchers(p)
 }

@@ -9,21 +9,6 @@ import (
 	"tuner/search/verdict"
 )
 
-// Log predicts the natural logarithm of a metric of a configuration under a load by the queue
-// simulation alone: false where the engine's service times are not known, and for metrics that the
-// simulation does not tell. It makes Guided a posterior.Prior.
-func (g *Guided) Log(c search.Candidate, load measure.Load, metric measure.Metric) (float64, bool) {
-	x, ok := g.cellOf(c, load)
-	if !ok {
-		return 0, false
-	}
-	v := g.simulatedValue(metric, g.simulate(x))
-	if v == nil || *v <= 0 {
-		return 0, false
-	}
-	return math.Log(*v), true
-}
-
 // cellOf is the cell of a configuration at a load, false where its pool is not open.
 func (g *Guided) cellOf(c search.Candidate, load measure.Load) (cell, bool) {
 	p, known := g.byKey[c.PoolKey()]

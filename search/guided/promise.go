@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // promise is what a pool whose service times are not known may do.
@@ -63,7 +64,7 @@ func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
 	o := g.expectedOutline(p, f.curve)
 	unknown := f.deviation*f.deviation + p.company.variance
 	axis, best := g.settings.Space.Load, promise{pool: p, most: math.Inf(-1)}
-	b := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+	b := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
 	for i := range o.sizes {
 		lone := o.times[0] + o.overhead
 		knee := o.most[i] / float64(g.clientBatch()) // requests/s
@@ -80,7 +81,8 @@ func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
 				g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
 			}
 			b.pool, b.level = p, level
-			g.expect(spot{pool: p.index, at: [...]float64{math.Log(level), math.Log(float64(o.sizes[i])), 0}}, p, &b)
+			x := posterior.PlaceBeyond(axis.At(level), o.sizes[i])
+			g.expect(&x, o.sizes[i], p, &b)
 			g.doubtMore(&b, unknown)
 			g.improve(&best, b, w, s)
 		}
@@ -101,7 +103,7 @@ func (g *Guided) takeAtLeast(log float64, b belief) {
 func (g *Guided) doubtMore(b *belief, variance float64) {
 	for k, m := range g.models {
 		if m.isPredicted {
-			b.residuals[k].variance += variance
+			b.residuals[k].Variance += variance
 		}
 	}
 	g.judge(b)

@@ -8,6 +8,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // Statement is what the search claims, from all that it measured and predicted.
@@ -68,15 +69,13 @@ func (g *Guided) Statement() Statement {
 func (g *Guided) claim(b belief) Claim {
 	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: 1, Trials: b.trials}
 	for k, m := range g.models {
-		if !m.isKnown || !m.isAsked() {
+		if !m.isKnown {
 			continue
 		}
-		deviation := math.Sqrt(b.residuals[k].variance + m.level)
-		half := 1.96 * deviation
-		e := measure.Estimate{Value: math.Exp(b.means[k]), Lo: math.Exp(b.means[k] - half), Hi: math.Exp(b.means[k] + half)}
-		c.Values = append(c.Values, Value{m.metric, e})
+		known := posterior.Normal{Mean: b.means[k], Deviation: math.Sqrt(b.residuals[k].Variance)}
+		c.Values = append(c.Values, Value{m.metric, known.Estimate()})
 		for _, limit := range m.limits {
-			c.Feasible *= satisfaction(limit, b.means[k], deviation)
+			c.Feasible *= satisfaction(limit, known.Mean, known.Deviation)
 		}
 	}
 	return c
@@ -90,15 +89,15 @@ func (g *Guided) defaultClaim(s search.Standing) Claim {
 			c.Trials++
 		}
 	}
-	r, _ := g.read(search.Event{Measurement: s.Measurement})
-	for k, m := range g.models {
+	for _, m := range g.models {
 		e, ok := g.settings.Goal.Estimate(s.Measurement, m.metric)
-		if !ok || !m.isAsked() {
+		if !ok {
 			continue
 		}
 		c.Values = append(c.Values, Value{m.metric, e})
 		for _, limit := range m.limits {
-			c.Feasible *= satisfaction(limit, r.logs[k], r.errors[k])
+			n := posterior.NormalOf(e)
+			c.Feasible *= satisfaction(limit, n.Mean, n.Deviation)
 		}
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // width is how far the search looks for something better before it calls itself done.
@@ -121,13 +122,8 @@ func (g *Guided) hopes(w width, s *survey) []hope {
 		least = min(least, possible)
 	}
 	var list []hope
-	best := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
-	for c := range g.unmeasured {
-		if !g.isUseful(c) {
-			continue
-		}
-		g.imagine(c, &best)
-		h := hope{c, g.upside(w.kappa, s, best), best.feasible, best.lack}
+	for _, best := range g.imagined() {
+		h := hope{best.cell, g.upside(w.kappa, s, best), best.feasible, best.lack}
 		if s.nearest == nil || isNearer(h, *s.nearest) {
 			s.nearest = &h
 		}
@@ -163,12 +159,27 @@ func (g *Guided) unmeasured(yield func(cell) bool) {
 	}
 }
 
+// imagined lists what bounds the useful cells that were not measured, once after each event.
+func (g *Guided) imagined() []belief {
+	if g.bounded == nil {
+		g.bounded = []belief{}
+		for c := range g.unmeasured {
+			if g.isUseful(c) {
+				b := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
+				g.imagine(c, &b)
+				g.bounded = append(g.bounded, b)
+			}
+		}
+	}
+	return g.bounded
+}
+
 // imagine is believe with what bounds the cell instead of its simulation.
 func (g *Guided) imagine(c cell, b *belief) {
 	b.cell = c
 	o := c.pool.outline
 	g.atBest(o, o.upTo(c.batcher().queue.MaxBatch), c.level, b.means)
-	g.expect(g.spot(c), c.pool, b)
+	g.expect(g.place(c), max(c.batcher().queue.MaxBatch, 1), c.pool, b)
 }
 
 // refine looks at the levels between the grid's around the leader, where any level is allowed.
@@ -214,7 +225,7 @@ func (g *Guided) gap(w width, s *survey, b belief) float64 { return g.upside(w.k
 // a machine or a pool faster than believed raises the throughput and shortens the latencies, so that these err together: a cell that was
 // measured in a slow minute may at once be better and keep its limits. Of an open loop's throughput what is offered is the most.
 func (g *Guided) improvement(s *survey, b belief) float64 {
-	return g.expected(s, b, g.deviation(s, b))
+	return g.expected(s, b, g.deviation(s, b), func(k int) float64 { return math.Sqrt(b.residuals[k].Variance) })
 }
 
 // lesson is the part of that which the next trial of the cell is expected to bring: the gain of what will then be thought best (the knowledge gradient
@@ -227,22 +238,25 @@ func (g *Guided) lesson(s *survey, b belief) float64 {
 		_, open := g.difference(b, leader)
 		shared = (b.open - leader.open + open) / 2
 	}
-	return g.expected(s, b, math.Abs(shared)/math.Sqrt(max(b.open+g.trialVariance(), floor)))
-}
-
-// trialVariance is that of the score of a trial of the next windows' length.
-func (g *Guided) trialVariance() float64 {
-	_, open := g.variances(func(k int) float64 {
-		m := g.models[k]
-		return m.noise.trial*m.noise.trial + m.rate/g.window().Seconds()
+	_, noise := g.variances(g.trialVariance)
+	return g.expected(s, b, math.Abs(shared)/math.Sqrt(max(b.open+noise, floor)), func(k int) float64 {
+		v := b.residuals[k].Variance
+		return v / math.Sqrt(max(v+g.trialVariance(k), floor))
 	})
-	return open
 }
 
-// expected is the gain over the lead to be expected of a score with a deviation.
-func (g *Guided) expected(s *survey, b belief, deviation float64) float64 {
+// trialVariance is that of a metric's logarithm in a trial of the next windows' length.
+func (g *Guided) trialVariance(k int) float64 {
+	if m := g.models[k]; !m.isMemory() {
+		return m.view.TrialVariance(g.window().Seconds())
+	}
+	return 0
+}
+
+// expected is the gain over the lead to be expected of a score with a deviation, and of metrics with theirs.
+func (g *Guided) expected(s *survey, b belief, deviation float64, of func(k int) float64) float64 {
 	deviation = max(deviation, floor)
-	least, others := g.needed(b)
+	least, others := g.needed(b, of)
 	beyond := func(lead float64) float64 {
 		z := max((lead-b.score)/deviation, least)
 		return (b.score-lead)*normal(-z) + deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
@@ -257,17 +271,17 @@ func (g *Guided) expected(s *survey, b belief, deviation float64) float64 {
 
 // needed is by how many standard deviations a cell must be faster than believed to keep its limits on throughput and latencies, and the
 // probability that it keeps the others.
-func (g *Guided) needed(b belief) (deviations, others float64) {
+func (g *Guided) needed(b belief, of func(k int) float64) (deviations, others float64) {
 	deviations, others = math.Inf(-1), 1
 	for k, m := range g.models {
 		if !m.isKnown {
 			continue
 		}
-		deviation := max(math.Sqrt(b.residuals[k].variance), floor)
+		deviation := max(of(k), floor)
 		for _, limit := range m.limits {
 			switch {
 			case !m.isPredicted:
-				others *= satisfaction(limit, b.means[k], deviation)
+				others *= satisfaction(limit, b.means[k], math.Sqrt(b.residuals[k].Variance))
 			case limit.Max != nil && m.metric != measure.Throughput:
 				deviations = max(deviations, (b.means[k]-math.Log(max(*limit.Max, floor)))/deviation)
 			case limit.Min != nil && m.metric == measure.Throughput:

@@ -40,8 +40,8 @@ func isTold(metric measure.Metric) bool {
 
 // lookDeviation is that of the logarithm of what a window shows at its look.
 func (g *Guided) lookDeviation(k int) float64 {
-	n, look := g.models[k].noise, measure.Look*g.window().Seconds()
-	return math.Sqrt(n.trial*n.trial + n.drift*n.drift + g.models[k].rate/look)
+	v := g.models[k].view
+	return math.Sqrt(v.TrialVariance(measure.Look*g.window().Seconds()) + v.SpeedVariance())
 }
 
 // loosened is a constraint that leaves a factor of room.

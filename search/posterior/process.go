@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unique"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -18,6 +19,7 @@ type observation struct {
 	withheld float64 // less the campaign's mean, on log scale
 	log      float64
 	variance float64 // that the windows explain
+	seconds  float64 // of the windows
 }
 
 func observations(readings []reading, metric int, o Options) []observation {
@@ -35,7 +37,7 @@ func observations(readings []reading, metric int, o Options) []observation {
 			s = siteOf(r.cell, name, o)
 			sites[r.cell.key()] = s
 		}
-		list = append(list, observation{s, r.at, r.launch, r.withheld - mean, v.log, v.variance})
+		list = append(list, observation{s, r.at, r.launch, r.withheld - mean, v.log, v.variance, r.seconds})
 	}
 	return list
 }
@@ -73,7 +75,7 @@ type likeness struct {
 	isApart                  bool // one is predicted alone: by how much its prediction misses says nothing of the other
 }
 
-func likenessOf(a, b site) likeness {
+func likenessOf(a, b *site) likeness {
 	if a.isKnown != b.isKnown {
 		return likeness{isApart: true}
 	}
@@ -232,7 +234,7 @@ func newProcess(metric measure.Metric, list []observation) *process {
 // arrange lists the sites of the trials once each, and what pairs have in common.
 func (p *process) arrange() {
 	type identity struct { // equal servers have one site but for their predictions
-		server  string
+		server  unique.Handle[string]
 		isKnown bool
 		prior   float64
 	}
@@ -261,10 +263,10 @@ func (p *process) arrange() {
 // likenesses is how alike some sites and those of the trials are.
 func (p *process) likenesses(sites []site) [][]likeness {
 	alike := make([][]likeness, len(sites))
-	for i, a := range sites {
+	for i := range sites {
 		alike[i] = make([]likeness, len(p.sites))
-		for j, b := range p.sites {
-			alike[i][j] = likenessOf(a, b)
+		for j := range p.sites {
+			alike[i][j] = likenessOf(&sites[i], &p.sites[j])
 		}
 	}
 	return alike
@@ -442,7 +444,7 @@ func (p *process) ask(sites []site) asked {
 
 // covariance is that of two of the cells, by their places.
 func (a *asked) covariance(i, j int) float64 {
-	return a.mean.kernel(likenessOf(a.sites[i], a.sites[j])) + a.level - floats.Dot(a.left[i], a.right[j])
+	return a.mean.kernel(likenessOf(&a.sites[i], &a.sites[j])) + a.level - floats.Dot(a.left[i], a.right[j])
 }
 
 // meanVariances are scales of which the kernel is the mean of the parts' kernels.

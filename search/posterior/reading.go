@@ -80,8 +80,26 @@ func cellOf(e search.Event, o Options) Cell {
 	return Cell{e.Trial.Candidate, e.Trial.Load, o.Elsewhere && e.Trial.Phase == search.PhaseFinal}
 }
 
-// least is the smallest value that a logarithm is taken of, in base units: a nanosecond, a share of 10⁻⁹.
-const least = 1e-9
+// The least values that logarithms are taken of: a microsecond, a share of a hundredth, since drivers tell
+// utilisations in whole percents, and 10⁻⁹ of anything else.
+const (
+	least      = 1e-9
+	shortest   = 1e-6
+	leastShare = 0.01
+)
+
+// Log is the natural logarithm of a metric's value in its base unit, of which 0 counts as the least that
+// can be told.
+func Log(metric measure.Metric, value float64) float64 {
+	least := least
+	switch info, _ := metric.Info(); info.Unit {
+	case measure.Seconds:
+		least = shortest
+	case measure.Share:
+		least = leastShare
+	}
+	return math.Log(max(value, least))
+}
 
 // quietest is the least standard deviation of what one trial tells: a window's edges cut batches.
 const quietest = 0.002
@@ -95,7 +113,7 @@ func valueOf(m measure.Measurement, metric measure.Metric) value {
 	if !ok || e.Value < 0 {
 		return value{}
 	}
-	v := value{log: math.Log(max(e.Value, least)), variance: quietest * quietest, isKnown: true}
+	v := value{log: Log(metric, e.Value), variance: quietest * quietest, isKnown: true}
 	if e.Lo > 0 && e.Hi > e.Lo {
 		d := math.Log(e.Hi/e.Lo) / (2 * stats.Half95)
 		v.variance = max(d*d, v.variance)

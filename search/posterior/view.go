@@ -1,0 +1,134 @@
+package posterior
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"tuner/measure"
+	"tuner/stats"
+)
+
+// View is what is known of one metric by the mean of its likely covariances instead of their mixture. A
+// search asks it of thousands of places after each trial. It is immutable.
+type View struct {
+	part
+	sites       []site
+	isSeen      bool
+	isPredicted bool
+	centre      float64
+	level       float64 // variance of the machine's mean speed
+	rate        float64 // variance of the logarithm that a window of a second has by its own interval
+}
+
+// View is what is known of a metric, of which isPredicted says whether predictions come with it. Where no
+// trial told it, that is the prior alone.
+func (p *Posterior) View(metric measure.Metric, isPredicted bool) *View {
+	process, ok := p.processes[metric]
+	if !ok {
+		s := usual(metric)
+		return &View{
+			part:        part{scales: s, answers: answers{pull: []float64{0}, explained: [][]float64{{0}}}},
+			isPredicted: isPredicted, level: s.course(0),
+		}
+	}
+	x, ok := process.condition(process.blended())
+	if !ok {
+		panic("the mean of positive definite covariances is not positive definite")
+	}
+	return process.view(x, isPredicted)
+}
+
+func (p *process) view(x part, isPredicted bool) *View {
+	p.prepare(&x)
+	rates := make([]float64, len(p.list))
+	for i, o := range p.list {
+		rates[i] = o.variance * o.seconds
+	}
+	return &View{
+		part: x, sites: p.sites, isSeen: true, isPredicted: isPredicted, centre: p.centre,
+		level: x.spread(p.begin, p.end), rate: stats.Median(rates),
+	}
+}
+
+// blended are the scales of which the variances are the means of the parts'.
+func (p *process) blended() scales {
+	s := p.meanVariances()
+	for _, x := range p.parts {
+		s.trial += x.probability * x.trial * x.trial
+		s.within += x.probability * x.within * x.within
+		s.fast += x.probability * x.fast * x.fast
+		s.slow += x.probability * x.slow * x.slow
+		s.launch += x.probability * x.launch * x.launch
+		s.tau += x.probability * x.tau
+	}
+	for _, v := range []*float64{&s.trial, &s.within, &s.fast, &s.slow, &s.launch} {
+		*v = math.Sqrt(*v)
+	}
+	return s
+}
+
+// IsSeen reports whether a trial told the metric.
+func (v *View) IsSeen() bool { return v.isSeen }
+
+// Centre is the mean logarithm of the trials that nothing predicted.
+func (v *View) Centre() float64 { return v.centre }
+
+// TrialVariance is that of the logarithm of one trial whose windows last some seconds: its own error and
+// what the machine's speed changes by within seconds.
+func (v *View) TrialVariance(seconds float64) float64 {
+	return v.trial*v.trial + v.fast*v.fast + v.within*v.within*v.rate/seconds
+}
+
+// SpeedVariance is that of the machine's slow part: what trials minutes apart differ by.
+func (v *View) SpeedVariance() float64 { return v.slow * v.slow }
+
+// Residual is what a logarithm is expected to have beyond its prediction, or beyond the view's centre.
+type Residual struct {
+	Mean, Variance float64
+
+	place   *Place
+	kernels []float64 // with the sites, and a 1 for the machine's course
+}
+
+// At is the residual at a place.
+func (v *View) At(x *Place) Residual {
+	s := site{Place: *x, isKnown: v.isPredicted}
+	r := Residual{place: x, kernels: make([]float64, len(v.sites)+1)}
+	for i := range v.sites {
+		r.kernels[i] = v.kernel(likenessOf(&s, &v.sites[i]))
+	}
+	r.kernels[len(v.sites)] = 1
+	r.Mean = floats.Dot(r.kernels, v.pull)
+	r.Variance = v.kernel(likenessOf(&s, &s)) + v.level
+	for i, k := range r.kernels { // what is explained is symmetric
+		r.Variance -= k * (2*floats.Dot(v.explained[i][:i], r.kernels[:i]) + v.explained[i][i]*k)
+	}
+	r.Variance = max(r.Variance, 0)
+	return r
+}
+
+// Reference is a place that others are compared with.
+type Reference struct {
+	view  *View
+	place *Place
+	gain  []float64
+}
+
+// Against is the place of a residual as a reference.
+func (v *View) Against(y Residual) Reference {
+	ref := Reference{view: v, place: y.place, gain: make([]float64, len(y.kernels))}
+	for i, row := range v.explained {
+		ref.gain[i] = floats.Dot(row, y.kernels)
+	}
+	return ref
+}
+
+// Is reports whether the reference is the place of a residual.
+func (r Reference) Is(x Residual) bool { return r.place == x.place }
+
+// Covariance is that of a residual with the reference's.
+func (r Reference) Covariance(x Residual) float64 {
+	a, b := site{Place: *x.place, isKnown: r.view.isPredicted}, site{Place: *r.place, isKnown: r.view.isPredicted}
+	return r.view.kernel(likenessOf(&a, &b)) + r.view.level - floats.Dot(x.kernels, r.gain)
+}
