@@ -119,8 +119,8 @@ func (g *Guided) compare(v search.Value, chosen, other belief) search.Effect {
 // change is a difference of scores as a relative change of the objective, with a 95 % interval.
 func (g *Guided) change(difference, deviation float64) measure.Estimate {
 	gain := func(difference float64) float64 { return g.settings.Goal.Objective.Gain(0, difference) }
-	half := 1.96 * deviation
-	return measure.Estimate{Value: gain(difference), Lo: gain(difference - half), Hi: gain(difference + half)}
+	lo, hi := posterior.Normal{Mean: difference, Deviation: deviation}.Interval()
+	return measure.Estimate{Value: gain(difference), Lo: gain(lo), Hi: gain(hi)}
 }
 
 // mostSimulated is how many cells are simulated to find the best of every value: a second of CPU time at most.

@@ -9,6 +9,7 @@
 package guided
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"tuner/search/footprint"
 	"tuner/search/posterior"
 	"tuner/search/queuesim"
+	"tuner/search/verdict"
 )
 
 const (
@@ -359,7 +361,7 @@ func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
 	}
 	leader := s.beliefs[s.leader]
 	if challenger < 0 {
-		isUncertain := !g.isSettled(leader) && (leader.feasible < certain || g.isVague(leader))
+		isUncertain := !g.isSettled(leader) && leader.feasible < cmp.Or(g.settings.Confidence, verdict.Confidence)
 		isLater := g.served > leader.last || w == wide(g.last()) // at once, it would meet the same drift again
 		return g.measure(leader.cell, s, "the best so far, to be certain of it"), isUncertain && isLater
 	}
@@ -404,16 +406,6 @@ func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 		}
 	}
 	return index, worth
-}
-
-// isVague reports whether a leader is not known well enough yet to win.
-func (g *Guided) isVague(b belief) bool {
-	const precise, limited = 0.02, 0.05
-	vague := b.deviation() > precise*g.weight()
-	for k, m := range g.models {
-		vague = vague || len(m.limits) > 0 && b.feasible < 0.98 && math.Sqrt(b.residuals[k].Variance) > limited
-	}
-	return vague
 }
 
 // approach measures what is most likely to satisfy the constraints while nothing is trusted to, or opens a pool that is more likely;

@@ -15,13 +15,10 @@ const (
 	vague = 3
 )
 
-// relearned is by how much trials grow until scales are learned anew. They are learned when a trial is told,
-// so that they follow from the events alone, whenever the search is asked.
-const relearned = 1.25
-
-// relearn learns the posterior's scales when the trials have grown.
+// relearn learns the posterior's scales when the trials have grown. That is when a trial is told, so that scales
+// follow from the events alone, whenever the search is asked.
 func (g *Guided) relearn() {
-	if float64(len(g.entered)) < relearned*float64(g.scaledAt) {
+	if float64(len(g.entered)) < posterior.Growth*float64(g.scaledAt) {
 		return
 	}
 	g.scaledAt = len(g.entered)

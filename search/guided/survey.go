@@ -40,7 +40,6 @@ func wide(times int) width {
 // What a survey takes for feasible.
 const (
 	trusted  = 0.80 // probability from which on a cell may lead
-	certain  = 0.90 // and below which the search is not over while it may still be measured
 	possible = 0.02 // below which it is out
 )
 

@@ -36,9 +36,11 @@ const (
 	probable = 0.03 // least probability of scales that are kept
 	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
 	rounds   = 2    // of weighing trials
-	growth   = 1.25 // of the number of trials after which scales are learned anew
 	newest   = 120  // trials that scales are learned from, the last ones: the time grows with the cube
 )
+
+// Growth is by how much trials grow until scales are learned anew: in between they hardly change.
+const Growth = 1.25
 
 // learn finds the scales that make the trials likely, weighs the trials, and conditions the process.
 //
@@ -53,7 +55,7 @@ const (
 func learn(metric measure.Metric, list []observation, like *process) *process {
 	p := newProcess(metric, list)
 	common := usual(metric)
-	if like != nil && float64(len(list)) < growth*float64(like.learnedFrom) {
+	if like != nil && float64(len(list)) < Growth*float64(like.learnedFrom) {
 		p.learnedFrom = like.learnedFrom
 		p.weigh(like.mean(common.global))
 		p.average(like.drawn)
