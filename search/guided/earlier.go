@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tuner/measure"
 	"tuner/search"
@@ -21,19 +22,23 @@ const (
 // past is what earlier campaigns tell.
 type past struct {
 	campaigns []*earlier
-	witnesses []witness // of other machines
-	path      float64   // s, of a request to the server on this machine (Guided.path); 0 unknown
+	witnesses []witness      // of other machines
+	trials    []search.Event // of cells on this machine, before this campaign's start
+	path      float64        // s, of a request to the server on this machine (Guided.path); 0 unknown
 }
+
+// longAgo is how long before this campaign an earlier one is taken to have been: the machine's speed has nothing left in common with it.
+// What it has more or less of it now is learned as its slow course is.
+const longAgo = 1000 * time.Hour
 
 // earlier is one of those campaigns.
 type earlier struct {
 	from   string
-	isSame bool                               // its figures are a prior
-	views  map[measure.Metric]*posterior.View // what it told of metrics that are predicted
-	tracks map[*pool][]*track                 // by this search's pools, and what is outside of them
-	pools  []*pool                            // of these, in order
-	curves int                                // service curves that are used
-	points int                                // cells that are used
+	isSame bool               // its figures are data
+	tracks map[*pool][]*track // by this search's pools, and what is outside of them
+	pools  []*pool            // of these, in order
+	curves int                // service curves that are used
+	points int                // cells that are used
 }
 
 // recall takes over what earlier campaigns measured. Each is told to a search of its own with the same pools, and what that then
@@ -49,7 +54,7 @@ func (g *Guided) recall(candidates *search.Candidates) {
 				then.Tell(adopted)
 			}
 		}
-		c := &earlier{from: e.From, isSame: e.Same, tracks: map[*pool][]*track{}, views: map[measure.Metric]*posterior.View{}}
+		c := &earlier{from: e.From, isSame: e.Same, tracks: map[*pool][]*track{}}
 		g.past.campaigns = append(g.past.campaigns, c)
 		if e.Same {
 			g.inherit(c, then)
@@ -94,12 +99,10 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 		}
 	}
 	c.pools, c.tracks[&g.outside] = append(c.pools, &g.outside), then.outside.tracks
-	then.learn()
-	for _, m := range then.models {
-		if m.isPredicted && !m.isDropped && m.view.IsSeen() {
-			c.views[m.source()] = m.view
-		}
+	for _, e := range then.entered {
+		g.past.trials = append(g.past.trials, before(e, time.Duration(len(g.past.campaigns))*longAgo))
 	}
+	then.learnPath()
 	if then.path > 0 {
 		g.past.path, g.path = then.path, then.path
 	}
@@ -108,6 +111,17 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 	}
 	g.foresee()
 	g.foreseeCompany()
+}
+
+// before is an event that was earlier, on no process of this campaign's.
+func before(e search.Event, by time.Duration) search.Event {
+	e.Elapsed -= by
+	e.Measurement.Launch = -e.Measurement.Launch
+	e.Measurement.Windows = slices.Clone(e.Measurement.Windows)
+	for i := range e.Measurement.Windows {
+		e.Measurement.Windows[i].Start -= by
+	}
+	return e
 }
 
 // inheritCurve takes over service times where there are none.
@@ -178,25 +192,11 @@ func (a witness) kinship(b witness) float64 {
 	return k
 }
 
-// residual is what the newest campaign on this machine that told a metric found predictions to miss at a place: the mean of this
-// campaign's prior.
-func (p *past) residual(metric measure.Metric, x *posterior.Place) float64 {
-	for _, c := range slices.Backward(p.campaigns) {
-		if v, ok := c.views[metric]; ok {
-			return v.At(x).Mean
-		}
-	}
-	return 0
-}
-
 // pace is the throughput of now by that of then, from the cells that both measured, nil without any. Both campaigns saw some minutes
 // of the machine's slow course.
 func (g *Guided) pace(c *earlier) *measure.Estimate {
-	then, isTold := c.views[measure.Throughput]
-	if !isTold || g.known == nil {
-		return nil
-	}
-	now := g.known.View(measure.Throughput, true)
+	g.learn()
+	v := g.known.View(measure.Throughput, true)
 	sum, precision := 0.0, 0.0
 	for _, p := range c.pools {
 		for _, before := range c.tracks[p] {
@@ -207,7 +207,7 @@ func (g *Guided) pace(c *earlier) *measure.Estimate {
 			a, isNow := t.measurement.Estimate(measure.Throughput)
 			b, wasThen := before.measurement.Estimate(measure.Throughput)
 			if isNow && wasThen && a.Value > 0 && b.Value > 0 {
-				w := 1 / (now.TrialVariance(t.seconds())/float64(t.trials) + then.TrialVariance(before.seconds())/float64(before.trials))
+				w := 1 / (v.TrialVariance(t.seconds())/float64(t.trials) + v.TrialVariance(before.seconds())/float64(before.trials))
 				sum, precision = sum+w*math.Log(a.Value/b.Value), precision+w
 			}
 		}
@@ -215,7 +215,7 @@ func (g *Guided) pace(c *earlier) *measure.Estimate {
 	if precision == 0 {
 		return nil
 	}
-	pace := posterior.Normal{Mean: sum / precision, Deviation: math.Sqrt(1/precision + now.SpeedVariance() + then.SpeedVariance())}.Estimate()
+	pace := posterior.Normal{Mean: sum / precision, Deviation: math.Sqrt(1/precision + 2*v.SpeedVariance())}.Estimate()
 	return &pace
 }
 

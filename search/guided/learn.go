@@ -2,6 +2,7 @@ package guided
 
 import (
 	"math"
+	"slices"
 
 	"tuner/measure"
 	"tuner/search"
@@ -18,12 +19,12 @@ const (
 // relearn learns the posterior's scales when the trials have grown. That is when a trial is told, so that scales
 // follow from the events alone, whenever the search is asked.
 func (g *Guided) relearn() {
-	if float64(len(g.entered)) < posterior.Growth*float64(g.scaledAt) {
+	if float64(len(g.trials())) < posterior.Growth*float64(g.scaledAt) {
 		return
 	}
-	g.scaledAt = len(g.entered)
+	g.scaledAt = len(g.trials())
 	g.adjust()
-	g.scales = posterior.New(g.beliefOptions(nil), g.entered)
+	g.scales = posterior.New(g.beliefOptions(nil), g.trials())
 }
 
 // learn conditions what is known of each metric on all that was measured in ready pools.
@@ -33,7 +34,7 @@ func (g *Guided) learn() {
 	}
 	g.isLearned = true
 	g.adjust()
-	g.known = posterior.New(g.beliefOptions(g.scales), g.entered)
+	g.known = posterior.New(g.beliefOptions(g.scales), g.trials())
 	for _, m := range g.models {
 		if m.isMemory() {
 			m.isKnown = g.held.Any()
@@ -44,6 +45,9 @@ func (g *Guided) learn() {
 		m.isKnown = m.isPredicted || m.view.IsSeen()
 	}
 }
+
+// trials lists those of cells, earlier campaigns' first.
+func (g *Guided) trials() []search.Event { return slices.Concat(g.past.trials, g.entered) }
 
 // adjust brings the simulation up to date with what trials tell of it as a whole.
 func (g *Guided) adjust() {
@@ -82,15 +86,15 @@ func (g *Guided) isWrong(m *model) bool {
 	return freedom >= vague && squares > wrong*wrong*freedom
 }
 
-// Log predicts the natural logarithm of a metric of a configuration under a load from service times, and from what
-// an earlier campaign found them to miss: false where the engine's service times are not known, and for metrics
-// that the simulation does not tell. It makes Guided a posterior.Prior.
+// Log predicts the natural logarithm of a metric of a configuration under a load from service times: false where
+// the engine's are not known, and for metrics that the simulation does not tell. It makes Guided a
+// posterior.Prior.
 func (g *Guided) Log(c search.Candidate, load measure.Load, metric measure.Metric) (float64, bool) {
 	x, ok := g.cellOf(c, load)
 	if !ok || !isPredicted(metric) {
 		return 0, false
 	}
-	return g.prior(x, metric) + g.past.residual(metric, g.place(x)), true
+	return g.prior(x, metric), true
 }
 
 // prior is the logarithm that the simulation predicts for a metric at a cell, or what stands for it.
@@ -120,7 +124,6 @@ func (g *Guided) simulated(c cell, metric measure.Metric) float64 {
 func (g *Guided) residual(m *model, x *posterior.Place, batch int, p *pool) posterior.Residual {
 	if !m.isMemory() {
 		r := m.view.At(x)
-		r.Mean += g.past.residual(m.source(), x)
 		if m.metric == measure.Cost {
 			r.Mean = -r.Mean
 		}

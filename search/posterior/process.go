@@ -149,10 +149,13 @@ func (s *scales) average(at, begin, end float64) float64 {
 	mean := func(sd, tau float64) float64 {
 		long := end - begin
 		if long <= 0 {
-			return sd * sd
+			return sd * sd * math.Exp(-math.Abs(at-begin)/tau)
 		}
-		inside := 2 - math.Exp(-(at-begin)/tau) - math.Exp(-(end-at)/tau)
-		return sd * sd * tau / long * inside
+		covered := 2 - math.Exp(-(at-begin)/tau) - math.Exp(-(end-at)/tau)
+		if at < begin {
+			covered = math.Exp((at-begin)/tau) - math.Exp((at-end)/tau)
+		}
+		return sd * sd * tau / long * covered
 	}
 	return mean(s.fast, lasting) + mean(s.slow, s.tau)
 }
@@ -222,7 +225,10 @@ type answers struct {
 func newProcess(metric measure.Metric, list []observation) *process {
 	p := &process{metric: metric, direction: direction(metric), list: slices.Clone(list), centre: centre(list)}
 	slices.SortStableFunc(p.list, func(a, b observation) int { return cmp.Compare(a.at, b.at) })
-	p.begin, p.end = p.list[0].at, p.list[len(list)-1].at
+	first := slices.IndexFunc(p.list, func(o observation) bool { return o.at >= 0 })
+	if first >= 0 { // what was measured in an earlier campaign is no part of this one's mean
+		p.begin, p.end = p.list[first].at, p.list[len(list)-1].at
+	}
 	p.weights = make([]float64, len(list))
 	for i := range p.weights {
 		p.weights[i] = 1
