@@ -400,8 +400,8 @@ func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
 		if g.improvement(s, b) <= g.weight()*w.tolerance {
 			continue
 		}
-		const nothing = 1e-6 // a gain that no trial is worth: of memory, which was seen, none teaches more
-		if gain := g.lesson(s, b); gain > g.weight()*nothing && gain/g.cost(b.cell) > worth && g.mayMeasure(b.cell) {
+		const part = 0.1 // of the gain that is worth anything: what one trial is to bring of it
+		if gain := g.lesson(s, b); gain > part*g.weight()*w.tolerance && gain/g.cost(b.cell) > worth && g.mayMeasure(b.cell) {
 			index, worth = i, gain/g.cost(b.cell)
 		}
 	}
