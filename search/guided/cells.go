@@ -74,6 +74,18 @@ func (g *Guided) endless(m *model, p *pool) float64 {
 	return posterior.Log(m.metric, endlessBatches*p.outline.times[len(p.outline.times)-1])
 }
 
+// isEndless reports whether a trial's latencies are beyond what can be told of a queue that grows: how far they got would tell the posterior of
+// the length of the windows.
+func (g *Guided) isEndless(m measure.Measurement) bool {
+	if !g.settings.Space.Load.Rate {
+		return false
+	}
+	return slices.ContainsFunc(g.settings.Goal.Constraints, func(limit search.Constraint) bool {
+		e, isTold := m.Estimate(limit.Metric)
+		return isTold && limit.Max != nil && isPredicted(limit.Metric) && limit.Metric != measure.Cost && e.Value > endlessLimits**limit.Max
+	})
+}
+
 // simulate predicts a cell, once.
 func (g *Guided) simulate(c cell) queuesim.Result {
 	r, known := c.pool.results[c.setting]

@@ -221,6 +221,10 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 		p.zones = append(p.zones, zone{candidate: c.Key(), level: level})
 	}
 	g.lookBeside(p, c)
+	if g.isEndless(e.Measurement) {
+		p.zones = append(p.zones, zone{candidate: c.Key(), level: level})
+		return
+	}
 	t := p.track(c.Key(), level)
 	if t == nil {
 		t = &track{key: c.Key(), level: level}
