@@ -64,8 +64,7 @@ func (g *Guided) Statement() Statement {
 	return st
 }
 
-// claim is what is believed of a cell. Its intervals, and its probability to satisfy the constraints, are of what the machine does in the long run: the
-// campaign saw a few minutes of the drift.
+// claim is what is believed of a cell on the machine as it was in the campaign's mean.
 func (g *Guided) claim(b belief) Claim {
 	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: 1, Trials: b.trials}
 	for k, m := range g.models {
