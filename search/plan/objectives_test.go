@@ -96,7 +96,7 @@ func (q question) serve(c search.Candidate, load measure.Load) served {
 func TestAnyObjectiveIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, q := range questions() {
-		for strategy, worst := range map[string]float64{"guided": 0.03, "grid": 0.08, "random": 0.08} {
+		for strategy, worst := range map[string]float64{"guided": 0.03, "grid": 0.08} {
 			t.Run(name+"/"+strategy, func(t *testing.T) {
 				t.Parallel()
 				if q.vague > 0 { // near its capacity a server's percentiles rise steeply: what keeps the limit surely is well below

@@ -39,7 +39,7 @@ const (
 	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
 	rounds   = 2    // of weighing trials
 	growth   = 1.25 // of the number of trials after which scales are learned anew
-	newest   = 120  // trials that scales are learned from, the last ones: the time grows with the cube
+	newest   = 80   // trials that scales are learned from, the last ones: the time grows with the cube
 )
 
 // learn finds the scales that make the trials likely, weighs the trials, and conditions the process.

@@ -34,7 +34,7 @@ func TestClaims(t *testing.T) {
 	}
 	limit := l.Limits()[1]
 	for _, name := range strategies() {
-		s, err := newStrategy(name, l, limit, l.Settings(limit, 2*time.Minute, 1))
+		s, err := newStrategy(name, l, limit, l.Settings(limit, time.Minute, 1))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

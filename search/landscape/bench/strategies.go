@@ -31,16 +31,17 @@ func newStrategy(name string, l *landscape.Landscape, limit landscape.Limit, s s
 	if err != nil {
 		return nil, err
 	}
-	return believer{p}, nil
+	return &believer{Plan: p}, nil
 }
 
 // believer is a campaign that says what it claims, once it is over.
 type believer struct {
 	*plan.Plan
+	known *posterior.Posterior // at the end; nil until it is asked for
 }
 
 // Claim is what the campaign states of its answer.
-func (b believer) Claim() (landscape.Claim, bool) {
+func (b *believer) Claim() (landscape.Claim, bool) {
 	v := b.Verdict()
 	answer := v.Answer()
 	if answer == nil || v.Nearest != nil {
@@ -57,14 +58,16 @@ func (b believer) Claim() (landscape.Claim, bool) {
 }
 
 // Predict is what is known of a configuration at a load from the trials and the simulation of the queue.
-func (b believer) Predict(c search.Candidate, load measure.Load) (landscape.Prediction, bool) {
+func (b *believer) Predict(c search.Candidate, load measure.Load) (landscape.Prediction, bool) {
 	cell := posterior.Cell{Candidate: c, Load: load}
-	known := b.Posterior()
-	if !known.IsPredicted(cell, measure.Throughput) {
+	if b.known == nil {
+		b.known = b.Posterior()
+	}
+	if !b.known.IsPredicted(cell, measure.Throughput) {
 		return landscape.Prediction{}, false
 	}
 	of := func(metric measure.Metric) *measure.Estimate {
-		n, ok := known.At(cell, metric)
+		n, ok := b.known.At(cell, metric)
 		if !ok {
 			return nil
 		}
