@@ -99,6 +99,14 @@ type Term struct {
 	Weight float64        `json:"weight"`
 }
 
+// Signed is the weight, negative where lower is better: the score grows by so much as the metric's logarithm grows by 1.
+func (t Term) Signed() float64 {
+	if info, _ := t.Metric.Info(); info.HigherBetter {
+		return t.Weight
+	}
+	return -t.Weight
+}
+
 // Gain is the relative improvement from one score to another: the weighted geometric mean of the metrics' ratios, less 1.
 // It is 0.05 when a single metric is better by 5 %.
 func (o Objective) Gain(from, to float64) float64 { return math.Exp((to-from)/o.Weight()) - 1 }
@@ -193,11 +201,7 @@ func (g Goal) ScoreOf(value func(measure.Metric) (float64, bool)) (float64, bool
 		if !ok || v <= 0 {
 			return 0, false
 		}
-		if info, _ := t.Metric.Info(); info.HigherBetter {
-			score += t.Weight * math.Log(v)
-		} else {
-			score -= t.Weight * math.Log(v)
-		}
+		score += t.Signed() * math.Log(v)
 	}
 	return score, true
 }

@@ -71,9 +71,6 @@ func (t *Tour) Remaining() int {
 // Skipped says which candidates were passed over, by reason.
 func (t *Tour) Skipped() []Fold { return t.skipped.list }
 
-// Ranked is the ledger's order: a tour knows no more of the configurations than what was measured.
-func (t *Tour) Ranked() []Standing { return t.ledger.Ranked() }
-
 // advance drops candidates that are finished or hopeless.
 func (t *Tour) advance() {
 	for ; !t.ended; t.turn() {

@@ -68,11 +68,7 @@ func newModels(goal search.Goal) []*model {
 	}
 	for _, t := range goal.Objective.Terms {
 		m := add(t.Metric)
-		if info, _ := t.Metric.Info(); info.HigherBetter {
-			m.weight += t.Weight
-		} else {
-			m.weight -= t.Weight
-		}
+		m.weight += t.Signed()
 	}
 	for _, c := range goal.Constraints {
 		m := add(c.Metric)

@@ -31,10 +31,15 @@ func (p *Plan) decidedAfter(n int) *decision {
 			return d
 		}
 	}
-	known := posterior.New(p.posteriorOptions(), p.events[:n])
-	d := &decision{n, known, p.DecideAt(known, nil)}
+	d := p.decide(p.events[:n])
 	p.decisions = append(p.decisions[max(0, len(p.decisions)-1):], d)
 	return d
+}
+
+// decide learns from events and makes the decision by them.
+func (p *Plan) decide(events []search.Event) *decision {
+	known := posterior.New(p.posteriorOptions(), events)
+	return &decision{len(events), known, p.DecideAt(known, nil)}
 }
 
 // growth is by how much the trials of the search grow between two decisions of it. To decide after each would take a tenth of the time.

@@ -44,8 +44,7 @@ func (p *Plan) finalists() []verdict.Choice {
 		}
 	}
 	if p.searched == nil || p.searched.events != len(searched) {
-		known := posterior.New(p.posteriorOptions(), searched)
-		p.searched = &decision{len(searched), known, p.DecideAt(known, nil)}
+		p.searched = p.decide(searched)
 	}
 	v := p.searched.verdict
 	list := slices.Clone(v.Configs[:min(mostFinalists, len(v.Configs))])

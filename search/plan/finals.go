@@ -136,7 +136,7 @@ func (r round) alone(last search.Candidate) []posterior.Cell {
 	case len(r.must) > 0:
 		return r.must[:1]
 	}
-	return append(r.may[:min(1, len(r.may))], r.with)
+	return append(slices.Clip(r.may[:min(1, len(r.may))]), r.with)
 }
 
 // round is the next one.

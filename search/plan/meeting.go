@@ -123,16 +123,13 @@ func (m *meeting) score() {
 		if !ok {
 			continue
 		}
-		sign := -t.Weight
-		if info, _ := t.Metric.Info(); info.HigherBetter {
-			sign = t.Weight
-		}
+		weight := t.Signed()
 		for i := range m.cells {
 			d := j.Difference(i, last)
-			m.scores[i].Mean += sign * d.Mean
-			m.scores[i].Deviation += math.Abs(sign) * d.Deviation
+			m.scores[i].Mean += weight * d.Mean
+			m.scores[i].Deviation += t.Weight * d.Deviation
 		}
-		deviation += math.Abs(sign) * math.Sqrt(m.known.Noise(t.Metric))
+		deviation += t.Weight * math.Sqrt(m.known.Noise(t.Metric))
 	}
 	m.noise = deviation * deviation
 }

@@ -353,8 +353,8 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 	return part
 }
 
-// reserve is what the search phase leaves to the finals and the curves: room for a round of finals, at least a fifth of the
-// budget, and what the curve of the first stage needs.
+// reserve is what the search leaves to the finals and the curves: room for a round of finals, before any of them at least a
+// fifth of the budget, and what the curves need.
 func (p *Plan) reserve() budgetPart {
 	b, n := p.settings.Budget, min(max(p.ledger.Len(), 2), search.MostSeats)
 	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())

@@ -465,8 +465,6 @@ type economist struct{ *search.Tour }
 
 func (economist) Ask() search.Action { return search.Action{Trial: serving(true)} }
 
-func (economist) Ranked() []search.Standing { return nil }
-
 func (economist) AskWithin(affords func(search.Trial) bool) search.Action {
 	return search.Action{Trial: serving(false), Stop: !affords(serving(false))}
 }

@@ -77,9 +77,6 @@ func (q *Quick) Skipped() []search.Fold {
 	return q.sweep.Skipped()
 }
 
-// Ranked is the ledger's order: what was measured is all that is known.
-func (q *Quick) Ranked() []search.Standing { return q.ledger.Ranked() }
-
 // skipKnown feeds the climb with what the ledger knows already, until it needs a trial or is done.
 func (q *Quick) skipKnown() {
 	for !q.climb.done {

@@ -158,14 +158,11 @@ func (d *decider) fill(b Beliefs, cells []posterior.Cell) {
 		if !ok {
 			continue // there are no cells
 		}
-		sign := -t.Weight
-		if info, _ := t.Metric.Info(); info.HigherBetter {
-			sign = t.Weight
-		}
+		weight := t.Signed()
 		for i := range n {
-			d.scores.means[i] += sign * j.Means[i]
+			d.scores.means[i] += weight * j.Means[i]
 			for k := range n {
-				d.scores.covariances[i][k] = addDeviations(d.scores.covariances[i][k], sign*sign*j.Covariance(i, k))
+				d.scores.covariances[i][k] = addDeviations(d.scores.covariances[i][k], weight*weight*j.Covariance(i, k))
 			}
 		}
 	}

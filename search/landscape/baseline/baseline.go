@@ -98,9 +98,6 @@ func (p points) isBroken(candidate int) bool {
 	return broken
 }
 
-// Ranked orders by what single measurements say.
-func (p points) Ranked() []search.Standing { return p.ledger.Ranked() }
-
 // Skipped is nothing: a baseline does not explain itself.
 func (p points) Skipped() []search.Fold { return nil }
 

@@ -328,40 +328,6 @@ func (b *bayes) incumbent() float64 {
 	return math.Inf(-1)
 }
 
-// Ranked puts what the models believe of configurations, each at its best point, before what the ledger alone knows: the
-// default's loads before the search.
-func (b *bayes) Ranked() []search.Standing {
-	var list []search.Standing
-	known := map[int]bool{}
-	for _, s := range b.ranked() {
-		if known[s.at.candidate] {
-			continue
-		}
-		known[s.at.candidate] = true
-		load := b.settings.Space.Load.At(b.settings.Space.Load.Levels[s.at.level])
-		p := s.judged
-		if p.Score = s.score; s.feasible > 0.5 {
-			p.Misses = nil
-		}
-		list = append(list, search.Standing{Candidate: b.candidates[s.at.candidate], Load: load, Point: p, Measurement: s.pooled})
-	}
-	for _, s := range b.ledger.Ranked() {
-		if i, isCandidate := b.index[s.Candidate.Key()]; !isCandidate || !known[i] {
-			list = append(list, s)
-		}
-	}
-	slices.SortStableFunc(list, func(x, y search.Standing) int {
-		switch {
-		case x.Point.Better(y.Point):
-			return -1
-		case y.Point.Better(x.Point):
-			return 1
-		}
-		return 0
-	})
-	return list
-}
-
 // Remaining is the number of points that were not measured.
 func (b *bayes) Remaining() int { return max(1, b.number()-len(b.seen)) }
 
