@@ -29,7 +29,7 @@ func (b *bench) analyzer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := campaign{Name: "triton", Strategy: "guided", Seed: 1, Server: b.peers.Triton}
+	c := campaign{Name: "triton", Strategy: "guided", Seed: 1, Limit: usualLimit, Server: b.peers.Triton}
 	preparation, err := b.preparation(ctx, c)
 	if err != nil {
 		return err

@@ -2,21 +2,37 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/bench/program"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/spec"
 )
 
+// The benchmark starts itself as its neighbour, which in tests is this binary.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == asNeighbour {
+		program.Main("campaign", run)
+		return
+	}
+	os.Exit(m.Run())
+}
+
 func TestProfilesParse(t *testing.T) {
 	t.Parallel()
 	b := &bench{options: options{models: "/models", sentences: "/rows.npz"}}
-	for _, c := range []campaign{{Name: "exhaustive", Strategy: "grid", Seed: 1}, {Name: "guided-1", Strategy: "guided", Budget: 90 * time.Second, Seed: 7}} {
+	for _, c := range []campaign{{Name: "exhaustive", Strategy: "grid", Seed: 1, Limit: usualLimit}, {Name: "guided-1", Strategy: "guided", Budget: 90 * time.Second, Seed: 7, Limit: 50 * time.Millisecond}} {
 		text, err := b.profile(c, "/out/"+c.Name)
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +44,7 @@ func TestProfilesParse(t *testing.T) {
 		if p.Search.Strategy != c.Strategy || p.Search.Budget.Time != c.Budget || p.Search.Seed != uint64(c.Seed) || p.Output != "/out/"+c.Name {
 			t.Errorf("%s: the profile is %+v", c.Name, p.Search)
 		}
-		if limit := p.Goal.Constraints[0]; limit.Metric != measure.LatencyP99 || *limit.Max != 0.030 {
+		if limit := p.Goal.Constraints[0]; limit.Metric != measure.LatencyP99 || *limit.Max != c.Limit.Seconds() {
 			t.Errorf("the limit is %v", limit)
 		}
 	}
@@ -58,8 +74,8 @@ func TestAnswerOfModelAnalyzer(t *testing.T) {
 // A ratio of 1.1 in every pair.
 func TestRow(t *testing.T) {
 	t.Parallel()
-	own := []figures{{110, 0.02}, {220, 0.03}, {330, 0.04}}
-	other := []figures{{100, 0.01}, {200, 0.01}, {300, 0.01}}
+	own := []figures{{110, 0.02, 0}, {220, 0.03, 0}, {330, 0.04, 0}}
+	other := []figures{{100, 0.01, 0}, {200, 0.01, 0}, {300, 0.01, 0}}
 	a := answer{by: "tuner", text: search.Candidate{}.Describe(), concurrency: 8, campaign: 61 * time.Second, measured: 33, throughput: 215, p99: 0.0299}
 	check := func(a answer, times string) {
 		t.Helper()
@@ -159,9 +175,72 @@ func TestBudgetWithin(t *testing.T) {
 	}
 }
 
+// The recorded campaign gives one answer, whatever the seed.
+func TestEqualAnswersAreOneFinding(t *testing.T) {
+	b := newBench(t)
+	b.repetitions = 3
+	found, err := b.findings(t.Context(), trust{name: "quiet", limit: 50 * time.Millisecond})
+	if err != nil || len(found) != 1 || !slices.Equal(found[0].seeds, []string{"1", "2", "3"}) {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// The second answer measures 5 % better than the one that promised most, which is thereby 0.95 of the best.
+func TestTrustTable(t *testing.T) {
+	t.Parallel()
+	first := []figures{{100, 0.049, 0.15}, {200, 0.051, 0.15}, {300, 0.050, 0.15}}
+	second := []figures{{105, 0.051, 0.15}, {210, 0.052, 0.16}, {315, 0.050, 0.14}}
+	a := answer{text: "default", concurrency: 8, throughput: 215, p99: 0.0299}
+	got := trustTable("Title", 50*time.Millisecond, []finding{
+		{answer: a, seeds: []string{"1", "3"}, own: first, other: first}, {answer: a, seeds: []string{"2"}, own: second, other: first}, {seeds: []string{"4"}},
+	})
+	want := `
+### Title
+
+| seed | answer | infer/s and p99, its own report | in pairs, medians | throughput of the first's | p99 within 50ms | at least 0.97 of the best measured | foreign CPU |
+|---|---|---|---|---|---|---|---|
+| 1, 3 | default at concurrency 8 | 215, 29.9 ms | 200, 50.0 ms | **1.00** (1.00–1.00) | yes | **no** (0.95) | 15 % |
+| 2 | default at concurrency 8 | 215, 29.9 ms | 210, 51.0 ms | **1.05** (1.05–1.05) | **no** | yes (1.00) | 15 % |
+| 4 | none | | | | **no** | **no** | |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Its share is the mean burst over the mean burst and pause.
+func TestDutyTakesItsShare(t *testing.T) {
+	t.Parallel()
+	d := newDuty(1)
+	var bursts, all time.Duration
+	const n = 10_000
+	for range n {
+		burst, pause := d.next()
+		bursts, all = bursts+burst, all+burst+pause
+	}
+	// The standard error of a mean of so many exponential times is 1 %.
+	if mean := bursts / n; mean < burstTime*97/100 || mean > burstTime*103/100 {
+		t.Errorf("a burst takes %v in the mean, want %v", mean, burstTime)
+	}
+	if share := bursts.Seconds() / all.Seconds(); math.Abs(share-neighbourShare) > 0.01 {
+		t.Errorf("share %.3f, want %v", share, neighbourShare)
+	}
+}
+
+func TestNeighbourEndsWithTheWork(t *testing.T) {
+	b := newBench(t)
+	want := errors.New("cold")
+	if _, err := b.besides(1, func() error { return want }); !errors.Is(err, want) || strings.Contains(err.Error(), "neighbour") {
+		t.Errorf("%v, want %v alone", err, want)
+	}
+	if err := neighbour(t.Context(), []string{"seed"}); err == nil {
+		t.Error("a seed that is no number")
+	}
+}
+
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"extra"}, {"-what", "nothing"}, {"-pairs", "0"}, {"-budget", "0s"}, {"-tuner", "nowhere"}} {
+	for _, args := range [][]string{{"extra"}, {"-what", "nothing"}, {"-pairs", "0"}, {"-budget", "-1s"}, {"-tuner", "nowhere"}} {
 		if _, err := parse(args, t.Output()); err == nil {
 			t.Errorf("%v is accepted", args)
 		}

@@ -25,13 +25,21 @@ type campaign struct {
 	Strategy string
 	Budget   time.Duration // 0: none
 	Seed     int
-	Server   string // that the finalists are confirmed on; "" tuner's own engine
+	Limit    time.Duration // on p99
+	Server   string        // that the finalists are confirmed on; "" tuner's own engine
 }
+
+// usualLimit is on p99, in the parts that say no other.
+const usualLimit = 30 * time.Millisecond
+
+// errNone is that of a campaign without an answer.
+var errNone = errors.New("no configuration satisfies the constraints")
 
 // answer is a configuration that somebody chose, and the load that it is meant for.
 type answer struct {
 	by          string
 	text        string // in words
+	key         string // identity of the configuration, of our answers alone
 	repository  string // folder that a server of models serves it from
 	concurrency int
 	throughput  float64       // infer/s, by the report of whoever chose it
@@ -49,10 +57,10 @@ func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 	}
 	winner, ok := result.Winner()
 	if !ok {
-		return answer{}, fmt.Errorf("no configuration satisfies the constraints of campaign %s", c.Name)
+		return answer{}, fmt.Errorf("campaign %s: %w", c.Name, errNone)
 	}
 	return answer{
-		by: "tuner, " + c.Name, text: winner.Candidate.Describe(), repository: filepath.Join(b.folder(c), "repository"),
+		by: "tuner, " + c.Name, text: winner.Candidate.Describe(), key: winner.Candidate.Key(), repository: filepath.Join(b.folder(c), "repository"),
 		concurrency: winner.Best.Load.Concurrency, throughput: winner.Best.Values[measure.Throughput].Value,
 		p99: winner.Best.Values[measure.LatencyP99].Value, campaign: result.Account.Elapsed, measured: result.Trials,
 	}, nil

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/internal/bench/sidebyside"
+	"tuner/stats"
+)
+
+// trust is a part about whether the answers of several campaigns hold on a machine as it is.
+type trust struct {
+	name      string // of the part, and of its campaigns
+	limit     time.Duration
+	neighbour bool // computes meanwhile
+}
+
+// trustedRatio is how much of the best answer's throughput every other one must reach.
+const trustedRatio = 0.97
+
+func (b *bench) disturbed(ctx context.Context) error {
+	return b.trusted(ctx, trust{name: "neighbour", limit: 50 * time.Millisecond, neighbour: true})
+}
+
+func (b *bench) undisturbed(ctx context.Context) error {
+	return b.trusted(ctx, trust{name: "quiet", limit: 50 * time.Millisecond})
+}
+
+// trusted has several campaigns look for the best, and measures each different answer in turn with the one that promises most.
+func (b *bench) trusted(ctx context.Context, t trust) (err error) {
+	var found []finding
+	all := func() error {
+		if found, err = b.findings(ctx, t); err == nil {
+			err = b.judge(ctx, found)
+		}
+		return err
+	}
+	machine := "nothing else running"
+	if t.neighbour {
+		share, err := b.besides(1, all)
+		if err != nil {
+			return err
+		}
+		machine = fmt.Sprintf("beside a neighbour that took %.0f %% of one core in bursts", 100*share)
+	} else if err := all(); err != nil {
+		return err
+	}
+	title := fmt.Sprintf("MiniLM, p99 within %v, %s: %d campaigns of %v", t.limit, machine, b.repetitions, b.budgetOr(trustBudget))
+	return sidebyside.Print(b.out, trustTable(title, t.limit, found))
+}
+
+// trustBudget is a campaign's, unless -budget says another.
+const trustBudget = 3 * time.Minute
+
+// finding is an answer, the campaigns that gave it, and what the pairs say of it beside the one that promises most.
+type finding struct {
+	answer
+	seeds      []string
+	own, other []figures // none where there is no answer
+}
+
+// findings carries out the campaigns. Those that recommend the same configuration at the same load are one finding; the first promises most.
+func (b *bench) findings(ctx context.Context, t trust) ([]finding, error) {
+	var found []finding
+	for i := range b.repetitions {
+		c := campaign{Name: fmt.Sprintf("%s-%d", t.name, i+1), Strategy: "guided", Budget: b.budgetOr(trustBudget), Seed: i + 1, Limit: t.limit}
+		a, err := b.tune(ctx, c)
+		if err != nil && !errors.Is(err, errNone) {
+			return nil, err
+		}
+		seed := fmt.Sprint(c.Seed)
+		if at := slices.IndexFunc(found, func(f finding) bool { return f.key == a.key && f.concurrency == a.concurrency }); at >= 0 {
+			found[at].seeds = append(found[at].seeds, seed)
+			continue
+		}
+		found = append(found, finding{answer: a, seeds: []string{seed}})
+	}
+	slices.SortStableFunc(found, func(a, b finding) int { return cmp.Compare(b.throughput, a.throughput) })
+	return found, nil
+}
+
+// judge measures the findings in turn with the first. One alone is measured in pairs with itself, for its p99.
+func (b *bench) judge(ctx context.Context, found []finding) error {
+	var answers []*finding
+	for i := range found {
+		if found[i].repository != "" {
+			answers = append(answers, &found[i])
+		}
+	}
+	for i, f := range answers {
+		if i == 0 && len(answers) > 1 {
+			continue
+		}
+		var err error
+		if f.own, f.other, err = b.pairs(ctx, b.onTuner, f.answer, answers[0].answer); err != nil {
+			return err
+		}
+		if i > 0 {
+			answers[0].own = append(answers[0].own, f.other...)
+			answers[0].other = answers[0].own
+		}
+	}
+	return nil
+}
+
+// trustTable prints the findings. The best is what measured best, which need not be what promised most.
+func trustTable(title string, limit time.Duration, found []finding) string {
+	best := 1.0
+	for _, f := range found {
+		if f.own != nil {
+			best = max(best, f.ratio().Value)
+		}
+	}
+	yes := map[bool]string{true: "yes", false: "**no**"}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n### %s\n\n| seed | answer | infer/s and p99, its own report | in pairs, medians | throughput of the first's | p99 within %v | at least %.2f of the best measured | foreign CPU |\n|---|---|---|---|---|---|---|---|\n", title, limit, trustedRatio)
+	for _, f := range found {
+		seeds := strings.Join(f.seeds, ", ")
+		if f.own == nil {
+			fmt.Fprintf(&text, "| %s | none | | | | **no** | **no** | |\n", seeds)
+			continue
+		}
+		p99, ratio := stats.Median(p99s(f.own)), f.ratio()
+		fmt.Fprintf(&text, "| %s | %s at concurrency %d | %.0f, %.1f ms | %.0f, %.1f ms | **%.2f** (%.2f–%.2f) | %s | %s (%.2f) | %.0f %% |\n",
+			seeds, f.text, f.concurrency, f.throughput, 1e3*f.p99, stats.Median(throughputs(f.own)), 1e3*p99, ratio.Value, ratio.Lo, ratio.Hi,
+			yes[p99 <= limit.Seconds()], yes[ratio.Value/best >= trustedRatio], ratio.Value/best, 100*stats.Median(foreigns(f.own)))
+	}
+	return text.String()
+}
+
+// ratio is of the throughput to that of the finding that promises most.
+func (f finding) ratio() stats.Estimate {
+	return stats.PairedRatio(throughputs(f.own), throughputs(f.other))
+}
