@@ -87,7 +87,7 @@ bench: build ## Measure the deployed repository of a campaign (the demo's) again
 	go run ./internal/bench/redeploy -campaign $(CAMPAIGN) -tuner $(TUNER) -pairs 8 -window 3s
 
 # What `make bench-peers` measures: frontend, latency, saturation, ranking or all; `make bench-perf`: closed, open, speed, pacing,
-# scale or all; `make bench-campaign`: repeats, analyzer, neighbour, quiet or all.
+# scale or all; `make bench-campaign`: repeats, analyzer, neighbour, quiet, short or all.
 WHAT ?= all
 
 .PHONY: bench-peers

@@ -100,6 +100,8 @@ mkdir -p "$TUNER_CACHE"
 touch "$TUNER_CACHE/variant"
 if [ "$1" = profile ]; then
 	mkdir "${3%.profile.yaml}" && cp "$dir/journal.jsonl" "${3%.profile.yaml}" || exit 1
+else
+	echo '{"answer": {"state": "unfinished"}}' > "$3/result.json"
 fi
 exit "$(cat "$dir/exit")"
 `
@@ -178,9 +180,8 @@ func TestBudgetWithin(t *testing.T) {
 // The recorded campaign gives one answer, whatever the seed.
 func TestEqualAnswersAreOneFinding(t *testing.T) {
 	b := newBench(t)
-	b.repetitions = 3
-	found, err := b.findings(t.Context(), trust{name: "quiet", limit: 50 * time.Millisecond})
-	if err != nil || len(found) != 1 || !slices.Equal(found[0].seeds, []string{"1", "2", "3"}) {
+	found, err := b.findings(t.Context(), trust{name: "quiet", campaigns: 2, limit: 50 * time.Millisecond})
+	if err != nil || len(found) != 1 || !slices.Equal(found[0].seeds, []string{"1", "2"}) || !slices.Equal(found[0].states, []string{"unfinished", "unfinished"}) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -192,16 +193,16 @@ func TestTrustTable(t *testing.T) {
 	second := []figures{{105, 0.051, 0.15}, {210, 0.052, 0.16}, {315, 0.050, 0.14}}
 	a := answer{text: "default", concurrency: 8, throughput: 215, p99: 0.0299}
 	got := trustTable("Title", 50*time.Millisecond, []finding{
-		{answer: a, seeds: []string{"1", "3"}, own: first, other: first}, {answer: a, seeds: []string{"2"}, own: second, other: first}, {seeds: []string{"4"}},
+		{answer: a, seeds: []string{"1", "3"}, states: []string{"proven", "unfinished"}, own: first, other: first}, {answer: a, seeds: []string{"2"}, states: []string{"proven"}, own: second, other: first}, {seeds: []string{"4"}, states: []string{"nothing satisfies"}},
 	})
 	want := `
 ### Title
 
-| seed | answer | infer/s and p99, its own report | in pairs, medians | throughput of the first's | p99 within 50ms | at least 0.97 of the best measured | foreign CPU |
-|---|---|---|---|---|---|---|---|
-| 1, 3 | default at concurrency 8 | 215, 29.9 ms | 200, 50.0 ms | **1.00** (1.00–1.00) | yes | **no** (0.95) | 15 % |
-| 2 | default at concurrency 8 | 215, 29.9 ms | 210, 51.0 ms | **1.05** (1.05–1.05) | **no** | yes (1.00) | 15 % |
-| 4 | none | | | | **no** | **no** | |
+| seed | answer | state | infer/s and p99, its own report | in pairs, medians | throughput of the first's | p99 within 50ms | at least 0.97 of the best measured | foreign CPU |
+|---|---|---|---|---|---|---|---|---|
+| 1, 3 | default at concurrency 8 | proven, unfinished | 215, 29.9 ms | 200, 50.0 ms | **1.00** (1.00–1.00) | yes | **no** (0.95) | 15 % |
+| 2 | default at concurrency 8 | proven | 215, 29.9 ms | 210, 51.0 ms | **1.05** (1.05–1.05) | **no** | yes (1.00) | 15 % |
+| 4 | none | nothing satisfies | | | | **no** | **no** | |
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
