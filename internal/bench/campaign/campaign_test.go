@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 func TestProfilesParse(t *testing.T) {
 	t.Parallel()
 	b := &bench{options: options{models: "/models", sentences: "/rows.npz"}}
-	for _, c := range []campaign{{Name: "exhaustive", Strategy: "grid", Seed: 1, Limit: usualLimit}, {Name: "guided-1", Strategy: "guided", Budget: 90 * time.Second, Seed: 7, Limit: 50 * time.Millisecond}} {
+	for _, c := range []campaign{{Model: minilm(), Name: "exhaustive", Strategy: "grid", Seed: 1, Limit: usualLimit}, {Model: minilm(), Name: "guided-1", Strategy: "guided", Budget: 90 * time.Second, Seed: 7, Limit: 50 * time.Millisecond}} {
 		text, err := b.profile(c, "/out/"+c.Name)
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func recorded(t *testing.T, b *bench) time.Duration {
 func TestProgramsAreTimedFromNothing(t *testing.T) {
 	b := newBench(t)
 	for range 2 { // the second finds the campaign and the variants of the first
-		a, err := b.whole(t.Context(), campaign{Name: "one", Strategy: "guided", Seed: 1})
+		a, err := b.whole(t.Context(), campaign{Model: minilm(), Name: "one", Strategy: "guided", Seed: 1})
 		if err != nil || a.wall != 10*time.Minute || a.campaign != recorded(t, b) {
 			t.Fatalf("%+v, %v", a, err)
 		}
@@ -160,7 +160,7 @@ func TestPreparation(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(b.tuner), "exit"), []byte(exit), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got, err := b.preparation(t.Context(), campaign{Name: "one", Strategy: "guided", Seed: 1})
+		got, err := b.preparation(t.Context(), campaign{Model: minilm(), Name: "one", Strategy: "guided", Seed: 1})
 		if (err == nil) != isRight || isRight && got != 10*time.Minute-recorded(t, b) {
 			t.Errorf("exit code %s: %v, %v", exit, got, err)
 		}

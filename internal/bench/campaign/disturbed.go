@@ -79,7 +79,7 @@ type finding struct {
 func (b *bench) findings(ctx context.Context, t trust) ([]finding, error) {
 	var found []finding
 	for i := range t.campaigns {
-		c := campaign{Name: fmt.Sprintf("%s-%d", t.name, i+1), Strategy: "guided", Budget: t.budget, Seed: i + 1, Limit: t.limit}
+		c := campaign{Model: minilm(), Name: fmt.Sprintf("%s-%d", t.name, i+1), Strategy: "guided", Budget: t.budget, Seed: i + 1, Limit: t.limit}
 		a, err := b.tune(ctx, c)
 		if err != nil && !errors.Is(err, errNone) {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -34,6 +35,8 @@ func (b *bench) besides(seed uint64, do func() error) (share float64, err error)
 	command.Stderr = b.messages
 	// Killed, this process cannot end the neighbour, which would disturb whatever comes next.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // a terminal's Ctrl-C is not for it
+	runtime.LockOSThread()                                                                // the kernel kills the neighbour when the thread that started it ends
+	defer runtime.UnlockOSThread()
 	begin := b.now()
 	if err := command.Start(); err != nil {
 		return 0, fmt.Errorf("cannot start the neighbour: %w", err)

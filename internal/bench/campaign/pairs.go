@@ -65,8 +65,11 @@ func (b *bench) measure(ctx context.Context, serve start, a answer) (f figures, 
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	client := sidebyside.Analyzer{Name: "tuner perf", Command: []string{b.tuner, "perf"}, Work: b.output}
 	d := sidebyside.Demand{
-		Model: "minilm", Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window,
-		Args: []string{"--concurrency-range", strconv.Itoa(a.concurrency), "--shape", "input_ids:32", "--shape", "attention_mask:32", "--shape", "token_type_ids:32"},
+		Model: a.model.Name, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window,
+		Args: []string{"--concurrency-range", strconv.Itoa(a.concurrency)},
+	}
+	for _, shape := range a.model.Shapes {
+		d.Args = append(d.Args, "--shape", shape)
 	}
 	return sidebyside.Retry(ctx, b.messages, a.by, func() (figures, error) {
 		before, err := readClocks(server.PID)

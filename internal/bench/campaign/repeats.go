@@ -9,13 +9,13 @@ import (
 // repeats compares short campaigns with an exhaustive one: the grid over the whole space, whose finals confirm its best.
 func (b *bench) repeats(ctx context.Context) error {
 	budget := b.budgetOr(5 * time.Minute)
-	best, err := b.tune(ctx, campaign{Name: "exhaustive", Strategy: "grid", Seed: 1, Limit: usualLimit})
+	best, err := b.tune(ctx, campaign{Model: minilm(), Name: "exhaustive", Strategy: "grid", Seed: 1, Limit: usualLimit})
 	if err != nil {
 		return err
 	}
 	var rows []string
 	for i := range b.repetitions {
-		a, err := b.tune(ctx, campaign{Name: fmt.Sprintf("guided-%d", i+1), Strategy: "guided", Budget: budget, Seed: i + 1, Limit: usualLimit})
+		a, err := b.tune(ctx, campaign{Model: minilm(), Name: fmt.Sprintf("guided-%d", i+1), Strategy: "guided", Budget: budget, Seed: i + 1, Limit: usualLimit})
 		if err != nil {
 			return err
 		}
