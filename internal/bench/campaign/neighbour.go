@@ -62,12 +62,12 @@ func neighbour(ctx context.Context, args []string) error {
 	}
 	d := newDuty(seed)
 	for due := time.Now(); ctx.Err() == nil; {
-		burst, pause := d.next()
+		burst, rest := d.next()
 		if err := compute(burst); err != nil {
 			return err
 		}
-		// What others made a burst wait for the core comes off the pauses, so that the share holds.
-		due = due.Add(burst + pause)
+		// What others made a burst wait for the core comes off the rests, so that the share holds.
+		due = due.Add(burst + rest)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Until(due)):
@@ -76,14 +76,15 @@ func neighbour(ctx context.Context, args []string) error {
 	return nil
 }
 
-// duty says for how long the neighbour computes, and then rests: exponential times.
+// duty says for how long the neighbour computes, and then rests: exponential times. A rest makes up for the burst before it, so
+// that the share holds over minutes, too.
 type duty struct{ random *rand.Rand }
 
 func newDuty(seed uint64) duty { return duty{rand.New(rand.NewPCG(seed, 0x6e6f697365))} }
 
-func (d duty) next() (burst, pause time.Duration) {
-	const rest = (1 - neighbourShare) / neighbourShare
-	return time.Duration(float64(burstTime) * d.random.ExpFloat64()), time.Duration(rest * float64(burstTime) * d.random.ExpFloat64())
+func (d duty) next() (burst, rest time.Duration) {
+	seconds := burstTime.Seconds() * d.random.ExpFloat64()
+	return time.Duration(seconds * float64(time.Second)), time.Duration(seconds * (1/neighbourShare - 1) * float64(time.Second))
 }
 
 // compute takes so much CPU time.
