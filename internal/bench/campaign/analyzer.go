@@ -110,6 +110,7 @@ func (a *answer) read(path string) (variant string, err error) {
 	}
 	a.concurrency, a.throughput, a.p99 = int(number("Concurrency")), number("Throughput (infer/sec)"), number("p99 Latency (ms)")/1e3
 	a.text = fmt.Sprintf("%s instances, batch %s", value("Instance Group"), value("Max Batch Size"))
+	a.beyond = value("Satisfies Constraints") == "No"
 	return value("Model Config Path"), err
 }
 

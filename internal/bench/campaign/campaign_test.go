@@ -66,8 +66,14 @@ func TestAnswerOfModelAnalyzer(t *testing.T) {
 	}
 	var a answer
 	variant, err := a.read(path)
-	if err != nil || variant != "minilm_config_default" || a.concurrency != 8 || a.throughput != 465.1 || a.p99 != 0.0299 || a.measured != 2 {
+	if err != nil || variant != "minilm_config_default" || a.concurrency != 8 || a.throughput != 465.1 || a.p99 != 0.0299 || a.measured != 2 || a.beyond {
 		t.Errorf("%q, %+v, %v", variant, a, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "Yes", "No")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.read(path); err != nil || !a.beyond {
+		t.Errorf("%+v, %v of an answer that satisfies nothing", a, err)
 	}
 	if err := os.WriteFile(path, []byte("Model,Batch\nminilm,1\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -324,6 +330,10 @@ func TestRowOfAContest(t *testing.T) {
 	check(contest{guided: one(fast), grid: one(slow), ours: one(slow), analyzers: one(slow)}, ours+"default at concurrency 2: 200, 7.0 ms | **1.00** (1.00–1.00) |\n")
 	check(contest{grid: one(nil), analyzers: one(nil)}, "| a model | Triton | 9ms | none | default at concurrency 2: 150, 6.0 ms by its own report |  | "+
 		"default at concurrency 2: 150, 6.0 ms by its own report |  |\n")
+	beyond := one(slow)
+	beyond.beyond = true
+	check(contest{guided: one(fast), grid: one(slow), ours: one(slow), analyzers: beyond},
+		ours+"default, beyond the limit by its own report, at concurrency 2: 200, 7.0 ms | **1.00** (1.00–1.00) |\n")
 	check(contest{failed: errors.New("cold")}, "| a model | Triton | 9ms | failed: cold | | | | |\n")
 }
 

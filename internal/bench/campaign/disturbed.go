@@ -53,7 +53,7 @@ func (b *bench) trusted(ctx context.Context, t trust) (err error) {
 		}
 		return err
 	}
-	machine := "nothing else running"
+	machine := "without a neighbour"
 	if t.neighbour {
 		share, err := b.besides(1, all)
 		if err != nil {

@@ -176,7 +176,11 @@ func (s side) String() string {
 	case s.figures == nil:
 		return fmt.Sprintf("%s at concurrency %d: %.0f, %.1f ms by its own report", s.text, s.concurrency, s.throughput, 1e3*s.p99)
 	}
-	return fmt.Sprintf("%s at concurrency %d: %.0f, %.1f ms", s.text, s.concurrency, stats.Median(throughputs(s.figures)), 1e3*stats.Median(p99s(s.figures)))
+	text := s.text
+	if s.beyond {
+		text += ", beyond the limit by its own report,"
+	}
+	return fmt.Sprintf("%s at concurrency %d: %.0f, %.1f ms", text, s.concurrency, stats.Median(throughputs(s.figures)), 1e3*stats.Median(p99s(s.figures)))
 }
 
 // over is the ratio of two sides' throughputs, if both were measured.

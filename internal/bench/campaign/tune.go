@@ -66,6 +66,7 @@ type answer struct {
 	p99         float64       // s, likewise
 	wall        time.Duration // of the programs that found it; 0 where they went on with what was there
 	campaign    time.Duration // of our trials, by the campaign's own account, which its budget bounds
+	beyond      bool          // a limit, by the report of whoever chose it
 	measured    int           // trials, or measurements
 }
 
