@@ -112,7 +112,7 @@ func readState(folder string) (string, error) {
 	return report.Answer.State, nil
 }
 
-// judge measures the findings in turn with the first. One alone is measured in pairs with itself, for its p99.
+// judge measures the findings in turn with the first. One alone is measured in pairs with itself, for its p99: its ratio is 1.
 func (b *bench) judge(ctx context.Context, found []finding) error {
 	var answers []*finding
 	for i := range found {
@@ -124,14 +124,13 @@ func (b *bench) judge(ctx context.Context, found []finding) error {
 		if i == 0 && len(answers) > 1 {
 			continue
 		}
-		var err error
-		if f.own, f.other, err = b.pairs(ctx, b.onTuner, f.answer, answers[0].answer); err != nil {
+		own, other, err := b.pairs(ctx, b.onTuner, f.answer, answers[0].answer)
+		if err != nil {
 			return err
 		}
-		if i > 0 {
-			answers[0].own = append(answers[0].own, f.other...)
-			answers[0].other = answers[0].own
-		}
+		f.own, f.other = own, other
+		answers[0].own = append(answers[0].own, other...)
+		answers[0].other = answers[0].own
 	}
 	return nil
 }
