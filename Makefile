@@ -87,7 +87,8 @@ bench: build ## Measure the deployed repository of a campaign (the demo's) again
 	go run ./internal/bench/redeploy -campaign $(CAMPAIGN) -tuner $(TUNER) -pairs 8 -window 3s
 
 # What `make bench-peers` measures: frontend, latency, saturation, ranking or all; `make bench-perf`: closed, open, speed, pacing,
-# scale or all; `make bench-campaign`: repeats, analyzer or all.
+# scale or all; `make bench-campaign`: repeats, analyzer, neighbour, quiet, short,
+# published or all.
 WHAT ?= all
 
 .PHONY: bench-peers
@@ -131,7 +132,7 @@ bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one jud
 	go run ./internal/bench/olive -models $(MODELS) -tuner $(TUNER) -budget 30s
 
 .PHONY: bench-campaign
-bench-campaign: setup ## Campaigns on MiniLM beside an exhaustive one, and beside Model Analyzer on a real Triton (50 minutes; WHAT=repeats, analyzer)
+bench-campaign: setup ## Campaigns on MiniLM and four published models, beside exhaustive ones and Model Analyzer (five hours; WHAT=repeats etc. for a part)
 	@echo "==> bench-campaign: installing the real peers if needed"
 	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/campaign -what $(WHAT) -tuner $(TUNER) -models $(MODELS)

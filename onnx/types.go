@@ -120,8 +120,14 @@ type Dim struct {
 // Fixed returns a dimension of a fixed size.
 func Fixed(size int64) Dim { return Dim{Size: size} }
 
-// Symbol returns a dimension whose size has a name.
-func Symbol(name string) Dim { return Dim{Size: -1, Symbol: name} }
+// Symbol returns a dimension whose size has a name. "?" is none: Paddle's exporter writes it for every size that is open, and two
+// of them need not be equal.
+func Symbol(name string) Dim {
+	if name == "?" {
+		name = ""
+	}
+	return Dim{Size: -1, Symbol: name}
+}
 
 // IsFixed reports whether the size is known from the file.
 func (d Dim) IsFixed() bool { return d.Size >= 0 }

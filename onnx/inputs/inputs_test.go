@@ -242,6 +242,19 @@ func TestDeriveSettlesShapes(t *testing.T) {
 	check("default", inputs.Options{Default: 5}, []int64{5}, []int64{5, 5})
 }
 
+// Paddle's exporter names every open size "?": that is no name, and the sides of an image need not be equal.
+func TestQuestionMarksAreNoSymbol(t *testing.T) {
+	t.Parallel()
+	open := onnx.Dim{Size: -1, Symbol: "?"}
+	g := build.NewGraph("image")
+	x := g.Input("x", onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), open, open)
+	g.OutputAs("y", x, onnx.Float, onnx.Symbol("batch"), onnx.Fixed(3), open, open)
+	got := derive(t, onnx.New(g.Model().Proto()), inputs.Options{Shape: map[string][]int64{"x": {3, 48, 192}}})
+	if diff := cmp.Diff([]int64{3, 48, 192}, got["x"].Dims); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDeriveReportsAllShapeErrors(t *testing.T) {
 	t.Parallel()
 	check := func(name string, m *onnx.Model, o inputs.Options, want ...string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,11 +26,15 @@ var minilmConfig []byte
 // analyzer compares a campaign, whose finalists are confirmed on a real Triton, with Model Analyzer's quick search on that Triton. Both are timed as
 // programs, from their start until the answer is there; ours has Model Analyzer's own time and a minute.
 func (b *bench) analyzer(ctx context.Context) error {
-	theirs, err := b.quick(ctx)
+	dir := filepath.Join(b.output, "analyzer")
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("cannot remove an earlier search: %w", err)
+	}
+	theirs, err := b.quick(ctx, minilm(), usualLimit, dir)
 	if err != nil {
 		return err
 	}
-	c := campaign{Name: "triton", Strategy: "guided", Seed: 1, Server: b.peers.Triton}
+	c := campaign{Model: minilm(), Name: "triton", Strategy: "guided", Seed: 1, Limit: usualLimit, Server: b.peers.Triton}
 	preparation, err := b.preparation(ctx, c)
 	if err != nil {
 		return err
@@ -50,23 +55,23 @@ func (b *bench) analyzer(ctx context.Context) error {
 		[]string{row(theirs, other, other, ""), row(ours, own, other, fmt.Sprintf("≥ 2.0, p99 ≤ 30 ms, within %v", limit.Round(time.Second)))})
 }
 
-// quick runs Model Analyzer's quick search and takes the first configuration of its results, which is its best.
-func (b *bench) quick(ctx context.Context) (answer, error) {
-	dir := filepath.Join(b.output, "analyzer")
-	if err := os.RemoveAll(dir); err != nil {
-		return answer{}, fmt.Errorf("cannot remove an earlier search: %w", err)
+// quick runs Model Analyzer's quick search in a folder, or takes the results that are there. The first configuration of them is its best.
+func (b *bench) quick(ctx context.Context, m subject, limit time.Duration, dir string) (answer, error) {
+	a := answer{by: "Model Analyzer", model: m, repository: filepath.Join(dir, "chosen")}
+	results := filepath.Join(dir, "results", "metrics-model-inference.csv")
+	if _, err := os.Stat(results); err != nil {
+		profile, err := b.analyzerFiles(m, limit, dir)
+		if err != nil {
+			return answer{}, err
+		}
+		fmt.Fprintf(b.messages, "Model Analyzer, quick search, %s\n", m.Name)
+		begin := b.now()
+		if err := b.program(ctx, nil, b.peers.ModelAnalyzer, "profile", "-f", profile); err != nil {
+			return answer{}, err
+		}
+		a.wall = b.now().Sub(begin)
 	}
-	profile, err := b.analyzerFiles(dir)
-	if err != nil {
-		return answer{}, err
-	}
-	fmt.Fprintln(b.messages, "Model Analyzer, quick search")
-	begin := b.now()
-	if err := b.program(ctx, nil, b.peers.ModelAnalyzer, "profile", "-f", profile); err != nil {
-		return answer{}, err
-	}
-	a := answer{by: "Model Analyzer", wall: b.now().Sub(begin)}
-	variant, err := a.read(filepath.Join(dir, "results", "metrics-model-inference.csv"))
+	variant, err := a.read(results)
 	if err != nil {
 		return answer{}, err
 	}
@@ -74,8 +79,7 @@ func (b *bench) quick(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("cannot read Model Analyzer's choice: %w", err)
 	}
-	a.repository = filepath.Join(dir, "chosen")
-	return a, b.place(a.repository, config)
+	return a, b.place(m, a.repository, config)
 }
 
 // read takes the best configuration from the table of results, whose rows are in the order of merit, those within the constraints first, and
@@ -106,12 +110,16 @@ func (a *answer) read(path string) (variant string, err error) {
 	}
 	a.concurrency, a.throughput, a.p99 = int(number("Concurrency")), number("Throughput (infer/sec)"), number("p99 Latency (ms)")/1e3
 	a.text = fmt.Sprintf("%s instances, batch %s", value("Instance Group"), value("Max Batch Size"))
+	a.beyond = value("Satisfies Constraints") == "No"
 	return value("Model Config Path"), err
 }
 
 // analyzerFiles writes the repository that the search starts from, and its profile.
-func (b *bench) analyzerFiles(dir string) (profile string, err error) {
-	if err := b.place(filepath.Join(dir, "repository"), minilmConfig); err != nil {
+func (b *bench) analyzerFiles(m subject, limit time.Duration, dir string) (profile string, err error) {
+	if err := os.RemoveAll(dir); err != nil { // what an interrupted search left
+		return "", fmt.Errorf("cannot remove an earlier search: %w", err)
+	}
+	if err := b.place(m, filepath.Join(dir, "repository"), m.config); err != nil {
 		return "", err
 	}
 	ports, err := peers.FreePorts(3)
@@ -119,7 +127,10 @@ func (b *bench) analyzerFiles(dir string) (profile string, err error) {
 		return "", err
 	}
 	var text strings.Builder
-	values := map[string]string{"Dir": dir, "Triton": b.peers.Triton, "Analyzer": b.peers.PerfAnalyzer, "HTTP": ports[0], "GRPC": ports[1], "Metrics": ports[2]}
+	values := map[string]any{
+		"Dir": dir, "Triton": b.peers.Triton, "Analyzer": b.peers.PerfAnalyzer, "HTTP": ports[0], "GRPC": ports[1], "Metrics": ports[2],
+		"Model": m, "Limit": limit.Milliseconds(),
+	}
 	if err := template.Must(template.New("analyzer.yaml").Parse(analyzerText)).Execute(&text, values); err != nil {
 		return "", fmt.Errorf("cannot make Model Analyzer's profile: %w", err)
 	}
@@ -127,16 +138,21 @@ func (b *bench) analyzerFiles(dir string) (profile string, err error) {
 	return profile, os.WriteFile(profile, []byte(text.String()), 0o644)
 }
 
-// place makes a repository with MiniLM in a configuration.
-func (b *bench) place(repository string, config []byte) error {
-	folder := filepath.Join(repository, "minilm")
-	if err := os.MkdirAll(filepath.Join(folder, "1"), 0o755); err != nil {
-		return fmt.Errorf("cannot make a repository: %w", err)
+// place makes a repository with a model in a configuration, in place of an earlier one.
+func (b *bench) place(m subject, repository string, config []byte) error {
+	folder := filepath.Join(repository, m.Name)
+	err := errors.Join(os.RemoveAll(repository), os.MkdirAll(filepath.Join(folder, "1"), 0o755))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "config.pbtxt"), config, 0o644)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "config.pbtxt"), config, 0o644); err != nil {
-		return fmt.Errorf("cannot make a repository: %w", err)
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(filepath.Join(b.models, m.File))
 	}
-	if err := os.Symlink(filepath.Join(b.models, "minilm.onnx"), filepath.Join(folder, "1", "model.onnx")); err != nil {
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "1", "model.onnx"), text, 0o644) // tuner serve follows no link out of a repository
+	}
+	if err != nil {
 		return fmt.Errorf("cannot make a repository: %w", err)
 	}
 	return nil

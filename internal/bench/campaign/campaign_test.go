@@ -1,22 +1,44 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/bench/program"
+	"tuner/internal/peers"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/ortlib/wheel"
 	"tuner/search"
 	"tuner/spec"
 )
 
+// The benchmark starts itself as its neighbour, which in tests is this binary.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == asNeighbour {
+		program.Main("campaign", run)
+		return
+	}
+	os.Exit(m.Run())
+}
+
 func TestProfilesParse(t *testing.T) {
 	t.Parallel()
 	b := &bench{options: options{models: "/models", sentences: "/rows.npz"}}
-	for _, c := range []campaign{{Name: "exhaustive", Strategy: "grid", Seed: 1}, {Name: "guided-1", Strategy: "guided", Budget: 90 * time.Second, Seed: 7}} {
+	for _, c := range []campaign{{Model: minilm(), Name: "exhaustive", Strategy: "grid", Seed: 1, Limit: usualLimit}, {Model: minilm(), Name: "guided-1", Strategy: "guided", Budget: 90 * time.Second, Seed: 7, Limit: 50 * time.Millisecond}} {
 		text, err := b.profile(c, "/out/"+c.Name)
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +50,7 @@ func TestProfilesParse(t *testing.T) {
 		if p.Search.Strategy != c.Strategy || p.Search.Budget.Time != c.Budget || p.Search.Seed != uint64(c.Seed) || p.Output != "/out/"+c.Name {
 			t.Errorf("%s: the profile is %+v", c.Name, p.Search)
 		}
-		if limit := p.Goal.Constraints[0]; limit.Metric != measure.LatencyP99 || *limit.Max != 0.030 {
+		if limit := p.Goal.Constraints[0]; limit.Metric != measure.LatencyP99 || *limit.Max != c.Limit.Seconds() {
 			t.Errorf("the limit is %v", limit)
 		}
 	}
@@ -44,8 +66,14 @@ func TestAnswerOfModelAnalyzer(t *testing.T) {
 	}
 	var a answer
 	variant, err := a.read(path)
-	if err != nil || variant != "minilm_config_default" || a.concurrency != 8 || a.throughput != 465.1 || a.p99 != 0.0299 || a.measured != 2 {
+	if err != nil || variant != "minilm_config_default" || a.concurrency != 8 || a.throughput != 465.1 || a.p99 != 0.0299 || a.measured != 2 || a.beyond {
 		t.Errorf("%q, %+v, %v", variant, a, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "Yes", "No")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.read(path); err != nil || !a.beyond {
+		t.Errorf("%+v, %v of an answer that satisfies nothing", a, err)
 	}
 	if err := os.WriteFile(path, []byte("Model,Batch\nminilm,1\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -58,8 +86,8 @@ func TestAnswerOfModelAnalyzer(t *testing.T) {
 // A ratio of 1.1 in every pair.
 func TestRow(t *testing.T) {
 	t.Parallel()
-	own := []figures{{110, 0.02}, {220, 0.03}, {330, 0.04}}
-	other := []figures{{100, 0.01}, {200, 0.01}, {300, 0.01}}
+	own := []figures{{110, 0.02, 0}, {220, 0.03, 0}, {330, 0.04, 0}}
+	other := []figures{{100, 0.01, 0}, {200, 0.01, 0}, {300, 0.01, 0}}
 	a := answer{by: "tuner", text: search.Candidate{}.Describe(), concurrency: 8, campaign: 61 * time.Second, measured: 33, throughput: 215, p99: 0.0299}
 	check := func(a answer, times string) {
 		t.Helper()
@@ -84,6 +112,8 @@ mkdir -p "$TUNER_CACHE"
 touch "$TUNER_CACHE/variant"
 if [ "$1" = profile ]; then
 	mkdir "${3%.profile.yaml}" && cp "$dir/journal.jsonl" "${3%.profile.yaml}" || exit 1
+else
+	echo '{"answer": {"state": "unfinished"}}' > "$3/result.json"
 fi
 exit "$(cat "$dir/exit")"
 `
@@ -124,7 +154,7 @@ func recorded(t *testing.T, b *bench) time.Duration {
 func TestProgramsAreTimedFromNothing(t *testing.T) {
 	b := newBench(t)
 	for range 2 { // the second finds the campaign and the variants of the first
-		a, err := b.whole(t.Context(), campaign{Name: "one", Strategy: "guided", Seed: 1})
+		a, err := b.whole(t.Context(), campaign{Model: minilm(), Name: "one", Strategy: "guided", Seed: 1})
 		if err != nil || a.wall != 10*time.Minute || a.campaign != recorded(t, b) {
 			t.Fatalf("%+v, %v", a, err)
 		}
@@ -142,7 +172,7 @@ func TestPreparation(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(b.tuner), "exit"), []byte(exit), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got, err := b.preparation(t.Context(), campaign{Name: "one", Strategy: "guided", Seed: 1})
+		got, err := b.preparation(t.Context(), campaign{Model: minilm(), Name: "one", Strategy: "guided", Seed: 1})
 		if (err == nil) != isRight || isRight && got != 10*time.Minute-recorded(t, b) {
 			t.Errorf("exit code %s: %v, %v", exit, got, err)
 		}
@@ -159,9 +189,157 @@ func TestBudgetWithin(t *testing.T) {
 	}
 }
 
+// The recorded campaign gives one answer, whatever the seed.
+func TestEqualAnswersAreOneFinding(t *testing.T) {
+	b := newBench(t)
+	found, err := b.findings(t.Context(), trust{name: "quiet", campaigns: 2, limit: 50 * time.Millisecond})
+	if err != nil || len(found) != 1 || !slices.Equal(found[0].seeds, []string{"1", "2"}) || !slices.Equal(found[0].states, []string{"unfinished", "unfinished"}) {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// The second answer measures 5 % better than the one that promised most, which is thereby 0.95 of the best.
+func TestTrustTable(t *testing.T) {
+	t.Parallel()
+	first := []figures{{100, 0.049, 0.15}, {200, 0.051, 0.15}, {300, 0.050, 0.15}}
+	second := []figures{{105, 0.051, 0.15}, {210, 0.052, 0.16}, {315, 0.050, 0.14}}
+	a := answer{text: "default", concurrency: 8, throughput: 215, p99: 0.0299}
+	got := trustTable("Title", 50*time.Millisecond, []finding{
+		{answer: a, seeds: []string{"1", "3"}, states: []string{"proven", "unfinished"}, own: first, other: first}, {answer: a, seeds: []string{"2"}, states: []string{"proven"}, own: second, other: first}, {seeds: []string{"4"}, states: []string{"nothing satisfies"}},
+	})
+	want := `
+### Title
+
+| seed | answer | state | infer/s and p99, its own report | in pairs, medians | throughput of the first's | p99 within 50ms | at least 0.97 of the best measured | foreign CPU |
+|---|---|---|---|---|---|---|---|---|
+| 1, 3 | default at concurrency 8 | proven, unfinished | 215, 29.9 ms | 200, 50.0 ms | **1.00** (1.00–1.00) | yes | **no** (0.95) | 15 % |
+| 2 | default at concurrency 8 | proven | 215, 29.9 ms | 210, 51.0 ms | **1.05** (1.05–1.05) | **no** | yes (1.00) | 15 % |
+| 4 | none | nothing satisfies | | | | **no** | **no** | |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A rest after a burst takes (1/0.3 − 1) of its time.
+func TestDutyTakesItsShare(t *testing.T) {
+	t.Parallel()
+	d := newDuty(1)
+	var bursts time.Duration
+	const n = 10_000
+	for range n {
+		burst, rest := d.next()
+		if share := burst.Seconds() / (burst + rest).Seconds(); math.Abs(share-neighbourShare) > 0.001 {
+			t.Errorf("a burst of %v before a rest of %v", burst, rest)
+		}
+		bursts += burst
+	}
+	// The standard error of a mean of so many exponential times is 1 %.
+	if mean := bursts / n; mean < burstTime*97/100 || mean > burstTime*103/100 {
+		t.Errorf("a burst takes %v in the mean, want %v", mean, burstTime)
+	}
+}
+
+func TestNeighbourEndsWithTheWork(t *testing.T) {
+	b := newBench(t)
+	want := errors.New("cold")
+	if _, err := b.besides(1, func() error { return want }); !errors.Is(err, want) || strings.Contains(err.Error(), "neighbour") {
+		t.Errorf("%v, want %v alone", err, want)
+	}
+	if err := neighbour(t.Context(), []string{"seed"}); err == nil {
+		t.Error("a seed that is no number")
+	}
+}
+
+func TestPublishedModels(t *testing.T) {
+	t.Parallel()
+	b := &bench{options: options{models: "/models"}, peers: &peers.Peers{Triton: "/triton", PerfAnalyzer: "/perf_analyzer"}}
+	for _, p := range publishedModels() {
+		text, err := b.profile(campaign{Model: p.subject, Strategy: "grid", Seed: 1, Limit: 9 * time.Millisecond, Runner: "/triton"}, "/out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		profile, err := spec.ParseProfile("profile.yaml", []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", p.Name, err, text)
+		}
+		if profile.Name != p.Name || *profile.Goal.Constraints[0].Max != 0.009 || profile.Runner.Server != "/triton" || len(profile.Inputs.Shape) != len(p.Shapes) {
+			t.Errorf("%s: the profile is %+v", p.Name, profile)
+		}
+	}
+}
+
+// The wheel is there, so that nothing is downloaded; the file in it is the one that is wanted, or another.
+func TestFetchOfPublishedModels(t *testing.T) {
+	t.Parallel()
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	f, err := z.Create("package/model.onnx")
+	if err == nil {
+		_, err = f.Write([]byte("model"))
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	digest := func(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+	models := t.TempDir()
+	wheels := filepath.Join(models, "published", "wheels")
+	p := published{subject: publishedSubject("it", true), file: "package/model.onnx", digest: digest([]byte("model"))}
+	p.wheel = wheel.Spec{Requirement: "package==1.0", SHA256: digest(archive.Bytes())}
+	name := fmt.Sprintf("package-1.0-%s.whl", p.wheel.SHA256[:12])
+	if err := errors.Join(os.MkdirAll(wheels, 0o755), os.WriteFile(filepath.Join(wheels, name), archive.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	other := p
+	other.digest = digest([]byte("another"))
+	if err := other.fetch(t.Context(), models, t.Output()); err == nil || !strings.Contains(err.Error(), "cannot get the model it: its sha256 is ") {
+		t.Errorf("another file: %v", err)
+	}
+	if err := p.fetch(t.Context(), models, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(models, "published", "it.onnx")); err != nil || string(text) != "model" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// 110 single requests in a second take 9.1 ms each, and four times as long is 36.4 ms.
+func TestWholeLimit(t *testing.T) {
+	t.Parallel()
+	if got := wholeLimit(110); got != 37*time.Millisecond {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestRowOfAContest(t *testing.T) {
+	t.Parallel()
+	check := func(c contest, want string) {
+		t.Helper()
+		c.model.what, c.engine, c.limit = "a model", "Triton", 9*time.Millisecond
+		if got := c.row(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	fast, slow := []figures{{110, 0.008, 0}, {220, 0.008, 0}, {330, 0.008, 0}}, []figures{{100, 0.007, 0}, {200, 0.007, 0}, {300, 0.007, 0}}
+	one := func(list []figures) side {
+		return side{answer{text: "default", repository: "/r", concurrency: 2, throughput: 150, p99: 0.006}, list}
+	}
+	const ours = "| a model | Triton | 9ms | default at concurrency 2: 220, 8.0 ms | default at concurrency 2: 200, 7.0 ms | **1.10** (1.10–1.10) | "
+	check(contest{guided: one(fast), grid: one(slow)}, ours+"| |\n")
+	check(contest{guided: one(fast), grid: one(slow), analyzerFailed: errors.New("it failed:\na | b")}, ours+"none: it failed: a / b | |\n")
+	check(contest{guided: one(fast), grid: one(slow), ours: one(slow), analyzers: one(slow)}, ours+"default at concurrency 2: 200, 7.0 ms | **1.00** (1.00–1.00) |\n")
+	check(contest{grid: one(nil), analyzers: one(nil)}, "| a model | Triton | 9ms | none | default at concurrency 2: 150, 6.0 ms by its own report |  | "+
+		"default at concurrency 2: 150, 6.0 ms by its own report |  |\n")
+	beyond := one(slow)
+	beyond.beyond = true
+	check(contest{guided: one(fast), grid: one(slow), ours: one(slow), analyzers: beyond},
+		ours+"default, beyond the limit by its own report, at concurrency 2: 200, 7.0 ms | **1.00** (1.00–1.00) |\n")
+	check(contest{failed: errors.New("cold")}, "| a model | Triton | 9ms | failed: cold | | | | |\n")
+}
+
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"extra"}, {"-what", "nothing"}, {"-pairs", "0"}, {"-budget", "0s"}, {"-tuner", "nowhere"}} {
+	for _, args := range [][]string{{"extra"}, {"-what", "nothing"}, {"-pairs", "0"}, {"-budget", "-1s"}, {"-tuner", "nowhere"}} {
 		if _, err := parse(args, t.Output()); err == nil {
 			t.Errorf("%v is accepted", args)
 		}

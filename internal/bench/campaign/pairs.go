@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/hostinfo"
 	"tuner/internal/bench/sidebyside"
 	"tuner/internal/peers"
 	"tuner/stats"
@@ -18,6 +19,7 @@ import (
 type figures struct {
 	throughput float64 // infer/s
 	p99        float64 // s
+	foreign    float64 // share of the machine's CPU time that neither the server nor the client used, 0..1
 }
 
 // start launches a server on a repository.
@@ -63,10 +65,40 @@ func (b *bench) measure(ctx context.Context, serve start, a answer) (f figures, 
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	client := sidebyside.Analyzer{Name: "tuner perf", Command: []string{b.tuner, "perf"}, Work: b.output}
 	d := sidebyside.Demand{
-		Model: "minilm", Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window,
-		Args: []string{"--concurrency-range", strconv.Itoa(a.concurrency), "--shape", "input_ids:32", "--shape", "attention_mask:32", "--shape", "token_type_ids:32"},
+		Model: a.model.Name, Protocol: sidebyside.GRPC, Address: server.GRPC, Window: b.window,
+		Args: []string{"--concurrency-range", strconv.Itoa(a.concurrency)},
 	}
-	return sidebyside.Retry(ctx, b.messages, a.by, func() (figures, error) { return sidebyside.Measure(ctx, client, d, readReport) })
+	for _, shape := range a.model.Shapes {
+		d.Args = append(d.Args, "--shape", shape)
+	}
+	return sidebyside.Retry(ctx, b.messages, a.by, func() (figures, error) {
+		before, err := readClocks(server.PID)
+		if err != nil {
+			return figures{}, err
+		}
+		f, err := sidebyside.Measure(ctx, client, d, readReport)
+		if err != nil {
+			return figures{}, err
+		}
+		after, err := readClocks(server.PID)
+		f.foreign = sidebyside.Foreign(after.machine.Since(before.machine), after.ours-before.ours, after.at.Sub(before.at))
+		return f, err
+	})
+}
+
+// clocks are the CPU times of a measurement: the machine's, and those of the server, the client and this process.
+type clocks struct {
+	machine hostinfo.CPUSnapshot
+	ours    time.Duration
+	at      time.Time
+}
+
+func readClocks(server int) (clocks, error) {
+	machine, errMachine := hostinfo.CPUTimes()
+	served, errServed := hostinfo.Process(server)
+	own, errOwn := hostinfo.OwnCPU()
+	clients, errClients := hostinfo.ChildrenCPU()
+	return clocks{machine, served.CPU + own + clients, time.Now()}, errors.Join(errMachine, errServed, errOwn, errClients)
 }
 
 func readReport(in io.Reader) (figures, error) {
@@ -89,11 +121,18 @@ func (a answer) times() string {
 
 // row is a line of the table: an answer, and what the pairs say of it beside the other.
 func row(a answer, own, other []figures, goal string) string {
-	throughput := func(list []figures) []float64 { return column(list, func(f figures) float64 { return f.throughput }) }
-	ratio := stats.PairedRatio(throughput(own), throughput(other))
+	ratio := stats.PairedRatio(throughputs(own), throughputs(other))
 	return fmt.Sprintf("| %s | %s at concurrency %d | %s, %d | %.0f, %.1f ms | %.0f, %.1f ms | **%.2f** (%.2f–%.2f) | %s |\n", a.by, a.text, a.concurrency,
-		a.times(), a.measured, a.throughput, 1e3*a.p99, stats.Median(throughput(own)),
-		1e3*stats.Median(column(own, func(f figures) float64 { return f.p99 })), ratio.Value, ratio.Lo, ratio.Hi, goal)
+		a.times(), a.measured, a.throughput, 1e3*a.p99, stats.Median(throughputs(own)),
+		1e3*stats.Median(p99s(own)), ratio.Value, ratio.Lo, ratio.Hi, goal)
+}
+
+func throughputs(list []figures) []float64 {
+	return column(list, func(f figures) float64 { return f.throughput })
+}
+func p99s(list []figures) []float64 { return column(list, func(f figures) float64 { return f.p99 }) }
+func foreigns(list []figures) []float64 {
+	return column(list, func(f figures) float64 { return f.foreign })
 }
 
 func column(list []figures, of func(figures) float64) []float64 {

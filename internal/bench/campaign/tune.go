@@ -19,25 +19,54 @@ import (
 //go:embed profile.yaml
 var profileText string
 
+// subject is a model that campaigns are about.
+type subject struct {
+	Name    string   // under which it is served
+	File    string   // in the folder of models
+	Shapes  []string // NAME:SIZES of the inputs whose sizes the model leaves open, without the batch dimension
+	Batches bool     // it has a batch dimension
+	profile string   // template of its campaigns' profiles
+	config  []byte   // config.pbtxt that Model Analyzer starts from
+}
+
+func minilm() subject {
+	return subject{
+		Name: "minilm", File: "minilm.onnx", Shapes: []string{"input_ids:32", "attention_mask:32", "token_type_ids:32"}, Batches: true,
+		profile: profileText, config: minilmConfig,
+	}
+}
+
 // campaign is what differs between the campaigns' profiles.
 type campaign struct {
+	Model    subject
 	Name     string // of its folder below the output folder
 	Strategy string
 	Budget   time.Duration // 0: none
 	Seed     int
-	Server   string // that the finalists are confirmed on; "" tuner's own engine
+	Limit    time.Duration // on p99
+	Runner   string        // that the search measures; "" tuner's own engine
+	Server   string        // that the finalists are confirmed on; "" tuner's own engine
 }
+
+// usualLimit is on p99, in the parts that say no other.
+const usualLimit = 30 * time.Millisecond
+
+// errNone is that of a campaign without an answer.
+var errNone = errors.New("no configuration satisfies the constraints")
 
 // answer is a configuration that somebody chose, and the load that it is meant for.
 type answer struct {
 	by          string
 	text        string // in words
+	model       subject
+	key         string // identity of the configuration, of our answers alone
 	repository  string // folder that a server of models serves it from
 	concurrency int
 	throughput  float64       // infer/s, by the report of whoever chose it
 	p99         float64       // s, likewise
 	wall        time.Duration // of the programs that found it; 0 where they went on with what was there
 	campaign    time.Duration // of our trials, by the campaign's own account, which its budget bounds
+	beyond      bool          // a limit, by the report of whoever chose it
 	measured    int           // trials, or measurements
 }
 
@@ -49,10 +78,10 @@ func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 	}
 	winner, ok := result.Winner()
 	if !ok {
-		return answer{}, fmt.Errorf("no configuration satisfies the constraints of campaign %s", c.Name)
+		return answer{}, fmt.Errorf("campaign %s: %w", c.Name, errNone)
 	}
 	return answer{
-		by: "tuner, " + c.Name, text: winner.Candidate.Describe(), repository: filepath.Join(b.folder(c), "repository"),
+		by: "tuner, " + c.Name, model: c.Model, text: winner.Candidate.Describe(), key: winner.Candidate.Key(), repository: filepath.Join(b.folder(c), "repository"),
 		concurrency: winner.Best.Load.Concurrency, throughput: winner.Best.Values[measure.Throughput].Value,
 		p99: winner.Best.Values[measure.LatencyP99].Value, campaign: result.Account.Elapsed, measured: result.Trials,
 	}, nil
@@ -101,7 +130,7 @@ func (b *bench) profile(c campaign, folder string) (string, error) {
 		campaign
 		Models, Sentences, Output string
 	}{c, b.models, b.sentences, folder}
-	if err := template.Must(template.New("profile.yaml").Parse(profileText)).Execute(&text, values); err != nil {
+	if err := template.Must(template.New("profile.yaml").Parse(c.Model.profile)).Execute(&text, values); err != nil {
 		return "", fmt.Errorf("cannot make the profile: %w", err)
 	}
 	return text.String(), nil

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"tuner/hostinfo"
+)
+
+// asNeighbour is the hidden first argument with which the benchmark is its own neighbour; the second is the seed.
+const asNeighbour = "neighbour"
+
+// neighbourShare is what the neighbour takes of one core, and burstTime how long it computes at a time, both in the mean.
+const (
+	neighbourShare = 0.3
+	burstTime      = time.Second
+)
+
+// besides runs do while a neighbour computes in bursts, and tells what the neighbour took of one core.
+func (b *bench) besides(seed uint64, do func() error) (share float64, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, fmt.Errorf("cannot start the neighbour: %w", err)
+	}
+	command := exec.Command(self, asNeighbour, strconv.FormatUint(seed, 10))
+	command.Stderr = b.messages
+	// Killed, this process cannot end the neighbour, which would disturb whatever comes next.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // a terminal's Ctrl-C is not for it
+	runtime.LockOSThread()                                                                // the kernel kills the neighbour when the thread that started it ends
+	defer runtime.UnlockOSThread()
+	begin := b.now()
+	if err := command.Start(); err != nil {
+		return 0, fmt.Errorf("cannot start the neighbour: %w", err)
+	}
+	err = do()
+	kill := command.Process.Kill()
+	_ = command.Wait() // ProcessState tells how it ended
+	state := command.ProcessState
+	if status, ok := state.Sys().(syscall.WaitStatus); kill != nil || !ok || !status.Signaled() {
+		err = errors.Join(err, fmt.Errorf("the neighbour had ended before it was asked to: %v", state))
+	}
+	return (state.UserTime() + state.SystemTime()).Seconds() / b.now().Sub(begin).Seconds(), err
+}
+
+// neighbour computes in bursts until it is killed.
+func neighbour(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes a seed", asNeighbour)
+	}
+	seed, err := strconv.ParseUint(args[0], 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no seed: %w", args[0], err)
+	}
+	d := newDuty(seed)
+	for due := time.Now(); ctx.Err() == nil; {
+		burst, rest := d.next()
+		if err := compute(burst); err != nil {
+			return err
+		}
+		// What others made a burst wait for the core comes off the rests, so that the share holds.
+		due = due.Add(burst + rest)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Until(due)):
+		}
+	}
+	return nil
+}
+
+// duty says for how long the neighbour computes, and then rests: exponential times. A rest makes up for the burst before it, so
+// that the share holds over minutes, too.
+type duty struct{ random *rand.Rand }
+
+func newDuty(seed uint64) duty { return duty{rand.New(rand.NewPCG(seed, 0x6e6f697365))} }
+
+func (d duty) next() (burst, rest time.Duration) {
+	seconds := burstTime.Seconds() * d.random.ExpFloat64()
+	return time.Duration(seconds * float64(time.Second)), time.Duration(seconds * (1/neighbourShare - 1) * float64(time.Second))
+}
+
+// compute takes so much CPU time.
+func compute(burst time.Duration) error {
+	block := make([]byte, 1<<16) // a few dozen µs between two looks at the clock
+	begin, err := hostinfo.OwnCPU()
+	for now := begin; err == nil && now-begin < burst; now, err = hostinfo.OwnCPU() {
+		sum := sha256.Sum256(block)
+		copy(block, sum[:])
+	}
+	return err
+}
