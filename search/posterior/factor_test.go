@@ -39,7 +39,7 @@ func someSites(r *rand.Rand, n int) []site {
 	var sites []site
 	for range n {
 		pool, batcher, level := string(rune('a'+r.IntN(2))), string(rune('x'+r.IntN(2))), float64(r.IntN(6))
-		s := site{pool: pool, server: pool + batcher + string(rune('0'+int(level)))}
+		s := site{Place: named(pool, pool+batcher+string(rune('0'+int(level))))}
 		size := float64(batcher[0]-'x') + 0.3*float64(pool[0]-'a') // equal servers are at one place
 		s.at = [3]float64{level, size, size / 2}
 		if r.IntN(4) > 0 {
@@ -61,7 +61,7 @@ func plainly(t *testing.T, p *process, parts []scales, probabilities []float64, 
 		within, across, rest := mat.NewSymDense(m, nil), mat.NewDense(m, n, nil), mat.NewVecDense(m, nil)
 		for i, a := range p.list {
 			for j, b := range p.list[:i+1] {
-				c := s.kernel(likenessOf(a.site, b.site)) + s.course(a.at-b.at) + slopeDeviation*slopeDeviation*a.withheld*b.withheld
+				c := s.kernel(likenessOf(&a.site, &b.site)) + s.course(a.at-b.at) + slopeDeviation*slopeDeviation*a.withheld*b.withheld
 				if a.launch == b.launch && a.pool == b.pool {
 					c += s.launch * s.launch
 				}
@@ -71,7 +71,7 @@ func plainly(t *testing.T, p *process, parts []scales, probabilities []float64, 
 				within.SetSym(i, j, c)
 			}
 			for j, b := range sites {
-				across.Set(i, j, s.kernel(likenessOf(a.site, b))+s.average(a.at, p.begin, p.end))
+				across.Set(i, j, s.kernel(likenessOf(&a.site, &b))+s.average(a.at, p.begin, p.end))
 			}
 			rest.SetVec(i, a.log-p.expected(a))
 		}
@@ -93,7 +93,7 @@ func plainly(t *testing.T, p *process, parts []scales, probabilities []float64, 
 		for i := range n {
 			moves.SetVec(i, moves.AtVec(i)+p.prediction(sites[i]))
 			for j := range i + 1 {
-				c := s.kernel(likenessOf(sites[i], sites[j])) + s.spread(p.begin, p.end) - explained.At(i, j)
+				c := s.kernel(likenessOf(&sites[i], &sites[j])) + s.spread(p.begin, p.end) - explained.At(i, j)
 				covariance.SetSym(i, j, covariance.At(i, j)+probabilities[k]*c)
 			}
 		}

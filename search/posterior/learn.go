@@ -38,9 +38,11 @@ const (
 	probable = 0.03 // least probability of scales that are kept
 	freedom  = 4    // degrees of freedom of Student's distribution for a trial's own error
 	rounds   = 2    // of weighing trials
-	growth   = 1.25 // of the number of trials after which scales are learned anew
 	newest   = 80   // trials that scales are learned from, the last ones: the time grows with the cube
 )
+
+// Growth is by how much trials grow until scales are learned anew: in between they hardly change.
+const Growth = 1.25
 
 // learn finds the scales that make the trials likely, weighs the trials, and conditions the process.
 //
@@ -52,10 +54,15 @@ const (
 //
 // like is the process of fewer trials of the same campaign, or nil. Its scales are kept until the trials
 // have grown by a quarter: in between they hardly change.
-func learn(metric measure.Metric, list []observation, like *process) *process {
+func learn(metric measure.Metric, list []observation, like *process, isSketch bool) *process {
 	p := newProcess(metric, list)
 	common := usual(metric)
-	if like != nil && float64(len(list)) < growth*float64(like.learnedFrom) {
+	if like != nil && isSketch {
+		p.weigh(like.mean(common.global))
+		p.parts = []part{p.only(like.blended())}
+		return p
+	}
+	if like != nil && float64(len(list)) < Growth*float64(like.learnedFrom) {
 		p.learnedFrom = like.learnedFrom
 		p.weigh(like.mean(common.global))
 		p.average(like.drawn)
@@ -239,6 +246,17 @@ func (p *process) average(list []drawn) {
 	for i := range p.parts {
 		p.parts[i].probability /= sum
 	}
+}
+
+// only is the part that is all of the process.
+func (p *process) only(s scales) part {
+	x, ok := p.condition(s)
+	if !ok {
+		panic("the covariance of the trials is not positive definite under the mean scales")
+	}
+	p.prepare(&x)
+	x.probability = 1
+	return x
 }
 
 // mean is the mean of the kept scales on log scale.

@@ -33,8 +33,11 @@ type Options struct {
 	// server says nothing of the other.
 	Elsewhere bool
 	// Like is what was known before the newest events of the same campaign, nil for none: learning from
-	// it is quicker and nearly the same.
+	// it is quicker and nearly the same. It is no sketch.
 	Like *Posterior
+	// IsSketch asks for one set of scales, the mean of Like's, instead of all that may be. That is quick enough to be asked
+	// after each trial of a search, and it is surer than it may be.
+	IsSketch bool
 	// Figures keeps what was read of the campaign's trials; nil: all are read anew.
 	Figures *Figures
 }
@@ -92,7 +95,7 @@ type Measured struct {
 func New(o Options, events []search.Event) *Posterior {
 	p := &Posterior{options: o, processes: map[measure.Metric]*process{}, asking: &sync.Mutex{}}
 	p.measured = measuredCells(events, o)
-	joined, plain := split(events, o)
+	joined, plain := split(events, o, o.mostJoined())
 	readings := p.read(joined)
 	p.plain = p.alone(plain)
 	p.remember(events)
@@ -100,7 +103,7 @@ func New(o Options, events []search.Event) *Posterior {
 	for i, metric := range p.metrics() {
 		observed := observations(readings, i, p.options)
 		if len(observed) > 0 {
-			p.processes[metric] = learn(metric, observed, o.like(metric))
+			p.processes[metric] = learn(metric, observed, o.like(metric), o.IsSketch)
 		}
 	}
 	p.options.Like = nil // not to keep all that came before

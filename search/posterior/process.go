@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unique"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -18,6 +19,7 @@ type observation struct {
 	withheld float64 // less the campaign's mean, on log scale
 	log      float64
 	variance float64 // that the windows explain
+	seconds  float64 // of the windows
 }
 
 func observations(readings []reading, metric int, o Options) []observation {
@@ -35,7 +37,7 @@ func observations(readings []reading, metric int, o Options) []observation {
 			s = siteOf(r.cell, name, o)
 			sites[r.cell.key()] = s
 		}
-		list = append(list, observation{s, r.at, r.launch, r.withheld - mean, v.log, v.variance})
+		list = append(list, observation{s, r.at, r.launch, r.withheld - mean, v.log, v.variance, r.seconds})
 	}
 	return list
 }
@@ -73,7 +75,7 @@ type likeness struct {
 	isApart                  bool // one is predicted alone: by how much its prediction misses says nothing of the other
 }
 
-func likenessOf(a, b site) likeness {
+func likenessOf(a, b *site) likeness {
 	if a.isKnown != b.isKnown {
 		return likeness{isApart: true}
 	}
@@ -141,16 +143,22 @@ func (s *scales) course(t float64) float64 {
 	return s.fast*s.fast*math.Exp(-t/lasting) + s.slow*s.slow*math.Exp(-t/s.tau)
 }
 
-// average is the covariance of the speed at an instant with its mean over the campaign, which lasts
-// from begin to end: ∫ σ²·exp(−|t−at|/τ) dt / T, of both processes.
+// average is the covariance of the speed at an instant, which may be outside, with its mean over the campaign, which
+// lasts from begin to end: ∫ σ²·exp(−|t−at|/τ) dt / T, of both processes.
 func (s *scales) average(at, begin, end float64) float64 {
 	mean := func(sd, tau float64) float64 {
 		long := end - begin
 		if long <= 0 {
-			return sd * sd
+			return sd * sd * math.Exp(-math.Abs(at-begin)/tau)
 		}
-		inside := 2 - math.Exp(-(at-begin)/tau) - math.Exp(-(end-at)/tau)
-		return sd * sd * tau / long * inside
+		covered := 2 - math.Exp(-(at-begin)/tau) - math.Exp(-(end-at)/tau)
+		switch {
+		case at < begin:
+			covered = math.Exp((at-begin)/tau) - math.Exp((at-end)/tau)
+		case at > end:
+			covered = math.Exp((end-at)/tau) - math.Exp((begin-at)/tau)
+		}
+		return sd * sd * tau / long * covered
 	}
 	return mean(s.fast, lasting) + mean(s.slow, s.tau)
 }
@@ -220,7 +228,10 @@ type answers struct {
 func newProcess(metric measure.Metric, list []observation) *process {
 	p := &process{metric: metric, direction: direction(metric), list: slices.Clone(list), centre: centre(list)}
 	slices.SortStableFunc(p.list, func(a, b observation) int { return cmp.Compare(a.at, b.at) })
-	p.begin, p.end = p.list[0].at, p.list[len(list)-1].at
+	first := slices.IndexFunc(p.list, func(o observation) bool { return o.at >= 0 })
+	if first >= 0 { // what was measured in an earlier campaign is no part of this one's mean
+		p.begin, p.end = p.list[first].at, p.list[len(list)-1].at
+	}
 	p.weights = make([]float64, len(list))
 	for i := range p.weights {
 		p.weights[i] = 1
@@ -232,7 +243,7 @@ func newProcess(metric measure.Metric, list []observation) *process {
 // arrange lists the sites of the trials once each, and what pairs have in common.
 func (p *process) arrange() {
 	type identity struct { // equal servers have one site but for their predictions
-		server  string
+		server  unique.Handle[string]
 		isKnown bool
 		prior   float64
 	}
@@ -261,10 +272,10 @@ func (p *process) arrange() {
 // likenesses is how alike some sites and those of the trials are.
 func (p *process) likenesses(sites []site) [][]likeness {
 	alike := make([][]likeness, len(sites))
-	for i, a := range sites {
+	for i := range sites {
 		alike[i] = make([]likeness, len(p.sites))
-		for j, b := range p.sites {
-			alike[i][j] = likenessOf(a, b)
+		for j := range p.sites {
+			alike[i][j] = likenessOf(&sites[i], &p.sites[j])
 		}
 	}
 	return alike
@@ -442,7 +453,7 @@ func (p *process) ask(sites []site) asked {
 
 // covariance is that of two of the cells, by their places.
 func (a *asked) covariance(i, j int) float64 {
-	return a.mean.kernel(likenessOf(a.sites[i], a.sites[j])) + a.level - floats.Dot(a.left[i], a.right[j])
+	return a.mean.kernel(likenessOf(&a.sites[i], &a.sites[j])) + a.level - floats.Dot(a.left[i], a.right[j])
 }
 
 // meanVariances are scales of which the kernel is the mean of the parts' kernels.

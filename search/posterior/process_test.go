@@ -3,6 +3,7 @@ package posterior
 import (
 	"math"
 	"testing"
+	"unique"
 
 	"tuner/measure"
 )
@@ -21,7 +22,11 @@ func fixed(t *testing.T, s scales, list []observation) *process {
 	return p
 }
 
-func spot(name string) site { return site{pool: name, server: name, isKnown: true} }
+func spot(name string) site { return site{Place: named(name, name), isKnown: true} }
+
+func named(pool, server string) Place {
+	return Place{pool: unique.Make(pool), server: unique.Make(server)}
+}
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()

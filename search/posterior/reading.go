@@ -2,6 +2,7 @@ package posterior
 
 import (
 	"maps"
+	"math"
 
 	"tuner/measure"
 	"tuner/search"
@@ -78,8 +79,26 @@ func cellOf(e search.Event, o Options) Cell {
 	return Cell{e.Trial.Candidate, e.Trial.Load, o.Elsewhere && e.Trial.Phase == search.PhaseFinal}
 }
 
-// least is the smallest value that a logarithm is taken of, in base units: a nanosecond, a share of 10⁻⁹.
-const least = 1e-9
+// The least values that logarithms are taken of: a microsecond, a share of a hundredth, since drivers tell
+// utilisations in whole percents, and 10⁻⁹ of anything else.
+const (
+	least      = 1e-9
+	shortest   = 1e-6
+	leastShare = 0.01
+)
+
+// Log is the natural logarithm of a metric's value in its base unit, of which 0 counts as the least that
+// can be told.
+func Log(metric measure.Metric, value float64) float64 {
+	least := least
+	switch info, _ := metric.Info(); info.Unit {
+	case measure.Seconds:
+		least = shortest
+	case measure.Share:
+		least = leastShare
+	}
+	return math.Log(max(value, least))
+}
 
 // quietest is the least standard deviation of what one trial tells: a window's edges cut batches.
 const quietest = 0.002
@@ -162,7 +181,9 @@ func (c Cell) key() cellKey { return cellKey{c.Candidate.Key(), c.Load, c.IsElse
 func (p *Posterior) withheldMean(readings []reading) float64 {
 	sum, seconds := 0.0, 0.0
 	for _, r := range readings {
-		sum, seconds = sum+r.withheld*r.seconds, seconds+r.seconds
+		if r.at >= 0 { // what was measured in an earlier campaign is no part of this one's mean
+			sum, seconds = sum+r.withheld*r.seconds, seconds+r.seconds
+		}
 	}
 	return sum / max(seconds, least)
 }

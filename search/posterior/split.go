@@ -13,11 +13,21 @@ import (
 // fifth of a second. An exhaustive campaign has thousands, of which few are near the best.
 const mostJoined = 200
 
+// mostSketched is the same of a sketch, which has one set of scales and draws none.
+const mostSketched = 600
+
+func (o Options) mostJoined() int {
+	if o.IsSketch && o.Like != nil {
+		return mostSketched
+	}
+	return mostJoined
+}
+
 // split takes the trials of the cells that are near the best apart from all others, where there are many.
 // The default always counts as near.
-func split(events []search.Event, o Options) (joined, plain []search.Event) {
+func split(events []search.Event, o Options, most int) (joined, plain []search.Event) {
 	useful := slices.DeleteFunc(slices.Clone(events), func(e search.Event) bool { return !isUseful(e) })
-	if len(useful) <= mostJoined {
+	if len(useful) <= most {
 		return useful, nil
 	}
 	type rank struct{ violation, score float64 }
@@ -40,7 +50,7 @@ func split(events []search.Event, o Options) (joined, plain []search.Event) {
 			cmp.Compare(a.Trial.Candidate.Key(), b.Trial.Candidate.Key()), cmp.Compare(a.Trial.Load.Level(), b.Trial.Load.Level()))
 	})
 	near := map[cellKey]bool{}
-	for _, e := range order[:mostJoined] {
+	for _, e := range order[:most] {
 		near[cellOf(e, o).key()] = true
 	}
 	for _, e := range useful {
@@ -51,6 +61,13 @@ func split(events []search.Event, o Options) (joined, plain []search.Event) {
 		}
 	}
 	return joined, plain
+}
+
+// IsApart reports whether a cell was measured and is judged by its own trials alone, since many others are nearer to the
+// best.
+func (p *Posterior) IsApart(c Cell) bool {
+	_, isPlain := p.plain[c.key()]
+	return isPlain
 }
 
 // alone is what trials of a cell say by themselves: their mean, with the usual error of a trial.

@@ -1,0 +1,199 @@
+package posterior
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"tuner/measure"
+	"tuner/stats"
+)
+
+// View is what is known of one metric by the mean of its likely covariances instead of their mixture. A
+// search asks it of thousands of places after each trial. It is immutable.
+type View struct {
+	part
+	sites       []site
+	isSeen      bool
+	isPredicted bool
+	centre      float64
+	process     *process
+	level       float64 // variance of the machine's mean speed
+	rate        float64 // variance of the logarithm that a window of a second has by its own interval
+}
+
+// View is what is known of a metric, of which isPredicted says whether predictions come with it. Where no
+// trial told it, that is the prior alone.
+func (p *Posterior) View(metric measure.Metric, isPredicted bool) *View {
+	process, ok := p.processes[metric]
+	if !ok {
+		s := usual(metric)
+		return &View{
+			part:        part{scales: s, answers: answers{pull: []float64{0}, explained: [][]float64{{0}}}},
+			isPredicted: isPredicted, level: s.course(0),
+		}
+	}
+	if len(process.parts) == 1 {
+		return process.view(process.parts[0], isPredicted)
+	}
+	return process.view(process.only(process.blended()), isPredicted)
+}
+
+func (p *process) view(x part, isPredicted bool) *View {
+	rates := make([]float64, len(p.list))
+	for i, o := range p.list {
+		rates[i] = o.variance * o.seconds
+	}
+	return &View{
+		part: x, process: p, sites: p.sites, isSeen: true, isPredicted: isPredicted, centre: p.centre,
+		level: x.spread(p.begin, p.end), rate: stats.Median(rates),
+	}
+}
+
+// blended are the scales of which the variances are the means of the parts'.
+func (p *process) blended() scales {
+	s := p.meanVariances()
+	for _, x := range p.parts {
+		s.trial += x.probability * x.trial * x.trial
+		s.within += x.probability * x.within * x.within
+		s.fast += x.probability * x.fast * x.fast
+		s.slow += x.probability * x.slow * x.slow
+		s.launch += x.probability * x.launch * x.launch
+		s.tau += x.probability * x.tau
+	}
+	for _, v := range []*float64{&s.trial, &s.within, &s.fast, &s.slow, &s.launch} {
+		*v = math.Sqrt(*v)
+	}
+	return s
+}
+
+// IsSeen reports whether a trial told the metric.
+func (v *View) IsSeen() bool { return v.isSeen }
+
+// Centre is the mean logarithm of the trials that nothing predicted.
+func (v *View) Centre() float64 { return v.centre }
+
+// TrialVariance is that of the logarithm of one trial whose windows last some seconds: its own error and
+// what the machine's speed changes by within seconds.
+func (v *View) TrialVariance(seconds float64) float64 {
+	return v.trial*v.trial + v.fast*v.fast + v.within*v.within*v.rate/seconds
+}
+
+// SpeedVariance is that of the machine's slow part: what trials minutes apart differ by.
+func (v *View) SpeedVariance() float64 { return v.slow * v.slow }
+
+// Residual is what a logarithm is expected to have beyond its prediction, or beyond the view's centre.
+type Residual struct {
+	Mean, Variance float64
+
+	place   *Place
+	kernels []float64 // with the sites, and a 1 for the machine's course
+}
+
+// At is the residual at a place.
+func (v *View) At(x *Place) Residual {
+	s := site{Place: *x, isKnown: v.isPredicted}
+	r := Residual{place: x, kernels: make([]float64, len(v.sites)+1)}
+	for i := range v.sites {
+		r.kernels[i] = v.kernel(likenessOf(&s, &v.sites[i]))
+	}
+	r.kernels[len(v.sites)] = 1
+	r.Mean = floats.Dot(r.kernels, v.pull)
+	r.Variance = v.kernel(likenessOf(&s, &s)) + v.level
+	for i, k := range r.kernels { // what is explained is symmetric
+		r.Variance -= k * (2*floats.Dot(v.explained[i][:i], r.kernels[:i]) + v.explained[i][i]*k)
+	}
+	r.Variance = max(r.Variance, 0)
+	return r
+}
+
+// Reference is a place that others are compared with.
+type Reference struct {
+	view  *View
+	place *Place
+	gain  []float64
+}
+
+// Against is the place of a residual as a reference.
+func (v *View) Against(y Residual) Reference {
+	ref := Reference{view: v, place: y.place, gain: make([]float64, len(y.kernels))}
+	for i, row := range v.explained {
+		ref.gain[i] = floats.Dot(row, y.kernels)
+	}
+	return ref
+}
+
+// Is reports whether the reference is the place of a residual.
+func (r Reference) Is(x Residual) bool { return r.place == x.place }
+
+// Covariance is that of a residual with the reference's.
+func (r Reference) Covariance(x Residual) float64 {
+	a, b := site{Place: *x.place, isKnown: r.view.isPredicted}, site{Place: *r.place, isKnown: r.view.isPredicted}
+	return r.view.kernel(likenessOf(&a, &b)) + r.view.level - floats.Dot(x.kernels, r.gain)
+}
+
+// Ahead is the error of trials that may come next: what they would tell beside what their cell does on the machine as it
+// was in the campaign's mean. That is the machine's speed then, what their engine process differs by, and each trial's
+// own error.
+type Ahead struct {
+	variance float64   // of what they have in common
+	own      float64   // variance of each one's own error
+	common   float64   // covariance with the machine's mean speed, before any trial
+	told     []float64 // what the trials so far tell of the error, by sites, as in answers
+}
+
+// Ahead is the error of trials at an instant, in seconds of the campaign, each of which has windows of some seconds, in the
+// engine process of a launch that was measured; 0 stands for one of their own.
+func (v *View) Ahead(at, seconds float64, launch int) Ahead {
+	launches, own := v.launch*v.launch, v.trial*v.trial+v.within*v.within*v.rate/seconds
+	if v.process == nil {
+		return Ahead{variance: launches, own: own}
+	}
+	p := v.process
+	a := Ahead{own: own, common: v.average(at, p.begin, p.end) - v.level, told: make([]float64, len(p.sites)+1)}
+	a.variance = v.course(0) - 2*a.common - v.level + launches
+	with := make([]float64, len(p.list)) // covariances with the trials so far
+	for i, o := range p.list {
+		with[i] = v.course(at-o.at) - v.average(o.at, p.begin, p.end)
+		if launch != 0 && o.launch == launch {
+			with[i] += launches
+		}
+	}
+	v.factor.forward(with, 0)
+	a.variance = max(a.variance-floats.Dot(with, with), 0)
+	v.factor.backward(with)
+	for i, o := range p.list {
+		a.told[p.places[i]] += with[i]
+		a.told[len(p.sites)] += v.average(o.at, p.begin, p.end) * with[i]
+	}
+	return a
+}
+
+// with is the error's covariance with a residual.
+func (a Ahead) with(x Residual) float64 {
+	if a.told == nil {
+		return 0
+	}
+	return a.common - floats.Dot(x.kernels, a.told)
+}
+
+// Tells is what some trials would tell of the residual of their cell: the variance by which it would fall.
+func (a Ahead) Tells(x Residual, trials int) float64 {
+	told := x.Variance + a.with(x)
+	return told * told / a.seen(x, trials)
+}
+
+// TellsBetween is what some trials of x would tell of by how much it is above y: the variance by which it would fall. apart
+// is the covariance of x with that difference.
+func (a Ahead) TellsBetween(x, y Residual, apart float64, trials int) float64 {
+	told := apart + a.with(x) - a.with(y)
+	return told * told / a.seen(x, trials)
+}
+
+// seen is the variance of the mean of some trials.
+func (a Ahead) seen(x Residual, trials int) float64 {
+	return max(x.Variance+2*a.with(x)+a.variance+a.own/float64(trials), tiny)
+}
+
+// tiny keeps a divisor from being zero.
+const tiny = 1e-18
