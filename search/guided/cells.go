@@ -6,6 +6,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
 
@@ -42,26 +43,15 @@ func between(axis search.LoadAxis, from, to, ratio float64) []float64 {
 	return list
 }
 
-// spot is where a cell lies.
-func (g *Guided) spot(c cell) spot {
-	b := c.batcher()
-	return spot{
-		pool: c.pool.index, batcher: c.setting.batcher,
-		at: [...]float64{math.Log(c.level), math.Log(float64(max(b.queue.MaxBatch, 1))), b.delay},
+// place is where a cell lies for the posterior.
+func (g *Guided) place(c cell) *posterior.Place {
+	x, known := c.pool.places[c.setting]
+	if !known {
+		p := posterior.PlaceOf(posterior.Cell{Candidate: g.named(c), Load: g.settings.Space.Load.At(c.level)}, g.settings.Space)
+		x = &p
+		c.pool.places[c.setting] = x
 	}
-}
-
-// prior is the logarithm that the simulation predicts for a model's metric at a cell, or what stands for it.
-func (g *Guided) prior(c cell, k int) float64 {
-	m := g.models[k]
-	if m.isDropped {
-		return g.plain(m.metric, c.pool.outline, c.level)
-	}
-	r := g.simulate(c)
-	if m.isRate() {
-		return g.ofRate(m.metric, max(r.Throughput, floor))
-	}
-	return min(m.log(m.predicted(r)), g.endless(k, c.pool))
+	return x
 }
 
 // What counts as a queue that grows without end: a latency of so many limits, or without one of so many of the largest batches.
@@ -72,17 +62,28 @@ const (
 
 // endless is the logarithm of the latency from which on all are alike in an open loop: beyond its capacity a pool's queue grows for as
 // long as it is watched, and how far it got says nothing of lower rates.
-func (g *Guided) endless(k int, p *pool) float64 {
-	m := g.models[k]
+func (g *Guided) endless(m *model, p *pool) float64 {
 	if !g.settings.Space.Load.Rate || !m.isPredicted || m.isRate() {
 		return math.Inf(1)
 	}
 	for _, limit := range m.limits {
 		if limit.Max != nil {
-			return m.log(endlessLimits * *limit.Max)
+			return posterior.Log(m.metric, endlessLimits**limit.Max)
 		}
 	}
-	return m.log(endlessBatches * p.outline.times[len(p.outline.times)-1])
+	return posterior.Log(m.metric, endlessBatches*p.outline.times[len(p.outline.times)-1])
+}
+
+// isEndless reports whether a trial's latencies are beyond what can be told of a queue that grows: how far they got would tell the posterior of
+// the length of the windows.
+func (g *Guided) isEndless(m measure.Measurement) bool {
+	if !g.settings.Space.Load.Rate {
+		return false
+	}
+	return slices.ContainsFunc(g.settings.Goal.Constraints, func(limit search.Constraint) bool {
+		e, isTold := m.Estimate(limit.Metric)
+		return isTold && limit.Max != nil && isPredicted(limit.Metric) && limit.Metric != measure.Cost && e.Value > endlessLimits**limit.Max
+	})
 }
 
 // simulate predicts a cell, once.
@@ -138,37 +139,35 @@ type belief struct {
 	cell
 	score     float64   // of the goal, mean
 	variance  float64   // of the score
-	open      float64   // the part of it that trials of the cell reduce
 	feasible  float64   // probability that all constraints are satisfied
 	lack      float64   // sum of the logarithms by which the means miss constraints
 	means     []float64 // logarithm, by model
-	residuals []residual
+	residuals []posterior.Residual
 	trials    int
-	last      int // ordinal of the last of them, among those in the search
 }
 
 func (b belief) deviation() float64 { return math.Sqrt(b.variance) }
 
 // believe joins prediction and residuals at a cell.
 func (g *Guided) believe(c cell) belief {
-	b := belief{cell: c, means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+	b := belief{cell: c, means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
 	for k, m := range g.models {
-		if b.means[k] = m.centre; m.isPredicted {
-			b.means[k] = g.prior(c, k)
+		if b.means[k] = m.centre(); m.isPredicted {
+			b.means[k] = g.prior(c, m.metric)
 		}
 	}
 	if t := c.pool.track(c.batcher().key, c.level); t != nil {
-		b.trials, b.last = len(t.readings), t.last
+		b.trials = t.trials
 	}
-	g.expect(g.spot(c), c.pool, &b)
+	g.expect(g.place(c), max(c.batcher().queue.MaxBatch, 1), c.pool, &b)
 	return b
 }
 
-// expect adds the residuals at a spot of a pool to the means of a belief, and judges it.
-func (g *Guided) expect(x spot, p *pool, b *belief) {
+// expect adds the residuals at a place of a pool, with batches up to a size, to the means of a belief, and judges it.
+func (g *Guided) expect(x *posterior.Place, batch int, p *pool, b *belief) {
 	for k, m := range g.models {
-		b.residuals[k] = g.residual(k, x, p)
-		b.means[k] += b.residuals[k].mean + m.shift(p)
+		b.residuals[k] = g.residual(m, x, batch, p)
+		b.means[k] += b.residuals[k].Mean
 		switch _, rate := g.demand(b.level); m.metric { // an open loop's server answers no more than what comes
 		case measure.Throughput:
 			b.means[k] = min(b.means[k], math.Log(rate))
@@ -179,54 +178,36 @@ func (g *Guided) expect(x spot, p *pool, b *belief) {
 	g.judge(b)
 }
 
-// residual is what is expected of a model at a spot of a pool.
-func (g *Guided) residual(k int, x spot, p *pool) residual {
-	if !g.models[k].isMemory() {
-		r := g.models[k].process.at(x)
-		r.mean += g.offset(p, k)
-		return r
-	}
-	held, ok := p.held.Holds(int(math.Round(math.Exp(x.at[1]))))
-	if !ok {
-		return residual{spot: x}
-	}
-	deviation := held.Deviation()
-	return residual{mean: math.Log(held.Value), variance: deviation * deviation, spot: x}
-}
-
 // judge sees the means and residuals of a belief through the goal. A metric of which nothing is known counts for nothing.
 func (g *Guided) judge(b *belief) {
 	b.score, b.feasible, b.lack = 0, 1, 0
-	b.variance, b.open = g.variances(func(k int) float64 { return b.residuals[k].variance })
+	b.variance = g.variances(func(k int) float64 { return b.residuals[k].Variance })
 	for k, m := range g.models {
 		if !m.isKnown {
 			continue
 		}
 		b.score += m.weight * b.means[k]
 		for _, limit := range m.limits {
-			b.feasible *= satisfaction(limit, b.means[k], math.Sqrt(b.residuals[k].variance))
+			b.feasible *= satisfaction(limit, b.means[k], math.Sqrt(b.residuals[k].Variance))
 			b.lack += shortfall(limit, b.means[k])
 		}
 	}
 }
 
-// variances joins those of the metrics' logarithms, by model, to that of the score, and to the part of it that trials reduce: memory was seen when
-// the pool was opened. Whatever makes a machine or a pool faster than believed helps all metrics of speed, so these err together.
-func (g *Guided) variances(of func(k int) float64) (all, open float64) {
-	speed, others, memory := 0.0, 0.0, 0.0
+// variances joins those of the metrics' logarithms, by model, to that of the score. Whatever makes a machine or a pool faster than believed
+// helps all metrics of speed, so these err together.
+func (g *Guided) variances(of func(k int) float64) float64 {
+	speed, others := 0.0, 0.0
 	for k, m := range g.models {
 		switch {
 		case m.weight == 0 || !m.isKnown:
-		case m.isMemory():
-			memory += m.weight * m.weight * of(k)
 		case m.direction() != 0:
 			speed += m.weight * m.direction() * math.Sqrt(max(of(k), 0))
 		default:
 			others += m.weight * m.weight * of(k)
 		}
 	}
-	open = speed*speed + max(others, 0)
-	return open + memory, open
+	return speed*speed + max(others, 0)
 }
 
 // shortfall is by how much the logarithm of a value misses a constraint; 0 where it does not.
@@ -257,46 +238,19 @@ func satisfaction(c search.Constraint, mean, deviation float64) float64 {
 // normal is the distribution function of the standard normal distribution.
 func normal(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// difference is the variance of the difference of two cells' scores, and the part of it that trials reduce.
-func (g *Guided) difference(a, b belief) (all, open float64) {
+// density is that of the standard normal distribution.
+func density(z float64) float64 { return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) }
+
+// difference is the variance of the difference of two cells' scores.
+func (g *Guided) difference(a, b belief) float64 {
 	return g.variances(func(k int) float64 {
 		x, y, m := a.residuals[k], b.residuals[k], g.models[k]
 		switch {
 		case !m.isMemory():
-			return x.variance + y.variance - 2*m.process.covariance(x, y)
+			return x.Variance + y.Variance - 2*g.covariance(m, x, y)
 		case a.pool == b.pool:
 			return 0
 		}
-		return x.variance + y.variance
+		return x.Variance + y.Variance
 	})
-}
-
-// When a cell is known well enough to be measured no more.
-const (
-	settledScore = 0.01  // standard deviation of the score
-	settledLimit = 0.025 // standard deviation of the log of each constrained metric
-	mostTrials   = 20
-)
-
-// isSettled reports whether another trial of a cell would tell little.
-func (g *Guided) isSettled(b belief) bool {
-	if b.trials >= mostTrials {
-		return true
-	}
-	settled := b.trials >= 2 && math.Sqrt(b.open) < settledScore*g.settings.Goal.Objective.Weight()
-	for k, m := range g.models {
-		settled = settled && (len(m.limits) == 0 || m.isMemory() || math.Sqrt(b.residuals[k].variance) < settledLimit)
-	}
-	return settled
-}
-
-// doubt is what a trial of a cell could reduce: the deviation of its score, and of its constrained metrics while it matters.
-func (g *Guided) doubt(b belief) float64 {
-	v := b.open
-	for k, m := range g.models {
-		if len(m.limits) > 0 && !m.isMemory() && b.feasible > 0.02 && b.feasible < 0.98 {
-			v += b.residuals[k].variance
-		}
-	}
-	return math.Sqrt(v)
 }

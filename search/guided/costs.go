@@ -23,6 +23,7 @@ type costs struct {
 	trials, defaults            int           // of all phases, and of the default's
 	elapsed, begun              time.Duration // of the campaign, and when the search began in it
 	process                     search.Process
+	launched                    int // ordinal of its launch
 	held                        *footprint.Model
 	last                        search.Candidate // that it serves
 }
@@ -61,6 +62,7 @@ func (c *costs) add(e search.Event) {
 	if e.Trial.Phase == search.PhaseDefault {
 		c.defaults, c.begun = c.trials, c.elapsed
 	}
+	c.launched = e.Measurement.Launch
 	c.process, c.last = c.process.After(e, c.settings.Space), e.Trial.Candidate
 }
 

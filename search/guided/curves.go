@@ -53,12 +53,11 @@ func (g *Guided) complete(p *pool) (search.Action, bool) {
 	if s == &p.crowded {
 		concurrency = p.instances
 	}
-	isOld := g.past.since[s] != nil
 	sizes := slices.DeleteFunc(g.sizes(p.maxBatch), func(size int) bool { return size <= s.last() || p.refuses(size) })
-	if len(sizes) == 0 || !isOld && sizes[0] <= s.asked || !g.isBrief(s.curve().Time(sizes[0], 1, 1)) {
+	if len(sizes) == 0 || !s.isOld && sizes[0] <= s.asked || !g.isBrief(s.curve().Time(sizes[0], 1, 1)) {
 		return search.Action{}, false
 	}
-	if isOld {
+	if s.isOld {
 		sizes = g.sizes(p.maxBatch)
 	}
 	return g.service(p, concurrency, sizes, "service times of larger batches"), true
@@ -66,9 +65,8 @@ func (g *Guided) complete(p *pool) (search.Action, bool) {
 
 // renew forgets a curve of an earlier campaign that a trial measures anew.
 func (g *Guided) renew(s *service, t search.Trial) {
-	if g.past.since[s] != nil && t.Sizes[0] <= s.sizes[0] && slices.Max(t.Sizes) > s.last() {
+	if s.isOld && t.Sizes[0] <= s.sizes[0] && slices.Max(t.Sizes) > s.last() {
 		*s = service{}
-		delete(g.past.since, s)
 	}
 }
 

@@ -112,8 +112,8 @@ func TestShortCurveOfAnEarlierCampaign(t *testing.T) {
 			continue
 		}
 		g.Tell(m.answer(g, more.Trial, 1))
-		if s := p.service(); s.last() != 32 || g.past.since[s] != nil || s.trials != 1 {
-			t.Errorf("the new curve goes up to %d after %d trials, and is of %v", s.last(), s.trials, g.past.since[s])
+		if s := p.service(); s.last() != 32 || s.isOld || s.trials != 1 {
+			t.Errorf("the new curve goes up to %d after %d trials, and is old: %v", s.last(), s.trials, s.isOld)
 		}
 		if again, ok := g.complete(p); ok {
 			t.Errorf("the new curve goes on with %v", again.Trial.Sizes)

@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
 
-// What earlier campaigns' figures are worth here, as standard deviations of logarithms.
+// What the curves of other machines are worth here, as standard deviations of logarithms.
 const (
-	paceSD    = 0.10 // of the factor between then and now on the same machine, which all figures have in common
-	agedSD    = 0.05 // of what a cell's figures then and now differ by beyond that
 	factorSD  = 1.5  // of the factor between the service times of two machines
 	thereSD   = 0.15 // of what a value of an engine knob does on another machine beyond what it does here
 	strangeSD = 0.10 // of an engine's service times on another machine beyond that
@@ -22,37 +22,31 @@ const (
 // past is what earlier campaigns tell.
 type past struct {
 	campaigns []*earlier
-	since     map[*service]*earlier // whose service times these are, where they are not this campaign's
-	witnesses []witness             // of other machines
-	habits    []float64             // by model: the global part of its residuals on other machines
-	path      float64               // s, of a request to the server on this machine (Guided.path); 0 unknown
+	witnesses []witness      // of other machines
+	trials    []search.Event // of cells on this machine, before this campaign's start
+	path      float64        // s, of a request to the server on this machine (Guided.path); 0 unknown
 }
+
+// longAgo is how long before this campaign an earlier one is taken to have been: the machine's speed has nothing left in common with it.
+// What it has more or less of it now is learned as its slow course is.
+const longAgo = 1000 * time.Hour
 
 // earlier is one of those campaigns.
 type earlier struct {
 	from   string
 	isSame bool               // its figures are data
-	pools  []*pool            // that it measured, of this search, and what is outside of them
-	tracks map[*pool][]*track // of each of them; only looked up
-	seen   []estimates        // by model, of that campaign alone
-	paces  []pace             // by model
+	tracks map[*pool][]*track // by this search's pools, and what is outside of them
+	pools  []*pool            // of these, in order
 	curves int                // service curves that are used
 	points int                // cells that are used
-}
-
-// pace is by how much the logarithm of a metric differs now from then, in all cells alike.
-type pace struct {
-	mean, variance float64
-	again          int // cells that tell
 }
 
 // recall takes over what earlier campaigns measured. Each is told to a search of its own with the same pools, and what that then
 // knows is handed on: from this machine as data, from others as a prior. What failed is tried again when it is worth a trial.
 func (g *Guided) recall(candidates *search.Candidates) {
-	g.past = past{since: map[*service]*earlier{}, habits: make([]float64, len(g.models))}
 	bare := g.settings
 	bare.Earlier = nil
-	others := 0
+	machines := 0
 	for _, e := range g.settings.Earlier {
 		then := New(bare, search.NewLedger(bare.Goal), candidates)
 		for _, event := range e.Events {
@@ -60,17 +54,14 @@ func (g *Guided) recall(candidates *search.Candidates) {
 				then.Tell(adopted)
 			}
 		}
-		c := &earlier{from: e.From, isSame: e.Same, tracks: map[*pool][]*track{}, paces: make([]pace, len(g.models))}
+		c := &earlier{from: e.From, isSame: e.Same, tracks: map[*pool][]*track{}}
 		g.past.campaigns = append(g.past.campaigns, c)
 		if e.Same {
 			g.inherit(c, then)
 		} else {
-			others++
-			g.consult(c, others, then)
+			machines++
+			g.consult(c, machines, then)
 		}
-	}
-	for k := range g.past.habits {
-		g.past.habits[k] /= float64(max(others, 1))
 	}
 }
 
@@ -85,9 +76,6 @@ func adopt(space search.Space, e search.Event) (search.Event, bool) {
 	e.Trial.Candidate, ok = space.Adopt(e.Trial.Candidate)
 	return e, ok
 }
-
-// longAgo is when an earlier campaign's service times were measured: the drift of this one knows nothing of it.
-var longAgo = math.Inf(-1)
 
 // inherit takes over service times, memory and cells that a campaign measured on this machine.
 func (g *Guided) inherit(c *earlier, then *Guided) {
@@ -111,10 +99,11 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 		}
 	}
 	c.pools, c.tracks[&g.outside] = append(c.pools, &g.outside), then.outside.tracks
-	for k := range then.models {
-		c.seen = append(c.seen, then.estimate(k))
+	for _, e := range then.entered {
+		g.past.trials = append(g.past.trials, before(e, len(g.past.campaigns)))
 	}
-	if then.learnPath(); then.path > 0 {
+	then.learnPath()
+	if then.path > 0 {
 		g.past.path, g.path = then.path, then.path
 	}
 	for _, p := range g.pools {
@@ -124,13 +113,25 @@ func (g *Guided) inherit(c *earlier, then *Guided) {
 	g.foreseeCompany()
 }
 
+// before is an event of so many campaigns ago, on no process of this one's or another's.
+func before(e search.Event, campaigns int) search.Event {
+	const mostLaunches = 1_000_000 // of a campaign
+	by := time.Duration(campaigns) * longAgo
+	e.Elapsed -= by
+	e.Measurement.Launch = -(campaigns*mostLaunches + e.Measurement.Launch)
+	e.Measurement.Windows = slices.Clone(e.Measurement.Windows)
+	for i := range e.Measurement.Windows {
+		e.Measurement.Windows[i].Start -= by
+	}
+	return e
+}
+
 // inheritCurve takes over service times where there are none.
 func (g *Guided) inheritCurve(c *earlier, mine *service, then service) {
 	if len(mine.sizes) > 0 || len(then.sizes) == 0 {
 		return
 	}
-	*mine, g.past.since[mine] = then, c
-	mine.at = longAgo
+	*mine, mine.isOld = then, true
 	c.curves++
 }
 
@@ -141,20 +142,13 @@ func (g *Guided) tellOutside(e search.Event) {
 	}
 }
 
-// consult takes over what a campaign learned on another machine that may hold here: how engines' service times compare, and how far
-// predictions are off everywhere.
+// consult takes over what a campaign learned on another machine that may hold here: how engines' service times compare.
 func (g *Guided) consult(c *earlier, machine int, then *Guided) {
 	for _, e := range then.engines {
 		if e.isOpen() {
 			mine, _ := g.poolOf(e.pools[0].settings)
 			g.past.witnesses = append(g.past.witnesses, witness{mine.engine, e.alone.curve(), machine})
 			c.curves++
-		}
-	}
-	then.learn()
-	for k, m := range then.models {
-		if m.isPredicted && !m.isDropped {
-			g.past.habits[k] += m.process.mean
 		}
 	}
 }
@@ -200,83 +194,31 @@ func (a witness) kinship(b witness) float64 {
 	return k
 }
 
-// offset is what is known of a metric's residuals in a pool whatever was measured in this campaign: what they are on other machines,
-// and by how much this one has changed since the pool's service times were measured.
-func (g *Guided) offset(p *pool, k int) float64 {
-	if m := g.models[k]; !m.isPredicted || m.isDropped {
-		return 0
-	}
-	x := g.past.habits[k]
-	if c := g.past.since[p.service()]; c != nil {
-		x += c.paces[k].mean
-	}
-	return x
-}
-
-// keepPace estimates how a metric has changed since each earlier campaign, from the cells that were measured then and now.
-func (g *Guided) keepPace(k int, seen estimates) {
-	for _, c := range g.past.campaigns {
-		sum, precision, again := 0.0, 1/(paceSD*paceSD), 0
-		for _, p := range c.pools {
-			for _, then := range c.tracks[p] {
-				now, isKnown := seen.columns[p.track(then.key, then.level)]
-				before, wasKnown := c.seen[k].columns[then]
-				if isKnown && wasKnown {
-					w := 1 / (seen.errors[now][now] + c.seen[k].errors[before][before] + agedSD*agedSD)
-					sum, precision, again = sum+w*(seen.means[now]-c.seen[k].means[before]), precision+w, again+1
-				}
+// pace is the throughput of now by that of then, from the cells that both measured, nil without any. Both campaigns saw some minutes
+// of the machine's slow course.
+func (g *Guided) pace(c *earlier) *measure.Estimate {
+	g.learn()
+	v := g.known.View(measure.Throughput, true)
+	sum, precision := 0.0, 0.0
+	for _, p := range c.pools {
+		for _, before := range c.tracks[p] {
+			t := p.track(before.key, before.level)
+			if t == nil {
+				continue
+			}
+			a, isNow := t.measurement.Estimate(measure.Throughput)
+			b, wasThen := before.measurement.Estimate(measure.Throughput)
+			if isNow && wasThen && a.Value > 0 && b.Value > 0 {
+				w := 1 / (v.TrialVariance(t.seconds())/float64(t.trials) + v.TrialVariance(before.seconds())/float64(before.trials))
+				sum, precision = sum+w*math.Log(a.Value/b.Value), precision+w
 			}
 		}
-		c.paces[k] = pace{sum / precision, 1 / precision, again}
 	}
-}
-
-// remembered lists the cells of a pool that earlier campaigns on this machine measured. They are beside what was measured of the same
-// cells since.
-func (g *Guided) remembered(p *pool) []*track {
-	var list []*track
-	for _, c := range g.past.campaigns {
-		list = append(list, c.tracks[p]...)
+	if precision == 0 {
+		return nil
 	}
-	return list
-}
-
-// remember adds to the estimates of this campaign those of the cells that earlier ones measured on this machine, at today's pace, about
-// which all cells of a campaign err alike.
-func (g *Guided) remember(k int, seen estimates) estimates {
-	for _, c := range g.past.campaigns {
-		var columns []int // in that campaign's estimates
-		first := len(seen.means)
-		for _, p := range c.pools {
-			for _, t := range c.tracks[p] {
-				if column, known := c.seen[k].columns[t]; known {
-					seen.columns[t] = first + len(columns)
-					seen.means = append(seen.means, c.seen[k].means[column]+c.paces[k].mean)
-					columns = append(columns, column)
-				}
-			}
-		}
-		seen.errors = widen(seen.errors, len(seen.means))
-		for i, a := range columns {
-			for j, b := range columns {
-				seen.errors[first+i][first+j] = c.seen[k].errors[a][b] + c.paces[k].variance
-			}
-			seen.errors[first+i][first+i] += agedSD * agedSD
-		}
-	}
-	return seen
-}
-
-// widen is a covariance with further rows and columns of zeros.
-func widen(errors [][]float64, size int) [][]float64 {
-	wide := make([][]float64, size)
-	for i := range wide {
-		wide[i] = make([]float64, size)
-		if i < len(errors) {
-			copy(wide[i], errors[i])
-		}
-	}
-	return wide
+	pace := posterior.Normal{Mean: sum / precision, Deviation: math.Sqrt(1/precision + 2*v.SpeedVariance())}.Estimate()
+	return &pace
 }
 
 // Reuse is what a search knows from an earlier campaign.
@@ -294,11 +236,8 @@ func (g *Guided) reuses() []Reuse {
 	var list []Reuse
 	for _, c := range g.past.campaigns {
 		r := Reuse{From: c.from, Same: c.isSame, Curves: c.curves, Points: c.points}
-		for k, m := range g.models {
-			if p := c.paces[k]; m.isRate() && p.again > 0 {
-				mean, half := m.direction()*p.mean, 1.96*math.Sqrt(p.variance)
-				r.Pace = &measure.Estimate{Value: math.Exp(mean), Lo: math.Exp(mean - half), Hi: math.Exp(mean + half)}
-			}
+		if c.isSame {
+			r.Pace = g.pace(c)
 		}
 		list = append(list, r)
 	}

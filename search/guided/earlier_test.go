@@ -3,7 +3,6 @@ package guided
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -197,8 +196,7 @@ func TestForecastsFromAnotherMachine(t *testing.T) {
 	}
 }
 
-// Beyond the batches of an earlier campaign its curve goes on as a line, so that larger ones are not bounded by what smaller ones do; and its pace is
-// that of what was inherited alone.
+// Beyond the batches of an earlier campaign its curve goes on as a line, so that larger ones are not bounded by what smaller ones do.
 func TestInheritedCurves(t *testing.T) {
 	t.Parallel()
 	curve := func(largest int) service {
@@ -218,22 +216,6 @@ func TestInheritedCurves(t *testing.T) {
 	}
 	if math.Abs(most[0]-most[1]) > 1e-6 || math.Abs(most[1]-32/0.036) > 1e-6 {
 		t.Errorf("batches of 32 do %v inferences/s at most, want %.1f", most, 32/0.036)
-	}
-
-	g := newSmall(t, nil)
-	k := slices.IndexFunc(g.models, (*model).isRate)
-	e := g.engines[0]
-	then := &earlier{paces: make([]pace, len(g.models))}
-	then.paces[k].mean = 0.2
-	g.inheritCurve(then, &e.alone, curve(32))
-	e.pools[1].crowded = curve(32) // of today
-	for _, p := range e.pools[:2] {
-		g.prepare(p)
-	}
-	for i, want := range []float64{0.2, 0} {
-		if got := g.offset(e.pools[i], k); got != want {
-			t.Errorf("%s is off by %v, want %v", e.pools[i].key, got, want)
-		}
 	}
 }
 

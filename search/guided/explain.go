@@ -7,6 +7,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
 
@@ -36,8 +37,11 @@ func (g *Guided) Predict(c search.Candidate, load measure.Load) (Prediction, boo
 	b := g.believe(known)
 	x := Prediction{Curve: b.pool.curve}
 	simulated := g.simulate(b.cell)
-	for _, v := range g.claim(b).Values {
-		x.Values = append(x.Values, Expected{v.Metric, g.simulatedValue(v.Metric, simulated), &v.Estimate})
+	for k, m := range g.models {
+		if m.isKnown {
+			believed := posterior.Normal{Mean: b.means[k], Deviation: math.Sqrt(b.residuals[k].Variance)}.Estimate()
+			x.Values = append(x.Values, Expected{m.metric, g.simulatedValue(m.metric, simulated), &believed})
+		}
 	}
 	for _, metric := range []measure.Metric{measure.Throughput, measure.LatencyAvg, measure.LatencyP99} {
 		if !slices.ContainsFunc(x.Values, func(e Expected) bool { return e.Metric == metric }) {
@@ -73,7 +77,7 @@ func (g *Guided) Effects(winner search.Candidate) []search.KnobEffect {
 	for _, k := range space.Knobs {
 		effect := search.KnobEffect{Knob: k.Name, Chosen: space.Value(winner, k.Name)}
 		chosen, known := bests[search.Setting{Knob: k.Name, Value: effect.Chosen}]
-		if !known || chosen.feasible < trusted {
+		if !known || chosen.feasible < g.trusted {
 			continue // nothing is believed in that the others could be compared with
 		}
 		for _, v := range k.Values {
@@ -83,7 +87,7 @@ func (g *Guided) Effects(winner search.Candidate) []search.KnobEffect {
 			s := search.Setting{Knob: k.Name, Value: v}
 			other, isKnown := bests[s]
 			bound, isBounded := bounds[s]
-			isBest := other.feasible >= trusted && other.score >= bound.score // of all that has the value, started or not
+			isBest := other.feasible >= g.trusted && other.score >= bound.score // of all that has the value, started or not
 			switch {
 			case isKnown && (isBest || !isBounded):
 				effect.Others = append(effect.Others, g.compare(v, chosen, other))
@@ -109,7 +113,7 @@ func (g *Guided) compare(v search.Value, chosen, other belief) search.Effect {
 		e.Basis = search.BasisMeasured
 	}
 	if e.Misses = g.standing(other).Point.Misses; len(e.Misses) == 0 {
-		variance, _ := g.difference(other, chosen)
+		variance := g.difference(other, chosen)
 		e.Change = g.change(other.score-chosen.score, math.Sqrt(variance))
 	}
 	return e
@@ -118,8 +122,8 @@ func (g *Guided) compare(v search.Value, chosen, other belief) search.Effect {
 // change is a difference of scores as a relative change of the objective, with a 95 % interval.
 func (g *Guided) change(difference, deviation float64) measure.Estimate {
 	gain := func(difference float64) float64 { return g.settings.Goal.Objective.Gain(0, difference) }
-	half := 1.96 * deviation
-	return measure.Estimate{Value: gain(difference), Lo: gain(difference - half), Hi: gain(difference + half)}
+	lo, hi := posterior.Normal{Mean: difference, Deviation: deviation}.Interval()
+	return measure.Estimate{Value: gain(difference), Lo: gain(lo), Hi: gain(hi)}
 }
 
 // mostSimulated is how many cells are simulated to find the best of every value: a second of CPU time at most.
@@ -131,7 +135,7 @@ func (g *Guided) bests() map[search.Setting]belief {
 	bests := map[search.Setting]belief{}
 	enter := func(b belief) {
 		for _, s := range g.values(b.batcher().candidate) {
-			if known, ok := bests[s]; !ok || byBelief(b, known) < 0 {
+			if known, ok := bests[s]; !ok || g.byBelief(b, known) < 0 {
 				bests[s] = b
 			}
 		}
@@ -143,7 +147,7 @@ func (g *Guided) bests() map[search.Setting]belief {
 	for _, h := range g.outlooks() {
 		mayBeBest := slices.ContainsFunc(g.values(h.batcher().candidate), func(s search.Setting) bool {
 			known, ok := bests[s]
-			return !ok || h.feasible >= trusted && (known.feasible < trusted || h.most > known.score)
+			return !ok || h.feasible >= g.trusted && (known.feasible < g.trusted || h.most > known.score)
 		})
 		if !mayBeBest {
 			continue
@@ -172,7 +176,7 @@ func (g *Guided) values(c search.Candidate) []search.Setting {
 // others by their feasibility. Those that are the same as another are there too, unlike in hopes: they tell that a value does not matter.
 func (g *Guided) outlooks() []hope {
 	var list []hope
-	best := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+	best := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
 	for c := range g.unmeasured {
 		if !c.pool.isDead(c.setting) {
 			g.imagine(c, &best)
@@ -180,7 +184,7 @@ func (g *Guided) outlooks() []hope {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b hope) int {
-		return cmp.Or(cmp.Compare(min(b.feasible, trusted), min(a.feasible, trusted)), cmp.Compare(b.most, a.most))
+		return cmp.Or(cmp.Compare(min(b.feasible, g.trusted), min(a.feasible, g.trusted)), cmp.Compare(b.most, a.most))
 	})
 	return list
 }
@@ -190,22 +194,22 @@ type bound struct{ score, deviation float64 }
 
 // bounds finds, for every value that needs an engine process, the most that pools do with it that were not started.
 func (g *Guided) bounds() map[search.Setting]bound {
-	const (
-		lowest = -1e6 // a score that everything surpasses
-		kappa  = 1.0
-	)
-	bounds, all := map[search.Setting]bound{}, survey{leader: -1, lead: lowest}
+	bounds := map[search.Setting]bound{}
 	for _, e := range g.engines {
-		means := g.prospects(e, width{least: trusted}, &all)
-		highs := g.prospects(e, width{kappa: kappa, least: trusted}, &all) // of the same pools
-		for i, x := range means {
-			if math.IsInf(x.most, -1) {
-				continue // it is trusted at no load
+		f, isForeseen := g.foreseen(e)
+		for _, p := range e.pools {
+			if !isForeseen || p.failure != "" || p.isReady() {
+				continue
 			}
-			for _, s := range g.values(x.pool.settings) {
-				known, ok := bounds[s]
-				if isPool := isEngineKnob(s.Knob) || s.Knob == search.KnobInstanceCount; isPool && (!ok || x.most > known.score) {
-					bounds[s] = bound{x.most, (highs[i].most - x.most) / kappa}
+			for b := range g.outlook(p, f) {
+				if b.feasible < g.trusted {
+					continue
+				}
+				for _, s := range g.values(p.settings) {
+					known, ok := bounds[s]
+					if isPool := isEngineKnob(s.Knob) || s.Knob == search.KnobInstanceCount; isPool && (!ok || b.score > known.score) {
+						bounds[s] = bound{b.score, b.deviation()}
+					}
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package guided
 
 import (
+	"math"
 	"slices"
 
 	"tuner/search"
@@ -13,7 +14,7 @@ func (g *Guided) Ranked() []search.Standing {
 	best := map[string]belief{}
 	var keys []string
 	for _, b := range s.beliefs {
-		if b.feasible < trusted && b.trials == 0 {
+		if b.feasible < g.trusted && b.trials == 0 {
 			continue
 		}
 		key := g.named(b.cell).Key()
@@ -21,11 +22,11 @@ func (g *Guided) Ranked() []search.Standing {
 		if !ok {
 			keys = append(keys, key)
 		}
-		if !ok || byBelief(b, known) < 0 {
+		if !ok || g.byBelief(b, known) < 0 {
 			best[key] = b
 		}
 	}
-	slices.SortStableFunc(keys, func(a, b string) int { return byBelief(best[a], best[b]) })
+	slices.SortStableFunc(keys, func(a, b string) int { return g.byBelief(best[a], best[b]) })
 	var ranked []search.Standing
 	for _, key := range keys {
 		ranked = append(ranked, g.standing(best[key]))
@@ -44,4 +45,13 @@ func (g *Guided) Ranked() []search.Standing {
 		ranked = slices.Insert(slices.Delete(slices.Clone(ranked), i, i+1), 0, ranked[i])
 	}
 	return ranked
+}
+
+// floorIndex is the place of a default that no pool stands for, where its measured score beats the first's; else 0.
+func (g *Guided) floorIndex(ranked []search.Standing) int {
+	score := g.defaultScore()
+	if len(ranked) == 0 || math.IsInf(score, -1) || ranked[0].Point.Passes() && ranked[0].Point.Score >= score {
+		return 0
+	}
+	return max(slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Candidate.IsDefault() }), 0)
 }

@@ -1,8 +1,7 @@
 // Package guided is the strategy that knows how a server works. A pool's service times, measured in a second, tell the event
-// simulation of batcher and instances (queuesim) what every batcher setting does under every load; a Gaussian process over the
-// logarithms of what was measured against what was predicted corrects that; and pools whose bounds cannot reach the best are never
-// started. It measures the best cell, a configuration at a load, and the one that may yet be better, in turn, until nothing worth a
-// trial is left.
+// simulation of batcher and instances (queuesim) what every batcher setting does under every load; search/posterior corrects that by
+// what was measured; and pools whose bounds cannot reach the best are never started. It measures what is expected to bring most for
+// its time, until nothing is worth a trial.
 //
 // It stands inside search/plan, like every strategy, and never looks at a clock: what is next is a function of the settings and the
 // events alone. The reasons are in docs/design/search.md.
@@ -17,7 +16,9 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/footprint"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
+	"tuner/search/verdict"
 )
 
 const (
@@ -48,6 +49,7 @@ type Guided struct {
 	largest    int                // batch of all pools
 	widest     int                // member of each pool that allows the largest batches and waits the least
 
+	trusted   float64          // probability to keep the constraints from which on a cell may lead
 	base      *engine          // the default's, or else the one most like it
 	twin      search.Candidate // that is the same as the default; the default itself where none is
 	costs     costs
@@ -59,8 +61,17 @@ type Guided struct {
 	past      past
 	outside   pool // of a default that is not like any candidate: what was measured of it
 	simulator queuesim.Simulator
-	next      *decision               // nil until it is asked for
-	affords   func(search.Trial) bool // nil: any
+	next      *decision // nil until it is asked for
+
+	entered   []search.Event       // trials of cells
+	figures   posterior.Figures    // of them
+	known     *posterior.Posterior // what they tell
+	isLearned bool                 // known is of all of them
+	scales    *posterior.Posterior // what was known when scales were learned last
+	scaledAt  int                  // trials then
+	bounded   []belief             // what bounds cells that were not measured; nil until it is asked for
+
+	affords func(search.Trial) bool // nil: any
 
 	isConfirming bool   // the finals have begun
 	over         string // why nothing was left to do before; "" where something was
@@ -70,13 +81,14 @@ type Guided struct {
 type decision struct {
 	action search.Action
 	survey survey
-	width  width
+	rivals *rivals // nil until it is asked for
 }
 
 // New returns the strategy for the candidates of the settings' space.
 func New(s search.Settings, l *search.Ledger, candidates *search.Candidates) *Guided {
 	g := &Guided{settings: s, ledger: l, candidates: candidates, levels: levels(s.Space.Load), models: newModels(s.Goal),
-		byKey: map[string]*pool{}, byName: map[string]*engine{}, held: footprint.New(s.Space)}
+		byKey: map[string]*pool{}, byName: map[string]*engine{}, held: footprint.New(s.Space),
+		trusted: cmp.Or(s.Confidence, verdict.Confidence)}
 	g.costs = costs{settings: s, held: g.held}
 	g.sizeUp()
 	g.look()
@@ -119,8 +131,12 @@ func (g *Guided) mayMeasure(c cell) bool { return g.affords == nil || g.allows(g
 
 // Tell learns the outcome of a trial.
 func (g *Guided) Tell(e search.Event) {
-	defer g.follow()
-	g.next = nil
+	defer func() {
+		g.follow()
+		g.adjust()
+		g.relearn()
+	}()
+	g.next, g.isLearned, g.bounded = nil, false, nil
 	g.costs.add(e)
 	g.held.Add(e)
 	c := e.Trial.Candidate
@@ -160,7 +176,6 @@ func (g *Guided) tellService(p *pool, e search.Event) {
 	}
 	g.renew(curve, e.Trial)
 	curve.enter(e)
-	curve.withheld = g.settings.Space.Withheld(e.Trial.Candidate, e.Trial.Load.Concurrency, e.Measurement)
 	size, isRefused := refused(e)
 	switch f := e.Measurement.Failure; {
 	case f != nil && (size <= g.clientBatch() || len(curve.sizes) == 0):
@@ -199,7 +214,7 @@ func (p *pool) fail(c search.Candidate, batch int, e search.Event) {
 // enter adds a trial's windows to those of its cell. What refuses requests, or completes none, is out, also with larger batches; at a rate
 // at which not all could be sent, so is the candidate, and that tells all the same how much it answers.
 func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
-	r, ok := g.read(e)
+	ok := g.isScored(e.Measurement)
 	level := e.Trial.Load.Level()
 	if failed, known := e.Measurement.Estimate(measure.ErrorRate); !ok || known && failed.Value > search.MostErrors {
 		if isEmpty(e.Measurement.Windows) { // as at a low rate by chance
@@ -213,15 +228,20 @@ func (g *Guided) enter(p *pool, c search.Candidate, e search.Event) {
 		p.zones = append(p.zones, zone{candidate: c.Key(), level: level})
 	}
 	g.lookBeside(p, c)
+	if g.isEndless(e.Measurement) {
+		p.zones = append(p.zones, zone{candidate: c.Key(), level: level})
+		return
+	}
 	t := p.track(c.Key(), level)
 	if t == nil {
 		t = &track{key: c.Key(), level: level}
 		p.tracks = append(p.tracks, t)
 	}
-	t.readings, t.last = append(t.readings, r), g.served
+	t.trials++
 	m := &t.measurement
 	m.Windows = append(m.Windows, e.Measurement.Windows...)
 	m.Memory, m.Launch = max(m.Memory, e.Measurement.Memory), e.Measurement.Launch
+	g.entered = append(g.entered, e)
 }
 
 // isEmpty reports whether no request ended in windows, well or not.
@@ -237,7 +257,7 @@ func (g *Guided) decide() *decision {
 	return g.next
 }
 
-// choose goes through what may be done, in the order of its worth, and looks further when nothing is left.
+// choose goes through what may be done, in the order of its worth.
 func (g *Guided) choose() *decision {
 	if len(g.pools) == 0 {
 		stop := search.Action{Stop: true, Why: "the space has no configuration but the default"}
@@ -245,20 +265,16 @@ func (g *Guided) choose() *decision {
 	}
 	g.learn()
 	if again, ok := g.again(); ok && g.allows(again) {
-		return &decision{action: again, survey: g.survey(wide(0)), width: wide(0)}
+		return &decision{action: again, survey: g.survey()}
 	}
-	d := &decision{}
-	for i := range g.last() + 1 {
-		d.width = wide(i)
-		d.survey = g.survey(d.width)
-		for _, way := range g.ways() {
-			var ok bool
-			if d.action, ok = way(d.width, &d.survey); !ok {
-				continue
-			}
-			if d.action = g.before(d.action); g.allows(d.action) {
-				return d
-			}
+	d := &decision{survey: g.survey()}
+	for _, way := range g.ways() {
+		var ok bool
+		if d.action, ok = way(&d.survey); !ok {
+			continue
+		}
+		if d.action = g.before(d.action); g.allows(d.action) {
+			return d
 		}
 	}
 	d.action = search.Action{Stop: true, Why: g.ending(d)}
@@ -266,11 +282,11 @@ func (g *Guided) choose() *decision {
 }
 
 // ways are what may be done, in the order of its worth. Where the time is short, all engines are priced before a load is put on one.
-func (g *Guided) ways() []func(width, *survey) (search.Action, bool) {
+func (g *Guided) ways() []func(*survey) (search.Action, bool) {
 	if g.isHurried() {
-		return []func(width, *survey) (search.Action, bool){g.explore, g.settleIn, g.approach, g.duel}
+		return []func(*survey) (search.Action, bool){g.explore, g.settleIn, g.approach, g.duel}
 	}
-	return []func(width, *survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel}
+	return []func(*survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel}
 }
 
 // before is what comes before an action: where a load is put on a pool whose curve is to go on, the service trial of that.
@@ -316,7 +332,7 @@ func (g *Guided) service(p *pool, concurrency int, sizes []int, why string) sear
 // settleIn measures the best of the running process's pool while nothing of that was measured: it shows the pool's own part of the
 // residuals, and costs no launch. What is trusted to keep the limits goes first, since it may be the only load of a short campaign. At a request rate it
 // does not: whoever keeps up answers what comes, so a safe rate tells nothing of how much the pool does.
-func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
+func (g *Guided) settleIn(s *survey) (search.Action, bool) {
 	p, ok := g.byKey[g.costs.process.Pool]
 	if !ok || !p.isReady() || len(p.tracks) > 0 {
 		return search.Action{}, false
@@ -326,22 +342,22 @@ func (g *Guided) settleIn(w width, s *survey) (search.Action, bool) {
 		if g.settings.Space.Load.Rate {
 			return 0
 		}
-		return min(b.feasible, trusted)
+		return min(b.feasible, g.trusted)
 	}
 	for _, b := range s.beliefs {
 		isBetter := !found || cmp.Or(cmp.Compare(safety(b), safety(best)), cmp.Compare(b.score, best.score)) > 0
-		if b.pool == p && b.feasible >= w.least && isBetter {
+		if b.pool == p && b.feasible >= possible && isBetter {
 			best, found = b, true
 		}
 	}
-	if !found || g.gap(w, s, best) <= 0 {
+	if !found || g.gap(s, best) <= 0 {
 		return search.Action{}, false
 	}
 	return g.measure(best.cell, s, "the best of a new pool, as predicted"), true
 }
 
 // explore opens the default's pool, which was measured already, and then engines that show the effect of a value that was not tried.
-func (g *Guided) explore(width, *survey) (search.Action, bool) {
+func (g *Guided) explore(*survey) (search.Action, bool) {
 	if g.costs.searched() > exploreShare {
 		return search.Action{}, false
 	}
@@ -355,97 +371,51 @@ func (g *Guided) explore(width, *survey) (search.Action, bool) {
 	return g.service(e.door(), 1, g.priced(e.door()), "service times of an engine"), true
 }
 
-// duel measures the leader or its challenger, whichever is less certain for its cost, or opens a pool that is worth more. While nothing
+// duel takes the trial that is expected to bring most for its cost: of a cell that may be better, of the leader, or of a pool that opens. While nothing
 // satisfies the constraints there is nothing to beat: what may satisfy them was approached.
-func (g *Guided) duel(w width, s *survey) (search.Action, bool) {
+func (g *Guided) duel(s *survey) (search.Action, bool) {
 	if math.IsInf(s.lead, -1) {
 		return search.Action{}, false
 	}
-	if s.leader >= 0 && s.beliefs[s.leader].trials == 0 {
+	if s.leader >= 0 && s.beliefs[s.leader].trials == 0 && g.mayMeasure(s.beliefs[s.leader].cell) {
 		return g.measure(s.beliefs[s.leader].cell, s, "the best, as predicted"), true
 	}
-	challenger, worth := g.challenger(w, s)
-	if o, ok := g.opening(w, s); ok && o.worth > worth {
+	best, worth, why := cell{}, 0.0, ""
+	consider := func(c cell, gain func(trials int) float64, reason string) {
+		if rate := g.rate(g.cost(c), gain); rate > worth && g.mayMeasure(c) {
+			best, worth, why = c, rate, reason
+		}
+	}
+	for i, b := range s.beliefs {
+		if i != s.leader {
+			consider(b.cell, func(trials int) float64 { return g.gain(s, b, trials) }, "may be better than the best so far")
+		}
+	}
+	if s.leader >= 0 {
+		consider(s.beliefs[s.leader].cell, func(trials int) float64 { return g.lessonOfLeader(s, trials) }, "the best so far, to know by how much")
+	}
+	if o, ok := g.opening(s); ok && o.worth > worth {
 		return g.begin(o.pool), true
 	}
-	if s.leader < 0 {
-		if challenger < 0 {
-			return search.Action{}, false
-		}
-		return g.measure(s.beliefs[challenger].cell, s, "may be better than the default"), true
+	if worth == 0 {
+		return search.Action{}, false
 	}
-	leader := s.beliefs[s.leader]
-	if challenger < 0 {
-		isUncertain := !g.isSettled(leader) && (leader.feasible < certain || g.isVague(leader))
-		isLater := g.served > leader.last || w == wide(g.last()) // at once, it would meet the same drift again
-		return g.measure(leader.cell, s, "the best so far, to be certain of it"), isUncertain && isLater
-	}
-	b := s.beliefs[challenger]
-	if g.isDue(s, leader, b) {
-		return g.measure(leader.cell, s, "the best so far, in turn with its challenger"), true
-	}
-	return g.measure(b.cell, s, "the challenger of the best so far"), true
+	return g.measure(best, s, why), true
 }
 
-// isDue reports whether the leader is measured before its challenger. Two that were both measured, and of which either may be the better,
-// are measured in turn, so that the same drift falls on both; but the leader waits for as many windows as it costs to come back to it.
-// Else the one goes first about which there is more doubt for the cost.
-func (g *Guided) isDue(s *survey, leader, challenger belief) bool {
-	since := g.served - leader.last // windows of others
-	if since == 0 {
-		return false
-	}
-	const clear = 2 // standard deviations
-	isClose := math.Abs(challenger.score-leader.score) < clear*g.deviation(s, challenger)
-	here := g.window() + g.costs.warmUp.or(guessedWarmUp)
-	hasTurns := leader.trials < 2*mostTrials // else leaders that take turns would keep the challenger from its own for ever
-	if hasTurns && challenger.trials > 0 && isClose && float64(since) >= math.Round(g.cost(leader.cell)/here.Seconds()) {
-		return true
-	}
-	return !g.isSettled(leader) && g.doubt(leader)/g.cost(leader.cell) > g.doubt(challenger)/g.cost(challenger.cell)
-}
-
-// challenger is the cell of which a trial brings most for its cost, -1 where none is worth one.
-func (g *Guided) challenger(w width, s *survey) (index int, worth float64) {
-	index = -1
-	for i, b := range s.beliefs {
-		if i == s.leader || g.isSettled(b) {
-			continue
-		}
-		if g.improvement(s, b) <= g.settings.Goal.Objective.Weight()*w.tolerance {
-			continue
-		}
-		const nothing = 1e-6 // a gain that no trial is worth: of memory, which was seen, none teaches more
-		if gain := g.lesson(s, b); gain > g.settings.Goal.Objective.Weight()*nothing && gain/g.cost(b.cell) > worth && g.mayMeasure(b.cell) {
-			index, worth = i, gain/g.cost(b.cell)
-		}
-	}
-	return index, worth
-}
-
-// isVague reports whether a leader is not known well enough yet to win.
-func (g *Guided) isVague(b belief) bool {
-	const precise, limited = 0.02, 0.05
-	vague := b.deviation() > precise*g.settings.Goal.Objective.Weight()
-	for k, m := range g.models {
-		vague = vague || len(m.limits) > 0 && b.feasible < 0.98 && math.Sqrt(b.residuals[k].variance) > limited
-	}
-	return vague
-}
-
-// approach measures what is most likely to satisfy the constraints while nothing is trusted to, or opens a pool that is more likely;
-// where nothing can, it measures what is nearest to them, for the answer.
-func (g *Guided) approach(w width, s *survey) (search.Action, bool) {
+// approach measures what is most likely to satisfy the constraints as surely as is asked after some trials, while nothing does, or opens a pool that is
+// more likely to; where nothing can, it measures what is nearest to them, for the answer.
+func (g *Guided) approach(s *survey) (search.Action, bool) {
 	if !math.IsInf(s.lead, -1) {
 		return search.Action{}, false
 	}
 	best, worth := -1, 0.0
 	for i, b := range s.beliefs {
-		if x := b.feasible / g.cost(b.cell); b.feasible >= possible && !g.isSettled(b) && x > worth && g.mayMeasure(b.cell) {
-			best, worth = i, x
+		if rate := g.rate(g.cost(b.cell), func(trials int) float64 { return g.gain(s, b, trials) }); rate > worth && g.mayMeasure(b.cell) {
+			best, worth = i, rate
 		}
 	}
-	if o, ok := g.opening(w, s); ok && o.worth > worth {
+	if o, ok := g.opening(s); ok && o.worth > worth {
 		return g.begin(o.pool), true
 	}
 	if best >= 0 {
@@ -467,11 +437,14 @@ func (g *Guided) measure(c cell, s *survey, why string) search.Action {
 	return search.Action{Trial: t, Why: why}
 }
 
-// windows is how many windows a trial of a cell has: one, or as many as a launch before them is worth (Kalibera and Jones, 2013: repeat
-// most where the costs are least).
+// windows is how many windows a trial of a cell has.
 func (g *Guided) windows(c cell) int {
+	return g.windowsAfter(g.costs.launchOf(c.pool.engine, c.batcher().candidate))
+}
+
+// windowsAfter is one, or as many as a launch before them is worth (Kalibera and Jones, 2013: repeat most where the costs are least).
+func (g *Guided) windowsAfter(launch time.Duration) int {
 	const most = 3
-	launch := g.costs.launchOf(c.pool.engine, c.batcher().candidate)
 	return int(min(max(math.Round(math.Sqrt(launch.Seconds()/g.window().Seconds())), 1), most))
 }
 

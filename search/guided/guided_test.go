@@ -11,6 +11,7 @@ import (
 
 	"tuner/measure"
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // typical is a machine with the errors that were measured on real servers.
@@ -49,9 +50,8 @@ func TestFindsTheBest(t *testing.T) {
 	}
 }
 
-// A second window of the same cell at once would meet the same drift: unless nothing else is worth a trial, the leader comes between two
-// windows of a challenger that is not new, as soon as three others have passed, which is what a launch of 2 s costs in windows.
-func TestLeaderAndChallengerAreMeasuredInTurn(t *testing.T) {
+// Another window of the same cell at once meets the same drift, and tells less than the first: no cell is measured more than four times in a row.
+func TestNoCellIsMeasuredOnAndOn(t *testing.T) {
 	t.Parallel()
 	_, events := typical(7, 0.02).run(t, 100)
 	streak, challenges := 0, 0
@@ -129,7 +129,7 @@ func TestDropsWrongPredictions(t *testing.T) {
 }
 
 // The space has neither the default's threads nor anything as good.
-func TestClaimsADefaultOutsideTheSpace(t *testing.T) {
+func TestKnowsADefaultOutsideTheSpace(t *testing.T) {
 	t.Parallel()
 	m := typical(1, 10)
 	m.settings.Space.Knobs = []search.Knob{
@@ -138,9 +138,8 @@ func TestClaimsADefaultOutsideTheSpace(t *testing.T) {
 		{Name: search.KnobMaxBatchSize, Scope: search.ScopeBatcher, Values: []search.Value{"1", "2"}},
 	}
 	g, _ := m.run(t, 40)
-	best := g.Statement().Best
-	if best == nil || !best.Candidate.IsDefault() || !best.IsAlone || best.Trials == 0 || best.Feasible < 0.99 || len(best.Values) == 0 {
-		t.Fatalf("the claim is %+v", best)
+	if best := g.Ranked()[0]; !best.Candidate.IsDefault() || len(best.Measurement.Windows) == 0 {
+		t.Fatalf("the best is %+v", best)
 	}
 }
 
@@ -162,8 +161,13 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 			m := typical(1, 1)
 			m.settings.Goal.Constraints = constraints
 			g, events := m.run(t, 400)
+			// A percentile that is a quarter below the shortest service time is not as good as impossible before cells were measured.
+			ending, loads, most := "nothing can satisfy the constraints; nearest is", 2, possible
+			if name == "p99, a little" {
+				ending, loads, most = "nothing is likely to satisfy the constraints; nearest is", 4, 1-g.trusted
+			}
 			next := g.Ask()
-			if !next.Stop || !strings.Contains(next.Why, "nothing can satisfy the constraints; nearest is") {
+			if !next.Stop || !strings.Contains(next.Why, ending) {
 				t.Errorf("after %d trials the search goes on, or ends with %q", len(events), next.Why)
 			}
 			seen := map[string]int{}
@@ -172,7 +176,7 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 					seen[text(t, e.Trial)]++
 				}
 			}
-			if len(events) > 20 || len(seen) > 2 {
+			if len(events) > 20 || len(seen) > loads {
 				t.Errorf("%d trials, at %d loads in the search, for an answer that service times show", len(events), len(seen))
 			}
 			for trial, n := range seen {
@@ -187,7 +191,7 @@ func TestStopsWhereNothingCanSatisfy(t *testing.T) {
 					t.Errorf("the statement lacks %q:\n%s", want, sentences)
 				}
 			}
-			if st.Best != nil || st.Chance > possible {
+			if st.Chance > most {
 				t.Errorf("the statement is %+v", st)
 			}
 		})
@@ -493,71 +497,59 @@ func TestADearLaunchIsWorthMoreWindows(t *testing.T) {
 	}
 }
 
-// A cell that is believed to be 10 % worse than the lead and to exceed the limit by 10 %, both within 10 %, does better where it is faster
-// than believed by at least one deviation: the integral of the gain over what is beyond. Taken apart, the two would be four times less.
-func TestImprovementKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
+// A cell that is believed to be 10 % worse than the lead and to exceed the limit by 10 %, both within 10 %, takes the lead where a trial shows that it is
+// faster than believed by enough: the integral of the gain over what the trial may show. Taken apart, the two would be several times less.
+func TestLessonKnowsThatSpeedHelpsAllMetrics(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
 	for _, m := range g.models {
 		m.isKnown = true
 	}
+	g.learn()
 	const deviation = 0.1
 	lead, limit := 5.1, math.Log(0.05)
-	b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]residual, 2)}
+	b := belief{score: 5, variance: deviation * deviation, means: []float64{5, limit + 0.1}, residuals: make([]posterior.Residual, 2)}
 	b.level = 8
 	for k := range b.residuals {
-		b.residuals[k].variance = deviation * deviation
+		b.residuals[k].Variance = deviation * deviation
 	}
+	moves, shortens := math.Sqrt(g.tells(0, b, 1)), math.Sqrt(g.tells(1, b, 1))
+	room := 1.645 * math.Sqrt(deviation*deviation-shortens*shortens) // it must keep the limit with a probability of 0.95
 	want := 0.0
 	const step = 1e-4
 	for z := -6.0; z < 6; z += step {
-		if gain := 5 + deviation*z - lead; gain > 0 && limit+0.1-deviation*z <= limit {
+		if gain := 5 + moves*z - lead; gain > 0 && limit+0.1-shortens*z+room <= limit {
 			want += gain * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * step
 		}
 	}
-	if got := g.improvement(&survey{leader: -1, lead: lead}, b); math.Abs(got-want) > 1e-3*want {
+	if got := g.lesson(&survey{leader: -1, lead: lead}, b, 1); want == 0 || math.Abs(got-want) > 1e-2*want {
 		t.Errorf("the expected gain is %g, want %g", got, want)
 	}
 }
 
-// What a trial may teach: a cell that is as good as the lead, within 10 %, is seen with noise of 10 %. Then the mean that will be believed has a
-// deviation of 0.1²/√(0.1²+0.1²), and what is above the lead of it counts: deviation/√(2π). A settled cell teaches next to nothing.
-func TestLessonIsWhatOneTrialMayChange(t *testing.T) {
+// What trials may teach: of a cell that is as good as the lead, within 10 %, the mean that will be believed moves, and what is above the lead of it counts:
+// deviation/√(2π). A settled cell teaches next to nothing, and several trials teach more than one.
+func TestLessonIsWhatTrialsMayChange(t *testing.T) {
 	t.Parallel()
 	g := newSmall(t, nil)
 	for _, m := range g.models {
 		m.isKnown = true
 	}
-	g.models[0].noise.trial = 0.08
-	g.models[0].rate = 0.06 * 0.06 * g.window().Seconds() // 0.1² in all
-	lesson := func(deviation float64) float64 {
-		b := belief{score: 5, variance: deviation * deviation, open: deviation * deviation, means: []float64{5, math.Log(0.01)}, residuals: make([]residual, 2)}
+	g.learn()
+	lesson := func(deviation float64, trials int) (got, moves float64) {
+		b := belief{score: 5, variance: deviation * deviation, means: []float64{5, math.Log(0.01)}, residuals: make([]posterior.Residual, 2)}
+		b.residuals[0].Variance = deviation * deviation
 		b.level = 8
-		return g.lesson(&survey{leader: -1, lead: 5}, b)
+		return g.lesson(&survey{leader: -1, lead: 5}, b, trials), math.Sqrt(g.tells(0, b, trials))
 	}
-	want := 0.1 * 0.1 / math.Hypot(0.1, 0.1) / math.Sqrt(2*math.Pi)
-	if got := lesson(0.1); math.Abs(got-want) > 1e-6 {
-		t.Errorf("a trial brings %g, want %g", got, want)
+	vague, moves := lesson(0.1, 1)
+	if want := moves / math.Sqrt(2*math.Pi); moves >= 0.1 || math.Abs(vague-want) > 1e-6 {
+		t.Errorf("a trial brings %g, want %g", vague, want)
 	}
-	if vague, settled := lesson(0.1), lesson(0.01); settled > vague/50 {
+	if settled, _ := lesson(0.01, 1); settled > vague/20 {
 		t.Errorf("a trial of a cell that is known ten times as well brings %g, of the other one %g", settled, vague)
 	}
-}
-
-// A budget is there to be used: within one the search looks further than without, where what is left is unlikely to be better.
-func TestLooksFurtherWithinABudget(t *testing.T) {
-	t.Parallel()
-	m := typical(1, 0.02)
-	_, without := m.run(t, 400)
-	m.settings.Budget = search.Budget{Time: time.Hour}
-	g, within := m.run(t, 400)
-	if next := g.Ask(); !next.Stop {
-		t.Errorf("no end after %d trials", len(within))
-	}
-	if len(within) <= len(without) {
-		t.Errorf("%d trials within a budget of an hour, %d without one", len(within), len(without))
-	}
-	if regret := m.regret(t, g, 0.02); regret > 0.02 {
-		t.Errorf("regret %.3f", regret)
+	if several, moves := lesson(0.1, 8); several <= vague || moves >= 0.1 {
+		t.Errorf("eight trials bring %g, one %g", several, vague)
 	}
 }

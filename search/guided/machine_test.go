@@ -185,27 +185,36 @@ func serviceWindowOf(size int, seconds float64) measure.Window {
 	spent := time.Duration(seconds * requests * 1e9)
 	return measure.Window{
 		Duration: 200 * time.Millisecond, Requests: requests, Inferences: requests * size,
-		Sub:    []measure.SubWindow{{Requests: requests, Latency: histogram(seconds+0.0003, seconds+0.0003)}},
+		Sub:    []measure.SubWindow{{Requests: requests, Latency: histogram(requests, seconds+0.0003, seconds+0.0003)}},
 		Server: measure.ServerStats{Requests: requests, Inferences: requests * size, Executions: requests, ComputeInfer: spent},
 	}
 }
 
-// windowOf has a throughput in inferences/s, and latencies of which all but two in a hundred are about the mean.
+// windowOf has a throughput in inferences/s, and latencies with a mean and a 99th percentile.
 func windowOf(length time.Duration, x, mean, p99 float64) measure.Window {
 	done := int(math.Round(x * length.Seconds()))
 	return measure.Window{
-		Duration: length, Requests: done, Inferences: done, Sub: []measure.SubWindow{{Requests: 100, Latency: histogram(mean, p99)}},
+		Duration: length, Requests: done, Inferences: done, Sub: []measure.SubWindow{{Requests: done, Latency: histogram(max(done, 1), mean, p99)}},
 		CPUEnergy: 100 * length.Seconds(),
 	}
 }
 
-func histogram(usual, slow float64) measure.Histogram {
-	latencies := make([]time.Duration, 100)
-	for i := range latencies {
-		latencies[i] = time.Duration(usual * 1e9)
-		if i >= 98 {
-			latencies[i] = time.Duration(slow * 1e9)
+// histogram has n latencies of a Pareto distribution: the quantile u is least·(1−u)^−h, where h makes the 99th percentile and the mean,
+// least/(1−h), what they are.
+func histogram(n int, mean, p99 float64) measure.Histogram {
+	low, high := 0.0, 0.75
+	for range 40 {
+		h := (low + high) / 2
+		if (1-h)*math.Pow(100, h) < p99/mean {
+			low = h
+		} else {
+			high = h
 		}
+	}
+	latencies := make([]time.Duration, n)
+	for i := range latencies {
+		rest := 1 - (float64(i)+0.5)/float64(n)
+		latencies[i] = time.Duration(mean * (1 - low) * math.Pow(rest, -low) * 1e9)
 	}
 	return measure.NewHistogram(latencies)
 }

@@ -2,7 +2,6 @@ package guided
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"tuner/measure"
@@ -35,9 +34,6 @@ func TestCheapestIsFastest(t *testing.T) {
 	if len(events) != len(others) || best.Candidate.Key() != cheapest.Candidate.Key() || best.Load != cheapest.Load {
 		t.Errorf("after %d and %d trials the fastest is %v at %v, the cheapest %v at %v", len(events), len(others), best.Candidate, best.Load, cheapest.Candidate, cheapest.Load)
 	}
-	if value := b.Statement().Best.Values[0]; value.Metric != measure.Cost || !(value.Lo < value.Value && value.Value < value.Hi) {
-		t.Errorf("the statement is of %+v, want the cost", value)
-	}
 }
 
 // Whatever makes a machine faster makes throughput higher and latencies lower, so a goal on both errs by the sum of the deviations; what a pool's
@@ -52,26 +48,8 @@ func TestVariancesOfAScore(t *testing.T) {
 		m.isKnown = true
 	}
 	deviations := map[measure.Metric]float64{measure.Throughput: 0.1, measure.LatencyP99: 0.3, measure.Memory: 0.02, measure.Energy: 0.04}
-	all, open := g.variances(func(k int) float64 { return deviations[g.models[k].metric] * deviations[g.models[k].metric] })
-	near(t, "without memory", open, 0.5*0.5+0.04*0.04)
+	all := g.variances(func(k int) float64 { return deviations[g.models[k].metric] * deviations[g.models[k].metric] })
 	near(t, "all", all, 0.5*0.5+0.04*0.04+0.02*0.02)
-}
-
-// A goal on latencies alone has a model of the throughput, which tells the machine's course; what is stated is of the goal.
-func TestThroughputTellsTheCourse(t *testing.T) {
-	t.Parallel()
-	m := typical(3, 0.05)
-	m.settings.Goal.Objective.Terms = []search.Term{{Metric: measure.LatencyAvg, Weight: 1}}
-	m.slower = 0.3
-	g, _ := m.run(t, 30)
-	if last := g.models[len(g.models)-1]; last.metric != measure.Throughput || last.weight != 0 || !slices.ContainsFunc(g.pools, func(p *pool) bool { return p.drift != 0 }) {
-		t.Errorf("the last model is %s with weight %g; no pool's service times are corrected", last.metric, last.weight)
-	}
-	for _, v := range g.Statement().Best.Values {
-		if v.Metric == measure.Throughput {
-			t.Errorf("stated are %+v", g.Statement().Best.Values)
-		}
-	}
 }
 
 // Two engines that take as little memory as each other are told apart by no trial: the search ends.
@@ -85,5 +63,12 @@ func TestSearchForTheLeastMemoryEnds(t *testing.T) {
 	}
 	if best := g.Ranked()[0]; !best.Point.Passes() || best.Measurement.Memory != 2e8 { // of one instance
 		t.Errorf("the best takes %d bytes and passes: %t", best.Measurement.Memory, best.Point.Passes())
+	}
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-9*max(1, math.Abs(want)) {
+		t.Errorf("%s is %.12f, want %.12f", what, got, want)
 	}
 }

@@ -5,11 +5,9 @@ import (
 	"slices"
 
 	"tuner/measure"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
-
-// shortest is the least time that a logarithm is taken of, in seconds.
-const shortest = 1e-6
 
 // outline is what bounds a pool's cells from above without a simulation.
 type outline struct {
@@ -109,13 +107,13 @@ func (g *Guided) atBest(o outline, i int, level float64, logs []float64) {
 		case m.isRate():
 			logs[k] = g.ofRate(m.metric, throughput)
 		case m.metric == measure.QueueTime:
-			logs[k] = math.Log(shortest)
+			logs[k] = posterior.Log(m.metric, 0)
 		case m.quantile > 0 && m.quantile <= 0.5:
 			logs[k] = math.Log(lone)
 		case m.isPredicted:
 			logs[k] = math.Log(wait)
 		default:
-			logs[k] = m.centre
+			logs[k] = m.centre()
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/footprint"
+	"tuner/search/posterior"
 	"tuner/search/queuesim"
 )
 
@@ -75,13 +76,13 @@ type pool struct {
 	held      *footprint.Pool // what its processes hold
 	tracks    []*track
 	company   company // of its instances, while it is not ready
-	drift     float64 // log of by how much the machine was faster when its service times were measured than in the campaign's mean
 
 	// Of a ready pool:
 	curve    queuesim.Curve
 	outline  outline
 	batchers []batcher
 	results  map[setting]queuesim.Result
+	places   map[setting]*posterior.Place
 }
 
 // isReady reports whether all is known that the simulation of the pool's queue needs.
@@ -100,8 +101,7 @@ type batcher struct {
 	candidate search.Candidate
 	key       string
 	queue     queuesim.Batcher
-	delay     float64 // relative to the time of a full batch
-	below     int     // the next smaller batch of the pool, where batchers of both differ in nothing else; 0: none
+	below     int // the next smaller batch of the pool, where batchers of both differ in nothing else; 0: none
 }
 
 // setting is a batcher at a load: a cell within its pool.
@@ -118,15 +118,13 @@ type service struct {
 	overhead float64   // s per request of the smallest size, outside of instance and queue
 	asked    int       // the largest that a trial asked for
 	trials   int
-	at       float64 // s, when the last one was, in the campaign
-	withheld float64 // CPU time that others took from it (measure.Withheld)
+	isOld    bool // an earlier campaign's
 }
 
 // enter adds a service trial. Where a size was measured before, the shorter time counts: what disturbs a window only makes it longer.
 func (s *service) enter(e search.Event) {
 	s.trials++
 	s.asked = max(s.asked, slices.Max(e.Trial.Sizes))
-	s.at = (e.Elapsed - (e.Measurement.Times.WarmUp+e.Measurement.Times.Windows)/2).Seconds()
 	for i, w := range e.Measurement.Windows {
 		if i >= len(e.Trial.Sizes) {
 			break
@@ -405,7 +403,7 @@ func (g *Guided) prepare(p *pool) {
 		}
 	}
 	g.predictAnew(p)
-	p.batchers = nil
+	p.batchers, p.places = nil, map[setting]*posterior.Place{}
 	g.fill(p)
 	g.prepareBatchers(p)
 }
@@ -421,7 +419,6 @@ func (g *Guided) predictAnew(p *pool) {
 func (g *Guided) prepareBatchers(p *pool) {
 	for _, c := range p.members[len(p.batchers):] {
 		b := batcher{candidate: c, key: c.Key(), queue: g.queue(c)}
-		b.delay = min(b.queue.Delay.Seconds()/p.curve.Time(max(b.queue.MaxBatch, 1), 1, p.instances), 1)
 		p.batchers = append(p.batchers, b)
 	}
 	for i := range p.batchers {

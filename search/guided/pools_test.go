@@ -73,7 +73,7 @@ func TestDefaultJoinsItsPool(t *testing.T) {
 
 func TestServiceTimesOfWindows(t *testing.T) {
 	t.Parallel()
-	latency := histogram(0.012, 0.012)
+	latency := histogram(100, 0.012, 0.012)
 	w := measure.Window{Sub: []measure.SubWindow{{Requests: 100, Latency: latency}}, Server: measure.ServerStats{
 		Requests: 100, Inferences: 400, Executions: 98,
 		Queue: 100 * time.Millisecond, ComputeInput: 50 * time.Millisecond, ComputeOutput: 50 * time.Millisecond, ComputeInfer: time.Second,

@@ -1,7 +1,6 @@
 package guided
 
 import (
-	"math"
 	"slices"
 
 	"tuner/measure"
@@ -9,21 +8,6 @@ import (
 	"tuner/search/posterior"
 	"tuner/search/verdict"
 )
-
-// Log predicts the natural logarithm of a metric of a configuration under a load by the queue
-// simulation alone: false where the engine's service times are not known, and for metrics that the
-// simulation does not tell. It makes Guided a posterior.Prior.
-func (g *Guided) Log(c search.Candidate, load measure.Load, metric measure.Metric) (float64, bool) {
-	x, ok := g.cellOf(c, load)
-	if !ok {
-		return 0, false
-	}
-	v := g.simulatedValue(metric, g.simulate(x))
-	if v == nil || *v <= 0 {
-		return 0, false
-	}
-	return math.Log(*v), true
-}
 
 // cellOf is the cell of a configuration at a load, false where its pool is not open.
 func (g *Guided) cellOf(c search.Candidate, load measure.Load) (cell, bool) {
@@ -40,18 +24,33 @@ func (g *Guided) cellOf(c search.Candidate, load measure.Load) (cell, bool) {
 
 // Rivals lists what was not measured and may be better than the best: cells of open pools as they are
 // believed, and what pools may do which were not started, at their bounds. isOpen says that nothing is
-// known of some engine that may be better.
+// known of some engine that may be better. The caller must not change the list.
 func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 	if len(g.pools) == 0 {
 		return nil, false
 	}
+	d := g.decide()
+	if d.rivals == nil {
+		x := g.rivals()
+		d.rivals = &x
+	}
+	return d.rivals.list, d.rivals.isOpen
+}
+
+// rivals are what was not measured and may be better.
+type rivals struct {
+	list   []verdict.Rival
+	isOpen bool
+}
+
+func (g *Guided) rivals() (r rivals) {
 	for _, b := range g.decide().survey.beliefs {
 		if b.trials == 0 {
 			if unknown := g.unknownOf(b.cell); unknown > 0 {
 				b.residuals = slices.Clone(b.residuals)
 				g.doubtMore(&b, unknown)
 			}
-			list = append(list, verdict.Rival{
+			r.list = append(r.list, verdict.Rival{
 				Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level),
 				Score: posterior.Normal{Mean: b.score, Deviation: b.deviation()}, Holds: b.feasible,
 			})
@@ -64,7 +63,7 @@ func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 		}
 		f, ok := g.foreseen(e)
 		if !ok {
-			isOpen = true
+			r.isOpen = true
 			continue
 		}
 		for _, p := range e.pools {
@@ -72,12 +71,12 @@ func (g *Guided) Rivals() (list []verdict.Rival, isOpen bool) {
 				continue
 			}
 			for b := range g.outlook(p, f) {
-				list = append(list, verdict.Rival{
+				r.list = append(r.list, verdict.Rival{
 					Candidate: p.settings, Load: g.settings.Space.Load.At(b.level), IsPool: true,
 					Score: posterior.Normal{Mean: b.score, Deviation: b.deviation()}, Holds: b.feasible,
 				})
 			}
 		}
 	}
-	return list, isOpen
+	return r
 }

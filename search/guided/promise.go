@@ -6,27 +6,23 @@ import (
 	"slices"
 
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // promise is what a pool whose service times are not known may do.
 type promise struct {
-	pool *pool
-	gain float64 // expected, over the lead, in scores; while nothing satisfies the constraints, the probability that it does
-	next float64 // the part of it that one trial is expected to bring; the same probability
-	most float64 // score that it may have
+	pool   *pool
+	worth  float64 // per second, see Guided.rate
+	chance float64 // the highest probability that a cell satisfies the constraints
 }
 
 // promises lists the pools of an engine that are not ready and are worth a trial.
-func (g *Guided) promises(e *engine, w width, s *survey) []promise {
-	least := g.settings.Goal.Objective.Weight() * w.tolerance
-	if math.IsInf(s.lead, -1) {
-		least = possible
-	}
-	return slices.DeleteFunc(g.prospects(e, w, s), func(x promise) bool { return x.gain <= least })
+func (g *Guided) promises(e *engine, s *survey) []promise {
+	return slices.DeleteFunc(g.prospects(e, s), func(x promise) bool { return x.worth == 0 })
 }
 
 // prospects lists all pools of an engine that are not ready, as far as its service times are known or foreseen.
-func (g *Guided) prospects(e *engine, w width, s *survey) []promise {
+func (g *Guided) prospects(e *engine, s *survey) []promise {
 	f, ok := g.foreseen(e)
 	if !ok {
 		return nil
@@ -34,7 +30,7 @@ func (g *Guided) prospects(e *engine, w width, s *survey) []promise {
 	var list []promise
 	for _, p := range e.pools {
 		if p.failure == "" && !p.isReady() {
-			list = append(list, g.promise(p, f, w, s))
+			list = append(list, g.promise(p, f, s))
 		}
 	}
 	return list
@@ -51,18 +47,18 @@ func (g *Guided) chance(d *decision) float64 {
 		if isHopeless(e, known) {
 			continue
 		}
-		for _, x := range g.prospects(e, d.width, &d.survey) {
-			most = max(most, x.gain)
+		for _, x := range g.prospects(e, &d.survey) {
+			most = max(most, x.chance)
 		}
 	}
 	return most
 }
 
 // promise is the most that a pool may do.
-func (g *Guided) promise(p *pool, f forecast, w width, s *survey) promise {
-	best := promise{pool: p, most: math.Inf(-1)}
+func (g *Guided) promise(p *pool, f forecast, s *survey) promise {
+	best, cost := promise{pool: p}, g.openingCost(p)
 	for b := range g.outlook(p, f) {
-		g.improve(&best, b, w, s)
+		g.improve(&best, b, cost, s)
 	}
 	return best
 }
@@ -74,7 +70,7 @@ func (g *Guided) outlook(p *pool, f forecast) iter.Seq[belief] {
 	unknown := f.deviation*f.deviation + p.company.variance
 	axis, lone := g.settings.Space.Load, o.times[0]+o.overhead
 	return func(yield func(belief) bool) {
-		b := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
+		b := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
 		for i := range o.sizes {
 			knee := o.most[i] / float64(g.clientBatch()) // requests/s
 			if !axis.Rate {
@@ -90,7 +86,8 @@ func (g *Guided) outlook(p *pool, f forecast) iter.Seq[belief] {
 					g.takeAtLeast(math.Log(o.times[i-1]+o.overhead), b)
 				}
 				b.pool, b.level = p, level
-				g.expect(spot{pool: p.index, at: [...]float64{math.Log(level), math.Log(float64(o.sizes[i])), 0}}, p, &b)
+				x := posterior.PlaceBeyond(axis.At(level), o.sizes[i])
+				g.expect(&x, o.sizes[i], p, &b)
 				g.doubtMore(&b, unknown+beyond(o.sizes[i], f.last))
 				if !yield(b) {
 					return
@@ -113,43 +110,32 @@ func (g *Guided) takeAtLeast(log float64, b belief) {
 func (g *Guided) doubtMore(b *belief, variance float64) {
 	for k, m := range g.models {
 		if m.isPredicted {
-			b.residuals[k].variance += variance
+			b.residuals[k].Variance += variance
 		}
 	}
 	g.judge(b)
 }
 
 // improve enters a belief in the promise of its pool.
-func (g *Guided) improve(best *promise, b belief, w width, s *survey) {
-	if math.IsInf(s.lead, -1) {
-		best.gain = max(best.gain, b.feasible)
-		best.next = best.gain
+func (g *Guided) improve(best *promise, b belief, cost float64, s *survey) {
+	best.chance = max(best.chance, b.feasible)
+	if b.feasible < possible {
 		return
 	}
-	if b.feasible >= w.least {
-		best.gain = max(best.gain, g.improvement(s, b))
-		best.next = max(best.next, g.lesson(s, b))
-		best.most = max(best.most, g.upside(w.kappa, s, b))
-	}
+	best.worth = max(best.worth, g.rate(cost, func(trials int) float64 { return g.gain(s, b, trials) }))
 }
 
-// opening is a service trial that makes a pool ready, or is the first of two that do.
-type opening struct {
-	pool  *pool
-	worth float64 // expected gain per second
-}
-
-// opening is the best one, and false where none is worth a trial.
-func (g *Guided) opening(w width, s *survey) (opening, bool) {
-	var best opening
+// opening is the pool that is worth most to be made ready, and false where none is worth a trial.
+func (g *Guided) opening(s *survey) (promise, bool) {
+	var best promise
 	known := g.experience()
 	for _, e := range g.engines {
 		if isHopeless(e, known) {
 			continue
 		}
-		for _, x := range g.promises(e, w, s) {
-			if worth := x.next / g.openingCost(x.pool); worth > best.worth && g.allows(g.begin(x.pool)) {
-				best = opening{x.pool, worth}
+		for _, x := range g.promises(e, s) {
+			if x.worth > best.worth && g.allows(g.begin(x.pool)) {
+				best = x
 			}
 		}
 	}

@@ -10,32 +10,14 @@ import (
 	"tuner/search"
 )
 
-// Statement is what the search claims, from all that it measured and predicted.
+// Statement is what the search says of itself.
 type Statement struct {
-	Best      *Claim           // nil while nothing is believed to satisfy the constraints
-	Shortfall []string         // where nothing is and something was measured: what misses them least, and what would have to give, in sentences
-	Chance    float64          // of that case: the highest probability of any configuration to satisfy them
-	Gain      *float64         // relative, by which anything else may still be better than Best; nil while nothing is known of engines that may be
+	Shortfall []string         // where nothing that was measured satisfies the constraints: what misses them least, and what would have to give, in sentences
+	Chance    float64          // then also: the highest probability of any configuration to satisfy them
 	Why       string           // why the search is over; "" while it is not
 	Dropped   []measure.Metric // whose predictions turned out wrong, so that the search went on without them
 	Unseen    int              // candidates that the search never looked at, in a space that is so large; at most
 	Reused    []Reuse          // earlier campaigns, in the settings' order
-}
-
-// Claim is a configuration at a load and what is believed of it.
-type Claim struct {
-	Candidate search.Candidate
-	Load      measure.Load
-	Values    []Value // of the goal's metrics
-	Feasible  float64 // probability that all constraints are satisfied
-	Trials    int     // in which it was measured
-	IsAlone   bool    // it is the default, of which only its measurements are known: no engine process of the space is like its own
-}
-
-// Value is a metric with a 95 % interval of what is believed, in its base unit.
-type Value struct {
-	Metric measure.Metric
-	measure.Estimate
 }
 
 // Statement is what can be said now.
@@ -50,58 +32,10 @@ func (g *Guided) Statement() Statement {
 			st.Dropped = append(st.Dropped, m.metric)
 		}
 	}
-	s := &d.survey
-	if s.leader >= 0 {
-		claim := g.claim(s.beliefs[s.leader])
-		st.Best, st.Gain = &claim, g.possibleGain(d)
-	} else if standing, ok := g.defaultStanding(); ok {
-		claim := g.defaultClaim(standing)
-		st.Best, st.Gain = &claim, g.possibleGain(d)
-	} else if math.IsInf(s.lead, -1) {
+	if math.IsInf(d.survey.lead, -1) {
 		st.Shortfall, st.Chance = g.ledger.Shortfall(), g.chance(d)
 	}
 	return st
-}
-
-// claim is what is believed of a cell. Its intervals, and its probability to satisfy the constraints, are of what the machine does in the long run: the
-// campaign saw a few minutes of the drift.
-func (g *Guided) claim(b belief) Claim {
-	c := Claim{Candidate: g.named(b.cell), Load: g.settings.Space.Load.At(b.level), Feasible: 1, Trials: b.trials}
-	for k, m := range g.models {
-		if !m.isKnown || !m.isAsked() {
-			continue
-		}
-		deviation := math.Sqrt(b.residuals[k].variance + m.level)
-		half := 1.96 * deviation
-		e := measure.Estimate{Value: math.Exp(b.means[k]), Lo: math.Exp(b.means[k] - half), Hi: math.Exp(b.means[k] + half)}
-		c.Values = append(c.Values, Value{m.metric, e})
-		for _, limit := range m.limits {
-			c.Feasible *= satisfaction(limit, b.means[k], deviation)
-		}
-	}
-	return c
-}
-
-// defaultClaim is what the windows of a default say that no pool stands for.
-func (g *Guided) defaultClaim(s search.Standing) Claim {
-	c := Claim{Candidate: s.Candidate, Load: s.Load, Feasible: 1, IsAlone: true}
-	for _, point := range g.ledger.Points(s.Candidate) {
-		if point.Level == s.Point.Level {
-			c.Trials++
-		}
-	}
-	r, _ := g.read(search.Event{Measurement: s.Measurement})
-	for k, m := range g.models {
-		e, ok := g.settings.Goal.Estimate(s.Measurement, m.metric)
-		if !ok || !m.isAsked() {
-			continue
-		}
-		c.Values = append(c.Values, Value{m.metric, e})
-		for _, limit := range m.limits {
-			c.Feasible *= satisfaction(limit, r.logs[k], r.errors[k])
-		}
-	}
-	return c
 }
 
 // named is a cell's candidate; the default where that is the same.
@@ -111,34 +45,6 @@ func (g *Guided) named(c cell) search.Candidate {
 		return search.Candidate{}
 	}
 	return b.candidate
-}
-
-// possibleGain is by how much a cell, or a pool that was not started, may be better than the leader; nil while nothing is known of an engine that was
-// not tried.
-func (g *Guided) possibleGain(d *decision) *float64 {
-	if len(g.pools) == 0 {
-		return new(float64)
-	}
-	s, most := &d.survey, 0.0
-	for i, b := range s.beliefs {
-		if i != s.leader && b.feasible >= d.width.least {
-			most = max(most, g.gap(d.width, s, b))
-		}
-	}
-	known := g.experience()
-	for _, e := range g.engines {
-		if isHopeless(e, known) {
-			continue
-		}
-		if _, ok := g.foreseen(e); !ok && e.door() != nil {
-			return nil
-		}
-		for _, x := range g.promises(e, d.width, s) {
-			most = max(most, x.most-s.lead)
-		}
-	}
-	gain := g.settings.Goal.Objective.Gain(0, most)
-	return &gain
 }
 
 // Notes are sentences about the search itself: what it learned from, what it left out, why it ended.
@@ -185,12 +91,12 @@ func (g *Guided) ending(d *decision) string {
 
 // byBelief orders what is trusted to be feasible by its score, before the rest by its feasibility, and last what is out of the question by
 // how little it lacks.
-func byBelief(a, b belief) int {
+func (g *Guided) byBelief(a, b belief) int {
 	rank := func(b belief) float64 {
 		if b.feasible < possible {
 			return 0
 		}
-		return min(b.feasible, trusted)
+		return min(b.feasible, g.trusted)
 	}
 	x, y := rank(a), rank(b)
 	if x == 0 && y == 0 {
@@ -206,7 +112,7 @@ func (g *Guided) standing(b belief) search.Standing {
 	if t := b.pool.track(b.batcher().key, b.level); t != nil {
 		s.Measurement = t.measurement
 	}
-	if b.feasible >= trusted {
+	if b.feasible >= g.trusted {
 		return s
 	}
 	for k, m := range g.models {
@@ -218,15 +124,6 @@ func (g *Guided) standing(b belief) search.Standing {
 		}
 	}
 	return s
-}
-
-// floorIndex is the place of a default that no pool stands for, where its measured score beats the first's; else 0.
-func (g *Guided) floorIndex(ranked []search.Standing) int {
-	score := g.defaultScore()
-	if len(ranked) == 0 || math.IsInf(score, -1) || ranked[0].Point.Passes() && ranked[0].Point.Score >= score {
-		return 0
-	}
-	return max(slices.IndexFunc(ranked, func(s search.Standing) bool { return s.Candidate.IsDefault() }), 0)
 }
 
 // Remaining estimates how many configurations are still to be measured.
@@ -254,7 +151,7 @@ func (g *Guided) Skipped() []search.Fold {
 	}
 	known := g.experience()
 	for _, e := range g.engines {
-		promises := g.promises(e, d.width, &d.survey)
+		promises := g.promises(e, &d.survey)
 		for _, p := range e.pools {
 			switch {
 			case p.failure != "":
@@ -265,9 +162,9 @@ func (g *Guided) Skipped() []search.Fold {
 			case slices.ContainsFunc(promises, func(x promise) bool { return x.pool == p }):
 				add("not tried yet: its bounds do not rule it out")
 			case e.isOpen():
-				add("so many instances cannot be better, by the service times of one")
+				add("so many instances are not expected to be better, by the service times of one")
 			default:
-				add("their service times, predicted from those of engines like them, cannot be better")
+				add("by service times that are predicted from engines like them, they are not expected to be better")
 			}
 		}
 	}

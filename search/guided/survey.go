@@ -5,43 +5,14 @@ import (
 	"math"
 	"slices"
 
-	"tuner/measure"
-	"tuner/search"
+	"tuner/search/posterior"
 )
 
-// width is how far the search looks for something better before it calls itself done.
-type width struct {
-	kappa     float64 // standard deviations by which a challenger may be better than believed
-	least     float64 // probability with which it must satisfy the constraints
-	tolerance float64 // expected gain that is not worth a trial, relative
-}
+// possible is the probability to keep the constraints below which a cell is out.
+const possible = 0.02
 
-// How often the search looks further when it has converged.
-const (
-	widenings = 3
-	widest    = 7 // within a budget, which is there to be used while anything that is not certain may be better
-)
-
-// last is how often the search looks further before it is over.
-func (g *Guided) last() int {
-	if g.settings.Budget == (search.Budget{}) {
-		return widenings
-	}
-	return widest
-}
-
-// wide is the width after so many widenings.
-func wide(times int) width {
-	n := float64(times)
-	return width{kappa: 1.6 + 0.5*n, least: 0.10 * math.Pow(0.6, n), tolerance: 0.002 * math.Pow(0.5, n)}
-}
-
-// What a survey takes for feasible.
-const (
-	trusted  = 0.80 // probability from which on a cell may lead
-	certain  = 0.90 // and below which the search is not over while it may still be measured
-	possible = 0.02 // below which it is out
-)
+// clearly is by how many standard deviations something must miss what matters for it not to matter.
+const clearly = 3
 
 // The size of a survey.
 const (
@@ -66,17 +37,18 @@ type hope struct {
 	lack     float64 // sum of the logarithms by which it misses constraints
 }
 
-func (s *survey) add(b belief) {
+// add enters a belief in a survey.
+func (g *Guided) add(s *survey, b belief) {
 	s.beliefs = append(s.beliefs, b)
 	s.chance = max(s.chance, b.feasible)
-	if b.feasible >= trusted && b.score > s.lead {
+	if b.feasible >= g.trusted && b.score > s.lead {
 		s.leader, s.lead = len(s.beliefs)-1, b.score
 	}
 }
 
 // survey looks at the cells that were measured, and at those that could be better than the best: it simulates none whose bounds
 // say that it is not.
-func (g *Guided) survey(w width) survey {
+func (g *Guided) survey() survey {
 	s := survey{leader: -1, lead: g.defaultScore()}
 	for _, p := range g.pools {
 		if !p.isReady() {
@@ -84,16 +56,16 @@ func (g *Guided) survey(w width) survey {
 		}
 		for _, t := range p.tracks {
 			at, found := p.find(t.key)
-			if c := (cell{p, setting{at, t.level}}); found && !p.isDead(c.setting) {
-				s.add(g.believe(c))
+			if c := (cell{p, setting{at, t.level}}); found && !p.isDead(c.setting) && !g.isFar(c) {
+				g.add(&s, g.believe(c))
 			}
 		}
 	}
-	hopes := g.hopes(w, &s)
+	hopes := g.hopes(&s)
 	if math.IsInf(s.lead, -1) {
-		slices.SortStableFunc(hopes, byFeasibility)
+		slices.SortStableFunc(hopes, g.byFeasibility)
 		for n := 0; len(hopes) > 0 && len(s.beliefs) < surveys && (n < anchors || math.IsInf(s.lead, -1)); n++ {
-			s.add(g.believe(hopes[0].cell))
+			g.add(&s, g.believe(hopes[0].cell))
 			hopes = hopes[1:]
 		}
 	}
@@ -103,36 +75,41 @@ func (g *Guided) survey(w width) survey {
 			s.chance = max(s.chance, h.feasible) // it is the most likely one of the rest
 			break
 		}
-		s.add(g.believe(h.cell))
+		g.add(&s, g.believe(h.cell))
 	}
 	g.refine(&s)
 	return s
 }
 
+// isFar reports whether so many others are nearer to the best that the posterior keeps a cell apart.
+func (g *Guided) isFar(c cell) bool {
+	return g.known.IsApart(posterior.Cell{Candidate: g.named(c), Load: g.settings.Space.Load.At(c.level)})
+}
+
+// isLeft reports whether all that was measured of a pool is far from the best.
+func (g *Guided) isLeft(p *pool) bool {
+	return len(p.tracks) > 0 && !slices.ContainsFunc(p.tracks, func(t *track) bool {
+		at, found := p.find(t.key)
+		return !found || !g.isFar(cell{p, setting{at, t.level}})
+	})
+}
+
 // byFeasibility orders the most feasible first, all that are as good as certain by their score.
-func byFeasibility(a, b hope) int {
-	return cmp.Or(cmp.Compare(min(b.feasible, 0.95), min(a.feasible, 0.95)), cmp.Compare(b.most, a.most))
+func (g *Guided) byFeasibility(a, b hope) int {
+	return cmp.Or(cmp.Compare(min(b.feasible, g.trusted), min(a.feasible, g.trusted)), cmp.Compare(b.most, a.most))
 }
 
 // hopes lists the cells that are not measured and may be better than the lead. It notes the one that is nearest to the constraints.
-func (g *Guided) hopes(w width, s *survey) []hope {
-	least, isNone := w.least, math.IsInf(s.lead, -1)
-	if isNone {
-		least = min(least, possible)
-	}
+func (g *Guided) hopes(s *survey) []hope {
+	isNone := math.IsInf(s.lead, -1)
 	var list []hope
-	best := belief{means: make([]float64, len(g.models)), residuals: make([]residual, len(g.models))}
-	for c := range g.unmeasured {
-		if !g.isUseful(c) {
-			continue
-		}
-		g.imagine(c, &best)
-		h := hope{c, g.upside(w.kappa, s, best), best.feasible, best.lack}
+	for _, best := range g.imagined() {
+		h := hope{best.cell, g.upside(s, best), best.feasible, best.lack}
 		if s.nearest == nil || isNearer(h, *s.nearest) {
 			s.nearest = &h
 		}
 		switch {
-		case h.feasible >= least && h.most > s.lead:
+		case h.feasible >= possible && h.most > s.lead:
 			list = append(list, h)
 		case isNone:
 			s.chance = max(s.chance, h.feasible)
@@ -150,7 +127,7 @@ func isNearer(a, b hope) bool {
 // unmeasured yields the cells of ready pools at the grid's levels that were not measured.
 func (g *Guided) unmeasured(yield func(cell) bool) {
 	for _, p := range g.pools {
-		if !p.isReady() {
+		if !p.isReady() || g.isLeft(p) {
 			continue
 		}
 		for i := range p.batchers {
@@ -163,12 +140,27 @@ func (g *Guided) unmeasured(yield func(cell) bool) {
 	}
 }
 
+// imagined lists what bounds the useful cells that were not measured, once after each event.
+func (g *Guided) imagined() []belief {
+	if g.bounded == nil {
+		g.bounded = []belief{}
+		for c := range g.unmeasured {
+			if g.isUseful(c) {
+				b := belief{means: make([]float64, len(g.models)), residuals: make([]posterior.Residual, len(g.models))}
+				g.imagine(c, &b)
+				g.bounded = append(g.bounded, b)
+			}
+		}
+	}
+	return g.bounded
+}
+
 // imagine is believe with what bounds the cell instead of its simulation.
 func (g *Guided) imagine(c cell, b *belief) {
 	b.cell = c
 	o := c.pool.outline
 	g.atBest(o, o.upTo(c.batcher().queue.MaxBatch), c.level, b.means)
-	g.expect(g.spot(c), c.pool, b)
+	g.expect(g.place(c), max(c.batcher().queue.MaxBatch, 1), c.pool, b)
 }
 
 // refine looks at the levels between the grid's around the leader, where any level is allowed.
@@ -187,14 +179,14 @@ func (g *Guided) refine(s *survey) {
 		c.level = level
 		known := slices.ContainsFunc(s.beliefs, func(b belief) bool { return b.cell == c })
 		if !known && g.isUseful(c) {
-			s.add(g.believe(c))
+			g.add(s, g.believe(c))
 		}
 	}
 }
 
 // upside is the score that a cell may have beside the leader's believed one.
-func (g *Guided) upside(deviations float64, s *survey, b belief) float64 {
-	return b.score + deviations*g.deviation(s, b)
+func (g *Guided) upside(s *survey, b belief) float64 {
+	return b.score + clearly*g.deviation(s, b)
 }
 
 // deviation is that of a cell's score from the lead: what it has in common with the leader cannot tell them apart.
@@ -202,78 +194,8 @@ func (g *Guided) deviation(s *survey, b belief) float64 {
 	if s.leader < 0 {
 		return b.deviation()
 	}
-	all, _ := g.difference(b, s.beliefs[s.leader])
-	return math.Sqrt(all)
+	return math.Sqrt(g.difference(b, s.beliefs[s.leader]))
 }
 
 // gap is by how much a cell may be better than the lead.
-func (g *Guided) gap(w width, s *survey, b belief) float64 { return g.upside(w.kappa, s, b) - s.lead }
-
-// improvement is the expected gain of a cell over the lead where it turns out to be better and to satisfy the constraints (Jones, Schonlau
-// and Welch, Efficient Global Optimization of Expensive Black-Box Functions, 1998, with the leader as uncertain as it is). Whatever makes
-// a machine or a pool faster than believed raises the throughput and shortens the latencies, so that these err together: a cell that was
-// measured in a slow minute may at once be better and keep its limits. Of an open loop's throughput what is offered is the most.
-func (g *Guided) improvement(s *survey, b belief) float64 {
-	return g.expected(s, b, g.deviation(s, b))
-}
-
-// lesson is the part of that which the next trial of the cell is expected to bring: the gain of what will then be thought best (the knowledge gradient
-// of Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009). Of two that are within a percent, and as noisy as ten, a trial teaches
-// little, however likely either is to be the better.
-func (g *Guided) lesson(s *survey, b belief) float64 {
-	shared := b.open // covariance of the cell and of its distance from the lead
-	if s.leader >= 0 {
-		leader := s.beliefs[s.leader]
-		_, open := g.difference(b, leader)
-		shared = (b.open - leader.open + open) / 2
-	}
-	return g.expected(s, b, math.Abs(shared)/math.Sqrt(max(b.open+g.trialVariance(), floor)))
-}
-
-// trialVariance is that of the score of a trial of the next windows' length.
-func (g *Guided) trialVariance() float64 {
-	_, open := g.variances(func(k int) float64 {
-		m := g.models[k]
-		return m.noise.trial*m.noise.trial + m.rate/g.window().Seconds()
-	})
-	return open
-}
-
-// expected is the gain over the lead to be expected of a score with a deviation.
-func (g *Guided) expected(s *survey, b belief, deviation float64) float64 {
-	deviation = max(deviation, floor)
-	least, others := g.needed(b)
-	beyond := func(lead float64) float64 {
-		z := max((lead-b.score)/deviation, least)
-		return (b.score-lead)*normal(-z) + deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
-	}
-	_, rate := g.demand(b.level)
-	gain := beyond(s.lead)
-	if m := g.models[0]; len(g.settings.Goal.Objective.Terms) == 1 && m.isRate() && !math.IsInf(rate, 1) {
-		gain -= beyond(max(s.lead, m.weight*g.ofRate(m.metric, rate)))
-	}
-	return gain * others
-}
-
-// needed is by how many standard deviations a cell must be faster than believed to keep its limits on throughput and latencies, and the
-// probability that it keeps the others.
-func (g *Guided) needed(b belief) (deviations, others float64) {
-	deviations, others = math.Inf(-1), 1
-	for k, m := range g.models {
-		if !m.isKnown {
-			continue
-		}
-		deviation := max(math.Sqrt(b.residuals[k].variance), floor)
-		for _, limit := range m.limits {
-			switch {
-			case !m.isPredicted:
-				others *= satisfaction(limit, b.means[k], deviation)
-			case limit.Max != nil && m.metric != measure.Throughput:
-				deviations = max(deviations, (b.means[k]-math.Log(max(*limit.Max, floor)))/deviation)
-			case limit.Min != nil && m.metric == measure.Throughput:
-				deviations = max(deviations, (math.Log(max(*limit.Min, floor))-b.means[k])/deviation)
-			}
-		}
-	}
-	return deviations, others
-}
+func (g *Guided) gap(s *survey, b belief) float64 { return g.upside(s, b) - s.lead }

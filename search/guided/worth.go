@@ -7,9 +7,6 @@ import (
 	"tuner/search"
 )
 
-// clearly is by how many standard deviations the first part of a window must miss something for the rest not to matter.
-const clearly = 3
-
 // worth bounds what a window must show at its look to matter still: the limits, and the lead where the objective is one metric, each with room for what so
 // short a window may err by. There are none while nothing satisfies the constraints: then it is to be known by how much they are missed.
 func (g *Guided) worth(s *survey) []search.Constraint {
@@ -40,8 +37,8 @@ func isTold(metric measure.Metric) bool {
 
 // lookDeviation is that of the logarithm of what a window shows at its look.
 func (g *Guided) lookDeviation(k int) float64 {
-	n, look := g.models[k].noise, measure.Look*g.window().Seconds()
-	return math.Sqrt(n.trial*n.trial + n.drift*n.drift + g.models[k].rate/look)
+	v := g.models[k].view
+	return math.Sqrt(v.TrialVariance(measure.Look*g.window().Seconds()) + v.SpeedVariance())
 }
 
 // loosened is a constraint that leaves a factor of room.
