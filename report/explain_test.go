@@ -50,7 +50,7 @@ func predicted(t *testing.T) analyze.Result {
 	x.Barred = &analyze.Barred{Name: "minilm_config_6", Load: measure.Load{Concurrency: 64, BatchSize: 1}, Change: 0.2, Misses: []search.Miss{
 		{Constraint: search.Constraint{Metric: measure.Memory, Max: &limit}, Value: 3e8, Violation: 0.5}}}
 	x.Untried = analyze.Untried{Candidates: 180, Measured: 23, Predicted: 97, Unreached: 0, Gain: number(0.012), Skipped: []search.Fold{
-		{Reason: "their service times, predicted from those of engines like them, cannot be better", Count: 60}}}
+		{Reason: "by service times that are predicted from engines like them, they are not expected to be better", Count: 60}}}
 	x.Dropped = []measure.Metric{measure.LatencyP99}
 	r.Folds = []search.Fold{{Reason: "a batch of one never waits", Count: 12}}
 	return r

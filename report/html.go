@@ -79,6 +79,9 @@ func newVerdict(r analyze.Result) html.Verdict {
 		v.Figure, v.Claim = "Nothing", "was measured"
 		if _, ok := r.Nearest(); ok {
 			v.Figure, v.Claim = "None", "satisfies "+missedText(r)
+			if v.Open != "" {
+				v.Claim = "so far " + v.Claim
+			}
 		}
 		return v
 	}

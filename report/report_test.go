@@ -47,6 +47,16 @@ func typical(t *testing.T) *analyzetest.Builder {
 		End("the space is exhausted", false)
 }
 
+// complete is a campaign that measured all that its space has.
+func complete(t *testing.T) *analyzetest.Builder {
+	profile := strings.NewReplacer("intra_op_threads: [1, 2]", "intra_op_threads: [1]", "instance_count: [1, 2]", "instance_count: [1]",
+		"max_batch_size: [4, 8, 16]", "max_batch_size: [4]", "min: 1, max: 64", "min: 4, max: 8").Replace(analyzetest.Profile)
+	return analyzetest.New(t, profile).
+		Measure(search.Candidate{}, 4, 8).
+		Measure(analyzetest.Candidate(1, 1, 4), 4, 8).
+		End("the space is exhausted", false)
+}
+
 // withVariants is a campaign with int8, which serves on cpu with two operators in fp32 and is rejected on OpenVINO, and with
 // fp16, which could not be made.
 func withVariants(t *testing.T) *analyzetest.Builder {
@@ -120,6 +130,7 @@ func TestGoldens(t *testing.T) {
 	found := result(t, typical(t), analyze.Options{Top: 3})
 	variants := result(t, withVariants(t), analyze.Options{})
 	infeasible := result(t, typical(t), analyze.Options{Goal: tight()})
+	nothing := result(t, complete(t), analyze.Options{Goal: tight()})
 	alone := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{})
 	failed := result(t, analyzetest.New(t, analyzetest.Profile).
 		Fail(search.Candidate{}, 4, measure.StageLoad, "onnx runtime error 7: invalid graph"), analyze.Options{})
@@ -148,6 +159,7 @@ func TestGoldens(t *testing.T) {
 		{"server.csv", found, WriteServerCSV},
 		{"found.junit.xml", found, WriteJUnit},
 		{"infeasible.junit.xml", infeasible, WriteJUnit},
+		{"nothing.table.txt", nothing, WriteTable},
 	} {
 		var b bytes.Buffer
 		if err := test.write(&b, test.result); err != nil {

@@ -113,7 +113,8 @@ func TestAnswer(t *testing.T) {
 	busy := result(t, typical(t), analyze.Options{})
 	busy.Withheld = analyze.Withheld{Others: measure.Others{Mean: 0.12, Most: 0.3}}
 	check("busy", busy, "others used 12 % of the CPU time (30 % in the worst window): the figures are of the mean.")
-	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
+	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Unfinished: nothing that was measured keeps the limits", "Nearest: default at ")
+	check("nothing", result(t, complete(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
 	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "Unfinished: ", "; interrupted;")
 	if err := WriteAnswer(failing{}, result(t, typical(t), analyze.Options{})); !errors.Is(err, errFull) {
 		t.Errorf("error is %v, want %v", err, errFull)

@@ -75,7 +75,7 @@ func TestConstraintText(t *testing.T) {
 func TestWhatIsMissed(t *testing.T) {
 	t.Parallel()
 	refusing := func() analyze.Campaign { // half of the requests
-		c := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Campaign()
+		c := complete(t).Campaign()
 		for _, e := range c.Events {
 			for i, w := range e.Measurement.Windows {
 				e.Measurement.Windows[i].Errors = w.Requests
@@ -103,7 +103,7 @@ func TestWhatIsMissed(t *testing.T) {
 	check("error rate ≤ 1 %", refusing())
 	check("error rate ≤ 1 %", refusing(), small)
 	check("p99 ≤ 3 ms, error rate ≤ 1 %", refusing(), small, quick)
-	check("p99 ≤ 3 ms", typical(t).Campaign(), quick, small)
+	check("p99 ≤ 3 ms", complete(t).Campaign(), quick, small)
 	energy := objective(search.Term{Metric: measure.Energy, Weight: 1})
 	unknown := analyze.Config{Best: &analyze.Point{Sample: analyze.Sample{Misses: energy.Unscored(func(measure.Metric) (float64, bool) { return 0, false })}}}
 	if got, want := missedText(analyze.Result{Goal: energy, Configs: []analyze.Config{unknown}}), "energy per inference > 0"; got != want {

@@ -18,6 +18,7 @@ import (
 	"tuner/internal/terminal"
 	"tuner/report"
 	"tuner/search"
+	"tuner/search/verdict"
 	"tuner/spec"
 	"tuner/spec/modelanalyzer"
 )
@@ -305,6 +306,10 @@ func infeasible(r analyze.Result) error {
 	for i, m := range nearest.Best.Misses {
 		misses[i] = m.String()
 	}
-	return withExit(exitInfeasible, fmt.Errorf("nothing satisfies the constraints; nearest is %s at %s: %s",
-		nearest.Candidate.Describe(), nearest.Best.Load, strings.Join(misses, ", and ")))
+	what := "nothing"
+	if r.Verdict.State == verdict.Unfinished {
+		what = "nothing that was measured"
+	}
+	return withExit(exitInfeasible, fmt.Errorf("%s satisfies the constraints; nearest is %s at %s: %s",
+		what, nearest.Candidate.Describe(), nearest.Best.Load, strings.Join(misses, ", and ")))
 }

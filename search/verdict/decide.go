@@ -38,6 +38,9 @@ func Decide(b Beliefs, o Options) Verdict {
 		v.Tradeoffs = d.tradeoffs()
 	}
 	v.More = d.more(answer)
+	if v.Nearest != nil {
+		v.Chance = d.chance()
+	}
 	v.State = d.state(v, base)
 	v.Curves = d.curves()
 	return v
@@ -46,9 +49,11 @@ func Decide(b Beliefs, o Options) Verdict {
 func (d *decider) state(v Verdict, base int) State {
 	answer := v.Answer()
 	switch {
+	case v.Nearest != nil && v.Chance > 1-d.Confidence:
+		return Unfinished
 	case v.Nearest != nil:
 		return Nothing
-	case v.More > worthMore:
+	case v.More > max(worthMore, d.Until):
 		return Unfinished
 	case v.Recommended == nil:
 		return Close

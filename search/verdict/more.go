@@ -90,6 +90,24 @@ func chanceOfMore(others [][]other, x float64) float64 {
 	return 1 - nothing
 }
 
+// chance is the highest probability that anything keeps the limits, measured or not; 1 where nothing is known of
+// something that may.
+func (d *decider) chance() float64 {
+	if d.IsOpen {
+		return 1
+	}
+	most := 0.0
+	for i, c := range d.choices {
+		if d.mayLead(i) {
+			most = max(most, c.Holds)
+		}
+	}
+	for _, r := range d.Rivals {
+		most = max(most, r.Holds)
+	}
+	return most
+}
+
 // curves are the answer as a function of each limit, and of one on latency and memory where the goal has
 // none.
 func (d *decider) curves() []Curve {

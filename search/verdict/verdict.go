@@ -53,6 +53,8 @@ type Options struct {
 	Confidence float64       // 0: Confidence
 	At         *measure.Load // compare at this load, whatever the client batch; nil: each at its best
 	Rivals     []Rival       // what was not measured and may be better
+	// Until is the relative gain for which the user would not wait (search.Settings.Until), 0 where none was said.
+	Until float64
 	// IsOpen says that something may be better of which nothing is known: engines without service times.
 	IsOpen bool
 }
@@ -74,7 +76,7 @@ type State string
 const (
 	Unmeasured State = "nothing measured"   // no trial told a figure
 	Nothing    State = "nothing satisfies"  // nothing is likely to keep the limits
-	Unfinished State = "unfinished"         // something may be better by more than worthMore
+	Unfinished State = "unfinished"         // something may be better by more than worthMore or Until, or keep limits that nothing keeps so far
 	Close      State = "close to the limit" // nothing keeps the limits with the asked confidence
 	NoGain     State = "no gain shown"      // nothing is shown to be better than the default
 	Proven     State = "proven"             // recommended, and shown to be better than the default
@@ -155,8 +157,11 @@ type Verdict struct {
 	// there is none.
 	Edge    *Choice
 	Default *Choice // at its best load; nil where the default was not measured
-	// Nearest misses the limits least; nil unless nothing is likely to keep them.
+	// Nearest misses the limits least; nil unless nothing that was measured is likely to keep them.
 	Nearest *Choice
+	// Chance is, beside Nearest, the highest probability that something keeps the limits, measured or not; 1 where nothing
+	// is known of something that may. 0 otherwise.
+	Chance  float64
 	Configs []Choice // every configuration at its load, the answer first
 	Choices []Choice // every configuration at every load that was measured
 	// More is by how much something else may be better than the answer, relative, at most with

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"tuner/measure"
@@ -300,6 +301,28 @@ func TestEdge(t *testing.T) {
 	}
 }
 
+// Where nothing that was measured keeps the limits, a campaign is unfinished as long as something else may, and then no
+// limit is said to have to give.
+func TestNothingSatisfiesSoFar(t *testing.T) {
+	t.Parallel()
+	b := &beliefs{}
+	b.add(candidate(), 1, 100, 0.080, 1e8, 0.01, 0.05)
+	check := func(holds float64, isOpen bool, want verdict.State, words string) {
+		t.Helper()
+		o := options(limit(measure.LatencyP99, 0.020))
+		o.IsOpen = isOpen
+		o.Rivals = []verdict.Rival{{Candidate: candidate("instance_count", "2"), Score: posterior.Normal{Mean: math.Log(110), Deviation: 0.2}, Holds: holds}}
+		v := verdict.Decide(b, o)
+		text := strings.Join(v.Sentences(o.Goal), "\n")
+		if v.State != want || v.Nearest == nil || !strings.Contains(text, words) || strings.Contains(text, "would have to give") != (want == verdict.Nothing) {
+			t.Errorf("a rival that keeps the limit with %g: %s, want %s and %q:\n%s", holds, v.State, want, words, text)
+		}
+	}
+	check(0.3, false, verdict.Unfinished, "something may, with a probability of 30 %")
+	check(0.04, false, verdict.Nothing, "Nothing satisfies the limits")
+	check(0.04, true, verdict.Unfinished, "configurations were never tried")
+}
+
 // What a rival may still bring is a quantile: with one rival it is that of its own gain.
 func TestMore(t *testing.T) {
 	t.Parallel()
@@ -312,6 +335,11 @@ func TestMore(t *testing.T) {
 	if math.Abs(v.More-0.528) > 0.002 || v.State != verdict.Unfinished {
 		t.Errorf("%s, more %.4f, want %s and 0.528", v.State, v.More, verdict.Unfinished)
 	}
+	o.Until = 0.6
+	if v := verdict.Decide(b, o); v.State == verdict.Unfinished {
+		t.Errorf("%s, although nobody waits for %.1f %%", v.State, 100*v.More)
+	}
+	o.Until = 0
 	o.Rivals = nil
 	if v := verdict.Decide(b, o); v.More != 0 {
 		t.Errorf("more %.4f without a rival, want 0", v.More)

@@ -74,7 +74,13 @@ func misses(c Choice) string {
 
 // unfinished says how much may be missing, and what to do.
 func (v Verdict) unfinished() string {
-	if math.IsInf(v.More, 1) {
+	switch {
+	case v.Nearest != nil && math.IsInf(v.More, 1):
+		return Unfinished.Badge() + ": nothing that was measured keeps the limits, and configurations were never tried; a larger --budget tries them."
+	case v.Nearest != nil:
+		return fmt.Sprintf("%s: nothing that was measured is likely to keep the limits; something may, with a probability of %s; a larger --budget looks for it.",
+			Unfinished.Badge(), Percent(v.Chance))
+	case math.IsInf(v.More, 1):
 		return Unfinished.Badge() + ": configurations were never tried; a larger --budget tries them."
 	}
 	return fmt.Sprintf("%s: something up to %s × better may exist; a larger --budget looks for it.", Unfinished.Badge(), Factor(1+v.More))
