@@ -39,16 +39,15 @@ func (p *Plan) decidedAfter(n int) *decision {
 // decide learns from events and makes the decision by them.
 func (p *Plan) decide(events []search.Event) *decision {
 	known := posterior.New(p.posteriorOptions(), events)
+	p.known, p.knownOf = known, len(events)
 	return &decision{len(events), known, p.DecideAt(known, nil)}
 }
 
-// growth is by how much the trials of the search grow between two decisions of it. To decide after each would take a tenth of the time.
-const growth = 1.25
-
-// anchor is the last number of trials, up to n, after which the search decides whether it is over: 1, 2, 3, 4, 5, 6, 7, 8, 10, …
+// anchor is the last number of trials, up to n, after which the search decides whether it is over: 1, 2, 3, 4, 5, 6, 7, 8, 10, … To decide
+// after each would take a tenth of the time.
 func anchor(n int) int {
 	at := 0
-	for next := 1; next <= n; next = max(next+1, int(growth*float64(next))) {
+	for next := 1; next <= n; next = max(next+1, int(posterior.Growth*float64(next))) {
 		at = next
 	}
 	return at

@@ -107,7 +107,7 @@ func (p *Plan) predicted(most int) []verdict.Rival {
 		return nil
 	}
 	list, _ := predictor.Rivals()
-	list = slices.DeleteFunc(list, func(r verdict.Rival) bool { return r.IsPool })
+	list = slices.DeleteFunc(slices.Clone(list), func(r verdict.Rival) bool { return r.IsPool })
 	value := func(r verdict.Rival) float64 { return r.Score.Mean + math.Log(r.Holds) }
 	slices.SortStableFunc(list, func(a, b verdict.Rival) int { return -cmp.Compare(value(a), value(b)) })
 	return list[:min(most, len(list))]

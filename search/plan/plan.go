@@ -76,8 +76,9 @@ type Plan struct {
 	candidates *search.Candidates
 	events     []search.Event       // all that was told
 	figures    posterior.Figures    // of them
-	known      *posterior.Posterior // of the events of the last question
-	knownOf    int                  // how many these were
+	known      *posterior.Posterior // from which scales are taken for people who watch
+	knownOf    int                  // of how many events that is
+	shown      *decision            // to these people, last
 	decisions  []*decision          // the last two
 	searched   *decision            // the last one by the search alone
 }
@@ -225,7 +226,7 @@ func (p *Plan) spent() string {
 	if b := p.settings.Budget; b.Trials > 0 && p.costs.trials+1 > b.Trials-p.reserve().trials {
 		return fmt.Sprintf("the budget of %d trials is used", b.Trials)
 	}
-	return fmt.Sprintf("the budget of %v is used", p.settings.Budget.Time)
+	return fmt.Sprintf("the budget of %v leaves no time for another trial", p.settings.Budget.Time)
 }
 
 // Tell learns the outcome of the last trial. All that judges it is shown what its
@@ -354,17 +355,19 @@ func (p *Plan) surcharge(trials []search.Trial) budgetPart {
 }
 
 // reserve is what the search leaves to the finals and the curves: room for a round of finals, before any of them at least a
-// fifth of the budget, and what the curves need.
+// fifth of the budget, and what the curves need. While nothing satisfies the constraints there is nothing to confirm.
 func (p *Plan) reserve() budgetPart {
+	leader, isAny := p.ledger.Leader()
+	if !isAny {
+		return p.curveReserve()
+	}
 	b, n := p.settings.Budget, min(max(p.ledger.Len(), 2), search.MostSeats)
 	trial := finalTrial(p.settings, search.Candidate{}, p.settings.Space.Load.Levels[0], p.finalWindows())
 	if p.takesTurns() {
 		trial = p.settings.Block([]search.Trial{trial, trial}, turnsPerBlock).Trial
 	}
 	round := p.costs.expect(trial)
-	if leader, ok := p.ledger.Leader(); ok {
-		trial.Candidate = leader.Candidate
-	}
+	trial.Candidate = leader.Candidate
 	round += time.Duration(n-1) * p.costs.expect(trial)
 	if p.ended != "" {
 		return budgetPart{time: round, trials: n}.plus(p.curveReserve())

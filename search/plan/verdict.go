@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
@@ -32,7 +34,7 @@ func (p *Plan) Verdict() verdict.Verdict { return p.DecideAt(p.Posterior(), nil)
 // DecideAt is the decision by what is known, with what the strategy expects of all that was not measured.
 // at compares all configurations at one load, whatever the client batch; nil: each at its best.
 func (p *Plan) DecideAt(known verdict.Beliefs, at *measure.Load) verdict.Verdict {
-	o := verdict.Options{Space: p.settings.Space, Goal: p.settings.Goal, Confidence: p.settings.Confidence, At: at}
+	o := verdict.Options{Space: p.settings.Space, Goal: p.settings.Goal, Confidence: p.settings.Confidence, Until: p.settings.Until, At: at}
 	if at != nil {
 		return verdict.Decide(known, o) // rivals are of best loads
 	}
@@ -61,14 +63,23 @@ func pointOf(c verdict.Choice) search.Point {
 	return search.Point{Level: c.Load.Level(), Score: c.Score.Mean, Scored: true, Misses: c.Misses}
 }
 
-// soFar is Verdict by what is quickly learned.
+// soFar is Verdict by what is quickly learned: the decision that the campaign goes on from, where it was made after the last event, else
+// a sketch by scales that were learned before.
 func (p *Plan) soFar() verdict.Verdict {
-	if p.known == nil || p.knownOf != len(p.events) {
-		o := p.posteriorOptions()
-		o.Like = p.known
-		p.known, p.knownOf = posterior.New(o, p.events), len(p.events)
+	n := len(p.events)
+	for _, d := range append(slices.Clip(p.decisions), p.shown) {
+		if d != nil && d.events == n {
+			return d.verdict
+		}
 	}
-	return p.DecideAt(p.known, nil)
+	o := p.posteriorOptions()
+	if p.known == nil || float64(n) >= posterior.Growth*float64(p.knownOf) {
+		p.known, p.knownOf = posterior.New(o, p.events), n
+	}
+	o.Like, o.IsSketch = p.known, true
+	known := posterior.New(o, p.events)
+	p.shown = &decision{n, known, p.DecideAt(known, nil)}
+	return p.shown.verdict
 }
 
 // SoFar is the decision after the last event, for people who watch. It may differ from Verdict in the last
