@@ -50,6 +50,7 @@ const remedy = "install a working one with 'tuner runtime install cpu', or name 
 // Open loads the ONNX Runtime library at a path, such as /usr/lib/libonnxruntime.so.1.31.1. A process can have one open
 // at a time; a second Open fails. Errors name the file, what is wrong with it, and the remedy.
 func Open(library string) (*Runtime, error) {
+	DisableTelemetry()
 	if err := checkLibraryFile(library); err != nil {
 		return nil, err
 	}

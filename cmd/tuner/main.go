@@ -9,9 +9,12 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"tuner/ort"
 )
 
 func main() {
+	ort.DisableTelemetry()
 	ctx, stop := withSignals(context.Background())
 	code := run(ctx, console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
 	stop()

@@ -1,0 +1,24 @@
+package ort
+
+import (
+	"os"
+	"testing"
+)
+
+// A user's own setting stays.
+func TestDisableTelemetry(t *testing.T) {
+	for set, want := range map[string]string{"0": "0", "1": "1", "": ""} {
+		t.Setenv(telemetry, set)
+		DisableTelemetry()
+		if got := os.Getenv(telemetry); got != want {
+			t.Errorf("set to %q, it becomes %q", set, got)
+		}
+	}
+	_ = os.Unsetenv(telemetry)
+	if _, err := Open("/nowhere/libonnxruntime.so"); err == nil {
+		t.Fatal("a library that is not there was opened")
+	}
+	if got := os.Getenv(telemetry); got != "1" {
+		t.Errorf("not set, it is %q once a library was to be opened", got)
+	}
+}
