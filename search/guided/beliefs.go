@@ -71,7 +71,7 @@ func (m *model) isMemory() bool { return m.metric == measure.Memory }
 // bindsLatency reports whether the metric is at least the time of the batches that a throughput needs: the median may be that of
 // smaller ones.
 func (m *model) bindsLatency() bool {
-	return !m.isDropped && (m.metric == measure.LatencyAvg || m.quantile > 0.5)
+	return m.metric == measure.LatencyAvg || m.quantile > 0.5
 }
 
 // isRate reports whether the metric is the throughput, or the cost, which is its reciprocal but for a factor.

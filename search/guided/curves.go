@@ -9,9 +9,11 @@ import (
 	"tuner/search/queuesim"
 )
 
-// serviceParts is the part of the budget beyond which a batch takes too long to be measured: with
-// what goes before its window a size takes five times as long, and the smaller sizes as long
-// again.
+// sizeBatches is how many batches a size of a service trial takes, with what goes before its window.
+const sizeBatches = 5
+
+// serviceParts is the part of the budget beyond which a batch takes too long to be measured: a size
+// takes sizeBatches of them, and the smaller sizes as long again.
 const serviceParts = 200
 
 // beyondSD is the standard deviation of the logarithm of a batch's time for each doubling of the

@@ -126,6 +126,12 @@ func TestDropsWrongPredictions(t *testing.T) {
 	if st := g.Statement(); len(st.Dropped) > 0 {
 		t.Errorf("right predictions of %v are dropped", st.Dropped)
 	}
+	noisy := typical(1, 0.05)
+	noisy.noise = 0.35 // as beside a neighbour: what trials of one cell differ by says nothing of the simulation
+	g, _ = noisy.run(t, 60)
+	if st := g.Statement(); len(st.Dropped) > 0 {
+		t.Errorf("predictions of %v are dropped, since trials scatter", st.Dropped)
+	}
 }
 
 // The space has neither the default's threads nor anything as good.

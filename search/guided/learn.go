@@ -73,15 +73,19 @@ func (g *Guided) beliefOptions(like *posterior.Posterior) posterior.Options {
 	return posterior.Options{Space: g.settings.Space, Goal: g.settings.Goal, Prior: g, Figures: &g.figures, Like: like, IsSketch: like != nil}
 }
 
-// isWrong reports whether a metric differs more from the simulation within pools than predictions may.
+// isWrong reports whether a metric differs more from the simulation within pools than predictions may, beyond what trials differ by
+// themselves: beside a neighbour a p99 scatters by half.
 func (g *Guided) isWrong(m *model) bool {
-	m.isDropped = false
-	squares, freedom := 0.0, 0.0
+	scatter := 0.0
+	if g.scales != nil {
+		scatter = g.scales.Scatter(m.source())
+	}
+	squares, freedom, noise := 0.0, 0.0, 0.0
 	for _, p := range g.pools {
 		if !p.isReady() {
 			continue
 		}
-		sum, all, n := 0.0, 0.0, 0.0
+		sum, all, own, n := 0.0, 0.0, 0.0, 0.0
 		for _, t := range p.tracks {
 			at, found := p.find(t.key)
 			e, isTold := t.measurement.Estimate(m.source())
@@ -89,13 +93,14 @@ func (g *Guided) isWrong(m *model) bool {
 				continue
 			}
 			x := min(posterior.Log(m.source(), e.Value), g.endless(m, p)) - g.simulated(cell{p, setting{at, t.level}}, m.source())
-			sum, all, n = sum+x, all+x*x, n+1
+			sum, all, own, n = sum+x, all+x*x, own+scatter/float64(t.trials), n+1
 		}
 		if n > 1 {
-			squares, freedom = squares+all-sum*sum/n, freedom+n-1
+			squares, freedom, noise = squares+all-sum*sum/n, freedom+n-1, noise+own*(n-1)/n
 		}
 	}
-	return freedom >= vague && squares > wrong*wrong*freedom
+	most := wrong*wrong*freedom + noise
+	return freedom >= vague && squares > most+clearly*most*math.Sqrt(2/freedom) // the deviation of a sum of squares
 }
 
 // Log predicts the natural logarithm of a metric of a configuration under a load from service times: false where

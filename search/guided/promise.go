@@ -100,7 +100,7 @@ func (g *Guided) outlook(p *pool, f forecast) iter.Seq[belief] {
 // takeAtLeast raises the latencies of a belief to those of a batch. The median may be of smaller ones.
 func (g *Guided) takeAtLeast(log float64, b belief) {
 	for k, m := range g.models {
-		if m.bindsLatency() {
+		if m.bindsLatency() && !m.isDropped {
 			b.means[k] = max(b.means[k], log)
 		}
 	}
@@ -148,8 +148,15 @@ func (g *Guided) openingCost(p *pool) float64 {
 	if !p.engine.isOpen() && p.instances > 1 {
 		trials = 2
 	}
-	f, _ := g.foreseen(p.engine)
-	service := float64(trials*g.brief(p, f.curve)) * g.costs.size.or(guessedSize).Seconds()
+	f, isForeseen := g.foreseen(p.engine)
+	service := 0.0
+	for _, size := range g.sizes(p.maxBatch)[:g.brief(p, f.curve)] {
+		takes := g.costs.size.or(guessedSize).Seconds()
+		if isForeseen {
+			takes = max(takes, sizeBatches*f.curve.Time(size, p.instances, p.instances))
+		}
+		service += float64(trials) * takes
+	}
 	first := g.candidates.Member(p.settings, 0)
 	return service + g.costs.expect(p.engine, first, first.Key(), g.window()).Seconds()
 }
