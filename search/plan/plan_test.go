@@ -572,3 +572,49 @@ func TestNewNamesEveryMistake(t *testing.T) {
 		`the load axis has the levels []; allowed: one or more, positive and ascending`,
 		`the window is 0s; allowed: a positive length`)
 }
+
+// While nothing satisfies the constraints there is nothing to confirm: the search has the time of the finals, too.
+func TestNothingIsKeptForFinalsOfNothing(t *testing.T) {
+	t.Parallel()
+	const budget = time.Minute
+	l := searchtest.Small()
+	s := searchtest.Settings(l, time.Microsecond)
+	s.Budget.Time = budget
+	p, err := plan.New("random", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	searched := phases(l.Run(p, 1000), search.PhaseSearch)
+	if last := searched[len(searched)-1].Elapsed; last < budget*85/100 {
+		t.Errorf("the search ends after %v of %v", last, budget)
+	}
+}
+
+// What people see after each trial is nearly what the campaign decides by: learned more quickly, it names the same answer in most cases,
+// with the same figures.
+func TestWhatIsShownIsNearlyTheDecision(t *testing.T) {
+	t.Parallel()
+	l := searchtest.Small()
+	l.Noise = 0.03
+	all := l.Run(newPlan(t, "guided", l, search.Budget{Time: 2 * time.Minute}), 1000)
+	p := newPlan(t, "guided", l, search.Budget{Time: 2 * time.Minute})
+	same, n := 0, 0
+	for i, e := range all {
+		p.Tell(e)
+		if i%3 != 2 {
+			continue
+		}
+		shown, decided := p.SoFar().Answer(), p.Verdict().Answer()
+		n++
+		if shown.Candidate.Key() != decided.Candidate.Key() || shown.Load != decided.Load {
+			continue
+		}
+		same++
+		if d := shown.Score.Mean - decided.Score.Mean; d > 0.03 || d < -0.03 {
+			t.Errorf("after %d trials %.3f is shown, and %.3f decided", i+1, shown.Score.Mean, decided.Score.Mean)
+		}
+	}
+	if n < 10 || same < n*8/10 {
+		t.Errorf("%d of %d times the same answer is shown", same, n)
+	}
+}
