@@ -32,8 +32,10 @@ var besides = []float64{1 / 2.0, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 2.0}
 type meeting struct {
 	plan *Plan
 	*decision
-	isSafe bool               // the choice keeps the limits as surely as is asked
-	cells  []posterior.Cell   // the last is the choice
+	isSafe bool             // the choice keeps the limits as surely as is asked
+	cells  []posterior.Cell // the last is the choice
+	in     map[posterior.CellKey]bool
+	out    map[string]bool    // keys of the candidates that may not lead
 	scores []posterior.Normal // of each over the choice's, on log scale
 	noise  float64            // variance of a trial's score
 	safe   []float64          // probability that, after one more trial, it keeps the limits as surely as is asked
@@ -72,13 +74,21 @@ func (p *Plan) meetItself(d *decision, choice *verdict.Choice) *meeting {
 }
 
 func (p *Plan) newMeeting(d *decision, choice *verdict.Choice) *meeting {
-	return &meeting{plan: p, decision: d, cells: []posterior.Cell{choice.Cell}}
+	m := &meeting{
+		plan: p, decision: d, cells: []posterior.Cell{choice.Cell}, in: map[posterior.CellKey]bool{choice.Cell.Key(): true}, out: map[string]bool{},
+	}
+	for _, c := range d.verdict.Choices {
+		if !c.MayLead() {
+			m.out[c.Candidate.Key()] = true
+		}
+	}
+	return m
 }
 
 // invite adds a cell that may be measured and is not in yet; the choice stays the last.
 func (m *meeting) invite(c posterior.Cell) {
-	isOut := func(x verdict.Choice) bool { return x.Candidate.Key() == c.Candidate.Key() && !x.MayLead() }
-	if !slices.ContainsFunc(m.cells, c.Is) && !slices.ContainsFunc(m.verdict.Choices, isOut) {
+	if key := c.Key(); !m.in[key] && !m.out[c.Candidate.Key()] {
+		m.in[key] = true
 		m.cells = slices.Insert(m.cells, len(m.cells)-1, c)
 	}
 }

@@ -478,7 +478,7 @@ func TestRestOfTheBudgetIsUsed(t *testing.T) {
 	t.Parallel()
 	l := searchtest.Small()
 	l.Launch = 20 * time.Second
-	s := searchtest.Settings(l, 0)
+	s := searchtest.Settings(l, 50*time.Millisecond)
 	s.Budget.Time = time.Minute
 	p, err := plan.Around(s, func(l *search.Ledger, _ *search.Candidates) plan.Explorer {
 		return economist{search.NewTour(s, l, search.PhaseSearch, nil)}

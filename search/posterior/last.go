@@ -16,15 +16,15 @@ type lastJoints struct {
 }
 
 type lastJoint struct {
-	cells []cellKey
+	cells []CellKey
 	joint Joint
 }
 
 // of returns the joint distribution of some cells, which compute makes if it is not the last one.
 func (l *lastJoints) of(cells []Cell, metric measure.Metric, compute func() Joint) Joint {
-	keys := make([]cellKey, len(cells))
+	keys := make([]CellKey, len(cells))
 	for i, c := range cells {
-		keys[i] = c.key()
+		keys[i] = c.Key()
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

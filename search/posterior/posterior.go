@@ -58,7 +58,7 @@ type Cell struct {
 }
 
 // Is reports whether two cells are the same.
-func (c Cell) Is(o Cell) bool { return c.key() == o.key() }
+func (c Cell) Is(o Cell) bool { return c.Key() == o.Key() }
 
 // Posterior is what is known after the events. It is immutable.
 type Posterior struct {
@@ -68,7 +68,7 @@ type Posterior struct {
 	searched  *footprint.Model                   // memory, on the server of the search
 	final     *footprint.Model                   // and on that of the finals
 	asking    *sync.Mutex                        // of these models
-	plain     map[cellKey][]Normal               // cells that are far from the best, each by itself; by metric
+	plain     map[CellKey][]Normal               // cells that are far from the best, each by itself; by metric
 	untold    map[measure.Metric]map[string]bool // keys of candidates whose trials told nothing of a metric that others told
 	joints    lastJoints
 }
@@ -205,7 +205,7 @@ func (p *Posterior) joined(process *process, cells []Cell, metric measure.Metric
 	j := newJoint(len(cells))
 	at := slices.Index(p.metrics(), metric)
 	for i, c := range cells {
-		if plain, isPlain := p.plain[c.key()]; isPlain {
+		if plain, isPlain := p.plain[c.Key()]; isPlain {
 			j.Means[i] = plain[at].Mean
 			j.set(i, i, plain[at].Deviation*plain[at].Deviation)
 			continue

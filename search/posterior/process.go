@@ -25,17 +25,17 @@ type observation struct {
 func observations(readings []reading, metric int, o Options) []observation {
 	p := Posterior{options: o}
 	name, mean := p.metrics()[metric], p.withheldMean(readings)
-	sites := map[cellKey]site{} // a prediction may take a simulation
+	sites := map[CellKey]site{} // a prediction may take a simulation
 	var list []observation
 	for _, r := range readings {
 		v := r.values[metric]
 		if !v.isKnown {
 			continue
 		}
-		s, known := sites[r.cell.key()]
+		s, known := sites[r.cell.Key()]
 		if !known {
 			s = siteOf(r.cell, name, o)
-			sites[r.cell.key()] = s
+			sites[r.cell.Key()] = s
 		}
 		list = append(list, observation{s, r.at, r.launch, r.withheld - mean, v.log, v.variance, r.seconds})
 	}

@@ -106,8 +106,8 @@ const quietest = 0.002
 // measuredCells sums up what stands behind each cell, in the order of the first trials.
 func measuredCells(events []search.Event, o Options) []Measured {
 	var list []Measured
-	places, launches := map[cellKey]int{}, map[cellKey]map[int]bool{}
-	failed, others := map[cellKey]int{}, map[string]bool{}
+	places, launches := map[CellKey]int{}, map[CellKey]map[int]bool{}
+	failed, others := map[CellKey]int{}, map[string]bool{}
 	onlyCurve, broken := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
 		key := e.Trial.Candidate.Key()
@@ -122,18 +122,18 @@ func measuredCells(events []search.Event, o Options) []Measured {
 		others[key] = others[key] || e.Trial.Phase != search.PhaseCurve
 		onlyCurve[key] = !others[key] && !e.Trial.Candidate.IsDefault()
 		c := cellOf(e, o)
-		at, known := places[c.key()]
+		at, known := places[c.Key()]
 		if !known {
 			at = len(list)
-			places[c.key()], launches[c.key()] = at, map[int]bool{}
+			places[c.Key()], launches[c.Key()] = at, map[int]bool{}
 			list = append(list, Measured{Cell: c, Independent: map[measure.Metric]float64{}})
 		}
 		list[at].enter(e, o)
-		launches[c.key()][e.Measurement.Launch] = true
-		failed[c.key()] += failures(e.Measurement)
+		launches[c.Key()][e.Measurement.Launch] = true
+		failed[c.Key()] += failures(e.Measurement)
 	}
 	for i := range list {
-		m, k, key := &list[i], list[i].key(), list[i].Candidate.Key()
+		m, k, key := &list[i], list[i].Key(), list[i].Candidate.Key()
 		m.Launches = len(launches[k])
 		m.Errors = float64(failed[k]) / float64(max(failed[k]+m.Requests, 1))
 		m.OnlyCurve, m.IsBroken = onlyCurve[key], broken[key]
@@ -167,14 +167,15 @@ func failures(m measure.Measurement) int {
 	return n
 }
 
-// cellKey identifies a cell.
-type cellKey struct {
+// CellKey identifies a cell, and may be compared.
+type CellKey struct {
 	candidate   string
 	load        measure.Load
 	isElsewhere bool
 }
 
-func (c Cell) key() cellKey { return cellKey{c.Candidate.Key(), c.Load, c.IsElsewhere} }
+// Key is the same of cells that are the same.
+func (c Cell) Key() CellKey { return CellKey{c.Candidate.Key(), c.Load, c.IsElsewhere} }
 
 // withheldMean is the campaign's mean of what was withheld, on log scale: figures are of the machine
 // as it was on average.

@@ -14,7 +14,7 @@ import (
 const mostJoined = 200
 
 // mostSketched is the same of a sketch, which has one set of scales and draws none.
-const mostSketched = 600
+const mostSketched = 300
 
 func (o Options) mostJoined() int {
 	if o.IsSketch && o.Like != nil {
@@ -31,9 +31,9 @@ func split(events []search.Event, o Options, most int) (joined, plain []search.E
 		return useful, nil
 	}
 	type rank struct{ violation, score float64 }
-	best := map[cellKey]rank{}
+	best := map[CellKey]rank{}
 	for _, e := range useful {
-		key := cellOf(e, o).key()
+		key := cellOf(e, o).Key()
 		point := o.Goal.Judge(e.Trial.Load, e.Measurement)
 		r := rank{point.Violation(), point.Score}
 		if e.Trial.Candidate.IsDefault() {
@@ -45,16 +45,16 @@ func split(events []search.Event, o Options, most int) (joined, plain []search.E
 	}
 	order := slices.Clone(useful)
 	slices.SortStableFunc(order, func(a, b search.Event) int {
-		x, y := best[cellOf(a, o).key()], best[cellOf(b, o).key()]
+		x, y := best[cellOf(a, o).Key()], best[cellOf(b, o).Key()]
 		return cmp.Or(cmp.Compare(x.violation, y.violation), -cmp.Compare(x.score, y.score),
 			cmp.Compare(a.Trial.Candidate.Key(), b.Trial.Candidate.Key()), cmp.Compare(a.Trial.Load.Level(), b.Trial.Load.Level()))
 	})
-	near := map[cellKey]bool{}
+	near := map[CellKey]bool{}
 	for _, e := range order[:most] {
-		near[cellOf(e, o).key()] = true
+		near[cellOf(e, o).Key()] = true
 	}
 	for _, e := range useful {
-		if near[cellOf(e, o).key()] {
+		if near[cellOf(e, o).Key()] {
 			joined = append(joined, e)
 		} else {
 			plain = append(plain, e)
@@ -66,17 +66,17 @@ func split(events []search.Event, o Options, most int) (joined, plain []search.E
 // IsApart reports whether a cell was measured and is judged by its own trials alone, since many others are nearer to the
 // best.
 func (p *Posterior) IsApart(c Cell) bool {
-	_, isPlain := p.plain[c.key()]
+	_, isPlain := p.plain[c.Key()]
 	return isPlain
 }
 
 // alone is what trials of a cell say by themselves: their mean, with the usual error of a trial.
-func (p *Posterior) alone(events []search.Event) map[cellKey][]Normal {
-	byCell := map[cellKey][]reading{}
+func (p *Posterior) alone(events []search.Event) map[CellKey][]Normal {
+	byCell := map[CellKey][]reading{}
 	for _, r := range p.read(events) {
-		byCell[r.cell.key()] = append(byCell[r.cell.key()], r)
+		byCell[r.cell.Key()] = append(byCell[r.cell.Key()], r)
 	}
-	all := make(map[cellKey][]Normal, len(byCell))
+	all := make(map[CellKey][]Normal, len(byCell))
 	for key, list := range byCell {
 		for k, metric := range p.metrics() {
 			all[key] = append(all[key], meanOf(list, k, metric))
