@@ -123,15 +123,13 @@ func (g *Guided) needed(b belief, trials int) (deviations, others float64) {
 }
 
 // limits is how many bounds the constraints have on metrics of which something is known.
-func (g *Guided) limits() int {
-	n := 0
+func (g *Guided) limits() (n int) {
 	for _, m := range g.models {
 		for _, limit := range m.limits {
-			if m.isKnown && limit.Max != nil {
-				n++
-			}
-			if m.isKnown && limit.Min != nil {
-				n++
+			for _, bound := range []*float64{limit.Min, limit.Max} {
+				if m.isKnown && bound != nil {
+					n++
+				}
 			}
 		}
 	}

@@ -59,7 +59,6 @@ func (e *engine) isTried() bool {
 
 // pool is one engine process: an engine and a number of instances. Its batchers and loads are its cells.
 type pool struct {
-	index     int
 	key       string
 	settings  search.Candidate // what its candidates have in common
 	engine    *engine
@@ -247,7 +246,6 @@ func (g *Guided) enterPool(settings search.Candidate) {
 
 func (g *Guided) newPool(settings search.Candidate) *pool {
 	p := &pool{
-		index:     len(g.pools),
 		key:       settings.PoolKey(),
 		settings:  settings,
 		instances: g.settings.Space.Facts.Instances(settings),
