@@ -137,13 +137,10 @@ func (m *model) ahead(isRunning bool) posterior.Ahead {
 
 // direction is which way the metric goes on a machine that gets faster; 0 for what is no matter of speed.
 func (m *model) direction() float64 {
-	switch {
-	case m.metric == measure.Throughput:
-		return 1
-	case m.isPredicted:
-		return -1
+	if m.metric == measure.Cost {
+		return -posterior.Direction(m.source())
 	}
-	return 0
+	return posterior.Direction(m.metric)
 }
 
 // source is the metric that trials tell of it: the cost is derived from the throughput.

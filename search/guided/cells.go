@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
@@ -227,19 +229,13 @@ func satisfaction(c search.Constraint, mean, deviation float64) float64 {
 	p := 1.0
 	deviation = max(deviation, floor)
 	if c.Max != nil {
-		p *= normal((math.Log(max(*c.Max, floor)) - mean) / deviation)
+		p *= distuv.UnitNormal.CDF((math.Log(max(*c.Max, floor)) - mean) / deviation)
 	}
 	if c.Min != nil {
-		p *= normal((mean - math.Log(max(*c.Min, floor))) / deviation)
+		p *= distuv.UnitNormal.CDF((mean - math.Log(max(*c.Min, floor))) / deviation)
 	}
 	return p
 }
-
-// normal is the distribution function of the standard normal distribution.
-func normal(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
-
-// density is that of the standard normal distribution.
-func density(z float64) float64 { return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) }
 
 // difference is the variance of the difference of two cells' scores.
 func (g *Guided) difference(a, b belief) float64 {

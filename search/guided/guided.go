@@ -50,6 +50,7 @@ type Guided struct {
 	widest     int                // member of each pool that allows the largest batches and waits the least
 
 	trusted   float64          // probability to keep the constraints from which on a cell may lead
+	sure      float64          // deviations within each of its limits that a leader is, at least
 	base      *engine          // the default's, or else the one most like it
 	twin      search.Candidate // that is the same as the default; the default itself where none is
 	costs     costs
@@ -284,9 +285,9 @@ func (g *Guided) choose() *decision {
 // ways are what may be done, in the order of its worth. Where the time is short, all engines are priced before a load is put on one.
 func (g *Guided) ways() []func(*survey) (search.Action, bool) {
 	if g.isHurried() {
-		return []func(*survey) (search.Action, bool){g.explore, g.settleIn, g.approach, g.duel}
+		return []func(*survey) (search.Action, bool){g.explore, g.settleIn, g.worthiest}
 	}
-	return []func(*survey) (search.Action, bool){g.settleIn, g.explore, g.approach, g.duel}
+	return []func(*survey) (search.Action, bool){g.settleIn, g.explore, g.worthiest}
 }
 
 // before is what comes before an action: where a load is put on a pool whose curve is to go on, the service trial of that.
@@ -371,12 +372,9 @@ func (g *Guided) explore(*survey) (search.Action, bool) {
 	return g.service(e.door(), 1, g.priced(e.door()), "service times of an engine"), true
 }
 
-// duel takes the trial that is expected to bring most for its cost: of a cell that may be better, of the leader, or of a pool that opens. While nothing
-// satisfies the constraints there is nothing to beat: what may satisfy them was approached.
-func (g *Guided) duel(s *survey) (search.Action, bool) {
-	if math.IsInf(s.lead, -1) {
-		return search.Action{}, false
-	}
+// worthiest takes the trial that is worth most for its cost: of a cell, of the leader, or of a pool that opens. While nothing leads, that is what
+// most likely leads after some trials; where nothing can, it is what is nearest to the constraints, for the answer.
+func (g *Guided) worthiest(s *survey) (search.Action, bool) {
 	if s.leader >= 0 && s.beliefs[s.leader].trials == 0 && g.mayMeasure(s.beliefs[s.leader].cell) {
 		return g.measure(s.beliefs[s.leader].cell, s, "the best, as predicted"), true
 	}
@@ -386,42 +384,25 @@ func (g *Guided) duel(s *survey) (search.Action, bool) {
 			best, worth, why = c, rate, reason
 		}
 	}
+	isNone, reason := math.IsInf(s.lead, -1), "may be better than the best so far"
+	if isNone {
+		reason = "most likely to satisfy the constraints"
+	}
 	for i, b := range s.beliefs {
 		if i != s.leader {
-			consider(b.cell, func(trials int) float64 { return g.gain(s, b, trials) }, "may be better than the best so far")
+			consider(b.cell, func(trials int) float64 { return g.gain(s, b, trials) }, reason)
 		}
 	}
 	if s.leader >= 0 {
 		consider(s.beliefs[s.leader].cell, func(trials int) float64 { return g.lessonOfLeader(s, trials) }, "the best so far, to know by how much")
 	}
-	if o, ok := g.opening(s); ok && o.worth > worth {
+	o, ok := g.opening(s)
+	switch {
+	case ok && o.worth > worth:
 		return g.begin(o.pool), true
-	}
-	if worth == 0 {
-		return search.Action{}, false
-	}
-	return g.measure(best, s, why), true
-}
-
-// approach measures what is most likely to satisfy the constraints as surely as is asked after some trials, while nothing does, or opens a pool that is
-// more likely to; where nothing can, it measures what is nearest to them, for the answer.
-func (g *Guided) approach(s *survey) (search.Action, bool) {
-	if !math.IsInf(s.lead, -1) {
-		return search.Action{}, false
-	}
-	best, worth := -1, 0.0
-	for i, b := range s.beliefs {
-		if rate := g.rate(g.cost(b.cell), func(trials int) float64 { return g.gain(s, b, trials) }); rate > worth && g.mayMeasure(b.cell) {
-			best, worth = i, rate
-		}
-	}
-	if o, ok := g.opening(s); ok && o.worth > worth {
-		return g.begin(o.pool), true
-	}
-	if best >= 0 {
-		return g.measure(s.beliefs[best].cell, s, "most likely to satisfy the constraints"), true
-	}
-	if s.nearest != nil && len(s.nearest.pool.tracks) == 0 {
+	case worth > 0:
+		return g.measure(best, s, why), true
+	case isNone && s.nearest != nil && len(s.nearest.pool.tracks) == 0:
 		return g.measure(s.nearest.cell, s, "nearest to the constraints"), true
 	}
 	return search.Action{}, false

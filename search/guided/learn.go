@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/posterior"
@@ -19,10 +21,11 @@ const (
 // relearn learns the posterior's scales when the trials have grown. That is when a trial is told, so that scales
 // follow from the events alone, whenever the search is asked.
 func (g *Guided) relearn() {
-	if n := len(g.trials()); n == g.scaledAt || float64(n) < posterior.Growth*float64(g.scaledAt) {
+	n := len(g.past.trials) + len(g.entered)
+	if n == g.scaledAt || float64(n) < posterior.Growth*float64(g.scaledAt) {
 		return
 	}
-	g.scaledAt = len(g.trials())
+	g.scaledAt = n
 	g.scales = posterior.New(g.beliefOptions(nil), g.trials())
 }
 
@@ -43,6 +46,7 @@ func (g *Guided) learn() {
 		g.lookAhead(m)
 		m.isKnown = m.isPredicted || m.view.IsSeen()
 	}
+	g.sure = distuv.UnitNormal.Quantile(math.Pow(g.trusted, 1/float64(max(g.limits(), 1))))
 }
 
 // lookAhead prepares what the next trial may tell of a metric.

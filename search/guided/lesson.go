@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tuner/search"
+	"tuner/search/posterior"
 )
 
 // The relative gain to be expected of trials below which none is made.
@@ -62,8 +63,7 @@ func (g *Guided) lessonOfLeader(s *survey, trials int) float64 {
 // faster than believed by least deviations. In an open loop the throughput cannot exceed the offered rate.
 func (g *Guided) surplus(s *survey, b belief, moves, least float64) float64 {
 	beyond := func(lead float64) float64 {
-		z := max((lead-b.score)/moves, least)
-		return (b.score-lead)*normal(-z) + moves*density(z)
+		return posterior.Normal{Mean: b.score - lead, Deviation: moves}.Surplus(least)
 	}
 	gain := beyond(s.lead)
 	_, rate := g.demand(b.level)
@@ -88,26 +88,25 @@ func (g *Guided) gain(s *survey, b belief, trials int) float64 {
 // settles is the probability that, after the next trials of a cell, it keeps the constraints as surely as a leader must.
 func (g *Guided) settles(b belief, trials int) float64 {
 	least, others := g.needed(b, trials)
-	return normal(-least) * others
+	return distuv.UnitNormal.CDF(-least) * others
 }
 
 // needed is how much faster than believed trials must show a cell, in deviations of what they tell. From there on it keeps its limits as
 // surely as a leader must. others is the probability that it keeps those limits that speed does not help. What trials tell moves a mean,
-// and the rest of the variance remains. The limits share what may be missed alike.
+// and the rest of the variance remains.
 func (g *Guided) needed(b belief, trials int) (deviations, others float64) {
-	sure := distuv.UnitNormal.Quantile(math.Pow(g.trusted, 1/float64(max(g.limits(), 1))))
 	deviations, others = math.Inf(-1), 1
 	for k, m := range g.models {
 		if !m.isKnown || len(m.limits) == 0 {
 			continue
 		}
 		variance, told := b.residuals[k].Variance, g.tells(k, b, trials)
-		room := sure * math.Sqrt(max(variance-told, 0))
+		room := g.sure * math.Sqrt(max(variance-told, 0))
 		need := func(way, misses float64) { // way: of the metric, to keep the limit
 			if d := (misses + room) / max(math.Sqrt(told), floor); m.direction()*way > 0 {
 				deviations = max(deviations, d)
 			} else {
-				others *= normal(-d)
+				others *= distuv.UnitNormal.CDF(-d)
 			}
 		}
 		for _, limit := range m.limits {
@@ -122,7 +121,7 @@ func (g *Guided) needed(b belief, trials int) (deviations, others float64) {
 	return deviations, others
 }
 
-// limits is how many bounds the constraints have on metrics of which something is known.
+// limits is how many bounds the constraints have on metrics of which something is known. They share alike what a leader may miss.
 func (g *Guided) limits() (n int) {
 	for _, m := range g.models {
 		for _, limit := range m.limits {

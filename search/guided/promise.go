@@ -56,7 +56,7 @@ func (g *Guided) chance(d *decision) float64 {
 
 // promise is the most that a pool may do.
 func (g *Guided) promise(p *pool, f forecast, s *survey) promise {
-	best, cost := promise{pool: p}, g.openingCost(p)
+	best, cost := promise{pool: p}, g.openingCost(p, f)
 	for b := range g.outlook(p, f) {
 		g.improve(&best, b, cost, s)
 	}
@@ -143,18 +143,14 @@ func (g *Guided) opening(s *survey) (promise, bool) {
 }
 
 // openingCost is what it takes until the first window of a pool, in seconds.
-func (g *Guided) openingCost(p *pool) float64 {
+func (g *Guided) openingCost(p *pool, f forecast) float64 {
 	trials := 1
 	if !p.engine.isOpen() && p.instances > 1 {
 		trials = 2
 	}
-	f, isForeseen := g.foreseen(p.engine)
 	service := 0.0
 	for _, size := range g.sizes(p.maxBatch)[:g.brief(p, f.curve)] {
-		takes := g.costs.size.or(guessedSize).Seconds()
-		if isForeseen {
-			takes = max(takes, sizeBatches*f.curve.Time(size, p.instances, p.instances))
-		}
+		takes := max(g.costs.size.or(guessedSize).Seconds(), sizeBatches*f.curve.Time(size, p.instances, p.instances))
 		service += float64(trials) * takes
 	}
 	first := g.candidates.Member(p.settings, 0)

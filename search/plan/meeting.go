@@ -184,8 +184,7 @@ func (m *meeting) worth(i int) float64 {
 	if moves == 0 {
 		return 0
 	}
-	z := d.Mean / moves
-	return m.safe[i] * (d.Mean*distuv.UnitNormal.CDF(z) + moves*distuv.UnitNormal.Prob(z)) / weight
+	return m.safe[i] * posterior.Normal{Mean: d.Mean, Deviation: moves}.Surplus(math.Inf(-1)) / weight
 }
 
 // rivals are the cells that are worth more than worth, the one that is worth most first. Where the choice is not safe, it is those of which

@@ -72,13 +72,14 @@ func (p *Plan) soFar() verdict.Verdict {
 			return d.verdict
 		}
 	}
-	o := p.posteriorOptions()
 	if p.known == nil || float64(n) >= posterior.Growth*float64(p.knownOf) {
-		p.known, p.knownOf = posterior.New(o, p.events), n
+		p.shown = p.decide(p.events)
+	} else {
+		o := p.posteriorOptions()
+		o.Like, o.IsSketch = p.known, true
+		known := posterior.New(o, p.events)
+		p.shown = &decision{n, known, p.DecideAt(known, nil)}
 	}
-	o.Like, o.IsSketch = p.known, true
-	known := posterior.New(o, p.events)
-	p.shown = &decision{n, known, p.DecideAt(known, nil)}
 	return p.shown.verdict
 }
 

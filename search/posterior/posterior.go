@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/footprint"
@@ -152,7 +154,7 @@ func (n Normal) Above(x float64) float64 {
 		}
 		return 0
 	}
-	return phi((n.Mean - x) / n.Deviation)
+	return distuv.UnitNormal.CDF((n.Mean - x) / n.Deviation)
 }
 
 // Below is the probability that the metric is at most a limit, 0..1.
@@ -167,11 +169,15 @@ func (n Normal) Below(limit float64) float64 {
 		}
 		return 0
 	}
-	return phi(d / n.Deviation)
+	return distuv.UnitNormal.CDF(d / n.Deviation)
 }
 
-// phi is the distribution function of the standard normal distribution.
-func phi(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+// Surplus is the expectation of what the logarithm has above 0, counted only where it is at least so many deviations above
+// its mean; −Inf: anywhere. The deviation must not be 0.
+func (n Normal) Surplus(least float64) float64 {
+	z := max(-n.Mean/n.Deviation, least)
+	return n.Mean*distuv.UnitNormal.CDF(-z) + n.Deviation*distuv.UnitNormal.Prob(z)
+}
 
 // At is what is known of a metric at a cell. It is false where nothing of the metric was measured.
 func (p *Posterior) At(c Cell, metric measure.Metric) (Normal, bool) {

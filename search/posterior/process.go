@@ -226,7 +226,7 @@ type answers struct {
 
 // newProcess lists trials in the order of time, and what pairs of them have in common.
 func newProcess(metric measure.Metric, list []observation) *process {
-	p := &process{metric: metric, direction: direction(metric), list: slices.Clone(list), centre: centre(list)}
+	p := &process{metric: metric, direction: Direction(metric), list: slices.Clone(list), centre: centre(list)}
 	slices.SortStableFunc(p.list, func(a, b observation) int { return cmp.Compare(a.at, b.at) })
 	first := slices.IndexFunc(p.list, func(o observation) bool { return o.at >= 0 })
 	if first >= 0 { // what was measured in an earlier campaign is no part of this one's mean
@@ -281,8 +281,8 @@ func (p *process) likenesses(sites []site) [][]likeness {
 	return alike
 }
 
-// direction is which way a metric goes as the machine gets faster.
-func direction(metric measure.Metric) float64 {
+// Direction is which way a metric that trials tell goes as the machine gets faster: 1 up, −1 down, 0 neither.
+func Direction(metric measure.Metric) float64 {
 	_, isPercentile := metric.Quantile()
 	switch {
 	case metric == measure.Throughput:

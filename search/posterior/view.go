@@ -179,20 +179,22 @@ func (a Ahead) with(x Residual) float64 {
 
 // Tells is what some trials would tell of the residual of their cell: the variance by which it would fall.
 func (a Ahead) Tells(x Residual, trials int) float64 {
-	told := x.Variance + a.with(x)
-	return told * told / a.seen(x, trials)
+	shared := a.with(x)
+	told := x.Variance + shared
+	return told * told / a.seen(x, shared, trials)
 }
 
 // TellsBetween is what some trials of x would tell of by how much it is above y: the variance by which it would fall. apart
 // is the covariance of x with that difference.
 func (a Ahead) TellsBetween(x, y Residual, apart float64, trials int) float64 {
-	told := apart + a.with(x) - a.with(y)
-	return told * told / a.seen(x, trials)
+	shared := a.with(x)
+	told := apart + shared - a.with(y)
+	return told * told / a.seen(x, shared, trials)
 }
 
-// seen is the variance of the mean of some trials.
-func (a Ahead) seen(x Residual, trials int) float64 {
-	return max(x.Variance+2*a.with(x)+a.variance+a.own/float64(trials), tiny)
+// seen is the variance of the mean of some trials. shared is the error's covariance with x.
+func (a Ahead) seen(x Residual, shared float64, trials int) float64 {
+	return max(x.Variance+2*shared+a.variance+a.own/float64(trials), tiny)
 }
 
 // tiny keeps a divisor from being zero.
