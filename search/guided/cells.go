@@ -26,6 +26,9 @@ type cell struct {
 
 func (c cell) batcher() batcher { return c.pool.batchers[c.setting.batcher] }
 
+// isOf reports whether two cells are of one configuration.
+func (c cell) isOf(o cell) bool { return c.pool == o.pool && c.setting.batcher == o.setting.batcher }
+
 // levels are the loads of the grid: the axis's own, or where any is allowed a geometric series of whole numbers.
 func levels(axis search.LoadAxis) []float64 {
 	first, last := axis.Levels[0], axis.Levels[len(axis.Levels)-1]

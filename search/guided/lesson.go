@@ -7,6 +7,7 @@ import (
 
 	"tuner/search"
 	"tuner/search/posterior"
+	"tuner/search/verdict"
 )
 
 // The relative gain to be expected of trials below which none is made.
@@ -60,8 +61,12 @@ func (g *Guided) lessonOfLeader(s *survey, trials int) float64 {
 }
 
 // surplus is the gain over the lead to be expected of a cell whose score trials move by a deviation, and that counts only where they show it
-// faster than believed by least deviations. In an open loop the throughput cannot exceed the offered rate.
+// faster than believed by least deviations. Another load of the leader's configuration is another answer only where it is better by more
+// than a tie. In an open loop the throughput cannot exceed the offered rate.
 func (g *Guided) surplus(s *survey, b belief, moves, least float64) float64 {
+	if s.leader >= 0 && s.beliefs[s.leader].isOf(b.cell) {
+		least = max(least, (s.lead+math.Log1p(verdict.Tie)*g.settings.Goal.Objective.Weight()-b.score)/moves)
+	}
 	beyond := func(lead float64) float64 {
 		return posterior.Normal{Mean: b.score - lead, Deviation: moves}.Surplus(least)
 	}

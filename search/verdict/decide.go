@@ -402,7 +402,7 @@ func (d *decider) compare(answer, base int) {
 		c.IsDisplaced = !d.kept[i]
 		difference := d.scores.difference(i, answer)
 		c.Against = gain(d.Goal.Objective, difference)
-		c.Tied = i != answer && c.Holds >= Likely && math.Abs(difference.Mean) <= math.Log1p(tie)*d.Goal.Objective.Weight()
+		c.Tied = i != answer && c.Holds >= Likely && math.Abs(difference.Mean) <= math.Log1p(Tie)*d.Goal.Objective.Weight()
 		if base < 0 || c.Holds < Likely || d.choices[base].Holds < Likely {
 			continue
 		}
@@ -458,7 +458,7 @@ func (d *decider) configs(answer, base int) []Choice {
 func (d *decider) edge(answer int) *Choice {
 	best := d.best(func(i int) bool {
 		return d.mayLead(i) && !d.isSafe(i) && d.choices[i].Holds >= Likely &&
-			d.scores.means[i]-d.scores.means[answer] > math.Log1p(tie)*d.Goal.Objective.Weight()
+			d.scores.means[i]-d.scores.means[answer] > math.Log1p(Tie)*d.Goal.Objective.Weight()
 	})
 	if best < 0 {
 		return nil

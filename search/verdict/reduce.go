@@ -17,8 +17,8 @@ import (
 // and no worse in any metric that is limited. What "no worse" asks for depends on what the simpler one
 // saves. The default and the default's precision cost nothing and lose no accuracy, so anything else
 // must be shown to be better. Between others a tie is enough. What was confirmed on fresh launches counts as
-// simpler than what was not: among equals the one that is known best is the answer, and none of the
-// others has to be measured for it. What has an unknown percentile displaces nothing but by being the default:
+// simpler than what was not, and a load that was as simpler than one that was not: among equals the one that is
+// known best is the answer, and none of the others has to be measured for it. What has an unknown percentile displaces nothing but by being the default:
 // against that a gain has to be shown.
 func (d *decider) reduce() {
 	d.order = make([]int, len(d.choices))
@@ -35,7 +35,7 @@ func (d *decider) reduce() {
 	slices.SortFunc(d.order, func(a, b int) int {
 		x, y := d.choices[a], d.choices[b]
 		return cmp.Or(complexities[a].compare(complexities[b]), cmp.Compare(d.keys[a], d.keys[b]),
-			cmp.Compare(x.Load.Level(), y.Load.Level()), cmp.Compare(x.Load.BatchSize, y.Load.BatchSize))
+			first(x.Fresh >= Confirmed, y.Fresh >= Confirmed), cmp.Compare(x.Load.Level(), y.Load.Level()), cmp.Compare(x.Load.BatchSize, y.Load.BatchSize))
 	})
 	d.kept, d.lean, d.places = make([]bool, len(d.choices)), make([]bool, len(d.choices)), make([]int, len(d.choices))
 	for place, a := range d.order {
@@ -67,7 +67,7 @@ func (d *decider) displaces(s, a int, simple, other complexity) bool {
 		if gain.Above(0) >= d.Confidence {
 			return false
 		}
-	} else if gain.Mean > math.Log1p(tie)*d.Goal.Objective.Weight() {
+	} else if gain.Mean > math.Log1p(Tie)*d.Goal.Objective.Weight() {
 		return false
 	}
 	for k, c := range d.bounds {
@@ -91,7 +91,7 @@ func (d *decider) isNoWorse(k, s, a int, c search.Constraint, mustBeShown bool) 
 		return worse.Above(0) < d.Confidence
 	}
 	spread := d.z * (d.limited[k].at(s).Deviation - d.limited[k].at(a).Deviation)
-	return worse.Mean+spread <= math.Log1p(tie)
+	return worse.Mean+spread <= math.Log1p(Tie)
 }
 
 // complexity is how far a configuration is from the default, the least first.

@@ -18,9 +18,9 @@ import (
 // Confidence is the probability with which limits must hold, unless the user asks for another.
 const Confidence = 0.95
 
-// tie is the relative gain that is none: within it the simpler configuration and the lower load win.
+// Tie is the relative gain that is none: within it the simpler configuration and the lower load win.
 // Deployments on two machines of one type differ by more.
-const tie = 0.01
+const Tie = 0.01
 
 // Confirmed is how many fresh launches it takes before figures of a configuration are told: with one, the spread
 // between launches is not seen.
