@@ -57,6 +57,7 @@ type Frontend struct {
 	inferences sync.Pool    // of *inference
 	memory     atomic.Int64 // bytes of bodies that are held
 	stall      time.Duration
+	hangups    hangups
 }
 
 // New returns a front end of a server.
@@ -101,7 +102,10 @@ func (q quiet) Printf(format string, args ...any) {
 func (f *Frontend) Serve(l net.Listener) error { return f.http.Serve(listener{l}) }
 
 // Shutdown stops accepting, and waits until all connections are idle or ctx ends.
-func (f *Frontend) Shutdown(ctx context.Context) error { return f.http.ShutdownWithContext(ctx) }
+func (f *Frontend) Shutdown(ctx context.Context) error {
+	defer f.hangups.close()
+	return f.http.ShutdownWithContext(ctx)
+}
 
 // badRequest answers what is not HTTP, or did not come in time. What was sent is not repeated.
 func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {

@@ -60,7 +60,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 		fail(ctx, err)
 		return
 	}
-	x.watch.begin(ctx.Conn())
+	x.watch.begin(&f.hangups, ctx.Conn())
 	response, err := f.server.Infer(&x.watch, &r.Request)
 	x.watch.end()
 	if err != nil {

@@ -2,43 +2,56 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// When a connection is looked at while its request waits.
-const (
-	firstLook = 20 * time.Millisecond
-	nextLook  = 50 * time.Millisecond
-)
+// untilWatched is how long a request waits before its connection is watched. Most are answered sooner, and cost nothing but setting a
+// timer. So do those of a client that closes its side as soon as it has sent its request.
+const untilWatched = 20 * time.Millisecond
 
 // watch is the context of a request that waits for its answer: it ends when the client has gone. An HTTP server is not told
-// that while it does not read, so the connection is looked at from time to time; a request that is answered sooner than
-// firstLook costs nothing but setting a timer. The zero value is ready; it is used for one request after the other.
+// that while it does not read; see hangups. The zero value is ready; it is used for one request after the other.
 type watch struct {
-	mu    sync.Mutex
-	conn  net.Conn // nil: none waits
-	timer *time.Timer
-	done  chan struct{}
-	gone  bool
+	hangups *hangups
+
+	mu     sync.Mutex
+	conn   net.Conn        // nil: none waits
+	raw    syscall.RawConn // of the watched connection
+	number uint64          // of the watched connection; 0: it is not watched
+	timer  *time.Timer
+	done   chan struct{}
+	isGone bool
 }
 
 // begin starts to watch a connection. A client that closes its side for writing counts as gone.
-func (w *watch) begin(conn net.Conn) {
+func (w *watch) begin(h *hangups, conn net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.conn = conn
-	if w.done == nil || w.gone {
-		w.done, w.gone = make(chan struct{}), false
+	w.hangups, w.conn = h, conn
+	if w.done == nil || w.isGone {
+		w.done, w.isGone = make(chan struct{}), false
 	}
 	if w.timer == nil {
-		w.timer = time.AfterFunc(firstLook, w.look)
+		w.timer = time.AfterFunc(untilWatched, w.look)
 		return
 	}
-	w.timer.Reset(firstLook)
+	w.timer.Reset(untilWatched)
+}
+
+// rawConn is the descriptor of a connection; nil: it has none, as TLS.
+func rawConn(conn net.Conn) syscall.RawConn {
+	s, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // end stops watching.
@@ -46,46 +59,32 @@ func (w *watch) end() {
 	w.timer.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.conn = nil
+	if w.number != 0 {
+		w.hangups.remove(w.raw, w.number)
+	}
+	w.conn, w.raw, w.number = nil, nil, 0
 }
 
+// look has the connection watched from now on.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.conn == nil || w.gone:
-	case hungUp(w.conn):
-		w.gone = true
-		close(w.done)
-	default:
-		w.timer.Reset(nextLook)
+	if w.conn == nil || w.number != 0 {
+		return
+	}
+	if w.raw = rawConn(w.conn); w.raw != nil {
+		w.number = w.hangups.add(w.raw, w)
 	}
 }
 
-// hungUp reports whether the other side has closed a connection. It reads nothing and never blocks.
-func hungUp(conn net.Conn) bool {
-	s, ok := conn.(syscall.Conn)
-	if !ok {
-		return false
+// hangUp ends the request, if the number is still that of its connection.
+func (w *watch) hangUp(number uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.number == number && !w.isGone {
+		w.isGone = true
+		close(w.done)
 	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return false
-	}
-	var n int
-	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		n, _, failed = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-	}); err != nil {
-		return true
-	}
-	switch {
-	case failed == nil:
-		return n == 0
-	case errors.Is(failed, syscall.EAGAIN), errors.Is(failed, syscall.EINTR):
-		return false
-	}
-	return true
 }
 
 // Deadline is part of context.Context.
@@ -98,7 +97,7 @@ func (w *watch) Done() <-chan struct{} { return w.done }
 func (w *watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gone {
+	if w.isGone {
 		return context.Canceled
 	}
 	return nil

@@ -4,27 +4,30 @@ import "time"
 
 // batch is a set of requests on their way to one execution.
 type batch[T any] struct {
-	tickets []*Ticket[T]
-	size    int       // rows
-	oldest  time.Time // arrival of the request that came first
-	queued  bool      // in the list of batches ready for an instance
-	taken   bool      // by an instance
-	closed  bool      // no request joins it any more
-	alone   bool      // no other batch is merged with it: the next request in line had another shape
+	tickets list[*Ticket[T]]
+	place   place[*batch[T]] // in the list of batches ready for an instance
+	size    int              // rows
+	oldest  time.Time        // arrival of the request that came first
+	taken   bool             // by an instance
+	closed  bool             // no request joins it any more
+	alone   bool             // no other batch is merged with it: the next request in line had another shape
 }
 
 func (b *batch[T]) add(t *Ticket[T]) {
-	if len(b.tickets) == 0 || t.item.Enqueued.Before(b.oldest) {
+	if b.tickets.len == 0 || t.item.Enqueued.Before(b.oldest) {
 		b.oldest = t.item.Enqueued
 	}
-	b.tickets = append(b.tickets, t)
+	b.tickets.push(&t.place)
 	b.size += t.item.Rows
 	t.batch = b
 }
 
+// first is the request that joined first. There is one.
+func (b *batch[T]) first() *Ticket[T] { return b.tickets.first.of }
+
 // fits reports whether t may join b as far as shapes are concerned: all requests of a batch have the same.
 func (b *batch[T]) fits(t *Ticket[T]) bool {
-	return len(b.tickets) == 0 || b.tickets[0].item.Shape == t.item.Shape
+	return b.tickets.len == 0 || b.first().item.Shape == t.item.Shape
 }
 
 // outlook is what a look at the queue's head finds.
@@ -113,18 +116,18 @@ func (s *Scheduler[T]) merge(b *batch[T], now time.Time) {
 	if !s.settings.Dynamic || s.settings.Delay == 0 || b.alone {
 		return
 	}
-	for s.ready.len() > 0 {
-		next := s.ready.all()[0]
+	for s.ready.len > 0 {
+		next := s.ready.first.of
 		if next.alone || now.Sub(next.oldest) <= s.settings.Delay {
 			return
 		}
 		next.closed = true
-		if b.size+next.size > s.settings.MaxBatch || !b.fits(next.tickets[0]) {
+		if b.size+next.size > s.settings.MaxBatch || !b.fits(next.first()) {
 			return
 		}
-		s.ready.pop()
-		for _, t := range next.tickets {
-			b.add(t)
+		s.pick()
+		for next.tickets.len > 0 {
+			b.add(next.tickets.pop())
 		}
 		s.retire(next)
 	}

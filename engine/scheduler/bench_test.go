@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -38,4 +39,65 @@ func BenchmarkRequest(b *testing.B) {
 			all.Wait()
 		})
 	}
+}
+
+// held is an instance that tells of its executions, and ends them when it is told to.
+type held struct{ begun, end chan struct{} }
+
+func (h held) Execute([]scheduler.Item[int]) {
+	select {
+	case h.begun <- struct{}{}:
+	default:
+	}
+	<-h.end
+}
+
+// What a request costs, in and out, that is one of many behind a busy instance: cancelled, or executed in turn with a level of its own.
+func BenchmarkBacklog(b *testing.B) {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, n := range []int{1000, 10000, 50000} {
+		b.Run(fmt.Sprintf("cancelled/queued=%d", n), func(b *testing.B) {
+			backlog(b, scheduler.Settings{Dynamic: true, MaxBatch: 16}, n, func(instance held, tickets []*scheduler.Ticket[int]) {
+				for _, i := range rand.Perm(n) {
+					_ = tickets[i].Wait(gone) // it is cancelled
+				}
+				close(instance.end)
+			})
+		})
+	}
+	for _, levels := range []uint64{1, 1000, 1 << 16} {
+		b.Run(fmt.Sprintf("executed/levels=%d", levels), func(b *testing.B) {
+			backlog(b, scheduler.Settings{Dynamic: true, MaxBatch: 16, Levels: levels}, 2000, func(instance held, tickets []*scheduler.Ticket[int]) {
+				close(instance.end)
+				for _, t := range tickets {
+					_ = t.Wait(context.Background()) // it does nothing
+				}
+			})
+		})
+	}
+}
+
+func backlog(b *testing.B, set scheduler.Settings, n int, then func(held, []*scheduler.Ticket[int])) {
+	for range b.N {
+		instance := held{make(chan struct{}, 1), make(chan struct{})}
+		s := scheduler.New(set, []scheduler.Executor[int]{instance}, scheduler.GoTimer)
+		first, err := s.Enqueue(scheduler.Item[int]{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		<-instance.begun
+		var tickets []*scheduler.Ticket[int]
+		for i := range n {
+			t, err := s.Enqueue(scheduler.Item[int]{Rows: 1, Priority: uint64(i)%max(set.Levels, 1) + 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			tickets = append(tickets, t)
+		}
+		then(instance, tickets)
+		_ = first.Wait(context.Background()) // it does nothing
+		s.Close()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/request")
 }

@@ -1,54 +1,85 @@
 package scheduler
 
-import "time"
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+)
 
-// queue holds the waiting requests: by priority level, within a level by arrival, the postponed ones of a level last.
+// queue holds the waiting requests: by priority level, within a level by arrival, the postponed ones of a level last. What is
+// done to one request costs the same, or its logarithm, however many requests and levels there are.
 type queue[T any] struct {
-	levels  []level[T] // index: level-1
-	len     int        // requests
-	rows    int        // of all requests
-	nearest time.Time  // no request expires before; zero: none expires
+	levels    []level[T] // index: level-1
+	occupied  levelSet   // those that hold requests
+	deadlines deadlines[T]
+	len       int    // requests
+	rows      int    // of all requests
+	arrivals  uint64 // so far
+	steps     int    // what was looked at, ever: tests compare it with the size of the queue
+	expired   []*Ticket[T]
 }
 
 type level[T any] struct {
-	waiting   fifo[*Ticket[T]]
-	postponed fifo[*Ticket[T]] // expired, but served all the same
+	waiting   list[*Ticket[T]]
+	postponed list[*Ticket[T]] // expired, but served all the same
 }
 
 func newQueue[T any](levels uint64) *queue[T] {
-	return &queue[T]{levels: make([]level[T], levels)}
-}
-
-// lists are the parts of a level in the order of service.
-func (l *level[T]) lists() [2]*fifo[*Ticket[T]] {
-	return [2]*fifo[*Ticket[T]]{&l.waiting, &l.postponed}
+	q := &queue[T]{levels: make([]level[T], levels)}
+	q.occupied = newLevelSet(len(q.levels), &q.steps)
+	q.deadlines.steps = &q.steps
+	return q
 }
 
 // count is the number of requests of a level.
 func (q *queue[T]) count(lvl uint64) int {
 	l := &q.levels[lvl-1]
-	return l.waiting.len() + l.postponed.len()
+	return l.waiting.len + l.postponed.len
 }
 
 func (q *queue[T]) push(t *Ticket[T]) {
-	q.levels[t.level-1].waiting.push(t)
+	if q.count(t.level) == 0 {
+		q.occupied.add(int(t.level - 1))
+	}
+	q.levels[t.level-1].waiting.push(&t.place)
 	q.len++
 	q.rows += t.item.Rows
-	q.notice(t)
+	q.arrivals++
+	t.arrival = q.arrivals
+	if !t.expires.IsZero() {
+		heap.Push(&q.deadlines, t)
+	}
 }
 
-// notice takes the expiry of t into account.
-func (q *queue[T]) notice(t *Ticket[T]) {
-	if !t.expires.IsZero() && (q.nearest.IsZero() || t.expires.Before(q.nearest)) {
-		q.nearest = t.expires
+// remove takes t out wherever it waits.
+func (q *queue[T]) remove(t *Ticket[T]) {
+	q.steps++
+	t.place.leave()
+	if t.deadline > 0 {
+		heap.Remove(&q.deadlines, t.deadline-1)
 	}
+	q.len--
+	q.rows -= t.item.Rows
+	if q.count(t.level) == 0 {
+		q.occupied.remove(int(t.level - 1))
+	}
+}
+
+// nearest is when the first request expires; zero: none expires.
+func (q *queue[T]) nearest() time.Time {
+	if q.deadlines.Len() == 0 {
+		return time.Time{}
+	}
+	return q.deadlines.tickets[0].expires
 }
 
 // scan calls f for each request in the order of service until f returns false.
 func (q *queue[T]) scan(f func(*Ticket[T]) bool) {
-	for i := range q.levels {
-		for _, list := range q.levels[i].lists() {
-			for _, t := range list.all() {
+	for i := q.occupied.next(0); i >= 0; i = q.occupied.next(i + 1) {
+		for _, part := range [2]*list[*Ticket[T]]{&q.levels[i].waiting, &q.levels[i].postponed} {
+			for t := range part.all() {
+				q.steps++
 				if !f(t) {
 					return
 				}
@@ -59,54 +90,73 @@ func (q *queue[T]) scan(f func(*Ticket[T]) bool) {
 
 // take removes the first n requests in the order of service and gives each to f.
 func (q *queue[T]) take(n int, f func(*Ticket[T])) {
-	q.len -= n
-	for i := range q.levels {
-		for _, list := range q.levels[i].lists() {
-			k := min(n, list.len())
-			for _, t := range list.all()[:k] {
-				q.rows -= t.item.Rows
-				f(t)
-			}
-			list.discard(k)
-			n -= k
+	for range n {
+		l := &q.levels[q.occupied.next(0)]
+		first := l.waiting.first
+		if first == nil {
+			first = l.postponed.first
 		}
+		q.remove(first.of)
+		f(first.of)
 	}
 }
 
-// remove takes t out wherever it waits.
-func (q *queue[T]) remove(t *Ticket[T]) {
-	for _, list := range q.levels[t.level-1].lists() {
-		before := list.len()
-		list.keep(func(x *Ticket[T]) bool { return x != t })
-		if list.len() < before {
-			q.len--
-			q.rows -= t.item.Rows
-		}
+// expire deals with the requests whose time is over, by arrival: those of a postponing level go to its end, the others are
+// removed and given to reject.
+func (q *queue[T]) expire(now time.Time, reject func(*Ticket[T])) {
+	for q.deadlines.Len() > 0 && !now.Before(q.deadlines.tickets[0].expires) {
+		q.expired = append(q.expired, heap.Pop(&q.deadlines).(*Ticket[T]))
 	}
+	if len(q.expired) == 0 {
+		return
+	}
+	slices.SortFunc(q.expired, func(a, b *Ticket[T]) int { return cmp.Compare(a.arrival, b.arrival) })
+	for _, t := range q.expired {
+		if !t.postpone {
+			q.remove(t)
+			reject(t)
+			continue
+		}
+		q.steps++
+		t.place.leave()
+		q.levels[t.level-1].postponed.push(&t.place)
+	}
+	clear(q.expired)
+	q.expired = q.expired[:0]
 }
 
-// expire deals with the requests whose time is over: those of a postponing level go to its end, the others are returned.
-func (q *queue[T]) expire(now time.Time) (rejected []*Ticket[T]) {
-	if q.nearest.IsZero() || now.Before(q.nearest) {
-		return nil
-	}
-	q.nearest = time.Time{}
-	for i := range q.levels {
-		l := &q.levels[i]
-		l.waiting.keep(func(t *Ticket[T]) bool {
-			switch {
-			case t.expires.IsZero() || now.Before(t.expires):
-				q.notice(t)
-				return true
-			case t.postpone:
-				l.postponed.push(t)
-			default:
-				rejected = append(rejected, t)
-				q.len--
-				q.rows -= t.item.Rows
-			}
-			return false
-		})
-	}
-	return rejected
+// deadlines is a heap of the requests that expire, the nearest first.
+type deadlines[T any] struct {
+	tickets []*Ticket[T]
+	steps   *int // counts comparisons
+}
+
+// Len is part of heap.Interface.
+func (d *deadlines[T]) Len() int { return len(d.tickets) }
+
+// Less is part of heap.Interface.
+func (d *deadlines[T]) Less(i, k int) bool {
+	*d.steps++
+	return d.tickets[i].expires.Before(d.tickets[k].expires)
+}
+
+// Swap is part of heap.Interface.
+func (d *deadlines[T]) Swap(i, k int) {
+	d.tickets[i], d.tickets[k] = d.tickets[k], d.tickets[i]
+	d.tickets[i].deadline, d.tickets[k].deadline = i+1, k+1
+}
+
+// Push is part of heap.Interface.
+func (d *deadlines[T]) Push(t any) {
+	d.tickets = append(d.tickets, t.(*Ticket[T]))
+	d.tickets[len(d.tickets)-1].deadline = len(d.tickets)
+}
+
+// Pop is part of heap.Interface.
+func (d *deadlines[T]) Pop() any {
+	last := len(d.tickets) - 1
+	t := d.tickets[last]
+	d.tickets[last] = nil
+	d.tickets, t.deadline = d.tickets[:last], 0
+	return t
 }

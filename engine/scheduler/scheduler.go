@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -23,13 +22,14 @@ type Scheduler[T any] struct {
 	queue    *queue[T]
 	open     *batch[T]       // the batch that is being formed, or the last one formed; nil once that is taken
 	awaited  int             // rows in the queue that are worth a look while the open batch waits
-	ready    fifo[*batch[T]] // formed and not yet taken, in order
+	ready    list[*batch[T]] // formed and not yet taken, in order
+	formed   int             // requests in them
 	idle     int             // instances that wait for work
 	work     *sync.Cond      // a batch is ready, or draining began
 	timer    Timer
 	wake     time.Time // what the timer is set to; zero: it is not set
 	draining bool
-	ordered  fifo[*Ticket[T]] // with PreserveOrdering: not yet answered, in the order in which they joined batches
+	ordered  list[*Ticket[T]] // with PreserveOrdering: not yet answered, in the order in which they joined batches
 	spare    []*batch[T]      // to be used again
 }
 
@@ -65,14 +65,13 @@ func (s *Scheduler[T]) Reconfigure(set Settings) {
 	s.settings = set.normalised()
 	s.queue = newQueue[T](s.settings.Levels)
 	s.open = nil
-	old.scan(func(t *Ticket[T]) bool {
+	old.take(old.len, func(t *Ticket[T]) {
 		s.place(t)
 		if s.settings.Dynamic {
 			s.queue.push(t)
 		} else {
 			s.dispatch(t)
 		}
-		return true
 	})
 	s.pump(time.Now())
 }
@@ -81,11 +80,7 @@ func (s *Scheduler[T]) Reconfigure(set Settings) {
 func (s *Scheduler[T]) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.queue.len
-	for _, b := range s.ready.all() {
-		n += len(b.tickets)
-	}
-	return n
+	return s.queue.len + s.formed
 }
 
 // Enqueue adds a request and returns at once. The error is ErrQueueFull or ErrClosed.
@@ -115,7 +110,7 @@ func (s *Scheduler[T]) admit(t *Ticket[T]) error {
 	}
 	now := t.item.Enqueued
 	if limit := s.settings.policy(t.level).MaxQueue; limit != 0 {
-		s.reject(s.queue.expire(now))
+		s.queue.expire(now, s.reject)
 		if s.queue.count(t.level) >= limit {
 			return ErrQueueFull
 		}
@@ -142,28 +137,35 @@ func (s *Scheduler[T]) dispatch(t *Ticket[T]) {
 	b := s.newBatch()
 	b.closed, b.alone = true, true
 	b.add(t)
+	s.formed++
 	s.offer(b)
 }
 
 // join moves t to the open batch.
 func (s *Scheduler[T]) join(t *Ticket[T]) {
 	s.open.add(t)
+	s.formed++
 	if s.settings.PreserveOrdering {
-		t.ordered = true
-		s.ordered.push(t)
+		s.ordered.push(&t.turn)
 	}
 }
 
 // offer puts b at the end of the list from which the instances take.
 func (s *Scheduler[T]) offer(b *batch[T]) {
-	b.queued = true
-	s.ready.push(b)
+	s.ready.push(&b.place)
 	s.work.Signal()
+}
+
+// pick takes the first batch out of that list.
+func (s *Scheduler[T]) pick() *batch[T] {
+	b := s.ready.pop()
+	s.formed -= b.tickets.len
+	return b
 }
 
 // pump advances the state machine: it forms batches while there is room for them, and sets the timer for what has to wait.
 func (s *Scheduler[T]) pump(now time.Time) {
-	s.reject(s.queue.expire(now))
+	s.queue.expire(now, s.reject)
 	var wake time.Time
 	for s.queue.len > 0 && s.hasSlot() {
 		if s.open == nil || s.open.closed {
@@ -175,14 +177,14 @@ func (s *Scheduler[T]) pump(now time.Time) {
 			break
 		}
 		s.queue.take(take, s.join)
-		if !s.open.queued && take > 0 {
+		if s.open.place.in == nil && take > 0 {
 			s.offer(s.open)
 		}
 	}
 	if s.queue.len == 0 && s.open != nil && s.open.size == 0 {
 		s.awaited = 0 // those who waited are gone, and the timer with them: the next arrival counts again
 	}
-	if n := s.queue.nearest; !n.IsZero() && s.queue.len > 0 && (wake.IsZero() || n.Before(wake)) {
+	if n := s.queue.nearest(); !n.IsZero() && (wake.IsZero() || n.Before(wake)) {
 		wake = n
 	}
 	s.setTimer(wake, now)
@@ -204,9 +206,9 @@ func (s *Scheduler[T]) setTimer(wake, now time.Time) {
 // prepared ahead; with them a batch is formed only for an idle instance, so that they apply as late as possible.
 func (s *Scheduler[T]) hasSlot() bool {
 	if s.settings.disablePrefetching {
-		return s.idle > s.ready.len()
+		return s.idle > s.ready.len
 	}
-	return s.ready.len() < 2*s.instances
+	return s.ready.len < 2*s.instances
 }
 
 func (s *Scheduler[T]) tick() {
@@ -219,38 +221,38 @@ func (s *Scheduler[T]) tick() {
 func (s *Scheduler[T]) newBatch() *batch[T] {
 	n := len(s.spare)
 	if n == 0 {
-		return &batch[T]{}
+		b := &batch[T]{}
+		b.place.of = b
+		return b
 	}
 	b := s.spare[n-1]
 	s.spare = s.spare[:n-1]
 	return b
 }
 
-// retire keeps b, which is in no list any more, for another use.
+// retire keeps b, which is empty and in no list any more, for another use.
 func (s *Scheduler[T]) retire(b *batch[T]) {
 	if s.open == b {
 		s.open = nil
 	}
-	clear(b.tickets)
-	*b = batch[T]{tickets: b.tickets[:0]}
+	*b = batch[T]{place: b.place}
 	s.spare = append(s.spare, b)
 }
 
-// reject answers requests whose time is over.
-func (s *Scheduler[T]) reject(tickets []*Ticket[T]) {
-	for _, t := range tickets {
-		announce(s.settle(t, ErrExpired, nil))
-	}
+// reject answers a request whose time is over. It has joined no batch, so that nobody waits for its turn.
+func (s *Scheduler[T]) reject(t *Ticket[T]) {
+	t.err, t.answered = ErrExpired, true
+	t.done <- struct{}{}
 }
 
 // settle makes err the outcome of t, and appends to heard the tickets that may hear of theirs now: behind those of all
 // earlier ones if order is to be preserved.
 func (s *Scheduler[T]) settle(t *Ticket[T], err error, heard []*Ticket[T]) []*Ticket[T] {
 	t.err, t.answered = err, true
-	if !t.ordered {
+	if t.turn.in == nil {
 		heard = append(heard, t)
 	}
-	for s.ordered.len() > 0 && s.ordered.all()[0].answered {
+	for s.ordered.len > 0 && s.ordered.first.of.answered {
 		heard = append(heard, s.ordered.pop())
 	}
 	return heard
@@ -273,17 +275,17 @@ func (s *Scheduler[T]) cancel(t *Ticket[T], cause error) {
 	if b := t.batch; b == nil {
 		s.queue.remove(t)
 	} else {
-		b.tickets = slices.DeleteFunc(b.tickets, func(x *Ticket[T]) bool { return x == t })
+		t.place.leave()
 		b.size -= t.item.Rows
-		if len(b.tickets) == 0 {
-			s.ready.keep(func(x *batch[T]) bool { return x != b })
+		if b.place.in != nil {
+			s.formed--
+		}
+		if b.tickets.len == 0 {
+			b.place.leave()
 			s.retire(b)
 		}
 	}
-	if t.ordered { // nobody waits for its turn
-		s.ordered.keep(func(x *Ticket[T]) bool { return x != t })
-		t.ordered = false
-	}
+	t.turn.leave() // nobody waits for it
 	announce(s.settle(t, cause, nil))
 	s.pump(time.Now())
 }

@@ -31,8 +31,11 @@ type Ticket[T any] struct {
 	level    uint64
 	expires  time.Time // zero: never
 	postpone bool
+	arrival  uint64            // its number, in the order of arrival
+	deadline int               // its place among the deadlines of the queue, from 1; 0: it has none
+	place    place[*Ticket[T]] // in the queue, or in its batch
+	turn     place[*Ticket[T]] // in the owner's list of answers, if order is preserved
 	batch    *batch[T]
-	ordered  bool // it has a place in the owner's list of answers
 	err      error
 	answered bool          // err is final; guarded by the scheduler's lock
 	done     chan struct{} // receives once, when err may be read; never blocks the sender
@@ -60,6 +63,7 @@ func (s *Scheduler[T]) newTicket(item Item[T]) *Ticket[T] {
 		t = &Ticket[T]{owner: s, done: make(chan struct{}, 1)}
 	}
 	t.item = item
+	t.place.of, t.turn.of = t, t
 	return t
 }
 

@@ -27,7 +27,7 @@ func (s *Scheduler[T]) serve(e Executor[T]) {
 	}
 	w := worker[T]{Scheduler: s}
 	for w.next() {
-		for _, t := range w.batch.tickets {
+		for t := range w.batch.tickets.all() {
 			w.items = append(w.items, t.item)
 		}
 		e.Execute(w.items)
@@ -41,8 +41,8 @@ func (s *Scheduler[T]) serve(e Executor[T]) {
 func (w *worker[T]) next() bool {
 	w.mu.Lock()
 	if w.batch != nil {
-		for _, t := range w.batch.tickets {
-			w.heard = w.settle(t, nil, w.heard)
+		for w.batch.tickets.len > 0 {
+			w.heard = w.settle(w.batch.tickets.pop(), nil, w.heard)
 		}
 		w.retire(w.batch)
 		w.batch = nil
@@ -69,14 +69,14 @@ func (w *worker[T]) next() bool {
 // Triton too the instance's thread is ahead of the batcher's, which it has just woken.
 func (w *worker[T]) take() {
 	now := time.Now()
-	if w.ready.len() == 0 {
+	if w.ready.len == 0 {
 		w.pump(now)
 	}
-	if w.ready.len() == 0 {
+	if w.ready.len == 0 {
 		return
 	}
 	w.idle--
-	b := w.ready.pop()
+	b := w.pick()
 	b.taken = true
 	w.merge(b, now)
 	if w.open == b {

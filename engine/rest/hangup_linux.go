@@ -1,0 +1,121 @@
+package rest
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// hangups tells of clients that close connections which are watched. The kernel reports them (epoll(7)) to one goroutine for all, so
+// that a connection whose request waits costs nothing meanwhile. The zero value is ready.
+type hangups struct {
+	mu       sync.Mutex
+	file     *os.File // of the kernel's list of watched connections; nil until there is one
+	watches  map[uint64]*watch
+	last     uint64 // number that a watch was given
+	isClosed bool
+}
+
+// add watches a connection, and returns the number under which hangUp of w is called. 0: nobody will tell, because the connection
+// cannot be watched or the process has no descriptor left.
+func (h *hangups) add(conn syscall.RawConn, w *watch) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.open() {
+		return 0
+	}
+	h.last++
+	// Level-triggered: a client that is gone already is reported, too. Once: nothing changes that.
+	event := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: int32(h.last), Pad: int32(h.last >> 32)}
+	if h.control(conn, unix.EPOLL_CTL_ADD, &event) != nil {
+		return 0
+	}
+	h.watches[h.last] = w
+	return h.last
+}
+
+// remove ends what add began.
+func (h *hangups) remove(conn syscall.RawConn, number uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.watches, number)
+	if !h.isClosed {
+		_ = h.control(conn, unix.EPOLL_CTL_DEL, nil) // fails if the connection is closed: the kernel has removed it
+	}
+}
+
+func (h *hangups) control(conn syscall.RawConn, operation int, event *unix.EpollEvent) error {
+	list, err := h.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		if err := list.Control(func(of uintptr) { failed = unix.EpollCtl(int(of), operation, int(fd), event) }); err != nil {
+			failed = err
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// open makes the kernel's list when it is first needed. The descriptor does not block, so that Go's poller waits for it and no
+// thread does.
+func (h *hangups) open() bool {
+	if h.file != nil || h.isClosed {
+		return !h.isClosed
+	}
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return false
+	}
+	h.file, h.watches = os.NewFile(uintptr(fd), "hangups"), map[uint64]*watch{}
+	go h.serve(h.file) // until close
+	return true
+}
+
+func (h *hangups) serve(list *os.File) {
+	raw, err := list.SyscallConn()
+	if err != nil {
+		return
+	}
+	events := make([]unix.EpollEvent, 64)
+	_ = raw.Read(func(fd uintptr) bool { // ends with close
+		for {
+			n, err := unix.EpollWait(int(fd), events, 0)
+			if n <= 0 && err != unix.EINTR {
+				return false // wait for more
+			}
+			for _, e := range events[:max(n, 0)] {
+				h.tell(uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32)
+			}
+		}
+	})
+}
+
+func (h *hangups) tell(number uint64) {
+	h.mu.Lock()
+	w := h.watches[number]
+	h.mu.Unlock()
+	if w != nil {
+		w.hangUp(number)
+	}
+}
+
+// close ends all watches. Nothing is told any more.
+func (h *hangups) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.isClosed = true
+	if h.file != nil {
+		_ = h.file.Close()
+	}
+}

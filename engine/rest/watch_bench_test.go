@@ -1,0 +1,41 @@
+//go:build linux
+
+package rest
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What requests cost that do nothing but wait for their answer, in cores.
+func BenchmarkWaiting(b *testing.B) {
+	for _, n := range []int{1000, 4000} {
+		b.Run(fmt.Sprintf("requests=%d", n), func(b *testing.B) {
+			var h hangups
+			defer h.close()
+			watches := make([]watch, n)
+			for i := range watches {
+				_, conn := pair(b)
+				watches[i].begin(&h, conn)
+				defer watches[i].end()
+			}
+			time.Sleep(10 * untilWatched)
+			begin, before := time.Now(), processTime(b)
+			for range b.N {
+				time.Sleep(10 * time.Millisecond)
+			}
+			b.ReportMetric((processTime(b)-before).Seconds()/time.Since(begin).Seconds(), "cores")
+		})
+	}
+}
+
+func processTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

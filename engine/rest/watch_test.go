@@ -1,0 +1,96 @@
+//go:build linux
+
+package rest
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// pair makes a connection.
+func pair(t testing.TB) (client, server net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err = net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = client.Close(), server.Close() }) // most are closed already
+	return client, server
+}
+
+// waitWatched waits until the connection is in the kernel's list.
+func (w *watch) waitWatched(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		w.mu.Lock()
+		isWatched := w.number != 0
+		w.mu.Unlock()
+		if isWatched {
+			return
+		}
+	}
+	t.Fatal("the connection is not watched")
+}
+
+// A request that waits is looked at once, however long it waits: no timer runs any more. It hears of the end of its client, and of
+// nobody else's.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	var h hangups
+	defer h.close()
+	var stays, goes watch
+	other, conn := pair(t)
+	defer other.Close()
+	stays.begin(&h, conn)
+	client, conn := pair(t)
+	goes.begin(&h, conn)
+	for _, w := range []*watch{&stays, &goes} {
+		w.waitWatched(t)
+		if w.timer.Stop() {
+			t.Error("a request that waits has a timer that runs")
+		}
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-goes.Done()
+	if goes.Err() == nil || stays.Err() != nil {
+		t.Errorf("got %v for the one that is gone, %v for the one that stays", goes.Err(), stays.Err())
+	}
+	late := goes.number
+	goes.end()
+	stays.end()
+	if len(h.watches) != 0 {
+		t.Errorf("%d connections are watched, of which no request waits", len(h.watches))
+	}
+
+	// The next request with the same memory, on a connection that is closed before it is watched. What was told of the last one
+	// comes too late.
+	client, conn = pair(t)
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	goes.begin(&h, conn)
+	goes.hangUp(late)
+	if goes.Err() != nil {
+		t.Error("a request ended with the client of an earlier one")
+	}
+	<-goes.Done()
+	goes.end()
+
+	h.close()
+	_, conn = pair(t)
+	goes.begin(&h, conn) // not watched any more
+	goes.look()
+	goes.end()
+}

@@ -1,0 +1,107 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// stuck is an instance that never ends before it is told to.
+type stuck chan struct{}
+
+func (s stuck) Execute([]Item[int]) { <-s }
+
+// behind queues n requests behind one that keeps the only instance busy, and returns them. Their number in the queue is n, less what
+// was formed into batches ahead.
+func behind(t *testing.T, s *Scheduler[int], n int, item func(i int) Item[int]) []*Ticket[int] {
+	t.Helper()
+	var out []*Ticket[int]
+	for i := range n {
+		ticket, err := s.Enqueue(item(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, ticket)
+	}
+	return out
+}
+
+// What the scheduler looks at for each request does not grow with the queue or with the number of levels.
+func TestStepsPerRequest(t *testing.T) {
+	t.Parallel()
+	plain := Settings{Dynamic: true, MaxBatch: 8}
+	timed := plain
+	timed.DefaultPolicy = Policy{Timeout: time.Hour, AllowOverride: true}
+	postponing := timed
+	postponing.DefaultPolicy.Postpone = true
+	levels := plain
+	levels.Levels, levels.DefaultLevel = 1<<16, 1<<16
+	one := func(int) Item[int] { return Item[int]{} }
+	expiring := func(i int) Item[int] { return Item[int]{Timeout: time.Duration(i+1) * time.Millisecond} }
+	leveled := func(i int) Item[int] { return Item[int]{Priority: uint64(i*7919)%(1<<16) + 1} }
+	cancelled := func(t *testing.T, tickets []*Ticket[int]) {
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, ticket := range tickets {
+			if err := ticket.Wait(gone); !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v, want a cancellation", err)
+			}
+		}
+	}
+	expired := func(t *testing.T, tickets []*Ticket[int]) {
+		time.Sleep(time.Duration(len(tickets)) * time.Millisecond)
+		synctest.Wait()
+		for _, ticket := range tickets {
+			if err := ticket.Wait(t.Context()); !errors.Is(err, ErrExpired) {
+				t.Fatalf("got %v, want an expiry", err)
+			}
+		}
+	}
+	postponed := func(t *testing.T, tickets []*Ticket[int]) {
+		time.Sleep(time.Duration(len(tickets)) * time.Millisecond)
+		synctest.Wait()
+	}
+	nothing := func(*testing.T, []*Ticket[int]) {} // Close executes them
+	for _, tc := range []struct {
+		name     string
+		settings Settings
+		item     func(i int) Item[int]
+		then     func(t *testing.T, tickets []*Ticket[int])
+	}{
+		{"executed", plain, one, nothing},
+		{"executed by level", levels, leveled, nothing},
+		{"executed with timeouts", timed, one, nothing},
+		{"cancelled", plain, one, cancelled},
+		{"cancelled by level", levels, leveled, cancelled},
+		{"cancelled with timeouts", timed, one, cancelled},
+		{"expired", timed, expiring, expired},
+		{"postponed", postponing, expiring, postponed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			perRequest := func(n int) (steps int) {
+				synctest.Test(t, func(t *testing.T) {
+					instance := make(stuck)
+					s := New(tc.settings, []Executor[int]{instance}, GoTimer)
+					behind(t, s, 1, one)
+					synctest.Wait()
+					tickets := behind(t, s, n, tc.item)
+					tc.then(t, tickets)
+					close(instance)
+					s.Close()
+					steps = s.queue.steps / n
+				})
+				return steps
+			}
+			// Beside a constant there may be the depth of the deadlines' heap: ten times as many requests are four levels more, at two
+			// comparisons each on the way in and out.
+			if few, many := perRequest(300), perRequest(3000); many > few+16 || many > 80 {
+				t.Errorf("%d steps for each of 3,000 requests, %d for each of 300", many, few)
+			} else {
+				t.Logf("%d steps for each of 3,000 requests, %d for each of 300", many, few)
+			}
+		})
+	}
+}
