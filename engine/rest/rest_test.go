@@ -22,6 +22,7 @@ type answer struct {
 	status int
 	body   string
 	header http.Header
+	isLast bool // the server says that it hangs up
 }
 
 func call(t testing.TB, e *enginetest.Engine, method, path, body string, header ...string) answer {
@@ -42,7 +43,7 @@ func call(t testing.TB, e *enginetest.Engine, method, path, body string, header 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, string(text), response.Header}
+	return answer{response.StatusCode, string(text), response.Header, response.Close}
 }
 
 func one(name string, values string) string {
@@ -334,7 +335,7 @@ func TestFileOverride(t *testing.T) {
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
-	for _, garbage := range []string{"\x16\x03\x01\x00\xff", "GET /v2 HTTP/9\r\n\r\n", "POST /v2/models/fake/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", "X"} {
+	for _, garbage := range []string{"\x16\x03\x01\x00\xff", "GET /v2 HTTP/9\r\n\r\n", "POST /v2/models/fake/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", "X"} {
 		conn, err := net.Dial("tcp", e.Addresses.HTTP)
 		if err != nil {
 			t.Fatal(err)
