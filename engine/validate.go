@@ -81,7 +81,7 @@ func idPrefix(id string) string {
 // check goes over the inputs from the last to the first, as Triton's hash table of them does where it is small: so that
 // the same one is named if several are wrong.
 func (s *signature) check(r *Request, p *prepared) error {
-	if name := duplicate(r.Inputs); name != "" {
+	if name := duplicate(r.Inputs, func(in *Tensor) string { return in.Name }); name != "" {
 		return fmt.Errorf("input '%s' already exists in request", name)
 	}
 	var err error
@@ -118,25 +118,25 @@ func (s *signature) check(r *Request, p *prepared) error {
 	return nil
 }
 
-// duplicate returns the name that two inputs have, or "".
-func duplicate(inputs []Tensor) string {
+// duplicate returns the name that two of a list have, or "".
+func duplicate[T any](list []T, name func(*T) string) string {
 	const few = 16 // so many are compared with each other sooner than put into a table
-	if len(inputs) <= few {
-		for k := range inputs {
-			for _, other := range inputs[:k] {
-				if other.Name == inputs[k].Name {
-					return other.Name
+	if len(list) <= few {
+		for k := range list {
+			for other := range k {
+				if name(&list[other]) == name(&list[k]) {
+					return name(&list[k])
 				}
 			}
 		}
 		return ""
 	}
-	seen := make(map[string]bool, len(inputs))
-	for _, in := range inputs {
-		if seen[in.Name] {
-			return in.Name
+	seen := make(map[string]bool, len(list))
+	for k := range list {
+		if seen[name(&list[k])] {
+			return name(&list[k])
 		}
-		seen[in.Name] = true
+		seen[name(&list[k])] = true
 	}
 	return ""
 }
@@ -288,7 +288,10 @@ func (s *signature) wanted(names []string) ([]bool, error) {
 	marks := make([]bool, len(s.outputs))
 	for _, name := range names {
 		i, found := slices.BinarySearchFunc(s.outputs, name, func(spec tensorSpec, name string) int { return strings.Compare(spec.name, name) })
-		if !found {
+		if !found || marks[i] {
+			if twice := duplicate(names, func(n *string) string { return *n }); twice != "" { // Triton sees that first
+				return nil, fmt.Errorf("output '%s' already exists in request", twice)
+			}
 			return nil, Errorf(InvalidArgument, "unexpected inference output '%s' for model '%s'", name, s.name)
 		}
 		marks[i] = true

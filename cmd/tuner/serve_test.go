@@ -279,7 +279,7 @@ func TestServeExitTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.Write([]byte("POST /v2/models/simple/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")); err != nil {
+	if _, err := client.Write([]byte("POST /v2/models/simple/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")); err != nil {
 		t.Fatal(err)
 	}
 	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK { // then the other has been accepted

@@ -56,12 +56,14 @@ type Frontends struct {
 	server    *engine.Server
 	all       []frontend
 	addresses Addresses
+	room      room // for connections
 	log       *slog.Logger
 }
 
 // Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
 func Open(s *engine.Server, o Options) (*Frontends, error) {
 	f := &Frontends{server: s, log: o.Log}
+	f.room.left.Store(connectionsOf(descriptors(), 3))
 	r, g, m := rest.New(s, o.REST), grpcapi.New(s, o.RPC), metrics.New(s, o.Figures)
 	errs := []error{
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
@@ -90,6 +92,7 @@ func (f *Frontends) open(at Listen, title string, address *string, serve func(ne
 		return fmt.Errorf("cannot start %s: %w", title, err)
 	}
 	*address = l.Addr().String()
+	l = newListener(l, &f.room, f.log)
 	if at.TLS != nil {
 		l = tls.NewListener(l, at.TLS)
 	}

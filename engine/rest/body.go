@@ -37,8 +37,8 @@ type reader struct {
 // all bodies together may take Options.MaxMemory.
 func (b *reader) read(buf []byte) ([]byte, error) {
 	length := b.ctx.Request.Header.ContentLength()
-	if length > maxBody {
-		return buf, engine.Errorf(engine.InvalidArgument, "Unable to parse Content-Length, value is out of range [ 0, %d ], got: %d", maxBody, length)
+	if err := countable(length); err != nil {
+		return buf, err
 	}
 	stream := b.ctx.RequestBodyStream()
 	if length == 0 || stream == nil {
@@ -76,6 +76,32 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 	}
 }
 
+// countable refuses the length of a body that Triton cannot count.
+func countable(length int) error {
+	if length <= maxBody {
+		return nil
+	}
+	return engine.Errorf(engine.InvalidArgument, "Unable to parse Content-Length, value is out of range [ 0, %d ], got: %d", maxBody, length)
+}
+
+// announced refuses a body that would not be taken, by the length that its headers announce.
+func (f *Frontend) announced(head *fasthttp.RequestHeader, v verb) error {
+	length := head.ContentLength()
+	if v == modelInfer {
+		if err := f.announcedInference(head); err != nil {
+			return err
+		}
+	}
+	if int64(length) > f.options.MaxMemory {
+		return f.outOfMemory()
+	}
+	return countable(length)
+}
+
+func (f *Frontend) outOfMemory() error {
+	return engine.Errorf(engine.Unavailable, "request bodies take more than %d bytes of memory, try again later", f.options.MaxMemory)
+}
+
 // grow makes room for more of a body of length bytes; a negative length is unknown.
 func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 	size := max(firstBuffer, 2*len(buf))
@@ -92,7 +118,7 @@ func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 func (b *reader) reserve(bytes int) error {
 	b.reserved += int64(bytes)
 	if b.frontend.memory.Add(int64(bytes)) > b.frontend.options.MaxMemory {
-		return engine.Errorf(engine.Unavailable, "request bodies take more than %d bytes of memory, try again later", b.frontend.options.MaxMemory)
+		return b.frontend.outOfMemory()
 	}
 	return nil
 }

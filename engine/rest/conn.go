@@ -2,6 +2,7 @@ package rest
 
 import (
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -13,16 +14,22 @@ type listener struct{ net.Listener }
 
 func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
-	if tcp, ok := c.(*net.TCPConn); ok {
-		return &conn{TCPConn: tcp}, err
+	if s, ok := c.(socket); ok {
+		return &conn{socket: s}, err
 	}
 	return c, err
+}
+
+// socket is a connection that can be looked at without reading from it.
+type socket interface {
+	net.Conn
+	syscall.Conn
 }
 
 // conn sets a deadline only if it is needed and differs enough from the last one: fasthttp asks for three with every request,
 // which costs as much as reading its headers. Only one goroutine reads from a connection, and sets its deadlines.
 type conn struct {
-	*net.TCPConn
+	socket
 	wanted     time.Time // for reads
 	read, sent time.Time // the deadlines that are set
 }
@@ -36,11 +43,11 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 func (c *conn) Read(p []byte) (int, error) {
 	if isStale(c.read, c.wanted) {
 		c.read = c.wanted
-		if err := c.TCPConn.SetReadDeadline(c.wanted); err != nil {
+		if err := c.socket.SetReadDeadline(c.wanted); err != nil {
 			return 0, err
 		}
 	}
-	return c.TCPConn.Read(p)
+	return c.socket.Read(p)
 }
 
 func (c *conn) SetWriteDeadline(t time.Time) error {
@@ -48,7 +55,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 		return nil
 	}
 	c.sent = t
-	return c.TCPConn.SetWriteDeadline(t)
+	return c.socket.SetWriteDeadline(t)
 }
 
 func isStale(set, wanted time.Time) bool {

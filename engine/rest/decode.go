@@ -300,7 +300,7 @@ func elementCount(shape []int64) (uint64, bool) {
 	return engine.Product(shape)
 }
 
-// decodeOutputs reads which outputs are wanted, and in which form. The first mention of an output counts.
+// decodeOutputs reads which outputs are wanted, and in which form.
 func (r *inferRequest) decodeOutputs() error {
 	d := &r.document
 	list := d.find(0, "outputs")

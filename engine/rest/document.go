@@ -219,7 +219,7 @@ func (d *document) integers() {
 
 func (d *document) open() error {
 	if d.level++; d.level > maxDepth {
-		return d.wrong("Nested too deep.")
+		return engine.Errorf(engine.InvalidArgument, "JSON nesting depth exceeds maximum allowed limit (%d)", maxDepth) // as newer Tritons have it
 	}
 	d.pos++
 	return nil

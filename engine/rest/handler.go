@@ -58,6 +58,8 @@ type Frontend struct {
 	memory     atomic.Int64 // bytes of bodies that are held
 	stall      time.Duration
 	hangups    hangups
+	isLocal    bool        // only this machine reaches it; set before the first request
+	isEnding   atomic.Bool // answers ask clients to connect elsewhere
 }
 
 // New returns a front end of a server.
@@ -73,6 +75,7 @@ func New(s *engine.Server, o Options) *Frontend {
 	f.http = &fasthttp.Server{
 		Handler:                      f.handle,
 		ErrorHandler:                 f.badRequest,
+		ExpectHandler:                f.expect,
 		NoDefaultServerHeader:        true,
 		NoDefaultDate:                true,
 		NoDefaultContentType:         true,
@@ -98,8 +101,15 @@ func (q quiet) Printf(format string, args ...any) {
 	q.log.Debug("http", "message", strings.TrimSpace(format), "values", args)
 }
 
-// Serve accepts connections until Shutdown.
-func (f *Frontend) Serve(l net.Listener) error { return f.http.Serve(listener{l}) }
+// Serve accepts connections until Shutdown. It is called once.
+func (f *Frontend) Serve(l net.Listener) error {
+	f.isLocal = isLoopback(l.Addr())
+	return f.http.Serve(listener{l})
+}
+
+// Drain ends each connection after its next answer, so that clients come back by another one, which may lead elsewhere. New
+// connections are accepted until Shutdown.
+func (f *Frontend) Drain() { f.isEnding.Store(true) }
 
 // Shutdown stops accepting, and waits until all connections are idle or ctx ends.
 func (f *Frontend) Shutdown(ctx context.Context) error {
@@ -128,10 +138,18 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	at := routeOf(ctx.Request.Header.RequestURI())
 	b := reader{frontend: f, ctx: ctx}
 	defer b.end()
+	if f.isEnding.Load() {
+		ctx.SetConnectionClose()
+	}
+	if r := f.refuse(&ctx.Request.Header, at.verb); r != nil {
+		if r.isLast {
+			ctx.SetConnectionClose()
+			b.done = true
+		}
+		failWith(ctx, r.status, r.text)
+		return
+	}
 	switch {
-	case at.verb == noVerb:
-		failWith(ctx, fasthttp.StatusNotFound, "Not Found")
-	case !f.admit(ctx, at.verb): // has been answered
 	case at.verb == modelInfer:
 		f.infer(&b, &at)
 	case at.verb >= repositoryIndex:
@@ -141,22 +159,51 @@ func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// admit answers a request that lacks what its category is restricted to, or has another method than its route.
-func (f *Frontend) admit(ctx *fasthttp.RequestCtx, v verb) bool {
-	d := v.demand()
-	if r, ok := f.options.Restricted[d.category]; ok && !bringsHeader(ctx, r) {
-		failWith(ctx, fasthttp.StatusForbidden, "This API is restricted, expecting header '"+r.Header+"'")
-		return false
+// expect decides whether a client that asks first may send its body: not if the request is refused anyway, or the body is more
+// than will be taken.
+func (f *Frontend) expect(ctx *fasthttp.RequestCtx) int {
+	head := &ctx.Request.Header
+	v := routeOf(head.RequestURI()).verb
+	r := f.refuse(head, v)
+	if err := f.announced(head, v); r == nil && err != nil {
+		r = &refusal{status: fasthttp.StatusRequestEntityTooLarge, text: err.Error()}
 	}
-	if string(ctx.Method()) != d.method {
-		failWith(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
-		return false
+	if r == nil {
+		return fasthttp.StatusContinue
 	}
-	return true
+	failWith(ctx, r.status, r.text)
+	return r.status
 }
 
-func bringsHeader(ctx *fasthttp.RequestCtx, r api.Restriction) bool {
-	return subtle.ConstantTimeCompare(ctx.Request.Header.Peek(r.Header), []byte(r.Value)) == 1
+// refuse says why a request is not served, by its headers alone; nil: it is served.
+func (f *Frontend) refuse(head *fasthttp.RequestHeader, v verb) *refusal {
+	if r := framed(head); r != nil {
+		return r
+	}
+	if r := f.misnamed(head); r != nil {
+		return r
+	}
+	if v == noVerb {
+		return &refusal{status: fasthttp.StatusNotFound, text: "Not Found"}
+	}
+	return f.admit(head, v)
+}
+
+// admit refuses a request that lacks what its category is restricted to, has another method than its route, or comes from a
+// foreign page.
+func (f *Frontend) admit(head *fasthttp.RequestHeader, v verb) *refusal {
+	d := v.demand()
+	if r, ok := f.options.Restricted[d.category]; ok && !bringsHeader(head, r) {
+		return &refusal{status: fasthttp.StatusForbidden, text: "This API is restricted, expecting header '" + r.Header + "'"}
+	}
+	if string(head.Method()) != d.method {
+		return &refusal{status: fasthttp.StatusMethodNotAllowed, text: "Method Not Allowed"}
+	}
+	return foreign(head)
+}
+
+func bringsHeader(head *fasthttp.RequestHeader, r api.Restriction) bool {
+	return subtle.ConstantTimeCompare(head.Peek(r.Header), []byte(r.Value)) == 1
 }
 
 // describe answers what a request without effects asks for.

@@ -77,21 +77,14 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 	if e := head.ContentEncoding(); len(e) > 0 && !bytes.Equal(e, []byte("identity")) {
 		return engine.Errorf(engine.Unsupported, "Unsupported compression type")
 	}
-	length := head.Peek(api.HeaderLength)
-	if announced := head.ContentLength(); announced >= 0 { // what is too large is not read
-		json, err := headerLength(length, announced)
-		if err != nil {
-			return err
-		}
-		if err := f.checkSize(json, announced); err != nil {
-			return err
-		}
+	if err := f.announcedInference(head); err != nil {
+		return err
 	}
 	var err error
 	if x.body, err = b.read(x.body); err != nil {
 		return err
 	}
-	json, err := headerLength(length, len(x.body))
+	json, err := headerLength(head.Peek(api.HeaderLength), len(x.body))
 	if err != nil {
 		return err
 	}
@@ -106,6 +99,19 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 		return err
 	}
 	return x.request.decode(x.body, json)
+}
+
+// announcedInference refuses what is too large by its headers, before any of it is read.
+func (f *Frontend) announcedInference(head *fasthttp.RequestHeader) error {
+	announced := head.ContentLength()
+	if announced < 0 {
+		return nil
+	}
+	json, err := headerLength(head.Peek(api.HeaderLength), announced)
+	if err != nil {
+		return err
+	}
+	return f.checkSize(json, announced)
 }
 
 // checkSize bounds the JSON of a request, and what is not split into tensors.

@@ -61,7 +61,9 @@ func (f *Frontend) index(b *reader) {
 	var ready bool
 	if err == nil {
 		if i := d.find(0, "ready"); i != nothing {
-			ready, err = d.bool(i)
+			if ready, err = d.bool(i); err != nil { // in the words and with the status of newer Tritons
+				err = engine.Errorf(engine.InvalidArgument, "Invalid value for 'ready': expected a boolean")
+			}
 		}
 	}
 	if err != nil {

@@ -22,6 +22,7 @@ type answer struct {
 	status int
 	body   string
 	header http.Header
+	isLast bool // the server says that it hangs up
 }
 
 func call(t testing.TB, e *enginetest.Engine, method, path, body string, header ...string) answer {
@@ -42,7 +43,7 @@ func call(t testing.TB, e *enginetest.Engine, method, path, body string, header 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{response.StatusCode, string(text), response.Header}
+	return answer{response.StatusCode, string(text), response.Header, response.Close}
 }
 
 func one(name string, values string) string {
@@ -96,8 +97,10 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v2/models/x/infer", good, 404, `{"error":"Request for unknown model: 'x' is not found"}`},
 		{"POST", "/v2/repository/index", "", 200, `[{"name":"fake","version":"1","state":"READY"}]`},
 		{"POST", "/v2/repository/index", `{"ready":true}`, 200, `[{"name":"fake","version":"1","state":"READY"}]`},
-		{"POST", "/v2/repository/index", `{"ready":1}`, 500, `{"error":"attempt to access JSON non-boolean as boolean"}`},
-		{"POST", "/v2/repository/index", `{"ready":null}`, 500, `{"error":"attempt to access JSON non-boolean as boolean"}`},
+		{"POST", "/v2/repository/index", `{"ready":1}`, 400, `{"error":"Invalid value for 'ready': expected a boolean"}`},
+		{"POST", "/v2/repository/index", `{"ready":null}`, 400, `{"error":"Invalid value for 'ready': expected a boolean"}`},
+		{"POST", "/v2/repository/index", `{"ready":[[true]]}`, 400, `{"error":"Invalid value for 'ready': expected a boolean"}`},
+		{"POST", "/v2/repository/index", `{"ready":` + strings.Repeat("[", 250_000) + "true" + strings.Repeat("]", 250_000) + "}", 400, `{"error":"JSON nesting depth exceeds maximum allowed limit (100)"}`},
 		{"POST", "/v2/repository/index", `[]`, 200, `[{"name":"fake","version":"1","state":"READY"}]`},
 		{"POST", "/v2/repository/index", ` `, 500, `{"error":"failed to parse the request JSON buffer: The document is empty. at 1"}`},
 		{"POST", "/v2/repository/some/index", "", 200, `[{"name":"fake","version":"1","state":"READY"}]`},
@@ -158,6 +161,7 @@ func TestBadInferRequests(t *testing.T) {
 		{"data no array", `{"inputs":[` + a + `,` + one("INPUT1", "5") + `]}`, 500, "Unable to parse 'data': attempt to access JSON non-array as array"},
 		{"syntax before sense", `{"inputs":5,"id":"` + "\x01" + `"}`, 500, "failed to parse the request JSON buffer: Invalid escape character in string. at 18"},
 		{"two inputs of a name", `{"inputs":[` + a + `,` + a + `]}`, 400, "input 'INPUT0' already exists in request"},
+		{"two outputs of a name", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"OUTPUT0"},{"name":"OUTPUT0","parameters":{"binary_data":true}}]}`, 400, "output 'OUTPUT0' already exists in request"},
 		{"too few elements", `{"inputs":[` + a + `,` + one("INPUT1", "[1,2]") + `]}`, 500, "Shape does not match"},
 		{"too many elements", `{"inputs":[` + a + `,` + one("INPUT1", "["+counted+",1]") + `]}`, 500, "Shape does not match"},
 		{"huge shape", `{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[4294967296,4294967296],"data":[1]}]}`, 400, "too many elements"},
@@ -174,7 +178,7 @@ func TestBadInferRequests(t *testing.T) {
 		{"id no string", `{"id":5,"inputs":[` + a + `,` + b + `]}`, 500, "Unable to parse 'id': attempt to access JSON non-string as string"},
 		{"parameters no object", `{"parameters":[],"inputs":[` + a + `,` + b + `]}`, 500, "failed to get request params.: attempt to get members for non-object"},
 		{"string for integer", `{"inputs":[` + a + `,` + one("INPUT1", strings.Replace(counted, "14", `"14"`, 1)) + `]}`, 500, "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer"},
-		{"too deep", `{"inputs":[` + a + `,` + one("INPUT1", strings.Repeat("[", 101)+strings.Repeat("]", 101)) + `]}`, 500, "too deep"},
+		{"too deep", `{"inputs":[` + a + `,` + one("INPUT1", strings.Repeat("[", 101)+strings.Repeat("]", 101)) + `]}`, 400, "JSON nesting depth exceeds maximum allowed limit (100)"},
 		{"bad escape", `{"id":"\q","inputs":[` + a + `,` + b + `]}`, 500, "Invalid escape"},
 		{"half a surrogate", `{"id":"\ud800","inputs":[` + a + `,` + b + `]}`, 500, "The surrogate pair in string is invalid. at 7"},
 		{"bad hex", `{"id":"\u12","inputs":[` + a + `,` + b + `]}`, 500, `Incorrect hex digit after \u escape in string. at 7`},
@@ -334,7 +338,7 @@ func TestFileOverride(t *testing.T) {
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
-	for _, garbage := range []string{"\x16\x03\x01\x00\xff", "GET /v2 HTTP/9\r\n\r\n", "POST /v2/models/fake/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", "X"} {
+	for _, garbage := range []string{"\x16\x03\x01\x00\xff", "GET /v2 HTTP/9\r\n\r\n", "POST /v2/models/fake/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", "X"} {
 		conn, err := net.Dial("tcp", e.Addresses.HTTP)
 		if err != nil {
 			t.Fatal(err)

@@ -30,13 +30,13 @@ func TestSlowClients(t *testing.T) {
 		}
 	})
 	post := func(length, sent int) string {
-		return fmt.Sprintf("POST /v2/repository/index HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("x", sent))
+		return fmt.Sprintf("POST /v2/repository/index HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("x", sent))
 	}
 	for name, tc := range map[string]struct{ text, want string }{
 		"headers":        {"GET /v2 HTTP/1.1\r\nHost: ", "408"},
 		"begin of body":  {post(100, 50), "408"},
 		"large body":     {post(100_000, 50_000), "did not arrive in time"},
-		"body in chunks": {"POST /v2/repository/index HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nxx", "did not arrive in time"},
+		"body in chunks": {"POST /v2/repository/index HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nxx", "did not arrive in time"},
 	} {
 		conn, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {

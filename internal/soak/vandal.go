@@ -72,7 +72,7 @@ func rawRequest(q question) []byte {
 	if err != nil {
 		panic(err) // our own request: a bug of ours
 	}
-	head := fmt.Sprintf("POST /v2/models/%s/infer HTTP/1.1\r\nHost: soak\r\nContent-Length: %d\r\n%s: %d\r\n\r\n", q.request.Model, len(body), api.HeaderLength, header)
+	head := fmt.Sprintf("POST /v2/models/%s/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n%s: %d\r\n\r\n", q.request.Model, len(body), api.HeaderLength, header)
 	return append([]byte(head), body...)
 }
 

@@ -1,0 +1,148 @@
+package frontends
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// The descriptors of a process are few, and each connection takes one. Connections may have all but those that the engine keeps
+// for files, timers and listeners. Beyond that each listener goes on with a few more at a time: a new one ends the oldest of
+// these. So who connects and asks at once is answered, a health probe above all, while clients that hold connections and ask
+// nothing have taken the rest.
+const (
+	ownDescriptors     = 64   // at least, of the engine itself
+	mostOwnDescriptors = 1024 // at most, where an eighth of all is more
+	spareConnections   = 16   // of each listener
+)
+
+// Pauses after an accept that failed for want of something, as in net/http.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// connectionsOf is how many connections all listeners together may have, with a number of descriptors, beside the spare ones.
+func connectionsOf(descriptors int64, listeners int) int64 {
+	own := min(max(descriptors/8, ownDescriptors), mostOwnDescriptors)
+	return max(descriptors-own-int64(listeners*(spareConnections+1)), descriptors/4) // one more is open until the oldest has ended
+}
+
+// descriptors is how many files and connections the process may have open.
+func descriptors() int64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 1<<30 {
+		return 1 << 30 // no limit that matters
+	}
+	return int64(limit.Cur)
+}
+
+// room is how many more connections all listeners may have.
+type room struct{ left atomic.Int64 }
+
+// listener accepts connections as long as it is open, whatever the system lacks for the moment.
+type listener struct {
+	net.Listener
+	room   *room
+	log    *slog.Logger
+	closed chan struct{}
+	end    sync.Once
+
+	mu    sync.Mutex
+	spare []*conn // oldest first
+}
+
+func newListener(l net.Listener, r *room, log *slog.Logger) *listener {
+	return &listener{Listener: l, room: r, log: log, closed: make(chan struct{})}
+}
+
+// Close ends the listener, and an Accept that pauses.
+func (l *listener) Close() error {
+	l.end.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// Accept waits for a connection. It fails only when the listener is closed or broken.
+func (l *listener) Accept() (net.Conn, error) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		c, err := l.Listener.Accept()
+		if err == nil {
+			return l.admit(c), nil
+		}
+		if !mayPass(err) {
+			return nil, err
+		}
+		if pause == firstPause {
+			l.log.Warn("cannot accept a connection, will try again", "address", l.Addr().String(), "error", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-l.closed:
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+// mayPass reports whether an error of accept is about one connection, or about what the system lacks for the moment.
+func mayPass(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
+		func(one error) bool { return errors.Is(err, one) })
+}
+
+// admit counts a connection. One for which there is no room takes the place of the oldest spare one.
+func (l *listener) admit(c net.Conn) net.Conn {
+	if l.room.left.Add(-1) >= 0 {
+		return &conn{Conn: c, leave: func(*conn) { l.room.left.Add(1) }}
+	}
+	l.room.left.Add(1)
+	l.mu.Lock()
+	admitted := &conn{Conn: c, leave: l.forget}
+	if len(l.spare) == 0 {
+		l.log.Warn("clients hold as many connections as the limit of open files allows: new ones may end soon", "address", l.Addr().String())
+	}
+	l.spare = append(l.spare, admitted)
+	var oldest *conn
+	if len(l.spare) > spareConnections {
+		oldest = l.spare[0]
+	}
+	l.mu.Unlock()
+	if oldest != nil {
+		_ = oldest.Close() // its client has waited longest without a need to
+	}
+	return admitted
+}
+
+// forget takes a connection that has ended from the spare ones.
+func (l *listener) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spare = slices.DeleteFunc(l.spare, func(other *conn) bool { return other == c })
+}
+
+// conn is a connection that is counted until it is closed.
+type conn struct {
+	net.Conn
+	leave func(*conn)
+	left  sync.Once
+}
+
+// Close closes the connection. It may be called more than once.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.left.Do(func() { c.leave(c) })
+	return err
+}
+
+// SyscallConn is part of syscall.Conn: whoever waits for a client looks whether it is still there.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	s, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return s.SyscallConn()
+}
