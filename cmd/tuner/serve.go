@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"tuner/engine"
@@ -64,14 +63,14 @@ func newServe(con console) *cobra.Command {
 			if !cmd.Flags().Changed("metrics-address") {
 				o.metrics.Address = o.http.Address
 			}
-			return serve(cmd.Context(), con, o, cmd.Flags())
+			return serve(cmd.Context(), con, o)
 		},
 	})
 	o.flags(cmd.Flags())
 	return cmd
 }
 
-func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagSet) error {
+func serve(ctx context.Context, con console, o *serveOptions) error {
 	if o.parentFD > 0 {
 		go endWithParent(os.NewFile(uintptr(o.parentFD), "parent"))
 	}
@@ -81,7 +80,7 @@ func serve(ctx context.Context, con console, o *serveOptions, flags *pflag.FlagS
 	usable := hostinfo.UsableMemory()
 	relaxCollector(usable)
 	log := o.logger(con)
-	warnOfIgnored(flags, log)
+	o.warnOfIgnored(log)
 	listeners, err := o.frontends(log, usable)
 	if err != nil {
 		return err
@@ -216,11 +215,9 @@ func after(ctx context.Context, d time.Duration) <-chan struct{} {
 }
 
 // warnOfIgnored warns of options that mean nothing here.
-func warnOfIgnored(flags *pflag.FlagSet, log *slog.Logger) {
-	for _, name := range ignoredFlags() {
-		if flags.Changed(name) {
-			log.Warn("option ignored: it means nothing to this engine", "option", "--"+name)
-		}
+func (o *serveOptions) warnOfIgnored(log *slog.Logger) {
+	for _, name := range o.unsupported.ignored() {
+		log.Warn("option ignored: it means nothing to this engine", "option", name)
 	}
 }
 

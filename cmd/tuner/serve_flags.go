@@ -51,6 +51,8 @@ type serveOptions struct {
 	announceFD int
 	parentFD   int
 	slowdown   slowdown
+
+	unsupported unsupportedValues
 }
 
 // flags defines all options.
@@ -74,10 +76,8 @@ func (o *serveOptions) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.parentFD, "parent-fd", 0, "file descriptor whose end of file ends the server (used by profile)")
 	flags.Var(&o.slowdown, "test-slowdown", "FACTOR[@SHARE] of the time that executions take, for tests of tuner gate")
 	_ = flags.MarkHidden("test-slowdown") // fails only for a name that is not defined
-	for _, name := range ignoredFlags() {
-		flags.String(name, "", "accepted and ignored")
-		_ = flags.MarkHidden(name) // fails only for a name that is not defined
-	}
+	o.unsupported = unsupportedValues{}
+	o.unsupported.flags(flags)
 }
 
 // serverFlags defines what concerns models.
@@ -113,25 +113,9 @@ func (o *serveOptions) frontendFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.httpRestricted, "http-restricted-api", nil, "API[,API...]:HEADER=VALUE: these need that HTTP header; "+categoryNames())
 }
 
-// ignoredFlags are options of tritonserver that mean nothing here, or not yet; each of them is answered with a warning.
-func ignoredFlags() []string {
-	return []string{
-		"repository-poll-secs", "model-config-name", "model-load-retry-count", "model-namespacing", "backend-directory",
-		"repoagent-directory", "cache-directory", "cache-config", "response-cache-byte-size", "rate-limit", "rate-limit-resource",
-		"pinned-memory-pool-byte-size", "cuda-memory-pool-byte-size", "cuda-virtual-address-size",
-		"min-supported-compute-capability", "buffer-manager-thread-count", "model-load-gpu-limit", "enable-peer-access",
-		"allow-client-shm", "reuse-http-port", "http-thread-count", "http-header-forward-pattern", "reuse-grpc-port",
-		"grpc-infer-thread-count", "grpc-infer-allocation-pool-size", "grpc-max-response-pool-size",
-		"grpc-http2-max-pings-without-data", "grpc-http2-max-ping-strikes", "grpc-header-forward-pattern",
-		"trace-config", "trace-file", "trace-level", "trace-rate", "trace-count", "trace-log-frequency", "log-format", "log-file",
-		"allow-sagemaker", "sagemaker-port", "sagemaker-safe-port-range", "sagemaker-thread-count",
-		"allow-vertex-ai", "vertex-ai-port", "vertex-ai-thread-count", "vertex-ai-default-model",
-	}
-}
-
 // validate reports everything that is wrong with the options.
 func (o *serveOptions) validate() error {
-	var problems []string
+	problems := o.unsupported.refused()
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(o.repositories) == 0 {
 		complain("--model-repository must be specified")

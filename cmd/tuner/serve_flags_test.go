@@ -40,7 +40,7 @@ func tritonOptions() map[string]string {
 		cache-directory response-cache-byte-size rate-limit rate-limit-resource pinned-memory-pool-byte-size
 		cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count
 		model-load-gpu-limit allow-client-shm`) {
-		options[name] = ""
+		options[name] = "[]"
 	}
 	return options
 }
@@ -87,6 +87,42 @@ func TestServeReadsValues(t *testing.T) {
 	}
 	if o, _, err := parseServe(t, "--model-control-mode", "EXPLICIT"); err != nil || !o.explicit() {
 		t.Errorf("modes in capitals: got %v, %v", o.controlMode, err)
+	}
+}
+
+// What changes what is served is refused, unless its value asks for what happens anyway; what concerns nothing here is ignored.
+func TestUnsupportedOptions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"--model-config-name=h100":      "--model-config-name=h100 is not supported: only config.pbtxt is read: copy configs/NAME.pbtxt there; leave the option out",
+		"--model-namespacing=true":      "a name stands for one model in all repositories",
+		"--cache-config=local,size=1":   "there is no response cache",
+		"--rate-limit=execution_count":  "nothing limits how often instances run",
+		"--log-file=/tmp/x":             "redirect that",
+		"--allow-client-shm=true":       "there is no shared memory with clients",
+		"--trace-config=level=TENSORS":  "requests are not traced",
+		"--model-load-retry-count=3":    "a load is tried once",
+		"--allow-sagemaker=true":        "SageMaker",
+		"--model-namespacing=false":     "",
+		"--rate-limit=OFF":              "",
+		"--allow-client-shm=0":          "",
+		"--http-thread-count=4":         "",
+		"--trace-config=level=OFF":      "",
+		"--response-cache-byte-size=0":  "",
+		"--backend-directory=/backends": "",
+	} {
+		o, _, err := parseServe(t, "--model-repository=.", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = o.validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	o, _, err := parseServe(t, "--http-thread-count=4", "--rate-limit=off", "--log-format=ISO8601")
+	if diff := cmp.Diff([]string{"--http-thread-count", "--log-format"}, o.unsupported.ignored()); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
 
