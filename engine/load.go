@@ -31,75 +31,36 @@ func (s *Server) controllable() error {
 	return nil
 }
 
-func (s *Server) load(ctx context.Context, name string, o Override) error {
-	e, err := s.enter(name)
+// try is a load, from the configuration to the versions that serve.
+func (s *Server) try(ctx context.Context, a *attempt, o Override) error {
+	src, err := s.read(ctx, a, o)
 	if err != nil {
-		return err
-	}
-	defer e.loading.Unlock()
-	src, err := s.read(name, o)
-	if err != nil {
-		s.forget(name, e)
 		return err
 	}
 	if src.temp != nil {
 		defer src.temp.release() // the pools hold it now
 	}
-	if s.isServing(e, src) {
+	if s.isServing(a.entry, src) {
 		return nil
 	}
-	versions, err := s.build(ctx, e, src)
-	if err != nil {
-		err = s.loadError(name, versions, err)
-		s.forget(name, e)
-		return err
+	versions, err := s.build(ctx, a, src)
+	if err == nil && s.publish(ctx, a, src, versions) {
+		return nil
 	}
-	s.publish(e, src, versions)
-	return nil
-}
-
-// enter finds or makes a model's entry and locks it for loading.
-func (s *Server) enter(name string) (*entry, error) {
-	for {
-		s.mu.Lock()
-		if s.closing {
-			s.mu.Unlock()
-			return nil, Errorf(Unavailable, "Server is stopping")
-		}
-		e := s.entries[name]
-		if e == nil {
-			e = &entry{versions: map[int64]*version{}}
-			s.entries[name] = e
-		}
-		s.mu.Unlock()
-		e.loading.Lock()
-		if s.isCurrent(name, e) {
-			return e, nil
-		}
-		e.loading.Unlock() // it was dropped, or the server closed, while we waited
+	for _, p := range a.made {
+		err = errors.Join(err, p.retire())
 	}
-}
-
-func (s *Server) isCurrent(name string, e *entry) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.entries[name] == e && !s.closing
-}
-
-// forget drops the entry of a model of which nothing is known after a load that failed, because it was no model.
-func (s *Server) forget(name string, e *entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.entries[name] == e && len(e.versions) == 0 && !e.hollow {
-		delete(s.entries, name)
+	if ctx.Err() != nil {
+		return errors.Join(givenUp(ctx, a.name), err)
 	}
+	return s.loadError(ctx, a, versions, err)
 }
 
 // read gets a model's configuration from the repository or the request, and fills in what needs no model.
-func (s *Server) read(name string, o Override) (*source, error) {
-	src, err := s.poll(name, o)
+func (s *Server) read(ctx context.Context, a *attempt, o Override) (*source, error) {
+	src, err := s.poll(a.name, o)
 	if err != nil {
-		return nil, s.pollError(name, err)
+		return nil, s.pollError(a.name, err)
 	}
 	c, err := s.complete(src, nil)
 	if err == nil {
@@ -110,9 +71,9 @@ func (s *Server) read(name string, o Override) (*source, error) {
 		src.temp.release()
 	}
 	if errors.As(err, new(*modelconfig.PollError)) {
-		return nil, s.pollError(name, err)
+		return nil, s.pollError(a.name, err)
 	}
-	return nil, s.loadError(name, s.unavailable(src, err), err)
+	return nil, s.loadError(ctx, a, s.unavailable(src, err), err)
 }
 
 // poll looks for a model.
@@ -154,12 +115,12 @@ func (s *Server) complete(src *source, io *modelconfig.ModelIO) (*modelconfig.Co
 
 // isServing reports whether exactly this is loaded already; a model with an override is always loaded again.
 func (s *Server) isServing(e *entry, src *source) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	old := e.source
 	if old == nil || old.override || src.override || old.text != src.text || !slices.Equal(old.versions, src.versions) {
 		return false
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	for _, n := range modelrepo.Served(src.versions, src.config.GetVersionPolicy()) {
 		stamp, err := src.stamp(n)
 		if v := e.versions[n]; err != nil || v == nil || v.state != api.StateReady || v.stamp != stamp {
@@ -169,13 +130,13 @@ func (s *Server) isServing(e *entry, src *source) bool {
 	return true
 }
 
-// build makes all versions of a model ready. If one fails, nothing is kept, and the result says what is wrong with each.
-func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*version, error) {
+// build makes all versions of a model ready. If one fails, nothing is to be kept, and the result says what is wrong with each.
+func (s *Server) build(ctx context.Context, a *attempt, src *source) (map[int64]*version, error) {
 	numbers := modelrepo.Served(src.versions, src.config.GetVersionPolicy())
 	if len(numbers) == 0 {
 		return nil, Errorf(InvalidArgument, "at least one version must be available under the version policy of model '%s'", src.name)
 	}
-	s.announceLoading(e, numbers)
+	s.announceLoading(ctx, a.entry, numbers)
 	versions := map[int64]*version{}
 	var failed error
 	for _, n := range numbers {
@@ -183,12 +144,14 @@ func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*v
 		stamp, unknown := src.stamp(n)
 		v := &version{state: api.StateReady, stamp: stamp}
 		var err error
-		old, unchanged := s.serving(e, n, stamp)
+		old, unchanged := s.serving(a.entry, n, stamp)
 		if unchanged && unknown == nil {
 			v.model, err = s.reuse(src, old)
 		}
 		if v.model == nil && err == nil {
-			v.model, err = s.newModel(ctx, src, n, old, unchanged)
+			if v.model, err = s.newModel(ctx, src, n, old, unchanged); err == nil {
+				a.made = append(a.made, v.model.pool)
+			}
 		}
 		if err != nil {
 			v.state, v.reason = api.StateUnavailable, reason(err)
@@ -202,9 +165,6 @@ func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*v
 		return versions, nil
 	}
 	for _, v := range versions {
-		if v.model != nil && !e.uses(v.model.pool) {
-			failed = errors.Join(failed, v.model.pool.retire())
-		}
 		if v.model != nil {
 			v.model, v.state, v.reason = nil, api.StateUnavailable, "another version of the model failed to load"
 		}
@@ -213,9 +173,12 @@ func (s *Server) build(ctx context.Context, e *entry, src *source) (map[int64]*v
 }
 
 // announceLoading shows in the index what is being loaded, unless it serves meanwhile.
-func (s *Server) announceLoading(e *entry, numbers []int64) {
+func (s *Server) announceLoading(ctx context.Context, e *entry, numbers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return // it is unloaded
+	}
 	for _, n := range numbers {
 		if v := e.versions[n]; v == nil || v.model == nil {
 			e.versions[n] = &version{state: api.StateLoading}
@@ -310,10 +273,15 @@ func invalid(err error) error {
 	return Errorf(InvalidArgument, "%v", err)
 }
 
-// publish puts new versions in the place of the old ones, which are freed when their last request has been answered.
-func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
+// publish puts new versions in the place of the old ones, which are freed when their last request has been answered; unless
+// the load was given up.
+func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions map[int64]*version) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
+	e := a.entry
 	old := e.versions
 	e.versions, e.source, e.hollow = versions, src, false
 	for _, v := range versions {
@@ -330,6 +298,7 @@ func (s *Server) publish(e *entry, src *source, versions map[int64]*version) {
 			s.retire(v.model.pool, nil)
 		}
 	}
+	return true
 }
 
 // unavailable describes each version of a model that can't be loaded for a reason that has nothing to do with the version.
@@ -342,11 +311,9 @@ func (s *Server) unavailable(src *source, err error) map[int64]*version {
 }
 
 // loadError records why a load failed, unless an older load still serves, and words the answer.
-func (s *Server) loadError(name string, versions map[int64]*version, err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Server) loadError(ctx context.Context, a *attempt, versions map[int64]*version, err error) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "load failed for model '%s': ", name)
+	fmt.Fprintf(&text, "load failed for model '%s': ", a.name)
 	for _, n := range slices.Sorted(maps.Keys(versions)) {
 		fmt.Fprintf(&text, "version %d is at UNAVAILABLE state: %s;", n, versions[n].reason)
 	}
@@ -354,17 +321,33 @@ func (s *Server) loadError(name string, versions map[int64]*version, err error) 
 		text.WriteString(err.Error())
 	}
 	text.WriteString("\n")
-	e := s.entries[name]
+	s.record(ctx, a, versions)
+	return &Error{InvalidArgument, text.String()}
+}
+
+// record says in the index what a load found wrong with each version. Files that came with the request are gone with it, so that
+// what was known before it stands again; and if the load was given up, all has been said.
+func (s *Server) record(ctx context.Context, a *attempt, versions map[int64]*version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := a.entry
+	switch {
+	case ctx.Err() != nil:
+		return
+	case a.upload:
+		e.versions = a.before
+		return
+	}
 	e.hollow = len(versions) == 0 && len(e.versions) == 0
 	for n, v := range versions {
 		if was := e.versions[n]; was == nil || was.model == nil {
 			e.versions[n] = v
 		}
 	}
-	return &Error{InvalidArgument, text.String()}
 }
 
-// Unload takes a model out of service and returns at once; what it has accepted is answered before it is freed.
+// Unload takes a model out of service; what it has accepted is answered before it is freed. A load of the model ends first, or is
+// given up when that takes long.
 func (s *Server) Unload(name string) error {
 	if err := s.controllable(); err != nil {
 		return err
@@ -375,18 +358,25 @@ func (s *Server) Unload(name string) error {
 	if e == nil {
 		return nil
 	}
-	e.loading.Lock()
-	defer e.loading.Unlock()
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-time.After(patience):
+	}
+	hasFolder := s.hasFolder(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.attempt != nil {
+		e.attempt.giveUp(errUnloaded)
+	}
 	s.unload(e)
-	s.forget(name, e)
+	s.forget(name, e, hasFolder)
 	return nil
 }
 
-// unload takes all versions of a model out of service, and frees them in the background. The entry is locked for loading.
+// unload takes all versions of a model out of service, and frees them in the background. Server.mu is held.
 func (s *Server) unload(e *entry) {
 	e.source = nil
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	e.hollow = false
 	for n, v := range e.versions {
 		e.versions[n] = s.dismiss(v)

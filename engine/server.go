@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -42,20 +41,24 @@ type Options struct {
 type Server struct {
 	options  Options
 	retiring sync.WaitGroup // models that are being drained and freed
+	loading  sync.WaitGroup // loads
+	ending   chan struct{}  // closed when no load begins any more; guarded by mu
 
 	mu       sync.RWMutex
 	entries  map[string]*entry
 	started  bool // the models of the start have been tried
 	draining bool // no longer ready, but every request is still answered
 	closing  bool
+	sweepAt  int // number of entries at which those of models that are gone are looked for
 }
 
 // entry is what the server knows of a model that it was asked to load.
 type entry struct {
-	loading  sync.Mutex         // held by a load or unload
-	versions map[int64]*version // guarded by Server.mu
-	source   *source            // of the versions that serve; guarded by loading
-	hollow   bool               // the last load found no version to serve, and none serves; guarded by Server.mu
+	turn     chan struct{} // holds an element while a load or unload is in progress
+	attempt  *attempt      // the load in progress; guarded by Server.mu, as all below
+	versions map[int64]*version
+	source   *source // of the versions that serve
+	hollow   bool    // the last load found no version to serve, and none serves
 }
 
 // version is the state of one version of a model.
@@ -95,7 +98,7 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("creating server: Internal - failed to stat file %s", root)
 		}
 	}
-	return &Server{options: o, entries: map[string]*entry{}}, nil
+	return &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}, nil
 }
 
 // LoadAll loads the models that are to be served from the start. With ExitOnError a model that fails is an error; the
@@ -147,25 +150,26 @@ func (s *Server) startModels() ([]string, error) {
 }
 
 // Drain makes the server unready from now on, so that whoever balances load sends requests elsewhere; those that still come
-// are answered. Close follows.
+// are answered. Loads are given up. Close follows.
 func (s *Server) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
+	s.stopLoads()
 }
 
-// Close refuses new requests, answers those that were accepted, and frees all models. It may be called more than once.
+// Close refuses new requests, answers those that were accepted, and frees all models. Loads are given up; see IsLoading. It may
+// be called more than once.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closing = true
-	entries := slices.Collect(maps.Values(s.entries))
-	s.mu.Unlock()
-	for _, e := range entries {
-		e.loading.Lock() // a load that has begun ends first
+	s.stopLoads()
+	for _, e := range s.entries {
 		s.unload(e)
-		e.loading.Unlock()
 	}
+	s.mu.Unlock()
 	s.retiring.Wait()
+	s.awaitLoads()
 }
 
 // retire frees a pool in the background once its last request is answered. Server.mu is held, and no new request can

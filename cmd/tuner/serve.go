@@ -105,6 +105,9 @@ func serve(ctx context.Context, con console, o *serveOptions) error {
 	if err := listen(ctx, con, o, server, listeners, runtime); err != nil {
 		return err // at once: what is still running may not end in time
 	}
+	if server.IsLoading() {
+		return nil // ONNX Runtime is in use for a load that was given up: both end with the process
+	}
 	return runtime.Close()
 }
 

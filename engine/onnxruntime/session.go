@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"tuner/engine"
@@ -14,13 +13,13 @@ import (
 
 // session is one instance of a model.
 type session struct {
-	session *ort.Session
-	plan    *ort.Plan // for all outputs of the last batch; nil until the first
-	outputs []string  // of the plan
-	io      modelconfig.ModelIO
-	types   []ort.ElementType          // of the inputs
-	kinds   map[string]engine.DataType // of the outputs
-	release func()                     // tells the processors that the session has ended
+	session    *ort.Session
+	plan       *ort.Plan // for all outputs of the last batch; nil until the first
+	outputs    []string  // of the plan
+	io         modelconfig.ModelIO
+	types      []ort.ElementType          // of the inputs
+	kinds      map[string]engine.DataType // of the outputs
+	processors *processors
 }
 
 func newSession(s *ort.Session, p *processors) (*session, error) {
@@ -29,9 +28,7 @@ func newSession(s *ort.Session, p *processors) (*session, error) {
 	if err := errors.Join(errIn, errOut); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	out := &session{session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs}, kinds: map[string]engine.DataType{},
-		release: sync.OnceFunc(func() { p.add(-1) })}
-	p.add(1)
+	out := &session{session: s, io: modelconfig.ModelIO{Inputs: inputs, Outputs: outputs}, kinds: map[string]engine.DataType{}, processors: p}
 	for _, info := range s.Inputs() {
 		out.types = append(out.types, info.Type)
 	}
@@ -49,7 +46,6 @@ func (s *session) Close() error {
 	if s.plan != nil {
 		s.plan.Close()
 	}
-	s.release()
 	return s.session.Close()
 }
 
@@ -71,7 +67,9 @@ func (s *session) Execute(b *engine.Batch) (engine.Result, error) {
 		}
 	}
 	result := engine.Result{Gathered: time.Now()}
+	s.processors.enter()
 	values, err := s.plan.Run()
+	s.processors.leave()
 	if err != nil {
 		return engine.Result{}, backendError(err)
 	}

@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// patience is how long an unload, a load of the same model and the end of the server wait for a load in progress. A backend that is
+// making a session cannot be interrupted: such a load is given up then, and what comes of it is thrown away.
+const patience = 5 * time.Second
+
+// Why a load is given up.
+var (
+	errUnloaded = errors.New("the model was unloaded meanwhile")
+	errStopping = errors.New("the server is stopping")
+)
+
+// attempt is a load in progress.
+type attempt struct {
+	name   string
+	entry  *entry
+	upload bool               // the load request brought the files
+	before map[int64]*version // what was known of the model
+	made   []*pool            // what is thrown away if the load fails
+	given  <-chan struct{}    // closed when it was given up
+	giveUp context.CancelCauseFunc
+}
+
+// load loads a model. It returns when the model is ready, when the load has failed, or when it is given up.
+func (s *Server) load(ctx context.Context, name string, o Override) error {
+	s.sweep()
+	a, ctx, err := s.enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	a.upload = len(o.Files) > 0
+	done := make(chan error, 1)
+	go func() {
+		defer s.loading.Done()
+		err := s.try(ctx, a, o)
+		s.leave(a)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		a.giveUp(nil) // frees the context
+		return err
+	case <-ctx.Done():
+		return givenUp(ctx, name)
+	}
+}
+
+func givenUp(ctx context.Context, name string) error {
+	return Errorf(Unavailable, "load failed for model '%s': %v", name, context.Cause(ctx))
+}
+
+// enter finds or makes a model's entry and begins a load of it, when no other one is in progress.
+func (s *Server) enter(ctx context.Context, name string) (*attempt, context.Context, error) {
+	for {
+		e, err := s.entry(name)
+		if err == nil {
+			err = s.await(ctx, name, e)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if a, ctx := s.begin(ctx, name, e); a != nil {
+			return a, ctx, nil
+		}
+		<-e.turn // it was dropped, or the server began to stop, while we waited
+	}
+}
+
+// entry finds or makes a model's entry.
+func (s *Server) entry(name string) (*entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || s.draining {
+		return nil, Errorf(Unavailable, "Server is stopping")
+	}
+	e := s.entries[name]
+	if e == nil {
+		e = &entry{turn: make(chan struct{}, 1), versions: map[int64]*version{}}
+		s.entries[name] = e
+	}
+	return e, nil
+}
+
+// await takes the turn to load a model. It waits for the load in progress, but not long for one that was given up.
+func (s *Server) await(ctx context.Context, name string, e *entry) error {
+	for {
+		s.mu.RLock()
+		isGivenUp := e.attempt != nil && isClosed(e.attempt.given)
+		s.mu.RUnlock()
+		select {
+		case e.turn <- struct{}{}:
+			return nil
+		case <-time.After(patience):
+			if isGivenUp {
+				return Errorf(Unavailable, "failed to load '%s', an earlier load of it was given up and has not ended yet: try again later", name)
+			}
+		case <-ctx.Done():
+			return givenUp(ctx, name)
+		case <-s.ending:
+			return Errorf(Unavailable, "Server is stopping")
+		}
+	}
+}
+
+// begin makes the attempt of an entry whose turn was taken, with the context that ends when it is given up; nil if the entry is no
+// longer the model's, or the server is stopping.
+func (s *Server) begin(ctx context.Context, name string, e *entry) (*attempt, context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.entries[name] != e || s.closing || s.draining {
+		return nil, nil
+	}
+	s.loading.Add(1)
+	ctx, giveUp := context.WithCancelCause(ctx)
+	e.attempt = &attempt{name: name, entry: e, before: maps.Clone(e.versions), given: ctx.Done(), giveUp: giveUp}
+	return e.attempt, ctx
+}
+
+// leave ends an attempt, and lets the next one begin.
+func (s *Server) leave(a *attempt) {
+	hasFolder := s.hasFolder(a.name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.entry.attempt = nil
+	s.forget(a.name, a.entry, hasFolder)
+	<-a.entry.turn
+}
+
+// stopLoads gives up all loads, and lets no other begin. Server.mu is held.
+func (s *Server) stopLoads() {
+	if !isClosed(s.ending) {
+		close(s.ending)
+	}
+	for _, e := range s.entries {
+		if e.attempt != nil {
+			e.attempt.giveUp(errStopping)
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// IsLoading reports whether a load has not ended. After Close it is one that the backend does not end: what the backend uses must
+// stay until the process ends.
+func (s *Server) IsLoading() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.entries {
+		if e.attempt != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitLoads waits for loads that were given up.
+func (s *Server) awaitLoads() {
+	ended := make(chan struct{})
+	go func() {
+		s.loading.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		s.options.Log.Warn("a load has not ended: it ends with the process")
+	}
+}
+
+// forget drops the entry of a model of which there is nothing to say: nothing is known of it, or it was unloaded and has no folder
+// any more. Server.mu is held.
+func (s *Server) forget(name string, e *entry, hasFolder bool) {
+	isDropped := s.entries[name] == e && e.attempt == nil && !e.hollow && e.isUnloaded()
+	if isDropped && (len(e.versions) == 0 || !hasFolder) {
+		delete(s.entries, name)
+	}
+}
+
+// sweep drops the entries of models that were unloaded, and whose folders have gone since. It looks at all entries whenever their
+// number has doubled.
+func (s *Server) sweep() {
+	s.mu.Lock()
+	unloaded := map[string]*entry{}
+	if len(s.entries) >= s.sweepAt {
+		for name, e := range s.entries {
+			if e.isUnloaded() {
+				unloaded[name] = e
+			}
+		}
+		s.sweepAt = max(fewEntries, 2*(len(s.entries)-len(unloaded)))
+	}
+	s.mu.Unlock()
+	for name, e := range unloaded {
+		hasFolder := s.hasFolder(name)
+		s.mu.Lock()
+		s.forget(name, e, hasFolder)
+		s.mu.Unlock()
+	}
+}
+
+// fewEntries are too few to be looked at.
+const fewEntries = 64
+
+// hasFolder reports whether a model is in a repository.
+func (s *Server) hasFolder(name string) bool {
+	if checkModelName(name) != nil {
+		return false
+	}
+	for _, root := range s.options.Repositories {
+		if info, err := os.Stat(filepath.Join(root, name)); err == nil && info.IsDir() {
+			return true
+		}
+	}
+	return false
+}
