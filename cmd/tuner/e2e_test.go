@@ -68,10 +68,10 @@ func searched(events []search.Event) []string {
 	return list
 }
 
-// One SIGINT or SIGTERM ends a campaign cleanly: what was measured can be analyzed, and the same command goes on.
+// One SIGINT, SIGTERM or SIGHUP ends a campaign cleanly: what was measured can be analyzed, and the same command goes on.
 func TestInterruptedCampaignIsUsable(t *testing.T) {
 	t.Parallel()
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			w := newWorkplace(t)

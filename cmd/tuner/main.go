@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ort.DisableTelemetry()
-	ctx, stop := withSignals(context.Background())
+	ctx, stop := withSignals(context.Background(), endings(os.Args[1:]))
 	code := run(ctx, console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -31,12 +31,22 @@ type console struct {
 // it to its child and then to the child's whole group.
 const echo = 200 * time.Millisecond
 
-// withSignals returns a context that ends on the first SIGINT or SIGTERM, so that the verb can finish cleanly; the second
+// endings are the signals that end the verb of a command line. A terminal that is closed (SIGHUP) ends it as Ctrl-C does, unless
+// it was started with nohup; a server goes on, and reads its certificates again.
+func endings(args []string) []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if len(args) > 0 && args[0] == "serve" || signal.Ignored(syscall.SIGHUP) {
+		return all
+	}
+	return append(all, syscall.SIGHUP)
+}
+
+// withSignals returns a context that ends on the first of some signals, so that the verb can finish cleanly; the second
 // signal ends the process at once (child engines notice the closed pipe and end too).
-func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
+func withSignals(parent context.Context, endings []os.Signal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, endings...)
 	go obey(signals, cancel, func() { os.Exit(exitInterrupted) })
 	return ctx, func() { signal.Stop(signals); cancel() }
 }

@@ -2,11 +2,23 @@ package main
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// A closed terminal ends every verb but a server.
+func TestEndings(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{"": true, "profile -f x": true, "run m.onnx": true, "serve": false, "serve --id serve": false, "perf -m serve": true} {
+		if got := slices.Contains(endings(strings.Fields(args)), os.Signal(syscall.SIGHUP)); got != want {
+			t.Errorf("tuner %s: SIGHUP ends it: %t, want %t", args, got, want)
+		}
+	}
+}
 
 // The first signal asks for the end; the same one again is taken for its echo, but only for a moment.
 func TestObey(t *testing.T) {

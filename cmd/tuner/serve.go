@@ -43,6 +43,8 @@ const serveLong = `Serve the models of a Triton model repository over HTTP, gRPC
 The options are tritonserver's, with its names and defaults, but for the addresses: this server listens on loopback unless
 told otherwise. Options that mean nothing here are accepted with a warning.
 Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, the second at once.
+From the first on it is not ready; with --drain-delay it goes on for that long before it closes its ports. SIGHUP reads the
+certificates of gRPC again.
 An option that is wrong ends it with exit code 2, where tritonserver's is 1.`
 
 // newServe is the verb that serves models.
@@ -85,6 +87,12 @@ func serve(ctx context.Context, con console, o *serveOptions) error {
 	if err != nil {
 		return err
 	}
+	certificates, err := o.rpc.certificates()
+	if err != nil {
+		return err
+	}
+	listeners.GRPC.TLS = certificates.config()
+	defer certificates.followHangups(log)()
 	models, err := o.engine(log, listeners.Figures.Summaries)
 	if err != nil {
 		return err
@@ -137,9 +145,6 @@ func (o *serveOptions) frontends(log *slog.Logger, usable int64) (frontends.Opti
 	if err != nil {
 		return frontends.Options{}, err
 	}
-	if o.grpc.TLS, err = o.rpc.tls(); err != nil {
-		return frontends.Options{}, err
-	}
 	rpc, err := o.rpc.options()
 	if err != nil {
 		return frontends.Options{}, err
@@ -150,7 +155,7 @@ func (o *serveOptions) frontends(log *slog.Logger, usable int64) (frontends.Opti
 	}
 	rpc.MaxHeap = eighths(3, usable, grpcapi.DefaultMaxHeap)
 	return frontends.Options{
-		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, Figures: figures, RPC: rpc, Log: log,
+		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, Figures: figures, RPC: rpc, DrainDelay: o.drainDelay, Log: log,
 		REST: rest.Options{
 			MaxInput: int(o.httpMaxInput), MaxMemory: eighths(2, usable, rest.DefaultMaxMemory), Restricted: restricted, Log: log,
 		},
@@ -166,8 +171,8 @@ func usableGPUs(runtime *ort.Runtime) int {
 	return len(gpus)
 }
 
-// listen opens the ports, loads the models, and serves until ctx ends or something fails; then it drains, within the exit
-// timeout. Probes are answered while models load: the server is live then, but not ready.
+// listen opens the ports, loads the models, and serves until ctx ends or something fails; then it drains, within the drain
+// delay and the exit timeout. Probes are answered while models load: the server is live then, but not ready.
 func listen(ctx context.Context, con console, o *serveOptions, server *engine.Server, listeners frontends.Options, runtime *ort.Runtime) error {
 	f, err := frontends.Open(server, listeners)
 	if err != nil {
@@ -198,7 +203,7 @@ func listen(ctx context.Context, con console, o *serveOptions, server *engine.Se
 	}()
 	select {
 	case err = <-ended:
-	case <-after(running, max(o.exitTime(), time.Second)):
+	case <-after(running, o.drainDelay+max(o.exitTime(), time.Second)):
 		return errExitTimeout
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

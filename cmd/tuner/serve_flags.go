@@ -20,6 +20,9 @@ import (
 // and who starts a server to look at a model does not mean to open it to the network.
 const loopback = "127.0.0.1"
 
+// longestDelay bounds --drain-delay: whoever balances load looks more often.
+const longestDelay = 24 * time.Hour
+
 // serveOptions are the options of serve: tritonserver's, and a few of our own.
 type serveOptions struct {
 	repositories        []string
@@ -29,6 +32,7 @@ type serveOptions struct {
 	exitOnError         bool
 	strictReadiness     bool
 	exitTimeout         int // seconds
+	drainDelay          time.Duration
 	disableAutoComplete bool
 	strictModelConfig   bool
 	backendConfig       []string
@@ -90,6 +94,7 @@ func (o *serveOptions) serverFlags(flags *pflag.FlagSet) {
 	boolFlag(flags, &o.exitOnError, "exit-on-error", true, "end if a model fails to load at start")
 	boolFlag(flags, &o.strictReadiness, "strict-readiness", true, "ready means that every model is ready")
 	flags.IntVar(&o.exitTimeout, "exit-timeout-secs", 30, "seconds to wait for requests when asked to end")
+	flags.DurationVar(&o.drainDelay, "drain-delay", 0, "time to go on accepting connections when asked to end, while not ready, so that load balancers notice; then --exit-timeout-secs begins")
 	boolFlag(flags, &o.disableAutoComplete, "disable-auto-complete-config", false, "do not complete model configurations from the models")
 	flags.Lookup("disable-auto-complete-config").NoOptDefVal = "true"
 	boolFlag(flags, &o.strictModelConfig, "strict-model-config", false, "the same as --disable-auto-complete-config")
@@ -131,6 +136,9 @@ func (o *serveOptions) validate() error {
 	}
 	if o.exitTimeout < 0 || o.exitTimeout > math.MaxInt32 {
 		complain("--exit-timeout-secs=%d must be between 0 and %d", o.exitTimeout, math.MaxInt32)
+	}
+	if o.drainDelay < 0 || o.drainDelay > longestDelay {
+		complain("--drain-delay=%v must be between 0 and %v", o.drainDelay, longestDelay)
 	}
 	if o.loadThreads < 1 {
 		complain("--model-load-thread-count=%d must be at least 1", o.loadThreads)

@@ -6,7 +6,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"log/slog"
 	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -66,29 +70,86 @@ func (o *rpcOptions) options() (grpcapi.Options, error) {
 
 func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// tls reads the certificates; nil: clear text.
-func (o *rpcOptions) tls() (*tls.Config, error) {
+// certificates are those of a server, and of its clients. They can be read again while connections are accepted.
+type certificates struct {
+	options *rpcOptions
+	current atomic.Pointer[tls.Config]
+}
+
+// certificates reads the files; nil: clear text.
+func (o *rpcOptions) certificates() (*certificates, error) {
 	if !o.ssl && !o.mutual {
 		return nil, nil
 	}
+	c := &certificates{options: o}
+	return c, c.read()
+}
+
+// config is for the listener: each connection gets what was read last.
+func (c *certificates) config() *tls.Config {
+	if c == nil {
+		return nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current.Load(), nil }}
+}
+
+// read reads the files. If one of them is bad, those that were read before stay.
+func (c *certificates) read() error {
+	o := c.options
 	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
 	if err != nil {
-		return nil, usageErrorf("cannot use --grpc-server-cert=%q and --grpc-server-key=%q: %v", o.cert, o.key, err)
+		return usageErrorf("cannot use --grpc-server-cert=%q and --grpc-server-key=%q: %v", o.cert, o.key, err)
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
-	if !o.mutual {
-		return config, nil
-	}
-	text, err := os.ReadFile(o.root)
-	if err == nil {
-		config.ClientCAs = x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(text) {
-			err = errors.New("there is no certificate in it")
+	if o.mutual {
+		if config.ClientCAs, err = readRoots(o.root); err != nil {
+			return err
 		}
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	c.current.Store(config)
+	return nil
+}
+
+// readRoots reads the certificates that sign those of clients.
+func readRoots(path string) (*x509.CertPool, error) {
+	roots := x509.NewCertPool()
+	text, err := os.ReadFile(path)
+	if err == nil && !roots.AppendCertsFromPEM(text) {
+		err = errors.New("there is no certificate in it")
 	}
 	if err != nil {
-		return nil, usageErrorf("cannot use --grpc-root-cert=%q: %v", o.root, err)
+		return nil, usageErrorf("cannot use --grpc-root-cert=%q: %v", path, err)
 	}
-	config.ClientAuth = tls.RequireAndVerifyClientCert
-	return config, nil
+	return roots, nil
+}
+
+// followHangups reads the certificates again at each SIGHUP, until stop is called. Without any the signal does nothing: a server
+// outlives the terminal that it was started from.
+func (c *certificates) followHangups(log *slog.Logger) (stop func()) {
+	signals, ended := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		defer close(ended)
+		for range signals {
+			c.readAgain(log)
+		}
+	}()
+	return func() {
+		signal.Stop(signals) // nothing is sent any more
+		close(signals)
+		<-ended
+	}
+}
+
+func (c *certificates) readAgain(log *slog.Logger) {
+	if c == nil {
+		log.Info("SIGHUP: there are no certificates to read again")
+		return
+	}
+	if err := c.read(); err != nil {
+		log.Error("SIGHUP: the certificates from before stay", "error", err)
+		return
+	}
+	log.Info("SIGHUP: read the certificates again, for new connections")
 }

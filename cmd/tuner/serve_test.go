@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -20,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,7 +44,25 @@ type child struct {
 	cmd    *exec.Cmd
 	parent *os.File // the server ends when this is closed
 	at     api.Announcement
-	log    strings.Builder // complete when cmd has been waited for
+	log    lockedText // complete when cmd has been waited for
+}
+
+// lockedText is what a process says, while it says it.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func startChild(t *testing.T, options ...string) *child {
@@ -88,6 +108,14 @@ func startChild(t *testing.T, options ...string) *child {
 		t.Fatalf("announcement %q: %v", line, err)
 	}
 	return c
+}
+
+// end ends the server, as a process manager does.
+func (c *child) end(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(c.cmd.Process.Signal(syscall.SIGTERM), c.cmd.Wait()); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
 }
 
 func pipe(t *testing.T) (read, write *os.File) {
@@ -210,6 +238,83 @@ func TestServeTLS(t *testing.T) {
 	}
 	if err := live(&tls.Config{RootCAs: roots}); err == nil {
 		t.Error("a client without a certificate was answered")
+	}
+}
+
+// SIGHUP has new connections get a new certificate, and a bad file leaves the old one; the server goes on.
+func TestServeReadsCertificatesAgain(t *testing.T) {
+	t.Parallel()
+	cert, key, first := certificate(t)
+	newCert, newKey, second := certificate(t)
+	c := startChild(t, "--grpc-use-ssl=true", "--grpc-server-cert="+cert, "--grpc-server-key="+key)
+	serial := func() []byte {
+		connection, err := tls.Dial("tcp", c.at.GRPC, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		return connection.ConnectionState().PeerCertificates[0].Raw
+	}
+	if got := serial(); !bytes.Equal(got, first.Leaf.Raw) {
+		t.Error("the first certificate is another one")
+	}
+	hangUp := func(said string) {
+		if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, said, func() bool { return strings.Contains(c.log.String(), said) })
+	}
+	rename := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(newCert, cert) // does not fit the old key
+	hangUp("the certificates from before stay")
+	if got := serial(); !bytes.Equal(got, first.Leaf.Raw) {
+		t.Error("a certificate that does not fit its key is used")
+	}
+	rename(newKey, key)
+	hangUp("read the certificates again")
+	if got := serial(); !bytes.Equal(got, second.Leaf.Raw) {
+		t.Error("the new certificate is not used")
+	}
+	c.end(t)
+}
+
+// A server whose terminal is closed goes on.
+func TestServeOutlivesItsTerminal(t *testing.T) {
+	t.Parallel()
+	c := startChild(t)
+	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the message", func() bool { return strings.Contains(c.log.String(), "there are no certificates to read again") })
+	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK {
+		t.Errorf("ready: status %d", got)
+	}
+	c.end(t)
+}
+
+// In the delay before its end a server is not ready and serves whoever still comes. The second signal ends it at once.
+func TestServeDrains(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--drain-delay=1h")
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an unready answer", func() bool {
+		return get(t, "http://"+c.at.HTTP+"/v2/health/ready", "") == http.StatusServiceUnavailable
+	})
+	if got := get(t, "http://"+c.at.HTTP+"/v2/models/simple/ready", ""); got != http.StatusOK {
+		t.Errorf("the model in the delay: status %d", got)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
+		t.Errorf("after a second signal: %v, want exit code %d", err, exitInterrupted)
 	}
 }
 

@@ -27,6 +27,9 @@ const (
 	lastPause  = time.Second
 )
 
+// warnEvery is how long a log may be silent about clients that hold all connections.
+const warnEvery = time.Minute
+
 // connectionsOf is how many connections all listeners together may have, with a number of descriptors, beside the spare ones.
 func connectionsOf(descriptors int64, listeners int) int64 {
 	own := min(max(descriptors/8, ownDescriptors), mostOwnDescriptors)
@@ -53,8 +56,9 @@ type listener struct {
 	closed chan struct{}
 	end    sync.Once
 
-	mu    sync.Mutex
-	spare []*conn // oldest first
+	mu     sync.Mutex
+	spare  []*conn   // oldest first
+	warned time.Time // that the spare ones are used
 }
 
 func newListener(l net.Listener, r *room, log *slog.Logger) *listener {
@@ -102,7 +106,8 @@ func (l *listener) admit(c net.Conn) net.Conn {
 	l.room.left.Add(1)
 	l.mu.Lock()
 	admitted := &conn{Conn: c, leave: l.forget}
-	if len(l.spare) == 0 {
+	if now := time.Now(); now.Sub(l.warned) > warnEvery {
+		l.warned = now
 		l.log.Warn("clients hold as many connections as the limit of open files allows: new ones may end soon", "address", l.Addr().String())
 	}
 	l.spare = append(l.spare, admitted)

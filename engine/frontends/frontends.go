@@ -37,6 +37,7 @@ type Options struct {
 	REST                rest.Options
 	RPC                 grpcapi.Options
 	Figures             metrics.Options
+	DrainDelay          time.Duration // how long new connections are accepted once the server shall end
 	Log                 *slog.Logger
 }
 
@@ -56,15 +57,18 @@ type Frontends struct {
 	server    *engine.Server
 	all       []frontend
 	addresses Addresses
-	room      room // for connections
+	room      room   // for connections
+	drain     func() // tells clients to come back by another connection
+	delay     time.Duration
+	pause     func(time.Duration)
 	log       *slog.Logger
 }
 
 // Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
 func Open(s *engine.Server, o Options) (*Frontends, error) {
-	f := &Frontends{server: s, log: o.Log}
-	f.room.left.Store(connectionsOf(descriptors(), 3))
 	r, g, m := rest.New(s, o.REST), grpcapi.New(s, o.RPC), metrics.New(s, o.Figures)
+	f := &Frontends{server: s, drain: r.Drain, delay: o.DrainDelay, pause: time.Sleep, log: o.Log}
+	f.room.left.Store(connectionsOf(descriptors(), 3))
 	errs := []error{
 		f.open(o.GRPC, "GRPCInferenceService", &f.addresses.GRPC, g.Serve, g.Shutdown),
 		f.open(o.HTTP, "HTTPService", &f.addresses.HTTP, r.Serve, r.Shutdown),
@@ -110,8 +114,9 @@ func (f *Frontends) Started() {
 	}
 }
 
-// Serve answers clients until ctx ends; then the server is no longer ready, nothing new is accepted, what was accepted may
-// finish, for drain at most, and Serve returns. A front end that fails ends the others.
+// Serve answers clients until ctx ends. From then on the server is not ready, so that whoever balances load sends clients
+// elsewhere; those that still come are served for Options.DrainDelay. Then nothing new is accepted, what was accepted may finish,
+// for drain at most, and Serve returns. A front end that fails ends the others.
 func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	group, running := errgroup.WithContext(ctx)
 	for _, one := range f.all {
@@ -126,6 +131,10 @@ func (f *Frontends) Serve(ctx context.Context, drain time.Duration) error {
 	group.Go(func() error {
 		<-running.Done()
 		f.server.Drain()
+		f.drain()
+		if ctx.Err() != nil { // otherwise a front end has failed, and there is less to come back to
+			f.pause(f.delay)
+		}
 		return f.stop(context.WithoutCancel(ctx), drain)
 	})
 	return group.Wait()

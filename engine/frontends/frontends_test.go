@@ -2,6 +2,7 @@ package frontends_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"runtime"
@@ -125,4 +126,79 @@ func TestDrain(t *testing.T) {
 	if want := "Started HTTPService at " + at.HTTP; !strings.Contains(log.String(), want) {
 		t.Errorf("the log lacks %q:\n%s", want, log.String())
 	}
+}
+
+// A server that shall end is unready at once, but refuses nobody before its delay has passed.
+func TestDrainDelay(t *testing.T) {
+	t.Parallel()
+	s := server(t, &enginetest.Backend{})
+	local := frontends.Listen{Enabled: true, Address: "127.0.0.1"}
+	f, err := frontends.Open(s, frontends.Options{HTTP: local, GRPC: local, Metrics: local, DrainDelay: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused, proceed := make(chan time.Duration), make(chan struct{})
+	f.SetPause(func(d time.Duration) { paused <- d; <-proceed })
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- f.Serve(ctx, time.Minute) }()
+	at := f.Addresses()
+	early, err := net.Dial("tcp", at.HTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	if got := ask(t, early, "/v2/health/ready"); !strings.Contains(got, " 200 ") {
+		t.Errorf("before the end: %s", got)
+	}
+	stop()
+	if d := <-paused; d != time.Hour {
+		t.Errorf("waits for %v, want an hour", d)
+	}
+	late, err := net.Dial("tcp", at.HTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if got := ask(t, late, "/v2/health/ready"); !strings.Contains(got, " 503 ") {
+		t.Errorf("ready in the delay: %s", got)
+	}
+	if got := ask(t, early, "/v2/models/fake"); !strings.Contains(got, " 200 ") || !strings.Contains(got, "Connection: close") {
+		t.Errorf("a connection from before: %s", got)
+	}
+	c, err := api.NewGRPC(at.GRPC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready, err := c.ServerReady(t.Context()); ready || err != nil {
+		t.Errorf("gRPC in the delay: ready %t, %v", ready, err)
+	}
+	if ready, err := c.ModelReady(t.Context(), "fake"); !ready || err != nil {
+		t.Errorf("the model in the delay: ready %t, %v", ready, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	close(proceed)
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", at.HTTP); err == nil {
+		t.Error("accepts connections after the delay")
+		_ = c.Close()
+	}
+}
+
+// ask sends a request on a connection and returns the beginning of the answer.
+func ask(t *testing.T, conn net.Conn, path string) string {
+	t.Helper()
+	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 4096)
+	n, err := conn.Read(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer[:n])
 }
