@@ -41,7 +41,8 @@ var errExitTimeout = errors.New("Exit timeout expired. Exiting immediately.")
 const serveLong = `Serve the models of a Triton model repository over HTTP, gRPC and metrics, with ONNX Runtime.
 
 The options are tritonserver's, with its names and defaults, but for the addresses: this server listens on loopback unless
-told otherwise. Options that mean nothing here are accepted with a warning.
+told otherwise. Options that only concern threads, pools and parts that do not exist here are accepted with a warning; those
+that would change what is served are refused.
 Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, the second at once.
 From the first on it is not ready; with --drain-delay it goes on for that long before it closes its ports. SIGHUP reads the
 certificates of gRPC again.
