@@ -213,7 +213,7 @@ func TestFileOverrideIsRemoved(t *testing.T) {
 			t.Fatalf("%s: %v", model, err)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(temp, "*", "*", "1", "sub", "dir", "weights.bin")); len(left) != 2 {
+	if left, _ := filepath.Glob(filepath.Join(temp, "tuner-models-*", "*", "*", "1", "sub", "dir", "weights.bin")); len(left) != 2 {
 		t.Errorf("files %v, want those of two models", left)
 	}
 	for _, path := range []string{"../x", "/etc/x", "1/../../x", `..\x`, ""} {

@@ -82,7 +82,7 @@ func (s *Server) poll(name string, o Override) (*source, error) {
 		return nil, err
 	}
 	if o.Config != "" || len(o.Files) > 0 {
-		return o.source(s.options.Repositories, name)
+		return o.source(s.options.Repositories, &s.uploads, name)
 	}
 	src, err := findModel(s.options.Repositories, name)
 	if err != nil {

@@ -17,7 +17,7 @@ type Override struct {
 }
 
 // source is the model that the override makes of the one in the repositories, or, with files, by itself.
-func (o Override) source(roots []string, name string) (*source, error) {
+func (o Override) source(roots []string, u *uploads, name string) (*source, error) {
 	if o.Config == "" {
 		return nil, errors.New("override model directory requires 'config' parameter")
 	}
@@ -27,7 +27,7 @@ func (o Override) source(roots []string, name string) (*source, error) {
 	}
 	var src *source
 	if len(o.Files) > 0 {
-		src, err = o.writeFiles(name)
+		src, err = o.writeFiles(u, name)
 	} else {
 		src, err = findModel(roots, name)
 	}
@@ -38,9 +38,9 @@ func (o Override) source(roots []string, name string) (*source, error) {
 	return src, nil
 }
 
-// writeFiles puts the files into a temporary folder, which is removed when the model is gone.
-func (o Override) writeFiles(name string) (*source, error) {
-	root, err := os.MkdirTemp("", "tuner-model-")
+// writeFiles puts the files into a folder of their own, which is removed when the model is gone.
+func (o Override) writeFiles(u *uploads, name string) (*source, error) {
+	root, err := u.add()
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a folder for the files of model %q: %w", name, err)
 	}

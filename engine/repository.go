@@ -122,31 +122,44 @@ func (s *source) files(version int64, filename string) (ModelFiles, error) {
 		return ModelFiles{}, Errorf(InvalidArgument, "default_model_filename '%s' of model '%s' leaves the version folder", filename, s.name)
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return ModelFiles{}, Errorf(Internal, "failed to stat file %s", path)
-	}
-	if info.IsDir() {
+	if err == nil && info.IsDir() {
 		path = filepath.Join(path, modelconfig.DefaultModelFilename)
+		info, err = os.Stat(path)
 	}
-	if err := errors.Join(s.contain(path), s.containLinks(versionDir)); err != nil {
+	switch {
+	case err != nil:
+		return ModelFiles{}, Errorf(Internal, "failed to stat file %s", path)
+	case !info.Mode().IsRegular():
+		return ModelFiles{}, s.irregular(path, info.Mode())
+	}
+	if err := errors.Join(s.contain(path), s.checkFolder(versionDir)); err != nil {
 		return ModelFiles{}, err
 	}
 	return ModelFiles{Name: s.name, Version: version, Path: path}, nil
 }
 
-// containLinks refuses links in a folder that lead out of the repository: a model may name any file beside it as its
-// external data.
-func (s *source) containLinks(dir string) error {
+// irregular is the error of what should be a file. Who opens a pipe waits for somebody to write to it.
+func (s *source) irregular(path string, mode fs.FileMode) error {
+	return Errorf(InvalidArgument, "%s of model '%s' is no regular file (%s): replace it by one", path, s.name, mode)
+}
+
+// checkFolder refuses links in a folder that lead out of the repository, and what is neither a file nor a folder: a model may name
+// any file beside it as its external data.
+func (s *source) checkFolder(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return Errorf(Internal, "failed to stat file %s", dir)
 	}
 	return filepath.WalkDir(real, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.Type()&fs.ModeSymlink == 0 {
+		if err != nil || e.IsDir() || e.Type().IsRegular() {
 			return err
 		}
-		if _, err := os.Stat(path); err != nil {
-			return nil // it leads nowhere
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return nil // a link that leads nowhere
+		case !info.IsDir() && !info.Mode().IsRegular():
+			return s.irregular(path, info.Mode())
 		}
 		return s.contain(path)
 	})

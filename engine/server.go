@@ -43,6 +43,7 @@ type Server struct {
 	retiring sync.WaitGroup // models that are being drained and freed
 	loading  sync.WaitGroup // loads
 	ending   chan struct{}  // closed when no load begins any more; guarded by mu
+	uploads  uploads
 
 	mu       sync.RWMutex
 	entries  map[string]*entry
@@ -85,7 +86,8 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// New makes a server that has loaded nothing: it answers, but is not ready before LoadAll. The caller closes it.
+// New makes a server that has loaded nothing: it answers, but is not ready before LoadAll. The caller closes it. What servers that
+// were killed have left in the folder for temporary files is removed.
 func New(o Options) (*Server, error) {
 	if o.Timer == nil {
 		o.Timer = func(call func()) scheduler.Timer { return alarm.New(call) }
@@ -98,6 +100,7 @@ func New(o Options) (*Server, error) {
 			return nil, fmt.Errorf("creating server: Internal - failed to stat file %s", root)
 		}
 	}
+	sweepUploads(os.TempDir())
 	return &Server{options: o, entries: map[string]*entry{}, ending: make(chan struct{}), sweepAt: fewEntries}, nil
 }
 
@@ -170,6 +173,7 @@ func (s *Server) Close() {
 	s.mu.Unlock()
 	s.retiring.Wait()
 	s.awaitLoads()
+	s.uploads.close()
 }
 
 // retire frees a pool in the background once its last request is answered. Server.mu is held, and no new request can

@@ -17,8 +17,12 @@ import (
 	"tuner/modelconfig/configpb"
 )
 
-// maxWarmupBytes bounds the data of all warm-up samples of a model together.
-const maxWarmupBytes = 1 << 30
+// What all warm-up samples of a model may have together: bytes of data, and requests. A request is a row, as in Triton, each time
+// that it is run. A million take minutes even with a small model, and nobody warms up for longer; a count may be four billion.
+const (
+	maxWarmupBytes    = 1 << 30
+	maxWarmupRequests = 1 << 20
+)
 
 // warmup is a sample of model_warmup.
 type warmup struct {
@@ -31,10 +35,15 @@ type warmup struct {
 // newWarmups makes the samples of a model.
 func newWarmups(src *source, sig *signature, samples []*configpb.ModelWarmup) ([]warmup, error) {
 	var out []warmup
-	left := uint64(maxWarmupBytes)
+	left, requests := uint64(maxWarmupBytes), uint64(0)
 	for _, sample := range samples {
 		if sample.GetBatchSize() == 0 {
 			continue // as in Triton, whose sample is then of no requests
+		}
+		requests += uint64(sample.GetBatchSize()) * max(1, uint64(sample.GetCount()))
+		if requests > maxWarmupRequests {
+			return nil, Errorf(InvalidArgument, "warmup sample '%s' of model '%s': batch_size %d and count %d take the samples over %d requests, which is the most that this engine warms up with",
+				sample.GetName(), src.name, sample.GetBatchSize(), sample.GetCount(), maxWarmupRequests)
 		}
 		w, err := newWarmup(src, sig, sample, &left)
 		var known *Error
@@ -76,9 +85,10 @@ func warmUp(ctx context.Context, s Session, samples []warmup, stats *statistics)
 	return nil
 }
 
-// failedWarmup is the error of a sample. Triton makes a request of each row, all of which fail alike, and tells of each.
+// failedWarmup is the error of a sample. Triton makes a request of each row, all of which fail alike, and tells of each; here of a
+// hundred at most.
 func failedWarmup(code Code, sample string, rows int, text string) error {
-	return Errorf(code, "failed to run warmup sample '%s': %s", sample, strings.Repeat(text+"; ", rows))
+	return Errorf(code, "failed to run warmup sample '%s': %s", sample, strings.Repeat(text+"; ", min(rows, 100)))
 }
 
 // newWarmup makes a sample, and takes its size from what is left for samples.

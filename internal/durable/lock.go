@@ -14,11 +14,26 @@ var ErrLocked = errors.New("it is locked")
 // TryLock opens a file, which it makes where there is none, and takes its lock: until the file is closed or the process ends, however it ends.
 // The lock is advisory, and the opened file's: a second one of the same process does not get it either, but ErrLocked.
 func TryLock(path string) (*os.File, error) {
-	f, err := openLocked(path, syscall.LOCK_EX|syscall.LOCK_NB)
+	f, err := openLocked(path, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, ErrLocked
 	}
 	return f, err
+}
+
+// TryLockFolder is TryLock for a folder that exists. Whoever has the lock may remove the folder: the error is fs.ErrNotExist then.
+// systemd-tmpfiles removes no folder that is locked, however old it is.
+func TryLockFolder(dir string) (*os.File, error) {
+	f, err := openLocked(dir, os.O_RDONLY|syscall.O_DIRECTORY, syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, ErrLocked
+	case err != nil:
+		return nil, err
+	case !isAt(f, dir):
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: dir, Err: fs.ErrNotExist}, f.Close())
+	}
+	return f, nil
 }
 
 // Lock keeps others that call it from a file that is about to be read and then written. It blocks until they have unlocked theirs. The lock is a
@@ -26,7 +41,7 @@ func TryLock(path string) (*os.File, error) {
 func Lock(path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for {
-		f, err := openLocked(name, syscall.LOCK_EX)
+		f, err := openLocked(name, os.O_RDWR|os.O_CREATE, syscall.LOCK_EX)
 		if errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS) {
 			return func() { _ = os.Remove(name) }, nil
 		}
@@ -44,8 +59,8 @@ func Lock(path string) (unlock func(), err error) {
 }
 
 // openLocked opens a file and takes its lock.
-func openLocked(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+func openLocked(path string, flags, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,5 +70,32 @@ func TestTryLock(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The lock of a folder is had once, until it is given back; a folder that is gone has none.
+func TestTryLockFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		lock, err := durable.TryLockFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := durable.TryLockFolder(dir); !errors.Is(err, durable.ErrLocked) {
+			t.Errorf("second lock: got %v, want %v", err, durable.ErrLocked)
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := durable.TryLockFolder(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("folder that is gone: got %v, want %v", err, fs.ErrNotExist)
 	}
 }
