@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,7 @@ type Frontend struct {
 	memory     atomic.Int64 // bytes of bodies that are held
 	stall      time.Duration
 	isLocal    bool        // only this machine reaches it; set before the first request
+	machine    string      // its name; empty: unknown
 	isEnding   atomic.Bool // answers ask clients to connect elsewhere
 }
 
@@ -103,6 +105,7 @@ func (q quiet) Printf(format string, args ...any) {
 // Serve accepts connections until Shutdown. It is called once.
 func (f *Frontend) Serve(l net.Listener) error {
 	f.isLocal = isLoopback(l.Addr())
+	f.machine, _ = os.Hostname() // without it, there is one name less
 	return f.http.Serve(listener{l})
 }
 
