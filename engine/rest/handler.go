@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,7 @@ type Frontend struct {
 	stall      time.Duration
 	hangups    hangups
 	isLocal    bool        // only this machine reaches it; set before the first request
+	machine    string      // its name; empty: unknown
 	isEnding   atomic.Bool // answers ask clients to connect elsewhere
 }
 
@@ -104,6 +106,7 @@ func (q quiet) Printf(format string, args ...any) {
 // Serve accepts connections until Shutdown. It is called once.
 func (f *Frontend) Serve(l net.Listener) error {
 	f.isLocal = isLoopback(l.Addr())
+	f.machine, _ = os.Hostname() // without it, there is one name less
 	return f.http.Serve(listener{l})
 }
 

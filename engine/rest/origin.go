@@ -26,7 +26,8 @@ func foreign(head *fasthttp.RequestHeader) *refusal {
 	if http.NewCrossOriginProtection().Check(r) == nil {
 		return nil
 	}
-	return &refusal{status: fasthttp.StatusForbidden, text: "a web page of another site may not call this server: its Origin is not the server's Host"}
+	return &refusal{status: fasthttp.StatusForbidden, text: "a web page of another site may not call this server, its Origin is not the Host: " +
+		"a proxy in front that allows the page must leave out Origin and Sec-Fetch-Site"}
 }
 
 // misnamed refuses a request that names another host than the one that it has reached. In the absolute form, target and Host
@@ -42,25 +43,31 @@ func (f *Frontend) misnamed(head *fasthttp.RequestHeader) *refusal {
 			return malformed("its target names another host than its Host")
 		}
 	}
-	if !f.isLocal || len(host) == 0 || isLocalName(host) { // every browser sends Host
+	if !f.isLocal || len(host) == 0 || f.isOwnName(withoutPort(host)) { // every browser sends Host
 		return nil
 	}
-	return &refusal{status: fasthttp.StatusForbidden, text: "this server listens on loopback, where Host must be localhost or a loopback address: " +
+	return &refusal{status: fasthttp.StatusForbidden, text: "this server listens on loopback, where Host must be localhost, a loopback address or this machine's name: " +
 		"let a proxy in front send Host: localhost, or listen on another address (--http-address)"}
 }
 
-// isLocalName reports whether a Host, with or without a port, can mean only the machine of who sends it. Names that end in
-// .localhost never leave it (RFC 6761, section 6.3).
-func isLocalName(host []byte) bool {
-	name := host
-	if at := bytes.LastIndexByte(name, ':'); at >= 0 && bytes.IndexByte(name[at:], ']') < 0 {
-		name = name[:at]
+func withoutPort(host []byte) []byte {
+	if at := bytes.LastIndexByte(host, ':'); at >= 0 && bytes.IndexByte(host[at:], ']') < 0 {
+		return host[:at]
 	}
-	const localhost = ".localhost"
-	if bytes.EqualFold(name, []byte(localhost[1:])) || len(name) > len(localhost) && bytes.EqualFold(name[len(name)-len(localhost):], []byte(localhost)) {
+	return host
+}
+
+// isOwnName reports whether a host can mean only this machine, to whoever sends it from here. Names that end in .localhost never
+// leave it (RFC 6761, section 6.3); its own name often stands in its list of hosts as a loopback address.
+func (f *Frontend) isOwnName(host []byte) bool {
+	const below = ".localhost"
+	switch {
+	case bytes.EqualFold(host, []byte("localhost")), len(f.machine) > 0 && bytes.EqualFold(host, []byte(f.machine)):
+		return true
+	case len(host) > len(below) && bytes.EqualFold(host[len(host)-len(below):], []byte(below)):
 		return true
 	}
-	ip, err := netip.ParseAddr(string(bytes.Trim(name, "[]")))
+	ip, err := netip.ParseAddr(string(bytes.Trim(host, "[]")))
 	return err == nil && ip.IsLoopback()
 }
 

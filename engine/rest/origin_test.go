@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -57,7 +58,12 @@ func TestForeignOrigin(t *testing.T) {
 func TestHost(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Start(t, enginetest.Options{})
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for host, status := range map[string]int{
+		machine: 200, machine + ":8000": 200, machine + ".evil.example": 403,
 		"localhost": 200, "localhost:8000": 200, "LOCALHOST": 200, "model.localhost:80": 200, "127.0.0.1": 200, "127.0.0.1:8000": 200, "127.9.9.9": 200,
 		"[::1]": 200, "[::1]:8000": 200, "[::ffff:127.0.0.1]": 200,
 		"evil.example": 403, "evil.example:8000": 403, "localhost.evil.example": 403, "notlocalhost": 403, ".localhost": 403, "127.0.0.1.evil.example": 403,

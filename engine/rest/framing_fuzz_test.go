@@ -1,0 +1,60 @@
+package rest_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"tuner/engine/enginetest"
+)
+
+// Whatever headers and body a request has: the engine sees no more good requests in the bytes than net/http does, and fewer only
+// if it ends the connection. So neither of the two can be made to pass for another's next request what the other takes for a body.
+func FuzzFraming(f *testing.F) {
+	const begin = "POST /v2/repository/index HTTP/1.1\r\nHost: localhost\r\n"
+	const last = "GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	for _, seed := range framings("/v2/repository/index", last) {
+		if rest, ok := strings.CutPrefix(seed.text, begin); ok {
+			f.Add([]byte(rest))
+		}
+	}
+	e := enginetest.Start(f, enginetest.Options{})
+	f.Fuzz(func(t *testing.T, rest []byte) {
+		text := begin + string(rest) + last
+		want := goodRequests(text)
+		conn := dial(t, e, "")
+		go func() {
+			_, _ = io.WriteString(conn, text) // fails when the server has hung up
+			_ = conn.CloseWrite()
+		}()
+		good, isEnded := 0, false
+		for _, a := range answers(t, conn) {
+			if a.status != http.StatusContinue && !(a.isLast && a.status >= 400) {
+				good++
+			}
+			isEnded = isEnded || a.isLast
+		}
+		if good > want || good < want && !isEnded {
+			t.Errorf("%q: the engine sees %d requests, net/http %d", text, good, want)
+		}
+	})
+}
+
+// goodRequests counts the requests that net/http reads before the first bad one.
+func goodRequests(text string) int {
+	r := bufio.NewReader(strings.NewReader(text))
+	for n := 0; ; n++ {
+		for next, _ := r.Peek(1); len(next) > 0 && (next[0] == '\r' || next[0] == '\n'); next, _ = r.Peek(1) {
+			_, _ = r.Discard(1) // RFC 9112, section 2.2: empty lines before a request are nothing
+		}
+		request, err := http.ReadRequest(r)
+		if err != nil {
+			return n
+		}
+		if _, err := io.Copy(io.Discard, request.Body); err != nil {
+			return n
+		}
+	}
+}
