@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"tuner/engine/budget"
 )
 
 // Code is the class of an error, as Triton has them; each front end maps it to its own status.
@@ -18,6 +20,7 @@ const (
 	Unsupported
 	AlreadyExists
 	Cancelled
+	Exhausted
 )
 
 // String is the prefix that Triton gives to the reason of a failed load.
@@ -37,6 +40,8 @@ func (c Code) String() string {
 		return "Already exists"
 	case Cancelled:
 		return "Cancelled"
+	case Exhausted:
+		return "Resource exhausted"
 	default:
 		return "Unknown"
 	}
@@ -54,6 +59,11 @@ func (e *Error) Error() string { return e.Text }
 // Errorf makes an Error.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
+}
+
+// Full is the error of a request that the memory for clients has no room for.
+func Full(m *budget.Account) *Error {
+	return Errorf(Exhausted, "requests and answers take more than the %d bytes of memory that they may, try again later", m.Max())
 }
 
 // CodeOf returns the class of err: Internal for errors that are no Error.
