@@ -16,21 +16,18 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"tuner/engine"
 	"tuner/engine/api"
+	"tuner/engine/budget"
 	"tuner/modelconfig"
 )
 
-// Defaults of Options.
-const (
-	DefaultMaxInput  = 64 << 20
-	DefaultMaxMemory = 4 << 30
-)
+// DefaultMaxInput is the default of Options.MaxInput.
+const DefaultMaxInput = 64 << 20
 
 // Limits on what a connection may hold, and for how long.
 const (
@@ -44,7 +41,7 @@ const (
 // Options of the front end. The zero value of a number is its default.
 type Options struct {
 	MaxInput   int              // bytes of JSON in a request, and of a request that is one raw tensor
-	MaxMemory  int64            // bytes that the bodies of all requests may take together
+	Memory     *budget.Budget   // for bodies and answers, shared with other front ends; nil: one of its own
 	Restricted api.Restrictions // headers that restricted calls must bring
 	Log        *slog.Logger
 }
@@ -54,8 +51,7 @@ type Frontend struct {
 	server     *engine.Server
 	options    Options
 	http       *fasthttp.Server
-	inferences sync.Pool    // of *inference
-	memory     atomic.Int64 // bytes of bodies that are held
+	inferences sync.Pool // of *inference
 	stall      time.Duration
 }
 
@@ -64,8 +60,8 @@ func New(s *engine.Server, o Options) *Frontend {
 	if o.MaxInput == 0 {
 		o.MaxInput = DefaultMaxInput
 	}
-	if o.MaxMemory == 0 {
-		o.MaxMemory = DefaultMaxMemory
+	if o.Memory == nil {
+		o.Memory = budget.New(0)
 	}
 	f := &Frontend{server: s, options: o, stall: stalled}
 	f.inferences.New = func() any { return new(inference) }
@@ -98,7 +94,7 @@ func (q quiet) Printf(format string, args ...any) {
 }
 
 // Serve accepts connections until Shutdown.
-func (f *Frontend) Serve(l net.Listener) error { return f.http.Serve(listener{l}) }
+func (f *Frontend) Serve(l net.Listener) error { return f.http.Serve(listener{l, f.options.Memory}) }
 
 // Shutdown stops accepting, and waits until all connections are idle or ctx ends.
 func (f *Frontend) Shutdown(ctx context.Context) error { return f.http.ShutdownWithContext(ctx) }
@@ -123,6 +119,7 @@ func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {
 func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	at := routeOf(ctx.Request.Header.RequestURI())
 	b := reader{frontend: f, ctx: ctx}
+	b.conn, _ = ctx.Conn().(*conn)
 	defer b.end()
 	switch {
 	case at.verb == noVerb:
@@ -242,7 +239,7 @@ func status(c engine.Code) int {
 		return fasthttp.StatusInternalServerError
 	case engine.NotFound:
 		return fasthttp.StatusNotFound
-	case engine.Unavailable:
+	case engine.Unavailable, engine.Exhausted:
 		return fasthttp.StatusServiceUnavailable
 	case engine.Unsupported:
 		return fasthttp.StatusNotImplemented

@@ -69,7 +69,7 @@ func hungUp(conn net.Conn) bool {
 		return false
 	}
 	raw, err := s.SyscallConn()
-	if err != nil {
+	if err != nil { // of TLS, for instance
 		return false
 	}
 	var n int
