@@ -65,8 +65,7 @@ type Frontend struct {
 	transit *budget.Account // of messages that are no client's yet
 }
 
-// New returns a front end of a server. Messages may have any size that the protocol allows, and that leaves as much of the
-// memory free.
+// New returns a front end of a server. Messages may have any size that the protocol allows, up to a third of the memory.
 func New(s *engine.Server, o Options) *Frontend {
 	if o.Memory == nil {
 		o.Memory = budget.New(0)
@@ -74,7 +73,8 @@ func New(s *engine.Server, o Options) *Frontend {
 	f := &Frontend{memory: o.Memory, transit: o.Memory.Open(nil)}
 	decompression.Store(f.transit)
 	k, b := o.Keepalive, &buffers{}
-	largest := int(min(o.Memory.Max()/2, math.MaxInt32))
+	// A message is held in frames and put together, and as much is left free.
+	largest := int(min(o.Memory.Max()/3, math.MaxInt32))
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec(b, f.transit)), experimental.BufferPool(b), grpc.InTapHandle(admit),
 		grpc.MaxRecvMsgSize(largest), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
