@@ -27,10 +27,10 @@ type client struct {
 	in, out frames
 
 	mu      sync.Mutex
-	streams map[uint32]*arrived // the open ones
-	newest  uint32              // the highest number that a stream has had
-	unsent  int                 // bytes of answers in gRPC's queues
-	isEnded bool                // everything has been given back
+	streams map[uint32]arrived // the open ones
+	newest  uint32             // the highest number that a stream has had
+	unsent  int                // bytes of answers in gRPC's queues
+	isEnded bool               // everything has been given back
 }
 
 // arrived is what a stream has brought.
@@ -57,7 +57,7 @@ func (l *listener) Accept() (net.Conn, error) {
 
 func newClient(conn net.Conn, memory *budget.Budget, b *buffers) *client {
 	end := func() { _ = conn.Close() } // gRPC sees that when it reads or writes
-	return &client{Conn: conn, account: memory.Open(end), buffers: b, streams: map[uint32]*arrived{}, in: frames{skip: len(preface)}}
+	return &client{Conn: conn, account: memory.Open(end), buffers: b, streams: map[uint32]arrived{}, in: frames{skip: len(preface)}}
 }
 
 // address is a client's address, by which calls find their client.
@@ -106,32 +106,29 @@ func (c *client) Read(b []byte) (int, error) {
 
 // received notes a frame of the client's. It returns how many more bytes are held, and how many of them are owed.
 func (c *client) received(f frame) (held, owed int) {
-	s := c.streams[f.stream]
+	s, isOpen := c.streams[f.stream]
 	switch {
 	case c.isEnded:
-	case f.kind == frameHeaders && s == nil && f.stream > c.newest:
+	case f.kind == frameHeaders && !isOpen && f.stream > c.newest:
 		c.newest = f.stream
-		c.streams[f.stream] = &arrived{held: streamBytes + f.length}
-		return streamBytes + f.length, 0
-	case s == nil: // of a stream that has ended: gRPC drops it
+		held = streamBytes + f.length
+	case !isOpen: // the stream has ended: gRPC drops the frame
 	case f.kind == frameData:
-		s.held, s.owed = s.held+f.length, s.owed+f.length
-		return f.length, f.length
+		held, owed = f.length, f.length
 	case f.kind == frameHeaders || f.kind == frameContinuation:
-		s.held += f.length
-		return f.length, 0
+		held = f.length
 	case f.kind == frameReset:
 		return c.ended(f.stream)
 	}
-	return 0, 0
+	if held > 0 {
+		c.streams[f.stream] = arrived{s.held + held, s.owed + owed}
+	}
+	return held, owed
 }
 
 // ended forgets a stream. It returns the change of what is held and owed.
 func (c *client) ended(stream uint32) (held, owed int) {
 	s := c.streams[stream]
-	if s == nil {
-		return 0, 0
-	}
 	delete(c.streams, stream)
 	return -s.held, -s.owed
 }
@@ -165,13 +162,11 @@ func (c *client) leave(stream uint32, n int) {
 		return
 	}
 	c.mu.Lock()
-	s := c.streams[stream]
-	if s == nil {
-		c.mu.Unlock()
-		return
-	}
+	s, isOpen := c.streams[stream]
 	n = min(n, s.owed) // a compressed message is longer than what came
-	s.held, s.owed = s.held-n, s.owed-n
+	if isOpen {
+		c.streams[stream] = arrived{s.held - n, s.owed - n}
+	}
 	c.mu.Unlock()
 	c.charge(-n, -n)
 }

@@ -194,17 +194,17 @@ func (m *message) count() error {
 	return nil
 }
 
-// eachField gives the fields of a serialised message to take, in their order, until one fails.
+// eachField gives the fields of a serialised message to take, in their order, until one fails. They share their memory.
 func eachField(b []byte, take func(f *field) error) error {
+	var f field
 	for len(b) > 0 {
-		f, rest, err := next(b)
-		if err == nil {
+		var err error
+		if f, b, err = next(b); err == nil {
 			err = take(&f)
 		}
 		if err != nil {
 			return err
 		}
-		b = rest
 	}
 	return nil
 }
