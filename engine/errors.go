@@ -18,6 +18,7 @@ const (
 	Unsupported
 	AlreadyExists
 	Cancelled
+	Exhausted
 )
 
 // String is the prefix that Triton gives to the reason of a failed load.
@@ -37,6 +38,8 @@ func (c Code) String() string {
 		return "Already exists"
 	case Cancelled:
 		return "Cancelled"
+	case Exhausted:
+		return "Resource exhausted"
 	default:
 		return "Unknown"
 	}
@@ -54,6 +57,11 @@ func (e *Error) Error() string { return e.Text }
 // Errorf makes an Error.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
+}
+
+// Full is the error of a request that the memory for clients has no room for.
+func Full(m interface{ Max() int64 }) *Error {
+	return Errorf(Exhausted, "requests and answers take more than the %d bytes of memory that they may, try again later", m.Max())
 }
 
 // CodeOf returns the class of err: Internal for errors that are no Error.

@@ -41,6 +41,10 @@ func (e *executor) Execute(items []scheduler.Item[*job]) {
 	m.stats.executed(rows, d)
 	for _, it := range items {
 		j := it.Value
+		if j.err != nil {
+			j.model.stats.failed(FailureOther, end.Sub(j.started))
+			continue
+		}
 		j.model.stats.succeeded(j.prepared.rows, end.Sub(j.started), begin.Sub(it.Enqueued), d, end)
 	}
 }
@@ -133,14 +137,24 @@ func (e *executor) respond(items []scheduler.Item[*job], outputs []Tensor, rows 
 			}
 			tensors = append(tensors, t)
 		}
-		responses[k] = Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, memory: memory,
+		responses[k] = Response{Model: j.model.name, Version: j.model.version, ID: j.request.ID, memory: memory, account: j.request.Memory,
 			Outputs: tensors[first:len(tensors):len(tensors)]}
 	}
+	hand(items, responses, memory)
+	return nil
+}
+
+// hand gives each job its response, unless its client holds too much already: outputs may wait for a client that does not read.
+func hand(items []scheduler.Item[*job], responses []Response, memory *shared) {
 	memory.users.Add(int32(len(items)))
 	for k, it := range items {
+		if account := responses[k].account; !account.Take(outputBytes(responses[k].Outputs)) {
+			memory.release()
+			it.Value.err = Full(account)
+			continue
+		}
 		it.Value.response = &responses[k]
 	}
-	return nil
 }
 
 // slicer cuts an output of a batch into the parts of its requests.

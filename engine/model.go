@@ -9,6 +9,7 @@ import (
 	"tuner/engine/api"
 	"tuner/engine/scheduler"
 	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
 )
 
 // model is one version of a model that is, or was, ready to serve. It is immutable but for its counters.
@@ -74,8 +75,9 @@ type job struct {
 
 // Pending is a request that has been accepted. Wait must be called, once.
 type Pending struct {
-	job    job
-	ticket *scheduler.Ticket[*job]
+	job     job
+	ticket  *scheduler.Ticket[*job]
+	charged int // to the request's account, for its strings
 }
 
 // start checks and queues a request; the pool must have been entered (see Server.acquire) and is left by Wait, or on error.
@@ -87,20 +89,40 @@ func (m *model) start(r *Request) (*Pending, error) {
 		m.pool.users.Done()
 		return nil, err
 	}
+	if p.charged = stringBytes(j.prepared.inputs); !r.Memory.Take(p.charged) {
+		m.pool.users.Done()
+		return nil, Full(r.Memory)
+	}
 	p.ticket, err = m.pool.scheduler.Enqueue(scheduler.Item[*job]{
 		Value: j, Rows: j.prepared.rows, Shape: j.prepared.shape, Priority: r.Priority, Timeout: r.Timeout,
 	})
 	if err != nil {
 		m.pool.users.Done()
+		r.Memory.Give(p.charged)
 		return nil, refusal(r, err)
 	}
 	return p, nil
+}
+
+// stringBytes is the memory that backends take for inputs that are strings: an object of C++ for each, and the characters.
+// Of other types they copy less than the input itself, into memory that they keep.
+func stringBytes(inputs []Tensor) int {
+	const object = 32
+	n := 0
+	for i := range inputs {
+		if in := &inputs[i]; in.DataType == configpb.DataType_TYPE_STRING {
+			count, _ := Product(in.Shape) // has been checked against the data
+			n += object*int(count) + len(in.Data)
+		}
+	}
+	return n
 }
 
 // Wait blocks until the request is answered. When ctx ends while it is queued, it is taken out of the queue; one that is
 // being executed is waited for. The caller releases the Response.
 func (p *Pending) Wait(ctx context.Context) (*Response, error) {
 	defer p.job.model.pool.users.Done()
+	defer p.job.request.Memory.Give(p.charged)
 	if err := p.ticket.Wait(ctx); err != nil {
 		return nil, p.job.model.giveUp(&p.job, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tuner/engine/budget"
 	"tuner/modelconfig/configpb"
 )
 
@@ -29,7 +30,8 @@ type Request struct {
 	Priority uint64        // 1 is the highest; 0: the model's default
 	Timeout  time.Duration // in the queue; 0: none
 	Inputs   []Tensor
-	Outputs  []string // names; empty: all
+	Outputs  []string        // names; empty: all
+	Memory   *budget.Account // what the server makes of the request is charged to it; nil: to nobody
 }
 
 // AddInput appends an input with a name and nothing else that counts. A request that is used again keeps its memory: the same
@@ -69,11 +71,23 @@ type Response struct {
 	ID      string
 	Outputs []Tensor // Data is valid until Release
 
-	memory *shared
+	memory  *shared
+	account *budget.Account // is charged for the outputs until Release
 }
 
 // Release gives back the memory of the outputs; every Response must be released, once.
-func (r *Response) Release() { r.memory.release() }
+func (r *Response) Release() {
+	r.memory.release()
+	r.account.Give(outputBytes(r.Outputs))
+}
+
+func outputBytes(outputs []Tensor) int {
+	n := 0
+	for i := range outputs {
+		n += len(outputs[i].Data)
+	}
+	return n
+}
 
 // shared is something that several users hold: the output memory of a batch, the temporary folder of a model. The last one
 // who releases it frees it.

@@ -19,7 +19,7 @@ const (
 	FailureRejected Failure = "REJECTED" // timeout in the queue
 	FailureCanceled Failure = "CANCELED"
 	FailureBackend  Failure = "BACKEND" // the model itself failed
-	FailureOther    Failure = "OTHER"   // none here, but Triton shows it
+	FailureOther    Failure = "OTHER"   // no memory for the answer
 )
 
 // Failures lists all reasons.

@@ -99,9 +99,9 @@ func (p *Plan) Gather(i int, shape []int64, parts [][]byte) error {
 	return p.set(i, shape, unsafe.Pointer(unsafe.SliceData(memory)), size)
 }
 
-// GatherStrings makes copies of the elements the data of input i for the next run.
-func (p *Plan) GatherStrings(i int, shape []int64, elements [][]byte) error {
-	t, err := p.session.runtime.NewStringTensor(shape, elements)
+// GatherStrings makes copies of the strings in parts (see NewStringTensor) the data of input i for the next run.
+func (p *Plan) GatherStrings(i int, shape []int64, parts [][]byte) error {
+	t, err := p.session.runtime.NewStringTensor(shape, parts)
 	if err != nil {
 		return err
 	}

@@ -163,19 +163,30 @@ void *api_tensor(api_table api, void *memory, void *data, size_t size, const int
 		memory, data, size, dims, rank, type, value);
 }
 
-void *api_string_tensor(api_table api, const int64_t *dims, size_t rank, const char *bytes, const size_t *lengths,
-	size_t count, void **value) {
+void *api_string_tensor(api_table api, const int64_t *dims, size_t rank, void **value) {
 	void *allocator = NULL;
 	void *status = default_allocator(api, &allocator);
 	if (status != NULL) return status;
-	status = CALL(kCreateTensorAsOrtValue, void *, const int64_t *, size_t, int, void **)(allocator, dims, rank, strings, value);
-	for (size_t i = 0; status == NULL && i < count; i++) {
-		char *element = NULL;
-		status = CALL(kGetResizedStringTensorElementBuffer, void *, size_t, size_t, char **)(*value, i, lengths[i], &element);
-		if (status == NULL) memcpy(element, bytes, lengths[i]);
-		bytes += lengths[i];
+	return CALL(kCreateTensorAsOrtValue, void *, const int64_t *, size_t, int, void **)(allocator, dims, rank, strings, value);
+}
+
+void *api_set_strings(api_table api, void *value, const char *bytes, size_t size, size_t count, size_t *next) {
+	while (size > 0) {
+		uint32_t length = 0;
+		if (*next == count || size < sizeof length) return *next = SIZE_MAX, NULL;
+		memcpy(&length, bytes, sizeof length);
+		bytes += sizeof length, size -= sizeof length;
+		if (length > size) return *next = SIZE_MAX, NULL;
+		if (length > 0) {
+			char *element = NULL;
+			void *status = CALL(kGetResizedStringTensorElementBuffer, void *, size_t, size_t, char **)(value, *next, length, &element);
+			if (status != NULL) return status;
+			memcpy(element, bytes, length);
+		}
+		bytes += length, size -= length;
+		++*next;
 	}
-	return status;
+	return NULL;
 }
 
 void *api_value_view(api_table api, void *value, tensor_view *view) {

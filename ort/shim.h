@@ -146,9 +146,11 @@ void *api_run_plan(api_table api, void *session, void *memory, run_plan *plan);
 
 // A tensor over memory that stays the caller's.
 void *api_tensor(api_table api, void *memory, void *data, size_t size, const int64_t *dims, size_t rank, int type, void **value);
-// A tensor of strings: bytes holds them one after the other.
-void *api_string_tensor(api_table api, const int64_t *dims, size_t rank, const char *bytes, const size_t *lengths,
-	size_t count, void **value);
+// A tensor of empty strings.
+void *api_string_tensor(api_table api, const int64_t *dims, size_t rank, void **value);
+// Sets the strings from *next on, of count, to those in bytes: each a length in 32 bits and its characters. *next becomes that of
+// the first one that is not set; SIZE_MAX if bytes ends within a string, or has more of them than the tensor.
+void *api_set_strings(api_table api, void *value, const char *bytes, size_t size, size_t count, size_t *next);
 void *api_value_view(api_table api, void *value, tensor_view *view);
 void *api_strings_length(api_table api, void *value, size_t *size);
 void *api_strings(api_table api, void *value, void *bytes, size_t size, size_t *offsets, size_t count);

@@ -7,6 +7,7 @@ package ort
 import "C"
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -74,27 +75,32 @@ func (t *Tensor) align() error {
 	return nil
 }
 
-// NewStringTensor makes a STRING tensor; the elements may hold any bytes and are copied.
-func (r *Runtime) NewStringTensor(shape []int64, elements [][]byte) (*Tensor, error) {
+// NewStringTensor makes a STRING tensor of parts, one after the other. Each holds strings, which may have any bytes, as a length
+// in 32 bits and so many bytes. They are copied, into ONNX Runtime's memory and nowhere else.
+func (r *Runtime) NewStringTensor(shape []int64, parts [][]byte) (*Tensor, error) {
 	count, err := elementCount(shape)
 	if err != nil {
 		return nil, err
 	}
-	if count != len(elements) {
-		return nil, fmt.Errorf("cannot make a tensor: shape %v takes %d strings, found %d", shape, count, len(elements))
-	}
-	lengths := make([]C.size_t, len(elements))
-	for i, element := range elements {
-		lengths[i] = C.size_t(len(element))
-	}
-	joined := slices.Concat(elements...)
 	dims := nativeDims(shape)
 	tensor := &Tensor{runtime: r, elementType: String, shape: slices.Clone(shape)}
-	err = r.check(C.api_string_tensor(r.api, unsafe.SliceData(dims), C.size_t(len(dims)),
-		(*C.char)(unsafe.Pointer(unsafe.SliceData(joined))), unsafe.SliceData(lengths), C.size_t(count), &tensor.value))
-	if err != nil {
-		tensor.Close()
+	if err := r.check(C.api_string_tensor(r.api, unsafe.SliceData(dims), C.size_t(len(dims)), &tensor.value)); err != nil {
 		return nil, err
+	}
+	next := C.size_t(0)
+	for _, part := range parts {
+		text := (*C.char)(unsafe.Pointer(unsafe.SliceData(part)))
+		if err := r.check(C.api_set_strings(r.api, tensor.value, text, C.size_t(len(part)), C.size_t(count), &next)); err != nil {
+			tensor.Close()
+			return nil, err
+		}
+		if next == C.SIZE_MAX {
+			break
+		}
+	}
+	if next != C.size_t(count) {
+		tensor.Close()
+		return nil, fmt.Errorf("cannot make a tensor: shape %v takes %d strings, found more, fewer or an incomplete one", shape, count)
 	}
 	return tensor, nil
 }
@@ -156,8 +162,8 @@ func (t *Tensor) Shape() []int64 { return t.shape }
 // them. It is nil for STRING.
 func (t *Tensor) Bytes() []byte { return t.bytes }
 
-// Strings returns copies of the elements of a STRING tensor.
-func (t *Tensor) Strings() ([][]byte, error) {
+// Strings returns the elements of a STRING tensor, each as a length in 32 bits and so many bytes.
+func (t *Tensor) Strings() ([]byte, error) {
 	if t.elementType != String || t.value == nil {
 		return nil, fmt.Errorf("cannot read strings: the tensor holds %v, or is closed", t.elementType)
 	}
@@ -169,18 +175,23 @@ func (t *Tensor) Strings() ([][]byte, error) {
 	if err := t.runtime.check(C.api_strings_length(t.runtime.api, t.value, &size)); err != nil {
 		return nil, err
 	}
-	joined := make([]byte, size)
+	const prefix = 4
+	out := make([]byte, prefix*count+int(size))
+	joined := out[prefix*count:] // each string then moves to the front, to where it leaves room for the lengths before it
 	offsets := make([]C.size_t, count, count+1)
 	err = t.runtime.check(C.api_strings(t.runtime.api, t.value, unsafe.Pointer(unsafe.SliceData(joined)), size, unsafe.SliceData(offsets), C.size_t(count)))
 	if err != nil {
 		return nil, err
 	}
 	offsets = append(offsets, size)
-	elements := make([][]byte, count)
-	for i := range elements {
-		elements[i] = joined[offsets[i]:offsets[i+1]:offsets[i+1]]
+	at := 0
+	for i := range count {
+		text := joined[offsets[i]:offsets[i+1]]
+		copy(out[at+prefix:], text)
+		binary.LittleEndian.PutUint32(out[at:], uint32(len(text)))
+		at += prefix + len(text)
 	}
-	return elements, nil
+	return out, nil
 }
 
 // Close gives back what the tensor holds; its bytes must not be used any more. Closing twice is safe; no run may be using

@@ -28,8 +28,12 @@ func TestTensorErrors(t *testing.T) {
 			t.Errorf("%v %v: error %v, want one with %q", tt.elementType, tt.shape, err, tt.want)
 		}
 	}
-	if _, err := r.NewStringTensor([]int64{2}, [][]byte{{}}); err == nil {
-		t.Error("two strings out of one: no error")
+	for name, parts := range map[string][][]byte{
+		"one string": {wire("a")}, "none": nil, "three": {wire("a", "b"), wire("c")}, "half a length": {wire("a"), {1, 0}}, "half a string": {wire("a"), {2, 0, 0, 0, 'b'}},
+	} {
+		if _, err := r.NewStringTensor([]int64{2}, parts); err == nil || !strings.Contains(err.Error(), "takes 2 strings") {
+			t.Errorf("two strings out of %s: %v", name, err)
+		}
 	}
 }
 

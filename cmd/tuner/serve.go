@@ -20,7 +20,6 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/frontends"
-	"tuner/engine/grpcapi"
 	"tuner/engine/hostpolicy"
 	"tuner/engine/metrics"
 	"tuner/engine/onnxruntime"
@@ -139,8 +138,7 @@ func (o *serveOptions) engine(log *slog.Logger, summaries *metrics.Summaries) (e
 	}, nil
 }
 
-// frontends gathers the options of the front ends. What clients send may fill a quarter of the usable memory over HTTP, and the
-// heap to three eighths over gRPC: a small machine or pod has less than the bounds that the front ends have of their own.
+// frontends gathers the options of the front ends.
 func (o *serveOptions) frontends(log *slog.Logger, usable int64) (frontends.Options, error) {
 	figures, err := o.figures(log)
 	if err != nil {
@@ -154,12 +152,10 @@ func (o *serveOptions) frontends(log *slog.Logger, usable int64) (frontends.Opti
 	if err != nil {
 		return frontends.Options{}, err
 	}
-	rpc.MaxHeap = eighths(3, usable, grpcapi.DefaultMaxHeap)
 	return frontends.Options{
 		HTTP: o.http, GRPC: o.grpc, Metrics: o.metrics, Figures: figures, RPC: rpc, DrainDelay: o.drainDelay, Log: log,
-		REST: rest.Options{
-			MaxInput: int(o.httpMaxInput), MaxMemory: eighths(2, usable, rest.DefaultMaxMemory), Restricted: restricted, Log: log,
-		},
+		MaxMemory: clientMemory(usable),
+		REST:      rest.Options{MaxInput: int(o.httpMaxInput), Restricted: restricted, Log: log},
 	}, nil
 }
 

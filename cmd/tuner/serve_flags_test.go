@@ -216,17 +216,16 @@ func TestServeLogSwitches(t *testing.T) {
 	}
 }
 
-// What clients send may fill a quarter of the memory over HTTP and three eighths over gRPC, but never more than the front ends'
-// own bounds.
+// Clients may fill three eighths of the memory, but never more than a bound of their own.
 func TestServeMemoryBounds(t *testing.T) {
 	t.Parallel()
 	const gibibyte = 1 << 30
-	for usable, want := range map[int64][2]int64{
-		0:             {4 * gibibyte, 6 * gibibyte}, // unknown
-		64 * gibibyte: {4 * gibibyte, 6 * gibibyte},
-		16 * gibibyte: {4 * gibibyte, 6 * gibibyte},
-		8 * gibibyte:  {2 * gibibyte, 3 * gibibyte},
-		gibibyte / 2:  {gibibyte / 8, 3 * gibibyte / 16},
+	for usable, want := range map[int64]int64{
+		0:             6 * gibibyte, // unknown
+		64 * gibibyte: 6 * gibibyte,
+		16 * gibibyte: 6 * gibibyte,
+		8 * gibibyte:  3 * gibibyte,
+		gibibyte / 2:  3 * gibibyte / 16,
 	} {
 		o, _, err := parseServe(t)
 		if err != nil {
@@ -236,8 +235,8 @@ func TestServeMemoryBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bounds := [2]int64{got.REST.MaxMemory, got.RPC.MaxHeap}; bounds != want {
-			t.Errorf("%d bytes: bounds of HTTP and gRPC %d, want %d", usable, bounds, want)
+		if got.MaxMemory != want {
+			t.Errorf("%d bytes: clients may fill %d, want %d", usable, got.MaxMemory, want)
 		}
 	}
 }

@@ -5,6 +5,8 @@ package main
 import (
 	"os"
 	"runtime/debug"
+
+	"tuner/engine/frontends"
 )
 
 // relaxCollector lets garbage grow to four times of what lives, instead of as much: the heap of a server of small requests
@@ -20,10 +22,11 @@ func relaxCollector(usable int64) {
 	}
 }
 
-// eighths is so many eighths of the usable memory, in bytes, but no more than bound, which stands where that is unknown.
-func eighths(n, usable, bound int64) int64 {
+// clientMemory is what clients may make the server hold, in bytes: three eighths of the usable memory, which leaves an eighth to
+// garbage, within the half that is not ONNX Runtime's.
+func clientMemory(usable int64) int64 {
 	if usable == 0 {
-		return bound
+		return frontends.DefaultMaxMemory
 	}
-	return min(n*(usable/8), bound)
+	return min(3*(usable/8), frontends.DefaultMaxMemory)
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tuner/engine"
+	"tuner/engine/budget"
 	"tuner/engine/grpcapi"
 	"tuner/engine/metrics"
 	"tuner/engine/rest"
@@ -31,9 +32,13 @@ type Listen struct {
 	TLS     *tls.Config // nil: clear text
 }
 
+// DefaultMaxMemory is the default of Options.MaxMemory.
+const DefaultMaxMemory = budget.DefaultMax
+
 // Options of all front ends.
 type Options struct {
 	HTTP, GRPC, Metrics Listen
+	MaxMemory           int64 // bytes that clients may make the front ends hold, all together; 0: DefaultMaxMemory
 	REST                rest.Options
 	RPC                 grpcapi.Options
 	Figures             metrics.Options
@@ -66,6 +71,8 @@ type Frontends struct {
 
 // Open opens the listeners, so that clients can connect; Serve answers them. An error names the port and what to do.
 func Open(s *engine.Server, o Options) (*Frontends, error) {
+	o.REST.Memory = budget.New(o.MaxMemory)
+	o.RPC.Memory = o.REST.Memory
 	r, g, m := rest.New(s, o.REST), grpcapi.New(s, o.RPC), metrics.New(s, o.Figures)
 	f := &Frontends{server: s, drain: r.Drain, delay: o.DrainDelay, pause: time.Sleep, log: o.Log}
 	f.room.left.Store(connectionsOf(descriptors(), 3))

@@ -22,9 +22,19 @@ type buffers struct {
 
 var _ mem.BufferPool = (*buffers)(nil)
 
+// capacity is that of the buffer which Get returns.
+func (p *buffers) capacity(length int) int {
+	if size := sizeBits(length); size <= maxBufferBits {
+		return 1 << size
+	}
+	return length
+}
+
+func sizeBits(length int) int { return max(bits.Len(uint(max(length, 1)-1)), minBufferBits) }
+
 // Get returns a buffer of a length; what is in it is undefined.
 func (p *buffers) Get(length int) *[]byte {
-	size := max(bits.Len(uint(max(length, 1)-1)), minBufferBits)
+	size := sizeBits(length)
 	if size > maxBufferBits {
 		b := make([]byte, length)
 		return &b

@@ -11,6 +11,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/gzip"
+
+	"tuner/engine"
+	"tuner/engine/budget"
 )
 
 // Compression is how much the answers to inferences are compressed, for clients that accept it.
@@ -27,46 +30,49 @@ const (
 // deflateName is gRPC's name of zlib's format.
 const deflateName = "deflate"
 
-// decompression is the gate of the compressors, which are the program's and no server's (see init): that of the front end that was
-// made last. A program has one.
-var decompression atomic.Pointer[gate]
+// decompression is charged for what is decompressed. The compressors are the program's and no server's (see init), so that it is
+// of the front end that was made last: a program has one. nil: nobody is charged.
+var decompression atomic.Pointer[budget.Account]
 
 // gRPC looks compressors up in a table of its own, which may be written while the program is initialised only. It has no
-// deflate, and its gzip is replaced by one that heeds the memory.
+// deflate, and its gzip is replaced by one that is charged.
 func init() {
-	decompression.Store(newGate(DefaultMaxHeap))
-	encoding.RegisterCompressor(gated{encoding.GetCompressor(gzip.Name)})
-	encoding.RegisterCompressor(gated{&deflate{}})
+	encoding.RegisterCompressor(charged{encoding.GetCompressor(gzip.Name)})
+	encoding.RegisterCompressor(charged{&deflate{}})
 }
 
-// gated is a compressor that stops decompressing while the heap is full: a short message may become a very long one.
-type gated struct{ encoding.Compressor }
+// charged is a compressor that is charged for what it decompresses, as it does: a short message may become a very long one.
+type charged struct{ encoding.Compressor }
 
 // Decompress returns a reader of what r has compressed.
-func (c gated) Decompress(r io.Reader) (io.Reader, error) {
+func (c charged) Decompress(r io.Reader) (io.Reader, error) {
 	inner, err := c.Compressor.Decompress(r)
 	if err != nil {
 		return nil, err
 	}
-	return &gatedReader{inner, decompression.Load()}, nil
+	return &chargedReader{Reader: inner, account: decompression.Load()}, nil
 }
 
-type gatedReader struct {
+type chargedReader struct {
 	io.Reader
-	gate *gate
+	account *budget.Account
+	taken   int
 }
 
-// Read reads, and keeps what it has read until there is room for more.
-func (r *gatedReader) Read(b []byte) (int, error) {
+// Read reads into memory that gRPC has made for it, and fails when there is no more for the rest.
+func (r *chargedReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
-	if full := r.gate.pass(n); full != nil {
-		return n, full
+	if !r.account.Take(n) {
+		return n, engine.Full(r.account)
 	}
+	r.taken += n
 	return n, err
 }
 
-// Close closes the compressor's reader, where it is to be closed.
-func (r *gatedReader) Close() error {
+// Close is called when all has been read. The message is charged anew where it is put together (codec.Unmarshal), at once.
+func (r *chargedReader) Close() error {
+	r.account.Give(r.taken)
+	r.taken = 0
 	if c, ok := r.Reader.(io.Closer); ok {
 		return c.Close()
 	}

@@ -3,118 +3,222 @@ package grpcapi
 import (
 	"encoding/binary"
 	"math"
-	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"tuner/engine"
-	pb "tuner/engine/api/inferencepb"
 	"tuner/modelconfig/configpb"
 )
 
-// contents turns the typed contents of an input into wire form. Only the list that belongs to the type may have values.
-func contents(t engine.DataType, c *pb.InferTensorContents, name, model string) ([]byte, error) {
-	if err := checkLists(t, c, name, model); err != nil {
-		return nil, err
-	}
-	var out []byte
-	le := binary.LittleEndian
+// contents are the typed contents of an input, an InferTensorContents. They stay where they were received: protobuf's own form
+// takes 24 bytes for an empty string, which has two on the wire.
+type contents struct {
+	parts   [][]byte // serialised; more than one are merged
+	counts  [bytesContents + 1]int
+	strings int // bytes of bytesContents
+}
+
+// Fields of InferTensorContents.
+const (
+	boolContents   protowire.Number = 1
+	intContents    protowire.Number = 2
+	int64Contents  protowire.Number = 3
+	uintContents   protowire.Number = 4
+	uint64Contents protowire.Number = 5
+	fp32Contents   protowire.Number = 6
+	fp64Contents   protowire.Number = 7
+	bytesContents  protowire.Number = 8
+)
+
+// listOf is the field that has the elements of a tensor of a type. FP16 and BF16 have none: 0.
+func listOf(t engine.DataType) protowire.Number {
 	switch t {
 	case configpb.DataType_TYPE_BOOL:
-		for _, v := range c.GetBoolContents() {
-			b := byte(0)
-			if v {
-				b = 1
-			}
-			out = append(out, b)
-		}
+		return boolContents
 	case configpb.DataType_TYPE_INT8, configpb.DataType_TYPE_INT16, configpb.DataType_TYPE_INT32:
-		return appendInts(t, c.GetIntContents(), name)
-	case configpb.DataType_TYPE_UINT8, configpb.DataType_TYPE_UINT16, configpb.DataType_TYPE_UINT32:
-		return appendUints(t, c.GetUintContents(), name)
+		return intContents
 	case configpb.DataType_TYPE_INT64:
-		for _, v := range c.GetInt64Contents() {
-			out = le.AppendUint64(out, uint64(v))
-		}
+		return int64Contents
+	case configpb.DataType_TYPE_UINT8, configpb.DataType_TYPE_UINT16, configpb.DataType_TYPE_UINT32:
+		return uintContents
 	case configpb.DataType_TYPE_UINT64:
-		for _, v := range c.GetUint64Contents() {
-			out = le.AppendUint64(out, v)
-		}
+		return uint64Contents
 	case configpb.DataType_TYPE_FP32:
-		for _, v := range c.GetFp32Contents() {
-			out = le.AppendUint32(out, math.Float32bits(v))
-		}
+		return fp32Contents
 	case configpb.DataType_TYPE_FP64:
-		for _, v := range c.GetFp64Contents() {
-			out = le.AppendUint64(out, math.Float64bits(v))
-		}
+		return fp64Contents
 	case configpb.DataType_TYPE_STRING:
-		for _, v := range c.GetBytesContents() {
-			out = append(le.AppendUint32(out, uint32(len(v))), v...)
+		return bytesContents
+	default:
+		return 0
+	}
+}
+
+// widest is the type of a list that errors speak of.
+var widest = map[protowire.Number]engine.DataType{
+	boolContents: configpb.DataType_TYPE_BOOL, intContents: configpb.DataType_TYPE_INT32, int64Contents: configpb.DataType_TYPE_INT64,
+	uintContents: configpb.DataType_TYPE_UINT32, uint64Contents: configpb.DataType_TYPE_UINT64,
+	fp32Contents: configpb.DataType_TYPE_FP32, fp64Contents: configpb.DataType_TYPE_FP64, bytesContents: configpb.DataType_TYPE_STRING,
+}
+
+// kindOf is how an element of a list is on the wire.
+func kindOf(list protowire.Number) protowire.Type {
+	switch list {
+	case fp32Contents:
+		return protowire.Fixed32Type
+	case fp64Contents:
+		return protowire.Fixed64Type
+	case bytesContents:
+		return protowire.BytesType
+	default:
+		return protowire.VarintType
+	}
+}
+
+// add checks a serialised InferTensorContents and counts what it has.
+func (c *contents) add(b []byte) error {
+	c.parts = append(c.parts, b)
+	return eachElement(b, func(list protowire.Number, _ uint64, text []byte) error {
+		c.counts[list]++
+		c.strings += len(text)
+		return nil
+	})
+}
+
+// eachElement gives the elements of all lists to take: numbers as bits, strings as text. Lists of numbers may be packed.
+func eachElement(b []byte, take func(list protowire.Number, bits uint64, text []byte) error) error {
+	return eachField(b, func(f *field) error {
+		if f.number > bytesContents {
+			return nil
+		}
+		switch kind := kindOf(f.number); {
+		case f.kind == kind:
+			return take(f.number, f.bits, f.value)
+		case f.kind == protowire.BytesType:
+			return eachPacked(f.value, kind, func(bits uint64) error { return take(f.number, bits, nil) })
+		}
+		return nil
+	})
+}
+
+// eachPacked gives the elements of a packed list to take.
+func eachPacked(b []byte, kind protowire.Type, take func(bits uint64) error) error {
+	for len(b) > 0 {
+		var bits uint64
+		var n int
+		switch kind {
+		case protowire.Fixed32Type:
+			var short uint32
+			short, n = protowire.ConsumeFixed32(b)
+			bits = uint64(short)
+		case protowire.Fixed64Type:
+			bits, n = protowire.ConsumeFixed64(b)
+		default:
+			bits, n = protowire.ConsumeVarint(b)
+		}
+		if n < 0 {
+			return errMalformed
+		}
+		if err := take(bits); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// decodeContents turns typed contents into the wire form of a tensor, in memory that is charged to the client.
+func (m *message) decodeContents(t *engine.Tensor, c *contents) error {
+	if err := c.check(t.DataType, t.Name, m.request.Model); err != nil {
+		return err
+	}
+	size := c.size(t.DataType)
+	if !m.request.Memory.Take(size) {
+		return engine.Full(m.request.Memory)
+	}
+	m.charged += size
+	var err error
+	t.Data, err = c.decode(make([]byte, 0, size), t)
+	return err
+}
+
+// size is the number of bytes that the elements take in wire form.
+func (c *contents) size(t engine.DataType) int {
+	if t == configpb.DataType_TYPE_STRING {
+		return 4*c.counts[bytesContents] + c.strings
+	}
+	return widths[t] * c.counts[listOf(t)]
+}
+
+var widths = map[engine.DataType]int{
+	configpb.DataType_TYPE_BOOL: 1, configpb.DataType_TYPE_INT8: 1, configpb.DataType_TYPE_UINT8: 1, configpb.DataType_TYPE_INT16: 2, configpb.DataType_TYPE_UINT16: 2,
+	configpb.DataType_TYPE_INT32: 4, configpb.DataType_TYPE_UINT32: 4, configpb.DataType_TYPE_FP32: 4,
+	configpb.DataType_TYPE_INT64: 8, configpb.DataType_TYPE_UINT64: 8, configpb.DataType_TYPE_FP64: 8,
+}
+
+// decode appends the elements of a tensor to out.
+func (c *contents) decode(out []byte, t *engine.Tensor) ([]byte, error) {
+	list := listOf(t.DataType)
+	for _, part := range c.parts {
+		err := eachElement(part, func(from protowire.Number, bits uint64, text []byte) error {
+			if from != list {
+				return nil
+			}
+			var err error
+			out, err = appendElement(out, t, bits, text)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// checkLists checks that only the list for type t has values. FP16 and BF16 have none.
-func checkLists(t engine.DataType, c *pb.InferTensorContents, name, model string) error {
-	supplied := false
-	for _, list := range []struct {
-		length int
-		types  []engine.DataType // the last is the one that errors speak of
-	}{
-		{len(c.GetBoolContents()), []engine.DataType{configpb.DataType_TYPE_BOOL}},
-		{len(c.GetIntContents()), []engine.DataType{configpb.DataType_TYPE_INT8, configpb.DataType_TYPE_INT16, configpb.DataType_TYPE_INT32}},
-		{len(c.GetInt64Contents()), []engine.DataType{configpb.DataType_TYPE_INT64}},
-		{len(c.GetUintContents()), []engine.DataType{configpb.DataType_TYPE_UINT8, configpb.DataType_TYPE_UINT16, configpb.DataType_TYPE_UINT32}},
-		{len(c.GetUint64Contents()), []engine.DataType{configpb.DataType_TYPE_UINT64}},
-		{len(c.GetFp32Contents()), []engine.DataType{configpb.DataType_TYPE_FP32}},
-		{len(c.GetFp64Contents()), []engine.DataType{configpb.DataType_TYPE_FP64}},
-		{len(c.GetBytesContents()), []engine.DataType{configpb.DataType_TYPE_STRING}},
-	} {
+// appendElement writes an element in the tensor's width; an integer that does not fit is an error.
+func appendElement(out []byte, t *engine.Tensor, bits uint64, text []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	switch t.DataType {
+	case configpb.DataType_TYPE_STRING:
+		return append(le.AppendUint32(out, uint32(len(text))), text...), nil
+	case configpb.DataType_TYPE_BOOL:
+		if bits != 0 {
+			bits = 1
+		}
+		return append(out, byte(bits)), nil
+	case configpb.DataType_TYPE_INT64, configpb.DataType_TYPE_UINT64, configpb.DataType_TYPE_FP64:
+		return le.AppendUint64(out, bits), nil
+	case configpb.DataType_TYPE_INT32, configpb.DataType_TYPE_UINT32, configpb.DataType_TYPE_FP32:
+		return le.AppendUint32(out, uint32(bits)), nil
+	}
+	signed, unsigned := int32(bits), uint32(bits)
+	switch {
+	case t.DataType == configpb.DataType_TYPE_INT16 && signed == int32(int16(signed)), t.DataType == configpb.DataType_TYPE_UINT16 && unsigned <= math.MaxUint16:
+		return le.AppendUint16(out, uint16(bits)), nil
+	case t.DataType == configpb.DataType_TYPE_INT8 && signed == int32(int8(signed)), t.DataType == configpb.DataType_TYPE_UINT8 && unsigned <= math.MaxUint8:
+		return append(out, byte(bits)), nil
+	}
+	value := int64(signed)
+	if listOf(t.DataType) == uintContents {
+		value = int64(unsigned)
+	}
+	return nil, engine.Errorf(engine.InvalidArgument, "value %d of input '%s' does not fit %s", value, t.Name, nameOf(t.DataType))
+}
+
+// check checks that only the list for type t has values.
+func (c *contents) check(t engine.DataType, name, model string) error {
+	own, supplied := listOf(t), false
+	for _, list := range []protowire.Number{boolContents, intContents, int64Contents, uintContents, uint64Contents, fp32Contents, fp64Contents, bytesContents} {
 		switch {
-		case list.length == 0:
+		case c.counts[list] == 0:
 		case supplied:
 			return engine.Errorf(engine.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s', binary data was already supplied.", name, model)
-		case !slices.Contains(list.types, t):
+		case list != own:
 			return engine.Errorf(engine.InvalidArgument, "unexpected explicit tensor data for input tensor '%s' for model '%s' of type '%s', expected datatype '%s'",
-				name, model, nameOf(list.types[len(list.types)-1]), nameOf(t))
+				name, model, nameOf(widest[list]), nameOf(t))
 		default:
 			supplied = true
 		}
 	}
 	return nil
-}
-
-// appendInts narrows integers to the tensor's width; one that does not fit is an error.
-func appendInts(t engine.DataType, values []int32, name string) ([]byte, error) {
-	var out []byte
-	for _, v := range values {
-		switch {
-		case t == configpb.DataType_TYPE_INT32:
-			out = binary.LittleEndian.AppendUint32(out, uint32(v))
-		case t == configpb.DataType_TYPE_INT16 && v == int32(int16(v)):
-			out = binary.LittleEndian.AppendUint16(out, uint16(v))
-		case t == configpb.DataType_TYPE_INT8 && v == int32(int8(v)):
-			out = append(out, byte(v))
-		default:
-			return nil, engine.Errorf(engine.InvalidArgument, "value %d of input '%s' does not fit %s", v, name, nameOf(t))
-		}
-	}
-	return out, nil
-}
-
-func appendUints(t engine.DataType, values []uint32, name string) ([]byte, error) {
-	var out []byte
-	for _, v := range values {
-		switch {
-		case t == configpb.DataType_TYPE_UINT32:
-			out = binary.LittleEndian.AppendUint32(out, v)
-		case t == configpb.DataType_TYPE_UINT16 && v <= math.MaxUint16:
-			out = binary.LittleEndian.AppendUint16(out, uint16(v))
-		case t == configpb.DataType_TYPE_UINT8 && v <= math.MaxUint8:
-			out = append(out, byte(v))
-		default:
-			return nil, engine.Errorf(engine.InvalidArgument, "value %d of input '%s' does not fit %s", v, name, nameOf(t))
-		}
-	}
-	return out, nil
 }

@@ -19,20 +19,24 @@ func serveInfer(server any, ctx context.Context, receive func(any) error, interc
 	if err := receive(m); err != nil {
 		return nil, err
 	}
+	c := clientOf(ctx)
+	if m.copied > 0 {
+		c.adopt(m, streamOf(ctx))
+	}
 	if intercept == nil {
-		return s.infer(ctx, m)
+		return s.infer(ctx, m, c)
 	}
 	info := &grpc.UnaryServerInfo{Server: server, FullMethod: pb.GRPCInferenceService_ModelInfer_FullMethodName}
-	return intercept(ctx, m, info, func(ctx context.Context, _ any) (any, error) { return s.infer(ctx, m) })
+	return intercept(ctx, m, info, func(ctx context.Context, _ any) (any, error) { return s.infer(ctx, m, c) })
 }
 
 // infer serves one inference. The answer does not refer to the message.
-func (s *service) infer(ctx context.Context, m *message) (any, error) {
-	pending, err := s.start(m)
+func (s *service) infer(ctx context.Context, m *message, c *client) (any, error) {
+	pending, err := s.start(m, c)
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	answer, err := s.finish(ctx, pending, encode)
+	answer, err := s.finish(ctx, pending, c, encode)
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -40,7 +44,8 @@ func (s *service) infer(ctx context.Context, m *message) (any, error) {
 }
 
 // start queues the request of a message, which must stay as it is until the request has finished.
-func (s *service) start(m *message) (*engine.Pending, error) {
+func (s *service) start(m *message, c *client) (*engine.Pending, error) {
+	m.request.Memory = c.memory()
 	if m.err != nil {
 		return nil, m.err
 	}
@@ -58,17 +63,17 @@ func (s *service) start(m *message) (*engine.Pending, error) {
 	return s.server.Start(&m.request)
 }
 
-// encoder serialises an answer.
-type encoder func(*engine.Response, *buffers) (mem.BufferSlice, error)
+// encoder serialises an answer for a client.
+type encoder func(*engine.Response, *client) (mem.BufferSlice, error)
 
 // finish waits for a request and serialises its answer.
-func (s *service) finish(ctx context.Context, pending *engine.Pending, encode encoder) (mem.BufferSlice, error) {
+func (s *service) finish(ctx context.Context, pending *engine.Pending, c *client, encode encoder) (mem.BufferSlice, error) {
 	response, err := pending.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Release()
-	return encode(response, s.buffers)
+	return encode(response, c)
 }
 
 // decode makes the message's request but for the model's name. It refers to the message's memory.
@@ -149,8 +154,7 @@ func (m *message) decodeInputs() error {
 		case in.contents != nil && len(m.raw) > 0:
 			return engine.Errorf(engine.InvalidArgument, "contents field must not be specified when using raw_input_contents for '%s' for model '%s'", t.Name, m.request.Model)
 		case in.contents != nil:
-			var err error
-			if t.Data, err = contents(t.DataType, in.contents, t.Name, m.request.Model); err != nil {
+			if err := m.decodeContents(t, in.contents); err != nil {
 				return err
 			}
 		case i < len(m.raw):

@@ -23,7 +23,25 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags}, stream), payload...)
 }
 
-// A message that announces 2 GiB takes memory for what has arrived of it.
+// hello begins a connection.
+func hello() []byte {
+	return append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(frameSettings, 0, 0, nil)...)
+}
+
+// call opens a stream with the headers of a call, each a literal of HPACK (RFC 7541, section 6.2.2).
+func call(stream uint32, method string, more ...string) []byte {
+	var headers []byte
+	for i, text := range append([]string{":method", "POST", ":scheme", "http", ":path", "/inference.GRPCInferenceService/" + method,
+		":authority", "engine", "content-type", "application/grpc"}, more...) {
+		if i%2 == 0 { // a name
+			headers = append(headers, 0)
+		}
+		headers = append(append(headers, byte(len(text))), text...)
+	}
+	return frame(frameHeaders, flagEndHeaders, stream, headers)
+}
+
+// A message that announces almost 2 GiB takes memory for what has arrived of it.
 func TestAnnouncedLengthAllocatesNothing(t *testing.T) {
 	e := enginetest.Start(t, enginetest.Options{})
 	conn, err := net.Dial("tcp", e.Addresses.GRPC)
@@ -34,16 +52,8 @@ func TestAnnouncedLengthAllocatesNothing(t *testing.T) {
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // instead of a hang
 		t.Fatal(err)
 	}
-	var headers []byte // each a literal of HPACK (RFC 7541, section 6.2.2)
-	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/inference.GRPCInferenceService/ModelInfer"},
-		{":authority", "engine"}, {"content-type", "application/grpc"}} {
-		headers = append(append(headers, 0, byte(len(f[0]))), f[0]...)
-		headers = append(append(headers, byte(len(f[1]))), f[1]...)
-	}
-	sent := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	sent = append(sent, frame(frameSettings, 0, 0, nil)...)
-	sent = append(sent, frame(frameHeaders, flagEndHeaders, 1, headers)...)
-	sent = append(sent, frame(frameData, 0, 1, append([]byte{0, 0x7f, 0xff, 0xff, 0xff}, make([]byte, 1000)...))...)
+	sent := append(hello(), call(1, "ModelInfer")...)
+	sent = append(sent, frame(frameData, 0, 1, append([]byte{0, 0x7f, 0, 0, 0}, make([]byte, 1000)...))...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := conn.Write(sent); err != nil {

@@ -10,10 +10,9 @@ import (
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"tuner/engine"
-	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/budget"
 )
 
 // message is a ModelInferRequest whose names and contents lie in the received buffer. Messages are kept in a pool, with the
@@ -30,6 +29,11 @@ type message struct {
 	err      error      // the bytes are no ModelInferRequest
 	buffer   mem.Buffer // what the slices above refer to; nil: nothing was received
 	request  engine.Request
+
+	size    int             // bytes of the received message
+	copied  int             // of them, those of a copy, which are charged to transit
+	transit *budget.Account // nil, like the client's: nobody is charged
+	charged int             // bytes that are charged to the client's account, which is the request's
 }
 
 // input is an InferInputTensor.
@@ -37,7 +41,7 @@ type input struct {
 	name, dataType []byte
 	shape          []int64
 	parameters     []parameter
-	contents       *pb.InferTensorContents // nil: the field is absent
+	contents       *contents // nil: the field is absent
 }
 
 // output is an InferRequestedOutputTensor.
@@ -67,8 +71,7 @@ const (
 	// maxElements bounds what a message may list: tensors, dimensions, parameters. An element takes two bytes on the wire
 	// and a hundred in memory.
 	maxElements = 1 << 16
-	// maxContents bounds the typed contents of a message, in bytes on the wire; an empty string takes two there and 24 in
-	// memory. It is what the HTTP front end allows its JSON.
+	// maxContents bounds the typed contents of a message, in bytes on the wire. It is what the HTTP front end allows its JSON.
 	maxContents = 64 << 20
 	// maxPooled bounds the elements of a message that is kept for the next request.
 	maxPooled = 64
@@ -99,6 +102,9 @@ func (m *message) reset() {
 		m.buffer.Free()
 		m.buffer = nil
 	}
+	m.transit.Give(m.copied)
+	m.request.Memory.Give(m.charged)
+	m.size, m.copied, m.transit, m.charged, m.request.Memory = 0, 0, nil, 0, nil
 	m.model, m.version, m.id, m.err = nil, nil, nil, nil
 	m.contents = 0
 	for i := range m.inputs {
@@ -134,7 +140,7 @@ type field struct {
 	number protowire.Number
 	kind   protowire.Type
 	value  []byte // of BytesType
-	bits   uint64 // of VarintType and Fixed64Type
+	bits   uint64 // of VarintType, Fixed32Type and Fixed64Type
 }
 
 // is reports whether the field is the one with that number and kind. A field of another kind than the message declares is
@@ -165,6 +171,10 @@ func next(b []byte) (f field, rest []byte, err error) {
 		f.value, n = protowire.ConsumeBytes(b)
 	case protowire.VarintType:
 		f.bits, n = protowire.ConsumeVarint(b)
+	case protowire.Fixed32Type:
+		var short uint32
+		short, n = protowire.ConsumeFixed32(b)
+		f.bits = uint64(short)
 	case protowire.Fixed64Type:
 		f.bits, n = protowire.ConsumeFixed64(b)
 	default:
@@ -184,17 +194,17 @@ func (m *message) count() error {
 	return nil
 }
 
-// eachField gives the fields of a serialised message to take, in their order, until one fails.
+// eachField gives the fields of a serialised message to take, in their order, until one fails. They share their memory.
 func eachField(b []byte, take func(f *field) error) error {
+	var f field
 	for len(b) > 0 {
-		f, rest, err := next(b)
-		if err == nil {
+		var err error
+		if f, b, err = next(b); err == nil {
 			err = take(&f)
 		}
 		if err != nil {
 			return err
 		}
-		b = rest
 	}
 	return nil
 }
@@ -283,15 +293,16 @@ func (m *message) addDimension(in *input, bits uint64) error {
 	return m.count()
 }
 
-// parseContents leaves typed contents, which nobody in a hurry sends, to protobuf. A second occurrence is merged.
+// parseContents checks and counts typed contents. They are decoded when the type of their tensor is known. A second
+// occurrence is merged.
 func (m *message) parseContents(in *input, b []byte) error {
 	if m.contents += len(b); m.contents > maxContents {
 		return errContents
 	}
 	if in.contents == nil {
-		in.contents = &pb.InferTensorContents{}
+		in.contents = &contents{}
 	}
-	return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true}.Unmarshal(b, in.contents)
+	return in.contents.add(b)
 }
 
 func (m *message) parseOutput(out *output, b []byte) error {

@@ -21,12 +21,47 @@ func (m *message) asProto() *pb.ModelInferRequest {
 	out := &pb.ModelInferRequest{ModelName: string(m.model), ModelVersion: string(m.version), Id: string(m.id), Parameters: protoParameters(m.parameters)}
 	for _, in := range m.inputs {
 		out.Inputs = append(out.Inputs, &pb.ModelInferRequest_InferInputTensor{Name: string(in.name), Datatype: string(in.dataType),
-			Shape: in.shape, Parameters: protoParameters(in.parameters), Contents: in.contents})
+			Shape: in.shape, Parameters: protoParameters(in.parameters), Contents: in.contents.asProto()})
 	}
 	for _, o := range m.outputs {
 		out.Outputs = append(out.Outputs, &pb.ModelInferRequest_InferRequestedOutputTensor{Name: string(o.name), Parameters: protoParameters(o.parameters)})
 	}
 	out.RawInputContents = append(out.RawInputContents, m.raw...)
+	return out
+}
+
+// asProto decodes each list as the tensor that it belongs to.
+func (c *contents) asProto() *pb.InferTensorContents {
+	if c == nil {
+		return nil
+	}
+	out := &pb.InferTensorContents{}
+	for _, part := range c.parts {
+		err := eachElement(part, func(list protowire.Number, bits uint64, text []byte) error {
+			switch list {
+			case boolContents:
+				out.BoolContents = append(out.BoolContents, bits != 0)
+			case intContents:
+				out.IntContents = append(out.IntContents, int32(bits))
+			case int64Contents:
+				out.Int64Contents = append(out.Int64Contents, int64(bits))
+			case uintContents:
+				out.UintContents = append(out.UintContents, uint32(bits))
+			case uint64Contents:
+				out.Uint64Contents = append(out.Uint64Contents, bits)
+			case fp32Contents:
+				out.Fp32Contents = append(out.Fp32Contents, math.Float32frombits(uint32(bits)))
+			case fp64Contents:
+				out.Fp64Contents = append(out.Fp64Contents, math.Float64frombits(bits))
+			case bytesContents:
+				out.BytesContents = append(out.BytesContents, text)
+			}
+			return nil
+		})
+		if err != nil {
+			panic(err) // it has been read before
+		}
+	}
 	return out
 }
 
@@ -80,7 +115,7 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-var testCodec = newCodec(&buffers{})
+var testCodec = newCodec(&buffers{}, nil)
 
 // agree checks that the own decoder accepts and reads what protobuf accepts and reads.
 func agree(t *testing.T, b []byte, m *message) {
@@ -132,6 +167,11 @@ func TestParseAgrees(t *testing.T) {
 		{0xf8, 0xff, 0xff, 0xff, 0x1f, 0},    // a larger one
 		{0x2a, 8, 0x2a, 2, 8, 1, 0x2a, 2, 8}, // contents that are cut off
 		{0x2a, 8, 0x2a, 2, 8, 1, 0x2a, 2, 8, 0},
+		{0x2a, 7, 0x2a, 5, 0x12, 3, 1, 0xff, 1}, // packed integers
+		{0x2a, 5, 0x2a, 3, 0x12, 1, 0xff},       // one that is cut off
+		{0x2a, 7, 0x2a, 5, 0x35, 1, 2, 3, 4},    // a float that is not packed
+		{0x2a, 6, 0x2a, 4, 0x32, 2, 1, 2},       // half a float
+		{0x2a, 4, 0x2a, 2, 0x40, 1},             // strings as a varint: ignored
 	} {
 		agree(t, b, m)
 	}
@@ -165,7 +205,7 @@ func TestParseIsBounded(t *testing.T) {
 	}
 }
 
-// What typed contents take in memory may be twelve times of what they are on the wire: they are bounded over all inputs.
+// Typed contents are bounded over all inputs of a message.
 func TestTypedContentsAreBounded(t *testing.T) {
 	t.Parallel()
 	nest := func(number protowire.Number, b []byte) []byte {
@@ -190,28 +230,34 @@ func FuzzContents(f *testing.F) {
 		f.Add(marshal(f, c), byte(configpb.DataType_TYPE_INT8))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, number byte) {
-		c := &pb.InferTensorContents{}
-		if proto.Unmarshal(b, c) != nil {
+		want, got := &pb.InferTensorContents{}, &contents{}
+		wantErr := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, want)
+		if err := got.add(b); (err == nil) != (wantErr == nil) {
+			t.Fatalf("%x: error %v, protobuf's %v", b, err, wantErr)
+		}
+		if wantErr != nil {
 			return
 		}
-		kind := engine.DataType(int(number) % len(typeNames))
-		data, err := contents(kind, c, "x", "m")
-		if err != nil {
+		if d := cmp.Diff(want, got.asProto(), protocmp.Transform(), cmp.Comparer(sameFloat)); d != "" {
+			t.Errorf("%x (-protobuf +own):\n%s", b, d)
+		}
+		tensor := &engine.Tensor{Name: "x", DataType: engine.DataType(int(number) % len(typeNames))}
+		m := &message{}
+		if m.decodeContents(tensor, got) != nil {
 			return
 		}
-		if want := contentsSize(kind, c); len(data) != want {
-			t.Errorf("%s of %v: %d bytes, want %d", nameOf(kind), c, len(data), want)
+		if want := contentsSize(tensor.DataType, want); len(tensor.Data) != want || cap(tensor.Data) != want {
+			t.Errorf("%s of %v: %d bytes, of %d charged, want %d", nameOf(tensor.DataType), got, len(tensor.Data), cap(tensor.Data), want)
 		}
 	})
 }
 
 // contentsSize is the number of bytes that all values together take, as elements of the type.
 func contentsSize(t engine.DataType, c *pb.InferTensorContents) int {
-	width := map[engine.DataType]int{
-		configpb.DataType_TYPE_BOOL: 1, configpb.DataType_TYPE_INT8: 1, configpb.DataType_TYPE_UINT8: 1, configpb.DataType_TYPE_INT16: 2, configpb.DataType_TYPE_UINT16: 2,
-		configpb.DataType_TYPE_INT32: 4, configpb.DataType_TYPE_UINT32: 4, configpb.DataType_TYPE_FP32: 4,
-		configpb.DataType_TYPE_INT64: 8, configpb.DataType_TYPE_UINT64: 8, configpb.DataType_TYPE_FP64: 8, configpb.DataType_TYPE_STRING: 4,
-	}[t]
+	width := widths[t]
+	if t == configpb.DataType_TYPE_STRING {
+		width = 4
+	}
 	size := width * (len(c.GetBoolContents()) + len(c.GetIntContents()) + len(c.GetInt64Contents()) + len(c.GetUintContents()) +
 		len(c.GetUint64Contents()) + len(c.GetFp32Contents()) + len(c.GetFp64Contents()) + len(c.GetBytesContents()))
 	for _, s := range c.GetBytesContents() {

@@ -35,6 +35,8 @@ func codeOf(c engine.Code) codes.Code {
 		return codes.AlreadyExists
 	case engine.Cancelled:
 		return codes.Canceled
+	case engine.Exhausted:
+		return codes.ResourceExhausted
 	default:
 		return codes.Unknown
 	}

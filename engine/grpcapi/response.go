@@ -12,12 +12,12 @@ import (
 
 // encode serialises a ModelInferResponse. The outputs are copied from the model's memory, so that the response may be
 // released afterwards.
-func encode(r *engine.Response, pool *buffers) (mem.BufferSlice, error) {
+func encode(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	size := responseSize(r)
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return serialise(pool, size, func(b []byte) []byte { return appendResponse(b, r) }), nil
+	return serialise(c, size, func(b []byte) []byte { return appendResponse(b, r) })
 }
 
 // finalResponse is the entry of ModelInferResponse.parameters that answers on a stream have: triton_final_response, true.
@@ -32,16 +32,16 @@ func appendFinalResponse() []byte {
 }
 
 // encodeStreamed serialises a ModelStreamInferResponse that has a response.
-func encodeStreamed(r *engine.Response, pool *buffers) (mem.BufferSlice, error) {
+func encodeStreamed(r *engine.Response, c *client) (mem.BufferSlice, error) {
 	size := responseSize(r) + len(finalResponse)
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return serialise(pool, sizeBytes(2, size), func(b []byte) []byte {
+	return serialise(c, sizeBytes(2, size), func(b []byte) []byte {
 		b = protowire.AppendTag(b, 2, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(size))
 		return appendResponse(append(b, finalResponse...), r)
-	}), nil
+	})
 }
 
 // encodeRefusal serialises a ModelStreamInferResponse to a request that was not accepted: the error, and a response with
@@ -72,14 +72,17 @@ func checkSize(size int) error {
 	return nil
 }
 
-// serialise gives write a buffer of the size that it will fill.
-func serialise(pool *buffers, size int, write func([]byte) []byte) mem.BufferSlice {
-	if mem.IsBelowBufferPoolingThreshold(size) {
-		return mem.BufferSlice{mem.SliceBuffer(write(make([]byte, 0, size)))}
+// serialise gives write a buffer of the size that it will fill. A small one is covered by what its call is charged.
+func serialise(c *client, size int, write func([]byte) []byte) (mem.BufferSlice, error) {
+	if c == nil || mem.IsBelowBufferPoolingThreshold(size) {
+		return mem.BufferSlice{mem.SliceBuffer(write(make([]byte, 0, size)))}, nil
 	}
-	b := pool.Get(size)
+	b := c.take(size)
+	if b == nil {
+		return nil, engine.Full(c.account)
+	}
 	write((*b)[:0])
-	return mem.BufferSlice{mem.NewBuffer(b, pool)}
+	return mem.BufferSlice{mem.NewBuffer(b, sent{c})}, nil
 }
 
 func responseSize(r *engine.Response) int {

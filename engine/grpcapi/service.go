@@ -18,10 +18,12 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	"tuner/engine"
 	"tuner/engine/api"
 	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/budget"
 )
 
 // Options of a front end. The zero value serves everybody, as tritonserver does by default.
@@ -29,7 +31,7 @@ type Options struct {
 	Restricted  api.Restrictions // by metadata
 	Compression Compression      // of the answers to inferences
 	Keepalive   Keepalive
-	MaxHeap     int64 // bytes of the heap beyond which no more is read from clients; 0: DefaultMaxHeap
+	Memory      *budget.Budget // for messages and answers, shared with other front ends; nil: one of its own
 }
 
 // Keepalive is how connections are watched and ended. A zero field is gRPC's default.
@@ -59,18 +61,23 @@ const (
 type Frontend struct {
 	grpc    *grpc.Server
 	service *service
-	gate    *gate
+	memory  *budget.Budget
+	transit *budget.Account // of messages that are no client's yet
 }
 
-// New returns a front end of a server. Messages may have any size that the protocol allows.
+// New returns a front end of a server. Messages may have any size that the protocol allows, up to a third of the memory.
 func New(s *engine.Server, o Options) *Frontend {
-	if o.MaxHeap == 0 {
-		o.MaxHeap = DefaultMaxHeap
+	if o.Memory == nil {
+		o.Memory = budget.New(0)
 	}
+	f := &Frontend{memory: o.Memory, transit: o.Memory.Open(nil)}
+	decompression.Store(f.transit)
 	k, b := o.Keepalive, &buffers{}
+	// A message is held in frames and put together, and as much is left free.
+	largest := int(min(o.Memory.Max()/3, math.MaxInt32))
 	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec(b)), experimental.BufferPool(b),
-		grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ForceServerCodecV2(newCodec(b, f.transit)), experimental.BufferPool(b), grpc.InTapHandle(admit),
+		grpc.MaxRecvMsgSize(largest), grpc.MaxSendMsgSize(math.MaxInt32), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(streamWorkers), grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: k.Time, Timeout: k.Timeout, MaxConnectionAge: k.MaxAge, MaxConnectionAgeGrace: k.MaxAgeGrace}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
@@ -80,16 +87,30 @@ func New(s *engine.Server, o Options) *Frontend {
 		g := guard{o.Restricted}
 		options = append(options, grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream))
 	}
-	f := &Frontend{grpc: grpc.NewServer(options...), gate: newGate(o.MaxHeap),
-		service: &service{server: s, compression: o.Compression, buffers: b, stopping: make(chan struct{})}}
-	decompression.Store(f.gate)
+	f.grpc = grpc.NewServer(options...)
+	f.service = &service{server: s, compression: o.Compression, buffers: b, stopping: make(chan struct{})}
 	f.grpc.RegisterService(description(), f.service)
 	grpc_health_v1.RegisterHealthServer(f.grpc, &health{server: s})
 	return f
 }
 
 // Serve accepts connections until Shutdown.
-func (f *Frontend) Serve(l net.Listener) error { return f.grpc.Serve(f.gate.listener(l)) }
+func (f *Frontend) Serve(l net.Listener) error {
+	return f.grpc.Serve(&listener{l, f.memory, f.service.buffers})
+}
+
+// admit refuses calls that take memory while there is none for their client, before anything of them is kept. Everything else
+// is answered always.
+func admit(ctx context.Context, call *tap.Info) (context.Context, error) {
+	switch call.FullMethodName {
+	case pb.GRPCInferenceService_ModelInfer_FullMethodName, pb.GRPCInferenceService_ModelStreamInfer_FullMethodName,
+		pb.GRPCInferenceService_RepositoryModelLoad_FullMethodName:
+		if account := clientOf(ctx).memory(); account.IsFull() {
+			return nil, statusOf(engine.Full(account))
+		}
+	}
+	return ctx, nil
+}
 
 // Shutdown stops accepting and waits until all calls have ended, or ctx has; then it cuts them off. Streams end once what
 // they had sent by then is answered. It may be called more than once.
@@ -98,6 +119,7 @@ func (f *Frontend) Shutdown(ctx context.Context) error {
 	defer stop()
 	f.service.stop()
 	f.grpc.GracefulStop()
+	f.transit.Close()
 	return ctx.Err()
 }
 

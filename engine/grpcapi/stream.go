@@ -35,6 +35,8 @@ var errStopping = status.Error(codes.Unavailable, "GRPC server is shutting down 
 
 // flow is the requests of a stream between their arrival and their answers.
 type flow struct {
+	client     *client // nil: nobody is charged
+	stream     uint32  // its number
 	queue      chan streamed
 	unanswered atomic.Int64 // requests that have arrived and are not answered
 }
@@ -49,7 +51,7 @@ func serveStream(server any, stream grpc.ServerStream) error {
 	if err := s.compression.compress(ctx); err != nil {
 		return err
 	}
-	f := &flow{queue: make(chan streamed, maxInFlight)}
+	f := &flow{client: clientOf(ctx), stream: streamOf(ctx), queue: make(chan streamed, maxInFlight)}
 	received := make(chan error, 1)
 	go func() {
 		defer close(f.queue)
@@ -57,7 +59,7 @@ func serveStream(server any, stream grpc.ServerStream) error {
 	}()
 	if err := s.answer(ctx, stream, f); err != nil {
 		// What is queued is given up. The receiver ends with the stream, which ends with this call.
-		go s.discard(ctx, f.queue)
+		go s.discard(ctx, f)
 		return err
 	}
 	return <-received
@@ -74,14 +76,21 @@ func (s *service) receive(stream grpc.ServerStream, f *flow) error {
 			}
 			return err
 		}
+		if next.message.copied > 0 {
+			f.client.adopt(next.message, f.stream)
+		}
 		f.unanswered.Add(1) // ahead of the look: either the server's end is seen here, or answer sees this request
 		select {
 		case <-s.stopping:
-			s.pool.put(next.message)
+			f.drop(s, next.message)
 			return errStopping
 		default:
 		}
-		next.pending, next.err = s.start(next.message)
+		if f.client.memory().IsFull() {
+			next.err = engine.Full(f.client.memory())
+		} else {
+			next.pending, next.err = s.start(next.message, f.client)
+		}
 		f.queue <- next // somebody reads it to the end
 	}
 }
@@ -104,8 +113,8 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow)
 		if !open {
 			return nil
 		}
-		answer, err := s.finishStreamed(ctx, &next)
-		s.pool.put(next.message)
+		answer, err := s.finishStreamed(ctx, &next, f.client)
+		f.drop(s, next.message)
 		if err != nil && strict {
 			return statusOf(err)
 		}
@@ -117,24 +126,30 @@ func (s *service) answer(ctx context.Context, stream grpc.ServerStream, f *flow)
 }
 
 // discard waits for requests whose answers nobody wants.
-func (s *service) discard(ctx context.Context, queue <-chan streamed) {
-	for next := range queue {
+func (s *service) discard(ctx context.Context, f *flow) {
+	for next := range f.queue {
 		if next.pending != nil {
 			if response, err := next.pending.Wait(ctx); err == nil {
 				response.Release()
 			}
 		}
-		s.pool.put(next.message)
+		f.drop(s, next.message)
 	}
+}
+
+// drop frees a message. What its frames held is given back with it; a unary call gives that back when it ends.
+func (f *flow) drop(s *service, m *message) {
+	f.client.leave(f.stream, m.size)
+	s.pool.put(m)
 }
 
 // finishStreamed waits for the request and serialises its answer. The error is that of a request that was accepted and failed, for
 // streams that end with it; in the answer it is anyway.
-func (s *service) finishStreamed(ctx context.Context, q *streamed) (mem.BufferSlice, error) {
+func (s *service) finishStreamed(ctx context.Context, q *streamed, c *client) (mem.BufferSlice, error) {
 	if q.err != nil {
 		return encodeRefusal(q.err.Error(), q.message), nil
 	}
-	answer, err := s.finish(ctx, q.pending, encodeStreamed)
+	answer, err := s.finish(ctx, q.pending, c, encodeStreamed)
 	if err != nil {
 		answer = encodeFailure(err.Error(), q.message)
 	}

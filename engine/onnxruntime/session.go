@@ -1,7 +1,6 @@
 package onnxruntime
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
@@ -107,26 +106,7 @@ func (s *session) gather(i int, in *engine.BatchInput) error {
 	if s.types[i] != ort.String {
 		return s.plan.Gather(i, in.Shape, in.Parts)
 	}
-	elements, err := splitStrings(in.Parts)
-	if err != nil {
-		return err
-	}
-	return s.plan.GatherStrings(i, in.Shape, elements)
-}
-
-// splitStrings takes length-prefixed elements apart.
-func splitStrings(parts [][]byte) ([][]byte, error) {
-	var out [][]byte
-	for _, p := range parts {
-		for len(p) > 0 {
-			if len(p) < 4 || uint64(len(p)-4) < uint64(binary.LittleEndian.Uint32(p)) {
-				return nil, errors.New("incomplete string data")
-			}
-			n := 4 + int(binary.LittleEndian.Uint32(p))
-			out, p = append(out, p[4:n]), p[n:]
-		}
-	}
-	return out, nil
+	return s.plan.GatherStrings(i, in.Shape, in.Parts)
 }
 
 // wireTensors views the outputs in wire form; only strings are copied.
@@ -136,13 +116,9 @@ func (s *session) wireTensors(values []ort.Tensor) ([]engine.Tensor, error) {
 		v := &values[i]
 		out[i] = engine.Tensor{Name: s.outputs[i], DataType: s.kinds[s.outputs[i]], Shape: v.Shape(), Data: v.Bytes()}
 		if v.Type() == ort.String {
-			elements, err := v.Strings()
-			if err != nil {
+			var err error
+			if out[i].Data, err = v.Strings(); err != nil {
 				return nil, err
-			}
-			for _, e := range elements {
-				out[i].Data = binary.LittleEndian.AppendUint32(out[i].Data, uint32(len(e)))
-				out[i].Data = append(out[i].Data, e...)
 			}
 		}
 	}

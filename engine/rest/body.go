@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"tuner/engine"
+	"tuner/engine/budget"
 )
 
 // Limits on bodies and on how slowly they may come.
@@ -28,13 +29,15 @@ const (
 type reader struct {
 	frontend *Frontend
 	ctx      *fasthttp.RequestCtx
-	reserved int64 // of Frontend.memory
+	conn     *conn // nil: none of the front end's listener
+	reserved int   // bytes that are charged to its account
+	buffer   int   // those of them that are the body's
+	isHanded bool  // the answer has been left to the connection
 	done     bool
 	broken   bool // nothing more can be read
 }
 
-// read returns the body in buf, or in a larger buffer. Memory is allocated as the body arrives, not as it is announced, and
-// all bodies together may take Options.MaxMemory.
+// read returns the body in buf, or in a larger buffer. Memory is allocated as the body arrives, not as it is announced.
 func (b *reader) read(buf []byte) ([]byte, error) {
 	length := b.ctx.Request.Header.ContentLength()
 	if err := countable(length); err != nil {
@@ -46,7 +49,8 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 		return buf[:0], nil
 	}
 	buf = buf[:0]
-	if err := b.reserve(min(cap(buf), max(length, firstBuffer))); err != nil {
+	b.buffer = min(cap(buf), max(length, firstBuffer))
+	if err := b.reserve(b.buffer); err != nil {
 		return buf, err
 	}
 	for chunks := 0; ; chunks++ {
@@ -92,14 +96,10 @@ func (f *Frontend) announced(head *fasthttp.RequestHeader, v verb) error {
 			return err
 		}
 	}
-	if int64(length) > f.options.MaxMemory {
-		return f.outOfMemory()
+	if !f.options.Memory.Fits(length) {
+		return engine.Full(f.options.Memory)
 	}
 	return countable(length)
-}
-
-func (f *Frontend) outOfMemory() error {
-	return engine.Errorf(engine.Unavailable, "request bodies take more than %d bytes of memory, try again later", f.options.MaxMemory)
 }
 
 // grow makes room for more of a body of length bytes; a negative length is unknown.
@@ -108,26 +108,45 @@ func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 	if length > 0 {
 		size = min(size, length)
 	}
-	if err := b.reserve(size - cap(buf)); err != nil {
+	if err := b.reserve(size); err != nil {
 		return buf, err
 	}
-	return append(make([]byte, 0, size), buf...), nil
+	larger := append(make([]byte, 0, size), buf...)
+	b.release(b.buffer)
+	b.buffer = size
+	return larger, nil
 }
 
-// reserve takes bytes out of what all bodies together may have.
-func (b *reader) reserve(bytes int) error {
-	b.reserved += int64(bytes)
-	if b.frontend.memory.Add(int64(bytes)) > b.frontend.options.MaxMemory {
-		return b.frontend.outOfMemory()
+// account is the connection's.
+func (b *reader) account() *budget.Account {
+	if b.conn == nil {
+		return nil
 	}
+	return b.conn.account
+}
+
+// reserve charges bytes for what is made of the request.
+func (b *reader) reserve(bytes int) error {
+	if !b.account().Take(bytes) {
+		return engine.Full(b.account())
+	}
+	b.reserved += bytes
 	return nil
 }
 
-// end gives back what was reserved. A body that was not wanted, or not to its end, is read and forgotten if it is small,
+// release gives back bytes that were reserved.
+func (b *reader) release(bytes int) {
+	b.account().Give(bytes)
+	b.reserved -= bytes
+}
+
+// end gives back what was reserved, and charges an answer that is no inference's. A body that was not wanted, or not to its end, is read and forgotten if it is small,
 // otherwise the connection ends with the answer: what follows in it is not the next request.
 func (b *reader) end() {
-	if b.reserved != 0 {
-		b.frontend.memory.Add(-b.reserved)
+	b.release(b.reserved)
+	if n := len(b.ctx.Response.Body()); b.conn != nil && !b.isHanded && n > 0 {
+		b.conn.account.Force(n)
+		b.conn.owe(n, n)
 	}
 	length := b.ctx.Request.Header.ContentLength()
 	stream := b.ctx.RequestBodyStream()

@@ -2,36 +2,95 @@ package rest
 
 import (
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"tuner/engine/budget"
 )
 
-// slack is how much earlier than asked a deadline may come.
-const slack = 10 * time.Second
+const (
+	slack   = 10 * time.Second // how much earlier than asked a deadline may come
+	atATime = 1 << 20          // bytes of an answer that are written before it is noted that the client reads
+)
 
 // listener makes connections of type conn.
-type listener struct{ net.Listener }
+type listener struct {
+	net.Listener
+	memory *budget.Budget
+}
 
 func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
-	if s, ok := c.(socket); ok {
-		return &conn{socket: s}, err
+	if err != nil {
+		return nil, err
 	}
-	return c, err
-}
-
-// socket is a connection that can be looked at without reading from it.
-type socket interface {
-	net.Conn
-	syscall.Conn
+	return &conn{Conn: c, account: l.memory.Open(func() { _ = c.Close() })}, nil // its reader and writer see the end
 }
 
 // conn sets a deadline only if it is needed and differs enough from the last one: fasthttp asks for three with every request,
 // which costs as much as reading its headers. Only one goroutine reads from a connection, and sets its deadlines.
 type conn struct {
-	socket
+	net.Conn
 	wanted     time.Time // for reads
 	read, sent time.Time // the deadlines that are set
+
+	account *budget.Account
+	answers atomic.Int64 // bytes of answers that are charged
+	left    int          // bytes of them that are not written yet; the goroutine that serves the connection has it
+}
+
+// SyscallConn is how the connection is looked at while its request waits.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	if s, ok := c.Conn.(syscall.Conn); ok {
+		return s.SyscallConn()
+	}
+	return nil, syscall.EINVAL // TLS
+}
+
+// owe takes over what is charged for an answer of length bytes, until it is written or the connection ends.
+func (c *conn) owe(charged, length int) {
+	c.answers.Add(int64(charged))
+	c.left += length
+	c.account.Owe(charged)
+}
+
+// settle gives back what answers were charged.
+func (c *conn) settle() {
+	n := int(c.answers.Swap(0))
+	c.account.Owe(-n)
+	c.account.Give(n)
+}
+
+// Write writes in steps, so that a client that reads slowly is told from one that does not read.
+func (c *conn) Write(p []byte) (int, error) {
+	written := 0
+	for {
+		n, err := c.Conn.Write(p[written:min(len(p), written+atATime)])
+		written += n
+		if err != nil {
+			return written, err
+		}
+		if written == len(p) {
+			break
+		}
+		c.account.Moved()
+	}
+	if c.left > 0 {
+		if c.left -= written; c.left <= 0 {
+			c.left = 0
+			c.settle()
+		}
+	}
+	return written, nil
+}
+
+// Close gives back what the client has not read.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.settle()
+	c.account.Close()
+	return err
 }
 
 // SetReadDeadline has its effect when something is read.
@@ -43,11 +102,11 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 func (c *conn) Read(p []byte) (int, error) {
 	if isStale(c.read, c.wanted) {
 		c.read = c.wanted
-		if err := c.socket.SetReadDeadline(c.wanted); err != nil {
+		if err := c.Conn.SetReadDeadline(c.wanted); err != nil {
 			return 0, err
 		}
 	}
-	return c.socket.Read(p)
+	return c.Conn.Read(p)
 }
 
 func (c *conn) SetWriteDeadline(t time.Time) error {
@@ -55,7 +114,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 		return nil
 	}
 	c.sent = t
-	return c.socket.SetWriteDeadline(t)
+	return c.Conn.SetWriteDeadline(t)
 }
 
 func isStale(set, wanted time.Time) bool {

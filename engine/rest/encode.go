@@ -57,3 +57,42 @@ func appendTensorHead(dst []byte, t *engine.Tensor) []byte {
 	}
 	return append(dst, ']')
 }
+
+// boundResponse is the most bytes that an answer can take.
+func boundResponse(r *engine.Response, want *inferRequest) int {
+	const head, dimension = 256, 21 // bytes around a tensor's data, and of a number with its comma
+	size := head + 6*(len(r.ID)+len(r.Model))
+	for i := range r.Outputs {
+		t := &r.Outputs[i]
+		size += head + 6*len(t.Name) + dimension*len(t.Shape)
+		if want.isBinary(t.Name) {
+			size += len(t.Data)
+		} else {
+			size += boundJSON(t)
+		}
+	}
+	return size
+}
+
+// boundJSON is the most bytes that a tensor's elements take as JSON, with their commas.
+func boundJSON(t *engine.Tensor) int {
+	n := len(t.Data)
+	switch t.DataType {
+	case configpb.DataType_TYPE_BOOL: // false
+		return 6 * n
+	case configpb.DataType_TYPE_INT8, configpb.DataType_TYPE_UINT8: // -128
+		return 5 * n
+	case configpb.DataType_TYPE_INT16, configpb.DataType_TYPE_UINT16: // -32768
+		return 7 * n / 2
+	case configpb.DataType_TYPE_INT32, configpb.DataType_TYPE_UINT32: // -2147483648
+		return 12 * n / 4
+	case configpb.DataType_TYPE_INT64, configpb.DataType_TYPE_UINT64: // -9223372036854775808
+		return 21 * n / 8
+	case configpb.DataType_TYPE_FP32: // -1.1754943508222875e-38
+		return 25 * n / 4
+	case configpb.DataType_TYPE_FP64:
+		return 25 * n / 8
+	default: // of strings each byte may be \u001F, and the four of the length are less: quotes and a comma
+		return 6 * n
+	}
+}

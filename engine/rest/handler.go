@@ -24,14 +24,12 @@ import (
 
 	"tuner/engine"
 	"tuner/engine/api"
+	"tuner/engine/budget"
 	"tuner/modelconfig"
 )
 
-// Defaults of Options.
-const (
-	DefaultMaxInput  = 64 << 20
-	DefaultMaxMemory = 4 << 30
-)
+// DefaultMaxInput is the default of Options.MaxInput.
+const DefaultMaxInput = 64 << 20
 
 // Limits on what a connection may hold, and for how long.
 const (
@@ -45,7 +43,7 @@ const (
 // Options of the front end. The zero value of a number is its default.
 type Options struct {
 	MaxInput   int              // bytes of JSON in a request, and of a request that is one raw tensor
-	MaxMemory  int64            // bytes that the bodies of all requests may take together
+	Memory     *budget.Budget   // for bodies and answers, shared with other front ends; nil: one of its own
 	Restricted api.Restrictions // headers that restricted calls must bring
 	Log        *slog.Logger
 }
@@ -55,8 +53,7 @@ type Frontend struct {
 	server     *engine.Server
 	options    Options
 	http       *fasthttp.Server
-	inferences sync.Pool    // of *inference
-	memory     atomic.Int64 // bytes of bodies that are held
+	inferences sync.Pool // of *inference
 	stall      time.Duration
 	hangups    hangups
 	isLocal    bool        // only this machine reaches it; set before the first request
@@ -69,8 +66,8 @@ func New(s *engine.Server, o Options) *Frontend {
 	if o.MaxInput == 0 {
 		o.MaxInput = DefaultMaxInput
 	}
-	if o.MaxMemory == 0 {
-		o.MaxMemory = DefaultMaxMemory
+	if o.Memory == nil {
+		o.Memory = budget.New(0)
 	}
 	f := &Frontend{server: s, options: o, stall: stalled}
 	f.inferences.New = func() any { return new(inference) }
@@ -107,7 +104,7 @@ func (q quiet) Printf(format string, args ...any) {
 func (f *Frontend) Serve(l net.Listener) error {
 	f.isLocal = isLoopback(l.Addr())
 	f.machine, _ = os.Hostname() // without it, there is one name less
-	return f.http.Serve(listener{l})
+	return f.http.Serve(listener{l, f.options.Memory})
 }
 
 // Drain ends each connection after its next answer, so that clients come back by another one, which may lead elsewhere. New
@@ -140,6 +137,7 @@ func (f *Frontend) badRequest(ctx *fasthttp.RequestCtx, err error) {
 func (f *Frontend) handle(ctx *fasthttp.RequestCtx) {
 	at := routeOf(ctx.Request.Header.RequestURI())
 	b := reader{frontend: f, ctx: ctx}
+	b.conn, _ = ctx.Conn().(*conn)
 	defer b.end()
 	if f.isEnding.Load() {
 		ctx.SetConnectionClose()
@@ -296,7 +294,7 @@ func status(c engine.Code) int {
 		return fasthttp.StatusInternalServerError
 	case engine.NotFound:
 		return fasthttp.StatusNotFound
-	case engine.Unavailable:
+	case engine.Unavailable, engine.Exhausted:
 		return fasthttp.StatusServiceUnavailable
 	case engine.Unsupported:
 		return fasthttp.StatusNotImplemented

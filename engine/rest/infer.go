@@ -25,9 +25,6 @@ func (f *Frontend) release(x *inference) {
 	if cap(x.body) > keptBuffer {
 		x.body = nil
 	}
-	if cap(x.answer) > keptBuffer {
-		x.answer = nil
-	}
 	if cap(x.request.data) > keptBuffer {
 		x.request.data = nil
 	}
@@ -46,6 +43,7 @@ func (f *Frontend) infer(b *reader, at *route) {
 	x := f.inferences.Get().(*inference)
 	defer f.release(x)
 	r := &x.request
+	r.Memory = b.account()
 	engine.SetText(&r.Model, at.model)
 	var err error
 	if r.Version, err = at.number(); err != nil {
@@ -68,7 +66,9 @@ func (f *Frontend) infer(b *reader, at *route) {
 		return
 	}
 	defer response.Release()
-	f.respond(ctx, response, x)
+	if err := b.respond(response, x); err != nil {
+		fail(ctx, err)
+	}
 }
 
 // decode reads the request.
@@ -92,6 +92,9 @@ func (f *Frontend) decode(x *inference, b *reader) error {
 		return err
 	}
 	if json == 0 {
+		if err := b.reserve(len(x.body)); err != nil { // a string is copied behind its length
+			return err
+		}
 		return f.decodeRaw(x)
 	}
 	// Decoded, JSON takes at most four times as much, 8 bytes for an element of two characters.
@@ -138,28 +141,59 @@ func (f *Frontend) decodeRaw(x *inference) error {
 	return nil
 }
 
-// respond writes an answer. The outputs are copied once, from the model's memory into the answer's.
-func (f *Frontend) respond(ctx *fasthttp.RequestCtx, response *engine.Response, x *inference) {
-	json, binaryBytes, err := appendResponse(x.answer[:0], response, &x.request)
-	x.answer = json
-	if err != nil {
-		fail(ctx, err)
-		return
+// respond writes an answer. The outputs are copied once, from the model's memory into the answer's, which is charged until
+// the connection has written it.
+func (b *reader) respond(response *engine.Response, x *inference) error {
+	bound := boundResponse(response, &x.request)
+	if err := b.reserve(bound); err != nil {
+		return err
 	}
-	head := &ctx.Response.Header
+	json, binaryBytes, err := appendResponse(x.answer[:0], response, &x.request)
+	if err != nil {
+		x.answer = kept(json)
+		return err
+	}
+	head := &b.ctx.Response.Header
+	answer := json
 	if binaryBytes == 0 {
 		head.SetContentType(api.ContentTypeJSON)
 	} else {
 		var digits [20]byte
 		head.SetContentType(api.ContentTypeBytes)
 		head.SetBytesV(api.HeaderLength, strconv.AppendInt(digits[:0], int64(len(json)), 10))
-		x.answer = slices.Grow(x.answer, binaryBytes)
+		answer = slices.Grow(answer, binaryBytes)
 		for i := range response.Outputs {
 			if x.request.isBinary(response.Outputs[i].Name) {
-				x.answer = append(x.answer, response.Outputs[i].Data...)
+				answer = append(answer, response.Outputs[i].Data...)
 			}
 		}
 	}
-	// The answer's memory goes into the reply, and that of an earlier one comes back.
-	x.answer = ctx.Response.SwapBody(x.answer)
+	b.hand(answer, bound)
+	if cap(answer) > keptBuffer {
+		x.answer = nil
+		b.ctx.Response.SetBodyRaw(answer) // which nobody keeps
+	} else {
+		x.answer = kept(b.ctx.Response.SwapBody(answer)) // and that of an earlier one comes back
+	}
+	return nil
+}
+
+// hand leaves an answer, for which bound bytes are reserved, to the connection.
+func (b *reader) hand(answer []byte, bound int) {
+	if b.conn == nil {
+		return
+	}
+	b.release(max(bound-cap(answer), 0))
+	n := min(bound, cap(answer))
+	b.reserved -= n // they are the connection's now
+	b.isHanded = true
+	b.conn.owe(n, len(answer))
+}
+
+// kept is the buffer, if it is small enough for the next request.
+func kept(buffer []byte) []byte {
+	if cap(buffer) > keptBuffer {
+		return nil
+	}
+	return buffer
 }

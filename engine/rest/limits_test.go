@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/engine/budget"
 	"tuner/engine/enginetest"
 	"tuner/engine/rest"
 	"tuner/modelconfig/configpb"
@@ -117,7 +118,7 @@ func TestAnnouncedBody(t *testing.T) { // not parallel: it measures what the pro
 
 func TestRefusedBodies(t *testing.T) {
 	t.Parallel()
-	e := open(t, enginetest.Start(t, enginetest.Options{}), rest.Options{MaxInput: 8 << 20, MaxMemory: 4 << 20})
+	e := open(t, enginetest.Start(t, enginetest.Options{}), rest.Options{MaxInput: 8 << 20, Memory: budget.New(8 << 20)}) // a body may have half of it
 	chunk := func(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
 	a, b := one("INPUT0", counted), one("INPUT1", counted)
 	good := `{"inputs":[` + a + `,` + b + `]}`
@@ -134,9 +135,9 @@ func TestRefusedBodies(t *testing.T) {
 		{"good", sized(len(good)), good, 200, `"OUTPUT0"`},
 		{"good in chunks", chunked, chunk(good[:50]) + chunk(good[50:]) + "0\r\n\r\n", 200, `"OUTPUT0"`},
 		{"more JSON than allowed", sized(8<<20 + 1), strings.Repeat(" ", 10<<10), 400, "request JSON size of 8388609 bytes exceeds the maximum allowed input size of 8388608 bytes."},
-		{"more JSON than allowed, in chunks", chunked, chunk(strings.Repeat(" ", 3<<20)) + chunk(strings.Repeat(" ", 3<<20)) + chunk(strings.Repeat(" ", 3<<20)), 503, "request bodies take more than 4194304 bytes"},
+		{"more JSON than allowed, in chunks", chunked, chunk(strings.Repeat(" ", 3<<20)) + chunk(strings.Repeat(" ", 3<<20)) + chunk(strings.Repeat(" ", 3<<20)), 503, "requests and answers take more than the 8388608 bytes"},
 		{"a larger raw tensor than allowed", "Inference-Header-Content-Length: 0\r\n" + sized(8<<20+1), strings.Repeat(" ", 10<<10), 400, "raw input of 8388609 bytes exceeds"},
-		{"more memory than there is", "Inference-Header-Content-Length: 10\r\n" + sized(5<<20), strings.Repeat(" ", 5<<20), 503, "request bodies take more than 4194304 bytes"},
+		{"more memory than there is", "Inference-Header-Content-Length: 10\r\n" + sized(5<<20), strings.Repeat(" ", 5<<20), 503, "requests and answers take more than the 8388608 bytes"},
 		{"more than Triton can count", "Inference-Header-Content-Length: 10\r\n" + sized(1<<31), strings.Repeat(" ", 10<<10), 400, "Unable to parse Content-Length, value is out of range"},
 		{"less than announced", sized(100), "{}", 400, "its body is incomplete"},
 		{"tiny chunks", chunked, strings.Repeat(chunk(" "), 1<<16+1000), 400, "too many chunks"},

@@ -87,7 +87,7 @@ func TestExpect(t *testing.T) {
 		want       string // part of the text
 	}{
 		{"a TiB", post(inferPath, ask+"Content-Length: 1099511627776\r\n"), 413, "request JSON size of 1099511627776 bytes exceeds"},
-		{"a TiB of binary data", post(inferPath, ask+"Inference-Header-Content-Length: 10\r\nContent-Length: 1099511627776\r\n"), 413, "request bodies take more than"},
+		{"a TiB of binary data", post(inferPath, ask+"Inference-Header-Content-Length: 10\r\nContent-Length: 1099511627776\r\n"), 413, "requests and answers take more than"},
 		{"more JSON than allowed", post(inferPath, ask+"Content-Length: 67108865\r\n"), 413, "exceeds the maximum allowed input size of 67108864 bytes"},
 		{"more than Triton can count", post("/v2/repository/models/fake/load", ask+"Content-Length: 2147483648\r\n"), 413, "Unable to parse Content-Length"},
 		{"no such path", post("/v2/nosuch", ask+"Content-Length: 10\r\n"), 404, "Not Found"},

@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"precision/calibrate": {"dataset/elements", "onnx"},
 	"pytorch":             {"dataset/npy", "precision/accuracy", "onnx"},
 	"engine/alarm":        {},
+	"engine/budget":       {},
 	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
 	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},

@@ -1,6 +1,7 @@
 package orttest
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +74,11 @@ func TryInfer(t testing.TB, s *ort.Session, in map[string]inputs.Tensor) (map[st
 // newFeed makes ONNX Runtime's tensor; both packages number the types as ONNX does.
 func newFeed(r *ort.Runtime, in inputs.Tensor) (*ort.Tensor, error) {
 	if in.Type == onnx.String {
-		return r.NewStringTensor(in.Shape, in.Strings)
+		var wire []byte
+		for _, text := range in.Strings {
+			wire = append(binary.LittleEndian.AppendUint32(wire, uint32(len(text))), text...)
+		}
+		return r.NewStringTensor(in.Shape, [][]byte{wire})
 	}
 	return r.NewTensor(ort.ElementType(in.Type), in.Shape, in.Data)
 }
@@ -83,9 +88,13 @@ func copied(t testing.TB, o *ort.Tensor) inputs.Tensor {
 	t.Helper()
 	out := inputs.Tensor{Type: onnx.DataType(o.Type()), Shape: slices.Clone(o.Shape()), Data: slices.Clone(o.Bytes())}
 	if o.Type() == ort.String {
-		var err error
-		if out.Strings, err = o.Strings(); err != nil {
+		wire, err := o.Strings()
+		if err != nil {
 			t.Fatal(err)
+		}
+		for len(wire) > 0 {
+			end := 4 + binary.LittleEndian.Uint32(wire)
+			out.Strings, wire = append(out.Strings, wire[4:end]), wire[end:]
 		}
 	}
 	return out

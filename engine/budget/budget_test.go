@@ -1,0 +1,141 @@
+package budget
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// An account may hold as much as it leaves free, so that there is room for one more however many hold what they can.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	b := New(1200)
+	var all []*Account
+	for k := range 5 {
+		a := b.Open(nil)
+		all = append(all, a)
+		n := 0
+		for a.Take(1) {
+			n++
+		}
+		// Of the free bytes, half: 600, 300, 150, 75, 37. The first ones keep what they had.
+		if want := []int{600, 300, 150, 75, 37}[k]; n != want {
+			t.Errorf("account %d may hold %d bytes, want %d", k, n, want)
+		}
+		if !a.IsFull() && k < 4 { // of the last 75, 37 are held: one is left over
+			t.Errorf("account %d is not full", k)
+		}
+	}
+	if got := b.Used(); got != 600+300+150+75+37 {
+		t.Errorf("%d bytes are used", got)
+	}
+	for k, a := range all {
+		a.Give([]int{600, 300, 150, 75, 37}[k])
+		a.Close()
+	}
+	if b.Used() != 0 || len(b.accounts) != 0 {
+		t.Errorf("at the end: %d bytes, %d accounts", b.Used(), len(b.accounts))
+	}
+}
+
+// A refusal leaves nothing behind, and concurrent holders never exceed the maximum.
+func TestConcurrentHolders(t *testing.T) {
+	t.Parallel()
+	b := New(1000)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			a := b.Open(nil)
+			defer a.Close()
+			for range 10_000 {
+				if a.Take(90) {
+					if used := b.Used(); used > 1000+8*90 { // others may be about to be refused
+						t.Errorf("%d bytes are used", used)
+					}
+					a.Give(90)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+}
+
+// Where nobody is a client nothing is bounded.
+func TestNoAccount(t *testing.T) {
+	t.Parallel()
+	var a *Account
+	if !a.Take(1<<40) || a.IsFull() {
+		t.Error("refused")
+	}
+	a.Give(1 << 40)
+	a.Owe(1)
+}
+
+// What cannot be refused ends the account that holds most, once, and nobody else while its bytes are on their way back.
+func TestForceEndsTheLargest(t *testing.T) {
+	t.Parallel()
+	b := New(800) // 900 with the reserve
+	ended := map[string]int{}
+	open := func(name string) *Account { return b.Open(func() { ended[name]++ }) }
+	large, small := open("large"), open("small")
+	large.Force(450)
+	if len(ended) != 0 {
+		t.Errorf("450 held of 800: %v", ended)
+	}
+	small.Force(300) // 750 are used, and 300 more of the same
+	small.Force(10)
+	if ended["large"] != 1 || ended["small"] != 0 {
+		t.Errorf("ended: %v, want the large one, once", ended)
+	}
+	large.Give(450)
+	large.Close()
+	small.Force(140)
+	if ended["small"] != 0 {
+		t.Errorf("450 held of 800: %v", ended)
+	}
+	small.Force(1)
+	small.Force(1)
+	if ended["small"] != 1 {
+		t.Errorf("ended: %v, want the one that is left, once", ended)
+	}
+}
+
+// A client that leaves alone what waits for it is ended when another is refused for that; one that moves is not, nor is one
+// whose bytes wait for the server.
+func TestRefusalEndsTheIdle(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		owed, ends bool
+		move       func(*Account)
+	}{
+		"idle":               {true, true, nil},
+		"moves":              {true, false, (*Account).Moved},
+		"waits for a result": {false, false, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := New(1000)
+			ends := 0
+			holder, other := b.Open(func() { ends++ }), b.Open(func() { t.Error("the one that was refused is ended") })
+			holder.Take(500)
+			if tc.owed {
+				holder.Owe(500)
+			}
+			for range 12 {
+				if other.Take(300) {
+					t.Fatal("it was not refused")
+				}
+				time.Sleep(patience / 10)
+				if tc.move != nil {
+					tc.move(holder)
+				}
+			}
+			if want := map[bool]int{true: 1}[tc.ends]; ends != want {
+				t.Errorf("%s: ended %d times, want %d", name, ends, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,284 @@
+package grpcapi_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcgzip "google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	pb "tuner/engine/api/inferencepb"
+	"tuner/engine/budget"
+	"tuner/engine/enginetest"
+	"tuner/engine/grpcapi"
+	"tuner/modelconfig"
+	"tuner/modelconfig/configpb"
+)
+
+// patience is how long a test waits for what should happen at once.
+const patience = 30 * time.Second
+
+// large serves a model that makes size bytes of however many, by a front end with a budget.
+func large(t *testing.T, size int64, b *budget.Budget) *grpc.ClientConn {
+	t.Helper()
+	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{
+		Inputs:  []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}},
+		Outputs: []modelconfig.Tensor{{Name: "Y", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, size}}},
+	}}}), grpcapi.Options{Memory: b})
+	return conn
+}
+
+func ask(size int64) *pb.ModelInferRequest {
+	return &pb.ModelInferRequest{ModelName: "fake", Inputs: []*pb.ModelInferRequest_InferInputTensor{input("X", "UINT8", 1, size)}, RawInputContents: [][]byte{make([]byte, size)}}
+}
+
+// message is a gRPC message that is not compressed.
+func message(t *testing.T, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...)
+}
+
+// raw is a connection that reads nothing.
+func raw(t *testing.T, target string, sent []byte) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // some tests close it themselves
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// until waits for the bytes that are charged.
+func until(t *testing.T, b *budget.Budget, what string, is func(used int64) bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(b.Used()); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("%s: %d bytes are charged", what, b.Used())
+		}
+	}
+}
+
+func nothing(used int64) bool { return used == 0 }
+
+// One client that reads none of its answers, of 200 MB in all, takes its part of the memory and no more: health and other
+// clients are answered, on connections of their own.
+func TestUnreadAnswersStopNobody(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string]func() []byte{
+		"calls": func() []byte {
+			b := hello()
+			for i := range uint32(200) {
+				b = append(append(b, call(2*i+1, "ModelInfer")...), frame(frameData, 1, 2*i+1, message(t, ask(1)))...)
+			}
+			return b
+		},
+		"a stream": func() []byte {
+			b := append(hello(), call(1, "ModelStreamInfer")...)
+			for range 200 {
+				b = append(b, frame(frameData, 0, 1, message(t, ask(1)))...)
+			}
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := budget.New(100 << 20)
+			conn := large(t, 1<<20, b)
+			reader := raw(t, conn.Target(), sent())
+			until(t, b, "the client that does not read", func(used int64) bool { return used > 40<<20 })
+			c := pb.NewGRPCInferenceServiceClient(conn)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			for range 10 {
+				if _, err := c.ServerLive(ctx, &pb.ServerLiveRequest{}); err != nil {
+					t.Fatalf("live: %v", err)
+				}
+				if answer, err := c.ModelInfer(ctx, ask(2<<20)); err != nil || len(answer.GetRawOutputContents()[0]) != 1<<20 {
+					t.Fatalf("infer: %v", err)
+				}
+			}
+			if used := b.Used(); used > 60<<20 {
+				t.Errorf("%d bytes are charged", used)
+			}
+			_ = reader.Close()
+			until(t, b, "after the client has gone", nothing)
+		})
+	}
+}
+
+// Over its part of the memory a connection's calls are refused at once, and served again when the answers have been read.
+func TestCallsBeyondTheMemoryAreRefused(t *testing.T) {
+	t.Parallel()
+	b := budget.New(8 << 20)
+	conn := large(t, 3<<20, b) // in the model's memory and in gRPC's: 6 MiB of 4
+	_, err := pb.NewGRPCInferenceServiceClient(conn).ModelInfer(t.Context(), ask(1))
+	if want := "requests and answers take more than the 8388608 bytes of memory that they may, try again later"; status.Code(err) != codes.ResourceExhausted || status.Convert(err).Message() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	stream, err := pb.NewGRPCInferenceServiceClient(conn).ModelStreamInfer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stream.Send(ask(1)), stream.CloseSend()); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := stream.Recv(); err != nil || answer.GetErrorMessage() == "" {
+		t.Errorf("stream: %v, %v", answer, err)
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("stream: %v", err)
+	}
+	until(t, b, "afterwards", nothing)
+}
+
+// What has been answered is given back while its connection, and its stream, stay open.
+func TestAnsweredRequestsAreGivenBack(t *testing.T) { // not parallel: the compressors are charged to the front end that was made last
+	tensor := []modelconfig.Tensor{{Name: "X", DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{-1, -1}}}
+	b := budget.New(256 << 20)
+	_, conn := serve(t, enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{Inputs: tensor, Outputs: tensor}}}),
+		grpcapi.Options{Memory: b}, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
+	c := pb.NewGRPCInferenceServiceClient(conn)
+	stream, err := c.ModelStreamInfer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed, err := c.ModelStreamInfer(t.Context(), grpc.UseCompressor(grpcgzip.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{1, 10 << 10, 100 << 10, 2 << 20} {
+		r := ask(size)
+		for range 3 {
+			if _, err := c.ModelInfer(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []grpc.BidiStreamingClient[pb.ModelInferRequest, pb.ModelStreamInferResponse]{stream, compressed} {
+				if err := s.Send(r); err != nil {
+					t.Fatal(err)
+				}
+				if answer, err := s.Recv(); err != nil || answer.GetErrorMessage() != "" {
+					t.Fatal(answer, err)
+				}
+			}
+		}
+		// The open streams, with their headers, and of a message what is not its text: five bytes.
+		until(t, b, "streams that wait", func(used int64) bool { return used < 10<<10 })
+	}
+	if err := errors.Join(stream.CloseSend(), compressed.CloseSend()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, b, "afterwards", nothing)
+}
+
+// Messages that are not complete end the connection that has most of them, and nobody else's.
+func TestIncompleteMessagesEndTheLargest(t *testing.T) {
+	t.Parallel()
+	b := budget.New(16 << 20)
+	conn := large(t, 1, b)
+	parts := func(streams uint32) []byte { // of a MiB less the window's rest, of messages of 4 MiB
+		sent := hello()
+		for i := range streams {
+			sent = append(sent, call(2*i+1, "ModelInfer")...)
+			head := []byte{0, 0, 0x40, 0, 0}
+			for range 60 {
+				sent = append(sent, frame(frameData, 0, 2*i+1, append(head, make([]byte, 16<<10-len(head))...))...)
+				head = nil
+			}
+		}
+		return sent
+	}
+	small := raw(t, conn.Target(), parts(2))
+	until(t, b, "the small one", func(used int64) bool { return used > 2*900<<10 })
+	largest, err := net.Dial("tcp", conn.Target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer largest.Close()
+	if err := largest.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	_, writeErr := largest.Write(parts(14)) // with the 2 of the other and its own once more, 30 of 18
+	_, readErr := io.Copy(io.Discard, largest)
+	var network net.Error
+	if errors.As(readErr, &network) && network.Timeout() {
+		t.Errorf("it was not ended: %v, %v", writeErr, readErr)
+	}
+	until(t, b, "the small one again", func(used int64) bool { return used < 3<<20 })
+	if _, err := pb.NewGRPCInferenceServiceClient(conn).ModelInfer(t.Context(), ask(1)); err != nil {
+		t.Errorf("another client: %v", err)
+	}
+	if used := b.Used(); used < 2*900<<10 {
+		t.Errorf("%d bytes are charged: the small one was ended", used)
+	}
+	_ = small.Close()
+	until(t, b, "afterwards", nothing)
+}
+
+// A short message that becomes a very long one is decompressed no further than there is room for.
+func TestDecompressionIsBounded(t *testing.T) { // not parallel: it measures what the process allocates, and the compressors are the process's
+	const zeros = 32 << 20
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	if _, err := io.CopyN(z, repeated{}, zeros); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := budget.New(12 << 20)
+	conn := large(t, 1, b)
+	sent := append(hello(), call(1, "ModelInfer", "grpc-encoding", "gzip")...)
+	sent = append(sent, frame(frameData, 0, 1, binary.BigEndian.AppendUint32([]byte{1}, uint32(bomb.Len())))...)
+	for bomb.Len() > 0 {
+		sent = append(sent, frame(frameData, 0, 1, bomb.Next(16<<10))...)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	server := raw(t, conn.Target(), append(sent, frame(frameData, 1, 1, nil)...))
+	for head := make([]byte, 9); head[3] != frameHeaders; { // the answer
+		if _, err := io.ReadFull(server, head); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, server, int64(head[0])<<16|int64(head[1])<<8|int64(head[2])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 24<<20 {
+		t.Errorf("%d bytes of gzip made the process allocate %d bytes", len(sent), took)
+	}
+	_ = server.Close()
+	until(t, b, "afterwards", nothing)
+	_, err := pb.NewGRPCInferenceServiceClient(conn).ModelInfer(t.Context(), ask(5<<20), grpc.UseCompressor(grpcgzip.Name))
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a message of more than a third of the memory: %v", err)
+	}
+	until(t, b, "afterwards", nothing)
+}
+
+// repeated is zeros without end.
+type repeated struct{}
+
+func (repeated) Read(b []byte) (int, error) { clear(b); return len(b), nil }

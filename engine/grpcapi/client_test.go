@@ -1,0 +1,144 @@
+package grpcapi
+
+import (
+	"io"
+	"net"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"tuner/engine"
+	"tuner/engine/budget"
+	"tuner/modelconfig/configpb"
+)
+
+// wire is a frame with a payload of zeros.
+func wire(f frame) []byte {
+	b := []byte{byte(f.length >> 16), byte(f.length >> 8), byte(f.length), f.kind, f.flags, 0, 0, byte(f.stream >> 8), byte(f.stream)}
+	return append(b, make([]byte, f.length)...)
+}
+
+// A connection's frames are followed to the byte: what a stream brings is charged until it ends, in either direction, or its
+// message is dropped; what comes for a stream that has ended is gRPC's to refuse.
+func TestClientFollowsFrames(t *testing.T) {
+	t.Parallel()
+	b := budget.New(1 << 20)
+	server, remote := net.Pipe()
+	defer remote.Close()
+	c := newClient(server, b, &buffers{})
+	used := func(what string, want int64) {
+		t.Helper()
+		if b.Used() != want {
+			t.Errorf("%s: %d bytes are charged, want %d", what, b.Used(), want)
+		}
+	}
+	read := func(sent []byte) {
+		t.Helper()
+		go func() { _, _ = remote.Write(sent) }() // seen by the reader
+		if _, err := io.ReadFull(c, make([]byte, len(sent))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(f frame) {
+		t.Helper()
+		b := wire(f)
+		go func() { _, _ = io.ReadFull(remote, make([]byte, len(b))) }()
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(stream uint32) []byte { return wire(frame{kind: frameHeaders, stream: stream, length: 100}) }
+	data := func(stream uint32, n int) []byte { return wire(frame{kind: frameData, stream: stream, length: n}) }
+	const call = streamBytes + 100
+	read(append([]byte(preface), open(1)...))
+	used("a call", call)
+	read(data(1, 1000))
+	read(wire(frame{kind: frameContinuation, stream: 1, length: 20}))
+	used("its message", call+1020)
+	write(frame{kind: frameHeaders, stream: 1, length: 50})
+	used("headers of the answer", call+1020)
+	c.leave(1, 600)
+	used("a message that is dropped", call+420)
+	c.leave(1, 10_000) // what was decompressed is longer than what came
+	used("another one", call+20)
+	read(append(open(3), data(3, 500)...))
+	used("a second call", 2*call+520)
+	write(frame{kind: frameHeaders, flags: flagEndStream, stream: 1})
+	used("the first is answered", call+500)
+	read(data(1, 300))
+	c.leave(1, 300)
+	used("more for it", call+500)
+	read(wire(frame{kind: frameHeaders, stream: 1, length: 100}))
+	used("its trailers", call+500)
+	read(wire(frame{kind: frameReset, stream: 3, length: 4}))
+	used("the second is given up", 0)
+	read(append(open(5), data(5, 7)...))
+	write(frame{kind: frameReset, stream: 5, length: 4})
+	used("the third is reset", 0)
+	read(append(open(7), data(7, 7)...))
+	answer := c.take(5000)
+	used("an answer", call+7+8192)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	used("the connection has ended", 0)
+	sent{c}.Put(answer)
+	if c.take(5000) != nil {
+		t.Error("an answer for a connection that has ended")
+	}
+	used("late ones", 0)
+}
+
+// However the bytes come, the same frames are found.
+func FuzzFrames(f *testing.F) {
+	f.Add(append(wire(frame{kind: frameHeaders, stream: 1, length: 5}), wire(frame{kind: frameData, flags: 1, stream: 1, length: 3})...), uint8(2))
+	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
+		var whole, parts []frame
+		(&frames{}).scan(b, func(f frame) { whole = append(whole, f) })
+		s := &frames{}
+		for part := range slices.Chunk(b, int(step)+1) {
+			s.scan(part, func(f frame) { parts = append(parts, f) })
+		}
+		if !slices.Equal(whole, parts) {
+			t.Errorf("%v at once, %v in steps of %d", whole, parts, int(step)+1)
+		}
+		if len(whole) > len(b)/9 {
+			t.Errorf("%d frames of %d bytes", len(whole), len(b))
+		}
+	})
+}
+
+// Typed contents take the memory of their wire form, which is charged, however many elements they have.
+func TestContentsAllocateOnce(t *testing.T) {
+	memory := budget.New(1 << 20)
+	for _, count := range []int{10, 10_000} {
+		var b []byte
+		for range count {
+			b = append(b, protowire.AppendTag(nil, bytesContents, protowire.BytesType)...)
+			b = append(b, 0)
+		}
+		tensor := &engine.Tensor{DataType: configpb.DataType_TYPE_STRING}
+		m := &message{request: engine.Request{Memory: memory.Open(nil)}}
+		allocations := testing.AllocsPerRun(10, func() {
+			c := &contents{}
+			if err := c.add(b); err != nil {
+				t.Fatal(err)
+			}
+			m.request.Memory.Give(m.charged)
+			m.charged = 0
+			if err := m.decodeContents(tensor, c); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if len(tensor.Data) != 4*count || memory.Used() != int64(4*count) || allocations > 10 {
+			t.Errorf("%d strings: %d bytes of them, %d charged, %v allocations", count, len(tensor.Data), memory.Used(), allocations)
+		}
+		m.reset()
+	}
+	m := &message{request: engine.Request{Memory: memory.Open(nil)}}
+	c := &contents{counts: [9]int{bytesContents: 200_000}}
+	if err := m.decodeContents(&engine.Tensor{DataType: configpb.DataType_TYPE_STRING}, c); engine.CodeOf(err) != engine.Exhausted || memory.Used() != 0 {
+		t.Errorf("more than there is: %v, %d bytes are charged", err, memory.Used())
+	}
+}
