@@ -85,12 +85,12 @@ func Parse(path string, data []byte) (*Model, error) {
 	if err := checkModel(p); err != nil {
 		return nil, &FileError{Path: path, Problem: err.Error()}
 	}
-	external, err := locateExternal(p, filepath.Dir(path))
+	external, err := locateExternal(p, path)
 	if err != nil {
 		return nil, &FileError{Path: path, Problem: oneLine(err)}
 	}
 	m := New(p)
-	m.path, m.dir, m.fileDigest, m.external = path, filepath.Dir(path), hexDigest(data), external
+	m.path, m.origin, m.fileDigest, m.external = path, path, hexDigest(data), external
 	if err := m.CheckServable(); err != nil {
 		return nil, &FileError{Path: path, Problem: oneLine(err), Remedy: remedyTensors}
 	}

@@ -44,9 +44,9 @@ var allowed = map[string][]string{
 	"search/queuesim":     {"measure", "stats"},                               // a model of the server: it knows no strategy
 	"search/posterior":    {"search", "search/footprint", "measure", "stats"}, // what is known: it decides nothing
 	"search/verdict":      {"search", "search/posterior", "measure"},
-	"modelrepo":           {"modelconfig", "internal/checksum"},
+	"modelrepo":           {"modelconfig", "internal/checksum", "internal/inside"},
 	"modelconfig":         {},
-	"onnx":                {"internal/checksum"},
+	"onnx":                {"internal/checksum", "internal/inside"},
 	"dataset":             {"onnx"},
 	"precision":           {"onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
 	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
@@ -71,6 +71,7 @@ var allowed = map[string][]string{
 	"internal/checksum":   {},
 	"internal/durable":    {},
 	"internal/floors":     {},
+	"internal/inside":     {},
 	"internal/parallel":   {},
 	"internal/plotstyle":  {},
 	"internal/terminal":   {},
