@@ -11,6 +11,7 @@ import (
 
 	"tuner/internal/checksum"
 	"tuner/internal/inside"
+	"tuner/internal/problems"
 	"tuner/onnx/onnxpb"
 )
 
@@ -75,14 +76,14 @@ func parseSize(key, text string) (int64, error) {
 func locateExternal(p *onnxpb.ModelProto, path string) ([]ExternalFile, error) {
 	files := map[string]ExternalFile{}
 	isMissing := map[string]bool{}
-	var problems []error
+	var wrong problems.List
 	eachTensor(p, func(t *onnxpb.TensorProto) {
 		if !isExternal(t) {
 			return
 		}
 		s, err := externalSpan(t)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("tensor %q: %w", t.GetName(), err))
+			wrong.Addf("tensor %q: %w", t.GetName(), err)
 			return
 		}
 		if isMissing[s.location] {
@@ -92,13 +93,13 @@ func locateExternal(p *onnxpb.ModelProto, path string) ([]ExternalFile, error) {
 		if !known {
 			if f, err = findExternal(path, s.location); err != nil {
 				isMissing[s.location] = true
-				problems = append(problems, err)
+				wrong.Add(err)
 				return
 			}
 			files[s.location] = f
 		}
 		if err := checkSpan(t, s, f); err != nil {
-			problems = append(problems, fmt.Errorf("tensor %q: %w", t.GetName(), err))
+			wrong.Addf("tensor %q: %w", t.GetName(), err)
 		}
 	})
 	list := make([]ExternalFile, 0, len(files))
@@ -106,7 +107,7 @@ func locateExternal(p *onnxpb.ModelProto, path string) ([]ExternalFile, error) {
 		list = append(list, f)
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Location < list[j].Location })
-	return list, errors.Join(problems...)
+	return list, wrong.Err()
 }
 
 // findExternal finds a file that the model at path names as external data.

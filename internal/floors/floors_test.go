@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"steps":            {"internal/checksum"},
 	"analyze":          {"spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
-	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
+	"spec":             {"internal/problems", "search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {
 		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
 	},
@@ -45,8 +45,8 @@ var allowed = map[string][]string{
 	"search/posterior":    {"search", "search/footprint", "measure", "stats"}, // what is known: it decides nothing
 	"search/verdict":      {"search", "search/posterior", "measure"},
 	"modelrepo":           {"modelconfig", "internal/checksum", "internal/inside"},
-	"modelconfig":         {},
-	"onnx":                {"internal/checksum", "internal/inside"},
+	"modelconfig":         {"internal/problems"},
+	"onnx":                {"internal/checksum", "internal/inside", "internal/problems"},
 	"dataset":             {"onnx"},
 	"precision":           {"onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
 	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
@@ -74,6 +74,7 @@ var allowed = map[string][]string{
 	"internal/inside":     {},
 	"internal/parallel":   {},
 	"internal/plotstyle":  {},
+	"internal/problems":   {},
 	"internal/terminal":   {},
 	"internal/webpage":    {},
 	"internal/orttest":    {"ort", "onnx"},
