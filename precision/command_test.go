@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tuner/dataset/npy"
+	"tuner/internal/children/childrentest"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/precision/accuracy"
@@ -134,4 +135,11 @@ func TestMetricOfNoNumbers(t *testing.T) {
 	if v.Rejected["cpu"] != want || v.Accuracy["cpu"].Command != nil {
 		t.Errorf("%+v, want %q", v, want)
 	}
+}
+
+// TestCommandEndsWithTuner: a metric does not outlive a tuner that is killed, nor does what it started.
+func TestCommandEndsWithTuner(t *testing.T) {
+	childrentest.CheckKilled(t, func(script string) {
+		_, _ = runCommand(context.Background(), script, nil, time.Hour)
+	})
 }

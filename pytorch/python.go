@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"tuner/internal/children"
 )
 
 // findPython finds the interpreter.
@@ -37,10 +38,9 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 		return result{}, &WriteError{filepath.Dir(folder), err}
 	}
 	complaints := &tail{}
-	cmd := exec.CommandContext(ctx, python, program, folder)
+	cmd := children.Command(ctx, python, program, folder)
 	cmd.Stdout, cmd.Stderr = complaints, complaints // the one and the other are for people: PyTorch's exporters talk much
-	cmd.WaitDelay = 5 * time.Second
-	runError := cmd.Run()
+	runError := children.Run(cmd)
 	if ctx.Err() != nil {
 		return result{}, context.Cause(ctx)
 	}

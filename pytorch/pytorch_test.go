@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tuner/dataset/npy"
+	"tuner/internal/children/childrentest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
@@ -215,4 +216,11 @@ func TestExportChecksSource(t *testing.T) {
 		s.Outputs = []string{"x"}
 		s.Inputs = append(s.Inputs, pytorch.Input{Name: "text", Type: onnx.String, Shape: []int64{0}}, pytorch.Input{Name: "text", Type: onnx.Bool})
 	}, `input "x": every input and output needs a name of its own`, `input "text": PyTorch has no STRING`, "the size 0 is neither", `input "text": every`)
+}
+
+// TestExportEndsWithTuner: PyTorch does not outlive a tuner that is killed, nor does what it started.
+func TestExportEndsWithTuner(t *testing.T) {
+	childrentest.CheckKilled(t, func(script string) {
+		_, _ = pytorch.Export(context.Background(), source(t), fakePython(t, script), filepath.Join(t.TempDir(), "model.onnx"), answer{})
+	})
 }

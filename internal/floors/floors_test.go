@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":          {"spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
-	"runner":           {"engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
+	"runner":           {"internal/children", "engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
 	"analyze":          {"spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
@@ -48,16 +48,16 @@ var allowed = map[string][]string{
 	"modelconfig":         {"internal/problems"},
 	"onnx":                {"internal/checksum", "internal/inside", "internal/problems"},
 	"dataset":             {"onnx"},
-	"precision":           {"onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
+	"precision":           {"internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
 	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
 	"precision/calibrate": {"dataset/elements", "onnx"},
-	"pytorch":             {"dataset/npy", "precision/accuracy", "onnx"},
+	"pytorch":             {"internal/children", "dataset/npy", "precision/accuracy", "onnx"},
 	"engine/alarm":        {},
 	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
 	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},
 	"ort":                 {},
-	"ortlib":              {"internal/checksum"},
+	"ortlib":              {"internal/checksum", "internal/children"},
 	"load":                {"measure", "stats"},
 	"wire":                {"engine/api"},
 	"meter":               {"engine/api", "hostinfo", "measure"},
@@ -69,6 +69,7 @@ var allowed = map[string][]string{
 	"stats":               {},
 	"hostinfo":            {},
 	"internal/checksum":   {},
+	"internal/children":   {},
 	"internal/durable":    {},
 	"internal/floors":     {},
 	"internal/inside":     {},
