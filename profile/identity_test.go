@@ -105,7 +105,10 @@ func TestChangedModelEndsTheCampaign(t *testing.T) {
 	trial := search.Trial{Load: measure.Load{Concurrency: 1, BatchSize: 1}, Windows: 1, Window: time.Second}
 	for what, run := range map[string]func(e *profile.Engines) error{
 		"a trial": func(e *profile.Engines) error { _, err := e.Measure(t.Context(), trial); return err },
-		"a block": func(e *profile.Engines) error { _, err := e.MeasureBlock(t.Context(), []search.Trial{trial}); return err },
+		"a block": func(e *profile.Engines) error {
+			_, err := e.MeasureBlock(t.Context(), []search.Trial{trial})
+			return err
+		},
 	} {
 		p, s, path := openedModel(t)
 		p.Output = t.TempDir()
