@@ -72,7 +72,7 @@ func TestMetric(t *testing.T) {
 		"reference.npz": {"y": floats([]float32{1, 2, 3}, 3), "n": floats([]float32{5, 6}, 2)},
 		"variant.npz":   {"y": floats([]float32{7, 8, 9}, 3)},
 	} {
-		arrays, err := npy.ReadArchive(filepath.Join(kept, name))
+		arrays, err := npy.ReadArchive(filepath.Join(kept, name), npy.Options{})
 		if err != nil || len(arrays) != len(want) {
 			t.Errorf("%s: %v, %v", name, arrays, err)
 		}

@@ -231,11 +231,11 @@ func opset(s Source) int {
 
 // compare runs an example through the exported model and compares the outputs with PyTorch's.
 func compare(ctx context.Context, run Runner, folder string, n int) (map[string]accuracy.Figures, error) {
-	in, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.in.npz", n)))
+	in, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.in.npz", n)), npy.Options{})
 	if err != nil {
 		return nil, err
 	}
-	want, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.out.npz", n)))
+	want, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.out.npz", n)), npy.Options{})
 	if err != nil {
 		return nil, err
 	}

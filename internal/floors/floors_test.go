@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 	"modelrepo":           {"modelconfig", "internal/checksum", "internal/inside"},
 	"modelconfig":         {"internal/problems"},
 	"onnx":                {"internal/checksum", "internal/inside", "internal/problems"},
-	"dataset":             {"onnx"},
+	"dataset":             {"onnx", "hostinfo", "internal/problems"},
 	"precision":           {"internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
 	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
 	"precision/calibrate": {"dataset/elements", "onnx"},
