@@ -18,13 +18,13 @@ var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                                         // report: the format of result.json; search: places
+	"export":           {"internal/telemetry", "report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                   // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
 	"report/html":      {"analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"}, // search/verdict: the answer under other limits
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
-	"ortsweep/snippet": {"onnx", "modelconfig"},
+	"ortsweep/snippet": {"internal/telemetry", "onnx", "modelconfig"},
 	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
 	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},
-	"ort":                 {},
+	"ort":                 {"internal/telemetry"},
 	"ortlib":              {"internal/checksum", "internal/children"},
 	"load":                {"measure", "stats"},
 	"wire":                {"engine/api"},
@@ -76,6 +76,7 @@ var allowed = map[string][]string{
 	"internal/parallel":   {},
 	"internal/plotstyle":  {},
 	"internal/problems":   {},
+	"internal/telemetry":  {},
 	"internal/terminal":   {},
 	"internal/webpage":    {},
 	"internal/orttest":    {"ort", "onnx"},
