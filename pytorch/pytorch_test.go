@@ -146,6 +146,7 @@ func TestExportExplains(t *testing.T) {
 		`torch.onnx.export(model, (torch.zeros((2,2,), dtype=torch.float32),), `, `dynamic_axes={"x": {0: "batch"}, "output": {0: "batch"}}, opset_version=17`)
 	check("weights", says("weights", ""), "weights alone (a state_dict)", "load_state_dict")
 	check("pickle", says("pickle", ""), "loading it runs whatever code the file names", "torch.jit.save")
+	check("old", says("old", "2.5.1"), "PyTorch 2.5.1 is older than 2.6", "it takes your permission", "-m pip install 'torch>=2.6'")
 	check("classes", says("classes", "No module named net"), "(No module named net)", "PYTHONPATH")
 	check("no module", says("no_module", "dict"), "it holds no module but dict")
 	check("unreadable", says("unreadable", "not a zip file"), "PyTorch cannot read it: not a zip file")
