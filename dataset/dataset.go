@@ -163,7 +163,8 @@ func stack[T ~map[string]inputs.Tensor](requests []T) (map[string]inputs.Tensor,
 // labelNames are the names under which arrays of labels come.
 var labelNames = []string{"label", "labels"}
 
-// takeLabels takes the labels out of arrays: whole numbers, one per row, under a name that no input has.
+// takeLabels takes the labels out of arrays: whole numbers, one per row, under a name that no input has. Arrays without data
+// have no labels, but are checked and taken out all the same.
 func takeLabels(arrays map[string]inputs.Tensor, m *onnx.Model) ([]int64, error) {
 	isInput := func(name string) bool {
 		return slices.ContainsFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
@@ -178,9 +179,10 @@ func takeLabels(arrays map[string]inputs.Tensor, m *onnx.Model) ([]int64, error)
 			return nil, errors.New("there are arrays label and labels: one is enough")
 		}
 		delete(arrays, name)
-		values, whole := elements.Integers(t)
-		column := len(t.Shape) == 1 || len(t.Shape) == 2 && t.Shape[1] == 1
-		if !whole || !column || len(values) == 0 {
+		values, isWhole := elements.Integers(t)
+		n, _ := onnx.Elements(t.Shape)
+		isColumn := len(t.Shape) == 1 || len(t.Shape) == 2 && t.Shape[1] == 1
+		if !isWhole || !isColumn || n == 0 {
 			return nil, fmt.Errorf("the array %q, %s%v, is none of class numbers, one per row: y.argmax(1) makes one of one-hot rows", name, t.Type, t.Shape)
 		}
 		labels = values

@@ -1,13 +1,13 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"tuner/dataset/elements"
+	"tuner/dataset/npy"
+	"tuner/internal/problems"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 )
@@ -15,42 +15,39 @@ import (
 // fit makes the dataset of arrays: it checks each against the model, and all against each other.
 func fit(arrays map[string]inputs.Tensor, labels []int64, m *onnx.Model) (Dataset, error) {
 	f := fitter{batched: inputs.Batches(m), sizes: map[string]boundSize{}}
-	d := Dataset{Batched: f.batched, Inputs: map[string]inputs.Tensor{}, Labels: labels}
-	if len(m.Inputs()) == 0 {
-		return Dataset{}, errors.New("the model has no inputs")
-	}
-	for _, v := range m.Inputs() {
-		t, ok := arrays[v.Name]
-		if !ok {
-			f.errorf("the array %q is missing: the model's input %s; there are %q", v.Name, v, slices.Sorted(maps.Keys(arrays)))
-			continue
-		}
-		delete(arrays, v.Name)
-		t, err := f.fit(v, t)
-		if err != nil {
-			f.errorf("array %q: %w", v.Name, err)
-			continue
-		}
-		d.Inputs[v.Name] = t
-	}
-	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		f.errorf("the array %q is none of the model's inputs %q; leave it out, or name it label when it holds the classes", name, names(m.Inputs()))
-	}
-	if len(f.errs) == 0 {
-		d.Rows = f.countRows(m.Inputs(), d.Inputs)
-	}
-	if len(f.errs) == 0 && labels != nil && len(labels)%d.Rows != 0 {
-		f.errorf("there are %d labels for %d rows", len(labels), d.Rows)
+	d := Dataset{Batched: f.batched, Labels: labels}
+	if d.Inputs, d.Rows = f.all(arrays, m, f.fit); d.Rows > 0 && labels != nil && len(labels)%d.Rows != 0 {
+		f.wrong.Addf("there are %d labels for %d rows", len(labels), d.Rows)
 	}
 	d.Notes = f.notes
-	return d, errors.Join(f.errs...)
+	return d, f.wrong.Err()
+}
+
+// checkOutlines makes the checks of fit that need no data: names, types and shapes.
+func checkOutlines(outlines map[string]npy.Outline, m *onnx.Model) error {
+	arrays := make(map[string]inputs.Tensor, len(outlines))
+	for name, o := range outlines {
+		arrays[name] = inputs.Tensor{Type: o.Type, Shape: o.Shape}
+	}
+	if _, err := takeLabels(arrays, m); err != nil {
+		return err
+	}
+	f := fitter{batched: inputs.Batches(m), sizes: map[string]boundSize{}}
+	f.all(arrays, m, func(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
+		shaped, err := f.shape(v, t)
+		if err == nil {
+			err = conversion(v.Type, elements.CheckTypes(t.Type, v.Type))
+		}
+		return shaped, err
+	})
+	return f.wrong.Err()
 }
 
 // fitter collects what is wrong, and what was converted.
 type fitter struct {
 	batched bool
 	sizes   map[string]boundSize // by symbol of the model's shapes
-	errs    []error
+	wrong   problems.List
 	notes   []string
 }
 
@@ -60,8 +57,38 @@ type boundSize struct {
 	array string
 }
 
-func (f *fitter) errorf(format string, args ...any) {
-	f.errs = append(f.errs, fmt.Errorf(format, args...))
+// all takes the arrays of all inputs, made fitting by take, out of arrays, and counts the rows: 0 unless all fit.
+func (f *fitter) all(arrays map[string]inputs.Tensor, m *onnx.Model, take func(onnx.Value, inputs.Tensor) (inputs.Tensor, error)) (map[string]inputs.Tensor, int) {
+	fitting := map[string]inputs.Tensor{}
+	if len(m.Inputs()) == 0 {
+		f.wrong.Addf("the model has no inputs")
+		return fitting, 0
+	}
+	for _, v := range m.Inputs() {
+		t, ok := arrays[v.Name]
+		if !ok {
+			f.wrong.AddFunc(func() error {
+				return fmt.Errorf("the array %q is missing: the model's input %s; there are %s", v.Name, v, problems.Quote(slices.Sorted(maps.Keys(arrays))))
+			})
+			continue
+		}
+		delete(arrays, v.Name)
+		t, err := take(v, t)
+		if err != nil {
+			f.wrong.Addf("array %q: %w", v.Name, err)
+			continue
+		}
+		fitting[v.Name] = t
+	}
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		f.wrong.AddFunc(func() error {
+			return fmt.Errorf("the array %q is none of the model's inputs %s; leave it out, or name it label when it holds the classes", name, problems.Quote(names(m.Inputs())))
+		})
+	}
+	if !f.wrong.IsEmpty() {
+		return fitting, 0
+	}
+	return fitting, f.countRows(m.Inputs(), fitting)
 }
 
 // fit returns an array in the model's type, its first dimension the rows.
@@ -72,18 +99,24 @@ func (f *fitter) fit(v onnx.Value, t inputs.Tensor) (inputs.Tensor, error) {
 	}
 	converted, err := elements.Convert(shaped, v.Type)
 	if err != nil {
-		return inputs.Tensor{}, fmt.Errorf("%w; convert it where it is made: arr.astype(%s)", err, dtype(v.Type))
+		return inputs.Tensor{}, conversion(v.Type, err)
 	}
 	if t.Type != v.Type {
 		f.notes = append(f.notes, fmt.Sprintf("%s: %s became %s", v.Name, t.Type, v.Type))
 	}
-	if v.Type.IsFloat() {
-		values := elements.Floats(converted)
-		if i := slices.IndexFunc(values, math.IsNaN); i >= 0 {
-			return inputs.Tensor{}, fmt.Errorf("it has NaN (row %d, counted from 0): no output of that says anything; leave such rows out", i/(len(values)/int(converted.Shape[0])))
-		}
+	if i, ok := elements.FindNaN(converted); ok {
+		n, _ := onnx.Elements(converted.Shape[1:]) // of one row
+		return inputs.Tensor{}, fmt.Errorf("it has NaN (row %d, counted from 0): no output of that says anything; leave such rows out", i/n)
 	}
 	return converted, nil
+}
+
+// conversion adds the remedy to the error of a conversion.
+func conversion(to onnx.DataType, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; convert it where it is made: arr.astype(%s)", err, dtype(to))
 }
 
 // dtype returns the name that NumPy has for a type.
@@ -157,7 +190,7 @@ func (f *fitter) countRows(in []onnx.Value, arrays map[string]inputs.Tensor) int
 	first := arrays[in[0].Name].Shape[0]
 	for _, v := range in[1:] {
 		if rows := arrays[v.Name].Shape[0]; rows != first {
-			f.errorf("the array %q has %d rows, %q has %d", v.Name, rows, in[0].Name, first)
+			f.wrong.Addf("the array %q has %d rows, %q has %d", v.Name, rows, in[0].Name, first)
 		}
 	}
 	return int(first)

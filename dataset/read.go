@@ -9,7 +9,9 @@ import (
 
 	"tuner/dataset/npy"
 	"tuner/dataset/perfdata"
+	"tuner/hostinfo"
 	"tuner/internal/durable"
+	"tuner/internal/problems"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 )
@@ -56,9 +58,9 @@ func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	}
 	switch extension := strings.ToLower(filepath.Ext(path)); {
 	case info.IsDir():
-		return readFolder(path)
+		return readFolder(path, options(path, m))
 	case extension == ".npz":
-		return npy.ReadArchive(path)
+		return npy.ReadArchive(path, options(path, m))
 	case extension == ".npy":
 		return readOnly(path, m)
 	case extension == ".json":
@@ -68,39 +70,44 @@ func load(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	}
 }
 
+// options let only such arrays be read that fit the model and the machine: a strange file of some kilobytes may hold gigabytes of others.
+func options(path string, m *onnx.Model) npy.Options {
+	check := func(outlines map[string]npy.Outline) error {
+		if err := checkOutlines(outlines, m); err != nil {
+			return readError(path, err)
+		}
+		return nil
+	}
+	return npy.Options{Check: check, Memory: hostinfo.UsableMemory() / 2}
+}
+
 // readFolder reads the .npy files of a folder; what else lies there is not ours.
-func readFolder(path string) (map[string]inputs.Tensor, error) {
+func readFolder(path string, o npy.Options) (map[string]inputs.Tensor, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, readError(path, durable.Cause(err))
 	}
-	arrays := map[string]inputs.Tensor{}
-	var errs []error
+	paths := map[string]string{}
 	for _, entry := range entries {
 		name, isArray := strings.CutSuffix(entry.Name(), ".npy")
 		if !isArray || strings.HasPrefix(name, ".") {
 			continue
 		}
-		t, err := npy.ReadFile(filepath.Join(path, entry.Name()))
-		errs = append(errs, err)
-		arrays[name] = t
+		paths[name] = filepath.Join(path, entry.Name())
 	}
-	if len(arrays) == 0 {
-		errs = append(errs, readError(path, errors.New("the folder has no .npy files; they are to be named after the inputs: NAME.npy")))
+	if len(paths) == 0 {
+		return nil, readError(path, errors.New("the folder has no .npy files; they are to be named after the inputs: NAME.npy"))
 	}
-	return arrays, errors.Join(errs...)
+	return npy.ReadFiles(paths, o)
 }
 
 // readOnly reads a .npy file as the model's only input.
 func readOnly(path string, m *onnx.Model) (map[string]inputs.Tensor, error) {
 	if in := m.Inputs(); len(in) != 1 {
-		return nil, readError(path, fmt.Errorf("a .npy file is one array, the model has the inputs %q; put all into one .npz: np.savez(path, NAME=array, …)", names(in)))
+		return nil, readError(path, fmt.Errorf("a .npy file is one array, the model has the inputs %s; put all into one .npz: np.savez(path, NAME=array, …)",
+			problems.Quote(names(in))))
 	}
-	t, err := npy.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]inputs.Tensor{m.Inputs()[0].Name: t}, nil
+	return npy.ReadFiles(map[string]string{m.Inputs()[0].Name: path}, options(path, m))
 }
 
 // readJSON reads perf_analyzer's data: all steps of all streams, in order. The outputs that it expects must fit the model but

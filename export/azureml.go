@@ -32,6 +32,7 @@ func (d Deployment) azureml() written {
 	w.add("deployment.yml", "az ml online-deployment create --file deployment.yml --all-traffic", azureDeployment{
 		Schema: azureSchemas + "managedOnlineDeployment.schema.json", Name: azureDeploymentName, EndpointName: d.endpointName(),
 		Model: "azureml:" + d.Name + "@latest", InstanceType: d.InstanceType, InstanceCount: d.Replicas,
+		Environment:     environment(),
 		RequestSettings: azureRequests{d.azureTimeout(), max(1, d.Concurrency)},
 		LivenessProbe:   d.azureProbe(), ReadinessProbe: d.azureProbe(), Tags: tags,
 	})
@@ -61,6 +62,7 @@ type azureDeployment struct {
 	Model           string            `yaml:"model"`
 	InstanceType    string            `yaml:"instance_type"`
 	InstanceCount   int               `yaml:"instance_count"`
+	Environment     map[string]string `yaml:"environment_variables"`
 	RequestSettings azureRequests     `yaml:"request_settings"`
 	LivenessProbe   azureProbe        `yaml:"liveness_probe"`
 	ReadinessProbe  azureProbe        `yaml:"readiness_probe"`

@@ -25,9 +25,10 @@ var azureFields = map[string]struct{ required, optional []string }{
 		[]string{"$schema", "description", "tags", "properties", "app_insights_enabled", "scale_settings", "request_settings", "liveness_probe",
 			"readiness_probe", "egress_public_network_access", "environment_variables", "model_mount_path", "data_collector"},
 	},
-	"deployment.yml request_settings": {nil, []string{"request_timeout_ms", "max_concurrent_requests_per_instance"}}, // max_queue_wait_ms is deprecated
-	"deployment.yml liveness_probe":   {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
-	"deployment.yml readiness_probe":  {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
+	"deployment.yml request_settings":      {nil, []string{"request_timeout_ms", "max_concurrent_requests_per_instance"}}, // max_queue_wait_ms is deprecated
+	"deployment.yml environment_variables": {nil, []string{"ORT_DISABLE_TELEMETRY"}},                                      // any names are allowed
+	"deployment.yml liveness_probe":        {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
+	"deployment.yml readiness_probe":       {nil, []string{"initial_delay", "period", "timeout", "success_threshold", "failure_threshold"}},
 }
 
 // TestAzureFields compares every variant's files with the schemas.

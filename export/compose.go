@@ -30,6 +30,7 @@ type composeService struct {
 type service struct {
 	Image       string            `yaml:"image"`
 	Command     []string          `yaml:"command,omitempty"`
+	Environment map[string]string `yaml:"environment,omitempty"`
 	User        string            `yaml:"user,omitempty"`
 	Ports       []string          `yaml:"ports"`
 	Volumes     []string          `yaml:"volumes"`
@@ -73,7 +74,7 @@ type device struct {
 
 func (d Deployment) project() project {
 	triton := service{
-		Image: d.Image, Command: append([]string{"tritonserver", "--model-repository=" + modelsMount}, d.Arguments...), User: "1000:1000",
+		Image: d.Image, Command: append([]string{"tritonserver", "--model-repository=" + modelsMount}, d.Arguments...), Environment: environment(), User: "1000:1000",
 		Ports:     []string{published(portHTTP), published(portGRPC)},
 		Volumes:   []string{"./" + repositoryDir + ":" + modelsMount + ":ro"},
 		SharedMem: fmt.Sprintf("%dm", sharedMemory),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/internal/telemetry"
 	"tuner/measure"
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 	InstanceType string   // Azure's size of a machine; "" derives it from the machine that was measured
 	ShareFiles   bool     // the models' files may be hard links to those of the inputs: for an export that stays beside them
 }
+
+// environment is what a server is given beside its arguments: Triton's images may bring an ONNX Runtime that reports to its maker.
+func environment() map[string]string { return map[string]string{telemetry.Variable: telemetry.Off} }
 
 // Deployment is what every target writes down.
 type Deployment struct {

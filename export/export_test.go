@@ -381,3 +381,43 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// TestNothingPhonesHome: whatever starts the server keeps ONNX Runtime from reporting to its maker.
+func TestNothingPhonesHome(t *testing.T) {
+	t.Parallel()
+	type pair struct{ Name, Value string }
+	var pairs []pair
+	var variables map[string]string
+	o := defaults(analyzed(t))
+	exported(t, Kubernetes, "manifests/deployment.yaml", o, &pairs, "spec", "template", "spec", "containers", "0", "env")
+	want := []pair{{"ORT_DISABLE_TELEMETRY", "1"}}
+	if diff := cmp.Diff(want, pairs); diff != "" {
+		t.Errorf("kubernetes (-want +got):\n%s", diff)
+	}
+	pairs = nil
+	store := o
+	store.Storage = "s3://bucket/models"
+	exported(t, KServe, "inferenceservice.yaml", store, &pairs, "spec", "predictor", "model", "env")
+	if diff := cmp.Diff(want, pairs); diff != "" {
+		t.Errorf("kserve (-want +got):\n%s", diff)
+	}
+	for target, place := range map[string][]string{
+		Compose: {"compose.yaml", "services", "triton", "environment"},
+		Helm:    {"chart/values.yaml", "environment"},
+		AzureML: {"deployment.yml", "environment_variables"},
+	} {
+		variables = nil
+		exported(t, target, place[0], o, &variables, place[1:]...)
+		if diff := cmp.Diff(map[string]string{"ORT_DISABLE_TELEMETRY": "1"}, variables); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", target, diff)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "deploy")
+	if _, err := Write(Triton, out, o); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "README.md"))
+	if err != nil || !strings.Contains(string(text), " -e ORT_DISABLE_TELEMETRY=1 ") {
+		t.Errorf("the docker run line sets no variable (%v)", err)
+	}
+}

@@ -71,6 +71,7 @@ type chartValues struct {
 	ProgressDeadline   int               `yaml:"progressDeadlineSeconds"`
 	RollingUpdate      rollout           `yaml:"rollingUpdate"`
 	Arguments          []string          `yaml:"arguments"` // of tritonserver, beside the repository
+	Environment        map[string]string `yaml:"environment"`
 	Repository         string            `yaml:"repository"`
 	Storage            chartStorage      `yaml:"storage"`
 	SharedMemory       string            `yaml:"sharedMemory"` // of /dev/shm
@@ -115,7 +116,7 @@ func (d Deployment) values() chartValues {
 	return chartValues{
 		Image: d.Image, ImagePullPolicy: "IfNotPresent", ImagePullSecrets: []any{}, Replicas: d.Replicas,
 		ProgressDeadline: d.progressDeadline(), RollingUpdate: d.rollout(), Arguments: d.Arguments,
-		Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
+		Environment: environment(), Repository: d.Storage.repository(), Storage: chartStorage{d.Storage.Claim, d.Storage.Path},
 		SharedMemory: fmt.Sprintf("%dMi", sharedMemory), Resources: d.resources(),
 		Probes:         chartProbes{d.allReady(portHTTP), startupPeriod, d.startupFailures()},
 		Autoscaler:     chartAutoscaler{d.scales(), d.MaxReplicas, queueMetric, d.queueMicroseconds()},

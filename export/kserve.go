@@ -42,6 +42,7 @@ type servedModel struct {
 	Image           string            `yaml:"image,omitempty"`
 	StorageURI      string            `yaml:"storageUri"`
 	Args            []string          `yaml:"args"`
+	Env             []variable        `yaml:"env,omitempty"`
 	StartupProbe    *probe            `yaml:"startupProbe"`
 	ReadinessProbe  *probe            `yaml:"readinessProbe"`
 	Resources       resources         `yaml:"resources"`
@@ -50,7 +51,7 @@ type servedModel struct {
 func (d Deployment) inferenceService() object {
 	p := predictor{MinReplicas: d.Replicas, MaxReplicas: d.MaxReplicas, Strategy: d.strategy(), Model: servedModel{
 		ModelFormat: map[string]string{"name": "triton", "version": "2"}, ProtocolVersion: "v2", Runtime: kserveRuntime,
-		StorageURI: d.Storage.URI, Args: d.Arguments, Resources: d.resources(),
+		StorageURI: d.Storage.URI, Args: d.Arguments, Env: variables(), Resources: d.resources(),
 		StartupProbe:   probeOf(d.allReady(kservePort), startupPeriod, d.startupFailures()),
 		ReadinessProbe: probeOf(d.allReady(kservePort), readyPeriod, readyFailures),
 	}}

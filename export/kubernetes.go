@@ -2,8 +2,10 @@ package export
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -111,6 +113,7 @@ type container struct {
 	Name            string            `yaml:"name"`
 	Image           string            `yaml:"image"`
 	Args            []string          `yaml:"args"`
+	Env             []variable        `yaml:"env,omitempty"`
 	Ports           []containerPort   `yaml:"ports,omitempty"`
 	StartupProbe    *probe            `yaml:"startupProbe,omitempty"`
 	ReadinessProbe  *probe            `yaml:"readinessProbe,omitempty"`
@@ -128,6 +131,21 @@ type containerSecurity struct {
 
 func unprivileged() containerSecurity {
 	return containerSecurity{Capabilities: map[string][]string{"drop": {"ALL"}}}
+}
+
+type variable struct {
+	Name  string `yaml:"name"`
+	Value string `yaml:"value"`
+}
+
+// variables are the environment as Kubernetes has it.
+func variables() []variable {
+	var list []variable
+	all := environment()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, variable{name, all[name]})
+	}
+	return list
 }
 
 type containerPort struct {
@@ -243,6 +261,7 @@ func (d Deployment) server() object {
 func (d Deployment) triton() container {
 	c := container{
 		Name: "triton", Image: d.Image, Args: append([]string{"tritonserver", "--model-repository=" + d.Storage.repository()}, d.Arguments...),
+		Env:            variables(),
 		Ports:          []containerPort{{"http", portHTTP}, {"grpc", portGRPC}, {"metrics", portMetrics}},
 		StartupProbe:   probeOf(d.allReady(portHTTP), startupPeriod, d.startupFailures()),
 		ReadinessProbe: probeOf(d.allReady(portHTTP), readyPeriod, readyFailures),

@@ -2,11 +2,10 @@ package modelconfig
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"tuner/modelconfig/configpb"
 )
 
 // CheckModel checks a complete configuration against the model it is for, as
@@ -23,38 +22,59 @@ func CheckModel(c *Config, io ModelIO) error {
 		return refuse("unable to load model '%s', configuration expects %d inputs, model provides %d",
 			c.GetName(), required, len(io.Inputs))
 	}
+	inputs := newSignature(c, "input", io.Inputs)
 	for _, in := range c.GetInput() {
 		if in.GetOptional() && c.GetMaxBatchSize() != 0 {
 			return refuse("unable to load model '%s', optional input '%s' is not supported for models that support batching",
 				c.GetName(), in.GetName())
 		}
-		if err := checkAgainst(c, "input", in, io.Inputs); err != nil {
+		if err := inputs.check(in); err != nil {
 			return err
 		}
 	}
+	outputs := newSignature(c, "output", io.Outputs)
 	for _, out := range c.GetOutput() {
-		if err := checkAgainst(c, "output", out, io.Outputs); err != nil {
+		if err := outputs.check(out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkAgainst compares one configured tensor with the model's of that name.
-func checkAgainst(c *Config, side string, t tensorConfig, declared []Tensor) error {
-	i := slices.IndexFunc(declared, func(d Tensor) bool { return d.Name == t.GetName() })
-	if i < 0 {
-		names := make([]string, len(declared))
-		for j, d := range declared {
-			names[j] = d.Name
-		}
-		slices.Sort(names)
-		return refuse("unexpected inference %s '%s', allowed %ss are: %s", side, t.GetName(), side, strings.Join(names, ", "))
+// A signature is the inputs or the outputs of a model. A stranger's model may have hundreds of thousands.
+type signature struct {
+	config    *Config
+	side      string
+	declared  map[string]Tensor
+	scattered map[string]bool // outputs that are scattered back to the requests, so their shape is not theirs
+}
+
+func newSignature(c *Config, side string, declared []Tensor) signature {
+	s := signature{config: c, side: side, declared: make(map[string]Tensor, len(declared)), scattered: map[string]bool{}}
+	for _, d := range declared {
+		s.declared[d.Name] = d
 	}
-	model := declared[i]
+	if side == "output" {
+		for _, b := range c.GetBatchOutput() {
+			for _, name := range b.GetTargetName() {
+				s.scattered[name] = true
+			}
+		}
+	}
+	return s
+}
+
+// check compares one configured tensor with the model's of that name.
+func (s signature) check(t tensorConfig) error {
+	c, side, name := s.config, s.side, t.GetName()
+	model, isDeclared := s.declared[name]
+	if !isDeclared {
+		allowed := slices.Sorted(maps.Keys(s.declared))
+		return refuse("unexpected inference %s '%s', allowed %ss are: %s", side, name, side, strings.Join(allowed, ", "))
+	}
 	if t.GetDataType() != model.DataType {
 		return refuse("unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s%s",
-			c.GetName(), t.GetDataType(), side, t.GetName(), typePrefix, WireName(model.DataType))
+			c.GetName(), t.GetDataType(), side, name, typePrefix, WireName(model.DataType))
 	}
 	dims := t.GetDims()
 	if t.GetReshape() != nil {
@@ -62,18 +82,12 @@ func checkAgainst(c *Config, side string, t tensorConfig, declared []Tensor) err
 	}
 	switch {
 	case len(model.Dims) == 0:
-		return checkScalar(c.GetName(), t.GetName(), dims)
-	case side == "output" && isBatchOutput(c, t.GetName()):
-		return nil // scattered back to the requests, so its shape is not theirs
+		return checkScalar(c.GetName(), name, dims)
+	case s.scattered[name]:
+		return nil
 	default:
 		return checkShape(c, model, dims, side == "output")
 	}
-}
-
-func isBatchOutput(c *Config, name string) bool {
-	return slices.ContainsFunc(c.GetBatchOutput(), func(b *configpb.BatchOutput) bool {
-		return slices.Contains(b.GetTargetName(), name)
-	})
 }
 
 func checkScalar(model, tensor string, dims []int64) error {

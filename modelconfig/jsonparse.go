@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tuner/internal/problems"
 )
 
 // overridePrefix begins every error of ParseJSON, as in Triton.
@@ -41,7 +43,7 @@ func ParseJSON(text []byte) (*Config, error) {
 		}
 	}
 	if err == nil {
-		err = errors.Join(r.unknown...)
+		err = r.unknown.Err()
 	}
 	c := &Config{}
 	if err == nil {
@@ -70,7 +72,7 @@ func withoutPosition(err error) error {
 type jsonReader struct {
 	in      *json.Decoder
 	out     bytes.Buffer
-	unknown []error
+	unknown problems.List
 }
 
 // value copies the next value. Its type is the message md, or where that is
@@ -156,7 +158,9 @@ func (r *jsonReader) member(path, name string, md protoreflect.MessageDescriptor
 		fd = md.Fields().ByTextName(name)
 	}
 	if fd == nil {
-		r.unknown = append(r.unknown, fmt.Errorf("unknown field %q in %s%s", name, place(path), hint(name, fieldNames(md))))
+		r.unknown.AddFunc(func() error {
+			return fmt.Errorf("unknown field %q in %s%s", name, place(path), hint(name, fieldNames(md)))
+		})
 		return nil, nil
 	}
 	return fd.Message(), fd.Enum()

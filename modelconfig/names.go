@@ -1,12 +1,15 @@
 package modelconfig
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/protocolbuffers/txtpbfmt/ast"
 	"github.com/protocolbuffers/txtpbfmt/parser"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"tuner/internal/problems"
 )
 
 // maxExplained is the size in bytes up to which a rejected text is examined for
@@ -25,15 +28,16 @@ func unknownNames(file string, text []byte) error {
 	if err != nil {
 		return nil
 	}
-	e := explainer{text: text}
+	e := explainer{file: file, text: text}
 	e.message(nodes, (&Config{}).ProtoReflect().Descriptor())
-	return joinFindings(file, text, e.found)
+	return e.found.Err()
 }
 
 // An explainer walks a syntax tree beside the schema.
 type explainer struct {
+	file  string
 	text  []byte
-	found []finding
+	found problems.List
 }
 
 func (e *explainer) message(nodes []*ast.Node, md protoreflect.MessageDescriptor) {
@@ -45,7 +49,9 @@ func (e *explainer) message(nodes []*ast.Node, md protoreflect.MessageDescriptor
 		fd := md.Fields().ByTextName(n.Name)
 		switch {
 		case fd == nil:
-			e.add(n, fmt.Sprintf("unknown field %q in %s%s", n.Name, md.Name(), hint(n.Name, fieldNames(md))))
+			e.add(n, func() string {
+				return fmt.Sprintf("unknown field %q in %s%s", n.Name, md.Name(), hint(n.Name, fieldNames(md)))
+			})
 		case fd.Message() != nil:
 			e.message(n.Children, fd.Message())
 		case fd.Enum() != nil:
@@ -60,15 +66,26 @@ func (e *explainer) enum(n *ast.Node, ed protoreflect.EnumDescriptor) {
 			ed.Values().ByName(protoreflect.Name(v.Value)) != nil {
 			continue // numbers and quoted names are left to prototext
 		}
-		allowed := valueNames(ed)
-		e.add(n, fmt.Sprintf("unknown value %q of field %q%s (allowed: %s)",
-			v.Value, n.Name, hint(v.Value, allowed), strings.Join(allowed, ", ")))
+		e.add(n, func() string {
+			allowed := valueNames(ed)
+			return fmt.Sprintf("unknown value %q of field %q%s (allowed: %s)", v.Value, n.Name, hint(v.Value, allowed), strings.Join(allowed, ", "))
+		})
 	}
 }
 
-// add notes a finding at the node's name; its Start may lie before it, at white
+// add notes what is wrong with a node; text is called only when it is told.
+func (e *explainer) add(n *ast.Node, text func() string) {
+	e.found.AddFunc(func() error {
+		before := e.text[:e.name(n)]
+		line := 1 + bytes.Count(before, []byte("\n"))
+		column := len(before) - bytes.LastIndexByte(before, '\n')
+		return fmt.Errorf("%s:%d:%d: %s", e.file, line, column, text())
+	})
+}
+
+// name is the offset of a node's name; its Start may lie before it, at white
 // space or comments.
-func (e *explainer) add(n *ast.Node, text string) {
+func (e *explainer) name(n *ast.Node) int {
 	offset := min(int(n.Start.Byte), len(e.text))
 	for offset < len(e.text) {
 		switch e.text[offset] {
@@ -79,11 +96,10 @@ func (e *explainer) add(n *ast.Node, text string) {
 		case ' ', '\t', '\r', '\n', ',', ';':
 			offset++
 		default:
-			e.found = append(e.found, finding{offset, text})
-			return
+			return offset
 		}
 	}
-	e.found = append(e.found, finding{offset, text})
+	return offset
 }
 
 func fieldNames(md protoreflect.MessageDescriptor) []string {
@@ -116,6 +132,9 @@ func hint(name string, known []string) string {
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", 2+len(name)/3
 	for _, k := range known {
+		if len(name) > 2*len(k)+2 {
+			continue // too far, and a stranger's name may have megabytes
+		}
 		d := editDistance(strings.ToLower(name), strings.ToLower(k))
 		if len(name) >= 3 && strings.HasPrefix(k, name) {
 			d = 1 // cut short

@@ -1,10 +1,9 @@
 package modelconfig
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
+	"tuner/internal/problems"
 	"tuner/modelconfig/configpb"
 )
 
@@ -37,10 +36,10 @@ func AnswerSize(c *Config, batch int) int64 {
 
 // checkIO checks inputs and outputs by themselves, without the model.
 func checkIO(c *Config) error {
-	var errs []error
+	var errs problems.List
 	add := func(err error) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w for %s", err, c.GetName()))
+			errs.Addf("%w for %s", err, c.GetName())
 		}
 	}
 	inputs, outputs := make(map[string]bool), make(map[string]bool)
@@ -53,7 +52,7 @@ func checkIO(c *Config) error {
 	for _, out := range c.GetOutput() {
 		add(checkTensor("model output", out, c.GetMaxBatchSize(), outputs))
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // checkTensor checks one input or output. A name given twice is refused although

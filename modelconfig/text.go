@@ -2,10 +2,8 @@ package modelconfig
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -97,22 +95,4 @@ func tidy(text []byte, md protoreflect.MessageDescriptor) []byte {
 		before = fd
 	}
 	return tidied
-}
-
-// A finding is something wrong at a byte offset of a text.
-type finding struct {
-	offset int
-	text   string
-}
-
-// joinFindings makes one error of all findings, nil if there is none.
-func joinFindings(file string, text []byte, found []finding) error {
-	var errs []error
-	for _, f := range found {
-		before := string(text[:f.offset])
-		line := 1 + strings.Count(before, "\n")
-		column := f.offset - strings.LastIndexByte(before, '\n')
-		errs = append(errs, fmt.Errorf("%s:%d:%d: %s", file, line, column, f.text))
-	}
-	return errors.Join(errs...)
 }

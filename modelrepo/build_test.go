@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"tuner/internal/inside"
 	"tuner/modelconfig"
 )
 
@@ -229,13 +230,17 @@ func TestDuplicate(t *testing.T) {
 	t.Parallel()
 	m := source(t)
 	to := filepath.Join(t.TempDir(), "copy")
-	if err := duplicate(m.Path, to); err != nil {
+	from, err := inside.Named(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := duplicate(from, to); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(to); err != nil || string(got) != "graph" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := duplicate(m.Path, to); !errors.Is(err, os.ErrExist) {
+	if err := duplicate(from, to); !errors.Is(err, os.ErrExist) {
 		t.Errorf("over a file: %v", err)
 	}
 }

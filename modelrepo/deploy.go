@@ -12,6 +12,7 @@ import (
 
 	"tuner/internal/checksum"
 	"tuner/internal/durable"
+	"tuner/internal/inside"
 	"tuner/modelconfig"
 )
 
@@ -63,11 +64,10 @@ func folderPlan(folder string, files []string) (plan, error) {
 		if file == configName || file == receiptName {
 			continue
 		}
-		e, err := newEntry(filepath.Join(folder, filepath.FromSlash(file)), filepath.FromSlash(file))
-		if err != nil {
+		found, err := inside.Below(folder, filepath.FromSlash(file))
+		if err := p.add(found, err, filepath.Join(folder, file), filepath.FromSlash(file)); err != nil {
 			return plan{}, err
 		}
-		p.files = append(p.files, e)
 	}
 	var err error
 	if p.config, err = os.ReadFile(filepath.Join(folder, configName)); err != nil {
@@ -254,7 +254,7 @@ func CopyDeployed(dir, source string, share bool) (int64, error) {
 	}
 	size := int64(len(p.config))
 	for _, e := range p.files {
-		size += e.size
+		size += e.from.Size
 	}
 	put := duplicate
 	if share {

@@ -7,22 +7,22 @@ import (
 	"path/filepath"
 
 	"tuner/internal/durable"
+	"tuner/internal/inside"
 )
 
-// place puts the file from at to: a hard link where the file system allows it,
-// else a copy. from must not be a link itself, to must not exist.
-func place(from, to string) error {
-	if os.Link(from, to) == nil {
+// place puts a file to: a hard link where the file system allows it, else a copy. to must not exist.
+func place(from inside.File, to string) error {
+	if from.Link(to) == nil {
 		return nil
 	}
 	return duplicate(from, to)
 }
 
 // duplicate copies a file durably. File systems that can share blocks do so.
-func duplicate(from, to string) (err error) {
-	in, err := os.Open(from)
+func duplicate(from inside.File, to string) error {
+	in, err := from.Open()
 	if err != nil {
-		return fmt.Errorf("cannot open file %q: %w", from, durable.Cause(err))
+		return fmt.Errorf("cannot open file %q: %w", from.Path(), durable.Cause(err))
 	}
 	defer in.Close()
 	return create(to, func(out io.Writer) error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tuner/internal/durable"
+	"tuner/internal/inside"
 	"tuner/modelconfig"
 )
 
@@ -23,9 +24,8 @@ type plan struct {
 
 // An entry is a file to be placed in a model's folder.
 type entry struct {
-	from string // absolute, all links resolved
+	from inside.File
 	to   string // relative to the model's folder
-	size int64  // bytes
 }
 
 // newPlan checks everything that can be checked before anything is written.
@@ -64,7 +64,8 @@ func (p *plan) addModel(m Source, c *modelconfig.Config) error {
 	if filepath.Clean(filename) == "." { // the version's folder itself, in which a server takes this file
 		to = filepath.Join(to, modelconfig.DefaultModelFilename)
 	}
-	if err := p.add(m.Path, to); err != nil {
+	model, err := inside.Named(m.Path)
+	if err := p.add(model, err, m.Path, to); err != nil {
 		return err
 	}
 	for _, data := range m.Data {
@@ -72,7 +73,8 @@ func (p *plan) addModel(m Source, c *modelconfig.Config) error {
 		if err != nil || !filepath.IsLocal(rel) {
 			return fmt.Errorf("cannot write model %q: its data file %q is not in the folder of %q", p.model, data, m.Path)
 		}
-		if err := p.add(data, filepath.Join(filepath.Dir(to), rel)); err != nil {
+		found, err := inside.Beside(m.Path, rel)
+		if err := p.add(found, err, data, filepath.Join(filepath.Dir(to), rel)); err != nil {
 			return err
 		}
 	}
@@ -102,32 +104,21 @@ func relative(dir, path string) (string, error) {
 	return filepath.Rel(absoluteDir, absolute)
 }
 
-func (p *plan) add(from, to string) error {
-	e, err := newEntry(from, to)
+// add adds the file that was found at path, with the error of finding it.
+func (p *plan) add(found inside.File, err error, path, to string) error {
 	if err != nil {
-		return err
+		return unusable(path, err)
 	}
 	if slices.ContainsFunc(p.files, func(other entry) bool { return other.to == to }) {
 		return fmt.Errorf("cannot write model %q: both the model and a data file would be %q; choose another default_model_filename", p.model, to)
 	}
-	p.files = append(p.files, e)
+	p.files = append(p.files, entry{found, to})
 	return nil
 }
 
-// newEntry resolves links: what is placed is always the file itself.
-func newEntry(from, to string) (entry, error) {
-	real, err := filepath.EvalSymlinks(from)
-	if err != nil {
-		return entry{}, fmt.Errorf("cannot open file %q: %w", from, durable.Cause(err))
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return entry{}, fmt.Errorf("cannot open file %q: %w", from, durable.Cause(err))
-	}
-	if !info.Mode().IsRegular() {
-		return entry{}, fmt.Errorf("cannot use %q: not a regular file", from)
-	}
-	return entry{from: real, to: to, size: info.Size()}, nil
+// unusable says that a file cannot be placed.
+func unusable(path string, err error) error {
+	return fmt.Errorf("cannot use file %q: %w", path, durable.Cause(err))
 }
 
 // namedFiles are those that a configuration names besides the model: labels,
@@ -154,11 +145,11 @@ func namedFiles(folder string, c *modelconfig.Config) ([]entry, error) {
 		if folder == "" {
 			return nil, fmt.Errorf("cannot write model %q: %s names the file %q, but the model does not come from a Triton model folder; remove the field", c.GetName(), field, path)
 		}
-		e, err := newEntry(filepath.Join(folder, path), path)
+		found, err := inside.Below(folder, path)
 		if err != nil {
-			return nil, fmt.Errorf("cannot write model %q: %s: %w", c.GetName(), field, err)
+			return nil, fmt.Errorf("cannot write model %q: %s: %w", c.GetName(), field, unusable(filepath.Join(folder, path), err))
 		}
-		files = append(files, e)
+		files = append(files, entry{found, path})
 	}
 	slices.SortFunc(files, func(a, b entry) int { return strings.Compare(a.to, b.to) })
 	return files, nil
@@ -166,7 +157,7 @@ func namedFiles(folder string, c *modelconfig.Config) ([]entry, error) {
 
 // write makes the model's folder dir, the configuration last: a server that
 // polls must not see it before the model is there.
-func (p plan) write(dir string, put func(from, to string) error) error {
+func (p plan) write(dir string, put func(from inside.File, to string) error) error {
 	folders := []string{dir}
 	for _, e := range p.files {
 		to := filepath.Join(dir, e.to)
@@ -203,7 +194,7 @@ func (p plan) check(dir string) error {
 		case err != nil:
 		case statErr != nil:
 			err = statErr
-		case !info.Mode().IsRegular() || info.Size() != e.size:
+		case !info.Mode().IsRegular() || info.Size() != e.from.Size:
 			err = fmt.Errorf("%s is not what was written", e.to)
 		}
 	}

@@ -5,8 +5,9 @@
 // each variant that it measures (Build), and writes the one to deploy (Write).
 // The engine reads repositories through it, under its own rules of containment.
 //
-// It never looks into a model file, never follows or makes a symbolic link when
-// writing, and never changes a folder that it did not write.
+// It never looks into a model file, never makes a symbolic link when
+// writing, and never changes a folder that it did not write. What a model or its
+// configuration names is taken from inside of its folder alone (internal/inside).
 package modelrepo
 
 import (

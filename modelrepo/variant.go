@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"tuner/internal/checksum"
 	"tuner/internal/durable"
+	"tuner/internal/inside"
 	"tuner/modelconfig"
 )
 
@@ -94,11 +96,20 @@ func digest(m Source, configText []byte, extra []entry) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "variant 1\n%q\n%q\n", m.Digest, configText)
 	for _, e := range extra {
-		content, err := os.ReadFile(e.from)
+		sum, err := contentSum(e.from)
 		if err != nil {
-			return "", fmt.Errorf("cannot read file %q, which the configuration names: %w", e.from, durable.Cause(err))
+			return "", fmt.Errorf("cannot read file %q, which the configuration names: %w", e.from.Path(), durable.Cause(err))
 		}
-		fmt.Fprintf(h, "%q\n%x\n", e.to, sha256.Sum256(content))
+		fmt.Fprintf(h, "%q\n%s\n", e.to, sum)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+func contentSum(f inside.File) (string, error) {
+	opened, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	defer opened.Close()
+	return checksum.Of(opened)
 }

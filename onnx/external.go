@@ -9,6 +9,9 @@ import (
 	"sort"
 	"strconv"
 
+	"tuner/internal/checksum"
+	"tuner/internal/inside"
+	"tuner/internal/problems"
 	"tuner/onnx/onnxpb"
 )
 
@@ -68,35 +71,35 @@ func parseSize(key, text string) (int64, error) {
 	return n, nil
 }
 
-// locateExternal finds every external file of the model, whose folder is dir, and checks that each tensor lies inside its
+// locateExternal finds every external file of the model that was read from path, and checks that each tensor lies inside its
 // file. A missing file is reported once, however many tensors it holds.
-func locateExternal(p *onnxpb.ModelProto, dir string) ([]ExternalFile, error) {
+func locateExternal(p *onnxpb.ModelProto, path string) ([]ExternalFile, error) {
 	files := map[string]ExternalFile{}
-	missing := map[string]bool{}
-	var problems []error
+	isMissing := map[string]bool{}
+	var wrong problems.List
 	eachTensor(p, func(t *onnxpb.TensorProto) {
 		if !isExternal(t) {
 			return
 		}
 		s, err := externalSpan(t)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("tensor %q: %w", t.GetName(), err))
+			wrong.Addf("tensor %q: %w", t.GetName(), err)
 			return
 		}
-		if missing[s.location] {
+		if isMissing[s.location] {
 			return
 		}
 		f, known := files[s.location]
 		if !known {
-			if f, err = statExternal(dir, s.location); err != nil {
-				missing[s.location] = true
-				problems = append(problems, err)
+			if f, err = findExternal(path, s.location); err != nil {
+				isMissing[s.location] = true
+				wrong.Add(err)
 				return
 			}
 			files[s.location] = f
 		}
 		if err := checkSpan(t, s, f); err != nil {
-			problems = append(problems, fmt.Errorf("tensor %q: %w", t.GetName(), err))
+			wrong.Addf("tensor %q: %w", t.GetName(), err)
 		}
 	})
 	list := make([]ExternalFile, 0, len(files))
@@ -104,22 +107,25 @@ func locateExternal(p *onnxpb.ModelProto, dir string) ([]ExternalFile, error) {
 		list = append(list, f)
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Location < list[j].Location })
-	return list, errors.Join(problems...)
+	return list, wrong.Err()
 }
 
-// statExternal follows a symbolic link: download caches keep models and their data as links into a store.
-func statExternal(dir, location string) (ExternalFile, error) {
-	path := filepath.Join(dir, filepath.FromSlash(location))
-	info, err := os.Stat(path)
+// findExternal finds a file that the model at path names as external data.
+func findExternal(path, location string) (ExternalFile, error) {
+	named := filepath.Join(filepath.Dir(path), filepath.FromSlash(location))
+	f, err := inside.Beside(path, filepath.FromSlash(location))
+	var outside *inside.OutsideError
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return ExternalFile{}, fmt.Errorf("the external data file %q is missing; put it beside the model", path)
+		return ExternalFile{}, fmt.Errorf("the external data file %q is missing; put it beside the model", named)
+	case errors.Is(err, inside.ErrNotRegular):
+		return ExternalFile{}, fmt.Errorf("the external data %q is not a regular file", named)
+	case errors.As(err, &outside):
+		return ExternalFile{}, fmt.Errorf("the external data %w", err)
 	case err != nil:
 		return ExternalFile{}, fmt.Errorf("the external data file is not readable: %v", err)
-	case !info.Mode().IsRegular():
-		return ExternalFile{}, fmt.Errorf("the external data %q is not a regular file", path)
 	}
-	return ExternalFile{Location: location, Path: path, Size: info.Size()}, nil
+	return ExternalFile{Location: location, Path: named, Size: f.Size}, nil
 }
 
 func checkSpan(t *onnxpb.TensorProto, s span, f ExternalFile) error {
@@ -156,11 +162,30 @@ func (m *Model) openExternal(t *onnxpb.TensorProto, want int64) (io.ReadCloser, 
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(m.dir, filepath.FromSlash(s.location)))
+	f, err := m.open(s.location)
 	if err != nil {
 		return nil, err
 	}
 	return sectionReadCloser{io.NewSectionReader(f, s.offset, want), f}, nil
+}
+
+// open opens a file of external data. It is found anew, so that nothing outside is read when a link has changed.
+func (m *Model) open(location string) (*os.File, error) {
+	f, err := inside.Beside(m.origin, filepath.FromSlash(location))
+	if err != nil {
+		return nil, err
+	}
+	return f.Open()
+}
+
+// digestExternal returns the sha256 of a file of external data.
+func (m *Model) digestExternal(f ExternalFile) (string, error) {
+	opened, err := m.open(f.Location)
+	if err != nil {
+		return "", err
+	}
+	defer opened.Close()
+	return checksum.Of(opened)
 }
 
 type sectionReadCloser struct {

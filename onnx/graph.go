@@ -97,45 +97,59 @@ func (m *Model) indexNodes() {
 
 // captured returns the outer values that a node's subgraphs use, each once, in the order of their first use.
 func captured(node *onnxpb.NodeProto) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, g := range Subgraphs(node) {
-		for _, name := range freeNames(g) {
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
-		}
+	graphs := Subgraphs(node)
+	if len(graphs) == 0 {
+		return nil
 	}
-	return names
+	c := capture{defined: map[string]int{"": 1}, seen: map[string]bool{}}
+	for _, g := range graphs {
+		c.graph(g)
+	}
+	return c.names
 }
 
-// freeNames returns the names that a graph uses but does not define, in the order of use.
-func freeNames(g *onnxpb.GraphProto) []string {
-	defined := map[string]bool{"": true}
+// capture walks nested graphs once: graphs of a stranger nest deep, and each level may use all names of those around it.
+type capture struct {
+	defined map[string]int // in how many of the graphs around the present place a name is defined
+	seen    map[string]bool
+	names   []string
+}
+
+// graph walks a graph. A value is defined from its node on, and until the graph's end.
+func (c *capture) graph(g *onnxpb.GraphProto) {
+	var own []string
+	define := func(name string) {
+		c.defined[name]++
+		own = append(own, name)
+	}
 	for _, v := range g.GetInput() {
-		defined[v.GetName()] = true
+		define(v.GetName())
 	}
 	for _, t := range g.GetInitializer() {
-		defined[t.GetName()] = true
-	}
-	var free []string
-	use := func(names []string) {
-		for _, name := range names {
-			if !defined[name] {
-				free = append(free, name)
-			}
-		}
+		define(t.GetName())
 	}
 	for _, node := range g.GetNode() {
-		use(node.GetInput())
-		use(captured(node))
+		for _, name := range node.GetInput() {
+			c.use(name)
+		}
+		for _, inner := range Subgraphs(node) {
+			c.graph(inner)
+		}
 		for _, name := range node.GetOutput() {
-			defined[name] = true
+			define(name)
 		}
 	}
 	for _, v := range g.GetOutput() {
-		use([]string{v.GetName()})
+		c.use(v.GetName())
 	}
-	return free
+	for _, name := range own {
+		c.defined[name]--
+	}
+}
+
+func (c *capture) use(name string) {
+	if c.defined[name] == 0 && !c.seen[name] {
+		c.seen[name] = true
+		c.names = append(c.names, name)
+	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"tuner/internal/checksum"
 	"tuner/onnx/onnxpb"
 )
 
@@ -20,7 +19,7 @@ import (
 type Model struct {
 	proto        *onnxpb.ModelProto
 	path         string         // "" for a model that was not read from a file
-	dir          string         // where external data lies
+	origin       string         // the file that external data lies beside: path, or that of the model that this one was made of
 	fileDigest   string         // sha256 of the file, "" for a model that was not read from one
 	external     []ExternalFile // in order of location
 	inputs       []Value
@@ -40,12 +39,12 @@ func New(p *onnxpb.ModelProto) *Model {
 // Replace returns a model of other content, made from this one: its external data is looked for, and checked, in the folder
 // that m was read from. It takes over p, which must not be changed afterwards.
 func (m *Model) Replace(p *onnxpb.ModelProto) (*Model, error) {
-	external, err := locateExternal(p, m.dir)
+	external, err := locateExternal(p, m.origin)
 	if err != nil {
 		return nil, fmt.Errorf("cannot derive a model from %q: %w", m.path, err)
 	}
 	derived := New(p)
-	derived.dir, derived.external = m.dir, external
+	derived.origin, derived.external = m.origin, external
 	return derived, nil
 }
 
@@ -93,7 +92,7 @@ func (m *Model) Digest() (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n", digest)
 	for _, f := range m.external {
-		d, err := checksum.File(f.Path)
+		d, err := m.digestExternal(f)
 		if err != nil {
 			return "", fmt.Errorf("cannot compute the digest of the external data of %q: %w", m.path, err)
 		}

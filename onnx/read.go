@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/problems"
 	"tuner/onnx/onnxpb"
 )
 
@@ -85,12 +86,12 @@ func Parse(path string, data []byte) (*Model, error) {
 	if err := checkModel(p); err != nil {
 		return nil, &FileError{Path: path, Problem: err.Error()}
 	}
-	external, err := locateExternal(p, filepath.Dir(path))
+	external, err := locateExternal(p, path)
 	if err != nil {
 		return nil, &FileError{Path: path, Problem: oneLine(err)}
 	}
 	m := New(p)
-	m.path, m.dir, m.fileDigest, m.external = path, filepath.Dir(path), hexDigest(data), external
+	m.path, m.origin, m.fileDigest, m.external = path, path, hexDigest(data), external
 	if err := m.CheckServable(); err != nil {
 		return nil, &FileError{Path: path, Problem: oneLine(err), Remedy: remedyTensors}
 	}
@@ -159,16 +160,16 @@ func checkNames(g *onnxpb.GraphProto) error {
 
 // CheckServable reports every input and output that a server cannot take: only tensors of ServableTypes travel in requests.
 func (m *Model) CheckServable() error {
-	var problems []error
+	var wrong problems.List
 	check := func(side string, values []Value) {
 		for _, v := range values {
 			if v.Kind != kindTensor || !v.Type.IsServable() {
-				problems = append(problems, fmt.Errorf("its %s %q is of an unsupported type (%s): only tensors of numbers, booleans and strings can be served",
-					side, v.Name, v.typeName()))
+				wrong.Addf("its %s %q is of an unsupported type (%s): only tensors of numbers, booleans and strings can be served",
+					side, v.Name, v.typeName())
 			}
 		}
 	}
 	check("input", m.inputs)
 	check("output", m.outputs)
-	return errors.Join(problems...)
+	return wrong.Err()
 }

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tuner/internal/durable"
+	"tuner/internal/problems"
 	"tuner/onnx/onnxpb"
 )
 
@@ -64,7 +64,7 @@ func (m *Model) write(path string, maxInline int64) error {
 // the small ones that were outside into p. (Shapes and axes must be inside: ONNX Runtime doesn't load a model without them.)
 func (m *Model) place(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProto, error) {
 	var outside []*onnxpb.TensorProto
-	var problems []error
+	var wrong problems.List
 	eachTensor(p, func(t *onnxpb.TensorProto) {
 		size, err := tensorSize(t)
 		switch {
@@ -72,11 +72,11 @@ func (m *Model) place(p *onnxpb.ModelProto, tooLarge bool) ([]*onnxpb.TensorProt
 			outside = append(outside, t)
 		case isExternal(t):
 			data, err := m.Data(t)
-			problems = append(problems, err)
+			wrong.Add(err)
 			t.RawData, t.DataLocation, t.ExternalData = data, nil, nil
 		}
 	})
-	return outside, errors.Join(problems...)
+	return outside, wrong.Err()
 }
 
 // externalise moves tensors of a clone of m's content into one file.

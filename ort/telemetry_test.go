@@ -3,22 +3,24 @@ package ort
 import (
 	"os"
 	"testing"
+
+	"tuner/internal/telemetry"
 )
 
 // A user's own setting stays.
 func TestDisableTelemetry(t *testing.T) {
 	for set, want := range map[string]string{"0": "0", "1": "1", "": ""} {
-		t.Setenv(telemetry, set)
+		t.Setenv(telemetry.Variable, set)
 		DisableTelemetry()
-		if got := os.Getenv(telemetry); got != want {
+		if got := os.Getenv(telemetry.Variable); got != want {
 			t.Errorf("set to %q, it becomes %q", set, got)
 		}
 	}
-	_ = os.Unsetenv(telemetry)
+	_ = os.Unsetenv(telemetry.Variable)
 	if _, err := Open("/nowhere/libonnxruntime.so"); err == nil {
 		t.Fatal("a library that is not there was opened")
 	}
-	if got := os.Getenv(telemetry); got != "1" {
+	if got := os.Getenv(telemetry.Variable); got != "1" {
 		t.Errorf("not set, it is %q once a library was to be opened", got)
 	}
 }

@@ -1,6 +1,7 @@
 package ortsweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/ortsweep/race"
+	"tuner/profile"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"
@@ -86,7 +88,19 @@ type Figure struct {
 
 // Measure runs one window. An error means that the sweep cannot go on.
 func (e *Engines) Measure(ctx context.Context, t race.Trial) (Figure, error) {
-	job, err := e.job(t)
+	file, ok := e.setup.file(precisionOf(t.Candidate))
+	if !ok {
+		return Figure{}, fmt.Errorf("cannot serve precision %q: there is no model file of it", precisionOf(t.Candidate))
+	}
+	if err := file.CheckUnchanged(); err != nil {
+		return Figure{}, err
+	}
+	f, err := e.measure(ctx, t, file)
+	return f, cmp.Or(file.CheckUnchanged(), err) // a changed file says nothing of the candidate
+}
+
+func (e *Engines) measure(ctx context.Context, t race.Trial, file profile.File) (Figure, error) {
+	job, err := e.job(t, file)
 	if err != nil {
 		return Figure{}, err
 	}
@@ -214,7 +228,7 @@ func (e *Engines) withheld(c search.Candidate, m measure.Measurement) float64 {
 }
 
 // job is all that the runner needs of a trial.
-func (e *Engines) job(t race.Trial) (runner.Job, error) {
+func (e *Engines) job(t race.Trial, file profile.File) (runner.Job, error) {
 	config, err := e.setup.config(t.Candidate)
 	if err != nil {
 		return runner.Job{}, err
@@ -223,7 +237,7 @@ func (e *Engines) job(t race.Trial) (runner.Job, error) {
 	if err != nil {
 		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
 	}
-	variant, err := e.variant(precisionOf(t.Candidate))
+	variant, err := e.variant(file)
 	if err != nil {
 		return runner.Job{}, err
 	}
@@ -239,15 +253,11 @@ func (e *Engines) job(t race.Trial) (runner.Job, error) {
 	}, nil
 }
 
-// variant returns the folder that serves a precision's model file; the configuration in it is the default's, since each
-// candidate's travels over the wire.
-func (e *Engines) variant(precision string) (modelrepo.Variant, error) {
-	if v, ok := e.variants[precision]; ok {
+// variant returns the folder that serves a model file; the configuration in it is the default's, since each candidate's
+// travels over the wire.
+func (e *Engines) variant(file profile.File) (modelrepo.Variant, error) {
+	if v, ok := e.variants[file.Precision]; ok {
 		return v, nil
-	}
-	file, ok := e.setup.file(precision)
-	if !ok {
-		return modelrepo.Variant{}, fmt.Errorf("cannot serve precision %q: there is no model file of it", precision)
 	}
 	root, err := filepath.Abs(filepath.Join(e.setup.Sweep.Output, variantsFolder))
 	if err != nil {
@@ -260,7 +270,7 @@ func (e *Engines) variant(precision string) (modelrepo.Variant, error) {
 	if err != nil {
 		return modelrepo.Variant{}, err
 	}
-	e.variants[precision] = v
+	e.variants[file.Precision] = v
 	return v, nil
 }
 

@@ -2,6 +2,7 @@ package ortsweep
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"tuner/measure"
 	"tuner/ortsweep/race"
+	"tuner/profile"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"
@@ -263,5 +265,21 @@ func TestSlowModelGetsLongerWindows(t *testing.T) {
 	// 10 requests took 2 s: five executions last a second.
 	if diff := cmp.Diff([]time.Duration{250 * time.Millisecond, patientWindow, mostPatientWindow, time.Second}, windows); diff != "" {
 		t.Errorf("windows (-want +got):\n%s", diff)
+	}
+}
+
+// A model file that changes ends the sweep: a window of it says nothing of a candidate.
+func TestChangedModelEndsTheSweep(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, "")
+	e, opened := newEngines(s, 1<<30, quickly)
+	measureAll(t, e, false, candidate())
+	model := s.Subject.Files[0].Source.Path
+	if err := os.WriteFile(model, []byte("another model"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := e.Measure(t.Context(), race.Trial{Window: time.Second, Candidate: candidate("intra_op_threads=1")})
+	if input := new(profile.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), model) || len(*opened) != 1 {
+		t.Errorf("error %v, %d engines", err, len(*opened))
 	}
 }

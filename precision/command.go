@@ -8,25 +8,21 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"tuner/dataset/npy"
+	"tuner/internal/children"
 	"tuner/internal/durable"
 	"tuner/onnx/inputs"
 	"tuner/precision/accuracy"
 )
 
-// How long a user's metric may take, and how long it may hold its output open after its end.
-const (
-	commandTimeout = 10 * time.Minute
-	commandDelay   = time.Second
-)
+// commandTimeout is how long a user's metric may take.
+const commandTimeout = 10 * time.Minute
 
 // maxWords is how many bytes of a command's output are kept.
 const maxWords = 64 << 10
@@ -63,12 +59,10 @@ func (e *CommandError) Error() string {
 func runCommand(ctx context.Context, command string, files []string, timeout time.Duration) (float64, error) {
 	whole, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cmd := exec.CommandContext(whole, "/bin/sh", append([]string{"-c", command + ` "$@"`, "sh"}, files...)...)
+	cmd := children.Command(whole, "/bin/sh", append([]string{"-c", command + ` "$@"`, "sh"}, files...)...)
 	var stdout, stderr lastBytes
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, commandDelay
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what the shell started ends with it
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	err := cmd.Run()
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := children.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tuner/dataset/npy"
+	"tuner/internal/children/childrentest"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/precision/accuracy"
@@ -71,7 +72,7 @@ func TestMetric(t *testing.T) {
 		"reference.npz": {"y": floats([]float32{1, 2, 3}, 3), "n": floats([]float32{5, 6}, 2)},
 		"variant.npz":   {"y": floats([]float32{7, 8, 9}, 3)},
 	} {
-		arrays, err := npy.ReadArchive(filepath.Join(kept, name))
+		arrays, err := npy.ReadArchive(filepath.Join(kept, name), npy.Options{})
 		if err != nil || len(arrays) != len(want) {
 			t.Errorf("%s: %v, %v", name, arrays, err)
 		}
@@ -134,4 +135,11 @@ func TestMetricOfNoNumbers(t *testing.T) {
 	if v.Rejected["cpu"] != want || v.Accuracy["cpu"].Command != nil {
 		t.Errorf("%+v, want %q", v, want)
 	}
+}
+
+// TestCommandEndsWithTuner: a metric does not outlive a tuner that is killed, nor does what it started.
+func TestCommandEndsWithTuner(t *testing.T) {
+	childrentest.CheckKilled(t, func(script string) {
+		_, _ = runCommand(context.Background(), script, nil, time.Hour)
+	})
 }

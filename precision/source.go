@@ -2,7 +2,6 @@ package precision
 
 import (
 	"fmt"
-	"slices"
 
 	"tuner/onnx"
 	"tuner/onnx/onnxpb"
@@ -44,20 +43,23 @@ var knownDomains = []string{
 // customOperator returns the first operator that neither ONNX Runtime nor the model itself defines, as "domain:name (node …)";
 // "" when there is none.
 func customOperator(p *onnxpb.ModelProto) string {
-	domains := slices.Clone(knownDomains)
-	for _, f := range p.GetFunctions() {
-		domains = append(domains, f.GetDomain())
+	isKnown := map[string]bool{}
+	for _, domain := range knownDomains {
+		isKnown[domain] = true
 	}
-	return customIn(p.GetGraph(), domains)
+	for _, f := range p.GetFunctions() {
+		isKnown[f.GetDomain()] = true
+	}
+	return customIn(p.GetGraph(), isKnown)
 }
 
-func customIn(g *onnxpb.GraphProto, domains []string) string {
+func customIn(g *onnxpb.GraphProto, isKnown map[string]bool) string {
 	for _, node := range g.GetNode() {
-		if !slices.Contains(domains, node.GetDomain()) {
+		if !isKnown[node.GetDomain()] {
 			return fmt.Sprintf("%s:%s (node %q)", node.GetDomain(), node.GetOpType(), node.GetName())
 		}
 		for _, sub := range onnx.Subgraphs(node) {
-			if op := customIn(sub, domains); op != "" {
+			if op := customIn(sub, isKnown); op != "" {
 				return op
 			}
 		}

@@ -1,10 +1,12 @@
 package profile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"tuner/measure"
@@ -45,7 +47,7 @@ func (e *Engines) Measure(ctx context.Context, trial search.Trial) (measure.Meas
 	}
 	m, err := e.turnTo(ctx, trial).Measure(ctx, job)
 	e.note(trial, m)
-	return m, err
+	return m, cmp.Or(e.checkFile(trial.Candidate), err)
 }
 
 // MeasureBlock implements Trialer.
@@ -61,7 +63,20 @@ func (e *Engines) MeasureBlock(ctx context.Context, block []search.Trial) ([]mea
 	for i, m := range measured {
 		e.note(block[i], m)
 	}
+	for _, trial := range block {
+		err = cmp.Or(e.checkFile(trial.Candidate), err)
+	}
 	return measured, err
+}
+
+// checkFile makes sure that a candidate's model file is the one that the campaign began with. It is asked before and after each
+// measurement: one of a file that changed meanwhile, perhaps to one that does not load, says nothing of the candidate.
+func (e *Engines) checkFile(c search.Candidate) error {
+	f, err := e.file(c)
+	if err != nil {
+		return err
+	}
+	return f.CheckUnchanged()
 }
 
 // note remembers what an engine took, for those that are to run beside each other.
@@ -79,6 +94,9 @@ func (e *Engines) job(trial search.Trial) (runner.Job, error) {
 	text, err := modelconfig.FormatJSON(config)
 	if err != nil {
 		return runner.Job{}, fmt.Errorf("cannot print configuration: %w", err)
+	}
+	if err := e.checkFile(trial.Candidate); err != nil {
+		return runner.Job{}, err
 	}
 	variant, err := e.variant(trial.Candidate)
 	if err != nil {
@@ -157,28 +175,35 @@ func (e *Engines) largestOf(maxBatch int) (runner.Batches, error) {
 	return b, nil
 }
 
-// variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each
-// trial's travels over the wire.
-func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
+// file returns the candidate's model file.
+func (e *Engines) file(c search.Candidate) (File, error) {
 	precision := spec.PrecisionOriginal
 	if v, ok := c.Get(search.KnobPrecision); ok {
 		precision = string(v)
 	}
-	if v, ok := e.variants[precision]; ok {
+	i := slices.IndexFunc(e.setup.Subject.Files, func(f File) bool { return f.Precision == precision })
+	if i < 0 {
+		return File{}, fmt.Errorf("candidate %s: there is no model file of precision %q", c, precision)
+	}
+	return e.setup.Subject.Files[i], nil
+}
+
+// variant returns the folder that serves the candidate's model file; the configuration in it is the default's, since each
+// trial's travels over the wire.
+func (e *Engines) variant(c search.Candidate) (modelrepo.Variant, error) {
+	f, err := e.file(c)
+	if err != nil {
+		return modelrepo.Variant{}, err
+	}
+	if v, ok := e.variants[f.Precision]; ok {
 		return v, nil
 	}
-	for _, f := range e.setup.Subject.Files {
-		if f.Precision != precision {
-			continue
-		}
-		v, err := e.setup.Subject.build(filepath.Join(e.setup.Profile.Output, variantsFolder), f)
-		if err != nil {
-			return modelrepo.Variant{}, err
-		}
-		e.variants[precision] = v
-		return v, nil
+	v, err := e.setup.Subject.build(filepath.Join(e.setup.Profile.Output, variantsFolder), f)
+	if err != nil {
+		return modelrepo.Variant{}, err
 	}
-	return modelrepo.Variant{}, fmt.Errorf("candidate %s: there is no model file of precision %q", c, precision)
+	e.variants[f.Precision] = v
+	return v, nil
 }
 
 // build makes the variant of one of the subject's files with the default configuration below a folder.

@@ -30,6 +30,7 @@ type File struct {
 	Precision string
 	Bytes     int64 // of the model file alone
 	Source    modelrepo.Source
+	stamps    []stamp // of all its files, before they were read
 }
 
 // InputError says that what the user handed in cannot be used; the program ends with exit code 2.
@@ -135,23 +136,24 @@ func openFile(precision, path, folder string) (*onnx.Model, File, error) {
 	if err := model.CheckServable(); err != nil {
 		return nil, File{}, err
 	}
+	var data []string
+	for _, f := range model.ExternalFiles() {
+		data = append(data, f.Path)
+	}
+	stamps, err := newStamps(path, data)
+	if err != nil {
+		return nil, File{}, err
+	}
 	digest, err := model.Digest()
 	if err != nil {
 		return nil, File{}, fmt.Errorf("cannot compute the digest of %q: %w", path, err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, File{}, fmt.Errorf("cannot open %q: %w", path, durable.Cause(err))
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, File{}, fmt.Errorf("cannot resolve %q: %w", path, err)
 	}
-	file := File{Precision: precision, Bytes: info.Size(), Source: modelrepo.Source{Path: absolute, Digest: digest, Folder: folder}}
-	for _, data := range model.ExternalFiles() {
-		file.Source.Data = append(file.Source.Data, data.Path)
-	}
-	return model, file, nil
+	source := modelrepo.Source{Path: absolute, Data: data, Digest: digest, Folder: folder}
+	return model, File{Precision: precision, Bytes: stamps[0].info.Size(), Source: source, stamps: stamps}, nil
 }
 
 // sameSignature checks that another precision of a model takes and yields the same tensors: the same names, types and numbers of dimensions.

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import sys
 import zipfile
 
@@ -26,9 +27,18 @@ class Refusal(Exception):
         self.status, self.message = status, str(message)
 
 
+def is_old(torch):
+    """Tells versions before 2.6, whose weights_only ran code of the file all the same (CVE-2025-32434)."""
+    numbers = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    return not numbers or (int(numbers[1]), int(numbers[2])) < (2, 6)
+
+
 def load(torch, request):
-    """Returns the model and what its file is. TorchScript needs nobody's code; a pickled module runs the code it names."""
+    """Returns the model and what its file is. TorchScript brings its own program, which PyTorch interprets; a pickled module runs the
+    Python that it names, and takes permission. So does every file for a PyTorch that cannot be kept from running it."""
     path = request["path"]
+    if is_old(torch) and not request["allow_pickle"]:
+        raise Refusal("old", torch.__version__)
     try:
         return torch.jit.load(path, map_location="cpu").eval(), "TorchScript"
     except RuntimeError:

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"tuner/internal/children"
 )
 
 // findPython finds the interpreter.
@@ -37,10 +38,9 @@ func runScript(ctx context.Context, python, folder string, r request) (result, e
 		return result{}, &WriteError{filepath.Dir(folder), err}
 	}
 	complaints := &tail{}
-	cmd := exec.CommandContext(ctx, python, program, folder)
+	cmd := children.Command(ctx, python, program, folder)
 	cmd.Stdout, cmd.Stderr = complaints, complaints // the one and the other are for people: PyTorch's exporters talk much
-	cmd.WaitDelay = 5 * time.Second
-	runError := cmd.Run()
+	runError := children.Run(cmd)
 	if ctx.Err() != nil {
 		return result{}, context.Cause(ctx)
 	}
@@ -76,8 +76,8 @@ func (t *tail) lines(n int) string {
 	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
 }
 
-// ErrPickle means that the file needs Source.AllowPickle.
-var ErrPickle = errors.New("it is a pickled module")
+// ErrPermission means that the file needs Source.AllowPickle.
+var ErrPermission = errors.New("it takes your permission (for files of people you trust)")
 
 // refusal explains why export.py made nothing, and what to do.
 func refusal(r result, python string, s Source, out string) error {
@@ -89,8 +89,11 @@ func refusal(r result, python string, s Source, out string) error {
 		return fmt.Errorf("it has weights alone (a state_dict), not the program that uses them; load them into your module and save that: "+
 			"model.load_state_dict(torch.load(%q)); torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", s.Path)
 	case "pickle":
-		return fmt.Errorf("%w: loading it runs whatever code the file names, so it takes your permission (for files of people you trust), "+
-			"or better TorchScript: torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", ErrPickle)
+		return fmt.Errorf("it is a pickled module: loading it runs whatever code the file names, so %w, "+
+			"or better TorchScript: torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", ErrPermission)
+	case "old":
+		return fmt.Errorf("PyTorch %s is older than 2.6: loading any file with it may run the file's code, so %w, or better a newer PyTorch: "+
+			"%s -m pip install 'torch>=2.6'", r.Message, ErrPermission, python)
 	case "classes":
 		return fmt.Errorf("the pickled module's classes are not found (%s); run in the folder that you trained in, or set PYTHONPATH, "+
 			"or save TorchScript, which needs no classes: torch.jit.save(torch.jit.script(model.eval()), \"model.pt\")", r.Message)

@@ -1,7 +1,7 @@
 // Package pytorch makes ONNX models of PyTorch's files with the user's own Python: the exporter is PyTorch's, and what it made is
 // compared with what PyTorch computes before it is put in place. It stands before the data flow; everything behind it sees an
-// ONNX file. It refuses to guess: weights without their program are no model, and a pickled module, whose loading runs
-// the code that it names, is opened only when the user says so.
+// ONNX file. It refuses to guess: weights without their program are no model, and what may run code
+// of the file when it is loaded is opened only when the user says so.
 package pytorch
 
 import (
@@ -33,7 +33,8 @@ type Source struct {
 	Inputs  []Input  // in the order of the parameters of the model's forward
 	Outputs []string // names in order; nil: the names that the model returns, or output, or output_0 …
 	Opset   int      // 0: 17
-	// AllowPickle lets a pickled module run the code that it names: for files of people that the user trusts.
+	// AllowPickle lets a pickled module run the code that it names, and any file be loaded by a PyTorch before 2.6, which may run code
+	// of any: for files of people that the user trusts.
 	AllowPickle bool
 }
 
@@ -231,11 +232,11 @@ func opset(s Source) int {
 
 // compare runs an example through the exported model and compares the outputs with PyTorch's.
 func compare(ctx context.Context, run Runner, folder string, n int) (map[string]accuracy.Figures, error) {
-	in, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.in.npz", n)))
+	in, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.in.npz", n)), npy.Options{})
 	if err != nil {
 		return nil, err
 	}
-	want, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.out.npz", n)))
+	want, err := npy.ReadArchive(filepath.Join(folder, fmt.Sprintf("example%d.out.npz", n)), npy.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tuner/dataset/npy"
+	"tuner/internal/children/childrentest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/inputs"
@@ -145,6 +146,7 @@ func TestExportExplains(t *testing.T) {
 		`torch.onnx.export(model, (torch.zeros((2,2,), dtype=torch.float32),), `, `dynamic_axes={"x": {0: "batch"}, "output": {0: "batch"}}, opset_version=17`)
 	check("weights", says("weights", ""), "weights alone (a state_dict)", "load_state_dict")
 	check("pickle", says("pickle", ""), "loading it runs whatever code the file names", "torch.jit.save")
+	check("old", says("old", "2.5.1"), "PyTorch 2.5.1 is older than 2.6", "it takes your permission", "-m pip install 'torch>=2.6'")
 	check("classes", says("classes", "No module named net"), "(No module named net)", "PYTHONPATH")
 	check("no module", says("no_module", "dict"), "it holds no module but dict")
 	check("unreadable", says("unreadable", "not a zip file"), "PyTorch cannot read it: not a zip file")
@@ -215,4 +217,11 @@ func TestExportChecksSource(t *testing.T) {
 		s.Outputs = []string{"x"}
 		s.Inputs = append(s.Inputs, pytorch.Input{Name: "text", Type: onnx.String, Shape: []int64{0}}, pytorch.Input{Name: "text", Type: onnx.Bool})
 	}, `input "x": every input and output needs a name of its own`, `input "text": PyTorch has no STRING`, "the size 0 is neither", `input "text": every`)
+}
+
+// TestExportEndsWithTuner: PyTorch does not outlive a tuner that is killed, nor does what it started.
+func TestExportEndsWithTuner(t *testing.T) {
+	childrentest.CheckKilled(t, func(script string) {
+		_, _ = pytorch.Export(context.Background(), source(t), fakePython(t, script), filepath.Join(t.TempDir(), "model.onnx"), answer{})
+	})
 }

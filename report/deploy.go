@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
+	"tuner/internal/terminal"
 	"tuner/journal"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
@@ -35,7 +36,7 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 	}
 	var b strings.Builder
 	for _, line := range reasons(r, best, unwarmed) {
-		fmt.Fprintf(&b, "# %s\n", oneLine(line)) // a line break in a name must not end the comment
+		fmt.Fprintf(&b, "# %s\n", terminal.Plain(oneLine(line))) // a line break in a name must not end the comment
 	}
 	fmt.Fprintf(&b, "\n%s", text)
 	if _, err := io.WriteString(w, b.String()); err != nil {

@@ -85,6 +85,9 @@ func TestHostileTextStaysTextInMarkdown(t *testing.T) {
 		}
 		return outside
 	}
+	if strings.ContainsAny(text, "\x1b\x07\u202e") {
+		t.Errorf("characters that turn the direction of writing, or steer a terminal: %q", text)
+	}
 	for line := range strings.Lines(text) {
 		outside := inCode(strings.TrimRight(line, "\n"))
 		if strings.Contains(outside, "<") {
@@ -135,6 +138,9 @@ func TestHostileTextStaysInComments(t *testing.T) {
 	r := hostile(t)
 	text := written(t, r, WriteConfig)
 	comments, _, _ := strings.Cut(text, "\n\n")
+	if strings.ContainsAny(comments, "\x1b\u202e") {
+		t.Errorf("the comments hold characters that hide text: %q", comments)
+	}
 	for line := range strings.Lines(comments) {
 		if !strings.HasPrefix(line, "# ") {
 			t.Errorf("a comment goes on as %q", line)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tuner/analyze"
+	"tuner/internal/terminal"
 	"tuner/journal"
 )
 
@@ -39,7 +40,7 @@ func WriteMarkdown(w io.Writer, r analyze.Result, charts bool) error {
 	} else {
 		fmt.Fprintf(&b, "\n## Origin\n\n- the measurements of another program, read from %s\n", codeText(r.Recorded))
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
+	if _, err := io.WriteString(w, terminal.Plain(b.String())); err != nil {
 		return fmt.Errorf("cannot write Markdown: %w", err)
 	}
 	return nil

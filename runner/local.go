@@ -100,7 +100,6 @@ func (l Local) start(ctx context.Context, repository string, at api.Announcement
 		written.log = log
 	}
 	cmd.Stdout, cmd.Stderr = written, written
-	cmd.SysProcAttr = processAttributes()
 	cmd.WaitDelay = outputDelay
 	if err := p.start(); err != nil {
 		_ = p.lifeline.Close() // nothing was written

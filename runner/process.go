@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
 
 	"tuner/engine/api"
 	"tuner/hostinfo"
+	"tuner/internal/children"
 )
 
 // The file descriptors of the child contract: ExtraFiles begin at 3.
@@ -27,7 +27,7 @@ const (
 const outputDelay = time.Second
 
 // process is an engine process of our own: started in a process group of its own, ready once it has announced its
-// addresses, and never left behind. It dies with us by a signal of the kernel and by the end of file on parentFD. Another server
+// addresses, and never left behind. It dies with us (internal/children), and at the end of file on parentFD. Another server
 // announces nothing, and knows of no parentFD: it is ready once it answers (startServer).
 type process struct {
 	cmd      *exec.Cmd
@@ -65,7 +65,6 @@ func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Durat
 	p := &process{cmd: cmd, drain: drain, kills: memoryKills(), lifeline: lifeline, done: make(chan struct{})}
 	cmd.Stderr = &p.tail
 	cmd.ExtraFiles = []*os.File{announceChild, parentChild}
-	cmd.SysProcAttr = processAttributes()
 	cmd.WaitDelay = outputDelay
 	if err := p.start(); err != nil {
 		_ = lifeline.Close()
@@ -78,22 +77,17 @@ func startProcess(ctx context.Context, cmd *exec.Cmd, patience, drain time.Durat
 	return p, nil
 }
 
-// start starts the command and sees to its end, on a thread that lives as long as the process: the kernel sends the
-// parent's death signal when the thread that started it ends.
+// start starts the command and sees to its end.
 func (p *process) start() error {
-	started := make(chan error)
+	ended, err := children.Start(p.cmd)
+	if err != nil {
+		return err
+	}
 	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		_ = p.cmd.Wait() // how it ended is in ProcessState
+		<-ended // how it ended is in ProcessState
 		p.ended()
 	}()
-	return <-started
+	return nil
 }
 
 // ended notes how the process exited.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tuner/internal/problems"
 )
 
 // Error is one mistake in a YAML file, with all that is needed to mend it.
@@ -45,14 +47,17 @@ func (e Error) Error() string {
 // Errors is every mistake of a file, by line.
 type Errors []Error
 
-// Error is one mistake per line; several are announced by their number.
+// Error is one mistake per line, the first where there are many; several are announced by their number.
 func (es Errors) Error() string {
 	lines := make([]string, 0, len(es)+1)
 	if len(es) > 1 {
 		lines = append(lines, fmt.Sprintf("%d mistakes in %s", len(es), es[0].File))
 	}
-	for _, e := range es {
+	for _, e := range es[:min(len(es), problems.Most)] {
 		lines = append(lines, e.Error())
+	}
+	if more := len(es) - problems.Most; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }

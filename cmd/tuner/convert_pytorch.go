@@ -36,7 +36,7 @@ func (o *pytorchOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.outNames, "out-names", "", "PyTorch: `names` for the outputs (default: the model's own, or output, or output_0 …)")
 	f.IntVar(&o.opset, "opset", 0, "PyTorch: `version` of ONNX's operators (default 17)")
 	f.StringVar(&o.python, "python", "", "PyTorch: `program` of the Python that has it (default python3 of the PATH)")
-	f.BoolVar(&o.allowPickle, "allow-pickle", false, "PyTorch: load pickled modules, which runs the code that the file names")
+	f.BoolVar(&o.allowPickle, "allow-pickle", false, "PyTorch: load pickled modules, and any file with a PyTorch before 2.6, which may run code of the file")
 }
 
 // isPyTorch tells PyTorch's files by their names.
@@ -95,7 +95,7 @@ func exportPyTorch(ctx context.Context, con console, source pytorch.Source, pyth
 	switch {
 	case ctx.Err() != nil:
 		return interruptedOr(ctx, err)
-	case errors.Is(err, pytorch.ErrPickle):
+	case errors.Is(err, pytorch.ErrPermission):
 		return usageErrorf("%w\nhere the permission is --allow-pickle", err)
 	case errors.As(err, new(*pytorch.WriteError)):
 		return usageErrorf("%w\n-o names another folder", err)

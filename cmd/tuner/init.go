@@ -155,10 +155,10 @@ func exampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.St
 	if err != nil {
 		return nil, err
 	}
-	examples := exampleSizes(subject.Model)
+	examples, batches := exampleSizes(subject.Model), inputs.Batches(subject.Model)
 	var shapes []spec.StarterShape
 	for _, in := range subject.Model.Inputs() {
-		if dims := requestShape(subject.Model, in); slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
+		if dims := requestShape(in, batches); slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
 			shape := exampleShape(in, dims, configured[in.Name], sizes, examples)
 			if own, ok := given[in.Name]; ok {
 				shape.Dims, shape.Example = own, false
@@ -185,9 +185,9 @@ func exampleSizes(m *onnx.Model) map[string]int64 {
 	return sizes
 }
 
-// requestShape is an input's shape without the batch dimension.
-func requestShape(m *onnx.Model, in onnx.Value) []onnx.Dim {
-	if inputs.Batches(m) {
+// requestShape is an input's shape without the batch dimension of a model that batches.
+func requestShape(in onnx.Value, batches bool) []onnx.Dim {
+	if batches {
 		return in.Shape[1:]
 	}
 	return in.Shape
@@ -195,13 +195,13 @@ func requestShape(m *onnx.Model, in onnx.Value) []onnx.Dim {
 
 // givenSizes collects the sizes of symbols that shapes say, and refuses shapes that are none of the model's.
 func givenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, error) {
-	sizes := map[string]int64{}
+	sizes, batches := map[string]int64{}, inputs.Batches(m)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.IndexFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
 		if i < 0 {
 			return nil, usageErrorf("--shape %s: the model has no such input; it has %v", name, m.Inputs())
 		}
-		dims := requestShape(m, m.Inputs()[i])
+		dims := requestShape(m.Inputs()[i], batches)
 		fits := len(dims) == len(given[name])
 		for k := 0; fits && k < len(dims); k++ {
 			fits = !dims[k].IsFixed() || dims[k].Size == given[name][k]
@@ -256,7 +256,7 @@ func initFiles(dir string, s spec.Starter, subject profile.Subject) ([]newFile, 
 	_, profileErr := spec.ParseProfile(files[0].path, profileText)
 	_, analyzeErr := spec.ParseAnalyze(files[1].path, analyzeText)
 	if err := errors.Join(profileErr, analyzeErr); err != nil {
-		return nil, fmt.Errorf("cannot write a valid profile for this model: %w", err)
+		return nil, usageErrorf("cannot write a valid profile for this model: %w", err)
 	}
 	if s.Config == "" {
 		return files, nil

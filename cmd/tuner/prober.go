@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/internal/children"
 	"tuner/modelconfig"
 	"tuner/ortlib"
 )
@@ -63,13 +64,12 @@ func (p prober) optimize(ctx context.Context, build ortlib.Build, model string, 
 func (p prober) ask(ctx context.Context, build ortlib.Build, flags ...string) probeAnswer {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.program, append([]string{"probe", "--library", build.Library}, flags...)...)
+	cmd := children.Command(ctx, p.program, append([]string{"probe", "--library", build.Library}, flags...)...)
 	cmd.Args[0] = p.name
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = build.Environment(os.Environ())
-	cmd.WaitDelay = time.Second // for a helper of the child that holds its pipes open
-	if err := cmd.Run(); err != nil {
+	if err := children.Run(cmd); err != nil {
 		return probeAnswer{Error: p.endOfChild(ctx, err, stderr.String())}
 	}
 	var answer probeAnswer

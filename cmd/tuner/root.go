@@ -16,7 +16,7 @@ func run(ctx context.Context, con console, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintf(con.err, "tuner: %v\n", err)
+		fmt.Fprintf(con.err, "tuner: %s\n", terminal.Plain(terminal.Bounded(err.Error())))
 	}
 	return exitCode(err)
 }

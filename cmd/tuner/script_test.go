@@ -19,6 +19,8 @@ import (
 	"tuner/internal/lawserver"
 	"tuner/measure"
 	"tuner/meter"
+	"tuner/onnx"
+	"tuner/onnx/build"
 )
 
 // TestMain makes `tuner` a command of the scripts: this test binary, called by that name, is the program.
@@ -36,7 +38,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setupScript,
 		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitcode, "lawserver": startLawServer, "startserver": startServer, "fill": fill, "replace": replaceText,
+			"exitcode": exitcode, "lawserver": startLawServer, "startserver": startServer, "fill": fill, "replace": replaceText, "makemodel": makeModel,
 		},
 	})
 }
@@ -129,6 +131,20 @@ func fill(ts *testscript.TestScript, negated bool, args []string) {
 		text := os.Expand(ts.ReadFile(name), ts.Getenv)
 		ts.Check(os.WriteFile(strings.TrimSuffix(ts.MkAbs(name), ".in"), []byte(text), 0o600))
 	}
+}
+
+// makeModel is the script command "makemodel FILE": it writes a small model with external data, FILE.data. $MODEL_SHA256 is its digest.
+func makeModel(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: makemodel FILE")
+	}
+	path := ts.MkAbs(args[0])
+	ts.Check(build.MLP().Write(path, 1))
+	m, err := onnx.Read(path)
+	ts.Check(err)
+	sum, err := m.Digest()
+	ts.Check(err)
+	ts.Setenv("MODEL_SHA256", sum)
 }
 
 // replaceText is the script command "replace FILE OLD NEW": a text in a file, which must be there.

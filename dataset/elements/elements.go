@@ -6,7 +6,9 @@ package elements
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 
 	"tuner/onnx"
 	"tuner/onnx/inputs"
@@ -100,46 +102,87 @@ func InRange(t onnx.DataType) (lo, hi int64) {
 	}
 }
 
+// CheckTypes says what stands against the conversion of one type to another, whatever the values.
+func CheckTypes(from, to onnx.DataType) error {
+	if from == to || from.IsInteger() && to.IsInteger() || from.IsFloat() && to.IsFloat() {
+		return nil
+	}
+	return fmt.Errorf("it is %s instead of %s", from, to)
+}
+
 // Convert makes a tensor of another type: whole numbers of whole numbers when every one fits, floating-point numbers of
 // floating-point numbers, rounded to nearest, when none becomes infinite. The error says what stands against it.
 func Convert(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
-	switch {
-	case t.Type == to:
-		return t, nil
-	case t.Type.IsInteger() && to.IsInteger():
-		return convertIntegers(t, to)
-	case t.Type.IsFloat() && to.IsFloat():
-		return convertFloats(t, to)
-	default:
-		return inputs.Tensor{}, fmt.Errorf("it is %s instead of %s", t.Type, to)
+	if err := CheckTypes(t.Type, to); err != nil || t.Type == to {
+		return t, err
+	}
+	convert := convertFloats
+	if t.Type.IsInteger() {
+		convert = convertIntegers
+	}
+	out := inputs.Tensor{Type: to, Shape: t.Shape, Data: make([]byte, 0, int64(len(t.Data))/t.Type.Size()*to.Size())}
+	for part := range parts(t) {
+		var err error
+		if out.Data, err = convert(out.Data, part, to); err != nil {
+			return inputs.Tensor{}, err
+		}
+	}
+	return out, nil
+}
+
+// partSize is how many elements are looked at in one go: as numbers of 64 bits, all of a tensor would take up to eight times its memory.
+const partSize = 1 << 14
+
+// parts yields the elements of a tensor of numbers some at a time.
+func parts(t inputs.Tensor) iter.Seq[inputs.Tensor] {
+	return func(yield func(inputs.Tensor) bool) {
+		for data := range slices.Chunk(t.Data, int(partSize*t.Type.Size())) {
+			if !yield(inputs.Tensor{Type: t.Type, Data: data}) {
+				return
+			}
+		}
 	}
 }
 
-func convertIntegers(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
+// FindNaN returns the number of the first element that is NaN; ok is false where there is none.
+func FindNaN(t inputs.Tensor) (i int64, ok bool) {
+	if !t.Type.IsFloat() {
+		return 0, false
+	}
+	for part := range parts(t) {
+		values := Floats(part)
+		if at := slices.IndexFunc(values, math.IsNaN); at >= 0 {
+			return i + int64(at), true
+		}
+		i += int64(len(values))
+	}
+	return 0, false
+}
+
+func convertIntegers(out []byte, t inputs.Tensor, to onnx.DataType) ([]byte, error) {
 	values, ok := Integers(t)
 	if !ok {
-		return inputs.Tensor{}, fmt.Errorf("it is %s, and has values too large for %s", t.Type, to)
+		return nil, fmt.Errorf("it is %s, and has values too large for %s", t.Type, to)
 	}
 	lo, hi := InRange(to)
-	data := make([]byte, 0, int64(len(values))*to.Size())
 	for _, v := range values {
 		if v < lo || v > hi {
-			return inputs.Tensor{}, fmt.Errorf("it is %s, and its value %d does not fit %s", t.Type, v, to)
+			return nil, fmt.Errorf("it is %s, and its value %d does not fit %s", t.Type, v, to)
 		}
-		data = onnx.AppendInteger(data, to, v)
+		out = onnx.AppendInteger(out, to, v)
 	}
-	return inputs.Tensor{Type: to, Shape: t.Shape, Data: data}, nil
+	return out, nil
 }
 
-func convertFloats(t inputs.Tensor, to onnx.DataType) (inputs.Tensor, error) {
+func convertFloats(out []byte, t inputs.Tensor, to onnx.DataType) ([]byte, error) {
 	values := Floats(t)
-	out := inputs.Tensor{Type: to, Shape: t.Shape, Data: make([]byte, 0, int64(len(values))*to.Size())}
+	before := len(out)
 	for _, v := range values {
-		out.Data = onnx.AppendFloat(out.Data, to, v)
+		out = onnx.AppendFloat(out, to, v)
 	}
-	for i, became := range Floats(out) {
+	for i, became := range Floats(inputs.Tensor{Type: to, Data: out[before:]}) {
 		if math.IsInf(became, 0) && !math.IsInf(values[i], 0) {
-			return inputs.Tensor{}, fmt.Errorf("it is %s, and its value %g does not fit %s", t.Type, values[i], to)
+			return nil, fmt.Errorf("it is %s, and its value %g does not fit %s", t.Type, values[i], to)
 		}
 	}
 	return out, nil

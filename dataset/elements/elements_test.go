@@ -139,3 +139,32 @@ func TestConvert(t *testing.T) {
 	refuse(floats(onnx.Float, 1), onnx.Int64, "it is FLOAT instead of INT64")
 	refuse(whole(onnx.Uint8, 1), onnx.Bool, "it is UINT8 instead of BOOL")
 }
+
+// TestParts: a long tensor is converted and searched through to its end, some elements at a time.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	const n = 1<<14 + 3
+	whole, fractions := inputs.Tensor{Type: onnx.Int32, Shape: []int64{n}}, inputs.Tensor{Type: onnx.Double, Shape: []int64{n}}
+	for i := range int64(n) {
+		whole.Data = onnx.AppendInteger(whole.Data, onnx.Int32, i)
+		fractions.Data = onnx.AppendFloat(fractions.Data, onnx.Double, float64(i)/4)
+	}
+	wide, err := elements.Convert(whole, onnx.Int64)
+	if values, _ := elements.Integers(wide); err != nil || len(values) != n || values[n-1] != n-1 {
+		t.Errorf("%d whole numbers, %v", len(values), err)
+	}
+	single, err := elements.Convert(fractions, onnx.Float)
+	if values := elements.Floats(single); err != nil || len(values) != n || values[n-1] != float64(n-1)/4 {
+		t.Errorf("%d fractions, %v", len(values), err)
+	}
+	if i, ok := elements.FindNaN(single); ok {
+		t.Errorf("element %d is NaN", i)
+	}
+	copy(single.Data[4*(n-2):], onnx.AppendFloat(nil, onnx.Float, math.NaN()))
+	if i, ok := elements.FindNaN(single); !ok || i != n-2 {
+		t.Errorf("element %d is NaN (%t), want %d", i, ok, n-2)
+	}
+	if _, err := elements.Convert(whole, onnx.Int8); err == nil {
+		t.Error("a number that does not fit was converted")
+	}
+}

@@ -17,12 +17,48 @@ const magic = "\x93NUMPY"
 // maxHeader is the longest header that is read. NumPy itself refuses more than 10,000 bytes from strangers.
 const maxHeader = 1 << 16
 
-// header is what a file says of its array.
+// Outline is what a file says of its array, before the data.
+type Outline struct {
+	Type  onnx.DataType // String for text and bytes
+	Shape []int64
+}
+
+// header is all that a file says of its array.
 type header struct {
 	element element
 	fortran bool // the first index runs fastest
 	shape   []int64
 	length  int64 // of the file's bytes before the data
+	data    int64 // bytes of the data
+}
+
+// perText is what an element of text takes beside its bytes: where they are.
+const perText = 24
+
+// memory is how many bytes the array takes once it is read.
+func (h header) memory() int64 {
+	if h.element.kind == onnx.String {
+		n := h.data / h.element.width
+		return min(n, (1<<62)/(perText+h.element.width)) * (perText + h.element.width)
+	}
+	return h.data
+}
+
+// readHeader reads the header of a file of size bytes, checks it against that, and leaves r at the data.
+func readHeader(r io.Reader, size int64) (header, error) {
+	h, err := scanHeader(r)
+	if err != nil {
+		return header{}, err
+	}
+	n, ok := onnx.Elements(h.shape)
+	if !ok || n > (1<<62)/h.element.width {
+		return header{}, fmt.Errorf("its shape %v is impossible", h.shape)
+	}
+	h.data = n * h.element.width
+	if have := size - h.length; have != h.data {
+		return header{}, fmt.Errorf("its header promises %d bytes (shape %v), the file has %d: it is torn, or not one array", h.data, h.shape, have)
+	}
+	return h, nil
 }
 
 // element is how one element is stored.
@@ -34,8 +70,8 @@ type element struct {
 	wide  bool          // text as UTF-32 (kind String)
 }
 
-// readHeader reads the header and leaves r at the data.
-func readHeader(r io.Reader) (header, error) {
+// scanHeader reads the header and leaves r at the data.
+func scanHeader(r io.Reader) (header, error) {
 	fixed := make([]byte, len(magic)+2)
 	if _, err := io.ReadFull(r, fixed); err != nil || string(fixed[:len(magic)]) != magic {
 		return header{}, errors.New("it is no NumPy array file (those begin with \\x93NUMPY); np.save writes one")

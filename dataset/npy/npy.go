@@ -9,6 +9,7 @@ package npy
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -31,27 +32,44 @@ func Read(r io.Reader, size int64) (inputs.Tensor, error) {
 }
 
 func read(r io.Reader, size int64) (inputs.Tensor, error) {
-	h, err := readHeader(r)
+	h, err := readHeader(r, size)
 	if err != nil {
 		return inputs.Tensor{}, err
 	}
-	n, ok := onnx.Elements(h.shape)
-	if !ok || n > (1<<62)/h.element.width {
-		return inputs.Tensor{}, fmt.Errorf("its shape %v is impossible", h.shape)
-	}
-	want := n * h.element.width
-	if have := size - h.length; have != want {
-		return inputs.Tensor{}, fmt.Errorf("its header promises %d bytes (shape %v), the file has %d: it is torn, or not one array", want, h.shape, have)
-	}
-	// An archive's directory can lie about sizes: memory grows with what really comes.
-	data, err := io.ReadAll(io.LimitReader(r, want+1))
-	switch {
-	case err != nil:
+	data, err := readExactly(r, h.data)
+	if err != nil {
 		return inputs.Tensor{}, err
-	case int64(len(data)) != want:
-		return inputs.Tensor{}, fmt.Errorf("it has not the %d bytes that its header promises: it is torn", want)
 	}
 	return h.tensor(data)
+}
+
+// firstRead is how much memory is taken before anything was read. A file system or an archive's directory can lie about sizes: memory
+// grows with what really comes.
+const firstRead = 1 << 20
+
+// readExactly reads the want bytes that r holds.
+func readExactly(r io.Reader, want int64) ([]byte, error) {
+	data := make([]byte, 0, min(want, firstRead))
+	for int64(len(data)) < want {
+		if len(data) == cap(data) {
+			data = append(make([]byte, 0, min(want, 2*int64(cap(data)))), data...)
+		}
+		n, err := io.ReadFull(r, data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, fmt.Errorf("it has not the %d bytes that its header promises: it is torn", want)
+		case err != nil:
+			return nil, err
+		}
+	}
+	switch _, err := io.ReadFull(r, make([]byte, 1)); { // an archive tells at the end whether its checksum is right
+	case err == nil:
+		return nil, fmt.Errorf("it has more than the %d bytes that its header promises", want)
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return data, nil
 }
 
 // tensor brings the data into a tensor's form.
@@ -78,18 +96,18 @@ func (h header) tensor(data []byte) (inputs.Tensor, error) {
 			if err != nil {
 				return inputs.Tensor{}, err
 			}
-			t.Strings = append(t.Strings, text)
+			t.Strings = append(t.Strings, slices.Clip(text))
 		}
 	}
 	return t, nil
 }
 
-// text returns the content of an element of text.
+// text returns the content of an element of text, in the memory of the element: no character takes more bytes in UTF-8 than in UTF-32.
 func (e element) text(raw []byte) ([]byte, error) {
 	if !e.wide {
 		return bytes.TrimRight(raw, "\x00"), nil
 	}
-	var text []byte
+	text := raw[:0]
 	for ; len(raw) > 0; raw = raw[4:] {
 		r := rune(binary.LittleEndian.Uint32(raw))
 		if !utf8.ValidRune(r) {

@@ -4,8 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -123,7 +125,7 @@ func TestReadRefuses(t *testing.T) {
 // TestRealNumPy reads an archive that NumPy wrote: testdata/make.py tells how, and what is in it.
 func TestRealNumPy(t *testing.T) {
 	t.Parallel()
-	got, err := npy.ReadArchive("testdata/numpy.npz")
+	got, err := npy.ReadArchive("testdata/numpy.npz", npy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +172,7 @@ func TestReadArchiveRefuses(t *testing.T) {
 	t.Parallel()
 	good := string(file(dict("|u1", "False", "(1,)"), 1))
 	refuse := func(name, path string, want ...string) {
-		_, err := npy.ReadArchive(path)
+		_, err := npy.ReadArchive(path, npy.Options{})
 		for _, part := range append(want, path) {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %v, want %q", name, err, part)
@@ -186,6 +188,97 @@ func TestReadArchiveRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuse("no archive", plain, "it is no .npz archive")
+	refuse("a bad checksum", damaged(t, archive(t, "a.npy", good)), "checksum")
+}
+
+// damaged changes the last byte of an archive's only, stored, array.
+func damaged(t *testing.T, path string) string {
+	t.Helper()
+	var stored bytes.Buffer
+	if err := npy.WriteArchive(&stored, map[string]inputs.Tensor{"a": {Type: onnx.Uint8, Shape: []int64{1}, Data: []byte{200}}}); err != nil {
+		t.Fatal(err)
+	}
+	content := stored.Bytes()
+	content[bytes.LastIndexByte(content, 200)]++
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestCheckSeesOutlines: what is refused is never read.
+func TestCheckSeesOutlines(t *testing.T) {
+	t.Parallel()
+	refusal := errors.New("not this one")
+	path := archive(t, "a.npy", string(file(dict("<f4", "False", "(2, 1)"), 0, 0, 0, 0, 0, 0, 0, 0)), "b.npy", string(file(dict("|S2", "False", "(1,)"), 'a', 'b')))
+	var seen map[string]npy.Outline
+	_, err := npy.ReadArchive(path, npy.Options{Check: func(outlines map[string]npy.Outline) error { seen = outlines; return refusal }})
+	if !errors.Is(err, refusal) {
+		t.Errorf("error %v", err)
+	}
+	want := map[string]npy.Outline{"a": {Type: onnx.Float, Shape: []int64{2, 1}}, "b": {Type: onnx.String, Shape: []int64{1}}}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// The numbers take 8 bytes, the text 24 and its own 2.
+	if _, err := npy.ReadArchive(path, npy.Options{Memory: 34}); err != nil {
+		t.Errorf("enough memory: %v", err)
+	}
+	if _, err := npy.ReadArchive(path, npy.Options{Memory: 33}); err == nil || !strings.Contains(err.Error(), "would take 34 bytes, more than the 33") {
+		t.Errorf("too little memory: %v", err)
+	}
+}
+
+// mostMemory is what a file of n bytes may take: ten times itself, and 64 MiB.
+func mostMemory(n int) uint64 { return uint64(10*n) + 64<<20 }
+
+// checkMemory runs and sees what is allocated. Fuzzing runs one input at a time in each process.
+func checkMemory(t *testing.T, n int, run func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run()
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 2*mostMemory(n) { // all that was ever allocated: a buffer that grew counts twice
+		t.Errorf("%d bytes of file took %d", n, used)
+	}
+}
+
+// FuzzReadArchive: whatever an archive says of itself, reading it ends, and takes memory in proportion to it.
+func FuzzReadArchive(f *testing.F) {
+	content, err := os.ReadFile("testdata/numpy.npz")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(content)
+	var stored bytes.Buffer
+	if err := npy.WriteArchive(&stored, map[string]inputs.Tensor{"a": {Type: onnx.Uint8, Shape: []int64{3}, Data: []byte{1, 2, 3}}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(stored.Bytes())
+	f.Add(stored.Bytes()[:stored.Len()-10])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "data.npz")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		checkMemory(t, len(data), func() {
+			arrays, err := npy.ReadArchive(path, npy.Options{})
+			if err != nil {
+				return
+			}
+			for name, a := range arrays {
+				n, ok := onnx.Elements(a.Shape)
+				if have := int64(len(a.Strings)); a.Type != onnx.String {
+					if ok = ok && n*a.Type.Size() == int64(len(a.Data)); !ok {
+						t.Errorf("%q: %d bytes of shape %v", name, len(a.Data), a.Shape)
+					}
+				} else if !ok || n != have {
+					t.Errorf("%q: %d texts of shape %v", name, have, a.Shape)
+				}
+			}
+		})
+	})
 }
 
 func TestArchiveRoundTrip(t *testing.T) {
@@ -207,7 +300,7 @@ func TestArchiveRoundTrip(t *testing.T) {
 	if err := os.WriteFile(path, first.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := npy.ReadArchive(path)
+	got, err := npy.ReadArchive(path, npy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +329,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(file(dict("|S3", "False", "(2,)"), 'a', 'b', 'c', 'd', 0, 0))
 	f.Add(file(dict("<U1", "False", "(1,)"), 0x17, 0x53, 0, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		first, err := read(data)
+		var first inputs.Tensor
+		var err error
+		checkMemory(t, len(data), func() { first, err = read(data) })
 		if err != nil {
 			return
 		}

@@ -15,8 +15,13 @@ func File(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+	return Of(f)
+}
+
+// Of returns the SHA-256 of what is left to read of r, in lower-case hexadecimal.
+func Of(r io.Reader) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(h, r); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -18,22 +18,22 @@ var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
 	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"export":           {"report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                                         // report: the format of result.json; search: places
+	"export":           {"internal/telemetry", "report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                   // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
 	"report/html":      {"analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"}, // search/verdict: the answer under other limits
 	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
-	"ortsweep/snippet": {"onnx", "modelconfig"},
+	"ortsweep/snippet": {"internal/telemetry", "onnx", "modelconfig"},
 	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
 	"profile":          {"spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
-	"runner":           {"engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
+	"runner":           {"internal/children", "engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
 	"analyze":          {"spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
-	"spec":             {"search", "modelconfig", "measure", "precision/accuracy"},
+	"spec":             {"internal/problems", "search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {
 		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
 	},
@@ -44,21 +44,21 @@ var allowed = map[string][]string{
 	"search/queuesim":     {"measure", "stats"},                               // a model of the server: it knows no strategy
 	"search/posterior":    {"search", "search/footprint", "measure", "stats"}, // what is known: it decides nothing
 	"search/verdict":      {"search", "search/posterior", "measure"},
-	"modelrepo":           {"modelconfig", "internal/checksum"},
-	"modelconfig":         {},
-	"onnx":                {"internal/checksum"},
-	"dataset":             {"onnx"},
-	"precision":           {"onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
+	"modelrepo":           {"modelconfig", "internal/checksum", "internal/inside"},
+	"modelconfig":         {"internal/problems"},
+	"onnx":                {"internal/checksum", "internal/inside", "internal/problems"},
+	"dataset":             {"onnx", "hostinfo", "internal/problems"},
+	"precision":           {"internal/children", "onnx", "dataset", "runner", "engine/api", "modelrepo", "modelconfig", "hostinfo", "payload"},
 	"precision/accuracy":  {"dataset/elements", "onnx", "stats"},
 	"precision/calibrate": {"dataset/elements", "onnx"},
-	"pytorch":             {"dataset/npy", "precision/accuracy", "onnx"},
+	"pytorch":             {"internal/children", "dataset/npy", "precision/accuracy", "onnx"},
 	"engine/alarm":        {},
 	"engine/budget":       {},
 	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
 	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},
-	"ort":                 {},
-	"ortlib":              {"internal/checksum"},
+	"ort":                 {"internal/telemetry"},
+	"ortlib":              {"internal/checksum", "internal/children"},
 	"load":                {"measure", "stats"},
 	"wire":                {"engine/api"},
 	"meter":               {"engine/api", "hostinfo", "measure"},
@@ -70,10 +70,14 @@ var allowed = map[string][]string{
 	"stats":               {},
 	"hostinfo":            {},
 	"internal/checksum":   {},
+	"internal/children":   {},
 	"internal/durable":    {},
 	"internal/floors":     {},
+	"internal/inside":     {},
 	"internal/parallel":   {},
 	"internal/plotstyle":  {},
+	"internal/problems":   {},
+	"internal/telemetry":  {},
 	"internal/terminal":   {},
 	"internal/webpage":    {},
 	"internal/orttest":    {"ort", "onnx"},

@@ -66,6 +66,33 @@ func Plain(text string) string {
 	}, text)
 }
 
+// The longest line, in bytes, and the most lines that Bounded leaves.
+const (
+	maxLine  = 2000
+	maxLines = 200
+)
+
+// Bounded shortens a message that a stranger's file made long: a name of megabytes, or mistakes without end.
+func Bounded(text string) string {
+	lines := strings.Split(text, "\n")
+	more := len(lines) - maxLines
+	lines = lines[:min(len(lines), maxLines)]
+	for i, line := range lines {
+		if len(line) <= maxLine {
+			continue
+		}
+		cut := maxLine
+		for !utf8.RuneStart(line[cut]) {
+			cut--
+		}
+		lines[i] = fmt.Sprintf("%s … (%d bytes more)", line[:cut], len(line)-cut)
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("… (%d lines more)", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Color is a way to bring text out on a terminal.
 type Color string
 

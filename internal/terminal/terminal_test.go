@@ -68,3 +68,19 @@ long name      20
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	const short = "one\ntwo"
+	if got := Bounded(short); got != short {
+		t.Errorf("got %q", got)
+	}
+	long := strings.Repeat("ü", maxLine)
+	got := Bounded("a\n" + long + "\nb")
+	if want := "a\n" + strings.Repeat("ü", maxLine/2) + " … (2000 bytes more)\nb"; got != want {
+		t.Errorf("got %d bytes that end with %q", len(got), got[max(0, len(got)-60):])
+	}
+	if got, want := Bounded(strings.Repeat("x\n", maxLines+7)), strings.Repeat("x\n", maxLines)+"… (8 lines more)"; got != want {
+		t.Errorf("many lines end with %q", got[len(got)-40:])
+	}
+}

@@ -4,6 +4,7 @@
 package webpage
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -13,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"unicode"
 
 	json "github.com/go-json-experiment/json/v1"
 )
@@ -56,13 +58,25 @@ func Write(w io.Writer, s Source, data any, view func(Parts) any) error {
 	if err == nil {
 		t, err = t.ParseFS(s.Files, path(s.Template))
 	}
+	var page bytes.Buffer
 	if err == nil {
-		err = t.ExecuteTemplate(w, s.Template, view(parts))
+		err = t.ExecuteTemplate(&page, s.Template, view(parts))
+	}
+	if err == nil {
+		_, err = w.Write(bytes.Map(withoutTurns, page.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write HTML: %w", err)
 	}
 	return nil
+}
+
+// withoutTurns replaces the characters that turn the direction of writing: with them a name could look like another one.
+func withoutTurns(c rune) rune {
+	if unicode.Is(unicode.Bidi_Control, c) {
+		return unicode.ReplacementChar
+	}
+	return c
 }
 
 // path is a file's name in a file system of assets.

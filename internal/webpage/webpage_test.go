@@ -110,3 +110,15 @@ func TestWriteErrors(t *testing.T) {
 		t.Errorf("a style that is not there: error %v", err)
 	}
 }
+
+// Text that turns the direction of writing could make a name look like another one.
+func TestDirectionStays(t *testing.T) {
+	t.Parallel()
+	text, err := write(t, page(), "a\u202etitle", map[string]string{"n": "x\u2066y\u200e"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(text, "\u202e\u2066\u200e") || !strings.Contains(text, "a\ufffdtitle") || !strings.Contains(text, "x\ufffdy\ufffd") {
+		t.Errorf("the page begins with %q", text[:300])
+	}
+}

@@ -5,12 +5,12 @@
 package inputs
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"tuner/internal/problems"
 	"tuner/onnx"
 )
 
@@ -160,7 +160,7 @@ func settleShapes(m *onnx.Model, o Options) (map[string][]int64, error) {
 	for _, v := range m.Inputs() {
 		dims[v.Name] = s.settle(v, skip)
 	}
-	return dims, errors.Join(s.errs...)
+	return dims, s.errs.Err()
 }
 
 // settler collects the sizes of symbols, and what is wrong.
@@ -168,11 +168,11 @@ type settler struct {
 	options   Options
 	sizes     map[string]int64 // by symbol
 	unsettled map[string]bool  // symbols already reported
-	errs      []error
+	errs      problems.List
 }
 
 func (s *settler) errorf(format string, args ...any) {
-	s.errs = append(s.errs, fmt.Errorf(format, args...))
+	s.errs.Addf(format, args...)
 }
 
 func (s *settler) checkNames(values []onnx.Value) {
@@ -187,7 +187,7 @@ func (s *settler) checkNames(values []onnx.Value) {
 	slices.Sort(given)
 	for _, name := range given {
 		if !slices.Contains(names, name) {
-			s.errorf("a shape is given for %q, which is not an input; the inputs are %q", name, names)
+			s.errorf("a shape is given for %q, which is not an input; the inputs are %s", name, problems.Quote(names))
 		}
 	}
 }

@@ -27,7 +27,8 @@ func (n node) control() ([]Info, error) {
 
 // within infers a subgraph and returns what is known of its outputs.
 func (n node) within(g *onnxpb.GraphProto, inputs []Info) ([]Info, error) {
-	inner := &scope{model: n.scope.model, outer: n.scope, graph: g, results: n.scope.results}
+	inner := n.scope.inner(g)
+	defer inner.close()
 	if err := inner.infer(inputs); err != nil {
 		return nil, err
 	}

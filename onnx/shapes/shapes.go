@@ -34,31 +34,60 @@ func Infer(m *onnx.Model) (map[string]Info, error) {
 
 // All is Infer for the main graph and all its subgraphs.
 func All(m *onnx.Model) (Graphs, error) {
-	graphs := Graphs{}
-	main := &scope{model: m, graph: m.Graph(), results: graphs}
+	main := newScope(m)
 	if err := main.infer(nil); err != nil {
 		return nil, fmt.Errorf("cannot infer the shapes of the model: %w", err)
 	}
-	return graphs, nil
+	return main.results, nil
 }
 
 // scope is a graph whose values are being inferred.
 type scope struct {
 	model    *onnx.Model
-	outer    *scope // nil for the main graph
 	graph    *onnxpb.GraphProto
 	results  Graphs
 	infos    map[string]Info
 	numbers  map[string][]number
 	tensors  map[string]*onnxpb.TensorProto
 	declared map[string]Info
-	defined  map[string]bool
+	owners   map[string][]*scope // by value: the graphs around the present place that define it, the innermost last; shared by all scopes
+	own      []string            // the values that this graph defines
+}
+
+func newScope(m *onnx.Model) *scope {
+	s := &scope{model: m, graph: m.Graph(), results: Graphs{}, owners: map[string][]*scope{}}
+	s.clear()
+	return s
+}
+
+// inner is the scope of a subgraph. Whoever opens it closes it.
+func (s *scope) inner(g *onnxpb.GraphProto) *scope {
+	inner := &scope{model: s.model, graph: g, results: s.results, owners: s.owners}
+	inner.clear()
+	return inner
+}
+
+func (s *scope) clear() {
+	s.infos, s.numbers, s.tensors = map[string]Info{}, map[string][]number{}, map[string]*onnxpb.TensorProto{}
+}
+
+// close ends what the graph defines: behind it nobody sees it.
+func (s *scope) close() {
+	for _, name := range s.own {
+		s.owners[name] = s.owners[name][:len(s.owners[name])-1]
+	}
+}
+
+// enter notes that the graph defines a value.
+func (s *scope) enter(name string) {
+	if s.owner(name) != s {
+		s.owners[name] = append(s.owners[name], s)
+		s.own = append(s.own, name)
+	}
 }
 
 // infer fills the scope. inputs is what is known of the graph's inputs from outside; the main graph has only declarations.
 func (s *scope) infer(inputs []Info) error {
-	s.infos, s.numbers = map[string]Info{}, map[string][]number{}
-	s.tensors, s.defined = map[string]*onnxpb.TensorProto{}, map[string]bool{}
 	s.results[s.graph] = s.infos
 	s.declare()
 	for i, v := range s.graph.GetInput() {
@@ -73,7 +102,7 @@ func (s *scope) infer(inputs []Info) error {
 	}
 	for _, t := range s.graph.GetSparseInitializer() {
 		name := t.GetValues().GetName()
-		s.defined[name] = true
+		s.enter(name)
 		s.set(name, known(onnx.DataType(t.GetValues().GetDataType()), fixedDims(t.GetDims())))
 	}
 	for _, proto := range s.graph.GetNode() {
@@ -114,7 +143,7 @@ func declaredDims(shape *onnxpb.TensorShapeProto) []onnx.Dim {
 // define records a value: what was inferred, completed by what the file declares. What was inferred wins, since declarations
 // are often left over from before another tool changed the graph.
 func (s *scope) define(name string, inferred Info) {
-	s.defined[name] = true
+	s.enter(name)
 	s.set(name, complete(inferred, s.declared[name]))
 }
 
@@ -149,7 +178,7 @@ func complete(inferred, declared Info) Info {
 }
 
 func (s *scope) defineConstant(name string, t *onnxpb.TensorProto) {
-	s.defined[name] = true
+	s.enter(name)
 	s.tensors[name] = t
 	s.set(name, known(onnx.DataType(t.GetDataType()), fixedDims(t.GetDims())))
 	if values, ok := s.wholeNumbers(t); ok {
@@ -186,10 +215,8 @@ func (s *scope) inferNode(proto *onnxpb.NodeProto) error {
 
 // owner returns the innermost graph that defines a value, nil when none does.
 func (s *scope) owner(name string) *scope {
-	for ; s != nil; s = s.outer {
-		if s.defined[name] {
-			return s
-		}
+	if owners := s.owners[name]; len(owners) > 0 {
+		return owners[len(owners)-1]
 	}
 	return nil
 }

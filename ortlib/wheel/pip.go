@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
-	"time"
+
+	"tuner/internal/children"
 )
 
 // pipDownload lets pip put the wheel into dir. Its standard output is progress itself: pip draws a bar on a terminal.
@@ -21,12 +20,10 @@ func pipDownload(ctx context.Context, python string, spec Spec, dir string, prog
 	if _, err := fmt.Fprintf(progress, "%s: downloading with %s -m pip download\n", spec.Requirement, python); err != nil {
 		return err
 	}
-	runtime.LockOSThread() // see childAttributes
-	defer runtime.UnlockOSThread()
-	cmd := groupCommand(ctx, python, append([]string{"-m", "pip"}, pipArguments(spec, dir)...)...)
+	cmd := children.Command(ctx, python, append([]string{"-m", "pip"}, pipArguments(spec, dir)...)...)
 	var complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = progress, &complaints
-	if err := cmd.Run(); err != nil {
+	if err := children.Run(cmd); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -56,8 +53,7 @@ func checkPip(ctx context.Context, python string) error {
 	if _, err := exec.LookPath(python); err != nil {
 		return fmt.Errorf("%s is not on the PATH; install Python 3 with pip: it fetches packages with your own index and proxy settings", python)
 	}
-	cmd := groupCommand(ctx, python, "-m", "pip", "--version")
-	output, err := cmd.CombinedOutput()
+	output, err := children.Output(children.Command(ctx, python, "-m", "pip", "--version"))
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -66,15 +62,6 @@ func checkPip(ctx context.Context, python string) error {
 		return fmt.Errorf("%s has no working pip; install it (Debian: apt-get install python3-pip; elsewhere: %s -m ensurepip):\n%s", python, python, lastLines(string(output), 3))
 	}
 	return err
-}
-
-// groupCommand makes a command that is ended with its whole process group: pip starts helpers.
-func groupCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.SysProcAttr = childAttributes()
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second // for pipes that an escaped helper holds open
-	return cmd
 }
 
 // lastLines returns the last n lines that say something.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"tuner/internal/telemetry"
 	"tuner/modelconfig"
 	"tuner/onnx"
 )
@@ -12,12 +13,15 @@ import (
 func WriteCPP(to io.Writer, s Session) error {
 	var w writer
 	w.comments("//", append([]string{fmt.Sprintf("Measured with ONNX Runtime %s; build: c++ -std=c++17 winner.cc -lonnxruntime", s.Runtime)}, s.About...))
-	for _, header := range []string{"array", "cstdint", "iostream", "string", "unordered_map", "vector"} {
+	for _, header := range []string{"array", "cstdint", "cstdlib", "iostream", "string", "unordered_map", "vector"} {
 		w.linef("#include <%s>", header)
 	}
 	w.linef("#include <onnxruntime_cxx_api.h>")
 	w.linef("")
 	w.linef("int main() {")
+	w.linef("#ifndef _WIN32")
+	w.linef("  setenv(%s, %s, 0);  // else ONNX Runtime reports to its maker", quote(telemetry.Variable), quote(telemetry.Off))
+	w.linef("#endif")
 	w.linef("  Ort::Env env(ORT_LOGGING_LEVEL_WARNING, \"winner\");")
 	w.cppOptions(s)
 	w.linef("  Ort::Session session(env, ORT_TSTR(%s), options);", quote(s.Model))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"tuner/internal/telemetry"
 	"tuner/modelconfig"
 	"tuner/onnx"
 )
@@ -20,6 +21,7 @@ func WriteGo(to io.Writer, s Session) error {
 	w.linef("import (\n\"fmt\"\n\"log\"\n\"os\"\n\nort \"github.com/yalue/onnxruntime_go\"\n)")
 	w.linef("")
 	w.linef("func main() {")
+	w.linef("if _, isSet := os.LookupEnv(%[1]s); !isSet {\ncheck(os.Setenv(%[1]s, %[2]s)) // else ONNX Runtime reports to its maker\n}", quote(telemetry.Variable), quote(telemetry.Off))
 	w.linef("ort.SetSharedLibraryPath(os.Getenv(\"ORT_LIBRARY\"))")
 	w.linef("check(ort.InitializeEnvironment())")
 	w.linef("defer ort.DestroyEnvironment()")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tuner/internal/telemetry"
 	"tuner/modelconfig"
 	"tuner/onnx"
 )
@@ -14,6 +15,10 @@ import (
 func WritePython(to io.Writer, s Session) error {
 	var w writer
 	w.comments("#", append([]string{fmt.Sprintf("Measured with ONNX Runtime %s%s", s.Runtime, pipHint(s.Runtime))}, s.About...))
+	w.linef("import os")
+	w.linef("")
+	w.linef("os.environ.setdefault(%s, %s)  # else ONNX Runtime reports to its maker", quote(telemetry.Variable), quote(telemetry.Off))
+	w.linef("")
 	w.linef("import numpy as np")
 	w.linef("import onnxruntime as ort")
 	w.linef("")

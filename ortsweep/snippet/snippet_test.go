@@ -117,10 +117,10 @@ func TestDefaultSetsNothing(t *testing.T) {
 func TestCommentsStayComments(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if err := WritePython(&b, Session{About: []string{"a\nimport os"}, Model: "m"}); err != nil {
+	if err := WritePython(&b, Session{About: []string{"a\nimport evil"}, Model: "m"}); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(b.String(), "\nimport os") {
+	if strings.Contains(b.String(), "\nimport evil") {
 		t.Errorf("a comment became code:\n%s", b.String())
 	}
 }

@@ -2,6 +2,10 @@
 # simple: 1 thread.
 # Measured: mean compute time of one execution at batch 1: 2.00 ms (95 %: 2.00 ms to 2.00 ms).
 # Gain over the default on fresh launches: +100 %.
+import os
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else ONNX Runtime reports to its maker
+
 import numpy as np
 import onnxruntime as ort
 

@@ -1,5 +1,9 @@
 # Measured with ONNX Runtime cpu@1.31.1; install: pip install onnxruntime==1.31.1 numpy
 # minilm: 2 threads, parallel.
+import os
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else ONNX Runtime reports to its maker
+
 import numpy as np
 import onnxruntime as ort
 

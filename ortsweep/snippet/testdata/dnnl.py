@@ -1,4 +1,8 @@
 # Measured with ONNX Runtime built@1.31.1
+import os
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else ONNX Runtime reports to its maker
+
 import numpy as np
 import onnxruntime as ort
 

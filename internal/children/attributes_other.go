@@ -1,0 +1,8 @@
+//go:build !linux
+
+package children
+
+import "syscall"
+
+// attributes make a child the head of a process group.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,58 @@
+package profile
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"tuner/internal/durable"
+	"tuner/onnx"
+)
+
+// stamp is by what a file is known again without reading it.
+type stamp struct {
+	path string
+	info os.FileInfo
+}
+
+// newStamps takes the stamps of a model file and of its external data.
+func newStamps(path string, data []string) ([]stamp, error) {
+	var stamps []stamp
+	for _, p := range append([]string{path}, data...) {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, fmt.Errorf("cannot open %q: %w", p, durable.Cause(err))
+		}
+		stamps = append(stamps, stamp{p, info})
+	}
+	return stamps, nil
+}
+
+// isSame reports whether the file is the one that it was: its inode, size and time of change.
+func (s stamp) isSame() bool {
+	now, err := os.Stat(s.path)
+	return err == nil && os.SameFile(now, s.info) && now.Size() == s.info.Size() && now.ModTime().Equal(s.info.ModTime())
+}
+
+// CheckUnchanged finds out whether a model is still the one that was opened; an InputError says that it is not. It reads the files
+// only when one of them was touched.
+func (f File) CheckUnchanged() error {
+	var touched []string
+	for _, s := range f.stamps {
+		if !s.isSame() {
+			touched = append(touched, s.path)
+		}
+	}
+	if len(touched) == 0 {
+		return nil
+	}
+	model, err := onnx.Read(f.Source.Path)
+	if err == nil {
+		var digest string
+		if digest, err = model.Digest(); err == nil && digest == f.Source.Digest {
+			return nil // only touched, or copied to its place again
+		}
+	}
+	return &InputError{fmt.Errorf("the model file %q was changed or replaced while its model is measured, so the measurements end; "+
+		"put the old file back to go on with the same command, or measure the new one into another output folder", strings.Join(touched, ", "))}
+}

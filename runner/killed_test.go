@@ -1,0 +1,24 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tuner/engine/api"
+	"tuner/internal/children/childrentest"
+)
+
+// TestServerEndsWithTuner: a server that a script started does not outlive a tuner that is killed.
+func TestServerEndsWithTuner(t *testing.T) {
+	childrentest.CheckKilled(t, func(script string) {
+		program := filepath.Join(t.TempDir(), "server.sh")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		never := func(api.Announcement) (api.Client, error) { return nil, errors.New("not ready") }
+		_, _ = Local{Program: program, Dial: never}.Launch(context.Background(), t.TempDir(), "")
+	})
+}
