@@ -3,15 +3,21 @@ package analyze_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"tuner/analyze"
+	"tuner/analyze/analyzetest"
 	"tuner/journal"
+	"tuner/measure"
+	"tuner/search"
 )
 
 // damage changes one byte of a text: it flips a bit of it, replaces it, takes it away or puts one before it.
@@ -85,4 +91,59 @@ func damagedFrom(t *testing.T) map[string][]byte {
 	}
 	journals["earlier"] = text
 	return journals
+}
+
+// numbers are those of a record's JSON, each with what stands before it.
+var numbers = regexp.MustCompile(`([:\[,])(-?[0-9][0-9.e+]*)`)
+
+// A number that no campaign has is refused, or analyzed without a crash and without a figure that is none, also where all checksums fit.
+func TestExtremeNumbers(t *testing.T) {
+	t.Parallel()
+	from := t.TempDir()
+	analyzetest.New(t, analyzetest.Profile).Given(search.Candidate{}, 4, 1, time.Millisecond).Given(analyzetest.Candidate(2, 1, 16), 8, 2, time.Millisecond).
+		End("over", false).WriteJournal(from)
+	text, err := os.ReadFile(filepath.Join(from, journal.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := bytes.Index(text, []byte(`"kind":"trial"`))
+	dir := t.TempDir()
+	for _, at := range numbers.FindAllSubmatchIndex(text[trials:], -1) {
+		for _, extreme := range []string{"0", "-1", "9223372036854775807", "1e308"} {
+			before, after := text[:trials+at[4]], text[trials+at[5]:]
+			changed := slices.Concat(before, []byte(extreme), after)
+			if err := os.WriteFile(filepath.Join(dir, journal.FileName), journal.Reseal(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := analyze.Replay(dir)
+			if err != nil {
+				continue
+			}
+			r, err := analyze.Analyze(c, analyze.Options{})
+			if err != nil {
+				continue
+			}
+			if what := absurdity(r); what != "" {
+				t.Errorf("%s instead of %s after …%s: %s", extreme, text[trials+at[4]:trials+at[5]], before[len(before)-40:], what)
+			}
+		}
+	}
+}
+
+// absurdity is a figure of a result that is none; "" where there is none such. What a server tells of itself is not looked at: its counters may begin
+// anew in a window.
+func absurdity(r analyze.Result) string {
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			for metric, e := range p.Values {
+				if slices.Contains([]measure.Metric{measure.QueueTime, measure.ComputeInput, measure.ComputeInfer, measure.ComputeOutput}, metric) {
+					continue
+				}
+				if math.IsNaN(e.Value) || math.IsInf(e.Value, 0) || e.Value < 0 || metric == measure.Throughput && e.Value > 1e6 {
+					return fmt.Sprintf("%s at %s has %s %g", c.Name, p.Load, metric, e.Value)
+				}
+			}
+		}
+	}
+	return ""
 }

@@ -45,7 +45,7 @@ func (w *Window) check() error {
 		return fmt.Errorf("it has %d requests and lasts no time", w.Requests)
 	case min(w.Requests, w.Inferences, w.Errors, w.Scheduled, w.Late, w.Dropped, w.TimedOut, w.Responses) < 0:
 		return errors.New("it counts less than 0")
-	case w.Inferences > 0 && w.Inferences < w.Requests:
+	case w.Inferences > 0 && (w.Requests == 0 || w.Inferences%w.Requests != 0): // each request has as many
 		return fmt.Errorf("it has %d inferences of %d requests", w.Inferences, w.Requests)
 	case w.TimedOut > w.Errors:
 		return fmt.Errorf("%d requests timed out, and %d failed", w.TimedOut, w.Errors)

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,7 +17,17 @@ func (e Event) Check() error {
 	if lasted := e.Measurement.Lasted(); e.Elapsed < 0 || lasted-clockSlack > e.Elapsed {
 		return fmt.Errorf("trial of %s at %s: its windows took %v, and the campaign %v until its end", e.Trial.Candidate, e.Trial.Load, lasted, e.Elapsed)
 	}
+	for _, w := range e.Measurement.Windows {
+		if batch := w.Inferences / max(1, w.Requests); batch > 0 && !e.Trial.hasBatch(batch) {
+			return fmt.Errorf("trial of %s at %s: its requests have %d inferences each", e.Trial.Candidate, e.Trial.Load, batch)
+		}
+	}
 	return e.Trial.Load.Check()
+}
+
+// hasBatch reports whether the trial's requests may have so many inferences each.
+func (t Trial) hasBatch(size int) bool {
+	return size == t.Load.BatchSize || slices.Contains(t.Sizes, size) || t.Load.BatchSize == 0 && t.Sizes == nil
 }
 
 // Check refuses an earlier campaign with such an event.

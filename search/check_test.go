@@ -33,6 +33,7 @@ func TestCheckOfAnEvent(t *testing.T) {
 	check("the longest windows of a short campaign", event(math.MaxInt64, time.Hour, eight), true)
 	check("before the campaign", event(0, -1, eight), true)
 	check("below no load", event(time.Second, 3*time.Second, measure.Load{Concurrency: -1}), true)
+	check("two inferences each", event(time.Second, 3*time.Second, measure.Load{Concurrency: 1, BatchSize: 2}), true)
 	check("two loads", event(time.Second, 3*time.Second, measure.Load{Concurrency: 1, RequestRate: 1}), true)
 }
 
