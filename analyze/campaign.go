@@ -6,7 +6,6 @@
 package analyze
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"tuner/internal/parallel"
@@ -39,10 +38,8 @@ func Replay(dir string) (Campaign, error) {
 	if c.Profile, err = spec.RecordedProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
 		return Campaign{}, fmt.Errorf("cannot replay campaign in %q: its profile does not parse any more: %w", dir, err)
 	}
-	if len(header.Facts) > 0 {
-		if err := json.Unmarshal(header.Facts, &c.Facts); err != nil {
-			return Campaign{}, fmt.Errorf("cannot replay campaign in %q: cannot read its facts: %w", dir, err)
-		}
+	if err := header.DecodeFacts(&c.Facts); err != nil {
+		return Campaign{}, fmt.Errorf("cannot replay campaign in %q: cannot read its facts: %w", dir, err)
 	}
 	events, err := decodeTrials(records)
 	if err != nil {

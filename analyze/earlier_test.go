@@ -13,14 +13,15 @@ import (
 	"tuner/search"
 )
 
-// What was reused is counted by itself: with it the result is the same as without.
-func TestEarlierCampaignsAreNoFigures(t *testing.T) {
-	t.Parallel()
+// created is when the earlier campaign of writeWithEarlier was.
+var created = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// writeWithEarlier writes the journal of a campaign that learned from one with three trials, and returns it without that.
+func writeWithEarlier(t *testing.T, dir string) *analyzetest.Builder {
+	t.Helper()
 	best := analyzetest.Candidate(2, 1, 16)
 	first := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Measure(best, 8, 16).Campaign()
 	second := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Measure(analyzetest.Candidate(1, 1, 8), 8)
-	created := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	dir := t.TempDir()
 	j, err := journal.Create(dir, second.Campaign().Header,
 		journal.Entry{Kind: journal.KindEarlier, Value: search.Earlier{From: "out/first", Created: created, Same: true, Events: first.Events}})
 	if err != nil {
@@ -34,6 +35,14 @@ func TestEarlierCampaignsAreNoFigures(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return second
+}
+
+// What was reused is counted by itself: with it the result is the same as without.
+func TestEarlierCampaignsAreNoFigures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	second := writeWithEarlier(t, dir)
 	campaign, err := analyze.Replay(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -22,21 +22,14 @@ const FileName = "journal.jsonl"
 
 // Journal is an open journal: its lock is held until Close. It is for one goroutine.
 type Journal struct {
-	path   string
-	file   file
-	lock   *os.File
-	header Header
-	size   int64 // bytes of whole, synced records
-	seq    int   // number of the last record
-	broken bool  // a failed append could not be undone
-}
-
-// file is what a journal needs of *os.File; tests put a full disk in its place.
-type file interface {
-	Write([]byte) (int, error)
-	Sync() error
-	Truncate(size int64) error
-	Close() error
+	path     string
+	file     durable.File
+	lock     *os.File
+	header   Header
+	size     int64  // bytes of whole, synced records
+	seq      int    // number of the last record
+	sum      string // that the next record's seal goes on from
+	isBroken bool   // a failed append could not be undone
 }
 
 // Entry is a record to be written: its kind, and the value of its data.
@@ -49,6 +42,22 @@ type Entry struct {
 // belong to it: all of them are on disk, or there is no journal. The error is fs.ErrExist when the folder holds a journal
 // already, and names the other process when one is writing there.
 func Create(dir string, h Header, entries ...Entry) (*Journal, error) {
+	return On(durable.OS{}).Create(dir, h, entries...)
+}
+
+// Open takes the lock of a folder's journal and returns its records, the header's first. A torn last line, left by a
+// crash in the middle of an append, is cut off the file. The error is fs.ErrNotExist when there is no journal, and names
+// the other process when one is writing there; for a damaged one it names file and line, and nothing is changed.
+func Open(dir string) (*Journal, []Record, error) { return On(durable.OS{}).Open(dir) }
+
+// Store is a disk that journals are written on: Create and Open use this machine's own.
+type Store struct{ disk durable.Disk }
+
+// On is the store of a disk.
+func On(disk durable.Disk) Store { return Store{disk} }
+
+// Create is the function of that name.
+func (s Store) Create(dir string, h Header, entries ...Entry) (*Journal, error) {
 	path := filepath.Join(dir, FileName)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create journal %q: %w", path, err)
@@ -57,46 +66,44 @@ func Create(dir string, h Header, entries ...Entry) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create journal %q: %w", path, err)
 	}
-	j, err := create(path, h, entries, lock)
+	j, err := s.create(path, h, entries, lock)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot create journal %q: %w", path, err), lock.Close())
 	}
 	return j, nil
 }
 
-func create(path string, h Header, entries []Entry, lock *os.File) (*Journal, error) {
+func (s Store) create(path string, h Header, entries []Entry, lock *os.File) (*Journal, error) {
 	switch _, err := os.Lstat(path); {
 	case err == nil:
 		return nil, fs.ErrExist
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	h.Format = Format
-	lines, err := encode(1, KindHeader, h)
-	if err != nil {
+	if err := durable.Sweep(path); err != nil {
 		return nil, err
 	}
-	for i, e := range entries {
-		line, err := encode(i+2, e.Kind, e.Value)
+	h.Format = Format
+	j := &Journal{path: path, lock: lock, header: h}
+	var text []byte
+	for _, e := range append([]Entry{{KindHeader, h}}, entries...) {
+		line, sum, err := encode(j.seq+1, e.Kind, e.Value, j.sum)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, line...)
+		text = append(text, line...)
+		j.seq, j.sum = j.seq+1, sum
 	}
-	if err := durable.WriteFile(path, durable.Bytes(lines)); err != nil {
-		return nil, err
+	j.size = int64(len(text))
+	err := durable.WriteFileOn(s.disk, path, durable.Bytes(text))
+	if err == nil {
+		j.file, err = s.disk.Append(path)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &Journal{path: path, file: f, lock: lock, header: h, size: int64(len(lines)), seq: 1 + len(entries)}, nil
+	return j, err
 }
 
-// Open takes the lock of a folder's journal and returns its records, the header's first. A torn last line, left by a
-// crash in the middle of an append, is cut off the file. The error is fs.ErrNotExist when there is no journal, and names
-// the other process when one is writing there.
-func Open(dir string) (*Journal, []Record, error) {
+// Open is the function of that name.
+func (s Store) Open(dir string) (*Journal, []Record, error) {
 	path := filepath.Join(dir, FileName)
 	if _, err := os.Stat(path); err != nil { // before the lock, which would leave its file in a foreign folder
 		return nil, nil, fmt.Errorf("cannot open journal: %w", err)
@@ -105,33 +112,33 @@ func Open(dir string) (*Journal, []Record, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot open journal %q: %w", path, err)
 	}
-	j, records, err := open(path, lock)
+	j, records, err := s.open(path, lock)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("cannot open journal: %w", err), lock.Close())
 	}
 	return j, records, nil
 }
 
-func open(path string, lock *os.File) (*Journal, []Record, error) {
+func (s Store) open(path string, lock *os.File) (*Journal, []Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	header, records, size, err := decode(path, data)
+	c, err := decode(path, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := s.disk.Append(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &Journal{path: path, file: f, lock: lock, header: header, size: size, seq: len(records)}
-	if size < int64(len(data)) {
+	j := &Journal{path: path, file: f, lock: lock, header: c.header, size: c.size, seq: len(c.records), sum: c.sum}
+	if c.size < int64(len(data)) {
 		if err := j.cut(); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("cannot cut the torn last line of %q: %w", path, err), f.Close())
 		}
 	}
-	return j, records, nil
+	return j, c.records, nil
 }
 
 // Read returns the header and the records, the header's first, of a folder's journal without locking it: also while a
@@ -143,11 +150,11 @@ func Read(dir string) (Header, []Record, error) {
 	if err != nil {
 		return Header{}, nil, fmt.Errorf("cannot read journal: %w", err)
 	}
-	header, records, _, err := decode(path, data)
+	c, err := decode(path, data)
 	if err != nil {
 		return Header{}, nil, fmt.Errorf("cannot read journal: %w", err)
 	}
-	return header, records, nil
+	return c.header, c.records, nil
 }
 
 // Header returns the journal's first record.
@@ -156,24 +163,24 @@ func (j *Journal) Header() Header { return j.header }
 // Append writes one record and returns when it is on disk. After an error the journal still ends with a whole record: a
 // partly written line is cut off again. When even that fails, every further append is refused, and the next Open cuts it.
 func (j *Journal) Append(kind string, v any) error {
-	line, err := encode(j.seq+1, kind, v)
+	line, sum, err := encode(j.seq+1, kind, v, j.sum)
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot append %s to journal: %w", kind, err)
 	case kind == KindHeader:
 		return fmt.Errorf("cannot append %s to journal %q: it has one", kind, j.path)
-	case j.broken:
+	case j.isBroken:
 		return fmt.Errorf("cannot append %s to journal %q: an earlier write failed and could not be undone", kind, j.path)
 	}
 	if err := j.write(line); err != nil {
 		if undo := j.cut(); undo != nil {
-			j.broken = true
+			j.isBroken = true
 			err = errors.Join(err, fmt.Errorf("cannot undo the partial write: %w", undo))
 		}
 		return fmt.Errorf("cannot append %s to journal %q (%d records are safe%s): %w", kind, j.path, j.seq, remedy(err), err)
 	}
 	j.size += int64(len(line))
-	j.seq++
+	j.seq, j.sum = j.seq+1, sum
 	return nil
 }
 
@@ -191,8 +198,15 @@ func (j *Journal) cut() error {
 
 // remedy says what a user can do about a failed write.
 func remedy(err error) string {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return "; free some space and run the same command again to go on"
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(err, full) {
+			return "; free some space and run the same command again to go on"
+		}
+	}
+	for _, failed := range []error{syscall.EIO, syscall.EROFS} {
+		if errors.Is(err, failed) {
+			return "; see to the disk and run the same command again to go on"
+		}
 	}
 	return ""
 }
@@ -203,22 +217,28 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	err := errors.Join(j.file.Close(), j.lock.Close())
-	j.lock, j.broken = nil, true
+	j.lock, j.isBroken = nil, true
 	if err != nil {
 		return fmt.Errorf("cannot close journal %q: %w", j.path, err)
 	}
 	return nil
 }
 
-// encode makes a record's line, newline included.
-func encode(seq int, kind string, v any) ([]byte, error) {
+// encode makes a record's line, newline included, whose seal goes on from a checksum. What could not be read again is not written.
+func encode(seq int, kind string, v any, previous string) (line []byte, sum string, err error) {
+	if c, ok := v.(checker); ok {
+		if err := c.Check(); err != nil {
+			return nil, "", err
+		}
+	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	line, err := json.Marshal(Record{Seq: seq, At: time.Now().UTC(), Kind: kind, Data: data})
+	record, err := json.Marshal(Record{Seq: seq, At: time.Now().UTC(), Kind: kind, Data: data})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return append(line, '\n'), nil
+	line, sum = seal(previous, record[:len(record)-1])
+	return line, sum, nil
 }

@@ -1,20 +1,21 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
-	jsonv1 "github.com/go-json-experiment/json/v1" // encoding/json's behaviour in half the time, for what large journals are full of
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
-	"tuner/internal/parallel"
 	"tuner/precision/accuracy"
 )
 
-// Format is the version of the journal's format that this package writes and reads.
-const Format = 1
+// Format is the version of the journal's format that this package writes. It reads format 1, too, whose records have no seal.
+const (
+	Format         = 2
+	unsealedFormat = 1
+)
 
 // The kinds of records.
 const (
@@ -150,106 +151,43 @@ type End struct {
 
 // Record is one line of the journal.
 type Record struct {
-	Seq  int             `json:"seq"` // from 1: also the number of its line
-	At   time.Time       `json:"at"`  // UTC
-	Kind string          `json:"kind"`
-	Data json.RawMessage `json:"data"`
+	Seq    int             `json:"seq"` // from 1: also the number of its line
+	At     time.Time       `json:"at"`  // UTC
+	Kind   string          `json:"kind"`
+	Data   json.RawMessage `json:"data"`
+	Sealed bool            `json:"-"` // it had a checksum, which fits
 }
 
-// Decode reads the record's data into a value of its kind.
+// checker is a value that knows what it cannot be.
+type checker interface{ Check() error }
+
+// Decode reads the record's data into a value of its kind. A field that is not known is an error in a sealed record; before there were seals, versions
+// of this program left fields out that they had written. A value with a method Check is asked whether it may be what was recorded.
 func (r Record) Decode(v any) error {
-	if err := jsonv1.Unmarshal(r.Data, v); err != nil {
+	err := decodeData(r.Data, v, r.Sealed)
+	if c, ok := v.(checker); ok && err == nil {
+		err = c.Check()
+	}
+	if err != nil {
 		return fmt.Errorf("cannot read record %d (%s) of the journal: %w", r.Seq, r.Kind, err)
 	}
 	return nil
 }
 
-// decode reads a journal's bytes: its header, its whole records, and how many bytes those take. The last line is torn,
-// and left out, when it has no newline or is no record: nobody was told that it was written. Errors name path and line.
-func decode(path string, data []byte) (Header, []Record, int64, error) {
-	var header Header
-	var size int64
-	lines := slices.Collect(bytes.Lines(data))
-	records, errs := parse(lines)
-	for i, line := range lines {
-		isLast := i == len(lines)-1
-		if isLast && (errs[i] != nil || line[len(line)-1] != '\n') {
-			records = records[:i]
-			break
-		}
-		err := errs[i]
-		if err == nil {
-			err = check(records[i], i+1, &header)
-		}
-		if err != nil {
-			return Header{}, nil, 0, fmt.Errorf("%s:%d: %w", path, i+1, err)
-		}
-		size += int64(len(line))
-	}
-	if len(records) == 0 {
-		return Header{}, nil, 0, fmt.Errorf("%s:1: this is not a journal: it has no header", path)
-	}
-	return header, records, size, nil
-}
-
-// parse reads lines on all cores: to find the end of a record takes a look at each byte, and a large campaign's journal has tens of millions.
-func parse(lines [][]byte) ([]Record, []error) {
-	records, errs := make([]Record, len(lines)), make([]error, len(lines))
-	parallel.For(len(lines), func(i int) { records[i], errs[i] = parseLine(lines[i]) })
-	return records, errs
-}
-
-// parseLine reads a record, the short way where that goes.
-func parseLine(line []byte) (Record, error) {
-	if r, ok := cutRecord(line); ok {
-		return r, nil
-	}
-	var r Record
-	err := json.Unmarshal(line, &r)
-	return r, err
-}
-
-// cutRecord reads a line as encode writes it, the data last. That is a part of the line, and only needs to be valid: most of a journal is in
-// there, and is decoded later. It is false for a line that differs in anything.
-func cutRecord(line []byte) (r Record, ok bool) {
-	object, whole := bytes.CutSuffix(line, []byte("}\n"))
-	head, data, found := bytes.Cut(object, []byte(`,"data":`))
-	if !whole || !found || !jsonv1.Valid(data) { // which nothing but the last field's value is
-		return Record{}, false
-	}
-	err := jsonv1.Unmarshal(append(slices.Clip(head), '}'), &r)
-	r.Data = bytes.TrimSpace(data)
-	return r, err == nil
-}
-
-// check verifies that a record belongs at its place, and reads the header from the first.
-func check(r Record, seq int, header *Header) error {
-	switch {
-	case r.Seq != seq:
-		return fmt.Errorf("record has the number %d, not %d: lines are missing or out of order", r.Seq, seq)
-	case (r.Kind == KindHeader) != (seq == 1):
-		return fmt.Errorf("unexpected record of kind %q: the first record is the header, and only that", r.Kind)
-	case len(r.Data) == 0:
-		return fmt.Errorf("record of kind %q has no data", r.Kind)
-	case seq > 1:
+// DecodeFacts reads the header's facts into a value.
+func (h Header) DecodeFacts(v any) error {
+	if len(h.Facts) == 0 {
 		return nil
 	}
-	if err := checkFormat(r); err != nil {
-		return err
-	}
-	return r.Decode(header)
+	return decodeData(h.Facts, v, h.HasChecksums())
 }
 
-// checkFormat looks at a header's version before all else of it: the fields of another one may be of other types.
-func checkFormat(r Record) error {
-	var h struct {
-		Format int `json:"format"`
+func decodeData(data []byte, v any, isStrict bool) error {
+	if isStrict {
+		return jsonv2.Unmarshal(data, v, strict())
 	}
-	if err := r.Decode(&h); err != nil {
-		return err
-	}
-	if h.Format != Format {
-		return fmt.Errorf("journal has format %d; this version of tuner reads format %d", h.Format, Format)
-	}
-	return nil
+	return jsonv1.Unmarshal(data, v)
 }
+
+// HasChecksums reports whether the journal proves of all its records that they are what was written.
+func (h Header) HasChecksums() bool { return h.Format > unsealedFormat }

@@ -29,3 +29,11 @@ func (l Load) String() string {
 	}
 	return text
 }
+
+// Check refuses what is no load: two in one, or less than nothing. None at all is a trial's that was not told.
+func (l Load) Check() error {
+	if l.Concurrency < 0 || l.RequestRate < 0 || l.BatchSize < 0 || l.Concurrency > 0 && l.RequestRate > 0 {
+		return fmt.Errorf("concurrency %d, request rate %g and client batch %d are no load", l.Concurrency, l.RequestRate, l.BatchSize)
+	}
+	return nil
+}

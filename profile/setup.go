@@ -65,11 +65,10 @@ func (s Setup) header(now time.Time) (journal.Header, error) {
 	if err != nil {
 		return journal.Header{}, fmt.Errorf("cannot encode the facts of the space: %w", err)
 	}
-	sum := sha256.Sum256(s.Profile.Text)
 	h := journal.Header{
 		Tool: s.Tool, Created: now, Seed: s.Profile.Search.Seed, Runtime: s.Runtime, Machine: s.Machine, Fingerprint: s.Fingerprint,
 		Server: s.Server, Finals: s.Finals,
-		Spec:  journal.SpecFile{Path: s.Profile.Path, SHA256: hex.EncodeToString(sum[:]), Text: string(s.Profile.Text)},
+		Spec:  journal.NewSpecFile(s.Profile.Path, spec.WithoutSecrets(s.Profile.Text)),
 		Model: s.Subject.Name, BaseConfig: string(config), Facts: facts, Runtimes: s.Runtimes, Variants: s.Variants, Data: s.Data,
 	}
 	for _, f := range s.Subject.Files {
@@ -371,8 +370,9 @@ func searchOf(p spec.Profile) spec.Profile {
 }
 
 // serverless leaves out of a runner which server it is, and how it is reached: the header says what server answered. How it is started, and
-// the protocol, stay.
+// the protocol, stay, as far as a journal keeps that.
 func serverless(r spec.Runner) spec.Runner {
+	r = r.WithoutSecrets()
 	return spec.Runner{Protocol: r.Protocol, Args: r.Args, Environment: r.Environment}
 }
 

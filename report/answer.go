@@ -168,14 +168,22 @@ func meansText(r analyze.Result) string {
 	return fmt.Sprintf("%s against the default's %s, each %s.", mean(best), mean(base), inBestLoads(best.MeanOf))
 }
 
-// assumedText says under which assumptions the figures hold: the requests, the accuracy of another precision, the machine.
+// unsealedText says that nothing proves the figures to be what was measured; "" where the journal does.
+func unsealedText(r analyze.Result) string {
+	if r.Recorded != "" || r.Header.HasChecksums() {
+		return ""
+	}
+	return "nobody has changed the journal, which is of an earlier version and has no checksums"
+}
+
+// assumedText says under which assumptions the figures hold: the requests, the accuracy of another precision, the machine, the journal.
 func assumedText(r analyze.Result) string {
 	var parts []string
 	requests := requestsText(r)
 	if requests != "" {
 		requests = "requests of " + requests
 	}
-	for _, text := range []string{requests, shortAccuracy(r, firstOf(r)), withheldText(r)} {
+	for _, text := range []string{requests, shortAccuracy(r, firstOf(r)), withheldText(r), unsealedText(r)} {
 		if text != "" {
 			parts = append(parts, text)
 		}

@@ -65,7 +65,7 @@ func largeJournal(b *testing.B, candidates int) (dir string) {
 		like := 1 + i%200
 		line(journal.KindTrial, strings.Replace(texts[like], settings(c.Events[like].Trial.Candidate), settings(analyzetest.Candidate(1+i%10, 1+i/10%2, 1+i/20)), 1))
 	}
-	if err := os.WriteFile(filepath.Join(dir, journal.FileName), []byte(lines.String()), 0o600); err != nil { // Append would sync each line
+	if err := os.WriteFile(filepath.Join(dir, journal.FileName), journal.Reseal([]byte(lines.String())), 0o600); err != nil { // Append would sync each line
 		b.Fatal(err)
 	}
 	return dir

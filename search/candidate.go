@@ -1,7 +1,9 @@
 package search
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -113,11 +115,19 @@ func (c Candidate) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.settings)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what MarshalJSON wrote. A setting with another field, or without a knob, is an error: left out, it would make another
+// configuration of the candidate.
 func (c *Candidate) UnmarshalJSON(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
 	var settings []Setting
-	if err := json.Unmarshal(data, &settings); err != nil {
+	if err := decoder.Decode(&settings); err != nil {
 		return fmt.Errorf("cannot read candidate: %w", err)
+	}
+	for _, s := range settings {
+		if s.Knob == "" {
+			return errors.New("cannot read candidate: a setting has no knob")
+		}
 	}
 	c.settings = nil
 	if len(settings) > 0 {

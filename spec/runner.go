@@ -34,6 +34,9 @@ func (r Runner) Address() (address string, secure bool, err error) {
 		}
 		host, secure = rest, secure || strings.HasSuffix(scheme, "s")
 	}
+	if strings.Contains(host, "@") {
+		return "", false, errors.New("it names a user; credentials belong into headers, as $NAME of an environment variable")
+	}
 	if name, number, err := net.SplitHostPort(host); err == nil {
 		if n, err := strconv.Atoi(number); err != nil || n < 1 || n > 65535 || name == "" {
 			return "", false, fmt.Errorf("%q is not HOST:PORT", host)

@@ -78,7 +78,7 @@ func New(t testing.TB, profile string) *Builder {
 	}
 	header := journal.Header{
 		Format: journal.Format, Tool: "tuner test", Created: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
-		Spec: journal.SpecFile{Path: p.Path, SHA256: "5eed", Text: profile}, Seed: 1,
+		Spec: journal.NewSpecFile(p.Path, []byte(profile)), Seed: 1,
 		Runtime:     journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "libonnxruntime.so.1.31.1"},
 		Machine:     json.RawMessage(`{"cpu":{"model":"Formula","logical":2},"memory":{"total":16000000000}}`),
 		Fingerprint: "2 cores", Model: "minilm", BaseConfig: BaseConfig, Facts: encoded,

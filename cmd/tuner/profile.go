@@ -385,6 +385,9 @@ func announce(con console, o profileOptions, setup profile.Setup, log profile.Lo
 	for _, line := range earlierLines(setup.Profile, earlierCampaigns(log.Earlier)) {
 		fmt.Fprintln(con.err, line)
 	}
+	if !log.Header().HasChecksums() {
+		fmt.Fprintln(con.err, "warning: the journal is of an earlier version and has no checksums: those of new records cover it as it is now")
+	}
 	if n := len(log.Past); n > 0 {
 		fmt.Fprintf(con.err, "going on after %d trials of an earlier run (%s)\n", n, clockText(log.Elapsed()))
 	}

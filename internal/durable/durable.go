@@ -9,32 +9,55 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// WriteFile puts a file in place with what fill writes. A failure leaves an earlier file as it was, and nothing beside it.
-func WriteFile(path string, fill func(io.Writer) error) error {
-	temp, err := Stage(path, fill)
+// WriteFile puts a file in place with what fill writes. A failure leaves an earlier file as it was, or has put the whole new one in its place, and
+// nothing beside it.
+func WriteFile(path string, fill func(io.Writer) error) error { return WriteFileOn(OS{}, path, fill) }
+
+// WriteFileOn is WriteFile on a disk.
+func WriteFileOn(disk Disk, path string, fill func(io.Writer) error) error {
+	temp, err := stage(disk, path, fill)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(err, os.Remove(temp))
+	if err := disk.Rename(temp, path); err != nil {
+		return errors.Join(err, disk.Remove(temp))
 	}
-	return SyncDir(filepath.Dir(path))
+	return disk.SyncDir(filepath.Dir(path))
 }
 
 // Stage writes and syncs a new file beside path, for the caller to rename or remove, and returns its name. A failure leaves
 // nothing behind.
-func Stage(path string, fill func(io.Writer) error) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+func Stage(path string, fill func(io.Writer) error) (string, error) { return stage(OS{}, path, fill) }
+
+func stage(disk Disk, path string, fill func(io.Writer) error) (string, error) {
+	f, err := disk.Create(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(fill(f), f.Chmod(0o644), f.Sync())
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
+	if err := errors.Join(fill(f), f.Sync()); err != nil {
+		return "", errors.Join(err, f.Close(), disk.Remove(f.Name()))
+	}
+	if err := f.Close(); err != nil {
+		return "", errors.Join(err, disk.Remove(f.Name()))
 	}
 	return f.Name(), nil
+}
+
+// Sweep removes what a process that was killed while it wrote a file has left beside it. It is for whoever knows that nobody else writes that file.
+func Sweep(path string) error {
+	left, err := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), "."+escape(filepath.Base(path))+".[0-9]*"))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// escape makes a pattern of a name that matches it alone.
+func escape(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
 // CheckFolder finds out whether a folder can be made and written, by making one in it, or in the nearest folder above that exists, and removing
@@ -81,13 +104,7 @@ func Bytes(data []byte) func(io.Writer) error {
 }
 
 // SyncDir makes changes of a folder's entries survive a crash.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func SyncDir(dir string) error { return OS{}.SyncDir(dir) }
 
 // Cause leaves path and operation out of a file error: the message around it names the file that the user knows, not a
 // temporary one.

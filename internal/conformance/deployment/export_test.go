@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -55,17 +56,38 @@ func export(t *testing.T, target string, args ...string) string {
 	const root = "../../.."
 	dir := t.TempDir()
 	model := read(t, filepath.Join(root, "testdata/ort/add_sub.onnx"))
-	digest := sha256.Sum256(model)
-	journal := bytes.ReplaceAll(read(t, filepath.Join(root, "testdata/journals/minilm/journal.jsonl")), []byte("ab12"), []byte(hex.EncodeToString(digest[:])))
+	journal := bytes.ReplaceAll(read(t, filepath.Join(root, "testdata/journals/format1/journal.jsonl")), []byte("ab12"), []byte(digest(model)))
 	program := environment(t, "TUNER_BINARY")
 	for folder, name := range map[string]string{"out": "minilm", "other": "resnet"} {
 		write(t, filepath.Join(dir, name+".onnx"), model)
-		write(t, filepath.Join(dir, folder, "journal.jsonl"), bytes.ReplaceAll(journal, []byte("minilm"), []byte(name)))
+		write(t, filepath.Join(dir, folder, "journal.jsonl"), renamed(t, journal, name))
 		write(t, filepath.Join(dir, "analyze.yaml"), []byte("input: "+folder+"\nformats: [table, config, repository]\n"))
 		run(t, dir, program, "analyze", "-f", "analyze.yaml")
 	}
 	run(t, dir, program, append([]string{"export", target, "--input", "out", "-o", "deploy"}, args...)...)
 	return filepath.Join(dir, "deploy")
+}
+
+// renamed is a journal of before there were checksums, with another name of its model; it has the digest of its profile.
+func renamed(t *testing.T, journal []byte, name string) []byte {
+	t.Helper()
+	journal = bytes.ReplaceAll(journal, []byte("minilm"), []byte(name))
+	line, _, _ := bytes.Cut(journal, []byte("\n"))
+	var header struct {
+		Data struct {
+			Spec struct{ Text, SHA256 string }
+		}
+	}
+	if err := json.Unmarshal(line, &header); err != nil {
+		t.Fatal(err)
+	}
+	spec := header.Data.Spec
+	return bytes.Replace(journal, []byte(spec.SHA256), []byte(digest([]byte(spec.Text))), 1)
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 func read(t *testing.T, path string) []byte {

@@ -1,0 +1,149 @@
+package analyze_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/search"
+)
+
+// damage changes one byte of a text: it flips a bit of it, replaces it, takes it away or puts one before it.
+func damage(random *rand.Rand, text []byte) (damaged []byte, what string) {
+	at, other := random.IntN(len(text)), byte(random.IntN(256))
+	switch random.IntN(4) {
+	case 0:
+		damaged, what = slices.Clone(text), "bit flipped"
+		damaged[at] ^= 1 << random.IntN(8)
+	case 1:
+		damaged, what = slices.Clone(text), "replaced"
+		damaged[at] = other
+	case 2:
+		damaged, what = slices.Delete(slices.Clone(text), at, at+1), "deleted"
+	default:
+		damaged, what = slices.Insert(slices.Clone(text), at, other), "inserted"
+	}
+	return damaged, fmt.Sprintf("byte %d %s", at, what)
+}
+
+// A journal with one byte changed, anywhere, is refused, or tells the same. What an append that was cut off leaves is the one exception: without its
+// newline the last record was never written.
+func TestDamagedJournals(t *testing.T) {
+	t.Parallel()
+	for name, from := range damagedFrom(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, journal.FileName)
+			read := func(text []byte) (analyze.Campaign, error) {
+				if err := os.WriteFile(path, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return analyze.Replay(dir)
+			}
+			want, err := read(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			random := rand.New(rand.NewPCG(3, 32))
+			for range 1000 {
+				text, what := damage(random, from)
+				if bytes.Equal(text, from) || bytes.Equal(text, from[:len(from)-1]) {
+					continue
+				}
+				got, err := read(text)
+				if err == nil && !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: it tells something else, and is not refused", what)
+				}
+			}
+		})
+	}
+}
+
+// damagedFrom are journals of the present format: of a grid, of a guided search, and of one that learned from the first.
+func damagedFrom(t *testing.T) map[string][]byte {
+	t.Helper()
+	journals := map[string][]byte{}
+	for _, name := range []string{"minilm", "guided"} {
+		text, err := os.ReadFile(filepath.Join("..", "testdata", "journals", name, journal.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		journals[name] = text
+	}
+	dir := t.TempDir()
+	writeWithEarlier(t, dir)
+	text, err := os.ReadFile(filepath.Join(dir, journal.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	journals["earlier"] = text
+	return journals
+}
+
+// numbers are those of a record's JSON, each with what stands before it.
+var numbers = regexp.MustCompile(`([:\[,])(-?[0-9][0-9.e+]*)`)
+
+// A number that no campaign has is refused, or analyzed without a crash and without a figure that is none, also where all checksums fit.
+func TestExtremeNumbers(t *testing.T) {
+	t.Parallel()
+	from := t.TempDir()
+	analyzetest.New(t, analyzetest.Profile).Given(search.Candidate{}, 4, 1, time.Millisecond).Given(analyzetest.Candidate(2, 1, 16), 8, 2, time.Millisecond).
+		End("over", false).WriteJournal(from)
+	text, err := os.ReadFile(filepath.Join(from, journal.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := bytes.Index(text, []byte(`"kind":"trial"`))
+	dir := t.TempDir()
+	for _, at := range numbers.FindAllSubmatchIndex(text[trials:], -1) {
+		for _, extreme := range []string{"0", "-1", "9223372036854775807", "1e308"} {
+			before, after := text[:trials+at[4]], text[trials+at[5]:]
+			changed := slices.Concat(before, []byte(extreme), after)
+			if err := os.WriteFile(filepath.Join(dir, journal.FileName), journal.Reseal(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := analyze.Replay(dir)
+			if err != nil {
+				continue
+			}
+			r, err := analyze.Analyze(c, analyze.Options{})
+			if err != nil {
+				continue
+			}
+			if what := absurdity(r); what != "" {
+				t.Errorf("%s instead of %s after …%s: %s", extreme, text[trials+at[4]:trials+at[5]], before[len(before)-40:], what)
+			}
+		}
+	}
+}
+
+// absurdity is a figure of a result that is none; "" where there is none such. What a server tells of itself is not looked at: its counters may begin
+// anew in a window.
+func absurdity(r analyze.Result) string {
+	for _, c := range r.Configs {
+		for _, p := range c.Points {
+			for metric, e := range p.Values {
+				if slices.Contains([]measure.Metric{measure.QueueTime, measure.ComputeInput, measure.ComputeInfer, measure.ComputeOutput}, metric) {
+					continue
+				}
+				if math.IsNaN(e.Value) || math.IsInf(e.Value, 0) || e.Value < 0 || metric == measure.Throughput && e.Value > 1e6 {
+					return fmt.Sprintf("%s at %s has %s %g", c.Name, p.Load, metric, e.Value)
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+package durable
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// Disk is what writing asks of the operating system. Tests put one in its place that fails (package faulty).
+type Disk interface {
+	Create(dir, pattern string) (File, error) // a new file, readable by all; pattern as in os.CreateTemp
+	Append(path string) (File, error)         // an existing file, written at its end
+	Rename(from, to string) error
+	Remove(path string) error
+	SyncDir(dir string) error // makes changes of a folder's entries survive a crash
+}
+
+// File is a file that is written.
+type File interface {
+	io.WriteCloser
+	Name() string
+	Sync() error
+	Truncate(size int64) error
+}
+
+// OS is the disks of this machine.
+type OS struct{}
+
+// Create makes a file.
+func (OS) Create(dir, pattern string) (File, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+// Append opens a file.
+func (OS) Append(path string) (File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Rename gives a file another name.
+func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove removes a file.
+func (OS) Remove(path string) error { return os.Remove(path) }
+
+// SyncDir syncs a folder.
+func (OS) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

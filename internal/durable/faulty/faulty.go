@@ -1,0 +1,198 @@
+// Package faulty is a disk for tests of what is left when writing fails: at one chosen operation there is no space, the device fails, a write comes
+// to half, or the process or the machine is gone. Everything before really happens, in real files.
+package faulty
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+
+	"tuner/internal/durable"
+)
+
+// Fault is what happens at an operation.
+type Fault int
+
+// The faults.
+const (
+	NoSpace  Fault = iota // ENOSPC, a write having written half; the disk stays full for all that writes
+	IOError               // EIO, once, nothing done
+	Short                 // a write writes half and says so, once; any other operation fails with EIO
+	Crash                 // a write writes half; from then on nothing happens any more: the process is gone
+	PowerCut              // Crash, and what was appended and not synced is gone too
+	Kill                  // a write writes half, and this process is killed as by kill -9
+)
+
+// All are the faults that leave the calling process alive.
+func All() []Fault { return []Fault{NoSpace, IOError, Short, Crash, PowerCut} }
+
+// String names a fault.
+func (f Fault) String() string {
+	return [...]string{"no space", "I/O error", "short write", "crash", "power cut", "kill -9"}[f]
+}
+
+// ErrGone is what a process would get that is gone.
+var ErrGone = errors.New("the process is gone")
+
+// Disk fails at its operation number At, from 1; 0: at none. It may be used by several goroutines.
+type Disk struct {
+	At    int
+	Fault Fault
+
+	mu     sync.Mutex
+	done   int // operations so far
+	isGone bool
+	isFull bool
+}
+
+// Operations is how many there were.
+func (d *Disk) Operations() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.done
+}
+
+// next counts an operation and says with which error it fails, nil as a rule, and whether it does a half before. What frees space works on a full
+// disk.
+func (d *Disk) next(frees bool) (err error, does bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.done++
+	switch {
+	case d.isGone:
+		return ErrGone, false
+	case d.isFull && !frees:
+		return syscall.ENOSPC, false
+	case d.done != d.At:
+		return nil, true
+	}
+	switch d.Fault {
+	case NoSpace:
+		if d.isFull = true; frees {
+			return nil, true
+		}
+		return syscall.ENOSPC, true
+	case IOError:
+		return syscall.EIO, false
+	case Short:
+		return syscall.EIO, true
+	}
+	d.isGone = true
+	return ErrGone, true
+}
+
+// do carries an operation out that has no half.
+func (d *Disk) do(frees bool, operation func() error) error {
+	if err, _ := d.next(frees); err != nil {
+		d.die(err)
+		return err
+	}
+	return operation()
+}
+
+// die ends the process if it is to be killed at this error.
+func (d *Disk) die(err error) {
+	if errors.Is(err, ErrGone) && d.Fault == Kill {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+// Create makes a file.
+func (d *Disk) Create(dir, pattern string) (durable.File, error) {
+	return d.open(func() (durable.File, error) { return durable.OS{}.Create(dir, pattern) })
+}
+
+// Append opens a file.
+func (d *Disk) Append(path string) (durable.File, error) {
+	return d.open(func() (durable.File, error) { return durable.OS{}.Append(path) })
+}
+
+func (d *Disk) open(open func() (durable.File, error)) (durable.File, error) {
+	var opened durable.File
+	err := d.do(false, func() (err error) { opened, err = open(); return err })
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(opened.Name())
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return &file{opened, d, info.Size()}, nil
+}
+
+// Rename gives a file another name.
+func (d *Disk) Rename(from, to string) error {
+	return d.do(false, func() error { return durable.OS{}.Rename(from, to) })
+}
+
+// Remove removes a file.
+func (d *Disk) Remove(path string) error {
+	return d.do(true, func() error { return durable.OS{}.Remove(path) })
+}
+
+// SyncDir syncs a folder.
+func (d *Disk) SyncDir(dir string) error {
+	return d.do(false, func() error { return durable.OS{}.SyncDir(dir) })
+}
+
+// file is a file on the disk.
+type file struct {
+	durable.File
+	disk   *Disk
+	synced int64 // bytes that survive a power cut
+}
+
+// Write writes all, or half and an error.
+func (f *file) Write(p []byte) (int, error) {
+	err, does := f.disk.next(false)
+	if err == nil {
+		return f.File.Write(p)
+	}
+	n := 0
+	if does {
+		n, _ = f.File.Write(p[:len(p)/2])
+	}
+	f.cutPower(err)
+	f.disk.die(err)
+	return n, err
+}
+
+// Sync makes what was written survive a power cut.
+func (f *file) Sync() error {
+	err := f.disk.do(false, f.File.Sync)
+	if err != nil {
+		f.cutPower(err)
+		return err
+	}
+	info, err := os.Stat(f.Name())
+	if err == nil {
+		f.synced = info.Size()
+	}
+	return err
+}
+
+// Truncate shortens the file.
+func (f *file) Truncate(size int64) error {
+	err := f.disk.do(true, func() error { return f.File.Truncate(size) })
+	f.synced = min(f.synced, size)
+	return err
+}
+
+// cutPower loses what was not synced, where the machine is what is gone.
+func (f *file) cutPower(err error) {
+	if errors.Is(err, ErrGone) && f.disk.Fault == PowerCut {
+		_ = os.Truncate(f.Name(), f.synced) // of a file that has no other name yet nobody asks
+	}
+}
+
+// Close closes the file, whatever the disk does: the system closes those of a process that is gone.
+func (f *file) Close() error {
+	closed := f.File.Close()
+	if err, _ := f.disk.next(true); err != nil {
+		f.disk.die(err)
+		return err
+	}
+	return closed
+}

@@ -1,0 +1,233 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1" // encoding/json's behaviour in half the time, for what large journals are full of
+
+	"tuner/internal/parallel"
+)
+
+// content is what a journal's bytes hold.
+type content struct {
+	header  Header
+	records []Record
+	size    int64  // bytes of the records
+	sum     string // that the next record's seal goes on from
+}
+
+// decode reads a journal's bytes. A last line that was cut off is left out: nobody was told that it was written. Errors name path and line, and what
+// can be done.
+func decode(path string, data []byte) (content, error) {
+	l := newLines(data)
+	if len(l.list) == 0 {
+		return content{}, fmt.Errorf("%s:1: this is not a journal: it has no header", path)
+	}
+	records, damages := l.parse()
+	var header Header
+	for i, r := range records {
+		if err := check(r, i, damages[i], &header); err != nil {
+			return content{}, fmt.Errorf("%s:%d: %w%s", path, i+1, err, remedyOf(i, err))
+		}
+	}
+	return content{header, records, int64(l.end), l.previous(len(records))}, nil
+}
+
+// remedyOf says what to do about damage in the line of an index.
+func remedyOf(i int, err error) string {
+	switch {
+	case errors.As(err, new(*formatError)):
+		return ""
+	case i == 0:
+		return "; bring back a copy of the file, or remove it to start over"
+	}
+	return fmt.Sprintf("; bring back a copy of the file, or keep what is whole: its first %d lines", i)
+}
+
+// lines are those of a journal's bytes, without one that was cut off.
+type lines struct {
+	data  []byte
+	list  [][]byte
+	end   int // of the last line
+	first int // the first with a seal; their number where none has
+}
+
+func newLines(data []byte) lines {
+	l := lines{data: data, list: slices.Collect(bytes.Lines(data)), end: len(data)}
+	if n := len(l.list); n > 0 && isTorn(l.list[n-1]) {
+		l.end -= len(l.list[n-1])
+		l.list = l.list[:n-1]
+	}
+	l.first = slices.IndexFunc(l.list, isSealed)
+	if l.first < 0 {
+		l.first = len(l.list)
+	}
+	return l
+}
+
+// isTorn reports whether a last line is what is left of a write that was cut off: the begin of a record, or all of it but the newline. A record with
+// anything else behind it was damaged.
+func isTorn(line []byte) bool {
+	if bytes.HasSuffix(line, []byte("\n")) {
+		return false
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(line))
+	if _, err := decoder.ReadValue(); err != nil {
+		return true
+	}
+	return int(decoder.InputOffset()) == len(line)
+}
+
+// damage says what is wrong with a line.
+type damage struct {
+	parsing error // it is no record
+	seal    error // it is not what was written
+}
+
+// parse reads lines on all cores: to find the end of a record takes a look at each byte, and a large campaign's journal has tens of millions.
+func (l lines) parse() ([]Record, []damage) {
+	records, damages := make([]Record, len(l.list)), make([]damage, len(l.list))
+	parallel.For(len(l.list), func(i int) {
+		open, sum, sealed := unseal(l.list[i])
+		switch {
+		case sealed && sumOf(l.previous(i), open) != sum:
+			damages[i].seal = errors.New("the record is damaged: its checksum does not fit. It was changed or moved, a line before it is gone, or it is from another journal")
+		case !sealed && i > l.first:
+			damages[i].seal = errors.New("the record is damaged: it ends without its checksum")
+		}
+		isObject := sealed
+		if !sealed {
+			open, isObject = unbrace(l.list[i])
+		}
+		if !isObject {
+			damages[i].parsing = errors.New("it is no JSON object")
+			return
+		}
+		records[i], damages[i].parsing = parseRecord(open)
+		records[i].Sealed = sealed
+	})
+	return records, damages
+}
+
+// previous is the checksum that the seal of a line goes on from: as it stands in the line before, so that each line is compared by itself. The first
+// seal behind lines that have none is of all these, too.
+func (l lines) previous(i int) string {
+	switch {
+	case i > l.first:
+		_, sum, _ := unseal(l.list[i-1])
+		return sum
+	case i == 0:
+		return ""
+	}
+	begin := 0
+	for _, line := range l.list[:i] {
+		begin += len(line)
+	}
+	return sumOf("", l.data[:begin])
+}
+
+// strict takes no field but those that this version writes, by their exact names.
+func strict() json.Options {
+	return json.JoinOptions(jsonv1.DefaultOptionsV1(), json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(false), jsontext.AllowDuplicateNames(false))
+}
+
+// parseRecord reads a record, which its closing brace was taken from, the short way where that goes.
+func parseRecord(open []byte) (Record, error) {
+	if r, ok := cutRecord(open); ok {
+		return r, nil
+	}
+	var r Record
+	err := json.Unmarshal(append(slices.Clip(open), '}'), &r, strict())
+	return r, err
+}
+
+// cutRecord reads a record as encode writes it, the data last. That is a part of the line, and only needs to be valid: most of a journal is in
+// there, and is decoded later. It is false for a record that differs in anything.
+func cutRecord(open []byte) (r Record, ok bool) {
+	head, data, found := bytes.Cut(open, []byte(`,"data":`))
+	if !found || !jsonv1.Valid(data) { // which nothing but the last field's value is
+		return Record{}, false
+	}
+	err := json.Unmarshal(append(slices.Clip(head), '}'), &r, strict())
+	isSecond := r.Data != nil
+	r.Data = bytes.TrimSpace(data)
+	return r, err == nil && !isSecond
+}
+
+// check verifies that a record is whole and belongs at its place, and reads the header from the first.
+func check(r Record, i int, d damage, header *Header) error {
+	seq := i + 1
+	switch {
+	case seq == 1 && d.parsing != nil:
+		return fmt.Errorf("this is not a journal, or its header is damaged: %w", d.parsing)
+	case d.parsing != nil:
+		return fmt.Errorf("the record is damaged: %w", d.parsing)
+	case r.Seq != seq:
+		return fmt.Errorf("record has the number %d, not %d: lines are missing or out of order", r.Seq, seq)
+	case (r.Kind == KindHeader) != (seq == 1):
+		return fmt.Errorf("unexpected record of kind %q: the first record is the header, and only that", r.Kind)
+	case len(r.Data) == 0:
+		return fmt.Errorf("record of kind %q has no data", r.Kind)
+	case seq > 1:
+		return d.seal
+	}
+	if err := checkFormat(r); err != nil {
+		return err
+	}
+	if d.seal != nil {
+		return d.seal
+	}
+	if err := r.Decode(header); err != nil {
+		return err
+	}
+	return header.Spec.check()
+}
+
+// formatError says that a journal is of a version of tuner that writes another format.
+type formatError struct{ format int }
+
+func (e *formatError) Error() string {
+	return fmt.Sprintf("journal has format %d; this version of tuner reads the formats %d to %d", e.format, unsealedFormat, Format)
+}
+
+// checkFormat looks at a header's version before all else of it: the fields of another one may be of other types.
+func checkFormat(r Record) error {
+	var h struct {
+		Format int `json:"format"`
+	}
+	if err := jsonv1.Unmarshal(r.Data, &h); err != nil {
+		return fmt.Errorf("cannot read the format of the journal: %w", err)
+	}
+	switch {
+	case h.Format < unsealedFormat || h.Format > Format:
+		return &formatError{h.Format}
+	case h.Format > unsealedFormat && !r.Sealed:
+		return errors.New("the header is damaged: it ends without its checksum")
+	}
+	return nil
+}
+
+// check compares a profile's text with its digest.
+func (s SpecFile) check() error {
+	if digest(s.Text) != s.SHA256 {
+		return errors.New("the header is damaged: spec.sha256 is not the digest of spec.text")
+	}
+	return nil
+}
+
+// NewSpecFile is the profile file of a path with a text.
+func NewSpecFile(path string, text []byte) SpecFile {
+	return SpecFile{Path: path, SHA256: digest(string(text)), Text: string(text)}
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

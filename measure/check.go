@@ -1,0 +1,62 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Check refuses figures that no measurement has: of a file that was damaged or edited, they might win.
+func (m Measurement) Check() error {
+	if m.Launch < 0 || m.Memory < 0 || m.Footprint.Batch < 0 || m.Footprint.Bytes < 0 {
+		return errors.New("a launch or a memory is below 0")
+	}
+	t := m.Times
+	if min(t.Launch, t.Reconfigure, t.WarmUp, t.Windows) < 0 {
+		return errors.New("a time is below 0")
+	}
+	for i := range m.Windows {
+		if err := m.Windows[i].check(); err != nil {
+			return fmt.Errorf("window %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// Lasted is how long all windows together took; the largest duration where that is more.
+func (m Measurement) Lasted() time.Duration {
+	var sum time.Duration
+	for i := range m.Windows {
+		if sum += m.Windows[i].Duration; sum < 0 {
+			return math.MaxInt64
+		}
+	}
+	return sum
+}
+
+// check refuses what the load generator, which has one clock, cannot have counted. What servers and the system's counters tell is left alone: they
+// begin anew when they like.
+func (w *Window) check() error {
+	switch {
+	case w.Start < 0 || w.Duration < 0:
+		return errors.New("it begins before the campaign, or lasts less than no time")
+	case w.Duration == 0 && w.Requests > 0:
+		return fmt.Errorf("it has %d requests and lasts no time", w.Requests)
+	case min(w.Requests, w.Inferences, w.Errors, w.Scheduled, w.Late, w.Dropped, w.TimedOut, w.Responses) < 0:
+		return errors.New("it counts less than 0")
+	case w.Inferences > 0 && (w.Requests == 0 || w.Inferences%w.Requests != 0): // each request has as many
+		return fmt.Errorf("it has %d inferences of %d requests", w.Inferences, w.Requests)
+	case w.TimedOut > w.Errors:
+		return fmt.Errorf("%d requests timed out, and %d failed", w.TimedOut, w.Errors)
+	case w.InFlight < 0:
+		return errors.New("less than no request is in flight")
+	}
+	for i := range w.Sub {
+		s := &w.Sub[i]
+		if s.Requests < 0 || s.Requests > w.Requests || s.Duration < 0 || s.Duration > w.Duration || s.Sum < 0 {
+			return fmt.Errorf("part %d of it is less than nothing, or more than all of it", i+1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// clockSlack is by how much a campaign's clock and that of its load windows may differ.
+const clockSlack = time.Minute
+
+// Check refuses an event that no trial has: package journal asks it of what it writes and reads.
+func (e Event) Check() error {
+	if err := e.Measurement.Check(); err != nil {
+		return fmt.Errorf("trial of %s at %s: %w", e.Trial.Candidate, e.Trial.Load, err)
+	}
+	if lasted := e.Measurement.Lasted(); e.Elapsed < 0 || lasted-clockSlack > e.Elapsed {
+		return fmt.Errorf("trial of %s at %s: its windows took %v, and the campaign %v until its end", e.Trial.Candidate, e.Trial.Load, lasted, e.Elapsed)
+	}
+	for _, w := range e.Measurement.Windows {
+		if batch := w.Inferences / max(1, w.Requests); batch > 0 && !e.Trial.hasBatch(batch) {
+			return fmt.Errorf("trial of %s at %s: its requests have %d inferences each", e.Trial.Candidate, e.Trial.Load, batch)
+		}
+	}
+	return e.Trial.Load.Check()
+}
+
+// hasBatch reports whether the trial's requests may have so many inferences each.
+func (t Trial) hasBatch(size int) bool {
+	return size == t.Load.BatchSize || slices.Contains(t.Sizes, size) || t.Load.BatchSize == 0 && t.Sizes == nil
+}
+
+// Check refuses an earlier campaign with such an event.
+func (e Earlier) Check() error {
+	for _, event := range e.Events {
+		if err := event.Check(); err != nil {
+			return fmt.Errorf("earlier campaign %q: %w", e.From, err)
+		}
+	}
+	return nil
+}
