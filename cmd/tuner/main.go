@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ort.DisableTelemetry()
-	ctx, stop := withSignals(context.Background(), endings(os.Args[1:]))
+	ctx, stop := withSignals(context.Background(), endings(os.Args[1:], signal.Ignored(syscall.SIGHUP)))
 	code := run(ctx, console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -32,10 +32,10 @@ type console struct {
 const echo = 200 * time.Millisecond
 
 // endings are the signals that end the verb of a command line. A terminal that is closed (SIGHUP) ends it as Ctrl-C does, unless
-// it was started with nohup; a server goes on, and reads its certificates again.
-func endings(args []string) []os.Signal {
+// that is ignored as under nohup; a server goes on, and reads its certificates again.
+func endings(args []string, isIgnored bool) []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if len(args) > 0 && args[0] == "serve" || signal.Ignored(syscall.SIGHUP) {
+	if len(args) > 0 && args[0] == "serve" || isIgnored {
 		return all
 	}
 	return append(all, syscall.SIGHUP)

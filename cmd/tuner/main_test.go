@@ -10,12 +10,15 @@ import (
 	"time"
 )
 
-// A closed terminal ends every verb but a server.
+// A closed terminal ends every verb but a server, unless nohup keeps its signal away.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{"": true, "profile -f x": true, "run m.onnx": true, "serve": false, "serve --id serve": false, "perf -m serve": true} {
-		if got := slices.Contains(endings(strings.Fields(args)), os.Signal(syscall.SIGHUP)); got != want {
+		if got := slices.Contains(endings(strings.Fields(args), false), os.Signal(syscall.SIGHUP)); got != want {
 			t.Errorf("tuner %s: SIGHUP ends it: %t, want %t", args, got, want)
+		}
+		if slices.Contains(endings(strings.Fields(args), true), os.Signal(syscall.SIGHUP)) {
+			t.Errorf("tuner %s: under nohup SIGHUP ends it", args)
 		}
 	}
 }
