@@ -36,9 +36,12 @@ func TestStepsPerRequest(t *testing.T) {
 	timed.DefaultPolicy = Policy{Timeout: time.Hour, AllowOverride: true}
 	postponing := timed
 	postponing.DefaultPolicy.Postpone = true
+	large := timed
+	large.MaxBatch, large.Delay = 1<<20, 10*time.Hour
 	levels := plain
 	levels.Levels, levels.DefaultLevel = 1<<16, 1<<16
 	one := func(int) Item[int] { return Item[int]{} }
+	shaped := func(int) Item[int] { return Item[int]{Shape: "1"} }
 	expiring := func(i int) Item[int] { return Item[int]{Timeout: time.Duration(i+1) * time.Millisecond} }
 	leveled := func(i int) Item[int] { return Item[int]{Priority: uint64(i*7919)%(1<<16) + 1} }
 	cancelled := func(t *testing.T, tickets []*Ticket[int]) {
@@ -73,6 +76,8 @@ func TestStepsPerRequest(t *testing.T) {
 		{"executed", plain, one, nothing},
 		{"executed by level", levels, leveled, nothing},
 		{"executed with timeouts", timed, one, nothing},
+		{"waiting for company", large, one, nothing},
+		{"waiting for company of their shape", large, shaped, nothing},
 		{"cancelled", plain, one, cancelled},
 		{"cancelled by level", levels, leveled, cancelled},
 		{"cancelled with timeouts", timed, one, cancelled},
