@@ -298,6 +298,7 @@ func (s *Server) publish(ctx context.Context, a *attempt, src *source, versions 
 			s.retire(v.model.pool, nil)
 		}
 	}
+	e.findNewest()
 	return true
 }
 
@@ -381,6 +382,7 @@ func (s *Server) unload(e *entry) {
 	for n, v := range e.versions {
 		e.versions[n] = s.dismiss(v)
 	}
+	e.findNewest()
 }
 
 // dismiss takes a version out of service and frees it in the background. It returns what is to be known of it then.

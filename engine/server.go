@@ -58,6 +58,7 @@ type entry struct {
 	turn     chan struct{} // holds an element while a load or unload is in progress
 	attempt  *attempt      // the load in progress; guarded by Server.mu, as all below
 	versions map[int64]*version
+	newest   *model  // the highest version that is ready; nil: none is
 	source   *source // of the versions that serve
 	hollow   bool    // the last load found no version to serve, and none serves
 }
@@ -228,8 +229,8 @@ func (s *Server) find(name string, number int64) (*model, error) {
 	case e == nil:
 		return nil, Errorf(NotFound, "Request for unknown model: '%s' is not found", name)
 	case number == 0:
-		if m := e.newest(); m != nil {
-			return m, nil
+		if e.newest != nil {
+			return e.newest, nil
 		}
 		return nil, Errorf(NotFound, "Request for unknown model: '%s' has no available versions", name)
 	}
@@ -243,13 +244,12 @@ func (s *Server) find(name string, number int64) (*model, error) {
 	return v.model, nil
 }
 
-// newest is the highest ready version, or nil.
-func (e *entry) newest() *model {
-	var best *model
+// findNewest notes which version is the highest that is ready: each request asks for it. Server.mu is held.
+func (e *entry) findNewest() {
+	e.newest = nil
 	for number, v := range e.versions {
-		if v.state == api.StateReady && (best == nil || number > best.version) {
-			best = v.model
+		if v.state == api.StateReady && (e.newest == nil || number > e.newest.version) {
+			e.newest = v.model
 		}
 	}
-	return best
 }

@@ -15,6 +15,9 @@ const defaultCPUInstances = 2
 // session with threads and a copy of the model's weights.
 const maxInstances = 1024
 
+// maxModelInstances is how many a model may have in all of its groups, on all devices.
+const maxModelInstances = 8 * maxInstances
+
 // completeInstanceGroups gives every group a name, a kind, a count and its GPUs.
 func completeInstanceGroups(c *Config, gpus int) error {
 	if c.GetEnsembleScheduling() != nil {
@@ -102,6 +105,9 @@ func checkInstanceGroups(c *Config) []error {
 		if err := checkInstanceGroup(c, g); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if n := Instances(c, 0); len(errs) == 0 && n > maxModelInstances {
+		errs = append(errs, refuse("the instance groups of model %s have %d instances; this engine makes %d at most for a model", c.GetName(), n, maxModelInstances))
 	}
 	return errs
 }

@@ -10,6 +10,7 @@ import (
 
 	"tuner/engine"
 	"tuner/modelconfig"
+	"tuner/onnx/extent"
 	"tuner/ort"
 )
 
@@ -33,6 +34,9 @@ func (b *Backend) NewSession(ctx context.Context, files engine.ModelFiles, confi
 	options, err := b.options(config, in)
 	if err != nil {
 		return nil, err
+	}
+	if err := extent.Check(files.Path); err != nil {
+		return nil, engine.Errorf(engine.InvalidArgument, "%v", err)
 	}
 	s, err := b.runtime.NewSession(files.Path, options)
 	if err != nil {

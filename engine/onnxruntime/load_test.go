@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"tuner/engine/api"
 	"tuner/onnx/build"
+	"tuner/onnx/onnxpb"
 )
 
 // Texts of the refusals, as observed on a real Triton; what served before goes on.
@@ -95,5 +98,33 @@ func TestExternalDataStaysInside(t *testing.T) {
 	}
 	if err := s.http.LoadModel(t.Context(), s.model, ""); err == nil || !strings.Contains(err.Error(), "leads out of the model repository") {
 		t.Errorf("link out of the repository: got %v, want a refusal", err)
+	}
+}
+
+// A small file that unfolds into millions of nodes is refused at once: ONNX Runtime would be at it for hours.
+func TestUnfoldingModelIsRefused(t *testing.T) {
+	s := serve(t, build.Simple(), "")
+	node := func(domain, op, in, out string) *onnxpb.NodeProto {
+		return &onnxpb.NodeProto{Domain: &domain, OpType: &op, Input: []string{in}, Output: []string{out}}
+	}
+	m := &onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{node("d", "F0", "x", "y")}}}
+	for i := range 25 { // each calls the next one twice
+		next := fmt.Sprint("F", i+1)
+		m.Functions = append(m.Functions, &onnxpb.FunctionProto{Domain: proto.String("d"), Name: proto.String(fmt.Sprint("F", i)),
+			Input: []string{"x"}, Output: []string{"y"}, Node: []*onnxpb.NodeProto{node("d", next, "x", "t"), node("d", next, "t", "y")}})
+	}
+	data, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "1", "model.onnx"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var got *api.StatusError
+	if err := s.http.LoadModel(t.Context(), s.model, ""); !errors.As(err, &got) || got.Status != 400 || !strings.Contains(got.Text, "its functions unfold into") {
+		t.Errorf("got %v, want 400 and a refusal", err)
+	}
+	if err := checkSimple(t.Context(), s.grpc, 1, 7); err != nil {
+		t.Errorf("after the failed load: %v", err)
 	}
 }

@@ -32,18 +32,25 @@ func (b *batch[T]) fits(t *Ticket[T]) bool {
 
 // outlook is what a look at the queue's head finds.
 type outlook[T any] struct {
-	pending, rows int       // requests that could join the open batch, their rows
-	best          int       // requests that make up a preferred size; 0: none do
-	sendNow       bool      // the batch cannot grow beyond pending
-	oldest        time.Time // arrival of the oldest pending one
+	pending, rows int        // requests that could join the open batch, their rows
+	best          int        // requests that make up a preferred size; 0: none do
+	sendNow       bool       // the batch cannot grow beyond pending
+	oldest        time.Time  // arrival of the oldest pending one
+	first, last   *Ticket[T] // of those pending
+	batch         *batch[T]  // the open batch, and
+	size          int        // its rows when the look began
+	changes       int        // of the queue until then
 }
 
-// look scans the queue for what the open batch could become, and closes that if it can't grow any more.
-func (s *Scheduler[T]) look() outlook[T] {
-	var o outlook[T]
-	var first *Ticket[T]
-	b, set := s.open, &s.settings
-	s.queue.scan(func(t *Ticket[T]) bool {
+// look scans the queue for what the open batch could become, and closes that if it can't grow any more. It goes on where the last
+// look ended, as Triton does with a cursor, if nothing has happened since but arrivals at the end of the queue.
+func (s *Scheduler[T]) look() *outlook[T] {
+	b, set, o := s.open, &s.settings, &s.outlook
+	if o.batch != b || o.size != b.size || o.changes != s.queue.changes {
+		*o = outlook[T]{batch: b, size: b.size, changes: s.queue.changes}
+	}
+	o.sendNow = false
+	for t := s.queue.next(o.last); t != nil; t = s.queue.next(t) {
 		next := t.item.Rows
 		if b.size+o.pending > 0 {
 			if b.size+o.rows+next > set.largestPreferred() && o.best == 0 {
@@ -51,15 +58,15 @@ func (s *Scheduler[T]) look() outlook[T] {
 			}
 			if b.size+o.rows+next > set.MaxBatch {
 				o.sendNow = true
-				return false
+				return o
 			}
-			if !b.fits(t) || first != nil && first.item.Shape != t.item.Shape {
+			if !b.fits(t) || o.first != nil && o.first.item.Shape != t.item.Shape {
 				o.sendNow, b.closed, b.alone = true, true, true
-				return false
+				return o
 			}
 		}
-		if first == nil {
-			first = t
+		if o.first == nil {
+			o.first = t
 		}
 		if o.pending == 0 || t.item.Enqueued.Before(o.oldest) {
 			o.oldest = t.item.Enqueued
@@ -69,8 +76,8 @@ func (s *Scheduler[T]) look() outlook[T] {
 		if set.isPreferred(b.size + o.rows) {
 			o.best = o.pending
 		}
-		return true
-	})
+		o.last = t
+	}
 	return o
 }
 

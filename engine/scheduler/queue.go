@@ -16,6 +16,7 @@ type queue[T any] struct {
 	len       int    // requests
 	rows      int    // of all requests
 	arrivals  uint64 // so far
+	changes   int    // of the order, but for arrivals at its end
 	steps     int    // what was looked at, ever: tests compare it with the size of the queue
 	expired   []*Ticket[T]
 }
@@ -50,11 +51,15 @@ func (q *queue[T]) push(t *Ticket[T]) {
 	if !t.expires.IsZero() {
 		heap.Push(&q.deadlines, t)
 	}
+	if q.next(t) != nil {
+		q.changes++
+	}
 }
 
 // remove takes t out wherever it waits.
 func (q *queue[T]) remove(t *Ticket[T]) {
 	q.steps++
+	q.changes++
 	t.place.leave()
 	if t.deadline > 0 {
 		heap.Remove(&q.deadlines, t.deadline-1)
@@ -74,30 +79,37 @@ func (q *queue[T]) nearest() time.Time {
 	return q.deadlines.tickets[0].expires
 }
 
-// scan calls f for each request in the order of service until f returns false.
-func (q *queue[T]) scan(f func(*Ticket[T]) bool) {
-	for i := q.occupied.next(0); i >= 0; i = q.occupied.next(i + 1) {
-		for _, part := range [2]*list[*Ticket[T]]{&q.levels[i].waiting, &q.levels[i].postponed} {
-			for t := range part.all() {
-				q.steps++
-				if !f(t) {
-					return
-				}
-			}
+// next is the request that is served behind t, or nil. It is the first one where t is nil.
+func (q *queue[T]) next(t *Ticket[T]) *Ticket[T] {
+	q.steps++
+	behind := 0
+	if t != nil {
+		if t.place.next != nil {
+			return t.place.next.of
 		}
+		l := &q.levels[t.level-1]
+		if t.place.in == &l.waiting && l.postponed.len > 0 {
+			return l.postponed.first.of
+		}
+		behind = int(t.level)
+	}
+	i := q.occupied.next(behind)
+	switch {
+	case i < 0:
+		return nil
+	case q.levels[i].waiting.len > 0:
+		return q.levels[i].waiting.first.of
+	default:
+		return q.levels[i].postponed.first.of
 	}
 }
 
 // take removes the first n requests in the order of service and gives each to f.
 func (q *queue[T]) take(n int, f func(*Ticket[T])) {
 	for range n {
-		l := &q.levels[q.occupied.next(0)]
-		first := l.waiting.first
-		if first == nil {
-			first = l.postponed.first
-		}
-		q.remove(first.of)
-		f(first.of)
+		t := q.next(nil)
+		q.remove(t)
+		f(t)
 	}
 }
 
@@ -118,6 +130,7 @@ func (q *queue[T]) expire(now time.Time, reject func(*Ticket[T])) {
 			continue
 		}
 		q.steps++
+		q.changes++
 		t.place.leave()
 		q.levels[t.level-1].postponed.push(&t.place)
 	}

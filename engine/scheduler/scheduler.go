@@ -21,6 +21,7 @@ type Scheduler[T any] struct {
 	settings Settings
 	queue    *queue[T]
 	open     *batch[T]       // the batch that is being formed, or the last one formed; nil once that is taken
+	outlook  outlook[T]      // of the open batch
 	awaited  int             // rows in the queue that are worth a look while the open batch waits
 	ready    list[*batch[T]] // formed and not yet taken, in order
 	formed   int             // requests in them
@@ -64,7 +65,7 @@ func (s *Scheduler[T]) Reconfigure(set Settings) {
 	old := s.queue
 	s.settings = set.normalised()
 	s.queue = newQueue[T](s.settings.Levels)
-	s.open = nil
+	s.open, s.outlook = nil, outlook[T]{}
 	old.take(old.len, func(t *Ticket[T]) {
 		s.place(t)
 		if s.settings.Dynamic {

@@ -13,8 +13,7 @@ type stuck chan struct{}
 
 func (s stuck) Execute([]Item[int]) { <-s }
 
-// behind queues n requests behind one that keeps the only instance busy, and returns them. Their number in the queue is n, less what
-// was formed into batches ahead.
+// behind queues n requests, behind those that are there.
 func behind(t *testing.T, s *Scheduler[int], n int, item func(i int) Item[int]) []*Ticket[int] {
 	t.Helper()
 	var out []*Ticket[int]
@@ -28,6 +27,49 @@ func behind(t *testing.T, s *Scheduler[int], n int, item func(i int) Item[int]) 
 	return out
 }
 
+// What can become of requests that wait: executed, cancelled, postponed, expired.
+func executed(*testing.T, []*Ticket[int]) {} // by Close
+
+func cancelled(t *testing.T, tickets []*Ticket[int]) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, ticket := range tickets {
+		if err := ticket.Wait(gone); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want a cancellation", err)
+		}
+	}
+}
+
+func postponed(_ *testing.T, tickets []*Ticket[int]) {
+	time.Sleep(time.Duration(len(tickets)) * time.Millisecond)
+	synctest.Wait()
+}
+
+func expired(t *testing.T, tickets []*Ticket[int]) {
+	postponed(t, tickets) // if they could be
+	for _, ticket := range tickets {
+		if err := ticket.Wait(t.Context()); !errors.Is(err, ErrExpired) {
+			t.Fatalf("got %v, want an expiry", err)
+		}
+	}
+}
+
+// stepsPerRequest is what the scheduler looks at for each of n requests that wait.
+func stepsPerRequest(t *testing.T, n int, set Settings, item func(i int) Item[int], then func(*testing.T, []*Ticket[int])) (steps int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		instance := make(stuck)
+		s := New(set, []Executor[int]{instance}, GoTimer)
+		behind(t, s, 1, func(int) Item[int] { return Item[int]{} })
+		synctest.Wait()
+		then(t, behind(t, s, n, item))
+		close(instance)
+		s.Close()
+		steps = s.queue.steps / n
+	})
+	return steps
+}
+
 // What the scheduler looks at for each request does not grow with the queue or with the number of levels.
 func TestStepsPerRequest(t *testing.T) {
 	t.Parallel()
@@ -36,43 +78,25 @@ func TestStepsPerRequest(t *testing.T) {
 	timed.DefaultPolicy = Policy{Timeout: time.Hour, AllowOverride: true}
 	postponing := timed
 	postponing.DefaultPolicy.Postpone = true
+	large := timed
+	large.MaxBatch, large.Delay = 1<<20, 10*time.Hour
 	levels := plain
 	levels.Levels, levels.DefaultLevel = 1<<16, 1<<16
 	one := func(int) Item[int] { return Item[int]{} }
+	shaped := func(int) Item[int] { return Item[int]{Shape: "1"} }
 	expiring := func(i int) Item[int] { return Item[int]{Timeout: time.Duration(i+1) * time.Millisecond} }
 	leveled := func(i int) Item[int] { return Item[int]{Priority: uint64(i*7919)%(1<<16) + 1} }
-	cancelled := func(t *testing.T, tickets []*Ticket[int]) {
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		for _, ticket := range tickets {
-			if err := ticket.Wait(gone); !errors.Is(err, context.Canceled) {
-				t.Fatalf("got %v, want a cancellation", err)
-			}
-		}
-	}
-	expired := func(t *testing.T, tickets []*Ticket[int]) {
-		time.Sleep(time.Duration(len(tickets)) * time.Millisecond)
-		synctest.Wait()
-		for _, ticket := range tickets {
-			if err := ticket.Wait(t.Context()); !errors.Is(err, ErrExpired) {
-				t.Fatalf("got %v, want an expiry", err)
-			}
-		}
-	}
-	postponed := func(t *testing.T, tickets []*Ticket[int]) {
-		time.Sleep(time.Duration(len(tickets)) * time.Millisecond)
-		synctest.Wait()
-	}
-	nothing := func(*testing.T, []*Ticket[int]) {} // Close executes them
 	for _, tc := range []struct {
 		name     string
 		settings Settings
 		item     func(i int) Item[int]
 		then     func(t *testing.T, tickets []*Ticket[int])
 	}{
-		{"executed", plain, one, nothing},
-		{"executed by level", levels, leveled, nothing},
-		{"executed with timeouts", timed, one, nothing},
+		{"executed", plain, one, executed},
+		{"executed by level", levels, leveled, executed},
+		{"executed with timeouts", timed, one, executed},
+		{"waiting for company", large, one, executed},
+		{"waiting for company of their shape", large, shaped, executed},
 		{"cancelled", plain, one, cancelled},
 		{"cancelled by level", levels, leveled, cancelled},
 		{"cancelled with timeouts", timed, one, cancelled},
@@ -81,26 +105,11 @@ func TestStepsPerRequest(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			perRequest := func(n int) (steps int) {
-				synctest.Test(t, func(t *testing.T) {
-					instance := make(stuck)
-					s := New(tc.settings, []Executor[int]{instance}, GoTimer)
-					behind(t, s, 1, one)
-					synctest.Wait()
-					tickets := behind(t, s, n, tc.item)
-					tc.then(t, tickets)
-					close(instance)
-					s.Close()
-					steps = s.queue.steps / n
-				})
-				return steps
-			}
 			// Beside a constant there may be the depth of the deadlines' heap: ten times as many requests are four levels more, at two
 			// comparisons each on the way in and out.
-			if few, many := perRequest(300), perRequest(3000); many > few+16 || many > 80 {
+			few, many := stepsPerRequest(t, 300, tc.settings, tc.item, tc.then), stepsPerRequest(t, 3000, tc.settings, tc.item, tc.then)
+			if many > few+16 || many > 80 {
 				t.Errorf("%d steps for each of 3,000 requests, %d for each of 300", many, few)
-			} else {
-				t.Logf("%d steps for each of 3,000 requests, %d for each of 300", many, few)
 			}
 		})
 	}

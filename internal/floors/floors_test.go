@@ -16,7 +16,7 @@ import (
 // all below it, unless a longer entry exists. cmd/tuner is where concrete types are wired: it may import everything.
 var allowed = map[string][]string{
 	"cmd/tuner":        {"*"},
-	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum"},
+	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum", "internal/published"},
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
 	"export":           {"internal/telemetry", "report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                   // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
@@ -56,7 +56,8 @@ var allowed = map[string][]string{
 	"engine/budget":       {},
 	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
-	"engine/onnxruntime":  {"engine", "ort", "modelconfig"},
+	"engine/onnxruntime":  {"engine", "ort", "modelconfig", "onnx/extent"}, // onnx/extent: what a file unfolds into, before ONNX Runtime gets it
+	"onnx/extent":         {"onnx"},
 	"ort":                 {"internal/telemetry"},
 	"ortlib":              {"internal/checksum", "internal/children"},
 	"load":                {"measure", "stats"},
@@ -85,6 +86,7 @@ var allowed = map[string][]string{
 	"internal/soak":       {"engine/api", "runner", "hostinfo", "ortlib", "stats", "internal/bench/program"},
 	"internal/lawserver":  {"engine/api", "modelconfig", "internal/bench/program"},
 	"internal/peers":      {},
+	"internal/published":  {"ortlib", "internal/checksum"},
 	"internal/conformance": {
 		"internal/peers", "engine/api", "onnx",
 	},
