@@ -2,8 +2,10 @@ package rest_test
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -23,7 +25,10 @@ func FuzzFraming(f *testing.F) {
 	e := enginetest.Start(f, enginetest.Options{})
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		text := begin + string(rest) + last
-		want := goodRequests(text)
+		want, isComparable := goodRequests(text)
+		if !isComparable || len(rest) > 2<<10 { // net/http reads trailers of 4 KiB at most
+			return
+		}
 		conn := dial(t, e, "")
 		go func() {
 			_, _ = io.WriteString(conn, text) // fails when the server has hung up
@@ -42,19 +47,20 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// goodRequests counts the requests that net/http reads before the first bad one.
-func goodRequests(text string) int {
+// goodRequests counts the requests that net/http reads before the first bad one. It is not comparable where that one is bad only
+// for its target, which the engine looks at later.
+func goodRequests(text string) (n int, isComparable bool) {
 	r := bufio.NewReader(strings.NewReader(text))
-	for n := 0; ; n++ {
+	for ; ; n++ {
 		for next, _ := r.Peek(1); len(next) > 0 && (next[0] == '\r' || next[0] == '\n'); next, _ = r.Peek(1) {
 			_, _ = r.Discard(1) // RFC 9112, section 2.2: empty lines before a request are nothing
 		}
 		request, err := http.ReadRequest(r)
 		if err != nil {
-			return n
+			return n, !errors.As(err, new(*url.Error))
 		}
 		if _, err := io.Copy(io.Discard, request.Body); err != nil {
-			return n
+			return n, true
 		}
 	}
 }
