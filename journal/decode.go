@@ -19,9 +19,14 @@ import (
 type content struct {
 	header  Header
 	records []Record
-	size    int64  // bytes of the records
-	sum     string // that the next record's seal goes on from
+	lines   lines
 }
+
+// size is the bytes of the records.
+func (c content) size() int64 { return int64(c.lines.end) }
+
+// sum is what the next record's seal goes on from.
+func (c content) sum() string { return c.lines.previous(len(c.records)) }
 
 // decode reads a journal's bytes. A last line that was cut off is left out: nobody was told that it was written. Errors name path and line, and what
 // can be done.
@@ -37,7 +42,7 @@ func decode(path string, data []byte) (content, error) {
 			return content{}, fmt.Errorf("%s:%d: %w%s", path, i+1, err, remedyOf(i, err))
 		}
 	}
-	return content{header, records, int64(l.end), l.previous(len(records))}, nil
+	return content{header, records, l}, nil
 }
 
 // remedyOf says what to do about damage in the line of an index.

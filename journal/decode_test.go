@@ -296,22 +296,22 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.size > int64(len(data)) || c.size == 0 || data[c.size-1] != '\n' {
-			t.Fatalf("%d whole bytes of %d do not end a line", c.size, len(data))
+		if c.size() > int64(len(data)) || c.size() == 0 || data[c.size()-1] != '\n' {
+			t.Fatalf("%d whole bytes of %d do not end a line", c.size(), len(data))
 		}
-		again, err := decode("journal.jsonl", data[:c.size])
+		again, err := decode("journal.jsonl", data[:c.size()])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.records, again.records); diff != "" || again.sum != c.sum {
+		if diff := cmp.Diff(c.records, again.records); diff != "" || again.sum() != c.sum() {
 			t.Fatal("what was kept is read otherwise (-want +got):\n" + diff)
 		}
 		// What goes on from there fits.
-		next, _, err := encode(len(c.records)+1, KindTrial, 1, c.sum)
+		next, _, err := encode(len(c.records)+1, KindTrial, 1, c.sum())
 		if err != nil {
 			t.Fatal(err)
 		}
-		longer, err := decode("journal.jsonl", fmt.Append(nil, string(data[:c.size]), string(next)))
+		longer, err := decode("journal.jsonl", fmt.Append(nil, string(data[:c.size()]), string(next)))
 		if err != nil || len(longer.records) != len(c.records)+1 {
 			t.Fatalf("with one more it has %d records of %d, %v", len(longer.records), len(c.records)+1, err)
 		}
