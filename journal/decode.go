@@ -70,7 +70,7 @@ func newLines(data []byte) lines {
 		l.end -= len(l.list[n-1])
 		l.list = l.list[:n-1]
 	}
-	l.first = slices.IndexFunc(l.list, isSealed)
+	l.first = slices.IndexFunc(l.list, hasSeal)
 	if l.first < 0 {
 		l.first = len(l.list)
 	}
@@ -100,15 +100,15 @@ type damage struct {
 func (l lines) parse() ([]Record, []damage) {
 	records, damages := make([]Record, len(l.list)), make([]damage, len(l.list))
 	parallel.For(len(l.list), func(i int) {
-		open, sum, sealed := unseal(l.list[i])
+		open, sum, isSealed := unseal(l.list[i])
 		switch {
-		case sealed && sumOf(l.previous(i), open) != sum:
+		case isSealed && sumOf(l.previous(i), open) != sum:
 			damages[i].seal = errors.New("the record is damaged: its checksum does not fit. It was changed or moved, a line before it is gone, or it is from another journal")
-		case !sealed && i > l.first:
+		case !isSealed && i > l.first:
 			damages[i].seal = errors.New("the record is damaged: it ends without its checksum")
 		}
-		isObject := sealed
-		if !sealed {
+		isObject := isSealed
+		if !isSealed {
 			open, isObject = unbrace(l.list[i])
 		}
 		if !isObject {
@@ -116,7 +116,7 @@ func (l lines) parse() ([]Record, []damage) {
 			return
 		}
 		records[i], damages[i].parsing = parseRecord(open)
-		records[i].Sealed = sealed
+		records[i].IsSealed = isSealed
 	})
 	return records, damages
 }
@@ -213,7 +213,7 @@ func checkFormat(r Record) error {
 	switch {
 	case h.Format < unsealedFormat || h.Format > Format:
 		return &formatError{h.Format}
-	case h.Format > unsealedFormat && !r.Sealed:
+	case h.Format > unsealedFormat && !r.IsSealed:
 		return errors.New("the header is damaged: it ends without its checksum")
 	}
 	return nil

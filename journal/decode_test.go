@@ -144,7 +144,7 @@ func TestUnsealedJournalGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	header, records, err := Read(dir)
-	if err != nil || header.Format != 1 || header.HasChecksums() || len(records) != 3 || records[2].Sealed {
+	if err != nil || header.Format != 1 || header.HasChecksums() || len(records) != 3 || records[2].IsSealed {
 		t.Fatalf("format %d, %d records, %v; want 3 without seal", header.Format, len(records), err)
 	}
 	j, _, err := Open(dir)
@@ -155,7 +155,7 @@ func TestUnsealedJournalGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, records, err = Open(dir)
-	if err != nil || len(records) != 5 || !records[3].Sealed || !records[4].Sealed {
+	if err != nil || len(records) != 5 || !records[3].IsSealed || !records[4].IsSealed {
 		t.Fatalf("%d records, %v; want 5, the last two with seals", len(records), err)
 	}
 	if err := errors.Join(j.Append(KindTrial, "c"), j.Close()); err != nil {
@@ -212,11 +212,11 @@ func TestImplausibleRecords(t *testing.T) {
 func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	for text, isKnown := range map[string]bool{`{"N":1}`: true, `{"N":1,"M":2}`: false, `{"n":1}`: false} {
-		for _, sealed := range []bool{false, true} {
+		for _, isSealed := range []bool{false, true} {
 			var v implausible
-			err := Record{Seq: 2, Data: json.RawMessage(text), Sealed: sealed}.Decode(&v)
-			if isError := sealed && !isKnown; (err != nil) != isError || !isError && v.N != 1 {
-				t.Errorf("%s, sealed %t: %+v, %v", text, sealed, v, err)
+			err := Record{Seq: 2, Data: json.RawMessage(text), IsSealed: isSealed}.Decode(&v)
+			if isError := isSealed && !isKnown; (err != nil) != isError || !isError && v.N != 1 {
+				t.Errorf("%s, sealed %t: %+v, %v", text, isSealed, v, err)
 			}
 		}
 	}
