@@ -19,9 +19,14 @@ import (
 type content struct {
 	header  Header
 	records []Record
-	size    int64  // bytes of the records
-	sum     string // that the next record's seal goes on from
+	lines   lines
 }
+
+// size is the bytes of the records.
+func (c content) size() int64 { return int64(c.lines.end) }
+
+// sum is what the next record's seal goes on from.
+func (c content) sum() string { return c.lines.previous(len(c.records)) }
 
 // decode reads a journal's bytes. A last line that was cut off is left out: nobody was told that it was written. Errors name path and line, and what
 // can be done.
@@ -37,7 +42,7 @@ func decode(path string, data []byte) (content, error) {
 			return content{}, fmt.Errorf("%s:%d: %w%s", path, i+1, err, remedyOf(i, err))
 		}
 	}
-	return content{header, records, int64(l.end), l.previous(len(records))}, nil
+	return content{header, records, l}, nil
 }
 
 // remedyOf says what to do about damage in the line of an index.
@@ -65,7 +70,7 @@ func newLines(data []byte) lines {
 		l.end -= len(l.list[n-1])
 		l.list = l.list[:n-1]
 	}
-	l.first = slices.IndexFunc(l.list, isSealed)
+	l.first = slices.IndexFunc(l.list, hasSeal)
 	if l.first < 0 {
 		l.first = len(l.list)
 	}
@@ -95,15 +100,15 @@ type damage struct {
 func (l lines) parse() ([]Record, []damage) {
 	records, damages := make([]Record, len(l.list)), make([]damage, len(l.list))
 	parallel.For(len(l.list), func(i int) {
-		open, sum, sealed := unseal(l.list[i])
+		open, sum, isSealed := unseal(l.list[i])
 		switch {
-		case sealed && sumOf(l.previous(i), open) != sum:
+		case isSealed && sumOf(l.previous(i), open) != sum:
 			damages[i].seal = errors.New("the record is damaged: its checksum does not fit. It was changed or moved, a line before it is gone, or it is from another journal")
-		case !sealed && i > l.first:
+		case !isSealed && i > l.first:
 			damages[i].seal = errors.New("the record is damaged: it ends without its checksum")
 		}
-		isObject := sealed
-		if !sealed {
+		isObject := isSealed
+		if !isSealed {
 			open, isObject = unbrace(l.list[i])
 		}
 		if !isObject {
@@ -111,7 +116,7 @@ func (l lines) parse() ([]Record, []damage) {
 			return
 		}
 		records[i], damages[i].parsing = parseRecord(open)
-		records[i].Sealed = sealed
+		records[i].IsSealed = isSealed
 	})
 	return records, damages
 }
@@ -208,7 +213,7 @@ func checkFormat(r Record) error {
 	switch {
 	case h.Format < unsealedFormat || h.Format > Format:
 		return &formatError{h.Format}
-	case h.Format > unsealedFormat && !r.Sealed:
+	case h.Format > unsealedFormat && !r.IsSealed:
 		return errors.New("the header is damaged: it ends without its checksum")
 	}
 	return nil

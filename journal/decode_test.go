@@ -144,7 +144,7 @@ func TestUnsealedJournalGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	header, records, err := Read(dir)
-	if err != nil || header.Format != 1 || header.HasChecksums() || len(records) != 3 || records[2].Sealed {
+	if err != nil || header.Format != 1 || header.HasChecksums() || len(records) != 3 || records[2].IsSealed {
 		t.Fatalf("format %d, %d records, %v; want 3 without seal", header.Format, len(records), err)
 	}
 	j, _, err := Open(dir)
@@ -155,7 +155,7 @@ func TestUnsealedJournalGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, records, err = Open(dir)
-	if err != nil || len(records) != 5 || !records[3].Sealed || !records[4].Sealed {
+	if err != nil || len(records) != 5 || !records[3].IsSealed || !records[4].IsSealed {
 		t.Fatalf("%d records, %v; want 5, the last two with seals", len(records), err)
 	}
 	if err := errors.Join(j.Append(KindTrial, "c"), j.Close()); err != nil {
@@ -212,11 +212,11 @@ func TestImplausibleRecords(t *testing.T) {
 func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	for text, isKnown := range map[string]bool{`{"N":1}`: true, `{"N":1,"M":2}`: false, `{"n":1}`: false} {
-		for _, sealed := range []bool{false, true} {
+		for _, isSealed := range []bool{false, true} {
 			var v implausible
-			err := Record{Seq: 2, Data: json.RawMessage(text), Sealed: sealed}.Decode(&v)
-			if isError := sealed && !isKnown; (err != nil) != isError || !isError && v.N != 1 {
-				t.Errorf("%s, sealed %t: %+v, %v", text, sealed, v, err)
+			err := Record{Seq: 2, Data: json.RawMessage(text), IsSealed: isSealed}.Decode(&v)
+			if isError := isSealed && !isKnown; (err != nil) != isError || !isError && v.N != 1 {
+				t.Errorf("%s, sealed %t: %+v, %v", text, isSealed, v, err)
 			}
 		}
 	}
@@ -296,22 +296,22 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.size > int64(len(data)) || c.size == 0 || data[c.size-1] != '\n' {
-			t.Fatalf("%d whole bytes of %d do not end a line", c.size, len(data))
+		if c.size() > int64(len(data)) || c.size() == 0 || data[c.size()-1] != '\n' {
+			t.Fatalf("%d whole bytes of %d do not end a line", c.size(), len(data))
 		}
-		again, err := decode("journal.jsonl", data[:c.size])
+		again, err := decode("journal.jsonl", data[:c.size()])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.records, again.records); diff != "" || again.sum != c.sum {
+		if diff := cmp.Diff(c.records, again.records); diff != "" || again.sum() != c.sum() {
 			t.Fatal("what was kept is read otherwise (-want +got):\n" + diff)
 		}
 		// What goes on from there fits.
-		next, _, err := encode(len(c.records)+1, KindTrial, 1, c.sum)
+		next, _, err := encode(len(c.records)+1, KindTrial, 1, c.sum())
 		if err != nil {
 			t.Fatal(err)
 		}
-		longer, err := decode("journal.jsonl", fmt.Append(nil, string(data[:c.size]), string(next)))
+		longer, err := decode("journal.jsonl", fmt.Append(nil, string(data[:c.size()]), string(next)))
 		if err != nil || len(longer.records) != len(c.records)+1 {
 			t.Fatalf("with one more it has %d records of %d, %v", len(longer.records), len(c.records)+1, err)
 		}

@@ -132,8 +132,8 @@ func (s Store) open(path string, lock *os.File) (*Journal, []Record, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &Journal{path: path, file: f, lock: lock, header: c.header, size: c.size, seq: len(c.records), sum: c.sum}
-	if c.size < int64(len(data)) {
+	j := &Journal{path: path, file: f, lock: lock, header: c.header, size: c.size(), seq: len(c.records), sum: c.sum()}
+	if c.size() < int64(len(data)) {
 		if err := j.cut(); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("cannot cut the torn last line of %q: %w", path, err), f.Close())
 		}

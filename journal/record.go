@@ -151,11 +151,11 @@ type End struct {
 
 // Record is one line of the journal.
 type Record struct {
-	Seq    int             `json:"seq"` // from 1: also the number of its line
-	At     time.Time       `json:"at"`  // UTC
-	Kind   string          `json:"kind"`
-	Data   json.RawMessage `json:"data"`
-	Sealed bool            `json:"-"` // it had a checksum, which fits
+	Seq      int             `json:"seq"` // from 1: also the number of its line
+	At       time.Time       `json:"at"`  // UTC
+	Kind     string          `json:"kind"`
+	Data     json.RawMessage `json:"data"`
+	IsSealed bool            `json:"-"` // it had a checksum, which fits
 }
 
 // checker is a value that knows what it cannot be.
@@ -164,7 +164,7 @@ type checker interface{ Check() error }
 // Decode reads the record's data into a value of its kind. A field that is not known is an error in a sealed record; before there were seals, versions
 // of this program left fields out that they had written. A value with a method Check is asked whether it may be what was recorded.
 func (r Record) Decode(v any) error {
-	err := decodeData(r.Data, v, r.Sealed)
+	err := decodeData(r.Data, v, r.IsSealed)
 	if c, ok := v.(checker); ok && err == nil {
 		err = c.Check()
 	}

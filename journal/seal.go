@@ -44,12 +44,12 @@ func unbrace(line []byte) (open []byte, ok bool) {
 	return bytes.CutSuffix(bytes.TrimSpace(line), []byte("}"))
 }
 
-func isSealed(line []byte) bool {
+func hasSeal(line []byte) bool {
 	_, _, ok := unseal(line)
 	return ok
 }
 
-// Reseal writes a journal's lines, which were changed, with seals that fit: for tests, and for whoever must mend a file by hand and knows it.
+// Reseal gives the lines of a journal, which a test has changed, seals that fit.
 func Reseal(text []byte) []byte {
 	var all, line []byte
 	previous := ""

@@ -53,38 +53,38 @@ func (d *Disk) Operations() int {
 	return d.done
 }
 
-// next counts an operation and says with which error it fails, nil as a rule, and whether it does a half before. What frees space works on a full
+// next counts an operation and says with which error it fails, nil as a rule, and whether a part of it happens before. What frees space works on a full
 // disk.
-func (d *Disk) next(frees bool) (err error, does bool) {
+func (d *Disk) next(isFreeing bool) (mayStart bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.done++
 	switch {
 	case d.isGone:
-		return ErrGone, false
-	case d.isFull && !frees:
-		return syscall.ENOSPC, false
+		return false, ErrGone
+	case d.isFull && !isFreeing:
+		return false, syscall.ENOSPC
 	case d.done != d.At:
-		return nil, true
+		return true, nil
 	}
 	switch d.Fault {
 	case NoSpace:
-		if d.isFull = true; frees {
-			return nil, true
+		if d.isFull = true; isFreeing {
+			return true, nil
 		}
-		return syscall.ENOSPC, true
+		return true, syscall.ENOSPC
 	case IOError:
-		return syscall.EIO, false
+		return false, syscall.EIO
 	case Short:
-		return syscall.EIO, true
+		return true, syscall.EIO
 	}
 	d.isGone = true
-	return ErrGone, true
+	return true, ErrGone
 }
 
 // do carries an operation out that has no half.
-func (d *Disk) do(frees bool, operation func() error) error {
-	if err, _ := d.next(frees); err != nil {
+func (d *Disk) do(isFreeing bool, operation func() error) error {
+	if _, err := d.next(isFreeing); err != nil {
 		d.die(err)
 		return err
 	}
@@ -146,12 +146,12 @@ type file struct {
 
 // Write writes all, or half and an error.
 func (f *file) Write(p []byte) (int, error) {
-	err, does := f.disk.next(false)
+	mayStart, err := f.disk.next(false)
 	if err == nil {
 		return f.File.Write(p)
 	}
 	n := 0
-	if does {
+	if mayStart {
 		n, _ = f.File.Write(p[:len(p)/2])
 	}
 	f.cutPower(err)
@@ -190,7 +190,7 @@ func (f *file) cutPower(err error) {
 // Close closes the file, whatever the disk does: the system closes those of a process that is gone.
 func (f *file) Close() error {
 	closed := f.File.Close()
-	if err, _ := f.disk.next(true); err != nil {
+	if _, err := f.disk.next(true); err != nil {
 		f.disk.die(err)
 		return err
 	}
