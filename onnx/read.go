@@ -79,6 +79,9 @@ func Parse(path string, data []byte) (*Model, error) {
 		e.Path = path
 		return nil, e
 	}
+	if err := checkGrowth(data); err != nil {
+		return nil, &FileError{Path: path, Problem: err.Error()}
+	}
 	p := &onnxpb.ModelProto{}
 	if err := proto.Unmarshal(data, p); err != nil {
 		return nil, &FileError{Path: path, Problem: fmt.Sprintf("it is damaged: %v", err), Remedy: remedyCopy}

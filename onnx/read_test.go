@@ -122,7 +122,7 @@ func TestReadMissingFile(t *testing.T) {
 	}
 }
 
-// FuzzParse: no bytes make Parse or the graph view panic, and what Parse takes survives writing and reading.
+// FuzzParse: no bytes make Parse or the graph view panic, or take memory out of proportion, and what Parse takes survives writing and reading.
 func FuzzParse(f *testing.F) {
 	for _, m := range []*onnx.Model{build.Simple(), build.ConstantTime(2), build.SequenceInput(), build.Identity(onnx.String)} {
 		data := encode(f, m.Proto())
@@ -135,7 +135,12 @@ func FuzzParse(f *testing.F) {
 		t.ExternalData = []*onnxpb.StringStringEntryProto{{Key: proto.String("location"), Value: proto.String("../x")}}
 	}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := onnx.Parse("/nonexistent/model.onnx", data)
+		var m *onnx.Model
+		var err error
+		// Twice what a file's parts may take: the graph view comes on top, and what grew counts twice.
+		if used := allocated(func() { m, err = onnx.Parse("/nonexistent/model.onnx", data) }); used > float64(2*(64<<20+32*len(data))) {
+			t.Errorf("%d bytes took %.0f", len(data), used)
+		}
 		if err != nil {
 			return
 		}

@@ -30,7 +30,8 @@ const maxWords = 64 << 10
 // runMetric runs the user's command with the names of two .npz files behind its own arguments, the outputs of the original and
 // of the variant, and returns the number on the last line that it prints.
 func runMetric(ctx context.Context, command string, reference, variant accuracy.Outputs) (float64, error) {
-	folder, err := os.MkdirTemp("", "tuner-metric-*")
+	removeLeftovers(os.TempDir(), time.Now())
+	folder, err := os.MkdirTemp("", metricFolder+"*")
 	if err != nil {
 		return 0, fmt.Errorf("cannot make a folder for the outputs: %w", err)
 	}
@@ -46,6 +47,20 @@ func runMetric(ctx context.Context, command string, reference, variant accuracy.
 		}
 	}
 	return runCommand(ctx, command, files, commandTimeout)
+}
+
+// metricFolder begins the names of the folders in which a metric finds the outputs.
+const metricFolder = "tuner-metric-"
+
+// removeLeftovers removes the folders of metrics whose tuner was killed: those that are older than any metric may become. What cannot be
+// removed is another user's.
+func removeLeftovers(dir string, now time.Time) {
+	folders, _ := filepath.Glob(filepath.Join(dir, metricFolder+"*")) // it fails for a malformed pattern alone
+	for _, folder := range folders {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() && now.Sub(info.ModTime()) > 6*commandTimeout {
+			_ = os.RemoveAll(folder)
+		}
+	}
 }
 
 // CommandError says that the command of the user's metric gave no number.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,4 +143,21 @@ func TestCommandEndsWithTuner(t *testing.T) {
 	childrentest.CheckKilled(t, func(script string) {
 		_, _ = runCommand(context.Background(), script, nil, time.Hour)
 	})
+}
+
+// TestLeftovers: what a killed tuner left behind is removed once no metric can still work on it.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	for name, age := range map[string]time.Duration{"tuner-metric-old": 2 * time.Hour, "tuner-metric-new": time.Minute, "another": 2 * time.Hour} {
+		folder := filepath.Join(dir, name)
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "reference.npz"), nil, 0o600), os.Chtimes(folder, now, now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeLeftovers(dir, now)
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if want := []string{filepath.Join(dir, "another"), filepath.Join(dir, "tuner-metric-new")}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
+	}
 }

@@ -2,6 +2,7 @@ package perfdata_test
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -182,7 +183,13 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		file, err := perfdata.Parse(text, in, out)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 2*uint64(10*len(text)+64<<20) { // what grew counts twice
+			t.Errorf("%d bytes took %d", len(text), used)
+		}
 		if err != nil {
 			return
 		}

@@ -150,3 +150,32 @@ func TestLink(t *testing.T) {
 		t.Errorf("over a file: %v", err)
 	}
 }
+
+// FuzzBelow: whatever a file is called, and wherever links lead, what is found lies inside.
+func FuzzBelow(f *testing.F) {
+	for _, c := range [][3]string{{"data/w", "data", "link/w"}, {"link", "../secret", "x"}, {"link/../w", "/etc", "data"}, {"chain", "link", "link"}, {"link/passwd", "/etc", ""}} {
+		f.Add(c[0], c[1], c[2])
+	}
+	f.Fuzz(func(t *testing.T, name, target, second string) {
+		dir := t.TempDir()
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o700), os.WriteFile(filepath.Join(dir, "data", "w"), []byte("weights"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Symlink(target, filepath.Join(dir, "link")) // not every text can be a target
+		_ = os.Symlink(second, filepath.Join(dir, "data", "chain"))
+		found, err := inside.Below(dir, name)
+		if err != nil {
+			return
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rel, err := filepath.Rel(real, found.Path()); err != nil || !filepath.IsLocal(rel) {
+			t.Errorf("%q was found at %q, outside of %q", name, found.Path(), real)
+		}
+		if content(t, found) != "weights" {
+			t.Errorf("%q is another file: %q", name, found.Path())
+		}
+	})
+}
