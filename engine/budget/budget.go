@@ -6,6 +6,7 @@
 package budget
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +22,16 @@ const (
 	lookEvery = time.Second
 	// reserve is the part of the maximum, as a divisor, that is left for what cannot be refused.
 	reserve = 8
+	// rubbish is the part that may be garbage, as a divisor, and leastRubbish the bytes that may be however little the maximum is.
+	rubbish      = 16
+	leastRubbish = 64 << 20
 )
 
 // Budget is a number of bytes and those who hold them.
 type Budget struct {
-	max  int64
-	used atomic.Int64
+	max     int64
+	used    atomic.Int64
+	garbage atomic.Int64 // bytes that were discarded since garbage was collected for them
 
 	mu       sync.Mutex
 	accounts map[*Account]bool
@@ -107,6 +112,19 @@ func (a *Account) Force(n int) {
 func (a *Account) Give(n int) {
 	if a != nil {
 		a.add(-n)
+	}
+}
+
+// Discard says that n bytes which were given back are garbage now. Go collects that when the heap has grown by a factor, which
+// after a rush of large requests may be never: so it is collected when it has become much. The caller waits for that.
+func (a *Account) Discard(n int) {
+	if a == nil {
+		return
+	}
+	b := a.budget
+	most := max(b.max/rubbish, leastRubbish)
+	if now := b.garbage.Add(int64(n)); now >= most && b.garbage.CompareAndSwap(now, 0) {
+		runtime.GC()
 	}
 }
 

@@ -202,6 +202,7 @@ func (c *client) Close() error {
 	c.unsent, c.isEnded = 0, true
 	c.mu.Unlock()
 	c.charge(-held, -owed)
+	c.account.Discard(held)
 	c.account.Close()
 	return err
 }

@@ -15,7 +15,8 @@ import (
 // Limits on bodies and on how slowly they may come.
 const (
 	prefetched  = 8 << 10         // bytes of a body that fasthttp reads before it calls the handler
-	firstBuffer = 64 << 10        // bytes; a buffer grows to twice what has arrived
+	firstBuffer = 64 << 10        // bytes
+	growth      = 4               // a buffer grows to so many times what has arrived, up to what is announced
 	keptBuffer  = 1 << 20         // bytes; larger buffers are not kept for the next request
 	maxChunks   = 1 << 16         // of a chunked body, besides one for each chunkBytes
 	chunkBytes  = 1 << 10         // a body in chunks of that size is never refused for their number
@@ -84,13 +85,14 @@ func (b *reader) read(buf []byte) ([]byte, error) {
 func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 	size := max(firstBuffer, 2*len(buf))
 	if length > 0 {
-		size = min(size, length)
+		size = min(max(firstBuffer, growth*len(buf)), length)
 	}
 	if err := b.reserve(size); err != nil {
 		return buf, err
 	}
 	larger := append(make([]byte, 0, size), buf...)
 	b.release(b.buffer)
+	b.discard(buf)
 	b.buffer = size
 	return larger, nil
 }
@@ -110,6 +112,13 @@ func (b *reader) reserve(bytes int) error {
 	}
 	b.reserved += bytes
 	return nil
+}
+
+// discard says that a buffer will not be used again.
+func (b *reader) discard(buffer []byte) {
+	if b.conn != nil {
+		b.conn.garbage.Add(int64(cap(buffer)))
+	}
 }
 
 // release gives back bytes that were reserved.

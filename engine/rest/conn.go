@@ -37,6 +37,7 @@ type conn struct {
 
 	account *budget.Account
 	answers atomic.Int64 // bytes of answers that are charged
+	garbage atomic.Int64 // bytes of the requests' that are not used any more
 	left    int          // bytes of them that are not written yet; the goroutine that serves the connection has it
 }
 
@@ -55,11 +56,17 @@ func (c *conn) owe(charged, length int) {
 	c.account.Owe(charged)
 }
 
-// settle gives back what answers were charged.
+// settle gives back what answers were charged. Where it takes a while to collect what is left of them, the client has its answer.
 func (c *conn) settle() {
 	n := int(c.answers.Swap(0))
 	c.account.Owe(-n)
 	c.account.Give(n)
+	if n <= keptBuffer { // it is used again
+		n = 0
+	}
+	if n += int(c.garbage.Swap(0)); n > 0 {
+		c.account.Discard(n)
+	}
 }
 
 // Write writes in steps, so that a client that reads slowly is told from one that does not read.

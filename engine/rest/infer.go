@@ -18,12 +18,14 @@ type inference struct {
 }
 
 // release keeps x for a later inference, without what is too large for it.
-func (f *Frontend) release(x *inference) {
+func (f *Frontend) release(x *inference, b *reader) {
 	x.request.reset()
 	if cap(x.body) > keptBuffer {
+		b.discard(x.body)
 		x.body = nil
 	}
 	if cap(x.request.data) > keptBuffer {
+		b.discard(x.request.data)
 		x.request.data = nil
 	}
 	if cap(x.request.document.nodes) > keptNodes || cap(x.request.dims) > keptNodes {
@@ -39,7 +41,7 @@ const keptNodes = 4096
 func (f *Frontend) infer(b *reader, at *route) {
 	ctx := b.ctx
 	x := f.inferences.Get().(*inference)
-	defer f.release(x)
+	defer f.release(x, b)
 	r := &x.request
 	r.Memory = b.account()
 	engine.SetText(&r.Model, at.model)
