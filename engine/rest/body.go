@@ -131,7 +131,7 @@ func (b *reader) release(bytes int) {
 // otherwise the connection ends with the answer: what follows in it is not the next request.
 func (b *reader) end() {
 	b.release(b.reserved)
-	if n := len(b.ctx.Response.Body()); b.conn != nil && !b.isHanded && n > 0 {
+	if n := len(b.ctx.Response.Body()); b.conn != nil && !b.isHanded && n > answerBytes {
 		b.conn.account.Force(n)
 		b.conn.owe(n, n)
 	}

@@ -56,16 +56,13 @@ func (c *conn) owe(charged, length int) {
 	c.account.Owe(charged)
 }
 
-// settle gives back what answers were charged. Where it takes a while to collect what is left of them, the client has its answer.
+// settle gives back what answers were charged.
 func (c *conn) settle() {
 	n := int(c.answers.Swap(0))
 	c.account.Owe(-n)
 	c.account.Give(n)
-	if n <= keptBuffer { // it is used again
-		n = 0
-	}
-	if n += int(c.garbage.Swap(0)); n > 0 {
-		c.account.Discard(n)
+	if n > keptBuffer { // otherwise it is used again
+		c.garbage.Add(int64(n))
 	}
 }
 
@@ -89,6 +86,9 @@ func (c *conn) Write(p []byte) (int, error) {
 			c.settle()
 		}
 	}
+	if c.garbage.Load() > 0 && c.left == 0 { // the client has its answer
+		c.account.Discard(int(c.garbage.Swap(0)))
+	}
 	return written, nil
 }
 
@@ -96,6 +96,7 @@ func (c *conn) Write(p []byte) (int, error) {
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.settle()
+	c.account.Discard(int(c.garbage.Swap(0)))
 	c.account.Close()
 	return err
 }

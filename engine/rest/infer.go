@@ -174,13 +174,12 @@ func (b *reader) respond(response *engine.Response, x *inference) error {
 
 // hand leaves an answer, for which bound bytes are reserved, to the connection.
 func (b *reader) hand(answer []byte, bound int) {
-	if b.conn == nil {
-		return
+	if b.isHanded = true; b.conn == nil || len(answer) <= answerBytes {
+		return // it will be in the connection's own buffer, whoever reads it
 	}
 	b.release(max(bound-cap(answer), 0))
 	n := min(bound, cap(answer))
 	b.reserved -= n // they are the connection's now
-	b.isHanded = true
 	b.conn.owe(n, len(answer))
 }
 
