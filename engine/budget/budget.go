@@ -6,6 +6,7 @@
 package budget
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,18 +16,22 @@ import (
 const DefaultMax = 6 << 30
 
 const (
-	// patience is how long a client may move nothing of what waits for it while others are refused.
+	// patience is how long a client may be seen to move nothing of what waits for it while others are refused.
 	patience = 10 * time.Second
 	// lookEvery is how often refusals look for such a client.
 	lookEvery = time.Second
 	// reserve is the part of the maximum, as a divisor, that is left for what cannot be refused.
 	reserve = 8
+	// rubbish is the part that may be garbage, as a divisor, and leastRubbish the bytes that may be however little the maximum is.
+	rubbish      = 16
+	leastRubbish = 64 << 20
 )
 
 // Budget is a number of bytes and those who hold them.
 type Budget struct {
-	max  int64
-	used atomic.Int64
+	max     int64
+	used    atomic.Int64
+	garbage atomic.Int64 // bytes that were discarded since garbage was collected for them
 
 	mu       sync.Mutex
 	accounts map[*Account]bool
@@ -56,9 +61,12 @@ type Account struct {
 	end    func() // closes the connection; nil: there is none
 	held   atomic.Int64
 	owed   atomic.Int64 // of held: what waits until the client reads or goes on sending
-	moved  atomic.Int64 // when the client did so last, in nanoseconds
+	moves  atomic.Int64 // how often the client has done so: hot paths have no clock
 
-	isEnded bool // end was called; guarded by Budget.mu
+	// Guarded by Budget.mu.
+	isEnded bool      // end was called
+	seen    int64     // the moves when it was looked at
+	still   time.Time // since when it has been seen not to move
 }
 
 // Open makes an account. end closes its connection and does not block; nil says that there is none to close. The caller
@@ -84,7 +92,7 @@ func (a *Account) Max() int64 { return a.budget.max }
 // Take charges n bytes that are to be allocated, or refuses them. An account may hold as much as it leaves free: however
 // many hold what they can, there is as much room for the next one.
 func (a *Account) Take(n int) bool {
-	if a == nil {
+	if a == nil || n == 0 {
 		return true
 	}
 	if a.add(n) <= a.budget.max {
@@ -108,8 +116,21 @@ func (a *Account) Force(n int) {
 
 // Give gives n bytes back.
 func (a *Account) Give(n int) {
-	if a != nil {
+	if a != nil && n != 0 {
 		a.add(-n)
+	}
+}
+
+// Discard says that n bytes which were given back are garbage now. Go collects that when the heap has grown by a factor, which
+// after a rush of large requests may be never: so it is collected when it has become much. The caller waits for that.
+func (a *Account) Discard(n int) {
+	if a == nil {
+		return
+	}
+	b := a.budget
+	most := max(b.max/rubbish, leastRubbish)
+	if now := b.garbage.Add(int64(n)); now >= most && b.garbage.CompareAndSwap(now, 0) {
+		runtime.GC()
 	}
 }
 
@@ -119,12 +140,12 @@ func (a *Account) Owe(n int) {
 		return
 	}
 	if now := a.owed.Add(int64(n)); now == int64(n) { // nothing waited before
-		a.Moved()
+		a.moves.Add(1)
 	}
 }
 
 // Moved says that the client has read or sent some of what waits for it.
-func (a *Account) Moved() { a.moved.Store(time.Now().UnixNano()) }
+func (a *Account) Moved() { a.moves.Add(1) }
 
 // add charges n bytes. It returns what may be at most the budget's maximum: what is held by all, and the account's part once
 // more.
@@ -145,13 +166,21 @@ func (b *Budget) refused(by *Account) {
 	}
 	b.looked = now
 	idle := b.largest(func(a *Account) int64 { return a.owed.Load() })
-	if idle == nil || idle == by || now.Sub(time.Unix(0, idle.moved.Load())) < patience {
+	if idle == nil || idle == by || !idle.isStill(now) {
 		b.mu.Unlock()
 		return
 	}
 	idle.isEnded = true
 	b.mu.Unlock()
 	idle.end()
+}
+
+// isStill reports whether the client has not moved for long. Budget.mu is held.
+func (a *Account) isStill(now time.Time) bool {
+	if moves := a.moves.Load(); moves != a.seen {
+		a.seen, a.still = moves, now
+	}
+	return now.Sub(a.still) >= patience
 }
 
 // shed ends the account that holds most, unless those that have been ended already make enough room.

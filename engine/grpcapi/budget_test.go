@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -282,3 +283,25 @@ func TestDecompressionIsBounded(t *testing.T) { // not parallel: it measures wha
 type repeated struct{}
 
 func (repeated) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// Answers that are no inferences' are charged as well until they have been read.
+func TestUnreadDescriptionsAreCharged(t *testing.T) {
+	t.Parallel()
+	var outputs []modelconfig.Tensor
+	for i := range 200 {
+		outputs = append(outputs, modelconfig.Tensor{Name: fmt.Sprintf("an output with a long name %d", i), DataType: configpb.DataType_TYPE_UINT8, Dims: []int64{1}})
+	}
+	b := budget.New(100 << 20)
+	e := enginetest.Start(t, enginetest.Options{Backend: &enginetest.Backend{IO: modelconfig.ModelIO{Inputs: outputs[:1], Outputs: outputs}}})
+	_, conn := serve(t, e, grpcapi.Options{Memory: b})
+	const calls = 100
+	sent := hello()
+	for i := range uint32(calls) {
+		sent = append(append(sent, call(2*i+1, "ModelMetadata")...), frame(frameData, 1, 2*i+1, message(t, &pb.ModelMetadataRequest{Name: "fake"}))...)
+	}
+	reader := raw(t, conn.Target(), sent)
+	// Without the answers, a call takes 4 KiB and its headers. An answer has some 9 kB.
+	until(t, b, "unread", func(used int64) bool { return used > calls*12<<10 })
+	_ = reader.Close()
+	until(t, b, "afterwards", nothing)
+}

@@ -15,7 +15,7 @@ import (
 
 const (
 	streamBytes = 4 << 10 // of an open call besides its headers and messages: gRPC's own objects, a goroutine's stack
-	movement    = 1 << 10 // bytes written at once that are answers, and not signs of life alone
+	movement    = 1 << 10 // bytes at once that are messages or answers, and not signs of life alone
 )
 
 // client is a connection with its account. gRPC keeps what has arrived of messages, and answers until their reader has opened
@@ -98,7 +98,7 @@ func (c *client) Read(b []byte) (int, error) {
 	})
 	c.mu.Unlock()
 	c.charge(charge, owe)
-	if owe > 0 {
+	if owe >= movement {
 		c.account.Moved()
 	}
 	return n, err
@@ -202,6 +202,7 @@ func (c *client) Close() error {
 	c.unsent, c.isEnded = 0, true
 	c.mu.Unlock()
 	c.charge(-held, -owed)
+	c.account.Discard(held)
 	c.account.Close()
 	return err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // serveInfer is the handler of ModelInfer. It stands in for the generated one, whose message is protobuf's.
-func serveInfer(server any, ctx context.Context, receive func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+func serveInfer(server any, ctx context.Context, receive func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	s := server.(*service)
 	m := s.pool.take()
 	defer s.pool.put(m)
@@ -23,11 +23,10 @@ func serveInfer(server any, ctx context.Context, receive func(any) error, interc
 	if m.copied > 0 {
 		c.adopt(m, streamOf(ctx))
 	}
-	if intercept == nil {
-		return s.infer(ctx, m, c)
+	if err := s.guard.check(ctx, pb.GRPCInferenceService_ModelInfer_FullMethodName); err != nil {
+		return nil, err
 	}
-	info := &grpc.UnaryServerInfo{Server: server, FullMethod: pb.GRPCInferenceService_ModelInfer_FullMethodName}
-	return intercept(ctx, m, info, func(ctx context.Context, _ any) (any, error) { return s.infer(ctx, m, c) })
+	return s.infer(ctx, m, c)
 }
 
 // infer serves one inference. The answer does not refer to the message.

@@ -6,6 +6,7 @@ package grpcapi
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
 
 	"tuner/engine"
 	"tuner/engine/api"
@@ -83,12 +85,12 @@ func New(s *engine.Server, o Options) *Frontend {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: k.MinPingInterval, PermitWithoutStream: k.PermitWithoutCalls}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Unimplemented, "") }),
 	}
+	f.service = &service{server: s, compression: o.Compression, guard: guard{o.Restricted}, buffers: b, stopping: make(chan struct{})}
+	options = append(options, grpc.UnaryInterceptor(f.service.unary))
 	if len(o.Restricted) > 0 {
-		g := guard{o.Restricted}
-		options = append(options, grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream))
+		options = append(options, grpc.StreamInterceptor(f.service.guard.stream))
 	}
 	f.grpc = grpc.NewServer(options...)
-	f.service = &service{server: s, compression: o.Compression, buffers: b, stopping: make(chan struct{})}
 	f.grpc.RegisterService(description(), f.service)
 	grpc_health_v1.RegisterHealthServer(f.grpc, &health{server: s})
 	return f
@@ -128,6 +130,7 @@ type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	server      *engine.Server
 	compression Compression
+	guard       guard
 	pool        pool
 	buffers     *buffers
 	stopping    chan struct{} // closed when streams are to end
@@ -135,6 +138,28 @@ type service struct {
 }
 
 func (s *service) stop() { s.stopped.Do(func() { close(s.stopping) }) }
+
+// unary serves every call but inferences and streams: it lets those through that the guard does, and charges the answer.
+func (s *service) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if err := s.guard.check(ctx, info.FullMethod); err != nil {
+		return nil, err
+	}
+	answer, err := handle(ctx, request)
+	m, ok := answer.(proto.Message)
+	if err != nil || !ok {
+		return answer, err
+	}
+	var failed error
+	out, err := serialise(clientOf(ctx), proto.Size(m), func(b []byte) []byte {
+		b, failed = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, m)
+		return b
+	})
+	if err := errors.Join(failed, err); err != nil {
+		out.Free()
+		return nil, statusOf(err)
+	}
+	return out, nil
+}
 
 // description is the generated one with our own handlers of inferences.
 func description() *grpc.ServiceDesc {

@@ -15,7 +15,8 @@ import (
 // Limits on bodies and on how slowly they may come.
 const (
 	prefetched  = 8 << 10         // bytes of a body that fasthttp reads before it calls the handler
-	firstBuffer = 64 << 10        // bytes; a buffer grows to twice what has arrived
+	firstBuffer = 64 << 10        // bytes
+	growth      = 4               // a buffer grows to so many times what has arrived, up to what is announced
 	keptBuffer  = 1 << 20         // bytes; larger buffers are not kept for the next request
 	maxChunks   = 1 << 16         // of a chunked body, besides one for each chunkBytes
 	chunkBytes  = 1 << 10         // a body in chunks of that size is never refused for their number
@@ -106,13 +107,14 @@ func (f *Frontend) announced(head *fasthttp.RequestHeader, v verb) error {
 func (b *reader) grow(buf []byte, length int) ([]byte, error) {
 	size := max(firstBuffer, 2*len(buf))
 	if length > 0 {
-		size = min(size, length)
+		size = min(max(firstBuffer, growth*len(buf)), length)
 	}
 	if err := b.reserve(size); err != nil {
 		return buf, err
 	}
 	larger := append(make([]byte, 0, size), buf...)
 	b.release(b.buffer)
+	b.discard(buf)
 	b.buffer = size
 	return larger, nil
 }
@@ -134,6 +136,13 @@ func (b *reader) reserve(bytes int) error {
 	return nil
 }
 
+// discard says that a buffer will not be used again.
+func (b *reader) discard(buffer []byte) {
+	if b.conn != nil {
+		b.conn.garbage.Add(int64(cap(buffer)))
+	}
+}
+
 // release gives back bytes that were reserved.
 func (b *reader) release(bytes int) {
 	b.account().Give(bytes)
@@ -144,7 +153,7 @@ func (b *reader) release(bytes int) {
 // otherwise the connection ends with the answer: what follows in it is not the next request.
 func (b *reader) end() {
 	b.release(b.reserved)
-	if n := len(b.ctx.Response.Body()); b.conn != nil && !b.isHanded && n > 0 {
+	if n := len(b.ctx.Response.Body()); b.conn != nil && !b.isHanded && n > answerBytes {
 		b.conn.account.Force(n)
 		b.conn.owe(n, n)
 	}

@@ -37,6 +37,7 @@ type conn struct {
 
 	account *budget.Account
 	answers atomic.Int64 // bytes of answers that are charged
+	garbage atomic.Int64 // bytes of the requests' that are not used any more
 	left    int          // bytes of them that are not written yet; the goroutine that serves the connection has it
 }
 
@@ -60,6 +61,9 @@ func (c *conn) settle() {
 	n := int(c.answers.Swap(0))
 	c.account.Owe(-n)
 	c.account.Give(n)
+	if n > keptBuffer { // otherwise it is used again
+		c.garbage.Add(int64(n))
+	}
 }
 
 // Write writes in steps, so that a client that reads slowly is told from one that does not read.
@@ -82,6 +86,9 @@ func (c *conn) Write(p []byte) (int, error) {
 			c.settle()
 		}
 	}
+	if c.garbage.Load() > 0 && c.left == 0 { // the client has its answer
+		c.account.Discard(int(c.garbage.Swap(0)))
+	}
 	return written, nil
 }
 
@@ -89,6 +96,7 @@ func (c *conn) Write(p []byte) (int, error) {
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.settle()
+	c.account.Discard(int(c.garbage.Swap(0)))
 	c.account.Close()
 	return err
 }

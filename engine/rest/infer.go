@@ -20,12 +20,14 @@ type inference struct {
 }
 
 // release keeps x for a later inference, without what is too large for it.
-func (f *Frontend) release(x *inference) {
+func (f *Frontend) release(x *inference, b *reader) {
 	x.request.reset()
 	if cap(x.body) > keptBuffer {
+		b.discard(x.body)
 		x.body = nil
 	}
 	if cap(x.request.data) > keptBuffer {
+		b.discard(x.request.data)
 		x.request.data = nil
 	}
 	if cap(x.request.document.nodes) > keptNodes || cap(x.request.dims) > keptNodes {
@@ -41,7 +43,7 @@ const keptNodes = 4096
 func (f *Frontend) infer(b *reader, at *route) {
 	ctx := b.ctx
 	x := f.inferences.Get().(*inference)
-	defer f.release(x)
+	defer f.release(x, b)
 	r := &x.request
 	r.Memory = b.account()
 	engine.SetText(&r.Model, at.model)
@@ -180,13 +182,12 @@ func (b *reader) respond(response *engine.Response, x *inference) error {
 
 // hand leaves an answer, for which bound bytes are reserved, to the connection.
 func (b *reader) hand(answer []byte, bound int) {
-	if b.conn == nil {
-		return
+	if b.isHanded = true; b.conn == nil || len(answer) <= answerBytes {
+		return // it will be in the connection's own buffer, whoever reads it
 	}
 	b.release(max(bound-cap(answer), 0))
 	n := min(bound, cap(answer))
 	b.reserved -= n // they are the connection's now
-	b.isHanded = true
 	b.conn.owe(n, len(answer))
 }
 
