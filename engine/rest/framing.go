@@ -22,29 +22,40 @@ func framed(head *fasthttp.RequestHeader) *refusal {
 		return &refusal{fasthttp.StatusHTTPVersionNotSupported, "only HTTP/1.1 and HTTP/1.0 are served", true}
 	}
 	hasLength, hasEncoding := false, false
-	for rest := head.RawHeaders(); len(rest) > 0; {
-		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\n"))
-		line, isWhole := bytes.CutSuffix(line, []byte("\r"))
-		if len(line) == 0 && isWhole {
-			break
+	for rest := head.RawHeaders(); len(rest) > 0 && string(rest) != "\r\n"; { // what ends them is an empty line
+		end := bytes.IndexByte(rest, '\n')
+		if end < 1 || rest[end-1] != '\r' {
+			return malformed("its headers do not end with CR and LF")
 		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		if !isWhole || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '\t') >= 0 { // bare LF, a folded line, a gap in a name
-			return malformed("its headers are not lines of the form NAME: VALUE")
-		}
+		name := nameOf(rest[:end])
 		switch {
+		case name == nil:
+			return malformed("its headers are not lines of the form NAME: VALUE")
 		case isHeader(name, fasthttp.HeaderContentLength):
 			hasLength = true
 		case isHeader(name, fasthttp.HeaderTransferEncoding):
 			hasEncoding = true
-			if !bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked")) {
+			if value := rest[len(name)+1 : end]; !bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked")) {
 				return malformed("Transfer-Encoding must be chunked")
 			}
 		}
+		rest = rest[end+1:]
 	}
 	if hasLength && hasEncoding {
 		return malformed("it has both Content-Length and Transfer-Encoding")
+	}
+	return nil
+}
+
+// nameOf is what stands before the colon of a header; nil where there is none, or a gap before it: that of a folded line, too.
+func nameOf(line []byte) []byte {
+	for i, c := range line {
+		if c == ':' {
+			return line[:i]
+		}
+		if c <= ' ' {
+			return nil
+		}
 	}
 	return nil
 }

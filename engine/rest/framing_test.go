@@ -70,6 +70,7 @@ func framings(path, smuggled string) []framing {
 		{"folded encoding", request("Transfer-Encoding:\r\n\tchunked\r\n", "0\r\n\r\n"+smuggled), 400, false},
 		{"folded first header", "GET /v2 HTTP/1.1\r\n Host: localhost\r\n\r\n", 400, false},
 		{"bare LF after a header", request("X: a\n"+sized, smuggled), 400, false},
+		{"bare LF in place of the empty line", "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n\n" + smuggled, 400, false},
 		{"bare CR in a header", request("X: a\r"+sized, smuggled), 400, false},
 		{"NUL in a header", request("X: a\x00b\r\n", ""), 400, false},
 		{"a header without a colon", request("Content-Length\r\n", smuggled), 400, false},

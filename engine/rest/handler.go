@@ -56,8 +56,9 @@ type Frontend struct {
 	inferences sync.Pool // of *inference
 	stall      time.Duration
 	hangups    hangups
-	isLocal    bool        // only this machine reaches it; set before the first request
-	machine    string      // its name; empty: unknown
+	address    string      // where it listens; set before the first request, like the next two
+	isLocal    bool        // only this machine reaches it
+	machine    string      // this machine's name; empty: unknown
 	isEnding   atomic.Bool // answers ask clients to connect elsewhere
 }
 
@@ -102,7 +103,7 @@ func (q quiet) Printf(format string, args ...any) {
 
 // Serve accepts connections until Shutdown. It is called once.
 func (f *Frontend) Serve(l net.Listener) error {
-	f.isLocal = isLoopback(l.Addr())
+	f.address, f.isLocal = l.Addr().String(), isLoopback(l.Addr())
 	f.machine, _ = os.Hostname() // without it, there is one name less
 	return f.http.Serve(listener{l, f.options.Memory})
 }

@@ -43,7 +43,7 @@ func (f *Frontend) misnamed(head *fasthttp.RequestHeader) *refusal {
 			return malformed("its target names another host than its Host")
 		}
 	}
-	if !f.isLocal || len(host) == 0 || f.isOwnName(withoutPort(host)) { // every browser sends Host
+	if !f.isLocal || string(host) == f.address || len(host) == 0 || f.isOwnName(withoutPort(host)) { // every browser sends Host
 		return nil
 	}
 	return &refusal{status: fasthttp.StatusForbidden, text: "this server listens on loopback, where Host must be localhost, a loopback address or this machine's name: " +
