@@ -1,3 +1,5 @@
+//go:build !noengine
+
 package main
 
 import (
