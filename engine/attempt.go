@@ -21,13 +21,13 @@ var (
 
 // attempt is a load in progress.
 type attempt struct {
-	name   string
-	entry  *entry
-	upload bool               // the load request brought the files
-	before map[int64]*version // what was known of the model
-	made   []*pool            // what is thrown away if the load fails
-	given  <-chan struct{}    // closed when it was given up
-	giveUp context.CancelCauseFunc
+	name     string
+	entry    *entry
+	isUpload bool               // the load request brought the files
+	before   map[int64]*version // what was known of the model
+	made     []*pool            // what is thrown away if the load fails
+	given    <-chan struct{}    // closed when it was given up
+	giveUp   context.CancelCauseFunc
 }
 
 // load loads a model. It returns when the model is ready, when the load has failed, or when it is given up.
@@ -37,7 +37,7 @@ func (s *Server) load(ctx context.Context, name string, o Override) error {
 	if err != nil {
 		return err
 	}
-	a.upload = len(o.Files) > 0
+	a.isUpload = len(o.Files) > 0
 	done := make(chan error, 1)
 	go func() {
 		defer s.loading.Done()
