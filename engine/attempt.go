@@ -21,13 +21,13 @@ var (
 
 // attempt is a load in progress.
 type attempt struct {
-	name   string
-	entry  *entry
-	upload bool               // the load request brought the files
-	before map[int64]*version // what was known of the model
-	made   []*pool            // what is thrown away if the load fails
-	given  <-chan struct{}    // closed when it was given up
-	giveUp context.CancelCauseFunc
+	name     string
+	entry    *entry
+	isUpload bool               // the load request brought the files
+	before   map[int64]*version // what was known of the model
+	made     []*pool            // what is thrown away if the load fails
+	given    <-chan struct{}    // closed when it was given up
+	giveUp   context.CancelCauseFunc
 }
 
 // load loads a model. It returns when the model is ready, when the load has failed, or when it is given up.
@@ -37,7 +37,7 @@ func (s *Server) load(ctx context.Context, name string, o Override) error {
 	if err != nil {
 		return err
 	}
-	a.upload = len(o.Files) > 0
+	a.isUpload = len(o.Files) > 0
 	done := make(chan error, 1)
 	go func() {
 		defer s.loading.Done()
@@ -195,23 +195,37 @@ func (s *Server) forget(name string, e *entry, hasFolder bool) {
 // sweep drops the entries of models that were unloaded, and whose folders have gone since. It looks at all entries whenever their
 // number has doubled.
 func (s *Server) sweep() {
-	s.mu.Lock()
-	unloaded := map[string]*entry{}
-	if len(s.entries) >= s.sweepAt {
-		for name, e := range s.entries {
-			if e.isUnloaded() {
-				unloaded[name] = e
-			}
+	unloaded := s.unloadedEntries()
+	if unloaded == nil {
+		return
+	}
+	for name := range unloaded {
+		if s.hasFolder(name) { // may take time, if it is another machine's
+			delete(unloaded, name)
 		}
-		s.sweepAt = max(fewEntries, 2*(len(s.entries)-len(unloaded)))
 	}
-	s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for name, e := range unloaded {
-		hasFolder := s.hasFolder(name)
-		s.mu.Lock()
-		s.forget(name, e, hasFolder)
-		s.mu.Unlock()
+		s.forget(name, e, false)
 	}
+	s.sweepAt = max(fewEntries, 2*len(s.entries))
+}
+
+// unloadedEntries returns the entries that a sweep has to look at; nil if it is too early for one.
+func (s *Server) unloadedEntries() map[string]*entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.entries) < s.sweepAt {
+		return nil
+	}
+	unloaded := map[string]*entry{}
+	for name, e := range s.entries {
+		if e.isUnloaded() {
+			unloaded[name] = e
+		}
+	}
+	return unloaded
 }
 
 // fewEntries are too few to be looked at.

@@ -335,7 +335,7 @@ func (s *Server) record(ctx context.Context, a *attempt, versions map[int64]*ver
 	switch {
 	case ctx.Err() != nil:
 		return
-	case a.upload:
+	case a.isUpload:
 		e.versions = a.before
 		return
 	}

@@ -94,10 +94,10 @@ type function struct{ domain, name, overload string }
 
 // body is a graph or a function, with the graphs inside of it.
 type body struct {
-	own   size
-	calls map[*body]uint64 // how often each function is called
-	whole *size            // once it is known
-	busy  bool             // it is being added up
+	own    size
+	calls  map[*body]uint64 // how often each function is called
+	whole  *size            // once it is known
+	isBusy bool             // it is being added up
 }
 
 var errCircle = errors.New("its functions call each other in a circle")
@@ -107,10 +107,10 @@ func (b *body) unfold() (size, error) {
 	if b.whole != nil {
 		return *b.whole, nil
 	}
-	if b.busy {
+	if b.isBusy {
 		return size{}, errCircle
 	}
-	b.busy = true
+	b.isBusy = true
 	total := b.own
 	for callee, times := range b.calls {
 		s, err := callee.unfold()
