@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"reflect"
 	"sync"
@@ -56,7 +57,11 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 func newClient(conn net.Conn, memory *budget.Budget, b *buffers) *client {
-	end := func() { _ = conn.Close() } // gRPC sees that when it reads or writes
+	socket := conn
+	if t, ok := conn.(*tls.Conn); ok { // whose Close waits until the client has been told
+		socket = t.NetConn()
+	}
+	end := func() { _ = socket.Close() } // gRPC sees that when it reads or writes
 	return &client{Conn: conn, account: memory.Open(end), buffers: b, streams: map[uint32]arrived{}, in: frames{skip: len(preface)}}
 }
 

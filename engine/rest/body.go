@@ -16,6 +16,7 @@ import (
 const (
 	prefetched  = 8 << 10         // bytes of a body that fasthttp reads before it calls the handler
 	firstBuffer = 64 << 10        // bytes
+	leastCharge = 16 << 10        // bytes
 	growth      = 4               // a buffer grows to so many times what has arrived, up to what is announced
 	keptBuffer  = 1 << 20         // bytes; larger buffers are not kept for the next request
 	maxChunks   = 1 << 16         // of a chunked body, besides one for each chunkBytes
@@ -32,7 +33,8 @@ type reader struct {
 	ctx      *fasthttp.RequestCtx
 	conn     *conn // nil: none of the front end's listener
 	reserved int   // bytes that are charged to its account
-	buffer   int   // those of them that are the body's
+	spare    int   // those of them that nothing uses now
+	buffer   int   // those that are the body's
 	isHanded bool  // the answer has been left to the connection
 	done     bool
 	broken   bool // nothing more can be read
@@ -127,12 +129,16 @@ func (b *reader) account() *budget.Account {
 	return b.conn.account
 }
 
-// reserve charges bytes for what is made of the request.
+// reserve charges bytes for what is made of the request. A small request is charged once.
 func (b *reader) reserve(bytes int) error {
-	if !b.account().Take(bytes) {
-		return engine.Full(b.account())
+	if more := bytes - b.spare; more > 0 {
+		more = max(more, leastCharge)
+		if !b.account().Take(more) {
+			return engine.Full(b.account())
+		}
+		b.reserved, b.spare = b.reserved+more, b.spare+more
 	}
-	b.reserved += bytes
+	b.spare -= bytes
 	return nil
 }
 
@@ -143,16 +149,13 @@ func (b *reader) discard(buffer []byte) {
 	}
 }
 
-// release gives back bytes that were reserved.
-func (b *reader) release(bytes int) {
-	b.account().Give(bytes)
-	b.reserved -= bytes
-}
+// release leaves bytes that were reserved to what is made next.
+func (b *reader) release(bytes int) { b.spare += bytes }
 
 // end gives back what was reserved, and charges an answer that is no inference's. A body that was not wanted, or not to its end, is read and forgotten if it is small,
 // otherwise the connection ends with the answer: what follows in it is not the next request.
 func (b *reader) end() {
-	b.release(b.reserved)
+	b.account().Give(b.reserved)
 	if n := len(b.ctx.Response.Body()); b.conn != nil && !b.isHanded && n > answerBytes {
 		b.conn.account.Force(n)
 		b.conn.owe(n, n)

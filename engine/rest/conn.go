@@ -11,7 +11,7 @@ import (
 
 const (
 	slack   = 10 * time.Second // how much earlier than asked a deadline may come
-	atATime = 1 << 20          // bytes of an answer that are written before it is noted that the client reads
+	atATime = 256 << 10        // bytes of an answer that are written before it is noted that the client reads
 )
 
 // listener makes connections of type conn.
