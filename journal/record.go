@@ -141,7 +141,7 @@ type End struct {
 	Reason           string        `json:"reason"`              // for people
 	Statement        []string      `json:"statement,omitempty"` // what the strategy claims of what it found, in sentences
 	Interrupted      bool          `json:"interrupted"`
-	Elapsed          time.Duration `json:"elapsed"`          // all of it; the parts below add up to it
+	Elapsed          time.Duration `json:"elapsed"`          // to the end of the last trial; the parts below add up to it
 	Windows          time.Duration `json:"windows"`          // load windows
 	Launches         time.Duration `json:"launches"`         // starting engine processes
 	Reconfigurations time.Duration `json:"reconfigurations"` // loading another configuration into a running one

@@ -88,15 +88,15 @@ func (c *Campaign) Run(ctx context.Context) (Outcome, error) {
 	for {
 		action := c.Strategy.Ask()
 		if action.Stop {
-			return c.finish(r.state, journal.End{Reason: action.Why, Elapsed: r.elapsed()})
+			return c.finish(r.state, journal.End{Reason: action.Why})
 		}
 		if ctx.Err() != nil {
-			return c.interrupted(r.state, r.elapsed())
+			return c.interrupted(r.state)
 		}
 		c.Observer.Begun(action)
 		switch err := r.carryOut(ctx, action); {
 		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-			return c.interrupted(r.state, r.elapsed())
+			return c.interrupted(r.state)
 		case err != nil:
 			return Outcome{}, err
 		}
@@ -184,13 +184,15 @@ func (c *Campaign) replay() *state {
 	return s
 }
 
-func (c *Campaign) interrupted(s *state, elapsed time.Duration) (Outcome, error) {
-	return c.finish(s, journal.End{Reason: "interrupted by the user", Interrupted: true, Elapsed: elapsed})
+func (c *Campaign) interrupted(s *state) (Outcome, error) {
+	return c.finish(s, journal.End{Reason: "interrupted by the user", Interrupted: true})
 }
 
 // finish records the end of this run: why, and where the wall time went. What is not launch, reconfiguration, warm-up or
-// window is the campaign's own work: decisions and the journal.
+// window is the campaign's own work: decisions and the journal. The time ends with the last trial, so that a run that has
+// nothing more to measure changes no figure.
 func (c *Campaign) finish(s *state, end journal.End) (Outcome, error) {
+	end.Elapsed = s.Elapsed
 	end.Windows, end.Launches, end.Reconfigurations, end.WarmUps = s.times.Windows, s.times.Launch, s.times.Reconfigure, s.times.WarmUp
 	end.Decisions = max(0, end.Elapsed-s.times.Total())
 	end.Statement = c.Strategy.Statement()
