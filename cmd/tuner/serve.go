@@ -10,7 +10,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -43,8 +45,8 @@ The options are tritonserver's, with its names and defaults, but for the address
 told otherwise. Options that only concern threads, pools and parts that do not exist here are accepted with a warning; those
 that would change what is served are refused.
 Port 0 is any free port. The first SIGINT or SIGTERM ends the server when its requests are answered, the second at once.
-From the first on it is not ready; with --drain-delay it goes on for that long before it closes its ports. SIGHUP reads the
-certificates of gRPC again.
+From the first on it is not ready; with --drain-delay it goes on for that long before it closes its ports. SIGHUP opens the
+log file anew and reads the certificates of gRPC again.
 An option that is wrong ends it with exit code 2, where tritonserver's is 1.`
 
 // newServe is the verb that serves models.
@@ -81,7 +83,11 @@ func serve(ctx context.Context, con console, o *serveOptions) error {
 	}
 	usable := hostinfo.UsableMemory()
 	relaxCollector(usable)
-	log := o.logger(con)
+	logs, err := newLogFile(o.logFile, con.err)
+	if err != nil {
+		return err
+	}
+	log := o.logger(logs)
 	o.warnOfIgnored(log)
 	listeners, err := o.frontends(log, usable)
 	if err != nil {
@@ -92,7 +98,11 @@ func serve(ctx context.Context, con console, o *serveOptions) error {
 		return err
 	}
 	listeners.GRPC.TLS = certificates.config()
-	defer certificates.followHangups(log)()
+	defer onHangup(func() {
+		logs.openAgain(log)
+		log.Info("SIGHUP: the log file is open, and certificates are read again, if there are any")
+		certificates.readAgain(log)
+	})()
 	models, err := o.engine(log, listeners.Figures.Summaries)
 	if err != nil {
 		return err
@@ -117,6 +127,24 @@ func serve(ctx context.Context, con console, o *serveOptions) error {
 		return nil // ONNX Runtime is in use for a load that was given up: both end with the process
 	}
 	return runtime.Close()
+}
+
+// onHangup calls act at each SIGHUP, until stop is called. The signal does nothing else: a server outlives the terminal that it was
+// started from.
+func onHangup(act func()) (stop func()) {
+	signals, ended := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		defer close(ended)
+		for range signals {
+			act()
+		}
+	}()
+	return func() {
+		signal.Stop(signals) // nothing is sent any more
+		close(signals)
+		<-ended
+	}
 }
 
 // engine gathers the engine's options, without its backend.

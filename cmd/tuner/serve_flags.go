@@ -50,6 +50,7 @@ type serveOptions struct {
 
 	logVerbose                   int
 	logInfo, logWarning, logErrs bool
+	logFile                      string
 
 	ortLibrary string
 	announceFD int
@@ -74,6 +75,7 @@ func (o *serveOptions) flags(flags *pflag.FlagSet) {
 	boolFlag(flags, &o.logInfo, "log-info", true, "print messages of level info")
 	boolFlag(flags, &o.logWarning, "log-warning", true, "print warnings")
 	boolFlag(flags, &o.logErrs, "log-error", true, "print errors")
+	flags.StringVar(&o.logFile, "log-file", "", "file for messages, in place of standard error; SIGHUP opens it anew")
 
 	flags.StringVar(&o.ortLibrary, "ort-library", "", "ONNX Runtime library to use (default $TUNER_ORT_LIBRARY, then the installed builds: cpu before others)")
 	flags.IntVar(&o.announceFD, "announce-fd", 0, "file descriptor to write a line of JSON to when the models are loaded (used by profile)")

@@ -28,10 +28,10 @@ func tritonOptions() map[string]string {
 		"grpc-keepalive-time": "7200000", "grpc-keepalive-timeout": "20000", "grpc-keepalive-permit-without-calls": "false",
 		"grpc-http2-min-recv-ping-interval-without-data": "300000", "grpc-max-connection-age": "0", "grpc-max-connection-age-grace": "0",
 		"allow-metrics": "true", "allow-gpu-metrics": "true", "allow-cpu-metrics": "true", "metrics-port": "8002",
-		"metrics-interval-ms": "2000", "metrics-config": "[]",
+		"metrics-interval-ms": "2000", "log-file": "", "metrics-config": "[]",
 		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
 	}
-	for name := range strings.FieldsSeq(`log-format log-file repository-poll-secs model-config-name model-load-retry-count
+	for name := range strings.FieldsSeq(`log-format repository-poll-secs model-config-name model-load-retry-count
 		model-namespacing enable-peer-access reuse-http-port http-header-forward-pattern http-thread-count reuse-grpc-port
 		grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-infer-thread-count grpc-max-response-pool-size
 		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes allow-sagemaker sagemaker-port sagemaker-safe-port-range
@@ -98,7 +98,6 @@ func TestUnsupportedOptions(t *testing.T) {
 		"--model-namespacing=true":      "a name stands for one model in all repositories",
 		"--cache-config=local,size=1":   "there is no response cache",
 		"--rate-limit=execution_count":  "nothing limits how often instances run",
-		"--log-file=/tmp/x":             "redirect that",
 		"--allow-client-shm=true":       "there is no shared memory with clients",
 		"--trace-config=level=TENSORS":  "requests are not traced",
 		"--model-load-retry-count=3":    "a load is tried once",
@@ -196,7 +195,7 @@ func TestServeLogSwitches(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		root := o.logger(console{err: &out})
+		root := o.logger(&out)
 		for _, log := range []*slog.Logger{root, root.With("key", "value"), root.WithGroup("group")} {
 			out.Reset()
 			log.Debug("text")

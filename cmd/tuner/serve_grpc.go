@@ -8,9 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -124,27 +122,9 @@ func readRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// followHangups reads the certificates again at each SIGHUP, until stop is called. Without any the signal does nothing: a server
-// outlives the terminal that it was started from.
-func (c *certificates) followHangups(log *slog.Logger) (stop func()) {
-	signals, ended := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(signals, syscall.SIGHUP)
-	go func() {
-		defer close(ended)
-		for range signals {
-			c.readAgain(log)
-		}
-	}()
-	return func() {
-		signal.Stop(signals) // nothing is sent any more
-		close(signals)
-		<-ended
-	}
-}
-
+// readAgain reads the files again, after a SIGHUP.
 func (c *certificates) readAgain(log *slog.Logger) {
 	if c == nil {
-		log.Info("SIGHUP: there are no certificates to read again")
 		return
 	}
 	if err := c.read(); err != nil {

@@ -289,9 +289,30 @@ func TestServeOutlivesItsTerminal(t *testing.T) {
 	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the message", func() bool { return strings.Contains(c.log.String(), "there are no certificates to read again") })
+	eventually(t, "the message", func() bool { return strings.Contains(c.log.String(), "SIGHUP: ") })
 	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK {
 		t.Errorf("ready: status %d", got)
+	}
+	c.end(t)
+}
+
+// Who rotates logs renames the file and sends SIGHUP: what is said from then on is in a new file of the name.
+func TestServeOpensItsLogAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "server.log")
+	c := startChild(t, "--log-file="+path)
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new file", func() bool {
+		text, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(text), "SIGHUP: ")
+	})
+	if text, err := os.ReadFile(path + ".1"); err != nil || len(text) == 0 || strings.Contains(string(text), "SIGHUP: ") {
+		t.Errorf("the file from before: %q, %v", text, err)
 	}
 	c.end(t)
 }

@@ -32,7 +32,6 @@ func unsupportedFlags() []unsupported {
 		{"allow-client-shm", "there is no shared memory with clients", off},
 		{"trace-config", "requests are not traced", []string{"level=off", "rate=0"}},
 		{"trace-level", "requests are not traced", []string{"off"}},
-		{"log-file", "messages go to standard error: redirect that", []string{""}},
 		{"allow-sagemaker", "there is no SageMaker front end", off},
 		{"allow-vertex-ai", "there is no Vertex AI front end", off},
 	}
