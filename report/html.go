@@ -71,15 +71,18 @@ func newVerdict(r analyze.Result) html.Verdict {
 	if len(a.Lines) > 0 {
 		v.Best = a.Lines[0].String()
 	}
-	if r.ByBestLoad() && r.Recorded == "" && r.Verdict.State == verdict.Unfinished {
-		v.Open = r.Verdict.Sentences(r.Goal)[0]
+	isOpen := r.ByBestLoad() && r.Recorded == "" && r.Verdict.State == verdict.Unfinished
+	if isOpen {
+		if text := r.Verdict.Sentences(r.Goal)[0]; text != v.Summary {
+			v.Open = text
+		}
 	}
 	best, ok := r.Winner()
 	if !ok {
 		v.Figure, v.Claim = "Nothing", "was measured"
 		if _, ok := r.Nearest(); ok {
 			v.Figure, v.Claim = "None", "satisfies "+missedText(r)
-			if v.Open != "" {
+			if isOpen {
 				v.Claim = "so far " + v.Claim
 			}
 		}

@@ -89,7 +89,7 @@ func framings(path, smuggled string) []framing {
 
 		{"no Host", "GET /v2 HTTP/1.1\r\n\r\n", 400, false},
 		{"two Hosts", "GET /v2 HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400, false},
-		{"another Host than in the target", "GET http://localhost:1/v2 HTTP/1.1\r\nHost: localhost:2\r\n\r\n", 400, false},
+		{"another Host than in the target", "GET http://localhost:1/v2 HTTP/1.1\r\nHost: localhost:2\r\n\r\n", 404, false},
 		{"HTTP/9.9", "GET /v2 HTTP/9.9\r\nHost: localhost\r\n\r\n", 505, false},
 		{"HTTP/2.0", "GET /v2 HTTP/2.0\r\nHost: localhost\r\n\r\n", 505, false},
 		{"HTTP/1.2", "GET /v2 HTTP/1.2\r\nHost: localhost\r\n\r\n", 505, false},

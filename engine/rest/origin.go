@@ -31,7 +31,7 @@ func foreign(head *fasthttp.RequestHeader) *refusal {
 }
 
 // misnamed refuses a request that names another host than the one that it has reached. In the absolute form, target and Host
-// must agree. A server that only this machine reaches has only the names of this machine. Under any other name it is called by
+// must agree; as in Triton, another host has nothing here. A server that only this machine reaches has only the names of this machine. Under any other name it is called by
 // a page whose name leads here, to pass for the server's own (DNS rebinding).
 func (f *Frontend) misnamed(head *fasthttp.RequestHeader) *refusal {
 	host := head.Host()
@@ -40,7 +40,7 @@ func (f *Frontend) misnamed(head *fasthttp.RequestHeader) *refusal {
 			rest = rest[:end]
 		}
 		if !bytes.EqualFold(rest, host) {
-			return malformed("its target names another host than its Host")
+			return &refusal{fasthttp.StatusNotFound, "Not Found", true}
 		}
 	}
 	if !f.isLocal || string(host) == f.address || len(host) == 0 || f.isOwnName(withoutPort(host)) { // every browser sends Host

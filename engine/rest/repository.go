@@ -61,9 +61,7 @@ func (f *Frontend) index(b *reader) {
 	var ready bool
 	if err == nil {
 		if i := d.find(0, "ready"); i != nothing {
-			if ready, err = d.bool(i); err != nil { // in the words and with the status of newer Tritons
-				err = engine.Errorf(engine.InvalidArgument, "Invalid value for 'ready': expected a boolean")
-			}
+			ready, err = d.bool(i)
 		}
 	}
 	if err != nil {

@@ -55,7 +55,7 @@ var (
 	// nameList is a list of tensors in an error text; Triton's are in the order of a hash map.
 	nameList = regexp.MustCompile(`\['[^\]]*'\]`)
 	// ownFolder is where a server keeps the files of a load request, which error texts show.
-	ownFolder = regexp.MustCompile(`/tmp/(folder\w{6}|tuner-model-\d+/\w+)/`)
+	ownFolder = regexp.MustCompile(`/tmp/(folder\w{6}|tuner-models-\d+/\d+/\w+)/`)
 )
 
 // cleanText takes out of an error text what means nothing.
