@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,6 +26,9 @@ import (
 
 // TestMain makes `tuner` a command of the scripts: this test binary, called by that name, is the program.
 func TestMain(m *testing.M) {
+	if signal.Ignored(syscall.SIGHUP) { // under nohup; the programs that tests start would inherit that, and outlive a hang-up
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Main(m, map[string]func(){"tuner": main})
 }
 
