@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"tuner/dataset"
+	"tuner/internal/alloctest"
 	"tuner/onnx"
 )
 
@@ -47,15 +47,6 @@ func header(descr, shape string) string {
 	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
 }
 
-// allocated counts the bytes that run allocates. It is called by tests that do not run in parallel.
-func allocated(run func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	run()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // TestBombsAreNotUnpacked: an array that does not fit the model, or that unpacks to far more than its file, costs its header alone.
 func TestBombsAreNotUnpacked(t *testing.T) {
 	const size = 4 << 20 // of the data
@@ -64,7 +55,7 @@ func TestBombsAreNotUnpacked(t *testing.T) {
 	check := func(what string, m *onnx.Model, headers map[string]string, want string) {
 		path := bomb(t, size, headers)
 		var err error
-		if n := allocated(func() { _, err = dataset.Read(path, m) }); n > 2<<20 {
+		if n := alloctest.Bytes(func() { _, err = dataset.Read(path, m) }); n > 2<<20 {
 			t.Errorf("%s: %d bytes were allocated", what, n)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -84,7 +75,7 @@ func TestTextIsStoredOnce(t *testing.T) {
 	for descr, width := range map[string]int{"|S1": 1, "<U1": 4} {
 		path := bomb(t, n*width, map[string]string{"x": header(descr, "(512, 512)")})
 		var err error
-		used := allocated(func() { _, err = dataset.Read(path, oneInput(onnx.String, onnx.Symbol("batch"), onnx.Symbol("words"))) })
+		used := alloctest.Bytes(func() { _, err = dataset.Read(path, oneInput(onnx.String, onnx.Symbol("batch"), onnx.Symbol("words"))) })
 		if most := uint64(n*(24+3*width) + 1<<20); err != nil || used > most {
 			t.Errorf("%s: %d bytes for %d elements, want %d at most (%v)", descr, used, n, most, err)
 		}

@@ -2,29 +2,20 @@ package modelconfig
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
+	"tuner/internal/alloctest"
 	"tuner/modelconfig/configpb"
 )
-
-// allocated counts the bytes that run allocates. It is called by tests that do not run in parallel.
-func allocated(run func()) float64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	run()
-	runtime.ReadMemStats(&after)
-	return float64(after.TotalAlloc - before.TotalAlloc)
-}
 
 // TestManyMistakes: a text of nothing but mistakes takes work in proportion to its length, and the first mistakes are told.
 func TestManyMistakes(t *testing.T) {
 	check := func(notation string, parse func(n int) error) {
 		var err error
-		small, large := allocated(func() { err = parse(300) }), allocated(func() { err = parse(3000) })
+		small, large := alloctest.Bytes(func() { err = parse(300) }), alloctest.Bytes(func() { err = parse(3000) })
 		if large > 20*small {
-			t.Errorf("%s: ten times the text makes %.1f times the work (%.0f and %.0f bytes)", notation, large/small, small, large)
+			t.Errorf("%s: ten times the text makes %.1f times the work (%d and %d bytes)", notation, float64(large)/float64(small), small, large)
 		}
 		lines := strings.Split(err.Error(), "\n")
 		if len(lines) != 21 || lines[20] != "and 2980 more" {

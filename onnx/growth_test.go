@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/alloctest"
 	"tuner/onnx"
 	"tuner/onnx/onnxpb"
 )
@@ -22,12 +23,12 @@ func TestManyEmptyParts(t *testing.T) {
 		data := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 8)
 		data = protowire.AppendBytes(protowire.AppendTag(data, 7, protowire.BytesType), graph)
 		var err error
-		used := allocated(func() { _, err = onnx.Parse("m.onnx", data) })
+		used := alloctest.Bytes(func() { _, err = onnx.Parse("m.onnx", data) })
 		if err == nil || !strings.Contains(err.Error(), "in memory") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if used > 16<<20 {
-			t.Errorf("%s: %d bytes take %.0f", what, len(data), used)
+			t.Errorf("%s: %d bytes take %d", what, len(data), used)
 		}
 	}
 }

@@ -2,11 +2,11 @@ package onnx_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/alloctest"
 	"tuner/onnx"
 	"tuner/onnx/onnxpb"
 )
@@ -32,21 +32,12 @@ func nested(depth, names int) *onnxpb.ModelProto {
 	return &onnxpb.ModelProto{Graph: inner, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(17)}}}
 }
 
-// allocated counts the bytes that run allocates. It is called by tests that do not run in parallel.
-func allocated(run func()) float64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	run()
-	runtime.ReadMemStats(&after)
-	return float64(after.TotalAlloc - before.TotalAlloc)
-}
-
 // TestNestedGraphsInOneWalk: ten times the levels around ten times the names are ten times the work, not a hundred times.
 func TestNestedGraphsInOneWalk(t *testing.T) {
-	index := func(depth, names int) float64 {
+	index := func(depth, names int) uint64 {
 		p := nested(depth, names)
 		var m *onnx.Model
-		bytes := allocated(func() { m = onnx.New(p) })
+		bytes := alloctest.Bytes(func() { m = onnx.New(p) })
 		if uses := m.Consumers(fmt.Sprintf("n%d", names-1)); len(uses) != 1 || uses[0].Index != -1 {
 			t.Errorf("the last name is used %d times by the main graph", len(uses))
 		}
@@ -54,6 +45,6 @@ func TestNestedGraphsInOneWalk(t *testing.T) {
 	}
 	small, large := index(20, 1000), index(200, 10000)
 	if large > 20*small { // 10, and some for the growth of maps by powers of two
-		t.Errorf("%.0f bytes for the small one, %.0f, %.1f times as many, for the large one", small, large, large/small)
+		t.Errorf("%d bytes for the small one, %d, %.1f times as many, for the large one", small, large, float64(large)/float64(small))
 	}
 }

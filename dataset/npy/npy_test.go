@@ -7,13 +7,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/dataset/npy"
+	"tuner/internal/alloctest"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 )
@@ -235,11 +235,7 @@ func mostMemory(n int) uint64 { return uint64(10*n) + 64<<20 }
 // checkMemory runs and sees what is allocated. Fuzzing runs one input at a time in each process.
 func checkMemory(t *testing.T, n int, run func()) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	run()
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 2*mostMemory(n) { // all that was ever allocated: a buffer that grew counts twice
+	if used := alloctest.Bytes(run); used > 2*mostMemory(n) { // all that was ever allocated: a buffer that grew counts twice
 		t.Errorf("%d bytes of file took %d", n, used)
 	}
 }

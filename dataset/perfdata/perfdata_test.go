@@ -2,7 +2,6 @@ package perfdata_test
 
 import (
 	"math"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"tuner/dataset/elements"
 	"tuner/dataset/perfdata"
+	"tuner/internal/alloctest"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 )
@@ -183,11 +183,9 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		file, err := perfdata.Parse(text, in, out)
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 2*uint64(10*len(text)+64<<20) { // what grew counts twice
+		var file perfdata.File
+		var err error
+		if used := alloctest.Bytes(func() { file, err = perfdata.Parse(text, in, out) }); used > 2*uint64(10*len(text)+64<<20) { // what grew counts twice
 			t.Errorf("%d bytes took %d", len(text), used)
 		}
 		if err != nil {

@@ -37,8 +37,8 @@ type conn struct {
 
 	account *budget.Account
 	answers atomic.Int64 // bytes of answers that are charged
-	garbage atomic.Int64 // bytes of the requests' that are not used any more
-	left    int          // bytes of them that are not written yet; the goroutine that serves the connection has it
+	left    int          // bytes of answers that are not written yet; the goroutine that serves the connection has it
+	garbage atomic.Int64 // bytes of requests and answers that are not used any more
 }
 
 // SyscallConn is how the connection is looked at while its request waits.

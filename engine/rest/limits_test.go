@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"tuner/engine/budget"
 	"tuner/engine/enginetest"
 	"tuner/engine/rest"
+	"tuner/internal/alloctest"
 	"tuner/modelconfig/configpb"
 )
 
@@ -97,21 +97,20 @@ const inferPath = "/v2/models/fake/infer"
 func TestAnnouncedBody(t *testing.T) { // not parallel: it measures what the process allocates
 	e := enginetest.Start(t, enginetest.Options{})
 	const connections, sent = 20, 100 << 10
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range connections {
-		conn := dial(t, e, post(inferPath, "Inference-Header-Content-Length: 100\r\nContent-Length: 2000000000\r\n")+strings.Repeat("x", sent))
-		if err := conn.CloseWrite(); err != nil {
-			t.Fatal(err)
+	allocated := alloctest.Bytes(func() {
+		for range connections {
+			conn := dial(t, e, post(inferPath, "Inference-Header-Content-Length: 100\r\nContent-Length: 2000000000\r\n")+strings.Repeat("x", sent))
+			if err := conn.CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			got := answers(t, conn)
+			if len(got) != 1 || got[0].status != 400 || !strings.Contains(got[0].body, "its body is incomplete") {
+				t.Fatalf("got %v", got)
+			}
 		}
-		got := answers(t, conn)
-		if len(got) != 1 || got[0].status != 400 || !strings.Contains(got[0].body, "its body is incomplete") {
-			t.Fatalf("got %v", got)
-		}
-	}
-	runtime.ReadMemStats(&after)
+	})
 	// Buffers of 64 KiB and 128 KiB on each side and fasthttp's own come to less than 1 MiB for each connection.
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > connections<<20 {
+	if allocated > connections<<20 {
 		t.Errorf("%d connections that sent %d bytes each made the process allocate %d bytes", connections, sent, allocated)
 	}
 }

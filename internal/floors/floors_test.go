@@ -70,6 +70,7 @@ var allowed = map[string][]string{
 	"measure":             {"stats"},
 	"stats":               {},
 	"hostinfo":            {},
+	"internal/alloctest":  {},
 	"internal/checksum":   {},
 	"internal/children":   {},
 	"internal/durable":    {},

