@@ -72,12 +72,12 @@ func (q quietPlace) traced(files []*os.File, args ...string) *exec.Cmd {
 // The parts of strace's lines that tell where a process reaches to.
 var (
 	tracedAddress = regexp.MustCompile(`sin6?_port=htons\((\d+)\).*?(?:inet_addr\(|inet_pton\(AF_INET6, )"([^"]+)"`)
-	tracedUnix    = regexp.MustCompile(`sa_family=AF_UNIX, sun_path=(@?"[^"]*")`)
 	tracedFile    = regexp.MustCompile(`(?:open|openat|creat|mkdir|mkdirat|rename|renameat|renameat2)\((?:AT_FDCWD, )?"([^"]*)"(.*)`)
 )
 
-// resolverFiles are read by whoever looks up a name.
-var resolverFiles = []string{"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts"}
+// resolverFiles are read by a process that looks up the name of a host. /etc/nsswitch.conf and nscd's socket are not among them: a process
+// that looks up a user reads them, too, as bash does where SHELL is not set.
+var resolverFiles = []string{"/etc/resolv.conf", "/etc/hosts"}
 
 // check sees that nothing was made in the home folder, and looks at the trace.
 func (q quietPlace) check(what string) {
@@ -117,9 +117,6 @@ func (q quietPlace) problem(line string) string {
 		if at, err := netip.ParseAddr(m[2]); err != nil || !at.IsLoopback() && !at.IsUnspecified() || m[1] == "53" {
 			return "a connection to " + m[2]
 		}
-	}
-	if m := tracedUnix.FindStringSubmatch(line); m != nil && strings.Contains(m[1], "nscd") {
-		return "a name is looked up"
 	}
 	m := tracedFile.FindStringSubmatch(line)
 	if m == nil {
