@@ -32,11 +32,11 @@ test: setup lint ## All set-up, then all tests: unit and integration, with the r
 	$(TUNER) runtime install openvino
 	@echo "==> test: unit and integration tests"
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -timeout 20m \
-		$$(go list ./... | grep -vxF "$$(go list ./cmd/tuner $(SIMULATED))")
+		$$(go list ./... | grep -vxF "$$(go list ./internal/cli $(SIMULATED))")
 	go test $(SIMULATED)
-	go test -race ./cmd/tuner
+	go test -race ./internal/cli
 	@echo "==> test: the verbs with ONNX Runtime, without the race detector, under which their many processes take four times as long"
-	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -timeout 20m ./cmd/tuner
+	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -timeout 20m ./internal/cli
 	cd search/landscape && go test -race ./bench && go test ./...
 	@echo "==> test: ONNX Runtime with OpenVINO"
 	library="$$($(TUNER) runtime install openvino)" && LD_LIBRARY_PATH="$${library%/*}" TUNER_ORT_LIBRARY="$$library" TUNER_MODELS="$(CURDIR)/$(MODELS)" go test -race -run OpenVINO ./ort ./engine/onnxruntime ./onnx/rewrite
@@ -199,7 +199,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from the present output; the journals first, which reports are made of
-	go test -p 1 ./spec ./spec/modelanalyzer ./modelconfig ./perf/output ./internal/bench/redeploy ./analyze ./report ./export ./gate/output ./ortsweep ./ortsweep/snippet ./cmd/tuner -update
+	go test -p 1 ./spec ./spec/modelanalyzer ./modelconfig ./perf/output ./internal/bench/redeploy ./analyze ./report ./export ./gate/output ./ortsweep ./ortsweep/snippet ./internal/cli -update
 
 .PHONY: proto
 proto: ## Generate the protocol buffer code again (needs Python 3 with pip)

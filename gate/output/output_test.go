@@ -192,7 +192,7 @@ func TestReportOfNothing(t *testing.T) {
 	refused.Accuracy = &gate.Accuracy{Limit: "cosine ≥ 0.99", Value: math.NaN(), Note: "the same file"}
 	for _, f := range files() {
 		var b bytes.Buffer
-		if f.name == ChartName { // the scripts of cmd/tuner draw one
+		if f.name == ChartName { // the scripts of internal/cli draw one
 			continue
 		}
 		if err := f.write(&b, Report{Result: refused}); err != nil {

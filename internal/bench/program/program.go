@@ -1,5 +1,5 @@
 // Package program is the main function of the project's own benchmarks and checks, and how they read their flags: tuner has its own,
-// in cmd/tuner.
+// in internal/cli.
 package program
 
 import (

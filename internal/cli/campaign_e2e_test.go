@@ -1,0 +1,279 @@
+//go:build linux && !noengine
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/journal"
+	"tuner/search"
+)
+
+// hangs is when a test takes something for hung: far more than anything takes on a busy machine.
+const hangs = time.Minute
+
+// budget is the number of trials of the campaigns.
+const budget = 6
+
+// workplace is a folder with the profile of a campaign.
+type workplace struct {
+	t      *testing.T
+	dir    string
+	output string   // the campaign's output folder
+	env    []string // of the programs, beside this process's own
+}
+
+// newWorkplace writes a profile of the small MLP, of some seconds, into a new folder. The test is skipped
+// where there is no ONNX Runtime.
+func newWorkplace(t *testing.T) workplace {
+	t.Helper()
+	models := os.Getenv("TUNER_MODELS")
+	if os.Getenv("TUNER_ORT_LIBRARY") == "" || models == "" {
+		t.Skip("needs ONNX Runtime and the sample models: run 'make test', which sets TUNER_ORT_LIBRARY and TUNER_MODELS")
+	}
+	w := workplace{t: t, dir: t.TempDir()}
+	w.output = filepath.Join(w.dir, "out")
+	w.write("profile.yaml", profileText(filepath.Join(models, "mlp.onnx"), w.output))
+	return w
+}
+
+// profileText is a profile with more to try than the budget allows.
+func profileText(model, output string) string {
+	return fmt.Sprintf(`model: %q
+output: %q
+search: {strategy: grid, budget: {time: 2m, trials: %d}, window: 100ms}
+space: {intra_op_threads: [1, 2], instance_count: [1, 2, 3]}
+load: {concurrency: [1, 2, 4]}
+`, model, output, budget)
+}
+
+func (w workplace) write(name, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// program is a running tuner.
+type program struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	stderr bytes.Buffer
+	ended  chan error // of Wait
+}
+
+// start runs tuner with arguments in the workplace.
+func (w workplace) start(args ...string) *program {
+	w.t.Helper()
+	return w.startWith(nil, args...)
+}
+
+// startWith runs tuner (this test binary, see TestMain) with files as its descriptors 3 and up.
+func (w workplace) startWith(files []*os.File, args ...string) *program {
+	w.t.Helper()
+	tuner, err := exec.LookPath("tuner")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := &program{t: w.t, ended: make(chan error, 1)}
+	ctx, cancel := context.WithTimeout(w.t.Context(), hangs)
+	w.t.Cleanup(cancel)
+	p.cmd = exec.CommandContext(ctx, tuner, args...)
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = w.dir, &p.stdout, &p.stderr, time.Second
+	p.cmd.Env, p.cmd.ExtraFiles = append(os.Environ(), w.env...), files
+	if err := p.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() { p.ended <- p.cmd.Wait() }()
+	return p
+}
+
+// exit waits for the program's end and returns its exit code; -1 after a signal.
+func (p *program) exit() int {
+	p.t.Helper()
+	var failed *exec.ExitError
+	if err := <-p.ended; err != nil && !errors.As(err, &failed) {
+		p.t.Fatalf("%v; stderr:\n%s", err, p.stderr.String())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *program) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// run runs tuner to its end and checks the exit code.
+func (w workplace) run(want int, args ...string) *program {
+	w.t.Helper()
+	p := w.start(args...)
+	if code := p.exit(); code != want {
+		w.t.Fatalf("tuner %s: exit code %d, want %d; stderr:\n%s", strings.Join(args, " "), code, want, p.stderr.String())
+	}
+	return p
+}
+
+// analyze analyzes the campaign, without charts, which take longer than the campaign: the script analyze has them drawn.
+func (w workplace) analyze() *program {
+	w.t.Helper()
+	w.write("analyze.yaml", fmt.Sprintf("input: %q\nformats: [table, csv, config, repository]\n", w.output))
+	return w.run(exitOK, "analyze", "-f", "analyze.yaml")
+}
+
+// eventually waits until a condition of other processes holds, and returns how long that took.
+func eventually(t *testing.T, what string, holds func() bool) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for look := time.NewTicker(5 * time.Millisecond); !holds(); <-look.C {
+		if time.Since(begin) > hangs {
+			t.Fatalf("%s: not within %v", what, hangs)
+		}
+	}
+	return time.Since(begin)
+}
+
+// records reads the campaign's journal; nil before there is one.
+func (w workplace) records() []journal.Record {
+	_, records, err := journal.Read(w.output)
+	if err != nil {
+		return nil
+	}
+	return records
+}
+
+// trials reads the campaign's events.
+func (w workplace) trials() []search.Event {
+	w.t.Helper()
+	var events []search.Event
+	for _, r := range w.records() {
+		if r.Kind != journal.KindTrial {
+			continue
+		}
+		var e search.Event
+		if err := r.Decode(&e); err != nil {
+			w.t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// awaitTrials waits until the journal has n trials and an engine runs, and returns the engine's process id.
+func (w workplace) awaitTrials(p *program, n int) int {
+	w.t.Helper()
+	engine := 0
+	eventually(w.t, fmt.Sprintf("%d trials and an engine", n), func() bool {
+		select {
+		case err := <-p.ended:
+			w.t.Fatalf("the campaign ended too early (%v); stderr:\n%s", err, p.stderr.String())
+		default:
+		}
+		engine = engineOf(p.cmd.Process.Pid)
+		return len(w.trials()) >= n && engine != 0
+	})
+	return engine
+}
+
+// awaitLoad waits until an engine is under load: then it has, beside its three listeners and the control connection, at
+// least one connection more. It reports whether the campaign still goes on.
+func (p *program) awaitLoad() (engine int, running bool) {
+	p.t.Helper()
+	running = true
+	eventually(p.t, "an engine under load", func() bool {
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+			running = false
+		default:
+			engine = engineOf(p.cmd.Process.Pid)
+		}
+		return !running || (engine != 0 && sockets(engine) >= 5)
+	})
+	return engine, running
+}
+
+// sockets counts a process's sockets; 0 when it is gone.
+func sockets(pid int) int {
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, e := range entries {
+		if target, err := os.Readlink(filepath.Join(folder, e.Name())); err == nil && strings.HasPrefix(target, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// engineOf finds an engine that a process has started; 0 when there is none.
+func engineOf(parent int) int {
+	engines := enginesOf(parent)
+	if len(engines) == 0 {
+		return 0
+	}
+	return engines[0]
+}
+
+// enginesOf lists the engines that a process has started and that run.
+func enginesOf(parent int) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var engines []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if state, of := status(pid); of != parent || state == "Z" {
+			continue
+		}
+		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err == nil && bytes.Contains(command, []byte("\x00serve\x00")) {
+			engines = append(engines, pid)
+		}
+	}
+	return engines
+}
+
+// status reads a process's state and its parent from /proc/<pid>/stat, after the name in parentheses; "" when it is gone.
+func status(pid int) (state string, parent int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", 0
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	parent, err = strconv.Atoi(fields[1])
+	if err != nil {
+		return "", 0
+	}
+	return fields[0], parent
+}
+
+// awaitGone waits until a process is gone. One that has ended but that nobody has waited for (state Z) holds nothing any
+// more: it is the init process's to remove.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	took := eventually(t, fmt.Sprintf("the end of engine %d", pid), func() bool {
+		state, _ := status(pid)
+		return state == "" || state == "Z"
+	})
+	t.Logf("engine %d was gone after %v", pid, took)
+}

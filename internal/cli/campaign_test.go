@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/hostinfo"
+	"tuner/journal"
+	"tuner/modelrepo"
+	"tuner/ortlib"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// An interruption while the providers are tried must not go into the journal as providers that create no session.
+func TestInterruptedProvidersAreNotUnavailable(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	space := search.Space{Knobs: []search.Knob{{Name: search.KnobExecutionProvider, Values: []search.Value{"cpu", "openvino"}}}}
+	subject := profile.Subject{Files: []profile.File{{Source: modelrepo.Source{Path: "model.onnx"}}}}
+	if facts, err := unavailable(ctx, []ortlib.Build{{}}, space, subject); !errors.Is(err, context.Canceled) {
+		t.Errorf("unavailable are %v, error %v; want the interruption", facts, err)
+	}
+}
+
+// The default's execution provider is tried too where the space leaves it alone: an interruption shows that it is.
+func TestProviderOfTheDefaultIsTried(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	subject := profile.Subject{Files: []profile.File{{Source: modelrepo.Source{Path: "model.onnx"}}}}
+	for provider, want := range map[search.Value]error{"cpu": nil, "openvino": context.Canceled} {
+		space := search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: provider}}}
+		if _, err := unavailable(ctx, []ortlib.Build{{}}, space, subject); !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", provider, err, want)
+		}
+	}
+}
+
+// A stock Triton has one runtime, so that the journal and its reports name that one.
+func TestRuntimesOfTheSetupAreMeasured(t *testing.T) {
+	t.Parallel()
+	builds := []ortlib.Build{{Flavour: "cpu", Version: "1"}, {Flavour: "openvino", Version: "2"}}
+	for target, want := range map[string]int{spec.TargetTriton: 1, spec.TargetTuner: 2} {
+		p, err := spec.ParseProfile("p.yaml", []byte("model: m.onnx\ndeploy_target: "+target+"\nspace: {runtime: [cpu, openvino]}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		setup, err := newSetup(p, profile.Subject{}, search.Facts{}, builds, hostinfo.Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(setup.Runtimes) != want || setup.Runtimes[0].Name() != "cpu@1" {
+			t.Errorf("%s: runtimes %v, want %d", target, setup.Runtimes, want)
+		}
+	}
+}
+
+// A library that the user named may be replaced by another one of the same name; what tuner installed is what its name says.
+func TestLibrariesOfTheUserAreToldApart(t *testing.T) {
+	t.Parallel()
+	library := filepath.Join(t.TempDir(), "libonnxruntime.so")
+	if err := os.WriteFile(library, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	infos, err := runtimeInfos([]ortlib.Build{{Flavour: ortlib.External, Version: "1", Library: library}, {Flavour: "cpu", Version: "1", Library: library}})
+	want := []journal.RuntimeInfo{
+		{Flavour: "external", Version: "1", Library: library, SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}, // FIPS 180-4's example
+		{Flavour: "cpu", Version: "1", Library: library},
+	}
+	if diff := cmp.Diff(want, infos); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := runtimeInfos([]ortlib.Build{{Flavour: ortlib.External, Library: library + ".gone"}}); err == nil {
+		t.Error("a library that is not there has a content")
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/dataset"
+	"tuner/precision"
+	"tuner/precision/accuracy"
+)
+
+// A provider that leaves all nodes to cpu is out, whatever its figures say; what the others take is told.
+func TestAssign(t *testing.T) {
+	t.Parallel()
+	script := `#!/bin/sh
+case "$5" in
+openvino) echo '{"assigned": [{"provider": "openvino", "nodes": 1, "ops": {"Add": 1}}, {"provider": "cpu", "nodes": 2, "ops": {"Loop": 2}}]}' ;;
+dnnl) echo '{"assigned": [{"provider": "dnnl", "nodes": 0}, {"provider": "cpu", "nodes": 3, "ops": {"Add": 1, "Loop": 2}}]}' ;;
+esac
+`
+	c := converter{
+		options: convertOptions{providers: []string{"cpu", "openvino", "dnnl"}},
+		prober:  prober{program: filepath.Join(t.TempDir(), "tuner"), name: "tuner", timeout: time.Minute},
+	}
+	writeText(t, c.prober.program, script, 0o700)
+	report := accuracy.Report{Rows: 1, Outputs: map[string]accuracy.Figures{"y": {CosineMean: 1}}}
+	r := result{Precision: "int8", variant: precision.Variant{
+		Path: "m.onnx", Rejected: map[string]string{},
+		Accuracy: map[string]accuracy.Report{"cpu": report, "openvino": report, "dnnl": report},
+	}}
+	if err := c.assign(t.Context(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"openvino": "1 of 3 nodes; cpu runs 2 (Loop × 2)"}, r.Assigned); diff != "" {
+		t.Errorf("assigned (-want +got):\n%s", diff)
+	}
+	const none = "it takes none of the model's 3 nodes; cpu runs 3 (Loop × 2, Add)"
+	if diff := cmp.Diff(map[string]string{"dnnl": none}, r.variant.Rejected); diff != "" {
+		t.Errorf("rejected (-want +got):\n%s", diff)
+	}
+
+	r.Rejected, r.Accuracy = r.variant.Rejected, r.variant.Accuracy // as write does
+	var out bytes.Buffer
+	made := conversion{Model: "m", Data: dataset.Dataset{Name: "rows.npz", Rows: 1}, Variants: []result{r}}
+	if err := made.print(&out, c.options); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"on 1 row of rows.npz\n", "int8 on openvino runs 1 of 3 nodes", "int8 on dnnl is rejected: " + none} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, &out)
+		}
+	}
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.assign(ended, &r); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+func TestWobbleText(t *testing.T) {
+	t.Parallel()
+	for difference, want := range map[float64]string{0: "", 0.0125: "its outputs differ by up to 0.0125", math.Inf(1): "an output is another whole number, or NaN or infinite in one run alone"} {
+		if got := wobbleText(difference); got != want {
+			t.Errorf("%v: %q, want %q", difference, got, want)
+		}
+	}
+}

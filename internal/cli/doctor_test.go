@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/hostinfo"
+	"tuner/ortlib"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+// machine is a server with a GPU, a quota, two NUMA nodes, and some things amiss.
+func machine() diagnosis {
+	const gib = 1 << 30
+	return diagnosis{
+		Fingerprint: "0123456789abcdef",
+		Host: hostinfo.Host{
+			OS: "linux", Arch: "amd64", Platform: "debian 12.5", Kernel: "6.1.0",
+			CPU: hostinfo.CPU{Model: "Example CPU", Logical: 16, Physical: 8, Allowed: []int{0, 1, 2, 3, 4, 5, 6, 7},
+				Quota: 2.5, Features: []string{"AVX2", "FMA3"}},
+			Memory: hostinfo.Memory{Total: 64 * gib, Available: 48 * gib, Limit: 8 * gib},
+			NUMA:   []hostinfo.NUMANode{{ID: 0, CPUs: []int{0, 1}, Memory: 32 * gib}, {ID: 1, CPUs: []int{2, 3}, Memory: 32 * gib}},
+			GPUs: []hostinfo.GPU{{Name: "Example GPU", Memory: 16 * gib, Used: gib, Capability: "7.5", Driver: "580.10", CUDADriver: "13.1"},
+				{Index: 1, CUDADriver: "13.1"}},
+			GPUNote:  "cannot read GPU 2: GPU is lost",
+			Problems: []string{"cannot read something: permission denied"},
+		},
+		Noise:    &noise{Busy: 0.25, Steal: 0.013},
+		Pip:      "python3 has no working pip; install it:\n  No module named pip",
+		Selected: "cpu@1.31.1",
+		Runtimes: []runtimeFact{
+			{Name: "cpu@1.31.1", Library: "/cache/cpu/libonnxruntime.so.1.31.1", Version: "1.31.1",
+				Providers: []providerFact{{Name: "cpu", Works: true, Milliseconds: 12.4}}},
+			{Name: "cuda@1.31.1", Library: "/cache/cuda/libonnxruntime.so.1.31.1", Version: "1.31.1",
+				Providers: []providerFact{{Name: "cuda", Error: "failed: signal: aborted (core dumped)"}, {Name: "cpu", Works: true, Milliseconds: 9}}},
+			{Name: "external", Library: "/lib/x.so", Error: "cannot open ONNX Runtime \"/lib/x.so\": invalid ELF header"},
+		},
+		Installable: []string{"openvino@1.24.1"},
+	}
+}
+
+// quietMachine is a small machine on which all is well, and nothing is installed.
+func quietMachine() diagnosis {
+	return diagnosis{
+		Fingerprint: "fedcba9876543210",
+		Host: hostinfo.Host{OS: "darwin", Arch: "arm64", Platform: "darwin 15", Kernel: "25.0",
+			CPU: hostinfo.CPU{Model: "Example Arm", Logical: 8}, Memory: hostinfo.Memory{Total: 16 << 30, Available: 8 << 30},
+			GPUNote: "this build of tuner cannot look for NVIDIA GPUs"},
+		Installable: []string{"cpu@1.31.1"},
+	}
+}
+
+func TestPrintDiagnosis(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]diagnosis{"server": machine(), "quiet": quietMachine()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got bytes.Buffer
+			if err := printDiagnosis(&got, d); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", "doctor_"+name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// However a child ends, the answer says how. The child is a script in the place of the program: a probe of a build whose
+// "library" tells it what to do.
+func TestProbeChildEnds(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, script string
+		timeout      time.Duration
+		want         probeAnswer
+	}{
+		{"answers", `echo '{"version": "1.2", "providers": ["cpu"]}'`, time.Minute, probeAnswer{Version: "1.2", Providers: []string{"cpu"}}},
+		{"aborts", "echo noise >&2; kill -ABRT $$", time.Minute, probeAnswer{Error: "failed: signal: aborted: noise"}},
+		{"crashes in Go's words", "echo 'SIGSEGV: segmentation violation' >&2; echo 'goroutine 1' >&2; exit 2", time.Minute,
+			probeAnswer{Error: "failed: exit status 2: SIGSEGV: segmentation violation"}},
+		{"hangs", "exec sleep 600", 100 * time.Millisecond, probeAnswer{Error: "failed: no answer within 100ms"}},
+		{"says nothing", "exit 0", time.Minute, probeAnswer{Error: "unreadable answer of the child process: unexpected end of JSON input"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			program := filepath.Join(t.TempDir(), "tuner")
+			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			p := prober{program: program, name: "tuner", timeout: tt.timeout}
+			if diff := cmp.Diff(tt.want, p.probe(context.Background(), ortlib.Build{}, "cpu", "")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A model that fails where a tiny one runs is at fault itself; a provider that runs neither is not the model's affair. The child is
+// a script that answers by provider and model, its fifth and seventh argument.
+func TestModelAtFault(t *testing.T) {
+	t.Parallel()
+	script := `#!/bin/sh
+case "$5 $7" in
+" ") echo '{"version": "1.2", "providers": ["cpu", "openvino"]}' ;;
+"cpu bad.onnx") echo '{"error": "it is damaged"}' ;;
+"cpu ") echo '{"milliseconds": 1}' ;;
+openvino*) echo '{"error": "it is not there"}' ;;
+esac
+`
+	p := prober{program: filepath.Join(t.TempDir(), "tuner"), name: "tuner", timeout: time.Minute}
+	if err := os.WriteFile(p.program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fact := p.tryRuntime(t.Context(), ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
+	want := []providerFact{{Name: "cpu", Error: "it is damaged", Refused: "bad.onnx"}, {Name: "openvino", Error: "it is not there"}}
+	if diff := cmp.Diff(want, fact.Providers); diff != "" {
+		t.Errorf("providers (-want +got):\n%s", diff)
+	}
+	var text bytes.Buffer
+	if err := printDiagnosis(&text, diagnosis{Runtimes: []runtimeFact{fact}}); err != nil {
+		t.Fatal(err)
+	}
+	for remedy, wanted := range map[string]bool{`"bad.onnx" is at fault`: true, providerRemedy("cpu"): false, providerRemedy("openvino"): true} {
+		if strings.Contains(text.String(), remedy) != wanted {
+			t.Errorf("the remedy %q: want it %t in\n%s", remedy, wanted, text.String())
+		}
+	}
+}
+
+func TestProbeChildInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := prober{program: "/bin/sh", name: "tuner", timeout: time.Minute}
+	if answer := p.probe(ctx, ortlib.Build{}, "cpu", ""); !strings.Contains(answer.Error, "interrupted") {
+		t.Errorf("answer %+v", answer)
+	}
+}

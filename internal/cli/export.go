@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tuner/export"
+	"tuner/modelconfig"
+)
+
+// exportOptions are the flags of `tuner export`.
+type exportOptions struct {
+	export.Options
+	dir    string
+	output string
+}
+
+func newExport(con console) *cobra.Command {
+	var o exportOptions
+	cmd := verb(&cobra.Command{
+		Use:   "export TARGET --input OUT -o DIR",
+		Short: "Write deployment files from an analyzed result",
+		Long: `Writes what 'tuner analyze' chose for a target: triton (the repository and the docker run line), kubernetes (manifests), helm (a chart),
+kserve (an InferenceService), compose (Triton with Prometheus) or azureml (an online endpoint). Each export holds the model repository,
+a README.md with the commands to run, and export.json.
+
+Cores, memory, concurrency and the autoscaler's target follow from what was measured. --input may be repeated: one server then serves all
+models. Nothing is contacted, and the folder is written whole or not at all. 'tuner export verify DIR' serves an export here and compares
+it with its report.`,
+		Example: `  tuner export kubernetes --input out/minilm -o deploy
+  tuner export helm --input out/minilm --input out/resnet --name encoders -o deploy
+  tuner export kserve --input out/minilm --storage s3://models/minilm -o deploy
+  tuner export verify deploy`,
+		Args: usageArgs(oneTarget),
+		RunE: func(_ *cobra.Command, args []string) error { return runExport(con, args[0], o) },
+	})
+	o.flags(cmd)
+	cmd.AddCommand(newExportVerify(con))
+	return cmd
+}
+
+// oneTarget refuses what is no target, and names the one that was probably meant.
+func oneTarget(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("one target is needed, of %s (%d given)", strings.Join(export.Targets(), ", "), len(args))
+	}
+	for _, target := range export.Targets() {
+		if args[0] == target {
+			return nil
+		}
+	}
+	hint := ""
+	if near := modelconfig.Nearest(args[0], export.Targets()); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fmt.Errorf("unknown target %q: allowed are %s%s", args[0], strings.Join(export.Targets(), ", "), hint)
+}
+
+func (o *exportOptions) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&o.Inputs, "input", nil, "output folder of an analyzed campaign; may be repeated")
+	flags.StringVarP(&o.dir, "output-folder", "o", "", "folder to write; must not exist")
+	flags.StringVar(&o.Name, "name", "", "name of what is deployed, a DNS label (default: the model's, with dashes for what a label may not have)")
+	flags.StringVar(&o.Image, "image", export.DefaultImage, "Triton's image with its tag")
+	flags.IntVar(&o.GPUs, "gpus", export.GPUsAsMeasured, "GPUs of each server; -1: as many as were measured")
+	flags.StringVar(&o.GPUResource, "gpu-resource", export.DefaultGPUResource, "what Kubernetes counts GPUs by, such as nvidia.com/mig-1g.5gb")
+	flags.IntVar(&o.Replicas, "replicas", export.DefaultReplicas, "servers; the least where an autoscaler adds some")
+	flags.IntVar(&o.MaxReplicas, "max-replicas", export.DefaultMaxReplicas, "servers at most; no more than --replicas: no autoscaler")
+	flags.StringVar(&o.ControlMode, "model-control-mode", export.ControlNone, "of tritonserver: none, explicit or poll")
+	flags.StringArrayVar(&o.HostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE, as tritonserver has it: gpu_0,numa-node=0; may be repeated")
+	flags.StringVar(&o.Storage, "storage", "", "where a cluster finds the repository: pvc://CLAIM/PATH, s3://BUCKET/PATH … (default: a claim of its own)")
+	flags.StringVar(&o.InstanceType, "instance-type", "", "azureml: size of a machine (default: the smallest with the server's cores and memory, and the GPUs that were measured)")
+	flags.StringVar(&o.output, "output", "text", "on stdout: text or json (export.json with the list of files)")
+}
+
+func runExport(con console, target string, o exportOptions) error {
+	if err := checkOutputFormat(o.output); err != nil {
+		return err
+	}
+	if o.dir == "" {
+		return usageErrorf("no folder to write is given: use -o DIR")
+	}
+	e, err := export.Write(target, o.dir, o.Options)
+	if err != nil {
+		return deployError(err)
+	}
+	for _, note := range e.Deployment.Notes {
+		fmt.Fprintf(con.err, "note: %s\n", note)
+	}
+	if o.output == "json" {
+		return writeJSON(con.out, exportSummary{o.dir, e.Files, e.Next, e.Deployment.Manifest()})
+	}
+	return printExport(con.out, o.dir, e)
+}
+
+// exportSummary is what `tuner export --output json` prints.
+type exportSummary struct {
+	Folder   string          `json:"folder"`
+	Files    []string        `json:"files"` // relative to the folder; a model's folder stands for all files in it
+	Commands []string        `json:"commands"`
+	Export   export.Manifest `json:"export"`
+}
+
+func printExport(out io.Writer, dir string, e export.Export) error {
+	var b strings.Builder
+	d := e.Deployment
+	fmt.Fprintf(&b, "%s for %s: %s", d.Name, d.Target, countText(d.CPUs, "core", "cores"))
+	if d.Memory > 0 {
+		fmt.Fprintf(&b, ", %d MiB", d.Memory)
+	}
+	if d.GPUs > 0 {
+		fmt.Fprintf(&b, ", %d × %s", d.GPUs, d.GPUResource)
+	}
+	fmt.Fprintf(&b, "; %s\nwrote to %s:\n", d.Image, dir)
+	for _, f := range e.Files {
+		fmt.Fprintf(&b, "  %s\n", f)
+	}
+	fmt.Fprintf(&b, "next, in that folder (%s says more):\n", filepath.Join(dir, "README.md"))
+	for _, c := range e.Next {
+		fmt.Fprintf(&b, "  %s\n", c)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// deployError gives what the user can mend, and what nothing satisfies, their exit codes.
+func deployError(err error) error {
+	if infeasible := new(export.InfeasibleError); errors.As(err, &infeasible) {
+		return withExit(exitInfeasible, err)
+	}
+	if input := new(export.InputError); errors.As(err, &input) {
+		return withExit(exitUsage, err)
+	}
+	return inputError(err)
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"tuner/gate"
+	"tuner/hostinfo"
+	"tuner/internal/checksum"
+	"tuner/onnx"
+	"tuner/ortlib"
+	"tuner/precision"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// compareOutputs compares what the candidate yields, on the execution provider of its configuration, with what the baseline's model yields on
+// cpu; nil where no limit asks for it.
+func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setup, builds gateBuilds) (*gate.Accuracy, error) {
+	limit := s.Spec.Accuracy.Limit
+	if limit == nil {
+		return nil, nil
+	}
+	data, _, err := variantData(s.Spec.Profile("limits.accuracy", s.Spec.Baseline), s.Baseline.Subject)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := precision.UserCache()
+	if err != nil {
+		return nil, err
+	}
+	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), "cpu")}
+	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // not the reference even for the same file
+		place.Runtime = builds.candidate.Name()
+	}
+	serving := func(name string) ortlib.Build {
+		if name == place.String() {
+			return builds.candidate
+		}
+		return builds.baseline
+	}
+	tool, err := variantTool(hostinfo.Read(ctx), []string{place.String()}, serving)
+	if err != nil {
+		return nil, err
+	}
+	opener, engines, err := newGateOpener(con, s, place, serving)
+	if err != nil {
+		return nil, err
+	}
+	maker, err := precision.NewMaker(s.Baseline.Model, opener, precision.Options{Data: data, Limit: limit, Cache: cache, Tool: tool + engines,
+		Progress: func(text string) {
+			if !o.quiet {
+				fmt.Fprintln(con.err, text)
+			}
+		}})
+	if err != nil {
+		return nil, sourceError(err)
+	}
+	variant, err := maker.Check(ctx, "candidate", s.Candidate.Model, []string{place.String()})
+	if err != nil {
+		return nil, sourceError(err)
+	}
+	return newAccuracy(s, variant, place.String(), data.Synthetic), nil
+}
+
+// gateOpener opens the candidate's sessions on its engine, and all others on the baseline's.
+type gateOpener struct {
+	place               search.Place // of the candidate
+	baseline, candidate precision.Opener
+}
+
+// newGateOpener also names the engines that are not this program's, by their content.
+func newGateOpener(con console, s gate.Setup, place search.Place, serving func(place string) ortlib.Build) (o precision.Opener, engines string, err error) {
+	open := func(side string, subject gate.Subject) (precision.Opener, error) {
+		options, err := gateEngine(con, subject)
+		if err != nil || subject.Engine == "" {
+			return engineOpener{serving: serving, options: precision.ServeOptions{Runner: options}}, err
+		}
+		sum, err := checksum.File(subject.Engine)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the engine %q: %w", subject.Engine, err)
+		}
+		engines += fmt.Sprintf(", the %s's engine %s", side, sum)
+		return engineOpener{serving: serving, options: precision.ServeOptions{Runner: options}}, nil
+	}
+	baseline, err := open("baseline", *s.Baseline)
+	if err != nil {
+		return nil, "", err
+	}
+	candidate, err := open("candidate", s.Candidate)
+	return gateOpener{place: place, baseline: baseline, candidate: candidate}, engines, err
+}
+
+// Open implements precision.Opener.
+func (o gateOpener) Open(ctx context.Context, m *onnx.Model, place string) (precision.Session, error) {
+	if place == o.place.String() {
+		return o.candidate.Open(ctx, m, place)
+	}
+	return o.baseline.Open(ctx, m, place)
+}
+
+// newAccuracy sums up a comparison. One that was not made is that of a file with itself.
+func newAccuracy(s gate.Setup, v precision.Variant, place string, synthetic bool) *gate.Accuracy {
+	limit := s.Spec.Accuracy.Limit
+	a := &gate.Accuracy{Limit: limit.String(), Value: math.NaN(), Miss: v.Rejected[place]}
+	report, compared := v.Accuracy[place]
+	switch {
+	case !compared && a.Miss == "":
+		a.Note = "the same file serves on both sides"
+	case compared:
+		a.Value, _ = limit.Check(report)
+		a.Note = fmt.Sprintf("on %d rows", report.Rows)
+		if synthetic {
+			a.Note += " of random inputs; accuracy: {data: FILE} takes your own"
+		}
+	}
+	return a
+}

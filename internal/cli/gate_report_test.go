@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/gate"
+	"tuner/gate/decide"
+	"tuner/modelrepo"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// A history that can no longer be written takes no verdict away: it is printed, its files are there, and its exit code stays.
+func TestVerdictIsToldWhateverCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for verdict, code := range map[decide.Verdict]int{decide.Fail: exitGateFailed, decide.Inconclusive: exitInconclusive, decide.Pass: exitUsage} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		g, err := spec.ParseGate("gate.yaml", []byte("candidate: new.onnx\nlimits: {memory: {max: 1GB}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Output, g.History = filepath.Join(dir, "out"), filepath.Join(dir, "file", "history.jsonl")
+		source := modelrepo.Source{Path: "new.onnx", Digest: "d"}
+		s := gate.Setup{Spec: g, Candidate: gate.Subject{Subject: profile.Subject{Name: "new", Files: []profile.File{{Source: source}}}}}
+		o := gate.Outcome{Verdict: verdict, Reasons: []string{"memory is 2 GB"}, Pairs: []gate.Pair{{}}}
+		var out, log bytes.Buffer
+		err = reportGate(console{out: &out, err: &log}, gateOptions{quiet: true}, gate.NewResult(s, o, nil, time.Now(), ""))
+		if exitCode(err) != code || !strings.Contains(err.Error(), "cannot write the history") {
+			t.Errorf("%s: exit code %d, want %d: %v", verdict, exitCode(err), code, err)
+		}
+		if !strings.Contains(out.String(), "new: "+string(verdict)) {
+			t.Errorf("%s is not in\n%s", verdict, out.String())
+		}
+		if _, err := os.Stat(filepath.Join(g.Output, "gate.json")); err != nil {
+			t.Errorf("%s: %v", verdict, err)
+		}
+	}
+}

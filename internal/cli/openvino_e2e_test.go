@@ -1,0 +1,99 @@
+//go:build linux && !noengine
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/journal"
+	"tuner/ortlib"
+	"tuner/search"
+)
+
+// installed finds an ONNX Runtime build in the user's cache; the test is skipped without.
+func installed(t *testing.T, flavour string) ortlib.Build {
+	t.Helper()
+	store, err := ortlib.UserStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	build, err := store.Find(flavour)
+	if err != nil {
+		t.Skipf("%v: 'make test' installs it", err)
+	}
+	return build
+}
+
+// Two builds and two execution providers in one campaign: each place is judged, measured without a failure, and the results say
+// how many nodes of the model OpenVINO took.
+func TestOpenVINOInACampaign(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	cpu, openvino := installed(t, "cpu"), installed(t, "openvino")
+	// The builds are the user's, what is kept of the comparison is not.
+	cache := filepath.Join(w.dir, "cache")
+	if err := os.Mkdir(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runtimes := filepath.Join(cpu.Dir, "..", "..", "..") // runtimes/cpu@1.31.1/onnxruntime/capi
+	if err := os.Symlink(runtimes, filepath.Join(cache, "runtimes")); err != nil {
+		t.Fatal(err)
+	}
+	w.env = []string{"TUNER_CACHE=" + cache}
+	w.write("openvino.yaml", fmt.Sprintf(`model: %q
+output: %q
+deploy_target: tuner
+search: {strategy: grid, budget: {time: 2m, trials: 8}, window: 100ms}
+space: {runtime: [cpu, openvino], execution_provider: [cpu, openvino], instance_count: [1]}
+load: {concurrency: [2]}
+constraints: {accuracy: {metric: cosine, min: 0.99}}
+`, filepath.Join(os.Getenv("TUNER_MODELS"), "mlp.onnx"), w.output))
+	w.run(exitOK, "profile", "-f", "openvino.yaml")
+
+	if failures := failed(w.trials()); len(failures) > 0 {
+		t.Errorf("failed: %+v", failures)
+	}
+	want := []search.Place{
+		{Provider: "cpu", Runtime: cpu.Name()}, {Provider: "cpu", Runtime: openvino.Name()}, {Provider: "openvino", Runtime: openvino.Name()},
+	}
+	if diff := cmp.Diff(want, measuredPlaces(w.trials())); diff != "" {
+		t.Errorf("measured (-want +got):\n%s", diff)
+	}
+	header, _, err := journal.Read(w.output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(header.Variants) != 1 || len(header.Variants[0].Rejected) != 0 || len(header.Variants[0].Accuracy) != 2 {
+		t.Fatalf("compared: %+v; want the original, accepted in two places", header.Variants)
+	}
+	for _, place := range want[1:] { // the first is what the others are compared with
+		if report, ok := header.Variants[0].Accuracy[place.String()]; !ok || report.Rows == 0 {
+			t.Errorf("the original was not compared on %s", place)
+		}
+	}
+	p := w.analyze()
+	if !regexp.MustCompile(`openvino took all [0-9]+ nodes\.`).Match(p.stdout.Bytes()) {
+		t.Errorf("the nodes that OpenVINO took are missing in\n%s", p.stdout.String())
+	}
+}
+
+// measuredPlaces lists where the candidates served, the default's apart, each once, in order.
+func measuredPlaces(events []search.Event) []search.Place {
+	var places []search.Place
+	for _, e := range events {
+		provider, _ := e.Trial.Candidate.Get(search.KnobExecutionProvider)
+		runtime, _ := e.Trial.Candidate.Get(search.KnobRuntime)
+		place := search.Place{Provider: string(provider), Runtime: string(runtime)}
+		if e.Trial.Phase == search.PhaseSearch && !e.Trial.Candidate.IsDefault() && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	return places
+}

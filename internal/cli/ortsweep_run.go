@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"tuner/hostinfo"
+	"tuner/ortlib"
+	"tuner/ortsweep"
+	"tuner/ortsweep/race"
+	"tuner/runner"
+	"tuner/search"
+)
+
+// installedFlavours names one installed build of each flavour, the newest, cpu's first: what a sweep without a space compares.
+// cuda's needs a GPU. A build that flag or environment names stands alone.
+func installedFlavours(o sweepOptions, gpus int) []string {
+	if o.ortLibrary != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
+		return nil
+	}
+	store, err := ortlib.UserStore()
+	if err != nil {
+		return nil // campaignBuilds says so
+	}
+	builds, err := store.List()
+	if err != nil {
+		return nil
+	}
+	var flavours []string
+	for _, b := range builds { // cpu first, the newest of a flavour first
+		if !slices.Contains(flavours, b.Flavour) && (b.Flavour != "cuda" || gpus > 0) {
+			flavours = append(flavours, b.Flavour)
+		}
+	}
+	return flavours
+}
+
+// engineShare is the part of the memory that the engines of a sweep may use.
+const engineShare = 4
+
+// sweepEngines wires the bundled engine for a sweep.
+func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, host hostinfo.Host) (*ortsweep.Engines, error) {
+	options, err := bundled(con)
+	if err != nil {
+		return nil, err
+	}
+	options.Epoch, options.WarmUp = time.Now(), ortsweep.WarmUp
+	open := func() ortsweep.Engine { return runner.New(options) }
+	return ortsweep.NewEngines(setup, requests, open, host.Memory.Usable()/engineShare), nil
+}
+
+// mostCounted bounds the counting of a sweep's candidates.
+const mostCounted = 2000
+
+// observeSweep returns the observer that the flags ask for.
+func observeSweep(con console, o sweepOptions, s ortsweep.Setup) ortsweep.Observer {
+	if o.quiet {
+		return &sweepProgress{out: io.Discard}
+	}
+	list, whole := s.Candidates(mostCounted)
+	more := ""
+	if !whole {
+		more = "more than "
+	}
+	fmt.Fprintf(con.err, "racing %s%s of %s for %s (budget %v), results in %s\n", more, countText(len(list), "setting", "settings"), s.Subject.Name,
+		s.Sweep.Measure, s.Sweep.Search.Budget.Time, s.Sweep.Output)
+	return &sweepProgress{out: con.err}
+}
+
+// sweepProgress tells on stderr when a heat begins, and what fails.
+type sweepProgress struct {
+	out     io.Writer
+	heat    int
+	windows int
+}
+
+// Measured implements ortsweep.Observer.
+func (p *sweepProgress) Measured(t race.Trial, f ortsweep.Figure, elapsed time.Duration) {
+	p.windows++
+	if t.Heat != p.heat {
+		p.heat = t.Heat
+		fmt.Fprintf(p.out, "%6s  after %d windows: heat %d, %s\n", clockText(elapsed), p.windows-1, t.Heat, phaseText(t.Phase))
+	}
+	if f.Failure != "" {
+		fmt.Fprintf(p.out, "%6s  %s failed: %s\n", clockText(elapsed), describeSweep(t.Candidate), briefly(f.Failure))
+	}
+}
+
+func phaseText(p race.Phase) string {
+	switch p {
+	case race.PhaseScreen:
+		return "screening settings around the best so far"
+	case race.PhaseProduct:
+		return "racing combinations"
+	}
+	return "finals on fresh launches"
+}
+
+func describeSweep(c search.Candidate) string {
+	if c.IsDefault() {
+		return "the default"
+	}
+	return c.Key()
+}
+
+// reportSweep writes the files, prints the answer, and makes the exit code. That nothing beats the default is an answer.
+func reportSweep(con console, o sweepOptions, r ortsweep.Result) error {
+	written, err := ortsweep.WriteAll(r.Setup.Sweep.Output, r)
+	if err != nil {
+		return inputError(err)
+	}
+	if o.output == "json" {
+		err = ortsweep.WriteJSON(con.out, r)
+	} else {
+		err = ortsweep.WriteTable(con.out, r)
+	}
+	if err != nil {
+		return err
+	}
+	if !o.quiet {
+		listFiles(con.err, r.Setup.Sweep.Output, written)
+	}
+	switch {
+	case r.Outcome.Interrupted:
+		return withExit(exitInterrupted, fmt.Errorf("interrupted after %d windows; what they say is in %s", r.Outcome.Windows, r.Setup.Sweep.Output))
+	case r.Race.Broken != "":
+		return errors.New(r.Race.Why)
+	}
+	return nil
+}

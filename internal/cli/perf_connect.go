@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tuner/engine/api"
+	"tuner/wire"
+)
+
+// checkConnection finds how the server is reached.
+func (o perfOptions) checkConnection(p *problems, plan *perfPlan) {
+	protocol, w := strings.ToLower(o.protocol), &plan.wire
+	port := "8000"
+	switch {
+	case protocol == "grpc":
+		w.Protocol, port = wire.GRPC, "8001"
+		if o.streaming {
+			w.Protocol = wire.GRPCStream
+		}
+	case protocol != "http":
+		p.addf("-i %q: allowed are http and grpc", o.protocol)
+	case o.streaming:
+		p.addf("--streaming goes over gRPC: -i grpc is missing")
+	}
+	address, secure, err := parseURL(o.url, port)
+	p.add(err)
+	w.Address = address
+	plan.settings.URL, plan.settings.Protocol = cmp.Or(o.url, address), protocol
+	w.Headers, err = parseHeaders(o.headers)
+	p.add(err)
+	w.Parameters, err = parseParameters(o.parameters)
+	p.add(err)
+	switch o.compression {
+	case "none":
+	case "gzip", "deflate":
+		w.Compression = o.compression
+		if protocol != "grpc" {
+			p.addf("--grpc-compression-algorithm is for gRPC: -i grpc is missing")
+		}
+	default:
+		p.addf("--grpc-compression-algorithm %q: allowed are none, gzip and deflate", o.compression)
+	}
+	w.DialTimeout = o.timeout
+	w.Share, err = parseConnectionShare(os.Getenv(shareVariable))
+	p.add(err)
+	if address != "" {
+		w.TLS, err = o.tlsConfig(protocol, address, secure)
+		p.add(err)
+	}
+	o.checkGauge(plan)
+}
+
+// shareVariable is how perf_analyzer's users say how many requests in flight share a connection over gRPC.
+const shareVariable = "TRITON_CLIENT_GRPC_CHANNEL_MAX_SHARE_COUNT"
+
+// parseConnectionShare reads the variable; 0: it is not set.
+func parseConnectionShare(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("environment variable %s=%q: expected is how many requests in flight share a connection over gRPC, 1 or more", shareVariable, text)
+	}
+	return n, nil
+}
+
+// checkGauge tells what can be read besides the server's statistics.
+func (o perfOptions) checkGauge(plan *perfPlan) {
+	host, _, _ := net.SplitHostPort(plan.wire.Address)
+	plan.gauge.Remote = !isLocal(host)
+	plan.gauge.GPUs = !plan.gauge.Remote
+	if !o.metrics {
+		return
+	}
+	plan.gauge.Metrics = "http://" + net.JoinHostPort(host, "8002") + "/metrics"
+	if o.metricsURL != "" {
+		plan.gauge.Metrics = o.metricsURL
+		if !strings.Contains(o.metricsURL, "://") {
+			plan.gauge.Metrics = "http://" + o.metricsURL
+		}
+	}
+}
+
+// isLocal reports whether a host is this machine.
+func isLocal(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	if ip == nil {
+		return false
+	}
+	own, _ := net.InterfaceAddrs() // without them only loopback is known
+	return ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	})
+}
+
+// parseURL reads [SCHEME://]HOST[:PORT].
+func parseURL(text, port string) (address string, secure bool, err error) {
+	host := strings.TrimSuffix(text, "/")
+	if scheme, rest, found := strings.Cut(host, "://"); found {
+		switch strings.ToLower(scheme) {
+		case "http", "grpc":
+		case "https", "grpcs":
+			secure = true
+		default:
+			return "", false, fmt.Errorf("-u %q: the scheme %q is not known: expected is HOST:PORT or https://HOST:PORT", text, scheme)
+		}
+		host = rest
+	}
+	if host == "" {
+		host = "localhost"
+	}
+	if name, number, err := net.SplitHostPort(host); err == nil {
+		if n, err := strconv.Atoi(number); err != nil || n < 1 || n > 65535 || name == "" {
+			return "", false, fmt.Errorf("-u %q: expected is HOST:PORT", text)
+		}
+		return host, secure, nil
+	}
+	if strings.ContainsAny(host, "/?#") || strings.Count(host, ":") == 1 {
+		return "", false, fmt.Errorf("-u %q: expected is HOST:PORT, without a path", text)
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port), secure, nil
+}
+
+// parseHeaders reads NAME:VALUE.
+func parseHeaders(list []string) ([]wire.Header, error) {
+	var headers []wire.Header
+	for _, text := range list {
+		name, value, found := strings.Cut(text, ":")
+		if !found || name == "" {
+			return nil, fmt.Errorf("-H %q: expected is NAME:VALUE", text)
+		}
+		headers = append(headers, wire.Header{Name: name, Value: strings.TrimSpace(value)})
+	}
+	return headers, nil
+}
+
+// parseParameters reads NAME:VALUE:TYPE; the value may hold colons.
+func parseParameters(list []string) ([]wire.Parameter, error) {
+	var parameters []wire.Parameter
+	for _, text := range list {
+		first, last := strings.Index(text, ":"), strings.LastIndex(text, ":")
+		if first <= 0 || last == first {
+			return nil, fmt.Errorf("--request-parameter %q: expected is NAME:VALUE:TYPE", text)
+		}
+		name, value, kind := text[:first], text[first+1:last], text[last+1:]
+		var parsed any = value
+		var err error
+		switch kind {
+		case "string":
+		case "int":
+			parsed, err = strconv.ParseInt(value, 10, 64)
+		case "bool":
+			parsed, err = strconv.ParseBool(value)
+		default:
+			return nil, fmt.Errorf("--request-parameter %q: the type is %q, allowed are int, string and bool", text, kind)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--request-parameter %q: %q is no %s", text, value, kind)
+		}
+		parameters = append(parameters, wire.Parameter{Name: name, Value: parsed})
+	}
+	return parameters, nil
+}
+
+// tlsConfig is how the connections are secured; nil: not at all.
+func (o perfOptions) tlsConfig(protocol, address string, secure bool) (*tls.Config, error) {
+	t := o.tls
+	if protocol == "grpc" {
+		if !t.useGRPC && !secure {
+			if t.grpcRoots+t.grpcKey+t.grpcChain != "" {
+				return nil, fmt.Errorf("--ssl-grpc-… files are given, but not --ssl-grpc-use-ssl")
+			}
+			return nil, nil
+		}
+		return wire.TLSOptions{CA: t.grpcRoots, Key: t.grpcKey, Certificate: t.grpcChain}.Config(address)
+	}
+	if !secure {
+		for _, flag := range []string{"verify-peer", "verify-host", "ca-certificates-file", "client-certificate-file", "private-key-file"} {
+			if o.given("ssl-https-" + flag) {
+				return nil, fmt.Errorf("--ssl-https-%s: HTTP goes over TLS with -u https://HOST:PORT", flag)
+			}
+		}
+		return nil, nil
+	}
+	if t.verifyPeer != 0 && t.verifyPeer != 1 || t.verifyHost < 0 || t.verifyHost > 2 {
+		return nil, fmt.Errorf("--ssl-https-verify-peer must be 0 or 1, --ssl-https-verify-host 0, 1 or 2")
+	}
+	return wire.TLSOptions{
+		SkipPeer: t.verifyPeer == 0, SkipHost: t.verifyHost == 0, CA: t.ca,
+		Certificate: t.certificate, CertificateType: strings.ToUpper(t.certificateType), Key: t.key, KeyType: strings.ToUpper(t.kt),
+	}.Config(address)
+}
+
+// control opens the connection for questions about the server.
+func control(w wire.Options) (api.Control, error) {
+	if w.Protocol == wire.HTTP {
+		return api.OpenHTTP(w.Address, accessOf(w)), nil
+	}
+	return api.OpenGRPC(w.Address, accessOf(w))
+}
+
+// accessOf is what a server asks for, as package api takes it.
+func accessOf(w wire.Options) api.Access {
+	access := api.Access{TLS: w.TLS, Headers: map[string][]string{}}
+	for _, h := range w.Headers {
+		access.Headers[h.Name] = append(access.Headers[h.Name], h.Value)
+	}
+	return access
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"tuner/load"
+	"tuner/perf"
+)
+
+// checkLoad finds the mode and the levels.
+func (o perfOptions) checkLoad(p *problems, plan *perfPlan) {
+	s := &plan.settings
+	concurrency := o.concurrency
+	if o.given("concurrent-requests") || o.given("dynamic-concurrency") {
+		concurrency = o.oldLevels()
+	}
+	var modes []string
+	for _, flag := range []string{"concurrency-range", "request-rate-range", "request-intervals", "concurrent-requests"} {
+		if o.given(flag) {
+			modes = append(modes, "--"+flag)
+		}
+	}
+	if len(modes) > 1 {
+		p.addf("%s: one of them makes the load", strings.Join(modes, ", "))
+		return
+	}
+	var err error
+	switch {
+	case o.rate != "":
+		s.Mode, s.Distribution = perf.ModeRate, perf.Distribution(o.distribution)
+		s.Levels, err = parseLevels("request-rate-range", o.rate, false)
+		if s.Distribution != perf.Constant && s.Distribution != perf.Poisson {
+			p.addf("--request-distribution %q: allowed are constant and poisson", o.distribution)
+		}
+	case o.intervals != "":
+		s.Mode = perf.ModeIntervals
+		plan.intervals, err = readIntervals(o.intervals)
+	default:
+		s.Mode = perf.ModeConcurrency
+		s.Levels, err = parseLevels("concurrency-range", concurrency, true)
+	}
+	p.add(err)
+	if o.given("request-distribution") && s.Mode != perf.ModeRate {
+		p.addf("--request-distribution is for --request-rate-range")
+	}
+	o.checkSearch(p, s)
+}
+
+// oldLevels is --concurrency-range as perf_analyzer's first version had it.
+func (o perfOptions) oldLevels() string {
+	if !o.oldRange {
+		return strconv.Itoa(o.oldConcurrency)
+	}
+	return fmt.Sprintf("%d:%d", max(1, o.oldConcurrency), o.oldMost)
+}
+
+func (o perfOptions) checkSearch(p *problems, s *perf.Settings) {
+	l := s.Levels
+	switch {
+	case o.binarySearch && (l.Open || l.End <= l.Start):
+		p.addf("--binary-search needs a range with its start and a higher end")
+	case o.binarySearch && o.threshold <= 0:
+		p.addf("--binary-search needs the latency limit that it searches for: -l MS")
+	case l.Open && o.threshold <= 0:
+		p.addf("a range that ends at 0 goes up to the latency limit: -l MS is missing")
+	}
+	if o.threshold < 0 {
+		p.addf("-l %g: the latency limit must be above 0 ms", o.threshold)
+	}
+	switch {
+	case o.binarySearch:
+		s.Search = perf.SearchBinary
+	case l.Open || l.End > l.Start:
+		s.Search = perf.SearchLinear
+	default:
+		s.Search = perf.SearchNone
+	}
+}
+
+// parseLevels reads START[:END[:STEP]]; empty is 1.
+func parseLevels(flag, text string, whole bool) (perf.Levels, error) {
+	bad := func(why string) (perf.Levels, error) {
+		return perf.Levels{}, fmt.Errorf("--%s %q: %s; expected is START[:END[:STEP]]", flag, text, why)
+	}
+	if text == "" {
+		text = "1"
+	}
+	parts := strings.Split(text, ":")
+	if len(parts) > 3 {
+		return bad("there are more than three numbers")
+	}
+	numbers := make([]float64, len(parts))
+	for i, part := range parts {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return bad(fmt.Sprintf("%q is no number", part))
+		}
+		if whole && v != math.Trunc(v) {
+			return bad(fmt.Sprintf("%q is no whole number", part))
+		}
+		numbers[i] = v
+	}
+	l := perf.Levels{Start: numbers[0], End: numbers[0], Step: 1}
+	if len(numbers) > 1 {
+		l.End = numbers[1]
+	}
+	if len(numbers) > 2 {
+		l.Step = numbers[2]
+	}
+	l.Open = l.End == 0
+	switch {
+	case l.Start <= 0 || l.Step <= 0:
+		return bad("start and step must be above 0")
+	case !l.Open && l.End < l.Start:
+		return bad("it ends below its start")
+	}
+	return l, nil
+}
+
+func readIntervals(path string) ([]time.Duration, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--request-intervals: %w", err)
+	}
+	defer f.Close()
+	list, err := load.ParseIntervals(f)
+	if err == nil {
+		_, err = load.Intervals(list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--request-intervals %s: %w", path, err)
+	}
+	return list, nil
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"tuner/perf"
+	"tuner/perf/output"
+)
+
+// perfView shows a run of perf as it goes on: levels on stdout where text is wanted, warnings and a live line on stderr. It is
+// a perf.Observer.
+type perfView struct {
+	console  console
+	settings perf.Settings
+	verbose  int
+	text     bool     // of the levels, on stdout
+	terminal *os.File // where the live line is; nil: stderr is no terminal
+	failed   error    // of the first writing
+}
+
+func newPerfView(con console, s perf.Settings, o perfOptions) *perfView {
+	v := &perfView{console: con, settings: s, verbose: o.verbose, text: o.output == "text"}
+	if f, ok := con.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		v.terminal = f
+	}
+	return v
+}
+
+// begin prints what will be measured.
+func (v *perfView) begin() {
+	v.print(func(w io.Writer) error { return output.Banner(w, v.settings) })
+}
+
+// print writes to stdout, unless it holds data for programs alone.
+func (v *perfView) print(write func(io.Writer) error) {
+	if !v.text || v.failed != nil {
+		return
+	}
+	v.failed = write(v.console.out)
+}
+
+// Live rewrites the live line. Where there is no terminal it prints a line per window when more is wanted.
+func (v *perfView) Live(p perf.Progress) {
+	switch {
+	case v.terminal != nil:
+		columns, _, err := term.GetSize(int(v.terminal.Fd()))
+		if err != nil {
+			columns = 80
+		}
+		fmt.Fprint(v.terminal, clearLine+shorten(output.Live(p), columns-1))
+	case v.verbose > 0 && p.Window > 0:
+		fmt.Fprintln(v.console.err, output.Live(p))
+	}
+}
+
+// clearLine moves to the first column and empties the line.
+const clearLine = "\r\x1b[K"
+
+// Measured prints a level, and what deserves attention.
+func (v *perfView) Measured(l perf.Level) {
+	v.clear()
+	v.print(func(w io.Writer) error { return output.Text(w, l, v.settings, v.verbose) })
+	for _, w := range l.Warnings {
+		v.warn(w)
+	}
+}
+
+func (v *perfView) clear() {
+	if v.terminal != nil {
+		fmt.Fprint(v.terminal, clearLine)
+	}
+}
+
+func (v *perfView) warn(text string) {
+	v.clear()
+	fmt.Fprintf(v.console.err, "WARNING: %s\n", text)
+}

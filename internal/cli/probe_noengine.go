@@ -1,0 +1,21 @@
+//go:build noengine
+
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// newProbe says that this build has no engine, and with it nothing that opens ONNX Runtime.
+func newProbe(console) *cobra.Command {
+	return &cobra.Command{
+		Use:                "probe",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("this tuner was built without its serving engine (build tag noengine) and cannot open ONNX Runtime")
+		},
+	}
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"tuner/hostinfo"
+	"tuner/report"
+	"tuner/spec"
+	"tuner/spec/modelanalyzer"
+)
+
+// profileFile is what -f names: a profile of tuner's own, or what Model Analyzer's file asks for.
+type profileFile struct {
+	profiles []spec.Profile
+	analyses []spec.Analyze // of the results of each, which are written when it has ended; none of tuner's own
+	export   string         // folder of the results of several models together; "" for a single one
+}
+
+// readProfiles reads the file that -f names, whichever it is; every mistake is a usage error. What does not apply is said on stderr.
+func readProfiles(ctx context.Context, con console, o profileOptions) (profileFile, error) {
+	text, err := readProfileText(o.file)
+	if err != nil {
+		return profileFile{}, err
+	}
+	path := filepath.Clean(o.file)
+	if !modelanalyzer.Is(text) {
+		if err := o.foreign.refuse(); err != nil {
+			return profileFile{}, err
+		}
+		p, err := spec.ParseProfile(path, text)
+		return profileFile{profiles: []spec.Profile{p}}, withExit(exitUsage, err)
+	}
+	machine, err := foreignMachine(ctx)
+	if err != nil {
+		return profileFile{}, err
+	}
+	f, err := modelanalyzer.ParseProfile(path, text, machine, o.foreign.options())
+	warnAll(con, f.Warnings)
+	if err != nil {
+		return profileFile{}, withExit(exitUsage, err)
+	}
+	var files profileFile
+	for _, c := range f.Campaigns {
+		files.profiles = append(files.profiles, c.Profile)
+		if !f.Unreported {
+			files.analyses = append(files.analyses, c.Analyze)
+		}
+	}
+	if len(files.analyses) > 1 {
+		files.export = f.Joint
+	}
+	return files, nil
+}
+
+// readProfileText reads the file that -f names.
+func readProfileText(path string) ([]byte, error) {
+	if path == "" {
+		return nil, usageErrorf("no profile given: use -f profile.yaml ('tuner init MODEL' writes one)")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usageErrorf("cannot read profile: %v", err)
+	}
+	return text, nil
+}
+
+// foreignFlags are the flags of Model Analyzer that stand for fields of its files.
+type foreignFlags struct {
+	checkpoints string
+	export      string
+}
+
+func (f *foreignFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.checkpoints, "checkpoint-directory", "", "with Model Analyzer's file: folder of the campaigns, in place of its checkpoint_directory")
+	flags.StringVarP(&f.export, "export-path", "e", "", "with Model Analyzer's file: folder of the results, in place of its export_path")
+}
+
+func (f foreignFlags) options() modelanalyzer.Options {
+	return modelanalyzer.Options{CheckpointDirectory: f.checkpoints, ExportPath: f.export}
+}
+
+// refuse reports the flags with a file of tuner's own, which names its folders itself.
+func (f foreignFlags) refuse() error {
+	if f.checkpoints != "" || f.export != "" {
+		return usageErrorf("--checkpoint-directory and --export-path are for Model Analyzer's files: this one names its `output:` itself")
+	}
+	return nil
+}
+
+// foreignMachine is what the meaning of Model Analyzer's files depends on.
+func foreignMachine(ctx context.Context) (modelanalyzer.Machine, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return modelanalyzer.Machine{}, fmt.Errorf("cannot find the working folder: %w", err)
+	}
+	m := modelanalyzer.Machine{Dir: dir, GPUs: len(hostinfo.Read(ctx).GPUs)}
+	if path, err := exec.LookPath(spec.DefaultServer); err == nil {
+		m.Server = path
+	}
+	return m, nil
+}
+
+// warnAll says what does not apply, on stderr.
+func warnAll(con console, warnings []modelanalyzer.Warning) {
+	for _, w := range warnings {
+		fmt.Fprintf(con.err, "warning: %s\n", w)
+	}
+}
+
+// runProfile runs the campaigns of a file, one after the other. One in which nothing satisfies the constraints does not keep the others
+// from running.
+func runProfile(ctx context.Context, con console, o profileOptions) error {
+	if err := checkOutputFormat(o.output); err != nil {
+		return err
+	}
+	f, err := readProfiles(ctx, con, o)
+	if err != nil {
+		return err
+	}
+	var infeasible error
+	for i, p := range f.profiles {
+		if len(f.profiles) > 1 && o.output == "text" {
+			fmt.Fprintf(con.out, "%s (%d of %d), %s:\n", p.Name, i+1, len(f.profiles), p.Output)
+		}
+		err := runCampaign(ctx, con, o, p)
+		if err != nil && exitCode(err) != exitInfeasible {
+			return leading(err, infeasible)
+		}
+		if len(f.analyses) > 0 && !o.dryRun {
+			ranked := analyzeAfter(con, o, f.analyses[i])
+			if ranked != nil && exitCode(ranked) != exitInfeasible {
+				return leading(ranked, infeasible)
+			}
+			err = cmp.Or(ranked, err) // by the confirmed figures
+		}
+		infeasible = errors.Join(infeasible, err)
+	}
+	if f.export != "" && !o.dryRun {
+		if err := joinResults(con, f.export, f.analyses); err != nil {
+			return err
+		}
+	}
+	return infeasible
+}
+
+// analyzeAfter writes the results of a campaign that has just ended, as Model Analyzer's profile does.
+func analyzeAfter(con console, o profileOptions, a spec.Analyze) error {
+	quiet := analyzeOptions{output: "none"}
+	if o.output == "text" && !o.quiet {
+		quiet.output = "text"
+	}
+	return analyzeOne(con, quiet, a)
+}
+
+// joinResults writes the CSV files of several models into one folder.
+func joinResults(con console, export string, analyses []spec.Analyze) error {
+	var parts []string
+	for _, a := range analyses {
+		parts = append(parts, a.Output)
+	}
+	written, err := report.JoinCSV(export, parts, analyses[0].CSV)
+	if err != nil {
+		return inputError(err)
+	}
+	listFiles(con.err, export, written)
+	return nil
+}

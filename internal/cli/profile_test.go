@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tuner/journal"
+	"tuner/onnx/build"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// profileIn runs `tuner profile` on a file with this text, beside the model m.onnx, and returns its exit code and what it says on stderr.
+func profileIn(ctx context.Context, t *testing.T, dir, text string) (code int, said string) {
+	t.Helper()
+	if err := build.MLP().Write(filepath.Join(dir, "m.onnx"), 0); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "p.yaml")
+	if err := os.WriteFile(file, []byte("model: m.onnx\noutput: out\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	code = run(ctx, console{strings.NewReader(""), io.Discard, &stderr}, []string{"profile", "-f", file})
+	return code, stderr.String()
+}
+
+// While another campaign writes to the folder, nothing is asked of the server that it measures: here there is none that could answer.
+func TestFolderInUseIsFoundBeforeTheServerIsTouched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	other, err := journal.Create(filepath.Join(dir, "out"), journal.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, said := profileIn(t.Context(), t, dir, "runner: {mode: remote, url: 127.0.0.1:1}\n")
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code != exitUsage || !strings.Contains(said, "is writing there") {
+		t.Errorf("exit code %d, stderr %q; want 2, and that the folder is in use", code, said)
+	}
+}
+
+// Ctrl-C while a server's metrics page is read is no mistake in the file.
+func TestInterruptedMetricsPage(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, said := profileIn(ctx, t, t.TempDir(), "runner: {mode: remote, url: 127.0.0.1:1, metrics_url: \"http://127.0.0.1:1/metrics\"}\n")
+	if code != exitInterrupted {
+		t.Errorf("exit code %d, stderr %q; want 130", code, said)
+	}
+}
+
+// What a campaign says at its end where nothing was measured, and how long it took.
+func TestSummaryWithoutFigures(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		trials, failed int
+		interrupted    bool
+		code           int
+		says, err      string // the whole summary, and a part of the error
+	}{
+		"interrupted in the first trial": {0, 0, true, exitInterrupted, "m: 0 trials (0 failed) in 40s; the reason\n",
+			"interrupted in the first trial; the same command begins it again"},
+		"interrupted later": {3, 3, true, exitInterrupted, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
+			"interrupted after 3 trials; the same command goes on, and 'tuner analyze' uses what there is"},
+		"all failed": {3, 3, false, exitInfeasible, "m: 3 trials (3 failed) in 40s; the reason\nnothing could be measured\nnext: tuner analyze --input out\n",
+			"no configuration could be measured; 'tuner analyze' lists the failures"},
+		"nothing satisfies the constraints": {3, 1, false, exitInfeasible,
+			"m: 3 trials (1 failed) in 40s; the reason\nno configuration satisfied the constraints so far\nnext: tuner analyze --input out\n",
+			"'tuner analyze' tells what is nearest to them"},
+	} {
+		var out strings.Builder
+		setup := profile.Setup{Profile: spec.Profile{Output: "out"}, Subject: profile.Subject{Name: "m"}}
+		err := summarize(console{nil, &out, io.Discard}, profileOptions{output: "text"}, setup, profile.Outcome{
+			End:    journal.End{Reason: "the reason", Interrupted: c.interrupted, Elapsed: 40 * time.Second},
+			Status: profile.Status{Trials: c.trials, Failed: c.failed, Elapsed: 30 * time.Second}, // when the last trial ended
+		})
+		if out.String() != c.says {
+			t.Errorf("%s: says %q, want %q", name, out.String(), c.says)
+		}
+		if exitCode(err) != c.code || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: exit code %d, error %v; want %d and %q", name, exitCode(err), err, c.code, c.err)
+		}
+	}
+}

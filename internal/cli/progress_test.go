@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/measure"
+	"tuner/meter"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/search/verdict"
+)
+
+// A line that is too long for the terminal goes on behind its head, and is broken at spaces alone; without a terminal it stays whole.
+func TestTrialLineFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	const (
+		head    = "  12     45s  "
+		trial   = "2 instances × 1 thread, batch 16, delay 1 ms, preferred [4,8], int8, openvino · concurrency 16"
+		outcome = "412.3 infer/s, p99 29.8 ms · misses the constraints"
+	)
+	whole := head + trial + "  →  " + outcome
+	for _, columns := range []int{0, 200} {
+		if got := trialLine(head, trial, outcome, columns); got != whole {
+			t.Errorf("%d columns: %q", columns, got)
+		}
+	}
+	want := head + "2 instances × 1 thread, batch 16, delay 1 ms, preferred [4,8],\n" + // 80 columns less 14 of the head are 66
+		"              int8, openvino · concurrency 16\n" +
+		"              → 412.3 infer/s, p99 29.8 ms · misses the constraints"
+	if diff := cmp.Diff(want, trialLine(head, trial, outcome, 80)); diff != "" {
+		t.Errorf("80 columns (-want +got):\n%s", diff)
+	}
+	if got := trialLine(head, trial, outcome, 10); strings.Count(got, "\n") > 6 {
+		t.Errorf("a terminal of 10 columns gets\n%s", got)
+	}
+}
+
+// What the goal is about is said of each trial.
+func TestLineHasTheGoalsMetrics(t *testing.T) {
+	t.Parallel()
+	h := measure.NewHistogram([]time.Duration{400 * time.Microsecond})
+	m := measure.Measurement{Windows: []measure.Window{{Duration: time.Second, Requests: 1000, Inferences: 1000, CPUEnergy: 12,
+		Sub: []measure.SubWindow{{Requests: 1000, Latency: h}}}}}
+	limit := 0.1
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Cost, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.Energy, Max: &limit}, {Metric: measure.LatencyP99, Max: &limit}}, Price: 0.36,
+	}
+	if got, want := figuresText(goal, m), "1000.0 infer/s, p99 400 µs, cost 0.100 per million, energy 12.0 mJ"; got != want {
+		t.Errorf("the figures are %q, want %q", got, want)
+	}
+}
+
+// A goal on what the machine does not tell is refused, with the field and the reason.
+func TestMetricsThatCannotBeMeasured(t *testing.T) {
+	t.Parallel()
+	limit := 1.0
+	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 2}, {Metric: measure.GPUPower, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.Energy, Max: &limit}, {Metric: measure.Memory, Max: &limit}}}
+	none := meter.Sources{GPUNote: "no NVIDIA driver", CPUEnergy: errors.New("no counters")}
+	err := checkMetrics("p.yaml", goal, none, "on this machine")
+	want := "p.yaml: weights.gpu_power: gpu_power cannot be measured on this machine: no NVIDIA driver\n" +
+		"p.yaml: constraints.energy: energy cannot be measured on this machine: no NVIDIA driver; no counters"
+	if err == nil || err.Error() != want || exitCode(err) != exitUsage {
+		t.Errorf("error %v (exit %d), want %q", err, exitCode(err), want)
+	}
+	goal.Objective.Terms = goal.Objective.Terms[:1]
+	if err := checkMetrics("p.yaml", goal, meter.Sources{GPUNote: "no NVIDIA driver"}, "on this machine"); err != nil {
+		t.Errorf("with the CPU's counters: %v", err)
+	}
+}
+
+// A service trial's line names the engine process, the batches, and what the first and the last of them take.
+func TestLineOfAServiceTrial(t *testing.T) {
+	t.Parallel()
+	window := func(requests int, each time.Duration) measure.Window {
+		return measure.Window{Duration: time.Second, Server: measure.ServerStats{Requests: requests, ComputeInfer: time.Duration(requests) * each}}
+	}
+	candidate := search.NewCandidate(search.Setting{Knob: search.KnobInstanceCount, Value: "2"}, search.Setting{Knob: search.KnobMaxBatchSize, Value: "32"})
+	check := func(m measure.Measurement, sizes []int, text, outcome string) {
+		t.Helper()
+		e := search.Event{Measurement: m, Trial: search.Trial{Candidate: candidate, Load: measure.Load{Concurrency: 2, BatchSize: 1},
+			Windows: len(sizes), Window: 200 * time.Millisecond, Phase: search.PhaseService, Sizes: sizes}}
+		if got := trialText(e.Trial); got != text {
+			t.Errorf("trial is %q, want %q", got, text)
+		}
+		if got := outcomeText(e, search.Goal{}); got != outcome {
+			t.Errorf("outcome is %q, want %q", got, outcome)
+		}
+	}
+	check(measure.Measurement{Windows: []measure.Window{window(50, 4*time.Millisecond), window(20, 10*time.Millisecond), window(3, 60*time.Millisecond)}},
+		[]int{1, 8, 32}, "service curve of instance_count=2 · concurrency 2 × batch 1…32", "4.00 ms … 60.0 ms")
+	check(measure.Measurement{Windows: []measure.Window{window(50, 4*time.Millisecond)}},
+		[]int{1}, "service curve of instance_count=2 · concurrency 2 × batch 1", "4.00 ms")
+	check(measure.Measurement{Failure: &measure.Failure{Stage: measure.StageCrash, Reason: "signal: killed"}},
+		[]int{1, 2}, "service curve of instance_count=2 · concurrency 2 × batch 1…2", "failed (crash): signal: killed")
+}
+
+// The best so far has the figures and the probability that a report would have, and not those of its last trial.
+func TestBestSoFar(t *testing.T) {
+	t.Parallel()
+	limit := 0.05
+	goal := search.Goal{
+		Objective:   search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 1}}},
+		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: &limit}},
+	}
+	choice := verdict.Choice{Holds: 0.634, Limits: []verdict.Limit{{Constraint: goal.Constraints[0], Probability: 0.634}},
+		Values: map[measure.Metric]measure.Estimate{measure.Throughput: {Value: 300, Lo: 290, Hi: 310}, measure.LatencyP99: {Value: 0.0487, Lo: 0.04, Hi: 0.06}}}
+	choice.Load = measure.Load{Concurrency: 6, BatchSize: 1}
+	status := profile.Status{Verdict: verdict.Verdict{State: verdict.Close, Edge: &choice}}
+	if got, want := bestText(goal, status), " best so far default at concurrency 6: 300.0 infer/s [290.0, 310.0], p99 48.7 ms [40.0, 60.0]; p99 ≤ 50 ms kept: 63 %"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	status.Verdict = verdict.Verdict{State: verdict.Nothing, Nearest: &choice}
+	if got := bestText(goal, status); got != " none within the constraints yet" {
+		t.Errorf("where nothing keeps the limits: %q", got)
+	}
+}

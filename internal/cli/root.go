@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tuner/internal/terminal"
+)
+
+// run executes the command line and returns the exit code. Tests call exactly what the user runs.
+func run(ctx context.Context, con console, args []string) int {
+	root := newRoot(con)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintf(con.err, "tuner: %s\n", terminal.Plain(terminal.Bounded(err.Error())))
+	}
+	return exitCode(err)
+}
+
+// helpWidth is how many columns a line of help has at most.
+const helpWidth = 100
+
+// newRoot wires the verbs.
+func newRoot(con console) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "tuner",
+		Short:         "Find the best way to serve an ONNX model, prove it, and write a deployable Triton repository",
+		Long:          "tuner finds the best way to serve an ONNX model on this machine, proves it with honest statistics,\nand writes a Triton model repository that is ready to deploy.\n\n" + exitCodesHelp,
+		Version:       toolVersion(),
+		Args:          unknownVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(con.in)
+	root.SetOut(con.out)
+	root.SetErr(con.err)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageErrorf("%v\nSee '%s --help'", err, cmd.CommandPath())
+	})
+	root.SuggestionsMinimumDistance = 2
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(verbs(con)...)
+	return root
+}
+
+// unknownVerb refuses what is no verb, and names the verb that was probably meant.
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", similar[0])
+	}
+	return usageErrorf("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.Name(), hint, cmd.CommandPath())
+}
+
+// verb gives a command what every verb shares: a description that fits a terminal, and the exit codes in its help.
+func verb(cmd *cobra.Command) *cobra.Command {
+	cmd.Long = terminal.Fill(cmd.Long, helpWidth) + "\n\n" + exitCodesHelp
+	return cmd
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tuner/analyze"
+	"tuner/export"
+	"tuner/internal/durable"
+	"tuner/report"
+	"tuner/spec"
+	"tuner/steps"
+)
+
+// chartDir is the folder of the chart's export in the output folder.
+const chartDir = "helm"
+
+// chart makes the seventh step: the repository as a Helm chart, as far as analyze.yaml asks for it.
+func (j job) chart(ctx context.Context, r analyze.Result) error {
+	options := defaultExport(j.analysis.Output)
+	wanted := slices.Contains(j.analysis.Formats, spec.FormatHelm)
+	key, err := j.chartKey(r, options, wanted)
+	if err != nil {
+		return err
+	}
+	return j.log.Do(ctx, steps.Chart, key, func() (steps.Outcome, error) {
+		dir := filepath.Join(j.analysis.Output, chartDir)
+		_, found := r.Winner()
+		switch {
+		case !wanted:
+			return steps.Skip("%s leaves it out (formats: %s)", spec.AnalyzeName, spec.FormatHelm), nil
+		case !found: // an earlier one goes, as the repository does
+			return steps.Skip("%s", unfoundText(r)), removeChart(dir)
+		}
+		return j.writeChart(dir, r, options)
+	})
+}
+
+// defaultExport are the options that the flags of `tuner export` have where none is given. The chart stays beside the repository, and shares
+// its files.
+func defaultExport(input string) export.Options {
+	var o exportOptions
+	o.flags(&cobra.Command{})
+	o.Inputs, o.ShareFiles = []string{input}, true
+	return o.Options
+}
+
+// chartKey is the digest of all that the chart depends on: what was measured and chosen, the repository, and the options.
+func (j job) chartKey(r analyze.Result, o export.Options, wanted bool) (string, error) {
+	trials, err := trialsOf(j.analysis)
+	if err != nil {
+		return "", err
+	}
+	repository, _ := j.log.List().Get(steps.Repository)
+	return digestOf(trials, r.Goal, j.analysis.Mode, j.analysis.Rank, j.analysis.At, repository.Key, repository.Files, o, wanted, toolVersion())
+}
+
+// writeChart exports the result of the output folder, where it is hence written first. The folder appears whole or not at all.
+func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.Outcome, error) {
+	cannot := func(err error) (steps.Outcome, error) {
+		return steps.Outcome{}, inputError(fmt.Errorf("cannot write the chart %q: %w", dir, durable.Cause(err)))
+	}
+	if err := checkChart(dir); err != nil {
+		return steps.Outcome{}, err
+	}
+	r.Steps = j.log.List()
+	if _, err := report.WriteReports(j.analysis.Output, r, nil); err != nil {
+		return steps.Outcome{}, inputError(err)
+	}
+	temp, err := os.MkdirTemp(j.analysis.Output, ".tuner-*")
+	if err != nil {
+		return cannot(err)
+	}
+	defer os.RemoveAll(temp) // gone after the renaming
+	fresh := filepath.Join(temp, chartDir)
+	e, err := export.Write(export.Helm, fresh, o)
+	if err != nil {
+		return steps.Outcome{}, deployError(err)
+	}
+	if err := writeReceipt(fresh); err != nil {
+		return cannot(err)
+	}
+	// The old one goes whole: a crash does not leave a part of it without its receipt.
+	if err := os.Rename(dir, filepath.Join(temp, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cannot(err)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return cannot(err)
+	}
+	return steps.Outcome{Text: chartText(dir, e.Deployment), Files: []string{dir}}, durable.SyncDir(j.analysis.Output)
+}
+
+// chartText says what a chart asks a cluster for, and what one should know before it is installed.
+func chartText(dir string, d export.Deployment) string {
+	text := fmt.Sprintf("%s: %s", filepath.Join(dir, "chart"), countText(d.CPUs, "core", "cores"))
+	if d.Memory > 0 {
+		text += fmt.Sprintf(", %d MiB", d.Memory)
+	}
+	if d.GPUs > 0 {
+		text += fmt.Sprintf(", %d × %s", d.GPUs, d.GPUResource)
+	}
+	return strings.Join(append([]string{text + " for " + d.Image}, d.Notes...), "; ")
+}
+
+// checkChart refuses to replace a chart that is not a run's own any more: whoever edits one means to keep it.
+func checkChart(dir string) error {
+	why, err := foreignIn(dir)
+	if err != nil || why == "" {
+		return err
+	}
+	return usageErrorf("cannot replace or remove the chart %q: %s; move it away, or leave %s out of the formats in %s", dir, why, spec.FormatHelm, spec.AnalyzeName)
+}
+
+// noteOldChart says where the chart that the last run left in an output folder is not of this result: whoever asks for another one with
+// `tuner analyze` gets a repository of it, and no chart.
+func noteOldChart(out io.Writer, output string, r analyze.Result) {
+	m, err := export.ReadManifest(filepath.Join(output, chartDir))
+	if err != nil {
+		return // there is none
+	}
+	best, found := r.Winner()
+	if found && m.Models[0].Configuration == best.Name && m.Models[0].Load == best.Best.Load {
+		return
+	}
+	fmt.Fprintf(out, "the chart in %s is of the last 'tuner run', and not of this result: 'tuner export helm' writes one\n", filepath.Join(output, chartDir))
+}
+
+// removeChart takes away the chart of an earlier run.
+func removeChart(dir string) error {
+	if err := checkChart(dir); err != nil {
+		return err
+	}
+	return removeFolder(dir)
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tuner/onnx"
+	"tuner/onnx/build"
+	"tuner/onnx/inputs"
+	"tuner/ortlib"
+	"tuner/precision"
+	"tuner/steps"
+)
+
+// batchOpener answers y with x and m with n, and what the model with a symbolic batch dimension says as alter has it.
+type batchOpener struct {
+	alter  func(out map[string]inputs.Tensor) // nil: not at all
+	refuse string                             // why that model does not run; "": it does
+}
+
+func (o batchOpener) Open(_ context.Context, m *onnx.Model, _ string) (precision.Session, error) {
+	if m.Inputs()[0].Shape[0].IsFixed() {
+		o.alter = nil
+	} else if o.refuse != "" {
+		return nil, &precision.RefusedError{Reason: o.refuse}
+	}
+	return o, nil
+}
+
+func (o batchOpener) Infer(_ context.Context, in map[string]inputs.Tensor) (map[string]inputs.Tensor, error) {
+	out := map[string]inputs.Tensor{"y": in["x"], "m": in["n"]}
+	if o.alter != nil {
+		o.alter(out)
+	}
+	return out, nil
+}
+
+func (batchOpener) Close(context.Context) {}
+
+// A model none of whose outputs has a cosine gets its symbolic batch dimension all the same. Where it stays as it is, the reason is the right one.
+func TestFreeBatch(t *testing.T) {
+	one := onnx.Fixed(1)
+	g := build.NewGraph("scores")
+	g.OutputAs("y", g.Node("Relu", []string{g.Input("x", onnx.Float, one, one)}), onnx.Float, one, one)
+	g.OutputAs("m", g.Node("Neg", []string{g.Input("n", onnx.Int64, one, one)}), onnx.Int64, one, one)
+	set := func(name string, data []byte) func(map[string]inputs.Tensor) {
+		return func(out map[string]inputs.Tensor) {
+			out[name] = inputs.Tensor{Type: out[name].Type, Shape: out[name].Shape, Data: data}
+		}
+	}
+	for name, c := range map[string]struct {
+		opener batchOpener
+		state  steps.State
+		want   string // at the end of what is told
+	}{
+		"the same":            {batchOpener{}, "", "with a symbolic batch dimension, and yields the same"},
+		"other numbers":       {batchOpener{alter: set("y", onnx.AppendFloat(nil, onnx.Float, 1<<20))}, steps.Skipped, `its outputs differ ("y" by up to 1.05e+06, relative `},
+		"not a number":        {batchOpener{alter: set("y", []byte{0, 0, 0xc0, 0x7f})}, steps.Skipped, `its outputs differ (64 elements of "y" are NaN or infinite where the original's are not)`},
+		"other whole numbers": {batchOpener{alter: set("m", onnx.AppendInteger(nil, onnx.Int64, 1<<40))}, steps.Skipped, `its outputs differ ("m" is equal in 0 % of the rows)`},
+		"a refusal":           {batchOpener{refuse: "out of memory"}, steps.Skipped, "with a symbolic batch dimension it is refused (out of memory)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TUNER_CACHE", t.TempDir())
+			dir := t.TempDir()
+			path := filepath.Join(dir, "scores.onnx")
+			writeModel(t, path, g.Model())
+			source, err := onnx.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conversion := modelConversion{con: console{err: io.Discard}, model: path, dir: dir, target: filepath.Join(dir, "scores.fp32.onnx"), source: source}
+			builds := libraries{map[string]ortlib.Build{"cpu": {Flavour: "cpu", Version: "1.2.3"}}}
+			outcome, err := conversion.freeBatch(t.Context(), c.opener, builds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if outcome.State != c.state || !strings.Contains(outcome.Text, c.want) {
+				t.Errorf("%q: %s; want %q: … %s", outcome.State, outcome.Text, c.state, c.want)
+			}
+			if _, err := onnx.Read(conversion.target); (err == nil) != (c.state == "") {
+				t.Errorf("the converted file: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tuner/analyze"
+	"tuner/internal/durable"
+	"tuner/modelconfig"
+	"tuner/onnx"
+	"tuner/ortlib"
+	"tuner/search"
+	"tuner/spec"
+	"tuner/steps"
+)
+
+// optimizedDir is the folder of the optimized model in the output folder.
+const optimizedDir = "optimized"
+
+// optimize makes the fifth step: the graph that ONNX Runtime makes of the winner's model at the winner's graph level, as a model of
+// its own. It comes behind the search, since only then it is known which graph that is. However it ends, what an earlier run wrote is gone:
+// it is of another winner.
+func (j job) optimize(ctx context.Context, r analyze.Result) error {
+	o, reason, failure := j.optimizable(r)
+	return j.log.Do(ctx, steps.Optimize, o.key, func() (steps.Outcome, error) {
+		if err := removeOptimized(o.dir()); err != nil {
+			return steps.Outcome{}, err
+		}
+		switch {
+		case failure != nil:
+			return steps.Outcome{}, failure
+		case reason != "":
+			return steps.Skip("%s", reason), nil
+		case ctx.Err() != nil:
+			return steps.Outcome{State: steps.Interrupted}, nil
+		}
+		return o.write(ctx)
+	})
+}
+
+// removeOptimized takes away the optimized model of an earlier run. One that is somebody else's stays, and is an error: it would be taken for
+// the winner's.
+func removeOptimized(dir string) error {
+	why, err := foreignIn(dir)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return usageErrorf("cannot replace or remove the optimized model %q: %s; move it away", dir, why)
+	}
+	return removeFolder(dir)
+}
+
+// optimizedModel is a model whose optimized graph can be written.
+type optimizedModel struct {
+	output   string // folder of the campaign
+	path     string // of the model
+	level    modelconfig.GraphLevel
+	name     string // of the level
+	build    ortlib.Build
+	external bool   // it has weights in files beside it
+	key      string // digest of all that depends on; "" where nothing can be written
+}
+
+func (o optimizedModel) dir() string { return filepath.Join(o.output, optimizedDir) }
+
+// optimizable finds the winner's model, or the reason why there is no optimized graph of it to write.
+func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err error) {
+	o.output = j.setup.Profile.Output
+	best, found := r.Winner()
+	switch {
+	case !found:
+		return o, unfoundText(r), nil
+	case best.Setup.Provider != "cpu":
+		return o, fmt.Sprintf("the best runs on %s, which compiles the model itself", best.Setup.Provider), nil
+	}
+	options, err := modelconfig.ORTOptions(best.Deployed)
+	if err != nil {
+		return o, "", err
+	}
+	if options.Graph == modelconfig.GraphDisabled {
+		return o, "the best has graph optimization disabled", nil
+	}
+	i := slices.IndexFunc(j.builds, func(b ortlib.Build) bool { return b.Name() == best.Setup.Runtime })
+	if i < 0 {
+		return o, fmt.Sprintf("the best runs on %s, which is no library of this machine", best.Setup.Runtime), nil
+	}
+	file := fileOf(r, best.Setup.Precision)
+	model, err := onnx.Read(file.Path)
+	if err != nil {
+		return o, "", withExit(exitUsage, err)
+	}
+	o.path, o.level, o.external = file.Path, options.Graph, len(model.ExternalFiles()) > 0
+	o.name = string(spec.Base(best.Deployed)[search.KnobGraphOptimization])
+	o.build = j.builds[i]
+	library, err := contentName(o.build)
+	if err != nil {
+		return o, "", err
+	}
+	o.key, err = digestOf(file.SHA256, o.name, library)
+	return o, "", err
+}
+
+// write has a child process write the optimized graph into its folder, of which there is none. The folder appears whole, with its receipt, or
+// not at all.
+func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
+	p, err := newProber()
+	if err != nil {
+		return steps.Outcome{}, err
+	}
+	temp, err := os.MkdirTemp(o.output, ".tuner-*")
+	if err != nil {
+		return steps.Outcome{}, inputError(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
+	}
+	defer os.RemoveAll(temp) // gone after the renaming
+	fresh := filepath.Join(temp, optimizedDir)
+	if err := os.Mkdir(fresh, 0o755); err != nil {
+		return steps.Outcome{}, inputError(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
+	}
+	answer := p.optimize(ctx, o.build, o.path, o.level, filepath.Join(fresh, "model.onnx"), o.external)
+	switch {
+	case ctx.Err() != nil: // nothing else depends on it
+		return steps.Outcome{State: steps.Interrupted}, nil
+	case answer.Error != "":
+		return steps.Skip("ONNX Runtime %s does not write this graph: %s", o.build.Name(), answer.reason()), nil
+	}
+	err = writeReceipt(fresh)
+	if err == nil {
+		err = os.Rename(fresh, o.dir())
+	}
+	if err != nil {
+		return steps.Outcome{}, fmt.Errorf("cannot write %q: %w", o.dir(), durable.Cause(err))
+	}
+	return steps.Outcome{
+		Text: fmt.Sprintf("%s: the graph that ONNX Runtime %s makes at level %s, for processors like this one",
+			filepath.Join(o.dir(), "model.onnx"), o.build.Version, o.name),
+		Files: []string{o.dir()},
+	}, durable.SyncDir(o.output)
+}

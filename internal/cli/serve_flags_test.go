@@ -1,0 +1,241 @@
+//go:build !noengine
+
+package cli
+
+import (
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"tuner/engine/api"
+)
+
+// tritonOptions are the options of tritonserver 2.51, and http-max-input-size, allow-client-shm and the others that later
+// releases added; with the defaults of those that mean something here.
+func tritonOptions() map[string]string {
+	options := map[string]string{
+		"id": "triton", "exit-timeout-secs": "30", "log-verbose": "0", "log-info": "true", "log-warning": "true", "log-error": "true",
+		"model-store": "[]", "model-repository": "[]", "exit-on-error": "true", "disable-auto-complete-config": "false",
+		"strict-model-config": "false", "strict-readiness": "true", "model-control-mode": "none", "load-model": "[]",
+		"model-load-thread-count": "4", "backend-config": "[]", "host-policy": "[]",
+		"allow-http": "true", "http-port": "8000", "http-restricted-api": "[]", "http-max-input-size": "67108864",
+		"allow-grpc": "true", "grpc-port": "8001", "grpc-use-ssl": "false", "grpc-use-ssl-mutual": "false", "grpc-server-cert": "",
+		"grpc-server-key": "", "grpc-root-cert": "", "grpc-infer-response-compression-level": "none", "grpc-restricted-protocol": "[]",
+		"grpc-keepalive-time": "7200000", "grpc-keepalive-timeout": "20000", "grpc-keepalive-permit-without-calls": "false",
+		"grpc-http2-min-recv-ping-interval-without-data": "300000", "grpc-max-connection-age": "0", "grpc-max-connection-age-grace": "0",
+		"allow-metrics": "true", "allow-gpu-metrics": "true", "allow-cpu-metrics": "true", "metrics-port": "8002",
+		"metrics-interval-ms": "2000", "log-file": "", "metrics-config": "[]",
+		"http-address": loopback, "grpc-address": loopback, "metrics-address": loopback, // tritonserver: 0.0.0.0
+	}
+	for name := range strings.FieldsSeq(`log-format repository-poll-secs model-config-name model-load-retry-count
+		model-namespacing enable-peer-access reuse-http-port http-header-forward-pattern http-thread-count reuse-grpc-port
+		grpc-header-forward-pattern grpc-infer-allocation-pool-size grpc-infer-thread-count grpc-max-response-pool-size
+		grpc-http2-max-pings-without-data grpc-http2-max-ping-strikes allow-sagemaker sagemaker-port sagemaker-safe-port-range
+		sagemaker-thread-count allow-vertex-ai vertex-ai-port vertex-ai-thread-count vertex-ai-default-model trace-config
+		trace-file trace-level trace-rate trace-count trace-log-frequency backend-directory repoagent-directory cache-config
+		cache-directory response-cache-byte-size rate-limit rate-limit-resource pinned-memory-pool-byte-size
+		cuda-memory-pool-byte-size cuda-virtual-address-size min-supported-compute-capability buffer-manager-thread-count
+		model-load-gpu-limit allow-client-shm`) {
+		options[name] = "[]"
+	}
+	return options
+}
+
+func parseServe(t *testing.T, args ...string) (*serveOptions, *pflag.FlagSet, error) {
+	t.Helper()
+	o := &serveOptions{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	o.flags(flags)
+	return o, flags, flags.Parse(args)
+}
+
+func TestServeTakesTritonsOptions(t *testing.T) {
+	t.Parallel()
+	_, flags, err := parseServe(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range tritonOptions() {
+		if flag := flags.Lookup(name); flag == nil || flag.DefValue != want {
+			t.Errorf("--%s: got %+v, want the default %q", name, flag, want)
+		}
+	}
+}
+
+// Both ways of giving a value are tritonserver's, and so are the words of a boolean.
+func TestServeReadsValues(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"true": true, "on": true, "1": true, "True": true, "false": false, "off": false, "0": false} {
+		for _, args := range [][]string{{"--strict-readiness=" + text}, {"--strict-readiness", text}} {
+			if o, _, err := parseServe(t, args...); err != nil || o.strictReadiness != want {
+				t.Errorf("%v: got %v, %v", args, o.strictReadiness, err)
+			}
+		}
+	}
+	for text, want := range map[string]int{"0": 0, "1": 1, "3": 3, "true": 1, "false": 0} {
+		if o, _, err := parseServe(t, "--log-verbose", text); err != nil || o.logVerbose != want {
+			t.Errorf("--log-verbose %s: got %d, %v", text, o.logVerbose, err)
+		}
+	}
+	if o, _, err := parseServe(t, "--disable-auto-complete-config", "--id=x"); err != nil || !o.disableAutoComplete || o.id != "x" {
+		t.Errorf("an option without a value: got %+v, %v", o, err)
+	}
+	if o, _, err := parseServe(t, "--model-control-mode", "EXPLICIT"); err != nil || !o.explicit() {
+		t.Errorf("modes in capitals: got %v, %v", o.controlMode, err)
+	}
+}
+
+// What changes what is served is refused, unless its value asks for what happens anyway; what concerns nothing here is ignored.
+func TestUnsupportedOptions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"--model-config-name=h100":      "--model-config-name=h100 is not supported: only config.pbtxt is read: copy configs/NAME.pbtxt there; leave the option out",
+		"--model-namespacing=true":      "a name stands for one model in all repositories",
+		"--cache-config=local,size=1":   "there is no response cache",
+		"--rate-limit=execution_count":  "nothing limits how often instances run",
+		"--allow-client-shm=true":       "there is no shared memory with clients",
+		"--trace-config=level=TENSORS":  "requests are not traced",
+		"--model-load-retry-count=3":    "a load is tried once",
+		"--allow-sagemaker=true":        "SageMaker",
+		"--model-namespacing=false":     "",
+		"--rate-limit=OFF":              "",
+		"--allow-client-shm=0":          "",
+		"--http-thread-count=4":         "",
+		"--trace-config=level=OFF":      "",
+		"--response-cache-byte-size=0":  "",
+		"--backend-directory=/backends": "",
+	} {
+		o, _, err := parseServe(t, "--model-repository=.", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = o.validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	o, _, err := parseServe(t, "--http-thread-count=4", "--rate-limit=off", "--log-format=ISO8601")
+	if diff := cmp.Diff([]string{"--http-thread-count", "--log-format"}, o.unsupported.ignored()); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestParseRestrictions(t *testing.T) {
+	t.Parallel()
+	got, err := parseRestrictions("o", []string{"health,model-repository:k=v=w", "trace:other=x:y"}, "p-")
+	want := api.Restrictions{
+		api.CategoryHealth: {Header: "p-k", Value: "v=w"}, api.CategoryModelRepository: {Header: "p-k", Value: "v=w"},
+		api.CategoryTrace: {Header: "p-other", Value: "x:y"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for _, text := range []string{"", "health", "health:", "health:k", "health:k=", "health:=v", ":k=v", "health,:k=v", "Health:k=v"} {
+		if _, err := parseRestrictions("o", []string{text}, ""); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
+	}
+}
+
+func TestMetricsConfig(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	for text, want := range map[string]struct{ totals, summaries bool }{
+		"": {true, false}, "summary_latencies=true": {true, true}, "summary_latencies=true counter_latencies=false": {false, true},
+		"summary_latencies=true summary_latencies=false": {true, false}, "summary_quantiles=0.5:0.05": {true, false},
+		"summary_latencies=true --allow-metrics=false": {true, false},
+	} {
+		var args []string
+		for part := range strings.FieldsSeq(text) {
+			if !strings.HasPrefix(part, "--") {
+				part = "--metrics-config=" + part
+			}
+			args = append(args, part)
+		}
+		o, _, err := parseServe(t, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := o.figures(log)
+		if err != nil || got.NoTotals == want.totals || (got.Summaries != nil) != want.summaries {
+			t.Errorf("%s: got %+v, %v", text, got, err)
+		}
+	}
+	quantiles, err := parseQuantiles("0.5:0.05,0.99:0.001")
+	if diff := cmp.Diff(map[float64]float64{0.5: 0.05, 0.99: 0.001}, quantiles); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for _, bad := range []string{"", "0.5", "x:0.1", "0.5:x", "1.1:0.1", "NaN:0.1", "0.5:0.05,"} {
+		if _, err := parseQuantiles(bad); err == nil {
+			t.Errorf("quantiles %q were accepted", bad)
+		}
+	}
+}
+
+// Each level has a switch of its own, also in loggers that are made of the first one.
+func TestServeLogSwitches(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string][]string{
+		"":                                  {"INFO", "WARN", "ERROR"},
+		"--log-info=false":                  {"WARN", "ERROR"},
+		"--log-warning=false":               {"INFO", "ERROR"},
+		"--log-error=false":                 {"INFO", "WARN"},
+		"--log-verbose=1 --log-error=0":     {"DEBUG", "INFO", "WARN"},
+		"--log-verbose=1 --log-info=0":      {"DEBUG", "WARN", "ERROR"},
+		"--log-info=0 --log-warning=0":      {"ERROR"},
+		"--log-warning=false --log-error=0": {"INFO"},
+	} {
+		o, _, err := parseServe(t, strings.Fields(options)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		root := o.logger(&out)
+		for _, log := range []*slog.Logger{root, root.With("key", "value"), root.WithGroup("group")} {
+			out.Reset()
+			log.Debug("text")
+			log.Info("text")
+			log.Warn("text")
+			log.Error("text")
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				_, rest, _ := strings.Cut(line, "level=")
+				level, _, _ := strings.Cut(rest, " ")
+				got = append(got, level)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%q: levels (-want +got):\n%s", options, d)
+			}
+		}
+	}
+}
+
+// Clients may fill three eighths of the memory, but never more than a bound of their own.
+func TestServeMemoryBounds(t *testing.T) {
+	t.Parallel()
+	const gibibyte = 1 << 30
+	for usable, want := range map[int64]int64{
+		0:             6 * gibibyte, // unknown
+		64 * gibibyte: 6 * gibibyte,
+		16 * gibibyte: 6 * gibibyte,
+		8 * gibibyte:  3 * gibibyte,
+		gibibyte / 2:  3 * gibibyte / 16,
+	} {
+		o, _, err := parseServe(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := o.frontends(slog.New(slog.DiscardHandler), usable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.MaxMemory != want {
+			t.Errorf("%d bytes: clients may fill %d, want %d", usable, got.MaxMemory, want)
+		}
+	}
+}

@@ -1,0 +1,421 @@
+//go:build !noengine
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	rpcstatus "google.golang.org/grpc/status"
+
+	"tuner/engine/api"
+	pb "tuner/engine/api/inferencepb"
+	"tuner/onnx/build"
+	"tuner/runner"
+)
+
+// child is a server that was started as profile starts it.
+type child struct {
+	cmd    *exec.Cmd
+	parent *os.File // the server ends when this is closed
+	at     api.Announcement
+	log    lockedText // complete when cmd has been waited for
+}
+
+// lockedText is what a process says, while it says it.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func startChild(t *testing.T, options ...string) *child {
+	t.Helper()
+	if os.Getenv("TUNER_ORT_LIBRARY") == "" {
+		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
+	}
+	model := filepath.Join(t.TempDir(), "repo", "simple", "1", "model.onnx")
+	if err := os.MkdirAll(filepath.Dir(model), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := build.Simple().Write(model, 0); err != nil {
+		t.Fatal(err)
+	}
+	announceRead, announceWrite := pipe(t)
+	parentRead, parentWrite := pipe(t)
+	program, err := exec.LookPath("tuner") // this test binary, see TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"serve",
+		"--model-repository", filepath.Dir(filepath.Dir(filepath.Dir(model))), "--model-control-mode=explicit", "--load-model=*",
+		"--http-port=0", "--grpc-port=0", "--metrics-port=0", "--announce-fd=3", "--parent-fd=4"}, options...)
+	c := &child{parent: parentWrite, cmd: exec.CommandContext(t.Context(), program, args...)}
+	c.cmd.ExtraFiles = []*os.File{announceWrite, parentRead} // descriptors 3 and 4
+	c.cmd.Stderr = io.MultiWriter(t.Output(), &c.log)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if c.cmd.ProcessState == nil { // the test has not waited: the end of its context has killed the server
+			_ = c.cmd.Wait()
+		}
+	})
+	if err := errors.Join(announceWrite.Close(), parentRead.Close()); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(announceRead).ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("no announcement: %v", err)
+	}
+	if err := json.Unmarshal(line, &c.at); err != nil {
+		t.Fatalf("announcement %q: %v", line, err)
+	}
+	return c
+}
+
+// end ends the server, as a process manager does.
+func (c *child) end(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(c.cmd.Process.Signal(syscall.SIGTERM), c.cmd.Wait()); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+}
+
+func pipe(t *testing.T) (read, write *os.File) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = read.Close(), write.Close() }) // most are closed by then
+	return read, write
+}
+
+// The announcement comes when the server can be asked; SIGTERM ends it with code 0.
+func TestServeAnnouncesAndEnds(t *testing.T) {
+	t.Parallel()
+	c := startChild(t)
+	if c.at.PID != c.cmd.Process.Pid || c.at.ORTVersion == "" || c.at.ORTLibrary != os.Getenv("TUNER_ORT_LIBRARY") {
+		t.Errorf("announcement %+v of process %d", c.at, c.cmd.Process.Pid)
+	}
+	grpc, err := api.NewGRPC(c.at.GRPC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, client := range map[string]api.Client{"http": api.NewHTTP(c.at.HTTP), "grpc": grpc} {
+		if ready, err := client.ModelReady(t.Context(), "simple"); err != nil || !ready {
+			t.Errorf("%s: ready %v, %v", name, ready, err)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := api.Metrics(t.Context(), c.at.Metrics); err != nil {
+		t.Error(err)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+}
+
+// However the parent ends, its end of the pipe is closed then, and the server goes with it.
+func TestServeDiesWithItsParent(t *testing.T) {
+	t.Parallel()
+	c := startChild(t)
+	if err := c.parent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitFailure {
+		t.Errorf("got %v, want exit code %d", err, exitFailure)
+	}
+}
+
+// What is restricted needs its header, on both protocols; the rest is open.
+func TestServeRestricts(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--http-restricted-api=metadata,statistics:secret=s1", "--grpc-restricted-protocol=metadata:secret=s2")
+	for path, want := range map[string]int{"/v2": http.StatusForbidden, "/v2/models/stats": http.StatusForbidden, "/v2/health/ready": http.StatusOK} {
+		for _, header := range []string{"", "s1"} {
+			if header != "" {
+				want = http.StatusOK
+			}
+			if got := get(t, "http://"+c.at.HTTP+path, header); got != want {
+				t.Errorf("%s with secret %q: status %d, want %d", path, header, got, want)
+			}
+		}
+	}
+	connection, err := grpc.NewClient(c.at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	client := pb.NewGRPCInferenceServiceClient(connection)
+	if _, err := client.ServerMetadata(t.Context(), &pb.ServerMetadataRequest{}); rpcstatus.Code(err) != codes.Unavailable {
+		t.Errorf("gRPC without the key: got %v, want UNAVAILABLE", err)
+	}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "triton-grpc-protocol-secret", "s2")
+	if _, err := client.ServerMetadata(ctx, &pb.ServerMetadataRequest{}); err != nil {
+		t.Errorf("gRPC with the key: %v", err)
+	}
+}
+
+func get(t *testing.T, url, secret string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret != "" {
+		r.Header.Set("secret", secret)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// With --grpc-use-ssl-mutual only clients with a certificate are answered.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	cert, key, pair := certificate(t)
+	c := startChild(t, "--grpc-use-ssl-mutual=true", "--grpc-server-cert="+cert, "--grpc-server-key="+key, "--grpc-root-cert="+cert)
+	roots := x509.NewCertPool()
+	roots.AddCert(pair.Leaf)
+	live := func(config *tls.Config) error {
+		connection, err := grpc.NewClient(c.at.GRPC, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		_, err = pb.NewGRPCInferenceServiceClient(connection).ServerLive(t.Context(), &pb.ServerLiveRequest{})
+		return err
+	}
+	if err := live(&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}); err != nil {
+		t.Errorf("with a certificate: %v", err)
+	}
+	if err := live(&tls.Config{RootCAs: roots}); err == nil {
+		t.Error("a client without a certificate was answered")
+	}
+}
+
+// SIGHUP has new connections get a new certificate, and a bad file leaves the old one; the server goes on.
+func TestServeReadsCertificatesAgain(t *testing.T) {
+	t.Parallel()
+	cert, key, first := certificate(t)
+	newCert, newKey, second := certificate(t)
+	c := startChild(t, "--grpc-use-ssl=true", "--grpc-server-cert="+cert, "--grpc-server-key="+key)
+	serial := func() []byte {
+		connection, err := tls.Dial("tcp", c.at.GRPC, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		return connection.ConnectionState().PeerCertificates[0].Raw
+	}
+	if got := serial(); !bytes.Equal(got, first.Leaf.Raw) {
+		t.Error("the first certificate is another one")
+	}
+	hangUp := func(said string) {
+		if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, said, func() bool { return strings.Contains(c.log.String(), said) })
+	}
+	rename := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(newCert, cert) // does not fit the old key
+	hangUp("the certificates from before stay")
+	if got := serial(); !bytes.Equal(got, first.Leaf.Raw) {
+		t.Error("a certificate that does not fit its key is used")
+	}
+	rename(newKey, key)
+	hangUp("read the certificates again")
+	if got := serial(); !bytes.Equal(got, second.Leaf.Raw) {
+		t.Error("the new certificate is not used")
+	}
+	c.end(t)
+}
+
+// A server whose terminal is closed goes on.
+func TestServeOutlivesItsTerminal(t *testing.T) {
+	t.Parallel()
+	c := startChild(t)
+	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the message", func() bool { return strings.Contains(c.log.String(), "SIGHUP: ") })
+	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK {
+		t.Errorf("ready: status %d", got)
+	}
+	c.end(t)
+}
+
+// Who rotates logs renames the file and sends SIGHUP: what is said from then on is in a new file of the name.
+func TestServeOpensItsLogAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "server.log")
+	c := startChild(t, "--log-file="+path)
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new file", func() bool {
+		text, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(text), "SIGHUP: ")
+	})
+	if text, err := os.ReadFile(path + ".1"); err != nil || len(text) == 0 || strings.Contains(string(text), "SIGHUP: ") {
+		t.Errorf("the file from before: %q, %v", text, err)
+	}
+	c.end(t)
+}
+
+// In the delay before its end a server is not ready and serves whoever still comes. The second signal ends it at once.
+func TestServeDrains(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--drain-delay=1h")
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an unready answer", func() bool {
+		return get(t, "http://"+c.at.HTTP+"/v2/health/ready", "") == http.StatusServiceUnavailable
+	})
+	if got := get(t, "http://"+c.at.HTTP+"/v2/models/simple/ready", ""); got != http.StatusOK {
+		t.Errorf("the model in the delay: status %d", got)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {
+		t.Errorf("after a second signal: %v, want exit code %d", err, exitInterrupted)
+	}
+}
+
+// certificate makes a certificate of 127.0.0.1 that signs itself, and its files.
+func certificate(t *testing.T) (certFile, keyFile string, pair tls.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: keyDER}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pair, err = tls.LoadX509KeyPair(certFile, keyFile); err != nil {
+		t.Fatal(err)
+	}
+	return certFile, keyFile, pair
+}
+
+// An abort, as ONNX Runtime ends a process, kills the engine alone, and is named in what is reported of it.
+func TestServeAborts(t *testing.T) {
+	t.Parallel()
+	library := os.Getenv("TUNER_ORT_LIBRARY")
+	if library == "" {
+		t.Skip("needs ONNX Runtime: run 'make test', which sets TUNER_ORT_LIBRARY")
+	}
+	program, err := exec.LookPath("tuner") // this test binary, see TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := runner.Bundled{Binary: program}.Launch(t.Context(), t.TempDir(), library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(e.PID(), syscall.SIGABRT); err != nil {
+		t.Fatal(err)
+	}
+	<-e.Done()
+	if text := e.Exit().Text; text == "exit status 0" || !strings.Contains(e.LastWords(), "SIGABRT: abort") {
+		t.Errorf("%s; last words:\n%s", text, e.LastWords())
+	}
+}
+
+// A client that never ends its request holds a server that was asked to end for --exit-timeout-secs, and no longer.
+func TestServeExitTimeout(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--exit-timeout-secs=1")
+	client, err := net.Dial("tcp", c.at.HTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Write([]byte("POST /v2/models/simple/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, "http://"+c.at.HTTP+"/v2/health/ready", ""); got != http.StatusOK { // then the other has been accepted
+		t.Fatalf("ready: status %d", got)
+	}
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitFailure || !strings.Contains(c.log.String(), "Exit timeout expired. Exiting immediately.") {
+		t.Errorf("got %v, want exit code %d; log:\n%s", err, exitFailure, c.log.String())
+	}
+}

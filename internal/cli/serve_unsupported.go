@@ -1,0 +1,82 @@
+//go:build !noengine
+
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// unsupported is an option of tritonserver that this engine has not.
+type unsupported struct {
+	name string
+	// lack is what the server would not do that a client or an operator counts on; "": the option only concerns resources or
+	// parts that do not exist here, and is ignored with a warning.
+	lack string
+	idle []string // values, in lower case, that ask for nothing that is lacking
+}
+
+// unsupportedFlags lists them. What changes what is served is refused: a warning is read when it is too late.
+func unsupportedFlags() []unsupported {
+	off := []string{"false", "off", "0"}
+	list := []unsupported{
+		{"model-config-name", "only config.pbtxt is read: copy configs/NAME.pbtxt there", nil},
+		{"model-namespacing", "a name stands for one model in all repositories", off},
+		{"model-load-retry-count", "a load is tried once", []string{"0"}},
+		{"cache-config", "there is no response cache", nil},
+		{"response-cache-byte-size", "there is no response cache", []string{"0"}},
+		{"rate-limit", "nothing limits how often instances run", []string{"off"}},
+		{"rate-limit-resource", "nothing limits how often instances run", nil},
+		{"allow-client-shm", "there is no shared memory with clients", off},
+		{"trace-config", "requests are not traced", []string{"level=off", "rate=0"}},
+		{"trace-level", "requests are not traced", []string{"off"}},
+		{"allow-sagemaker", "there is no SageMaker front end", off},
+		{"allow-vertex-ai", "there is no Vertex AI front end", off},
+	}
+	for _, name := range []string{
+		"repository-poll-secs", "backend-directory", "repoagent-directory", "cache-directory", "pinned-memory-pool-byte-size",
+		"cuda-memory-pool-byte-size", "cuda-virtual-address-size", "min-supported-compute-capability", "buffer-manager-thread-count",
+		"model-load-gpu-limit", "enable-peer-access", "reuse-http-port", "http-thread-count", "reuse-grpc-port",
+		"grpc-infer-thread-count", "grpc-infer-allocation-pool-size", "grpc-max-response-pool-size",
+		"grpc-http2-max-pings-without-data", "grpc-http2-max-ping-strikes", "trace-file", "trace-rate", "trace-count", "trace-log-frequency",
+		"sagemaker-port", "sagemaker-safe-port-range", "sagemaker-thread-count", "vertex-ai-port", "vertex-ai-thread-count",
+		"vertex-ai-default-model", "log-format", "http-header-forward-pattern", "grpc-header-forward-pattern",
+	} {
+		list = append(list, unsupported{name: name})
+	}
+	return list
+}
+
+// unsupportedValues are the values that were given to unsupported options, all of them: most may be given several times.
+type unsupportedValues map[string]*[]string
+
+func (u unsupportedValues) flags(flags *pflag.FlagSet) {
+	for _, f := range unsupportedFlags() {
+		u[f.name] = flags.StringArray(f.name, nil, "not supported")
+		_ = flags.MarkHidden(f.name) // fails only for a name that is not defined
+	}
+}
+
+// refused says which of them would change what is served.
+func (u unsupportedValues) refused() (problems []string) {
+	for _, f := range unsupportedFlags() {
+		for _, value := range *u[f.name] {
+			if f.lack != "" && !slices.Contains(f.idle, strings.ToLower(value)) {
+				problems = append(problems, "--"+f.name+"="+value+" is not supported: "+f.lack+"; leave the option out")
+			}
+		}
+	}
+	return problems
+}
+
+// ignored are those that concern nothing here.
+func (u unsupportedValues) ignored() (names []string) {
+	for _, f := range unsupportedFlags() {
+		if f.lack == "" && len(*u[f.name]) > 0 {
+			names = append(names, "--"+f.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tuner/hostinfo"
+	"tuner/ortlib"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Figures of another build are not taken over, nor those of another library that calls itself by the same version.
+func TestVariantToolNamesEveryBuild(t *testing.T) {
+	t.Parallel()
+	library := filepath.Join(t.TempDir(), "libonnxruntime.so.1.31.1")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(library, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cpu, newer := ortlib.Build{Flavour: "cpu", Version: "1.31.1"}, ortlib.Build{Flavour: "openvino", Version: "1.24.1"}
+	host := hostinfo.Host{Arch: "amd64", CPU: hostinfo.CPU{Features: []string{"AVX2", "AVX512VNNI"}}, GPUs: []hostinfo.GPU{{Name: "NVIDIA H100"}}}
+	mine := ortlib.Build{Flavour: ortlib.External, Version: "1.31.1", Library: library}
+	tool := func(base, openvino ortlib.Build, providers ...string) string {
+		t.Helper()
+		text, err := variantTool(host, providers, func(provider string) ortlib.Build {
+			if provider == "openvino" {
+				return openvino
+			}
+			return base
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	program := "tuner " + toolVersion() + ", "
+	check := func(got, want string) {
+		t.Helper()
+		want = program + want + ", amd64, AVX2, AVX512VNNI"
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(tool(cpu, newer, "cpu", "openvino"), "cpu@1.31.1, openvino on openvino@1.24.1")
+	check(tool(cpu, newer, "cpu"), "cpu@1.31.1") // openvino's build does not matter to it
+	check(tool(cpu, cpu, "cpu", "openvino"), "cpu@1.31.1")
+	write("a")
+	// sha256 of "a", and of "b".
+	const a, b = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb", "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d"
+	check(tool(mine, mine, "cpu"), "external@1.31.1 ("+a+")")
+	write("b")
+	check(tool(mine, mine, "cpu"), "external@1.31.1 ("+b+")")
+	check(tool(cpu, mine, "openvino"), "cpu@1.31.1, openvino on external@1.31.1 ("+b+")")
+	if _, err := variantTool(host, nil, func(string) ortlib.Build { return ortlib.Build{Flavour: ortlib.External, Library: "absent"} }); err == nil {
+		t.Error("no error for a library that is not there")
+	}
+}
+
+// Figures of another machine are not taken over: other instruction sets round otherwise, and so do other GPUs where one computes.
+func TestVariantToolNamesTheMachine(t *testing.T) {
+	t.Parallel()
+	tool := func(host hostinfo.Host, places ...string) string {
+		t.Helper()
+		text, err := variantTool(host, places, func(string) ortlib.Build { return ortlib.Build{Flavour: "cuda", Version: "1.31.1"} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	with := func(gpu string, features ...string) hostinfo.Host {
+		return hostinfo.Host{Arch: "amd64", CPU: hostinfo.CPU{Features: features}, GPUs: []hostinfo.GPU{{Name: gpu}}}
+	}
+	h100, h200, newer := with("H100", "AVX2"), with("H200", "AVX2"), with("H100", "AVX2", "AVX512VNNI")
+	for _, place := range []string{"cpu", "cuda", "tensorrt in cuda@1.31.1"} {
+		if tool(h100, place) == tool(newer, place) {
+			t.Errorf("%s: another CPU has the same name, %s", place, tool(newer, place))
+		}
+		if isSame, want := tool(h100, place) == tool(h200, place), place == "cpu"; isSame != want {
+			t.Errorf("%s: another GPU has the same name: %t, want %t", place, isSame, want)
+		}
+	}
+}
+
+// A place names its build where several are measured; else the default's serves.
+func TestBuildOfAPlace(t *testing.T) {
+	t.Parallel()
+	builds := []ortlib.Build{{Flavour: "cpu", Version: "1"}, {Flavour: "openvino", Version: "2"}}
+	serving := byPlace(builds, search.Facts{Runtimes: []search.RuntimeFacts{{Name: "cpu@1"}, {Name: "openvino@2"}}})
+	for place, want := range map[string]ortlib.Build{
+		"cpu": builds[0], "cpu in cpu@1": builds[0], "cpu in openvino@2": builds[1], "openvino in openvino@2": builds[1],
+	} {
+		if got := serving(place); got != want {
+			t.Errorf("%s: %v, want %v", place, got, want)
+		}
+	}
+	if got := byPlace(builds[1:], search.Facts{})("openvino"); got != builds[1] {
+		t.Errorf("without the knob: %v, want the only build", got)
+	}
+}
+
+// A dry run announces a check only where there is something to compare.
+func TestCheckText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"constraints: {accuracy: {metric: cosine, min: 0.5}}": "",
+		"space: {precision: [fp32, int8]}":                    "cosine ≥ 0.99 on synthetic inputs",
+		"space: {precision: [fp32, int8]}\naccuracy: {data: rows.npz}\nconstraints: {accuracy: {metric: mean_abs_error, max: 2}}": "mean abs error ≤ 2 on rows.npz",
+	} {
+		p, err := spec.ParseProfile("p.yaml", []byte("model: m.onnx\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := checkText(p, search.Facts{}); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
