@@ -19,6 +19,7 @@ import (
 	"tuner/ortsweep/race"
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
+	"tuner/profile/campaign"
 	"tuner/search"
 )
 
@@ -212,7 +213,7 @@ func (r Result) session() (snippet.Session, error) {
 
 // inputs are those of one request as it was measured, with its batch.
 func (r Result) inputs() ([]snippet.Input, error) {
-	derived, err := inputs.Derive(r.Setup.Subject.Model, inputs.Options{Shape: profile.RequestShapes(r.Setup.Profile, r.Setup.Subject.Config)})
+	derived, err := inputs.Derive(r.Setup.Subject.Model, inputs.Options{Shape: campaign.RequestShapes(r.Setup.Profile, r.Setup.Subject.Config)})
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,10 @@
 package profile
 
 import (
-	"maps"
-	"slices"
-
 	"tuner/engine/api"
-	"tuner/modelconfig"
 	"tuner/onnx/inputs"
 	"tuner/payload"
+	"tuner/profile/campaign"
 	"tuner/runner"
 	"tuner/spec"
 )
@@ -45,19 +42,5 @@ func makeRequests(p spec.Profile, s Subject, n, batch int) (runner.Requests, err
 
 // inputOptions settles the shapes of a subject's inputs.
 func inputOptions(p spec.Profile, s Subject) inputs.Options {
-	return inputs.Options{Shape: RequestShapes(p, s.Config)}
-}
-
-// RequestShapes are the shapes of inputs in a request, without the batch dimension, as far as they are given: by the profile,
-// else by the configuration where it fixes them.
-func RequestShapes(p spec.Profile, config *modelconfig.Config) map[string][]int64 {
-	shapes := map[string][]int64{}
-	for _, in := range config.GetInput() {
-		isOpen := slices.ContainsFunc(in.GetDims(), func(d int64) bool { return d < 0 })
-		if !isOpen && in.GetReshape() == nil {
-			shapes[in.GetName()] = in.GetDims()
-		}
-	}
-	maps.Copy(shapes, p.Inputs.Shape)
-	return shapes
+	return inputs.Options{Shape: campaign.RequestShapes(p, s.Config)}
 }

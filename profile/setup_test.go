@@ -10,6 +10,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/precision/accuracy"
 	"tuner/profile"
+	"tuner/profile/campaign"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -47,7 +48,7 @@ func TestResumeComparesVariantsAndRuntimes(t *testing.T) {
 	setup := profile.Setup{Profile: p, Subject: subject, Facts: search.Facts{Batching: true},
 		Runtime:  journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1"},
 		Variants: []journal.Variant{{Precision: "int8", Accuracy: map[string]accuracy.Report{"cpu": {Rows: 4, Outputs: map[string]accuracy.Figures{}}}}}}
-	open := func(s profile.Setup) (profile.Log, error) { return profile.OpenLog(s, time.Unix(0, 0)) }
+	open := func(s profile.Setup) (campaign.Log, error) { return profile.OpenLog(s, time.Unix(0, 0)) }
 	log, err := open(setup)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func TestResumeComparesVariantsAndRuntimes(t *testing.T) {
 	if got := log.Header().Variants; len(got) != 1 || got[0].Accuracy["cpu"].Rows != 4 {
 		t.Errorf("header has the variants %+v", got)
 	}
-	closed := func(log profile.Log, err error) error {
+	closed := func(log campaign.Log, err error) error {
 		if err != nil {
 			return err
 		}

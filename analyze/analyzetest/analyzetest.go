@@ -15,6 +15,7 @@ import (
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
+	"tuner/profile/campaign"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -86,7 +87,7 @@ func New(t testing.TB, profile string) *Builder {
 	}
 	return &Builder{
 		t:        t,
-		campaign: analyze.Campaign{Dir: "out", Header: header, Profile: p, Facts: facts},
+		campaign: analyze.Campaign{Campaign: campaign.Campaign{Dir: "out", Header: header, Profile: p, Facts: facts}},
 		noise:    rand.New(rand.NewPCG(1, 2)),
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"tuner/meter"
 	"tuner/ortlib"
 	"tuner/profile"
+	"tuner/profile/campaign"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/search/plan"
@@ -360,9 +361,9 @@ func (c prepared) run(ctx context.Context, con console, o profileOptions) (outco
 
 	observer, finish := observe(con, o, settings, log.Elapsed())
 	announce(con, o, c.setup, log)
-	campaign := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(c.setup, engines, finals, c.requests), Recorder: log, Observer: observer,
+	loop := profile.Campaign{Strategy: strategy, Trialer: profile.NewEngines(c.setup, engines, finals, c.requests), Recorder: log, Observer: observer,
 		Now: time.Now, Past: log.Past}
-	outcome, err = campaign.Run(ctx)
+	outcome, err = loop.Run(ctx)
 	finish()
 	return outcome, inputError(err)
 }
@@ -377,7 +378,7 @@ func observe(con console, o profileOptions, settings search.Settings, past time.
 }
 
 // announce says what begins, or what goes on.
-func announce(con console, o profileOptions, setup profile.Setup, log profile.Log) {
+func announce(con console, o profileOptions, setup profile.Setup, log campaign.Log) {
 	if o.quiet {
 		return
 	}

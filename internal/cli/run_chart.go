@@ -16,6 +16,7 @@ import (
 	"tuner/analyze"
 	"tuner/export"
 	"tuner/internal/durable"
+	"tuner/profile/campaign"
 	"tuner/report"
 	"tuner/spec"
 	"tuner/steps"
@@ -56,9 +57,9 @@ func defaultExport(input string) export.Options {
 
 // chartKey is the digest of all that the chart depends on: what was measured and chosen, the repository, and the options.
 func (j job) chartKey(r analyze.Result, o export.Options, wanted bool) (string, error) {
-	trials, err := trialsOf(j.analysis)
+	trials, err := campaign.Digest(j.analysis.Input)
 	if err != nil {
-		return "", err
+		return "", withExit(exitUsage, err)
 	}
 	repository, _ := j.log.List().Get(steps.Repository)
 	return digestOf(trials, r.Goal, j.analysis.Mode, j.analysis.Rank, j.analysis.At, repository.Key, repository.Files, o, wanted, toolVersion())

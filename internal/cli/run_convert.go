@@ -20,13 +20,13 @@ import (
 	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/internal/durable"
-	"tuner/journal"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/onnx/rewrite"
 	"tuner/precision"
 	"tuner/precision/accuracy"
 	"tuner/profile"
+	"tuner/profile/campaign"
 	"tuner/pytorch"
 	"tuner/spec"
 	"tuner/steps"
@@ -140,8 +140,7 @@ func (c modelConversion) checkFiles(log *steps.Log) error {
 		return err
 	}
 	made, known := log.List().Get(steps.Convert)
-	_, err := os.Lstat(filepath.Join(c.dir, journal.FileName))
-	if known && made.Key != c.key && err == nil {
+	if known && made.Key != c.key && campaign.Exists(c.dir) {
 		return usageErrorf("%q, or how it is to be converted, changed since the campaign in %q began: name another folder with -o, or remove that one to start over", c.model, c.dir)
 	}
 	return nil
@@ -341,7 +340,7 @@ func compareProfiles(path string, there, asked []byte) (isSame, isOtherEnd bool,
 		return false, false, err
 	}
 	if a.Search.Budget == b.Search.Budget && a.Search.Until == b.Search.Until {
-		return profile.AskSame(a, b) && a.Model.Path == b.Model.Path && isSamePath(a.Output, b.Output), false, nil
+		return campaign.AskSame(a, b) && a.Model.Path == b.Model.Path && isSamePath(a.Output, b.Output), false, nil
 	}
 	a.Search.Budget, a.Search.Until, a.Text, b.Text = b.Search.Budget, b.Search.Until, nil, nil
 	return false, reflect.DeepEqual(a, b), nil

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +12,7 @@ import (
 	"tuner/journal"
 	"tuner/precision/accuracy"
 	"tuner/profile"
+	"tuner/profile/campaign"
 	"tuner/report"
 	"tuner/spec"
 	"tuner/steps"
@@ -198,7 +195,7 @@ func writeReports(a spec.Analyze, r analyze.Result, log *steps.Log) error {
 
 // reportFailure writes the reports on a run that failed, as far as there is something to report: where nothing was measured the steps alone.
 func reportFailure(a spec.Analyze, model string, log *steps.Log) error {
-	if _, err := os.Lstat(filepath.Join(a.Input, journal.FileName)); errors.Is(err, fs.ErrNotExist) {
+	if !campaign.Exists(a.Input) {
 		return inputError(report.WriteSteps(a.Output, model, log.List()))
 	}
 	r, err := rankCampaign(a)
@@ -211,28 +208,13 @@ func reportFailure(a spec.Analyze, model string, log *steps.Log) error {
 
 // reportKey is the digest of all that reports depend on: what was measured, how it is looked at, and the steps.
 func reportKey(r analyze.Result, a spec.Analyze) (string, error) {
-	trials, err := trialsOf(a)
+	trials, err := campaign.Digest(a.Input)
 	if err != nil {
-		return "", err
+		return "", withExit(exitUsage, err)
 	}
 	parts := []any{trials, r.Goal, a, r.Ending, toolVersion()}
 	for _, s := range r.Steps {
 		parts = append(parts, []string{string(s.Name), string(s.State), s.Text})
-	}
-	return digestOf(parts...)
-}
-
-// trialsOf is the digest of what a campaign measured. The record of the end is not of it: each run adds one, though nothing more was measured.
-func trialsOf(a spec.Analyze) (string, error) {
-	header, records, err := journal.Read(a.Input)
-	if err != nil {
-		return "", withExit(exitUsage, err)
-	}
-	parts := []any{header}
-	for _, record := range records {
-		if record.Kind == journal.KindTrial {
-			parts = append(parts, record.Data)
-		}
 	}
 	return digestOf(parts...)
 }

@@ -22,17 +22,18 @@ var allowed = map[string][]string{
 	"export":           {"internal/telemetry", "report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                   // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
 	"report/html":      {"analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"}, // search/verdict: the answer under other limits
-	"ortsweep":         {"profile", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
+	"ortsweep":         {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"internal/telemetry", "onnx", "modelconfig"},
 	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
-	"profile":          {"spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
+	"profile":          {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
+	"profile/campaign": {"spec", "search", "journal", "modelconfig", "internal/parallel"},                                                         // what a journal means; it runs nothing
 	"runner":           {"internal/children", "engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
-	"analyze":          {"spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
+	"analyze":          {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
 	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
 	"spec":             {"internal/problems", "search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {

@@ -1,0 +1,137 @@
+// Package campaign knows what a journal means. Package journal keeps records whole and in order and
+// does not interpret them; this package makes the campaign of them (Read), goes on with one (Begin,
+// Resume), says in what two campaigns differ (Differences), and reads those that another campaign
+// learns from (Earlier). Whoever needs a journal's content reads it here: the campaign loop,
+// package analyze, and the steps of `tuner run`. It measures nothing, and it does not decide which
+// configuration is best.
+package campaign
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tuner/internal/parallel"
+	"tuner/journal"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Campaign is what a journal tells.
+type Campaign struct {
+	Dir     string // the campaign's output folder
+	Header  journal.Header
+	Profile spec.Profile     // parsed from the text in the header
+	Facts   search.Facts     // the space was folded with these
+	Events  []search.Event   // in the order in which they happened
+	End     *journal.End     // of the last run; nil when it was killed or still goes on
+	Earlier []search.Earlier // campaigns that the strategy learned from; their events are not among Events
+}
+
+// Read reads the journal in a campaign's output folder, also while the campaign is running. The
+// error is fs.ErrNotExist when there is no journal. It does not name the folder: the caller does.
+func Read(dir string) (Campaign, error) {
+	header, records, err := journal.Read(dir)
+	if err != nil {
+		return Campaign{}, err
+	}
+	c := Campaign{Dir: dir, Header: header}
+	if c.Profile, err = spec.RecordedProfile(header.Spec.Path, []byte(header.Spec.Text)); err != nil {
+		return Campaign{}, fmt.Errorf("its profile does not parse any more: %w", err)
+	}
+	if err := header.DecodeFacts(&c.Facts); err != nil {
+		return Campaign{}, fmt.Errorf("cannot read its facts: %w", err)
+	}
+	if c.Events, err = trials(records); err != nil {
+		return Campaign{}, err
+	}
+	if c.Earlier, err = earlier(records); err != nil {
+		return Campaign{}, err
+	}
+	if c.End, err = end(records); err != nil {
+		return Campaign{}, err
+	}
+	return c, nil
+}
+
+// Exists reports whether there is a journal in a folder, readable or not.
+func Exists(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, journal.FileName))
+	return err == nil
+}
+
+// Digest is the digest of what the campaign in a folder measured: its header and its trials. The
+// other records are left out, since each run adds some although it may have measured nothing more.
+func Digest(dir string) (string, error) {
+	header, records, err := journal.Read(dir)
+	if err != nil {
+		return "", err
+	}
+	parts := []any{header}
+	for _, r := range records {
+		if r.Kind == journal.KindTrial {
+			parts = append(parts, r.Data)
+		}
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return "", fmt.Errorf("cannot compute the digest of the campaign in %q: %w", dir, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// trials decodes the records of trials, in their order, on all cores: nearly all the time of a
+// replay goes there, since the histograms of trials are compressed.
+func trials(records []journal.Record) ([]search.Event, error) {
+	records = ofKind(records, journal.KindTrial)
+	if len(records) == 0 {
+		return nil, nil
+	}
+	events := make([]search.Event, len(records))
+	err := parallel.Try(len(records), func(i int) error { return records[i].Decode(&events[i]) })
+	return events, err
+}
+
+// earlier decodes the campaigns that a campaign learns from.
+func earlier(records []journal.Record) ([]search.Earlier, error) {
+	var list []search.Earlier
+	for _, r := range ofKind(records, journal.KindEarlier) {
+		var e search.Earlier
+		if err := r.Decode(&e); err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// end decodes how the last run ended. It is nil when a run began after the last end.
+func end(records []journal.Record) (*journal.End, error) {
+	var last *journal.End
+	for _, r := range records {
+		switch r.Kind {
+		case journal.KindSession:
+			last = nil
+		case journal.KindEnd:
+			last = new(journal.End)
+			if err := r.Decode(last); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return last, nil
+}
+
+func ofKind(records []journal.Record, kind string) []journal.Record {
+	var list []journal.Record
+	for _, r := range records {
+		if r.Kind == kind {
+			list = append(list, r)
+		}
+	}
+	return list
+}

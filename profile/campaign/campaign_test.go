@@ -1,0 +1,196 @@
+package campaign_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/profile/campaign"
+	"tuner/search"
+	"tuner/spec"
+)
+
+const text = "model: m.onnx\nspace: {instance_count: [1, 2]}\n"
+
+// asked is a campaign in a folder of its own.
+func asked(t *testing.T) campaign.Asked {
+	t.Helper()
+	p, err := spec.ParseProfile("p.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Output = t.TempDir()
+	facts, err := json.Marshal(search.Facts{Cores: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return campaign.Asked{Profile: p, Header: journal.Header{
+		Spec: journal.NewSpecFile("p.yaml", []byte(text)), Model: "m", Facts: facts, Fingerprint: "this one",
+		Runtime: journal.RuntimeInfo{Flavour: "cpu", Version: "1.31.1", Library: "lib.so"},
+		Models:  []journal.ModelFile{{Precision: "fp32", SHA256: "aa"}},
+	}}
+}
+
+// event is a trial at a concurrency.
+func event(concurrency int) search.Event {
+	return search.Event{Trial: search.Trial{Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Phase: search.PhaseSearch},
+		Measurement: measure.Measurement{Memory: 1}, Elapsed: time.Duration(concurrency) * time.Second}
+}
+
+// begin starts a journal and closes it.
+func begin(t *testing.T, now campaign.Asked, learnsFrom ...search.Earlier) {
+	t.Helper()
+	log, err := campaign.Begin(now, learnsFrom)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(log.StartRun("tuner test"), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// enter goes on with a journal and appends one record.
+func enter(t *testing.T, now campaign.Asked, kind string, value any) {
+	t.Helper()
+	log, err := campaign.Resume(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(log.Append(kind, value), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A journal is read as what was written to it. Its end is that of the last run, and a run that has
+// begun since has none yet.
+func TestReadTellsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	now := asked(t)
+	if _, err := campaign.Read(now.Profile.Output); !errors.Is(err, fs.ErrNotExist) || campaign.Exists(now.Profile.Output) {
+		t.Errorf("without a journal: error %v", err)
+	}
+	begin(t, now, search.Earlier{From: "first", Events: []search.Event{}})
+	enter(t, now, journal.KindTrial, event(3))
+	enter(t, now, journal.KindEnd, journal.End{Reason: "enough"})
+	c, err := campaign.Read(now.Profile.Output)
+	if err != nil || !campaign.Exists(now.Profile.Output) {
+		t.Fatal(err)
+	}
+	if len(c.Events) != 1 || c.Events[0].Trial.Load.Concurrency != 3 || len(c.Earlier) != 1 || c.Earlier[0].From != "first" ||
+		c.Facts.Cores != 2 || c.Header.Model != "m" {
+		t.Errorf("read %+v", c)
+	}
+	if c.End == nil || c.End.Reason != "enough" {
+		t.Errorf("the end is %+v", c.End)
+	}
+	enter(t, now, journal.KindSession, journal.Session{Tool: "tuner test"})
+	if c, err = campaign.Read(now.Profile.Output); err != nil || c.End != nil {
+		t.Errorf("error %v; the end is %+v while another run goes on", err, c.End)
+	}
+}
+
+// A campaign goes on with the events of earlier runs, and with the time that they used.
+func TestResumeReadsThePast(t *testing.T) {
+	t.Parallel()
+	now := asked(t)
+	begin(t, now)
+	enter(t, now, journal.KindTrial, event(1))
+	enter(t, now, journal.KindTrial, event(2))
+	log, err := campaign.Resume(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(log.Past) != 2 || log.Elapsed() != 2*time.Second {
+		t.Errorf("%d events after %v, want 2 after 2s", len(log.Past), log.Elapsed())
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := campaign.Begin(now, nil); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a second journal in the folder: error %v", err)
+	}
+}
+
+// The digest follows what was measured: trials change it, the records of further runs do not.
+func TestDigestIsOfTrials(t *testing.T) {
+	t.Parallel()
+	now := asked(t)
+	begin(t, now)
+	digest := func() string {
+		t.Helper()
+		d, err := campaign.Digest(now.Profile.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	empty := digest()
+	enter(t, now, journal.KindTrial, event(1))
+	one := digest()
+	enter(t, now, journal.KindEnd, journal.End{})
+	enter(t, now, journal.KindSession, journal.Session{})
+	if again := digest(); one == empty || again != one {
+		t.Errorf("digests %s of no trial, %s of one, %s after a further run", empty, one, again)
+	}
+}
+
+// Each property that keeps a campaign from going on is named, by itself; a campaign does not differ
+// from itself.
+func TestDifferencesNameWhatDiffers(t *testing.T) {
+	t.Parallel()
+	check := func(change func(*journal.Header), want ...string) {
+		t.Helper()
+		now := asked(t)
+		then := now.Header
+		change(&then)
+		if diff := cmp.Diff(want, campaign.Differences(then, now)); diff != "" {
+			t.Errorf("differences (-want +got):\n%s", diff)
+		}
+	}
+	check(func(*journal.Header) {})
+	check(func(h *journal.Header) { h.Tool, h.Created = "another version", time.Unix(5, 0) })
+	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("q.yaml", []byte("# moved\n"+text)) })
+	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("p.yaml", []byte(text+"search: {budget: 3m}\n")) })
+	check(func(h *journal.Header) { h.Spec = journal.NewSpecFile("q.yaml", []byte(text+"search: {seed: 7}\n")) },
+		"profile: p.yaml asks for another search than the journal's (q.yaml)")
+	check(func(h *journal.Header) { h.Model = "n" }, "model name: n then, m now")
+	check(func(h *journal.Header) { h.Models = nil }, "models:  then, fp32 aa now")
+	check(func(h *journal.Header) { h.Runtime.Version = "1.30.0" }, "ONNX Runtime: cpu@1.30.0 then, cpu@1.31.1 now")
+	check(func(h *journal.Header) { h.Fingerprint = "that one" }, "machine: that one then, this one now")
+	check(func(h *journal.Header) { h.Data = "0123456789abcdef" }, "inputs of the accuracy check: 0123456789ab then, none now")
+	check(func(h *journal.Header) { h.Earlier = []string{"/out"} }, "earlier campaigns: /out then, none now")
+	check(func(h *journal.Header) {
+		h.Server = &journal.ServerInfo{Mode: "remote", Name: "triton", Version: "2.51.0", Where: "gpu7:8001"}
+	}, "server: triton 2.51.0 at gpu7:8001 then, the bundled engine now")
+	check(func(h *journal.Header) { h.Model, h.Fingerprint = "n", "that one" }, "model name: n then, m now", "machine: that one then, this one now")
+}
+
+// A journal of another campaign is refused with all differences, and is left as it was.
+func TestResumeRefusesAnotherCampaign(t *testing.T) {
+	t.Parallel()
+	now := asked(t)
+	begin(t, now)
+	before, err := campaign.Digest(now.Profile.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Header.Fingerprint = "that one"
+	for name, refuse := range map[string]func() error{
+		"Resume": func() error { _, err := campaign.Resume(now); return err },
+		"Check":  func() error { return campaign.Check(now) },
+	} {
+		other := new(campaign.OtherError)
+		if err := refuse(); !errors.As(err, &other) || len(other.Differences) != 1 || other.Dir != now.Profile.Output {
+			t.Errorf("%s: error %v, want an OtherError with one difference", name, err)
+		}
+	}
+	if after, err := campaign.Digest(now.Profile.Output); err != nil || after != before {
+		t.Errorf("the journal was changed (%v)", err)
+	}
+}

@@ -1,0 +1,158 @@
+package campaign
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"tuner/journal"
+	"tuner/modelconfig"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// RecordedEarlier returns the campaigns that the campaign in a folder learns from, by its journal.
+// The error of journal.Read says that no journal can be read there: isBegun is false then.
+func RecordedEarlier(dir string) (list []search.Earlier, isBegun bool, err error) {
+	_, records, err := journal.Read(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	list, err = earlier(records)
+	return list, true, err
+}
+
+// ReadEarlier reads the campaigns in the folders that a header names, the newest first. Each
+// problem names its folder: no campaign there, or one of another model, other requests or another
+// default configuration.
+func ReadEarlier(now Asked) (list []search.Earlier, problems []error) {
+	for _, dir := range now.Header.Earlier {
+		e, err := readEarlier(now, dir)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		list = append(list, e)
+	}
+	slices.SortStableFunc(list, func(a, b search.Earlier) int { return b.Created.Compare(a.Created) })
+	return list, problems
+}
+
+// EarlierFolders are the folders of the campaigns that a profile asks to learn from, absolute and
+// in order of name.
+func EarlierFolders(p spec.Profile) ([]string, error) {
+	var dirs []string
+	for _, path := range p.Search.Earlier {
+		dir, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot resolve %q: %w", path, err)
+		}
+		if filepath.Base(dir) == journal.FileName {
+			dir = filepath.Dir(dir)
+		}
+		dirs = append(dirs, dir)
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs), nil
+}
+
+// readEarlier reads the campaign in a folder. The campaigns that it learned from itself are not
+// part of it.
+func readEarlier(now Asked, dir string) (search.Earlier, error) {
+	then, err := Read(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return search.Earlier{}, fmt.Errorf("there is no campaign in %q: name the output folder of one, or leave it out", dir)
+	}
+	if err != nil {
+		return search.Earlier{}, fmt.Errorf("cannot reuse the campaign in %q: %w", dir, err)
+	}
+	if list := mismatches(then, now); len(list) > 0 {
+		return search.Earlier{}, fmt.Errorf("cannot reuse the campaign in %q, which measured something else:\n  %s\n"+
+			"leave it out, or name one of the same model and requests", dir, strings.Join(list, "\n  "))
+	}
+	e := search.Earlier{From: dir, Created: then.Header.Created, Same: isComparable(then, now), Events: []search.Event{}}
+	for _, event := range then.Events {
+		isElsewhere := then.Header.Finals != nil && event.Trial.Phase == search.PhaseFinal // on another server than the rest
+		if !isElsewhere && !hasOtherFile(event.Trial.Candidate, then.Header.Models, now.Header.Models) {
+			e.Events = append(e.Events, event)
+		}
+	}
+	return e, nil
+}
+
+// mismatches lists why the figures of an earlier campaign say nothing about the configurations of
+// this one.
+func mismatches(then Campaign, now Asked) []string {
+	var d differences
+	old, h := then.Header, now.Header
+	d.add("model", filesText(old.Models[:min(1, len(old.Models))]), filesText(h.Models[:min(1, len(h.Models))]))
+	d.add("model name", old.Model, h.Model)
+	d.add("default configuration", shortDigest(old.BaseConfig), shortDigest(h.BaseConfig))
+	d.add("shapes of the inputs", shapesText(RequestShapes(then.Profile, now.Config)), shapesText(RequestShapes(now.Profile, now.Config)))
+	d.add("client batch", fmt.Sprint(then.Profile.Load.BatchSize), fmt.Sprint(now.Profile.Load.BatchSize))
+	return d
+}
+
+// RequestShapes are the shapes of inputs in a request, without the batch dimension, as far as they
+// are given: by the profile, else by the configuration where it fixes them.
+func RequestShapes(p spec.Profile, config *modelconfig.Config) map[string][]int64 {
+	shapes := map[string][]int64{}
+	for _, in := range config.GetInput() {
+		isOpen := slices.ContainsFunc(in.GetDims(), func(d int64) bool { return d < 0 })
+		if !isOpen && in.GetReshape() == nil {
+			shapes[in.GetName()] = in.GetDims()
+		}
+	}
+	maps.Copy(shapes, p.Inputs.Shape)
+	return shapes
+}
+
+// shapesText prints the shapes of inputs: "ids [32], mask [32]".
+func shapesText(shapes map[string][]int64) string {
+	var parts []string
+	for _, input := range slices.Sorted(maps.Keys(shapes)) {
+		parts = append(parts, fmt.Sprintf("%s %v", input, shapes[input]))
+	}
+	return listText(parts)
+}
+
+// isComparable reports whether the figures of an earlier campaign count as measurements here. They
+// do when machine, server and protocol are the same and, on the bundled engine, ONNX Runtime too. A
+// dry run without an ONNX Runtime assumes that it is the same. The server of the finals does not
+// matter: what it measured is left out.
+func isComparable(then Campaign, now Asked) bool {
+	old, h := then.Header, now.Header
+	isSameRuntime := h.Server != nil || h.Runtime.Library == "" || isSameBuild(old.Runtime, h.Runtime)
+	return old.Fingerprint == h.Fingerprint && isSameRuntime && isSameServer(old.Server, h.Server) &&
+		reflect.DeepEqual(serverless(then.Profile.Runner), serverless(now.Profile.Runner))
+}
+
+// isSameServer compares two servers as far as they are known: a dry run does not launch one to ask
+// for its version.
+func isSameServer(then, now *journal.ServerInfo) bool {
+	if then != nil && now != nil && now.Version == "" {
+		return then.Mode == now.Mode && then.Where == now.Where
+	}
+	return then.String() == now.String()
+}
+
+// hasOtherFile reports whether the model file of a candidate's precision has changed between two
+// campaigns, for example because it was made with other data.
+func hasOtherFile(c search.Candidate, then, now []journal.ModelFile) bool {
+	precision, _ := c.Get(search.KnobPrecision)
+	name := cmp.Or(string(precision), spec.PrecisionOriginal)
+	digest := func(files []journal.ModelFile) string {
+		i := slices.IndexFunc(files, func(f journal.ModelFile) bool { return f.Precision == name })
+		if i < 0 {
+			return ""
+		}
+		return files[i].SHA256
+	}
+	a, b := digest(then), digest(now)
+	return a != "" && b != "" && a != b
+}

@@ -1,0 +1,114 @@
+package campaign
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/journal"
+	"tuner/modelconfig"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// Asked is the campaign that a profile asks for now, in the terms of a journal: a recorded campaign
+// is compared with it.
+type Asked struct {
+	Header  journal.Header // as a new journal would have it
+	Profile spec.Profile
+	Config  *modelconfig.Config // the default configuration
+}
+
+// Log is a campaign's open journal with what earlier runs wrote to it.
+type Log struct {
+	*journal.Journal
+	Past    []search.Event   // of earlier runs of this campaign
+	Earlier []search.Earlier // other campaigns that it learns from
+}
+
+// Elapsed is the campaign time that earlier runs used.
+func (l Log) Elapsed() time.Duration {
+	if len(l.Past) == 0 {
+		return 0
+	}
+	return l.Past[len(l.Past)-1].Elapsed
+}
+
+// StartRun records that a run of the program begins.
+func (l Log) StartRun(tool string) error {
+	return l.Append(journal.KindSession, journal.Session{Tool: tool, Elapsed: l.Elapsed()})
+}
+
+// Begin starts the journal in the output folder of a campaign. The error is fs.ErrExist when the
+// folder has one.
+func Begin(now Asked, learnsFrom []search.Earlier) (Log, error) {
+	var entries []journal.Entry
+	for _, e := range learnsFrom {
+		entries = append(entries, journal.Entry{Kind: journal.KindEarlier, Value: e})
+	}
+	created, err := journal.Create(now.Profile.Output, now.Header, entries...)
+	if err != nil {
+		return Log{}, err
+	}
+	return Log{Journal: created, Earlier: learnsFrom}, nil
+}
+
+// Resume opens the journal in the output folder of a campaign and reads what earlier runs wrote to
+// it. A *OtherError says that it is the journal of another campaign; it is left untouched then.
+func Resume(now Asked) (Log, error) {
+	opened, records, err := journal.Open(now.Profile.Output)
+	if err != nil {
+		return Log{}, err
+	}
+	log := Log{Journal: opened}
+	err = same(opened.Header(), now)
+	if err == nil {
+		log.Earlier, err = earlier(records)
+	}
+	if err == nil {
+		log.Past, err = trials(records)
+	}
+	if err != nil {
+		return Log{}, errors.Join(err, opened.Close())
+	}
+	return log, nil
+}
+
+// Check reports what Resume would refuse, before the variants of the model are made: a *OtherError.
+// Where other servers are measured, execution providers are not compared, since a dry run does not
+// ask the servers for theirs. It changes nothing in the folder. The error is fs.ErrNotExist when
+// there is no journal.
+func Check(now Asked) error {
+	then, _, err := journal.Read(now.Profile.Output)
+	if err != nil {
+		return err
+	}
+	isMade := func(f journal.ModelFile) bool { return slices.Contains(now.Profile.Model.Convert, f.Precision) }
+	then.Models = slices.DeleteFunc(then.Models, isMade)
+	then.Variants, then.Data = nil, ""
+	if now.Header.Server != nil || now.Header.Finals != nil {
+		then.Facts = now.Header.Facts
+	}
+	return same(then, now)
+}
+
+// OtherError says that a folder holds the journal of another campaign.
+type OtherError struct {
+	Dir         string
+	Differences []string
+}
+
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("folder %q holds the journal of another campaign:\n  %s", e.Dir, strings.Join(e.Differences, "\n  "))
+}
+
+// same returns a *OtherError when the campaign of a header cannot go on as the one that is asked
+// for.
+func same(then journal.Header, now Asked) error {
+	if list := Differences(then, now); len(list) > 0 {
+		return &OtherError{now.Profile.Output, list}
+	}
+	return nil
+}
