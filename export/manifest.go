@@ -13,7 +13,7 @@ import (
 	"tuner/measure"
 )
 
-// ManifestName is the file in every export that says what was exported, for programs (docs/export.md).
+// ManifestName is the file in every export that says what was exported, for programs (docs/reference/export.md).
 const ManifestName = "export.json"
 
 // ManifestFormat is the version of export.json; it grows when a field changes its meaning or goes away.

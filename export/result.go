@@ -52,7 +52,7 @@ type Model struct {
 // folder is the model's deployable folder, which `tuner analyze` wrote.
 func (m Model) folder() string { return filepath.Join(m.Input, "repository", m.Name) }
 
-// document is what is read of result.json (docs/formats/results.md).
+// document is what is read of result.json (docs/reference/results.md).
 type document struct {
 	Format         int                  `json:"format"`
 	Status         string               `json:"status"`

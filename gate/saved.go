@@ -35,7 +35,7 @@ const assumedSpread = 0.02
 // leastJobs is how many jobs tell how much jobs differ.
 const leastJobs = 3
 
-// Saved is a saved baseline: what was measured of a model, to compare later candidates with. It is described in docs/formats/gate.md.
+// Saved is a saved baseline: what was measured of a model, to compare later candidates with. It is described in docs/reference/gate.md.
 type Saved struct {
 	Schema      int                      `json:"schema"`
 	Tool        string                   `json:"tool"`

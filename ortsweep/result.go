@@ -131,7 +131,7 @@ func flagText(f measure.Flag) string {
 	return ""
 }
 
-// document is result.json, schema 1 (docs/formats/ortsweep.md).
+// document is result.json, schema 1 (docs/reference/ortsweep.md).
 type document struct {
 	Schema      int                `json:"schema"`
 	Tool        string             `json:"tool"`

@@ -137,7 +137,7 @@ func TestBottleneckTexts(t *testing.T) {
 // The explanation's keys stand in the documentation, those too that a grid has not.
 func TestExplanationFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../docs/formats/results.md")
+	doc, err := os.ReadFile("../docs/reference/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestExplanationFieldsAreDocumented(t *testing.T) {
 	}
 	for key := range keys {
 		if !strings.Contains(string(doc), "`"+key) {
-			t.Errorf("docs/formats/results.md does not mention %q", key)
+			t.Errorf("docs/reference/results.md does not mention %q", key)
 		}
 	}
 }

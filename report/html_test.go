@@ -392,14 +392,14 @@ func TestHTMLTrust(t *testing.T) {
 // Every key of the data stands in its documentation.
 func TestHTMLFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../docs/formats/report.md")
+	doc, err := os.ReadFile("../docs/reference/report.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, root := htmlOf(t, result(t, typical(t), analyze.Options{}))
 	for _, key := range slices.Sorted(maps.Keys(keysOf(dataOfPage(t, root)))) {
 		if !strings.Contains(string(doc), "`"+key) {
-			t.Errorf("docs/formats/report.md does not mention %q", key)
+			t.Errorf("docs/reference/report.md does not mention %q", key)
 		}
 	}
 }

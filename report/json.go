@@ -32,7 +32,7 @@ const (
 	statusUnmeasured = "unmeasured" // every trial failed
 )
 
-// document is result.json, described in docs/formats/results.md. Times are seconds, sizes bytes.
+// document is result.json, described in docs/reference/results.md. Times are seconds, sizes bytes.
 type document struct {
 	Format         int              `json:"format"`
 	Status         string           `json:"status"`

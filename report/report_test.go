@@ -350,7 +350,7 @@ func TestPictures(t *testing.T) {
 // Every key of result.json stands in its documentation.
 func TestResultFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../docs/formats/results.md")
+	doc, err := os.ReadFile("../docs/reference/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 		}
 		for key := range keysOf(value) {
 			if !strings.Contains(string(doc), key) {
-				t.Errorf("docs/formats/results.md does not mention %q", key)
+				t.Errorf("docs/reference/results.md does not mention %q", key)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"tuner/steps"
 )
 
-const schemaPath = "../docs/formats/result.schema.json"
+const schemaPath = "../docs/reference/result.schema.json"
 
 // recorded is the result of a campaign that was recorded with the journal format of the time.
 func recorded(t testing.TB, name string) analyze.Result {

@@ -63,9 +63,9 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, d.Steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	doc, err := os.ReadFile("../docs/formats/results.md")
+	doc, err := os.ReadFile("../docs/reference/results.md")
 	if err != nil || !strings.Contains(string(doc), "`steps[]`") {
-		t.Errorf("docs/formats/results.md does not mention steps[] (%v)", err)
+		t.Errorf("docs/reference/results.md does not mention steps[] (%v)", err)
 	}
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the real programs that tuner is compared with: Triton's server with its onnxruntime backend, perf_analyzer, Model
-# Analyzer and tritonclient's examples. For tests and benchmarks alone (docs/conformance.md); nothing of it becomes part of tuner.
+# Analyzer and tritonclient's examples. For tests and benchmarks alone (docs/reference/conformance.md); nothing of it becomes part of tuner.
 #
 # usage: scripts/peers.sh [DIR]      DIR: .peers unless given
 #

@@ -8,7 +8,7 @@ import (
 	"tuner/search"
 )
 
-// profileDefaults is the value of every field that a profile.yaml may leave out; docs/formats/profile.md says the same.
+// profileDefaults is the value of every field that a profile.yaml may leave out; docs/reference/profile.md says the same.
 // Name and Output follow from the model's file name (defaulted), space and load from the machine (Space).
 func profileDefaults() Profile {
 	return Profile{
@@ -26,7 +26,7 @@ func profileDefaults() Profile {
 	}
 }
 
-// analyzeDefaults is the value of every field that an analyze.yaml may leave out; docs/formats/analyze.md says the same.
+// analyzeDefaults is the value of every field that an analyze.yaml may leave out; docs/reference/analyze.md says the same.
 // Output follows from Input.
 func analyzeDefaults() Analyze {
 	return Analyze{Top: 3, Rank: RankScore, Formats: formats()}

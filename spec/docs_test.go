@@ -23,13 +23,13 @@ func allowedAt(t *testing.T, parse func(string) error, text string) []string {
 	return nil
 }
 
-// The pages in docs/formats name every field that the parsers take.
+// The pages in docs/reference name every field that the parsers take.
 func TestDocsNameEveryField(t *testing.T) {
 	t.Parallel()
 	parseProfile := func(text string) error { _, err := ParseProfile("p.yaml", []byte(text)); return err }
 	parseAnalyze := func(text string) error { _, err := ParseAnalyze("a.yaml", []byte(text)); return err }
 	check := func(page, prefix string, fields []string) {
-		text, err := os.ReadFile("../docs/formats/" + page)
+		text, err := os.ReadFile("../docs/reference/" + page)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestDocsNameEveryField(t *testing.T) {
 func TestDocsExamples(t *testing.T) {
 	t.Parallel()
 	found := 0
-	for _, page := range []string{"../README.md", "../docs/formats/profile.md", "../docs/formats/analyze.md"} {
+	for _, page := range []string{"../README.md", "../docs/reference/profile.md", "../docs/reference/analyze.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func TestSweepDefaults(t *testing.T) {
 	}
 }
 
-// docs/formats/ortsweep.md: the limit is there where the space has other precisions or providers.
+// docs/reference/ortsweep.md: the limit is there where the space has other precisions or providers.
 func TestSweepLimit(t *testing.T) {
 	t.Parallel()
 	for space, want := range map[string]bool{
@@ -162,11 +162,11 @@ func FuzzParseSweep(f *testing.F) {
 	})
 }
 
-// The page in docs/formats names every field that the parser takes, and its examples read.
+// The page in docs/reference names every field that the parser takes, and its examples read.
 func TestSweepDocs(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) error { _, err := ParseSweep("s.yaml", []byte(text)); return err }
-	page := readPage(t, "../docs/formats/ortsweep.md")
+	page := readPage(t, "../docs/reference/ortsweep.md")
 	for prefix, text := range map[string]string{"": "zzzzzz: 1", "search.": "search: {zzzzzz: 1}", "load.": "load: {zzzzzz: 1}"} {
 		for _, f := range allowedAt(t, parse, text) {
 			if !strings.Contains(page, "`"+prefix+f) {

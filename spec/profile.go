@@ -1,5 +1,5 @@
 // Package spec reads the files that a user writes: profile.yaml, which says what to search, and analyze.yaml, which says
-// what to make of the results (docs/formats describes every field). It stands at the beginning of the data flow: text in,
+// what to make of the results (docs/reference describes every field). It stands at the beginning of the data flow: text in,
 // the values that search, profile and analyze work with out. Apply goes the other way, from a candidate of the search to
 // the model configuration that is served.
 //

@@ -14,7 +14,7 @@ import (
 // Schema is the version of gate.json; it grows when a field changes its meaning or goes away.
 const Schema = 1
 
-// document is gate.json, described in docs/formats/gate.md. Times are seconds, sizes bytes, changes and margins shares.
+// document is gate.json, described in docs/reference/gate.md. Times are seconds, sizes bytes, changes and margins shares.
 type document struct {
 	Schema      int              `json:"schema"`
 	Name        string           `json:"name"`

@@ -41,7 +41,7 @@ type trendPage struct {
 	Older      int        // gates of the history that are left out
 }
 
-// trendData is what the page's script draws from, described in docs/formats/gate.md.
+// trendData is what the page's script draws from, described in docs/reference/gate.md.
 type trendData struct {
 	Metrics []trendMetric `json:"metrics"`
 	Gates   []trendGate   `json:"gates"` // the latest last

@@ -185,7 +185,7 @@ func TestLabel(t *testing.T) {
 // Every key of the page's data, and so of a line of the history, stands in its documentation.
 func TestTrendFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../docs/formats/gate.md")
+	doc, err := os.ReadFile("../../docs/reference/gate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestTrendFieldsAreDocumented(t *testing.T) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !strings.Contains(string(doc), "`"+key+"`") {
-			t.Errorf("docs/formats/gate.md does not mention %q", key)
+			t.Errorf("docs/reference/gate.md does not mention %q", key)
 		}
 	}
 	if !keys["candidate_lo"] || !keys["margin"] {

@@ -44,7 +44,7 @@ func newAnalyze(con console) *cobra.Command {
 the browser (report.html), the optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing:
 constraints, objective and the load to compare at may be changed and the analysis repeated at will, also while the campaign is running.
 
-The file may be one of Triton Model Analyzer, as it is, also one of its report (docs/model_analyzer.md). --import ranks what other programs
+The file may be one of Triton Model Analyzer, as it is, also one of its report (docs/reference/model_analyzer.md). --import ranks what other programs
 measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
 		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain\n  tuner analyze --input out/minilm --at concurrency=8\n" +
 			"  tuner analyze --input out/minilm --mode online\n  tuner analyze --import checkpoints/0.ckpt -e results",
@@ -59,7 +59,7 @@ measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
 			return runAnalyze(cmd.Context(), con, o)
 		},
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/formats/analyze.md), or Model Analyzer's file")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/reference/analyze.md), or Model Analyzer's file")
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
 	cmd.Flags().StringVar(&o.imported, "import", "", "another program's measurements: checkpoint or folder of them, CSV, output; with -f the goal is that file's")
 	o.foreign.add(cmd.Flags())

@@ -64,7 +64,7 @@ history.jsonl.`,
 func (o *gateOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.given = f.Changed
-	f.StringVarP(&o.file, "file", "f", "", "what to compare (docs/formats/gate.md)")
+	f.StringVarP(&o.file, "file", "f", "", "what to compare (docs/reference/gate.md)")
 	f.StringVar(&o.baseline, "baseline", "", "ONNX file or Triton model folder, or a saved baseline (.json)")
 	f.StringVar(&o.candidate, "candidate", "", "ONNX file or Triton model folder")
 	f.StringArrayVar(&o.metrics, "metric", nil, "METRIC[=MARGIN] that must not be worse, such as throughput=2%; may be repeated")

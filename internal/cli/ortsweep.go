@@ -63,7 +63,7 @@ Each flag can be given as a variable too: TUNER_MODEL, TUNER_IN_NAMES …`,
 func (o *sweepOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.given = f.Changed
-	f.StringVarP(&o.file, "file", "f", "", "what to sweep (docs/formats/ortsweep.md)")
+	f.StringVarP(&o.file, "file", "f", "", "what to sweep (docs/reference/ortsweep.md)")
 	f.StringVarP(&o.model, "model", "m", "", "ONNX file, in place of a file")
 	f.StringVarP(&o.folder, "output-folder", "o", "", "folder of the results (default out/NAME-ortsweep)")
 	f.StringVar(&o.measure, "measure", "", "latency (of one execution, one session) or throughput (of all sessions) (default latency)")

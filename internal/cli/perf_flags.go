@@ -155,7 +155,7 @@ func (o *perfOptions) protocolFlags(f *pflag.FlagSet) {
 }
 
 func (o *perfOptions) reportFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.output, "output", "text", "on stdout: text, json (docs/formats/perf.md) or benchstat")
+	f.StringVar(&o.output, "output", "text", "on stdout: text, json (docs/reference/perf.md) or benchstat")
 	f.StringVarP(&o.csv, "latency-report-file", "f", "", "CSV file of the levels")
 	f.BoolVar(&o.verboseCSV, "verbose-csv", false, "more columns there")
 	f.StringVar(&o.export, "profile-export-file", "", "JSON file of every request; it must not exist")

@@ -49,7 +49,7 @@ func newProfile(con console) *cobra.Command {
 highest load within the constraints for each, and appends every measurement to <output>/journal.jsonl. Another server can be
 measured instead, or confirm the finalists (runner, finals): a tritonserver that is launched, or one that runs already.
 
-The file may be one of Triton Model Analyzer, as it is (docs/model_analyzer.md): its models are profiled one after the other, and the
+The file may be one of Triton Model Analyzer, as it is (docs/reference/model_analyzer.md): its models are profiled one after the other, and the
 results of each are written as its own profile does.
 
 Interrupted (Ctrl-C) it keeps what was measured; the same command goes on where it stopped. A second Ctrl-C ends it at once.
@@ -67,7 +67,7 @@ Then 'tuner analyze' ranks the configurations and writes the results.`,
 			return runProfile(cmd.Context(), con, o)
 		},
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/formats/profile.md), or Model Analyzer's file")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "the profile (docs/reference/profile.md), or Model Analyzer's file")
 	o.foreign.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the candidates, what was folded and why, and a time estimate; measure nothing")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress")

@@ -68,7 +68,7 @@ var shapingFlags = append([]string{"output-folder", "p99", "budget", "until", "m
 
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "the profile, instead of a model (docs/formats/profile.md)")
+	f.StringVarP(&o.file, "file", "f", "", "the profile, instead of a model (docs/reference/profile.md)")
 	f.StringVarP(&o.dir, "output-folder", "o", "", "`folder` of all that is written (default out/NAME)")
 	f.StringVar(&o.wish.P99, "p99", "", "`limit` of the p99 latency, such as 30ms (default none)")
 	f.StringVar(&o.wish.Budget, "budget", "", "`time` for the search, such as 5m (default 10m)")

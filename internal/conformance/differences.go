@@ -8,7 +8,7 @@ import (
 // Difference is a way in which the engine knowingly answers otherwise than Triton.
 type Difference struct {
 	ID     string
-	Reason string   // docs/conformance.md has the same
+	Reason string   // docs/reference/conformance.md has the same
 	Cases  []string // patterns of path.Match for the names of cases
 	// Extensions are patterns, too: in the answers of these cases only the JSON field "extensions" may differ.
 	Extensions []string

@@ -53,13 +53,13 @@ func TestKnownDifference(t *testing.T) {
 
 func TestDifferencesAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "conformance.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "conformance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range Differences {
 		if line := "| " + d.ID + " | " + d.Reason + " |\n"; !strings.Contains(string(text), line) {
-			t.Errorf("docs/conformance.md lacks the line\n%s", line)
+			t.Errorf("docs/reference/conformance.md lacks the line\n%s", line)
 		}
 	}
 }

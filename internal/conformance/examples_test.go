@@ -15,7 +15,7 @@ import (
 )
 
 // examples are the programs of tritonclient's examples that need nothing beyond what the engine has. Those left out are about
-// sequences, decoupled models, shared memory and images (docs/conformance.md).
+// sequences, decoupled models, shared memory and images (docs/reference/conformance.md).
 var examples = []string{
 	"simple_http_infer_client", "simple_http_async_infer_client", "simple_http_aio_infer_client", "simple_http_string_infer_client",
 	"simple_http_health_metadata", "simple_http_model_control",

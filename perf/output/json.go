@@ -13,7 +13,7 @@ import (
 // Format is the version of the JSON report; it grows when a field changes its meaning or goes away.
 const Format = 1
 
-// document is the JSON report, described in docs/formats/perf.md. Times are seconds, sizes bytes.
+// document is the JSON report, described in docs/reference/perf.md. Times are seconds, sizes bytes.
 type document struct {
 	Format      int          `json:"format"`
 	Program     string       `json:"program"`

@@ -17,7 +17,7 @@ import (
 // Format is the version of the embedded data; it grows when a field changes its meaning or goes away.
 const Format = 2
 
-// document is the data that the page carries, described in docs/formats/report.md. Values are in base units. What many
+// document is the data that the page carries, described in docs/reference/report.md. Values are in base units. What many
 // configurations have in common (loads, lines, reasons, flags) is in tables, of which they have the numbers, counted from 0.
 type document struct {
 	Format         int                 `json:"format"`

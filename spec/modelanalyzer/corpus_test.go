@@ -226,7 +226,7 @@ func TestJointFolder(t *testing.T) {
 // The rows of the documentation and the table of the code are the same fields with the same effects.
 func TestDocsNameEveryField(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/model_analyzer.md")
+	text, err := os.ReadFile("../../docs/reference/model_analyzer.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestDocsNameEveryField(t *testing.T) {
 		want[key] = f.Effect
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("code (-) and docs/model_analyzer.md (+) differ:\n%s", diff)
+		t.Errorf("code (-) and docs/reference/model_analyzer.md (+) differ:\n%s", diff)
 	}
 }
 

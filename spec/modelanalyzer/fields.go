@@ -28,7 +28,7 @@ const (
 	Refused Effect = "refused" // an error: without it something else would be measured than what the file asks for
 )
 
-// Field is one field of Model Analyzer's files; docs/model_analyzer.md has a row for each.
+// Field is one field of Model Analyzer's files; docs/reference/model_analyzer.md has a row for each.
 type Field struct {
 	Section Section
 	Name    string

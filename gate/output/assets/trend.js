@@ -1,4 +1,4 @@
-// Draws each metric's way through the gates of the history, from the data that the page carries (docs/formats/gate.md).
+// Draws each metric's way through the gates of the history, from the data that the page carries (docs/reference/gate.md).
 
 const raw = JSON.parse(document.getElementById("data").textContent);
 

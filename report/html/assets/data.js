@@ -1,4 +1,4 @@
-// The data that the page carries (docs/formats/report.md), as objects.
+// The data that the page carries (docs/reference/report.md), as objects.
 
 const dataText = document.getElementById("data").textContent;
 const raw = JSON.parse(dataText);

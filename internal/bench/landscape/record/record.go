@@ -1,5 +1,5 @@
 // Package record is the file of a recorded landscape: what a campaign could have measured of one model on one machine, point
-// by point (docs/formats/landscape.md). The recorder beside it writes such files, and search/landscape replays campaigns on
+// by point (docs/reference/landscape.md). The recorder beside it writes such files, and search/landscape replays campaigns on
 // them. It holds values, reads and writes them, and judges no figure.
 package record
 
