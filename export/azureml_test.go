@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // azureFields are the fields of Azure's published schemas (the CLI's YAML references of model, managed online endpoint and managed online

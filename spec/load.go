@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"tuner/search"
 )

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"regexp"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // hidden stands in a journal for what may be a secret.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // longestSeries is how many values one knob may have. More cannot be measured, and is a range without its step.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // TestChartIsTheManifests renders the chart and compares it, and the claim beside it, with the manifests of the same result: both are the same
