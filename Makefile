@@ -106,12 +106,6 @@ bench-perf: setup ## Measure `tuner perf` side by side with perf_analyzer (about
 	@echo "==> bench-perf: measuring $(WHAT)"
 	go run ./internal/bench/perf -what $(WHAT) -tuner $(TUNER)
 
-.PHONY: bench-rewrites
-bench-rewrites: setup ## Measure what the int8 rewrite does to MiniLM, beside onnxruntime.quantization (about 2 minutes)
-	@echo "==> bench-rewrites: installing the real peers if needed"
-	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
-	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/rewrites
-
 .PHONY: bench-ortsweep
 bench-ortsweep: setup ## Race MiniLM's session settings ten times, and compare with exhaustive measurement (about 50 minutes)
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/ortsweep -model $(MODELS)/minilm.onnx -tuner $(TUNER)
@@ -123,13 +117,6 @@ bench-gate: setup ## Gate MiniLM against itself, 5 % slower and with a slow tail
 .PHONY: bench-turns
 bench-turns: setup ## Compare MiniLM with itself in turns, two engines for 100 s: how precise turns are (about 2 minutes)
 	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/turns -model $(MODELS)/minilm.onnx -tuner $(TUNER)
-
-.PHONY: bench-olive
-bench-olive: setup ## Put Olive beside `tuner ortsweep` on seven models; one judge measures both answers (15 minutes; installs 6 GB)
-	scripts/peers.sh "$${TUNER_PEERS:-.peers}"
-	scripts/olive.sh "$${TUNER_PEERS:-.peers}"
-	go run ./cmd/samplemodels -o $(MODELS) all-small
-	go run ./internal/bench/olive -models $(MODELS) -tuner $(TUNER) -budget 30s
 
 .PHONY: bench-campaign
 bench-campaign: setup ## Campaigns on MiniLM and four published models, beside exhaustive ones and Model Analyzer (five hours; WHAT=repeats etc. for a part)
@@ -179,10 +166,6 @@ conformance-deployment: build ## The part of conformance that validates exports 
 	@echo "==> conformance: exports by the Kubernetes API server, helm, compose-go and Prometheus (about a minute)"
 	cd internal/conformance/deployment && go vet ./... && \
 		TUNER_BINARY="$(CURDIR)/$(TUNER)" TUNER_CONTROLPLANE="$(CONTROLPLANE)" go test -count=1 -timeout 10m -run '$(RUN)' ./...
-
-.PHONY: bench-inprocess
-bench-inprocess: setup ## Measure what the engine costs beyond ONNX Runtime, without a wire (about 5 minutes)
-	TUNER_ORT_LIBRARY="$$($(TUNER) runtime install cpu)" go run ./internal/bench/inprocess -minilm $(MODELS)/minilm.onnx
 
 # How long the engine is under load in `make soak`.
 SOAKTIME ?= 30m
