@@ -16,7 +16,7 @@ import (
 
 // What the user leaves out.
 const (
-	DefaultImage       = "nvcr.io/nvidia/tritonserver:24.10-py3" // the release that `make conformance` compares the engine with
+	DefaultImage       = "nvcr.io/nvidia/tritonserver:24.10-py3" // the release that `make -C lab conformance` compares the engine with
 	DefaultGPUResource = "nvidia.com/gpu"
 	DefaultReplicas    = 1
 	DefaultMaxReplicas = 3

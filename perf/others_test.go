@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"tuner/internal/lawserver"
+	"tuner/internal/testserver"
 	"tuner/measure"
 	"tuner/meter"
 )
@@ -52,7 +52,7 @@ func TestOtherKeepsOneLevel(t *testing.T) {
 func TestLevelForgetsEarlierWindows(t *testing.T) {
 	t.Parallel()
 	other := &other{begun: time.Now(), windows: make([]measure.Window, 3)}
-	r := &run{options: counting(target(t, lawserver.Options{}), 10), others: others{other}}
+	r := &run{options: counting(target(t, testserver.Options{}), 10), others: others{other}}
 	if _, err := r.measureLevel(t.Context(), 1); err != nil || len(other.windows) != 0 {
 		t.Errorf("%d windows of the load beside it are kept, %v", len(other.windows), err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tuner/engine/api"
-	"tuner/internal/lawserver"
+	"tuner/internal/testserver"
 	"tuner/load"
 	"tuner/measure"
 	"tuner/meter"
@@ -21,7 +21,7 @@ type blind struct{ failure error }
 func (b blind) Read(context.Context) (meter.Reading, error) { return meter.Reading{}, b.failure }
 
 // target is a server with a law, and a request for it.
-func target(t *testing.T, o lawserver.Options) Target {
+func target(t *testing.T, o testserver.Options) Target {
 	t.Helper()
 	return aim(t, wire.Options{Address: listen(t, o).HTTP}, 64)
 }
@@ -38,9 +38,9 @@ func aim(t *testing.T, w wire.Options, size int) Target {
 }
 
 // listen starts a server with a law.
-func listen(t *testing.T, o lawserver.Options) lawserver.Addresses {
+func listen(t *testing.T, o testserver.Options) testserver.Addresses {
 	t.Helper()
-	server, err := lawserver.New(o)
+	server, err := testserver.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (d *diary) Record(r load.Record) error {
 
 func TestRunCounts(t *testing.T) {
 	t.Parallel()
-	o := counting(target(t, lawserver.Options{}), 30)
+	o := counting(target(t, testserver.Options{}), 30)
 	var d diary
 	o.Observer, o.Sink = &d, &d
 	report, err := Run(t.Context(), o)
@@ -111,7 +111,7 @@ func TestRunCounts(t *testing.T) {
 
 func TestRunOfAnOpenLoop(t *testing.T) {
 	t.Parallel()
-	o := counting(target(t, lawserver.Options{}), 30)
+	o := counting(target(t, testserver.Options{}), 30)
 	o.Mode, o.Distribution, o.Seed, o.Levels = ModeRate, Poisson, 5, Levels{Start: 1000, End: 2000, Step: 1000}
 	report, err := Run(t.Context(), o)
 	if err != nil || len(report.Levels) != 2 {
@@ -131,7 +131,7 @@ func TestRunOfAnOpenLoop(t *testing.T) {
 // What the server does wrong is told at the level, and what was measured stays.
 func TestRunWithFailures(t *testing.T) {
 	t.Parallel()
-	report, err := Run(t.Context(), counting(target(t, lawserver.Options{Faults: lawserver.Faults{FailEvery: 10}}), 30))
+	report, err := Run(t.Context(), counting(target(t, testserver.Options{Faults: testserver.Faults{FailEvery: 10}}), 30))
 	if err != nil || len(report.Levels) != 2 {
 		t.Fatalf("%d levels, %v", len(report.Levels), err)
 	}
@@ -140,7 +140,7 @@ func TestRunWithFailures(t *testing.T) {
 		t.Errorf("%d errors, warnings %q", first.Measurement.Errors(), first.Warnings)
 	}
 
-	o := counting(target(t, lawserver.Options{Faults: lawserver.Faults{DieAfter: 45}}), 30)
+	o := counting(target(t, testserver.Options{Faults: testserver.Faults{DieAfter: 45}}), 30)
 	report, err = Run(t.Context(), o)
 	var lost *load.LostError
 	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "concurrency 2, after ") || len(report.Levels) != 2 {
@@ -154,7 +154,7 @@ func TestRunWithFailures(t *testing.T) {
 
 func TestStatisticsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	o := counting(target(t, lawserver.Options{}), 10)
+	o := counting(target(t, testserver.Options{}), 10)
 	o.Target.Gauge = blind{errors.New("no such page")}
 	report, err := Run(t.Context(), o)
 	if err != nil || len(report.Levels) != 2 || !strings.Contains(strings.Join(report.Levels[0].Warnings, "\n"), "no such page") {
@@ -164,7 +164,7 @@ func TestStatisticsThatCannotBeRead(t *testing.T) {
 
 func TestRunEndsWithItsSinkAndItsContext(t *testing.T) {
 	t.Parallel()
-	o := counting(target(t, lawserver.Options{}), 10)
+	o := counting(target(t, testserver.Options{}), 10)
 	full := errors.New("disk full")
 	o.Sink = &diary{broken: full}
 	if report, err := Run(t.Context(), o); !errors.Is(err, full) || len(report.Levels) != 1 {
@@ -205,11 +205,11 @@ func (p *patient) Read(context.Context) (meter.Reading, error) {
 // The load on another model goes on while levels are measured, and its windows come with the level's.
 func TestRunBesideAnotherModel(t *testing.T) {
 	t.Parallel()
-	o := counting(target(t, lawserver.Options{}), 0)
+	o := counting(target(t, testserver.Options{}), 0)
 	o.RequestCount = 0
 	o.Levels, o.Search = Levels{Start: 1, End: 1, Step: 1}, SearchNone
 	o.Stop = Stop{Rule: RuleStability, Stability: 1e9, Trials: 3, Window: 100 * ms}
-	other := target(t, lawserver.Options{Law: lawserver.Deterministic(ms)})
+	other := target(t, testserver.Options{Law: testserver.Deterministic(ms)})
 	edges := make(clock)
 	other.Gauge = edges
 	// The level's first window begins before its first reading. The first edge that is told then may have been before; the windows between

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"tuner/internal/lawserver"
+	"tuner/internal/testserver"
 	"tuner/load"
 	"tuner/measure"
 	"tuner/wire"
 )
 
 // overGRPC is target over gRPC.
-func overGRPC(t *testing.T, o lawserver.Options) Target {
+func overGRPC(t *testing.T, o testserver.Options) Target {
 	t.Helper()
 	return aim(t, wire.Options{Address: listen(t, o).GRPC, Protocol: wire.GRPC}, 64)
 }
@@ -20,7 +20,7 @@ func overGRPC(t *testing.T, o lawserver.Options) Target {
 // Many small requests in flight over gRPC share connections, and nothing else does unless the user says so.
 func TestShare(t *testing.T) {
 	t.Parallel()
-	at := listen(t, lawserver.Options{})
+	at := listen(t, testserver.Options{})
 	for name, c := range map[string]struct {
 		wire        wire.Options
 		size        int // of a request's input
@@ -59,7 +59,7 @@ func TestShare(t *testing.T) {
 func TestRunOverSharedConnections(t *testing.T) {
 	t.Parallel()
 	for _, share := range []int{0, 1, 3} {
-		o := counting(overGRPC(t, lawserver.Options{Law: lawserver.Deterministic(ms), Faults: lawserver.Faults{FailEvery: 10}}), 400)
+		o := counting(overGRPC(t, testserver.Options{Law: testserver.Deterministic(ms), Faults: testserver.Faults{FailEvery: 10}}), 400)
 		o.Target.Options.Share = share
 		o.Levels = Levels{Start: 10, End: 10, Step: 1}
 		report, err := Run(t.Context(), o)
@@ -76,15 +76,15 @@ func TestRunOverSharedConnections(t *testing.T) {
 func TestBadServersOverSharedConnections(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		faults lawserver.Faults
+		faults testserver.Faults
 		want   any
 	}{
-		"dies":   {lawserver.Faults{DieAfter: 200}, new(*load.LostError)},
-		"silent": {lawserver.Faults{Silent: true}, new(*load.HungError)},
+		"dies":   {testserver.Faults{DieAfter: 200}, new(*load.LostError)},
+		"silent": {testserver.Faults{Silent: true}, new(*load.HungError)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := counting(overGRPC(t, lawserver.Options{Faults: c.faults}), 400)
+			o := counting(overGRPC(t, testserver.Options{Faults: c.faults}), 400)
 			o.Timeout, o.Levels = 300*time.Millisecond, Levels{Start: 8, End: 8, Step: 1}
 			report, err := Run(t.Context(), o)
 			if !errors.As(err, c.want) {

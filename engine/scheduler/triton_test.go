@@ -15,7 +15,7 @@ import (
 )
 
 // The batches that a real Triton 2.51 formed of these arrivals ("instant in ms:rows"), with a model whose executions take
-// 100 ms: internal/conformance asks it again.
+// 100 ms: lab/conformance asks it again.
 func TestBatchesAreTritons(t *testing.T) {
 	t.Parallel()
 	const delay = 50 * time.Millisecond

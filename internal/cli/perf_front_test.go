@@ -27,13 +27,13 @@ import (
 	"testing"
 	"time"
 
-	"tuner/internal/lawserver"
+	"tuner/internal/testserver"
 )
 
 // lawServer starts a server with a law of service times.
-func lawServer(t *testing.T) lawserver.Addresses {
+func lawServer(t *testing.T) testserver.Addresses {
 	t.Helper()
-	server, err := lawserver.New(lawserver.Options{Law: lawserver.Deterministic(time.Millisecond)})
+	server, err := testserver.New(testserver.Options{Law: testserver.Deterministic(time.Millisecond)})
 	if err != nil {
 		t.Fatal(err)
 	}

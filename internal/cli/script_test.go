@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tuner/engine/api"
-	"tuner/internal/lawserver"
+	"tuner/internal/testserver"
 	"tuner/measure"
 	"tuner/meter"
 	"tuner/onnx"
@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setupScript,
 		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitcode, "lawserver": startLawServer, "startserver": startServer, "fill": fill, "replace": replaceText, "makemodel": makeModel,
+			"exitcode": exitcode, "testserver": startTestServer, "startserver": startServer, "fill": fill, "replace": replaceText, "makemodel": makeModel,
 		},
 	})
 }
@@ -163,24 +163,24 @@ func replaceText(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o644))
 }
 
-// startLawServer is the script command "lawserver flags…": an inference server with a known law of service times, until the
+// startTestServer is the script command "testserver flags…": an inference server with a known law of service times, until the
 // script's end. $LAW_HTTP and $LAW_GRPC are where it listens.
-func startLawServer(ts *testscript.TestScript, _ bool, args []string) {
+func startTestServer(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, stop := context.WithCancel(context.Background())
 	answer, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := lawserver.Run(ctx, args, out, os.Stderr)
+		err := testserver.Run(ctx, args, out, os.Stderr)
 		_ = out.CloseWithError(err) // returns no error
 		ended <- err
 	}()
 	ts.Defer(func() {
 		stop()
 		if err := <-ended; err != nil {
-			ts.Logf("lawserver: %v", err)
+			ts.Logf("testserver: %v", err)
 		}
 	})
-	var addresses lawserver.Addresses
+	var addresses testserver.Addresses
 	ts.Check(json.NewDecoder(answer).Decode(&addresses))
 	ts.Setenv("LAW_HTTP", addresses.HTTP)
 	ts.Setenv("LAW_GRPC", addresses.GRPC)

@@ -17,7 +17,6 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"internal/cli"},
 	"internal/cli":     {"*"},
-	"cmd/samplemodels": {"onnx", "ortlib", "internal/checksum", "internal/published"},
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
 	"export":           {"internal/telemetry", "report", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                   // report: the format of result.json; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
@@ -85,16 +84,7 @@ var allowed = map[string][]string{
 	"internal/terminal":   {},
 	"internal/webpage":    {},
 	"internal/orttest":    {"ort", "onnx"},
-	"internal/bench":      {"*"},
-	"internal/soak":       {"engine/api", "runner", "hostinfo", "ortlib", "stats", "internal/bench/program"},
-	"internal/lawserver":  {"engine/api", "modelconfig", "internal/bench/program"},
-	"internal/peers":      {},
-	"internal/published":  {"ortlib", "internal/checksum"},
-	"internal/conformance": {
-		"internal/peers", "engine/api", "onnx",
-	},
-	"internal/bench/program":    {},
-	"internal/bench/sidebyside": {"hostinfo", "stats"},
+	"internal/testserver": {"engine/api", "modelconfig"},
 }
 
 // walls are edges that no refactoring may add, each with its reason. The module's packages are named by folder, others by
@@ -116,13 +106,15 @@ var walls = []struct {
 	{[]string{"export"}, []string{"export/verify"}, "runner", "an export is written from the result alone, without a server"},
 	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "search", "the measurement core knows nothing of tuning"},
 	{[]string{"report"}, nil, "profile", "a report must be reproducible from the journal"},
-	{nil, nil, "github.com/c-bata/goptuna", "the baselines of the search's benchmark are in a module of their own, search/landscape: the product does not carry them"},
+	{nil, nil, "github.com/c-bata/goptuna", "the search's benchmark needs it for its baselines, and is in a module of its own, lab: the product does not carry it"},
 }
 
-// pkg is the part of `go list -json` that the test reads.
+// pkg is the part of `go list -json` that the tests read.
 type pkg struct {
-	ImportPath string
-	Imports    []string
+	ImportPath   string
+	Imports      []string
+	TestImports  []string // of the tests inside of the package
+	XTestImports []string // of the tests outside of it
 }
 
 const module = "tuner/"
@@ -157,6 +149,18 @@ func TestWallsStand(t *testing.T) {
 				if strings.TrimPrefix(imported, module) == w.to {
 					t.Errorf("%s imports %s: %s", folder, w.to, w.reason)
 				}
+			}
+		}
+	}
+}
+
+// lab is a module above this one: it imports the product. The product and its tests build without it.
+func TestNothingImportsTheLaboratory(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if within(imported, module+"lab") {
+				t.Errorf("%s imports %s: the product builds without the laboratory", p.ImportPath, imported)
 			}
 		}
 	}
@@ -201,10 +205,10 @@ func mayImport(entry, target string) bool {
 	})
 }
 
-// listPackages asks the go command for every package of the module and its direct imports, tests left out.
+// listPackages asks the go command for every package of the module and its direct imports.
 func listPackages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

@@ -27,7 +27,7 @@ func TestAgreesWithONNXRuntime(t *testing.T) {
 		for _, name := range []string{"minilm", "resnet", "mobilenet", "lstm"} {
 			path := filepath.Join(dir, name+".onnx")
 			if _, err := os.Stat(path); err != nil && name != "minilm" {
-				continue // a sample that cmd/samplemodels has not made here
+				continue // a sample that lab/samplemodels has not made here
 			}
 			m, err := onnx.Read(path)
 			if err != nil {

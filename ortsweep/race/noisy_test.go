@@ -8,7 +8,7 @@ import (
 	"tuner/search"
 )
 
-// shared is MiniLM on two cores of a shared machine, as `make bench-ortsweep` measured it: int8 doubles the speed, idle threads that
+// shared is MiniLM on two cores of a shared machine, as `make -C lab bench-ortsweep` measured it: int8 doubles the speed, idle threads that
 // do not spin cost a tenth, and the rest nearly nothing.
 func shared(c search.Candidate) float64 {
 	log := 0.0

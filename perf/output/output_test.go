@@ -288,7 +288,7 @@ func TestLinesOfPerfAnalyzer(t *testing.T) {
 	}
 }
 
-// TestLinesThatScriptsRead: the expressions are of internal/conformance, of NVIDIA's scripts, and of what people write.
+// TestLinesThatScriptsRead: the expressions are of lab/conformance, of NVIDIA's scripts, and of what people write.
 func TestLinesThatScriptsRead(t *testing.T) {
 	t.Parallel()
 	s, l := closedSettings(), closedLevel()

@@ -8,7 +8,7 @@ import (
 )
 
 // usual are the scales that are expected before a campaign, from recordings of four models
-// (testdata/landscapes): twice what a campaign's predictions miss of the recorded truths, and the machine's
+// (lab/testdata/landscapes): twice what a campaign's predictions miss of the recorded truths, and the machine's
 // speed. A campaign opens pools where the predictions are good, so that the scales of its trials are too
 // small for the others: with what is missed in the mean, unmeasured cells were off by 1.6 of their
 // deviations. A mean latency misses as the throughput does, since Little's law ties them.

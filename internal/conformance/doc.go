@@ -1,9 +1,0 @@
-// Package conformance asks a real Triton and tuner's engine the same things and compares what they answer: status codes,
-// JSON values, error texts and bytes, over HTTP and gRPC, with the same model repository.
-//
-// The requests are data (testdata/requests), and so are the differences that are known and accepted (differences.go). The
-// package stands beside the data flow: it is what `make conformance` runs, and no part of the product. It judges answers
-// alone; how fast they come is a matter of internal/bench.
-//
-// A second comparison is between the engine and what package search/queuesim predicts of it.
-package conformance

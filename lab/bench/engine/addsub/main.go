@@ -1,0 +1,88 @@
+// Addsub is the engine's front ends and scheduler before a model that is a few lines of Go: what benchmark frontend sets
+// against a real Triton before a few lines of C, so that ONNX Runtime counts against neither. It takes those of
+// tritonserver's options that package peers gives.
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"tuner/engine"
+	"tuner/engine/enginetest"
+	"tuner/engine/frontends"
+	"tuner/engine/rest"
+	"tuner/lab/program"
+	"tuner/modelconfig"
+)
+
+// drainTime is how long requests may take once the program shall end.
+const drainTime = 5 * time.Second
+
+func main() { program.Main("addsub", run) }
+
+func run(ctx context.Context, args []string, _, messages io.Writer) error {
+	debug.SetGCPercent(400) // as tuner serve does
+	var repository string
+	var http, grpc, metrics frontends.Listen
+	flags := flag.NewFlagSet("addsub", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	flags.StringVar(&repository, "model-repository", "", "the model's folder lies here")
+	for name, at := range map[string]*frontends.Listen{"http": &http, "grpc": &grpc, "metrics": &metrics} {
+		at.Enabled = true
+		flags.StringVar(&at.Address, name+"-address", "127.0.0.1", "")
+		flags.IntVar(&at.Port, name+"-port", 0, "")
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	server, err := engine.Open(ctx, engine.Options{ID: "triton", Version: "test", Repositories: []string{repository},
+		StrictReadiness: true, ExitOnError: true, Backend: backend{}, Log: log})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	f, err := frontends.Open(server, frontends.Options{HTTP: http, GRPC: grpc, Metrics: metrics, REST: rest.Options{Log: log}, Log: log})
+	if err != nil {
+		return err
+	}
+	return f.Serve(ctx, drainTime)
+}
+
+type backend struct{}
+
+// NewSession ignores the model's file.
+func (backend) NewSession(context.Context, engine.ModelFiles, *modelconfig.Config, engine.Instance) (engine.Session, error) {
+	return &session{}, nil
+}
+
+// session is one instance; it keeps nothing.
+type session struct{}
+
+func (*session) IO() modelconfig.ModelIO { return enginetest.Simple() }
+
+func (*session) Close() error { return nil }
+
+// Execute adds and subtracts two tensors of 32-bit integers.
+func (*session) Execute(b *engine.Batch) (engine.Result, error) {
+	result := engine.Result{Gathered: time.Now()}
+	var sum, difference []byte
+	for k := range b.Inputs[0].Parts {
+		x, y := b.Inputs[0].Parts[k], b.Inputs[1].Parts[k]
+		for i := 0; i < len(x); i += 4 {
+			p, q := binary.LittleEndian.Uint32(x[i:]), binary.LittleEndian.Uint32(y[i:])
+			sum = binary.LittleEndian.AppendUint32(sum, p+q)
+			difference = binary.LittleEndian.AppendUint32(difference, p-q)
+		}
+	}
+	for i, data := range [][]byte{sum, difference} {
+		result.Outputs = append(result.Outputs, engine.Tensor{Name: b.Outputs[i], DataType: b.Inputs[0].DataType, Shape: b.Inputs[0].Shape, Data: data})
+	}
+	result.Computed = time.Now()
+	return result, nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+
+	"tuner/lab/bench/sidebyside"
+	"tuner/stats"
+)
+
+// comparison is one line of a table: one figure of both sides in every round.
+type comparison struct {
+	Name   string
+	Unit   string
+	Rounds []round
+	Of     func(figures) float64 // above zero
+	Scale  float64               // what the figure is multiplied with to be in Unit
+	Goal   string                // of the ratio; "" where there is none
+}
+
+// values lists the figure of both sides, round by round.
+func (c comparison) values() (tuner, triton []float64) {
+	for _, r := range c.Rounds {
+		tuner = append(tuner, c.Scale*c.Of(r.Tuner))
+		triton = append(triton, c.Scale*c.Of(r.Triton))
+	}
+	return tuner, triton
+}
+
+// noise is what disturbed the rounds: the median share of the machine that other processes took, and the median cores that
+// the server without load used.
+func (c comparison) noise() (foreign, idle float64) {
+	var f, i []float64
+	for _, r := range c.Rounds {
+		f = append(f, (r.Tuner.Foreign+r.Triton.Foreign)/2)
+		i = append(i, (r.Tuner.Idle+r.Triton.Idle)/2)
+	}
+	return stats.Median(f), stats.Median(i)
+}
+
+// line is the comparison for the table.
+func (c comparison) line() sidebyside.Line {
+	tuner, triton := c.values()
+	foreign, idle := c.noise()
+	return sidebyside.Line{
+		Name: c.Name, Unit: c.Unit, Ours: tuner, Theirs: triton, Goal: c.Goal,
+		Disturbed: []string{fmt.Sprintf("%.0f %%", 100*foreign), fmt.Sprintf("%.2f", idle)},
+	}
+}
+
+// report prints comparisons, if there are any, as a table, and records them.
+func (b *bench) report(title string, list []comparison) error {
+	var lines []sidebyside.Line
+	for _, c := range list {
+		lines = append(lines, c.line())
+	}
+	return sidebyside.Table{
+		Benchmark: "Peers", Ours: sidebyside.Side{Name: "tuner", Key: "tuner"}, Theirs: sidebyside.Side{Name: "Triton", Key: "triton"},
+		Disturbances: []string{"foreign CPU", "idle server, cores"}, Out: b.out, Record: b.record,
+	}.Report(title, lines)
+}
+
+// The figures that comparisons are about.
+
+func throughput(f figures) float64 { return f.Throughput }
+
+func p99(f figures) float64 { return f.P99 }
+
+func cpuPerThousand(f figures) float64 { return f.CPU }
+
+func meanBatch(f figures) float64 { return f.Batch }
+
+func infer(f figures) float64 { return f.Infer }
+
+func around(f figures) float64 { return f.Around }
+
+// shortestAdded keeps ratios defined where the time of the model exceeds the latency: 1 µs.
+const shortestAdded = 1e-6
+
+// added is the median latency less the mean time of the model's own, which a disturbed machine lengthens more.
+func added(f figures) float64 { return max(shortestAdded, f.P50-f.Infer) }
+
+// addedMean is the mean latency that is not the model's own. Both means hold the same disturbances of the model's runs, so
+// that they cancel out.
+func addedMean(f figures) float64 { return max(shortestAdded, f.Mean-f.Infer) }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"tuner/lab/peers"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/onnx"
+)
+
+// toolTime bounds how long a compiler or a script may take.
+const toolTime = 5 * time.Minute
+
+// repository makes a repository of one ONNX model with a configuration, which names it.
+func (b *bench) repository(file, config string) (string, error) {
+	c, err := modelconfig.Parse("config.pbtxt", []byte(config))
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.models, file)
+	m, err := onnx.Read(path)
+	if err != nil {
+		return "", err
+	}
+	digest, err := m.Digest()
+	if err != nil {
+		return "", err
+	}
+	v, err := modelrepo.Build(b.work, modelrepo.Source{Path: path, Digest: digest}, c)
+	return v.Dir, err
+}
+
+// The files of MiniLM, in the folder of the sample models.
+const (
+	fileFP32 = "minilm.onnx"
+	fileInt8 = "minilm_int8.onnx"
+)
+
+// quantized makes the int8 variant of MiniLM where it is not there yet.
+func (b *bench) quantized(ctx context.Context) error {
+	path := filepath.Join(b.models, fileInt8)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	made := filepath.Join(b.work, fileInt8)
+	if err := b.peers.Quantize(ctx, filepath.Join(b.models, fileFP32), made); err != nil {
+		return err
+	}
+	return os.Rename(made, path)
+}
+
+//go:embed testdata/addsub_backend.c
+var addSubBackend []byte
+
+// addSubRepository makes a repository for Triton with a model that adds and subtracts in C.
+func (b *bench) addSubRepository(ctx context.Context) (string, error) {
+	const backend = "addsub"
+	dir := filepath.Join(b.work, "triton_addsub")
+	folder := filepath.Join(dir, simple)
+	if err := os.MkdirAll(filepath.Join(folder, "1"), 0o755); err != nil {
+		return "", fmt.Errorf("cannot make a repository: %w", err)
+	}
+	source := filepath.Join(b.work, backend+".c")
+	for path, text := range map[string][]byte{
+		source: addSubBackend, filepath.Join(folder, "config.pbtxt"): []byte(simpleConfig(backend)),
+	} {
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return "", fmt.Errorf("cannot make a repository: %w", err)
+		}
+	}
+	return dir, peers.CompileBackend(ctx, source, folder, backend)
+}
+
+// tool runs a program that makes a file.
+func tool(ctx context.Context, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	if text, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot run %s: %w; its output:\n%s", name, err, text)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tuner/lab/bench/sidebyside"
+)
+
+// saturationConcurrency keeps two instances of batch 16 busy, or one with its next batch waiting.
+const saturationConcurrency = 32
+
+// saturation compares the throughput of MiniLM when there is always work.
+func (b *bench) saturation(ctx context.Context) error {
+	if err := b.quantized(ctx); err != nil {
+		return err
+	}
+	var lines []comparison
+	var failed error
+	for _, precision := range []struct{ name, file string }{{"fp32", fileFP32}, {"int8", fileInt8}} {
+		for _, s := range []setting{{Instances: 2, Threads: 1, MaxBatch: 16}, {Instances: 1, Threads: 2, MaxBatch: 16}} {
+			more, err := b.saturate(ctx, precision.name, precision.file, s)
+			lines = append(lines, more...)
+			if err != nil && ctx.Err() == nil {
+				failed = errors.Join(failed, fmt.Errorf("%s, %v: %w", precision.name, s, err))
+			}
+		}
+	}
+	title := fmt.Sprintf("### Saturation: MiniLM, %d tokens, concurrency %d, gRPC (instances × threads)", sequence, saturationConcurrency)
+	return errors.Join(context.Cause(ctx), failed, b.report(title, lines))
+}
+
+// saturate compares one setting, with perf_analyzer and with tuner's own load generator; with an error come the lines that
+// were complete before.
+func (b *bench) saturate(ctx context.Context, precision, file string, s setting) (lines []comparison, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	o := b.or(10, 3*time.Second)
+	c, err := b.serve(ctx, file, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	for _, way := range []struct {
+		name string
+		run  client
+	}{
+		{"perf_analyzer", b.perfAnalyzer(minilm, sidebyside.GRPC, saturationConcurrency, o.window/3)},
+		{"tuner's load", closedLoop(minilmRequest(), saturationConcurrency, o.window)},
+	} {
+		rounds, err := c.alternate(ctx, o.rounds, way.run)
+		if err != nil {
+			return lines, fmt.Errorf("%s: %w", way.name, err)
+		}
+		name := fmt.Sprintf("%s, %v, %s", precision, s, way.name)
+		lines = append(lines,
+			comparison{name + ": throughput", "infer/s", rounds, throughput, 1, "≥ 1.03"},
+			comparison{name + ": p99 latency", "ms", rounds, p99, 1e3, ""},
+			comparison{name + ": server CPU per 1,000 requests", "s", rounds, cpuPerThousand, 1, ""},
+			comparison{name + ": mean batch", "rows", rounds, meanBatch, 1, ""})
+		fmt.Fprintf(b.messages, "saturation: %s done\n", name)
+	}
+	return lines, nil
+}

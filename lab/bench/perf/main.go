@@ -1,0 +1,120 @@
+// Perf measures `tuner perf` beside the real perf_analyzer: whether both report what really happened (closed, open), what
+// they cost and how fast they are (speed), how well tuner keeps a schedule (pacing), and what many connections and requests
+// do to it (scale).
+//
+// The server is package testserver, in a process of its own: its service times follow a known law, and its record of every
+// request is the truth. Both programs get the same command line. What is compared is measured in turn; beside the ratios
+// stands the CPU time that others took from the machine. It judges nothing: the goals stand beside the figures. The real
+// perf_analyzer comes from lab/scripts/peers.sh.
+//
+// Run it from the root of the repository:
+//
+//	go -C lab run ./bench/perf -what speed -rounds 10 -window 600ms
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"tuner/internal/testserver"
+	"tuner/lab/bench/sidebyside"
+	"tuner/lab/peers"
+	"tuner/lab/program"
+)
+
+// options are the flags.
+type options struct {
+	what                  string
+	rounds                int
+	window                time.Duration
+	tunerPath, recordPath string
+}
+
+// parts are the values of -what.
+func parts() sidebyside.Parts[*bench] {
+	return sidebyside.Parts[*bench]{
+		{Name: "closed", Run: (*bench).closed}, {Name: "open", Run: (*bench).open}, {Name: "speed", Run: (*bench).speed},
+		{Name: "pacing", Run: (*bench).pacing}, {Name: "scale", Run: (*bench).scale},
+	}
+}
+
+// bench is what every part needs.
+type bench struct {
+	options
+	tuner, analyzer sidebyside.Analyzer
+	work            string // a folder of its own
+	out             io.Writer
+	record          io.Writer // of every single figure
+	messages        io.Writer
+}
+
+// asServer is the first argument that makes this program the server.
+const asServer = "testserver"
+
+func main() {
+	program.Main("perf", func(ctx context.Context, args []string, out, messages io.Writer) error {
+		if len(args) > 0 && args[0] == asServer {
+			return testserver.Run(ctx, args[1:], out, messages)
+		}
+		return run(ctx, args, out, messages)
+	})
+}
+
+func run(ctx context.Context, args []string, out, messages io.Writer) (err error) {
+	o, err := parse(args, messages)
+	if err != nil {
+		return err
+	}
+	installed, err := peers.Find()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "bench-perf-")
+	if err != nil {
+		return fmt.Errorf("cannot make a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	record, err := sidebyside.CreateRecord(o.recordPath)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, record.Close()) }()
+	b := &bench{
+		options: o, work: work, out: out, record: record, messages: messages,
+		tuner:    sidebyside.Analyzer{Name: "tuner perf", Command: []string{o.tunerPath, "perf"}, Work: work},
+		analyzer: sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{installed.PerfAnalyzer}, Work: work},
+	}
+	fmt.Fprintln(out, sidebyside.Machine(ctx))
+	return parts().Run(ctx, o.what, b, messages)
+}
+
+func parse(args []string, messages io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
+	parts().Flag(flags, &o.what)
+	flags.IntVar(&o.rounds, "rounds", 10, "rounds of speed and pacing")
+	flags.DurationVar(&o.window, "window", 0, "length of a window, of which each measurement has three; 0: what suits the part")
+	flags.StringVar(&o.tunerPath, "tuner", "bin/tuner", "the tuner program")
+	flags.StringVar(&o.recordPath, "record", "", "file for every single figure, in the format that benchstat reads")
+	if err := program.Parse(flags, args, messages); err != nil {
+		return options{}, err
+	}
+	if err := parts().Check(o.what); err != nil {
+		return options{}, err
+	}
+	if o.rounds < 1 || o.window < 0 {
+		return options{}, fmt.Errorf("-rounds %d -window %v: at least 1 round, and no window below zero", o.rounds, o.window)
+	}
+	var err error
+	o.tunerPath, err = sidebyside.Existing(o.tunerPath)
+	return o, err
+}
+
+// orWindow returns the window that was asked for, else a part's own.
+func (o options) orWindow(own time.Duration) time.Duration { return cmp.Or(o.window, own) }

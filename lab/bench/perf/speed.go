@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"tuner/lab/bench/sidebyside"
+)
+
+// busyLoop is how many requests are in flight where the highest rate is asked for.
+const busyLoop = 16
+
+// cost is what a program reached, and what it took.
+type cost struct {
+	told
+	CPU    float64 // s of the program per request, its start and end included
+	Others float64 // share of the machine's CPU time that others took, 0..1
+}
+
+func (c cost) foreign() float64 { return c.Others }
+
+// speed compares the highest rate, the cost of a request, and the latency that is reported of the fastest answers.
+func (b *bench) speed(ctx context.Context) error {
+	var lines []sidebyside.Line
+	var failed error
+	for _, way := range []struct{ name, protocol, rate string }{{"HTTP", sidebyside.HTTP, "≥ 3"}, {"gRPC", sidebyside.GRPC, "≥ 2.5"}} {
+		busy, single, err := b.contest(ctx, way.protocol)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", way.name, err))
+			continue
+		}
+		lines = append(lines,
+			compare(way.name+": rate, 16 in flight", "requests/s", 1, way.rate, busy, func(c cost) float64 { return c.Rate }),
+			compare(way.name+": client CPU per request, 16 in flight", "µs", 1e6, "≤ 0.33", busy, func(c cost) float64 { return c.CPU }),
+			compare(way.name+": median latency, 1 in flight", "µs", 1e6, "≤ 0.8", single, func(c cost) float64 { return c.P50 }),
+			compare(way.name+": client CPU per request, 1 in flight", "µs", 1e6, "", single, func(c cost) float64 { return c.CPU }))
+	}
+	return errors.Join(failed, b.table().Report("### Speed: a server that answers at once", lines))
+}
+
+// table compares tuner with perf_analyzer.
+func (b *bench) table() sidebyside.Table {
+	return sidebyside.Table{
+		Benchmark: "Perf", Ours: sidebyside.Side{Name: b.tuner.Name, Key: "tuner"}, Theirs: sidebyside.Side{Name: b.analyzer.Name, Key: b.analyzer.Name},
+		Disturbances: []string{"foreign CPU, most"}, Out: b.out, Record: b.record,
+	}
+}
+
+// pair is both programs, one right after the other.
+type pair struct{ tuner, analyzer cost }
+
+// compare is a figure of all pairs, multiplied with scale to be in the unit, beside the most that others took meanwhile.
+func compare(name, unit string, scale float64, goal string, pairs []pair, figure func(cost) float64) sidebyside.Line {
+	l := sidebyside.Line{Name: name, Unit: unit, Goal: goal}
+	foreign := 0.0
+	for _, p := range pairs {
+		l.Ours, l.Theirs = append(l.Ours, scale*figure(p.tuner)), append(l.Theirs, scale*figure(p.analyzer))
+		foreign = max(foreign, p.tuner.Others, p.analyzer.Others)
+	}
+	l.Disturbed = []string{fmt.Sprintf("%.0f %%", 100*foreign)}
+	return l
+}
+
+// contest measures both programs in turn on one server: tuner perf_analyzer, perf_analyzer tuner, … so that a drift of the
+// machine's speed falls on both alike. A first round does not count.
+func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pair, err error) {
+	s, err := startServer(ctx, "-records", "1")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	for i := range b.rounds + 1 {
+		for _, part := range []struct {
+			concurrency int
+			into        *[]pair
+		}{{busyLoop, &busy}, {1, &single}} {
+			var p pair
+			turns := []struct {
+				side sidebyside.Analyzer
+				into *cost
+			}{{b.tuner, &p.tuner}, {b.analyzer, &p.analyzer}}
+			if i%2 == 1 {
+				slices.Reverse(turns)
+			}
+			for _, t := range turns {
+				d := s.demand(protocol, b.orWindow(600*time.Millisecond), "--concurrency-range", strconv.Itoa(part.concurrency))
+				*t.into, err = quietest(ctx, b, t.side.Name, func() (cost, error) { return weigh(ctx, s, t.side, d) })
+				if err != nil {
+					return nil, nil, fmt.Errorf("round %d, %s: %w", i, t.side.Name, err)
+				}
+			}
+			if i > 0 {
+				*part.into = append(*part.into, p)
+			}
+		}
+		fmt.Fprintf(b.messages, "speed: %s, round %d of %d done\n", protocol, i, b.rounds)
+	}
+	return busy, single, nil
+}
+
+// weigh measures a program and what it takes.
+func weigh(ctx context.Context, s *server, program sidebyside.Analyzer, d sidebyside.Demand) (cost, error) {
+	before, err := readMeter(ctx, s)
+	if err != nil {
+		return cost{}, err
+	}
+	t, err := sidebyside.Measure(ctx, program, d, readReport)
+	if err != nil {
+		return cost{}, err
+	}
+	after, err := readMeter(ctx, s)
+	if err != nil {
+		return cost{}, err
+	}
+	return cost{t, after.perRequest(before), after.foreign(before)}, nil
+}

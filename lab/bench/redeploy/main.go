@@ -1,0 +1,103 @@
+// Redeploy checks the promise "what was measured is what is deployed". It takes a finished campaign that was analyzed,
+// serves its chosen repository by its own config.pbtxt, and measures it in alternating pairs, each on fresh engine
+// processes, against the same configuration as the campaign ran it (or, with -against default, against the default
+// configuration), with the campaign's own requests, load generator and windows.
+//
+// It stands behind the campaign: it reads the journal and the repository, and prints a table and lines for benchstat. It
+// changes neither, and judges nothing: a busy machine shows in the figures of foreign load, not in an exit code.
+//
+// Run it where the campaign ran (its profile's paths are relative to that):
+//
+//	go -C lab run ./bench/redeploy -campaign out/minilm -pairs 8 -window 3s
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"tuner/lab/program"
+)
+
+// options are the flags.
+type options struct {
+	campaign string
+	tuner    string
+	against  string
+	pairs    int
+	window   time.Duration
+}
+
+// What the deployed repository is measured against.
+const (
+	againstCampaign = "campaign"
+	againstDefault  = "default"
+)
+
+func main() { program.Main("redeploy", run) }
+
+func run(ctx context.Context, args []string, out, messages io.Writer) error {
+	o, err := parse(args, messages)
+	if err != nil {
+		return err
+	}
+	c, err := open(o)
+	if err != nil {
+		return err
+	}
+	defer c.close(ctx)
+	pairs, err := measurePairs(ctx, o, c, messages)
+	if err != nil {
+		return err
+	}
+	return comparison{
+		Model: c.result.Header.Model, A: c.a.name, B: c.b.name, LoadA: c.a.trial.Load, LoadB: c.b.trial.Load, Window: o.window,
+		Reported: c.reported(), Pairs: pairs,
+	}.write(out)
+}
+
+func parse(args []string, messages io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("redeploy", flag.ContinueOnError)
+	flags.StringVar(&o.campaign, "campaign", "out/minilm", "output folder of a campaign that was analyzed")
+	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
+	flags.StringVar(&o.against, "against", againstCampaign, "campaign: the same configuration as the campaign ran it; default: the default configuration")
+	flags.IntVar(&o.pairs, "pairs", 8, "number of pairs")
+	flags.DurationVar(&o.window, "window", 3*time.Second, "length of each measurement")
+	if err := program.Parse(flags, args, messages); err != nil {
+		return options{}, err
+	}
+	switch {
+	case o.against != againstCampaign && o.against != againstDefault:
+		return options{}, fmt.Errorf("-against %q: allowed are %s and %s", o.against, againstCampaign, againstDefault)
+	case o.pairs < 1 || o.window <= 0:
+		return options{}, fmt.Errorf("-pairs %d -window %v: both must be above zero", o.pairs, o.window)
+	}
+	return o, nil
+}
+
+// measurePairs measures both sides in turn: A B, B A, A B, … so that a drift of the machine's speed falls on both alike.
+func measurePairs(ctx context.Context, o options, c *contest, messages io.Writer) ([]pair, error) {
+	var pairs []pair
+	for i := range o.pairs {
+		p := pair{Reversed: i%2 == 1}
+		order := []*side{c.a, c.b}
+		figures := []*figures{&p.A, &p.B}
+		if p.Reversed {
+			order[0], order[1] = c.b, c.a
+			figures[0], figures[1] = &p.B, &p.A
+		}
+		for j, s := range order {
+			measured, err := s.run(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("pair %d, %s: %w", i+1, s.name, err)
+			}
+			*figures[j] = measured
+		}
+		fmt.Fprintf(messages, "pair %d of %d: %.1f and %.1f infer/s\n", i+1, o.pairs, p.A.Throughput, p.B.Throughput)
+		pairs = append(pairs, p)
+	}
+	return pairs, nil
+}

@@ -1,0 +1,147 @@
+// Bench compares search strategies on recorded and synthetic landscapes (package landscape): all strategies × landscapes ×
+// limits × seeds, on a virtual clock. It prints tables and judges nothing.
+//
+//	go -C lab run ./bench/search -seeds 50
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/lab/landscape"
+	"tuner/lab/program"
+)
+
+// options are the flags.
+type options struct {
+	seeds      int
+	budget     time.Duration
+	recorded   string   // folder of recorded landscapes
+	landscapes []string // names; nil: all
+	strategies []string
+	tuned      []string // landscapes on which constants of strategies were chosen
+	neighbour  float64  // share of the cores that a neighbour takes in its bursts
+	trace      bool     // print the trials of the first seed's campaigns
+}
+
+func main() { program.Main("bench-search", run) }
+
+func parse(args []string, messages io.Writer) (options, error) {
+	o := options{strategies: strategies()}
+	var chosen, names, tuned string
+	flags := flag.NewFlagSet("bench-search", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	flags.IntVar(&o.seeds, "seeds", 50, "campaigns of each strategy on each landscape under each limit")
+	flags.DurationVar(&o.budget, "budget", 10*time.Minute, "virtual time of a campaign")
+	flags.StringVar(&o.recorded, "recorded", "lab/testdata/landscapes", "folder of recorded landscapes (*.jsonl.gz)")
+	flags.StringVar(&names, "landscapes", "", "names of the landscapes, separated by commas (default: all)")
+	flags.BoolVar(&o.trace, "trace", false, "print the trials of the first campaign of each series; for one series at a time (-seeds 1)")
+	flags.StringVar(&chosen, "strategies", strings.Join(o.strategies, ","), "strategies, separated by commas")
+	flags.StringVar(&tuned, "tuned", "minilm,cnn,mlp,lstm",
+		"landscapes on which constants of the strategies were chosen, separated by commas: their rows say so")
+	flags.Float64Var(&o.neighbour, "neighbour", 0,
+		"share of the cores, 0 to 0.9, that another process takes in bursts, 20 s of every 80 s in the mean")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	o.tuned = strings.Split(tuned, ",")
+	if names != "" {
+		o.landscapes = strings.Split(names, ",")
+	}
+	o.strategies = strings.Split(chosen, ",")
+	for _, s := range o.strategies {
+		if !slices.Contains(strategies(), s) {
+			return options{}, fmt.Errorf("-strategies: %q is not known; allowed: %s", s, strings.Join(strategies(), ", "))
+		}
+	}
+	switch {
+	case flags.NArg() > 0:
+		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.neighbour < 0 || o.neighbour > 0.9:
+		return options{}, fmt.Errorf("-neighbour %g: must be from 0 to 0.9", o.neighbour)
+	case o.seeds < 1 || o.budget <= 0:
+		return options{}, fmt.Errorf("-seeds %d -budget %v: both must be above zero", o.seeds, o.budget)
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, out, messages io.Writer) error {
+	o, err := parse(args, messages)
+	if err != nil {
+		return err
+	}
+	all, err := open(o)
+	if err != nil {
+		return err
+	}
+	for i, l := range all {
+		fmt.Fprintln(messages, describe(l))
+		if o.neighbour > 0 {
+			all[i] = l.WithNeighbour(o.neighbour)
+		}
+	}
+	series, err := campaigns(ctx, o, all, messages)
+	if err != nil {
+		return err
+	}
+	return report(out, o, series)
+}
+
+// open reads the recorded landscapes and makes the synthetic ones, as far as they are asked for.
+func open(o options) ([]*landscape.Landscape, error) {
+	paths, err := filepath.Glob(filepath.Join(o.recorded, "*.jsonl.gz"))
+	if err != nil {
+		return nil, fmt.Errorf("-recorded %q: %w", o.recorded, err)
+	}
+	var all []*landscape.Landscape
+	for _, path := range paths {
+		l, err := landscape.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	all = append(all, landscape.Synthetic()...)
+	if o.landscapes == nil {
+		return all, nil
+	}
+	var chosen []*landscape.Landscape
+	for _, name := range o.landscapes {
+		i := slices.IndexFunc(all, func(l *landscape.Landscape) bool { return l.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-landscapes: there is no landscape %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// describe says what a landscape holds, and what the best is under each limit.
+func describe(l *landscape.Landscape) string {
+	text := fmt.Sprintf("%s: %d points", l.Name, len(l.Points))
+	for _, limit := range l.Limits() {
+		best, ok := l.Best(limit)
+		if !ok {
+			text += fmt.Sprintf("; %s: no point", limitText(limit))
+			continue
+		}
+		text += fmt.Sprintf("; %s: %.1f infer/s with %s at %g", limitText(limit), best.Throughput, best.Candidate.Describe(), best.Level)
+		if l.Recorded {
+			text += fmt.Sprintf(" (± %.1f %%)", best.Error*100)
+		}
+	}
+	return text
+}
+
+func limitText(l landscape.Limit) string {
+	if l.Name == "none" {
+		return "no limit"
+	}
+	return fmt.Sprintf("p99 ≤ %.2f ms (%s)", l.P99*1e3, l.Name)
+}

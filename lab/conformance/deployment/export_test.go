@@ -1,0 +1,119 @@
+package deployment
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// variants are exports that differ in what their files hold.
+var variants = map[string][]string{
+	"as measured":  nil,
+	"one server":   {"--max-replicas", "1"},
+	"MIG device":   {"--gpus", "1", "--gpu-resource", "nvidia.com/mig-1g.5gb"},
+	"object store": {"--storage", "s3://bucket/models"},
+	"a claim":      {"--storage", "pvc://shared/minilm/v1"},
+	"two models":   {"--input", "other"},
+	"explicit":     {"--model-control-mode", "explicit", "--host-policy", "cpu_0,cpu-cores=0-1"},
+	"other image":  {"--image", "registry.example.com/serving/triton@sha256:" + strings.Repeat("ab", 32), "--name", "encoder"},
+}
+
+// environment is a setting without which nothing can be tested.
+func environment(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set: run make -C lab conformance", name)
+	}
+	return value
+}
+
+// run runs a program in a folder and returns what it printed.
+func run(t *testing.T, dir, program string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, stderr.String())
+	}
+	return out
+}
+
+// export analyzes the recorded campaign with a model that is at hand, exports it, and returns the export's folder. The folder other has the same
+// campaign of a model of another name.
+func export(t *testing.T, target string, args ...string) string {
+	t.Helper()
+	const root = "../../.."
+	dir := t.TempDir()
+	model := read(t, filepath.Join(root, "testdata/ort/add_sub.onnx"))
+	journal := bytes.ReplaceAll(read(t, filepath.Join(root, "testdata/journals/format1/journal.jsonl")), []byte("ab12"), []byte(digest(model)))
+	program := environment(t, "TUNER_BINARY")
+	for folder, name := range map[string]string{"out": "minilm", "other": "resnet"} {
+		write(t, filepath.Join(dir, name+".onnx"), model)
+		write(t, filepath.Join(dir, folder, "journal.jsonl"), renamed(t, journal, name))
+		write(t, filepath.Join(dir, "analyze.yaml"), []byte("input: "+folder+"\nformats: [table, config, repository]\n"))
+		run(t, dir, program, "analyze", "-f", "analyze.yaml")
+	}
+	run(t, dir, program, append([]string{"export", target, "--input", "out", "-o", "deploy"}, args...)...)
+	return filepath.Join(dir, "deploy")
+}
+
+// renamed is a journal of before there were checksums, with another name of its model; it has the digest of its profile.
+func renamed(t *testing.T, journal []byte, name string) []byte {
+	t.Helper()
+	journal = bytes.ReplaceAll(journal, []byte("minilm"), []byte(name))
+	line, _, _ := bytes.Cut(journal, []byte("\n"))
+	var header struct {
+		Data struct {
+			Spec struct{ Text, SHA256 string }
+		}
+	}
+	if err := json.Unmarshal(line, &header); err != nil {
+		t.Fatal(err)
+	}
+	spec := header.Data.Spec
+	return bytes.Replace(journal, []byte(spec.SHA256), []byte(digest([]byte(spec.Text))), 1)
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,73 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/lab/peers"
+)
+
+// examples are the programs of tritonclient's examples that need nothing beyond what the engine has. Those left out are about
+// sequences, decoupled models, shared memory and images (docs/reference/conformance.md).
+var examples = []string{
+	"simple_http_infer_client", "simple_http_async_infer_client", "simple_http_aio_infer_client", "simple_http_string_infer_client",
+	"simple_http_health_metadata", "simple_http_model_control",
+	"simple_grpc_infer_client", "simple_grpc_async_infer_client", "simple_grpc_aio_infer_client", "simple_grpc_string_infer_client",
+	"simple_grpc_custom_args_client", "simple_grpc_keepalive_client", "simple_grpc_health_metadata",
+	"grpc_explicit_int_content_client", "grpc_explicit_int8_content_client", "grpc_explicit_byte_content_client",
+	"simple_grpc_model_control",
+}
+
+// nulExample tells which examples send strings with a NUL in them: those fail on Triton with an ONNX model, which ends a string
+// there (the difference nul), and are run on the engine alone.
+var nulExample = regexp.MustCompile(`_string_infer_client$`)
+
+// passed are the lines in which an example says what went well.
+var passed = regexp.MustCompile(`(?m)^PASS.*$`)
+
+// TestClientsExamples runs tritonclient's own examples on both servers: they check the answers themselves.
+func TestClientsExamples(t *testing.T) {
+	for _, protocol := range []string{"http", "grpc"} {
+		t.Run(protocol, func(t *testing.T) {
+			repository := newRepository(t, "examples")
+			if protocol == "http" {
+				if err := os.RemoveAll(filepath.Join(repository, "mlp")); err != nil { // the example counts seven models
+					t.Fatal(err)
+				}
+			}
+			p := newPair(t, repository, "--model-control-mode=explicit", "--load-model=*")
+			for _, example := range examples {
+				if strings.Contains(example, protocol) {
+					t.Run(example, func(t *testing.T) { runExample(t, p, protocol, example) })
+				}
+			}
+		})
+	}
+}
+
+func runExample(t *testing.T, p *pair, protocol, example string) {
+	t.Helper()
+	installed := find(t)
+	program := filepath.Join(filepath.Dir(installed.Triton), "examples", example+".py")
+	var said [2][]string
+	for i, server := range []*peers.Server{p.triton, p.tuner} {
+		if i == 0 && nulExample.MatchString(example) {
+			continue
+		}
+		address := server.HTTP
+		if protocol == "grpc" {
+			address = server.GRPC
+		}
+		said[i] = passed.FindAllString(runTool(t, "", installed.Python, program, "-u", address), -1) // exit status 0
+	}
+	if diff := cmp.Diff(said[0], said[1]); diff != "" && said[0] != nil {
+		t.Errorf("the example does not say the same (-Triton +tuner):\n%s", diff)
+	}
+}

@@ -1,0 +1,60 @@
+// Package peers runs the programs that tuner is measured and checked against: a real Triton with its onnxruntime backend,
+// the real perf_analyzer and the real Model Analyzer, and tuner's own engine in the same way.
+//
+// It finds what lab/scripts/peers.sh has installed. It knows how to start and stop them, nothing of what is asked of them. It
+// is for conformance tests and benchmarks alone: no verb of tuner needs a peer.
+package peers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tuner/lab/program"
+)
+
+// Folder is where lab/scripts/peers.sh installs the peers, below the repository's root; the environment variable TUNER_PEERS
+// names another place.
+const Folder = ".peers"
+
+// Peers are the paths of the installed programs.
+type Peers struct {
+	Python        string // with tritonclient, onnx, onnxruntime and numpy
+	Triton        string // tritonserver with the onnxruntime backend
+	PerfAnalyzer  string
+	ModelAnalyzer string
+	ORTLibrary    string // the ONNX Runtime that Triton's backend loads
+}
+
+// Dir is the folder that the peers are installed in, or would be.
+func Dir() (string, error) {
+	if dir := os.Getenv("TUNER_PEERS"); dir != "" {
+		return dir, nil
+	}
+	root, err := program.Root()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(root, Folder), nil
+}
+
+// Find returns the peers. The error names what is missing, and how to get it.
+func Find() (*Peers, error) {
+	dir, err := Dir()
+	if err != nil {
+		return nil, err
+	}
+	p := &Peers{
+		Python:        filepath.Join(dir, "triton", "bin", "python"),
+		Triton:        filepath.Join(dir, "tritonserver"),
+		PerfAnalyzer:  filepath.Join(dir, "perf_analyzer"),
+		ModelAnalyzer: filepath.Join(dir, "ma", "bin", "model-analyzer"),
+		ORTLibrary:    filepath.Join(dir, "backends", "onnxruntime", "libonnxruntime.so.1"),
+	}
+	for _, path := range []string{p.Python, p.Triton, p.PerfAnalyzer, p.ModelAnalyzer, p.ORTLibrary} {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("the real peers are not installed: %w; run lab/scripts/peers.sh %s", err, dir)
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,57 @@
+#!/bin/bash
+# Builds what validates deployment files into a folder: etcd, kube-apiserver and helm, and fetches KServe's CRD. All comes through the Go
+# module proxy, so that neither containers nor packages are needed; the first time takes some minutes, later ones nothing. Usage:
+#
+#   lab/scripts/controlplane.sh FOLDER
+set -euo pipefail
+
+KUBERNETES=v1.36.3
+ETCD=v3.6.8
+HELM=v3.22.0
+KSERVE=v0.16.0
+
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+stamp="$dir/.$KUBERNETES-$ETCD-$HELM-$KSERVE"
+test -f "$stamp" && exit 0
+echo "==> conformance: building etcd, kube-apiserver and helm (some minutes)" >&2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export CGO_ENABLED=0
+
+# module NAME: an empty Go module, into which requirements and replacements are then edited.
+module() {
+	mkdir -p "$work/$1" && cd "$work/$1" && go mod init "$1" 2>/dev/null
+}
+
+# build PACKAGE PROGRAM: a program of the module that is being made.
+build() {
+	printf '//go:build tools\n\npackage tools\n\nimport _ "%s"\n' "$1" > tools.go
+	go mod tidy 2>/dev/null
+	go build -ldflags "-s -w ${3:-}" -o "$dir/$2" "$1"
+}
+
+# The staging modules of Kubernetes are replaced within its own repository alone.
+module kubernetes
+source=$(go mod download -json "k8s.io/kubernetes@$KUBERNETES" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
+go mod edit -require "k8s.io/kubernetes@$KUBERNETES"
+for staged in $(sed -n 's#^\t\(k8s.io/[^ ]*\) => ./staging/.*#\1#p' "$source"); do
+	go mod edit -replace "$staged=$staged@v0${KUBERNETES#v1}"
+done
+version="-X k8s.io/component-base/version.gitVersion=$KUBERNETES -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
+build k8s.io/kubernetes/cmd/kube-apiserver kube-apiserver "$version"
+
+module etcd
+go mod edit -require "go.etcd.io/etcd/server/v3@$ETCD"
+build go.etcd.io/etcd/server/v3 etcd
+
+module helm
+go mod edit -require "helm.sh/helm/v3@$HELM"
+build helm.sh/helm/v3/cmd/helm helm
+
+module kserve
+folder=$(go mod download -json "github.com/kserve/kserve@$KSERVE" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+install -D -m 644 "$folder/config/crd/full/serving.kserve.io_inferenceservices.yaml" "$dir/crds/inferenceservices.yaml"
+
+touch "$stamp"

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# Installs the real programs that tuner is compared with: Triton's server with its onnxruntime backend, perf_analyzer, Model
+# Analyzer and tritonclient's examples. For tests and benchmarks alone (docs/reference/conformance.md); nothing of it becomes part of tuner.
+#
+# usage: lab/scripts/peers.sh [DIR]      DIR: .peers unless given
+#
+# Everything comes from PyPI, Debian's packages and Triton's public repositories. TUNER_PEERS_MIRROR names a folder with bare
+# clones of the five repositories (any names that contain the repository's), for machines that do not reach GitHub. A step
+# that came to its end is not made again (DIR/.done has a stamp of each with its version), one that was interrupted is made
+# anew.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+dir=$(mkdir -p "${1:-.peers}" && cd "${1:-.peers}" && pwd)
+mirror=${TUNER_PEERS_MIRROR:-}
+
+# These belong together: pytriton 0.7.0 bundles Triton's core 2.51.0 (release 24.10), whose backend interface the branch
+# r24.10 of the backend speaks, and 2.51.0 is the newest perf_analyzer that runs on glibc 2.36.
+pytriton=0.7.0
+triton=2.51.0
+branch=r24.10
+ort=1.31.1
+model_analyzer=1.58.0
+header=v1.12.1 # of yalue/onnxruntime_go: brings ONNX Runtime's C header with API version 19, which the backend asks for
+
+# step NAME VERSION: calls the function NAME, unless that version of it has come to its end before.
+step() {
+	local stamp=$dir/.done/$1-$2
+	if [ ! -e "$stamp" ]; then
+		"$1"
+		mkdir -p "$dir/.done"
+		touch "$stamp"
+	fi
+}
+
+# Debian's libraries and build tools; those that are there need no root.
+packages() {
+	local missing=()
+	for package in python3-venv libb64-0d cmake g++ rapidjson-dev googletest unzip; do
+		dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
+	done
+	[ ${#missing[@]} -eq 0 ] && return
+	echo "==> peers: installing ${missing[*]}"
+	apt-get install -y -qq "${missing[@]}" >/dev/null || {
+		echo "peers: cannot install ${missing[*]}: run this as root, or install them yourself (apt-get update may be needed)" >&2
+		exit 1
+	}
+}
+
+# Triton's core, and a Python with its clients.
+server() {
+	echo "==> peers: Triton $triton"
+	python3 -m venv --clear "$dir/triton"
+	"$dir/triton/bin/pip" install -q "nvidia-pytriton==$pytriton" 'tritonclient[all]' 'numpy<2' "onnxruntime==$ort" onnx
+	local site
+	site=$(packages_of_triton)
+	wrapper tritonserver "export LD_LIBRARY_PATH=$site/nvidia_pytriton.libs PYTHONPATH=$site PATH=$dir/triton/bin:\$PATH" \
+		"exec $site/pytriton/tritonserver/bin/tritonserver --backend-directory=$dir/backends \"\$@\""
+}
+
+packages_of_triton() { echo "$dir"/triton/lib/python3.*/site-packages; }
+
+# The wheel carries the binary, which wants a CUDA library even where there is no GPU: pytriton has brought one.
+perf_analyzer() {
+	echo "==> peers: perf_analyzer $triton"
+	rm -rf "$dir/pa"
+	mkdir -p "$dir/pa"
+	"$dir/triton/bin/pip" download -q --no-deps -d "$dir/pa" "tritonclient==$triton"
+	unzip -qoj "$dir/pa/tritonclient-$triton-"*.whl '*/bin/perf_analyzer' -d "$dir/pa"
+	chmod +x "$dir/pa/perf_analyzer"
+	ln -sf "$(packages_of_triton)"/nvidia_pytriton.libs/libcudart-* "$dir/pa/libcudart.so.12"
+	wrapper perf_analyzer "export LD_LIBRARY_PATH=$dir/pa" "exec $dir/pa/perf_analyzer \"\$@\""
+}
+
+model_analyzer() {
+	echo "==> peers: Model Analyzer $model_analyzer"
+	python3 -m venv --clear "$dir/ma"
+	"$dir/ma/bin/pip" install -q "triton-model-analyzer==$model_analyzer"
+}
+
+# The sources of one of Triton's repositories.
+sources() {
+	local to=$build/src/$1 bare
+	rm -rf "$to" "$build/git/$1"
+	mkdir -p "$to" "$build/git"
+	if [ -z "$mirror" ]; then
+		git clone -q --depth 1 -b "$branch" "https://github.com/triton-inference-server/$1" "$build/git/$1"
+		bare=$build/git/$1/.git
+	else
+		bare=$(find "$mirror" -maxdepth 4 -name HEAD -path "*triton-inference-server*[+/]$1[./]*" | head -1)
+		[ -n "$bare" ] || { echo "peers: no bare clone of triton-inference-server/$1 in $mirror" >&2; exit 1; }
+		bare=${bare%/HEAD}
+	fi
+	git --git-dir="$bare" archive "$branch" | tar x -C "$to"
+}
+
+# The onnxruntime backend. It is linked against the very ONNX Runtime that it will load.
+backend() {
+	echo "==> peers: the onnxruntime backend, with ONNX Runtime $ort"
+	build=$dir/ort_backend
+	rm -rf "$build"
+	mkdir -p "$build/include" "$build/lib"
+	for repository in onnxruntime_backend backend core common; do
+		sources "$repository"
+	done
+	"$dir/triton/bin/pip" download -q --no-deps -d "$build" "onnxruntime==$ort"
+	unzip -qoj -d "$build/lib" "$build"/onnxruntime-*.whl 'onnxruntime/capi/libonnxruntime.so.*'
+	mv "$build"/lib/libonnxruntime.so.1.* "$build/lib/libonnxruntime.so.1"
+	ln -sf libonnxruntime.so.1 "$build/lib/libonnxruntime.so"
+	local module
+	module=$(cd "$build" && go mod download -json "github.com/yalue/onnxruntime_go@$header" | "$dir/triton/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')
+	cp "$module/onnxruntime_c_api.h" "$build/include/"
+	local fetched=(-DFETCHCONTENT_FULLY_DISCONNECTED=ON -DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest
+		-DFETCHCONTENT_SOURCE_DIR_REPO-COMMON="$build/src/common" -DFETCHCONTENT_SOURCE_DIR_REPO-CORE="$build/src/core"
+		-DFETCHCONTENT_SOURCE_DIR_REPO-BACKEND="$build/src/backend")
+	cmake -S "$build/src/onnxruntime_backend" -B "$build/build" -DCMAKE_BUILD_TYPE=Release "${fetched[@]}" \
+		-DTRITON_ENABLE_GPU=OFF -DTRITON_ENABLE_STATS=ON \
+		-DTRITON_ONNXRUNTIME_INCLUDE_PATHS="$build/include" -DTRITON_ONNXRUNTIME_LIB_PATHS="$build/lib" >"$build/cmake.log" 2>&1 ||
+		{ tail -20 "$build/cmake.log" >&2; exit 1; }
+	cmake --build "$build/build" -j2 --target triton-onnxruntime-backend >"$build/make.log" 2>&1 ||
+		{ tail -20 "$build/make.log" >&2; exit 1; }
+
+	local to=$dir/backends/onnxruntime
+	rm -rf "$to"
+	mkdir -p "$to"
+	cp "$build/build/libtriton_onnxruntime.so" "$to/"
+	ln -sf "$(packages_of_triton)"/nvidia_pytriton.libs/libtritonserver-*.so "$to/libtritonserver.so" # the wheel gave it another name
+	cp -L "$build/lib/libonnxruntime.so.1" "$to/"
+}
+
+# The programs that the client's repository shows people how to use it with.
+examples() {
+	echo "==> peers: tritonclient's examples, $branch"
+	build=$dir/client
+	rm -rf "$build" "$dir/examples"
+	sources client
+	mv "$build/src/client/src/python/examples" "$dir/examples"
+	rm -rf "$build"
+}
+
+wrapper() { # wrapper NAME LINE...
+	local name=$1
+	shift
+	printf '%s\n' '#!/bin/bash' "$@" >"$dir/$name"
+	chmod +x "$dir/$name"
+}
+
+packages
+step server "$pytriton-$ort"
+step perf_analyzer "$triton"
+step model_analyzer "$model_analyzer"
+step backend "$branch-$ort"
+step examples "$branch"
+echo "peers: ready in $dir"

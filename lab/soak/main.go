@@ -1,0 +1,168 @@
+// Soak checks that the engine loses nothing and keeps nothing. It starts `tuner serve`, and sends it mixed load for as long
+// as it is told: clients of every protocol whose every answer is checked against the known right one, while models are
+// loaded again and unloaded, clients leave in the middle of a request, and others send what is no request, or send it one
+// byte at a time. Meanwhile it watches the process: memory, file descriptors, threads, goroutines.
+//
+// It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if there was too little to judge by.
+// A binary that was built with -race reports data races by its exit code. It measures no speed.
+//
+//	go -C lab run ./soak -duration 30m
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tuner/engine/api"
+	"tuner/lab/program"
+	"tuner/ortlib"
+	"tuner/runner"
+)
+
+// options are the flags.
+type options struct {
+	duration time.Duration
+	tuner    string
+	models   string
+	pause    time.Duration // of a client between two requests
+}
+
+func main() { program.Main("soak", run) }
+
+func run(ctx context.Context, args []string, out, messages io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
+	flags.DurationVar(&o.duration, "duration", 30*time.Minute, "how long")
+	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the program to test")
+	flags.StringVar(&o.models, "models", "models", "folder of the sample models (samplemodels: minilm and all-small)")
+	flags.DurationVar(&o.pause, "pause", 5*time.Millisecond, "mean pause of a client between two requests")
+	if err := program.Parse(flags, args, messages); err != nil {
+		return err
+	}
+	repository, err := os.MkdirTemp("", "soak")
+	if err != nil {
+		return fmt.Errorf("cannot make a model repository: %w", err)
+	}
+	defer os.RemoveAll(repository)
+	if err := writeRepository(repository, o.models); err != nil {
+		return err
+	}
+	library, err := ortlib.Resolve("")
+	if err != nil {
+		return err
+	}
+	engine, err := runner.Bundled{Binary: o.tuner, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
+	if err != nil {
+		return err
+	}
+	defer engine.Stop(context.WithoutCancel(ctx))
+	return soak(ctx, o, engine, out)
+}
+
+// soak sends the load and judges what came of it.
+func soak(ctx context.Context, o options, engine runner.Engine, out io.Writer) error {
+	s, err := newSite(ctx, o, engine.Address())
+	if err != nil {
+		return errors.Join(err, errors.New(engine.LastWords()))
+	}
+	defer s.close()
+	watch := newWatch(engine.PID(), engine.Address().Metrics, s.tally, out)
+	load, cancel := context.WithTimeout(ctx, o.duration)
+	defer cancel()
+	var group errgroup.Group
+	for _, work := range s.everyone() {
+		group.Go(func() error { work(load); return nil })
+	}
+	group.Go(func() error { watch.follow(load); return nil })
+	select {
+	case <-load.Done():
+	case <-engine.Done():
+		cancel()
+		s.tally.fail("the engine ended by itself: %s\n%s", engine.Exit().Text, engine.LastWords())
+	}
+	_ = group.Wait() // its members report to the tally
+	engine.Stop(context.WithoutCancel(ctx))
+	if exit := engine.Exit().Text; exit != "exit status 0" {
+		s.tally.fail("the engine did not end as it should: %s\n%s", exit, engine.LastWords())
+	}
+	return errors.Join(s.tally.verdict(out), watch.verdict())
+}
+
+// The models. Clients of the volatile one must put up with its absence.
+const (
+	minilm   = "minilm"
+	simple   = "simple"
+	volatile = "volatile"
+	text     = "text"
+	failing  = "failing" // every run of it throws
+)
+
+// writeRepository makes a repository of links to the sample models.
+func writeRepository(repository, models string) error {
+	for name, file := range map[string]string{minilm: "minilm", simple: "simple", volatile: "simple", text: "identity_string", failing: "failing"} {
+		folder := filepath.Join(repository, name, "1")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return fmt.Errorf("cannot make a model repository: %w", err)
+		}
+		data, err := os.ReadFile(filepath.Join(models, file+".onnx"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, "model.onnx"), data, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot add model %s to the repository: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// site is the engine under test, and what its clients share.
+type site struct {
+	at    api.Announcement
+	http  *api.HTTPClient
+	grpc  *api.GRPCClient
+	tally *tally
+	pause time.Duration
+	known []sentence // answers of MiniLM
+	phase phase      // of the volatile model
+}
+
+func newSite(ctx context.Context, o options, at api.Announcement) (*site, error) {
+	grpc, err := api.NewGRPC(at.GRPC)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{at: at, http: api.NewHTTP(at.HTTP), grpc: grpc, tally: &tally{}, pause: o.pause}
+	for _, model := range []string{minilm, simple, volatile, text, failing} {
+		if err := s.grpc.LoadModel(ctx, model, configuration(model, 0)); err != nil {
+			return nil, errors.Join(fmt.Errorf("cannot load %s: %w", model, err), s.close())
+		}
+	}
+	if s.known, err = learn(ctx, s.http); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *site) close() error { return errors.Join(s.http.Close(), s.grpc.Close()) }
+
+// everyone lists who works on the engine at the same time; each ends with its context.
+func (s *site) everyone() []func(context.Context) {
+	all := []func(context.Context){s.reload, s.comeAndGo, s.scrape, s.halfBodies, s.leave, s.cancel, s.garbage, s.provoke, s.rawBytes(s.at.HTTP), s.rawBytes(s.at.GRPC), s.slow, s.patient}
+	for seed := range uint64(2) {
+		all = append(all,
+			s.client(seed, simple, s.binary), s.client(seed, simple, s.json), s.client(seed, simple, s.unary), s.client(seed, simple, s.stream),
+			s.client(seed, text, s.binary), s.client(seed, text, s.json), s.client(seed, text, s.unary), s.client(seed, text, s.stream),
+			s.client(seed, minilm, s.binary), s.client(seed, minilm, s.unary),
+			s.client(seed, volatile, s.json), s.client(seed, volatile, s.unary),
+		)
+	}
+	return all
+}
