@@ -26,7 +26,7 @@ func TestServerThatEndsAtOnce(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho no models here\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := start(context.Background(), program, nil, t.TempDir(), nil)
+	_, err := StartServer(context.Background(), []string{program}, t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "no models here") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("error %v does not tell how the server ended and what it said", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,38 +37,34 @@ type Server struct {
 // StartTriton starts a real Triton on a model repository and waits until it is ready. args are further options of
 // tritonserver; the caller stops the server.
 func (p *Peers) StartTriton(ctx context.Context, repository string, args ...string) (*Server, error) {
-	return StartServer(ctx, p.Triton, repository, args...)
+	return StartServer(ctx, []string{p.Triton}, repository, args...)
 }
 
 // StartTuner starts tuner's engine, binary, in the same way, with the ONNX Runtime that Triton's backend uses: both
 // answer from the same library. It has to end well, too: see Stop.
 func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args ...string) (*Server, error) {
-	s, err := start(ctx, binary, []string{"serve", "--ort-library=" + p.ORTLibrary}, repository, args)
+	s, err := StartServer(ctx, []string{binary, "serve", "--ort-library=" + p.ORTLibrary}, repository, args...)
 	if err == nil {
 		s.judged = true
 	}
 	return s, err
 }
 
-// StartServer starts any other program that takes tritonserver's options.
-func StartServer(ctx context.Context, program, repository string, args ...string) (*Server, error) {
-	return start(ctx, program, nil, repository, args)
-}
-
-func start(ctx context.Context, program string, verb []string, repository string, args []string) (*Server, error) {
+// StartServer starts any other server that takes tritonserver's options: a program with its first arguments.
+func StartServer(ctx context.Context, server []string, repository string, args ...string) (*Server, error) {
 	ports, err := FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{HTTP: ports[0], GRPC: ports[1], Metrics: ports[2], output: &lockedBuffer{}, ended: make(chan struct{})}
-	all := append(verb, "--model-repository="+repository,
+	all := append(slices.Clone(server[1:]), "--model-repository="+repository,
 		"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
 		"--http-port="+portOf(s.HTTP), "--grpc-port="+portOf(s.GRPC), "--metrics-port="+portOf(s.Metrics))
-	s.cmd = exec.Command(program, append(all, args...)...) // not bound to ctx: Stop ends it, and lets it drain
+	s.cmd = exec.Command(server[0], append(all, args...)...) // not bound to ctx: Stop ends it, and lets it drain
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot start %s: %w", program, err)
+		return nil, fmt.Errorf("cannot start %s: %w", server[0], err)
 	}
 	s.PID = s.cmd.Process.Pid
 	go func() {
@@ -78,7 +75,7 @@ func start(ctx context.Context, program string, verb []string, repository string
 		if !s.hasEnded() {
 			err = errors.Join(err, s.Stop())
 		}
-		return nil, fmt.Errorf("%s is not ready: %w; its output:\n%s", program, err, s.Output())
+		return nil, fmt.Errorf("%s is not ready: %w; its output:\n%s", server[0], err, s.Output())
 	}
 	return s, nil
 }

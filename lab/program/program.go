@@ -1,4 +1,13 @@
-// Package program is the main function of the laboratory's programs. tuner has its own.
+// Package program is the skeleton of the laboratory's programs: their main function, their flags, the folder that they
+// work in. tuner has its own.
+//
+// A program defines its flags in one function and does its work in another:
+//
+//	func main() { program.Main("gate", program.With(define, run)) }
+//
+//	func define(f *program.Flags, o *options) { … }
+//
+//	func run(ctx context.Context, o options, out, messages io.Writer) error { … }
 package program
 
 import (
@@ -13,12 +22,15 @@ import (
 	"syscall"
 )
 
+// Run is a program's work. It gets its arguments, stdout, and stderr for messages.
+type Run func(ctx context.Context, args []string, out, messages io.Writer) error
+
 // Main runs a program with its arguments. If run returns an error, Main prints it on stderr behind the program's name,
 // and ends the process with exit code 1.
 //
-// run gets stdout, and stderr for messages. Its context ends on SIGINT and SIGTERM, so that it can clean up. It works in
-// the root of the repository if the program was started anywhere in it: paths are relative to the root.
-func Main(name string, run func(ctx context.Context, args []string, out, messages io.Writer) error) {
+// The context ends on SIGINT and SIGTERM, so that run can clean up. run works in the root of the repository if the
+// program was started anywhere in it: paths are relative to the root.
+func Main(name string, run Run) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if root, err := Root(); err == nil {
 		_ = os.Chdir(root) // run fails by itself where it does not find its files
@@ -31,16 +43,36 @@ func Main(name string, run func(ctx context.Context, args []string, out, message
 	}
 }
 
-// Parse reads the arguments of a program that takes flags alone. It prints help and mistakes to messages.
-func Parse(flags *flag.FlagSet, args []string, messages io.Writer) error {
-	flags.SetOutput(messages)
-	if err := flags.Parse(args); err != nil {
-		return err
+// With returns a program that reads its options from its arguments and works with them.
+func With[O any](define func(*Flags, *O), run func(ctx context.Context, o O, out, messages io.Writer) error) Run {
+	return func(ctx context.Context, args []string, out, messages io.Writer) error {
+		o, err := Parse(define, args, messages)
+		if err != nil {
+			return err
+		}
+		return run(ctx, o, out, messages)
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+}
+
+// Or returns a program with a second part: it does other if its first argument is role. It starts itself in that role.
+func Or(role string, other, run Run) Run {
+	return func(ctx context.Context, args []string, out, messages io.Writer) error {
+		if len(args) > 0 && args[0] == role {
+			return other(ctx, args[1:], out, messages)
+		}
+		return run(ctx, args, out, messages)
 	}
-	return nil
+}
+
+// InFolder calls do with a new folder in parent, which is removed afterwards. Without a parent the folder is where the
+// system has its temporary files.
+func InFolder(parent, name string, do func(dir string) error) (err error) {
+	dir, err := os.MkdirTemp(parent, name+"-*")
+	if err != nil {
+		return fmt.Errorf("cannot make a folder to work in: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return do(dir)
 }
 
 // Root returns the root of the repository: the folder at or above the working folder that has lab/go.mod.

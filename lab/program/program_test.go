@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	program.Main("sample", sample)
 }
 
-// sample does what its only argument says.
+// sample does what its first argument says.
 func sample(ctx context.Context, args []string, out, messages io.Writer) error {
 	fmt.Fprintf(out, "data %q\n", args)
 	fmt.Fprintln(messages, "a message")
@@ -90,26 +91,6 @@ func TestMainLetsRunCleanUp(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
-	t.Parallel()
-	check := func(want string, args ...string) {
-		t.Helper()
-		var messages bytes.Buffer
-		flags := flag.NewFlagSet("sample", flag.ContinueOnError)
-		rounds := flags.Int("rounds", 5, "how often")
-		err := program.Parse(flags, args, &messages)
-		if want != fmt.Sprint(err) {
-			t.Errorf("%q: error %v, want %s", args, err, want)
-		}
-		if err == nil && *rounds != 3 {
-			t.Errorf("%q: %d rounds, want 3", args, *rounds)
-		}
-	}
-	check("<nil>", "-rounds", "3")
-	check(`unexpected argument "more"`, "-rounds", "3", "more")
-	check("flag provided but not defined: -laps", "-laps", "3")
-}
-
 // command is the sample program with its outputs; it is ended with the test.
 func command(t *testing.T, arg string) (cmd *exec.Cmd, out, messages *bytes.Buffer) {
 	t.Helper()
@@ -122,4 +103,59 @@ func command(t *testing.T, arg string) (cmd *exec.Cmd, out, messages *bytes.Buff
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	cmd.Stdout, cmd.Stderr = out, messages
 	return cmd, out, messages
+}
+
+// Or chooses by the first argument, which the other part does not see.
+func TestOr(t *testing.T) {
+	t.Parallel()
+	tell := func(who string) program.Run {
+		return func(_ context.Context, args []string, out, _ io.Writer) error {
+			_, err := fmt.Fprintf(out, "%s %q", who, args)
+			return err
+		}
+	}
+	for want, args := range map[string][]string{
+		`first []`:          nil,
+		`first ["-a" "b"]`:  {"-a", "b"},
+		`other ["-a"]`:      {"b", "-a"},
+		`first ["-b" "-a"]`: {"-b", "-a"},
+	} {
+		var out bytes.Buffer
+		if err := program.Or("b", tell("other"), tell("first"))(t.Context(), args, &out, io.Discard); err != nil || out.String() != want {
+			t.Errorf("%q: %q, %v; want %q", args, &out, err, want)
+		}
+	}
+}
+
+func TestInFolder(t *testing.T) {
+	t.Parallel()
+	parent, failed := t.TempDir(), errors.New("failed")
+	var dir string
+	err := program.InFolder(parent, "work", func(made string) error {
+		dir = made
+		if info, err := os.Stat(made); err != nil || !info.IsDir() || filepath.Dir(made) != parent {
+			t.Errorf("%q is no folder in %q: %v", made, parent, err)
+		}
+		return errors.Join(os.WriteFile(filepath.Join(made, "file"), nil, 0o644), failed)
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("error %v, want %v", err, failed)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if err := program.InFolder(filepath.Join(parent, "none"), "work", nil); err == nil {
+		t.Error("made a folder in one that is not there")
+	}
+}
+
+func TestRoot(t *testing.T) {
+	t.Parallel()
+	root, err := program.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "lab", "program", "program.go")); err != nil {
+		t.Error(err)
+	}
 }

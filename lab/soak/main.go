@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -35,36 +34,31 @@ type options struct {
 	pause    time.Duration // of a client between two requests
 }
 
-func main() { program.Main("soak", run) }
+func main() { program.Main("soak", program.With(define, run)) }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	var o options
-	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
-	flags.DurationVar(&o.duration, "duration", 30*time.Minute, "how long")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the program to test")
-	flags.StringVar(&o.models, "models", "models", "folder of the sample models (samplemodels: minilm and all-small)")
-	flags.DurationVar(&o.pause, "pause", 5*time.Millisecond, "mean pause of a client between two requests")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return err
-	}
-	repository, err := os.MkdirTemp("", "soak")
-	if err != nil {
-		return fmt.Errorf("cannot make a model repository: %w", err)
-	}
-	defer os.RemoveAll(repository)
-	if err := writeRepository(repository, o.models); err != nil {
-		return err
-	}
-	library, err := ortlib.Resolve("")
-	if err != nil {
-		return err
-	}
-	engine, err := runner.Bundled{Binary: o.tuner, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
-	if err != nil {
-		return err
-	}
-	defer engine.Stop(context.WithoutCancel(ctx))
-	return soak(ctx, o, engine, out)
+func define(f *program.Flags, o *options) {
+	f.DurationVar(&o.duration, "duration", 30*time.Minute, "how long")
+	f.Tuner(&o.tuner)
+	f.StringVar(&o.models, "models", "models", "folder of the sample models (samplemodels: minilm and all-small)")
+	f.DurationVar(&o.pause, "pause", 5*time.Millisecond, "mean pause of a client between two requests")
+}
+
+func run(ctx context.Context, o options, out, _ io.Writer) error {
+	return program.InFolder("", "soak", func(repository string) error {
+		if err := writeRepository(repository, o.models); err != nil {
+			return err
+		}
+		library, err := ortlib.Resolve("")
+		if err != nil {
+			return err
+		}
+		engine, err := runner.Bundled{Binary: o.tuner, Start: time.Minute, Drain: time.Minute}.Launch(ctx, repository, library.Library)
+		if err != nil {
+			return err
+		}
+		defer engine.Stop(context.WithoutCancel(ctx))
+		return soak(ctx, o, engine, out)
+	})
 }
 
 // soak sends the load and judges what came of it.

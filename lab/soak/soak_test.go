@@ -267,7 +267,7 @@ func TestRepositoryNeedsModels(t *testing.T) {
 	if err := writeRepository(t.TempDir(), "nowhere"); err == nil {
 		t.Error("no models, but no error")
 	}
-	if err := run(t.Context(), []string{"-models", "nowhere"}, io.Discard, io.Discard); err == nil || errors.Is(err, io.EOF) {
+	if err := run(t.Context(), options{models: "nowhere"}, io.Discard, io.Discard); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ import (
 // The benchmark starts itself as its neighbour, which in tests is this binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == asNeighbour {
-		program.Main("campaign", run)
+		program.Main("campaign", parted())
 		return
 	}
 	os.Exit(m.Run())
@@ -241,7 +242,7 @@ func TestNeighbourEndsWithTheWork(t *testing.T) {
 	if _, err := b.besides(1, func() error { return want }); !errors.Is(err, want) || strings.Contains(err.Error(), "neighbour") {
 		t.Errorf("%v, want %v alone", err, want)
 	}
-	if err := neighbour(t.Context(), []string{"seed"}); err == nil {
+	if err := neighbour(t.Context(), []string{"seed"}, io.Discard, io.Discard); err == nil {
 		t.Error("a seed that is no number")
 	}
 }
@@ -301,7 +302,8 @@ func TestRowOfAContest(t *testing.T) {
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"extra"}, {"-what", "nothing"}, {"-pairs", "0"}, {"-budget", "-1s"}, {"-tuner", "nowhere"}} {
-		if _, err := parse(args, t.Output()); err == nil {
+		all := append([]string{"-tuner", "main.go", "-models", ".", "-sentences", "main.go"}, args...)
+		if _, err := program.Parse(define, all, t.Output()); err == nil {
 			t.Errorf("%v is accepted", args)
 		}
 	}

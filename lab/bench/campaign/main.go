@@ -20,11 +20,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"tuner/lab/bench/sidebyside"
@@ -65,56 +63,35 @@ type bench struct {
 // budgetOr is what -budget says, or else a part's own.
 func (o options) budgetOr(own time.Duration) time.Duration { return cmp.Or(o.budget, own) }
 
-func main() { program.Main("campaign", run) }
+func main() { program.Main("campaign", parted()) }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	if len(args) > 0 && args[0] == asNeighbour {
-		return neighbour(ctx, args[1:])
-	}
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
-	}
-	installed, err := peers.Find()
-	if err != nil {
-		return err
-	}
+// parted is the benchmark, which is its own neighbour.
+func parted() program.Run { return program.Or(asNeighbour, neighbour, program.With(define, run)) }
+
+func define(f *program.Flags, o *options) {
+	parts().Define(f, &o.what)
+	f.IntVar(&o.repetitions, "repetitions", 5, "short campaigns: beside the exhaustive one, or beside each other")
+	f.DurationVar(&o.budget, "budget", 0, "of a campaign; 0: the part's own, 5m of repeats and published, 3m of neighbour and quiet, 45s of short")
+	f.IntVar(&o.pairs, "pairs", 8, "alternating pairs in which two answers are measured")
+	f.DurationVar(&o.window, "window", 2*time.Second, "of these; a measurement is three")
+	f.Check(func() error {
+		if o.repetitions < 1 || o.pairs < 1 || o.budget < 0 || o.window <= 0 {
+			return errors.New("-repetitions, -pairs and -window must be above zero, and -budget not below")
+		}
+		return nil
+	})
+	f.Tuner(&o.tuner)
+	f.Existing(&o.models, "models", "models", "folder of the sample models")
+	f.Existing(&o.sentences, "sentences", "testdata/accuracy/minilm_sentences.npz", "rows that precisions are judged on")
+	f.Path(&o.output, "output", "out/bench-campaign", "folder of the campaigns")
+}
+
+func run(ctx context.Context, o options, out, messages io.Writer) error {
 	if err := os.MkdirAll(o.output, 0o755); err != nil {
 		return fmt.Errorf("cannot make the output folder: %w", err)
 	}
-	b := &bench{options: o, peers: installed, now: time.Now, out: out, messages: messages}
-	fmt.Fprintln(out, sidebyside.Machine(ctx))
-	return parts().Run(ctx, o.what, b, messages)
-}
-
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("campaign", flag.ContinueOnError)
-	parts().Flag(flags, &o.what)
-	flags.IntVar(&o.repetitions, "repetitions", 5, "short campaigns: beside the exhaustive one, or beside each other")
-	flags.DurationVar(&o.budget, "budget", 0, "of a campaign; 0: the part's own, 5m of repeats and published, 3m of neighbour and quiet, 45s of short")
-	flags.IntVar(&o.pairs, "pairs", 8, "alternating pairs in which two answers are measured")
-	flags.DurationVar(&o.window, "window", 2*time.Second, "of these; a measurement is three")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program")
-	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
-	flags.StringVar(&o.sentences, "sentences", "testdata/accuracy/minilm_sentences.npz", "rows that precisions are judged on")
-	flags.StringVar(&o.output, "output", "out/bench-campaign", "folder of the campaigns")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
-	}
-	if err := parts().Check(o.what); err != nil {
-		return options{}, err
-	}
-	if o.repetitions < 1 || o.pairs < 1 || o.budget < 0 || o.window <= 0 {
-		return options{}, errors.New("-repetitions, -pairs and -window must be above zero, and -budget not below")
-	}
-	for _, path := range []*string{&o.tuner, &o.models, &o.sentences} {
-		var err error
-		if *path, err = sidebyside.Existing(*path); err != nil {
-			return options{}, err
-		}
-	}
-	output, err := filepath.Abs(o.output)
-	o.output = output
-	return o, err
+	s := sidebyside.Setting{What: o.what, Out: out, Messages: messages}
+	return parts().RunBeside(ctx, s, func(installed *peers.Peers, _ io.Writer) *bench {
+		return &bench{options: o, peers: installed, now: time.Now, out: out, messages: messages}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -52,7 +53,7 @@ func (b *bench) besides(seed uint64, do func() error) (share float64, err error)
 }
 
 // neighbour computes in bursts until it is killed.
-func neighbour(ctx context.Context, args []string) error {
+func neighbour(ctx context.Context, args []string, _, _ io.Writer) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s takes a seed", asNeighbour)
 	}

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
 	"time"
 
 	"tuner/engine/api"
@@ -80,11 +80,11 @@ func (b *bench) frontend(ctx context.Context) error {
 
 // startBare starts a real Triton, and our front ends before a backend of as few lines.
 func (b *bench) startBare(ctx context.Context, ours, tritons string) (*contest, error) {
-	program := filepath.Join(b.work, "addsub")
-	if err := tool(ctx, "go", "-C", "lab", "build", "-o", program, "./bench/engine/addsub"); err != nil {
-		return nil, err
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find this program: %w", err)
 	}
-	server, err := peers.StartServer(ctx, program, ours)
+	server, err := peers.StartServer(ctx, []string{self, asAddsub}, ours)
 	us, err := newSide("tuner", server, err)
 	if err != nil {
 		return nil, err

@@ -14,11 +14,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"tuner/lab/bench/sidebyside"
@@ -54,56 +51,35 @@ type bench struct {
 	messages io.Writer
 }
 
-func main() { program.Main("peers", run) }
+// asAddsub is the first argument that makes this program the server of benchmark frontend.
+const asAddsub = "addsub"
 
-func run(ctx context.Context, args []string, out, messages io.Writer) (err error) {
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
-	}
-	installed, err := peers.Find()
-	if err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp(o.models, ".bench-peers-")
-	if err != nil {
-		return fmt.Errorf("cannot make a folder beside the models: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	record, err := sidebyside.CreateRecord(o.record)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, record.Close()) }()
-	b := &bench{options: o, peers: installed, work: work, out: out, record: record, messages: messages}
-	fmt.Fprintln(out, sidebyside.Machine(ctx))
-	return benchmarks().Run(ctx, o.what, b, messages)
+func main() {
+	program.Main("engine", program.Or(asAddsub, addsub, program.With(define, run)))
 }
 
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
-	benchmarks().Flag(flags, &o.what)
-	flags.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 3 passes of ranking")
-	flags.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 1.5s of ranking")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
-	flags.StringVar(&o.models, "models", "models", "folder of the sample models")
-	flags.StringVar(&o.record, "record", "", "file for every single figure, in the format that benchstat reads")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
-	}
-	if err := benchmarks().Check(o.what); err != nil {
-		return options{}, err
-	}
-	if o.rounds < 0 || o.window < 0 {
-		return options{}, fmt.Errorf("-rounds %d -window %v: neither may be below zero", o.rounds, o.window)
-	}
-	var err error
-	if o.tuner, err = sidebyside.Existing(o.tuner); err != nil {
-		return options{}, err
-	}
-	o.models, err = sidebyside.Existing(o.models)
-	return o, err
+func define(f *program.Flags, o *options) {
+	benchmarks().Define(f, &o.what)
+	f.IntVar(&o.rounds, "rounds", 0, "rounds, in each of which both servers are measured; 0: 10, and 3 passes of ranking")
+	f.DurationVar(&o.window, "window", 0, "length of a measurement; 0: 1s of frontend and latency, 3s of saturation, 1.5s of ranking")
+	f.Tuner(&o.tuner)
+	f.Existing(&o.models, "models", "models", "folder of the sample models")
+	f.StringVar(&o.record, "record", "", "file for every single figure, in the format that benchstat reads")
+	f.Check(func() error {
+		if o.rounds < 0 || o.window < 0 {
+			return fmt.Errorf("-rounds %d -window %v: neither may be below zero", o.rounds, o.window)
+		}
+		return nil
+	})
+}
+
+func run(ctx context.Context, o options, out, messages io.Writer) error {
+	return program.InFolder(o.models, ".bench-engine", func(work string) error { // beside the models
+		s := sidebyside.Setting{What: o.what, Record: o.record, Out: out, Messages: messages}
+		return benchmarks().RunBeside(ctx, s, func(installed *peers.Peers, record io.Writer) *bench {
+			return &bench{options: o, peers: installed, work: work, out: out, record: record, messages: messages}
+		})
+	})
 }
 
 // or returns the rounds and the window that were asked for, else a benchmark's own.

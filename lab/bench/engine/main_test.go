@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tuner/lab/program"
 )
 
 func TestParse(t *testing.T) {
@@ -19,7 +21,7 @@ func TestParse(t *testing.T) {
 		{[]string{"fast"}, `unexpected argument "fast"`},
 		{[]string{"-models", "no-such-folder"}, `cannot find "no-such-folder"`},
 	} {
-		_, err := parse(append([]string{"-tuner", "main.go", "-models", "."}, c.args...), io.Discard)
+		_, err := program.Parse(define, append([]string{"-tuner", "main.go", "-models", "."}, c.args...), io.Discard)
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%q: %v", c.args, err)

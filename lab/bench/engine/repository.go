@@ -6,18 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"time"
 
 	"tuner/lab/peers"
 	"tuner/modelconfig"
 	"tuner/modelrepo"
 	"tuner/onnx"
 )
-
-// toolTime bounds how long a compiler or a script may take.
-const toolTime = 5 * time.Minute
 
 // repository makes a repository of one ONNX model with a configuration, which names it.
 func (b *bench) repository(file, config string) (string, error) {
@@ -77,14 +72,4 @@ func (b *bench) addSubRepository(ctx context.Context) (string, error) {
 		}
 	}
 	return dir, peers.CompileBackend(ctx, source, folder, backend)
-}
-
-// tool runs a program that makes a file.
-func tool(ctx context.Context, name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, toolTime)
-	defer cancel()
-	if text, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot run %s: %w; its output:\n%s", name, err, text)
-	}
-	return nil
 }

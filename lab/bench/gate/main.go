@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"tuner/lab/bench/sidebyside"
 	"tuner/lab/program"
 	"tuner/stats"
 )
@@ -38,51 +38,35 @@ type kind struct{ name, slowdown string }
 
 func kinds() []kind { return []kind{{"same", ""}, {"slow", "1.05"}, {"tail", "5@2%"}} }
 
-func main() { program.Main("gate", run) }
+func main() { program.Main("gate", program.With(define, run)) }
 
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("gate", flag.ContinueOnError)
-	flags.StringVar(&o.what, "what", "all", "same, slow (5 % slower), tail (2 % of the executions take 5 times as long) or all")
-	flags.StringVar(&o.model, "model", "models/minilm.onnx", "model")
-	flags.IntVar(&o.sequence, "sequence", 32, "length of its inputs")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program")
-	flags.StringVar(&o.library, "ort-library", os.Getenv("TUNER_ORT_LIBRARY"), "ONNX Runtime library")
-	flags.IntVar(&o.runs, "runs", 20, "gates of each kind")
-	flags.DurationVar(&o.budget, "budget", 15*time.Minute, "time of each gate")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
+func define(f *program.Flags, o *options) {
+	names := []string{sidebyside.All}
+	for _, k := range kinds() {
+		names = append(names, k.name)
 	}
-	isKnown := slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == o.what })
-	switch {
-	case !isKnown && o.what != "all":
-		return options{}, fmt.Errorf("-what %q: allowed are same, slow, tail and all", o.what)
-	case o.library == "":
-		return options{}, errors.New("no ONNX Runtime library: give -ort-library, or set TUNER_ORT_LIBRARY")
-	case o.runs < 1 || o.budget < time.Second:
-		return options{}, errors.New("-runs must be 1 or more, -budget 1s or more")
-	}
-	for _, path := range []*string{&o.model, &o.tuner} {
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
-			return options{}, fmt.Errorf("cannot resolve %q: %w", *path, err)
+	f.Choice(&o.what, "what", sidebyside.All, names, "slow is 5 % slower, of tail 2 % of the executions take 5 times as long")
+	f.Path(&o.model, "model", "models/minilm.onnx", "model")
+	f.IntVar(&o.sequence, "sequence", 32, "length of its inputs")
+	f.Tuner(&o.tuner)
+	f.Library(&o.library)
+	f.IntVar(&o.runs, "runs", 20, "gates of each kind")
+	f.DurationVar(&o.budget, "budget", 15*time.Minute, "time of each gate")
+	f.Check(func() error {
+		if o.runs < 1 || o.budget < time.Second {
+			return errors.New("-runs must be 1 or more, -budget 1s or more")
 		}
-		*path = absolute
-	}
-	return o, nil
+		return nil
+	})
 }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "tuner-bench-gate-*")
-	if err != nil {
-		return fmt.Errorf("cannot make a folder for the results: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	asked := slices.DeleteFunc(kinds(), func(k kind) bool { return o.what != "all" && o.what != k.name })
+func run(ctx context.Context, o options, out, messages io.Writer) error {
+	return program.InFolder("", "bench-gate", func(dir string) error { return bench(ctx, o, dir, out, messages) })
+}
+
+// bench runs the gates that are asked for, with their files in dir.
+func bench(ctx context.Context, o options, dir string, out, messages io.Writer) error {
+	asked := slices.DeleteFunc(kinds(), func(k kind) bool { return o.what != sidebyside.All && o.what != k.name })
 	list := make([]series, len(asked))
 	for i, k := range asked {
 		file, err := write(dir, o, k)

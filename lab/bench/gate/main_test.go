@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"tuner/lab/program"
 	"tuner/spec"
 )
 
 func TestFilesOfKinds(t *testing.T) {
 	t.Parallel()
-	o, err := parse([]string{"-ort-library", "lib.so", "-model", "m.onnx", "-tuner", "tuner"}, io.Discard)
+	o, err := program.Parse(define, []string{"-ort-library", "lib.so", "-model", "m.onnx", "-tuner", "main.go"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestSummary(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-what", "fast", "-ort-library", "l"}, {"-runs", "0", "-ort-library", "l"}, {"-ort-library", ""}, {"x"}} {
-		if _, err := parse(args, io.Discard); err == nil {
+		if _, err := program.Parse(define, append([]string{"-tuner", "main.go"}, args...), io.Discard); err == nil {
 			t.Errorf("%q were accepted", args)
 		}
 	}

@@ -55,7 +55,7 @@ func open(ctx context.Context, o options, dir string, r raceResult) (*contest, e
 		return nil, err
 	}
 	engine := func() ortsweep.Engine {
-		return runner.New(runner.Options{Launcher: runner.Bundled{Binary: absolute(o.tuner)}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
+		return runner.New(runner.Options{Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
 			Epoch: time.Now(), WarmUp: ortsweep.WarmUp})
 	}
 	return &contest{setup, ortsweep.NewEngines(setup, requests, engine, host.Memory.Usable()/4)}, nil

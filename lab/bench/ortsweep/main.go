@@ -11,7 +11,7 @@ package main
 
 import (
 	"context"
-	"flag"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,49 +35,41 @@ type options struct {
 	results     string        // folder that keeps the races' results; "" for one that is removed
 }
 
-func main() { program.Main("ortsweep", run) }
+func main() { program.Main("ortsweep", program.With(define, run)) }
 
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("ortsweep", flag.ContinueOnError)
-	flags.StringVar(&o.model, "model", "models/minilm.onnx", "model to sweep")
-	flags.IntVar(&o.sequence, "sequence", 32, "length of its inputs")
-	flags.StringVar(&o.data, "data", "testdata/accuracy/minilm_sentences.npz", "inputs to compare precisions on")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program")
-	flags.StringVar(&o.library, "ort-library", os.Getenv("TUNER_ORT_LIBRARY"), "ONNX Runtime library")
-	flags.IntVar(&o.repetitions, "repetitions", 10, "number of races")
-	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time of each race")
-	flags.IntVar(&o.windows, "windows", 5, "windows of each candidate in the exhaustive measurement")
-	flags.DurationVar(&o.window, "window", time.Second, "length of these windows")
-	flags.IntVar(&o.rounds, "rounds", 24, "rounds of the last comparison")
-	flags.StringVar(&o.results, "results", "", "folder that keeps the results of the races (default: they are removed)")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
-	}
-	switch {
-	case o.library == "":
-		return options{}, fmt.Errorf("no ONNX Runtime library: give -ort-library, or set TUNER_ORT_LIBRARY")
-	case o.repetitions < 1 || o.windows < 1 || o.rounds < 3 || o.window <= 0 || o.budget <= 0:
-		return options{}, fmt.Errorf("-repetitions, -windows, -window and -budget must be above zero, -rounds at least 3")
-	}
-	return o, nil
+func define(f *program.Flags, o *options) {
+	f.Path(&o.model, "model", "models/minilm.onnx", "model to sweep")
+	f.IntVar(&o.sequence, "sequence", 32, "length of its inputs")
+	f.Path(&o.data, "data", "testdata/accuracy/minilm_sentences.npz", "inputs to compare precisions on")
+	f.Tuner(&o.tuner)
+	f.Library(&o.library)
+	f.IntVar(&o.repetitions, "repetitions", 10, "number of races")
+	f.DurationVar(&o.budget, "budget", 2*time.Minute, "time of each race")
+	f.IntVar(&o.windows, "windows", 5, "windows of each candidate in the exhaustive measurement")
+	f.DurationVar(&o.window, "window", time.Second, "length of these windows")
+	f.IntVar(&o.rounds, "rounds", 24, "rounds of the last comparison")
+	f.Path(&o.results, "results", "", "folder that keeps the results of the races (default: they are removed)")
+	f.Check(func() error {
+		if o.repetitions < 1 || o.windows < 1 || o.rounds < 3 || o.window <= 0 || o.budget <= 0 {
+			return errors.New("-repetitions, -windows, -window and -budget must be above zero, -rounds at least 3")
+		}
+		return nil
+	})
 }
 
-// run races, measures everything, and compares.
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
-	}
-	dir := absolute(o.results)
+func run(ctx context.Context, o options, out, messages io.Writer) error {
 	if o.results == "" {
-		if dir, err = os.MkdirTemp("", "tuner-bench-ortsweep-*"); err != nil {
-			return fmt.Errorf("cannot make a folder for the results: %w", err)
-		}
-		defer os.RemoveAll(dir)
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return program.InFolder("", "bench-ortsweep", func(dir string) error { return bench(ctx, o, dir, out, messages) })
+	}
+	if err := os.MkdirAll(o.results, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder for the results: %w", err)
 	}
+	return bench(ctx, o, o.results, out, messages)
+}
+
+// bench races, measures everything, and compares. The races' results are in dir.
+func bench(ctx context.Context, o options, dir string, out, messages io.Writer) error {
+	var err error
 	races := make([]raceResult, o.repetitions)
 	for i := range races {
 		if races[i], err = sweep(ctx, o, dir, i, messages); err != nil {

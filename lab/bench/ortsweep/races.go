@@ -43,15 +43,7 @@ space:
   memory_arena: [true, false]
 load: {inputs: {shape: {input_ids: [%[4]d], attention_mask: [%[4]d], token_type_ids: [%[4]d]}}}
 accuracy: {data: %[5]q}
-`, absolute(o.model), o.budget, seed, o.sequence, absolute(o.data))
-}
-
-// absolute is a path as seen from any folder; one that cannot be resolved stays, and is reported when it is opened.
-func absolute(path string) string {
-	if resolved, err := filepath.Abs(path); err == nil {
-		return resolved
-	}
-	return path
+`, o.model, o.budget, seed, o.sequence, o.data)
 }
 
 // sweep runs the verb once.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/lab/program"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/stats"
@@ -23,7 +24,7 @@ func TestSpaceReads(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-ort-library", ""}, {"-ort-library", "x", "-rounds", "2"}, {"-ort-library", "x", "more"}} {
-		if _, err := parse(args, io.Discard); err == nil {
+		if _, err := program.Parse(define, append([]string{"-tuner", "main.go"}, args...), io.Discard); err == nil {
 			t.Errorf("%q is accepted", args)
 		}
 	}

@@ -15,11 +15,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"tuner/internal/testserver"
@@ -58,62 +55,34 @@ type bench struct {
 const asServer = "testserver"
 
 func main() {
-	program.Main("perf", func(ctx context.Context, args []string, out, messages io.Writer) error {
-		if len(args) > 0 && args[0] == asServer {
-			return testserver.Run(ctx, args[1:], out, messages)
+	program.Main("perf", program.Or(asServer, testserver.Run, program.With(define, run)))
+}
+
+func define(f *program.Flags, o *options) {
+	parts().Define(f, &o.what)
+	f.IntVar(&o.rounds, "rounds", 10, "rounds of speed and pacing")
+	f.DurationVar(&o.window, "window", 0, "length of a window, of which each measurement has three; 0: what suits the part")
+	f.Tuner(&o.tunerPath)
+	f.StringVar(&o.recordPath, "record", "", "file for every single figure, in the format that benchstat reads")
+	f.Check(func() error {
+		if o.rounds < 1 || o.window < 0 {
+			return fmt.Errorf("-rounds %d -window %v: at least 1 round, and no window below zero", o.rounds, o.window)
 		}
-		return run(ctx, args, out, messages)
+		return nil
 	})
 }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) (err error) {
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
-	}
-	installed, err := peers.Find()
-	if err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp("", "bench-perf-")
-	if err != nil {
-		return fmt.Errorf("cannot make a folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	record, err := sidebyside.CreateRecord(o.recordPath)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, record.Close()) }()
-	b := &bench{
-		options: o, work: work, out: out, record: record, messages: messages,
-		tuner:    sidebyside.Analyzer{Name: "tuner perf", Command: []string{o.tunerPath, "perf"}, Work: work},
-		analyzer: sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{installed.PerfAnalyzer}, Work: work},
-	}
-	fmt.Fprintln(out, sidebyside.Machine(ctx))
-	return parts().Run(ctx, o.what, b, messages)
-}
-
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
-	parts().Flag(flags, &o.what)
-	flags.IntVar(&o.rounds, "rounds", 10, "rounds of speed and pacing")
-	flags.DurationVar(&o.window, "window", 0, "length of a window, of which each measurement has three; 0: what suits the part")
-	flags.StringVar(&o.tunerPath, "tuner", "bin/tuner", "the tuner program")
-	flags.StringVar(&o.recordPath, "record", "", "file for every single figure, in the format that benchstat reads")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
-	}
-	if err := parts().Check(o.what); err != nil {
-		return options{}, err
-	}
-	if o.rounds < 1 || o.window < 0 {
-		return options{}, fmt.Errorf("-rounds %d -window %v: at least 1 round, and no window below zero", o.rounds, o.window)
-	}
-	var err error
-	o.tunerPath, err = sidebyside.Existing(o.tunerPath)
-	return o, err
+func run(ctx context.Context, o options, out, messages io.Writer) error {
+	return program.InFolder("", "bench-perf", func(work string) error {
+		s := sidebyside.Setting{What: o.what, Record: o.recordPath, Out: out, Messages: messages}
+		return parts().RunBeside(ctx, s, func(installed *peers.Peers, record io.Writer) *bench {
+			return &bench{
+				options: o, work: work, out: out, record: record, messages: messages,
+				tuner:    sidebyside.Analyzer{Name: "tuner perf", Command: []string{o.tunerPath, "perf"}, Work: work},
+				analyzer: sidebyside.Analyzer{Name: "perf_analyzer", Command: []string{installed.PerfAnalyzer}, Work: work},
+			}
+		})
+	})
 }
 
 // orWindow returns the window that was asked for, else a part's own.

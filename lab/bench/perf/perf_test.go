@@ -10,6 +10,7 @@ import (
 
 	"tuner/internal/testserver"
 	"tuner/lab/bench/sidebyside"
+	"tuner/lab/program"
 )
 
 const ms = 1e6 // ns
@@ -147,7 +148,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	refuse := func(want string, args ...string) {
 		var messages strings.Builder
-		if _, err := parse(append([]string{"-tuner", "perf_test.go"}, args...), &messages); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := program.Parse(define, append([]string{"-tuner", "perf_test.go"}, args...), &messages); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", args, err, want)
 		}
 	}
@@ -155,7 +156,7 @@ func TestParse(t *testing.T) {
 	refuse("unexpected argument", "more")
 	refuse("at least 1 round", "-rounds", "0")
 	refuse("cannot find", "-tuner", "nowhere")
-	if o, err := parse([]string{"-tuner", "perf_test.go"}, &strings.Builder{}); err != nil || o.rounds != 10 || o.orWindow(5) != 5 {
+	if o, err := program.Parse(define, []string{"-tuner", "perf_test.go"}, &strings.Builder{}); err != nil || o.rounds != 10 || o.orWindow(5) != 5 {
 		t.Errorf("options %+v, error %v", o, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/lab/program"
 	"tuner/measure"
 )
 
@@ -68,11 +69,11 @@ func window(t *testing.T) measure.Window {
 func TestFlagsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"extra"}, {"-against", "nobody"}, {"-pairs", "0"}, {"-window", "0s"}, {"-pairs", "x"}} {
-		if _, err := parse(args, t.Output()); err == nil {
+		if _, err := program.Parse(define, append([]string{"-tuner", "main.go"}, args...), t.Output()); err == nil {
 			t.Errorf("%v was accepted", args)
 		}
 	}
-	if o, err := parse(nil, t.Output()); err != nil || o.pairs != 8 || o.window != 3*time.Second || o.against != againstCampaign {
+	if o, err := program.Parse(define, []string{"-tuner", "main.go"}, t.Output()); err != nil || o.pairs != 8 || o.window != 3*time.Second || o.against != againstCampaign {
 		t.Errorf("defaults are %+v, %v", o, err)
 	}
 }

@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"time"
@@ -36,13 +35,24 @@ const (
 	againstDefault  = "default"
 )
 
-func main() { program.Main("redeploy", run) }
+func main() { program.Main("redeploy", program.With(define, run)) }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
-	}
+func define(f *program.Flags, o *options) {
+	f.StringVar(&o.campaign, "campaign", "out/minilm", "output folder of a campaign that was analyzed")
+	f.Tuner(&o.tuner)
+	f.Choice(&o.against, "against", againstCampaign, []string{againstCampaign, againstDefault},
+		"the same configuration as the campaign ran it, or the default configuration")
+	f.IntVar(&o.pairs, "pairs", 8, "number of pairs")
+	f.DurationVar(&o.window, "window", 3*time.Second, "length of each measurement")
+	f.Check(func() error {
+		if o.pairs < 1 || o.window <= 0 {
+			return fmt.Errorf("-pairs %d -window %v: both must be above zero", o.pairs, o.window)
+		}
+		return nil
+	})
+}
+
+func run(ctx context.Context, o options, out, messages io.Writer) error {
 	c, err := open(o)
 	if err != nil {
 		return err
@@ -56,26 +66,6 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 		Model: c.result.Header.Model, A: c.a.name, B: c.b.name, LoadA: c.a.trial.Load, LoadB: c.b.trial.Load, Window: o.window,
 		Reported: c.reported(), Pairs: pairs,
 	}.write(out)
-}
-
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("redeploy", flag.ContinueOnError)
-	flags.StringVar(&o.campaign, "campaign", "out/minilm", "output folder of a campaign that was analyzed")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
-	flags.StringVar(&o.against, "against", againstCampaign, "campaign: the same configuration as the campaign ran it; default: the default configuration")
-	flags.IntVar(&o.pairs, "pairs", 8, "number of pairs")
-	flags.DurationVar(&o.window, "window", 3*time.Second, "length of each measurement")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
-	}
-	switch {
-	case o.against != againstCampaign && o.against != againstDefault:
-		return options{}, fmt.Errorf("-against %q: allowed are %s and %s", o.against, againstCampaign, againstDefault)
-	case o.pairs < 1 || o.window <= 0:
-		return options{}, fmt.Errorf("-pairs %d -window %v: both must be above zero", o.pairs, o.window)
-	}
-	return o, nil
 }
 
 // measurePairs measures both sides in turn: A B, B A, A B, … so that a drift of the machine's speed falls on both alike.

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"tuner/lab/landscape"
+	"tuner/lab/program"
 	"tuner/search/plan"
 )
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"more"}, {"-seeds", "0"}, {"-budget", "0s"}, {"-strategies", "oracle"}, {"-neighbour", "1"}, {"-neighbour", "-0.1"}} {
-		if _, err := parse(args, io.Discard); err == nil {
+		if _, err := program.Parse(define, args, io.Discard); err == nil {
 			t.Errorf("%q is accepted", args)
 		}
 	}
-	o, err := parse([]string{"-strategies", "random,tpe", "-landscapes", "cpu"}, io.Discard)
+	o, err := program.Parse(define, []string{"-strategies", "random,tpe", "-landscapes", "cpu"}, io.Discard)
 	if err != nil || len(o.strategies) != 2 || o.landscapes[0] != "cpu" || o.seeds != 50 {
 		t.Errorf("%v, %+v", err, o)
 	}

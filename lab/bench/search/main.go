@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -30,52 +29,48 @@ type options struct {
 	trace      bool     // print the trials of the first seed's campaigns
 }
 
-func main() { program.Main("bench-search", run) }
+func main() { program.Main("search", program.With(define, run)) }
 
-func parse(args []string, messages io.Writer) (options, error) {
-	o := options{strategies: strategies()}
-	var chosen, names, tuned string
-	flags := flag.NewFlagSet("bench-search", flag.ContinueOnError)
-	flags.SetOutput(messages)
-	flags.IntVar(&o.seeds, "seeds", 50, "campaigns of each strategy on each landscape under each limit")
-	flags.DurationVar(&o.budget, "budget", 10*time.Minute, "virtual time of a campaign")
-	flags.StringVar(&o.recorded, "recorded", "lab/testdata/landscapes", "folder of recorded landscapes (*.jsonl.gz)")
-	flags.StringVar(&names, "landscapes", "", "names of the landscapes, separated by commas (default: all)")
-	flags.BoolVar(&o.trace, "trace", false, "print the trials of the first campaign of each series; for one series at a time (-seeds 1)")
-	flags.StringVar(&chosen, "strategies", strings.Join(o.strategies, ","), "strategies, separated by commas")
-	flags.StringVar(&tuned, "tuned", "minilm,cnn,mlp,lstm",
+func define(f *program.Flags, o *options) {
+	f.IntVar(&o.seeds, "seeds", 50, "campaigns of each strategy on each landscape under each limit")
+	f.DurationVar(&o.budget, "budget", 10*time.Minute, "virtual time of a campaign")
+	f.StringVar(&o.recorded, "recorded", "lab/testdata/landscapes", "folder of recorded landscapes (*.jsonl.gz)")
+	f.BoolVar(&o.trace, "trace", false, "print the trials of the first campaign of each series; for one series at a time (-seeds 1)")
+	list(f, &o.landscapes, "landscapes", nil, "names of the landscapes, separated by commas (default: all)")
+	list(f, &o.strategies, "strategies", strategies(), "strategies, separated by commas")
+	list(f, &o.tuned, "tuned", []string{"minilm", "cnn", "mlp", "lstm"},
 		"landscapes on which constants of the strategies were chosen, separated by commas: their rows say so")
-	flags.Float64Var(&o.neighbour, "neighbour", 0,
+	f.Float64Var(&o.neighbour, "neighbour", 0,
 		"share of the cores, 0 to 0.9, that another process takes in bursts, 20 s of every 80 s in the mean")
-	if err := flags.Parse(args); err != nil {
-		return options{}, err
-	}
-	o.tuned = strings.Split(tuned, ",")
-	if names != "" {
-		o.landscapes = strings.Split(names, ",")
-	}
-	o.strategies = strings.Split(chosen, ",")
-	for _, s := range o.strategies {
-		if !slices.Contains(strategies(), s) {
-			return options{}, fmt.Errorf("-strategies: %q is not known; allowed: %s", s, strings.Join(strategies(), ", "))
+	f.Check(func() error {
+		for _, s := range o.strategies {
+			if !slices.Contains(strategies(), s) {
+				return fmt.Errorf("-strategies: %q is not known; allowed: %s", s, strings.Join(strategies(), ", "))
+			}
 		}
-	}
-	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case o.neighbour < 0 || o.neighbour > 0.9:
-		return options{}, fmt.Errorf("-neighbour %g: must be from 0 to 0.9", o.neighbour)
-	case o.seeds < 1 || o.budget <= 0:
-		return options{}, fmt.Errorf("-seeds %d -budget %v: both must be above zero", o.seeds, o.budget)
-	}
-	return o, nil
+		switch {
+		case o.neighbour < 0 || o.neighbour > 0.9:
+			return fmt.Errorf("-neighbour %g: must be from 0 to 0.9", o.neighbour)
+		case o.seeds < 1 || o.budget <= 0:
+			return fmt.Errorf("-seeds %d -budget %v: both must be above zero", o.seeds, o.budget)
+		}
+		return nil
+	})
 }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
+// list defines a flag of names that are separated by commas.
+func list(f *program.Flags, p *[]string, name string, value []string, usage string) {
+	*p = value
+	if value != nil {
+		usage += " (default " + strings.Join(value, ",") + ")"
 	}
+	f.Func(name, usage, func(text string) error {
+		*p = strings.Split(text, ",")
+		return nil
+	})
+}
+
+func run(ctx context.Context, o options, out, messages io.Writer) error {
 	all, err := open(o)
 	if err != nil {
 		return err

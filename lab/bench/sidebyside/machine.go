@@ -3,8 +3,6 @@ package sidebyside
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -22,16 +20,4 @@ func Machine(ctx context.Context) string {
 // ours took some.
 func Foreign(machine hostinfo.CPUUsage, ours, wall time.Duration) float64 {
 	return max(0, (machine.Busy+machine.Steal-ours).Seconds()/wall.Seconds()/float64(runtime.NumCPU()))
-}
-
-// Existing is the absolute path of a file or a folder that must be there.
-func Existing(path string) (string, error) {
-	absolute, err := filepath.Abs(path)
-	if err == nil {
-		_, err = os.Stat(absolute)
-	}
-	if err != nil {
-		return "", fmt.Errorf("cannot find %q: %w", path, err)
-	}
-	return absolute, nil
 }

@@ -3,12 +3,12 @@ package sidebyside
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"time"
+
+	"tuner/lab/peers"
+	"tuner/lab/program"
 )
 
 // All stands for every part of a benchmark.
@@ -32,17 +32,32 @@ func (p Parts[B]) Names() []string {
 	return append(names, All)
 }
 
-// Flag defines -what, which names one of them, or All.
-func (p Parts[B]) Flag(flags *flag.FlagSet, what *string) {
-	flags.StringVar(what, "what", All, "which part: "+strings.Join(p.Names(), ", "))
+// Define defines -what, which names one of them, or All.
+func (p Parts[B]) Define(f *program.Flags, what *string) {
+	f.Choice(what, "what", All, p.Names(), "which part")
 }
 
-// Check is the error of a name that none of them has.
-func (p Parts[B]) Check(what string) error {
-	if allowed := p.Names(); !slices.Contains(allowed, what) {
-		return fmt.Errorf("-what %q: allowed are %s", what, strings.Join(allowed, ", "))
+// Setting is where a benchmark runs.
+type Setting struct {
+	What          string // the part
+	Record        string // file for every single figure; "" for none
+	Out, Messages io.Writer
+}
+
+// RunBeside runs the part that the setting names, or all, beside the installed peers. It prints what machine this is
+// first. open makes what the parts need, of the peers and of the record.
+func (p Parts[B]) RunBeside(ctx context.Context, s Setting, open func(installed *peers.Peers, record io.Writer) B) (err error) {
+	installed, err := peers.Find()
+	if err != nil {
+		return err
 	}
-	return nil
+	record, err := CreateRecord(s.Record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, record.Close()) }()
+	fmt.Fprintln(s.Out, Machine(ctx))
+	return p.Run(ctx, s.What, open(installed, record), s.Messages)
 }
 
 // Run runs the part of that name, or all until the context ends, and tells how long each took. One that fails keeps none of the

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/hostinfo"
+	"tuner/lab/program"
 )
 
 func TestParts(t *testing.T) {
@@ -25,10 +26,11 @@ func TestParts(t *testing.T) {
 	if diff := cmp.Diff([]string{"first", "second", "all"}, parts.Names()); diff != "" {
 		t.Error(diff)
 	}
-	if err := parts.Check("second"); err != nil {
-		t.Error(err)
+	define := func(f *program.Flags, what *string) { parts.Define(f, what) }
+	if what, err := program.Parse(define, []string{"-what", "second"}, io.Discard); err != nil || what != "second" {
+		t.Errorf("%q, %v", what, err)
 	}
-	if err := parts.Check("third"); err == nil || err.Error() != `-what "third": allowed are first, second, all` {
+	if _, err := program.Parse(define, []string{"-what", "third"}, io.Discard); err == nil || err.Error() != `-what "third": allowed are first, second, all` {
 		t.Errorf("a part that there is not: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

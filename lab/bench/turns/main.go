@@ -8,12 +8,9 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"tuner/gate"
@@ -38,58 +35,52 @@ type options struct {
 	meeting     int // rounds of a meeting
 }
 
-func main() { program.Main("turns", run) }
+func main() { program.Main("turns", program.With(define, run)) }
 
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("turns", flag.ContinueOnError)
-	flags.StringVar(&o.model, "model", "models/minilm.onnx", "model")
-	flags.StringVar(&o.inputs, "shape", "input_ids: [32], attention_mask: [32], token_type_ids: [32]", "shapes of its inputs, as in gate.yaml; empty: those of the model")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program")
-	flags.StringVar(&o.library, "ort-library", os.Getenv("TUNER_ORT_LIBRARY"), "ONNX Runtime library")
-	flags.IntVar(&o.concurrency, "concurrency", 8, "requests in flight")
-	flags.DurationVar(&o.time, "time", 100*time.Second, "time of all blocks; one that has begun is finished")
-	flags.DurationVar(&o.window, "window", 500*time.Millisecond, "length of a turn")
-	flags.IntVar(&o.rounds, "rounds", 30, "turns of each engine on a launch")
-	flags.IntVar(&o.meetings, "meetings", 200, "short meetings that are drawn")
-	flags.IntVar(&o.meeting, "meeting", 12, "rounds of a short meeting")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
-	}
-	switch {
-	case o.library == "":
-		return options{}, errors.New("no ONNX Runtime library: give -ort-library, or set TUNER_ORT_LIBRARY")
-	case o.concurrency < 1 || o.time <= 0 || o.window <= 0 || o.meetings < 1:
-		return options{}, errors.New("-concurrency, -time, -window and -meetings must be above 0")
-	case o.rounds < 2 || o.meeting < 2 || o.meeting > o.rounds:
-		return options{}, errors.New("-rounds and -meeting must be 2 or more, and a meeting no longer than a block")
-	}
-	for _, path := range []*string{&o.model, &o.tuner} {
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
-			return options{}, fmt.Errorf("cannot resolve %q: %w", *path, err)
+func define(f *program.Flags, o *options) {
+	f.Path(&o.model, "model", "models/minilm.onnx", "model")
+	f.StringVar(&o.inputs, "shape", "input_ids: [32], attention_mask: [32], token_type_ids: [32]",
+		"shapes of its inputs, as in gate.yaml; empty: those of the model")
+	f.Tuner(&o.tuner)
+	f.Library(&o.library)
+	f.IntVar(&o.concurrency, "concurrency", 8, "requests in flight")
+	f.DurationVar(&o.time, "time", 100*time.Second, "time of all blocks; one that has begun is finished")
+	f.DurationVar(&o.window, "window", 500*time.Millisecond, "length of a turn")
+	f.IntVar(&o.rounds, "rounds", 30, "turns of each engine on a launch")
+	f.IntVar(&o.meetings, "meetings", 200, "short meetings that are drawn")
+	f.IntVar(&o.meeting, "meeting", 12, "rounds of a short meeting")
+	f.Check(func() error {
+		switch {
+		case o.concurrency < 1 || o.time <= 0 || o.window <= 0 || o.meetings < 1:
+			return errors.New("-concurrency, -time, -window and -meetings must be above 0")
+		case o.rounds < 2 || o.meeting < 2 || o.meeting > o.rounds:
+			return errors.New("-rounds and -meeting must be 2 or more, and a meeting no longer than a block")
 		}
-		*path = absolute
-	}
-	return o, nil
+		return nil
+	})
 }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) error {
-	o, err := parse(args, messages)
-	if err != nil {
+func run(ctx context.Context, o options, out, messages io.Writer) error {
+	return program.InFolder("", "bench-turns", func(dir string) error {
+		job, err := jobOf(ctx, o, dir)
+		if err != nil {
+			return err
+		}
+		begin := time.Now()
+		blocks, err := measureBlocks(ctx, o, job, messages)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, report(o, blocks, time.Since(begin)))
 		return err
-	}
-	dir, err := os.MkdirTemp("", "tuner-bench-turns-*")
-	if err != nil {
-		return fmt.Errorf("cannot make a folder for the model: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	job, err := jobOf(ctx, o, dir)
-	if err != nil {
-		return err
-	}
+	})
+}
+
+// measureBlocks has two engines take turns on the same job, block after block, for the time that was asked for.
+func measureBlocks(ctx context.Context, o options, job runner.Job, messages io.Writer) ([]block, error) {
 	r := runner.New(runner.Options{
-		Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler), Epoch: time.Now(),
+		Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC),
+		Log: slog.New(slog.DiscardHandler), Epoch: time.Now(),
 	})
 	defer r.Close(context.WithoutCancel(ctx))
 	var blocks []block
@@ -97,18 +88,17 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	for time.Since(begin) < o.time {
 		measured, err := r.Block(ctx, []runner.Job{job, job}, o.rounds)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, m := range measured {
 			if m.Failure != nil {
-				return fmt.Errorf("cannot measure the model: %s: %s", m.Failure.Stage, m.Failure.Reason)
+				return nil, fmt.Errorf("cannot measure the model: %s: %s", m.Failure.Stage, m.Failure.Reason)
 			}
 		}
 		blocks = append(blocks, block{measured[0], measured[1]})
 		fmt.Fprintf(messages, "block %d after %v: %s\n", len(blocks), time.Since(begin).Round(time.Second), newFigures(blocks[len(blocks)-1:]))
 	}
-	_, err = io.WriteString(out, report(o, blocks, time.Since(begin)))
-	return err
+	return blocks, nil
 }
 
 // block is one block of two seats alike.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tuner/lab/program"
 	"tuner/measure"
 )
 
@@ -16,7 +16,7 @@ func TestFlags(t *testing.T) {
 	t.Parallel()
 	check := func(args, want string) {
 		t.Helper()
-		if _, err := parse(strings.Fields(args), io.Discard); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := program.Parse(define, append([]string{"-tuner", "main.go"}, strings.Fields(args)...), io.Discard); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}
@@ -30,7 +30,8 @@ func TestFlags(t *testing.T) {
 // A model that is not there is told before anything is launched.
 func TestModelThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	if err := run(context.Background(), []string{"-ort-library", "a.so", "-model", "none.onnx"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "none.onnx") {
+	o := options{model: "none.onnx", library: "a.so", concurrency: 8, window: time.Second}
+	if err := run(t.Context(), o, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "none.onnx") {
 		t.Errorf("%v", err)
 	}
 }

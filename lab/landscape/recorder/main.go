@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -47,42 +46,33 @@ type options struct {
 	notes     string
 }
 
-func main() { program.Main("landscape", run) }
+func main() { program.Main("recorder", program.With(define, run)) }
 
-func parse(args []string, messages io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("landscape", flag.ContinueOnError)
-	flags.StringVar(&o.profile, "profile", "", "the profile whose space is recorded; precisions are files, load.concurrency is a list")
-	flags.StringVar(&o.recording, "o", "", "the recording under way (JSON lines), which is gone on with if it is there")
-	flags.StringVar(&o.save, "save", "", "where the finished landscape goes (.jsonl.gz)")
-	flags.StringVar(&o.tuner, "tuner", "bin/tuner", "the tuner program, whose engine serves")
-	flags.StringVar(&o.library, "ort-library", os.Getenv("TUNER_ORT_LIBRARY"), "ONNX Runtime library")
-	flags.IntVar(&o.passes, "passes", 2, "passes over the space, each on launches of its own")
-	flags.IntVar(&o.windows, "windows", 2, "windows of a trial of the passes")
-	flags.DurationVar(&o.window, "window", time.Second, "length of these windows")
-	flags.DurationVar(&o.reference, "reference", 2*time.Minute, "time after which the reference point is measured again")
-	flags.IntVar(&o.rounds, "rounds", 40, "most rounds over the best points, a window each")
-	flags.Uint64Var(&o.seed, "seed", 1, "of the order")
-	flags.StringVar(&o.notes, "notes", "", "what is to be known of this recording")
-	if err := program.Parse(flags, args, messages); err != nil {
-		return options{}, err
-	}
-	switch {
-	case o.profile == "" || o.recording == "" || o.save == "":
-		return options{}, errors.New("-profile, -o and -save are needed")
-	case o.library == "":
-		return options{}, errors.New("no ONNX Runtime library: give -ort-library, or set TUNER_ORT_LIBRARY")
-	case o.passes < 1 || o.windows < 1 || o.window <= 0 || o.reference <= 0 || o.rounds < 0:
-		return options{}, errors.New("-passes, -windows, -window and -reference must be above zero, -rounds not below")
-	}
-	return o, nil
+func define(f *program.Flags, o *options) {
+	f.StringVar(&o.profile, "profile", "", "the profile whose space is recorded; precisions are files, load.concurrency is a list")
+	f.StringVar(&o.recording, "o", "", "the recording under way (JSON lines), which is gone on with if it is there")
+	f.StringVar(&o.save, "save", "", "where the finished landscape goes (.jsonl.gz)")
+	f.Tuner(&o.tuner)
+	f.Library(&o.library)
+	f.IntVar(&o.passes, "passes", 2, "passes over the space, each on launches of its own")
+	f.IntVar(&o.windows, "windows", 2, "windows of a trial of the passes")
+	f.DurationVar(&o.window, "window", time.Second, "length of these windows")
+	f.DurationVar(&o.reference, "reference", 2*time.Minute, "time after which the reference point is measured again")
+	f.IntVar(&o.rounds, "rounds", 40, "most rounds over the best points, a window each")
+	f.Uint64Var(&o.seed, "seed", 1, "of the order")
+	f.StringVar(&o.notes, "notes", "", "what is to be known of this recording")
+	f.Check(func() error {
+		switch {
+		case o.profile == "" || o.recording == "" || o.save == "":
+			return errors.New("-profile, -o and -save are needed")
+		case o.passes < 1 || o.windows < 1 || o.window <= 0 || o.reference <= 0 || o.rounds < 0:
+			return errors.New("-passes, -windows, -window and -reference must be above zero, -rounds not below")
+		}
+		return nil
+	})
 }
 
-func run(ctx context.Context, args []string, out, messages io.Writer) (err error) {
-	o, err := parse(args, messages)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, o options, out, messages io.Writer) (err error) {
 	setup, header, err := prepare(ctx, o)
 	if err != nil {
 		return err
@@ -99,7 +89,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 	if err := sameRecording(known.Header, header); err != nil {
 		return fmt.Errorf("cannot go on with %q: %w; choose another -o, or remove the file", o.recording, err)
 	}
-	engine := runner.New(runner.Options{Launcher: runner.Bundled{Binary: absolute(o.tuner)}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
+	engine := runner.New(runner.Options{Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC), Log: slog.New(slog.DiscardHandler),
 		Epoch: time.Now(), Launches: launches(known)})
 	defer engine.Close(context.WithoutCancel(ctx))
 	r := newRecorder(o, known, log, profile.NewEngines(setup, engine, nil, requests), messages)
@@ -178,14 +168,6 @@ func launches(f record.File) int {
 		n = max(n, s.Launch)
 	}
 	return n
-}
-
-// absolute is a path as seen from any folder; one that cannot be resolved stays, and is reported when it is opened.
-func absolute(path string) string {
-	if resolved, err := filepath.Abs(path); err == nil {
-		return resolved
-	}
-	return path
 }
 
 // summarize says how precise the landscape is.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tuner/lab/landscape/record"
+	"tuner/lab/program"
 	"tuner/measure"
 	"tuner/search"
 	"tuner/search/searchtest"
@@ -196,12 +197,12 @@ func TestOtherRecordingsAreRefused(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	good := []string{"-profile", "p.yaml", "-o", "r.jsonl", "-save", "r.jsonl.gz", "-ort-library", "x"}
-	if _, err := parse(good, io.Discard); err != nil {
+	good := []string{"-profile", "p.yaml", "-o", "r.jsonl", "-save", "r.jsonl.gz", "-ort-library", "x", "-tuner", "main.go"}
+	if _, err := program.Parse(define, good, io.Discard); err != nil {
 		t.Error(err)
 	}
-	for _, more := range [][]string{{"more"}, {"-passes", "0"}, {"-ort-library", ""}, {"-save", ""}} {
-		if _, err := parse(append(slices.Clone(good), more...), io.Discard); err == nil {
+	for _, more := range [][]string{{"more"}, {"-passes", "0"}, {"-ort-library", ""}, {"-save", ""}, {"-tuner", "nowhere"}} {
+		if _, err := program.Parse(define, append(slices.Clone(good), more...), io.Discard); err == nil {
 			t.Errorf("%q is accepted", more)
 		}
 	}

@@ -1,6 +1,3 @@
-// Addsub is the engine's front ends and scheduler before a model that is a few lines of Go: what benchmark frontend sets
-// against a real Triton before a few lines of C, so that ONNX Runtime counts against neither. It takes those of
-// tritonserver's options that package peers gives.
 package main
 
 import (
@@ -16,20 +13,20 @@ import (
 	"tuner/engine/enginetest"
 	"tuner/engine/frontends"
 	"tuner/engine/rest"
-	"tuner/lab/program"
 	"tuner/modelconfig"
 )
 
-// drainTime is how long requests may take once the program shall end.
+// drainTime is how long requests may take once the server shall end.
 const drainTime = 5 * time.Second
 
-func main() { program.Main("addsub", run) }
-
-func run(ctx context.Context, args []string, _, messages io.Writer) error {
+// addsub serves with the engine's front ends and scheduler before a model that is a few lines of Go. Benchmark frontend
+// sets it against a real Triton before a few lines of C, so that ONNX Runtime counts against neither. It takes those of
+// tritonserver's options that package peers gives.
+func addsub(ctx context.Context, args []string, _, messages io.Writer) error {
 	debug.SetGCPercent(400) // as tuner serve does
 	var repository string
 	var http, grpc, metrics frontends.Listen
-	flags := flag.NewFlagSet("addsub", flag.ContinueOnError)
+	flags := flag.NewFlagSet(asAddsub, flag.ContinueOnError)
 	flags.SetOutput(messages)
 	flags.StringVar(&repository, "model-repository", "", "the model's folder lies here")
 	for name, at := range map[string]*frontends.Listen{"http": &http, "grpc": &grpc, "metrics": &metrics} {
@@ -42,7 +39,7 @@ func run(ctx context.Context, args []string, _, messages io.Writer) error {
 	}
 	log := slog.New(slog.DiscardHandler)
 	server, err := engine.Open(ctx, engine.Options{ID: "triton", Version: "test", Repositories: []string{repository},
-		StrictReadiness: true, ExitOnError: true, Backend: backend{}, Log: log})
+		StrictReadiness: true, ExitOnError: true, Backend: bareBackend{}, Log: log})
 	if err != nil {
 		return err
 	}
@@ -54,22 +51,23 @@ func run(ctx context.Context, args []string, _, messages io.Writer) error {
 	return f.Serve(ctx, drainTime)
 }
 
-type backend struct{}
+// bareBackend makes sessions that add and subtract.
+type bareBackend struct{}
 
 // NewSession ignores the model's file.
-func (backend) NewSession(context.Context, engine.ModelFiles, *modelconfig.Config, engine.Instance) (engine.Session, error) {
-	return &session{}, nil
+func (bareBackend) NewSession(context.Context, engine.ModelFiles, *modelconfig.Config, engine.Instance) (engine.Session, error) {
+	return &bareSession{}, nil
 }
 
-// session is one instance; it keeps nothing.
-type session struct{}
+// bareSession is one instance; it keeps nothing.
+type bareSession struct{}
 
-func (*session) IO() modelconfig.ModelIO { return enginetest.Simple() }
+func (*bareSession) IO() modelconfig.ModelIO { return enginetest.Simple() }
 
-func (*session) Close() error { return nil }
+func (*bareSession) Close() error { return nil }
 
 // Execute adds and subtracts two tensors of 32-bit integers.
-func (*session) Execute(b *engine.Batch) (engine.Result, error) {
+func (*bareSession) Execute(b *engine.Batch) (engine.Result, error) {
 	result := engine.Result{Gathered: time.Now()}
 	var sum, difference []byte
 	for k := range b.Inputs[0].Parts {
