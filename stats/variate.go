@@ -13,7 +13,7 @@ type Variate struct {
 
 // slopeDeviation is the standard deviation of what is believed of a slope before anything is seen. Slopes of the logarithm of
 // throughput over −ln of the CPU time left, of which 1 is expected, were between 1.0 and 1.3 beside other processes, and 1.9
-// and 2.6 beside other virtual machines (lab/docs/benchmarks.md).
+// and 2.6 beside other virtual machines (lab/docs/search.md).
 const slopeDeviation = 0.5
 
 // noiseWeight is how many degrees of freedom a noise that is expected counts for.

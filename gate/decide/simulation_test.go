@@ -10,7 +10,7 @@ import (
 	"tuner/stats"
 )
 
-// tableRuns is for the table in lab/docs/benchmarks.md: go test ./gate/decide -run Promise -v -gate.runs 20000
+// tableRuns is for the table in lab/docs/gate.md: go test ./gate/decide -run Promise -v -gate.runs 20000
 var tableRuns = flag.Int("gate.runs", 0, "simulated gates in each cell of the table; 0: 2,000 in those cells that are judged")
 
 // A machine as CI has it. All effects are on the logarithm of the throughput. noise is the size s of docs/design/gate.md: drift and windows
@@ -195,7 +195,7 @@ func (o outcome) String() string {
 }
 
 // The promise of a gate with a margin of 2 % on the throughput, alone or with the usual 10 % on p99 (docs/design/gate.md, and the table in
-// lab/docs/benchmarks.md): what loses 0.5 % of the throughput or nothing fails in at most 0.5 % of the runs, what loses 5 % in at least 99 % where the
+// lab/docs/gate.md): what loses 0.5 % of the throughput or nothing fails in at most 0.5 % of the runs, what loses 5 % in at least 99 % where the
 // noise is 5 % or less; whatever the bursts of a neighbour. A pass of what loses more than is tolerated is as rare as its level says.
 func TestPromise(t *testing.T) {
 	t.Parallel()
