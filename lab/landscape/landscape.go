@@ -1,9 +1,10 @@
-// Package landscape evaluates search strategies without an engine. A Landscape is all that a campaign could measure of one
-// model on one machine: recorded there (package tuner/lab/landscape/record), or synthetic. A Machine replays it on
-// a virtual clock: it answers a strategy's trials as the real one would have, with launches and warm-ups that cost time and
-// with a seed's noise. Since the truth of every point is known, so is the regret of what a strategy recommends.
+// Package landscape evaluates search strategies without an engine. A Landscape is all that a campaign could
+// measure of one model on one machine. It is recorded there (package tuner/lab/landscape/record), or
+// synthetic.
 //
-// It is a module of its own, so that the product does not carry what the baselines beside it need.
+// A Machine replays it on a virtual clock. It answers a strategy's trials as the real machine would have:
+// launches and warm-ups cost time, and figures have a seed's noise. The truth of every point is known. So
+// the regret of what a strategy recommends is known, too.
 package landscape
 
 import (

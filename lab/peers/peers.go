@@ -1,8 +1,8 @@
-// Package peers runs the programs that tuner is measured and checked against: a real Triton with its onnxruntime backend,
-// the real perf_analyzer and the real Model Analyzer, and tuner's own engine in the same way.
+// Package peers runs the programs that tuner is compared with: a real Triton with its onnxruntime backend, the
+// real perf_analyzer and the real Model Analyzer. It runs tuner's own engine in the same way.
 //
-// It finds what lab/scripts/peers.sh has installed. It knows how to start and stop them, nothing of what is asked of them. It
-// is for conformance tests and benchmarks alone: no verb of tuner needs a peer.
+// It finds what lab/scripts/peers.sh has installed, starts it and stops it. It knows nothing of what is asked
+// of these programs. No verb of tuner needs a peer.
 package peers
 
 import (

@@ -1,10 +1,12 @@
-// Soak checks that the engine loses nothing and keeps nothing. It starts `tuner serve`, and sends it mixed load for as long
-// as it is told: clients of every protocol whose every answer is checked against the known right one, while models are
-// loaded again and unloaded, clients leave in the middle of a request, and others send what is no request, or send it one
-// byte at a time. Meanwhile it watches the process: memory, file descriptors, threads, goroutines.
+// Soak checks that the engine loses no answer and keeps no resource. It starts `tuner serve`, and sends it
+// mixed load for as long as it is told. Clients of every protocol compare every answer with the right one.
+// Meanwhile models are loaded again and unloaded, clients leave in the middle of a request, and others send
+// bytes that are no request, or one byte at a time. The program watches the memory, the file descriptors, the
+// threads and the goroutines of the engine.
 //
-// It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if there was too little to judge by.
-// A binary that was built with -race reports data races by its exit code. It measures no speed.
+// It ends with exit code 1 if an answer was lost or wrong, if the engine died or grew, or if there was too
+// little to judge by. A binary that was built with -race reports data races by its exit code. The program
+// measures no speed.
 //
 //	go -C lab run ./soak -duration 30m
 package main

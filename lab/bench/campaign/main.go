@@ -1,17 +1,23 @@
-// Campaign measures what the search is worth on a real model, the MiniLM sentence encoder with a limit on p99 and a cosine of 0.99 with
-// the original at least: whether short campaigns find what an exhaustive one finds (repeats), what a campaign finds beside the real
-// Model Analyzer's quick search on the same real Triton, in the same time and a minute (analyzer), and whether the answers of several
-// campaigns hold and agree, beside a process that takes CPU time in bursts (neighbour), without it (quiet), and in
-// too little time (short). On four published models it asks the first two questions again, on both engines (published).
+// Campaign measures how good the answers of campaigns are on real models. Its parts:
 //
-// Beside Model Analyzer both are timed as programs, by the wall, until the answer is there: ours from nothing, so that int8 is made and compared anew.
-// What a budget does not bound, that and the starts, is measured first, on a campaign of one trial, and taken off the budget.
+//   - repeats: do short campaigns on MiniLM find what an exhaustive one finds?
+//   - analyzer: what does a campaign find beside the real Model Analyzer's quick search, on the same
+//     real Triton, in the same time and a minute?
+//   - neighbour, quiet: do the answers of several campaigns hold and agree beside a process that takes
+//     CPU time in bursts, and without it?
+//   - short: what do campaigns say that had too little time?
+//   - published: the first two questions on four published models, on both engines.
 //
-// Who chose and what was chosen are judged apart: each answer is a repository and a load, which are measured in alternating pairs, on fresh
-// servers, with `tuner perf` as the client. It prints Markdown, and nothing fails by what it finds. The campaigns stay in the output folder, all but
-// those of analyzer: interrupted, the same command goes on with them. The real peers come from lab/scripts/peers.sh.
+// MiniLM has a limit on p99, and a cosine of at least 0.99 with the original.
 //
-// Run it from the root of the repository, on a machine with nothing else to do:
+// Beside Model Analyzer both programs are timed by the wall, until the answer is there. Ours begins from
+// nothing: it makes the int8 variant and compares it anew. A budget bounds neither that nor the starts. So
+// the benchmark measures their time first, with a campaign of one trial, and takes it off the budget.
+//
+// Each answer is a repository and a load. The benchmark measures answers in alternating pairs, on fresh
+// servers, with `tuner perf` as the client. It prints Markdown and judges nothing. The campaigns stay in the
+// output folder, except those of analyzer: interrupted, the same command goes on with them. The real peers
+// come from lab/scripts/peers.sh. The machine should have nothing else to do.
 //
 //	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/campaign -what analyzer
 package main

@@ -1,12 +1,14 @@
-// Peers measures tuner's engine side by side with a real Triton and its onnxruntime backend: whether both put the same
-// configurations in the same order (ranking), how much they do when they are saturated (saturation), what their front ends
-// cost (frontend), and what they add to a single inference (latency).
+// Engine measures tuner's engine side by side with a real Triton and its onnxruntime backend. Its parts:
 //
-// The real peers come from lab/scripts/peers.sh, the models from lab/samplemodels. Both servers load the same library of ONNX
-// Runtime and the same files; they are measured in turn, and what is printed are ratios with intervals, beside the CPU time
-// that others took from the machine. It judges nothing: the goals stand beside the figures.
+//   - frontend: what do the front ends cost?
+//   - latency: what do the servers add to a single inference?
+//   - saturation: how much do they do when there is always work?
+//   - ranking: do both put the same configurations in the same order?
 //
-// Run it from the root of the repository:
+// Both servers load the same library of ONNX Runtime and the same files, and are measured in turn. The
+// program prints ratios with intervals, and the CPU time that others took from the machine. It judges
+// nothing: the goals stand beside the figures. The real peers come from lab/scripts/peers.sh, the models
+// from lab/samplemodels.
 //
 //	go -C lab run ./bench/engine -what saturation -rounds 10 -window 1s
 package main
@@ -41,7 +43,7 @@ func benchmarks() sidebyside.Parts[*bench] {
 	}
 }
 
-// bench is what every benchmark needs.
+// bench is what every part needs.
 type bench struct {
 	options
 	peers    *peers.Peers

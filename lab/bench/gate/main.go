@@ -1,8 +1,10 @@
-// Gate checks the promise of `tuner gate` on a real model: gates of a model against itself that fail would be false alarms; gates of an engine
-// that is made 5 % slower, or slow with a few of its executions, must fail. It uses the verb as a user does, prints a line for each gate and a
-// summary, also when it is interrupted, and judges nothing.
+// Gate checks the promise of `tuner gate` on a real model. A gate of a model against itself must not fail. A
+// gate of an engine that is 5 % slower, or slow with a few of its executions, must fail.
 //
-//	go -C lab run ./bench/gate -what slow -runs 20 -model models/minilm.onnx
+// The program runs the verb as a user does. It prints a line for each gate, and a summary, also when it is
+// interrupted. It judges nothing.
+//
+//	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/gate -what slow -runs 20
 package main
 
 import (

@@ -1,12 +1,11 @@
-// Ortsweep checks the promise of `tuner ortsweep`: a setting within 2 % of what exhaustive measurement finds, in at most a fifth
-// of its time. It measures every candidate of a space once, runs the verb several times, and then lets the winners of all
-// these races and the best of the exhaustive measurement meet on fresh launches, since the best of many noisy figures looks
-// better than it is.
+// Ortsweep checks the promise of `tuner ortsweep`: it finds a setting within 2 % of the best, in at most a
+// fifth of the time of exhaustive measurement.
 //
-// It stands beside the product: it uses the verb as a user does, and package ortsweep for what the verb does not do. It prints a
-// table and judges nothing.
+// The program runs the verb several times, as a user does, and measures every candidate of the space once.
+// The best of many noisy figures looks better than it is. So the winners of all races and the best of the
+// exhaustive measurement then meet on fresh launches. The program prints a table and judges nothing.
 //
-//	go -C lab run ./bench/ortsweep -model models/minilm.onnx -sequence 32 -repetitions 10
+//	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/ortsweep -repetitions 10
 package main
 
 import (

@@ -1,13 +1,14 @@
-// Perf measures `tuner perf` beside the real perf_analyzer: whether both report what really happened (closed, open), what
-// they cost and how fast they are (speed), how well tuner keeps a schedule (pacing), and what many connections and requests
-// do to it (scale).
+// Perf measures `tuner perf` beside the real perf_analyzer. Its parts:
 //
-// The server is package testserver, in a process of its own: its service times follow a known law, and its record of every
-// request is the truth. Both programs get the same command line. What is compared is measured in turn; beside the ratios
-// stands the CPU time that others took from the machine. It judges nothing: the goals stand beside the figures. The real
-// perf_analyzer comes from lab/scripts/peers.sh.
+//   - closed, open: do both report what really happened?
+//   - speed: how fast are they, and what do they cost?
+//   - pacing: how well does tuner keep a schedule?
+//   - scale: what do many connections and requests do to tuner?
 //
-// Run it from the root of the repository:
+// The server is package testserver, in a process of its own. Its service times follow a known law, and its
+// record of every request is the truth. Both programs get the same command line and are measured in turn.
+// The ratios stand beside the CPU time that others took from the machine. The program judges nothing: the
+// goals stand beside the figures. The real perf_analyzer comes from lab/scripts/peers.sh.
 //
 //	go -C lab run ./bench/perf -what speed -rounds 10 -window 600ms
 package main

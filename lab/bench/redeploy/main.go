@@ -1,12 +1,11 @@
-// Redeploy checks the promise "what was measured is what is deployed". It takes a finished campaign that was analyzed,
-// serves its chosen repository by its own config.pbtxt, and measures it in alternating pairs, each on fresh engine
-// processes, against the same configuration as the campaign ran it (or, with -against default, against the default
-// configuration), with the campaign's own requests, load generator and windows.
+// Redeploy checks the promise "what was measured is what is deployed". It takes a campaign that was analyzed,
+// serves its chosen repository by its own config.pbtxt, and measures it in alternating pairs. The other side
+// of a pair is the same configuration as the campaign ran it, or, with -against default, the default
+// configuration. Every measurement has a fresh engine process, and the campaign's own requests, load
+// generator and windows.
 //
-// It stands behind the campaign: it reads the journal and the repository, and prints a table and lines for benchstat. It
-// changes neither, and judges nothing: a busy machine shows in the figures of foreign load, not in an exit code.
-//
-// Run it where the campaign ran (its profile's paths are relative to that):
+// The program reads the journal and the repository, and changes neither. It prints a table and lines for
+// benchstat. It judges nothing: a busy machine shows in the figures of foreign load.
 //
 //	go -C lab run ./bench/redeploy -campaign out/minilm -pairs 8 -window 3s
 package main

@@ -1,8 +1,9 @@
-// Turns measures how precisely engines that take turns compare: one configuration in two processes, so that the truth is known. It prints the standard
-// error of the logarithm of the ratio of their throughputs, by Little's law and by counting, and how many short meetings, which are drawn from all
-// rounds, would have found a difference. It judges nothing.
+// Turns measures how precisely engines that take turns compare. Both engines serve the same configuration, so
+// the true ratio of their throughputs is 1. The program prints the standard error of the logarithm of the
+// measured ratio, by Little's law and by counting. It also draws short meetings from all rounds, and prints
+// how many of them would have found a difference. It judges nothing.
 //
-//	go -C lab run ./bench/turns -time 100s -model models/minilm.onnx
+//	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./bench/turns -time 100s
 package main
 
 import (

@@ -1,7 +1,9 @@
-// Package baseline holds search strategies that the product does not have, for comparison: every point in random order, the
-// tree-structured Parzen estimator, and Gaussian-process optimization with constraints. They choose points of the space, a
-// configuration at a load, where the product's own strategies seek a configuration's best load; package plan frames all of them
-// alike. Like those they know the time only from the events, and are deterministic.
+// Package baseline holds search strategies for comparison, which the product does not have: every point in
+// random order, the tree-structured Parzen estimator, and Gaussian-process optimization with constraints.
+//
+// They choose points of the space: a configuration at a load. The product's own strategies seek a
+// configuration's best load instead. Package plan frames both alike. All of them know the time only from the
+// events, and are deterministic.
 package baseline
 
 import (

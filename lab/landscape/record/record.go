@@ -1,6 +1,6 @@
-// Package record is the file of a recorded landscape: what a campaign could have measured of one model on one machine, point
-// by point (lab/docs/landscape.md). The recorder beside it writes such files, and package landscape replays campaigns on
-// them. It holds values, reads and writes them, and judges no figure.
+// Package record is the file format of recorded landscapes (lab/docs/landscape.md): what a campaign could have
+// measured of one model on one machine, point by point. The recorder writes such files, and package landscape
+// replays campaigns on them. The package reads and writes values, and judges no figure.
 package record
 
 import (

@@ -1,12 +1,17 @@
-// Landscape records what a campaign could measure of one model on this machine: every configuration of a profile's space at
-// every load, on two launches in two passes in random order, the service times of every pool, a reference point every few
-// minutes to see the machine's drift, and the best points under each limit again until their means are known to 1 %. The
-// search's benchmark (package landscape) replays campaigns on the file.
+// Recorder records what a campaign could measure of one model on this machine:
 //
-// A recording takes an hour or more. It is appended to a file trial by trial: interrupted, the same command goes on. It measures
+//   - every configuration of a profile's space at every load, in two passes in random order, each on launches
+//     of its own;
+//   - the service times of every pool;
+//   - a reference point every few minutes, which shows the machine's drift;
+//   - the best points under each limit again, until their means are known to 1 %.
+//
+// The benchmark of the search replays campaigns on the file (package landscape). A recording takes an hour or
+// more. It is appended to a file trial by trial: interrupted, the same command goes on. The program measures
 // as `tuner profile` does, and judges nothing.
 //
-//	go -C lab run ./landscape/recorder -profile lab/testdata/landscapes/mlp.profile.yaml -o out/mlp.jsonl -save lab/testdata/landscapes/mlp.jsonl.gz
+//	TUNER_ORT_LIBRARY="$(bin/tuner runtime install cpu)" go -C lab run ./landscape/recorder \
+//		-profile lab/testdata/landscapes/mlp.profile.yaml -o out/mlp.jsonl -save lab/testdata/landscapes/mlp.jsonl.gz
 package main
 
 import (
