@@ -20,7 +20,8 @@ import (
 	"tuner/modelconfig"
 )
 
-// Windows of flow control, in bytes: fixed ones need no pings, one per round trip, to measure the network.
+// Windows of flow control, in bytes: fixed ones need no pings, one per round trip, to measure the
+// network.
 const (
 	streamWindow     = 1 << 20
 	connectionWindow = 16 << 20
@@ -57,7 +58,8 @@ func inferResponse(id string) *pb.ModelInferResponse {
 	}
 }
 
-// codec is that of proto, but for inferences: of their requests it reads model and id, and their answers are prepared.
+// codec is that of proto, but for inferences: of their requests it reads model and id, and their
+// answers are prepared.
 type codec struct {
 	encoding.CodecV2
 	answer []byte

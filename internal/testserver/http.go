@@ -20,7 +20,8 @@ type request struct {
 	length         int  // of the body, bytes
 }
 
-// headEnough is how much of a request's body is searched for its id, which stands first where there is one; bytes.
+// headEnough is how much of a request's body is searched for its id, which stands first where there
+// is one; bytes.
 const headEnough = 256
 
 // serveHTTP answers the requests of a connection until it ends.

@@ -29,7 +29,8 @@ func Bimodal(d time.Duration, share, factor float64) Law {
 	}
 }
 
-// ParseLaw reads "none", "deterministic:D", "exponential:MEAN" or "bimodal:D:SHARE:FACTOR", such as bimodal:1ms:0.02:20.
+// ParseLaw reads "none", "deterministic:D", "exponential:MEAN" or "bimodal:D:SHARE:FACTOR", such as
+// bimodal:1ms:0.02:20.
 func ParseLaw(text string) (Law, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	fields := strings.Split(rest, ":")
@@ -60,8 +61,8 @@ func ParseLaw(text string) (Law, error) {
 	return fail(fmt.Errorf("expected none, deterministic:D, exponential:MEAN or bimodal:D:SHARE:FACTOR"))
 }
 
-// Stall stops all service at each multiple of Every since the server's making, but for the beginning, and for so long.
-// The zero value never does.
+// Stall stops all service at each multiple of Every since the server's making, but for the
+// beginning, and for so long. The zero value never does.
 type Stall struct{ Every, For time.Duration }
 
 // end is when work is done that begins at an instant: it rests while the server stalls.

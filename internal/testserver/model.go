@@ -14,7 +14,8 @@ const (
 	elements = 16
 )
 
-// outputs is the answer's JSON behind the model's name and the request's id; the tensor follows in binary form.
+// outputs is the answer's JSON behind the model's name and the request's id; the tensor follows in
+// binary form.
 const outputs = `"outputs":[{"name":"y","datatype":"FP32","shape":[16],"parameters":{"binary_data_size":64}}]}`
 
 func serverMetadata() api.ServerMetadata {

@@ -66,8 +66,8 @@ func (s *Server) await(v visit) bool {
 	return true
 }
 
-// leave counts an inference that is about to be answered, so that whoever has the answer finds it in the record. It reports
-// whether the server is to die then.
+// leave counts an inference that is about to be answered, so that whoever has the answer finds it
+// in the record. It reports whether the server is to die then.
 func (s *Server) leave(v visit, failed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"strconv"
 )
 
-// writeRecord answers GET /record?from=NS&to=NS: the entries whose answer was written from one to before the other instant of
-// the wall clock (not given: no bound), each as four 64-bit numbers, little-endian.
+// writeRecord answers GET /record?from=NS&to=NS: the entries whose answer was written from one to
+// before the other instant of the wall clock (not given: no bound), each as four 64-bit numbers,
+// little-endian.
 func (s *Server) writeRecord(conn net.Conn, query string) error {
 	values, err := url.ParseQuery(query)
 	bound := func(name string, otherwise int64) int64 {
@@ -42,7 +43,8 @@ func (s *Server) writeRecord(conn net.Conn, query string) error {
 	return err
 }
 
-// Fetch asks a server of another process for its record between two instants of the wall clock, in nanoseconds since 1970.
+// Fetch asks a server of another process for its record between two instants of the wall clock, in
+// nanoseconds since 1970.
 func Fetch(ctx context.Context, address string, from, to int64) ([]Entry, error) {
 	target := fmt.Sprintf("http://%s/record?from=%d&to=%d", address, from, to)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)

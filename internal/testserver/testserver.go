@@ -1,10 +1,11 @@
-// Package testserver is an inference server whose service times follow a known law. It records every request. Tests and
-// benchmarks compare this record with what the measurement core reports.
+// Package testserver is an inference server whose service times follow a known law. It records
+// every request. Tests and benchmarks compare this record with what the measurement core reports.
 //
-// The server speaks as much of the protocol as a load generator needs: metadata, configuration, statistics and
-// inferences, over HTTP and gRPC. It computes nothing: it waits for as long as the law says, and sends a prepared
-// answer. Requests wait for one of Options.Servers servers in the order of their arrival. So with one server the waits
-// follow Lindley's recursion exactly. Options.Faults make it fail in the ways that servers do.
+// The server speaks as much of the protocol as a load generator needs: metadata, configuration,
+// statistics and inferences, over HTTP and gRPC. It computes nothing: it waits for as long as the
+// law says, and sends a prepared answer. Requests wait for one of Options.Servers servers in the
+// order of their arrival. So with one server the waits follow Lindley's recursion exactly.
+// Options.Faults make it fail in the ways that servers do.
 package testserver
 
 import (
@@ -48,7 +49,8 @@ type Addresses struct {
 	GRPC string `json:"grpc"`
 }
 
-// Entry is a request that was answered well, in wall-clock nanoseconds since 1970 (a monotonic clock's, set once).
+// Entry is a request that was answered well, in wall-clock nanoseconds since 1970 (a monotonic
+// clock's, set once).
 type Entry struct {
 	Arrival int64 // the whole request was read
 	Begin   int64 // of the service

@@ -13,8 +13,9 @@ import (
 	"tuner/lab/peers"
 )
 
-// analyzerProfile is a small search of the real Model Analyzer: two instance counts and two batch sizes at two loads.
-// The repository is read by Model Analyzer itself; the output repository gets its variants.
+// analyzerProfile is a small search of the real Model Analyzer: two instance counts and two batch
+// sizes at two loads. The repository is read by Model Analyzer itself; the output repository gets
+// its variants.
 const analyzerProfile = `model_repository: %[1]s
 output_model_repository_path: %[2]s/variants
 export_path: %[2]s
@@ -95,7 +96,8 @@ func TestModelAnalyzer(t *testing.T) {
 	}
 }
 
-// checkImport ranks the checkpoint that Model Analyzer has written: as many configurations as its own table has.
+// checkImport ranks the checkpoint that Model Analyzer has written: as many configurations as its
+// own table has.
 func checkImport(t *testing.T, dir, model string, table []byte) {
 	t.Helper()
 	runTool(t, dir, environment(t, "TUNER_BINARY"), "analyze", "--import", filepath.Join(dir, "checkpoints"), "--export-path", filepath.Join(dir, "imported"))
@@ -123,8 +125,8 @@ func checkServes(t *testing.T, p *peers.Peers, repository string) {
 	}
 }
 
-// TestModelAnalyzersFile has tuner profile MiniLM with the same file on a real Triton, which it starts, or which runs already. A Triton then
-// serves what was chosen.
+// TestModelAnalyzersFile has tuner profile MiniLM with the same file on a real Triton, which it
+// starts, or which runs already. A Triton then serves what was chosen.
 func TestModelAnalyzersFile(t *testing.T) {
 	for _, launch := range []string{"local", "remote"} {
 		t.Run(launch, func(t *testing.T) {
@@ -157,7 +159,8 @@ func TestModelAnalyzersFile(t *testing.T) {
 	}
 }
 
-// local makes a program that Model Analyzer takes for tritonserver, and returns the profile's lines for it.
+// local makes a program that Model Analyzer takes for tritonserver, and returns the profile's lines
+// for it.
 func local(t *testing.T, p *peers.Peers, dir string) string {
 	t.Helper()
 	wrapper := filepath.Join(dir, "tritonserver")

@@ -69,8 +69,9 @@ func cleanText(text string) string {
 	return ownFolder.ReplaceAllString(text, "<folder>/")
 }
 
-// normalize writes JSON so that equal values are equal text, without what differs from run to run: the durations and times
-// of statistics are only zero or not. Text that is no JSON stays as it is, bytes that are no text are quoted.
+// normalize writes JSON so that equal values are equal text, without what differs from run to run:
+// the durations and times of statistics are only zero or not. Text that is no JSON stays as it is,
+// bytes that are no text are quoted.
 func normalize(text []byte) string {
 	if !utf8.Valid(text) {
 		return strconv.Quote(string(text))
@@ -146,8 +147,8 @@ func (p place) cleanField(object map[string]any, key string) any {
 			return "some"
 		}
 	case "inputs", "outputs", "input", "output":
-		// The real backend completes a configuration in the order of a hash map. The tensors of an inference are in a
-		// defined order, which is compared.
+		// The real backend completes a configuration in the order of a hash map. The tensors of an
+		// inference are in a defined order, which is compared.
 		if list, ok := value.([]any); ok && isDescription(object) {
 			slices.SortStableFunc(list, func(a, b any) int { return cmp.Compare(nameOf(a), nameOf(b)) })
 		}
@@ -177,7 +178,8 @@ func nameOf(value any) string {
 	return name
 }
 
-// number writes a number so that equal ones are equal: 1, 1.0 and 1e0. Whole numbers keep all their digits.
+// number writes a number so that equal ones are equal: 1, 1.0 and 1e0. Whole numbers keep all their
+// digits.
 func number(n json.Number) any {
 	text := n.String()
 	if !strings.ContainsAny(text, ".eE") {

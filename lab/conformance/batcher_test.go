@@ -34,9 +34,10 @@ const (
 	counting  = 10 * time.Second       // the statistics may lag behind the answers so long
 )
 
-// The configurations of the comparison, each with its arrivals, "instant in ms:rows". The instants were chosen among random
-// ones so that the batches stay the same if executions take up to 7 % longer and each request comes up to 9 ms late, and do
-// not depend on which of Triton's threads is first when an instance ends a batch: it, to take the next, or the batcher's.
+// The configurations of the comparison, each with its arrivals, "instant in ms:rows". The instants
+// were chosen among random ones so that the batches stay the same if executions take up to 7 %
+// longer and each request comes up to 9 ms late, and do not depend on which of Triton's threads is
+// first when an instance ends a batch: it, to take the next, or the batcher's.
 var batcherCases = []struct {
 	name, batching   string
 	maxBatch, serves int // serves: the number of instances
@@ -64,8 +65,9 @@ var batcherCases = []struct {
 		"0:2 12:1 24:1 36:1 56:1 76:2 88:1 100:1 112:1 124:2 144:1 184:1 196:1 208:1 248:1 288:1"},
 }
 
-// TestBatcher plays the same arrivals to a real Triton and to our engine, both with a model that sleeps, and compares the
-// sizes of the batches that they executed; of one instance also their order.
+// TestBatcher plays the same arrivals to a real Triton and to our engine, both with a model that
+// sleeps, and compares the sizes of the batches that they executed; of one instance also their
+// order.
 func TestBatcher(t *testing.T) {
 	for _, c := range batcherCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +99,8 @@ func TestBatcher(t *testing.T) {
 	}
 }
 
-// disturbance is why a play says nothing: a request was sent late, or an execution did not take its time.
+// disturbance is why a play says nothing: a request was sent late, or an execution did not take its
+// time.
 type disturbance struct{ what string }
 
 func (d *disturbance) Error() string { return d.what }
@@ -145,8 +148,8 @@ func sleepIO() modelconfig.ModelIO {
 	return modelconfig.ModelIO{Inputs: tensor("INPUT"), Outputs: tensor("OUTPUT")}
 }
 
-// settled plays arrivals until several undisturbed plays gave the same batches. Its error is an *undecided where none came of
-// that; any other is a failure of the server.
+// settled plays arrivals until several undisturbed plays gave the same batches. Its error is an
+// *undecided where none came of that; any other is a failure of the server.
 func settled(ctx context.Context, address, arrivals string, instances int) (string, error) {
 	c := api.NewHTTP(address)
 	defer c.Close()
@@ -174,8 +177,8 @@ type answer struct {
 	rows int
 }
 
-// play sends the arrivals and tells which batches were executed. Its error is a *disturbance if a request was sent late, or an
-// execution did not take its time.
+// play sends the arrivals and tells which batches were executed. Its error is a *disturbance if a
+// request was sent late, or an execution did not take its time.
 func play(ctx context.Context, c api.Client, arrivals string, instances int) (string, error) {
 	before, err := batches(ctx, c)
 	if err != nil {
@@ -210,8 +213,8 @@ func play(ctx context.Context, c api.Client, arrivals string, instances int) (st
 	return fmt.Sprintf("%v in order %v", executed, order), nil
 }
 
-// sendAll sends the arrivals at their instants and waits for the answers. late is nil, or tells of a request that was sent late;
-// err is a request's that failed.
+// sendAll sends the arrivals at their instants and waits for the answers. late is nil, or tells of
+// a request that was sent late; err is a request's that failed.
 func sendAll(ctx context.Context, c api.Client, arrivals string) (answers []answer, late, err error) {
 	var (
 		mu       sync.Mutex
@@ -276,7 +279,8 @@ func batches(ctx context.Context, c api.Client) (executions, error) {
 	return out, nil
 }
 
-// counted waits until the statistics since before count the rows that were answered: Triton's come after the answers.
+// counted waits until the statistics since before count the rows that were answered: Triton's come
+// after the answers.
 func counted(ctx context.Context, c api.Client, before executions, rows int) (executions, error) {
 	ctx, cancel := context.WithTimeout(ctx, counting)
 	defer cancel()

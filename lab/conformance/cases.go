@@ -12,11 +12,12 @@ import (
 
 // Case is one request of a file of requests.
 //
-// A file is a txtar archive: each section is a request, and they are made in order. A section is a request line, for HTTP
-// the headers and an empty line, then the message. The request line is an HTTP method and a path, or the name of a gRPC
-// method; a gRPC message is in protobuf's text form. A line "---" separates the JSON from the binary tensors of an HTTP
-// request, and the messages of a gRPC stream. <<…>> is an expression of package text/template (functions, below): it
-// writes what would be tedious or impossible to write as text.
+// A file is a txtar archive: each section is a request, and they are made in order. A section is a
+// request line, for HTTP the headers and an empty line, then the message. The request line is an
+// HTTP method and a path, or the name of a gRPC method; a gRPC message is in protobuf's text form.
+// A line "---" separates the JSON from the binary tensors of an HTTP request, and the messages of a
+// gRPC stream. <<…>> is an expression of package text/template (functions, below): it writes what
+// would be tedious or impossible to write as text.
 type Case struct {
 	Name    string // file, without its extension, and section: "infer/sum of two tensors"
 	Verb    string // HTTP method; empty for gRPC
@@ -31,8 +32,8 @@ type Header struct{ Key, Value string }
 // separator is the line between the parts of a message.
 const separator = "---\n"
 
-// Endpoint is the part of Triton's surface that the case asks: an HTTP path without the names of models and versions, or a
-// gRPC method.
+// Endpoint is the part of Triton's surface that the case asks: an HTTP path without the names of
+// models and versions, or a gRPC method.
 func (c Case) Endpoint() string {
 	if c.Verb == "" {
 		return c.Target
@@ -52,8 +53,8 @@ func (c Case) Endpoint() string {
 	return strings.Replace(strings.Join(parts, "/"), "/versions/V", "", 1)
 }
 
-// Settles reports whether the case asks for what changes a moment later than it seems: Triton unloads, and counts, after it
-// has answered.
+// Settles reports whether the case asks for what changes a moment later than it seems: Triton
+// unloads, and counts, after it has answered.
 func (c Case) Settles() bool {
 	endpoint := strings.ToLower(c.Endpoint())
 	return slices.ContainsFunc([]string{"ready", "index", "stats", "statistics"}, func(what string) bool {
@@ -133,7 +134,8 @@ func parseCase(text string) (Case, error) {
 	}
 }
 
-// setParts evaluates the message. The line breaks before a separator and at the end belong to the file, not to the message.
+// setParts evaluates the message. The line breaks before a separator and at the end belong to the
+// file, not to the message.
 func (c *Case) setParts(text string) error {
 	text = strings.TrimRight(text, "\n") // the empty line between sections
 	for part := range strings.SplitSeq(text, "\n"+separator) {

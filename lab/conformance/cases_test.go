@@ -56,8 +56,8 @@ func TestEndpoint(t *testing.T) {
 	check(Case{Target: "ModelInfer"}, "ModelInfer")
 }
 
-// endpoints are the surface that the engine has. Each is asked at least ten different things, but for those where there is
-// but one thing to ask: their requests have no fields.
+// endpoints are the surface that the engine has. Each is asked at least ten different things, but
+// for those where there is but one thing to ask: their requests have no fields.
 var endpoints = map[string]int{
 	"/v2": 10, "/v2/health/live": 10, "/v2/health/ready": 10, "/v2/models/M": 10, "/v2/models/M/config": 10,
 	"/v2/models/M/ready": 10, "/v2/models/M/stats": 10, "/v2/models/stats": 10, "/v2/models/M/infer": 10,

@@ -13,7 +13,8 @@ import (
 	"tuner/lab/peers"
 )
 
-// TestClients runs a program that uses much of tritonclient on both servers: it must print the same.
+// TestClients runs a program that uses much of tritonclient on both servers: it must print the
+// same.
 func TestClients(t *testing.T) {
 	p := newPair(t, newRepository(t, "explicit"), "--model-control-mode=explicit", "--load-model=*")
 	model, err := modelFile("any_shape", "")

@@ -10,16 +10,18 @@ type Difference struct {
 	ID     string
 	Reason string   // docs/reference/conformance.md has the same
 	Cases  []string // patterns of path.Match for the names of cases
-	// Extensions are patterns, too: in the answers of these cases only the JSON field "extensions" may differ.
+	// Extensions are patterns, too: in the answers of these cases only the JSON field "extensions"
+	// may differ.
 	Extensions []string
-	// Fails: the engine may answer with status 500 where Triton does not, since that is Triton's status for all other models
-	// that it does not find.
+	// Fails: the engine may answer with status 500 where Triton does not, since that is Triton's
+	// status for all other models that it does not find.
 	Fails bool
 }
 
-// Differences are all that there are. Which of the cases that the patterns match do differ, and what the engine answers
-// then, is in testdata/differences.json: the suite fails for a case that differs and is not there, for one there that does
-// not differ, and for another answer than the one there.
+// Differences are all that there are. Which of the cases that the patterns match do differ, and
+// what the engine answers then, is in testdata/differences.json: the suite fails for a case that
+// differs and is not there, for one there that does not differ, and for another answer than the one
+// there.
 var Differences = []Difference{
 	{
 		ID:     "later",
@@ -119,8 +121,8 @@ const MaxDifferences = 10
 // extensions is the field of Difference.Extensions.
 const extensions = "extensions"
 
-// knownDifference returns the ID of the difference that the named case may show, and the one JSON field that it is about; ""
-// for none, and for all of the answer.
+// knownDifference returns the ID of the difference that the named case may show, and the one JSON
+// field that it is about; "" for none, and for all of the answer.
 func knownDifference(name string) (id, field string) {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)

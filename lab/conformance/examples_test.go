@@ -14,8 +14,9 @@ import (
 	"tuner/lab/peers"
 )
 
-// examples are the programs of tritonclient's examples that need nothing beyond what the engine has. Those left out are about
-// sequences, decoupled models, shared memory and images (docs/reference/conformance.md).
+// examples are the programs of tritonclient's examples that need nothing beyond what the engine
+// has. Those left out are about sequences, decoupled models, shared memory and images
+// (docs/reference/conformance.md).
 var examples = []string{
 	"simple_http_infer_client", "simple_http_async_infer_client", "simple_http_aio_infer_client", "simple_http_string_infer_client",
 	"simple_http_health_metadata", "simple_http_model_control",
@@ -25,14 +26,15 @@ var examples = []string{
 	"simple_grpc_model_control",
 }
 
-// nulExample tells which examples send strings with a NUL in them: those fail on Triton with an ONNX model, which ends a string
-// there (the difference nul), and are run on the engine alone.
+// nulExample tells which examples send strings with a NUL in them: those fail on Triton with an
+// ONNX model, which ends a string there (the difference nul), and are run on the engine alone.
 var nulExample = regexp.MustCompile(`_string_infer_client$`)
 
 // passed are the lines in which an example says what went well.
 var passed = regexp.MustCompile(`(?m)^PASS.*$`)
 
-// TestClientsExamples runs tritonclient's own examples on both servers: they check the answers themselves.
+// TestClientsExamples runs tritonclient's own examples on both servers: they check the answers
+// themselves.
 func TestClientsExamples(t *testing.T) {
 	for _, protocol := range []string{"http", "grpc"} {
 		t.Run(protocol, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"tuner/lab/peers"
 )
 
-// exportProfile is a short campaign of MiniLM: what it finds does not matter, that it is served as it was measured does.
+// exportProfile is a short campaign of MiniLM: what it finds does not matter, that it is served as
+// it was measured does.
 const exportProfile = `model: %q
 name: minilm
 output: %q
@@ -23,7 +24,8 @@ space: {intra_op_threads: [1], instance_count: [1, 2], max_batch_size: [8, 16]}
 load: {concurrency: [16], inputs: {shape: {input_ids: [32], attention_mask: [32], token_type_ids: [32]}}}
 `
 
-// exportRounds is how often both servers are measured in turn; exportShare is how much of the engine's throughput Triton must have at least.
+// exportRounds is how often both servers are measured in turn; exportShare is how much of the
+// engine's throughput Triton must have at least.
 const (
 	exportRounds = 3
 	exportShare  = 0.9
@@ -43,8 +45,9 @@ type exported struct {
 	} `json:"models"`
 }
 
-// TestExport has a real Triton serve an exported repository with the exported arguments: it loads, and serves as much as the engine does,
-// within 10 %. Both are measured in turn on this machine, so that its drift falls on both.
+// TestExport has a real Triton serve an exported repository with the exported arguments: it loads,
+// and serves as much as the engine does, within 10 %. Both are measured in turn on this machine, so
+// that its drift falls on both.
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	out, deploy := filepath.Join(dir, "out"), filepath.Join(dir, "deploy")
@@ -81,7 +84,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// served measures what a server that it starts serves at the reported load, in infer/s, and stops it.
+// served measures what a server that it starts serves at the reported load, in infer/s, and stops
+// it.
 func served(t *testing.T, e exported, start func() (*peers.Server, error)) float64 {
 	t.Helper()
 	server, err := start()

@@ -36,7 +36,8 @@ func NewGRPCClient(address string) (*GRPCClient, error) {
 // Close closes the connection.
 func (g *GRPCClient) Close() error { return g.conn.Close() }
 
-// Do calls the method of a case. The answer's status is that of gRPC; an error means that the call could not be made.
+// Do calls the method of a case. The answer's status is that of gRPC; an error means that the call
+// could not be made.
 func (g *GRPCClient) Do(ctx context.Context, c Case) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -63,8 +64,9 @@ func (g *GRPCClient) Do(ctx context.Context, c Case) (Answer, error) {
 	return succeeded([]proto.Message{response})
 }
 
-// stream sends requests one after the other, each when the one before has been answered: the order of answers to
-// concurrent requests is another matter. The stream's end is the last answer's status.
+// stream sends requests one after the other, each when the one before has been answered: the order
+// of answers to concurrent requests is another matter. The stream's end is the last answer's
+// status.
 func (g *GRPCClient) stream(ctx context.Context, name string, method protoreflect.MethodDescriptor, requests []proto.Message) (Answer, error) {
 	stream, err := g.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, name)
 	if err != nil {

@@ -17,14 +17,15 @@ const requestTime = 60 * time.Second
 // maxAnswer bounds the bytes of an answer that are read.
 const maxAnswer = 64 << 20
 
-// jsonLength is the header that says where the JSON of a message ends and binary tensors begin. "auto" as its value in a
-// request is the length of the first part.
+// jsonLength is the header that says where the JSON of a message ends and binary tensors begin.
+// "auto" as its value in a request is the length of the first part.
 const jsonLength = "Inference-Header-Content-Length"
 
 // compared are the headers of an answer that belong to the protocol.
 var compared = []string{"Content-Type", jsonLength, "Content-Encoding", "Accept-Encoding"}
 
-// HTTPClient makes requests exactly as they are written: it adds no compression and follows nothing.
+// HTTPClient makes requests exactly as they are written: it adds no compression and follows
+// nothing.
 type HTTPClient struct{ client http.Client }
 
 // NewHTTPClient makes a client.
@@ -38,7 +39,8 @@ func NewHTTPClient() *HTTPClient {
 // Close closes idle connections: while one is open, Triton does not end.
 func (h *HTTPClient) Close() { h.client.CloseIdleConnections() }
 
-// Do makes a request of the server at address. An error means that there is no answer that could be read.
+// Do makes a request of the server at address. An error means that there is no answer that could be
+// read.
 func (h *HTTPClient) Do(ctx context.Context, address string, c Case) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

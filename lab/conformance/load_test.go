@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLoad loads every model of a repository, good and bad, and compares the answer and what both servers then say of it.
+// TestLoad loads every model of a repository, good and bad, and compares the answer and what both
+// servers then say of it.
 func TestLoad(t *testing.T) {
 	models, err := ReadModels(filepath.Join("testdata", "repositories", "load.txtar"))
 	if err != nil {

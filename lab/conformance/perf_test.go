@@ -19,7 +19,8 @@ import (
 // toolTime bounds one run of one of Triton's tools.
 const toolTime = 5 * time.Minute
 
-// runTool runs a program to its end and returns what it printed; the test fails when the program does.
+// runTool runs a program to its end and returns what it printed; the test fails when the program
+// does.
 func runTool(t *testing.T, dir, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), toolTime)
@@ -47,8 +48,8 @@ func newTuner(t *testing.T, repository string, args ...string) *peers.Server {
 // tokens fixes the length of MiniLM's inputs, which its file leaves open.
 const tokens = " --shape input_ids:32 --shape attention_mask:32 --shape token_type_ids:32"
 
-// perfRuns are options of perf_analyzer by what they exercise. Windows are short: whether it gets what it asks for is the
-// question, not how fast.
+// perfRuns are options of perf_analyzer by what they exercise. Windows are short: whether it gets
+// what it asks for is the question, not how fast.
 var perfRuns = []struct{ name, args string }{
 	{"HTTP, synchronous", "-m simple -i http --concurrency-range 1:2"},
 	{"HTTP, asynchronous", "-m simple -i http --async --concurrency-range 4"},

@@ -16,13 +16,14 @@ import (
 	"tuner/wire"
 )
 
-// looks is how often windows are added at most, until the median of all agrees with the prediction: other work on the machine keeps
-// instances and clients from running at their time.
+// looks is how often windows are added at most, until the median of all agrees with the prediction:
+// other work on the machine keeps instances and clients from running at their time.
 const looks = 5
 
-// TestPredictionsOfModel compares the simulation with the engine as users start it, over gRPC, and a model that computes for the same time
-// whatever the batch. What it takes is read off the very windows in which the throughput is compared: a machine's speed changes from
-// one second to the next, and is not what is judged.
+// TestPredictionsOfModel compares the simulation with the engine as users start it, over gRPC, and
+// a model that computes for the same time whatever the batch. What it takes is read off the very
+// windows in which the throughput is compared: a machine's speed changes from one second to the
+// next, and is not what is judged.
 func TestPredictionsOfModel(t *testing.T) {
 	var models []Model
 	for i, c := range predicted {

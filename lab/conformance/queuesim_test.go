@@ -24,7 +24,8 @@ import (
 	"tuner/stats"
 )
 
-// The configurations and loads of which package search/queuesim's predictions are compared with the engine.
+// The configurations and loads of which package search/queuesim's predictions are compared with the
+// engine.
 var predicted = []struct {
 	name    string
 	batcher queuesim.Batcher
@@ -47,8 +48,9 @@ var predicted = []struct {
 // agreement is by how much a prediction may be off.
 const agreement = 0.02
 
-// TestPredictions compares the simulation's predictions with the engine itself under package load, with a model that sleeps. The
-// clock is a fake one, so that nothing else takes time. What the simulation knows of the model is what service trials find.
+// TestPredictions compares the simulation's predictions with the engine itself under package load,
+// with a model that sleeps. The clock is a fake one, so that nothing else takes time. What the
+// simulation knows of the model is what service trials find.
 func TestPredictions(t *testing.T) {
 	t.Parallel()
 	for _, c := range predicted {
@@ -150,7 +152,8 @@ func median(seen []sight) sight {
 	}
 }
 
-// serviceCurve measures what a batch takes: client batches of each size, of a single client and of one for each instance.
+// serviceCurve measures what a batch takes: client batches of each size, of a single client and of
+// one for each instance.
 func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Duration) queuesim.Curve {
 	t.Helper()
 	c := queuesim.Curve{Sizes: []int{1, 4, 16}}
@@ -167,7 +170,8 @@ func serviceCurve(t *testing.T, s server, b queuesim.Batcher, window time.Durati
 	return c
 }
 
-// configuration is a config.pbtxt with these settings. The tensors are needed: what lacks them is completed, with a batcher.
+// configuration is a config.pbtxt with these settings. The tensors are needed: what lacks them is
+// completed, with a batcher.
 func configuration(b queuesim.Batcher, tensors string) string {
 	text := fmt.Sprintf("backend: \"onnxruntime\"\nmax_batch_size: %d\ninstance_group { count: %d kind: KIND_CPU }\n%s\n", b.MaxBatch, b.Instances, tensors)
 	if !b.Dynamic {
@@ -223,8 +227,8 @@ type direct struct {
 	broken    func() bool
 }
 
-// newDirect makes a connection on which a request is under way for 200 µs, and some µs more, so that those of different clients come
-// one after the other, as they do over a network.
+// newDirect makes a connection on which a request is under way for 200 µs, and some µs more, so
+// that those of different clients come one after the other, as they do over a network.
 func newDirect(e *engine.Server, model string, rows, number int) *direct {
 	ctx, cancel := context.WithCancel(context.Background())
 	tensor := func(name string) engine.Tensor {

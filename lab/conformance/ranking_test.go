@@ -42,7 +42,8 @@ type expected struct {
 	Row   int  `json:"row"`
 	Place int  `json:"place"`
 	Own   bool `json:"own"`
-	// Cards are those of the verdict, by what they are: recommended, edge or nearest. One without a choice is empty.
+	// Cards are those of the verdict, by what they are: recommended, edge or nearest. One without a
+	// choice is empty.
 	Cards map[string]map[string]string `json:"cards"`
 }
 
@@ -137,8 +138,9 @@ func expectedOf(t *testing.T, r analyze.Result, dir string) []expected {
 	return list
 }
 
-// mixed is a campaign in which every rule of the verdict counts: near ties, equal figures, finalists whose launches differ or fail, a failure, a
-// configuration that refuses requests, and one of the load curves that is better than all.
+// mixed is a campaign in which every rule of the verdict counts: near ties, equal figures,
+// finalists whose launches differ or fail, a failure, a configuration that refuses requests, and
+// one of the load curves that is better than all.
 func mixed(t *testing.T, profile string) analyze.Campaign {
 	best, second, refusing := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 32), analyzetest.Candidate(4, 1, 8)
 	b := analyzetest.New(t, profile).Measure(search.Candidate{}, 2, 4, 8, 16)
@@ -228,8 +230,8 @@ func recordedCampaign(t *testing.T, name string) analyze.Campaign {
 	return c
 }
 
-// TestReportRanking moves the sliders of report.html to every place, and compares the answer that it shows there with what package analyze
-// decides under the same limits.
+// TestReportRanking moves the sliders of report.html to every place, and compares the answer that
+// it shows there with what package analyze decides under the same limits.
 func TestReportRanking(t *testing.T) {
 	for name, look := range views(t) {
 		r, err := analyze.Analyze(look.campaign, look.options)

@@ -17,8 +17,8 @@ import (
 	"tuner/spec"
 )
 
-// TestReport opens report.html in a real browser, from disk: testdata/report.mjs says what it checks there. TUNER_PICTURES names a
-// folder for screenshots.
+// TestReport opens report.html in a real browser, from disk: testdata/report.mjs says what it
+// checks there. TUNER_PICTURES names a folder for screenshots.
 func TestReport(t *testing.T) {
 	for _, journal := range []string{"minilm", "guided"} {
 		t.Run(journal, func(t *testing.T) {
@@ -101,7 +101,8 @@ func pageOf(t *testing.T, r analyze.Result) string {
 	return dir
 }
 
-// browse checks the page of a folder, as an ordinary, a ranked, a hostile, a baseless, an undecided or a large one.
+// browse checks the page of a folder, as an ordinary, a ranked, a hostile, a baseless, an undecided
+// or a large one.
 func browse(t *testing.T, dir, kind, name string) {
 	t.Helper()
 	inBrowser(t, "report.mjs", dir, kind, name)

@@ -22,8 +22,8 @@ type Model struct {
 	Config   string   // config.pbtxt; empty: there is none
 }
 
-// ReadModels reads the description of a repository: a txtar archive with a section "NAME FILE [VERSION...]" for each model,
-// whose text is its config.pbtxt.
+// ReadModels reads the description of a repository: a txtar archive with a section "NAME FILE
+// [VERSION...]" for each model, whose text is its config.pbtxt.
 func ReadModels(archive string) ([]Model, error) {
 	data, err := os.ReadFile(archive)
 	if err != nil {
@@ -44,7 +44,8 @@ func ReadModels(archive string) ([]Model, error) {
 	return models, nil
 }
 
-// WriteRepository makes a model repository in folder. samples is a folder that samplemodels has filled.
+// WriteRepository makes a model repository in folder. samples is a folder that samplemodels has
+// filled.
 func WriteRepository(models []Model, folder, samples string) error {
 	for _, m := range models {
 		if err := m.write(filepath.Join(folder, m.Name), samples); err != nil {
@@ -84,8 +85,8 @@ func (m Model) write(folder, samples string) error {
 	return nil
 }
 
-// modelFile returns the ONNX file of a name: generated ones first, good and then bad, else one of the folder samples. For
-// "missing" there is none.
+// modelFile returns the ONNX file of a name: generated ones first, good and then bad, else one of
+// the folder samples. For "missing" there is none.
 func modelFile(name, samples string) ([]byte, error) {
 	switch name {
 	case "sum_and_difference":
@@ -138,8 +139,8 @@ func sumAndDifference(batch onnx.Dim) *onnx.Model {
 	return g.Model()
 }
 
-// simpleOf makes Triton's simple model for a type that is no number to ONNX Runtime's operators: OUTPUT0 = INPUT0 + INPUT1,
-// OUTPUT1 = INPUT0 - INPUT1, all t[batch, 16], added as INT32.
+// simpleOf makes Triton's simple model for a type that is no number to ONNX Runtime's operators:
+// OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, all t[batch, 16], added as INT32.
 func simpleOf(t onnx.DataType) *onnx.Model {
 	g := build.NewGraph("simple")
 	shape := []onnx.Dim{onnx.Symbol("batch"), onnx.Fixed(16)}

@@ -67,8 +67,9 @@ func TestRunnerLocal(t *testing.T) {
 	}
 }
 
-// TestRunnerRemote searches on a real Triton that runs already: its own model, with another precision that is sent; a model that it does not
-// know; and with files that are put into its repository. Its models are as they were afterwards.
+// TestRunnerRemote searches on a real Triton that runs already: its own model, with another
+// precision that is sent; a model that it does not know; and with files that are put into its
+// repository. Its models are as they were afterwards.
 func TestRunnerRemote(t *testing.T) {
 	repository := t.TempDir()
 	models := []Model{{Name: "mlp", File: "mlp", Versions: []string{"1"}}, {Name: "simple", File: "simple", Versions: []string{"1"}}}

@@ -127,8 +127,8 @@ type verdict struct {
 	status, different     map[string]string // the status of our answers to them, and those that differ
 }
 
-// compare asks both servers and judges their answers. A Triton that gives no answer has ended, as some requests make it:
-// nothing can be compared with it.
+// compare asks both servers and judges their answers. A Triton that gives no answer has ended, as
+// some requests make it: nothing can be compared with it.
 func (v *verdict) compare(t *testing.T, p *pair, c Case) {
 	t.Helper()
 	id, _ := knownDifference(c.Name)
@@ -147,8 +147,8 @@ func (v *verdict) compare(t *testing.T, p *pair, c Case) {
 	v.judge(t, c.Name, p.repository, answers)
 }
 
-// judge fails the test for answers that differ without being known to, and for a known difference that is gone or is
-// another one.
+// judge fails the test for answers that differ without being known to, and for a known difference
+// that is gone or is another one.
 func (v *verdict) judge(t *testing.T, name, repository string, answers [2]Answer) {
 	t.Helper()
 	v.mu.Lock()
@@ -247,7 +247,8 @@ func updateGolden(file string, met map[string]bool, answers map[string]string) e
 	return os.WriteFile(file, []byte(text+"\n"), 0o644)
 }
 
-// golden is the beginning of an answer for the golden file. repository is the folder that differs from run to run.
+// golden is the beginning of an answer for the golden file. repository is the folder that differs
+// from run to run.
 func golden(a Answer, repository string) string {
 	const enough = 240
 	text := a.Summary()

@@ -18,8 +18,8 @@ import (
 	"tuner/spec"
 )
 
-// TestTrend opens trend.html in a real browser, from disk: testdata/trend.mjs says what it checks there. TUNER_PICTURES names a folder for
-// screenshots.
+// TestTrend opens trend.html in a real browser, from disk: testdata/trend.mjs says what it checks
+// there. TUNER_PICTURES names a folder for screenshots.
 func TestTrend(t *testing.T) {
 	t.Run("ordinary", func(t *testing.T) {
 		t.Parallel()
@@ -48,7 +48,8 @@ func gateFile(t *testing.T) spec.Gate {
 	return g
 }
 
-// gates are a history of a dozen: the first by an earlier version, the third on another machine, the eighth slower, the tenth undecided.
+// gates are a history of a dozen: the first by an earlier version, the third on another machine,
+// the eighth slower, the tenth undecided.
 func gates(t *testing.T) []gate.Record {
 	t.Helper()
 	p := func(v float64) *float64 { return &v }

@@ -43,8 +43,8 @@ var tunerPerfRuns = []struct{ name, args string }{
 	{"models that are named", "-m chain --bls-composing-models simple:1,simple_versions:1"},
 }
 
-// TestTunerPerf runs tuner perf beside the real perf_analyzer on a real Triton: what perf_analyzer prints and writes, tuner perf does, too,
-// but for the numbers.
+// TestTunerPerf runs tuner perf beside the real perf_analyzer on a real Triton: what perf_analyzer
+// prints and writes, tuner perf does, too, but for the numbers.
 func TestTunerPerf(t *testing.T) {
 	server := newTriton(t, "ensemble")
 	for _, run := range tunerPerfRuns {
@@ -74,8 +74,8 @@ func TestTunerPerf(t *testing.T) {
 
 var figure = regexp.MustCompile(`[0-9][0-9.e+]*`)
 
-// forms are a text's lines without their numbers. What perf_analyzer says of its threads, of the length of a window and of wasted time is its
-// own.
+// forms are a text's lines without their numbers. What perf_analyzer says of its threads, of the
+// length of a window and of wasted time is its own.
 func forms(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -118,7 +118,8 @@ func int32Tensor(name string, n, first, step int) api.Tensor {
 	return api.Tensor{Name: name, Datatype: "INT32", Shape: []int64{1, int64(n)}, Data: data}
 }
 
-// TestWire sends requests over the load generator's own connections, in all forms, and compares the answers with the right ones.
+// TestWire sends requests over the load generator's own connections, in all forms, and compares the
+// answers with the right ones.
 func TestWire(t *testing.T) {
 	server := newTriton(t, "ensemble")
 	request := api.InferRequest{Model: "simple", Inputs: []api.Tensor{int32Tensor("INPUT0", 16, 100, 3), int32Tensor("INPUT1", 16, 7, 1)}}

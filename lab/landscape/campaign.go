@@ -62,7 +62,8 @@ func (o Outcome) At(t time.Duration, h Hours) float64 {
 	return regret
 }
 
-// StaysWithin is the time after which the recommendation's regret never exceeds a bound again, and false when the answer's does.
+// StaysWithin is the time after which the recommendation's regret never exceeds a bound again, and
+// false when the answer's does.
 func (o Outcome) StaysWithin(bound float64, h Hours) (time.Duration, bool) {
 	since, within := time.Duration(0), false
 	for _, s := range o.Steps {

@@ -9,8 +9,9 @@ import (
 	"tuner/search/plan"
 )
 
-// machineOf is a machine with 4 cores and noise of 5 %: 16 pools × 11 batcher settings × 7 loads. power is that of the number of
-// threads by which they shorten a batch, and factor what everything takes longer.
+// machineOf is a machine with 4 cores and noise of 5 %: 16 pools × 11 batcher settings × 7 loads.
+// power is that of the number of threads by which they shorten a batch, and factor what everything
+// takes longer.
 func machineOf(seed uint64, power, factor float64) *Landscape {
 	service := cpuService(4, 0.003, 0.004) // threads to the power of 0.8
 	y := synthesis{
@@ -29,8 +30,8 @@ func machineOf(seed uint64, power, factor float64) *Landscape {
 	return y.onProcessor().make()
 }
 
-// effort is what a campaign took until it first recommended something within 2 % of the best, and what its search took in all. The
-// finals confirm with either.
+// effort is what a campaign took until it first recommended something within 2 % of the best, and
+// what its search took in all. The finals confirm with either.
 type effort struct {
 	events             []search.Event
 	trials, launches   int
@@ -67,8 +68,9 @@ func guidedCampaign(t *testing.T, l *Landscape, limit Limit, seed uint64, earlie
 	return f
 }
 
-// A second campaign on the same machine, under other weather, is within 2 % of the best after less than half of the trials and
-// launches that it takes without the first, starts fewer engine processes in all, and its answers are as good.
+// A second campaign on the same machine, under other weather, is within 2 % of the best after less
+// than half of the trials and launches that it takes without the first, starts fewer engine
+// processes in all, and its answers are as good.
 func TestSecondCampaignIsQuicker(t *testing.T) {
 	t.Parallel()
 	const seeds = 6

@@ -16,8 +16,9 @@ const (
 	turns      = 2    // windows of a turn, each twice as long as the campaign's
 )
 
-// informed is a strategy that nobody can have. It knows the best point and those that may be taken for it, and has the whole budget to tell them apart by
-// what it measures: where it errs, the noise of the machine allows no better.
+// informed is a strategy that nobody can have. It knows the best point and those that may be taken
+// for it, and has the whole budget to tell them apart by what it measures: where it errs, the noise
+// of the machine allows no better.
 type informed struct {
 	settings search.Settings
 	rivals   []search.Standing // the best first

@@ -21,8 +21,9 @@ func Synthetic() []*Landscape {
 	return []*Landscape{cpu().make(), noisy().make(), gpu().make(), past().make(), slow().make()}
 }
 
-// How far the truth is from the simulation of a queue on the measured service curve, as means and standard deviations of
-// logarithms: what was seen on a real Triton (reference/search.md §3.8), apart from the pools' bias, which is from §2.3.
+// How far the truth is from the simulation of a queue on the measured service curve, as means and
+// standard deviations of logarithms: what was seen on a real Triton (reference/search.md §3.8),
+// apart from the pools' bias, which is from §2.3.
 const (
 	simulatedTooHigh = 0.11 // throughput
 	simulatedTooLow  = 0.30 // p99
@@ -42,8 +43,9 @@ func (y synthesis) simulated(s setup, load measure.Load) outcome {
 	return o.bias(throughput, tail)
 }
 
-// plainest is the configuration that does the same at a load: without a delay where two full batches for each instance are always in
-// flight, and without one with the smallest batch that all that is in flight fits into. A server that does the same has the same errors.
+// plainest is the configuration that does the same at a load: without a delay where two full
+// batches for each instance are always in flight, and without one with the smallest batch that all
+// that is in flight fits into. A server that does the same has the same errors.
 func (y synthesis) plainest(s setup, load measure.Load) setup {
 	c := s.candidate
 	if load.Concurrency > 2*s.B*s.instances {
@@ -103,8 +105,8 @@ func cpuSpace(cores int, knobs ...search.Knob) search.Space {
 	}
 }
 
-// cpuService is the time of a batch on a processor: it shrinks with the threads, and grows with what other busy instances take
-// of the memory's bandwidth and, beyond the cores, of the cores.
+// cpuService is the time of a batch on a processor: it shrinks with the threads, and grows with
+// what other busy instances take of the memory's bandwidth and, beyond the cores, of the cores.
 func cpuService(cores int, fixed, perItem float64) func(setup, int, int) float64 {
 	return func(s setup, concurrency, batch int) float64 {
 		t := (fixed + perItem*math.Pow(float64(batch), 0.97)) / math.Pow(float64(s.threads), 0.8)
@@ -187,7 +189,8 @@ func slow() synthesis {
 	return y
 }
 
-// gpu is a GPU that instances share: what they compute takes turns, what they launch and copy does not.
+// gpu is a GPU that instances share: what they compute takes turns, what they launch and copy does
+// not.
 func gpu() synthesis {
 	y := synthesis{
 		name: "gpu", seed: 13, noise: noiseOf(0.04), costs: cpuCosts(), wire: 0.0006, largest: 128,
@@ -221,8 +224,8 @@ func gpu() synthesis {
 	return y
 }
 
-// gpuService is the time of a batch on a GPU: flat while the batch does not fill it, then in proportion, with a step where the
-// working set leaves the cache.
+// gpuService is the time of a batch on a GPU: flat while the batch does not fill it, then in
+// proportion, with a step where the working set leaves the cache.
 func gpuService(s setup, concurrency, batch int) float64 {
 	overhead, perItem, floor := 0.0009, 0.00022, 0.0024 // s
 	if s.precision == "fp16" {

@@ -1,10 +1,10 @@
-// Package landscape evaluates search strategies without an engine. A Landscape is all that a campaign could
-// measure of one model on one machine. It is recorded there (package tuner/lab/landscape/record), or
-// synthetic.
+// Package landscape evaluates search strategies without an engine. A Landscape is all that a
+// campaign could measure of one model on one machine. It is recorded there (package
+// tuner/lab/landscape/record), or synthetic.
 //
-// A Machine replays it on a virtual clock. It answers a strategy's trials as the real machine would have:
-// launches and warm-ups cost time, and figures have a seed's noise. The truth of every point is known. So
-// the regret of what a strategy recommends is known, too.
+// A Machine replays it on a virtual clock. It answers a strategy's trials as the real machine would
+// have: launches and warm-ups cost time, and figures have a seed's noise. The truth of every point
+// is known. So the regret of what a strategy recommends is known, too.
 package landscape
 
 import (
@@ -16,7 +16,8 @@ import (
 	"tuner/search"
 )
 
-// Landscape is a space with the truth of its points. It is immutable, and may be replayed by several machines at once.
+// Landscape is a space with the truth of its points. It is immutable, and may be replayed by
+// several machines at once.
 type Landscape struct {
 	Name      string
 	Recorded  bool // on a real machine, else synthetic
@@ -74,8 +75,8 @@ func (l *Landscape) add(p Point) {
 	l.Points = append(l.Points, p)
 }
 
-// Find returns the point of a candidate, or of the one that is the same configuration once the default's values are filled
-// in. It is nil where nothing is known.
+// Find returns the point of a candidate, or of the one that is the same configuration once the
+// default's values are filled in. It is nil where nothing is known.
 func (l *Landscape) Find(c search.Candidate, level float64) *Point {
 	if i, ok := l.index[record.Key(c, level)]; ok {
 		return &l.Points[i]
@@ -114,7 +115,8 @@ type Limit struct {
 	P99  float64 // s; +Inf for none
 }
 
-// Limits are the limits that strategies are judged under: two that record.Limits takes from the points, and none.
+// Limits are the limits that strategies are judged under: two that record.Limits takes from the
+// points, and none.
 func (l *Landscape) Limits() []Limit {
 	var p99s []float64
 	for _, p := range l.Points {

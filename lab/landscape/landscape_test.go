@@ -13,8 +13,9 @@ import (
 	"tuner/stats"
 )
 
-// small is a landscape of 2 pools × 2 batch sizes × 3 loads in closed form: a batch takes 4 ms + 1 ms for each item, an
-// instance more makes everything faster in proportion, and every request takes N/X.
+// small is a landscape of 2 pools × 2 batch sizes × 3 loads in closed form: a batch takes 4 ms + 1
+// ms for each item, an instance more makes everything faster in proportion, and every request takes
+// N/X.
 func small() synthesis {
 	space := search.Space{
 		Knobs: []search.Knob{knob(search.KnobInstanceCount, "1", "2"), knob(search.KnobMaxBatchSize, "1", "4")},
@@ -50,7 +51,8 @@ func near(a, b, share float64) bool { return math.Abs(a-b) <= share*math.Abs(b) 
 func TestRegret(t *testing.T) {
 	t.Parallel()
 	l := small().make()
-	// Two instances with batches of 4 at 16: X = 2·4/8 ms = 1000/s, R = 16 ms. At 4: batches of 2, X = 2·2/6 ms, R = 6 ms.
+	// Two instances with batches of 4 at 16: X = 2·4/8 ms = 1000/s, R = 16 ms. At 4: batches of 2,
+	// X = 2·2/6 ms, R = 6 ms.
 	none := Limit{"none", math.Inf(1)}
 	tight := Limit{"tight", 0.0061}
 	check := func(instances, batch search.Value, level float64, limit Limit, want float64) {
@@ -69,7 +71,8 @@ func TestRegret(t *testing.T) {
 	if _, ok := l.Best(Limit{"impossible", 1e-6}); ok {
 		t.Error("a point keeps an impossible limit")
 	}
-	// The twelve p99, ascending: 5 5 5 5 6 8 10 16 20 32 40 80 ms; a quarter of them is within the third, 60 % within the seventh.
+	// The twelve p99, ascending: 5 5 5 5 6 8 10 16 20 32 40 80 ms; a quarter of them is within the
+	// third, 60 % within the seventh.
 	limits := l.Limits()
 	if len(limits) != 3 || !near(limits[0].P99, 0.005, 1e-3) || !near(limits[1].P99, 0.010, 1e-3) || !math.IsInf(limits[2].P99, 1) {
 		t.Errorf("limits are %v", limits)
@@ -107,7 +110,8 @@ func TestMachineKeepsTheTruth(t *testing.T) {
 	}
 }
 
-// A window that is cut has the part of everything that its time is of the whole, and takes no more of the clock.
+// A window that is cut has the part of everything that its time is of the whole, and takes no more
+// of the clock.
 func TestMachineCutsWindows(t *testing.T) {
 	t.Parallel()
 	least := 1100.0
@@ -204,7 +208,8 @@ func TestNoiseIsAsLargeAsItSays(t *testing.T) {
 		throughput, tail = append(throughput, math.Log(x.Value/1000)), append(tail, math.Log(p99.Value/0.0298))
 	}
 	deviation := func(values []float64) float64 { return record.StandardError(values) * math.Sqrt(float64(len(values))) }
-	// √(0.03² + (0.035² averaged over 1 s of 1.5 s: × 0.81) + 0.01²) = 4.5 %; the tail has 5 % more, in squares.
+	// √(0.03² + (0.035² averaged over 1 s of 1.5 s: × 0.81) + 0.01²) = 4.5 %; the tail has 5 %
+	// more, in squares.
 	if d := deviation(throughput); d < 0.035 || d > 0.055 {
 		t.Errorf("throughput varies by %.3f", d)
 	}

@@ -9,7 +9,8 @@ import (
 	"tuner/search"
 )
 
-// Machine replays a landscape on a virtual clock. Equal seeds and trials give equal events. It is for one goroutine.
+// Machine replays a landscape on a virtual clock. Equal seeds and trials give equal events. It is
+// for one goroutine.
 type Machine struct {
 	landscape *Landscape
 	random    *rand.Rand

@@ -9,9 +9,10 @@ import (
 	"tuner/stats"
 )
 
-// memory simulates a server in a closed loop whose service times depend on more than the batch: they grow with the requests
-// that wait (they compete for the memory and the cores), and with how busy the instance was in the last half second (its core
-// gets warm and its clock falls); the first batch after a pause finds its caches cold.
+// memory simulates a server in a closed loop whose service times depend on more than the batch:
+// they grow with the requests that wait (they compete for the memory and the cores), and with how
+// busy the instance was in the last half second (its core gets warm and its clock falls); the first
+// batch after a pause finds its caches cold.
 type memory struct {
 	setup
 	wire float64
@@ -51,7 +52,8 @@ type run struct {
 	busy     float64 // s, summed over instances
 }
 
-// serve runs until the figures of a few thousand requests are known, after a tenth more for the start.
+// serve runs until the figures of a few thousand requests are known, after a tenth more for the
+// start.
 func (m memory) serve(load measure.Load, seed uint64) outcome {
 	r := &run{memory: m, random: rand.New(rand.NewPCG(seed, 3)), workers: make([]worker, m.instances), arriving: make([]float64, load.Concurrency)}
 	for i := range r.workers {
@@ -72,7 +74,8 @@ func (m memory) serve(load measure.Load, seed uint64) outcome {
 	return outcome{throughput: n / (r.now - begin), latency: at, queue: r.queued / n, batch: n / float64(max(1, r.batches)), busy: r.busy / (r.now - begin)}
 }
 
-// step goes on to the next event: an arrival, the end of a batch, or the end of the oldest request's delay.
+// step goes on to the next event: an arrival, the end of a batch, or the end of the oldest
+// request's delay.
 func (r *run) step() {
 	next := math.Inf(1)
 	if len(r.arriving) > 0 {

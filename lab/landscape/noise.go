@@ -8,8 +8,8 @@ import (
 	"tuner/lab/landscape/record"
 )
 
-// Noise is what disturbs a machine's windows, as standard deviations of logarithms. A window of 1 s varies by about the root
-// of the sum of the squares of Drift, Flicker and Launch.
+// Noise is what disturbs a machine's windows, as standard deviations of logarithms. A window of 1 s
+// varies by about the root of the sum of the squares of Drift, Flicker and Launch.
 type Noise struct {
 	Drift   float64 // wandering within minutes: Ornstein-Uhlenbeck, time constant 120 s
 	Flicker float64 // wandering within seconds: the same, 1.5 s
@@ -18,8 +18,8 @@ type Noise struct {
 	Burst   float64 // share of the speed that a neighbour takes while it is busy, 20 s of every 80 s in the mean; 0: no neighbour
 }
 
-// noiseOf is the noise with which windows of a second vary by about a standard deviation, in the parts that were seen on
-// shared machines: most of it is slow (reference/search.md §5.7).
+// noiseOf is the noise with which windows of a second vary by about a standard deviation, in the
+// parts that were seen on shared machines: most of it is slow (reference/search.md §5.7).
 func noiseOf(deviation float64) Noise {
 	return Noise{Drift: 0.6 * deviation, Flicker: 0.7 * deviation, Launch: min(0.01, deviation/4), Tail: deviation}
 }
@@ -39,8 +39,8 @@ type trace struct {
 	span   time.Duration // of the recording; 0 for none
 }
 
-// weather is one course of a machine's speed in time: equal seeds give equal courses, however they are asked. It is that of a recording from some
-// time on, or else one of a noise.
+// weather is one course of a machine's speed in time: equal seeds give equal courses, however they
+// are asked. It is that of a recording from some time on, or else one of a noise.
 type weather struct {
 	trace          trace
 	from           time.Duration // in the recording

@@ -108,8 +108,8 @@ func (p *pool) addService(s record.Service, course record.Course) {
 	p.services[i].passes = append(p.services[i].passes, pass)
 }
 
-// addCosts takes the medians of what the parts of trials took. A trial also takes time that it does not tell: from the end of
-// the one before, less its times.
+// addCosts takes the medians of what the parts of trials took. A trial also takes time that it does
+// not tell: from the end of the one before, less its times.
 func (l *Landscape) addCosts(f record.File) {
 	ends := []time.Duration{0}
 	for _, p := range f.Points {

@@ -12,8 +12,9 @@ import (
 	"tuner/search"
 )
 
-// recording is one of a machine that is half as fast in its second half, which begins at 100 s. The default was measured on 2
-// launches that differ by 10 %, 950 and 1050/s at full speed; two instances do not start.
+// recording is one of a machine that is half as fast in its second half, which begins at 100 s. The
+// default was measured on 2 launches that differ by 10 %, 950 and 1050/s at full speed; two
+// instances do not start.
 func recording() record.File {
 	f := record.File{Header: record.Header{
 		Version: record.Version, Name: "recording", Window: time.Second,
@@ -64,12 +65,14 @@ func TestRecordedDriftIsTakenOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Trials end every 10 s, of which points tell 1.5 s and the service trial with two sizes 1 s, all of it warm-up.
+	// Trials end every 10 s, of which points tell 1.5 s and the service trial with two sizes 1 s,
+	// all of it warm-up.
 	if !l.Recorded || len(l.Points) != 2 || l.costs.warmUp != 500*time.Millisecond || l.costs.settle != 5*time.Second || l.costs.other != 8500*time.Millisecond {
 		t.Fatalf("%d points, costs %+v", len(l.Points), l.costs)
 	}
-	// The speed is told against its mean, √(1·½) on log scale (11 and 10 references), which makes all 0.72 times as fast. The launches,
-	// 950 and 1050, differ by 0.1 in their logarithms, which is twice the standard error of their mean.
+	// The speed is told against its mean, √(1·½) on log scale (11 and 10 references), which makes
+	// all 0.72 times as fast. The launches, 950 and 1050, differ by 0.1 in their logarithms, which
+	// is twice the standard error of their mean.
 	p := l.Find(search.Candidate{}, 4)
 	want := math.Exp((11*math.Log(1)+10*math.Log(0.5))/21) * math.Sqrt(950*1050)
 	if !near(p.Throughput, want, 0.02) || !near(p.Error, 0.05, 0.1) || !near(p.P99, 4/want, 0.1) || len(p.visits) != 2 || len(p.visits[1]) != 4 {
@@ -122,7 +125,8 @@ func TestRecordedReplay(t *testing.T) {
 	}
 }
 
-// The recorded machine is twice as fast for the first half of its 200 s. So is the replayed one for half of any 200 s, from some time on.
+// The recorded machine is twice as fast for the first half of its 200 s. So is the replayed one for
+// half of any 200 s, from some time on.
 func TestRecordedDriftIsReplayed(t *testing.T) {
 	t.Parallel()
 	l, err := FromRecord(recording())
@@ -146,7 +150,8 @@ func TestRecordedDriftIsReplayed(t *testing.T) {
 	}
 }
 
-// What the hypervisor took about a time of the recording, it takes of the windows that are replayed then.
+// What the hypervisor took about a time of the recording, it takes of the windows that are replayed
+// then.
 func TestRecordedStealIsReplayed(t *testing.T) {
 	t.Parallel()
 	f := recording()
@@ -167,7 +172,8 @@ func TestRecordedStealIsReplayed(t *testing.T) {
 	}
 }
 
-// Without what engine and clients used, the share of the CPU time that was wanted and stolen is on another scale.
+// Without what engine and clients used, the share of the CPU time that was wanted and stolen is on
+// another scale.
 func TestUsedCPUTimeIsReplayed(t *testing.T) {
 	t.Parallel()
 	f := recording()

@@ -10,7 +10,8 @@ import (
 	"tuner/search"
 )
 
-// service is what requests of each client batch take in a pool's process at a concurrency, in one pass or several.
+// service is what requests of each client batch take in a pool's process at a concurrency, in one
+// pass or several.
 type service struct {
 	concurrency int
 	passes      [][]batchTime // each ascending by size
@@ -48,8 +49,8 @@ func (p *pool) nearest(concurrency int) (service, bool) {
 	return slices.MinFunc(p.services, func(a, b service) int { return int(math.Copysign(1, distance(a)-distance(b))) }), true
 }
 
-// The windows of service trials: at least so many executions, within three times what was asked, but never fewer than two. Each comes after three
-// (package runner).
+// The windows of service trials: at least so many executions, within three times what was asked,
+// but never fewer than two. Each comes after three (package runner).
 const (
 	leastExecutions = 10
 	longestStretch  = 3
@@ -57,7 +58,8 @@ const (
 	before          = 3
 )
 
-// serviceSpread is by how much the latencies of a service trial's requests vary, as the logarithm's standard deviation.
+// serviceSpread is by how much the latencies of a service trial's requests vary, as the logarithm's
+// standard deviation.
 const serviceSpread = 0.05
 
 // service measures a service trial: one window for each size.
@@ -94,8 +96,8 @@ func (m *Machine) service(t search.Trial, result *measure.Measurement) {
 	}
 }
 
-// cores is how many an engine uses, by assumption, while so many of its instances compute: the threads of each, as far as there are cores. What
-// service trials used was not recorded.
+// cores is how many an engine uses, by assumption, while so many of its instances compute: the
+// threads of each, as far as there are cores. What service trials used was not recorded.
 func (l *Landscape) cores(c search.Candidate, busy float64) float64 {
 	all := l.Space.Facts.Cores
 	threads, err := l.Space.Value(c, search.KnobIntraOpThreads).Int()

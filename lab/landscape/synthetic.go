@@ -107,14 +107,16 @@ func (y synthesis) point(s setup, level float64) Point {
 		rates: []float64{requests}, latency: latency, batch: together, cores: float64(s.threads) * o.busy,
 		parts: parts{queue: min(o.queue, mean), infer: max(0, mean-y.wire-o.queue)},
 	}
-	// The runner's windows hold 30 executions of each instance and 5 of the slowest requests, within three times a second.
+	// The runner's windows hold 30 executions of each instance and 5 of the slowest requests,
+	// within three times a second.
 	w.seconds = min(max(1, 5*latency.Quantile(0.99), 30*float64(s.instances)*together/requests), longestStretch)
 	w.seconds = max(w.seconds, fewest*latency.Quantile(0.99))
 	return Point{Candidate: s.candidate, Level: level, Throughput: o.throughput, P99: latency.Quantile(0.99),
 		memory: int64(y.memory(s)), visits: [][]window{{w}}}
 }
 
-// pool makes a pool's service times, alone and with all instances busy, from one batch size to the next power of two.
+// pool makes a pool's service times, alone and with all instances busy, from one batch size to the
+// next power of two.
 func (y synthesis) pool(s setup) *pool {
 	p := &pool{launches: durations(y.launch(s), 1.1*y.launch(s), 0.95*y.launch(s))}
 	for _, concurrency := range []int{1, s.instances} {
@@ -138,8 +140,9 @@ func (y synthesis) normal(name string) float64 {
 	return rand.New(rand.NewPCG(y.seed, hash.Sum64())).NormFloat64()
 }
 
-// quantiles is a quantile function through given figures, whose mean is that of a closed loop: below the median it begins where
-// the mean comes out right, and above the 99th percentile it ends 15 % further.
+// quantiles is a quantile function through given figures, whose mean is that of a closed loop:
+// below the median it begins where the mean comes out right, and above the 99th percentile it ends
+// 15 % further.
 func quantiles(mean, p50, p90, p95, p99 float64) func(float64) float64 {
 	end := 1.15 * p99
 	above := 0.4*(p50+p90)/2 + 0.05*(p90+p95)/2 + 0.04*(p95+p99)/2 + 0.01*(p99+end)/2
@@ -155,8 +158,8 @@ func quantiles(mean, p50, p90, p95, p99 float64) func(float64) float64 {
 	}
 }
 
-// bias changes an outcome by a factor on the throughput, with latencies that follow by Little's law, and one on the tail of the
-// latencies. Both are logarithms.
+// bias changes an outcome by a factor on the throughput, with latencies that follow by Little's
+// law, and one on the tail of the latencies. Both are logarithms.
 func (o outcome) bias(throughput, tail float64) outcome {
 	factor, stretch, latency := math.Exp(throughput), math.Exp(tail), o.latency
 	o.throughput *= factor

@@ -67,7 +67,8 @@ func TestPastKeepsLittlesLaw(t *testing.T) {
 
 func TestDelayFillsBatches(t *testing.T) {
 	t.Parallel()
-	// Three of four clients are answered together; without a delay the fourth is then served alone, while the three are on their way.
+	// Three of four clients are answered together; without a delay the fourth is then served alone,
+	// while the three are on their way.
 	batch := func(delay search.Value) float64 {
 		c := search.NewCandidate(search.Setting{Knob: search.KnobMaxBatchSize, Value: "3"}, search.Setting{Knob: search.KnobMaxQueueDelay, Value: delay})
 		m := memory{setup: newSetup(c), base: func(_ setup, _, n int) float64 { return 0.001 + 0.0001*float64(n) }, wire: 0.001}
@@ -78,8 +79,8 @@ func TestDelayFillsBatches(t *testing.T) {
 	}
 }
 
-// Each kind of landscape, with few of its points: throughput is positive, more load never makes a tail shorter by much, and the
-// default is there.
+// Each kind of landscape, with few of its points: throughput is positive, more load never makes a
+// tail shorter by much, and the default is there.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, y := range []synthesis{cpu(), noisy(), gpu(), past(), slow()} {
@@ -111,8 +112,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// With 16 in flight, an instance with batches of 4 always has two full ones waiting, so that it need not wait; and batches of up to 8 hold
-// all of 4 in flight, as those of 4 do.
+// With 16 in flight, an instance with batches of 4 always has two full ones waiting, so that it
+// need not wait; and batches of up to 8 hold all of 4 in flight, as those of 4 do.
 func TestWhatDoesTheSameHasTheSameTruth(t *testing.T) {
 	t.Parallel()
 	y := cpu()

@@ -7,11 +7,13 @@ import (
 	"tuner/search"
 )
 
-// fill is what goes by before each turn of a block: the engine is continued, its queue fills, and the clients come and go (docs/design/gate.md).
+// fill is what goes by before each turn of a block: the engine is continued, its queue fills, and
+// the clients come and go (docs/design/gate.md).
 const fill = 350 * time.Millisecond
 
-// Block answers the trials of a block: their engines are launched one after the other, and then they have their windows in turn, in the order A B C,
-// C B A, …. What is common to the windows of a round is the machine's weather, whose times they tell.
+// Block answers the trials of a block: their engines are launched one after the other, and then
+// they have their windows in turn, in the order A B C, C B A, …. What is common to the windows of a
+// round is the machine's weather, whose times they tell.
 func (m *Machine) Block(block []search.Trial) []search.Event {
 	events := make([]search.Event, len(block))
 	stays := make([]stay, len(block))

@@ -10,7 +10,8 @@ import (
 	"tuner/search/plan"
 )
 
-// The windows of a block come in the order A B C, C B A, on launches of their own, and its times add up.
+// The windows of a block come in the order A B C, C B A, on launches of their own, and its times
+// add up.
 func TestBlock(t *testing.T) {
 	t.Parallel()
 	m := small().make().NewMachine(1)
@@ -38,7 +39,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// Turns cancel the machine's drift: where nothing else differs, two seats of one configuration differ less than two trials one after the other.
+// Turns cancel the machine's drift: where nothing else differs, two seats of one configuration
+// differ less than two trials one after the other.
 func TestBlockCancelsDrift(t *testing.T) {
 	t.Parallel()
 	s := small()

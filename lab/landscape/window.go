@@ -35,11 +35,13 @@ func (w window) part(from, to float64) window {
 // The slices of a replayed window.
 const subWindows = 10
 
-// Requests whose latency is drawn one by one are spread evenly over the distribution by steps of the golden ratio.
+// Requests whose latency is drawn one by one are spread evenly over the distribution by steps of
+// the golden ratio.
 const golden = 0.6180339887498949
 
-// play makes a measured window of a drawn one: of so many seconds, begun at a time of the machine's weather, on a launch whose
-// speed is known. In a closed loop latencies are longer by the factor by which the machine is slower.
+// play makes a measured window of a drawn one: of so many seconds, begun at a time of the machine's
+// weather, on a launch whose speed is known. In a closed loop latencies are longer by the factor by
+// which the machine is slower.
 func (m *Machine) play(w window, begin time.Duration, seconds, launch float64, clientBatch int) measure.Window {
 	length := time.Duration(seconds * float64(time.Second))
 	result := measure.Window{Start: begin, Duration: length}
@@ -83,7 +85,8 @@ func (m *Machine) beside(w measure.Window) measure.Window {
 	return w
 }
 
-// latencies records those of n requests. The requests of a batch end together: those of a distribution are drawn by batches.
+// latencies records those of n requests. The requests of a batch end together: those of a
+// distribution are drawn by batches.
 func (m *Machine) latencies(w window, n int, level, tail, speed float64) float64 {
 	together := 1
 	if !w.isMeasured {
@@ -107,8 +110,9 @@ func (m *Machine) latencies(w window, n int, level, tail, speed float64) float64
 	return level
 }
 
-// stretched is the factor on a quantile where the tail is longer by another factor: none up to the median, all of it from the
-// 99th percentile on, and in between in proportion to how far out it is on log scale.
+// stretched is the factor on a quantile where the tail is longer by another factor: none up to the
+// median, all of it from the 99th percentile on, and in between in proportion to how far out it is
+// on log scale.
 func stretched(level, tail float64) float64 {
 	if level <= 0.5 {
 		return 1
@@ -159,7 +163,8 @@ func joined(windows []measure.Window) measure.Window {
 	return all
 }
 
-// until is a window up to a share of its slices; of what is only known of the whole window it has the share of its requests.
+// until is a window up to a share of its slices; of what is only known of the whole window it has
+// the share of its requests.
 func until(w measure.Window, share float64) measure.Window {
 	part := w
 	part.Sub = w.Sub[:int(math.Ceil(share*float64(len(w.Sub))))]

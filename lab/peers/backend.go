@@ -11,7 +11,8 @@ import (
 // compileTime bounds how long a compiler may take.
 const compileTime = time.Minute
 
-// CompileBackend makes a Triton backend of a C file, in the folder of the model that it serves. It needs a C compiler.
+// CompileBackend makes a Triton backend of a C file, in the folder of the model that it serves. It
+// needs a C compiler.
 func CompileBackend(ctx context.Context, source, folder, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()

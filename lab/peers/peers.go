@@ -1,8 +1,9 @@
-// Package peers runs the programs that tuner is compared with: a real Triton with its onnxruntime backend, the
-// real perf_analyzer and the real Model Analyzer. It runs tuner's own engine in the same way.
+// Package peers runs the programs that tuner is compared with: a real Triton with its onnxruntime
+// backend, the real perf_analyzer and the real Model Analyzer. It runs tuner's own engine in the
+// same way.
 //
-// It finds what lab/scripts/peers.sh has installed, starts it and stops it. It knows nothing of what is asked
-// of these programs. No verb of tuner needs a peer.
+// It finds what lab/scripts/peers.sh has installed, starts it and stops it. It knows nothing of
+// what is asked of these programs. No verb of tuner needs a peer.
 package peers
 
 import (
@@ -13,8 +14,8 @@ import (
 	"tuner/lab/program"
 )
 
-// Folder is where lab/scripts/peers.sh installs the peers, below the repository's root; the environment variable TUNER_PEERS
-// names another place.
+// Folder is where lab/scripts/peers.sh installs the peers, below the repository's root; the
+// environment variable TUNER_PEERS names another place.
 const Folder = ".peers"
 
 // Peers are the paths of the installed programs.

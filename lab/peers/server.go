@@ -34,14 +34,14 @@ type Server struct {
 	ended  chan struct{} // closed when the process has ended
 }
 
-// StartTriton starts a real Triton on a model repository and waits until it is ready. args are further options of
-// tritonserver; the caller stops the server.
+// StartTriton starts a real Triton on a model repository and waits until it is ready. args are
+// further options of tritonserver; the caller stops the server.
 func (p *Peers) StartTriton(ctx context.Context, repository string, args ...string) (*Server, error) {
 	return StartServer(ctx, []string{p.Triton}, repository, args...)
 }
 
-// StartTuner starts tuner's engine, binary, in the same way, with the ONNX Runtime that Triton's backend uses: both
-// answer from the same library. It has to end well, too: see Stop.
+// StartTuner starts tuner's engine, binary, in the same way, with the ONNX Runtime that Triton's
+// backend uses: both answer from the same library. It has to end well, too: see Stop.
 func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args ...string) (*Server, error) {
 	s, err := StartServer(ctx, []string{binary, "serve", "--ort-library=" + p.ORTLibrary}, repository, args...)
 	if err == nil {
@@ -50,7 +50,8 @@ func (p *Peers) StartTuner(ctx context.Context, binary, repository string, args 
 	return s, err
 }
 
-// StartServer starts any other server that takes tritonserver's options: a program with its first arguments.
+// StartServer starts any other server that takes tritonserver's options: a program with its first
+// arguments.
 func StartServer(ctx context.Context, server []string, repository string, args ...string) (*Server, error) {
 	ports, err := FreePorts(3)
 	if err != nil {
@@ -114,9 +115,9 @@ func (s *Server) ready(ctx context.Context) bool {
 // Output is what the server has printed so far.
 func (s *Server) Output() string { return s.output.String() }
 
-// Stop asks the server to end, and kills it when it does not. One that had ended before it was asked to is an error, and so
-// is an engine of ours that had to be killed or ended with another exit status than 0. How others end when they are asked
-// to is their matter.
+// Stop asks the server to end, and kills it when it does not. One that had ended before it was
+// asked to is an error, and so is an engine of ours that had to be killed or ended with another
+// exit status than 0. How others end when they are asked to is their matter.
 func (s *Server) Stop() error {
 	if s.hasEnded() {
 		return fmt.Errorf("process %d had ended before it was asked to: %v", s.PID, s.cmd.ProcessState)

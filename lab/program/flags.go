@@ -17,7 +17,8 @@ type Flags struct {
 	checks []func() error
 }
 
-// Parse reads the options of a program that takes flags alone. It prints help and mistakes to messages.
+// Parse reads the options of a program that takes flags alone. It prints help and mistakes to
+// messages.
 func Parse[O any](define func(*Flags, *O), args []string, messages io.Writer) (O, error) {
 	var o, none O
 	f := &Flags{FlagSet: flag.NewFlagSet("", flag.ContinueOnError)}
@@ -37,7 +38,8 @@ func Parse[O any](define func(*Flags, *O), args []string, messages io.Writer) (O
 	return o, nil
 }
 
-// Check adds a check of the values. Checks run in the order in which they were added, after all flags were read.
+// Check adds a check of the values. Checks run in the order in which they were added, after all
+// flags were read.
 func (f *Flags) Check(check func() error) { f.checks = append(f.checks, check) }
 
 // Choice defines a flag that takes one of the allowed values.
@@ -51,7 +53,8 @@ func (f *Flags) Choice(p *string, name, value string, allowed []string, usage st
 	})
 }
 
-// Path defines a flag for a file or a folder. Its value becomes an absolute path; an empty one stays empty.
+// Path defines a flag for a file or a folder. Its value becomes an absolute path; an empty one
+// stays empty.
 func (f *Flags) Path(p *string, name, value, usage string) {
 	f.StringVar(p, name, value, usage)
 	f.Check(func() error {

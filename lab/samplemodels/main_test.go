@@ -133,7 +133,8 @@ func emptyWheel(t *testing.T) string {
 	return path
 }
 
-// The MiniLM of `make test` has the digest that the code expects; only then is it found again without its weights.
+// The MiniLM of `make test` has the digest that the code expects; only then is it found again
+// without its weights.
 func TestMiniLMDigest(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("TUNER_MODELS")

@@ -27,7 +27,8 @@ const patience = 60 * time.Second
 // asker sends a question and returns the outputs.
 type asker func(context.Context, question) ([]api.Tensor, error)
 
-// client returns a client that asks a model again and again and checks the answers. open makes what it asks through.
+// client returns a client that asks a model again and again and checks the answers. open makes what
+// it asks through.
 func (s *site) client(seed uint64, model string, open func(context.Context) (ask asker, done func())) func(context.Context) {
 	return func(ctx context.Context) {
 		r := rand.New(rand.NewPCG(seed, uint64(len(model))))
@@ -216,7 +217,8 @@ func fromJSON(datatype string, text json.RawMessage) ([]byte, error) {
 	return data, err
 }
 
-// stream asks over one stream of gRPC, which it opens again when it has broken or an answer was lost.
+// stream asks over one stream of gRPC, which it opens again when it has broken or an answer was
+// lost.
 func (s *site) stream(ctx context.Context) (asker, func()) {
 	connection, err := dial(s.at.GRPC)
 	if err != nil {

@@ -134,7 +134,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// silent is a server whose first stream never answers; the others answer with what answerOf computes.
+// silent is a server whose first stream never answers; the others answer with what answerOf
+// computes.
 type silent struct {
 	pb.UnimplementedGRPCInferenceServiceServer
 	question question
@@ -165,7 +166,8 @@ func (s *silent) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInfe
 	}
 }
 
-// An answer that does not come on a stream is lost when the client's patience ends; the next questions go over another stream.
+// An answer that does not come on a stream is lost when the client's patience ends; the next
+// questions go over another stream.
 func TestStreamLosesPatience(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

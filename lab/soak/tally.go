@@ -65,7 +65,8 @@ func (t *tally) fault(what string, change func(*counts)) {
 	}
 }
 
-// verdict prints the first faults; any is an error, and so is a question without an outcome, or no checked answer at all.
+// verdict prints the first faults; any is an error, and so is a question without an outcome, or no
+// checked answer at all.
 func (t *tally) verdict(out io.Writer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

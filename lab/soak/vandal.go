@@ -25,7 +25,8 @@ import (
 	pb "tuner/engine/api/inferencepb"
 )
 
-// Vandals are clients that break off, send nonsense, or take their time. What they do must harm nobody else.
+// Vandals are clients that break off, send nonsense, or take their time. What they do must harm
+// nobody else.
 
 const (
 	vandalPause = 20 * time.Millisecond
@@ -147,7 +148,8 @@ func (s *site) cancel(ctx context.Context) {
 	}
 }
 
-// garbage sends well-framed requests whose content is wrong; each must be refused, with an error that can be read.
+// garbage sends well-framed requests whose content is wrong; each must be refused, with an error
+// that can be read.
 func (s *site) garbage(ctx context.Context) {
 	r := rand.New(rand.NewPCG(5, 5))
 	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
@@ -181,7 +183,8 @@ func (s *site) garbage(ctx context.Context) {
 	}
 }
 
-// provoke runs a model that throws, over both protocols. Each request must be answered with what was thrown.
+// provoke runs a model that throws, over both protocols. Each request must be answered with what
+// was thrown.
 func (s *site) provoke(ctx context.Context) {
 	q := question{request: api.InferRequest{Model: failing, Inputs: []api.Tensor{
 		{Name: "INPUT", Datatype: "FP32", Shape: []int64{1, 4}, Data: make([]byte, 16)},

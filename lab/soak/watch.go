@@ -20,7 +20,8 @@ const (
 	reportAt   = time.Minute
 	fewSamples = 12 // too few to tell growth from chance
 
-	// A run shorter than this cannot have enough readings in its last two thirds; a longer one must.
+	// A run shorter than this cannot have enough readings in its last two thirds; a longer one
+	// must.
 	shortRun = 2 * fewSamples * lookEvery
 )
 
@@ -111,8 +112,8 @@ func (w *watch) report(elapsed time.Duration) {
 	fmt.Fprintln(w.out)
 }
 
-// verdict prints how each quantity went after the first third of the time, and is an error if one grew, or could not be read
-// often enough to tell.
+// verdict prints how each quantity went after the first third of the time, and is an error if one
+// grew, or could not be read often enough to tell.
 func (w *watch) verdict() error {
 	var faults []error
 	for _, q := range quantities() {

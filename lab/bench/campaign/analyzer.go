@@ -23,8 +23,9 @@ var analyzerText string
 //go:embed minilm.pbtxt
 var minilmConfig []byte
 
-// analyzer compares a campaign, whose finalists are confirmed on a real Triton, with Model Analyzer's quick search on that Triton. Both are timed as
-// programs, from their start until the answer is there; ours has Model Analyzer's own time and a minute.
+// analyzer compares a campaign, whose finalists are confirmed on a real Triton, with Model
+// Analyzer's quick search on that Triton. Both are timed as programs, from their start until the
+// answer is there; ours has Model Analyzer's own time and a minute.
 func (b *bench) analyzer(ctx context.Context) error {
 	dir := filepath.Join(b.output, "analyzer")
 	if err := os.RemoveAll(dir); err != nil {
@@ -55,7 +56,8 @@ func (b *bench) analyzer(ctx context.Context) error {
 		[]string{row(theirs, other, other, ""), row(ours, own, other, fmt.Sprintf("≥ 2.0, p99 ≤ 30 ms, within %v", limit.Round(time.Second)))})
 }
 
-// quick runs Model Analyzer's quick search in a folder, or takes the results that are there. The first configuration of them is its best.
+// quick runs Model Analyzer's quick search in a folder, or takes the results that are there. The
+// first configuration of them is its best.
 func (b *bench) quick(ctx context.Context, m subject, limit time.Duration, dir string) (answer, error) {
 	a := answer{by: "Model Analyzer", model: m, repository: filepath.Join(dir, "chosen")}
 	results := filepath.Join(dir, "results", "metrics-model-inference.csv")
@@ -82,8 +84,8 @@ func (b *bench) quick(ctx context.Context, m subject, limit time.Duration, dir s
 	return a, b.place(m, a.repository, config)
 }
 
-// read takes the best configuration from the table of results, whose rows are in the order of merit, those within the constraints first, and
-// returns the name of its folder.
+// read takes the best configuration from the table of results, whose rows are in the order of
+// merit, those within the constraints first, and returns the name of its folder.
 func (a *answer) read(path string) (variant string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -99,8 +99,9 @@ func TestRow(t *testing.T) {
 	check(a, "1m30s")
 }
 
-// tunerScript is a tuner whose campaigns are a recorded journal. It keeps what it is called with, and a variant in the cache; with an answer
-// that nothing satisfies the constraints it exits as tuner does.
+// tunerScript is a tuner whose campaigns are a recorded journal. It keeps what it is called with,
+// and a variant in the cache; with an answer that nothing satisfies the constraints it exits as
+// tuner does.
 const tunerScript = `#!/bin/sh
 dir="${0%/*}"
 echo "$1 $(ls "$TUNER_CACHE" 2>/dev/null)" >> "$dir/calls"
@@ -114,8 +115,9 @@ fi
 exit "$(cat "$dir/exit")"
 `
 
-// newBench has that tuner, and a clock that goes on by ten minutes whenever it is asked. Its tests are not parallel: a program that another test forks
-// while the script is written holds it open, and what is open cannot be executed.
+// newBench has that tuner, and a clock that goes on by ten minutes whenever it is asked. Its tests
+// are not parallel: a program that another test forks while the script is written holds it open,
+// and what is open cannot be executed.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,7 +196,8 @@ func TestEqualAnswersAreOneFinding(t *testing.T) {
 	}
 }
 
-// The second answer measures 5 % better than the one that promised most, which is thereby 0.95 of the best.
+// The second answer measures 5 % better than the one that promised most, which is thereby 0.95 of
+// the best.
 func TestTrustTable(t *testing.T) {
 	t.Parallel()
 	first := []figures{{100, 0.049, 0.15}, {200, 0.051, 0.15}, {300, 0.050, 0.15}}

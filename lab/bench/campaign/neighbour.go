@@ -17,16 +17,19 @@ import (
 	"tuner/hostinfo"
 )
 
-// asNeighbour is the hidden first argument with which the benchmark is its own neighbour; the second is the seed.
+// asNeighbour is the hidden first argument with which the benchmark is its own neighbour; the
+// second is the seed.
 const asNeighbour = "neighbour"
 
-// neighbourShare is what the neighbour takes of one core, and burstTime how long it computes at a time, both in the mean.
+// neighbourShare is what the neighbour takes of one core, and burstTime how long it computes at a
+// time, both in the mean.
 const (
 	neighbourShare = 0.3
 	burstTime      = time.Second
 )
 
-// besides runs do while a neighbour computes in bursts, and tells what the neighbour took of one core.
+// besides runs do while a neighbour computes in bursts, and tells what the neighbour took of one
+// core.
 func (b *bench) besides(seed uint64, do func() error) (share float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -77,8 +80,8 @@ func neighbour(ctx context.Context, args []string, _, _ io.Writer) error {
 	return nil
 }
 
-// duty says for how long the neighbour computes, and then rests: exponential times. A rest makes up for the burst before it, so
-// that the share holds over minutes, too.
+// duty says for how long the neighbour computes, and then rests: exponential times. A rest makes up
+// for the burst before it, so that the share holds over minutes, too.
 type duty struct{ random *rand.Rand }
 
 func newDuty(seed uint64) duty { return duty{rand.New(rand.NewPCG(seed, 0x6e6f697365))} }

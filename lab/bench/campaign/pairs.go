@@ -33,7 +33,8 @@ func (b *bench) onTriton(ctx context.Context, repository string) (*peers.Server,
 	return b.peers.StartTriton(ctx, repository)
 }
 
-// pairs measures two answers in turn, each on a server of its own: A B, B A, A B, … so that what drifts falls on both alike.
+// pairs measures two answers in turn, each on a server of its own: A B, B A, A B, … so that what
+// drifts falls on both alike.
 func (b *bench) pairs(ctx context.Context, serve start, one, other answer) (ones, others []figures, err error) {
 	for i := range b.options.pairs {
 		order := []*answer{&one, &other}
@@ -86,7 +87,8 @@ func (b *bench) measure(ctx context.Context, serve start, a answer) (f figures, 
 	})
 }
 
-// clocks are the CPU times of a measurement: the machine's, and those of the server, the client and this process.
+// clocks are the CPU times of a measurement: the machine's, and those of the server, the client and
+// this process.
 type clocks struct {
 	machine hostinfo.CPUSnapshot
 	ours    time.Duration

@@ -45,8 +45,9 @@ type side struct {
 	figures []figures
 }
 
-// published has campaigns look for the best of four published models on both engines, beside an exhaustive campaign, and on Triton beside Model
-// Analyzer. One that fails keeps none of the others from running, and the table says why it did.
+// published has campaigns look for the best of four published models on both engines, beside an
+// exhaustive campaign, and on Triton beside Model Analyzer. One that fails keeps none of the others
+// from running, and the table says why it did.
 func (b *bench) published(ctx context.Context) error {
 	var contests []contest
 	var failed error
@@ -93,7 +94,8 @@ func (b *bench) prepare(ctx context.Context, p *rival) (limit time.Duration, err
 // limitFactor is how much more than a single inference takes p99 may be.
 const limitFactor = 4
 
-// limit is that on p99: whole milliseconds, since Model Analyzer takes no others. It is kept, because campaigns go on only under the same limit.
+// limit is that on p99: whole milliseconds, since Model Analyzer takes no others. It is kept,
+// because campaigns go on only under the same limit.
 func (b *bench) limit(ctx context.Context, m subject, dir string) (time.Duration, error) {
 	kept := filepath.Join(dir, "limit")
 	if text, err := os.ReadFile(kept); err == nil {
@@ -111,7 +113,8 @@ func (b *bench) limit(ctx context.Context, m subject, dir string) (time.Duration
 	return limit, os.WriteFile(kept, []byte(limit.String()), 0o644)
 }
 
-// wholeLimit is the limit of a model of which so many single requests are answered in a second, one after the other.
+// wholeLimit is the limit of a model of which so many single requests are answered in a second, one
+// after the other.
 func wholeLimit(throughput float64) time.Duration {
 	return time.Duration(math.Ceil(1e3*limitFactor/throughput)) * time.Millisecond
 }

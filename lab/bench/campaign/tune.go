@@ -70,7 +70,8 @@ type answer struct {
 	measured    int           // trials, or measurements
 }
 
-// tune carries out a campaign of ours, or what is left of it, and takes its answer from what `tuner analyze` wrote.
+// tune carries out a campaign of ours, or what is left of it, and takes its answer from what `tuner
+// analyze` wrote.
 func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 	result, err := b.carryOut(ctx, c)
 	if err != nil {
@@ -90,7 +91,8 @@ func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 // folder is a campaign's output.
 func (b *bench) folder(c campaign) string { return filepath.Join(b.output, c.Name) }
 
-// cache is the folder in which tuner keeps the variants that it made: no other campaign's are there.
+// cache is the folder in which tuner keeps the variants that it made: no other campaign's are
+// there.
 func (b *bench) cache() string { return filepath.Join(b.output, "cache") }
 
 // infeasible is tuner's exit code where nothing satisfies the constraints.
@@ -136,7 +138,8 @@ func (b *bench) profile(c campaign, folder string) (string, error) {
 	return text.String(), nil
 }
 
-// program runs one of the programs to its end, with more in its environment. What it printed is in the error.
+// program runs one of the programs to its end, with more in its environment. What it printed is in
+// the error.
 func (b *bench) program(ctx context.Context, environment []string, name string, args ...string) error {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Env = append(os.Environ(), environment...)

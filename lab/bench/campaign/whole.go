@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// whole carries out a campaign from nothing, without an earlier run's trials and variants, and times it as a program.
+// whole carries out a campaign from nothing, without an earlier run's trials and variants, and
+// times it as a program.
 func (b *bench) whole(ctx context.Context, c campaign) (answer, error) {
 	if err := b.forget(c); err != nil {
 		return answer{}, err
@@ -19,8 +20,8 @@ func (b *bench) whole(ctx context.Context, c campaign) (answer, error) {
 	return a, err
 }
 
-// preparation is the time that such a campaign takes beside its trials: to start, to make the variants and compare them, to analyze. One that has time
-// for the first trial alone tells.
+// preparation is the time that such a campaign takes beside its trials: to start, to make the
+// variants and compare them, to analyze. One that has time for the first trial alone tells.
 func (b *bench) preparation(ctx context.Context, c campaign) (time.Duration, error) {
 	c.Name, c.Budget = "preparation", time.Second
 	if err := b.forget(c); err != nil {

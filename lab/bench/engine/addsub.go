@@ -19,9 +19,10 @@ import (
 // drainTime is how long requests may take once the server shall end.
 const drainTime = 5 * time.Second
 
-// addsub serves with the engine's front ends and scheduler before a model that is a few lines of Go. Benchmark frontend
-// sets it against a real Triton before a few lines of C, so that ONNX Runtime counts against neither. It takes those of
-// tritonserver's options that package peers gives.
+// addsub serves with the engine's front ends and scheduler before a model that is a few lines of
+// Go. Benchmark frontend sets it against a real Triton before a few lines of C, so that ONNX
+// Runtime counts against neither. It takes those of tritonserver's options that package peers
+// gives.
 func addsub(ctx context.Context, args []string, _, messages io.Writer) error {
 	debug.SetGCPercent(400) // as tuner serve does
 	var repository string

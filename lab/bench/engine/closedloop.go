@@ -12,8 +12,9 @@ import (
 	"tuner/wire"
 )
 
-// closedLoop is the client that tuner itself measures with: its load generator over gRPC, a connection for each request in
-// flight. It warms up until the load is steady, and measures a window.
+// closedLoop is the client that tuner itself measures with: its load generator over gRPC, a
+// connection for each request in flight. It warms up until the load is steady, and measures a
+// window.
 func closedLoop(request api.InferRequest, concurrency int, window time.Duration) client {
 	return func(ctx context.Context, s *side) (seen, error) {
 		to, err := target(s.server.GRPC, request)
@@ -53,7 +54,8 @@ func tell(windows []measure.Window) (seen, error) {
 	return seen{Throughput: throughput.Value, P50: p50.Value, P99: p99.Value}, nil
 }
 
-// sender sends one request after the other over a connection of its own. Send returns when the answer is complete.
+// sender sends one request after the other over a connection of its own. Send returns when the
+// answer is complete.
 type sender interface {
 	Send(ctx context.Context) error
 	Close() error

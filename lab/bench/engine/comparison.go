@@ -26,8 +26,8 @@ func (c comparison) values() (tuner, triton []float64) {
 	return tuner, triton
 }
 
-// noise is what disturbed the rounds: the median share of the machine that other processes took, and the median cores that
-// the server without load used.
+// noise is what disturbed the rounds: the median share of the machine that other processes took,
+// and the median cores that the server without load used.
 func (c comparison) noise() (foreign, idle float64) {
 	var f, i []float64
 	for _, r := range c.Rounds {
@@ -76,9 +76,10 @@ func around(f figures) float64 { return f.Around }
 // shortestAdded keeps ratios defined where the time of the model exceeds the latency: 1 µs.
 const shortestAdded = 1e-6
 
-// added is the median latency less the mean time of the model's own, which a disturbed machine lengthens more.
+// added is the median latency less the mean time of the model's own, which a disturbed machine
+// lengthens more.
 func added(f figures) float64 { return max(shortestAdded, f.P50-f.Infer) }
 
-// addedMean is the mean latency that is not the model's own. Both means hold the same disturbances of the model's runs, so
-// that they cancel out.
+// addedMean is the mean latency that is not the model's own. Both means hold the same disturbances
+// of the model's runs, so that they cancel out.
 func addedMean(f figures) float64 { return max(shortestAdded, f.Mean-f.Infer) }

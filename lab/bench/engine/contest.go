@@ -50,8 +50,8 @@ func newSide(name string, server *peers.Server, err error) (*side, error) {
 	return &side{name, server, control}, nil
 }
 
-// contest is both servers, up at the same time, of which one is under load: the other one sleeps, and what it uses
-// nevertheless is among the figures.
+// contest is both servers, up at the same time, of which one is under load: the other one sleeps,
+// and what it uses nevertheless is among the figures.
 type contest struct{ tuner, triton *side }
 
 // start starts both servers, each on its repository.
@@ -111,8 +111,9 @@ type turn struct {
 	into       *figures
 }
 
-// alternate measures both sides in turn: tuner Triton, Triton tuner, … so that a drift of the machine's speed falls on
-// both alike. A first measurement of each, which warms both up, does not count.
+// alternate measures both sides in turn: tuner Triton, Triton tuner, … so that a drift of the
+// machine's speed falls on both alike. A first measurement of each, which warms both up, does not
+// count.
 func (c *contest) alternate(ctx context.Context, rounds int, run client) ([]round, error) {
 	var out []round
 	for i := range rounds + 1 {
@@ -135,7 +136,8 @@ func (c *contest) alternate(ctx context.Context, rounds int, run client) ([]roun
 	return out, nil
 }
 
-// measureSide measures one side, and what the machine did meanwhile; idle is the other side, nil where it is not up.
+// measureSide measures one side, and what the machine did meanwhile; idle is the other side, nil
+// where it is not up.
 func measureSide(ctx context.Context, s, idle *side, run client) (figures, error) {
 	before, err := readMeter(ctx, s, idle)
 	if err != nil {

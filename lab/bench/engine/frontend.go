@@ -40,9 +40,9 @@ type way struct {
 	goal string // of the throughput; "" where there is none
 }
 
-// frontend compares the front ends with a model that takes no time: a few lines of Go on ours and of C on Triton's, so that
-// ONNX Runtime counts against neither; then tuner serve with ONNX Runtime against the same; then ONNX Runtime on both, which
-// is what users have.
+// frontend compares the front ends with a model that takes no time: a few lines of Go on ours and
+// of C on Triton's, so that ONNX Runtime counts against neither; then tuner serve with ONNX Runtime
+// against the same; then ONNX Runtime on both, which is what users have.
 func (b *bench) frontend(ctx context.Context) error {
 	o := b.or(10, time.Second)
 	inONNX, err := b.repository(simple+".onnx", simpleConfig("onnxruntime"))
@@ -133,7 +133,8 @@ func simpleRequest() (r api.InferRequest, sum, difference []byte) {
 	}, Outputs: []string{"OUTPUT0", "OUTPUT1"}}, sum, difference
 }
 
-// dialSimpleHTTP connects a light client that sends what perf_analyzer sends: tensors in binary, all outputs asked for.
+// dialSimpleHTTP connects a light client that sends what perf_analyzer sends: tensors in binary,
+// all outputs asked for.
 func dialSimpleHTTP(ctx context.Context, address string) (sender, error) {
 	r, sum, difference := simpleRequest()
 	const header = `{"id":"","inputs":[{"name":"INPUT0","datatype":"INT32","shape":[1,16],"parameters":{"binary_data_size":64}},` +

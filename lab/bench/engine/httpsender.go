@@ -21,7 +21,8 @@ const longestAnswer = 1 << 20
 
 const okStatus = "HTTP/1.1 200"
 
-// httpSender is a kept-alive connection that writes a prepared request and reads the answer by its Content-Length.
+// httpSender is a kept-alive connection that writes a prepared request and reads the answer by its
+// Content-Length.
 type httpSender struct {
 	conn    net.Conn
 	in      *bufio.Reader
@@ -44,8 +45,8 @@ func dialHTTP(ctx context.Context, address string, request []byte, tensors ...[]
 // Close implements sender.
 func (s *httpSender) Close() error { return s.conn.Close() }
 
-// Send implements sender, but for the context: that of dialling ends the connection, because to watch one in every
-// call would cost as much as the call.
+// Send implements sender, but for the context: that of dialling ends the connection, because to
+// watch one in every call would cost as much as the call.
 func (s *httpSender) Send(context.Context) error {
 	if _, err := s.conn.Write(s.request); err != nil {
 		return fmt.Errorf("cannot send a request: %w", err)

@@ -10,8 +10,8 @@ import (
 	"tuner/stats"
 )
 
-// light is a client that costs as little as it can, so that the server is what limits it: a prepared request, sent over and
-// over, on a connection for each request in flight.
+// light is a client that costs as little as it can, so that the server is what limits it: a
+// prepared request, sent over and over, on a connection for each request in flight.
 type light struct {
 	concurrency int
 	window      time.Duration
@@ -61,8 +61,8 @@ func (l light) run(ctx context.Context, address string) (seen, error) {
 	}, nil
 }
 
-// loop sends until the window ends, once at least, and returns the latencies in seconds. Each loop has a context of its own:
-// one that all calls share is a lock that they share.
+// loop sends until the window ends, once at least, and returns the latencies in seconds. Each loop
+// has a context of its own: one that all calls share is a lock that they share.
 func (l light) loop(parent context.Context, s sender, end time.Time) ([]float64, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	defer cancel()

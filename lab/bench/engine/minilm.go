@@ -52,7 +52,8 @@ parameters { key: "intra_op_thread_count" value { string_value: "%[6]d" } }
 `, minilm, s.MaxBatch, sequence, batching, s.Instances, s.Threads)
 }
 
-// minilmRequest is an inference of one sentence: tokens from all over the vocabulary, none of them padding.
+// minilmRequest is an inference of one sentence: tokens from all over the vocabulary, none of them
+// padding.
 func minilmRequest() api.InferRequest {
 	const vocabulary = 30522
 	tensor := func(name string, element func(i int) int64) api.Tensor {

@@ -52,7 +52,8 @@ func TestReadReportRefuses(t *testing.T) {
 	}
 }
 
-// fakeAnalyzer is a perf_analyzer that fails until its second run; it finds its report's path behind -f.
+// fakeAnalyzer is a perf_analyzer that fails until its second run; it finds its report's path
+// behind -f.
 const fakeAnalyzer = `#!/bin/sh
 cd "${0%/*}"
 echo run >> runs

@@ -15,10 +15,12 @@ import (
 	"tuner/stats"
 )
 
-// rankingLoads are the requests in flight: few, where delays and instances show in the latency, and many, where batches do.
+// rankingLoads are the requests in flight: few, where delays and instances show in the latency, and
+// many, where batches do.
 func rankingLoads() []int { return []int{4, 32} }
 
-// rankingSettings are 20 configurations: what a search would try on a machine of that many cores, poor ones included.
+// rankingSettings are 20 configurations: what a search would try on a machine of that many cores,
+// poor ones included.
 func rankingSettings(cores int) []setting {
 	var out []setting
 	for _, layout := range [][2]int{{1, 1}, {1, cores}, {cores, 1}, {2, cores}, {2 * cores, 1}} {
@@ -57,9 +59,10 @@ func ofTriton(r round) figures { return r.Triton }
 // rankingRounds are measured of a setting in each pass, one after the other.
 const rankingRounds = 2
 
-// ranking compares the order in which both servers put the same configurations. Each pass goes through them in an order of
-// its own, with fresh servers, so that a drift of the machine does not favour some of them. A configuration that cannot be
-// measured is left out, and is an error in the end.
+// ranking compares the order in which both servers put the same configurations. Each pass goes
+// through them in an order of its own, with fresh servers, so that a drift of the machine does not
+// favour some of them. A configuration that cannot be measured is left out, and is an error in the
+// end.
 func (b *bench) ranking(ctx context.Context) error {
 	o := b.or(3, 1500*time.Millisecond)
 	settings := rankingSettings(hostinfo.Read(ctx).UsableCores())
@@ -90,7 +93,8 @@ func (b *bench) ranking(ctx context.Context) error {
 	return errors.Join(context.Cause(ctx), failed)
 }
 
-// rank measures a setting under every load, on both servers in turn, and adds the rounds to its standings.
+// rank measures a setting under every load, on both servers in turn, and adds the rounds to its
+// standings.
 func (b *bench) rank(ctx context.Context, s setting, window time.Duration, into []standing) (err error) {
 	c, err := b.serve(ctx, fileFP32, s)
 	if err != nil {
@@ -107,8 +111,8 @@ func (b *bench) rank(ctx context.Context, s setting, window time.Duration, into 
 	return nil
 }
 
-// writeRanking prints standings, under every load the same, with their ranks among those of the same load, and how well
-// the ranks agree.
+// writeRanking prints standings, under every load the same, with their ranks among those of the
+// same load, and how well the ranks agree.
 func writeRanking(out io.Writer, standings []standing) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### Ranking: MiniLM fp32, %d tokens (instances × threads, max batch, delay)\n\n", sequence)

@@ -35,7 +35,8 @@ type options struct {
 	budget   time.Duration
 }
 
-// kind is a way in which the candidate differs from the baseline: what serve's hidden option --test-slowdown says, "" for not at all.
+// kind is a way in which the candidate differs from the baseline: what serve's hidden option
+// --test-slowdown says, "" for not at all.
 type kind struct{ name, slowdown string }
 
 func kinds() []kind { return []kind{{"same", ""}, {"slow", "1.05"}, {"tail", "5@2%"}} }
@@ -96,7 +97,8 @@ type series struct {
 	results []result
 }
 
-// gates runs the kinds by turns, so that the machine's drift is in all of them, and so that some of each are done when it is interrupted.
+// gates runs the kinds by turns, so that the machine's drift is in all of them, and so that some of
+// each are done when it is interrupted.
 func gates(ctx context.Context, o options, list []series, messages io.Writer) error {
 	for i := range o.runs {
 		for k := range list {
@@ -112,8 +114,8 @@ func gates(ctx context.Context, o options, list []series, messages io.Writer) er
 	return nil
 }
 
-// oneInstance is the configuration of both sides: what executions take longer then costs exactly as much throughput, since no other instance uses
-// the cores meanwhile, or misses them.
+// oneInstance is the configuration of both sides: what executions take longer then costs exactly as
+// much throughput, since no other instance uses the cores meanwhile, or misses them.
 const oneInstance = `max_batch_size: 8
 instance_group [{ count: 1 kind: KIND_CPU }]
 dynamic_batching {}
@@ -190,8 +192,8 @@ func gate(ctx context.Context, o options, file string, messages io.Writer) (resu
 	return r, nil
 }
 
-// summary counts the verdicts of a kind, and then those of each criterion by itself: a slow tail takes throughput, too, and what fails first ends
-// the gate.
+// summary counts the verdicts of a kind, and then those of each criterion by itself: a slow tail
+// takes throughput, too, and what fails first ends the gate.
 func summary(k kind, results []result) string {
 	var all tally
 	var metrics []string // in order

@@ -78,8 +78,8 @@ type exhaustive struct {
 	elapsed   time.Duration
 }
 
-// exhaustive measures every candidate in random order, each next to windows of the default. The default's windows are there
-// for the comparison alone: they do not count as time.
+// exhaustive measures every candidate in random order, each next to windows of the default. The
+// default's windows are there for the comparison alone: they do not count as time.
 func (c *contest) exhaustive(ctx context.Context, o options, messages io.Writer) (exhaustive, error) {
 	all, _ := c.setup.Candidates(1 << 12)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -113,7 +113,8 @@ type meeting struct {
 	figures    stats.Blocks // rows per second, up to a factor that all share
 }
 
-// meet measures candidates and the default in turn on fresh launches, every other round the other way round.
+// meet measures candidates and the default in turn on fresh launches, every other round the other
+// way round.
 func (c *contest) meet(ctx context.Context, o options, candidates []search.Candidate, messages io.Writer) (meeting, error) {
 	all := append([]search.Candidate{{}}, candidates...)
 	speeds := make([][]float64, len(all))

@@ -31,7 +31,8 @@ func closedScenarios() []scenario {
 	}
 }
 
-// openScenarios are those of the open loop; all have one server, for which Lindley's recursion holds.
+// openScenarios are those of the open loop; all have one server, for which Lindley's recursion
+// holds.
 func openScenarios() []scenario {
 	poisson := func(rate string) []string {
 		return []string{"--request-rate-range", rate, "--request-distribution", "poisson"}
@@ -77,7 +78,8 @@ func (b *bench) open(ctx context.Context) error {
 	})
 }
 
-// accuracy has each program measure each scenario on a server that has just begun, and prints its figures beside the truth.
+// accuracy has each program measure each scenario on a server that has just begun, and prints its
+// figures beside the truth.
 func (b *bench) accuracy(ctx context.Context, title string, list []scenario, ways []way, window time.Duration,
 	judge func(told, []testserver.Entry) []figure) error {
 	var text strings.Builder

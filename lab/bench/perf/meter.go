@@ -47,7 +47,8 @@ func readMeter(ctx context.Context, s *server) (m meter, err error) {
 	return m, err
 }
 
-// perRequest is the client's CPU time per request in s, from its start to its end, since an earlier reading.
+// perRequest is the client's CPU time per request in s, from its start to its end, since an earlier
+// reading.
 func (m meter) perRequest(earlier meter) float64 {
 	return (m.client - earlier.client).Seconds() / float64(m.requests-earlier.requests)
 }

@@ -34,9 +34,11 @@ func TestRecorded(t *testing.T) {
 
 func TestRecursed(t *testing.T) {
 	t.Parallel()
-	// What the server says of the begin of a service is of account in its length alone: the waits come from the recursion.
+	// What the server says of the begin of a service is of account in its length alone: the waits
+	// come from the recursion.
 	entries := []testserver.Entry{entry(40, 40, 60), entry(0, 0, 30), entry(10, 910, 930), entry(20, 50, 60)}
-	// By arrival: at 0 takes 30 and waits 0; at 10 takes 20, waits 20; at 20 takes 10, waits 30; at 40 takes 20, waits 20.
+	// By arrival: at 0 takes 30 and waits 0; at 10 takes 20, waits 20; at 20 takes 10, waits 30; at
+	// 40 takes 20, waits 20.
 	got := recursed(entries, 0, 1000*ms)
 	if diff := cmp.Diff([]float64{0.03, 0.04, 0.04, 0.04}, got.latencies); diff != "" {
 		t.Error(diff)

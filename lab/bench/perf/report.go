@@ -18,7 +18,8 @@ type told struct {
 	From, To            int64   // its windows, in ns since 1970; 0: not asked for
 }
 
-// measureEdges has a program make a load, and returns what it reports, with the windows' edges, which cost a record of every request.
+// measureEdges has a program make a load, and returns what it reports, with the windows' edges,
+// which cost a record of every request.
 func (b *bench) measureEdges(ctx context.Context, program sidebyside.Analyzer, d sidebyside.Demand) (told, error) {
 	export := filepath.Join(b.work, "export.json")
 	if err := os.RemoveAll(export); err != nil {
@@ -47,7 +48,8 @@ func readReport(in io.Reader) (told, error) {
 	}, nil
 }
 
-// readEdges reads from the record of every request when the first window began and the last one ended.
+// readEdges reads from the record of every request when the first window began and the last one
+// ended.
 func readEdges(in io.Reader) ([2]int64, error) {
 	var export struct {
 		Experiments []struct {

@@ -23,7 +23,8 @@ type cost struct {
 
 func (c cost) foreign() float64 { return c.Others }
 
-// speed compares the highest rate, the cost of a request, and the latency that is reported of the fastest answers.
+// speed compares the highest rate, the cost of a request, and the latency that is reported of the
+// fastest answers.
 func (b *bench) speed(ctx context.Context) error {
 	var lines []sidebyside.Line
 	var failed error
@@ -53,7 +54,8 @@ func (b *bench) table() sidebyside.Table {
 // pair is both programs, one right after the other.
 type pair struct{ tuner, analyzer cost }
 
-// compare is a figure of all pairs, multiplied with scale to be in the unit, beside the most that others took meanwhile.
+// compare is a figure of all pairs, multiplied with scale to be in the unit, beside the most that
+// others took meanwhile.
 func compare(name, unit string, scale float64, goal string, pairs []pair, figure func(cost) float64) sidebyside.Line {
 	l := sidebyside.Line{Name: name, Unit: unit, Goal: goal}
 	foreign := 0.0
@@ -65,8 +67,8 @@ func compare(name, unit string, scale float64, goal string, pairs []pair, figure
 	return l
 }
 
-// contest measures both programs in turn on one server: tuner perf_analyzer, perf_analyzer tuner, … so that a drift of the
-// machine's speed falls on both alike. A first round does not count.
+// contest measures both programs in turn on one server: tuner perf_analyzer, perf_analyzer tuner, …
+// so that a drift of the machine's speed falls on both alike. A first round does not count.
 func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pair, err error) {
 	s, err := startServer(ctx, "-records", "1")
 	if err != nil {

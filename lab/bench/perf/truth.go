@@ -21,10 +21,10 @@ func recorded(entries []testserver.Entry, from, to int64) truth {
 	return gather(entries, from, to, func(_ int, e testserver.Entry) int64 { return e.Written - e.Arrival })
 }
 
-// recursed is the truth of one server and a queue by Lindley's recursion on the recorded arrivals and service times: a
-// request waits as long as its predecessor waited and was served, less the time between their arrivals. By how much an
-// answer was written after the end of its service adds to its latency, not to the waits. The entries reach back to when the
-// queue was empty.
+// recursed is the truth of one server and a queue by Lindley's recursion on the recorded arrivals
+// and service times: a request waits as long as its predecessor waited and was served, less the
+// time between their arrivals. By how much an answer was written after the end of its service adds
+// to its latency, not to the waits. The entries reach back to when the queue was empty.
 func recursed(entries []testserver.Entry, from, to int64) truth {
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b testserver.Entry) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	waits := make([]int64, len(entries))
@@ -34,7 +34,8 @@ func recursed(entries []testserver.Entry, from, to int64) truth {
 	return gather(entries, from, to, func(i int, e testserver.Entry) int64 { return waits[i] + e.Written - e.Begin })
 }
 
-// gather takes the latencies, in ns, of the requests that were answered from one to before the other instant.
+// gather takes the latencies, in ns, of the requests that were answered from one to before the
+// other instant.
 func gather(entries []testserver.Entry, from, to int64, latency func(i int, e testserver.Entry) int64) truth {
 	var t truth
 	for i, e := range entries {
@@ -53,8 +54,9 @@ func gather(entries []testserver.Entry, from, to int64, latency func(i int, e te
 	return t
 }
 
-// quantile is the range of what the q-quantile may be called: the latencies of the rank ⌈q·n⌉ and of its neighbours, since the
-// programs count the request at an edge by its arrival at the client, and have different rules for ranks.
+// quantile is the range of what the q-quantile may be called: the latencies of the rank ⌈q·n⌉ and
+// of its neighbours, since the programs count the request at an edge by its arrival at the client,
+// and have different rules for ranks.
 func (t truth) quantile(q float64) (lo, middle, hi float64) {
 	n := len(t.latencies)
 	if n == 0 {
@@ -77,7 +79,8 @@ type figure struct {
 	isTime      bool
 }
 
-// deviation is by how much the report misses the truth; 0 within its range, not a number where there is none.
+// deviation is by how much the report misses the truth; 0 within its range, not a number where
+// there is none.
 func (f figure) deviation() float64 {
 	switch {
 	case math.IsNaN(f.mid):

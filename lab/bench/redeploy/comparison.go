@@ -90,8 +90,9 @@ func (c comparison) writeTable(out io.Writer) error {
 	return nil
 }
 
-// writeSummary prints medians and ratios. The reported throughput is one number from another time, so that the ratio's
-// interval has the spread of B alone, and the machine's drift since then shows in its value.
+// writeSummary prints medians and ratios. The reported throughput is one number from another time,
+// so that the ratio's interval has the spread of B alone, and the machine's drift since then shows
+// in its value.
 func (c comparison) writeSummary(out io.Writer) {
 	a := c.column(func(p pair) float64 { return p.A.Throughput })
 	b := c.column(func(p pair) float64 { return p.B.Throughput })
@@ -105,7 +106,8 @@ func (c comparison) writeSummary(out io.Writer) {
 	fmt.Fprintf(out, "foreign CPU load    %.0f %% of the machine\n\n", 100*foreign)
 }
 
-// p99 is the 99th percentile of the latencies in all windows of a side: a single window has few requests above it.
+// p99 is the 99th percentile of the latencies in all windows of a side: a single window has few
+// requests above it.
 func (c comparison) p99(of func(pair) figures) string {
 	var all measure.Measurement
 	for _, p := range c.Pairs {

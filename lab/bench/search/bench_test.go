@@ -26,7 +26,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Every campaign claims what its verdict states, and guided predicts what was not measured; baselines claim nothing.
+// Every campaign claims what its verdict states, and guided predicts what was not measured;
+// baselines claim nothing.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	l, err := landscape.Load("../../testdata/landscapes/minilm.jsonl.gz")

@@ -57,7 +57,8 @@ func (b *believer) Claim() (landscape.Claim, bool) {
 	return claim, true
 }
 
-// Predict is what is known of a configuration at a load from the trials and the simulation of the queue.
+// Predict is what is known of a configuration at a load from the trials and the simulation of the
+// queue.
 func (b *believer) Predict(c search.Candidate, load measure.Load) (landscape.Prediction, bool) {
 	cell := posterior.Cell{Candidate: c, Load: load}
 	if b.known == nil {

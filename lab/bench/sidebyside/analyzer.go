@@ -36,8 +36,8 @@ type Demand struct {
 	Args                     []string // further ones
 }
 
-// Measure has a program make a load in three windows, whatever their spread, and reads its CSV report. The program is ended when
-// it takes far longer than the windows.
+// Measure has a program make a load in three windows, whatever their spread, and reads its CSV
+// report. The program is ended when it takes far longer than the windows.
 func Measure[T any](ctx context.Context, a Analyzer, d Demand, read func(report io.Reader) (T, error)) (T, error) {
 	var none T
 	report := filepath.Join(a.Work, "report.csv")

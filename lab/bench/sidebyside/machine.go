@@ -16,8 +16,8 @@ func Machine(ctx context.Context) string {
 		h.CPU.Model, h.UsableCores(), h.CPU.Logical, float64(h.Memory.Usable())/(1<<30), h.Platform, h.Kernel)
 }
 
-// Foreign is the share of the machine's CPU time, 0..1, that other processes, or other virtual machines, took in a time in which
-// ours took some.
+// Foreign is the share of the machine's CPU time, 0..1, that other processes, or other virtual
+// machines, took in a time in which ours took some.
 func Foreign(machine hostinfo.CPUUsage, ours, wall time.Duration) float64 {
 	return max(0, (machine.Busy+machine.Steal-ours).Seconds()/wall.Seconds()/float64(runtime.NumCPU()))
 }

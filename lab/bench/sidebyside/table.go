@@ -24,7 +24,8 @@ type Line struct {
 	Disturbed    []string  // what Table.Disturbances names
 }
 
-// Ratio is our figure over theirs: the median of the rounds' ratios, and the 95 % interval of stats.PairedRatio.
+// Ratio is our figure over theirs: the median of the rounds' ratios, and the 95 % interval of
+// stats.PairedRatio.
 func (l Line) Ratio() stats.Estimate {
 	ratios := make([]float64, len(l.Ours))
 	for i := range ratios {

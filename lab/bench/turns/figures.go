@@ -12,7 +12,8 @@ import (
 	"tuner/stats"
 )
 
-// trim is the share of the rounds that the trimmed mean leaves out at each end (as stats.PairedRatio does).
+// trim is the share of the rounds that the trimmed mean leaves out at each end (as
+// stats.PairedRatio does).
 const trim = 0.2
 
 // figures are logarithms of the ratio of two engines alike, round by round.
@@ -53,7 +54,8 @@ func (f figures) String() string {
 
 func ofMean(t stats.Trimmed) string { return fmt.Sprintf("%+.2f ± %.2f %%", 100*t.Mean, 100*t.Error) }
 
-// falseFindings is how many meetings of consecutive rounds, drawn from the logarithms of blocks, have a 95 % interval that does not hold 0.
+// falseFindings is how many meetings of consecutive rounds, drawn from the logarithms of blocks,
+// have a 95 % interval that does not hold 0.
 func falseFindings(blocks [][]float64, meetings, rounds int) int {
 	random, found := rand.New(rand.NewPCG(1, 2)), 0
 	long := slices.DeleteFunc(slices.Clone(blocks), func(b []float64) bool { return len(b) < rounds })
@@ -87,7 +89,8 @@ func report(o options, blocks []block, took time.Duration) string {
 	return text.String()
 }
 
-// scatter is the standard deviation of the logarithms of windows' throughputs around the mean of their launch.
+// scatter is the standard deviation of the logarithms of windows' throughputs around the mean of
+// their launch.
 func scatter(blocks []block) float64 {
 	squares, freedom := 0.0, 0
 	for _, b := range blocks {

@@ -77,7 +77,8 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	})
 }
 
-// measureBlocks has two engines take turns on the same job, block after block, for the time that was asked for.
+// measureBlocks has two engines take turns on the same job, block after block, for the time that
+// was asked for.
 func measureBlocks(ctx context.Context, o options, job runner.Job, messages io.Writer) ([]block, error) {
 	r := runner.New(runner.Options{
 		Launcher: runner.Bundled{Binary: o.tuner}, Dial: runner.GRPC, Wire: runner.Over(runner.OverGRPC),
@@ -105,7 +106,8 @@ func measureBlocks(ctx context.Context, o options, job runner.Job, messages io.W
 // block is one block of two seats alike.
 type block struct{ a, b measure.Measurement }
 
-// jobOf is the job of both engines: the model with the configuration that is completed from it, as a gate serves it.
+// jobOf is the job of both engines: the model with the configuration that is completed from it, as
+// a gate serves it.
 func jobOf(ctx context.Context, o options, dir string) (runner.Job, error) {
 	shape := ""
 	if o.inputs != "" {

@@ -36,7 +36,8 @@ func TestModelThatIsNotThere(t *testing.T) {
 	}
 }
 
-// played is a block of two engines whose windows have what is in flight, 4, over latencies around 40 ms.
+// played is a block of two engines whose windows have what is in flight, 4, over latencies around
+// 40 ms.
 func played(random *rand.Rand, rounds int, noise, difference float64) block {
 	window := func(shift float64) measure.Window {
 		latency := time.Duration(40e6 * math.Exp(noise*random.NormFloat64()-shift))

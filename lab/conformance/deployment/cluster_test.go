@@ -55,7 +55,8 @@ var resources = map[string]string{
 	"serving.kserve.io/v1beta1 InferenceService": "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices",
 }
 
-// create asks the API server to create an object, with strict validation and without keeping it: the error is its own.
+// create asks the API server to create an object, with strict validation and without keeping it:
+// the error is its own.
 func (c cluster) create(t *testing.T, object []byte) error {
 	t.Helper()
 	var head struct {
@@ -168,7 +169,8 @@ func helm(t *testing.T) string {
 	return filepath.Join(environment(t, "TUNER_CONTROLPLANE"), "helm")
 }
 
-// rendered is the chart of an export as helm renders it, under the name that the export chose, for the oldest Kubernetes that the chart names.
+// rendered is the chart of an export as helm renders it, under the name that the export chose, for
+// the oldest Kubernetes that the chart names.
 func rendered(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	var chart struct {

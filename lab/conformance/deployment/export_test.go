@@ -49,8 +49,8 @@ func run(t *testing.T, dir, program string, args ...string) []byte {
 	return out
 }
 
-// export analyzes the recorded campaign with a model that is at hand, exports it, and returns the export's folder. The folder other has the same
-// campaign of a model of another name.
+// export analyzes the recorded campaign with a model that is at hand, exports it, and returns the
+// export's folder. The folder other has the same campaign of a model of another name.
 func export(t *testing.T, target string, args ...string) string {
 	t.Helper()
 	const root = "../../.."
@@ -68,7 +68,8 @@ func export(t *testing.T, target string, args ...string) string {
 	return filepath.Join(dir, "deploy")
 }
 
-// renamed is a journal of before there were checksums, with another name of its model; it has the digest of its profile.
+// renamed is a journal of before there were checksums, with another name of its model; it has the
+// digest of its profile.
 func renamed(t *testing.T, journal []byte, name string) []byte {
 	t.Helper()
 	journal = bytes.ReplaceAll(journal, []byte("minilm"), []byte(name))

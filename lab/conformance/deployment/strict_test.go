@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// decode reads an object as strictly as the API server does with fieldValidation=Strict: unknown and doubled fields are errors.
+// decode reads an object as strictly as the API server does with fieldValidation=Strict: unknown
+// and doubled fields are errors.
 func decode(text []byte) (runtime.Object, error) {
 	object, _, err := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer().Decode(text, nil, nil)
 	return object, err

@@ -1,9 +1,10 @@
-// Package baseline holds search strategies for comparison, which the product does not have: every point in
-// random order, the tree-structured Parzen estimator, and Gaussian-process optimization with constraints.
+// Package baseline holds search strategies for comparison, which the product does not have: every
+// point in random order, the tree-structured Parzen estimator, and Gaussian-process optimization
+// with constraints.
 //
 // They choose points of the space: a configuration at a load. The product's own strategies seek a
-// configuration's best load instead. Package plan frames both alike. All of them know the time only from the
-// events, and are deterministic.
+// configuration's best load instead. Package plan frames both alike. All of them know the time only
+// from the events, and are deterministic.
 package baseline
 
 import (
@@ -103,7 +104,8 @@ func (p points) isBroken(candidate int) bool {
 // Skipped is nothing: a baseline does not explain itself.
 func (p points) Skipped() []search.Fold { return nil }
 
-// exhaustive measures every point once, pool by pool in random order, within a pool configuration by configuration.
+// exhaustive measures every point once, pool by pool in random order, within a pool configuration
+// by configuration.
 type exhaustive struct {
 	points
 	todo []point // the first is the next

@@ -232,7 +232,8 @@ func TestRefitFindsWhatDoesNotMatter(t *testing.T) {
 
 func TestImprovement(t *testing.T) {
 	t.Parallel()
-	// Of a standard normal over 0: φ(0) = 0.39894; of one that is far better, the difference; of one far worse, nothing.
+	// Of a standard normal over 0: φ(0) = 0.39894; of one that is far better, the difference; of
+	// one far worse, nothing.
 	for _, c := range []struct{ mean, best, want float64 }{{0, 0, 0.39894}, {10, 0, 10}, {0, 10, 0}} {
 		if got := improvement(c.mean, 1, c.best); math.Abs(got-c.want) > 1e-4 {
 			t.Errorf("from %g to %g: %g, want %g", c.best, c.mean, got, c.want)

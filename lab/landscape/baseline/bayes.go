@@ -13,9 +13,10 @@ import (
 	"tuner/search"
 )
 
-// bayes is Bayesian optimization as a generic tuner does it: a Gaussian process for the score and one for each constrained
-// metric, both on log scale, over the knobs and the load. The next point has the highest expected improvement × probability of
-// satisfying the constraints, for its expected cost. It knows nothing of queues and batches.
+// bayes is Bayesian optimization as a generic tuner does it: a Gaussian process for the score and
+// one for each constrained metric, both on log scale, over the knobs and the load. The next point
+// has the highest expected improvement × probability of satisfying the constraints, for its
+// expected cost. It knows nothing of queues and batches.
 type bayes struct {
 	points
 	features [][]float64 // of each candidate
@@ -42,7 +43,8 @@ type model struct {
 	refitted int // points that were known when its shape was found; 0: never
 }
 
-// costs are what parts of a trial took, in seconds; a launch counts for every point that is not in the running process.
+// costs are what parts of a trial took, in seconds; a launch counts for every point that is not in
+// the running process.
 type costs struct {
 	launches, trials float64 // sums
 	launched, run    float64 // numbers
@@ -64,7 +66,8 @@ func newBayes(p points) *bayes {
 	return b
 }
 
-// features are a candidate's knobs as numbers: ordinal ones by their place among the values, 0..1, others one for each value.
+// features are a candidate's knobs as numbers: ordinal ones by their place among the values, 0..1,
+// others one for each value.
 func (p points) features(c search.Candidate) []float64 {
 	var list []float64
 	for knob, k := range p.settings.Space.Knobs {
@@ -213,7 +216,8 @@ func (b *bayes) draw(random *rand.Rand) point {
 	return at
 }
 
-// consider returns random points, and those that differ in one step from the best ones that were seen.
+// consider returns random points, and those that differ in one step from the best ones that were
+// seen.
 func (b *bayes) consider(random *rand.Rand) []point {
 	list := make([]point, 0, considered)
 	for _, s := range b.ranked()[:min(3, len(b.seen))] {
@@ -232,7 +236,8 @@ func (b *bayes) consider(random *rand.Rand) []point {
 	return list
 }
 
-// isStep reports whether two candidates' features differ in one ordinal knob by one place, or in one other knob.
+// isStep reports whether two candidates' features differ in one ordinal knob by one place, or in
+// one other knob.
 func (p points) isStep(a, b []float64) bool {
 	changes, at := 0, 0
 	for knob, k := range p.settings.Space.Knobs {
@@ -251,7 +256,8 @@ func (p points) isStep(a, b []float64) bool {
 	return changes == 1
 }
 
-// believe returns the score's mean and standard deviation, and the probability of satisfying the constraints.
+// believe returns the score's mean and standard deviation, and the probability of satisfying the
+// constraints.
 func (b *bayes) believe(points []point) (score, deviation, feasible []float64) {
 	inputs := make([][]float64, len(points))
 	feasible = make([]float64, len(points))
@@ -288,8 +294,8 @@ type belief struct {
 	score, feasible float64
 }
 
-// ranked orders the observed points: those that more likely than not satisfy the constraints by their score, then the others by
-// how likely they do.
+// ranked orders the observed points: those that more likely than not satisfy the constraints by
+// their score, then the others by how likely they do.
 func (b *bayes) ranked() []belief {
 	list := make([]belief, len(b.seen))
 	points := make([]point, len(b.seen))
@@ -320,7 +326,8 @@ func (b *bayes) ranked() []belief {
 	return list
 }
 
-// incumbent is the best score that is believed of an observed point within the constraints; -Inf when there is none.
+// incumbent is the best score that is believed of an observed point within the constraints; -Inf
+// when there is none.
 func (b *bayes) incumbent() float64 {
 	if list := b.ranked(); len(list) > 0 && list[0].feasible > 0.5 {
 		return list[0].score

@@ -55,8 +55,8 @@ func (d *data) add(input []float64, value, trials float64) {
 	d.inputs, d.values, d.trials = append(d.inputs, input), append(d.values, value), append(d.trials, trials)
 }
 
-// fit returns the process of values at inputs, and the logarithm of its marginal likelihood; false when the matrix is not
-// positive definite.
+// fit returns the process of values at inputs, and the logarithm of its marginal likelihood; false
+// when the matrix is not positive definite.
 func fit(s shape, d data) (process, float64, bool) {
 	inputs, values := d.inputs, d.values
 	n := len(values)
@@ -90,7 +90,8 @@ func fit(s shape, d data) (process, float64, bool) {
 	return p, -mat.Dot(y, p.weights)/2 - p.cholesky.LogDet()/2 - prior(s), true
 }
 
-// prior keeps lengths and noise near what is usual, where there are few values: log-normal around 1 and 0.01.
+// prior keeps lengths and noise near what is usual, where there are few values: log-normal around 1
+// and 0.01.
 func prior(s shape) float64 {
 	sum := math.Pow(math.Log(s.noise/0.01)/2, 2) / 2
 	for _, l := range s.lengths {
@@ -118,7 +119,8 @@ func refit(s shape, d data) shape {
 	return s
 }
 
-// predict returns mean and standard deviation of the function, without the noise, at each of the points.
+// predict returns mean and standard deviation of the function, without the noise, at each of the
+// points.
 func (p process) predict(points [][]float64) (means, deviations []float64) {
 	n, m := len(p.values), len(points)
 	k := mat.NewDense(n, m, nil)

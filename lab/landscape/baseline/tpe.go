@@ -13,8 +13,9 @@ import (
 	"tuner/search"
 )
 
-// tpe is goptuna's tree-structured Parzen estimator over the knobs and the load, with its defaults, as Model Analyzer uses
-// Optuna's: a point that misses the constraints gets a value below every other, and less the more it misses them by.
+// tpe is goptuna's tree-structured Parzen estimator over the knobs and the load, with its defaults,
+// as Model Analyzer uses Optuna's: a point that misses the constraints gets a value below every
+// other, and less the more it misses them by.
 type tpe struct {
 	points
 	study   *goptuna.Study
@@ -77,7 +78,8 @@ func (t *tpe) Ask() search.Action {
 // mostIllegal is how many illegal combinations are refused in a row before one is drawn at random.
 const mostIllegal = 50
 
-// suggest asks the study for legal points only: it learns of the others that they are worth nothing.
+// suggest asks the study for legal points only: it learns of the others that they are worth
+// nothing.
 func (t *tpe) suggest() suggestion {
 	for range mostIllegal {
 		var trial int

@@ -26,7 +26,8 @@ func unanswered() *measure.Failure {
 	return &measure.Failure{Stage: measure.StageHang, Reason: "no request was answered within the windows"}
 }
 
-// NewService makes the record of a service trial, whose windows are those of the sizes in their order.
+// NewService makes the record of a service trial, whose windows are those of the sizes in their
+// order.
 func NewService(t Trial, concurrency int, sizes []int, m measure.Measurement) Service {
 	s := Service{Trial: t.with(m), Concurrency: concurrency}
 	for i, w := range m.Windows {

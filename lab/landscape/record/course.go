@@ -71,7 +71,8 @@ func newBurden(f File) Course {
 	return c
 }
 
-// undisturbed is the logarithm of a point's throughput, as if the hypervisor had taken as much as it does in the mean.
+// undisturbed is the logarithm of a point's throughput, as if the hypervisor had taken as much as
+// it does in the mean.
 func (c Course) undisturbed(p Point) float64 { return p.logThroughput() - c.slope*(p.stolen()-c.mean) }
 
 // visits are trials of classes that were measured more than once, in the order of their
@@ -177,8 +178,9 @@ func (s smooth) spacing() float64 {
 	return (s.at[n-1] - s.at[0]) / float64(n)
 }
 
-// value is the mean of the values, weighted by how near they are, since a single one is as noisy as any window; 0 far from all. A value of that very
-// instant is left out: it would take its own noise for the machine's speed.
+// value is the mean of the values, weighted by how near they are, since a single one is as noisy as
+// any window; 0 far from all. A value of that very instant is left out: it would take its own noise
+// for the machine's speed.
 func (s smooth) value(at float64) float64 {
 	const reach = 4 // widths beyond which nothing counts
 	sum, weights := 0.0, 1e-9

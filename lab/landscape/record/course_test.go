@@ -14,8 +14,9 @@ import (
 // restlessRates are the requests per second of its configurations, by instances.
 var restlessRates = map[search.Value]float64{"1": 1e5, "2": 1.02e5, "3": 0.5e5}
 
-// restless is a recording of a machine whose speed changes by 30 % within half a minute, which the reference does not see: it is measured always
-// when the machine is at its mean. Three configurations are measured in turn, in random order.
+// restless is a recording of a machine whose speed changes by 30 % within half a minute, which the
+// reference does not see: it is measured always when the machine is at its mean. Three
+// configurations are measured in turn, in random order.
 func restless(noise float64) File {
 	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 1}}}}
 	random := rand.New(rand.NewPCG(31, 32))
@@ -44,7 +45,8 @@ func TestSpeedWithinMinutesIsTakenOut(t *testing.T) {
 	for _, truth := range Truths(f, NewCourse(f)) {
 		instances, _ := truth.Candidate.Get(search.KnobInstanceCount)
 		want := restlessRates[instances]
-		// Without its speed the machine's 21 % of deviation leave a standard error of 2.1 % after a hundred visits.
+		// Without its speed the machine's 21 % of deviation leave a standard error of 2.1 % after a
+		// hundred visits.
 		if truth.Error > 0.005 || math.Abs(truth.Throughput/want-1) > 0.015 {
 			t.Errorf("%s instances: %g ± %.2f %%, want %g", instances, truth.Throughput, 100*truth.Error, want)
 		}
@@ -85,7 +87,8 @@ func TestWidthsAreNotEndsOfTheirGrid(t *testing.T) {
 	}
 }
 
-// Where the machine is steady, a trial's own noise is not taken for the machine's speed: the errors are what the noise makes them.
+// Where the machine is steady, a trial's own noise is not taken for the machine's speed: the errors
+// are what the noise makes them.
 func TestNoiseIsNotTakenForSpeed(t *testing.T) {
 	t.Parallel()
 	f := restless(0)
@@ -104,8 +107,9 @@ func TestNoiseIsNotTakenForSpeed(t *testing.T) {
 	}
 }
 
-// The hypervisor takes a twentieth of the machine in the mean, a quarter from the fifth minute on, and each percent costs two: the truth is what configurations do
-// while it takes as much as in the mean.
+// The hypervisor takes a twentieth of the machine in the mean, a quarter from the fifth minute on,
+// and each percent costs two: the truth is what configurations do while it takes as much as in the
+// mean.
 func TestWhatTheHypervisorTookIsTakenOut(t *testing.T) {
 	t.Parallel()
 	f := restless(0.01)

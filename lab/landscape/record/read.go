@@ -14,7 +14,8 @@ import (
 	"tuner/search"
 )
 
-// line is one line of a file: exactly one of its fields is set, the header in the first line and nowhere else.
+// line is one line of a file: exactly one of its fields is set, the header in the first line and
+// nowhere else.
 type line struct {
 	Header  *Header  `json:"header,omitempty"`
 	Point   *Point   `json:"point,omitempty"`

@@ -1,6 +1,7 @@
-// Package record is the file format of recorded landscapes (lab/docs/landscape.md): what a campaign could have
-// measured of one model on one machine, point by point. The recorder writes such files, and package landscape
-// replays campaigns on them. The package reads and writes values, and judges no figure.
+// Package record is the file format of recorded landscapes (lab/docs/landscape.md): what a campaign
+// could have measured of one model on one machine, point by point. The recorder writes such files,
+// and package landscape replays campaigns on them. The package reads and writes values, and judges
+// no figure.
 package record
 
 import (
@@ -104,7 +105,8 @@ type Window struct {
 	Flags      []string      `json:"flags,omitempty"`
 }
 
-// Service is a service trial: in a pool's process, what requests of each client batch take at a concurrency.
+// Service is a service trial: in a pool's process, what requests of each client batch take at a
+// concurrency.
 type Service struct {
 	Trial
 	Concurrency int           `json:"concurrency"`
@@ -126,7 +128,8 @@ type BatchFigure struct {
 // sketchLevels are the shares at which a Sketch keeps the latency.
 var sketchLevels = [...]float64{0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1}
 
-// Sketch is a distribution of latencies by its quantiles at fixed levels, ascending, in nanoseconds to four digits.
+// Sketch is a distribution of latencies by its quantiles at fixed levels, ascending, in nanoseconds
+// to four digits.
 type Sketch [len(sketchLevels)]int64
 
 // NewSketch makes the sketch of a quantile function in seconds.
@@ -147,7 +150,8 @@ func rounded(x float64) float64 {
 	return math.Round(x/digit) * digit
 }
 
-// Quantile is the latency in seconds that a share of the requests does not exceed: linear between the levels.
+// Quantile is the latency in seconds that a share of the requests does not exceed: linear between
+// the levels.
 func (s Sketch) Quantile(level float64) float64 {
 	i := sort.SearchFloat64s(sketchLevels[:], level)
 	if i == 0 || i == len(s) {

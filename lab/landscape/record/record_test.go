@@ -158,7 +158,8 @@ func TestSketchKeepsQuantiles(t *testing.T) {
 	if got := s.Quantile(0.7); got <= s.Quantile(0.5) || got >= s.Quantile(0.75) {
 		t.Errorf("quantile 0.7 is %g, not between its neighbours", got)
 	}
-	// The mean of 10 + 10·u² over 0..1 is 13.33; the chords lie above the parabola by at most 10·0.25²/6 per level.
+	// The mean of 10 + 10·u² over 0..1 is 13.33; the chords lie above the parabola by at most
+	// 10·0.25²/6 per level.
 	if got := s.Mean(); got < 0.01333 || got > 0.01345 {
 		t.Errorf("mean is %g s, want 0.0133", got)
 	}

@@ -145,8 +145,9 @@ func pooledQuantile(windows []Timed, level float64) float64 {
 	return stats.Quantile(all, level)
 }
 
-// Limits are limits on the 99th percentile under which a landscape is searched: the p99 that a quarter of the points keeps, and
-// the one that 60 % of them keep, both to two digits, as a user would give them. p99s is not empty.
+// Limits are limits on the 99th percentile under which a landscape is searched: the p99 that a
+// quarter of the points keeps, and the one that 60 % of them keep, both to two digits, as a user
+// would give them. p99s is not empty.
 func Limits(p99s []float64) (tight, middle float64) {
 	sorted := slices.Sorted(slices.Values(p99s))
 	at := func(share float64) float64 {

@@ -9,7 +9,8 @@ import (
 	"tuner/search"
 )
 
-// drifting is a recording of a machine that is half as fast from 100 s on. One configuration is measured in each half, another fails.
+// drifting is a recording of a machine that is half as fast from 100 s on. One configuration is
+// measured in each half, another fails.
 func drifting() File {
 	f := File{Header: Header{Space: search.Space{Load: search.LoadAxis{Levels: []float64{4}, BatchSize: 2}}}}
 	add := func(instances search.Value, at, requests float64, launch int, reference bool) {
@@ -39,7 +40,8 @@ func TestDriftIsTakenOut(t *testing.T) {
 	if len(truths) != 3 {
 		t.Fatalf("%d points", len(truths))
 	}
-	// Speed is told against its mean on log scale, over 11 references at full and 10 at half speed: 2 inferences × 1000/s × 0.719.
+	// Speed is told against its mean on log scale, over 11 references at full and 10 at half speed:
+	// 2 inferences × 1000/s × 0.719.
 	want := 2000 * math.Exp(10*math.Log(0.5)/21)
 	one, two, broken := truths[0], truths[1], truths[2]
 	if math.Abs(one.Throughput/want-1) > 0.01 || one.Error > 0.01 || one.Launches != 2 || len(one.Visits) != 2 || one.Memory != 3 {

@@ -18,8 +18,9 @@ type Log struct {
 	file *os.File
 }
 
-// Open starts a recording, or goes on with the one in the file, whose content it returns. A last line that was torn by a
-// crash is cut off. The header of a file that is there already counts; it is the caller's to compare.
+// Open starts a recording, or goes on with the one in the file, whose content it returns. A last
+// line that was torn by a crash is cut off. The header of a file that is there already counts; it
+// is the caller's to compare.
 func Open(path string, h Header) (*Log, File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

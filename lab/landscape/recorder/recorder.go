@@ -84,7 +84,8 @@ type spot struct {
 	level     float64
 }
 
-// pass visits every pool once, in random order, and measures there what this pass has not measured yet.
+// pass visits every pool once, in random order, and measures there what this pass has not measured
+// yet.
 func (r *recorder) pass(ctx context.Context, pass int) error {
 	done := map[string]bool{}
 	for _, p := range r.file.Points {
@@ -105,8 +106,8 @@ func (r *recorder) pass(ctx context.Context, pass int) error {
 	return r.visits(ctx, todo, pass, rand.New(rand.NewPCG(r.seed, uint64(pass))))
 }
 
-// visits measures spots pool by pool, each pool on a launch of its own, all in random order but that a configuration's loads
-// follow one another.
+// visits measures spots pool by pool, each pool on a launch of its own, all in random order but
+// that a configuration's loads follow one another.
 func (r *recorder) visits(ctx context.Context, todo []spot, pass int, random *rand.Rand) error {
 	var order []string
 	pools := map[string][]spot{}
@@ -189,8 +190,8 @@ func (r *recorder) hasService(c search.Candidate, pass int) bool {
 	})
 }
 
-// services measures a pool's service times, alone and with every instance busy, on a fresh launch. It reports whether the pool
-// failed.
+// services measures a pool's service times, alone and with every instance busy, on a fresh launch.
+// It reports whether the pool failed.
 func (r *recorder) services(ctx context.Context, member search.Candidate, pass int) (failed bool, err error) {
 	c, largest, instances := r.roomiest(member)
 	var sizes []int
@@ -217,8 +218,8 @@ func (r *recorder) services(ctx context.Context, member search.Candidate, pass i
 	return false, nil
 }
 
-// roomiest is the configuration of a candidate's pool with the largest batches and the shortest delay, which batches of every
-// size go through at once.
+// roomiest is the configuration of a candidate's pool with the largest batches and the shortest
+// delay, which batches of every size go through at once.
 func (r *recorder) roomiest(member search.Candidate) (c search.Candidate, largest, instances int) {
 	facts := r.space.Facts
 	c, largest, instances = member, max(facts.BaseMaxBatchSize, 1), max(facts.BaseInstances, 1)

@@ -18,7 +18,8 @@ import (
 	"tuner/search/searchtest"
 )
 
-// fake is an engine in closed form, on a clock of its own. Every launch is faster or slower by 3 % in turn.
+// fake is an engine in closed form, on a clock of its own. Every launch is faster or slower by 3 %
+// in turn.
 type fake struct {
 	machine  searchtest.Landscape
 	clock    time.Time
@@ -80,7 +81,8 @@ func TestRecordingIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 4 instance counts × (4 batches × 2 delays + 1 without batching) and the default, at 2 loads, twice.
+	// 4 instance counts × (4 batches × 2 delays + 1 without batching) and the default, at 2 loads,
+	// twice.
 	counts, passLaunches := map[string]int{}, map[string]map[int]bool{}
 	references, last := 0, time.Duration(0)
 	for _, p := range r.file.Points {
@@ -113,7 +115,8 @@ func TestRecordingIsComplete(t *testing.T) {
 	if references < int(last/(5*time.Minute)) {
 		t.Errorf("%d references in %v", references, last)
 	}
-	// Five pools, of which one instance's and the default's are measured at one concurrency or two, in two passes.
+	// Five pools, of which one instance's and the default's are measured at one concurrency or two,
+	// in two passes.
 	alone := 0
 	for _, s := range r.file.Services {
 		if s.Concurrency == 1 {
