@@ -23,9 +23,9 @@ var analyzerText string
 //go:embed minilm.pbtxt
 var minilmConfig []byte
 
-// analyzer compares a campaign, whose finalists are confirmed on a real Triton, with Model
-// Analyzer's quick search on that Triton. Both are timed as programs, from their start until the
-// answer is there; ours has Model Analyzer's own time and a minute.
+// analyzer compares a campaign with Model Analyzer's quick search. Both search on the same real
+// Triton: the campaign has its finalists confirmed there. Both are timed as programs, from their
+// start until the answer is there. The campaign has Model Analyzer's own time and a minute.
 func (b *bench) analyzer(ctx context.Context) error {
 	dir := filepath.Join(b.output, "analyzer")
 	if err := os.RemoveAll(dir); err != nil {
@@ -56,8 +56,8 @@ func (b *bench) analyzer(ctx context.Context) error {
 		[]string{row(theirs, other, other, ""), row(ours, own, other, fmt.Sprintf("≥ 2.0, p99 ≤ 30 ms, within %v", limit.Round(time.Second)))})
 }
 
-// quick runs Model Analyzer's quick search in a folder, or takes the results that are there. The
-// first configuration of them is its best.
+// quick runs Model Analyzer's quick search in a folder, or takes the results that are there. Their
+// first configuration is the best.
 func (b *bench) quick(ctx context.Context, m subject, limit time.Duration, dir string) (answer, error) {
 	a := answer{by: "Model Analyzer", model: m, repository: filepath.Join(dir, "chosen")}
 	results := filepath.Join(dir, "results", "metrics-model-inference.csv")
@@ -84,8 +84,8 @@ func (b *bench) quick(ctx context.Context, m subject, limit time.Duration, dir s
 	return a, b.place(m, a.repository, config)
 }
 
-// read takes the best configuration from the table of results, whose rows are in the order of
-// merit, those within the constraints first, and returns the name of its folder.
+// read takes the best configuration from the table of results, and returns the name of its folder.
+// The table's rows are in the order of merit, those within the constraints first.
 func (a *answer) read(path string) (variant string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *bench) analyzerFiles(m subject, limit time.Duration, dir string) (profi
 	return profile, os.WriteFile(profile, []byte(text.String()), 0o644)
 }
 
-// place makes a repository with a model in a configuration, in place of an earlier one.
+// place makes a repository with a model in a configuration. It replaces an earlier one.
 func (b *bench) place(m subject, repository string, config []byte) error {
 	folder := filepath.Join(repository, m.Name)
 	err := errors.Join(os.RemoveAll(repository), os.MkdirAll(filepath.Join(folder, "1"), 0o755))

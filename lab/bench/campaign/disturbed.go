@@ -25,7 +25,8 @@ type trust struct {
 	neighbour bool // computes meanwhile
 }
 
-// trustedRatio is how much of the best answer's throughput every other one must reach.
+// trustedRatio is the least share of the best answer's throughput that every other answer must
+// reach.
 const trustedRatio = 0.97
 
 // looserLimit is on p99, in the parts of this file.
@@ -39,14 +40,14 @@ func (b *bench) undisturbed(ctx context.Context) error {
 	return b.trusted(ctx, trust{name: "quiet", campaigns: b.repetitions, budget: b.budgetOr(3 * time.Minute), limit: looserLimit})
 }
 
-// short asks two campaigns that have less time than they need. Where their answers differ, both
+// short runs two campaigns that have less time than they need. Where their answers differ, both
 // should say that they are unfinished.
 func (b *bench) short(ctx context.Context) error {
 	return b.trusted(ctx, trust{name: "short", campaigns: 2, budget: b.budgetOr(45 * time.Second), limit: looserLimit})
 }
 
-// trusted has several campaigns look for the best, and measures each different answer in turn with
-// the one that promises most.
+// trusted runs several campaigns. It measures each different answer in turn with the one that
+// promises most.
 func (b *bench) trusted(ctx context.Context, t trust) (err error) {
 	var found []finding
 	all := func() error {
@@ -69,8 +70,8 @@ func (b *bench) trusted(ctx context.Context, t trust) (err error) {
 	return sidebyside.Print(b.out, trustTable(title, t.limit, found))
 }
 
-// finding is an answer, the campaigns that gave it, and what the pairs say of it beside the one
-// that promises most.
+// finding is an answer and the campaigns that gave it. Its pairs compare it with the answer that
+// promises most.
 type finding struct {
 	answer
 	seeds      []string
@@ -78,8 +79,8 @@ type finding struct {
 	own, other []figures // none where there is no answer
 }
 
-// findings carries out the campaigns. Those that recommend the same configuration at the same load
-// are one finding; the first promises most.
+// findings runs the campaigns. Those that recommend the same configuration at the same load are one
+// finding. The first finding promises most.
 func (b *bench) findings(ctx context.Context, t trust) ([]finding, error) {
 	var found []finding
 	for i := range t.campaigns {
@@ -103,7 +104,7 @@ func (b *bench) findings(ctx context.Context, t trust) ([]finding, error) {
 	return found, nil
 }
 
-// readState reads what the machine-readable report of a campaign says of its answer: "proven",
+// readState reads the state of a campaign's answer from its machine-readable report: "proven",
 // "unfinished" and so on.
 func readState(folder string) (string, error) {
 	var report struct{ Answer struct{ State string } }
@@ -117,8 +118,8 @@ func readState(folder string) (string, error) {
 	return report.Answer.State, nil
 }
 
-// judge measures the findings in turn with the first. One alone is measured in pairs with itself,
-// for its p99: its ratio is 1.
+// judge measures the findings in turn with the first. A single finding is measured in pairs with
+// itself, for its p99. Its ratio is 1.
 func (b *bench) judge(ctx context.Context, found []finding) error {
 	var answers []*finding
 	for i := range found {
@@ -141,8 +142,8 @@ func (b *bench) judge(ctx context.Context, found []finding) error {
 	return nil
 }
 
-// trustTable prints the findings. The best is what measured best, which need not be what promised
-// most.
+// trustTable prints the findings. The best is the one that measured best. It need not be the one
+// that promises most.
 func trustTable(title string, limit time.Duration, found []finding) string {
 	best := 1.0
 	for _, f := range found {

@@ -66,12 +66,12 @@ type bench struct {
 	out, messages io.Writer
 }
 
-// budgetOr is what -budget says, or else a part's own.
+// budgetOr returns the value of -budget, or else a part's own budget.
 func (o options) budgetOr(own time.Duration) time.Duration { return cmp.Or(o.budget, own) }
 
 func main() { program.Main("campaign", parted()) }
 
-// parted is the benchmark, which is its own neighbour.
+// parted is the benchmark, or its neighbour: the benchmark starts itself in that role.
 func parted() program.Run { return program.Or(asNeighbour, neighbour, program.With(define, run)) }
 
 func define(f *program.Flags, o *options) {

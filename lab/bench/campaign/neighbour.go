@@ -28,8 +28,8 @@ const (
 	burstTime      = time.Second
 )
 
-// besides runs do while a neighbour computes in bursts, and tells what the neighbour took of one
-// core.
+// besides calls do while a neighbour computes in bursts. It returns the share of one core that the
+// neighbour took.
 func (b *bench) besides(seed uint64, do func() error) (share float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -80,7 +80,7 @@ func neighbour(ctx context.Context, args []string, _, _ io.Writer) error {
 	return nil
 }
 
-// duty says for how long the neighbour computes, and then rests: exponential times. A rest makes up
+// duty draws for how long the neighbour computes and then rests: exponential times. A rest makes up
 // for the burst before it, so that the share holds over minutes, too.
 type duty struct{ random *rand.Rand }
 
@@ -91,7 +91,7 @@ func (d duty) next() (burst, rest time.Duration) {
 	return time.Duration(seconds * float64(time.Second)), time.Duration(seconds * (1/neighbourShare - 1) * float64(time.Second))
 }
 
-// compute takes so much CPU time.
+// compute uses the CPU for so long.
 func compute(burst time.Duration) error {
 	block := make([]byte, 1<<16) // a few dozen µs between two looks at the clock
 	begin, err := hostinfo.OwnCPU()

@@ -33,8 +33,8 @@ func (b *bench) onTriton(ctx context.Context, repository string) (*peers.Server,
 	return b.peers.StartTriton(ctx, repository)
 }
 
-// pairs measures two answers in turn, each on a server of its own: A B, B A, A B, … so that what
-// drifts falls on both alike.
+// pairs measures two answers in turn, each on a server of its own: A B, B A, A B and so on. So a
+// drift of the machine falls on both alike.
 func (b *bench) pairs(ctx context.Context, serve start, one, other answer) (ones, others []figures, err error) {
 	for i := range b.options.pairs {
 		order := []*answer{&one, &other}
@@ -121,7 +121,7 @@ func (a answer) times() string {
 	}
 }
 
-// row is a line of the table: an answer, and what the pairs say of it beside the other.
+// row is a line of the table: an answer, and how it compares in pairs with the other.
 func row(a answer, own, other []figures, goal string) string {
 	ratio := stats.PairedRatio(throughputs(own), throughputs(other))
 	return fmt.Sprintf("| %s | %s at concurrency %d | %s, %d | %.0f, %.1f ms | %.0f, %.1f ms | **%.2f** (%.2f–%.2f) | %s |\n", a.by, a.text, a.concurrency,

@@ -28,7 +28,7 @@ func (m subject) Sizes() []string {
 	return list
 }
 
-// contest is what came of a published model on an engine.
+// contest is the outcome for one published model on one engine.
 type contest struct {
 	model           rival
 	engine          string
@@ -39,15 +39,15 @@ type contest struct {
 	failed          error // why there is nothing at all
 }
 
-// side is an answer and its pairs with another.
+// side is an answer, with its pairs with another.
 type side struct {
 	answer
 	figures []figures
 }
 
-// published has campaigns look for the best of four published models on both engines, beside an
-// exhaustive campaign, and on Triton beside Model Analyzer. One that fails keeps none of the others
-// from running, and the table says why it did.
+// published runs campaigns on four published models, on both engines. It compares each with an
+// exhaustive campaign, and on Triton with Model Analyzer. If one fails, the others still run, and
+// the table says why it failed.
 func (b *bench) published(ctx context.Context) error {
 	var contests []contest
 	var failed error
@@ -91,11 +91,11 @@ func (b *bench) prepare(ctx context.Context, p *rival) (limit time.Duration, err
 	return b.limit(ctx, p.subject, dir)
 }
 
-// limitFactor is how much more than a single inference takes p99 may be.
+// limitFactor times the latency of a single inference is the limit on p99.
 const limitFactor = 4
 
-// limit is that on p99: whole milliseconds, since Model Analyzer takes no others. It is kept,
-// because campaigns go on only under the same limit.
+// limit returns the limit on p99: whole milliseconds, since Model Analyzer takes no others. It
+// keeps the limit, because campaigns go on only under the same one.
 func (b *bench) limit(ctx context.Context, m subject, dir string) (time.Duration, error) {
 	kept := filepath.Join(dir, "limit")
 	if text, err := os.ReadFile(kept); err == nil {
@@ -113,13 +113,13 @@ func (b *bench) limit(ctx context.Context, m subject, dir string) (time.Duration
 	return limit, os.WriteFile(kept, []byte(limit.String()), 0o644)
 }
 
-// wholeLimit is the limit of a model of which so many single requests are answered in a second, one
+// wholeLimit returns the limit of a model that answers so many single requests in a second, one
 // after the other.
 func wholeLimit(throughput float64) time.Duration {
 	return time.Duration(math.Ceil(1e3*limitFactor/throughput)) * time.Millisecond
 }
 
-// compete carries out the campaigns of a model on an engine, and measures the answers.
+// compete runs the campaigns of a model on an engine, and measures the answers.
 func (b *bench) compete(ctx context.Context, c *contest) (err error) {
 	serve, runner := b.onTuner, ""
 	if c.engine == "Triton" {
@@ -171,7 +171,8 @@ func (c contest) row() string {
 	return fmt.Sprintf("%s %s | %s | %s | %s\n", begin, c.guided, c.grid, over(c.guided, c.grid), other)
 }
 
-// String is an answer, and the medians of its pairs; without pairs, what its own report says.
+// String prints an answer and the medians of its pairs. Without pairs it prints what the answer's
+// own report says.
 func (s side) String() string {
 	switch {
 	case s.repository == "":
@@ -195,7 +196,7 @@ func over(one, other side) string {
 	return fmt.Sprintf("**%.2f** (%.2f–%.2f)", ratio.Value, ratio.Lo, ratio.Hi)
 }
 
-// cell is an error for a cell of a table: its last lines, which tell the cause, in one.
+// cell prints an error in a cell of a table: its last lines, which tell the cause, as one line.
 func cell(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	return strings.ReplaceAll(strings.Join(lines[max(0, len(lines)-3):], " "), "|", "/")

@@ -36,7 +36,7 @@ func minilm() subject {
 	}
 }
 
-// campaign is what differs between the campaigns' profiles.
+// campaign holds what differs between the campaigns' profiles.
 type campaign struct {
 	Model    subject
 	Name     string // of its folder below the output folder
@@ -48,10 +48,10 @@ type campaign struct {
 	Server   string        // that the finalists are confirmed on; "" tuner's own engine
 }
 
-// usualLimit is on p99, in the parts that say no other.
+// usualLimit is the limit on p99 of the parts that have no limit of their own.
 const usualLimit = 30 * time.Millisecond
 
-// errNone is that of a campaign without an answer.
+// errNone is the error of a campaign without an answer.
 var errNone = errors.New("no configuration satisfies the constraints")
 
 // answer is a configuration that somebody chose, and the load that it is meant for.
@@ -70,8 +70,8 @@ type answer struct {
 	measured    int           // trials, or measurements
 }
 
-// tune carries out a campaign of ours, or what is left of it, and takes its answer from what `tuner
-// analyze` wrote.
+// tune runs a campaign of ours, or the rest of it. It takes the answer from what `tuner analyze`
+// wrote.
 func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 	result, err := b.carryOut(ctx, c)
 	if err != nil {
@@ -91,14 +91,14 @@ func (b *bench) tune(ctx context.Context, c campaign) (answer, error) {
 // folder is a campaign's output.
 func (b *bench) folder(c campaign) string { return filepath.Join(b.output, c.Name) }
 
-// cache is the folder in which tuner keeps the variants that it made: no other campaign's are
-// there.
+// cache returns the folder in which tuner keeps the variants that it made. No other program's
+// variants are there.
 func (b *bench) cache() string { return filepath.Join(b.output, "cache") }
 
 // infeasible is tuner's exit code where nothing satisfies the constraints.
 const infeasible = 5
 
-// carryOut carries out a campaign of ours, or what is left of it, and has it analyzed.
+// carryOut runs a campaign of ours, or the rest of it, and has it analyzed.
 func (b *bench) carryOut(ctx context.Context, c campaign) (analyze.Result, error) {
 	folder := b.folder(c)
 	profile := folder + ".profile.yaml"
@@ -138,8 +138,8 @@ func (b *bench) profile(c campaign, folder string) (string, error) {
 	return text.String(), nil
 }
 
-// program runs one of the programs to its end, with more in its environment. What it printed is in
-// the error.
+// program runs a program to its end, with more variables in its environment. An error has what it
+// printed.
 func (b *bench) program(ctx context.Context, environment []string, name string, args ...string) error {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Env = append(os.Environ(), environment...)

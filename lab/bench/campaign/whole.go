@@ -20,8 +20,8 @@ func (b *bench) whole(ctx context.Context, c campaign) (answer, error) {
 	return a, err
 }
 
-// preparation is the time that such a campaign takes beside its trials: to start, to make the
-// variants and compare them, to analyze. One that has time for the first trial alone tells.
+// preparation returns the time that such a campaign takes beside its trials: to start, to make and
+// compare the variants, to analyze. It measures a campaign that has time for one trial only.
 func (b *bench) preparation(ctx context.Context, c campaign) (time.Duration, error) {
 	c.Name, c.Budget = "preparation", time.Second
 	if err := b.forget(c); err != nil {
@@ -40,7 +40,7 @@ func (b *bench) forget(c campaign) error {
 	return nil
 }
 
-// budgetWithin is the budget of a campaign that is to end, as a program, within a limit.
+// budgetWithin returns the budget of a campaign that is to end, as a program, within a limit.
 func budgetWithin(limit, preparation time.Duration) (time.Duration, error) {
 	budget := (limit - preparation).Truncate(time.Second)
 	if budget <= 0 {

@@ -73,13 +73,14 @@ func infer(f figures) float64 { return f.Infer }
 
 func around(f figures) float64 { return f.Around }
 
-// shortestAdded keeps ratios defined where the time of the model exceeds the latency: 1 µs.
+// shortestAdded replaces an added latency that is not above zero: then the time of the model
+// exceeds the latency. So ratios stay defined.
 const shortestAdded = 1e-6
 
-// added is the median latency less the mean time of the model's own, which a disturbed machine
-// lengthens more.
+// added returns the median latency less the mean time of the model's own. A disturbed machine
+// lengthens the mean more.
 func added(f figures) float64 { return max(shortestAdded, f.P50-f.Infer) }
 
-// addedMean is the mean latency that is not the model's own. Both means hold the same disturbances
-// of the model's runs, so that they cancel out.
+// addedMean returns the mean latency without the model's own time. Both means hold the same
+// disturbances of the model's runs, so these cancel out.
 func addedMean(f figures) float64 { return max(shortestAdded, f.Mean-f.Infer) }

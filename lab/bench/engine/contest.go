@@ -50,8 +50,8 @@ func newSide(name string, server *peers.Server, err error) (*side, error) {
 	return &side{name, server, control}, nil
 }
 
-// contest is both servers, up at the same time, of which one is under load: the other one sleeps,
-// and what it uses nevertheless is among the figures.
+// contest is both servers, up at the same time. One is under load while the other sleeps. What the
+// sleeping one uses nevertheless is among the figures.
 type contest struct{ tuner, triton *side }
 
 // start starts both servers, each on its repository.
@@ -72,7 +72,7 @@ func (b *bench) serve(ctx context.Context, file string, s setting) (*contest, er
 	return b.start(ctx, repository, repository)
 }
 
-// against adds a real Triton to our side, which it stops if that fails.
+// against adds a real Triton to our side. It stops our side if that fails.
 func (b *bench) against(ctx context.Context, tuner *side, tritonRepository string) (*contest, error) {
 	triton, err := b.startTriton(ctx, tritonRepository)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *contest) stop() error { return errors.Join(c.tuner.stop(), c.triton.sto
 // client puts a load on a server, and tells what it saw.
 type client func(ctx context.Context, s *side) (seen, error)
 
-// seen is what a client tells.
+// seen holds what a client saw.
 type seen struct {
 	Throughput float64 // inferences per second
 	P50, P99   float64 // s, latency of a request
@@ -111,8 +111,8 @@ type turn struct {
 	into       *figures
 }
 
-// alternate measures both sides in turn: tuner Triton, Triton tuner, … so that a drift of the
-// machine's speed falls on both alike. A first measurement of each, which warms both up, does not
+// alternate measures both sides in turn: tuner Triton, Triton tuner and so on. So a drift of the
+// machine's speed falls on both alike. A first measurement of each side warms it up and does not
 // count.
 func (c *contest) alternate(ctx context.Context, rounds int, run client) ([]round, error) {
 	var out []round
@@ -136,7 +136,7 @@ func (c *contest) alternate(ctx context.Context, rounds int, run client) ([]roun
 	return out, nil
 }
 
-// measureSide measures one side, and what the machine did meanwhile; idle is the other side, nil
+// measureSide measures one side, and what the machine did meanwhile. idle is the other side, or nil
 // where it is not up.
 func measureSide(ctx context.Context, s, idle *side, run client) (figures, error) {
 	before, err := readMeter(ctx, s, idle)

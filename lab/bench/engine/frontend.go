@@ -40,9 +40,9 @@ type way struct {
 	goal string // of the throughput; "" where there is none
 }
 
-// frontend compares the front ends with a model that takes no time: a few lines of Go on ours and
-// of C on Triton's, so that ONNX Runtime counts against neither; then tuner serve with ONNX Runtime
-// against the same; then ONNX Runtime on both, which is what users have.
+// frontend compares the front ends with a model that takes no time. First the model is a few lines
+// of Go on our side and of C on Triton's, so that ONNX Runtime counts against neither. Then tuner
+// serve with ONNX Runtime meets the same Triton. Last both have ONNX Runtime, as users have.
 func (b *bench) frontend(ctx context.Context) error {
 	o := b.or(10, time.Second)
 	inONNX, err := b.repository(simple+".onnx", simpleConfig("onnxruntime"))
@@ -78,7 +78,8 @@ func (b *bench) frontend(ctx context.Context) error {
 	return errors.Join(err, b.report(title, all))
 }
 
-// startBare starts a real Triton, and our front ends before a backend of as few lines.
+// startBare starts a real Triton before a few lines of C, and our front ends before a few lines of
+// Go.
 func (b *bench) startBare(ctx context.Context, ours, tritons string) (*contest, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -31,7 +31,7 @@ type httpSender struct {
 	body    []byte   // of the latest answer
 }
 
-// dialHTTP connects until the context ends, which must happen.
+// dialHTTP connects. The connection ends with the context, which the caller must end.
 func dialHTTP(ctx context.Context, address string, request []byte, tensors ...[]byte) (*httpSender, error) {
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -45,8 +45,8 @@ func dialHTTP(ctx context.Context, address string, request []byte, tensors ...[]
 // Close implements sender.
 func (s *httpSender) Close() error { return s.conn.Close() }
 
-// Send implements sender, but for the context: that of dialling ends the connection, because to
-// watch one in every call would cost as much as the call.
+// Send implements sender. It does not watch its context, which would cost as much as the call: the
+// context of dialHTTP ends the connection.
 func (s *httpSender) Send(context.Context) error {
 	if _, err := s.conn.Write(s.request); err != nil {
 		return fmt.Errorf("cannot send a request: %w", err)

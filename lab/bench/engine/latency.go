@@ -40,8 +40,8 @@ func (b *bench) latency(ctx context.Context) (err error) {
 	return errors.Join(failed, b.report(fmt.Sprintf("### Latency: MiniLM int8, %v, concurrency 1, perf_analyzer", s), lines))
 }
 
-// disturbed tells in how many rounds the model's own time was above the latency, on either side:
-// the figure is made up then.
+// disturbed tells in how many rounds the model's own time was above the latency, on either side.
+// There the figure is shortestAdded.
 func disturbed(rounds []round) string {
 	n := 0
 	for _, r := range rounds {

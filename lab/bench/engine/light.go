@@ -61,8 +61,8 @@ func (l light) run(ctx context.Context, address string) (seen, error) {
 	}, nil
 }
 
-// loop sends until the window ends, once at least, and returns the latencies in seconds. Each loop
-// has a context of its own: one that all calls share is a lock that they share.
+// loop sends until the window ends, at least once, and returns the latencies in seconds. Each loop
+// has a context of its own: a context that all calls share is a lock that they share.
 func (l light) loop(parent context.Context, s sender, end time.Time) ([]float64, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	defer cancel()

@@ -23,14 +23,14 @@ func ranks(values []float64) []float64 {
 	return out
 }
 
-// spearman is the rank correlation of two figures of the same things, -1 to 1: the linear
-// correlation of their ranks. NaN where one of them is the same for all.
+// spearman returns the rank correlation of two figures of the same things, from -1 to 1: the linear
+// correlation of their ranks. It is NaN where one of them is the same for all.
 func spearman(a, b []float64) float64 {
 	return stat.Correlation(ranks(a), ranks(b), nil)
 }
 
-// kept is what remains of the best of b when the choice is made by a: 1 when both agree on the
-// best.
+// kept returns how much of the best of b remains when the choice is made by a. It is 1 when both
+// agree on the best.
 func kept(a, b []float64) float64 {
 	return b[best(a)] / slices.Max(b)
 }

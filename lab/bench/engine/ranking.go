@@ -56,13 +56,12 @@ func ofTuner(r round) figures { return r.Tuner }
 
 func ofTriton(r round) figures { return r.Triton }
 
-// rankingRounds are measured of a setting in each pass, one after the other.
+// rankingRounds is how many rounds of a setting each pass measures, one after the other.
 const rankingRounds = 2
 
 // ranking compares the order in which both servers put the same configurations. Each pass goes
-// through them in an order of its own, with fresh servers, so that a drift of the machine does not
-// favour some of them. A configuration that cannot be measured is left out, and is an error in the
-// end.
+// through them in an order of its own, with fresh servers, so that a drift of the machine favours
+// none. A configuration that cannot be measured is left out, and becomes an error in the end.
 func (b *bench) ranking(ctx context.Context) error {
 	o := b.or(3, 1500*time.Millisecond)
 	settings := rankingSettings(hostinfo.Read(ctx).UsableCores())
@@ -111,8 +110,8 @@ func (b *bench) rank(ctx context.Context, s setting, window time.Duration, into 
 	return nil
 }
 
-// writeRanking prints standings, under every load the same, with their ranks among those of the
-// same load, and how well the ranks agree.
+// writeRanking prints the standings, with their ranks among those of the same load, and how well
+// the ranks agree. Every load has the same standings.
 func writeRanking(out io.Writer, standings []standing) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### Ranking: MiniLM fp32, %d tokens (instances × threads, max batch, delay)\n\n", sequence)

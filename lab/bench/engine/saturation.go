@@ -32,8 +32,8 @@ func (b *bench) saturation(ctx context.Context) error {
 	return errors.Join(context.Cause(ctx), failed, b.report(title, lines))
 }
 
-// saturate compares one setting, with perf_analyzer and with tuner's own load generator; with an
-// error come the lines that were complete before.
+// saturate compares one setting, with perf_analyzer and with tuner's own load generator. With an
+// error it returns the lines that were complete before.
 func (b *bench) saturate(ctx context.Context, precision, file string, s setting) (lines []comparison, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

@@ -97,8 +97,8 @@ type series struct {
 	results []result
 }
 
-// gates runs the kinds by turns, so that the machine's drift is in all of them, and so that some of
-// each are done when it is interrupted.
+// gates runs the kinds in turn, so that all of them meet the machine's drift. So an interrupted
+// benchmark has some gates of each kind.
 func gates(ctx context.Context, o options, list []series, messages io.Writer) error {
 	for i := range o.runs {
 		for k := range list {
@@ -114,8 +114,8 @@ func gates(ctx context.Context, o options, list []series, messages io.Writer) er
 	return nil
 }
 
-// oneInstance is the configuration of both sides: what executions take longer then costs exactly as
-// much throughput, since no other instance uses the cores meanwhile, or misses them.
+// oneInstance is the configuration of both sides. With one instance, longer executions cost exactly
+// as much throughput: no other instance uses the cores meanwhile, or misses them.
 const oneInstance = `max_batch_size: 8
 instance_group [{ count: 1 kind: KIND_CPU }]
 dynamic_batching {}
@@ -192,8 +192,8 @@ func gate(ctx context.Context, o options, file string, messages io.Writer) (resu
 	return r, nil
 }
 
-// summary counts the verdicts of a kind, and then those of each criterion by itself: a slow tail
-// takes throughput, too, and what fails first ends the gate.
+// summary counts the verdicts of a kind, and then those of each criterion by itself. A slow tail
+// takes throughput, too, and the criterion that fails first ends the gate.
 func summary(k kind, results []result) string {
 	var all tally
 	var metrics []string // in order

@@ -113,8 +113,8 @@ type meeting struct {
 	figures    stats.Blocks // rows per second, up to a factor that all share
 }
 
-// meet measures candidates and the default in turn on fresh launches, every other round the other
-// way round.
+// meet measures candidates and the default in turn on fresh launches. Every other round has the
+// reverse order.
 func (c *contest) meet(ctx context.Context, o options, candidates []search.Candidate, messages io.Writer) (meeting, error) {
 	all := append([]search.Candidate{{}}, candidates...)
 	speeds := make([][]float64, len(all))

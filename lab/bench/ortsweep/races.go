@@ -91,9 +91,9 @@ func finalists(races []raceResult, every exhaustive) []search.Candidate {
 	return list
 }
 
-// report prints the comparison: who met, and for each race its time and how near its winner came to
-// the best. The best of several figures looks better than it is, so it is said of how many winners
-// it is certain that they are not within 2 %.
+// report prints the comparison: the candidates that met, and for each race its time and how near
+// its winner came to the best. The best of several figures looks better than it is. So report
+// counts the winners that are certainly not within 2 %.
 func report(w io.Writer, races []raceResult, every exhaustive, m meeting) error {
 	best := 0
 	for i := range m.candidates {

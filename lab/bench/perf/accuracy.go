@@ -78,8 +78,8 @@ func (b *bench) open(ctx context.Context) error {
 	})
 }
 
-// accuracy has each program measure each scenario on a server that has just begun, and prints its
-// figures beside the truth.
+// accuracy has each program measure each scenario on a server that has just started. It prints
+// their figures beside the truth.
 func (b *bench) accuracy(ctx context.Context, title string, list []scenario, ways []way, window time.Duration,
 	judge func(told, []testserver.Entry) []figure) error {
 	var text strings.Builder

@@ -29,7 +29,8 @@ type pace struct {
 
 func (p pace) foreign() float64 { return p.Others }
 
-// pacing measures how late an open loop sends, beside a pacer that only sleeps and sends nothing.
+// pacing measures how late an open loop sends. A pacer that only sleeps, and sends nothing, is
+// measured beside it.
 func (b *bench) pacing(ctx context.Context) (err error) {
 	s, err := startServer(ctx, "-records", "1")
 	if err != nil {

@@ -54,8 +54,8 @@ func (b *bench) table() sidebyside.Table {
 // pair is both programs, one right after the other.
 type pair struct{ tuner, analyzer cost }
 
-// compare is a figure of all pairs, multiplied with scale to be in the unit, beside the most that
-// others took meanwhile.
+// compare returns one figure of all pairs, multiplied with scale to be in the unit. The most that
+// others took of the machine meanwhile stands beside it.
 func compare(name, unit string, scale float64, goal string, pairs []pair, figure func(cost) float64) sidebyside.Line {
 	l := sidebyside.Line{Name: name, Unit: unit, Goal: goal}
 	foreign := 0.0
@@ -67,8 +67,8 @@ func compare(name, unit string, scale float64, goal string, pairs []pair, figure
 	return l
 }
 
-// contest measures both programs in turn on one server: tuner perf_analyzer, perf_analyzer tuner, …
-// so that a drift of the machine's speed falls on both alike. A first round does not count.
+// contest measures both programs in turn on one server: tuner perf_analyzer, perf_analyzer tuner
+// and so on. So a drift of the machine's speed falls on both alike. A first round does not count.
 func (b *bench) contest(ctx context.Context, protocol string) (busy, single []pair, err error) {
 	s, err := startServer(ctx, "-records", "1")
 	if err != nil {

@@ -21,10 +21,11 @@ func recorded(entries []testserver.Entry, from, to int64) truth {
 	return gather(entries, from, to, func(_ int, e testserver.Entry) int64 { return e.Written - e.Arrival })
 }
 
-// recursed is the truth of one server and a queue by Lindley's recursion on the recorded arrivals
-// and service times: a request waits as long as its predecessor waited and was served, less the
-// time between their arrivals. By how much an answer was written after the end of its service adds
-// to its latency, not to the waits. The entries reach back to when the queue was empty.
+// recursed returns the truth of one server and a queue, by Lindley's recursion on the recorded
+// arrivals and service times. A request waits as long as its predecessor waited and was served,
+// less the time between their arrivals. A late answer, written after the end of its service, adds
+// to its latency but not to the waits. The entries must reach back to a time when the queue was
+// empty.
 func recursed(entries []testserver.Entry, from, to int64) truth {
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b testserver.Entry) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	waits := make([]int64, len(entries))
@@ -54,9 +55,9 @@ func gather(entries []testserver.Entry, from, to int64, latency func(i int, e te
 	return t
 }
 
-// quantile is the range of what the q-quantile may be called: the latencies of the rank ⌈q·n⌉ and
-// of its neighbours, since the programs count the request at an edge by its arrival at the client,
-// and have different rules for ranks.
+// quantile returns the range that a program may report as the q-quantile: the latencies of the rank
+// ⌈q·n⌉ and of its neighbours. The programs have different rules for ranks, and count a request at
+// an edge by its arrival at the client.
 func (t truth) quantile(q float64) (lo, middle, hi float64) {
 	n := len(t.latencies)
 	if n == 0 {
@@ -79,8 +80,8 @@ type figure struct {
 	isTime      bool
 }
 
-// deviation is by how much the report misses the truth; 0 within its range, not a number where
-// there is none.
+// deviation returns by how much the report misses the truth. It is 0 within the truth's range, and
+// not a number where there is no truth.
 func (f figure) deviation() float64 {
 	switch {
 	case math.IsNaN(f.mid):

@@ -90,8 +90,8 @@ func (c comparison) writeTable(out io.Writer) error {
 	return nil
 }
 
-// writeSummary prints medians and ratios. The reported throughput is one number from another time,
-// so that the ratio's interval has the spread of B alone, and the machine's drift since then shows
+// writeSummary prints medians and ratios. The reported throughput is one number from another time.
+// So the interval of its ratio has the spread of B alone, and the machine's drift since then shows
 // in its value.
 func (c comparison) writeSummary(out io.Writer) {
 	a := c.column(func(p pair) float64 { return p.A.Throughput })

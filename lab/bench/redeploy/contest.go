@@ -32,7 +32,7 @@ type side struct {
 	runner  *runner.Runner
 }
 
-// run measures the side on a fresh engine, which is gone afterwards: the other side has the machine
+// run measures the side on a fresh engine, which ends afterwards. So the other side has the machine
 // for itself.
 func (s *side) run(ctx context.Context) (figures, error) {
 	m, err := s.measure(ctx, s.trial)

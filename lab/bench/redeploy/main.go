@@ -67,8 +67,8 @@ func run(ctx context.Context, o options, out, messages io.Writer) error {
 	}.write(out)
 }
 
-// measurePairs measures both sides in turn: A B, B A, A B, … so that a drift of the machine's speed
-// falls on both alike.
+// measurePairs measures both sides in turn: A B, B A, A B and so on. So a drift of the machine's
+// speed falls on both alike.
 func measurePairs(ctx context.Context, o options, c *contest, messages io.Writer) ([]pair, error) {
 	var pairs []pair
 	for i := range o.pairs {

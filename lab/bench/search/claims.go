@@ -59,9 +59,10 @@ func (s series) only(isMeant func(landscape.Outcome) bool) series {
 	return s
 }
 
-// reliability says, for stated probabilities below a half and in bins of a tenth from
-// there, their mean, in how many of these campaigns the limit is kept on the machine as
-// it was and over long hours, and their number. It is false where none was stated.
+// reliability compares stated probabilities with what is true. It has a bin below a half, and bins
+// of a tenth from there. Each has the mean of the stated probabilities, the shares of campaigns in
+// which the limit is kept on the machine as it was and over long hours, and their number. It is
+// false where none was stated.
 func (s series) reliability() (row string, ok bool) {
 	const bins = 6
 	var stated [bins]float64

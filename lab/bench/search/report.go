@@ -56,9 +56,9 @@ func together(o options, all []series, isMeant func(series) bool) []series {
 	return list
 }
 
-// byLandscape has a row for each landscape by itself, all limits together, and says on
-// which constants of the strategies were chosen: only the others say what a strategy does
-// on what nobody tuned it on.
+// byLandscape prints a row for each landscape by itself, all limits together. It marks those on
+// which constants of the strategies were chosen: only the others show how a strategy does on a
+// landscape on which nobody tuned it.
 func byLandscape(w io.Writer, o options, all []series) {
 	var names []string
 	for _, s := range all {

@@ -37,7 +37,7 @@ type Demand struct {
 }
 
 // Measure has a program make a load in three windows, whatever their spread, and reads its CSV
-// report. The program is ended when it takes far longer than the windows.
+// report. It ends a program that takes far longer than the windows.
 func Measure[T any](ctx context.Context, a Analyzer, d Demand, read func(report io.Reader) (T, error)) (T, error) {
 	var none T
 	report := filepath.Join(a.Work, "report.csv")

@@ -44,8 +44,8 @@ type Setting struct {
 	Out, Messages io.Writer
 }
 
-// RunBeside runs the part that the setting names, or all, beside the installed peers. It prints
-// what machine this is first. open makes what the parts need, of the peers and of the record.
+// RunBeside runs the part that the setting names, or all, beside the installed peers. It first
+// prints what machine this is. open makes what the parts need from the peers and the record.
 func (p Parts[B]) RunBeside(ctx context.Context, s Setting, open func(installed *peers.Peers, record io.Writer) B) (err error) {
 	installed, err := peers.Find()
 	if err != nil {
@@ -60,8 +60,8 @@ func (p Parts[B]) RunBeside(ctx context.Context, s Setting, open func(installed 
 	return p.Run(ctx, s.What, open(installed, record), s.Messages)
 }
 
-// Run runs the part of that name, or all until the context ends, and tells how long each took. One
-// that fails keeps none of the others from running.
+// Run runs the part of that name, or all until the context ends, and tells how long each took. If
+// one fails, the others still run.
 func (p Parts[B]) Run(ctx context.Context, name string, b B, messages io.Writer) error {
 	var failed error
 	for _, part := range p {
