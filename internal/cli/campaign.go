@@ -2,20 +2,17 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/journal"
 	"tuner/ortlib"
-	"tuner/profile"
+	"tuner/provider/probe"
 	"tuner/runner"
-	"tuner/search"
 )
 
 // How long an engine may take to serve, and to end after SIGTERM before it is killed.
@@ -38,20 +35,27 @@ func bundled(con console) (runner.Options, error) {
 	}, nil
 }
 
-// openBuild has a child process open a build, so that a library that is none is found out before the campaign, and returns
-// the build with the version that the library itself says.
+// openBuild has a child process open a build (probe.Open). A build that does not open is the user's
+// to correct.
 func openBuild(ctx context.Context, build ortlib.Build) (ortlib.Build, error) {
-	p, err := newProber()
+	p, err := probe.New()
 	if err != nil {
 		return ortlib.Build{}, err
 	}
-	answer := p.probe(ctx, build, "", "")
-	if answer.Error != "" {
-		return ortlib.Build{}, usageErrorf("cannot use the ONNX Runtime %s: %s\nname another with --ort-library, or run 'tuner runtime install cpu'",
-			build.Name(), answer.Error)
+	opened, err := p.Open(ctx, build)
+	if err != nil {
+		return ortlib.Build{}, withExit(exitUsage, err)
 	}
-	build.Version = answer.Version
-	return build, nil
+	return opened, nil
+}
+
+// gpusOf is how many GPUs a default configuration is made for (probe.GPUs).
+func gpusOf(ctx context.Context, host hostinfo.Host, find func() (ortlib.Build, error)) int {
+	p, err := probe.New()
+	if err != nil {
+		return len(host.GPUs) // the error is reported where a build is opened
+	}
+	return p.GPUs(ctx, host, find)
 }
 
 // runtimeInfos are builds as the journal has them. Libraries that the user named are told apart by their content, since another one may have taken
@@ -69,65 +73,4 @@ func runtimeInfos(builds []ortlib.Build) ([]journal.RuntimeInfo, error) {
 		infos = append(infos, info)
 	}
 	return infos, nil
-}
-
-// gpusOf is how many GPUs a default configuration is made for: the machine's, or none where the build that serves it has no provider for them, as
-// the engine counts them. A build that is not found or does not open is told of by whoever needs it.
-func gpusOf(host hostinfo.Host, providers func() ([]string, error)) int {
-	gpus := len(host.GPUs)
-	if gpus == 0 {
-		return 0
-	}
-	if list, err := providers(); err == nil && !slices.Contains(list, "cuda") {
-		return 0
-	}
-	return gpus
-}
-
-// providersOf finds a build and asks a child process for the execution providers that it was compiled with.
-func providersOf(ctx context.Context, find func() (ortlib.Build, error)) func() ([]string, error) {
-	return func() ([]string, error) {
-		build, err := find()
-		if err != nil {
-			return nil, err
-		}
-		p, err := newProber()
-		if err != nil {
-			return nil, err
-		}
-		answer := p.probe(ctx, build, "", "")
-		if answer.Error != "" {
-			return nil, errors.New(answer.Error)
-		}
-		return answer.Providers, nil
-	}
-}
-
-// unavailable tries each execution provider of the space, and the default configuration's, with the original model on each
-// build, each in a child process. A context that ends is the error.
-func unavailable(ctx context.Context, builds []ortlib.Build, space search.Space, s profile.Subject) ([]search.RuntimeFacts, error) {
-	p, err := newProber()
-	if err != nil {
-		return nil, err
-	}
-	var providers []string
-	for _, k := range space.Knobs {
-		for _, v := range k.Values {
-			if k.Name == search.KnobExecutionProvider {
-				providers = append(providers, string(v))
-			}
-		}
-	}
-	if base := string(space.Facts.Base[search.KnobExecutionProvider]); base != "" && !slices.Contains(providers, base) {
-		providers = append(providers, base) // of the default, and of candidates that leave the knob alone
-	}
-	var facts []search.RuntimeFacts
-	for _, build := range builds {
-		out, took, err := p.tryProviders(ctx, build, providers, s.Files[0].Source.Path)
-		if err != nil {
-			return nil, err
-		}
-		facts = append(facts, search.RuntimeFacts{Name: build.Name(), Unavailable: out, Assigned: took})
-	}
-	return facts, nil
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,38 +9,11 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/journal"
-	"tuner/modelrepo"
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/search"
 	"tuner/spec"
 )
-
-// An interruption while the providers are tried must not go into the journal as providers that create no session.
-func TestInterruptedProvidersAreNotUnavailable(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	space := search.Space{Knobs: []search.Knob{{Name: search.KnobExecutionProvider, Values: []search.Value{"cpu", "openvino"}}}}
-	subject := profile.Subject{Files: []profile.File{{Source: modelrepo.Source{Path: "model.onnx"}}}}
-	if facts, err := unavailable(ctx, []ortlib.Build{{}}, space, subject); !errors.Is(err, context.Canceled) {
-		t.Errorf("unavailable are %v, error %v; want the interruption", facts, err)
-	}
-}
-
-// The default's execution provider is tried too where the space leaves it alone: an interruption shows that it is.
-func TestProviderOfTheDefaultIsTried(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	subject := profile.Subject{Files: []profile.File{{Source: modelrepo.Source{Path: "model.onnx"}}}}
-	for provider, want := range map[search.Value]error{"cpu": nil, "openvino": context.Canceled} {
-		space := search.Space{Facts: search.Facts{Base: map[string]search.Value{search.KnobExecutionProvider: provider}}}
-		if _, err := unavailable(ctx, []ortlib.Build{{}}, space, subject); !errors.Is(err, want) {
-			t.Errorf("%s: error %v, want %v", provider, err, want)
-		}
-	}
-}
 
 // A stock Triton has one runtime, so that the journal and its reports name that one.
 func TestRuntimesOfTheSetupAreMeasured(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"tuner/precision"
 	"tuner/precision/accuracy"
 	"tuner/precision/calibrate"
+	"tuner/provider/probe"
 )
 
 // syntheticSeed makes the same random data in every run, so that the cache serves.
@@ -151,7 +152,7 @@ func runConvert(ctx context.Context, con console, o convertOptions, path string)
 	if err != nil {
 		return convertError(ctx, err)
 	}
-	prober, err := newProber()
+	prober, err := probe.New()
 	if err != nil {
 		return err
 	}

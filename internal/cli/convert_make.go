@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"tuner/precision"
+	"tuner/provider/probe"
 )
 
 // converter makes the variants that the flags ask for.
 type converter struct {
 	options convertOptions
 	maker   *precision.Maker
-	prober  prober
+	prober  probe.Prober
 	builds  libraries
 }
 
@@ -64,7 +65,7 @@ func (c converter) all(ctx context.Context) ([]result, error) {
 func (c converter) assign(ctx context.Context, r *result) error {
 	r.Assigned = map[string]string{}
 	for _, provider := range c.options.providers {
-		out, took, err := c.prober.tryProviders(ctx, c.builds.build(provider), []string{provider}, r.variant.Path)
+		out, took, err := c.prober.TryAll(ctx, c.builds.build(provider), []string{provider}, r.variant.Path)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"tuner/dataset"
 	"tuner/precision"
 	"tuner/precision/accuracy"
+	"tuner/provider/probe"
 )
 
 // A provider that leaves all nodes to cpu is out, whatever its figures say; what the others take is told.
@@ -28,9 +29,9 @@ esac
 `
 	c := converter{
 		options: convertOptions{providers: []string{"cpu", "openvino", "dnnl"}},
-		prober:  prober{program: filepath.Join(t.TempDir(), "tuner"), name: "tuner", timeout: time.Minute},
+		prober:  probe.Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute},
 	}
-	writeText(t, c.prober.program, script, 0o700)
+	writeText(t, c.prober.Program, script, 0o700)
 	report := accuracy.Report{Rows: 1, Outputs: map[string]accuracy.Figures{"y": {CosineMean: 1}}}
 	r := result{Precision: "int8", variant: precision.Variant{
 		Path: "m.onnx", Rejected: map[string]string{},

@@ -10,6 +10,7 @@ import (
 	"tuner/hostinfo"
 	"tuner/ortlib"
 	"tuner/ortlib/wheel"
+	"tuner/provider/probe"
 )
 
 // diagnosis is what doctor finds; its JSON form is for programs.
@@ -80,7 +81,7 @@ created (in a process of its own, since a broken provider may crash).`,
 }
 
 func diagnose(ctx context.Context, model string) (diagnosis, error) {
-	prober, err := newProber()
+	prober, err := probe.New()
 	if err != nil {
 		return diagnosis{}, err
 	}
@@ -101,7 +102,7 @@ func diagnose(ctx context.Context, model string) (diagnosis, error) {
 		case known.Error != "":
 			d.Runtimes = append(d.Runtimes, runtimeFact{Name: known.Name, Library: known.Library, Error: known.Error, Providers: []providerFact{}})
 		case known.Installed:
-			d.Runtimes = append(d.Runtimes, prober.tryRuntime(ctx, known.build, model))
+			d.Runtimes = append(d.Runtimes, tryRuntime(ctx, prober, known.build, model))
 		default:
 			d.Installable = append(d.Installable, known.Name)
 		}
@@ -130,14 +131,14 @@ func measureNoise(ctx context.Context) *noise {
 }
 
 // tryRuntime opens a build and tries each of its providers on a model ("": a tiny one).
-func (p prober) tryRuntime(ctx context.Context, build ortlib.Build, model string) runtimeFact {
+func tryRuntime(ctx context.Context, p probe.Prober, build ortlib.Build, model string) runtimeFact {
 	fact := runtimeFact{Name: build.Name(), Library: build.Library, Providers: []providerFact{}}
-	opened := p.probe(ctx, build, "", "")
+	opened := p.Try(ctx, build, "", "")
 	fact.Version, fact.Error = opened.Version, opened.Error
 	for _, name := range opened.Providers {
-		answer := p.probe(ctx, build, name, model)
-		tried := providerFact{Name: name, Works: answer.Error == "", Milliseconds: answer.Milliseconds, Error: answer.reason()}
-		if !tried.Works && model != "" && p.probe(ctx, build, name, "").Error == "" {
+		answer := p.Try(ctx, build, name, model)
+		tried := providerFact{Name: name, Works: answer.Error == "", Milliseconds: answer.Milliseconds, Error: answer.Reason()}
+		if !tried.Works && model != "" && p.Try(ctx, build, name, "").Error == "" {
 			tried.Refused = model
 		}
 		fact.Providers = append(fact.Providers, tried)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/ortlib"
+	"tuner/provider/probe"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -85,37 +85,6 @@ func TestPrintDiagnosis(t *testing.T) {
 	}
 }
 
-// However a child ends, the answer says how. The child is a script in the place of the program: a probe of a build whose
-// "library" tells it what to do.
-func TestProbeChildEnds(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, script string
-		timeout      time.Duration
-		want         probeAnswer
-	}{
-		{"answers", `echo '{"version": "1.2", "providers": ["cpu"]}'`, time.Minute, probeAnswer{Version: "1.2", Providers: []string{"cpu"}}},
-		{"aborts", "echo noise >&2; kill -ABRT $$", time.Minute, probeAnswer{Error: "failed: signal: aborted: noise"}},
-		{"crashes in Go's words", "echo 'SIGSEGV: segmentation violation' >&2; echo 'goroutine 1' >&2; exit 2", time.Minute,
-			probeAnswer{Error: "failed: exit status 2: SIGSEGV: segmentation violation"}},
-		{"hangs", "exec sleep 600", 100 * time.Millisecond, probeAnswer{Error: "failed: no answer within 100ms"}},
-		{"says nothing", "exit 0", time.Minute, probeAnswer{Error: "unreadable answer of the child process: unexpected end of JSON input"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			program := filepath.Join(t.TempDir(), "tuner")
-			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			p := prober{program: program, name: "tuner", timeout: tt.timeout}
-			if diff := cmp.Diff(tt.want, p.probe(context.Background(), ortlib.Build{}, "cpu", "")); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 // A model that fails where a tiny one runs is at fault itself; a provider that runs neither is not the model's affair. The child is
 // a script that answers by provider and model, its fifth and seventh argument.
 func TestModelAtFault(t *testing.T) {
@@ -128,11 +97,11 @@ case "$5 $7" in
 openvino*) echo '{"error": "it is not there"}' ;;
 esac
 `
-	p := prober{program: filepath.Join(t.TempDir(), "tuner"), name: "tuner", timeout: time.Minute}
-	if err := os.WriteFile(p.program, []byte(script), 0o755); err != nil {
+	p := probe.Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute}
+	if err := os.WriteFile(p.Program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	fact := p.tryRuntime(t.Context(), ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
+	fact := tryRuntime(t.Context(), p, ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
 	want := []providerFact{{Name: "cpu", Error: "it is damaged", Refused: "bad.onnx"}, {Name: "openvino", Error: "it is not there"}}
 	if diff := cmp.Diff(want, fact.Providers); diff != "" {
 		t.Errorf("providers (-want +got):\n%s", diff)
@@ -141,19 +110,9 @@ esac
 	if err := printDiagnosis(&text, diagnosis{Runtimes: []runtimeFact{fact}}); err != nil {
 		t.Fatal(err)
 	}
-	for remedy, wanted := range map[string]bool{`"bad.onnx" is at fault`: true, providerRemedy("cpu"): false, providerRemedy("openvino"): true} {
+	for remedy, wanted := range map[string]bool{`"bad.onnx" is at fault`: true, probe.Remedy("cpu"): false, probe.Remedy("openvino"): true} {
 		if strings.Contains(text.String(), remedy) != wanted {
 			t.Errorf("the remedy %q: want it %t in\n%s", remedy, wanted, text.String())
 		}
-	}
-}
-
-func TestProbeChildInterrupted(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	p := prober{program: "/bin/sh", name: "tuner", timeout: time.Minute}
-	if answer := p.probe(ctx, ortlib.Build{}, "cpu", ""); !strings.Contains(answer.Error, "interrupted") {
-		t.Errorf("answer %+v", answer)
 	}
 }

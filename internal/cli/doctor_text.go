@@ -9,6 +9,7 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/internal/terminal"
+	"tuner/provider/probe"
 )
 
 // Marks of a line: it is well, it is missing but needn't be there, it is broken.
@@ -174,27 +175,12 @@ func printRuntime(line printLine, r runtimeFact, selected bool) {
 			continue
 		}
 		line("  "+markBad, p.Name, "%s", indent(p.Error))
-		remedy := providerRemedy(p.Name)
+		remedy := probe.Remedy(p.Name)
 		if p.Refused != "" {
 			remedy = fmt.Sprintf("the build is sound, it runs a tiny model: %q is at fault; copy or export it again", p.Refused)
 		}
 		line(" ", "", "→ %s", remedy)
 	}
-}
-
-// providerRemedy says what a provider needs besides the build itself; the versions are those that the pinned build links.
-func providerRemedy(provider string) string {
-	switch provider {
-	case "cuda":
-		return "it needs an NVIDIA GPU with its driver, CUDA 13 and cuDNN 9 on the loader's path"
-	case "tensorrt":
-		return "it needs an NVIDIA GPU with its driver, CUDA 13, cuDNN 9 and TensorRT 10 on the loader's path"
-	case "openvino":
-		return "delete the build's folder and install it again: tuner runtime install openvino"
-	case "cpu":
-		return "the build is damaged: delete its folder and install it again, or name another with --ort-library"
-	}
-	return "use another execution provider, or another build: tuner runtime list"
 }
 
 // messageWidth is what the names leave of the terminal to messages.

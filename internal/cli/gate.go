@@ -96,7 +96,7 @@ func runGate(ctx context.Context, con console, o gateOptions) error {
 	}
 	host := hostinfo.Read(ctx)
 	setup, err := gate.Open(g, host, func(runtime string) int {
-		return gpusOf(host, providersOf(ctx, func() (ortlib.Build, error) { return gateBuild(o, runtime) }))
+		return gpusOf(ctx, host, func() (ortlib.Build, error) { return gateBuild(o, runtime) })
 	})
 	if err != nil {
 		return inputError(err)

@@ -98,7 +98,7 @@ func openStarter(ctx context.Context, asker, model, dir string, given map[string
 		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
 	}
 	usual := func() (ortlib.Build, error) { return ortlib.Resolve("") }
-	subject, err := profile.OpenSubject(source, gpusOf(host, providersOf(ctx, usual)))
+	subject, err := profile.OpenSubject(source, gpusOf(ctx, host, usual))
 	if err != nil {
 		return fail(inputError(err))
 	}

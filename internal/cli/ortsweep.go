@@ -123,7 +123,7 @@ func openSweep(ctx context.Context, con console, o sweepOptions, sweep spec.Swee
 	p := sweep.Profile
 	p.Load.BatchSize = sweep.Batch
 	asked := profileOptions{file: sweep.Path, quiet: o.quiet, ortLibrary: o.ortLibrary}
-	subject, err := profile.OpenSubject(p, gpusOf(host, providersOf(ctx, defaultBuild(asked, p))))
+	subject, err := profile.OpenSubject(p, gpusOf(ctx, host, defaultBuild(asked, p)))
 	if err != nil {
 		return fail(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/profile/campaign"
+	"tuner/provider/probe"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/search/plan"
@@ -127,7 +128,7 @@ func prepare(ctx context.Context, con console, o profileOptions, p spec.Profile)
 	host := hostinfo.Read(ctx)
 	gpus := len(host.GPUs)
 	if p.UsesBundled() {
-		gpus = gpusOf(host, providersOf(ctx, defaultBuild(o, p)))
+		gpus = gpusOf(ctx, host, defaultBuild(o, p))
 	}
 	subject, err := profile.OpenSubject(p, gpus)
 	if err != nil {
@@ -326,7 +327,11 @@ func probeBuilds(ctx context.Context, builds []ortlib.Build, p spec.Profile, s p
 	if !p.UsesBundled() { // they only compare variants
 		return opened, facts, nil
 	}
-	runtimes, err := unavailable(ctx, opened, p.Space(facts), s)
+	prober, err := probe.New()
+	if err != nil {
+		return nil, facts, err
+	}
+	runtimes, err := prober.Facts(ctx, opened, p.Space(facts), s.Files[0].Source.Path)
 	if err != nil {
 		return nil, facts, err
 	}

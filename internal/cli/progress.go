@@ -13,6 +13,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"tuner/internal/children"
 	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/profile"
@@ -167,7 +168,7 @@ func briefly(reason string) string {
 	if !more {
 		return first
 	}
-	return first + " … " + lastWords(rest)
+	return first + " … " + children.LastWords(rest)
 }
 
 // clockText prints a duration as 3m05s: whole seconds.

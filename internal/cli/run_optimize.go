@@ -12,6 +12,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/ortlib"
+	"tuner/provider/probe"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/steps"
@@ -107,7 +108,7 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 // write has a child process write the optimized graph into its folder, of which there is none. The folder appears whole, with its receipt, or
 // not at all.
 func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
-	p, err := newProber()
+	p, err := probe.New()
 	if err != nil {
 		return steps.Outcome{}, err
 	}
@@ -120,12 +121,12 @@ func (o optimizedModel) write(ctx context.Context) (steps.Outcome, error) {
 	if err := os.Mkdir(fresh, 0o755); err != nil {
 		return steps.Outcome{}, inputError(fmt.Errorf("cannot write into folder %q: %w", o.output, durable.Cause(err)))
 	}
-	answer := p.optimize(ctx, o.build, o.path, o.level, filepath.Join(fresh, "model.onnx"), o.external)
+	answer := p.Optimize(ctx, o.build, o.path, o.level, filepath.Join(fresh, "model.onnx"), o.external)
 	switch {
 	case ctx.Err() != nil: // nothing else depends on it
 		return steps.Outcome{State: steps.Interrupted}, nil
 	case answer.Error != "":
-		return steps.Skip("ONNX Runtime %s does not write this graph: %s", o.build.Name(), answer.reason()), nil
+		return steps.Skip("ONNX Runtime %s does not write this graph: %s", o.build.Name(), answer.Reason()), nil
 	}
 	err = writeReceipt(fresh)
 	if err == nil {

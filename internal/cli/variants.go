@@ -16,6 +16,7 @@ import (
 	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/profile"
+	"tuner/provider/probe"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -207,12 +208,12 @@ func contentName(b ortlib.Build) (string, error) {
 
 // newTrier asks child processes whether a place's provider works with a model file.
 func newTrier(serving func(place string) ortlib.Build) (profile.Trier, error) {
-	p, err := newProber()
+	p, err := probe.New()
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, place search.Place, model string) (string, error) {
-		out, _, err := p.tryProviders(ctx, serving(place.String()), []string{place.Provider}, model)
+		out, _, err := p.TryAll(ctx, serving(place.String()), []string{place.Provider}, model)
 		return out[place.Provider], err
 	}, nil
 }

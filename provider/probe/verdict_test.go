@@ -1,13 +1,10 @@
-package cli
+package probe
 
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,60 +14,54 @@ import (
 
 func TestVerdict(t *testing.T) {
 	t.Parallel()
-	taken := func(provider string, ops map[string]int) assignedNodes {
+	taken := func(provider string, ops map[string]int) Nodes {
 		n := 0
 		for _, count := range ops {
 			n += count
 		}
-		return assignedNodes{provider, n, ops}
+		return Nodes{provider, n, ops}
 	}
 	for _, tt := range []struct {
 		name      string
-		answer    probeAnswer
+		answer    Answer
 		out, took string
 	}{
-		{"no session", probeAnswer{Error: "failed: signal: aborted"}, "failed: signal: aborted", ""},
-		{"a library is missing", probeAnswer{Error: "cannot use it: Failed to load shared library", Log: "libcublas.so.13: no such file"},
+		{"no session", Answer{Error: "failed: signal: aborted"}, "failed: signal: aborted", ""},
+		{"a library is missing", Answer{Error: "cannot use it: Failed to load shared library", Log: "libcublas.so.13: no such file"},
 			"cannot use it: Failed to load shared library: libcublas.so.13: no such file", ""},
-		{"the log repeats it", probeAnswer{Error: "it fails:\n  for no reason", Log: "fails: for no reason"}, "it fails: for no reason", ""},
-		{"a long story", probeAnswer{Error: "it fails " + strings.Repeat("x", 300) + "\nfor a reason"},
+		{"the log repeats it", Answer{Error: "it fails:\n  for no reason", Log: "fails: for no reason"}, "it fails: for no reason", ""},
+		{"a long story", Answer{Error: "it fails " + strings.Repeat("x", 300) + "\nfor a reason"},
 			"it fails " + strings.Repeat("x", 91) + " … " + strings.Repeat("x", 187) + " for a reason", ""},
-		{"all", probeAnswer{Assigned: []assignedNodes{taken("openvino", map[string]int{"MatMul": 2}), taken("cpu", nil)}}, "", "all 2 nodes"},
-		{"one node", probeAnswer{Assigned: []assignedNodes{taken("openvino", map[string]int{"MatMul": 1}), taken("cpu", nil)}}, "", "all 1 node"},
-		{"some", probeAnswer{Assigned: []assignedNodes{taken("openvino", map[string]int{"MatMul": 4}),
+		{"all", Answer{Assigned: []Nodes{taken("openvino", map[string]int{"MatMul": 2}), taken("cpu", nil)}}, "", "all 2 nodes"},
+		{"one node", Answer{Assigned: []Nodes{taken("openvino", map[string]int{"MatMul": 1}), taken("cpu", nil)}}, "", "all 1 node"},
+		{"some", Answer{Assigned: []Nodes{taken("openvino", map[string]int{"MatMul": 4}),
 			taken("cpu", map[string]int{"Loop": 1, "Einsum": 3, "A": 1, "B": 1})}}, "", "4 of 10 nodes; cpu runs 6 (Einsum × 3, A, B, …)"},
 		{"none: the session is there, but cpu alone works in it",
-			probeAnswer{Assigned: []assignedNodes{taken("openvino", nil), taken("cpu", map[string]int{"Einsum": 3})}},
+			Answer{Assigned: []Nodes{taken("openvino", nil), taken("cpu", map[string]int{"Einsum": 3})}},
 			"it takes none of the model's 3 nodes; cpu runs 3 (Einsum × 3)", ""},
-		{"none, but another one", probeAnswer{Assigned: []assignedNodes{taken("openvino", nil), taken("cuda", map[string]int{"Add": 1}), taken("cpu", nil)}},
+		{"none, but another one", Answer{Assigned: []Nodes{taken("openvino", nil), taken("cuda", map[string]int{"Add": 1}), taken("cpu", nil)}},
 			"it takes none of the model's 1 node; cuda runs 1 (Add)", ""},
-		{"unknown", probeAnswer{Unassigned: "the library is silent"}, "", "an unknown part of the model: the library is silent"},
-		{"unknown without a reason", probeAnswer{}, "", "an unknown part of the model: ONNX Runtime does not tell"},
+		{"unknown", Answer{Unassigned: "the library is silent"}, "", "an unknown part of the model: the library is silent"},
+		{"unknown without a reason", Answer{}, "", "an unknown part of the model: ONNX Runtime does not tell"},
 	} {
-		out, took := tt.answer.verdict("openvino")
+		out, took := tt.answer.Verdict("openvino")
 		if diff := cmp.Diff([]string{tt.out, tt.took}, []string{out, took}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }
 
-// Providers are tried in child processes: here a script that answers by the provider, its fifth argument.
-func TestTryProviders(t *testing.T) {
+// Providers are tried in child processes: here a script that reads the provider from its fifth argument.
+func TestTryAll(t *testing.T) {
 	t.Parallel()
-	script := `#!/bin/sh
-case "$5" in
+	p := script(t, `case "$5" in
 openvino) echo '{"providers": ["openvino", "cpu"], "assigned": [{"provider": "openvino", "nodes": 2, "ops": {"Add": 2}}, {"provider": "cpu", "nodes": 0}]}' ;;
 xnnpack) echo '{"providers": ["openvino", "xnnpack", "cpu"], "assigned": [{"provider": "xnnpack", "nodes": 0}, {"provider": "cpu", "nodes": 1, "ops": {"Add": 1}}]}' ;;
 dnnl) echo '{"providers": ["openvino", "cpu"], "error": "it is not there"}' ;;
 *) echo "tried $5" >&2; exit 1 ;;
-esac
-`
-	p := prober{program: filepath.Join(t.TempDir(), "tuner"), name: "tuner", timeout: time.Minute}
-	if err := os.WriteFile(p.program, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+esac`)
 	build := ortlib.Build{Flavour: "openvino", Version: "1.24.1"}
-	out, took, err := p.tryProviders(t.Context(), build, []string{"cpu", "openvino", "xnnpack", "dnnl", "abacus"}, "m.onnx")
+	out, took, err := p.TryAll(t.Context(), build, []string{"cpu", "openvino", "xnnpack", "dnnl", "abacus"}, "m.onnx")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +79,7 @@ esac
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := p.tryProviders(ended, build, []string{"openvino"}, "m.onnx"); !errors.Is(err, context.Canceled) {
+	if _, _, err := p.TryAll(ended, build, []string{"openvino"}, "m.onnx"); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: error %v", err)
 	}
 }
@@ -130,7 +121,7 @@ func TestExplainGPU(t *testing.T) {
 	t.Parallel()
 	const reason = "cannot use execution provider \"cuda\": libcublas.so.13: cannot open shared object file"
 	got := explainGPU("cuda", nil, "no NVIDIA driver: libnvidia-ml.so.1 is missing", reason)
-	want := "no NVIDIA GPU (no NVIDIA driver: libnvidia-ml.so.1 is missing); ONNX Runtime: " + reason + "; " + providerRemedy("cuda")
+	want := "no NVIDIA GPU (no NVIDIA driver: libnvidia-ml.so.1 is missing); ONNX Runtime: " + reason + "; " + Remedy("cuda")
 	if got != want {
 		t.Errorf("without a GPU:\n got %s\nwant %s", got, want)
 	}
