@@ -84,6 +84,7 @@ var allowed = map[string][]string{
 	"internal/terminal":   {},
 	"internal/webpage":    {},
 	"internal/orttest":    {"ort", "onnx"},
+	"provider":            {}, // a table: it asks nobody
 	"provider/probe": {
 		"internal/children", "hostinfo", "ortlib",
 		"search", "modelconfig", // the facts of a space; graph levels
@@ -112,6 +113,7 @@ var walls = []struct {
 	{[]string{"report"}, nil, "runner", "a report must be reproducible from the journal"},
 	{[]string{"export"}, []string{"export/verify"}, "runner", "an export is written from the result alone, without a server"},
 	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "search", "the measurement core knows nothing of tuning"},
+	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "provider", "the measurement core does not know what computes"},
 	{[]string{"report"}, nil, "profile", "a report must be reproducible from the journal"},
 	{nil, nil, "github.com/c-bata/goptuna", "the search's benchmark needs it for its baselines, and is in a module of its own, lab: the product does not carry it"},
 }
@@ -197,10 +199,13 @@ func entryOf(folder string) (string, bool) {
 	return best, found
 }
 
-// mayImport reports whether a package of a table entry may import target: its own folder always, and internal/durable, which
-// only writes and locks files (a wall keeps it out of search).
+// ground lists the packages that every other may import: internal/durable only writes and locks files, provider is a table of
+// facts. Walls keep both out of some folders.
+var ground = []string{"internal/durable", "provider"}
+
+// mayImport reports whether a package of a table entry may import target.
 func mayImport(entry, target string) bool {
-	if within(target, entry) || target == "internal/durable" {
+	if within(target, entry) || slices.Contains(ground, target) {
 		return true
 	}
 	return slices.ContainsFunc(allowed[entry], func(a string) bool {
