@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"tuner/provider"
 )
 
 // A Place is where a session is made.
@@ -36,7 +38,7 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 		if err := CheckAccelerator(a); err != nil {
 			return o, nil, err
 		}
-		if a.Name == "cuda" && at.OnGPU {
+		if a.Name == provider.CUDA && at.OnGPU {
 			continue // its parameters are part of CUDAOptions
 		}
 		providers = append(providers, Provider{a.Name, a.given(at)})
@@ -46,8 +48,8 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 		if err != nil {
 			return o, nil, err
 		}
-		cuda["device_id"] = strconv.Itoa(at.GPU)
-		providers = append(providers, Provider{"cuda", cuda})
+		cuda[provider.Of(provider.CUDA).Device.Option] = strconv.Itoa(at.GPU)
+		providers = append(providers, Provider{provider.CUDA, cuda})
 	}
 	o.GPUAccelerators, o.CPUAccelerators, o.CUDA = nil, nil, nil // they are providers now
 	if at.Bound {
@@ -58,60 +60,43 @@ func (o Options) Given(at Place) (Options, []Provider, error) {
 }
 
 // given are an accelerator's parameters as ONNX Runtime names them, with what
-// the place adds: the device, as Triton's backend does, and for OpenVINO, which
-// has threads of its own, their number under a host policy.
+// the place adds: the device, as Triton's backend does, and under a host policy
+// the threads of a provider that has its own only.
 func (a Accelerator) given(at Place) map[string]string {
-	switch a.Name {
-	case "tensorrt":
-		out := map[string]string{"device_id": strconv.Itoa(at.GPU)}
-		for key, value := range a.Parameters {
-			key, value = tensorRTOption(key, value)
-			out[key] = value
+	row := provider.Of(a.Name)
+	out := map[string]string{}
+	if row.Device.Set {
+		out[row.Device.Option] = row.Device.Usual
+		if row.GPU {
+			out[row.Device.Option] = strconv.Itoa(at.GPU)
 		}
-		return out
-	case "openvino":
-		out := map[string]string{"device_type": "CPU"}
-		maps.Copy(out, a.Parameters)
-		if _, set := out["num_of_threads"]; !set && at.Bound {
-			out["num_of_threads"] = strconv.Itoa(at.Cores)
-		}
-		return out
 	}
-	return maps.Clone(a.Parameters)
+	for key, value := range a.Parameters {
+		if option, _ := row.Option(key); option.Native != nil {
+			key, value = option.Native(value)
+		}
+		out[key] = value
+	}
+	if _, set := out[row.Threads.Option]; row.Threads.Only && !set && at.Bound {
+		out[row.Threads.Option] = strconv.Itoa(at.Cores)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
-// tensorRTOption translates those names that differ between Triton and ONNX
-// Runtime.
-func tensorRTOption(key, value string) (string, string) {
-	switch key {
-	case "precision_mode":
-		switch value {
-		case "FP16":
-			return "trt_fp16_enable", "1"
-		case "INT8":
-			return "trt_int8_enable", "1"
-		case "BF16":
-			return "trt_bf16_enable", "1"
-		}
-		return "trt_fp16_enable", "0" // FP32
-	case "max_workspace_size_bytes":
-		return "trt_max_workspace_size", value
-	case "int8_calibration_table_name", "int8_use_native_calibration_table":
-		return "trt_" + key, value
-	}
-	return key, value
-}
-
-// withOwnPool gives the threads of a session on XNNPACK to that provider's own
-// pool, unless its parameter says how many that has. ONNX Runtime's
-// documentation of the provider advises so: two pools whose threads wait busily
-// take the cores from each other.
+// withOwnPool gives the threads of a session to the pool of a provider that has
+// one beside ONNX Runtime's (XNNPACK), unless the provider's parameter says how
+// many that has. ONNX Runtime's documentation of XNNPACK advises so: two pools
+// whose threads wait busily take the cores from each other.
 func withOwnPool(o Options, providers []Provider, cores int) (Options, []Provider) {
-	const threads, spinning = "intra_op_num_threads", "session.intra_op.allow_spinning"
-	i := slices.IndexFunc(providers, func(p Provider) bool { return p.Name == "xnnpack" })
+	const spinning = "session.intra_op.allow_spinning"
+	i := slices.IndexFunc(providers, func(p Provider) bool { return provider.Of(p.Name).HasPoolBeside() })
 	if i < 0 {
 		return o, providers
 	}
+	threads := provider.Of(providers[i].Name).Threads.Option
 	if _, set := o.Session[spinning]; !set {
 		o.Session = withEntry(o.Session, spinning, "0")
 	}

@@ -3,11 +3,11 @@ package modelconfig
 import (
 	"errors"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"tuner/modelconfig/configpb"
+	"tuner/provider"
 )
 
 // Keys of the parameters that the onnxruntime backend reads. Their values are
@@ -21,12 +21,6 @@ const (
 	keyArenaShrinkage = "memory.enable_memory_arena_shrinkage"
 	sessionPrefix     = "session."
 )
-
-// cudaKeys are options of the CUDA provider that may stand among the parameters
-// instead of at the accelerator.
-func cudaKeys() []string {
-	return []string{"cudnn_conv_algo_search", "gpu_mem_limit", "arena_extend_strategy", "do_copy_in_default_stream"}
-}
 
 // A Switch is a boolean that may be left to ONNX Runtime.
 type Switch int
@@ -99,7 +93,7 @@ func ORTOptions(c *Config) (Options, error) {
 		switch {
 		case strings.HasPrefix(key, sessionPrefix):
 			put(&o.Session, key, value.GetStringValue())
-		case slices.Contains(cudaKeys(), key):
+		case isCUDAParameter(key):
 			put(&o.CUDA, key, value.GetStringValue())
 		}
 	}
@@ -142,7 +136,7 @@ func isORTKey(key string) bool {
 	case keyIntraOpThreads, keyInterOpThreads, keyExecutionMode, keyMemoryArena, keyMemoryPattern, keyArenaShrinkage:
 		return true
 	}
-	return strings.HasPrefix(key, sessionPrefix) || slices.Contains(cudaKeys(), key)
+	return strings.HasPrefix(key, sessionPrefix) || isCUDAParameter(key)
 }
 
 func (o Options) parameters() map[string]string {
@@ -235,15 +229,11 @@ func (p *parameterReader) integer(key string) int {
 	return n
 }
 
-// maxThreads bounds what ONNX Runtime is asked for: it creates the threads at
-// once and ends the process where the system has not so many.
-const maxThreads = 1024
-
 // threads is 0 where ONNX Runtime is to choose.
 func (p *parameterReader) threads(key string) int {
 	n := p.integer(key)
-	if n > maxThreads {
-		p.errs = append(p.errs, refuse("parameter '%s' is %d; this engine allows %d threads at most", key, n, maxThreads))
+	if n > provider.MaxThreads {
+		p.errs = append(p.errs, refuse("parameter '%s' is %d; this engine allows %d threads at most", key, n, provider.MaxThreads))
 		return 0
 	}
 	return max(0, n)

@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tuner/modelconfig/configpb"
+	"tuner/provider"
 )
 
 // Every option of every provider refuses nonsense by its name, and what it
@@ -24,6 +28,7 @@ func TestCheckProviderOption(t *testing.T) {
 			t.Errorf("%v: %v", good, err)
 		}
 	}
+	properties, _ := provider.Of("openvino").Option("load_config")
 	for _, bad := range []struct{ provider, name, value, want string }{
 		{"openvino", "num_of_threads", "0", `cannot set option "num_of_threads" of execution provider openvino to "0": expected a whole number from 1 to 1024`},
 		{"openvino", "num_streams", "two", `cannot set option "num_streams" of execution provider openvino to "two": expected a whole number from 1 to 1024`},
@@ -31,9 +36,9 @@ func TestCheckProviderOption(t *testing.T) {
 		{"openvino", "device_type", "cpu", `cannot set option "device_type" of execution provider openvino to "cpu": ` +
 			`expected CPU, GPU, NPU, GPU.1, AUTO, or a list such as HETERO:GPU,CPU`},
 		{"openvino", "load_config", `{"CPU": 1}`, `cannot set option "load_config" of execution provider openvino to "{\"CPU\": 1}": expected ` +
-			deviceProperties().expected},
+			properties.Form.Expected},
 		{"openvino", "load_config", `{"CPU": {"CACHE_DIR": "/etc"}}`, `cannot set option "load_config" of execution provider openvino to "{\"CPU\": {\"CACHE_DIR\": \"/etc\"}}": expected ` +
-			deviceProperties().expected},
+			properties.Form.Expected},
 		{"dnnl", "use_arenas", "1", `cannot set option "use_arenas" of execution provider dnnl: its options are use_arena; did you mean "use_arena"?`},
 		{"dnnl", "threadpool_args", "123456", `cannot set option "threadpool_args" of execution provider dnnl: its options are use_arena`}, // an address
 		{"cuda", "gpu_mem_limit", "-1", `cannot set option "gpu_mem_limit" of execution provider cuda to "-1": expected a number of bytes`},
@@ -53,15 +58,15 @@ func TestProviderOptions(t *testing.T) {
 		t.Errorf("cpu has options %v", got)
 	}
 	values := []string{"1", "true", "FP32", "DEFAULT", "EXHAUSTIVE", "kSameAsRequested", "MLProgram", "ALL", "CPU", "Default", "{}"}
-	for _, provider := range []string{"openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml"} {
-		names := ProviderOptions(provider)
-		if len(names) == 0 || !slices.IsSorted(names) {
-			t.Errorf("%s: options %v", provider, names)
+	for _, row := range provider.All() {
+		names := ProviderOptions(row.Name)
+		if len(names) != len(row.Options) || !slices.IsSorted(names) {
+			t.Errorf("%s: options %v", row.Name, names)
 		}
 		for _, name := range names {
-			taken := slices.ContainsFunc(values, func(v string) bool { return CheckProviderOption(provider, name, v) == nil })
+			taken := slices.ContainsFunc(values, func(v string) bool { return CheckProviderOption(row.Name, name, v) == nil })
 			if !taken {
-				t.Errorf("%s.%s takes none of %v", provider, name, values)
+				t.Errorf("%s.%s takes none of %v", row.Name, name, values)
 			}
 		}
 	}
@@ -145,48 +150,35 @@ func TestCUDAOptions(t *testing.T) {
 	}
 }
 
-// TestUsualDevice: the values are those that the providers take for themselves,
-// and none of them is refused.
-func TestUsualDevice(t *testing.T) {
+// TestUseProvider: a stock Triton is told by the kind of the instances for cpu
+// and cuda, and by an accelerator for all others. Accelerators that are there
+// stay for their own provider only.
+func TestUseProvider(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ provider, name, want string }{
-		{"openvino", "device_type", "CPU"}, {"coreml", "MLComputeUnits", "ALL"},
-		{"openvino", "num_of_threads", ""}, {"cuda", "device_type", ""},
+	openVINO := Accelerator{Name: "openvino", Parameters: map[string]string{"num_streams": "1"}}
+	cuda := Accelerator{Name: "cuda", Parameters: map[string]string{"prefer_nhwc": "1"}}
+	both := Options{IntraOpThreads: 2, CPUAccelerators: []Accelerator{openVINO}, GPUAccelerators: []Accelerator{cuda}}
+	for name, test := range map[string]struct {
+		cpu, gpu []Accelerator
+		kind     configpb.ModelInstanceGroup_Kind
+	}{
+		"cpu":      {nil, nil, configpb.ModelInstanceGroup_KIND_CPU},
+		"openvino": {[]Accelerator{openVINO}, nil, configpb.ModelInstanceGroup_KIND_CPU},
+		"xnnpack":  {[]Accelerator{{Name: "xnnpack"}}, nil, configpb.ModelInstanceGroup_KIND_CPU},
+		"cuda":     {nil, []Accelerator{cuda}, configpb.ModelInstanceGroup_KIND_GPU},
+		"tensorrt": {nil, []Accelerator{{Name: "tensorrt"}}, configpb.ModelInstanceGroup_KIND_GPU},
 	} {
-		got := UsualDevice(test.provider, test.name)
-		if got != test.want {
-			t.Errorf("%s.%s: %q, want %q", test.provider, test.name, got, test.want)
+		got := both
+		if kind := got.UseProvider(name); kind != test.kind {
+			t.Errorf("%s: kind %v", name, kind)
 		}
-		if got == "" {
-			continue
-		}
-		if err := CheckProviderOption(test.provider, test.name, got); err != nil {
-			t.Error(err)
+		want := Options{IntraOpThreads: 2, CPUAccelerators: test.cpu, GPUAccelerators: test.gpu}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-}
-
-func TestLowersPrecision(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		provider, name, value string
-		want                  bool
-	}{
-		{"openvino", "num_of_threads", "2", false},
-		{"openvino", "precision", "ACCURACY", false},
-		{"openvino", "precision", "FP16", true},
-		{"openvino", "load_config", `{"CPU": {"ENABLE_CPU_PINNING": "NO"}}`, false},
-		{"openvino", "load_config", `{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}`, false},
-		{"openvino", "load_config", `{"CPU": {"ENABLE_CPU_PINNING": "NO", "INFERENCE_PRECISION_HINT": "bf16"}}`, true},
-		{"openvino", "load_config", `{"CPU": {"EXECUTION_MODE_HINT": "PERFORMANCE"}, "GPU": {}}`, true},
-		{"openvino", "load_config", `{"CPU": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 32}}`, true},
-		{"tensorrt", "precision_mode", "FP32", false},
-		{"tensorrt", "precision_mode", "INT8", true},
-		{"coreml", "AllowLowPrecisionAccumulationOnGPU", "1", true},
-		{"cuda", "prefer_nhwc", "1", false},
-	} {
-		if got := LowersPrecision(test.provider, test.name, test.value); got != test.want {
-			t.Errorf("%s.%s = %s: %t", test.provider, test.name, test.value, got)
-		}
+	var none Options
+	if none.UseProvider("cuda"); len(none.GPUAccelerators) > 0 {
+		t.Errorf("cuda needs no accelerator: %v", none.GPUAccelerators)
 	}
 }

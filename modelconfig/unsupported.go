@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"tuner/modelconfig/configpb"
+	"tuner/provider"
 )
 
 // RefuseUnsupported says which features of a configuration the bundled engine
@@ -75,10 +75,10 @@ func refuseOptions(c *Config, add func(field, instead string)) {
 	for _, a := range slices.Concat(accelerators.GetGpuExecutionAccelerator(), accelerators.GetCpuExecutionAccelerator()) {
 		for _, key := range slices.Sorted(maps.Keys(a.GetParameters())) {
 			field := fmt.Sprintf("execution accelerator %q, parameter %q", a.GetName(), key)
-			if opensFile(key, a.GetParameters()[key]) {
+			if provider.OpensFile(key, a.GetParameters()[key]) {
 				add(field, "caches lie below the server's working folder, and no other file is read or written")
 			}
-			if isAddress(key) {
+			if provider.IsAddress(key) {
 				add(field, "no address in the server's memory is taken from a configuration")
 			}
 		}
@@ -103,32 +103,6 @@ func refuseTensors(c *Config, add func(field, instead string)) {
 			add(fmt.Sprintf("output[%d].is_shape_tensor (%q)", i, out.GetName()), "only TensorRT models have shape tensors")
 		}
 	}
-}
-
-// opensFile reports whether an option of an execution provider makes it read or write a file that it should not: any but a
-// cache below the working folder.
-func opensFile(key, value string) bool {
-	switch key {
-	case "trt_engine_cache_path", "trt_timing_cache_path", "trt_engine_cache_prefix", "int8_calibration_table_name", "cache_dir",
-		"ModelCacheDirectory":
-		return value != "" && !filepath.IsLocal(value)
-	case "load_config":
-		return !deviceProperties().holds(value)
-	case "trt_extra_plugin_lib_paths", "trt_ep_context_file_path", "trt_onnx_model_folder_path", "context":
-		return true
-	}
-	return false
-}
-
-// isAddress reports whether an option of the CUDA provider is an address in memory, of a function that the provider calls or a stream
-// that it uses (onnxruntime's cuda_execution_provider_info.cc). Other names than those in its table are left to ONNX Runtime.
-func isAddress(key string) bool {
-	switch key {
-	case "gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache", "user_compute_stream", "has_user_compute_stream",
-		"default_memory_arena_cfg":
-		return true
-	}
-	return false
 }
 
 // namesFile reports whether a session entry of ONNX Runtime makes it read or write a file of any path. Its releases add such entries,

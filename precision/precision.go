@@ -15,6 +15,7 @@ import (
 	"tuner/onnx/inputs"
 	"tuner/onnx/rewrite"
 	"tuner/precision/accuracy"
+	"tuner/provider"
 )
 
 // The precisions by name.
@@ -29,7 +30,7 @@ const (
 func Names() []string { return []string{FP32, FP16, Int8, Int8Static} }
 
 // cpu is the execution provider that every ONNX Runtime has: the reference comes from it.
-const cpu = "cpu"
+const cpu = provider.CPU
 
 // The defaults that callers offer to their users.
 const (

@@ -16,6 +16,7 @@ import (
 	"tuner/modelrepo"
 	"tuner/onnx"
 	"tuner/onnx/inputs"
+	"tuner/provider"
 	"tuner/runner"
 )
 
@@ -40,12 +41,12 @@ func NewOpener(o ServeOptions) Opener { return server{o} }
 type server struct{ options ServeOptions }
 
 // Open implements Opener.
-func (s server) Open(ctx context.Context, m *onnx.Model, provider string) (Session, error) {
-	library, err := s.options.Library(provider)
+func (s server) Open(ctx context.Context, m *onnx.Model, of string) (Session, error) {
+	library, err := s.options.Library(of)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
-	config, err := configure(m, provider)
+	config, err := configure(m, of)
 	if err != nil {
 		return nil, &RefusedError{err.Error()}
 	}
@@ -113,19 +114,12 @@ func refusal(err error) error {
 
 // configure makes the configuration that serves a model as it is: without batching by the server, so that requests have the
 // shapes of the file, on one instance of the provider.
-func configure(m *onnx.Model, provider string) (*modelconfig.Config, error) {
-	group := &configpb.ModelInstanceGroup{Count: 1, Kind: configpb.ModelInstanceGroup_KIND_CPU}
+func configure(m *onnx.Model, of string) (*modelconfig.Config, error) {
 	var options modelconfig.Options
+	group := &configpb.ModelInstanceGroup{Count: 1, Kind: options.UseProvider(of)}
 	gpus := 0
-	switch provider {
-	case cpu:
-	case "cuda", "tensorrt":
-		group.Kind, group.Gpus, gpus = configpb.ModelInstanceGroup_KIND_GPU, []int32{0}, 1
-		if provider == "tensorrt" {
-			options.GPUAccelerators = []modelconfig.Accelerator{{Name: provider}}
-		}
-	default:
-		options.CPUAccelerators = []modelconfig.Accelerator{{Name: provider}}
+	if provider.OnGPU(of) {
+		group.Gpus, gpus = []int32{0}, 1
 	}
 	base := &modelconfig.Config{Name: servedName, Backend: modelconfig.Backend, InstanceGroup: []*configpb.ModelInstanceGroup{group}}
 	io := signature(m)

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/precision/accuracy"
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -165,7 +166,7 @@ func (r profileReader) checkAccuracy(given map[string]value) {
 
 // hasVariants reports whether the space has anything whose outputs may differ from the original model's on the cpu provider.
 func (p Profile) hasVariants() bool {
-	return p.hasOther(search.KnobPrecision, PrecisionOriginal) || p.hasOther(search.KnobExecutionProvider, "cpu")
+	return p.hasOther(search.KnobPrecision, PrecisionOriginal) || p.hasOther(search.KnobExecutionProvider, provider.CPU)
 }
 
 // hasOther reports whether a knob of the space has another value than the usual one.

@@ -3,7 +3,6 @@ package spec
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"tuner/modelconfig"
@@ -138,32 +137,13 @@ func graphLevel(v search.Value) (modelconfig.GraphLevel, error) {
 	return 0, fmt.Errorf("unknown level %q", v)
 }
 
-// provider moves the model to an execution provider, as a stock Triton is told: the kind of the instances for CUDA, an
-// accelerator besides for all others. Accelerators that base names are kept only for their own provider.
+// provider moves the model to an execution provider, as a stock Triton is told.
 func (a *applier) provider() error {
-	provider, set := a.candidate.Get(search.KnobExecutionProvider)
+	name, set := a.candidate.Get(search.KnobExecutionProvider)
 	if !set {
 		return nil
 	}
-	kind := configpb.ModelInstanceGroup_KIND_CPU
-	var gpu, cpu []modelconfig.Accelerator
-	switch {
-	case provider == "cpu":
-	case search.OnGPU(provider):
-		kind = configpb.ModelInstanceGroup_KIND_GPU
-		gpu = slices.DeleteFunc(slices.Clone(a.options.GPUAccelerators),
-			func(x modelconfig.Accelerator) bool { return x.Name != string(provider) })
-		if provider == "tensorrt" && len(gpu) == 0 {
-			gpu = []modelconfig.Accelerator{{Name: "tensorrt"}}
-		}
-	default:
-		cpu = slices.DeleteFunc(slices.Clone(a.options.CPUAccelerators),
-			func(x modelconfig.Accelerator) bool { return x.Name != string(provider) })
-		if len(cpu) == 0 {
-			cpu = []modelconfig.Accelerator{{Name: string(provider)}}
-		}
-	}
-	a.options.GPUAccelerators, a.options.CPUAccelerators = gpu, cpu
+	kind := a.options.UseProvider(string(name))
 	for _, g := range a.groups() {
 		if g.Kind != kind {
 			g.Kind, g.Gpus = kind, nil
@@ -176,8 +156,8 @@ func (a *applier) provider() error {
 // alone.
 func (a *applier) providerOptions() error {
 	for _, s := range a.candidate.Settings() {
-		if provider, option, ok := search.ProviderOption(s.Knob); ok {
-			a.options.SetProviderOption(provider, option, string(s.Value))
+		if of, option, ok := search.ProviderOption(s.Knob); ok {
+			a.options.SetProviderOption(of, option, string(s.Value))
 		}
 	}
 	return nil

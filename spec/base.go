@@ -6,6 +6,7 @@ import (
 
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -16,9 +17,9 @@ func Base(config *modelconfig.Config) map[string]search.Value {
 	base := map[string]search.Value{search.KnobPrecision: PrecisionOriginal}
 	if o, err := modelconfig.ORTOptions(config); err == nil {
 		sessionBase(base, o)
-		provider := Provider(config, o)
-		base[search.KnobExecutionProvider] = search.Value(provider)
-		if on, known := spins(o, provider); known {
+		of := Provider(config, o)
+		base[search.KnobExecutionProvider] = search.Value(of)
+		if on, known := spins(o, of); known {
 			base[search.KnobAllowSpinning] = search.BoolValue(on)
 		}
 	}
@@ -59,11 +60,12 @@ const (
 )
 
 // spins reports whether idle threads wait busily, in both of ONNX Runtime's thread pools; they do unless told otherwise. It is not
-// known of pools that differ, nor of XNNPACK unless both are told: the engine changes what is usual there (engine/onnxruntime).
-func spins(o modelconfig.Options, provider string) (on, known bool) {
+// known of pools that differ, nor where a provider has a pool of its own beside them, unless both entries are there: the default is
+// another one then (modelconfig.Options.Given).
+func spins(o modelconfig.Options, of string) (on, known bool) {
 	first, saidFirst := o.Session[intraSpinning]
 	second, saidSecond := o.Session[interSpinning]
-	if provider == "xnnpack" && !(saidFirst && saidSecond) {
+	if provider.Of(of).HasPoolBeside() && !(saidFirst && saidSecond) {
 		return false, false
 	}
 	first, second = cmp.Or(first, "1"), cmp.Or(second, "1")
@@ -74,9 +76,9 @@ func spins(o modelconfig.Options, provider string) (on, known bool) {
 // for the kind of its first instances, cuda for those on a GPU without one, else cpu.
 func Provider(config *modelconfig.Config, o modelconfig.Options) string {
 	groups := config.GetInstanceGroup()
-	accelerators, usual := o.CPUAccelerators, "cpu"
+	accelerators, usual := o.CPUAccelerators, provider.CPU
 	if len(groups) > 0 && groups[0].GetKind() == configpb.ModelInstanceGroup_KIND_GPU {
-		accelerators, usual = o.GPUAccelerators, "cuda"
+		accelerators, usual = o.GPUAccelerators, provider.CUDA
 	}
 	if len(accelerators) > 0 {
 		return accelerators[0].Name

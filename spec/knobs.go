@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tuner/modelconfig"
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -18,11 +19,10 @@ const Auto = "auto"
 
 // providers lists the execution providers that a configuration for the target can name.
 func providers(target string) []string {
-	stock := []string{"cpu", "openvino", "cuda", "tensorrt"}
 	if target == TargetTuner {
-		return append(stock, "xnnpack", "dnnl", "coreml")
+		return provider.Names()
 	}
-	return stock
+	return provider.OfTriton()
 }
 
 // knobReader reads the values of one knob, in the user's order.
@@ -83,8 +83,8 @@ func (r profileReader) otherKnob(key, v value) bool {
 		r.addKnob(name, search.ScopeEngine, textValues(v))
 		return true
 	}
-	if provider, option, ok := search.ProviderOption(name); ok {
-		r.addKnob(name, search.ScopeEngine, optionValues(provider, option, r.p.Accuracy.Unchecked)(v))
+	if of, option, ok := search.ProviderOption(name); ok {
+		r.addKnob(name, search.ScopeEngine, optionValues(of, option, r.p.Accuracy.Unchecked)(v))
 		return true
 	}
 	fields := r.configFields(configDescriptor(), "")
@@ -212,13 +212,13 @@ func sizeListValues(v value) []search.Value {
 }
 
 // optionValues reads the values of an execution provider's option, as texts; unchecked ones may lower the precision.
-func optionValues(provider, option string, unchecked bool) knobReader {
+func optionValues(of, option string, unchecked bool) knobReader {
 	return listValues(func(v value) (search.Value, bool) {
 		text, ok := v.text()
 		if !ok {
 			return "", false
 		}
-		if e := optionMistake(provider, option, text, unchecked); e != (Error{}) {
+		if e := optionMistake(of, option, text, unchecked); e != (Error{}) {
 			v.fail(e)
 			return "", false
 		}
@@ -226,18 +226,19 @@ func optionValues(provider, option string, unchecked bool) knobReader {
 	})
 }
 
-// optionMistake is what is wrong with an execution provider's option; nothing is when it is zero. Providers are tried, and outputs compared
-// with the original's, without options; unchecked says that the user knows.
-func optionMistake(provider, option, text string, unchecked bool) Error {
-	err, device := modelconfig.CheckProviderOption(provider, option, text), modelconfig.UsualDevice(provider, option)
+// optionMistake says what is wrong with an execution provider's option. It is zero if nothing is. Providers are tried, and outputs
+// compared with the original's, without options; unchecked says that the user knows.
+func optionMistake(of, option, text string, unchecked bool) Error {
+	row := provider.Of(of)
+	err := modelconfig.CheckProviderOption(of, option, text)
 	switch {
 	case err != nil:
 		return Error{Problem: err.Error()}
-	case !unchecked && modelconfig.LowersPrecision(provider, option, text):
+	case !unchecked && row.LowersPrecision(option, text):
 		return Error{Problem: "computes with fewer bits than the model says, and would not be compared with the original",
 			Hint: fmt.Sprintf("remove the value; the knob %s has what is compared: %s", search.KnobPrecision, strings.Join(Convertible(), ", "))}
-	case device != "" && text != device:
-		return Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: device,
+	case option == row.Device.Option && text != row.Device.Usual:
+		return Error{Problem: "computes on another device than the one on which the provider is tried and its outputs are compared", Allowed: row.Device.Usual,
 			Hint: "remove the value"}
 	}
 	return Error{}

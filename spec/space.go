@@ -89,8 +89,8 @@ func (p Profile) expandAuto(values []search.Value) []search.Value {
 			add(v)
 			continue
 		}
-		for _, provider := range providers(p.DeployTarget) {
-			add(search.Value(provider))
+		for _, name := range providers(p.DeployTarget) {
+			add(search.Value(name))
 		}
 	}
 	return expanded

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"tuner/modelconfig"
+	"tuner/provider"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -91,7 +92,7 @@ func (r *reader) onCPU(n *native, m model) {
 	listed := child(n.root, "space")
 	hasAccelerators := hasKey(listed, "optimization") && hasKey(child(listed, "optimization"), "execution_accelerators")
 	if !hasKey(listed, search.KnobInstanceGroup) && !hasAccelerators {
-		n.word(m.at, "cpu", "space", search.KnobExecutionProvider)
+		n.word(m.at, provider.CPU, "space", search.KnobExecutionProvider)
 	}
 }
 
@@ -319,16 +320,16 @@ func (s spaceWriter) parameters(v value) {
 // lowered accepts options of accelerators that lower the precision, and says so.
 func (s spaceWriter) lowered(v value) {
 	for _, e := range v.elements() {
-		provider := ""
+		of := ""
 		for _, f := range e.entries() {
 			if f.name == "name" {
-				provider = f.node.Value
+				of = f.node.Value
 			}
 		}
 		for _, f := range e.entries() {
 			switch {
 			case f.name == "parameters":
-				s.loweredOptions(provider, f.value)
+				s.loweredOptions(of, f.value)
 			case f.isSequence() || f.isMapping():
 				s.lowered(f.value)
 			}
@@ -336,14 +337,14 @@ func (s spaceWriter) lowered(v value) {
 	}
 }
 
-func (s spaceWriter) loweredOptions(provider string, v value) {
+func (s spaceWriter) loweredOptions(of string, v value) {
 	for _, option := range v.entries() {
 		for _, x := range option.elements() {
-			if !modelconfig.LowersPrecision(provider, option.name, x.node.Value) {
+			if !provider.Of(of).LowersPrecision(option.name, x.node.Value) {
 				continue
 			}
 			s.r.warn(x, "%s computes with fewer bits than the model says; what it yields is not compared with the original",
-				fmt.Sprintf("%s %s", provider, x.node.Value))
+				fmt.Sprintf("%s %s", of, x.node.Value))
 			if at := child(s.n.root, "accuracy"); len(at.Content) == 0 {
 				s.n.word(x, "true", "accuracy", "unchecked_options")
 			}
