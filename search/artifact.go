@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tuner/provider"
 )
 
 // The folding rules about what serves a model: its file, ONNX Runtime's build, the execution provider and their options.
@@ -27,22 +29,21 @@ func ignoredByTriton(f folding, values []Value) string {
 	return reason
 }
 
-// isHonouredByTriton reports whether Triton's onnxruntime backend takes a knob from the configuration. Of the execution
-// providers it hands CUDA and TensorRT their options, and OpenVINO nothing but the device.
+// isHonouredByTriton reports whether Triton's onnxruntime backend takes a knob from the configuration.
 func isHonouredByTriton(knob string) bool {
-	if provider, _, isOption := ProviderOption(knob); isOption {
-		return provider == "cuda" || provider == "tensorrt"
+	if of, _, isOption := ProviderOption(knob); isOption {
+		return provider.Of(of).Triton.TakesOptions()
 	}
 	return knob != KnobAllowSpinning && !strings.HasPrefix(knob, "session.")
 }
 
-// foreignOption leaves the options of all other execution providers alone. Behind TensorRT stands CUDA, for what TensorRT
-// does not take.
+// foreignOption removes the options of all execution providers except the chosen one and the one that
+// stands behind it.
 func foreignOption(f folding, values []Value) string {
-	reason, chosen := "", f.provider(values)
+	reason, chosen := "", provider.Of(f.provider(values))
 	for _, k := range f.space.Knobs {
-		provider, _, isOption := ProviderOption(k.Name)
-		isUsed := provider == chosen || provider == "cuda" && chosen == "tensorrt"
+		of, _, isOption := ProviderOption(k.Name)
+		isUsed := of == chosen.Name || of == chosen.Behind
 		if isOption && !isUsed && f.set(values, k.Name, "") && reason == "" {
 			reason = fmt.Sprintf("%s has no effect on another execution provider", k.Name)
 		}
@@ -50,27 +51,30 @@ func foreignOption(f folding, values []Value) string {
 	return reason
 }
 
-// KnobOpenVINOThreads is OpenVINO's own number of threads, which ONNX Runtime's do not reach.
-const KnobOpenVINOThreads = "openvino.num_of_threads"
-
-// knobXNNPACKThreads is the number of threads of XNNPACK's own pool. ONNX Runtime's threads stay besides it, for what XNNPACK does
-// not take.
-const knobXNNPACKThreads = "xnnpack.intra_op_num_threads"
-
-// ownThreads: ONNX Runtime's threads do not reach OpenVINO; a stock Triton tells it nothing of threads at all.
-func ownThreads(f folding, values []Value) string {
-	if f.provider(values) != "openvino" || !f.set(values, KnobIntraOpThreads, IntValue(0)) {
+// threadsKnob is the knob for the threads of a provider that has its own; "" if it has none.
+func threadsKnob(p provider.Provider) string {
+	if p.Threads.Option == "" {
 		return ""
 	}
-	if f.space.Facts.TritonOnly {
-		return "in a stock Triton OpenVINO chooses its own threads, so intra_op_threads has no effect on it"
+	return p.Name + "." + p.Threads.Option
+}
+
+// ownThreads removes intra_op_threads where the provider has threads of its own only. A stock Triton
+// passes it no number of threads at all unless it takes the provider's options.
+func ownThreads(f folding, values []Value) string {
+	chosen := provider.Of(f.provider(values))
+	if !chosen.Threads.Only || !f.set(values, KnobIntraOpThreads, IntValue(0)) {
+		return ""
 	}
-	return "OpenVINO has threads of its own (" + KnobOpenVINOThreads + "), so intra_op_threads has no effect on it"
+	if f.space.Facts.TritonOnly && !chosen.Triton.TakesOptions() {
+		return "in a stock Triton " + chosen.Title + " chooses its own threads, so intra_op_threads has no effect on it"
+	}
+	return chosen.Title + " has threads of its own (" + threadsKnob(chosen) + "), so intra_op_threads has no effect on it"
 }
 
 // provider returns the execution provider of a combination: its own, else the default configuration's.
 func (f folding) provider(values []Value) string {
-	return string(f.valueOrBase(values, KnobExecutionProvider, "cpu"))
+	return string(f.valueOrBase(values, KnobExecutionProvider, provider.CPU))
 }
 
 // valueOrBase returns a knob's value in a combination, else the default configuration's, else usual.
@@ -95,32 +99,32 @@ func (f folding) runtime(values []Value) RuntimeFacts {
 }
 
 func unavailableProvider(f folding, values []Value) string {
-	provider := f.provider(values) // the default's where the space leaves it alone: it may be missing from one of the builds
+	chosen := f.provider(values) // the default's where the space leaves it alone: it may be missing from one of the builds
 	runtime, where := f.runtime(values), "here"
 	if runtime.Name != "" {
 		where = "in runtime " + runtime.Name
 	}
-	if reason, ok := runtime.Unavailable[provider]; ok {
-		return fmt.Sprintf("execution_provider %s is not available %s: %s", provider, where, reason)
+	if reason, ok := runtime.Unavailable[chosen]; ok {
+		return fmt.Sprintf("execution_provider %s is not available %s: %s", chosen, where, reason)
 	}
-	if f.space.Facts.TritonOnly && (provider == "xnnpack" || provider == "dnnl") {
-		return fmt.Sprintf("a stock Triton has no execution_provider %s (deploy_target: tuner does)", provider)
+	if f.space.Facts.TritonOnly && provider.Of(chosen).Triton == provider.Missing {
+		return fmt.Sprintf("a stock Triton has no execution_provider %s (deploy_target: tuner does)", chosen)
 	}
 	return ""
 }
 
 // rejectedVariant keeps out what the accuracy check has thrown out.
 func rejectedVariant(f folding, values []Value) string {
-	precision, provider := string(f.valueOrBase(values, KnobPrecision, "fp32")), f.provider(values)
+	precision, chosen := string(f.valueOrBase(values, KnobPrecision, "fp32")), f.provider(values)
 	for _, r := range f.space.Facts.Rejected {
 		switch {
 		case r.Precision != precision:
 		case r.Provider == "":
 			return fmt.Sprintf("precision %s is rejected: %s", precision, r.Reason)
-		case r.Provider == provider && r.Runtime == "":
-			return fmt.Sprintf("precision %s is rejected on execution_provider %s: %s", precision, provider, r.Reason)
-		case r.Provider == provider && r.Runtime == f.runtime(values).Name:
-			return fmt.Sprintf("precision %s is rejected on execution_provider %s in runtime %s: %s", precision, provider, r.Runtime, r.Reason)
+		case r.Provider == chosen && r.Runtime == "":
+			return fmt.Sprintf("precision %s is rejected on execution_provider %s: %s", precision, chosen, r.Reason)
+		case r.Provider == chosen && r.Runtime == f.runtime(values).Name:
+			return fmt.Sprintf("precision %s is rejected on execution_provider %s in runtime %s: %s", precision, chosen, r.Runtime, r.Reason)
 		}
 	}
 	return ""

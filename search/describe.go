@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"tuner/provider"
 )
 
 // Describe names the candidate in a few words for people: "2 instances × 1 thread, batch 16, int8". What goes without saying
@@ -69,7 +71,7 @@ func describeSetting(s Setting) string {
 	case KnobPrecision:
 		return unless(s.Value, "fp32")
 	case KnobExecutionProvider:
-		return unless(s.Value, "cpu")
+		return unless(s.Value, provider.CPU)
 	}
 	return fmt.Sprintf("%s %s", s.Knob, s.Value)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"tuner/provider"
 )
 
 // Combinations is the number of raw combinations of the knobs' values, before folding; at most limit.
@@ -171,18 +173,14 @@ func clientBatchTooLarge(f folding, values []Value) string {
 	return ""
 }
 
-// tooManyThreads looks at every pool of threads that an instance has; foreignOption has left a provider's own to that provider.
+// tooManyThreads looks at every thread pool that an instance has: ONNX Runtime's, and the provider's own.
 func tooManyThreads(f folding, values []Value) string {
-	knobs := []string{KnobIntraOpThreads, knobXNNPACKThreads}
-	if _, set := f.integer(values, KnobOpenVINOThreads); set {
-		knobs = []string{KnobOpenVINOThreads} // instead of ONNX Runtime's
+	chosen := provider.Of(f.provider(values))
+	own := threadsKnob(chosen)
+	if _, set := f.integer(values, own); set && chosen.Threads.Only {
+		return tooManyOf(f, values, own)
 	}
-	for _, knob := range knobs {
-		if reason := tooManyOf(f, values, knob); reason != "" {
-			return reason
-		}
-	}
-	return ""
+	return cmp.Or(tooManyOf(f, values, KnobIntraOpThreads), tooManyOf(f, values, own))
 }
 
 // tooManyOf takes 0 threads, ONNX Runtime's default, for one thread per core.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tuner/provider"
 )
 
 // Scope says what a change of a knob costs, from dearest to cheapest.
@@ -63,15 +65,14 @@ func KnobScope(name string) (Scope, bool) {
 	return 0, false
 }
 
-// ProviderOption takes the name of a knob apart that stands for an execution provider's option:
+// ProviderOption splits the name of a knob for an option of an execution provider:
 // "openvino.num_streams". It is false for every other name.
-func ProviderOption(name string) (provider, option string, ok bool) {
-	provider, option, found := strings.Cut(name, ".")
-	switch provider {
-	case "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml":
-		return provider, option, found && option != ""
+func ProviderOption(name string) (of, option string, ok bool) {
+	of, option, found := strings.Cut(name, ".")
+	if !found || len(provider.Of(of).Options) == 0 {
+		return "", "", false
 	}
-	return "", "", false
+	return of, option, option != ""
 }
 
 // Knob is one dimension of a space: a name and the values to choose from, in the user's order.

@@ -3,6 +3,8 @@ package search
 import (
 	"slices"
 	"strings"
+
+	"tuner/provider"
 )
 
 // Place is where a variant of the model serves: on an execution provider, in one ONNX Runtime build where several are measured.
@@ -22,18 +24,18 @@ func (p Place) String() string {
 
 // ParsePlace reads what String wrote.
 func ParsePlace(text string) Place {
-	provider, runtime, _ := strings.Cut(text, " in ")
-	return Place{provider, runtime}
+	of, runtime, _ := strings.Cut(text, " in ")
+	return Place{of, runtime}
 }
 
 // Places lists where the space's candidates can serve on this machine: each execution provider in each build that is measured and
 // in which it works. cpu comes first.
 func (s Space) Places() []Place {
 	var places []Place
-	for _, provider := range s.providers() {
+	for _, of := range s.providers() {
 		for _, r := range s.Facts.measured() {
-			if _, out := r.Unavailable[provider]; !out {
-				places = append(places, s.Facts.place(provider, r))
+			if _, out := r.Unavailable[of]; !out {
+				places = append(places, s.Facts.place(of, r))
 			}
 		}
 	}
@@ -41,7 +43,7 @@ func (s Space) Places() []Place {
 }
 
 // Reference is where the original serves that all variants are compared with: on cpu, in the default's build.
-func (s Space) Reference() Place { return s.Facts.place("cpu", s.Facts.measured()[0]) }
+func (s Space) Reference() Place { return s.Facts.place(provider.CPU, s.Facts.measured()[0]) }
 
 // providers lists the execution providers of the space, cpu first; the default's where the space leaves them alone.
 func (s Space) providers() []string {
@@ -52,8 +54,8 @@ func (s Space) providers() []string {
 	}
 	var list []string
 	for _, v := range s.Knobs[i].Values {
-		if v == "cpu" {
-			list = slices.Insert(list, 0, "cpu")
+		if v == provider.CPU {
+			list = slices.Insert(list, 0, provider.CPU)
 		} else {
 			list = append(list, string(v))
 		}
@@ -73,9 +75,9 @@ func (f Facts) measured() []RuntimeFacts {
 }
 
 // place names the build where there are several.
-func (f Facts) place(provider string, r RuntimeFacts) Place {
+func (f Facts) place(of string, r RuntimeFacts) Place {
 	if len(f.measured()) == 1 {
-		return Place{Provider: provider}
+		return Place{Provider: of}
 	}
-	return Place{provider, r.Name}
+	return Place{of, r.Name}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tuner/measure"
+	"tuner/provider"
 )
 
 // Space is what a campaign searches: the knobs, the loads, and the rules that fold illegal or equivalent combinations.
@@ -157,18 +158,15 @@ func (f Facts) Instances(c Candidate) int {
 
 // devices is how many devices have the instances that a candidate counts.
 func (f Facts) devices(c Candidate) int {
-	provider, set := c.Get(KnobExecutionProvider)
+	of, set := c.Get(KnobExecutionProvider)
 	if !set {
-		provider = f.Base[KnobExecutionProvider]
+		of = f.Base[KnobExecutionProvider]
 	}
-	if OnGPU(provider) {
+	if provider.OnGPU(string(of)) {
 		return max(f.GPUs, 1)
 	}
 	return 1
 }
-
-// OnGPU reports whether an execution provider serves instances of KIND_GPU.
-func OnGPU(provider Value) bool { return provider == "cuda" || provider == "tensorrt" }
 
 // Fold says why combinations were left out or merged into others.
 type Fold struct {

@@ -1,6 +1,10 @@
 package search
 
-import "slices"
+import (
+	"slices"
+
+	"tuner/provider"
+)
 
 // A campaign's gain has two parts: what serves the model (precision, runtime, execution provider, session options), and how
 // requests come to it (instances, batching). The first stage is a configuration in which only the former differ from the
@@ -57,9 +61,10 @@ func isFirstStage(knob string) bool {
 	return known && (scope == ScopeArtifact || scope == ScopeEngine)
 }
 
-// isUnlikeDefault reports whether a knob that is left alone means something else with c's other settings than in the default:
-// idle threads wait busily unless told otherwise, except on XNNPACK (engine/onnxruntime).
+// isUnlikeDefault reports whether a knob that is not set means something else with c's other settings
+// than in the default. Idle threads wait busily unless told otherwise, except beside a provider with a
+// pool of its own (modelconfig.Options.Given).
 func isUnlikeDefault(c Candidate, knob string) bool {
-	provider, _ := c.Get(KnobExecutionProvider)
-	return knob == KnobAllowSpinning && provider == "xnnpack"
+	of, _ := c.Get(KnobExecutionProvider)
+	return knob == KnobAllowSpinning && provider.Of(string(of)).HasPoolBeside()
 }

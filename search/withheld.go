@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"tuner/measure"
+	"tuner/provider"
 )
 
 // Withheld is what others took of the CPU time that a candidate could have used in a measurement (measure.Withheld), with so
@@ -16,7 +17,7 @@ func (s Space) Withheld(c Candidate, instances int, m measure.Measurement) float
 // at most, and clients take what they took. 0: all, as where the number of threads is not set, or GPUs compute.
 func (s Space) usable(c Candidate, instances int, m measure.Measurement) float64 {
 	threads, err := s.Value(c, KnobIntraOpThreads).Int()
-	if err != nil || threads <= 0 || cmp.Or(s.Value(c, KnobExecutionProvider), "cpu") != "cpu" {
+	if err != nil || threads <= 0 || cmp.Or(s.Value(c, KnobExecutionProvider), provider.CPU) != provider.CPU {
 		return 0
 	}
 	clients, seconds := 0.0, 0.0
