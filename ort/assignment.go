@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"unsafe"
+
+	"tuner/provider"
 )
 
 // recordAssignment is the session entry that makes ONNX Runtime keep which provider took which node.
@@ -48,13 +50,13 @@ func (s *Session) Assignment() ([]Assigned, error) {
 
 // addSubgraph counts the nodes of one part of the graph.
 func (t table) addSubgraph(list []Assigned, subgraph unsafe.Pointer) ([]Assigned, error) {
-	var provider *C.char
+	var class *C.char
 	var nodes *unsafe.Pointer
 	var count C.size_t
-	if err := t.check(C.api_subgraph(t.api, subgraph, &provider, &nodes, &count)); err != nil {
+	if err := t.check(C.api_subgraph(t.api, subgraph, &class, &nodes, &count)); err != nil {
 		return nil, err
 	}
-	name := shortName(C.GoString(provider))
+	name := provider.FromORT(C.GoString(class))
 	i := slices.IndexFunc(list, func(a Assigned) bool { return a.Provider == name })
 	if i < 0 {
 		list, i = append(list, Assigned{Provider: name, Ops: map[string]int{}}), len(list)

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"tuner/provider"
 )
 
 // Provider is an execution provider with its options, in ONNX Runtime's own names and values.
@@ -26,11 +28,11 @@ type Provider struct {
 func (o SessionOptions) providerNames() []string {
 	var names []string
 	for _, p := range o.Providers {
-		if p.Name != "cpu" {
+		if p.Name != provider.CPU {
 			names = append(names, p.Name)
 		}
 	}
-	return append(names, "cpu")
+	return append(names, provider.CPU)
 }
 
 // appendProvider puts an execution provider at the end of the order of preference.
@@ -58,16 +60,18 @@ func (p Provider) optionsText() string {
 	return " with " + strings.Join(parts, ", ")
 }
 
+// appendCompiled calls the function of ONNX Runtime that adds the provider. A provider without a case
+// of its own is added by the generic call.
 func (r *Runtime) appendCompiled(options *binding.SessionOptions, p Provider) error {
 	switch p.Name {
-	case "cpu": // always there, last
+	case provider.CPU: // always there, last
 		if len(p.Options) > 0 {
 			return fmt.Errorf("it takes no options")
 		}
 		return nil
 	case "openvino":
 		return options.AppendExecutionProviderOpenVINO(p.Options)
-	case "cuda":
+	case provider.CUDA:
 		return appendCUDA(options, p.Options)
 	case "tensorrt":
 		return appendTensorRT(options, p.Options)
@@ -76,12 +80,11 @@ func (r *Runtime) appendCompiled(options *binding.SessionOptions, p Provider) er
 	case "coreml":
 		return options.AppendExecutionProviderCoreMLV2(p.Options)
 	}
-	generic := map[string]string{"xnnpack": "XNNPACK", "qnn": "QNN", "webgpu": "WebGPU", "vitisai": "VitisAI", "azure": "AZURE"}
-	name, ok := generic[p.Name]
-	if !ok {
+	row, known := provider.Find(p.Name)
+	if !known {
 		return fmt.Errorf("tuner has no way to set it up")
 	}
-	return options.AppendExecutionProvider(name, p.Options)
+	return options.AppendExecutionProvider(row.GenericName(), p.Options)
 }
 
 func appendCUDA(options *binding.SessionOptions, settings map[string]string) error {

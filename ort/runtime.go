@@ -23,11 +23,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"tuner/provider"
 )
 
 // table is ONNX Runtime's function table.
@@ -112,15 +113,10 @@ func (r *Runtime) prepare() error {
 		return err
 	}
 	for _, name := range unsafe.Slice(names, int(count)) {
-		r.providers = append(r.providers, shortName(C.GoString(name)))
+		r.providers = append(r.providers, provider.FromORT(C.GoString(name)))
 	}
 	C.api_providers_end(r.api, names, count)
 	return nil
-}
-
-// shortName turns ONNX Runtime's name of an execution provider into ours: OpenVINOExecutionProvider is openvino.
-func shortName(name string) string {
-	return strings.ToLower(strings.TrimSuffix(name, "ExecutionProvider"))
 }
 
 // Version returns the version of the library, such as 1.31.1.

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"tuner/ortlib/wheel"
+	"tuner/provider"
 )
 
 // External is the flavour of a library that the user named.
@@ -257,13 +258,13 @@ func (s Store) scan() (builds []Build, damaged []Damaged, err error) {
 	return builds, damaged, nil
 }
 
-// rank orders flavours: cpu is what a user gets who asks for nothing.
+// rank orders flavours: a user who names none gets the first.
 func rank(flavour string) int {
-	order := []string{"cpu", "openvino", "cuda"}
-	if i := slices.Index(order, flavour); i >= 0 {
+	builds := provider.Builds()
+	if i := slices.IndexFunc(builds, func(b provider.Build) bool { return b.Flavour == flavour }); i >= 0 {
 		return i
 	}
-	return len(order)
+	return len(builds)
 }
 
 // compareVersions compares number by number: 1.9.0 is older than 1.31.1.

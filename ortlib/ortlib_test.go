@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tuner/provider"
 )
 
 // storeWith makes a store on linux/amd64 in which builds are installed, by flavour@version.
@@ -386,7 +388,8 @@ func TestReleases(t *testing.T) {
 		if digest, err := hex.DecodeString(r.digest); err != nil || len(digest) != 32 {
 			t.Errorf("%s for %s: digest %q", r.name(), r.platform, r.digest)
 		}
-		if _, ok := libraryVersion("libonnxruntime.so." + r.version); !ok || r.project == "" || r.tag == "" {
+		_, isVersion := libraryVersion("libonnxruntime.so." + r.version)
+		if _, isKnown := provider.BuildOf(r.flavour); !isVersion || !isKnown || r.tag == "" {
 			t.Errorf("%s for %s is incomplete", r.name(), r.platform)
 		}
 		platforms[r.platform] = true

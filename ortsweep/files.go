@@ -20,6 +20,7 @@ import (
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
 	"tuner/profile/campaign"
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -145,12 +146,12 @@ func WriteConfig(w io.Writer, r Result) error {
 	return nil
 }
 
-// notOfTriton says which settings a stock Triton's onnxruntime backend does not honour (it forwards one session entry and the
-// options of CUDA and TensorRT), and what is no part of a configuration at all.
+// notOfTriton says which settings a stock Triton's onnxruntime backend does not honour, and which are no part of a configuration.
+// The backend forwards one session entry.
 func notOfTriton(c search.Candidate) []string {
 	var lines []string
 	for _, s := range c.Settings() {
-		provider, _, isOption := search.ProviderOption(s.Knob)
+		of, _, isOption := search.ProviderOption(s.Knob)
 		setting := fmt.Sprintf("%s: %s", s.Knob, s.Value)
 		switch {
 		case s.Knob == search.KnobPrecision:
@@ -160,9 +161,9 @@ func notOfTriton(c search.Candidate) []string {
 		case s.Knob == search.KnobAllowSpinning,
 			strings.HasPrefix(s.Knob, "session.") && s.Knob != "session.use_device_allocator_for_initializers":
 			lines = append(lines, "A stock Triton ignores "+setting+"; tuner serve honours it.")
-		case isOption && provider != "cuda" && provider != "tensorrt":
+		case isOption && !provider.Of(of).Triton.TakesOptions():
 			lines = append(lines, "A stock Triton does not pass "+setting+" on; tuner serve does.")
-		case s.Knob == search.KnobExecutionProvider && slices.Contains([]string{"xnnpack", "dnnl", "coreml"}, string(s.Value)):
+		case s.Knob == search.KnobExecutionProvider && provider.Of(string(s.Value)).Triton == provider.Missing:
 			lines = append(lines, "A stock Triton has no execution provider "+string(s.Value)+"; tuner serve has.")
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"tuner/ortsweep/race"
 	"tuner/ortsweep/snippet"
 	"tuner/profile"
+	"tuner/provider"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -142,30 +143,31 @@ func (k canon) prune() (knobs []search.Knob, outs []race.Out) {
 	return knobs, outs
 }
 
-// meansAlone tells the knobs that need no other one to have an effect. On XNNPACK idle threads do not spin unless they are told to.
+// meansAlone reports whether a knob has an effect without any other one. The usual spinning of idle threads depends on the
+// provider: beside one with a pool of its own they do not spin.
 func (k canon) meansAlone(knob string) bool {
 	if knob == search.KnobAllowSpinning || knob == intraSpinning {
-		return !k.tries("xnnpack")
+		return !slices.ContainsFunc(provider.All(), func(p provider.Provider) bool { return p.HasPoolBeside() && k.tries(search.Value(p.Name)) })
 	}
 	_, _, isOption := search.ProviderOption(knob)
 	return !isOption && knob != search.KnobInterOpThreads
 }
 
 // tries reports whether an execution provider is among the candidates.
-func (k canon) tries(provider search.Value) bool {
-	_, out := k.of(search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: provider}))
+func (k canon) tries(of search.Value) bool {
+	_, out := k.of(search.NewCandidate(search.Setting{Knob: search.KnobExecutionProvider, Value: of}))
 	return out == "" && slices.ContainsFunc(k.space.Knobs, func(o search.Knob) bool {
-		return o.Name == search.KnobExecutionProvider && slices.Contains(o.Values, provider)
+		return o.Name == search.KnobExecutionProvider && slices.Contains(o.Values, of)
 	})
 }
 
 // unavailable reports whether no build has the execution provider.
-func (k canon) unavailable(provider search.Value) bool {
+func (k canon) unavailable(of search.Value) bool {
 	if len(k.space.Facts.Runtimes) == 0 {
 		return true // the rule has said so
 	}
 	return !slices.ContainsFunc(k.space.Facts.Runtimes, func(r search.RuntimeFacts) bool {
-		_, out := r.Unavailable[string(provider)]
+		_, out := r.Unavailable[string(of)]
 		return !out
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tuner/modelconfig"
+	"tuner/provider"
 )
 
 // ParseConfig reads the JSON of OLive's optimization config. file is its name: it appears in errors, and relative paths in the
@@ -161,13 +162,17 @@ func (c *config) finish() {
 	}
 }
 
+// oliveProviders are the execution providers of OLive's last release. A provider that tuner learns is
+// none of them.
+var oliveProviders = []string{"cpu", "cuda", "dnnl", "openvino", "tensorrt"}
+
 // finishProviders makes knobs of the execution providers and TensorRT's precisions.
 func (c *config) finishProviders() {
 	var providers []string
 	for _, p := range c.providers {
-		name := strings.TrimSuffix(strings.ToLower(p), "executionprovider")
-		if !slices.Contains([]string{"cpu", "cuda", "dnnl", "openvino", "tensorrt"}, name) {
-			c.fail("providers_list", "%q is no execution provider of OLive; allowed are cpu, cuda, dnnl, openvino, tensorrt", p)
+		name := provider.FromORT(p)
+		if !slices.Contains(oliveProviders, name) {
+			c.fail("providers_list", "%q is no execution provider of OLive; allowed are %s", p, strings.Join(oliveProviders, ", "))
 			continue
 		}
 		if !slices.Contains(providers, name) {

@@ -7,6 +7,7 @@ import (
 	"tuner/internal/telemetry"
 	"tuner/modelconfig"
 	"tuner/onnx"
+	"tuner/provider"
 )
 
 // WriteCPP writes a program for ONNX Runtime's C++ interface.
@@ -65,43 +66,46 @@ func (w *writer) cppOptions(s Session) {
 
 // cppProvider appends an execution provider; that of the CPU is always there, last.
 func (w *writer) cppProvider(p modelconfig.Provider) {
-	switch p.Name {
-	case "cuda", "tensorrt":
-		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]
-		w.linef("  Ort::%sProviderOptions %s;", class, p.Name)
+	row := provider.Of(p.Name)
+	switch row.CPP.How {
+	case provider.ObjectCall:
+		w.linef("  Ort::%sProviderOptions %s;", row.CPP.Name, p.Name)
 		if len(p.Options) > 0 {
 			w.linef("  %s.Update({", p.Name)
 			w.cppEntries(p)
 			w.linef("  });")
 		}
-		w.linef("  options.AppendExecutionProvider_%s_V2(*%s);", class, p.Name)
-		return
-	case "dnnl":
-		w.cppDNNL(p)
-		return
+		w.linef("  options.AppendExecutionProvider_%s_V2(*%s);", row.CPP.Name, p.Name)
+	case provider.NativeCall:
+		w.cppNative(p, row.CPP.Name)
+	case provider.MapCall:
+		w.cppMap(p)
+		w.linef("  options.AppendExecutionProvider_%s(%s);", row.CPP.Name, p.Name)
+	default:
+		w.cppMap(p)
+		w.linef("  options.AppendExecutionProvider(%s, %s);", quote(row.GenericName()), p.Name)
 	}
+}
+
+// cppMap declares the options as a map.
+func (w *writer) cppMap(p modelconfig.Provider) {
 	w.linef("  std::unordered_map<std::string, std::string> %s{", p.Name)
 	w.cppEntries(p)
 	w.linef("  };")
-	if p.Name == "openvino" {
-		w.linef("  options.AppendExecutionProvider_OpenVINO_V2(%s);", p.Name)
-		return
-	}
-	w.linef("  options.AppendExecutionProvider(%s, %s);", quote(genericName(p.Name)), p.Name)
 }
 
-// cppDNNL appends oneDNN, which the generic way does not know.
-func (w *writer) cppDNNL(p modelconfig.Provider) {
-	w.linef("  OrtDnnlProviderOptions* dnnl = nullptr;")
-	w.linef("  Ort::ThrowOnError(Ort::GetApi().CreateDnnlProviderOptions(&dnnl));")
+// cppNative appends a provider that the C interface alone knows (oneDNN).
+func (w *writer) cppNative(p modelconfig.Provider, class string) {
+	w.linef("  Ort%sProviderOptions* %s = nullptr;", class, p.Name)
+	w.linef("  Ort::ThrowOnError(Ort::GetApi().Create%sProviderOptions(&%s));", class, p.Name)
 	for _, e := range sorted(p.Options) {
 		w.linef("  {")
 		w.linef("    const char *key = %s, *value = %s;", quote(e.key), quote(e.value))
-		w.linef("    Ort::ThrowOnError(Ort::GetApi().UpdateDnnlProviderOptions(dnnl, &key, &value, 1));")
+		w.linef("    Ort::ThrowOnError(Ort::GetApi().Update%sProviderOptions(%s, &key, &value, 1));", class, p.Name)
 		w.linef("  }")
 	}
-	w.linef("  options.AppendExecutionProvider_Dnnl(*dnnl);")
-	w.linef("  Ort::GetApi().ReleaseDnnlProviderOptions(dnnl);")
+	w.linef("  options.AppendExecutionProvider_%s(*%s);", class, p.Name)
+	w.linef("  Ort::GetApi().Release%sProviderOptions(%s);", class, p.Name)
 }
 
 func (w *writer) cppEntries(p modelconfig.Provider) {

@@ -10,6 +10,7 @@ import (
 	"tuner/internal/telemetry"
 	"tuner/modelconfig"
 	"tuner/onnx"
+	"tuner/provider"
 )
 
 // WriteGo writes a program for the module github.com/yalue/onnxruntime_go.
@@ -93,23 +94,21 @@ func goGraph(level modelconfig.GraphLevel) string {
 
 // goProvider appends an execution provider; that of the CPU is always there, last.
 func (w *writer) goProvider(p modelconfig.Provider) {
-	switch p.Name {
-	case "cuda", "tensorrt":
-		class := map[string]string{"cuda": "CUDA", "tensorrt": "TensorRT"}[p.Name]
-		w.linef("%s := must(ort.New%sProviderOptions())", p.Name, class)
+	row := provider.Of(p.Name)
+	switch row.Go.How {
+	case provider.ObjectCall:
+		w.linef("%s := must(ort.New%sProviderOptions())", p.Name, row.Go.Name)
 		w.linef("defer %s.Destroy()", p.Name)
 		if len(p.Options) > 0 {
 			w.linef("check(%s.Update(%s))", p.Name, goMap(p.Options))
 		}
-		w.linef("check(options.AppendExecutionProvider%s(%s))", class, p.Name)
-	case "openvino":
-		w.linef("check(options.AppendExecutionProviderOpenVINO(%s))", goMap(p.Options))
-	case "coreml":
-		w.linef("check(options.AppendExecutionProviderCoreMLV2(%s))", goMap(p.Options))
-	case "dnnl":
-		w.linef("log.Fatal(\"github.com/yalue/onnxruntime_go has no way to add oneDNN: take winner.py or winner.cc\")")
+		w.linef("check(options.AppendExecutionProvider%s(%s))", row.Go.Name, p.Name)
+	case provider.MapCall:
+		w.linef("check(options.AppendExecutionProvider%s(%s))", row.Go.Name, goMap(p.Options))
+	case provider.NoCall:
+		w.linef("log.Fatal(\"github.com/yalue/onnxruntime_go has no way to add %s: take winner.py or winner.cc\")", row.Title)
 	default:
-		w.linef("check(options.AppendExecutionProvider(%s, %s))", quote(genericName(p.Name)), goMap(p.Options))
+		w.linef("check(options.AppendExecutionProvider(%s, %s))", quote(row.GenericName()), goMap(p.Options))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"tuner/internal/telemetry"
 	"tuner/modelconfig"
 	"tuner/onnx"
+	"tuner/provider"
 )
 
 // WritePython writes a program for the package onnxruntime.
@@ -65,11 +66,11 @@ func WritePython(to io.Writer, s Session) error {
 // pipHint says how to install a build; "" for a library of the user's own, which no Python project is known to hold.
 func pipHint(runtime string) string {
 	flavour, version, found := strings.Cut(runtime, "@")
-	project := map[string]string{"cpu": "onnxruntime", "openvino": "onnxruntime-openvino", "cuda": "onnxruntime-gpu"}[flavour]
-	if project == "" || !found {
+	build, known := provider.BuildOf(flavour)
+	if !known || !found {
 		return ""
 	}
-	return fmt.Sprintf("; install: pip install %s==%s numpy", project, version)
+	return fmt.Sprintf("; install: pip install %s==%s numpy", build.Project, version)
 }
 
 // graphName is ONNX Runtime's own name of a level; "" for the default, everything.
@@ -85,21 +86,11 @@ func graphName(level modelconfig.GraphLevel) string {
 	return ""
 }
 
-// providerClass is ONNX Runtime's name of an execution provider.
-func providerClass(name string) string {
-	known := map[string]string{"cpu": "CPU", "openvino": "OpenVINO", "cuda": "CUDA", "tensorrt": "Tensorrt", "xnnpack": "Xnnpack",
-		"dnnl": "Dnnl", "coreml": "CoreML"}
-	if class, ok := known[name]; ok {
-		name = class
-	}
-	return name + "ExecutionProvider"
-}
-
 // pythonProviders is the list of providers, the CPU's last.
 func pythonProviders(providers []modelconfig.Provider) string {
 	var list []string
 	for _, p := range providers {
-		class := quote(providerClass(p.Name))
+		class := quote(provider.Of(p.Name).ORTName())
 		if len(p.Options) == 0 {
 			list = append(list, class)
 			continue
@@ -110,7 +101,7 @@ func pythonProviders(providers []modelconfig.Provider) string {
 		}
 		list = append(list, fmt.Sprintf("(%s, {%s})", class, strings.Join(options, ", ")))
 	}
-	return strings.Join(append(list, quote(providerClass("cpu"))), ", ")
+	return strings.Join(append(list, quote(provider.Of(provider.CPU).ORTName())), ", ")
 }
 
 // numpyZeros makes an input of zeros.

@@ -90,11 +90,3 @@ func shape(dims []int64) string {
 
 // isOff tells a switch that must be turned off; on is what ONNX Runtime does by itself.
 func isOff(s modelconfig.Switch) bool { return s == modelconfig.Off }
-
-// genericName is what ONNX Runtime's generic way to add a provider calls it.
-func genericName(provider string) string {
-	if name, ok := map[string]string{"xnnpack": "XNNPACK", "coreml": "CoreML"}[provider]; ok {
-		return name
-	}
-	return provider
-}

@@ -7,6 +7,7 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/ortlib"
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -64,7 +65,7 @@ func (p Prober) GPUs(ctx context.Context, host hostinfo.Host, find func() (ortli
 
 // usableGPUs counts the GPUs that the build of an answer computes on.
 func usableGPUs(host hostinfo.Host, opened Answer) int {
-	if opened.Error == "" && !slices.Contains(opened.Providers, "cuda") {
+	if opened.Error == "" && !slices.Contains(opened.Providers, provider.CUDA) {
 		return 0
 	}
 	return len(host.GPUs)

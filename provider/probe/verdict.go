@@ -10,6 +10,7 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/ortlib"
+	"tuner/provider"
 )
 
 // TryAll tries execution providers of a build with a model, each in a child process. unavailable
@@ -18,7 +19,7 @@ import (
 func (p Prober) TryAll(ctx context.Context, build ortlib.Build, names []string, model string) (unavailable, assigned map[string]string, err error) {
 	unavailable, assigned = map[string]string{}, map[string]string{}
 	for _, name := range names {
-		if name == "cpu" {
+		if name == provider.CPU {
 			continue
 		}
 		answer := p.Try(ctx, build, name, model)
@@ -37,11 +38,11 @@ func (p Prober) TryAll(ctx context.Context, build ortlib.Build, names []string, 
 
 // Verdict judges a provider by the session that was created with it. out says why the provider
 // does not serve this model, "" if it does; took says which part of the model it runs.
-func (a Answer) Verdict(provider string) (out, took string) {
+func (a Answer) Verdict(of string) (out, took string) {
 	if a.Error != "" {
 		return a.Reason(), ""
 	}
-	i := slices.IndexFunc(a.Assigned, func(n Nodes) bool { return n.Provider == provider })
+	i := slices.IndexFunc(a.Assigned, func(n Nodes) bool { return n.Provider == of })
 	if i < 0 {
 		return "", "an unknown part of the model: " + cmp.Or(a.Unassigned, "ONNX Runtime does not tell")
 	}
@@ -49,7 +50,7 @@ func (a Answer) Verdict(provider string) (out, took string) {
 	var rest []string
 	for _, n := range a.Assigned {
 		total += n.Nodes
-		if n.Provider != provider && n.Nodes > 0 {
+		if n.Provider != of && n.Nodes > 0 {
 			rest = append(rest, fmt.Sprintf("%s runs %d (%s)", n.Provider, n.Nodes, opsText(n.Ops)))
 		}
 	}
@@ -110,52 +111,36 @@ func opsText(ops map[string]int) string {
 }
 
 // explain adds the remedy to the reason why a provider is out.
-func explain(provider string, build ortlib.Build, answer Answer, reason string) string {
-	if len(answer.Providers) > 0 && !slices.Contains(answer.Providers, provider) {
-		return fmt.Sprintf("the ONNX Runtime build %s has only %s; %s", build.Name(), strings.Join(answer.Providers, ", "), otherBuild(provider))
+func explain(name string, build ortlib.Build, answer Answer, reason string) string {
+	row := provider.Of(name)
+	if len(answer.Providers) > 0 && !slices.Contains(answer.Providers, name) {
+		return fmt.Sprintf("the ONNX Runtime build %s has only %s; %s", build.Name(), strings.Join(answer.Providers, ", "), otherBuild(row))
 	}
-	if provider == "cuda" || provider == "tensorrt" {
+	if row.GPU {
 		gpus, note := hostinfo.ReadGPUs()
-		return explainGPU(provider, gpus, note, reason)
+		return explainGPU(row, gpus, note, reason)
 	}
 	return reason
 }
 
-// otherBuild says which flavour has a provider.
-func otherBuild(provider string) string {
-	flavour := ""
-	switch provider {
-	case "openvino":
-		flavour = "openvino"
-	case "cuda", "tensorrt":
-		flavour = "cuda"
-	default:
+// otherBuild says which build has a provider.
+func otherBuild(row provider.Provider) string {
+	if row.Flavour == "" {
 		return "name one that has it with --ort-library (in a search, the knob runtime does too)"
 	}
-	return fmt.Sprintf("'tuner runtime install %s' gets one that has it, and --ort-library %[1]s chooses it (in a search, the knob runtime does too)", flavour)
+	return fmt.Sprintf("'tuner runtime install %s' gets one that has it, and --ort-library %[1]s chooses it (in a search, the knob runtime does too)", row.Flavour)
 }
 
 // explainGPU says first that there is no GPU, if there is none, and then names the library that
 // ONNX Runtime misses.
-func explainGPU(provider string, gpus []hostinfo.GPU, note, reason string) string {
+func explainGPU(row provider.Provider, gpus []hostinfo.GPU, note, reason string) string {
 	if len(gpus) == 0 {
 		reason = fmt.Sprintf("no NVIDIA GPU (%s); ONNX Runtime: %s", cmp.Or(note, "none is found"), reason)
 	}
-	return reason + "; " + Remedy(provider)
+	return reason + "; " + Remedy(row.Name)
 }
 
-// Remedy says what a provider needs besides the build itself. The versions are those that the
-// installable build links.
-func Remedy(provider string) string {
-	switch provider {
-	case "cuda":
-		return "it needs an NVIDIA GPU with its driver, CUDA 13 and cuDNN 9 on the loader's path"
-	case "tensorrt":
-		return "it needs an NVIDIA GPU with its driver, CUDA 13, cuDNN 9 and TensorRT 10 on the loader's path"
-	case "openvino":
-		return "delete the build's folder and install it again: tuner runtime install openvino"
-	case "cpu":
-		return "the build is damaged: delete its folder and install it again, or name another with --ort-library"
-	}
-	return "use another execution provider, or another build: tuner runtime list"
+// Remedy says what to do about a provider that fails although the build has it.
+func Remedy(name string) string {
+	return cmp.Or(provider.Of(name).Remedy, "use another execution provider, or another build: tuner runtime list")
 }

@@ -10,6 +10,7 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/ortlib"
+	"tuner/provider"
 )
 
 func TestVerdict(t *testing.T) {
@@ -120,12 +121,12 @@ func TestNativeReason(t *testing.T) {
 func TestExplainGPU(t *testing.T) {
 	t.Parallel()
 	const reason = "cannot use execution provider \"cuda\": libcublas.so.13: cannot open shared object file"
-	got := explainGPU("cuda", nil, "no NVIDIA driver: libnvidia-ml.so.1 is missing", reason)
+	got := explainGPU(provider.Of("cuda"), nil, "no NVIDIA driver: libnvidia-ml.so.1 is missing", reason)
 	want := "no NVIDIA GPU (no NVIDIA driver: libnvidia-ml.so.1 is missing); ONNX Runtime: " + reason + "; " + Remedy("cuda")
 	if got != want {
 		t.Errorf("without a GPU:\n got %s\nwant %s", got, want)
 	}
-	if got := explainGPU("tensorrt", []hostinfo.GPU{{Name: "Example GPU"}}, "", reason); !strings.HasPrefix(got, reason) || !strings.Contains(got, "TensorRT 10") {
+	if got := explainGPU(provider.Of("tensorrt"), []hostinfo.GPU{{Name: "Example GPU"}}, "", reason); !strings.HasPrefix(got, reason) || !strings.Contains(got, "TensorRT 10") {
 		t.Errorf("with a GPU: %s", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"tuner/modelconfig"
 	"tuner/ort"
+	"tuner/provider"
 	"tuner/provider/probe"
 )
 
@@ -70,20 +71,19 @@ func Optimize(library, model string, o Optimization) probe.Answer {
 
 // Try opens the library. Unless the provider is "", it also creates a session with it for the model,
 // and for a tiny one if that is "".
-func Try(ctx context.Context, library, provider, model string) probe.Answer {
+func Try(ctx context.Context, library, of, model string) probe.Answer {
 	runtime, err := ort.Open(library)
 	if err != nil {
 		return probe.Answer{Error: err.Error()}
 	}
 	defer runtime.Close()
-	// The azure provider only forwards requests to a remote service, and runs nothing here.
-	providers := slices.DeleteFunc(runtime.Providers(), func(name string) bool { return name == "azure" })
+	providers := slices.DeleteFunc(runtime.Providers(), func(name string) bool { return provider.Of(name).Remote })
 	answer := probe.Answer{Version: runtime.Version(), Providers: providers}
-	if provider == "" {
+	if of == "" {
 		return answer
 	}
 	start := time.Now()
-	assigned, unassigned, err := trySession(ctx, runtime, provider, model)
+	assigned, unassigned, err := trySession(ctx, runtime, of, model)
 	if err != nil {
 		answer.Error = err.Error()
 		return answer
@@ -95,10 +95,10 @@ func Try(ctx context.Context, library, provider, model string) probe.Answer {
 
 // trySession creates a session as the engine does. It returns which provider took which nodes, or why
 // that is unknown.
-func trySession(ctx context.Context, runtime *ort.Runtime, provider, model string) (nodes []probe.Nodes, unknown string, err error) {
-	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, RecordAssignment: true, Providers: []ort.Provider{{Name: provider}}}
-	if provider == "tensorrt" {
-		options.Providers = append(options.Providers, ort.Provider{Name: "cuda"})
+func trySession(ctx context.Context, runtime *ort.Runtime, of, model string) (nodes []probe.Nodes, unknown string, err error) {
+	options := ort.SessionOptions{IntraOpThreads: 1, LogSeverity: ort.LogFatal, RecordAssignment: true, Providers: []ort.Provider{{Name: of}}}
+	if behind := provider.Of(of).Behind; behind != "" {
+		options.Providers = append(options.Providers, ort.Provider{Name: behind})
 	}
 	if model == "" {
 		return nil, "", tryTinyModel(ctx, runtime, options)
