@@ -9,6 +9,7 @@ import (
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
+	"tuner/provider"
 	"tuner/search"
 	"tuner/search/posterior"
 	"tuner/search/verdict"
@@ -116,7 +117,7 @@ func (c RecordedConfig) candidate() search.Candidate {
 		}
 	}
 	if c.GPU {
-		settings = append(settings, search.Setting{Knob: search.KnobExecutionProvider, Value: "cuda"})
+		settings = append(settings, search.Setting{Knob: search.KnobExecutionProvider, Value: provider.CUDA})
 	}
 	return search.NewCandidate(settings...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"tuner/internal/telemetry"
 	"tuner/measure"
+	"tuner/provider"
 )
 
 // What the user leaves out.
@@ -81,7 +82,7 @@ const (
 	queueShare   = 0.1 // of p99, the least queue time that is worth a further server
 
 	leastLoad         = 5 * time.Minute
-	leastLoadTensorRT = 30 * time.Minute // it builds its engines then
+	leastLoadBuilding = 30 * time.Minute // of a provider that builds its engines then
 	loadSpare         = 3                // other disks, and files that no cache holds
 
 	sharedMemory = 256 // MiB of /dev/shm, which containers have 64 of: for tensors that clients hand over in memory
@@ -244,8 +245,8 @@ func loadTime(models []Model) time.Duration {
 	least, measured := leastLoad, time.Duration(0)
 	for _, m := range models {
 		measured += m.LaunchTime
-		if m.Provider == "tensorrt" {
-			least = leastLoadTensorRT
+		if provider.Of(m.Provider).BuildsEngines {
+			least = leastLoadBuilding
 		}
 	}
 	return max(least, loadSpare*measured)

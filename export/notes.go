@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tuner/modelconfig"
+	"tuner/provider"
 	"tuner/search/verdict"
 )
 
@@ -88,16 +89,14 @@ func machineNotes(m Model, d Deployment) []string {
 // threadOption is the option of the configuration that would bound an instance's threads.
 func (m Model) threadOption() string {
 	switch {
-	case m.openVINO() != nil:
-		return "OpenVINO's " + openVINOThreads
+	case m.ownThreads() != nil:
+		row := provider.Of(m.ownThreads().Name)
+		return row.Title + "'s " + row.Threads.Option
 	case m.Options.Parallel && m.Options.IntraOpThreads > 0:
 		return "inter_op_thread_count"
 	}
 	return "intra_op_thread_count"
 }
-
-// stockAccelerators are the execution accelerators that Triton's onnxruntime backend knows; it loads no model that names another.
-var stockAccelerators = []string{"openvino", "cuda", "tensorrt"}
 
 // stockNotes say what a stock Triton makes otherwise of a model's configuration than the bundled engine does (docs/design/providers.md).
 func stockNotes(m Model) []string {
@@ -107,14 +106,18 @@ func stockNotes(m Model) []string {
 		add("Model %q sets session.* entries: `tuner serve` honours them, a stock Triton ignores them (deploy_target: triton searches without).", m.Name)
 	}
 	for _, a := range m.accelerators() {
-		if !slices.Contains(stockAccelerators, a.Name) {
+		if a.Name == provider.CPU || provider.Of(a.Name).Triton == provider.Missing {
 			add("Model %q names the execution accelerator %q: `tuner serve` has it, a stock Triton does not load the model (deploy_target: triton "+
 				"searches without).", m.Name, a.Name)
 		}
 	}
-	if a := m.openVINO(); a != nil && len(a.Parameters) > 0 {
-		text := fmt.Sprintf("Model %q sets options of OpenVINO: `tuner serve` honours them, a stock Triton passes none of them on", m.Name)
-		if a.Parameters[openVINOThreads] != "" {
+	for _, a := range m.Options.CPUAccelerators {
+		row := provider.Of(a.Name)
+		if row.Triton != provider.Bare || len(a.Parameters) == 0 {
+			continue
+		}
+		text := fmt.Sprintf("Model %q sets options of %s: `tuner serve` honours them, a stock Triton passes none of them on", m.Name, row.Title)
+		if row.Threads.Only && a.Parameters[row.Threads.Option] != "" {
 			text += ", so that each instance has a thread for each core of the node there"
 		}
 		add("%s.", text)

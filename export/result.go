@@ -18,6 +18,7 @@ import (
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
+	"tuner/provider"
 	"tuner/report"
 	"tuner/search"
 	"tuner/search/verdict"
@@ -261,12 +262,10 @@ func (m *Model) addFigures(d document, best documentConfig) {
 	}
 }
 
-// openVINOThreads is OpenVINO's option for the threads of an instance; those of ONNX Runtime do not reach it.
-const openVINOThreads = "num_of_threads"
-
-// openVINO is the accelerator OpenVINO of the configuration; nil without it.
-func (m Model) openVINO() *modelconfig.Accelerator {
-	i := slices.IndexFunc(m.Options.CPUAccelerators, func(a modelconfig.Accelerator) bool { return a.Name == "openvino" })
+// ownThreads is the accelerator of the configuration that has threads of its own only (OpenVINO): ONNX Runtime's number does not
+// reach it. It is nil if there is none.
+func (m Model) ownThreads() *modelconfig.Accelerator {
+	i := slices.IndexFunc(m.Options.CPUAccelerators, func(a modelconfig.Accelerator) bool { return provider.Of(a.Name).Threads.Only })
 	if i < 0 {
 		return nil
 	}
@@ -277,8 +276,8 @@ func (m Model) openVINO() *modelconfig.Accelerator {
 // runs the session belongs to both kinds.
 func (m Model) sessionThreads() int {
 	o := m.Options
-	if a := m.openVINO(); a != nil {
-		n, _ := strconv.Atoi(a.Parameters[openVINOThreads]) // 0 where it is not set
+	if a := m.ownThreads(); a != nil {
+		n, _ := strconv.Atoi(a.Parameters[provider.Of(a.Name).Threads.Option]) // 0 where it is not set
 		return max(0, n)
 	}
 	if !o.Parallel {

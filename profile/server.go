@@ -12,6 +12,7 @@ import (
 	"tuner/engine/api"
 	"tuner/measure"
 	"tuner/modelconfig"
+	"tuner/provider"
 	"tuner/runner"
 	"tuner/search"
 	"tuner/spec"
@@ -73,7 +74,7 @@ func TryServer(ctx context.Context, p spec.Profile, s Subject, facts search.Fact
 func otherProviders(space search.Space) []search.Value {
 	base := space.Facts.Base[search.KnobExecutionProvider]
 	if base == "" {
-		base = "cpu"
+		base = provider.CPU
 	}
 	var others []search.Value
 	for _, k := range space.Knobs {

@@ -10,6 +10,7 @@ import (
 	"tuner/journal"
 	"tuner/onnx"
 	"tuner/precision"
+	"tuner/provider"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -208,7 +209,7 @@ func (j judge) tryProviders(ctx context.Context, record *journal.Variant) error 
 		return nil
 	}
 	for _, place := range j.places {
-		if _, out := record.Rejected[place.String()]; out || place.Provider == "cpu" {
+		if _, out := record.Rejected[place.String()]; out || place.Provider == provider.CPU {
 			continue
 		}
 		reason, err := j.try(ctx, place, record.Path)

@@ -12,6 +12,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/provider"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -250,8 +251,8 @@ func textCell(cell string) string {
 
 // deviceOf is the device that the instances run on, in Model Analyzer's words.
 func deviceOf(c analyze.Config) string {
-	provider, _ := c.Candidate.Get(search.KnobExecutionProvider)
-	if slices.Contains([]string{"cuda", "tensorrt", analyze.RecordedGPU}, cmp.Or(string(provider), c.Setup.Provider)) {
+	chosen, _ := c.Candidate.Get(search.KnobExecutionProvider)
+	if of := cmp.Or(string(chosen), c.Setup.Provider); of == analyze.RecordedGPU || provider.OnGPU(of) {
 		return "GPU"
 	}
 	return "CPU"

@@ -8,6 +8,7 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/provider"
 	"tuner/search/verdict"
 )
 
@@ -156,13 +157,12 @@ func batchingGain(curve *analyze.ServiceCurve, c analyze.Config) (float64, bool)
 // computeAdvice says what could make busy instances do more.
 func computeAdvice(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	b, cheaper := *s.Breakdown, cheaperText(s.Curve, c)
-	onGPU := c.Setup.Provider == "cuda" || c.Setup.Provider == "tensorrt"
 	others := (b.Foreign + b.Steal) * float64(r.Cores)
 	idle := float64(r.Cores) - b.EngineCPU - b.ClientCPU - others
 	switch {
 	case b.GPU >= analyze.Saturated:
 		return fmt.Sprintf("The GPU computes for %.0f %% of the time. %s another GPU would give more.", 100*b.GPU, cheaper)
-	case onGPU || b.EngineCPU == 0 || r.Cores == 0:
+	case provider.OnGPU(c.Setup.Provider) || b.EngineCPU == 0 || r.Cores == 0:
 		return "More instances give more where what they share is not full."
 	case idle <= (1-analyze.Saturated)*float64(r.Cores):
 		text := fmt.Sprintf("The %s are full", count(r.Cores, "core"))

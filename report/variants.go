@@ -11,6 +11,7 @@ import (
 	"tuner/analyze"
 	"tuner/journal"
 	"tuner/precision/accuracy"
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -276,10 +277,10 @@ func shortAccuracy(r analyze.Result, c analyze.Config) string {
 // assignedNotes say how much of the model each execution provider took, as far as it is known.
 func assignedNotes(r analyze.Result) []string {
 	var lines []string
-	for _, provider := range slices.Sorted(maps.Keys(r.Assigned)) {
-		isTried := slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Setup.Provider == provider })
-		if provider != "cpu" && isTried {
-			lines = append(lines, fmt.Sprintf("%s took %s.", provider, r.Assigned[provider]))
+	for _, of := range slices.Sorted(maps.Keys(r.Assigned)) {
+		isTried := slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Setup.Provider == of })
+		if of != provider.CPU && isTried {
+			lines = append(lines, fmt.Sprintf("%s took %s.", of, r.Assigned[of]))
 		}
 	}
 	return lines

@@ -21,6 +21,7 @@ import (
 	"tuner/precision"
 	"tuner/precision/accuracy"
 	"tuner/precision/calibrate"
+	"tuner/provider"
 	"tuner/provider/probe"
 )
 
@@ -100,7 +101,7 @@ func (o *convertOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.maxKept, "max-kept", "25%", "`share` of the nodes that may stay in fp32 to keep the limit")
 	f.BoolVar(&o.keepIO, "keep-io", false, "fp16 keeps the types of inputs and outputs")
 	f.BoolVar(&o.force, "force", false, "replace files that are there")
-	f.StringSliceVar(&o.providers, "ep", []string{"cpu"}, "`names` of the execution providers to compare on: "+strings.Join(servedProviders(), ", "))
+	f.StringSliceVar(&o.providers, "ep", []string{provider.CPU}, "`names` of the execution providers to compare on: "+strings.Join(provider.Names(), ", "))
 	f.StringVar(&o.ortLibrary, "ort-library", "", "`library` of ONNX Runtime, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, then the installed builds)")
 	f.StringVar(&o.output, "output", "text", "`format`: text or json")
 	o.pytorch.addFlags(f)
@@ -204,9 +205,9 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 		return s, usageErrorf("say what to make with --precision: %s", strings.Join(precision.Names(), ", "))
 	}
 	if len(o.providers) == 0 {
-		return s, usageErrorf("--ep names no execution provider: allowed are %s", strings.Join(servedProviders(), ", "))
+		return s, usageErrorf("--ep names no execution provider: allowed are %s", strings.Join(provider.Names(), ", "))
 	}
-	err := cmp.Or(checkNames("--precision", o.precisions, precision.Names()), checkNames("--ep", o.providers, servedProviders()))
+	err := cmp.Or(checkNames("--precision", o.precisions, precision.Names()), checkNames("--ep", o.providers, provider.Names()))
 	if err != nil {
 		return s, err
 	}
@@ -215,11 +216,6 @@ func (o convertOptions) settings(path string) (precision.Options, error) {
 	}
 	s.MaxKept, err = share("--max-kept", o.maxKept)
 	return s, err
-}
-
-// servedProviders lists the execution providers that a configuration of the engine can name.
-func servedProviders() []string {
-	return []string{"cpu", "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml"}
 }
 
 // checkNames checks the values of a flag that takes a list.
@@ -332,15 +328,15 @@ type libraries struct {
 }
 
 // build returns the build that serves a provider.
-func (l libraries) build(provider string) ortlib.Build {
-	if build, ok := l.byProvider[provider]; ok {
+func (l libraries) build(of string) ortlib.Build {
+	if build, ok := l.byProvider[of]; ok {
 		return build
 	}
-	return l.byProvider["cpu"]
+	return l.byProvider[provider.CPU]
 }
 
 // openLibraries finds and tries a build for each provider and for cpu, which makes the reference: the one that flag or
-// environment names, else for openvino, cuda and tensorrt the installed build of that flavour, else the default.
+// environment names, else the installed build of the provider's flavour, else the default.
 func openLibraries(ctx context.Context, named string, providers []string) (libraries, error) {
 	base, err := ortlib.Resolve(named)
 	if err != nil {
@@ -349,10 +345,10 @@ func openLibraries(ctx context.Context, named string, providers []string) (libra
 	if base, err = openBuild(ctx, base); err != nil {
 		return libraries{}, err
 	}
-	l := libraries{byProvider: map[string]ortlib.Build{"cpu": base}}
-	for _, provider := range providers {
-		if provider != "cpu" {
-			l.byProvider[provider] = buildFor(provider, named, base)
+	l := libraries{byProvider: map[string]ortlib.Build{provider.CPU: base}}
+	for _, name := range providers {
+		if name != provider.CPU {
+			l.byProvider[name] = buildFor(name, named, base)
 		}
 	}
 	return l, nil
@@ -360,8 +356,8 @@ func openLibraries(ctx context.Context, named string, providers []string) (libra
 
 // buildFor returns the build that serves a provider: base where flag or environment names it, else the installed one of the provider's
 // flavour, if there is one.
-func buildFor(provider, named string, base ortlib.Build) ortlib.Build {
-	flavour := map[string]string{"openvino": "openvino", "cuda": "cuda", "tensorrt": "cuda"}[provider]
+func buildFor(of, named string, base ortlib.Build) ortlib.Build {
+	flavour := provider.Of(of).Flavour
 	if flavour == "" || named != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
 		return base
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tuner/precision"
+	"tuner/provider"
 	"tuner/provider/probe"
 )
 
@@ -18,7 +19,7 @@ type converter struct {
 
 // convert makes the variants, writes them and tells of them. What was made and measured before a failure is not lost.
 func (c converter) convert(ctx context.Context, con console, path string, settings precision.Options) error {
-	repeats, err := c.maker.Determinism(ctx, "cpu")
+	repeats, err := c.maker.Determinism(ctx, provider.CPU)
 	if err != nil {
 		return convertError(ctx, err)
 	}
@@ -64,15 +65,15 @@ func (c converter) all(ctx context.Context) ([]result, error) {
 // nothing would be cpu by another name: it is out.
 func (c converter) assign(ctx context.Context, r *result) error {
 	r.Assigned = map[string]string{}
-	for _, provider := range c.options.providers {
-		out, took, err := c.prober.TryAll(ctx, c.builds.build(provider), []string{provider}, r.variant.Path)
+	for _, of := range c.options.providers {
+		out, took, err := c.prober.TryAll(ctx, c.builds.build(of), []string{of}, r.variant.Path)
 		if err != nil {
 			return err
 		}
-		if reason := out[provider]; reason != "" {
-			r.variant.Rejected[provider] = reason
-		} else if took[provider] != "" {
-			r.Assigned[provider] = took[provider]
+		if reason := out[of]; reason != "" {
+			r.variant.Rejected[of] = reason
+		} else if took[of] != "" {
+			r.Assigned[of] = took[of]
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"tuner/onnx"
 	"tuner/onnx/inputs"
 	"tuner/precision"
+	"tuner/provider"
 	"tuner/pytorch"
 )
 
@@ -123,7 +124,7 @@ func (r cpuRunner) Run(ctx context.Context, model string, in map[string]inputs.T
 	if err != nil {
 		return nil, err
 	}
-	session, err := r.open.Open(ctx, m, "cpu")
+	session, err := r.open.Open(ctx, m, provider.CPU)
 	if err != nil {
 		return nil, err
 	}

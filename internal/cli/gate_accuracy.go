@@ -12,6 +12,7 @@ import (
 	"tuner/onnx"
 	"tuner/ortlib"
 	"tuner/precision"
+	"tuner/provider"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -31,7 +32,7 @@ func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setu
 	if err != nil {
 		return nil, err
 	}
-	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), "cpu")}
+	place := search.Place{Provider: cmp.Or(string(spec.Base(s.Candidate.Config)[search.KnobExecutionProvider]), provider.CPU)}
 	if builds.candidate.Library != builds.baseline.Library || s.Candidate.Engine != s.Baseline.Engine { // not the reference even for the same file
 		place.Runtime = builds.candidate.Name()
 	}

@@ -12,12 +12,13 @@ import (
 	"tuner/ortlib"
 	"tuner/ortsweep"
 	"tuner/ortsweep/race"
+	"tuner/provider"
 	"tuner/runner"
 	"tuner/search"
 )
 
 // installedFlavours names one installed build of each flavour, the newest, cpu's first: what a sweep without a space compares.
-// cuda's needs a GPU. A build that flag or environment names stands alone.
+// One for GPUs needs a GPU. A build that flag or environment names stands alone.
 func installedFlavours(o sweepOptions, gpus int) []string {
 	if o.ortLibrary != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
 		return nil
@@ -32,7 +33,8 @@ func installedFlavours(o sweepOptions, gpus int) []string {
 	}
 	var flavours []string
 	for _, b := range builds { // cpu first, the newest of a flavour first
-		if !slices.Contains(flavours, b.Flavour) && (b.Flavour != "cuda" || gpus > 0) {
+		build, _ := provider.BuildOf(b.Flavour)
+		if !slices.Contains(flavours, b.Flavour) && (!build.GPU || gpus > 0) {
 			flavours = append(flavours, b.Flavour)
 		}
 	}

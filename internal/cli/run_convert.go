@@ -27,6 +27,7 @@ import (
 	"tuner/precision/accuracy"
 	"tuner/profile"
 	"tuner/profile/campaign"
+	"tuner/provider"
 	"tuner/pytorch"
 	"tuner/spec"
 	"tuner/steps"
@@ -173,7 +174,7 @@ func (c modelConversion) convert(ctx context.Context, log *steps.Log) (path stri
 		if err := log.Claim(steps.Convert, c.key, c.target); err != nil {
 			return steps.Outcome{}, err
 		}
-		libraries, err := openLibraries(ctx, c.options.ortLibrary, []string{"cpu"})
+		libraries, err := openLibraries(ctx, c.options.ortLibrary, []string{provider.CPU})
 		if err != nil {
 			return steps.Outcome{}, interruptedOr(ctx, err)
 		}
@@ -220,21 +221,21 @@ func (c modelConversion) freeBatch(ctx context.Context, opener precision.Opener,
 	if settings.Cache, err = precision.UserCache(); err != nil {
 		return steps.Outcome{}, err
 	}
-	if settings.Tool, err = variantTool(hostinfo.Read(ctx), []string{"cpu"}, libraries.build); err != nil {
+	if settings.Tool, err = variantTool(hostinfo.Read(ctx), []string{provider.CPU}, libraries.build); err != nil {
 		return steps.Outcome{}, err
 	}
 	maker, err := precision.NewMaker(c.source, opener, settings)
 	if err != nil {
 		return steps.Outcome{}, convertError(ctx, err)
 	}
-	v, err := maker.Make(ctx, precision.FP32, []string{"cpu"})
+	v, err := maker.Make(ctx, precision.FP32, []string{provider.CPU})
 	if err != nil {
 		return steps.Outcome{}, convertError(ctx, err)
 	}
-	if reason := v.Rejected["cpu"]; reason != "" {
+	if reason := v.Rejected[provider.CPU]; reason != "" {
 		return steps.Skip("%s is served as it is: with a symbolic batch dimension it is refused (%s)", c.model, reason), nil
 	}
-	if difference := differenceText(v.Accuracy["cpu"]); difference != "" {
+	if difference := differenceText(v.Accuracy[provider.CPU]); difference != "" {
 		return steps.Skip("%s is served as it is: with a symbolic batch dimension its outputs differ (%s)", c.model, difference), nil
 	}
 	if err := v.Export(c.target, true); err != nil {

@@ -12,6 +12,7 @@ import (
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/ortlib"
+	"tuner/provider"
 	"tuner/provider/probe"
 	"tuner/search"
 	"tuner/spec"
@@ -75,7 +76,7 @@ func (j job) optimizable(r analyze.Result) (o optimizedModel, reason string, err
 	switch {
 	case !found:
 		return o, unfoundText(r), nil
-	case best.Setup.Provider != "cpu":
+	case best.Setup.Provider != provider.CPU:
 		return o, fmt.Sprintf("the best runs on %s, which compiles the model itself", best.Setup.Provider), nil
 	}
 	options, err := modelconfig.ORTOptions(best.Deployed)

@@ -29,6 +29,7 @@ import (
 	"tuner/hostinfo"
 	"tuner/ort"
 	"tuner/ortlib"
+	"tuner/provider"
 )
 
 // protocolVersion is the Triton release whose protocol the server speaks.
@@ -189,7 +190,7 @@ func (o *serveOptions) frontends(log *slog.Logger, usable int64) (frontends.Opti
 
 // usableGPUs counts the GPUs that this build of ONNX Runtime can use.
 func usableGPUs(runtime *ort.Runtime) int {
-	if !slices.Contains(runtime.Providers(), "cuda") {
+	if !slices.Contains(runtime.Providers(), provider.CUDA) {
 		return 0
 	}
 	gpus, _ := hostinfo.ReadGPUs()

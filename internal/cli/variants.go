@@ -16,6 +16,7 @@ import (
 	"tuner/ortlib"
 	"tuner/precision"
 	"tuner/profile"
+	"tuner/provider"
 	"tuner/provider/probe"
 	"tuner/search"
 	"tuner/spec"
@@ -159,7 +160,7 @@ func byPlace(builds []ortlib.Build, facts search.Facts) func(place string) ortli
 // variantTool names everything that a comparison in the places depends on, beside the model and the data: this program, the
 // build that runs the original on cpu, each other build that runs a place, and what computes there.
 func variantTool(host hostinfo.Host, places []string, serving func(place string) ortlib.Build) (string, error) {
-	base := serving("cpu")
+	base := serving(provider.CPU)
 	name, err := contentName(base)
 	if err != nil {
 		return "", err
@@ -182,9 +183,7 @@ func variantTool(host hostinfo.Host, places []string, serving func(place string)
 // CPU, and for places on GPUs their models.
 func processors(host hostinfo.Host, places []string) []string {
 	names := append([]string{host.Arch}, host.CPU.Features...)
-	onGPU := func(place string) bool {
-		return slices.Contains([]string{"cuda", "tensorrt"}, search.ParsePlace(place).Provider)
-	}
+	onGPU := func(place string) bool { return provider.OnGPU(search.ParsePlace(place).Provider) }
 	if slices.ContainsFunc(places, onGPU) {
 		for _, gpu := range host.GPUs {
 			names = append(names, gpu.Name)
