@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"tuner/hostinfo"
+	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
+	"tuner/report/result"
 )
 
 // tritonName is what result.json calls the other server of measuredOn.
@@ -74,15 +76,14 @@ func TestServers(t *testing.T) {
 // The machine's own finals do not make the memory that a remote server told during the search the engine's.
 func TestRemoteMemoryIsNotCounted(t *testing.T) {
 	t.Parallel()
-	var d document
-	d.Origin.Server, d.Origin.Finals = documentServer{modeRemote}, &documentServer{modeBundled}
-	memory := func(bytes float64) documentFigures {
-		return documentFigures{Values: map[measure.Metric]measure.Estimate{measure.Memory: {Value: bytes}}}
+	d := result.Result{Origin: &result.Origin{Server: &journal.ServerInfo{Mode: modeRemote}, Finals: &journal.ServerInfo{Mode: modeBundled}}}
+	memory := func(bytes float64) result.Sample {
+		return result.Sample{Values: map[measure.Metric]result.Estimate{measure.Memory: {Value: bytes}}}
 	}
-	m := Model{}
-	m.addFigures(d, documentConfig{Points: []documentPoint{{documentFigures: memory(64e9)}, {Confirmed: true, documentFigures: memory(3e8), Searched: memory(64e9)}}})
-	if m.Memory != 3e8 {
-		t.Errorf("%g bytes, want 3e8 of the engine here", m.Memory)
+	m, searched := Model{}, memory(64e9)
+	err := m.addFigures(d, result.Configuration{Points: []result.Point{{Sample: memory(64e9)}, {Confirmed: true, Sample: memory(3e8), Searched: &searched}}})
+	if m.Memory != 3e8 || err != nil {
+		t.Errorf("%g bytes, %v; want 3e8 of the engine here", m.Memory, err)
 	}
 }
 
@@ -90,20 +91,19 @@ func TestRemoteMemoryIsNotCounted(t *testing.T) {
 // search: an engine that was configured anew does not load its model under every load.
 func TestPeak(t *testing.T) {
 	t.Parallel()
-	at := func(concurrency int, values, searched float64) documentPoint {
-		figures := func(bytes float64) documentFigures {
-			return documentFigures{Values: map[measure.Metric]measure.Estimate{measure.Memory: {Value: bytes}}}
+	at := func(concurrency int, values, searched float64) result.Point {
+		figures := func(bytes float64) *result.Sample {
+			return &result.Sample{Values: map[measure.Metric]result.Estimate{measure.Memory: {Value: bytes}}}
 		}
-		return documentPoint{Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, documentFigures: figures(values), Searched: figures(searched)}
+		return result.Point{Load: measure.Load{Concurrency: concurrency, BatchSize: 1}, Sample: *figures(values), Searched: figures(searched)}
 	}
-	for _, points := range [][]documentPoint{
+	for _, points := range [][]result.Point{
 		{at(1, 5e8, 0), at(2, 3e8, 2e8)},
 		{at(1, 2e8, 0), at(2, 5e8, 6e8)},
 	} {
 		m := Model{Load: measure.Load{Concurrency: 2, BatchSize: 1}}
-		m.addFigures(document{}, documentConfig{Points: points})
-		if m.Memory != 5e8 {
-			t.Errorf("%+v: %g bytes, want 5e8", points, m.Memory)
+		if err := m.addFigures(result.Result{}, result.Configuration{Points: points}); m.Memory != 5e8 || err != nil {
+			t.Errorf("%+v: %g bytes, %v; want 5e8", points, m.Memory, err)
 		}
 	}
 	// The configuration's own figure goes before those of its points, and is the report's. 400 MB × 1.3 are 496 MiB, and 256 MiB, in steps of 64.

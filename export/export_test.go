@@ -17,6 +17,7 @@ import (
 
 	"tuner/modelconfig"
 	"tuner/modelrepo"
+	"tuner/report/result"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -35,11 +36,11 @@ func analyzed(t *testing.T, replace ...string) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	result := strings.NewReplacer(replace...).Replace(string(text))
-	if err := os.WriteFile(filepath.Join(dir, resultName), []byte(result), 0o644); err != nil {
+	changed := strings.NewReplacer(replace...).Replace(string(text))
+	if err := os.WriteFile(filepath.Join(dir, result.FileName), []byte(changed), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	m, err := parseResult(resultName, []byte(result))
+	m, err := parseResult(result.FileName, []byte(changed))
 	if err != nil {
 		return dir // the test is about what is wrong with it
 	}
@@ -65,7 +66,7 @@ func parsed(t *testing.T, replace ...string) Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := parseResult(resultName, []byte(strings.NewReplacer(replace...).Replace(string(text))))
+	m, err := parseResult(result.FileName, []byte(strings.NewReplacer(replace...).Replace(string(text))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func FuzzResult(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := parseResult(resultName, text)
+		m, err := parseResult(result.FileName, text)
 		if err != nil {
 			return
 		}

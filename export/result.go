@@ -15,11 +15,12 @@ import (
 
 	"tuner/hostinfo"
 	"tuner/internal/durable"
+	"tuner/journal"
 	"tuner/measure"
 	"tuner/modelconfig"
 	"tuner/modelconfig/configpb"
 	"tuner/provider"
-	"tuner/report"
+	"tuner/report/result"
 	"tuner/search"
 	"tuner/search/verdict"
 )
@@ -53,88 +54,9 @@ type Model struct {
 // folder is the model's deployable folder, which `tuner analyze` wrote.
 func (m Model) folder() string { return filepath.Join(m.Input, "repository", m.Name) }
 
-// document is what is read of result.json (docs/reference/results.md).
-type document struct {
-	Format         int                  `json:"format"`
-	Status         string               `json:"status"`
-	Summary        string               `json:"summary"`
-	Answer         documentAnswer       `json:"answer"`
-	Model          string               `json:"model"`
-	Best           string               `json:"best"`
-	Configurations []documentConfig     `json:"configurations"`
-	Variants       []documentComparison `json:"variants"`
-	Machine        hostinfo.Host        `json:"machine"`
-	Origin         struct {
-		Fingerprint string          `json:"machine_fingerprint"`
-		Server      documentServer  `json:"server"`
-		Finals      *documentServer `json:"finals"` // nil: the same
-		Models      []struct {
-			Precision string `json:"precision"`
-			SHA256    string `json:"sha256"`
-		} `json:"models"`
-	} `json:"origin"`
-}
-
-// documentAnswer is the head of the report.
-type documentAnswer struct {
-	State       verdict.State `json:"state"`
-	Confidence  float64       `json:"confidence"`
-	Probability *float64      `json:"probability"`
-}
-
-// documentServer is a server that was measured; the zero value is the bundled engine.
-type documentServer struct {
-	Mode string `json:"mode"`
-}
-
-type documentConfig struct {
-	Name     string       `json:"name"`
-	BestLoad measure.Load `json:"best_load"`
-	Setup    struct {
-		Provider  string `json:"execution_provider"`
-		Runtime   string `json:"runtime"`
-		Precision string `json:"precision"`
-		Instances int    `json:"instance_count"`
-	} `json:"setup"`
-	Memory documentMemory  `json:"memory"`
-	Points []documentPoint `json:"points"`
-	Config string          `json:"config"`
-}
-
-// documentMemory is what a configuration holds; zero in results that were written before there
-// was one figure.
-type documentMemory struct {
-	Value float64 `json:"value"`
-}
-
-type documentPoint struct {
-	Load      measure.Load `json:"load"`
-	Server    string       `json:"server"` // its name, where not only the bundled engine was measured
-	Confirmed bool         `json:"confirmed"`
-	documentFigures
-	Searched documentFigures `json:"searched"`
-}
-
-type documentFigures struct {
-	Values map[measure.Metric]measure.Estimate `json:"values"`
-	Launch float64                             `json:"launch_time"`
-}
-
-// documentComparison is a variant's comparison with the original, by place (search.Place).
-type documentComparison struct {
-	Precision string `json:"precision"`
-	Accuracy  map[string]struct {
-		Outputs map[string]struct {
-			Cosine *float64 `json:"cosine_mean"`
-		} `json:"outputs"`
-	} `json:"accuracy"`
-}
-
-const resultName = "result.json"
-
 // readModel reads an analyzed campaign's result.
 func readModel(input string) (Model, error) {
-	path := filepath.Join(input, resultName)
+	path := filepath.Join(input, result.FileName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Model{}, inputErrorf("no analyzed result in %q: run 'tuner analyze --input %s' first, or name its output folder", input, input)
@@ -164,7 +86,7 @@ func checkFolder(m Model) error {
 	config = modelconfig.Clone(config)
 	config.ModelWarmup = m.Config.GetModelWarmup()
 	if !modelconfig.Equal(config, m.Config) {
-		return inputErrorf("%s is not the configuration %s of %s; 'tuner analyze' writes both anew (formats: repository)", path, m.Configuration, resultName)
+		return inputErrorf("%s is not the configuration %s of %s; 'tuner analyze' writes both anew (formats: repository)", path, m.Configuration, result.FileName)
 	}
 	return nil
 }
@@ -174,29 +96,32 @@ var modelName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // parseResult reads result.json. path is for messages.
 func parseResult(path string, text []byte) (Model, error) {
-	var d document
-	if err := json.Unmarshal(text, &d); err != nil {
-		return Model{}, inputErrorf("%s is not a result of 'tuner analyze': %w", path, err)
+	d, err := result.Parse(path, text)
+	if err != nil {
+		return Model{}, &InputError{err}
 	}
 	switch {
-	case d.Format != report.ResultFormat:
-		return Model{}, inputErrorf("%s: format is %d; this version of tuner reads format %d: run 'tuner analyze' again", path, d.Format, report.ResultFormat)
 	case !modelName.MatchString(d.Model):
 		return Model{}, inputErrorf("%s: model: the name %q cannot be a folder; allowed are letters, digits and _ . - (not first)", path, d.Model)
 	case d.Best == "":
 		return Model{}, &InfeasibleError{fmt.Errorf("cannot export %q, since nothing satisfies the constraints: %s", path, d.Summary)}
 	}
-	i := slices.IndexFunc(d.Configurations, func(c documentConfig) bool { return c.Name == d.Best })
+	i := slices.IndexFunc(d.Configurations, func(c result.Configuration) bool { return c.Name == d.Best })
 	if i < 0 {
 		return Model{}, inputErrorf("%s: best: there is no configuration %q", path, d.Best)
 	}
 	best := d.Configurations[i]
 	m := Model{
 		Name: d.Model, Configuration: best.Name, Precision: best.Setup.Precision, Provider: best.Setup.Provider, Runtime: best.Setup.Runtime,
-		Instances: max(1, best.Setup.Instances), Load: best.BestLoad, State: d.Answer.State, Kept: d.Answer.Probability,
+		Instances: 1, State: d.Answer.State, Kept: d.Answer.Probability,
 		Cosine: cosine(d.Variants, best.Setup.Precision, search.Place{Provider: best.Setup.Provider, Runtime: best.Setup.Runtime}),
 	}
-	var err error
+	if n := best.Setup.Instances; n != nil {
+		m.Instances = max(1, *n)
+	}
+	if best.BestLoad != nil {
+		m.Load = *best.BestLoad
+	}
 	if m.Config, err = modelconfig.Parse(path+": config of "+best.Name, []byte(best.Config)); err != nil {
 		return Model{}, &InputError{err}
 	}
@@ -207,12 +132,16 @@ func parseResult(path string, text []byte) (Model, error) {
 		return Model{}, inputErrorf("%s: config of %s: %w", path, best.Name, err)
 	}
 	m.Threads = m.sessionThreads()
-	for _, file := range d.Origin.Models {
-		if file.Precision == m.Precision {
-			m.SHA256 = file.SHA256
+	if d.Origin != nil {
+		for _, file := range d.Origin.Models {
+			if file.Precision == m.Precision {
+				m.SHA256 = file.SHA256
+			}
 		}
 	}
-	m.addFigures(d, best)
+	if err := m.addFigures(d, best); err != nil {
+		return Model{}, inputErrorf("%s: machine: %w", path, err)
+	}
 	return m, checkFigures(path, m)
 }
 
@@ -222,44 +151,58 @@ const (
 	modeRemote  = "remote"
 )
 
-// server is the one that searched figures come from, or those of the finals.
-func (d document) server(confirmed bool) documentServer {
-	if confirmed && d.Origin.Finals != nil {
+// serverOf is the server that the figures of the search or of the finals come from.
+func serverOf(d result.Result, confirmed bool) journal.ServerInfo {
+	bundled := journal.ServerInfo{Mode: modeBundled}
+	switch {
+	case d.Origin == nil:
+		return bundled
+	case confirmed && d.Origin.Finals != nil:
 		return *d.Origin.Finals
+	case d.Origin.Server != nil:
+		return *d.Origin.Server
 	}
-	return d.Origin.Server
+	return bundled
 }
 
-// peak is the memory of the server's process in bytes; 0 unknown. Of a server that ran already the figure is what its whole machine uses.
-func (s documentServer) peak(f documentFigures) float64 {
-	if s.Mode == modeRemote {
-		return 0
-	}
-	return f.Values[measure.Memory].Value
-}
-
-// addFigures adds what was measured of the configuration: the figures at its best load, where
-// they come from, the most that loading took at any load, and its memory: the one figure that
-// the report names, or the most of any load in results that have none.
-func (m *Model) addFigures(d document, best documentConfig) {
+// addFigures adds what was measured of the configuration: the figures at its best load, their server and machine, and the
+// longest launch at any load. Memory is the one figure of the configuration. Older results have none: there it is the
+// most of any load. The memory of a server that ran already is unknown, since the figure is that of its whole machine.
+func (m *Model) addFigures(d result.Result, best result.Configuration) error {
 	for _, p := range best.Points {
-		server := d.server(p.Confirmed)
-		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch), seconds(p.Searched.Launch))
-		m.Memory = max(m.Memory, server.peak(p.documentFigures))
+		server := serverOf(d, p.Confirmed)
+		isRemote := server.Mode == modeRemote
+		m.LaunchTime = max(m.LaunchTime, seconds(p.Launch))
+		if p.Searched != nil {
+			m.LaunchTime = max(m.LaunchTime, seconds(p.Searched.Launch))
+		}
+		if !isRemote {
+			m.Memory = max(m.Memory, p.Values[measure.Memory].Value)
+		}
 		if p.Load != m.Load {
 			continue
 		}
-		m.Values, m.Remote = p.Values, server.Mode == modeRemote
-		if server.Mode != "" && server.Mode != modeBundled {
+		m.Values, m.Remote = map[measure.Metric]measure.Estimate{}, isRemote
+		for metric, e := range p.Values {
+			m.Values[metric] = e.Measured()
+		}
+		if server.Mode != modeBundled {
 			m.Server = p.Server
 		}
-		if !m.Remote {
-			m.Host, m.Fingerprint = d.Machine, d.Origin.Fingerprint
+		if isRemote || d.Origin == nil {
+			continue
+		}
+		m.Fingerprint = d.Origin.Fingerprint
+		if d.Machine != nil {
+			if err := json.Unmarshal(d.Machine, &m.Host); err != nil {
+				return err
+			}
 		}
 	}
-	if best.Memory.Value > 0 && !m.Remote {
+	if best.Memory != nil && best.Memory.Value > 0 && !m.Remote {
 		m.Memory = best.Memory.Value
 	}
+	return nil
 }
 
 // ownThreads is the accelerator of the configuration that has threads of its own only (OpenVINO): ONNX Runtime's number does not
@@ -327,8 +270,8 @@ func checkFigures(path string, m Model) error {
 	return nil
 }
 
-// cosine finds what was measured of a variant's outputs in a place.
-func cosine(variants []documentComparison, precision string, place search.Place) *float64 {
+// cosine is the least mean cosine of a variant's outputs in a place; nil where nothing was compared.
+func cosine(variants []result.Variant, precision string, place search.Place) *float64 {
 	for _, v := range variants {
 		if v.Precision != precision {
 			continue
@@ -339,8 +282,8 @@ func cosine(variants []documentComparison, precision string, place search.Place)
 		}
 		var least *float64
 		for _, output := range report.Outputs {
-			if output.Cosine != nil && (least == nil || *output.Cosine < *least) {
-				least = output.Cosine
+			if c := output.CosineMean; !math.IsNaN(c) && (least == nil || c < *least) {
+				least = &c
 			}
 		}
 		return least

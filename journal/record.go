@@ -73,10 +73,10 @@ func (r RuntimeInfo) Name() string {
 
 // ServerInfo is a server that trials were measured on.
 type ServerInfo struct {
-	Mode    string `json:"mode"`              // as in the profile: bundled, local or remote
-	Where   string `json:"where,omitempty"`   // the program's path, or the server's address
-	Name    string `json:"name,omitempty"`    // by its own metadata
-	Version string `json:"version,omitempty"` // likewise
+	Mode    string `json:"mode" jsonschema:"enum=bundled,enum=local,enum=remote"` // as in the profile
+	Where   string `json:"where,omitempty"`                                       // the program's path, or the server's address
+	Name    string `json:"name,omitempty"`                                        // by its own metadata
+	Version string `json:"version,omitempty"`                                     // likewise
 }
 
 // ReloadsFinals reports whether the finals ran on a server that runs already: then a launch is no more than a load of the model.

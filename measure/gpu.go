@@ -5,11 +5,11 @@ import "slices"
 // GPUWindow is what one GPU did during a window.
 type GPUWindow struct {
 	UUID        string  `json:"uuid"`
-	Utilization float64 `json:"utilization"`  // share of the time in which it computed, 0..1
-	Power       float64 `json:"power"`        // W, mean
-	MemoryUsed  int64   `json:"memory_used"`  // bytes, the most that was seen
-	MemoryTotal int64   `json:"memory_total"` // bytes
-	Energy      float64 `json:"energy"`       // J
+	Utilization float64 `json:"utilization" jsonschema:"minimum=0,maximum=1"` // share of the time in which it computed, 0..1
+	Power       float64 `json:"power" jsonschema:"minimum=0"`                 // W, mean
+	MemoryUsed  int64   `json:"memory_used" jsonschema:"minimum=0"`           // bytes, the most that was seen
+	MemoryTotal int64   `json:"memory_total" jsonschema:"minimum=0"`          // bytes
+	Energy      float64 `json:"energy" jsonschema:"minimum=0"`                // J
 }
 
 // Plus is what the GPU did in the seconds of g and in those of a later window together.

@@ -5,9 +5,9 @@ import "fmt"
 // Load is what the clients do to the server: a closed loop at a concurrency, or an open loop at a request rate. Exactly
 // one of Concurrency and RequestRate is set.
 type Load struct {
-	Concurrency int     `json:"concurrency,omitempty"`  // requests in flight, ≥ 1
-	RequestRate float64 `json:"request_rate,omitempty"` // requests per second, > 0
-	BatchSize   int     `json:"batch_size,omitempty"`   // client batch: inferences per request, ≥ 1; 0 unknown, in figures of other programs
+	Concurrency int     `json:"concurrency,omitempty" jsonschema:"minimum=1"`           // requests in flight, ≥ 1
+	RequestRate float64 `json:"request_rate,omitempty" jsonschema:"exclusiveMinimum=0"` // requests per second, > 0
+	BatchSize   int     `json:"batch_size,omitempty" jsonschema:"minimum=1"`            // client batch: inferences per request, ≥ 1; 0 unknown, in figures of other programs
 }
 
 // Level is the load's number on its axis: concurrency or request rate.

@@ -10,6 +10,7 @@ import (
 	"tuner/analyze"
 	"tuner/internal/terminal"
 	"tuner/measure"
+	"tuner/report/result"
 	"tuner/search"
 	"tuner/search/verdict"
 	"tuner/spec"
@@ -39,7 +40,7 @@ func AnswerOf(r analyze.Result) Answer {
 	words := wordsOf(r)
 	a := Answer{State: v.State, Headline: v.Headline(words)}
 	if r.Recorded != "" && (v.State == verdict.Proven || v.State == verdict.NoGain) {
-		a.State, a.Headline = stateRecorded, recordedHeadline(r, words)
+		a.State, a.Headline = result.Recorded, recordedHeadline(r, words)
 	}
 	if missed := missedText(r); a.State == verdict.Nothing && missed != "" {
 		a.Headline = "Nothing satisfies " + missed + "."
@@ -71,9 +72,6 @@ func AnswerOf(r analyze.Result) Answer {
 func wordsOf(r analyze.Result) verdict.Words {
 	return verdict.Words{Goal: r.Goal, Name: func(c search.Candidate) string { return nameOf(r, c) }, IsExact: r.Recorded != ""}
 }
-
-// stateRecorded is that of figures of another program: they have no intervals, so that nothing is proven.
-const stateRecorded verdict.State = "recorded"
 
 func recordedHeadline(r analyze.Result, w verdict.Words) string {
 	text := "Recorded by another program, which does not tell how sure its figures are"

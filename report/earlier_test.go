@@ -14,7 +14,7 @@ import (
 // Every report counts the trials of earlier campaigns apart.
 func TestReusedCampaigns(t *testing.T) {
 	t.Parallel()
-	r := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
+	r := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
 	r.Reused = []analyze.Reused{{From: "out/first", Created: time.Unix(0, 0).UTC(), Same: true, Trials: 41}, {From: "out/there", Trials: 1}}
 	here := "Reused from out/first: 41 trials on this machine, to choose what to measure; no figure here is theirs."
 	there := "Reused from out/there: 1 trial on another machine, ONNX Runtime or protocol, for forecasts alone; no figure here is theirs."

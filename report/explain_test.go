@@ -19,7 +19,7 @@ import (
 // predicted is the typical campaign as if a strategy that predicts had made it, with an effect of every kind.
 func predicted(t *testing.T) analyze.Result {
 	t.Helper()
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	x := &r.Explanation
 	number := func(v float64) *float64 { return &v }
 	best := &x.Subjects[0]
@@ -59,8 +59,8 @@ func predicted(t *testing.T) analyze.Result {
 func TestExplanations(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]analyze.Result{
-		"found.why.txt":      result(t, typical(t), analyze.Options{}),
-		"infeasible.why.txt": result(t, typical(t), analyze.Options{Goal: tight()}),
+		"found.why.txt":      ranked(t, typical(t), analyze.Options{}),
+		"infeasible.why.txt": ranked(t, typical(t), analyze.Options{Goal: tight()}),
 		"predicted.why.txt":  predicted(t),
 		"unmeasured.why.txt": {},
 	} {
@@ -84,7 +84,7 @@ func TestExplanations(t *testing.T) {
 // Without the best of the campaign no other configuration is explained with its figures.
 func TestReportWithoutTheBest(t *testing.T) {
 	t.Parallel()
-	r, _ := result(t, typical(t), analyze.Options{}).Only([]string{"minilm_config_1"})
+	r, _ := ranked(t, typical(t), analyze.Options{}).Only([]string{"minilm_config_1"})
 	const want = "There is nothing to explain: the best of the campaign is not among the configurations that are reported.\n"
 	if got := written(t, r, WriteExplanation); got != want {
 		t.Errorf("the explanation is %q, want %q", got, want)
@@ -99,7 +99,7 @@ func TestReportWithoutTheBest(t *testing.T) {
 func TestFailedFinalsAreSaid(t *testing.T) {
 	t.Parallel()
 	failing, other := analyzetest.Candidate(2, 1, 16), analyzetest.Candidate(2, 1, 4)
-	r := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 64).Measure(failing, 16).Measure(other, 8).
+	r := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 64).Measure(failing, 16).Measure(other, 8).
 		FailFinal(failing, 16).Confirm(other, 8), analyze.Options{})
 	if best, ok := r.Winner(); !ok || best.Candidate.Key() != other.Key() {
 		t.Errorf("the best is %s, whose fresh process failed", best.Candidate.Describe())
@@ -109,7 +109,7 @@ func TestFailedFinalsAreSaid(t *testing.T) {
 // What limits a configuration is said with the figures that show it.
 func TestBottleneckTexts(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	check := func(bottleneck analyze.Bottleneck, want string, change func(*analyze.Breakdown, *analyze.Config)) {
 		t.Helper()
 		s, c := r.Explanation.Subjects[0], r.Configs[0]
@@ -174,5 +174,5 @@ func TestWhatIsNotCompared(t *testing.T) {
 	if text := written(t, ofTwoServers(t, false), WriteExplanation); strings.Contains(text, "the default's throughput") {
 		t.Errorf("the default was measured on another server, and is compared:\n%s", text)
 	}
-	check(result(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}), "at concurrency 4 cannot be compared: it was measured at too few loads for a mean.")
+	check(ranked(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}), "at concurrency 4 cannot be compared: it was measured at too few loads for a mean.")
 }

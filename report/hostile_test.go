@@ -36,7 +36,7 @@ func hostile(t *testing.T) analyze.Result {
 	profile := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]",
 		"intra_op_threads: [1, 2]\n  parameters: {evil: [\"a\", \"b\"]}", 1)
 	c := analyzetest.Candidate(2, 1, 16).With("parameters.evil", search.Value(evil))
-	r := result(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 8).Measure(c, 16).
+	r := ranked(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 8).Measure(c, 16).
 		Fail(analyzetest.Candidate(1, 1, 4), 8, measure.StageStart, evil).End(evil, true).Claim(evil), analyze.Options{
 		CSV: spec.CSVFiles{Inference: spec.CSVFile{Columns: []string{"model_name", "backend_parameter/evil", "backend_parameter/formula", "perf_throughput"}}}})
 	for i := range r.Configs {
@@ -158,7 +158,7 @@ func TestHostileTextInJUnit(t *testing.T) {
 // A journal may come from anywhere: its model's name is never a way out of the output folder.
 func TestHostileModelName(t *testing.T) {
 	t.Parallel()
-	r := withModel(t, result(t, typical(t), analyze.Options{}))
+	r := withModel(t, ranked(t, typical(t), analyze.Options{}))
 	for _, name := range []string{"../evil", "a/b", `a\b`, ".", "..", "", ".hidden", "/etc"} {
 		parent := t.TempDir()
 		r.Header.Model = name

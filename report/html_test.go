@@ -114,10 +114,10 @@ func TestHTMLStructure(t *testing.T) {
 			webpagetest.CheckSelfContained(t, root)
 		})
 	}
-	check("found", result(t, typical(t), analyze.Options{Top: 3}), []string{"deploy", "why", "config", "breakdown", "knobs", "state", "trust"}, []string{"accuracy"})
-	check("variants", result(t, withVariants(t), analyze.Options{}), []string{"deploy", "why", "accuracy"}, nil)
-	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), []string{"why"}, []string{"deploy", "config"})
-	check("failed", result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
+	check("found", ranked(t, typical(t), analyze.Options{Top: 3}), []string{"deploy", "why", "config", "breakdown", "knobs", "state", "trust"}, []string{"accuracy"})
+	check("variants", ranked(t, withVariants(t), analyze.Options{}), []string{"deploy", "why", "accuracy"}, nil)
+	check("infeasible", ranked(t, typical(t), analyze.Options{Goal: tight()}), []string{"why"}, []string{"deploy", "config"})
+	check("failed", ranked(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
 		nil, []string{"deploy", "config", "why"})
 }
 
@@ -125,7 +125,7 @@ func TestHTMLStructure(t *testing.T) {
 func TestHTMLHostileNames(t *testing.T) {
 	t.Parallel()
 	const hostile = `</script><script>pwned=1</script><img src=x onerror=pwned=1>'"<!--{{.}}` + "\u2028"
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	r.Header.Model, r.Header.Spec.Path, r.Header.Fingerprint, r.Ending.Reason = hostile, hostile, hostile, hostile
 	r.Failures[0].Reason = hostile
 	for i := range r.Configs {
@@ -162,8 +162,8 @@ func TestHTMLHostileNames(t *testing.T) {
 
 func TestHTMLIsReproducible(t *testing.T) {
 	t.Parallel()
-	first, _ := htmlOf(t, result(t, withVariants(t), analyze.Options{}))
-	if again, _ := htmlOf(t, result(t, withVariants(t), analyze.Options{})); !bytes.Equal(first, again) {
+	first, _ := htmlOf(t, ranked(t, withVariants(t), analyze.Options{}))
+	if again, _ := htmlOf(t, ranked(t, withVariants(t), analyze.Options{})); !bytes.Equal(first, again) {
 		t.Error("the same campaign gives another page")
 	}
 }
@@ -171,7 +171,7 @@ func TestHTMLIsReproducible(t *testing.T) {
 // The data has every configuration with all of its loads and its config.pbtxt, and every trial.
 func TestHTMLData(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	_, root := htmlOf(t, r)
 	var data struct {
 		Lines          []string
@@ -249,7 +249,7 @@ func checkDistribution(t *testing.T, quantiles [][2]float64, want measure.Histog
 // The page's own answer is the result's verdict, in its words and figures; and its Pareto sets are those of the result.
 func TestHTMLAnswer(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}})
+	r := ranked(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}})
 	_, root := htmlOf(t, r)
 	var data struct {
 		Latency measure.Metric
@@ -329,7 +329,7 @@ func TestHTMLTrials(t *testing.T) {
 	for i := range windows {
 		windows[i].Duration *= 2
 	}
-	r := result(t, c, analyze.Options{})
+	r := ranked(t, c, analyze.Options{})
 	_, root := htmlOf(t, r)
 	list := dataOfPage(t, root)["trials"].([]any)
 	value := func(i int) float64 { return list[i].([]any)[4].(float64) }
@@ -342,7 +342,7 @@ func TestHTMLTrials(t *testing.T) {
 // An answer that is not recommended is given with its probability.
 func TestHTMLEdgeIsSaid(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	e := r.Verdict.Recommended.Values[measure.LatencyP99]
 	limit := e.Value * math.Sqrt(e.Hi/e.Value) // about one standard deviation above the p99: 84 %
 	goal := r.Goal
@@ -372,7 +372,7 @@ func TestHTMLTrust(t *testing.T) {
 		}
 		return list
 	}
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	if got := doubts(r); len(got) > 0 {
 		t.Errorf("doubts of a sound campaign: %q", got)
 	}
@@ -380,11 +380,11 @@ func TestHTMLTrust(t *testing.T) {
 	if got := doubts(r); !slices.Equal(got, []string{"12 % of the CPU time taken by others"}) {
 		t.Errorf("doubts beside a neighbour: %q", got)
 	}
-	unsure := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
+	unsure := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
 	if got := doubts(unsure); !slices.Contains(got, "not measured again") {
 		t.Errorf("doubts without finals: %q", got)
 	}
-	if got := trust(result(t, typical(t), analyze.Options{Goal: tight()})); got != nil {
+	if got := trust(ranked(t, typical(t), analyze.Options{Goal: tight()})); got != nil {
 		t.Errorf("chips without an answer: %v", got)
 	}
 }
@@ -396,7 +396,7 @@ func TestHTMLFieldsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, root := htmlOf(t, result(t, typical(t), analyze.Options{}))
+	_, root := htmlOf(t, ranked(t, typical(t), analyze.Options{}))
 	for _, key := range slices.Sorted(maps.Keys(keysOf(dataOfPage(t, root)))) {
 		if !strings.Contains(string(doc), "`"+key) {
 			t.Errorf("docs/reference/report.md does not mention %q", key)

@@ -15,248 +15,17 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/parallel"
-	"tuner/journal"
 	"tuner/measure"
-	"tuner/search"
-	"tuner/search/footprint"
+	"tuner/report/result"
 	"tuner/spec"
 )
 
-// ResultFormat is the version of result.json; it grows when a field changes its meaning or goes away.
-const ResultFormat = 1
-
-// The statuses of a result.
-const (
-	statusSatisfied  = "satisfied"  // the best configuration satisfies the constraints
-	statusInfeasible = "infeasible" // none does
-	statusUnmeasured = "unmeasured" // every trial failed
-)
-
-// document is result.json, described in docs/reference/results.md. Times are seconds, sizes bytes.
-type document struct {
-	Format         int              `json:"format"`
-	Status         string           `json:"status"`
-	Summary        string           `json:"summary"`
-	Answer         jsonAnswer       `json:"answer"`
-	Model          string           `json:"model"`
-	Best           string           `json:"best,omitempty"`
-	Nearest        string           `json:"nearest,omitempty"`
-	Goal           jsonGoal         `json:"goal"`
-	Requests       []jsonRequest    `json:"requests,omitempty"`
-	RankedBy       jsonRanking      `json:"ranked_by"`
-	Configurations []jsonConfig     `json:"configurations"`
-	Loads          []jsonLoad       `json:"loads"`
-	Pareto         []jsonFront      `json:"pareto"`
-	Explanation    *jsonExplanation `json:"explanation,omitempty"`
-	FirstStage     string           `json:"first_stage,omitempty"`
-	Variants       []jsonVariant    `json:"variants"`
-	Failures       []jsonFailure    `json:"failures"`
-	LeftOut        []jsonFold       `json:"left_out"`
-	Trials         int              `json:"trials"`
-	Windows        *int             `json:"windows,omitempty"`
-	ServiceTrials  int              `json:"service_trials,omitempty"`
-	Earlier        []jsonEarlier    `json:"earlier,omitempty"`
-	Withheld       *jsonWithheld    `json:"withheld,omitempty"` // absent where others took nothing
-	Ending         *jsonEnding      `json:"ending,omitempty"`
-	Time           *jsonAccount     `json:"time,omitempty"`
-	Steps          []jsonStep       `json:"steps,omitempty"`
-	Origin         *jsonOrigin      `json:"origin,omitempty"`
-	Machine        jsontext.Value   `json:"machine,omitempty"`
-	Recorded       string           `json:"recorded,omitempty"` // file of another program; then what a campaign alone knows is missing
-}
-
-// jsonWithheld is what others took of the CPU time, and what that did to throughput.
-type jsonWithheld struct {
-	Mean      float64 `json:"mean"`
-	Most      float64 `json:"most"`
-	Steal     float64 `json:"steal"`
-	Foreign   float64 `json:"foreign"`
-	Slope     float64 `json:"slope"`
-	Deviation float64 `json:"deviation"`
-}
-
-func newJSONWithheld(w analyze.Withheld) *jsonWithheld {
+func newJSONWithheld(w analyze.Withheld) *result.Withheld {
 	if w.Mean == 0 {
 		return nil
 	}
-	return &jsonWithheld{Mean: significant(w.Mean), Most: significant(w.Most), Steal: significant(w.Steal), Foreign: significant(w.Foreign), Slope: significant(w.Slope),
+	return &result.Withheld{Mean: significant(w.Mean), Most: significant(w.Most), Steal: significant(w.Steal), Foreign: significant(w.Foreign), Slope: significant(w.Slope),
 		Deviation: significant(w.Deviation)}
-}
-
-type jsonGoal struct {
-	Objective   []search.Term       `json:"objective"`
-	Constraints []search.Constraint `json:"constraints"`
-	Accuracy    *jsonLimit          `json:"accuracy,omitempty"`
-	Price       float64             `json:"price_per_hour,omitempty"`
-}
-
-// jsonRequest is the shape of an input in the measured requests.
-type jsonRequest struct {
-	Input  string              `json:"input"`
-	Shape  []int64             `json:"shape"`
-	Source analyze.ShapeSource `json:"source"`
-}
-
-// jsonRanking is what configurations are ranked by.
-type jsonRanking struct {
-	Rank string `json:"rank"` // score, top3-mean
-	At   string `json:"at"`   // best, or the load of all: concurrency=8
-}
-
-// jsonLoad is what is best at one load, ranked by that alone.
-type jsonLoad struct {
-	Load     measure.Load  `json:"load"`
-	Measured int           `json:"measured"`
-	Best     string        `json:"best,omitempty"`
-	TiedWith []string      `json:"tied_with,omitempty"`
-	Gain     *jsonEstimate `json:"gain,omitempty"`
-}
-
-// jsonFront is a Pareto set.
-type jsonFront struct {
-	Metrics []measure.Metric `json:"metrics"`
-	Points  []jsonFrontPoint `json:"points"`
-}
-
-type jsonFrontPoint struct {
-	Name   string       `json:"name"`
-	Load   measure.Load `json:"load"`
-	Values []float64    `json:"values"`
-}
-
-// jsonChance is the probability that a constraint holds.
-type jsonChance struct {
-	Constraint  search.Constraint `json:"constraint"`
-	Probability float64           `json:"probability"`
-}
-
-// jsonLimit is what every variant had to keep.
-type jsonLimit struct {
-	Metric  string   `json:"metric"`
-	Min     *float64 `json:"min,omitempty"`
-	Max     *float64 `json:"max,omitempty"`
-	Command string   `json:"command,omitempty"`
-}
-
-type jsonConfig struct {
-	Name      string           `json:"name"`
-	Rank      int              `json:"rank,omitempty"`
-	Default   bool             `json:"default"`
-	Satisfies bool             `json:"satisfies"`
-	Confirmed bool             `json:"confirmed"`
-	TiedWith  []string         `json:"tied_with,omitempty"`
-	Gain      *jsonEstimate    `json:"gain,omitempty"`
-	BestLoad  *measure.Load    `json:"best_load,omitempty"`
-	Setup     jsonSetup        `json:"setup"`
-	Settings  search.Candidate `json:"settings"`
-	Memory    *jsonMemory      `json:"memory,omitempty"`
-	Points    []jsonPoint      `json:"points"`
-	Config    string           `json:"config"`
-}
-
-// jsonMemory is what a configuration holds, and what that rests on.
-type jsonMemory struct {
-	jsonEstimate
-	Basis footprint.Basis `json:"basis"`
-}
-
-type jsonSetup struct {
-	Provider       string  `json:"execution_provider"`
-	Runtime        string  `json:"runtime"`
-	Precision      string  `json:"precision"`
-	Instances      *int    `json:"instance_count,omitempty"` // these three are missing where they are not known
-	IntraOpThreads *int    `json:"intra_op_threads,omitempty"`
-	MaxBatchSize   *int    `json:"max_batch_size,omitempty"`
-	QueueDelay     float64 `json:"max_queue_delay"`
-}
-
-type jsonPoint struct {
-	Server    string       `json:"server,omitempty"` // where another one than the bundled engine was measured
-	Load      measure.Load `json:"load"`
-	Confirmed bool         `json:"confirmed"`
-	jsonSample
-	Searched *jsonSample `json:"searched,omitempty"`
-}
-
-type jsonSample struct {
-	Satisfies bool                            `json:"satisfies"`
-	Misses    []string                        `json:"misses,omitempty"`
-	Chances   []jsonChance                    `json:"chances,omitempty"`
-	Values    map[measure.Metric]jsonEstimate `json:"values"`
-	Windows   *int                            `json:"windows,omitempty"` // these four are missing where they are not known
-	Launches  *int                            `json:"launches,omitempty"`
-	Requests  *int                            `json:"requests,omitempty"`
-	Errors    *int                            `json:"errors,omitempty"`
-	Launch    float64                         `json:"launch_time,omitempty"`
-	MeanBatch float64                         `json:"mean_batch,omitempty"`
-	Flags     []measure.Flag                  `json:"flags,omitempty"`
-	GPUs      []measure.GPUWindow             `json:"gpus,omitempty"`
-}
-
-type jsonEstimate struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-}
-
-type jsonFailure struct {
-	Name   string        `json:"name"`
-	Load   measure.Load  `json:"load"`
-	Stage  measure.Stage `json:"stage"`
-	Reason string        `json:"reason"`
-}
-
-type jsonFold struct {
-	Reason string `json:"reason"`
-	Count  int    `json:"count"`
-	Into   string `json:"into,omitempty"`
-}
-
-// jsonEarlier is an earlier campaign that was reused.
-type jsonEarlier struct {
-	From    string    `json:"from"`
-	Created time.Time `json:"created"`
-	Same    bool      `json:"same_machine"`
-	Trials  int       `json:"trials"`
-}
-
-type jsonEnding struct {
-	Interrupted bool     `json:"interrupted"`
-	Reason      string   `json:"reason"`
-	Statement   []string `json:"statement,omitempty"`
-	Notes       []string `json:"notes,omitempty"`
-}
-
-type jsonAccount struct {
-	Elapsed          float64 `json:"elapsed"`
-	Windows          float64 `json:"windows"`
-	Launches         float64 `json:"launches"`
-	Reconfigurations float64 `json:"reconfigurations"`
-	WarmUps          float64 `json:"warm_ups"`
-	Decisions        float64 `json:"decisions"`
-}
-
-type jsonOrigin struct {
-	Tool          string      `json:"tool"`
-	Created       time.Time   `json:"created"`
-	Profile       string      `json:"profile"`
-	ProfileSHA256 string      `json:"profile_sha256"`
-	Seed          uint64      `json:"seed"`
-	Flavour       string      `json:"runtime"` // the default's build
-	Version       string      `json:"runtime_version"`
-	Runtimes      []string    `json:"runtimes"` // every build that was measured, flavour@version
-	Fingerprint   string      `json:"machine_fingerprint"`
-	Models        []jsonModel `json:"models"`
-
-	Server *journal.ServerInfo `json:"server,omitempty"` // none: the bundled engine
-	Finals *journal.ServerInfo `json:"finals,omitempty"` // none: the same
-}
-
-type jsonModel struct {
-	Precision string `json:"precision"`
-	Path      string `json:"path"`
-	SHA256    string `json:"sha256"`
-	Bytes     int64  `json:"bytes"`
 }
 
 // WriteJSON writes result.json: everything that is known, for programs.
@@ -320,54 +89,54 @@ func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newDocument is the document without its configurations, see encodeConfigs.
-func newDocument(r analyze.Result) document {
-	d := document{
-		Format: ResultFormat, Status: statusUnmeasured, Summary: AnswerOf(r).Summary(), Answer: newJSONAnswer(r), Model: r.Header.Model,
-		Goal:        jsonGoal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
-		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []jsonVariant{},
-		Configurations: []jsonConfig{}, Failures: []jsonFailure{}, LeftOut: []jsonFold{}, Loads: []jsonLoad{}, Pareto: []jsonFront{},
+// newDocument is the result without its configurations, see encodeConfigs.
+func newDocument(r analyze.Result) result.Result {
+	d := result.Result{
+		Format: result.Format, Status: result.Unmeasured, Summary: AnswerOf(r).Summary(), Answer: newJSONAnswer(r), Model: r.Header.Model,
+		Goal:        result.Goal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
+		Explanation: newJSONExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []result.Variant{},
+		Configurations: []result.Configuration{}, Failures: []result.Failure{}, LeftOut: []result.Fold{}, Loads: []result.BestAtLoad{}, Pareto: []result.Front{},
 		Trials: r.Trials, ServiceTrials: r.ServiceTrials, Steps: newJSONSteps(r.Steps), Recorded: r.Recorded, Machine: jsontext.Value(r.Header.Machine),
 	}
 	if r.Recorded == "" {
-		ending, account, origin := jsonEnding(r.Ending), newJSONAccount(r.Account), newJSONOrigin(r)
+		ending, account, origin := result.Ending(r.Ending), newJSONAccount(r.Account), newJSONOrigin(r)
 		d.Withheld = newJSONWithheld(r.Withheld)
 		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
 	}
-	d.addViews(r)
+	addViews(&d, r)
 	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
-		d.Goal.Accuracy = &jsonLimit{l.Metric, l.Min, l.Max, l.Command}
+		d.Goal.Accuracy = &result.AccuracyLimit{Metric: l.Metric, Min: l.Min, Max: l.Max, Command: l.Command}
 	}
 	for _, v := range r.Header.Variants {
 		d.Variants = append(d.Variants, newJSONVariant(r, v))
 	}
 	if best, ok := r.Winner(); ok {
-		d.Status, d.Best = statusSatisfied, best.Name
+		d.Status, d.Best = result.Satisfied, best.Name
 	}
 	if nearest, ok := r.Nearest(); ok {
-		d.Status, d.Nearest = statusInfeasible, nearest.Name
+		d.Status, d.Nearest = result.Infeasible, nearest.Name
 	}
 	for _, s := range r.Requests {
-		d.Requests = append(d.Requests, jsonRequest{s.Input, s.Dims, s.Source})
+		d.Requests = append(d.Requests, result.Request{Input: s.Input, Shape: s.Dims, Source: s.Source})
 	}
 	for _, e := range r.Reused {
-		d.Earlier = append(d.Earlier, jsonEarlier(e))
+		d.Earlier = append(d.Earlier, result.Earlier(e))
 	}
 	for _, f := range r.Failures {
-		d.Failures = append(d.Failures, jsonFailure{f.Name, f.Load, f.Stage, f.Reason})
+		d.Failures = append(d.Failures, result.Failure{Name: f.Name, Load: f.Load, Stage: f.Stage, Reason: f.Reason})
 	}
 	for _, f := range r.Folds {
-		d.LeftOut = append(d.LeftOut, jsonFold(f))
+		d.LeftOut = append(d.LeftOut, result.Fold(f))
 	}
 	return d
 }
 
-func newJSONConfig(r analyze.Result, c analyze.Config) jsonConfig {
+func newJSONConfig(r analyze.Result, c analyze.Config) result.Configuration {
 	s := c.Setup
-	j := jsonConfig{
+	j := result.Configuration{
 		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
 		Setup:    newJSONSetup(s),
-		Settings: c.Candidate, Points: []jsonPoint{}, Config: c.Text,
+		Settings: c.Candidate, Points: []result.Point{}, Config: c.Text,
 	}
 	if c.Best != nil {
 		j.BestLoad, j.Confirmed = &c.Best.Load, c.Best.Confirmed
@@ -377,10 +146,10 @@ func newJSONConfig(r analyze.Result, c analyze.Config) jsonConfig {
 		j.Gain = &gain
 	}
 	if c.Memory != nil {
-		j.Memory = &jsonMemory{newJSONEstimate(c.Memory.Estimate), c.Memory.Basis}
+		j.Memory = &result.Memory{Estimate: newJSONEstimate(c.Memory.Estimate), Basis: c.Memory.Basis}
 	}
 	for _, p := range c.Points {
-		point := jsonPoint{Load: p.Load, Confirmed: p.Confirmed, jsonSample: newJSONSample(p.Sample)}
+		point := result.Point{Load: p.Load, Confirmed: p.Confirmed, Sample: newJSONSample(p.Sample)}
 		if p.Searched != nil {
 			searched := newJSONSample(*p.Searched)
 			point.Searched = &searched
@@ -393,8 +162,8 @@ func newJSONConfig(r analyze.Result, c analyze.Config) jsonConfig {
 	return j
 }
 
-func newJSONSetup(s analyze.Setup) jsonSetup {
-	j := jsonSetup{Provider: s.Provider, Runtime: s.Runtime, Precision: s.Precision, QueueDelay: s.QueueDelay.Seconds()}
+func newJSONSetup(s analyze.Setup) result.Setup {
+	j := result.Setup{Provider: s.Provider, Runtime: s.Runtime, Precision: s.Precision, QueueDelay: s.QueueDelay.Seconds()}
 	if s.Instances > 0 {
 		j.Instances, j.MaxBatchSize = &s.Instances, &s.MaxBatchSize
 	}
@@ -404,9 +173,9 @@ func newJSONSetup(s analyze.Setup) jsonSetup {
 	return j
 }
 
-func newJSONSample(s analyze.Sample) jsonSample {
-	j := jsonSample{
-		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]jsonEstimate{},
+func newJSONSample(s analyze.Sample) result.Sample {
+	j := result.Sample{
+		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]result.Estimate{},
 		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
 	}
 	if s.Windows > 0 {
@@ -419,28 +188,28 @@ func newJSONSample(s analyze.Sample) jsonSample {
 		j.Misses = append(j.Misses, m.String())
 	}
 	for _, c := range s.Chances {
-		j.Chances = append(j.Chances, jsonChance{c.Constraint, math.Round(c.Probability*1e4) / 1e4})
+		j.Chances = append(j.Chances, result.Chance{Constraint: c.Constraint, Probability: math.Round(c.Probability*1e4) / 1e4})
 	}
 	return j
 }
 
 // addViews fills in how configurations were compared, and in which other ways they can be.
-func (d *document) addViews(r analyze.Result) {
-	d.RankedBy = jsonRanking{cmp.Or(r.Rank, spec.RankScore), "best"}
+func addViews(d *result.Result, r analyze.Result) {
+	d.RankedBy = result.Ranking{Rank: cmp.Or(r.Rank, spec.RankScore), At: "best"}
 	if r.At != nil {
 		d.RankedBy.At = spec.At{Load: *r.At}.String()
 	}
 	for _, l := range r.Loads {
-		j := jsonLoad{Load: l.Load, Measured: l.Measured}
+		j := result.BestAtLoad{Load: l.Load, Measured: l.Measured}
 		if l.Best != nil {
 			j.Best, j.TiedWith, j.Gain = l.Best.Name, l.Best.TiedWith, estimateOf(l.Best.Gain)
 		}
 		d.Loads = append(d.Loads, j)
 	}
 	for _, f := range r.Fronts {
-		j := jsonFront{Metrics: f.Metrics, Points: []jsonFrontPoint{}}
+		j := result.Front{Metrics: f.Metrics, Points: []result.FrontPoint{}}
 		for _, p := range f.Points {
-			point := jsonFrontPoint{Name: p.Name, Load: p.Load}
+			point := result.FrontPoint{Name: p.Name, Load: p.Load}
 			for _, v := range p.Values {
 				point.Values = append(point.Values, significant(v))
 			}
@@ -451,7 +220,7 @@ func (d *document) addViews(r analyze.Result) {
 }
 
 // newJSONEstimate keeps six significant digits, which is more than any measurement has.
-func newJSONEstimate(e measure.Estimate) jsonEstimate {
+func newJSONEstimate(e measure.Estimate) result.Estimate {
 	round := func(v float64) float64 {
 		if v == 0 {
 			return 0
@@ -459,26 +228,28 @@ func newJSONEstimate(e measure.Estimate) jsonEstimate {
 		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
 		return math.Round(v*scale) / scale
 	}
-	return jsonEstimate{round(e.Value), round(e.Lo), round(e.Hi)}
+	return result.Estimate{Value: round(e.Value), Lo: round(e.Lo), Hi: round(e.Hi)}
 }
 
-func newJSONAccount(a analyze.Account) jsonAccount {
-	return jsonAccount{a.Elapsed.Seconds(), a.Windows.Seconds(), a.Launches.Seconds(), a.Reconfigurations.Seconds(),
-		a.WarmUps.Seconds(), a.Decisions.Seconds()}
+func newJSONAccount(a analyze.Account) result.Account {
+	return result.Account{
+		Elapsed: a.Elapsed.Seconds(), Windows: a.Windows.Seconds(), Launches: a.Launches.Seconds(),
+		Reconfigurations: a.Reconfigurations.Seconds(), WarmUps: a.WarmUps.Seconds(), Decisions: a.Decisions.Seconds(),
+	}
 }
 
-func newJSONOrigin(r analyze.Result) jsonOrigin {
+func newJSONOrigin(r analyze.Result) result.Origin {
 	h := r.Header
-	o := jsonOrigin{
+	o := result.Origin{
 		Tool: h.Tool, Created: h.Created, Profile: h.Spec.Path, ProfileSHA256: h.Spec.SHA256, Seed: h.Seed,
-		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []jsonModel{},
+		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []result.Model{},
 		Runtimes: []string{}, Server: h.Server, Finals: h.Finals,
 	}
 	for _, build := range runtimes(h) {
 		o.Runtimes = append(o.Runtimes, build.Name())
 	}
 	for _, m := range h.Models {
-		o.Models = append(o.Models, jsonModel{m.Precision, m.Path, m.SHA256, m.Bytes})
+		o.Models = append(o.Models, result.Model{Precision: m.Precision, Path: m.Path, SHA256: m.SHA256, Bytes: m.Bytes})
 	}
 	return o
 }

@@ -68,15 +68,15 @@ func TestJUnit(t *testing.T) {
 			}
 		}
 	}
-	check("satisfied", result(t, typical(t), analyze.Options{}), 2, 0,
+	check("satisfied", ranked(t, typical(t), analyze.Options{}), 2, 0,
 		"minilm_config_4: p99 ≤ 50 ms at concurrency 16: ", "p99 is 31.", "kept with probability >99 %", "error rate ≤ 1 % at concurrency 16")
-	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), 2, 1, "constraint: p99 is ", "the limit of 3.00 ms")
+	check("infeasible", ranked(t, typical(t), analyze.Options{Goal: tight()}), 2, 1, "constraint: p99 is ", "the limit of 3.00 ms")
 	check("recorded", ofAnother(t), 2, 1, "p99 ≤ 3 ms at concurrency 1", "constraint: p99 is 5.00 ms, 67 % above the limit of 3.00 ms",
 		"skipped: another program measured it, and does not tell how many requests failed")
-	unknown := result(t, typical(t), analyze.Options{})
+	unknown := ranked(t, typical(t), analyze.Options{})
 	unknown.Configs[0].Best.Misses = append(unknown.Configs[0].Best.Misses, search.Miss{Constraint: search.Constraint{Metric: measure.Energy}})
 	check("without a score", unknown, 3, 1, "energy per inference > 0 at concurrency 16", "constraint: energy")
-	failed := result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{})
+	failed := ranked(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{})
 	check("unmeasured", failed, 1, 1, "unmeasured: Nothing was measured")
 }
 

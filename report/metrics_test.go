@@ -21,7 +21,7 @@ func TestGoalsMetricsAreShown(t *testing.T) {
 		Objective: search.Objective{Terms: []search.Term{{Metric: measure.Cost, Weight: 1}}}, Price: 0.4,
 		Constraints: []search.Constraint{{Metric: "latency_p99.9", Max: &limit}, {Metric: measure.LatencyAvg, Max: &limit}},
 	}
-	r := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 8).Measure(analyzetest.Candidate(2, 1, 16), 8, 16), analyze.Options{Goal: &goal})
+	r := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 8).Measure(analyzetest.Candidate(2, 1, 16), 8, 16), analyze.Options{Goal: &goal})
 	var table, config bytes.Buffer
 	if err := WriteTable(&table, r); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestMetricColumns(t *testing.T) {
 
 func TestGPURows(t *testing.T) {
 	t.Parallel()
-	r := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 64), analyze.Options{})
+	r := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 64), analyze.Options{})
 	points := r.Configs[0].Points
 	points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", Utilization: 0.5, Power: 61.25, MemoryUsed: 2.5e9}, {UUID: "GPU-2"}}
 	points[1].GPUs = []measure.GPUWindow{{UUID: "GPU-1", Utilization: 1, Power: 70, MemoryUsed: 3e9}}

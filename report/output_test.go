@@ -59,7 +59,7 @@ func withoutCharts() []string {
 
 func TestWriteAll(t *testing.T) {
 	t.Parallel()
-	r := withModel(t, result(t, typical(t), analyze.Options{}))
+	r := withModel(t, ranked(t, typical(t), analyze.Options{}))
 	dir := t.TempDir()
 	if _, err := WriteAll(dir, r, withoutCharts()); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func checkDeployed(t *testing.T, dir string) {
 func TestOnlyTheFormatsAskedFor(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
-	written, err := WriteAll(dir, result(t, typical(t), analyze.Options{}), []string{spec.FormatTable, spec.FormatConfig})
+	written, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{}), []string{spec.FormatTable, spec.FormatConfig})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,10 +133,10 @@ func TestOnlyTheFormatsAskedFor(t *testing.T) {
 func TestOutdatedOptimumIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := WriteAll(dir, withModel(t, result(t, typical(t), analyze.Options{})), withoutCharts()); err != nil {
+	if _, err := WriteAll(dir, withModel(t, ranked(t, typical(t), analyze.Options{})), withoutCharts()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WriteAll(dir, result(t, typical(t), analyze.Options{Goal: tight()}), withoutCharts()); err != nil {
+	if _, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{Goal: tight()}), withoutCharts()); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"optimal/config.pbtxt", "repository/minilm"} {
@@ -154,7 +154,7 @@ func TestForeignOptimumStays(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "result.json"), []byte("{}"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := WriteAll(dir, result(t, typical(t), analyze.Options{Goal: tight()}), withoutCharts())
+	_, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{Goal: tight()}), withoutCharts())
 	if err == nil || !strings.Contains(err.Error(), "tuner did not write it") {
 		t.Errorf("error is %v", err)
 	}
@@ -165,7 +165,7 @@ func TestForeignOptimumStays(t *testing.T) {
 
 func TestChangedModelIsRefused(t *testing.T) {
 	t.Parallel()
-	r := withModel(t, result(t, typical(t), analyze.Options{}))
+	r := withModel(t, ranked(t, typical(t), analyze.Options{}))
 	copyFile(t, "../testdata/ort/add_sub.onnx", r.Header.Models[0].Path)
 	dir := t.TempDir()
 	written, err := WriteAll(dir, r, withoutCharts())
@@ -188,7 +188,7 @@ func TestForeignFolderIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *InputError
-	if _, err := WriteAll(dir, result(t, typical(t), analyze.Options{}), withoutCharts()); !errors.As(err, &refused) {
+	if _, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{}), withoutCharts()); !errors.As(err, &refused) {
 		t.Errorf("error is %v, want an InputError", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
@@ -200,7 +200,7 @@ func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	makeFolder(t, dir, resultsDir) // a disk was full before result.json was written
-	if _, err := WriteAll(dir, result(t, typical(t), analyze.Options{}), nil); err != nil {
+	if _, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{}), nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -248,7 +248,7 @@ func makeFolder(t *testing.T, dir, name string) string {
 // A variant that tuner made may be gone from its cache: the remedy is another one than for the user's own file.
 func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
 	t.Parallel()
-	err := WriteRepository(t.TempDir(), result(t, withVariants(t), analyze.Options{}))
+	err := WriteRepository(t.TempDir(), ranked(t, withVariants(t), analyze.Options{}))
 	if input := new(InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "the same `tuner profile` command makes it again") {
 		t.Errorf("error %v, want an InputError with the remedy", err)
 	}

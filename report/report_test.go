@@ -90,7 +90,7 @@ func withVariants(t *testing.T) *analyzetest.Builder {
 		End("the space is exhausted", false)
 }
 
-func result(t *testing.T, b *analyzetest.Builder, o analyze.Options) analyze.Result {
+func ranked(t *testing.T, b *analyzetest.Builder, o analyze.Options) analyze.Result {
 	t.Helper()
 	r, err := analyze.Analyze(b.Campaign(), o)
 	if err != nil {
@@ -127,12 +127,12 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	found := result(t, typical(t), analyze.Options{Top: 3})
-	variants := result(t, withVariants(t), analyze.Options{})
-	infeasible := result(t, typical(t), analyze.Options{Goal: tight()})
-	nothing := result(t, complete(t), analyze.Options{Goal: tight()})
-	alone := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{})
-	failed := result(t, analyzetest.New(t, analyzetest.Profile).
+	found := ranked(t, typical(t), analyze.Options{Top: 3})
+	variants := ranked(t, withVariants(t), analyze.Options{})
+	infeasible := ranked(t, typical(t), analyze.Options{Goal: tight()})
+	nothing := ranked(t, complete(t), analyze.Options{Goal: tight()})
+	alone := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{})
+	failed := ranked(t, analyzetest.New(t, analyzetest.Profile).
 		Fail(search.Candidate{}, 4, measure.StageLoad, "onnx runtime error 7: invalid graph"), analyze.Options{})
 	markdown := func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, true) }
 	for _, test := range []struct {
@@ -179,7 +179,7 @@ func (failing) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteErrorsAreReturned(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	markdown := func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
 	page := func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, true) }
 	for name, write := range map[string]func(io.Writer, analyze.Result) error{
@@ -206,7 +206,7 @@ func TestTableFitsATerminal(t *testing.T) {
 		}
 		b.Measure(c, 16)
 	}
-	r := result(t, b, analyze.Options{})
+	r := ranked(t, b, analyze.Options{})
 	for i := range r.Configs {
 		c := &r.Configs[i]
 		c.Setup.Precision = []string{"fp32", "int8_static"}[i%2]
@@ -234,9 +234,9 @@ func TestTableFitsATerminal(t *testing.T) {
 
 func TestChartsHaveSizeAndInk(t *testing.T) {
 	t.Parallel()
-	nothing := result(t, analyzetest.New(t, analyzetest.Profile).
+	nothing := ranked(t, analyzetest.New(t, analyzetest.Profile).
 		Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{})
-	found := result(t, typical(t), analyze.Options{})
+	found := ranked(t, typical(t), analyze.Options{})
 	for name, test := range map[string]struct { // few: under the race detector each takes seconds
 		result  analyze.Result
 		write   func(io.Writer, analyze.Result) error
@@ -325,15 +325,15 @@ func TestPictures(t *testing.T) {
 	long := analyzetest.Candidate(2, 1, 16).With(search.KnobMaxQueueDelay, "2000us").With(search.KnobExecutionProvider, "openvino").
 		With(search.KnobGraphOptimization, "extended").With(search.KnobMemoryArena, "false")
 	for name, r := range map[string]analyze.Result{
-		"typical":    result(t, typical(t), analyze.Options{}),
-		"variants":   result(t, withVariants(t), analyze.Options{}),
-		"infeasible": result(t, typical(t), analyze.Options{Goal: tight()}),
-		"alone":      result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{}),
-		"of 2":       result(t, many(2), analyze.Options{}),
-		"of 10":      result(t, many(10), analyze.Options{}),
-		"of 60":      result(t, many(60), analyze.Options{}),
-		"long names": result(t, typical(t).Measure(long, 8, 24, 48), analyze.Options{}),
-		"failed": result(t, analyzetest.New(t, analyzetest.Profile).
+		"typical":    ranked(t, typical(t), analyze.Options{}),
+		"variants":   ranked(t, withVariants(t), analyze.Options{}),
+		"infeasible": ranked(t, typical(t), analyze.Options{Goal: tight()}),
+		"alone":      ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4), analyze.Options{}),
+		"of 2":       ranked(t, many(2), analyze.Options{}),
+		"of 10":      ranked(t, many(10), analyze.Options{}),
+		"of 60":      ranked(t, many(60), analyze.Options{}),
+		"long names": ranked(t, typical(t).Measure(long, 8, 24, 48), analyze.Options{}),
+		"failed": ranked(t, analyzetest.New(t, analyzetest.Profile).
 			Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
 	} {
 		for _, f := range files(dir, r, allFormats()) {
@@ -355,7 +355,7 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []analyze.Result{
-		result(t, typical(t), analyze.Options{}), result(t, typical(t), analyze.Options{Goal: tight()}), result(t, withVariants(t), analyze.Options{}),
+		ranked(t, typical(t), analyze.Options{}), ranked(t, typical(t), analyze.Options{Goal: tight()}), ranked(t, withVariants(t), analyze.Options{}),
 	} {
 		var b bytes.Buffer
 		if err := WriteJSON(&b, r); err != nil {
@@ -377,7 +377,7 @@ func TestResultFieldsAreDocumented(t *testing.T) {
 func TestOthersAreTold(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4).Beside(0.25)
-	r := result(t, b, analyze.Options{})
+	r := ranked(t, b, analyze.Options{})
 	const want = "Other processes took 25 % of the CPU time on average (up to 25 %); figures are corrected to the average."
 	for name, lines := range map[string][]string{"table": notes(r, grid{}), "page": pageNotes(r)} {
 		if !slices.Contains(lines, want) {

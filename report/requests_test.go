@@ -13,7 +13,7 @@ import (
 func TestRequestShapesStandEverywhere(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "inputs: {shape: {input_ids: [32]}}", "inputs: {shape: {input_ids: [32]}, examples: [input_ids]}", 1)
-	r := result(t, analyzetest.New(t, profile).Measure(analyzetest.Candidate(2, 1, 4), 1, 2).End("done", false), analyze.Options{})
+	r := ranked(t, analyzetest.New(t, profile).Measure(analyzetest.Candidate(2, 1, 4), 1, 2).End("done", false), analyze.Options{})
 	r.Requests = append(r.Requests, analyze.RequestShape{Input: "sr", Dims: []int64{1}, Source: analyze.ShapeOfModel},
 		analyze.RequestShape{Input: "x", Dims: []int64{3, 224, 224}, Source: analyze.ShapeGiven})
 	const want = "input_ids [32] (an example: give yours, since the figures depend on it), x [3 224 224] (as given), sr [1] (as the model has it)"

@@ -17,6 +17,7 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
+	"tuner/report/result"
 	"tuner/search"
 	"tuner/search/verdict"
 )
@@ -206,7 +207,7 @@ func unescaped(text string) string {
 
 func inJSON(t *testing.T, r analyze.Result) named {
 	t.Helper()
-	var d document
+	var d result.Result
 	if err := json.Unmarshal([]byte(written(t, r, WriteJSON)), &d); err != nil {
 		t.Fatal(err)
 	}

@@ -59,22 +59,22 @@ func TestResultsKeepTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited := result(t, typical(t), analyze.Options{})
+	limited := ranked(t, typical(t), analyze.Options{})
 	limited.Reused = []analyze.Reused{{From: "out/first", Trials: 41}}
 	limited.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", Utilization: 0.5, Power: 61.25, MemoryUsed: 2.5e9, MemoryTotal: 8e9, Energy: 61}}
-	elsewhere := result(t, typical(t), analyze.Options{})
+	elsewhere := ranked(t, typical(t), analyze.Options{})
 	elsewhere.Header.Finals = &journal.ServerInfo{Mode: "remote", Where: "10.0.0.1:8001", Name: "triton", Version: "2.51.0"}
 	elsewhere.Header.Server = &journal.ServerInfo{Mode: "local", Where: "/opt/tritonserver"}
 	elsewhere.Steps = steps.List{{Name: steps.Precision, State: steps.Skipped, Text: "fp32 alone is asked for"}}
 	for name, r := range map[string]analyze.Result{
 		"found":      limited,
 		"elsewhere":  elsewhere,
-		"infeasible": result(t, typical(t), analyze.Options{Goal: tight()}),
-		"variants":   result(t, withVariants(t), analyze.Options{}),
+		"infeasible": ranked(t, typical(t), analyze.Options{Goal: tight()}),
+		"variants":   ranked(t, withVariants(t), analyze.Options{}),
 		"predicted":  predicted(t),
-		"top3-mean":  result(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}),
-		"at a load":  result(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}),
-		"unmeasured": result(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
+		"top3-mean":  ranked(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}),
+		"at a load":  ranked(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}),
+		"unmeasured": ranked(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
 		"imported":   imported(t),
 		"minilm":     recorded(t, "minilm"),
 		"guided":     recorded(t, "guided"),

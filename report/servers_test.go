@@ -130,7 +130,7 @@ func TestPanelNames(t *testing.T) {
 			t.Errorf("the panel is named %q, want %q", got, want)
 		}
 	}
-	check(result(t, typical(t), analyze.Options{}), "best: 2 instances")
+	check(ranked(t, typical(t), analyze.Options{}), "best: 2 instances")
 	tuned := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 16).Measure(analyzetest.Candidate(2, 1, 16), 4)
-	check(result(t, tuned, analyze.Options{Goal: tight()}), "nearest: 2 instances")
+	check(ranked(t, tuned, analyze.Options{Goal: tight()}), "nearest: 2 instances")
 }

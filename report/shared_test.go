@@ -17,7 +17,7 @@ import (
 // The names of the CSV files are the analysis's, and what nothing tells is empty.
 func TestCSVFiles(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{CSV: spec.CSVFiles{
+	r := ranked(t, typical(t), analyze.Options{CSV: spec.CSVFiles{
 		Inference: spec.CSVFile{Name: "own.csv", Columns: []string{"model_config_path", "request_rate", "perf_latency_p90", "perf_client_send_recv", "backend_parameter/nosuch"}}}})
 	dir := t.TempDir()
 	if _, err := WriteAll(dir, r, []string{spec.FormatCSV}); err != nil {
@@ -59,7 +59,7 @@ func TestSharedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	for range 2 { // the second time over its own
 		if _, err := WriteShared(dir, r, []string{spec.FormatCSV, spec.FormatConfig}); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ func TestRising(t *testing.T) {
 // The pictures that a file asks for are beside the usual ones; those of the same axes are the same but for the title and the points left out.
 func TestPlotsOfTheUser(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{Plots: []spec.Plot{
+	r := ranked(t, typical(t), analyze.Options{Plots: []spec.Plot{
 		{Name: "mine", Title: "Throughput against p99 latency", X: measure.LatencyP99, Y: measure.Throughput},
 		{Name: "load", Y: measure.LatencyP99, IsMonotonic: true},
 	}})

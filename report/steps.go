@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tuner/analyze"
+	"tuner/report/result"
 	"tuner/steps"
 )
 
@@ -45,17 +46,10 @@ func WriteSteps(dir, model string, list steps.List) error {
 	})
 }
 
-// jsonStep is a step of `tuner run` in result.json.
-type jsonStep struct {
-	Step  steps.Name  `json:"step"`
-	State steps.State `json:"state"`
-	Text  string      `json:"text"`
-}
-
-func newJSONSteps(list steps.List) []jsonStep {
-	var all []jsonStep
+func newJSONSteps(list steps.List) []result.Step {
+	var all []result.Step
 	for _, s := range list {
-		all = append(all, jsonStep{s.Name, s.State, s.Text})
+		all = append(all, result.Step{Step: s.Name, State: s.State, Text: s.Text})
 	}
 	return all
 }

@@ -13,13 +13,14 @@ import (
 
 	"tuner/analyze"
 	"tuner/measure"
+	"tuner/report/result"
 	"tuner/steps"
 )
 
 // The steps of `tuner run` are in all reports; a campaign that was run by itself has none.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	write := func() (markdown, jsonText, page string) {
 		t.Helper()
 		var m, j, h bytes.Buffer
@@ -54,12 +55,15 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%q is missing in the page", want)
 		}
 	}
-	var d document
+	var d result.Result
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
-	want := []jsonStep{{steps.Convert, steps.Skipped, "m.onnx is\nfine | as it is"}, {steps.Repository, steps.OK, "out/repository/m"},
-		{steps.Chart, steps.Failed, "<b>no space</b>"}}
+	want := []result.Step{
+		{Step: steps.Convert, State: steps.Skipped, Text: "m.onnx is\nfine | as it is"},
+		{Step: steps.Repository, State: steps.OK, Text: "out/repository/m"},
+		{Step: steps.Chart, State: steps.Failed, Text: "<b>no space</b>"},
+	}
 	if diff := cmp.Diff(want, d.Steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
@@ -107,16 +111,16 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s: more than a paragraph:\n%s", name, &b)
 		}
 	}
-	check("found", result(t, typical(t), analyze.Options{}), "Recommended: config_4 (2 instances × 1 thread, batch 16) at concurrency 16: ",
+	check("found", ranked(t, typical(t), analyze.Options{}), "Recommended: config_4 (2 instances × 1 thread, batch 16) at concurrency 16: ",
 		"p99 ≤ 50 ms kept: >99 %", "1.59 × the default's throughput [", "Assumed: requests of input_ids [32] (as given)", "; measured again on 2 fresh processes.")
-	check("int8", result(t, withVariants(t), analyze.Options{}), "int8 on cpu has cosine 0.9931 on 240 rows of your data (limit ")
-	busy := result(t, typical(t), analyze.Options{})
+	check("int8", ranked(t, withVariants(t), analyze.Options{}), "int8 on cpu has cosine 0.9931 on 240 rows of your data (limit ")
+	busy := ranked(t, typical(t), analyze.Options{})
 	busy.Withheld = analyze.Withheld{Others: measure.Others{Mean: 0.12, Most: 0.3}}
 	check("busy", busy, "others used 12 % of the CPU time (30 % in the worst window): the figures are of the mean.")
-	check("infeasible", result(t, typical(t), analyze.Options{Goal: tight()}), "Unfinished: nothing that was measured keeps the limits", "Nearest: default at ")
-	check("nothing", result(t, complete(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
-	check("interrupted", result(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "Unfinished: ", "; interrupted;")
-	if err := WriteAnswer(failing{}, result(t, typical(t), analyze.Options{})); !errors.Is(err, errFull) {
+	check("infeasible", ranked(t, typical(t), analyze.Options{Goal: tight()}), "Unfinished: nothing that was measured keeps the limits", "Nearest: default at ")
+	check("nothing", ranked(t, complete(t), analyze.Options{Goal: tight()}), "Nothing satisfies p99 ≤ 3 ms. Nearest: default at ")
+	check("interrupted", ranked(t, typical(t).End("interrupted by the user", true), analyze.Options{}), "Unfinished: ", "; interrupted;")
+	if err := WriteAnswer(failing{}, ranked(t, typical(t), analyze.Options{})); !errors.Is(err, errFull) {
 		t.Errorf("error is %v, want %v", err, errFull)
 	}
 }

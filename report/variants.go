@@ -12,6 +12,7 @@ import (
 	"tuner/journal"
 	"tuner/precision/accuracy"
 	"tuner/provider"
+	"tuner/report/result"
 	"tuner/search"
 )
 
@@ -286,37 +287,8 @@ func assignedNotes(r analyze.Result) []string {
 	return lines
 }
 
-// jsonVariant is a variant in result.json.
-type jsonVariant struct {
-	Precision string                     `json:"precision"`
-	Own       bool                       `json:"own"`
-	Path      string                     `json:"path,omitempty"`
-	SHA256    string                     `json:"sha256,omitempty"`
-	Bytes     int64                      `json:"bytes,omitempty"`
-	Converted int                        `json:"converted,omitempty"`
-	Kept      []journal.KeptNode         `json:"kept,omitempty"`
-	Notes     []string                   `json:"notes,omitempty"`
-	Data      string                     `json:"data,omitempty"` // user or synthetic
-	Accuracy  map[string]accuracy.Report `json:"accuracy,omitempty"`
-	Judges    []jsonJudge                `json:"judges,omitempty"`
-	Rejected  []jsonRejection            `json:"rejected,omitempty"`
-}
-
-// jsonRejection says why a variant was not measured; without a provider, on none, and without a runtime, in none.
-type jsonRejection struct {
-	Provider string `json:"execution_provider,omitempty"`
-	Runtime  string `json:"runtime,omitempty"`
-	Reason   string `json:"reason"`
-}
-
-// jsonJudge says in which ONNX Runtime build a variant was compared on an execution provider.
-type jsonJudge struct {
-	Provider string `json:"execution_provider"`
-	Runtime  string `json:"runtime"`
-}
-
-func newJSONVariant(r analyze.Result, v journal.Variant) jsonVariant {
-	j := jsonVariant{Precision: v.Precision, Own: v.Own, Path: v.Path, SHA256: v.SHA256, Bytes: v.Bytes, Converted: v.Converted,
+func newJSONVariant(r analyze.Result, v journal.Variant) result.Variant {
+	j := result.Variant{Precision: v.Precision, Own: v.Own, Path: v.Path, SHA256: v.SHA256, Bytes: v.Bytes, Converted: v.Converted,
 		Kept: v.Kept, Notes: v.Notes, Accuracy: v.Accuracy}
 	for _, report := range v.Accuracy {
 		j.Data = "user"
@@ -326,11 +298,11 @@ func newJSONVariant(r analyze.Result, v journal.Variant) jsonVariant {
 	}
 	for _, place := range slices.Sorted(maps.Keys(v.Accuracy)) {
 		judge := search.ParsePlace(place)
-		j.Judges = append(j.Judges, jsonJudge{judge.Provider, cmp.Or(judge.Runtime, r.Header.Runtime.Name())})
+		j.Judges = append(j.Judges, result.Judge{Provider: judge.Provider, Runtime: cmp.Or(judge.Runtime, r.Header.Runtime.Name())})
 	}
 	for _, place := range slices.Sorted(maps.Keys(v.Rejected)) {
 		out := search.ParsePlace(place)
-		j.Rejected = append(j.Rejected, jsonRejection{out.Provider, out.Runtime, v.Rejected[place]})
+		j.Rejected = append(j.Rejected, result.Rejection{Provider: out.Provider, Runtime: out.Runtime, Reason: v.Rejected[place]})
 	}
 	return j
 }

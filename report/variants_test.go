@@ -47,7 +47,7 @@ func TestLimitedFigureIsNamed(t *testing.T) {
 // With several builds every one is named, and in which of them a variant was judged.
 func TestSeveralRuntimesAreNamed(t *testing.T) {
 	t.Parallel()
-	r := result(t, withVariants(t), analyze.Options{})
+	r := ranked(t, withVariants(t), analyze.Options{})
 	if text := subtitle(r); !strings.HasSuffix(text, "ONNX Runtime 1.31.1") {
 		t.Errorf("subtitle of one build is %q", text)
 	}
@@ -101,7 +101,7 @@ func TestGainsSayOfWhat(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "objective: throughput", "objective: latency_p99", 1)
 	best := analyzetest.Candidate(2, 1, 16)
-	r := result(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 4, 8).Measure(best, 4, 8), analyze.Options{})
+	r := ranked(t, analyzetest.New(t, profile).Measure(search.Candidate{}, 4, 8).Measure(best, 4, 8), analyze.Options{})
 	var b strings.Builder
 	writeStages(&b, r, false)
 	for _, want := range []string{"| p99 | gain in p99 |", "after both stages (infer/s) | gain in throughput |"} {

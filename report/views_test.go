@@ -27,7 +27,7 @@ func TestViews(t *testing.T) {
 		"each.table.txt": {Top: 3, At: spec.At{Each: true}},
 		"mean.table.txt": {Top: 3, Rank: spec.RankTop3Mean},
 	} {
-		golden(t, name, []byte(written(t, result(t, typical(t), o), WriteTable)))
+		golden(t, name, []byte(written(t, ranked(t, typical(t), o), WriteTable)))
 	}
 }
 
@@ -35,8 +35,8 @@ func TestViews(t *testing.T) {
 func TestViewsOfThePage(t *testing.T) {
 	t.Parallel()
 	page := func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, false) }
-	at8 := written(t, result(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}), page)
-	mean := written(t, result(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}), page)
+	at8 := written(t, ranked(t, typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}), page)
+	mean := written(t, ranked(t, typical(t), analyze.Options{Rank: spec.RankTop3Mean}), page)
 	const load, rank = ">All are compared at concurrency=8, where ", ">Ranked by the mean of the three highest throughputs over the loads within the limits"
 	if !strings.Contains(at8, load) || strings.Contains(at8, rank) || !strings.Contains(mean, rank) || strings.Contains(mean, load) {
 		t.Error("the page does not say how its configurations were compared, or says what is not so")
@@ -46,7 +46,7 @@ func TestViewsOfThePage(t *testing.T) {
 // Colours change nothing but the colours: the best row is green, and figures beyond a limit are red.
 func TestColors(t *testing.T) {
 	t.Parallel()
-	r := result(t, typical(t).Measure(analyzetest.Candidate(1, 1, 8), 64), analyze.Options{})
+	r := ranked(t, typical(t).Measure(analyzetest.Candidate(1, 1, 8), 64), analyze.Options{})
 	plain, colored := written(t, r, WriteTable), written(t, r, WriteColoredTable)
 	if strings.Contains(plain, "\x1b") {
 		t.Error("the plain table has colours")
@@ -72,7 +72,7 @@ func TestColors(t *testing.T) {
 func TestSelectedColumns(t *testing.T) {
 	t.Parallel()
 	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(analyzetest.Candidate(2, 1, 16), 16)
-	r := result(t, b, analyze.Options{CSV: spec.CSVFiles{
+	r := ranked(t, b, analyze.Options{CSV: spec.CSVFiles{
 		Inference: spec.CSVFile{Columns: []string{"model_config_path", "concurrency", "request_rate", "perf_latency_avg", "cpu_used_ram", "backend_parameter/intra_op_thread_count"}},
 		GPU:       spec.CSVFile{Columns: []string{"gpu_uuid", "gpu_total_memory", "gpu_free_memory", "concurrency"}},
 		Server:    spec.CSVFile{Columns: []string{"gpu_uuid"}}}})
@@ -155,7 +155,7 @@ func tree(t *testing.T, dir string) map[string]string {
 func TestLocation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := result(t, typical(t), analyze.Options{})
+	r := ranked(t, typical(t), analyze.Options{})
 	if _, err := WriteAll(dir, r, []string{spec.FormatConfig}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestLocation(t *testing.T) {
 	if err != nil || !bytes.Contains(text, []byte(`name: "minilm"`)) {
 		t.Errorf("%q does not lead to the optimum: %v", path, err)
 	}
-	if _, err := WriteAll(dir, result(t, typical(t), analyze.Options{Goal: tight()}), []string{spec.FormatConfig}); err != nil {
+	if _, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{Goal: tight()}), []string{spec.FormatConfig}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, locationName)); err == nil {
@@ -181,7 +181,7 @@ func TestMeanOfFewLoads(t *testing.T) {
 	best := analyzetest.Candidate(2, 1, 16)
 	check := func(b *analyzetest.Builder, want ...string) {
 		t.Helper()
-		text := strings.Join(strings.Fields(written(t, result(t, b, analyze.Options{Rank: spec.RankTop3Mean}), WriteTable)), " ")
+		text := strings.Join(strings.Fields(written(t, ranked(t, b, analyze.Options{Rank: spec.RankTop3Mean}), WriteTable)), " ")
 		for _, w := range want {
 			if !strings.Contains(text, w) {
 				t.Errorf("%q is not in\n%s", w, text)

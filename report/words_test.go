@@ -144,7 +144,7 @@ func TestMachineText(t *testing.T) {
 func TestClaimsAndServiceTrials(t *testing.T) {
 	t.Parallel()
 	best := analyzetest.Candidate(2, 1, 16)
-	r := result(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(best, 16).Service(best, 1).Service(best, 2).
+	r := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(best, 16).Service(best, 1).Service(best, 2).
 		End("the search has converged", false), analyze.Options{})
 	claim := r.Ending.Statement[len(r.Ending.Statement)-1]
 	claim = claim[strings.Index(claim, ": ")+2:]
@@ -169,7 +169,7 @@ func TestClaimsAndServiceTrials(t *testing.T) {
 // What a report of some configurations rests on is the whole campaign: no failure becomes a measurement.
 func TestEffortOfSomeConfigurations(t *testing.T) {
 	t.Parallel()
-	all := result(t, typical(t), analyze.Options{})
+	all := ranked(t, typical(t), analyze.Options{})
 	kept, _ := all.Only([]string{"minilm_config_4"})
 	if got, want := effort(kept), effort(all); got != want || !strings.Contains(want, "7 configurations, 18 measurements") {
 		t.Errorf("effort is %q, want %q", got, want)
@@ -179,12 +179,12 @@ func TestEffortOfSomeConfigurations(t *testing.T) {
 // Before the first trial there are no figures, and nothing has failed.
 func TestNothingWasTried(t *testing.T) {
 	t.Parallel()
-	r := result(t, analyzetest.New(t, analyzetest.Profile), analyze.Options{})
+	r := ranked(t, analyzetest.New(t, analyzetest.Profile), analyze.Options{})
 	text := written(t, r, WriteTable)
 	if !strings.Contains(text, "no trial was made") || strings.Contains(text, failedWord) {
 		t.Errorf("of a campaign without a trial:\n%s", text)
 	}
-	untried := result(t, analyzetest.New(t, analyzetest.Profile).Measure(analyzetest.Candidate(2, 1, 16), 16), analyze.Options{})
+	untried := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(analyzetest.Candidate(2, 1, 16), 16), analyze.Options{})
 	if text := written(t, untried, WriteTable); strings.Contains(text, failedWord) {
 		t.Errorf("the default was not tried, and has not failed:\n%s", text)
 	}

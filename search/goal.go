@@ -96,7 +96,7 @@ type Objective struct {
 // Term is one metric of an objective.
 type Term struct {
 	Metric measure.Metric `json:"metric"`
-	Weight float64        `json:"weight"`
+	Weight float64        `json:"weight" jsonschema:"exclusiveMinimum=0"`
 }
 
 // Signed is the weight, negative where lower is better: the score grows by so much as the metric's logarithm grows by 1.

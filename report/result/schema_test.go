@@ -1,0 +1,70 @@
+package result
+
+import (
+	"flag"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/internal/schema"
+	"tuner/measure"
+	"tuner/precision/accuracy"
+	"tuner/search"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/reference/result.schema.json")
+
+const schemaPath = "../../docs/reference/result.schema.json"
+
+// metricPattern matches the metrics, with any percentile of the latency.
+func metricPattern() string {
+	var names []string
+	for _, m := range append(measure.Metrics(), measure.ErrorRate) {
+		if _, isPercentile := m.Quantile(); !isPercentile {
+			names = append(names, regexp.QuoteMeta(string(m)))
+		}
+	}
+	return "^(" + strings.Join(names, "|") + "|latency_p[0-9.]+)$"
+}
+
+// The committed schema is what the types make: `go test ./report/result -update` writes it.
+func TestSchemaIsGenerated(t *testing.T) {
+	t.Parallel()
+	got, err := schema.Generate(reflect.TypeFor[Result](), schema.Options{
+		Title: "result.json of tuner, format 1",
+		Description: "What tuner analyze found. Times are seconds, sizes bytes, rates per second. New fields may appear. " +
+			"The format grows when a field changes its meaning or goes away. docs/reference/results.md explains the fields.",
+		Module: "../..", ModulePath: "tuner",
+		Types: map[reflect.Type]string{
+			reflect.TypeFor[measure.Metric](): `{"type": "string", "pattern": "` + metricPattern() + `"}`,
+			reflect.TypeFor[search.Candidate](): `{"type": "array", "items": {"type": "object", "required": ["knob", "value"],
+				"properties": {"knob": {"type": "string"}, "value": {"type": "string"}}}}`,
+			reflect.TypeFor[accuracy.Report](): `{"type": "object"}`,
+		},
+		Keywords: map[reflect.Type]string{
+			reflect.TypeFor[Result]():            `{"anyOf": [{"required": ["windows", "ending", "time", "origin"]}, {"required": ["recorded"]}]}`,
+			reflect.TypeFor[Sample]():            `{"dependentRequired": {"windows": ["launches", "requests", "errors"]}}`,
+			reflect.TypeFor[measure.Load]():      `{"oneOf": [{"required": ["concurrency"]}, {"required": ["request_rate"]}]}`,
+			reflect.TypeFor[search.Constraint](): `{"anyOf": [{"required": ["min"]}, {"required": ["max"]}]}`,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(schemaPath, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(schemaPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is not what the types make; write it with -update (-committed +generated):\n%s", schemaPath, diff)
+	}
+}
