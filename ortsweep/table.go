@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tuner/internal/plural"
 	"tuner/internal/terminal"
 	"tuner/measure"
 	"tuner/ortsweep/race"
@@ -26,7 +27,7 @@ const mostRows = 30
 func WriteTable(w io.Writer, r Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.headline())
-	fmt.Fprintf(&b, "%s: %s; %s in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), countText(r.Outcome.Windows, "window"),
+	fmt.Fprintf(&b, "%s: %s; %s in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), plural.Count(r.Outcome.Windows, "window"),
 		r.Outcome.Elapsed.Round(time.Second), strings.Join(r.runtimes(), ", "))
 	columns := []terminal.Column{{Title: "value", Right: true}, {Title: "gain (95 % interval)", Right: true}, {Title: "windows", Right: true},
 		{Title: "verdict"}, {Title: "settings"}}
@@ -76,16 +77,9 @@ func (r Result) remedy() string {
 func (r Result) measured() string {
 	s := r.Setup.Sweep
 	if s.Measure == spec.SweepThroughput {
-		return fmt.Sprintf("rows per second of %s at batch %d", countText(s.Sessions, "session"), s.Batch)
+		return fmt.Sprintf("rows per second of %s at batch %d", plural.Count(s.Sessions, "session"), s.Batch)
 	}
 	return fmt.Sprintf("mean compute time of one execution at batch %d", s.Batch)
-}
-
-func countText(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // gainText prints a ratio with its interval as percentages: "+130 % (+121 % to +139 %)"; without the interval where there is

@@ -17,6 +17,7 @@ import (
 	"tuner/gate"
 	"tuner/gate/decide"
 	"tuner/internal/durable"
+	"tuner/internal/plural"
 )
 
 // The files of a gate.
@@ -96,9 +97,9 @@ func (r Report) effort() string {
 	if r.Setup.Baseline == nil {
 		unit = "launch"
 	}
-	text := fmt.Sprintf("%s at %s in %s", count(n, unit), r.Setup.Load, clock(r.Outcome.Elapsed))
+	text := fmt.Sprintf("%s at %s in %s", plural.Count(n, unit), r.Setup.Load, clock(r.Outcome.Elapsed))
 	if r.Outcome.Looks > 0 {
-		text += ", decided in " + count(r.Outcome.Looks, "look")
+		text += ", decided in " + plural.Count(r.Outcome.Looks, "look")
 		if r.Outcome.Verdict == decide.Inconclusive {
 			text = strings.Replace(text, "decided in", "undecided after", 1)
 		}
@@ -131,16 +132,6 @@ func shorten(text string) string {
 		return text
 	}
 	return string(letters[:longestReason]) + "…"
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "ch") {
-		noun += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func clock(d time.Duration) string { return d.Round(time.Second).String() }

@@ -17,18 +17,19 @@ import (
 var allowed = map[string][]string{
 	"cmd/tuner":        {"internal/cli"},
 	"internal/cli":     {"*"},
-	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel"}, // onnx: files and shapes of what is deployed
-	"report/result":    {"analyze", "journal", "measure", "precision/accuracy", "search", "search/verdict", "steps"},                                                                                                                      // data: what result.json is made of
-	"export":           {"internal/telemetry", "report/result", "journal", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                 // journal: servers, as result.json has them; search: places
+	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel", "internal/plural"}, // onnx: files and shapes of what is deployed
+	"report/result":    {"analyze", "journal", "measure", "precision/accuracy", "search", "search/verdict", "steps"},                                                                                                                                         // data: what result.json is made of
+	"export":           {"internal/telemetry", "report/result", "journal", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                    // journal: servers, as result.json has them; search: places
 	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
-	"report/html":      {"analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel"}, // search/verdict: the answer under other limits
-	"ortsweep":         {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal"},
+	"report/figures":   {"report/result", "analyze", "steps", "search", "search/verdict", "measure", "journal", "spec", "precision/accuracy", "internal/terminal", "internal/plural"}, // words and tables: it knows no format
+	"report/html":      {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "internal/plural"},            // search/verdict: the answer under other limits
+	"ortsweep":         {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal", "internal/plural"},
 	"ortsweep/race":    {"search", "stats"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"internal/telemetry", "onnx", "modelconfig"},
 	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
-	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage"},
+	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage", "internal/plural"},
 	"profile":          {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
 	"profile/campaign": {"spec", "search", "journal", "modelconfig", "internal/parallel"},                                                         // what a journal means; it runs nothing
 	"runner":           {"internal/children", "engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
@@ -80,6 +81,7 @@ var allowed = map[string][]string{
 	"internal/inside":     {},
 	"internal/parallel":   {},
 	"internal/plotstyle":  {},
+	"internal/plural":     {},
 	"internal/problems":   {},
 	"internal/schema":     {},
 	"internal/telemetry":  {},
@@ -114,6 +116,7 @@ var walls = []struct {
 	{[]string{"search"}, nil, "math/rand", "search is pure: its randomness comes from the seed (math/rand/v2 with a source of its own)"},
 	{[]string{"report"}, nil, "runner", "a report must be reproducible from the journal"},
 	{[]string{"export"}, []string{"export/verify"}, "runner", "an export is written from the result alone, without a server"},
+	{[]string{"report/figures", "report/result"}, nil, "report", "what formats say and hold does not depend on a format, or on how files are written"},
 	{[]string{"export"}, nil, "report", "an export reads result.json, and nothing that writes reports"},
 	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "search", "the measurement core knows nothing of tuning"},
 	{[]string{"load", "measure", "stats", "wire", "meter"}, nil, "provider", "the measurement core does not know what computes"},
