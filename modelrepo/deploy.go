@@ -93,7 +93,7 @@ func (p plan) deploy(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot create model repository %q: %w", dir, durable.Cause(err))
 	}
-	return whole(dir, func(temp string) error {
+	return durable.InFolder(dir, func(temp string) error {
 		fresh := filepath.Join(temp, "new")
 		if err := p.write(fresh, duplicate); err != nil {
 			return err
@@ -116,7 +116,7 @@ func Remove(dir, model string) error {
 	if err := checkReplaceable(target); err != nil {
 		return err
 	}
-	return whole(dir, func(temp string) error {
+	return durable.InFolder(dir, func(temp string) error {
 		if err := os.Rename(target, filepath.Join(temp, "old")); err != nil {
 			return fmt.Errorf("cannot remove folder %q: %w", target, durable.Cause(err))
 		}

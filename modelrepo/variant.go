@@ -52,7 +52,7 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return Variant{}, fmt.Errorf("cannot create variant folder %q: %w", root, durable.Cause(err))
 	}
-	err = whole(root, func(temp string) error {
+	err = durable.InFolder(root, func(temp string) error {
 		if err := p.write(filepath.Join(temp, v.Model), place); err != nil {
 			return err
 		}
@@ -71,23 +71,6 @@ func Build(root string, m Source, c *modelconfig.Config) (Variant, error) {
 func Digest(m Source, c *modelconfig.Config) (string, error) {
 	p, err := newPlan(m, c)
 	return p.digest, err
-}
-
-// whole runs write with a temporary folder in dir and makes what it renamed
-// into dir durable. Nothing is left of the temporary folder but what it renamed.
-func whole(dir string, write func(temp string) error) error {
-	temp, err := os.MkdirTemp(dir, ".tuner-*")
-	if err != nil {
-		return fmt.Errorf("cannot write into folder %q: %w", dir, durable.Cause(err))
-	}
-	defer os.RemoveAll(temp) // whatever of it is left
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return fmt.Errorf("cannot write into folder %q: %w", dir, durable.Cause(err))
-	}
-	if err := write(temp); err != nil {
-		return err
-	}
-	return syncDir(dir)
 }
 
 // digest identifies a model with its configuration and the files that this

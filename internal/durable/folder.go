@@ -1,0 +1,49 @@
+package durable
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// InFolder calls work with a temporary folder in dir, for it to rename what it made there into dir. The new names in dir are
+// then durable. Of the temporary folder nothing is left. Errors of work are returned as they are.
+func InFolder(dir string, work func(temp string) error) error {
+	temp, err := os.MkdirTemp(dir, ".tuner-*")
+	if err != nil {
+		return fmt.Errorf("cannot write into folder %q: %w", dir, Cause(err))
+	}
+	defer os.RemoveAll(temp) // what work did not rename
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return fmt.Errorf("cannot write into folder %q: %w", dir, Cause(err))
+	}
+	if err := work(temp); err != nil {
+		return err
+	}
+	if err := SyncDir(dir); err != nil {
+		return fmt.Errorf("cannot sync folder %q: %w", filepath.Clean(dir), Cause(err))
+	}
+	return nil
+}
+
+// WriteFolder puts a folder in place with what fill puts into it, whole or not at all. The folder must not exist; those above
+// it are made. fill makes its own files durable. Its errors are returned as they are.
+func WriteFolder(dir string, fill func(temp string) error) error {
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return fmt.Errorf("cannot make folder %q: %w", parent, Cause(err))
+	}
+	return InFolder(parent, func(temp string) error {
+		fresh := filepath.Join(temp, filepath.Base(dir))
+		if err := os.Mkdir(fresh, 0o755); err != nil {
+			return fmt.Errorf("cannot make folder %q: %w", dir, Cause(err))
+		}
+		if err := fill(fresh); err != nil {
+			return err
+		}
+		if err := os.Rename(fresh, dir); err != nil {
+			return fmt.Errorf("cannot write folder %q: %w", dir, Cause(err))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,67 @@
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A folder appears with all that is in it, or nothing appears: neither the folder nor a temporary one beside it.
+func TestWriteFolder(t *testing.T) {
+	t.Parallel()
+	parent := filepath.Join(t.TempDir(), "made")
+	dir := filepath.Join(parent, "folder")
+	failure := errors.New("no more")
+	write := func(failure error) error {
+		return WriteFolder(dir, func(temp string) error {
+			return errors.Join(os.WriteFile(filepath.Join(temp, "a"), []byte("a"), 0o600), failure)
+		})
+	}
+	if err := write(failure); !errors.Is(err, failure) {
+		t.Errorf("error is %v, want %v", err, failure)
+	}
+	checkNames(t, parent)
+	if err := write(nil); err != nil {
+		t.Fatal(err)
+	}
+	checkNames(t, parent, "folder")
+	checkNames(t, dir, "a")
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the folder is %v, %v; want it open to all readers", info, err)
+	}
+	if err := write(nil); err == nil {
+		t.Error("a folder that was there is replaced")
+	}
+	checkNames(t, parent, "folder")
+}
+
+// What is renamed out of the temporary folder stays, and the rest goes.
+func TestInFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	err := InFolder(dir, func(temp string) error {
+		made := filepath.Join(temp, "kept")
+		return errors.Join(os.WriteFile(filepath.Join(temp, "rest"), nil, 0o600), os.Mkdir(made, 0o755), os.Rename(made, filepath.Join(dir, "kept")))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNames(t, dir, "kept")
+	if err := InFolder(filepath.Join(dir, "none"), func(string) error { return nil }); err == nil {
+		t.Error("a temporary folder was made in a folder that is not there")
+	}
+}
+
+func checkNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != len(want) {
+		t.Fatalf("%s holds %v, %v; want %v", dir, entries, err, want)
+	}
+	for i, e := range entries {
+		if e.Name() != want[i] {
+			t.Errorf("%s holds %s, want %s", dir, e.Name(), want[i])
+		}
+	}
+}
