@@ -1,7 +1,9 @@
 package export
 
 import (
+	_ "embed"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -17,6 +19,26 @@ const (
 )
 
 const azureDeploymentName = "blue"
+
+// AzureML is the target of an Azure ML online endpoint.
+const AzureML = "azureml"
+
+//go:embed readme/azureml.md
+var azuremlReadme string
+
+func azuremlTarget() target {
+	return target{
+		name: AzureML, about: "an online endpoint", readme: azuremlReadme, files: Deployment.azureml,
+		repository:   filepath.Join("models", "triton"), // Azure's no-code deployment looks for it there
+		instanceType: instanceType, notes: azureNotes,
+		commands: func(Deployment) []string {
+			return []string{
+				"az ml model create --file model.yml", "az ml online-endpoint create --file endpoint.yml",
+				"az ml online-deployment create --file deployment.yml --all-traffic",
+			}
+		},
+	}
+}
 
 // azureml writes a model, an endpoint and a deployment for the Azure ML CLI (version 2): Triton without code of one's own. There is no
 // code_configuration and no environment, by which Azure knows that it brings Triton itself.

@@ -21,7 +21,7 @@ func TestInstanceType(t *testing.T) {
 		if options != nil {
 			options(&o)
 		}
-		d, err := newDeployment(AzureML, models, o)
+		d, err := newDeployment(azuremlTarget(), models, o)
 		if err != nil {
 			d.InstanceType = err.Error()
 		}

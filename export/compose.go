@@ -1,6 +1,7 @@
 package export
 
 import (
+	_ "embed"
 	"fmt"
 	"strconv"
 	"time"
@@ -8,6 +9,19 @@ import (
 
 // prometheusImage scrapes the metrics beside Triton.
 const prometheusImage = "prom/prometheus:v2.55.1"
+
+// Compose is the target of a Docker Compose project.
+const Compose = "compose"
+
+//go:embed readme/compose.md
+var composeReadme string
+
+func composeTarget() target {
+	return target{
+		name: Compose, about: "Triton with Prometheus", readme: composeReadme, files: Deployment.compose, isOneServer: true,
+		commands: func(Deployment) []string { return []string{"docker compose up -d"} },
+	}
+}
 
 // compose writes a Docker Compose project: Triton, and Prometheus that scrapes it.
 func (d Deployment) compose() written {
@@ -76,7 +90,7 @@ func (d Deployment) project() project {
 	triton := service{
 		Image: d.Image, Command: append([]string{"tritonserver", "--model-repository=" + modelsMount}, d.Arguments...), Environment: environment(), User: "1000:1000",
 		Ports:     []string{published(portHTTP), published(portGRPC)},
-		Volumes:   []string{"./" + repositoryDir + ":" + modelsMount + ":ro"},
+		Volumes:   []string{"./" + d.repository() + ":" + modelsMount + ":ro"},
 		SharedMem: fmt.Sprintf("%dm", sharedMemory),
 		Ulimits:   map[string]int{"memlock": -1, "stack": 67108864}, // NVIDIA's advice: pinned memory, and the stacks of large graphs
 		Healthcheck: &healthcheck{

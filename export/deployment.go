@@ -71,6 +71,8 @@ type Deployment struct {
 	P99             time.Duration // the largest of the models'
 	RepositoryBytes int64
 	Notes           []string // what a platform engineer should know, in sentences
+
+	target target
 }
 
 // How resources follow from measurements.
@@ -89,12 +91,12 @@ const (
 )
 
 // newDeployment derives a deployment. All that is wrong with the options is reported together.
-func newDeployment(target string, models []Model, o Options) (Deployment, error) {
-	if err := errors.Join(checkOptions(target, models, o)...); err != nil {
+func newDeployment(t target, models []Model, o Options) (Deployment, error) {
+	if err := errors.Join(checkOptions(t, models, o)...); err != nil {
 		return Deployment{}, &InputError{err}
 	}
 	d := Deployment{
-		Target: target, Name: o.Name, Models: models, Image: o.Image, GPUs: o.GPUs, GPUResource: o.GPUResource,
+		Target: t.name, target: t, Name: o.Name, Models: models, Image: o.Image, GPUs: o.GPUs, GPUResource: o.GPUResource,
 		Replicas: o.Replicas, MaxReplicas: max(o.Replicas, o.MaxReplicas), LoadTime: loadTime(models), Arguments: arguments(models, o),
 	}
 	if d.Name == "" {
@@ -115,9 +117,9 @@ func newDeployment(target string, models []Model, o Options) (Deployment, error)
 		return Deployment{}, inputErrorf("--gpus %d: the tuned configuration needs %d", d.GPUs, least)
 	}
 	d.Memory, d.QueueTime = memory(models), queueTime(models)
-	if target == AzureML {
+	if t.instanceType != nil {
 		var err error
-		if d.InstanceType, err = instanceType(d, o.InstanceType); err != nil {
+		if d.InstanceType, err = t.instanceType(d, o.InstanceType); err != nil {
 			return Deployment{}, err
 		}
 	}
@@ -136,7 +138,7 @@ var (
 // mostReplicas bounds both numbers of servers, to find slips of the finger.
 const mostReplicas = 1000
 
-func checkOptions(target string, models []Model, o Options) []error {
+func checkOptions(t target, models []Model, o Options) []error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -156,10 +158,10 @@ func checkOptions(target string, models []Model, o Options) []error {
 		check(hostPolicyPattern.MatchString(p), "--host-policy %q: such as gpu_0,numa-node=0 or cpu_0,cpu-cores=0-3", p)
 	}
 	check(o.InstanceType == "" || instancePattern.MatchString(o.InstanceType), "--instance-type %q: such as Standard_D4as_v4", o.InstanceType)
-	check(target == AzureML || o.InstanceType == "", "--instance-type %q: only Azure has machines of such sizes; leave it out for %s", o.InstanceType, target)
-	check(isCluster(target) || o.GPUResource == DefaultGPUResource,
-		"--gpu-resource %q: only Kubernetes knows resources by name; %s counts GPUs with --gpus", o.GPUResource, target)
-	if err := checkStorage(target, o.Storage); err != nil {
+	check(t.instanceType != nil || o.InstanceType == "", "--instance-type %q: only Azure has machines of such sizes; leave it out for %s", o.InstanceType, t.name)
+	check(t.isCluster() || o.GPUResource == DefaultGPUResource,
+		"--gpu-resource %q: only Kubernetes knows resources by name; %s counts GPUs with --gpus", o.GPUResource, t.name)
+	if err := checkStorage(t, o.Storage); err != nil {
 		errs = append(errs, err)
 	}
 	names := map[string]string{}

@@ -56,7 +56,7 @@ func TestServers(t *testing.T) {
 		{"finals on the bundled engine", []string{`"machine_fingerprint"`, both}, "", 2, 290e6, "Formula"},
 	} {
 		m := parsed(t, append([]string{`"instance_count": 2`, `"instance_count": 8`}, test.replace...)...)
-		d, err := newDeployment(Kubernetes, []Model{m}, defaults())
+		d, err := newDeployment(kubernetesTarget(), []Model{m}, defaults())
 		if err != nil {
 			t.Fatal(err)
 		}

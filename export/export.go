@@ -6,35 +6,16 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"tuner/internal/durable"
 	"tuner/modelrepo"
 )
-
-// The targets.
-const (
-	Triton     = "triton"
-	Kubernetes = "kubernetes"
-	Helm       = "helm"
-	KServe     = "kserve"
-	Compose    = "compose"
-	AzureML    = "azureml"
-)
-
-// Targets lists the targets in the order in which help shows them.
-func Targets() []string { return []string{Triton, Kubernetes, Helm, KServe, Compose, AzureML} }
-
-// isCluster reports whether a target is for Kubernetes.
-func isCluster(target string) bool { return target == Kubernetes || target == Helm || target == KServe }
-
-// repositoryDir is the Triton repository's folder in an export, but for Azure ML's.
-const repositoryDir = "model_repository"
 
 // InputError says that what the user handed in cannot be exported; the program ends with exit code 2.
 type InputError struct{ Err error }
@@ -65,10 +46,15 @@ type Export struct {
 
 // Write exports the analyzed campaigns of o to a target, into a folder that must not exist: it appears whole, or not at all. The error is
 // an *InputError for what the user can mend, an *InfeasibleError where nothing satisfies the constraints.
-func Write(target, dir string, o Options) (Export, error) {
-	if !slices.Contains(Targets(), target) {
-		return Export{}, inputErrorf("unknown target %q: allowed are %v", target, Targets())
+func Write(name, dir string, o Options) (Export, error) {
+	t, ok := targetOf(name)
+	if !ok {
+		return Export{}, inputErrorf("unknown target %q: allowed are %v", name, Targets())
 	}
+	return write(t, dir, o)
+}
+
+func write(t target, dir string, o Options) (Export, error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return Export{}, inputErrorf("cannot export into %q: it exists; choose another folder, or remove it", dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -82,12 +68,12 @@ func Write(target, dir string, o Options) (Export, error) {
 		}
 		models = append(models, m)
 	}
-	d, err := newDeployment(target, models, o)
+	d, err := newDeployment(t, models, o)
 	if err != nil {
 		return Export{}, err
 	}
-	e := Export{Deployment: d, Next: d.commands()}
-	err = whole(dir, func(temp string) error {
+	e := Export{Deployment: d, Next: t.commands(d)}
+	err = durable.WriteFolder(dir, func(temp string) error {
 		if e.Deployment.RepositoryBytes, err = copyModels(filepath.Join(temp, d.repository()), models, o.ShareFiles); err != nil {
 			return err
 		}
@@ -108,10 +94,7 @@ func Write(target, dir string, o Options) (Export, error) {
 
 // repository is the repository's folder in the export.
 func (d Deployment) repository() string {
-	if d.Target == AzureML {
-		return filepath.Join("models", "triton") // Azure's no-code deployment looks for it there
-	}
-	return repositoryDir
+	return cmp.Or(d.target.repository, repositoryFolder)
 }
 
 // copyModels copies the models' deployable folders, with hard links where share says so, and returns their size.
@@ -140,33 +123,6 @@ func writeFiles(dir string, files []file) error {
 		if err := durable.WriteFile(path, durable.Bytes(f.text)); err != nil {
 			return fmt.Errorf("cannot write %q: %w", f.path, durable.Cause(err))
 		}
-	}
-	return nil
-}
-
-// whole has fill make a folder's content under a temporary name beside it, and then gives it its name.
-func whole(dir string, fill func(temp string) error) error {
-	parent := filepath.Dir(filepath.Clean(dir))
-	cannot := func(err error) error { return fmt.Errorf("cannot export into %q: %w", dir, durable.Cause(err)) }
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return cannot(err)
-	}
-	temp, err := os.MkdirTemp(parent, ".tuner-*")
-	if err != nil {
-		return cannot(err)
-	}
-	defer os.RemoveAll(temp) // gone after the renaming
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return cannot(err)
-	}
-	if err := fill(temp); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, dir); err != nil {
-		return cannot(err)
-	}
-	if err := durable.SyncDir(parent); err != nil {
-		return cannot(err)
 	}
 	return nil
 }

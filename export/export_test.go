@@ -210,7 +210,7 @@ func TestSeveralModels(t *testing.T) {
 		t.Errorf("name %q, %d cores, concurrency %d, %d MiB; want triton, 4, 32, 1024", d.Name, d.CPUs, d.Concurrency, d.Memory)
 	}
 	for _, model := range []string{"minilm", "resnet"} {
-		if _, err := os.Stat(filepath.Join(out, repositoryDir, model, "1", "model.onnx")); err != nil {
+		if _, err := os.Stat(filepath.Join(out, repositoryFolder, model, "1", "model.onnx")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -255,7 +255,7 @@ func TestStorage(t *testing.T) {
 	t.Parallel()
 	check := func(uri string, want storage) {
 		t.Helper()
-		if err := checkStorage(Kubernetes, uri); err != nil {
+		if err := checkStorage(kubernetesTarget(), uri); err != nil {
 			t.Error(err)
 		}
 		if got := newStorage(uri, "m"); got != want {
@@ -268,11 +268,11 @@ func TestStorage(t *testing.T) {
 	check("s3://bucket/models", storage{URI: "s3://bucket/models"})
 	check("s3://minio:9000/bucket", storage{URI: "s3://minio:9000/bucket"})
 	for _, uri := range []string{"pvc://", "pvc://A", "s3://x/../y", "file:///x", "s3://a b", "hf://org/model", "s3://x/$(y)"} {
-		if err := checkStorage(Kubernetes, uri); err == nil {
+		if err := checkStorage(kubernetesTarget(), uri); err == nil {
 			t.Errorf("%q is accepted", uri)
 		}
 	}
-	if err := checkStorage(KServe, "hf://org/model"); err != nil {
+	if err := checkStorage(kserveTarget(), "hf://org/model"); err != nil {
 		t.Error(err)
 	}
 }
@@ -341,9 +341,9 @@ func FuzzResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, target := range Targets() {
+		for _, target := range targets() {
 			o := defaults("out")
-			if target == AzureML {
+			if target.name == AzureML {
 				o.InstanceType = "Standard_F4s_v2"
 			}
 			d, err := newDeployment(target, []Model{m}, o)

@@ -17,12 +17,27 @@ var chartTemplates embed.FS
 
 const chartDir = "chart"
 
+// Helm is the target of a chart.
+const Helm = "helm"
+
+//go:embed readme/helm.md
+var helmReadme string
+
+func helmTarget() target {
+	return target{
+		name: Helm, about: "a chart", readme: helmReadme, files: Deployment.helm, schemes: tritonSchemes(),
+		commands: func(d Deployment) []string {
+			return append(d.load(claimFile), fmt.Sprintf("helm install %s %s", d.Name, chartDir))
+		},
+	}
+}
+
 // helm writes a chart of the same objects as the target kubernetes. The claim and its loader stand beside the chart: models are there before
 // the first server starts, and stay when the release is removed.
 func (d Deployment) helm() written {
 	var w written
 	if d.Storage.Own {
-		w.add("models-claim.yaml", "Where the model repository lies; loader.yaml fills it.", d.claim())
+		w.add(claimFile, "Where the model repository lies; loader.yaml fills it.", d.claim())
 		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
 	}
 	w.add(filepath.Join(chartDir, "Chart.yaml"), "Written by tuner; README.md beside the chart says how to install it.", chart{

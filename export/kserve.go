@@ -1,6 +1,9 @@
 package export
 
-import "strings"
+import (
+	_ "embed"
+	"strings"
+)
 
 // What KServe's stock runtime for Triton is called, and what it stands for.
 const (
@@ -9,12 +12,28 @@ const (
 	kserveCPUShare = 80   // per cent of the requested cores: KServe's own default, written down
 )
 
+// KServe is the target of an InferenceService.
+const KServe = "kserve"
+
+//go:embed readme/kserve.md
+var kserveReadme string
+
+func kserveTarget() target {
+	return target{
+		name: KServe, about: "an InferenceService", readme: kserveReadme, files: Deployment.kserve,
+		schemes: []string{"pvc", "s3", "gs", "https", "hf"}, // of KServe's initializer
+		commands: func(d Deployment) []string {
+			return append(d.load(claimFile), "kubectl apply -f inferenceservice.yaml")
+		},
+	}
+}
+
 // kserve writes an InferenceService on KServe's own runtime for Triton, in its Standard mode (plain Deployments). KServe's batcher is left
 // out: Triton batches already, and two of them wait twice.
 func (d Deployment) kserve() written {
 	var w written
 	if d.Storage.Own {
-		w.add("models-claim.yaml", "Where the model repository lies; loader.yaml fills it.", d.claim())
+		w.add(claimFile, "Where the model repository lies; loader.yaml fills it.", d.claim())
 		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
 	}
 	w.add("inferenceservice.yaml", "For KServe 0.16 and newer; older ones call the mode Standard RawDeployment.", d.inferenceService())

@@ -1,6 +1,7 @@
 package export
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"math"
@@ -25,13 +26,28 @@ const (
 
 const manifestsDir = "manifests"
 
+// Kubernetes is the target of plain manifests.
+const Kubernetes = "kubernetes"
+
+//go:embed readme/kubernetes.md
+var kubernetesReadme string
+
+func kubernetesTarget() target {
+	return target{
+		name: Kubernetes, about: "manifests", readme: kubernetesReadme, files: Deployment.kubernetes, schemes: tritonSchemes(),
+		commands: func(d Deployment) []string {
+			return append(d.load(manifestsDir+"/"+claimFile), "kubectl apply -f "+manifestsDir)
+		},
+	}
+}
+
 // kubernetes writes manifests: claim and loader of the repository, Deployment, Service, disruption budget, and the autoscaler with the rule
 // of its metric.
 func (d Deployment) kubernetes() written {
 	var w written
 	manifest := func(name, comment string, spec object) { w.add(filepath.Join(manifestsDir, name), comment, spec) }
 	if d.Storage.Own {
-		manifest("models-claim.yaml", "Where the model repository lies; loader.yaml fills it.", d.claim())
+		manifest(claimFile, "Where the model repository lies; loader.yaml fills it.", d.claim())
 		w.add("loader.yaml", "A pod to copy the model repository into the claim with; delete it afterwards.", d.loader())
 	}
 	manifest("deployment.yaml", "Triton with the tuned models; requests are limits: exclusive cores need whole ones (see README.md).", d.server())

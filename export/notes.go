@@ -27,14 +27,14 @@ func notes(d Deployment, o Options) []string {
 		add("Together the models are given %d cores, and the machine that each was measured on by itself has %d: with fewer cores they do not reach "+
 			"their figures while all are busy.", d.CPUs, most)
 	}
-	if (d.Target == Triton || d.Target == Compose) && (o.Replicas != DefaultReplicas || o.MaxReplicas != DefaultMaxReplicas) {
+	if d.target.isOneServer && (o.Replicas != DefaultReplicas || o.MaxReplicas != DefaultMaxReplicas) {
 		add("The target %s is one server: --replicas and --max-replicas have no effect there.", d.Target)
 	}
 	for _, m := range d.Models {
 		list = slices.Concat(list, answerNotes(m), machineNotes(m, d), stockNotes(m), policyNotes(m, o))
 	}
-	if d.Target == AzureML {
-		list = append(list, azureNotes(d, o)...)
+	if d.target.notes != nil {
+		list = append(list, d.target.notes(d, o)...)
 	}
 	return list
 }

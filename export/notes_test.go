@@ -60,7 +60,8 @@ func TestNotes(t *testing.T) {
 		for i := range test.models {
 			test.models[i].State = verdict.Proven // else it is noted
 		}
-		d, err := newDeployment(test.target, test.models, o)
+		target, _ := targetOf(test.target)
+		d, err := newDeployment(target, test.models, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,13 +75,13 @@ func TestNotes(t *testing.T) {
 // A size of Azure's is refused where it means nothing.
 func TestInstanceTypeElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, target := range Targets() {
+	for _, target := range targets() {
 		o := defaults()
 		o.InstanceType = "Standard_D4as_v4"
 		_, err := newDeployment(target, []Model{parsed(t)}, o)
-		want := `--instance-type "Standard_D4as_v4": only Azure has machines of such sizes; leave it out for ` + target
-		if target == AzureML && err != nil || target != AzureML && (err == nil || err.Error() != want) {
-			t.Errorf("%s: error %v, want %q", target, err, want)
+		want := `--instance-type "Standard_D4as_v4": only Azure has machines of such sizes; leave it out for ` + target.name
+		if target.name == AzureML && err != nil || target.name != AzureML && (err == nil || err.Error() != want) {
+			t.Errorf("%s: error %v, want %q", target.name, err, want)
 		}
 	}
 }

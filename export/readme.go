@@ -2,7 +2,7 @@ package export
 
 import (
 	"bytes"
-	"embed"
+	_ "embed"
 	"fmt"
 	"math"
 	"slices"
@@ -12,26 +12,17 @@ import (
 	"tuner/measure"
 )
 
-// readmes are the texts beside the files, one template for each target and what all have in common. Every value in them was checked to have
-// no meaning for a shell or in Markdown.
+// commonReadme is what the READMEs of all targets have in common. Every value in it was checked to have no meaning for a
+// shell or in Markdown.
 //
-//go:embed readme
-var readmes embed.FS
+//go:embed readme/common.md
+var commonReadme string
 
 // files are the export's files, but for the models.
 func (d Deployment) files() ([]file, error) {
 	var w written
-	switch d.Target {
-	case Kubernetes:
-		w = d.kubernetes()
-	case Helm:
-		w = d.helm()
-	case KServe:
-		w = d.kserve()
-	case Compose:
-		w = d.compose()
-	case AzureML:
-		w = d.azureml()
+	if d.target.files != nil {
+		w = d.target.files(d)
 	}
 	if w.err != nil {
 		return nil, w.err
@@ -48,86 +39,47 @@ func (d Deployment) files() ([]file, error) {
 }
 
 func (d Deployment) readme() ([]byte, error) {
-	t, err := template.ParseFS(readmes, "readme/common.md", "readme/"+d.Target+".md")
+	t, err := template.New("README.md").Parse(commonReadme)
+	if err == nil {
+		_, err = t.New(d.target.name).Parse(d.target.readme)
+	}
 	if err == nil {
 		var b bytes.Buffer
-		if err = t.ExecuteTemplate(&b, "common.md", view{d}); err == nil {
+		if err = t.Execute(&b, view{d}); err == nil {
 			return b.Bytes(), nil
 		}
 	}
 	return nil, fmt.Errorf("cannot write README.md: %w", err)
 }
 
-// commands apply the export; they are the README's first ones.
-func (d Deployment) commands() []string {
-	switch d.Target {
-	case Kubernetes:
-		return append(d.load(), "kubectl apply -f "+manifestsDir)
-	case Helm:
-		return append(d.load(), fmt.Sprintf("helm install %s %s", d.Name, chartDir))
-	case KServe:
-		return append(d.load(), "kubectl apply -f inferenceservice.yaml")
-	case Compose:
-		return []string{"docker compose up -d"}
-	case AzureML:
-		return []string{
-			"az ml model create --file model.yml", "az ml online-endpoint create --file endpoint.yml",
-			"az ml online-deployment create --file deployment.yml --all-traffic",
-		}
-	}
-	return []string{d.dockerRun()}
-}
+// claimFile is the export's own claim, for the repository.
+const claimFile = "models-claim.yaml"
 
-// load copies the repository into the export's own claim.
-func (d Deployment) load() []string {
+// load copies the repository into the export's own claim, whose file is given.
+func (d Deployment) load(claim string) []string {
 	if !d.Storage.Own {
 		return nil
-	}
-	claim := "models-claim.yaml"
-	if d.Target == Kubernetes {
-		claim = manifestsDir + "/" + claim
 	}
 	return []string{
 		fmt.Sprintf("kubectl apply -f %s -f loader.yaml", claim),
 		fmt.Sprintf("kubectl wait --for=condition=Ready --timeout=10m pod/%s-loader", d.Name),
-		fmt.Sprintf("kubectl cp %s/. %s-loader:%s", repositoryDir, d.Name, modelsMount),
+		fmt.Sprintf("kubectl cp %s/. %s-loader:%s", d.repository(), d.Name, modelsMount),
 		"kubectl delete -f loader.yaml",
 	}
-}
-
-// dockerRun serves the repository with the resources that were measured.
-func (d Deployment) dockerRun() string {
-	parts := []string{"docker run --rm"}
-	if d.GPUs > 0 {
-		parts = append(parts, fmt.Sprintf("--gpus %d", d.GPUs))
-	}
-	parts = append(parts, fmt.Sprintf("--cpus %d --shm-size %dm", d.CPUs, sharedMemory))
-	if d.Memory > 0 {
-		parts = append(parts, fmt.Sprintf("--memory %dm", d.Memory))
-	}
-	for _, v := range variables() {
-		parts = append(parts, fmt.Sprintf("-e %s=%s", v.Name, v.Value))
-	}
-	for _, port := range []int{portHTTP, portGRPC, portMetrics} {
-		parts = append(parts, fmt.Sprintf("-p %d:%[1]d", port))
-	}
-	parts = append(parts, fmt.Sprintf(`-v "$PWD/%s:%s:ro"`, d.repository(), modelsMount), d.Image,
-		"tritonserver --model-repository="+modelsMount)
-	return strings.Join(append(parts, d.Arguments...), " ")
 }
 
 // view is a deployment as the templates see it.
 type view struct{ Deployment }
 
 func (v view) DockerRun() string   { return v.dockerRun() }
-func (v view) Commands() []string  { return v.commands() }
+func (v view) Commands() []string  { return v.target.commands(v.Deployment) }
 func (v view) Scales() bool        { return v.scales() }
 func (v view) Queue() string       { return measure.QueueTime.Format(v.QueueTime.Seconds()) }
 func (v view) Endpoint() string    { return v.endpointName() }
 func (v view) AccessMode() string  { return v.accessMode() }
 func (v view) Repository() string  { return v.repository() }
 func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes())) }
-func (v view) Schemes() string     { return strings.Join(schemes(v.Target), "://, ") + "://" }
+func (v view) Schemes() string     { return strings.Join(v.target.schemes, "://, ") + "://" }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }
 
 // Machines are those that the models were measured on, or the servers on machines that are not known; nothing where neither is.

@@ -31,24 +31,19 @@ var (
 	claimPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-// schemes lists where a target can take a repository from: tritonserver reads some object stores itself, KServe's initializer others.
-func schemes(target string) []string {
-	if target == KServe {
-		return []string{"pvc", "s3", "gs", "https", "hf"}
-	}
-	return []string{"pvc", "s3", "gs", "as"}
-}
+// tritonSchemes are the claims that a pod mounts, and the object stores that tritonserver reads itself.
+func tritonSchemes() []string { return []string{"pvc", "s3", "gs", "as"} }
 
-func checkStorage(target, uri string) error {
+func checkStorage(t target, uri string) error {
 	if uri == "" {
 		return nil
 	}
-	if !isCluster(target) {
-		return fmt.Errorf("--storage %q: %s serves the folder beside its files; leave it out", uri, target)
+	if !t.isCluster() {
+		return fmt.Errorf("--storage %q: %s serves the folder beside its files; leave it out", uri, t.name)
 	}
 	m := storagePattern.FindStringSubmatch(uri)
-	if m == nil || !slices.Contains(schemes(target), m[1]) || strings.Contains(uri, "..") {
-		return fmt.Errorf("--storage %q: %s takes SCHEME://PLACE/PATH with one of the schemes %s", uri, target, strings.Join(schemes(target), ", "))
+	if m == nil || !slices.Contains(t.schemes, m[1]) || strings.Contains(uri, "..") {
+		return fmt.Errorf("--storage %q: %s takes SCHEME://PLACE/PATH with one of the schemes %s", uri, t.name, strings.Join(t.schemes, ", "))
 	}
 	if m[1] == "pvc" && !claimPattern.MatchString(m[2]) {
 		return fmt.Errorf("--storage %q: %q is no name of a persistent volume claim", uri, m[2])

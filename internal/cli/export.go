@@ -25,9 +25,10 @@ func newExport(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "export TARGET --input OUT -o DIR",
 		Short: "Write deployment files from an analyzed result",
-		Long: `Writes what 'tuner analyze' chose for a target: triton (the repository and the docker run line), kubernetes (manifests), helm (a chart),
-kserve (an InferenceService), compose (Triton with Prometheus) or azureml (an online endpoint). Each export holds the model repository,
-a README.md with the commands to run, and export.json.
+		Long: `Writes what 'tuner analyze' chose for a target:
+
+` + export.TargetsHelp() + `
+Each export holds the model repository, a README.md with the commands to run, and export.json.
 
 Cores, memory, concurrency and the autoscaler's target follow from what was measured. --input may be repeated: one server then serves all
 models. Nothing is contacted, and the folder is written whole or not at all. 'tuner export verify DIR' serves an export here and compares
