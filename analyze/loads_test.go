@@ -113,7 +113,7 @@ func TestModesOfOneJournal(t *testing.T) {
 	c := several(t).Campaign()
 	check := func(text string, want string, concurrency int) {
 		t.Helper()
-		a, err := spec.ParseAnalyze("a.yaml", []byte("input: x\n"+text))
+		a, err := spec.ParseAnalyze("a.yaml", []byte("input: x\n"+text), []string{"table"})
 		if err != nil {
 			t.Fatal(err)
 		}

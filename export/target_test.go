@@ -75,7 +75,7 @@ func TestAddATarget(t *testing.T) {
 // Every target has what the export needs of it.
 func TestTargetsAreComplete(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../docs/export.md")
+	doc, err := os.ReadFile("../docs/reference/export.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestTargetsAreComplete(t *testing.T) {
 			t.Errorf("%s lacks a line of help, a README or commands", target.name)
 		}
 		if !strings.Contains(string(doc), "`"+target.name+"`") {
-			t.Errorf("docs/export.md does not mention `%s`", target.name)
+			t.Errorf("docs/reference/export.md does not mention `%s`", target.name)
 		}
 	}
 }

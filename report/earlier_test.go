@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"bytes"
@@ -8,19 +8,23 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	resultjson "tuner/report/json"
+	"tuner/report/markdown"
+	"tuner/report/reporttest"
+	"tuner/report/text"
 	"tuner/search"
 )
 
 // Every report counts the trials of earlier campaigns apart.
 func TestReusedCampaigns(t *testing.T) {
 	t.Parallel()
-	r := ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
+	r := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8), analyze.Options{})
 	r.Reused = []analyze.Reused{{From: "out/first", Created: time.Unix(0, 0).UTC(), Same: true, Trials: 41}, {From: "out/there", Trials: 1}}
 	here := "Reused from out/first: 41 trials on this machine, to choose what to measure; no figure here is theirs."
 	there := "Reused from out/there: 1 trial on another machine, ONNX Runtime or protocol, for forecasts alone; no figure here is theirs."
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"table":    func(b *bytes.Buffer) error { return WriteTable(b, r) },
-		"markdown": func(b *bytes.Buffer) error { return WriteMarkdown(b, r, false) },
+		"table":    func(b *bytes.Buffer) error { return text.WriteTable(b, r) },
+		"markdown": func(b *bytes.Buffer) error { return markdown.Write(b, r, false) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -31,7 +35,7 @@ func TestReusedCampaigns(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := WriteJSON(&b, r); err != nil {
+	if err := resultjson.Write(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	want := `"earlier": [ { "from": "out/first", "created": "1970-01-01T00:00:00Z", "same_machine": true, "trials": 41 },`

@@ -10,8 +10,8 @@ import (
 	"tuner/internal/durable"
 )
 
-// writeFile puts a file in place with what fill writes, whole or not at all, making its folder where needed.
-func writeFile(path string, fill func(io.Writer) error) error {
+// WriteFile puts a file in place with what fill writes, whole or not at all. It makes the folder where needed.
+func WriteFile(path string, fill func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"bytes"
@@ -14,6 +14,13 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/journal"
 	"tuner/measure"
+	"tuner/report"
+	resultcsv "tuner/report/csv"
+	"tuner/report/html"
+	resultjson "tuner/report/json"
+	"tuner/report/junit"
+	"tuner/report/markdown"
+	"tuner/report/text"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -46,9 +53,9 @@ func FuzzAnalysis(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
+	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, journal.FileName), sealed(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, journal.FileName), sealed(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		c, err := analyze.Replay(dir)
@@ -59,9 +66,9 @@ func FuzzAnalysis(f *testing.F) {
 		if err != nil {
 			return
 		}
-		writers := []func(io.Writer, analyze.Result) error{WriteTable, WriteJSON, WriteInferenceCSV, WriteGPUCSV, WriteJUnit, WriteExplanation, WriteConfig,
-			func(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, true) },
-			func(w io.Writer, r analyze.Result) error { return WriteHTML(w, r, true) }}
+		writers := []func(io.Writer, analyze.Result) error{text.WriteTable, resultjson.Write, resultcsv.WriteInference, resultcsv.WriteGPU, junit.Write, text.WriteExplanation, report.WriteConfig,
+			func(w io.Writer, r analyze.Result) error { return markdown.Write(w, r, true) },
+			func(w io.Writer, r analyze.Result) error { return html.Write(w, r, true) }}
 		for _, write := range writers {
 			if err := write(io.Discard, r); err != nil {
 				t.Log(err) // it may not be writable, but says so

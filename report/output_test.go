@@ -1,10 +1,9 @@
-package report
+package report_test
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,59 +11,29 @@ import (
 
 	"tuner/analyze"
 	"tuner/modelconfig"
-	"tuner/onnx"
+	"tuner/report"
+	"tuner/report/formats"
+	"tuner/report/reporttest"
 	"tuner/spec"
 )
 
-// withModel puts a model with external data on disk and its digest into the result.
-func withModel(t *testing.T, r analyze.Result) analyze.Result {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range []string{"external.onnx", "external.bin"} {
-		copyFile(t, filepath.Join("../testdata/ort", name), filepath.Join(dir, name))
-	}
-	model, err := onnx.Read(filepath.Join(dir, "external.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := model.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	models := slices.Clone(r.Header.Models)
-	models[0].Path, models[0].SHA256 = model.Path(), digest
-	r.Header.Models = models
-	return r
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func allFormats() []string {
-	return append(withoutCharts(), spec.FormatPNG, spec.FormatJUnit)
+	return append(withoutCharts(), "png", "junit")
 }
 
 // withoutCharts are the formats that are written quickly.
 func withoutCharts() []string {
-	return []string{spec.FormatTable, spec.FormatCSV, spec.FormatHTML, spec.FormatConfig, spec.FormatRepository}
+	return []string{"table", "csv", "html", spec.FormatConfig, spec.FormatRepository}
 }
 
 func TestWriteAll(t *testing.T) {
 	t.Parallel()
-	r := withModel(t, ranked(t, typical(t), analyze.Options{}))
+	r := reporttest.WithModel(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}))
 	dir := t.TempDir()
-	if _, err := WriteAll(dir, r, withoutCharts()); err != nil {
+	if _, err := formats.All().WriteAll(dir, r, withoutCharts()); err != nil {
 		t.Fatal(err)
 	}
-	written, err := WriteAll(dir, r, allFormats()) // replaces what the first wrote
+	written, err := formats.All().WriteAll(dir, r, allFormats()) // replaces what the first wrote
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +46,7 @@ func TestWriteAll(t *testing.T) {
 	}
 	want := []string{
 		"results/metrics-model-inference.csv", "results/metrics-model-gpu.csv", "results/metrics-server-only.csv",
-		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "plots/memory_vs_p99.png", "plots/pareto.png",
+		"plots/throughput_vs_p99.png", "plots/throughput_vs_concurrency.png", "plots/pareto.png",
 		"plots/latency_breakdown.png", "optim_Results.png", "report.html", "junit.xml", "report.md", "result.json",
 		"optimal/config.pbtxt", "Optimal_ConfigFile_Location.txt", "repository/minilm",
 	}
@@ -119,7 +88,7 @@ func checkDeployed(t *testing.T, dir string) {
 func TestOnlyTheFormatsAskedFor(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
-	written, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{}), []string{spec.FormatTable, spec.FormatConfig})
+	written, err := formats.All().WriteAll(dir, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}), []string{"table", spec.FormatConfig})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,10 +102,10 @@ func TestOnlyTheFormatsAskedFor(t *testing.T) {
 func TestOutdatedOptimumIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := WriteAll(dir, withModel(t, ranked(t, typical(t), analyze.Options{})), withoutCharts()); err != nil {
+	if _, err := formats.All().WriteAll(dir, reporttest.WithModel(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})), withoutCharts()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{Goal: tight()}), withoutCharts()); err != nil {
+	if _, err := formats.All().WriteAll(dir, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}), withoutCharts()); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"optimal/config.pbtxt", "repository/minilm"} {
@@ -154,7 +123,7 @@ func TestForeignOptimumStays(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "result.json"), []byte("{}"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{Goal: tight()}), withoutCharts())
+	_, err := formats.All().WriteAll(dir, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}), withoutCharts())
 	if err == nil || !strings.Contains(err.Error(), "tuner did not write it") {
 		t.Errorf("error is %v", err)
 	}
@@ -165,11 +134,11 @@ func TestForeignOptimumStays(t *testing.T) {
 
 func TestChangedModelIsRefused(t *testing.T) {
 	t.Parallel()
-	r := withModel(t, ranked(t, typical(t), analyze.Options{}))
-	copyFile(t, "../testdata/ort/add_sub.onnx", r.Header.Models[0].Path)
+	r := reporttest.WithModel(t, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}))
+	reporttest.CopyFile(t, "../testdata/ort/add_sub.onnx", r.Header.Models[0].Path)
 	dir := t.TempDir()
-	written, err := WriteAll(dir, r, withoutCharts())
-	var input *InputError
+	written, err := formats.All().WriteAll(dir, r, withoutCharts())
+	var input *report.InputError
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "changed since it was measured") {
 		t.Errorf("error is %v, want an InputError", err)
 	}
@@ -187,8 +156,8 @@ func TestForeignFolderIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var refused *InputError
-	if _, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{}), withoutCharts()); !errors.As(err, &refused) {
+	var refused *report.InputError
+	if _, err := formats.All().WriteAll(dir, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}), withoutCharts()); !errors.As(err, &refused) {
 		t.Errorf("error is %v, want an InputError", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
@@ -199,57 +168,17 @@ func TestForeignFolderIsRefused(t *testing.T) {
 func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	makeFolder(t, dir, resultsDir) // a disk was full before result.json was written
-	if _, err := WriteAll(dir, ranked(t, typical(t), analyze.Options{}), nil); err != nil {
+	reporttest.MakeFolder(t, dir, "results") // a disk was full before result.json was written
+	if _, err := formats.All().WriteAll(dir, reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}), nil); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestRequestDims(t *testing.T) {
-	t.Parallel()
-	check := func(name string, dims, measured, want []int64) {
-		t.Helper()
-		got, ok := requestDims(dims, measured)
-		if ok != (want != nil) || cmp.Diff(want, got) != "" {
-			t.Errorf("%s: %v, %v; want %v", name, got, ok, want)
-		}
-	}
-	check("fixed", []int64{3, 224, 224}, nil, []int64{3, 224, 224})
-	check("measured size", []int64{-1}, []int64{32}, []int64{32})
-	check("own batch dimension", []int64{-1, -1}, []int64{32}, []int64{1, 32})
-	check("unknown", []int64{-1, 4}, nil, nil)
-}
-
-func TestModelFolder(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	check := func(file, want string) {
-		t.Helper()
-		if got := modelFolder(filepath.Join(dir, file)); got != want {
-			t.Errorf("model folder of %s is %q, want %q", file, got, want)
-		}
-	}
-	check("repo/minilm/1/model.onnx", "")
-	copyFile(t, "testdata/found.pbtxt", makeFolder(t, dir, "repo/minilm")+"/config.pbtxt")
-	check("repo/minilm/1/model.onnx", filepath.Join(dir, "repo/minilm"))
-	check("repo/minilm/1/model.onnx/model.onnx", filepath.Join(dir, "repo/minilm"))
-	check("elsewhere/minilm.onnx", "")
-}
-
-func makeFolder(t *testing.T, dir, name string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // A variant that tuner made may be gone from its cache: the remedy is another one than for the user's own file.
 func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
 	t.Parallel()
-	err := WriteRepository(t.TempDir(), ranked(t, withVariants(t), analyze.Options{}))
-	if input := new(InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "the same `tuner profile` command makes it again") {
+	err := report.WriteRepository(t.TempDir(), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}))
+	if input := new(report.InputError); !errors.As(err, &input) || !strings.Contains(err.Error(), "the same `tuner profile` command makes it again") {
 		t.Errorf("error %v, want an InputError with the remedy", err)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"bytes"
@@ -7,22 +7,28 @@ import (
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
+	"tuner/report/html"
+	resultjson "tuner/report/json"
+	"tuner/report/junit"
+	"tuner/report/markdown"
+	"tuner/report/reporttest"
+	"tuner/report/text"
 )
 
 // The request shape, and whether it is the user's, stands in every output.
 func TestRequestShapesStandEverywhere(t *testing.T) {
 	t.Parallel()
 	profile := strings.Replace(analyzetest.Profile, "inputs: {shape: {input_ids: [32]}}", "inputs: {shape: {input_ids: [32]}, examples: [input_ids]}", 1)
-	r := ranked(t, analyzetest.New(t, profile).Measure(analyzetest.Candidate(2, 1, 4), 1, 2).End("done", false), analyze.Options{})
+	r := reporttest.Ranked(t, analyzetest.New(t, profile).Measure(analyzetest.Candidate(2, 1, 4), 1, 2).End("done", false), analyze.Options{})
 	r.Requests = append(r.Requests, analyze.RequestShape{Input: "sr", Dims: []int64{1}, Source: analyze.ShapeOfModel},
 		analyze.RequestShape{Input: "x", Dims: []int64{3, 224, 224}, Source: analyze.ShapeGiven})
 	const want = "input_ids [32] (an example: give yours, since the figures depend on it), x [3 224 224] (as given), sr [1] (as the model has it)"
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"terminal":    func(b *bytes.Buffer) error { return WriteAnswer(b, r) },
-		"table":       func(b *bytes.Buffer) error { return WriteTable(b, r) },
-		"report.md":   func(b *bytes.Buffer) error { return WriteMarkdown(b, r, false) },
-		"report.html": func(b *bytes.Buffer) error { return WriteHTML(b, r, false) },
-		"junit.xml":   func(b *bytes.Buffer) error { return WriteJUnit(b, r) },
+		"terminal":    func(b *bytes.Buffer) error { return text.WriteAnswer(b, r) },
+		"table":       func(b *bytes.Buffer) error { return text.WriteTable(b, r) },
+		"report.md":   func(b *bytes.Buffer) error { return markdown.Write(b, r, false) },
+		"report.html": func(b *bytes.Buffer) error { return html.Write(b, r, false) },
+		"junit.xml":   func(b *bytes.Buffer) error { return junit.Write(b, r) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -33,7 +39,7 @@ func TestRequestShapesStandEverywhere(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := WriteJSON(&b, r); err != nil {
+	if err := resultjson.Write(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	if text := strings.Join(strings.Fields(b.String()), ""); !strings.Contains(text, `{"input":"input_ids","shape":[32],"source":"example"}`) {

@@ -1,8 +1,9 @@
-package report
+package report_test
 
 import (
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,11 +14,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	markup "golang.org/x/net/html"
 
 	"tuner/analyze"
 	"tuner/analyze/analyzetest"
 	"tuner/measure"
+	"tuner/report"
+	resultcsv "tuner/report/csv"
+	"tuner/report/figures"
+	"tuner/report/html"
+	resultjson "tuner/report/json"
+	"tuner/report/junit"
+	"tuner/report/markdown"
+	"tuner/report/reporttest"
 	"tuner/report/result"
+	"tuner/report/text"
 	"tuner/search"
 	"tuner/search/verdict"
 )
@@ -51,8 +62,8 @@ func campaigns(t *testing.T, check func(name string, r analyze.Result)) {
 		}
 		views(name, c, 0.003, 0.017, 0.025, 0.031, 0.055, 1)
 	}
-	views("typical", typical(t).Campaign(), 0.003, 0.017, 0.0312, 0.05, 0.06, 1)
-	views("variants", withVariants(t).Campaign(), 0.003, 0.03, 0.05)
+	views("typical", reporttest.Typical(t).Campaign(), 0.003, 0.017, 0.0312, 0.05, 0.06, 1)
+	views("variants", reporttest.WithVariants(t).Campaign(), 0.003, 0.03, 0.05)
 	views("nothing left to try", exhausted(t, 2, 4, 16).Campaign(), 0.003, 0.0096, 0.0097, 0.0098, 0.0099, 0.0125, 0.015, 0.0165, 0.017, 0.0175, 0.02, 0.031, 0.05)
 	views("nothing better", exhausted(t, 1, 4).Campaign(), 0.025, 0.05)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -91,10 +102,10 @@ func TestEveryOutputGivesTheSameAnswer(t *testing.T) {
 	campaigns(t, func(name string, r analyze.Result) {
 		best := r.Configs[0]
 		want := named{best.Name, strconv.FormatFloat(best.Best.Load.Level(), 'g', -1, 64), verdict.Percent(best.Choice.Holds)}
-		seen[AnswerOf(r).State]++
+		seen[figures.AnswerOf(r).State]++
 		for output, got := range map[string]named{
-			"terminal": inText(t, r, written(t, r, WriteTable)), "run's answer": inText(t, r, written(t, r, WriteAnswer)),
-			"table's row": inRow(t, r), "report.md": inText(t, r, unescaped(written(t, r, markdownOf))), "result.json": inJSON(t, r), "CSV": inCSV(t, r),
+			"terminal": inText(t, r, reporttest.Written(t, r, text.WriteTable)), "run's answer": inText(t, r, reporttest.Written(t, r, text.WriteAnswer)),
+			"table's row": inRow(t, r), "report.md": inText(t, r, unescaped(reporttest.Written(t, r, markdownOf))), "result.json": inJSON(t, r), "CSV": inCSV(t, r),
 			"junit.xml": inJUnit(t, r), "report.html": inPage(t, r), "config.pbtxt": inConfig(t, r, want),
 		} {
 			expected := want
@@ -114,20 +125,20 @@ func TestEveryOutputGivesTheSameAnswer(t *testing.T) {
 	}
 }
 
-func markdownOf(w io.Writer, r analyze.Result) error { return WriteMarkdown(w, r, false) }
+func markdownOf(w io.Writer, r analyze.Result) error { return markdown.Write(w, r, false) }
 
 // checkClaims holds what is claimed against what is known: the first lines say state and answer; what misses a limit is not
 // recommended; a better stage comes last.
 func checkClaims(t *testing.T, name string, r analyze.Result) {
 	t.Helper()
-	a := AnswerOf(r)
-	head := strings.Join(strings.Split(written(t, r, WriteTable), "\n")[:12], "\n")
+	a := figures.AnswerOf(r)
+	head := strings.Join(strings.Split(reporttest.Written(t, r, text.WriteTable), "\n")[:12], "\n")
 	first := strings.Join(strings.Fields(head), " ")
 	if !strings.HasPrefix(first, a.Headline) {
 		t.Errorf("%s: the first line is not %q:\n%s", name, a.Headline, head)
 	}
 	for _, line := range a.Lines {
-		isEvidence := line.Name == verdict.LineElse || line.Name == lineBasis
+		isEvidence := line.Name == verdict.LineElse || line.Name == "Basis"
 		if !isEvidence && !strings.Contains(head, "\n"+line.Name+": ") {
 			t.Errorf("%s: %s is not in the first twelve lines:\n%s", name, line.Name, head)
 		}
@@ -143,11 +154,11 @@ func checkClaims(t *testing.T, name string, r analyze.Result) {
 	if isRecommended && (best.Holds < r.Verdict.Confidence || best.IsUnknown()) {
 		t.Errorf("%s: recommended with a probability of %g, %g was asked for", name, best.Holds, r.Verdict.Confidence)
 	}
-	list := stages(r)
-	last := list[len(list)-1].config.Best
+	list := figures.Stages(r)
+	last := list[len(list)-1].Config.Best
 	for _, s := range list[:len(list)-1] {
-		if s.title != "default" && s.config.Best != nil && s.config.Best.Score.Value > last.Score.Value {
-			t.Errorf("%s: %s has score %g, above the best's %g", name, s.title, s.config.Best.Score.Value, last.Score.Value)
+		if s.Title != "default" && s.Config.Best != nil && s.Config.Best.Score.Value > last.Score.Value {
+			t.Errorf("%s: %s has score %g, above the best's %g", name, s.Title, s.Config.Best.Score.Value, last.Score.Value)
 		}
 	}
 	for _, c := range r.Configs {
@@ -159,9 +170,9 @@ func checkClaims(t *testing.T, name string, r analyze.Result) {
 			}
 		}
 	}
-	junit := readJUnit(t, r).Suites[0].Cases[0]
-	if isPassed := junit.Failure == nil && junit.Skipped == nil; isPassed != (best.Limits[0].Probability >= r.Verdict.Confidence && !best.IsUnknown()) {
-		t.Errorf("%s: junit.xml has %+v of a limit that is kept with probability %g", name, junit, best.Limits[0].Probability)
+	judged := readJUnit(t, r)
+	if isPassed := judged.Failure == nil && judged.Skipped == nil; isPassed != (best.Limits[0].Probability >= r.Verdict.Confidence && !best.IsUnknown()) {
+		t.Errorf("%s: junit.xml has %+v of a limit that is kept with probability %g", name, judged, best.Limits[0].Probability)
 	}
 }
 
@@ -187,12 +198,12 @@ func fullName(r analyze.Result, short string) string {
 // inRow reads the first row of the terminal's table.
 func inRow(t *testing.T, r analyze.Result) named {
 	t.Helper()
-	g := newGrid(r)
-	cell := func(head string) string { return g.cells[0][slices.Index(g.headers(), head)] }
+	g := figures.NewRanking(r)
+	cell := func(head string) string { return g.Cells[0][slices.Index(figures.Titles(g.Heads), head)] }
 	n := named{fullName(r, strings.TrimSuffix(cell("Config"), " *")), cell("Load"), ""}
 	if text := regexp.MustCompile(`[<>]?\d+ %`).FindString(cell("OK")); text != "" {
 		n.probability = text
-	} else if cell("OK") != missesWord {
+	} else if cell("OK") != figures.MissesWord {
 		t.Errorf("the first row says %q", cell("OK"))
 	}
 	return n
@@ -208,7 +219,7 @@ func unescaped(text string) string {
 func inJSON(t *testing.T, r analyze.Result) named {
 	t.Helper()
 	var d result.Result
-	if err := json.Unmarshal([]byte(written(t, r, WriteJSON)), &d); err != nil {
+	if err := json.Unmarshal([]byte(reporttest.Written(t, r, resultjson.Write)), &d); err != nil {
 		t.Fatal(err)
 	}
 	first := d.Configurations[0]
@@ -224,7 +235,7 @@ func inJSON(t *testing.T, r analyze.Result) named {
 
 func inCSV(t *testing.T, r analyze.Result) named {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(written(t, r, WriteInferenceCSV))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(reporttest.Written(t, r, resultcsv.WriteInference))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,9 +246,30 @@ func inCSV(t *testing.T, r analyze.Result) named {
 	return named{cell("Model Config Path"), cell("Concurrency"), ""}
 }
 
+// junitCase is a test case of junit.xml.
+type junitCase struct {
+	Class   string    `xml:"classname,attr"`
+	Name    string    `xml:"name,attr"`
+	Out     string    `xml:"system-out"`
+	Failure *struct{} `xml:"failure"`
+	Skipped *struct{} `xml:"skipped"`
+}
+
+// readJUnit reads the first test case of junit.xml, as a tool does that knows nothing of tuner.
+func readJUnit(t *testing.T, r analyze.Result) junitCase {
+	t.Helper()
+	var suites struct {
+		Cases []junitCase `xml:"testsuite>testcase"`
+	}
+	if err := xml.Unmarshal([]byte(reporttest.Written(t, r, junit.Write)), &suites); err != nil || len(suites.Cases) == 0 {
+		t.Fatalf("%d cases in junit.xml, %v", len(suites.Cases), err)
+	}
+	return suites.Cases[0]
+}
+
 func inJUnit(t *testing.T, r analyze.Result) named {
 	t.Helper()
-	c := readJUnit(t, r).Suites[0].Cases[0]
+	c := readJUnit(t, r)
 	_, load, _ := strings.Cut(c.Name, " at concurrency ")
 	_, probability, _ := strings.Cut(c.Out, ", kept with probability ")
 	return named{c.Class, load, probability}
@@ -245,8 +277,12 @@ func inJUnit(t *testing.T, r analyze.Result) named {
 
 func inPage(t *testing.T, r analyze.Result) named {
 	t.Helper()
-	_, root := htmlOf(t, r)
-	encoded, err := json.Marshal(dataOfPage(t, root))
+	page := func(w io.Writer, r analyze.Result) error { return html.Write(w, r, true) }
+	root, err := markup.Parse(strings.NewReader(reporttest.Written(t, r, page)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(reporttest.DataOfPage(t, root))
 	var d struct {
 		Loads          []measure.Load
 		Configurations []struct {
@@ -266,7 +302,7 @@ func inPage(t *testing.T, r analyze.Result) named {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := inText(t, r, textOf(root))
+	said := inText(t, r, reporttest.TextOf(root))
 	if want := strconv.Itoa(d.Loads[load].Concurrency); said.config != first.Name || said.load != want {
 		t.Errorf("report.html says %v, and its data %s at %s", said, first.Name, want)
 	}
@@ -279,9 +315,9 @@ func inConfig(t *testing.T, r analyze.Result, otherwise named) named {
 	if _, ok := r.Winner(); !ok {
 		return otherwise
 	}
-	text := written(t, r, WriteConfig)
-	if !strings.Contains(text, "\n# "+AnswerOf(r).Headline+"\n") {
-		t.Errorf("config.pbtxt does not say %q", AnswerOf(r).Headline)
+	text := reporttest.Written(t, r, report.WriteConfig)
+	if !strings.Contains(text, "\n# "+figures.AnswerOf(r).Headline+"\n") {
+		t.Errorf("config.pbtxt does not say %q", figures.AnswerOf(r).Headline)
 	}
 	return inText(t, r, text)
 }

@@ -28,21 +28,12 @@ type Analyze struct {
 	Configs     []string // names of the configurations that are reported, beside the default; nil: all
 }
 
-// The formats of results.
+// The forms of the optimum among the formats. Package report/formats has the list of all formats.
 const (
-	FormatTable      = "table"
-	FormatCSV        = "csv"
-	FormatPNG        = "png"
-	FormatHTML       = "html"
-	FormatJUnit      = "junit"
 	FormatConfig     = "config"
 	FormatRepository = "repository"
 	FormatHelm       = "helm" // of the repository; `tuner run` alone writes it
 )
-
-func formats() []string {
-	return []string{FormatTable, FormatCSV, FormatPNG, FormatHTML, FormatJUnit, FormatConfig, FormatRepository, FormatHelm}
-}
 
 // Goal returns the campaign's goal with the file's own objective, constraints and price in place of those that it gives, or that its mode
 // implies. An Errors says that it depends on a cost without a price in either file.
@@ -57,16 +48,18 @@ func (a Analyze) Goal(campaign search.Goal) (search.Goal, error) {
 }
 
 // ParseAnalyze reads an analyze.yaml. path is its file name: it appears in errors, and relative paths in the file are
-// relative to its folder. The error is an Errors with every mistake of the file.
-func ParseAnalyze(path string, text []byte) (Analyze, error) {
+// relative to its folder. formats are the formats that the file may ask for; a file that names none gets all of them. The
+// error is an Errors with every mistake of the file.
+func ParseAnalyze(path string, text []byte, formats []string) (Analyze, error) {
 	d := &document{file: path}
 	a := analyzeDefaults()
+	a.Formats = slices.Clone(formats)
 	a.Path = path
 	root, ok := d.open(text)
 	if !ok || root.isForeign() {
 		return Analyze{}, d.err()
 	}
-	given := root.mapping(analyzeFields(&a), nil)
+	given := root.mapping(analyzeFields(&a, formats), nil)
 	if _, has := given["input"]; !has {
 		d.add(Error{Line: max(root.node.Line, 1), Path: "input", Problem: "is required", Allowed: "the output folder of a profile",
 			Hint: "add a line input: FOLDER"})
@@ -85,7 +78,7 @@ func ParseAnalyze(path string, text []byte) (Analyze, error) {
 }
 
 // analyzeFields reads the fields of an analyze.yaml into a.
-func analyzeFields(a *Analyze) []field {
+func analyzeFields(a *Analyze, formats []string) []field {
 	folder := func(target *string) func(value) {
 		return func(v value) {
 			if name, ok := v.text(); ok {
@@ -122,7 +115,7 @@ func analyzeFields(a *Analyze) []field {
 		{"formats", func(v value) {
 			var list []string
 			for _, e := range v.list() {
-				if f, ok := e.word(formats()); ok {
+				if f, ok := e.word(formats); ok {
 					list = appendOnce(e, list, f)
 				}
 			}

@@ -10,12 +10,17 @@ import (
 	"tuner/search"
 )
 
+// allFormats are formats as the program has them.
+func allFormats() []string {
+	return []string{"table", "csv", "png", "html", "junit", FormatConfig, FormatRepository, FormatHelm}
+}
+
 func TestParseAnalyze(t *testing.T) {
 	t.Parallel()
 	check := func(name, text string, want Analyze) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := ParseAnalyze("work/analyze.yaml", []byte(text))
+			got, err := ParseAnalyze("work/analyze.yaml", []byte(text), allFormats())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +62,7 @@ func TestAnalyzeMistakes(t *testing.T) {
 	t.Parallel()
 	check := func(text string, want ...string) {
 		t.Helper()
-		_, err := ParseAnalyze("a.yaml", []byte(text))
+		_, err := ParseAnalyze("a.yaml", []byte(text), allFormats())
 		if diff := cmp.Diff(want, mistakes(t, err)); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}
@@ -89,7 +94,7 @@ func TestAnalyzeGoal(t *testing.T) {
 		Constraints: []search.Constraint{{Metric: measure.LatencyP99, Max: pointer(0.05)}}}
 	check := func(text string, want search.Goal) {
 		t.Helper()
-		a, err := ParseAnalyze("a.yaml", []byte("input: x\n"+text))
+		a, err := ParseAnalyze("a.yaml", []byte("input: x\n"+text), allFormats())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +110,7 @@ func TestAnalyzeGoal(t *testing.T) {
 	campaign.Price = 2
 	check("objective: cost", search.Goal{Objective: single(measure.Cost), Constraints: campaign.Constraints, Price: 2})
 	check("price: {per_hour: 3}", search.Goal{Objective: campaign.Objective, Constraints: campaign.Constraints, Price: 3})
-	a, err := ParseAnalyze("a.yaml", []byte("input: x\nconstraints: {cost: {max: 1}}"))
+	a, err := ParseAnalyze("a.yaml", []byte("input: x\nconstraints: {cost: {max: 1}}"), allFormats())
 	if err != nil {
 		t.Fatal(err)
 	}

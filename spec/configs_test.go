@@ -25,7 +25,7 @@ func TestConfigs(t *testing.T) {
 			}
 			switch {
 			case strings.HasSuffix(file, ".analyze.yaml"):
-				_, err = ParseAnalyze(file, text)
+				_, err = ParseAnalyze(file, text, allFormats())
 			case strings.HasSuffix(file, ".profile.yaml"):
 				var p Profile
 				p, err = ParseProfile(file, text)

@@ -27,9 +27,9 @@ func profileDefaults() Profile {
 }
 
 // analyzeDefaults is the value of every field that an analyze.yaml may leave out; docs/reference/analyze.md says the same.
-// Output follows from Input.
+// Output follows from Input, and Formats are those that there are.
 func analyzeDefaults() Analyze {
-	return Analyze{Top: 3, Rank: RankScore, Formats: formats()}
+	return Analyze{Top: 3, Rank: RankScore}
 }
 
 // defaulted fills in what follows from other fields.

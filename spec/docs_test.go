@@ -27,7 +27,7 @@ func allowedAt(t *testing.T, parse func(string) error, text string) []string {
 func TestDocsNameEveryField(t *testing.T) {
 	t.Parallel()
 	parseProfile := func(text string) error { _, err := ParseProfile("p.yaml", []byte(text)); return err }
-	parseAnalyze := func(text string) error { _, err := ParseAnalyze("a.yaml", []byte(text)); return err }
+	parseAnalyze := func(text string) error { _, err := ParseAnalyze("a.yaml", []byte(text), allFormats()); return err }
 	check := func(page, prefix string, fields []string) {
 		text, err := os.ReadFile("../docs/reference/" + page)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestDocsExamples(t *testing.T) {
 			case fenced && strings.HasPrefix(example, "model:"):
 				_, err = ParseProfile(page, []byte(example))
 			case fenced && strings.HasPrefix(example, "input:"):
-				_, err = ParseAnalyze(page, []byte(example))
+				_, err = ParseAnalyze(page, []byte(example), allFormats())
 			default:
 				continue
 			}

@@ -70,7 +70,7 @@ func FuzzParseProfile(f *testing.F) {
 func FuzzParseAnalyze(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		a, err := ParseAnalyze("f.yaml", text)
+		a, err := ParseAnalyze("f.yaml", text, allFormats())
 		if err != nil {
 			checkErrors(t, err)
 			return

@@ -60,7 +60,7 @@ func TestStarterParses(t *testing.T) {
 					t.Errorf("%s: %s", shape.Input, diff)
 				}
 			}
-			a, err := ParseAnalyze("analyze.yaml", []byte(analyze))
+			a, err := ParseAnalyze("analyze.yaml", []byte(analyze), allFormats())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestStarterExamples(t *testing.T) {
 		return err
 	})
 	check(analyze, nil, func(text string) error {
-		_, err := ParseAnalyze("a.yaml", []byte(text))
+		_, err := ParseAnalyze("a.yaml", []byte(text), allFormats())
 		return err
 	})
 }

@@ -38,7 +38,7 @@ func TestParseAt(t *testing.T) {
 // The same words on the command line come before those of the file, and are checked as strictly.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
-	file, err := ParseAnalyze("a.yaml", []byte("input: x\nmode: offline\ntop: 5"))
+	file, err := ParseAnalyze("a.yaml", []byte("input: x\nmode: offline\ntop: 5"), allFormats())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestModes(t *testing.T) {
 	campaign := search.Goal{Objective: single(measure.Cost), Constraints: []search.Constraint{p95, memory}, Price: 1}
 	check := func(text string, want search.Goal, at At) {
 		t.Helper()
-		a, err := ParseAnalyze("a.yaml", []byte("input: x\n"+text))
+		a, err := ParseAnalyze("a.yaml", []byte("input: x\n"+text), allFormats())
 		if err != nil {
 			t.Fatal(err)
 		}

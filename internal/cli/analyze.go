@@ -16,7 +16,8 @@ import (
 
 	"tuner/analyze"
 	"tuner/internal/terminal"
-	"tuner/report"
+	"tuner/report/formats"
+	"tuner/report/text"
 	"tuner/search"
 	"tuner/search/verdict"
 	"tuner/spec"
@@ -45,7 +46,9 @@ the browser (report.html), the optimal config.pbtxt and a deployable model repos
 constraints, objective and the load to compare at may be changed and the analysis repeated at will, also while the campaign is running.
 
 The file may be one of Triton Model Analyzer, as it is, also one of its report (docs/reference/model_analyzer.md). --import ranks what other programs
-measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
+measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.
+
+'formats' in the file chooses among: ` + strings.Join(formats.All().Words(), ", ") + `. report.md and result.json are always written.`,
 		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain\n  tuner analyze --input out/minilm --at concurrency=8\n" +
 			"  tuner analyze --input out/minilm --mode online\n  tuner analyze --import checkpoints/0.ckpt -e results",
 		Args: usageArgs(fileByFlag),
@@ -63,7 +66,7 @@ measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
 	cmd.Flags().StringVar(&o.imported, "import", "", "another program's measurements: checkpoint or folder of them, CSV, output; with -f the goal is that file's")
 	o.foreign.add(cmd.Flags())
-	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: text (the table), json (the result), csv (every measurement) or markdown (the report)")
+	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: "+formats.All().StdoutHelp())
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "print why the best is the best: what limits it, which knob matters, what was not tried (json and markdown have it anyhow)")
 	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "what serving is for: online (latency first, at the lowest load) or offline (throughput, whatever the latency); in place of the profile's goal")
 	cmd.Flags().StringVar(&o.overrides.At, "at", "", "compare all at one load, such as concurrency=8, request_rate=200 or lowest; or best (each at its best), or each (every load by itself too)")
@@ -74,7 +77,7 @@ measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.`,
 }
 
 func runAnalyze(ctx context.Context, con console, o analyzeOptions) error {
-	if err := checkOutputFormat(o.output, "csv", "markdown"); err != nil {
+	if err := checkOutputWord(o.output, formats.All().StdoutWords()); err != nil {
 		return err
 	}
 	if o.imported != "" {
@@ -127,9 +130,9 @@ func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Resul
 	if err := printResult(con.out, o, a.Formats, result); err != nil {
 		return err
 	}
-	write := report.WriteAll
+	write := formats.All().WriteAll
 	if a.Shared {
-		write = report.WriteShared
+		write = formats.All().WriteShared
 	}
 	written, err := write(a.Output, result, a.Formats)
 	if err != nil {
@@ -239,31 +242,27 @@ func analysisOfInput(dir string) (spec.Analyze, error) {
 }
 
 func parseAnalyze(path string, text []byte) (spec.Analyze, error) {
-	a, err := spec.ParseAnalyze(filepath.Clean(path), text)
+	a, err := spec.ParseAnalyze(filepath.Clean(path), text, formats.All().Words())
 	return a, withExit(exitUsage, err)
 }
 
 // printResult puts the result on stdout in the form that --output asks for.
-func printResult(out io.Writer, o analyzeOptions, formats []string, r analyze.Result) error {
+func printResult(out io.Writer, o analyzeOptions, names []string, r analyze.Result) error {
 	switch o.output {
-	case "json":
-		return report.WriteJSON(out, r)
-	case "csv":
-		return report.WriteInferenceCSV(out, r)
-	case "markdown":
-		return report.WriteMarkdown(out, r, false)
+	case "text":
+		return printTable(out, o, names, r)
 	case "none":
 		return nil
 	}
-	return printTable(out, o, formats, r)
+	return formats.All().Print(out, o.output, r)
 }
 
 // printTable prints the table where the formats include it, and its explanation where that is asked for.
-func printTable(out io.Writer, o analyzeOptions, formats []string, r analyze.Result) error {
-	if slices.Contains(formats, spec.FormatTable) {
-		write := report.WriteTable
+func printTable(out io.Writer, o analyzeOptions, names []string, r analyze.Result) error {
+	if slices.Contains(names, text.Name) {
+		write := text.WriteTable
 		if terminal.ShowsColors(isTerminal(out), os.Getenv) {
-			write = report.WriteColoredTable
+			write = text.WriteColoredTable
 		}
 		if err := write(out, r); err != nil || !o.explain {
 			return err
@@ -273,7 +272,7 @@ func printTable(out io.Writer, o analyzeOptions, formats []string, r analyze.Res
 	if !o.explain {
 		return nil
 	}
-	return report.WriteExplanation(out, r)
+	return text.WriteExplanation(out, r)
 }
 
 // isTerminal reports whether what is written is seen at once.

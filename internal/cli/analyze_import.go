@@ -12,6 +12,7 @@ import (
 	"tuner/analyze"
 	"tuner/analyze/imported"
 	"tuner/measure"
+	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"
 )
@@ -79,7 +80,7 @@ func importGoal(asked []spec.Analyze, model string) (spec.Analyze, bool) {
 	i := slices.IndexFunc(asked, func(a spec.Analyze) bool { return filepath.Base(a.Input) == model })
 	switch {
 	case len(asked) == 0:
-		a, err := spec.ParseAnalyze("--import", []byte("input: .\n"))
+		a, err := spec.ParseAnalyze("--import", []byte("input: .\n"), formats.All().Words())
 		return a, err == nil
 	case i >= 0:
 		return asked[i], true

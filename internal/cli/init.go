@@ -21,6 +21,7 @@ import (
 	"tuner/onnx/inputs"
 	"tuner/ortlib"
 	"tuner/profile"
+	"tuner/report/formats"
 	"tuner/spec"
 )
 
@@ -254,7 +255,7 @@ func initFiles(dir string, s spec.Starter, subject profile.Subject) ([]newFile, 
 		{filepath.Join(dir, spec.AnalyzeName), analyzeText, "what to make of the results"},
 	}
 	_, profileErr := spec.ParseProfile(files[0].path, profileText)
-	_, analyzeErr := spec.ParseAnalyze(files[1].path, analyzeText)
+	_, analyzeErr := spec.ParseAnalyze(files[1].path, analyzeText, formats.All().Words())
 	if err := errors.Join(profileErr, analyzeErr); err != nil {
 		return nil, usageErrorf("cannot write a valid profile for this model: %w", err)
 	}

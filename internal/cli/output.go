@@ -8,9 +8,11 @@ import (
 	"strings"
 )
 
-// checkOutputFormat accepts the values of --output: text, json, and those that a verb has beside them.
-func checkOutputFormat(format string, more ...string) error {
-	allowed := append([]string{"text", "json"}, more...)
+// checkOutputFormat accepts the values of --output that most verbs have.
+func checkOutputFormat(format string) error { return checkOutputWord(format, []string{"text", "json"}) }
+
+// checkOutputWord accepts the values of --output that are allowed.
+func checkOutputWord(format string, allowed []string) error {
 	if slices.Contains(allowed, format) {
 		return nil
 	}

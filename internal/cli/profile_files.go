@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"tuner/hostinfo"
-	"tuner/report"
+	"tuner/report/csv"
+	"tuner/report/formats"
 	"tuner/spec"
 	"tuner/spec/modelanalyzer"
 )
@@ -84,7 +85,7 @@ func (f *foreignFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f foreignFlags) options() modelanalyzer.Options {
-	return modelanalyzer.Options{CheckpointDirectory: f.checkpoints, ExportPath: f.export}
+	return modelanalyzer.Options{CheckpointDirectory: f.checkpoints, ExportPath: f.export, Formats: formats.All().Words()}
 }
 
 // refuse reports the flags with a file of tuner's own, which names its folders itself.
@@ -166,7 +167,7 @@ func joinResults(con console, export string, analyses []spec.Analyze) error {
 	for _, a := range analyses {
 		parts = append(parts, a.Output)
 	}
-	written, err := report.JoinCSV(export, parts, analyses[0].CSV)
+	written, err := csv.Join(export, parts, analyses[0].CSV)
 	if err != nil {
 		return inputError(err)
 	}

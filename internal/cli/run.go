@@ -20,7 +20,9 @@ import (
 	"tuner/meter"
 	"tuner/ortlib"
 	"tuner/profile"
-	"tuner/report"
+	"tuner/report/html"
+	"tuner/report/json"
+	"tuner/report/text"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -307,7 +309,7 @@ func (j job) make(ctx context.Context) (analyze.Result, profile.Outcome, error) 
 func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outcome) error {
 	write := j.writeAnswer
 	if j.output == "json" {
-		write = report.WriteJSON
+		write = json.Write
 	}
 	if err := write(j.con.out, r); err != nil {
 		return err
@@ -323,12 +325,12 @@ func (j job) answer(ctx context.Context, r analyze.Result, outcome profile.Outco
 
 // writeAnswer says what was found, where it lies, and what comes next.
 func (j job) writeAnswer(out io.Writer, r analyze.Result) error {
-	if err := report.WriteAnswer(out, r); err != nil {
+	if err := text.WriteAnswer(out, r); err != nil {
 		return err
 	}
 	output, formats := j.analysis.Output, j.analysis.Formats
 	lines := []string{"", "report: " + filepath.Join(output, "report.md")}
-	if slices.Contains(formats, spec.FormatHTML) {
+	if slices.Contains(formats, html.Name) {
 		lines = append(lines, "page for a browser: "+filepath.Join(output, "report.html"))
 	}
 	var next []string

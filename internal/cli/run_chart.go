@@ -17,7 +17,7 @@ import (
 	"tuner/export"
 	"tuner/internal/durable"
 	"tuner/profile/campaign"
-	"tuner/report"
+	"tuner/report/formats"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -74,7 +74,7 @@ func (j job) writeChart(dir string, r analyze.Result, o export.Options) (steps.O
 		return steps.Outcome{}, err
 	}
 	r.Steps = j.log.List()
-	if _, err := report.WriteReports(j.analysis.Output, r, nil); err != nil {
+	if _, err := formats.All().WriteReports(j.analysis.Output, r, nil); err != nil {
 		return steps.Outcome{}, inputError(err)
 	}
 	temp, err := os.MkdirTemp(j.analysis.Output, ".tuner-*")

@@ -14,6 +14,8 @@ import (
 	"tuner/profile"
 	"tuner/profile/campaign"
 	"tuner/report"
+	"tuner/report/formats"
+	"tuner/report/markdown"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -159,7 +161,7 @@ func (j job) repository(ctx context.Context, r analyze.Result) error {
 		return err
 	}
 	return j.log.Do(ctx, steps.Repository, key, func() (steps.Outcome, error) {
-		written, err := report.WriteOptimum(j.analysis.Output, r, j.analysis.Formats)
+		written, err := formats.All().WriteOptimum(j.analysis.Output, r, j.analysis.Formats)
 		switch {
 		case err != nil:
 			return steps.Outcome{}, inputError(err)
@@ -188,7 +190,7 @@ func writeReports(a spec.Analyze, r analyze.Result, log *steps.Log) error {
 		return err
 	}
 	return log.Report(key, func() ([]string, error) {
-		written, err := report.WriteReports(a.Output, r, a.Formats)
+		written, err := formats.All().WriteReports(a.Output, r, a.Formats)
 		return written, inputError(err)
 	})
 }
@@ -196,7 +198,7 @@ func writeReports(a spec.Analyze, r analyze.Result, log *steps.Log) error {
 // reportFailure writes the reports on a run that failed, as far as there is something to report: where nothing was measured the steps alone.
 func reportFailure(a spec.Analyze, model string, log *steps.Log) error {
 	if !campaign.Exists(a.Input) {
-		return inputError(report.WriteSteps(a.Output, model, log.List()))
+		return inputError(markdown.WriteSteps(a.Output, model, log.List()))
 	}
 	r, err := rankCampaign(a)
 	if err != nil { // that is the failure itself, or follows from it

@@ -422,11 +422,11 @@ func TestRunNamesWhatComesNext(t *testing.T) {
 		}
 	}
 	explain := "  tuner analyze --input " + quoted + "' --explain"
-	check([]string{spec.FormatHTML, spec.FormatRepository}, []string{"report: " + dir + "/report.md", "page for a browser: " + dir + "/report.html", explain,
+	check([]string{"html", spec.FormatRepository}, []string{"report: " + dir + "/report.md", "page for a browser: " + dir + "/report.html", explain,
 		"  tuner serve --model-repository " + quoted + "/repository'", "  tuner export triton --input " + quoted + "' -o " + quoted + "/deploy'"}, nil)
-	check([]string{spec.FormatCSV}, []string{explain}, []string{"report.html", "tuner serve", "tuner export", "chart"})
+	check([]string{"csv"}, []string{explain}, []string{"report.html", "tuner serve", "tuner export", "chart"})
 	r.Steps = steps.List{{Name: steps.Chart, State: steps.OK}}
-	check([]string{spec.FormatCSV}, []string{"Helm chart: " + dir + "/helm (README.md there says how to install it)"}, nil)
+	check([]string{"csv"}, []string{"Helm chart: " + dir + "/helm (README.md there says how to install it)"}, nil)
 	for _, name := range []string{"deploy", "deploy-2"} { // exported before
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)

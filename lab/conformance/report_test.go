@@ -13,7 +13,7 @@ import (
 	"tuner/analyze/analyzetest"
 	"tuner/lab/peers"
 	"tuner/measure"
-	"tuner/report"
+	"tuner/report/html"
 	"tuner/spec"
 )
 
@@ -94,7 +94,7 @@ func pageOf(t *testing.T, r analyze.Result) string {
 	t.Helper()
 	dir := t.TempDir()
 	var b bytes.Buffer
-	if err := report.WriteHTML(&b, r, true); err != nil {
+	if err := html.Write(&b, r, true); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "report.html"), b.Bytes())

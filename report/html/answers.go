@@ -65,7 +65,7 @@ type choiceData struct {
 	Setup         string      `json:"setup"`
 	Load          string      `json:"load"`
 	Figures       [][3]string `json:"figures"`   // label, value, interval
-	Objective     figures     `json:"objective"` // value, lo, hi, in the base unit; of several metrics the factor over the default
+	Objective     numerals    `json:"objective"` // value, lo, hi, in the base unit; of several metrics the factor over the default
 }
 
 // decided is the part of the page's data that a decision fills.

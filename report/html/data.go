@@ -14,8 +14,8 @@ import (
 	"tuner/spec"
 )
 
-// Format is the version of the embedded data; it grows when a field changes its meaning or goes away.
-const Format = 2
+// DataFormat is the version of the embedded data. It grows when a field changes its meaning or goes away.
+const DataFormat = 2
 
 // document is the data that the page carries, described in docs/reference/report.md. Values are in base units. What many
 // configurations have in common (loads, lines, reasons, flags) is in tables, of which they have the numbers, counted from 0.
@@ -66,7 +66,7 @@ type configuration struct {
 	Default  bool     `json:"default,omitempty"`
 	Rank     int      `json:"rank,omitempty"`
 	Tie      int      `json:"tie,omitempty"`    // the first rank of those that are tied with it
-	Gain     figures  `json:"gain,omitempty"`   // value, lo, hi
+	Gain     numerals `json:"gain,omitempty"`   // value, lo, hi
 	Best     *int     `json:"best,omitempty"`   // number of the point that it is ranked by
 	Missed   []int    `json:"missed,omitempty"` // metrics of the limits that it misses there, by their numbers
 	Settings []int    `json:"settings"`         // by knob the number of its value; -1: left alone
@@ -91,10 +91,10 @@ type latencies struct {
 
 // service is what a batch takes in a configuration's engine process.
 type service struct {
-	Configuration int     `json:"configuration"`
-	Sizes         []int   `json:"sizes"`
-	Alone         figures `json:"alone"`             // s, by size
-	Crowded       figures `json:"crowded,omitempty"` // s, by size, while all instances are busy
+	Configuration int      `json:"configuration"`
+	Sizes         []int    `json:"sizes"`
+	Alone         numerals `json:"alone"`             // s, by size
+	Crowded       numerals `json:"crowded,omitempty"` // s, by size, while all instances are busy
 }
 
 type knobEffect struct {
@@ -106,7 +106,7 @@ type knobEffect struct {
 type effect struct {
 	Value  search.Value `json:"value"`
 	Basis  search.Basis `json:"basis"`
-	Change figures      `json:"change,omitempty"` // value, lo, hi
+	Change numerals     `json:"change,omitempty"` // value, lo, hi
 	Misses string       `json:"misses,omitempty"`
 }
 
@@ -133,14 +133,14 @@ func appendNumber(text []byte, v float64, digits int) []byte {
 	return strconv.AppendFloat(text, v, 'g', digits, 64)
 }
 
-// figures are printed at once: a page of ten thousand configurations has a million.
-type figures []numeral
+// numerals are printed at once: a page of ten thousand configurations has a million.
+type numerals []numeral
 
 // numeral is a figure or an exact one.
 type numeral interface{ appendTo(text []byte) []byte }
 
 // MarshalJSON implements json.Marshaler.
-func (list figures) MarshalJSON() ([]byte, error) {
+func (list numerals) MarshalJSON() ([]byte, error) {
 	if list == nil {
 		return []byte("null"), nil
 	}
@@ -154,8 +154,8 @@ func (list figures) MarshalJSON() ([]byte, error) {
 	return append(text, ']'), nil
 }
 
-func figuresOf(e measure.Estimate) figures {
-	return figures{figure(e.Value), figure(e.Lo), figure(e.Hi)}
+func figuresOf(e measure.Estimate) numerals {
+	return numerals{figure(e.Value), figure(e.Lo), figure(e.Hi)}
 }
 
 // table numbers values in the order of their first use.
@@ -208,7 +208,7 @@ func newDocument(p Page) document {
 		b.failures[f.Name] = append(b.failures[f.Name], f)
 	}
 	d := document{
-		Format: Format, Model: r.Header.Model, Summary: p.Verdict.Summary, IsRecorded: r.Recorded != "", Objective: r.Goal.Objective.Terms,
+		Format: DataFormat, Model: r.Header.Model, Summary: p.Verdict.Summary, IsRecorded: r.Recorded != "", Objective: r.Goal.Objective.Terms,
 		Constraints: slices.Concat([]search.Constraint{}, r.Goal.Constraints), Latency: r.Goal.Latency(),
 		RankedBy: cmp.Or(r.Rank, spec.RankScore), TwoServers: r.Header.Finals != nil, Top: r.Top, Metrics: b.metrics, Configurations: make([]configuration, len(r.Configs)), Knobs: []knob{},
 		decided: p.decided,
@@ -364,7 +364,7 @@ func (b *builder) point(p analyze.Point, choice int) []any {
 		state += stateMisses
 	}
 	values, intervals := b.figures(p.Sample)
-	counts := figures{exact(p.Windows), exact(p.Launches), exact(p.Requests), exact(p.Errors), figure(p.MeanBatch)}
+	counts := numerals{exact(p.Windows), exact(p.Launches), exact(p.Requests), exact(p.Errors), figure(p.MeanBatch)}
 	row := []any{b.loads.of(p.Load), state, values, intervals, counts, b.chances.of(chance)}
 	if len(p.Flags) > 0 {
 		flags := []int{}
@@ -389,7 +389,7 @@ func chanceText(p analyze.Point) string {
 }
 
 // figures are a sample's values by metric, and lo and hi of those with an interval.
-func (b *builder) figures(s analyze.Sample) (values, intervals figures) {
+func (b *builder) figures(s analyze.Sample) (values, intervals numerals) {
 	for _, m := range b.metrics {
 		e, ok := s.Values[m.Name]
 		if !ok {
@@ -457,7 +457,7 @@ func (b *builder) services() []service {
 			continue
 		}
 		drawn = append(drawn, s.Curve)
-		j := service{Configuration: b.configurations[s.Name], Sizes: s.Curve.Sizes, Alone: figures{}}
+		j := service{Configuration: b.configurations[s.Name], Sizes: s.Curve.Sizes, Alone: numerals{}}
 		for _, v := range s.Curve.Alone {
 			j.Alone = append(j.Alone, figure(v))
 		}

@@ -28,7 +28,7 @@ func TestFigure(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	for want, list := range map[string]figures{"null": nil, "[]": {}, "[614.75]": {figure(614.7512)}, "[1,null,614.7512]": {figure(1), figure(math.NaN()), exact(614.7512)}} {
+	for want, list := range map[string]numerals{"null": nil, "[]": {}, "[614.75]": {figure(614.7512)}, "[1,null,614.7512]": {figure(1), figure(math.NaN()), exact(614.7512)}} {
 		if got, err := json.Marshal(list); err != nil || string(got) != want {
 			t.Errorf("%v are %s, %v; want %s", list, got, err, want)
 		}
@@ -80,7 +80,7 @@ func TestAssetsStayInTheirElements(t *testing.T) {
 func TestScriptsDeclareNamesOnce(t *testing.T) {
 	t.Parallel()
 	var page strings.Builder
-	if err := Write(&page, many(t, 2)); err != nil {
+	if err := writePage(&page, many(t, 2)); err != nil {
 		t.Fatal(err)
 	}
 	declared := map[string]bool{}
@@ -125,7 +125,7 @@ func TestManyConfigurationsAreCompact(t *testing.T) {
 	t.Parallel()
 	const n, most = 1000, 1_250_000
 	var size counter
-	if err := Write(&size, many(t, n)); err != nil {
+	if err := writePage(&size, many(t, n)); err != nil {
 		t.Fatal(err)
 	}
 	if size > most {
@@ -145,7 +145,7 @@ func BenchmarkWrite10000(b *testing.B) {
 	var size counter
 	for b.Loop() {
 		size = 0
-		if err := Write(&size, p); err != nil {
+		if err := writePage(&size, p); err != nil {
 			b.Fatal(err)
 		}
 	}

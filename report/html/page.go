@@ -1,7 +1,6 @@
-// Package html writes report.html: an analyzed campaign as one page that needs nothing but itself. It lays out: what the
-// report says in words comes from package report, the figures from the Result. The decision is made here for every limit
-// at which it turns, so that the page's own script looks answers up and draws. The same Page gives the same bytes. It
-// measures nothing, and no script ranks.
+// Package html writes report.html: an analyzed campaign as one page that needs nothing but itself. Words come from package
+// figures, numbers from the Result. The program decides for every limit at which the answer turns, so the page's own script
+// looks answers up and draws. It measures nothing, and no script ranks.
 package html
 
 import (
@@ -91,8 +90,8 @@ type Card struct {
 	Text string // instead of a choice: why there is none
 }
 
-// Write writes the page.
-func Write(w io.Writer, p Page) error {
+// writePage lays the page out.
+func writePage(w io.Writer, p Page) error {
 	p.decided = newDecisions(p)
 	source := webpage.Source{Files: assets, Template: "page.html", Style: "page.css", Scripts: scripts[:]}
 	return webpage.Write(w, source, newDocument(p), func(parts webpage.Parts) any { return view{p, parts, p.decided.cards()} })

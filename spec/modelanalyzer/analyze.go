@@ -100,7 +100,7 @@ func (r *reader) results(x analysis) spec.Analyze {
 	text, err := n.print()
 	var a spec.Analyze
 	if err == nil {
-		a, err = spec.ParseAnalyze(r.path, text)
+		a, err = spec.ParseAnalyze(r.path, text, r.options.Formats)
 	}
 	r.translate(n, err)
 	a.CSV, a.Shared, a.Configs = r.csv(), !r.several, x.configs

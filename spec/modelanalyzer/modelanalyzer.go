@@ -27,6 +27,7 @@ type Machine struct {
 type Options struct {
 	CheckpointDirectory string
 	ExportPath          string
+	Formats             []string // of results: the foreign files name none
 }
 
 // Warning says that a field has no effect, or another one.

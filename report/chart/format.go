@@ -1,0 +1,60 @@
+package chart
+
+import (
+	"io"
+	"path/filepath"
+	"slices"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/report"
+)
+
+// Name is the word for the charts in analyze.yaml.
+const Name = "png"
+
+// Files of the charts, relative to the output folder.
+const (
+	folder        = "plots"
+	LatencyFile   = folder + "/throughput_vs_p99.png"
+	LoadFile      = folder + "/throughput_vs_concurrency.png"
+	ParetoFile    = folder + "/pareto.png"
+	breakdownFile = folder + "/latency_breakdown.png"
+	StagesFile    = "optim_Results.png" // OLive's name
+	simpleFolder  = folder + "/simple"  // of the pictures that the user asks for, Model Analyzer's name
+)
+
+// Format is the charts.
+type Format struct{}
+
+// Name implements report.Format.
+func (Format) Name() string { return Name }
+
+// Files implements report.Format: charts of GPUs only where there are some.
+func (Format) Files(r analyze.Result, _ report.Output) []report.File {
+	var list []report.File
+	add := func(path string, draw func(io.Writer, analyze.Result) error) {
+		list = append(list, report.File{Path: filepath.FromSlash(path), Write: func(w io.Writer) error { return draw(w, r) }})
+	}
+	add(LatencyFile, WriteLatency)
+	add(LoadFile, WriteLoads)
+	for _, m := range []measure.Metric{measure.GPUMemory, measure.GPUUtilization, measure.GPUPower} {
+		if isMeasured(r, m) {
+			add(folder+"/"+string(m)+"_vs_p99.png", overLatency(m))
+		}
+	}
+	for _, p := range r.Plots {
+		add(simpleFolder+"/"+p.Name+".png", WritePlot(p))
+	}
+	add(ParetoFile, WritePareto)
+	add(breakdownFile, WriteBreakdown)
+	add(StagesFile, WriteStages)
+	return list
+}
+
+// isMeasured reports whether some figure of a metric is known.
+func isMeasured(r analyze.Result, m measure.Metric) bool {
+	return slices.ContainsFunc(r.Configs, func(c analyze.Config) bool {
+		return slices.ContainsFunc(c.Points, func(p analyze.Point) bool { _, ok := p.Values[m]; return ok })
+	})
+}

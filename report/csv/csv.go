@@ -1,0 +1,303 @@
+// Package csv writes the tables of measurements as CSV, with Model Analyzer's names and columns. It joins those of several
+// models.
+package csv
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/provider"
+	"tuner/report"
+	"tuner/report/figures"
+	"tuner/search"
+	"tuner/spec"
+)
+
+// folder holds the tables in the output folder.
+const folder = "results"
+
+// Format is the three tables: configurations, GPUs, and the server without a model.
+type Format struct{}
+
+// Name implements report.Format.
+func (Format) Name() string { return "csv" }
+
+// Files implements report.Format.
+func (Format) Files(r analyze.Result, _ report.Output) []report.File {
+	names := r.CSV.Named()
+	file := func(name string, write func(io.Writer, analyze.Result) error) report.File {
+		return report.File{Path: filepath.Join(folder, name), Write: func(w io.Writer) error { return write(w, r) }}
+	}
+	return []report.File{
+		file(names.Inference.Name, WriteInference), file(names.GPU.Name, WriteGPU), file(names.Server.Name, WriteServer),
+	}
+}
+
+// WriteInference writes metrics-model-inference.csv, with Model Analyzer's columns or those that Result.CSV names. Each load of
+// a configuration has a row. The best configuration comes first, with its best load first. Loads that satisfy the constraints
+// come before those that do not. Figures have three decimals.
+func WriteInference(w io.Writer, r analyze.Result) error {
+	fields := r.CSV.Inference.Columns
+	if fields == nil {
+		fields = []string{"model_name", "batch_size", loadField(r), "model_config_path", "instance_group", "max_batch_size",
+			"satisfies_constraints", "perf_throughput", "perf_latency_p99"}
+	}
+	lines := [][]string{headers(fields)}
+	for x := range measuredPoints(r) {
+		lines = append(lines, cellsOf(fields, func(field string) string { return inferenceCell(r, x, field) }))
+	}
+	return write(w, lines)
+}
+
+// WriteGPU writes metrics-model-gpu.csv: each row of metrics-model-inference.csv once for each GPU.
+func WriteGPU(w io.Writer, r analyze.Result) error {
+	fields := r.CSV.GPU.Columns
+	if fields == nil {
+		fields = []string{"model_name", "gpu_uuid", "batch_size", loadField(r), "model_config_path", "instance_group",
+			"satisfies_constraints", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
+	}
+	lines := [][]string{headers(fields)}
+	for x := range measuredPoints(r) {
+		for _, g := range x.GPUs {
+			lines = append(lines, cellsOf(fields, func(field string) string { return gpuCell(r, x, g, field) }))
+		}
+	}
+	return write(w, lines)
+}
+
+// WriteServer writes metrics-server-only.csv. It has Model Analyzer's header and no rows, since a server without a model is not
+// measured.
+func WriteServer(w io.Writer, r analyze.Result) error {
+	fields := r.CSV.Server.Columns
+	if fields == nil {
+		fields = []string{"model_name", "gpu_uuid", "gpu_used_memory", "gpu_utilization", "gpu_power_usage"}
+	}
+	return write(w, [][]string{headers(fields)})
+}
+
+func loadField(r analyze.Result) string {
+	if figures.IsRate(r) {
+		return "request_rate"
+	}
+	return "concurrency"
+}
+
+// header is a column's head, as Model Analyzer writes it.
+func header(field string) string {
+	switch field {
+	case "model_name":
+		return "Model"
+	case "batch_size":
+		return "Batch"
+	case "concurrency":
+		return "Concurrency"
+	case "request_rate":
+		return "Request Rate"
+	case "model_config_path":
+		return "Model Config Path"
+	case "instance_group":
+		return "Instance Group"
+	case "max_batch_size":
+		return "Max Batch Size"
+	case "satisfies_constraints":
+		return "Satisfies Constraints"
+	case "gpu_uuid":
+		return "GPU UUID"
+	case "perf_throughput":
+		return "Throughput (infer/sec)"
+	case "perf_latency_avg":
+		return "Avg Latency (ms)"
+	case "perf_latency_p90":
+		return "p90 Latency (ms)"
+	case "perf_latency_p95":
+		return "p95 Latency (ms)"
+	case "perf_latency_p99":
+		return "p99 Latency (ms)"
+	case "perf_server_queue":
+		return "Server Queue time (ms)"
+	case "perf_server_compute_input":
+		return "Server Compute Input time (ms)"
+	case "perf_server_compute_infer":
+		return "Server Compute Infer time (ms)"
+	case "perf_server_compute_output":
+		return "Server Compute Output time (ms)"
+	case "cpu_used_ram":
+		return "RAM Usage (MB)"
+	case "gpu_used_memory":
+		return "GPU Memory Usage (MB)"
+	case "gpu_free_memory", "gpu_total_memory":
+		return "GPU Memory Available (MB)"
+	case "perf_client_send_recv":
+		return "Client Send/Recv (ms)"
+	case "perf_client_response_wait":
+		return "Response Wait Time (ms)"
+	case "cpu_available_ram":
+		return "RAM Available (MB)"
+	case "gpu_utilization":
+		return "GPU Utilization (%)"
+	case "gpu_power_usage":
+		return "GPU Power Usage (W)"
+	}
+	return textCell(field) // a backend parameter's
+}
+
+func headers(fields []string) []string { return cellsOf(fields, header) }
+
+func cellsOf(fields []string, cell func(string) string) []string {
+	cells := make([]string, len(fields))
+	for i, f := range fields {
+		cells[i] = cell(f)
+	}
+	return cells
+}
+
+// measuredPoint is a load of a configuration.
+type measuredPoint struct {
+	analyze.Point
+	config    analyze.Config
+	satisfies string
+}
+
+// bestFirst are the points of a configuration by ascending load, after the one that it is ranked by.
+func bestFirst(c analyze.Config) []analyze.Point {
+	points := slices.Clone(c.Points)
+	if c.Best == nil {
+		return points
+	}
+	slices.SortStableFunc(points, func(a, b analyze.Point) int {
+		rank := func(p analyze.Point) int {
+			if p.Load == c.Best.Load {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(rank(a), rank(b))
+	})
+	return points
+}
+
+// measuredPoints goes through all loads in the order of the rows.
+func measuredPoints(r analyze.Result) iter.Seq[measuredPoint] {
+	return func(yield func(measuredPoint) bool) {
+		for _, c := range r.Configs {
+			points := bestFirst(c)
+			for _, satisfies := range []string{"Yes", "No"} {
+				for _, p := range points {
+					if (len(p.Misses) == 0) == (satisfies == "Yes") && !yield(measuredPoint{p, c, satisfies}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// inferenceCell is a cell of the configurations' file; "" for what does not apply or is not known.
+func inferenceCell(r analyze.Result, x measuredPoint, field string) string {
+	switch field {
+	case "model_name":
+		return textCell(r.Header.Model)
+	case "batch_size":
+		return known(strconv.Itoa(x.Load.BatchSize))
+	case "concurrency":
+		return known(strconv.Itoa(x.Load.Concurrency))
+	case "request_rate":
+		return known(strconv.FormatFloat(x.Load.RequestRate, 'g', -1, 64))
+	case "model_config_path":
+		return textCell(x.config.Name)
+	case "instance_group":
+		if x.config.Setup.Instances == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d:%s", x.config.Setup.Instances, deviceOf(x.config))
+	case "max_batch_size":
+		return strings.TrimPrefix(figures.BatchCell(x.config), figures.Unknown)
+	case "satisfies_constraints":
+		return x.satisfies
+	}
+	if parameter, ok := strings.CutPrefix(field, spec.BackendParameter); ok {
+		return textCell(x.config.Deployed.GetParameters()[parameter].GetStringValue())
+	}
+	metric := spec.TagMetric(field)
+	if metric == "" { // what nothing tells
+		return ""
+	}
+	return decimal(x.Values, metric, figures.QuantityOf(metric).Factor)
+}
+
+// gpuCell is a cell of the GPUs' file.
+func gpuCell(r analyze.Result, x measuredPoint, g measure.GPUWindow, field string) string {
+	switch field {
+	case "gpu_uuid":
+		return textCell(g.UUID)
+	case "gpu_used_memory":
+		return threeDecimals(float64(g.MemoryUsed) / 1e6)
+	case "gpu_free_memory", "gpu_total_memory":
+		bytes := g.MemoryTotal
+		switch {
+		case bytes == 0: // another program's figures do not tell it
+			return ""
+		case field == "gpu_free_memory":
+			bytes -= g.MemoryUsed
+		}
+		return threeDecimals(float64(bytes) / 1e6)
+	case "gpu_utilization":
+		return threeDecimals(g.Utilization * 100)
+	case "gpu_power_usage":
+		return threeDecimals(g.Power)
+	}
+	return inferenceCell(r, x, field)
+}
+
+// known is a number as text, nothing for 0.
+func known(number string) string {
+	if number == "0" {
+		return ""
+	}
+	return number
+}
+
+// textCell is a cell with a foreign text. A spreadsheet computes a cell that begins with one of these characters. An
+// apostrophe before it makes it text.
+func textCell(cell string) string {
+	if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
+		return "'" + cell
+	}
+	return cell
+}
+
+// deviceOf is the device of the instances, as Model Analyzer names it.
+func deviceOf(c analyze.Config) string {
+	chosen, _ := c.Candidate.Get(search.KnobExecutionProvider)
+	if of := cmp.Or(string(chosen), c.Setup.Provider); of == analyze.RecordedGPU || provider.OnGPU(of) {
+		return "GPU"
+	}
+	return "CPU"
+}
+
+// decimal prints a metric times a factor; "" when it is not known.
+func decimal(values map[measure.Metric]measure.Estimate, m measure.Metric, factor float64) string {
+	e, ok := values[m]
+	if !ok {
+		return ""
+	}
+	return threeDecimals(e.Value * factor)
+}
+
+func threeDecimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+func write(w io.Writer, lines [][]string) error {
+	if err := csv.NewWriter(w).WriteAll(lines); err != nil {
+		return fmt.Errorf("cannot write CSV: %w", err)
+	}
+	return nil
+}

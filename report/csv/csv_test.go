@@ -1,0 +1,126 @@
+package csv
+
+import (
+	"bytes"
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/measure"
+	"tuner/report/reporttest"
+	"tuner/search"
+	"tuner/spec"
+)
+
+func TestHostileTextIsNoFormula(t *testing.T) {
+	t.Parallel()
+	lines, err := csv.NewReader(strings.NewReader(reporttest.Written(t, reporttest.Hostile(t), WriteInference))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := lines[1][2], "'"+reporttest.HostileFormula; got != want && lines[2][2] != want {
+		t.Errorf("the cell is %q, want %q", got, want)
+	}
+	for _, cell := range []string{"=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"} {
+		if got := textCell(cell); got != "'"+cell {
+			t.Errorf("%q is written as %q", cell, got)
+		}
+	}
+	for _, cell := range []string{"", "minilm", "1=1"} {
+		if got := textCell(cell); got != cell {
+			t.Errorf("%q is written as %q", cell, got)
+		}
+	}
+}
+
+func TestGPURows(t *testing.T) {
+	t.Parallel()
+	r := reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 4, 64), analyze.Options{})
+	points := r.Configs[0].Points
+	points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", Utilization: 0.5, Power: 61.25, MemoryUsed: 2.5e9}, {UUID: "GPU-2"}}
+	points[1].GPUs = []measure.GPUWindow{{UUID: "GPU-1", Utilization: 1, Power: 70, MemoryUsed: 3e9}}
+	var b bytes.Buffer
+	if err := WriteGPU(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	want := `Model,GPU UUID,Batch,Concurrency,Model Config Path,Instance Group,Satisfies Constraints,GPU Memory Usage (MB),GPU Utilization (%),GPU Power Usage (W)
+minilm,GPU-1,1,4,minilm_config_default,2:CPU,Yes,2500.000,50.000,61.250
+minilm,GPU-2,1,4,minilm_config_default,2:CPU,Yes,0.000,0.000,0.000
+minilm,GPU-1,1,64,minilm_config_default,2:CPU,No,3000.000,100.000,70.000
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Which execution provider another program's default had on a GPU is not known, but that it was on one.
+func TestInstanceGroupOfARecording(t *testing.T) {
+	t.Parallel()
+	want := "Model,Batch,Concurrency,Model Config Path,Instance Group,Max Batch Size,Satisfies Constraints,Throughput (infer/sec),p99 Latency (ms)\n" +
+		"resnet,1,1,resnet_config_default,1:GPU,8,No,200.000,5.000\n"
+	if diff := cmp.Diff(want, reporttest.Written(t, reporttest.OfAnother(t), WriteInference)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Every field that a file may ask for has a title of its own.
+func TestEveryColumnHasATitle(t *testing.T) {
+	t.Parallel()
+	for _, field := range slices.Concat(spec.InferenceFields(), spec.GPUFields(), spec.ServerFields()) {
+		if header(field) == field {
+			t.Errorf("column %s has no title", field)
+		}
+	}
+}
+
+func TestJoinCSV(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(part, text string) string {
+		path := filepath.Join(reporttest.MakeFolder(t, dir, part+"/results"), "metrics-model-inference.csv")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, part)
+	}
+	parts := []string{write("a", "Model,X\na,1\n"), filepath.Join(dir, "none"), write("b", "Model,X\nb,2\nb,3\n"), write("c", "Model,Y\nc,4\n")}
+	written, err := Join(dir, parts, spec.CSVFiles{})
+	if err != nil || len(written) != 1 {
+		t.Fatalf("written %v, %v", written, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "results", "metrics-model-inference.csv"))
+	if diff := cmp.Diff("Model,X\na,1\nb,2\nb,3\n", string(text)); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+func TestSelectedColumns(t *testing.T) {
+	t.Parallel()
+	b := analyzetest.New(t, analyzetest.Profile).Measure(search.Candidate{}, 8).Measure(analyzetest.Candidate(2, 1, 16), 16)
+	r := reporttest.Ranked(t, b, analyze.Options{CSV: spec.CSVFiles{
+		Inference: spec.CSVFile{Columns: []string{"model_config_path", "concurrency", "request_rate", "perf_latency_avg", "cpu_used_ram", "backend_parameter/intra_op_thread_count"}},
+		GPU:       spec.CSVFile{Columns: []string{"gpu_uuid", "gpu_total_memory", "gpu_free_memory", "concurrency"}},
+		Server:    spec.CSVFile{Columns: []string{"gpu_uuid"}}}})
+	r.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", MemoryUsed: 1e9, MemoryTotal: 8e9}}
+	lines := strings.Split(reporttest.Written(t, r, WriteInference), "\n")
+	if want := "Model Config Path,Concurrency,Request Rate,Avg Latency (ms),RAM Usage (MB),backend_parameter/intra_op_thread_count"; lines[0] != want {
+		t.Errorf("the head is %s, want %s", lines[0], want)
+	}
+	// 16 requests of two instances with batches of 8 take 26 ms; two instances take 290 MB.
+	if !strings.HasPrefix(lines[1], "minilm_config_0,16,,2") || !strings.HasSuffix(lines[1], ",290.000,1") {
+		t.Errorf("the first row is %s", lines[1])
+	}
+	if got, want := reporttest.Written(t, r, WriteGPU), "GPU UUID,GPU Memory Available (MB),GPU Memory Available (MB),Concurrency\nGPU-1,8000.000,7000.000,16\n"; got != want {
+		t.Errorf("GPUs: %q, want %q", got, want)
+	}
+	if got := reporttest.Written(t, r, WriteServer); got != "GPU UUID\n" {
+		t.Errorf("server: %q", got)
+	}
+}

@@ -1,0 +1,285 @@
+// Package figures has what all reports say: the answer and its lines, the ranking and the other tables, the explanation, and
+// the notes below them. Every format takes its words and figures from here, so they agree.
+//
+// It stands behind package analyze and before the formats, each of which has a package of its own beside this one. It knows
+// no markup, writes no files and ranks nothing.
+package figures
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/internal/plural"
+	"tuner/measure"
+	"tuner/report/result"
+	"tuner/search"
+	"tuner/search/verdict"
+	"tuner/spec"
+)
+
+// Answer is the head of every report. It says what is recommended, how sure that is, what it rests on, and what to do next.
+type Answer struct {
+	State    verdict.State
+	Headline string         // the state in a sentence
+	Lines    []verdict.Line // the statements behind it, the most important first
+}
+
+// The lines that a report adds to those of the verdict.
+const (
+	lineMean    = "Means"
+	lineAssumed = "Assumed"
+	lineBasis   = "Basis"
+)
+
+// AnswerOf makes the answer of a result.
+func AnswerOf(r analyze.Result) Answer {
+	v, isPart := VerdictOf(r)
+	if v.Answer() == nil {
+		return Answer{State: verdict.Unmeasured, Headline: unmeasured(r), Lines: []verdict.Line{{Name: lineBasis, Text: basisLine(r)}}}
+	}
+	words := wordsOf(r)
+	a := Answer{State: v.State, Headline: v.Headline(words)}
+	if r.Recorded != "" && (v.State == verdict.Proven || v.State == verdict.NoGain) {
+		a.State, a.Headline = result.Recorded, recordedHeadline(r, words)
+	}
+	if missed := MissedText(r); a.State == verdict.Nothing && missed != "" {
+		a.Headline = "Nothing satisfies " + missed + "."
+	}
+	if r.Ending.Interrupted && v.State != verdict.Unfinished {
+		a.Headline += " The campaign was interrupted."
+	}
+	var last []verdict.Line
+	for _, l := range v.Lines(words) {
+		switch {
+		case l.Name == verdict.LineElse && (isPart || r.Recorded != ""): // it is of all that was measured, and of its errors
+		case l.Name == verdict.LineNext || l.Name == verdict.LineElse:
+			last = append(last, l)
+		case l.Name == verdict.LineDefault && !isThere(r, *v.Default):
+		default:
+			a.Lines = append(a.Lines, l)
+		}
+	}
+	for _, l := range []verdict.Line{{Name: lineMean, Text: meansText(r)}, {Name: lineAssumed, Text: assumedText(r)}} {
+		if l.Text != "" {
+			a.Lines = append(a.Lines, l)
+		}
+	}
+	a.Lines = append(append(a.Lines, last...), verdict.Line{Name: lineBasis, Text: basisLine(r)})
+	return a
+}
+
+// wordsOf are the words that a report uses for a verdict.
+func wordsOf(r analyze.Result) verdict.Words {
+	return verdict.Words{Goal: r.Goal, Name: func(c search.Candidate) string { return nameOf(r, c) }, IsExact: r.Recorded != ""}
+}
+
+func recordedHeadline(r analyze.Result, w verdict.Words) string {
+	text := "Recorded by another program, which does not tell how sure its figures are"
+	if best := First(r); best.Gain != nil && !best.Candidate.IsDefault() {
+		text += ": " + w.GainText(*best.Gain) + w.Within()
+	}
+	return text + "."
+}
+
+// Summary is the answer in a few sentences: the headline and the configuration.
+func (a Answer) Summary() string {
+	if len(a.Lines) == 0 || a.State == verdict.Unmeasured {
+		return a.Headline
+	}
+	return a.Headline + " " + a.Lines[0].String()
+}
+
+// VerdictOf is the verdict of a report. It is the result's own where configurations are ranked by their best load and all are
+// reported. Otherwise it is made from the first configuration, and isPart says that it claims nothing about the others.
+func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
+	if len(r.Configs) == 0 || r.Configs[0].Best == nil {
+		return verdict.Verdict{}, true
+	}
+	first := r.Configs[0]
+	c, known := ChoiceOf(r, first)
+	if !known {
+		return verdict.Verdict{}, true
+	}
+	if answer := r.Verdict.Answer(); r.Rank != spec.RankTop3Mean && answer != nil && answer.Load == c.Load && first.Candidate.Key() == answer.Candidate.Key() {
+		return r.Verdict, false
+	}
+	v = verdict.Verdict{Confidence: r.Verdict.Confidence}
+	if base, known := ChoiceOf(r, r.Default()); known {
+		v.Default = &base
+	}
+	isShown := c.Gain == nil || c.Better >= v.Confidence || r.Rank == spec.RankTop3Mean && c.Gain.Lo > 1
+	switch isSafe := c.Holds >= v.Confidence && !c.IsUnknown(); {
+	case !first.Satisfies():
+		v.State, v.Nearest = verdict.Nothing, &c
+	case !isSafe:
+		v.State, v.Edge = verdict.Close, &c
+	case c.Candidate.IsDefault() || !isShown:
+		v.State, v.Recommended = verdict.NoGain, &c
+	default:
+		v.State, v.Recommended = verdict.Proven, &c
+	}
+	return v, true
+}
+
+// ChoiceOf is the verdict's choice of a configuration at the load that it is ranked by; false where there is none.
+func ChoiceOf(r analyze.Result, c analyze.Config) (verdict.Choice, bool) {
+	if c.Best == nil {
+		return verdict.Choice{}, false
+	}
+	if c.Choice != nil {
+		return *c.Choice, true
+	}
+	for _, x := range r.Verdict.Choices {
+		if x.Load == c.Best.Load && x.Candidate.Key() == c.Candidate.Key() {
+			x.Gain = c.Gain
+			return x, true
+		}
+	}
+	return verdict.Choice{}, false
+}
+
+// isThere reports whether the configuration of a choice is in the report.
+func isThere(r analyze.Result, x verdict.Choice) bool {
+	return slices.ContainsFunc(r.Configs, func(c analyze.Config) bool { return c.Candidate.Key() == x.Candidate.Key() })
+}
+
+// nameOf is the name of a candidate with what it sets.
+func nameOf(r analyze.Result, c search.Candidate) string {
+	for _, known := range r.Configs {
+		if known.Candidate.Key() == c.Key() {
+			return NameAndSetup(r, known)
+		}
+	}
+	return c.Describe()
+}
+
+// meansText compares the means of the best and the default, where means rank configurations; else "".
+func meansText(r analyze.Result) string {
+	best, base := First(r), r.Default()
+	if r.Rank != spec.RankTop3Mean || math.IsInf(best.Score.Value, 0) {
+		return ""
+	}
+	mean := func(c analyze.Config) string { return measure.Throughput.Format(math.Exp(c.Score.Value)) }
+	if math.IsInf(base.Score.Value, 0) || base.Best == nil {
+		return fmt.Sprintf("%s %s.", mean(best), inBestLoads(best.MeanOf))
+	}
+	return fmt.Sprintf("%s against the default's %s, each %s.", mean(best), mean(base), inBestLoads(best.MeanOf))
+}
+
+// unsealedText warns that the journal has no checksums, so nothing proves its figures; "" where it has them.
+func unsealedText(r analyze.Result) string {
+	if r.Recorded != "" || r.Header.HasChecksums() {
+		return ""
+	}
+	return "nobody has changed the journal, which is of an earlier version and has no checksums"
+}
+
+// assumedText lists the assumptions of the figures: the requests, the accuracy of another precision, the machine, the journal.
+func assumedText(r analyze.Result) string {
+	var parts []string
+	requests := RequestsText(r)
+	if requests != "" {
+		requests = "requests of " + requests
+	}
+	for _, text := range []string{requests, shortAccuracy(r, First(r)), withheldText(r), unsealedText(r)} {
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// leastWithheld is the least share of the CPU time of others that reports mention. An idle machine uses about as much itself.
+const leastWithheld = 0.01
+
+// withheldText says how much CPU time others used during the campaign; "" where that is not known.
+func withheldText(r analyze.Result) string {
+	switch w := r.Withheld; {
+	case r.Recorded != "" || r.Header.Server != nil && r.Header.Server.Mode == spec.RunnerRemote:
+		return ""
+	case w.Most < leastWithheld:
+		return "a quiet machine"
+	case w.Mean < leastWithheld:
+		return fmt.Sprintf("a quiet machine, but for a window with %.0f %% of the CPU time used by others", 100*w.Most)
+	default:
+		return fmt.Sprintf("others used %.0f %% of the CPU time (%.0f %% in the worst window): the figures are of the mean", 100*w.Mean, 100*w.Most)
+	}
+}
+
+// basisLine says how much was measured, and whether the answer was measured again.
+func basisLine(r analyze.Result) string {
+	text := Effort(r)
+	if best := First(r); best.Best != nil && r.Recorded == "" {
+		text += "; " + againText(r, best)
+	}
+	return text + "."
+}
+
+// againText says whether the finals measured a configuration again after the search.
+func againText(r analyze.Result, c analyze.Config) string {
+	switch p := *c.Best; {
+	case p.Confirmed && r.Header.ReloadsFinals():
+		return fmt.Sprintf("measured again with the model loaded anew %s; the remote server itself was not restarted", plural.Count(p.Launches, "time"))
+	case p.Confirmed:
+		return "measured again on " + plural.Count(p.Launches, "fresh process")
+	case c.FailedFinals:
+		return "not measured again, since its fresh processes failed: it may not serve"
+	}
+	return "not measured again on a fresh process"
+}
+
+// HeadWidth is the number of columns that the answer's sentences take on a terminal and in report.md.
+const HeadWidth = 80
+
+// Texts are the lines as text: "Recommended: config_3 …".
+func (a Answer) Texts() []string {
+	list := make([]string, len(a.Lines))
+	for i, l := range a.Lines {
+		list[i] = l.String()
+	}
+	return list
+}
+
+// RequestsText lists the shapes of inputs in the measured requests with their sources; "" where nothing is known:
+//
+//	ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (as the model has it)
+func RequestsText(r analyze.Result) string {
+	var groups []string
+	for _, g := range []struct {
+		source    analyze.ShapeSource
+		one, many string
+	}{
+		{analyze.ShapeExample, "an example: give yours, since the figures depend on it", "examples: give yours, since the figures depend on them"},
+		{analyze.ShapeGiven, "as given", "as given"},
+		{analyze.ShapeOfModel, "as the model has it", "as the model has them"},
+	} {
+		var parts []string
+		for _, s := range r.Requests {
+			if s.Source == g.source {
+				parts = append(parts, fmt.Sprintf("%s %v", s.Input, s.Dims))
+			}
+		}
+		switch len(parts) {
+		case 0:
+		case 1:
+			groups = append(groups, fmt.Sprintf("%s (%s)", parts[0], g.one))
+		default:
+			groups = append(groups, fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), g.many))
+		}
+	}
+	return strings.Join(groups, ", ")
+}
+
+// RequestNotes describe the measured requests.
+func RequestNotes(r analyze.Result) []string {
+	if text := RequestsText(r); text != "" {
+		return []string{fmt.Sprintf("Requests: %s.", text)}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package figures
+
+import (
+	"fmt"
+
+	"tuner/analyze"
+	"tuner/measure"
+	"tuner/search/verdict"
+)
+
+// Quantity is a metric on an axis.
+type Quantity struct {
+	Metric measure.Metric
+	Title  string  // with the unit
+	Factor float64 // from the base unit to that of the axis
+}
+
+// QuantityOf is a metric in the unit that people read.
+func QuantityOf(m measure.Metric) Quantity {
+	info, _ := m.Info()
+	name := Capitalized(verdict.Label(m))
+	switch info.Unit {
+	case measure.Seconds:
+		if _, isPercentile := m.Quantile(); isPercentile {
+			name = verdict.Label(m) + " latency"
+		}
+		return Quantity{m, name + " (ms)", 1e3}
+	case measure.Bytes:
+		return Quantity{m, name + " (MB)", 1e-6}
+	case measure.Share:
+		return Quantity{m, name + " (%)", 100}
+	}
+	return Quantity{m, fmt.Sprintf("%s (%s)", name, info.Unit), 1}
+}
+
+// Of is the metric at a point in the unit of the axis. It is false where the value is not known or not positive.
+func (q Quantity) Of(p analyze.Point) (float64, bool) {
+	e, ok := p.Values[q.Metric]
+	return e.Value * q.Factor, ok && e.Value > 0
+}

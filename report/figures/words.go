@@ -1,0 +1,190 @@
+package figures
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/analyze"
+	"tuner/internal/plural"
+	"tuner/search"
+	"tuner/search/verdict"
+	"tuner/spec"
+)
+
+// Within prints the constraints as the end of a phrase: " within p99 ≤ 50 ms".
+func Within(goal search.Goal) string { return verdict.Words{Goal: goal}.Within() }
+
+// MissedText names the limits that configurations miss where they are ranked: "p99 ≤ 50 ms, error rate ≤ 1 %". Those of the
+// goal come first.
+func MissedText(r analyze.Result) string {
+	list := make([]string, len(r.Goal.Constraints)) // missed or not
+	for i, c := range r.Goal.Constraints {
+		list[i] = verdict.ConstraintText(c)
+	}
+	isMissed := map[string]bool{}
+	for _, c := range r.Configs {
+		if c.Best == nil {
+			continue
+		}
+		for _, m := range c.Best.Misses {
+			text := verdict.ConstraintText(m.Constraint)
+			isMissed[text] = true
+			if !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return !isMissed[text] }), ", ")
+}
+
+// ObjectiveText names the objective: "throughput", or "throughput × 10, p99 × 5".
+func ObjectiveText(o search.Objective) string {
+	if len(o.Terms) == 1 {
+		return verdict.Label(o.Terms[0].Metric)
+	}
+	parts := make([]string, len(o.Terms))
+	for i, t := range o.Terms {
+		parts[i] = fmt.Sprintf("%s × %g", verdict.Label(t.Metric), t.Weight)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// unmeasured says why there are no figures to rank.
+func unmeasured(r analyze.Result) string {
+	switch {
+	case r.Trials == 0:
+		return "Nothing was measured: no trial was made."
+	case r.Failed == r.Trials:
+		return "Nothing was measured: every trial failed."
+	case r.At != nil: // of a campaign of which only some configurations are reported
+		return fmt.Sprintf("None of these configurations has figures at %s.", spec.At{Load: *r.At})
+	}
+	return "None of these configurations has figures."
+}
+
+// inBestLoads names the loads of a mean by their number.
+func inBestLoads(n int) string {
+	switch n {
+	case 1:
+		return "at its best load"
+	case 2:
+		return "in the mean of its two best loads"
+	}
+	return "in the mean of its three best loads"
+}
+
+// ObjectiveValues prints a configuration's values of the objective's metrics at its best load.
+func ObjectiveValues(goal search.Goal, c analyze.Config) string {
+	var parts []string
+	for _, t := range goal.Objective.Terms {
+		if e, ok := c.Best.Values[t.Metric]; ok {
+			parts = append(parts, t.Metric.Format(e.Value))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ShortName is a configuration's name without the model's, which all have in common: "config_3", "default".
+func ShortName(r analyze.Result, c analyze.Config) string {
+	if c.Candidate.IsDefault() {
+		return "default"
+	}
+	return strings.TrimPrefix(c.Name, r.Header.Model+"_")
+}
+
+// NameAndSetup prints "config_3 (2 instances × 1 thread, batch 16)".
+func NameAndSetup(r analyze.Result, c analyze.Config) string {
+	if c.Candidate.IsDefault() {
+		return ShortName(r, c)
+	}
+	return fmt.Sprintf("%s (%s)", ShortName(r, c), c.Candidate.Describe())
+}
+
+// MachineText names the machine from the facts in the journal.
+func MachineText(facts json.RawMessage) string {
+	var m struct {
+		CPU struct {
+			Model   string `json:"model"`
+			Logical int    `json:"logical"`
+		} `json:"cpu"`
+		Memory struct {
+			Total float64 `json:"total"`
+		} `json:"memory"`
+	}
+	if err := json.Unmarshal(facts, &m); err != nil || m.CPU.Model == "" {
+		return "unknown processor" // the facts are for people only: nothing depends on them
+	}
+	return fmt.Sprintf("%s, %s, %.0f GB", m.CPU.Model, plural.Count(m.CPU.Logical, "core"), m.Memory.Total/1e9)
+}
+
+// Effort says what the result rests on: "12 configurations, 64 measurements (128 windows) in 3m2s".
+func Effort(r analyze.Result) string {
+	if r.Recorded != "" {
+		return fmt.Sprintf("%s, %s, read from %s", plural.Count(r.Tried, "configuration"), plural.Count(r.Trials, "measurement"), r.Recorded)
+	}
+	text := fmt.Sprintf("%s, %s (%s)", plural.Count(r.Tried, "configuration"), plural.Count(r.Trials-r.Failed, "measurement"), plural.Count(r.Windows, "window"))
+	if r.ServiceTrials > 0 {
+		text += " and " + plural.Count(r.ServiceTrials, "service curve")
+	}
+	text += fmt.Sprintf(" in %s", r.Account.Elapsed.Round(time.Second))
+	if n := r.Failed; n > 0 {
+		text += fmt.Sprintf("; %d of %s failed", n, plural.Count(r.Trials, "trial"))
+	}
+	if r.Ending.Interrupted {
+		text += "; interrupted"
+	}
+	return text
+}
+
+// AccountText says where the time went.
+func AccountText(a analyze.Account) string {
+	var parts []string
+	for _, p := range AccountParts(a) {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", p.Name, 100*a.Share(p.Time)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// AccountPart is one line of the account.
+type AccountPart struct {
+	Name string
+	Time time.Duration
+}
+
+func AccountParts(a analyze.Account) []AccountPart {
+	return []AccountPart{
+		{"load windows", a.Windows}, {"launches", a.Launches}, {"reconfiguration", a.Reconfigurations},
+		{"warm-up", a.WarmUps}, {"decisions", a.Decisions},
+	}
+}
+
+func Capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// First is the best configuration, or the nearest to the constraints. It is empty where none was tried.
+func First(r analyze.Result) analyze.Config {
+	if len(r.Configs) == 0 {
+		return analyze.Config{}
+	}
+	return r.Configs[0]
+}
+
+// SetupText describes a setup: "2 instances × 1 thread, batch 16".
+func SetupText(s analyze.Setup) string {
+	if s.Instances == 0 {
+		return "settings unknown"
+	}
+	text := plural.Count(s.Instances, "instance")
+	switch {
+	case s.IntraOpThreads == 0:
+		text += " × all cores"
+	case s.IntraOpThreads > 0:
+		text += " × " + plural.Count(s.IntraOpThreads, "thread")
+	}
+	if s.MaxBatchSize == 0 {
+		return text + ", no batching"
+	}
+	return fmt.Sprintf("%s, batch %d", text, s.MaxBatchSize)
+}

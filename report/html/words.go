@@ -1,0 +1,288 @@
+package html
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/analyze"
+	"tuner/internal/plural"
+	"tuner/measure"
+	"tuner/report"
+	"tuner/report/figures"
+	"tuner/search"
+	"tuner/search/verdict"
+	"tuner/spec"
+)
+
+// Name is the word for the page in analyze.yaml.
+const Name = "html"
+
+// FileName is the file's name in the output folder.
+const FileName = "report.html"
+
+// Format is report.html.
+type Format struct{}
+
+// Name implements report.Format.
+func (Format) Name() string { return Name }
+
+// Files implements report.Format.
+func (Format) Files(r analyze.Result, o report.Output) []report.File {
+	return []report.File{{Path: FileName, Write: func(w io.Writer) error { return Write(w, r, o.Has(spec.FormatRepository)) }}}
+}
+
+// Write writes report.html. With withRepository it says how to serve the repository beside it.
+func Write(w io.Writer, r analyze.Result, withRepository bool) error {
+	g := figures.NewRanking(r)
+	page := Page{
+		Result: r, Verdict: newVerdict(r), Say: say, Loosened: r.Verdict.Loosened(r.Goal), About: about(r), Trust: trust(r),
+		Effort: figures.Effort(r), View: slices.Concat(figures.RequestNotes(r), figures.ViewNotes(r), figures.ServerNotes(r)), Labels: metricLabels(r),
+		Ranking: Section{Title: "Ranking", Heads: figures.Titles(g.Heads), Cells: g.Cells},
+		Notes:   pageNotes(r), Failures: pageFailures(r), Rejected: figures.Rejections(r), LeftOut: figures.FoldLines(r), Origin: origin(r),
+		Accuracy: accuracySection(r),
+		Steps:    Section{Title: "Steps of the run", Heads: figures.StepHeads, Cells: figures.StepRows(r.Steps)},
+	}
+	if r.ByBestLoad() && r.Recorded == "" {
+		page.State = string(r.Verdict.State)
+	}
+	for _, c := range r.Configs {
+		page.Titles = append(page.Titles, figures.ConfigText(c))
+	}
+	for _, s := range figures.Explanation(r) {
+		page.Why = append(page.Why, newSection(s))
+	}
+	if _, ok := r.Winner(); ok {
+		var config strings.Builder
+		if err := report.WriteConfig(&config, r); err != nil {
+			return err
+		}
+		page.Config = config.String()
+		if withRepository {
+			page.Deploy = []string{
+				"tuner serve --model-repository " + report.RepositoryDir, `tritonserver --model-repository="$PWD/` + report.RepositoryDir + `"`,
+				"curl --fail localhost:8000/v2/health/ready",
+			}
+		}
+	}
+	return writePage(w, page)
+}
+
+// about says what was measured, on which machine, and when.
+func about(r analyze.Result) []string {
+	var list []string
+	if text := figures.RequestsText(r); text != "" {
+		list = append(list, "requests of "+text)
+	}
+	if r.Recorded != "" {
+		return append(list, "measured by another program")
+	}
+	return append(list, figures.MachineText(r.Header.Machine), r.Header.Created.UTC().Format("2006-01-02"))
+}
+
+// newVerdict splits the headline into parts, the figure first.
+func newVerdict(r analyze.Result) Verdict {
+	a := figures.AnswerOf(r)
+	v := Verdict{Summary: a.Headline}
+	if len(a.Lines) > 0 {
+		v.Best = a.Lines[0].String()
+	}
+	isOpen := r.ByBestLoad() && r.Recorded == "" && r.Verdict.State == verdict.Unfinished
+	if isOpen {
+		if text := r.Verdict.Sentences(r.Goal)[0]; text != v.Summary {
+			v.Open = text
+		}
+	}
+	best, ok := r.Winner()
+	if !ok {
+		v.Figure, v.Claim = "Nothing", "was measured"
+		if _, ok := r.Nearest(); ok {
+			v.Figure, v.Claim = "None", "satisfies "+figures.MissedText(r)
+			if isOpen {
+				v.Claim = "so far " + v.Claim
+			}
+		}
+		return v
+	}
+	gained(&v, r.Goal, best.Candidate.IsDefault(), best.Gain, figures.ObjectiveValues(r.Goal, best))
+	if r.Rank != spec.RankTop3Mean {
+		v.Claim += doubtOf(r.Verdict)
+	}
+	return v
+}
+
+// doubtOf says how likely an answer at the edge keeps the limits; "" of what is recommended.
+func doubtOf(v verdict.Verdict) string {
+	if v.Recommended != nil || v.Edge == nil {
+		return ""
+	}
+	return ", with a probability of " + v.Edge.HoldsText()
+}
+
+// say puts a decision under other limits into words. The page shows the choices with their figures beside them.
+func say(goal search.Goal, v verdict.Verdict) Verdict {
+	answer := v.Answer()
+	switch {
+	case answer == nil:
+		return Verdict{Figure: "Nothing", Claim: "was measured"}
+	case v.Nearest != nil:
+		return Verdict{Figure: "None", Claim: "satisfies " + limitsText(goal)}
+	}
+	var words Verdict
+	var values []string
+	for _, t := range goal.Objective.Terms {
+		values = append(values, t.Metric.Format(answer.Values[t.Metric].Value))
+	}
+	gained(&words, goal, answer.Candidate.IsDefault(), answer.Gain, strings.Join(values, ", "))
+	words.Claim += doubtOf(v)
+	return words
+}
+
+// limitsText lists a goal's constraints.
+func limitsText(goal search.Goal) string {
+	var list []string
+	for _, c := range goal.Constraints {
+		list = append(list, verdict.ConstraintText(c))
+	}
+	return strings.Join(list, ", ")
+}
+
+// gained says what an answer gains over the default. value is the objective at the answer, for an unknown gain.
+func gained(v *Verdict, goal search.Goal, isDefault bool, gain *measure.Estimate, value string) {
+	switch {
+	case isDefault:
+		v.Figure, v.Claim = "1 ×", "the default is the best that was found"+figures.Within(goal)
+	case gain == nil:
+		v.Figure, v.Claim = value, "at its best load"+figures.Within(goal)
+	default:
+		v.Figure, v.Claim, _ = strings.Cut(verdict.Words{Goal: goal}.GainText(measure.Estimate{Value: gain.Value, Lo: gain.Value, Hi: gain.Value}), " × ")
+		v.Figure, v.Claim = v.Figure+" ×", v.Claim+figures.Within(goal)
+	}
+}
+
+// quiet is the share of the CPU time that others may take before the page doubts the figures. Throughput falls in
+// proportion, and two configurations that differ by less count as equal.
+const quiet = 0.01
+
+// trust lists the reasons to trust the answer, or to doubt it. It is empty where there is none.
+func trust(r analyze.Result) []Chip {
+	answer := r.Verdict.Answer()
+	best, ok := r.Winner()
+	if answer == nil || !ok || r.Recorded != "" || !r.ByBestLoad() {
+		return nil
+	}
+	var list []Chip
+	add := func(isDoubt bool, link, text, hint string) {
+		list = append(list, Chip{Text: text, Hint: hint, Link: link, IsDoubt: isDoubt})
+	}
+	if len(answer.Limits) > 0 {
+		hint := "The probability that the answer keeps all limits. Where it is too low, choose a looser limit, or measure longer: a larger budget."
+		add(r.Verdict.Recommended == nil, "#curve", "limits kept: "+answer.HoldsText(), hint)
+	}
+	if best.Best != nil && best.Best.Confirmed {
+		add(false, "#candidates", "measured again on "+plural.Count(best.Best.Launches, "fresh process"), "The answer was measured again, in turn with the default, on engine processes of its own.")
+	} else {
+		add(true, "#candidates", "not measured again", "The figures are those of the search. A larger budget leaves time to measure the answer again.")
+	}
+	if w := r.Withheld; w.Mean > quiet {
+		hint := fmt.Sprintf("Other programs took this share of the CPU time while windows were measured, %.0f %% in the worst trial. "+
+			"Figures are of the machine as it was on average. Measure again on a machine without other load.", 100*w.Most)
+		add(true, "#origin", fmt.Sprintf("%.0f %% of the CPU time taken by others", 100*w.Mean), hint)
+	} else {
+		add(false, "#origin", "machine quiet", "Other programs took no more than 1 % of the CPU time while windows were measured.")
+	}
+	if text := figures.RequestsText(r); text != "" {
+		add(false, "#origin", "requests of "+text, "All figures are of requests of this shape. If yours differ, set load.inputs in the profile.")
+	}
+	return append(list, accuracyChips(r, best)...)
+}
+
+// accuracyChips name the data on which an answer in another precision was compared with the original.
+func accuracyChips(r analyze.Result, best analyze.Config) []Chip {
+	if figures.AccuracyReason(r, best) == "" {
+		return nil
+	}
+	isSynthetic := false // all were compared on the same
+	for _, v := range r.Header.Variants {
+		for _, compared := range v.Accuracy {
+			isSynthetic = compared.Synthetic
+		}
+	}
+	chip := Chip{Text: fmt.Sprintf("accuracy of %s compared on %s", best.Setup.Precision, r.Accuracy.Data), Hint: figures.AccuracyReason(r, best), Link: "#accuracy"}
+	if isSynthetic {
+		chip.Text, chip.IsDoubt = fmt.Sprintf("accuracy of %s on random data", best.Setup.Precision), true
+	}
+	return []Chip{chip}
+}
+
+func metricLabels(r analyze.Result) map[measure.Metric]string {
+	labels := map[measure.Metric]string{}
+	for _, m := range append(measure.Metrics(), r.Goal.Metrics()...) {
+		labels[m] = verdict.Label(m)
+	}
+	return labels
+}
+
+// pageNotes are the notes on the figures. The page shows ties, hidden rows and failures in other places.
+func pageNotes(r analyze.Result) []string {
+	lines := append(figures.AssignedNotes(r), figures.FlagNotes(r)...)
+	lines = append(lines, figures.WithheldNotes(r)...)
+	lines = append(lines, r.Ending.Notes...)
+	lines = append(lines, figures.ReusedNotes(r)...)
+	if r.Ending.Interrupted {
+		lines = append(lines, figures.Interruption(r))
+	}
+	return lines
+}
+
+// pageFailures are the failures below a title of their own.
+func pageFailures(r analyze.Result) []string {
+	lines := figures.FailureNotes(r)
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, figures.FailedNote)
+	}
+	return lines
+}
+
+func newSection(s figures.Section) Section {
+	return Section{Title: s.Title, Lines: s.Lines, Heads: figures.Titles(s.Heads), Cells: s.Cells, Notes: s.Notes}
+}
+
+// accuracySection is the table of the variants.
+func accuracySection(r analyze.Result) Section {
+	s := Section{Title: "Accuracy of the variants", Heads: figures.VariantHeads, Cells: figures.VariantRows(r)}
+	if data := figures.AccuracyData(r); data != "" {
+		s.Lines = []string{fmt.Sprintf("Compared with fp32 on cpu, on %s. Limit: %s.", data, figures.AccuracyLimit(r))}
+	}
+	for _, v := range r.Header.Variants {
+		for _, note := range v.Notes {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s: %s.", v.Precision, strings.TrimSuffix(note, ".")))
+		}
+	}
+	return s
+}
+
+// origin names what is needed to reproduce the result.
+func origin(r analyze.Result) []Fact {
+	if r.Recorded != "" {
+		return []Fact{{Name: "Measured by another program", Value: r.Recorded}}
+	}
+	h := r.Header
+	facts := []Fact{
+		{Name: "Machine", Value: fmt.Sprintf("%s (fingerprint %s)", figures.MachineText(h.Machine), h.Fingerprint)},
+		{Name: "Campaign begun", Value: h.Created.UTC().Format("2006-01-02 15:04 MST")},
+		{Name: "Ended", Value: r.Ending.Reason},
+		{Name: "Time", Value: fmt.Sprintf("%s: %s", r.Account.Elapsed.Round(time.Second), figures.AccountText(r.Account))},
+	}
+	for _, runtime := range figures.Runtimes(h) {
+		facts = append(facts, Fact{Name: "ONNX Runtime", Value: fmt.Sprintf("%s (%s)", runtime.Version, runtime.Flavour)})
+	}
+	for _, m := range h.Models {
+		facts = append(facts, Fact{Name: "Model, " + m.Precision, Value: fmt.Sprintf("%s, SHA-256 %s", m.Path, m.SHA256)})
+	}
+	return append(facts,
+		Fact{Name: "Profile", Value: fmt.Sprintf("%s, SHA-256 %s, seed %d", h.Spec.Path, h.Spec.SHA256, h.Seed)},
+		Fact{Name: "tuner", Value: h.Tool})
+}

@@ -1,0 +1,278 @@
+// Package json writes result.json: everything that is known of an analyzed campaign, for programs. The types of the file are
+// those of package report/result. This package fills them from package analyze, rounds, and encodes on all cores.
+package json
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"tuner/analyze"
+	"tuner/internal/parallel"
+	"tuner/measure"
+	"tuner/report"
+	"tuner/report/figures"
+	"tuner/report/result"
+	"tuner/spec"
+)
+
+func newWithheld(w analyze.Withheld) *result.Withheld {
+	if w.Mean == 0 {
+		return nil
+	}
+	return &result.Withheld{Mean: significant(w.Mean), Most: significant(w.Most), Steal: significant(w.Steal), Foreign: significant(w.Foreign), Slope: significant(w.Slope),
+		Deviation: significant(w.Deviation)}
+}
+
+// Format is result.json.
+type Format struct{}
+
+// Name implements report.Format.
+func (Format) Name() string { return "json" }
+
+// Files implements report.Format.
+func (Format) Files(r analyze.Result, _ report.Output) []report.File {
+	return []report.File{{Path: result.FileName, Write: func(w io.Writer) error { return Write(w, r) }}}
+}
+
+// Write writes result.json.
+func Write(w io.Writer, r analyze.Result) error {
+	around, err := json.Marshal(newResult(r), style(""))
+	if err != nil {
+		return fmt.Errorf("cannot write JSON: %w", err)
+	}
+	const list = "\n  \"configurations\": [" // stands nowhere else, since no text has a line break within
+	before, after, _ := bytes.Cut(append(around, '\n'), []byte(list))
+	shares, err := encodeConfigs(r)
+	if err != nil {
+		return err
+	}
+	parts := [][]byte{before, []byte(list)}
+	for i, share := range shares {
+		if i > 0 {
+			parts = append(parts, []byte(","))
+		}
+		parts = append(parts, []byte("\n    "), share)
+	}
+	if len(shares) > 0 {
+		parts = append(parts, []byte("\n  "))
+	}
+	for _, part := range append(parts, after) {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("cannot write JSON: %w", err)
+		}
+	}
+	return nil
+}
+
+// style is how result.json is written: as encoding/json writes it, indented, each line after the first behind a prefix.
+func style(prefix string) json.Options {
+	return json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.WithIndentPrefix(prefix), jsontext.WithIndent("  "))
+}
+
+// encodeConfigs are the elements of the list of configurations as they stand in the file, in shares: nearly all of a large result is in there, so
+// that it is encoded on all cores, and not in memory twice.
+func encodeConfigs(r analyze.Result) (shares [][]byte, err error) {
+	const size = 100 // of a share
+	list := slices.Collect(slices.Chunk(r.Configs, size))
+	shares = make([][]byte, len(list))
+	return shares, parallel.Try(len(list), func(i int) (err error) {
+		shares[i], err = encodeShare(r, list[i])
+		return err
+	})
+}
+
+func encodeShare(r analyze.Result, configs []analyze.Config) ([]byte, error) {
+	var b bytes.Buffer
+	const indent = "    "
+	for i, c := range configs {
+		if i > 0 {
+			b.WriteString(",\n" + indent)
+		}
+		if err := json.MarshalWrite(&b, newConfiguration(r, c), style(indent)); err != nil {
+			return nil, fmt.Errorf("cannot write JSON of configuration %s: %w", c.Name, err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// newResult is the result without its configurations, see encodeConfigs.
+func newResult(r analyze.Result) result.Result {
+	d := result.Result{
+		Format: result.Format, Status: result.Unmeasured, Summary: figures.AnswerOf(r).Summary(), Answer: newAnswer(r), Model: r.Header.Model,
+		Goal:        result.Goal{Objective: r.Goal.Objective.Terms, Constraints: notNil(r.Goal.Constraints), Price: r.Goal.Price},
+		Explanation: newExplanation(r.Explanation), FirstStage: r.FirstStage, Variants: []result.Variant{},
+		Configurations: []result.Configuration{}, Failures: []result.Failure{}, LeftOut: []result.Fold{}, Loads: []result.BestAtLoad{}, Pareto: []result.Front{},
+		Trials: r.Trials, ServiceTrials: r.ServiceTrials, Steps: newSteps(r.Steps), Recorded: r.Recorded, Machine: jsontext.Value(r.Header.Machine),
+	}
+	if r.Recorded == "" {
+		ending, account, origin := result.Ending(r.Ending), newAccount(r.Account), newOrigin(r)
+		d.Withheld = newWithheld(r.Withheld)
+		d.Windows, d.Ending, d.Time, d.Origin = &r.Windows, &ending, &account, &origin
+	}
+	addViews(&d, r)
+	if l := r.Accuracy.Limit; l != nil && len(r.Header.Variants) > 0 {
+		d.Goal.Accuracy = &result.AccuracyLimit{Metric: l.Metric, Min: l.Min, Max: l.Max, Command: l.Command}
+	}
+	for _, v := range r.Header.Variants {
+		d.Variants = append(d.Variants, newVariant(r, v))
+	}
+	if best, ok := r.Winner(); ok {
+		d.Status, d.Best = result.Satisfied, best.Name
+	}
+	if nearest, ok := r.Nearest(); ok {
+		d.Status, d.Nearest = result.Infeasible, nearest.Name
+	}
+	for _, s := range r.Requests {
+		d.Requests = append(d.Requests, result.Request{Input: s.Input, Shape: s.Dims, Source: s.Source})
+	}
+	for _, e := range r.Reused {
+		d.Earlier = append(d.Earlier, result.Earlier(e))
+	}
+	for _, f := range r.Failures {
+		d.Failures = append(d.Failures, result.Failure{Name: f.Name, Load: f.Load, Stage: f.Stage, Reason: f.Reason})
+	}
+	for _, f := range r.Folds {
+		d.LeftOut = append(d.LeftOut, result.Fold(f))
+	}
+	return d
+}
+
+func newConfiguration(r analyze.Result, c analyze.Config) result.Configuration {
+	s := c.Setup
+	j := result.Configuration{
+		Name: c.Name, Rank: c.Rank, Default: c.Candidate.IsDefault(), Satisfies: c.Satisfies(), TiedWith: c.TiedWith,
+		Setup:    newSetup(s),
+		Settings: c.Candidate, Points: []result.Point{}, Config: c.Text,
+	}
+	if c.Best != nil {
+		j.BestLoad, j.Confirmed = &c.Best.Load, c.Best.Confirmed
+	}
+	if c.Gain != nil {
+		gain := newEstimate(*c.Gain)
+		j.Gain = &gain
+	}
+	if c.Memory != nil {
+		j.Memory = &result.Memory{Estimate: newEstimate(c.Memory.Estimate), Basis: c.Memory.Basis}
+	}
+	for _, p := range c.Points {
+		point := result.Point{Load: p.Load, Confirmed: p.Confirmed, Sample: newSample(p.Sample)}
+		if p.Searched != nil {
+			searched := newSample(*p.Searched)
+			point.Searched = &searched
+		}
+		if figures.HasServers(r) {
+			point.Server = r.Server(p)
+		}
+		j.Points = append(j.Points, point)
+	}
+	return j
+}
+
+func newSetup(s analyze.Setup) result.Setup {
+	j := result.Setup{Provider: s.Provider, Runtime: s.Runtime, Precision: s.Precision, QueueDelay: s.QueueDelay.Seconds()}
+	if s.Instances > 0 {
+		j.Instances, j.MaxBatchSize = &s.Instances, &s.MaxBatchSize
+	}
+	if s.Instances > 0 && s.IntraOpThreads >= 0 {
+		j.IntraOpThreads = &s.IntraOpThreads
+	}
+	return j
+}
+
+func newSample(s analyze.Sample) result.Sample {
+	j := result.Sample{
+		Satisfies: len(s.Misses) == 0, Values: map[measure.Metric]result.Estimate{},
+		Launch: s.LaunchTime.Round(time.Millisecond).Seconds(), MeanBatch: math.Round(s.MeanBatch*1000) / 1000, Flags: s.Flags, GPUs: s.GPUs,
+	}
+	if s.Windows > 0 {
+		j.Windows, j.Launches, j.Requests, j.Errors = &s.Windows, &s.Launches, &s.Requests, &s.Errors
+	}
+	for metric, e := range s.Values {
+		j.Values[metric] = newEstimate(e)
+	}
+	for _, m := range s.Misses {
+		j.Misses = append(j.Misses, m.String())
+	}
+	for _, c := range s.Chances {
+		j.Chances = append(j.Chances, result.Chance{Constraint: c.Constraint, Probability: math.Round(c.Probability*1e4) / 1e4})
+	}
+	return j
+}
+
+// addViews fills in how configurations were compared, and in which other ways they can be.
+func addViews(d *result.Result, r analyze.Result) {
+	d.RankedBy = result.Ranking{Rank: cmp.Or(r.Rank, spec.RankScore), At: "best"}
+	if r.At != nil {
+		d.RankedBy.At = spec.At{Load: *r.At}.String()
+	}
+	for _, l := range r.Loads {
+		j := result.BestAtLoad{Load: l.Load, Measured: l.Measured}
+		if l.Best != nil {
+			j.Best, j.TiedWith, j.Gain = l.Best.Name, l.Best.TiedWith, estimateOf(l.Best.Gain)
+		}
+		d.Loads = append(d.Loads, j)
+	}
+	for _, f := range r.Fronts {
+		j := result.Front{Metrics: f.Metrics, Points: []result.FrontPoint{}}
+		for _, p := range f.Points {
+			point := result.FrontPoint{Name: p.Name, Load: p.Load}
+			for _, v := range p.Values {
+				point.Values = append(point.Values, significant(v))
+			}
+			j.Points = append(j.Points, point)
+		}
+		d.Pareto = append(d.Pareto, j)
+	}
+}
+
+// newEstimate keeps six significant digits, which is more than any measurement has.
+func newEstimate(e measure.Estimate) result.Estimate {
+	round := func(v float64) float64 {
+		if v == 0 {
+			return 0
+		}
+		scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+		return math.Round(v*scale) / scale
+	}
+	return result.Estimate{Value: round(e.Value), Lo: round(e.Lo), Hi: round(e.Hi)}
+}
+
+func newAccount(a analyze.Account) result.Account {
+	return result.Account{
+		Elapsed: a.Elapsed.Seconds(), Windows: a.Windows.Seconds(), Launches: a.Launches.Seconds(),
+		Reconfigurations: a.Reconfigurations.Seconds(), WarmUps: a.WarmUps.Seconds(), Decisions: a.Decisions.Seconds(),
+	}
+}
+
+func newOrigin(r analyze.Result) result.Origin {
+	h := r.Header
+	o := result.Origin{
+		Tool: h.Tool, Created: h.Created, Profile: h.Spec.Path, ProfileSHA256: h.Spec.SHA256, Seed: h.Seed,
+		Flavour: h.Runtime.Flavour, Version: h.Runtime.Version, Fingerprint: h.Fingerprint, Models: []result.Model{},
+		Runtimes: []string{}, Server: h.Server, Finals: h.Finals,
+	}
+	for _, build := range figures.Runtimes(h) {
+		o.Runtimes = append(o.Runtimes, build.Name())
+	}
+	for _, m := range h.Models {
+		o.Models = append(o.Models, result.Model{Precision: m.Precision, Path: m.Path, SHA256: m.SHA256, Bytes: m.Bytes})
+	}
+	return o
+}
+
+// notNil makes an absent list an empty one, which JSON prints as [].
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,156 @@
+package json
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"tuner/analyze"
+	"tuner/analyze/analyzetest"
+	"tuner/journal"
+	"tuner/measure"
+	"tuner/report/reporttest"
+	"tuner/search"
+	"tuner/spec"
+	"tuner/steps"
+)
+
+const schemaPath = "../../docs/reference/result.schema.json"
+
+// Every result.json keeps the published schema, and has no field that the schema does not name.
+func TestResultsKeepTheSchema(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(schemaPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := jsonschema.NewCompiler().Compile(schemaPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
+	limited.Reused = []analyze.Reused{{From: "out/first", Trials: 41}}
+	limited.Configs[0].Points[0].GPUs = []measure.GPUWindow{{UUID: "GPU-1", Utilization: 0.5, Power: 61.25, MemoryUsed: 2.5e9, MemoryTotal: 8e9, Energy: 61}}
+	elsewhere := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})
+	elsewhere.Header.Finals = &journal.ServerInfo{Mode: "remote", Where: "10.0.0.1:8001", Name: "triton", Version: "2.51.0"}
+	elsewhere.Header.Server = &journal.ServerInfo{Mode: "local", Where: "/opt/tritonserver"}
+	elsewhere.Steps = steps.List{{Name: steps.Precision, State: steps.Skipped, Text: "fp32 alone is asked for"}}
+	for name, r := range map[string]analyze.Result{
+		"found":      limited,
+		"elsewhere":  elsewhere,
+		"infeasible": reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}),
+		"variants":   reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}),
+		"predicted":  reporttest.Predicted(t),
+		"top3-mean":  reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Rank: spec.RankTop3Mean}),
+		"at a load":  reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}}),
+		"unmeasured": reporttest.Ranked(t, analyzetest.New(t, analyzetest.Profile).Fail(search.Candidate{}, 4, measure.StageLoad, "invalid graph"), analyze.Options{}),
+		"imported":   reporttest.Imported(t),
+		"minilm":     reporttest.Recorded(t, "minilm"),
+		"guided":     reporttest.Recorded(t, "guided"),
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for key := range reporttest.KeysOf(value) {
+			if _, isMetric := measure.Metric(key).Info(); !isMetric && !strings.Contains(string(text), `"`+key+`"`) && len(key) < 40 {
+				t.Errorf("%s: the schema does not name %q", name, key)
+			}
+		}
+	}
+}
+
+// A schema that takes everything would pass the test above.
+func TestSchemaRefusesOtherResults(t *testing.T) {
+	t.Parallel()
+	schema, err := jsonschema.NewCompiler().Compile(schemaPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, reporttest.Recorded(t, "minilm")); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{
+		{`"format": 1`, `"format": 2`}, {`"status": "satisfied"`, `"status": "good"`}, {`"batch_size": 1`, `"batch_size": 0`},
+		{`"probability": 1`, `"probability": 1.5`}, {`"lo": `, `"low": `}, {`"stage": "start"`, `"stage": "begin"`}, {`"bottleneck": "`, `"bottleneck": "no`},
+		{`"latency_p99": {`, `"latency99": {`}, {`"at": "best"`, `"at": "8"`},
+	} {
+		changed := strings.ReplaceAll(b.String(), change[0], change[1])
+		if changed == b.String() {
+			t.Fatalf("%s is not in the result", change[0])
+		}
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(changed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); err == nil {
+			t.Errorf("a result with %s keeps the schema", change[1])
+		}
+	}
+}
+
+// Every key of result.json stands in its documentation.
+func TestResultFieldsAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/reference/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []analyze.Result{
+		reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{}), reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{Goal: reporttest.Tight()}), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}),
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := json.Unmarshal(b.Bytes(), &value); err != nil {
+			t.Fatal(err)
+		}
+		for key := range reporttest.KeysOf(value) {
+			if !strings.Contains(string(doc), key) {
+				t.Errorf("docs/reference/results.md does not mention %q", key)
+			}
+		}
+	}
+}
+
+// The explanation's keys stand in the documentation, those too that a grid has not.
+func TestExplanationFieldsAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/reference/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, reporttest.Predicted(t)); err != nil {
+		t.Fatal(err)
+	}
+	var value map[string]any
+	if err := json.Unmarshal(b.Bytes(), &value); err != nil {
+		t.Fatal(err)
+	}
+	keys := reporttest.KeysOf(value["explanation"])
+	for _, want := range []string{"possible_gain", "service_curve", "simulated", "barred"} {
+		if !keys[want] {
+			t.Errorf("the explanation has no %q", want)
+		}
+	}
+	for key := range keys {
+		if !strings.Contains(string(doc), "`"+key) {
+			t.Errorf("docs/reference/results.md does not mention %q", key)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tuner/analyze"
+	"tuner/internal/plural"
+	"tuner/internal/terminal"
+	"tuner/journal"
+	"tuner/modelconfig"
+	"tuner/modelrepo"
+	"tuner/onnx"
+	"tuner/report/figures"
+	"tuner/spec"
+)
+
+// The files of the optimum in the output folder.
+const (
+	configDir     = "optimal"
+	configName    = "config.pbtxt"
+	locationName  = "Optimal_ConfigFile_Location.txt" // OLive's name
+	RepositoryDir = "repository"
+)
+
+// writeOptimum writes the optimum in the forms that are asked for, or removes that of an earlier run where there is none.
+func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error) {
+	if _, ok := r.Winner(); !ok {
+		return nil, removeStale(dir, r.Header.Model)
+	}
+	var written []string
+	if slices.Contains(names, spec.FormatConfig) {
+		config := filepath.Join(configDir, configName)
+		var err error
+		if written, err = writeFiles(dir, []File{
+			{config, func(w io.Writer) error { return WriteConfig(w, r) }},
+			{locationName, func(w io.Writer) error { return writeLocation(w, filepath.Join(dir, config)) }},
+		}); err != nil {
+			return written, err
+		}
+	}
+	if !slices.Contains(names, spec.FormatRepository) {
+		return written, nil
+	}
+	repository := filepath.Join(dir, RepositoryDir)
+	if err := WriteRepository(repository, r); err != nil {
+		return written, err
+	}
+	return append(written, filepath.Join(repository, r.Header.Model)), nil
+}
+
+// writeLocation writes where the optimal config.pbtxt is, and nothing else, so that a script finds it from any folder.
+func writeLocation(w io.Writer, path string) error {
+	absolute, err := filepath.Abs(path)
+	if err == nil {
+		_, err = fmt.Fprintln(w, absolute)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the location of the optimal configuration: %w", err)
+	}
+	return nil
+}
+
+// WriteConfig writes the winner's config.pbtxt. Comments on top say why it is the best. It is an error where no configuration
+// satisfies the constraints.
+func WriteConfig(w io.Writer, r analyze.Result) error {
+	best, ok := r.Winner()
+	if !ok {
+		return errors.New("cannot write the optimal configuration: none satisfies the constraints")
+	}
+	config, unwarmed, err := deployable(r, best)
+	if err != nil {
+		return err
+	}
+	text, err := modelconfig.Format(config)
+	if err != nil {
+		return fmt.Errorf("cannot write the optimal configuration: %w", err)
+	}
+	var b strings.Builder
+	for _, line := range reasons(r, best, unwarmed) {
+		fmt.Fprintf(&b, "# %s\n", terminal.Plain(figures.OneLine(line))) // a line break in a name must not end the comment
+	}
+	fmt.Fprintf(&b, "\n%s", text)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("cannot write the optimal configuration: %w", err)
+	}
+	return nil
+}
+
+// WriteRepository writes the deployable repository dir/<model>/ with the winner's configuration and the model file that was
+// measured. It refuses a model file that changed since, and a folder that it did not write itself.
+func WriteRepository(dir string, r analyze.Result) error {
+	best, ok := r.Winner()
+	if !ok {
+		return errors.New("cannot write the model repository: no configuration satisfies the constraints")
+	}
+	source, err := measuredModel(r, best.Setup.Precision)
+	if err != nil {
+		return fmt.Errorf("cannot write the model repository: %w", err)
+	}
+	config, _, err := deployable(r, best)
+	if err != nil {
+		return err
+	}
+	return modelrepo.Write(dir, source, config)
+}
+
+// measuredModel finds the files of a precision's model, and verifies that they are what was measured.
+func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
+	i := slices.IndexFunc(r.Header.Models, func(m journal.ModelFile) bool { return m.Precision == precision })
+	if i < 0 {
+		return modelrepo.Source{}, fmt.Errorf("the journal names no model file of precision %q", precision)
+	}
+	file := r.Header.Models[i]
+	model, err := onnx.Read(file.Path)
+	if err != nil {
+		if wasMade(r, precision) {
+			err = fmt.Errorf("%w; tuner had made it: the same `tuner profile` command makes it again", err)
+		}
+		return modelrepo.Source{}, &InputError{err}
+	}
+	digest, err := model.Digest()
+	if err != nil {
+		return modelrepo.Source{}, err
+	}
+	if digest != file.SHA256 {
+		return modelrepo.Source{}, &InputError{fmt.Errorf("the model %q changed since it was measured (its digest was %s, and is %s); "+
+			"put the old file back, or profile the new one into another output folder", file.Path, file.SHA256, digest)}
+	}
+	source := modelrepo.Source{Path: file.Path, Digest: digest, Folder: modelFolder(file.Path)}
+	for _, data := range model.ExternalFiles() {
+		source.Data = append(source.Data, data.Path)
+	}
+	return source, nil
+}
+
+// wasMade reports whether a precision's file is tuner's own, in a cache that may have been emptied since.
+func wasMade(r analyze.Result, precision string) bool {
+	return precision != spec.PrecisionOriginal && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
+		return v.Precision == precision && !v.Own
+	})
+}
+
+// modelFolder returns the Triton model folder that a model file lies in, <folder>/<version>/model.onnx or one level deeper,
+// where the other files that a configuration names are; "" when it lies in none.
+func modelFolder(path string) string {
+	version := filepath.Dir(path)
+	for range 2 {
+		folder := filepath.Dir(version)
+		if _, err := os.Stat(filepath.Join(folder, configName)); err == nil {
+			return folder
+		}
+		version = folder
+	}
+	return ""
+}
+
+// deployable adds warm-up requests for the smallest and the largest batch to a configuration. Where the size of an input is not
+// known it adds none, and unwarmed names the input.
+func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config, unwarmed string, err error) {
+	var inputs []modelconfig.Tensor
+	batches := c.Deployed.GetMaxBatchSize() > 0
+	for _, in := range c.Deployed.GetInput() {
+		dims, ok := requestDims(in.GetDims(), r.Shapes[in.GetName()])
+		if !ok {
+			return c.Deployed, in.GetName(), nil
+		}
+		if batches {
+			dims = append([]int64{-1}, dims...)
+		}
+		inputs = append(inputs, modelconfig.Tensor{Name: in.GetName(), DataType: in.GetDataType(), Dims: dims})
+	}
+	config, err = modelrepo.AddWarmup(c.Deployed, inputs, 1, int(max(1, c.Deployed.GetMaxBatchSize())))
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot make warm-up requests: %w", err)
+	}
+	return config, "", nil
+}
+
+// requestDims gives the free dimensions of an input their measured sizes. Without batching the first dimension may be the
+// model's batch dimension. The measured shape leaves it out: its size is 1.
+func requestDims(dims, measured []int64) ([]int64, bool) {
+	if len(measured)+1 == len(dims) && dims[0] == -1 {
+		measured = append([]int64{1}, measured...)
+	}
+	sizes := make([]int64, len(dims))
+	for i, d := range dims {
+		switch {
+		case d > 0:
+			sizes[i] = d
+		case len(measured) == len(dims) && measured[i] > 0:
+			sizes[i] = measured[i]
+		default:
+			return nil, false
+		}
+	}
+	return sizes, true
+}
+
+// configMark begins every optimal config.pbtxt, so that a later run knows it for its own.
+const configMark = "Written by tuner"
+
+// reasons are the comments above the optimal configuration.
+func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
+	a := figures.AnswerOf(r)
+	lines := []string{
+		fmt.Sprintf("%s: the best of %s for model %q.", configMark, plural.Count(len(r.Configs), "configuration"), r.Header.Model),
+		fmt.Sprintf("%s: %s", best.Name, best.Candidate.Describe()),
+		fmt.Sprintf("Goal: %s%s.", figures.ObjectiveText(r.Goal.Objective), figures.Within(r.Goal)),
+	}
+	lines = append(append(lines, a.Headline), a.Texts()...)
+	if text := figures.AccuracyReason(r, best); text != "" {
+		lines = append(lines, text)
+	}
+	if unwarmed != "" {
+		lines = append(lines, fmt.Sprintf("No model_warmup: input %q has a free dimension without a size in load.inputs.shape.", unwarmed))
+	}
+	h := r.Header
+	if r.Recorded != "" {
+		return append(lines, fmt.Sprintf("Measured by another program: %s.", r.Recorded))
+	}
+	return append(lines, fmt.Sprintf("Campaign: %s, seed %d, %s, %s.", h.Spec.Path, h.Seed, figures.ServedBy(r, best),
+		h.Created.UTC().Format("2006-01-02 15:04 MST")))
+}
+
+// removeStale removes the optimum of an earlier run, where there is none any more. A file that tuner did not write stays, and is
+// an error: readers would take it for the optimum.
+func removeStale(dir, model string) error {
+	if err := os.Remove(filepath.Join(dir, locationName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+	}
+	path := filepath.Join(dir, configDir, configName)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+	case !strings.HasPrefix(string(text), "# "+configMark):
+		return &InputError{fmt.Errorf("cannot remove %q, which is not the optimum any more: tuner did not write it; move it away", path)}
+	default:
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+		}
+	}
+	if err := modelrepo.Remove(filepath.Join(dir, RepositoryDir), model); err != nil {
+		return fmt.Errorf("cannot remove the outdated optimum: %w", err)
+	}
+	return nil
+}

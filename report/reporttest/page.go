@@ -1,0 +1,57 @@
+package reporttest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	markup "golang.org/x/net/html"
+)
+
+// Elements are those of a name, anywhere in a page.
+func Elements(root *markup.Node, name string) []*markup.Node {
+	var list []*markup.Node
+	for n := range root.Descendants() {
+		if n.Type == markup.ElementNode && n.Data == name {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Attribute is the value of an attribute; "" without it.
+func Attribute(n *markup.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// TextOf is the text in an element.
+func TextOf(n *markup.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == markup.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+// DataOfPage is the object that the page carries.
+func DataOfPage(t *testing.T, root *markup.Node) map[string]any {
+	t.Helper()
+	for _, s := range Elements(root, "script") {
+		if Attribute(s, "id") == "data" {
+			var data map[string]any
+			if err := json.Unmarshal([]byte(TextOf(s)), &data); err != nil {
+				t.Fatal(err)
+			}
+			return data
+		}
+	}
+	t.Fatal("the page carries no data")
+	return nil
+}
