@@ -137,10 +137,17 @@ func fill(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// makeModel is the script command "makemodel FILE": it writes a small model with external data, FILE.data. $MODEL_SHA256 is its digest.
+// makeModel is the script command "makemodel FILE": it writes a small model with external data, FILE.data. $MODEL_SHA256 is
+// its digest. "makemodel FILE MULTIPLICATIONS" writes a model that multiplies so many matrices in each run.
 func makeModel(ts *testscript.TestScript, negated bool, args []string) {
-	if negated || len(args) != 1 {
-		ts.Fatalf("usage: makemodel FILE")
+	if negated || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: makemodel FILE [MULTIPLICATIONS]")
+	}
+	if len(args) == 2 {
+		n, err := strconv.ParseInt(args[1], 10, 64)
+		ts.Check(err)
+		ts.Check(build.ConstantTime(n).Write(ts.MkAbs(args[0]), 0))
+		return
 	}
 	path := ts.MkAbs(args[0])
 	ts.Check(build.MLP().Write(path, 1))
