@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -50,32 +51,46 @@ func TestDocsNameEveryField(t *testing.T) {
 	check("analyze.md", "", allowedAt(t, parseAnalyze, "zzzzzz: 1"))
 }
 
-// Every YAML example in the documentation reads without a mistake.
+// Every YAML example for users reads without a mistake. Its first field tells which file it is.
 func TestDocsExamples(t *testing.T) {
 	t.Parallel()
-	found := 0
-	for _, page := range []string{"../README.md", "../docs/reference/profile.md", "../docs/reference/analyze.md"} {
+	pages, err := filepath.Glob("../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []struct {
+		first string
+		parse func(page, text string) error
+	}{
+		{"model:", func(page, text string) error { _, err := ParseProfile(page, []byte(text)); return err }},
+		{"input:", func(page, text string) error { _, err := ParseAnalyze(page, []byte(text), allFormats()); return err }},
+		{"baseline:", func(page, text string) error { _, err := ParseGate(page, []byte(text)); return err }},
+	}
+	found := map[string]int{}
+	for _, page := range append(pages, "../README.md") {
+		if filepath.Base(page) == "ortsweep.md" { // TestSweepDocs reads its examples
+			continue
+		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for block := range strings.SplitSeq(string(text), "```yaml\n") {
-			example, _, fenced := strings.Cut(block, "```")
-			switch {
-			case fenced && strings.HasPrefix(example, "model:"):
-				_, err = ParseProfile(page, []byte(example))
-			case fenced && strings.HasPrefix(example, "input:"):
-				_, err = ParseAnalyze(page, []byte(example), allFormats())
-			default:
-				continue
-			}
-			found++
-			if err != nil {
-				t.Error(err)
+			example, _, _ := strings.Cut(block, "```")
+			for _, kind := range kinds {
+				if !strings.HasPrefix(example, kind.first) {
+					continue
+				}
+				found[kind.first]++
+				if err := kind.parse(page, example); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	}
-	if found < 3 {
-		t.Errorf("found %d examples, expected one in each page at least", found)
+	for _, kind := range kinds {
+		if found[kind.first] == 0 {
+			t.Errorf("no example begins with %q", kind.first)
+		}
 	}
 }
