@@ -35,7 +35,7 @@ type podsMetric struct {
 	Target map[string]string `yaml:"target"`
 }
 
-// autoscaler scales on the queue, since it is what grows when a server has more to do than it was tuned for; CPU and GPU are busy before.
+// autoscaler scales by the queue time. It grows when a server gets more load than it was tuned for; CPU and GPU are busy before.
 func (d Deployment) autoscaler() object {
 	return d.object("autoscaling/v2", "HorizontalPodAutoscaler", d.Name, autoscalerSpec{
 		ScaleTargetRef: scaleTarget{"apps/v1", "Deployment", d.Name},
@@ -63,8 +63,8 @@ type adapterRule struct {
 // rateWindow is what the metric is a mean over. A rate needs two samples, and Prometheus scrapes once a minute by default.
 const rateWindow = "5m"
 
-// adapterRules are the adapter's values with the one rule that the autoscaler needs. Both counters are Triton's; a pod without requests has a
-// queue of zero.
+// adapterRules are the adapter's values with the one rule that the autoscaler needs. Both counters are Triton's. A pod without
+// requests has a queue time of zero.
 func adapterRules() any {
 	rate := func(counter string) string {
 		return fmt.Sprintf("sum by (<<.GroupBy>>) (rate(%s{<<.LabelMatchers>>}[%s]))", counter, rateWindow)

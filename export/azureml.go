@@ -40,8 +40,8 @@ func azuremlTarget() target {
 	}
 }
 
-// azureml writes a model, an endpoint and a deployment for the Azure ML CLI (version 2): Triton without code of one's own. There is no
-// code_configuration and no environment, by which Azure knows that it brings Triton itself.
+// azureml writes a model, an endpoint and a deployment for the Azure ML CLI (version 2), without code of the user's. Azure brings
+// Triton itself where a deployment has no code_configuration and no environment.
 func (d Deployment) azureml() written {
 	var w written
 	tags := map[string]string{"written_by": "tuner"}
@@ -123,7 +123,7 @@ func (d Deployment) endpointName() string {
 	return name
 }
 
-// azureNotes are what differs on Azure from what was measured.
+// azureNotes name what differs on Azure from what was measured.
 func azureNotes(d Deployment, o Options) []string {
 	var list []string
 	for _, r := range retirements {

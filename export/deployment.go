@@ -47,7 +47,7 @@ type Options struct {
 	ShareFiles   bool     // the models' files may be hard links to those of the inputs: for an export that stays beside them
 }
 
-// environment is what a server is given beside its arguments: Triton's images may bring an ONNX Runtime that reports to its maker.
+// environment are the variables of a server. They keep the ONNX Runtime of an image from reporting to its maker.
 func environment() map[string]string { return map[string]string{telemetry.Variable: telemetry.Off} }
 
 // Deployment is what every target writes down.
@@ -90,7 +90,7 @@ const (
 	sharedMemory = 256 // MiB of /dev/shm, which containers have 64 of: for tensors that clients hand over in memory
 )
 
-// newDeployment derives a deployment. All that is wrong with the options is reported together.
+// newDeployment derives a deployment. It reports all mistakes in the options together.
 func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 	if err := errors.Join(checkOptions(t, models, o)...); err != nil {
 		return Deployment{}, &InputError{err}
@@ -127,7 +127,7 @@ func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 	return d, nil
 }
 
-// What inputs may be: they reach shells, YAML and paths, so that nothing with a meaning there is allowed.
+// The forms of the options. They reach shells, YAML and paths, so they may hold nothing with a meaning there.
 var (
 	imagePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
 	resourcePattern   = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
@@ -173,7 +173,7 @@ func checkOptions(t target, models []Model, o Options) []error {
 	return errs
 }
 
-// imageTag is what follows the image's name: its tag, or "" without one; a digest counts as one.
+// imageTag is the tag of an image, or its digest; "" without either.
 func imageTag(image string) string {
 	if _, digest, ok := strings.Cut(image, "@"); ok {
 		return digest
@@ -182,8 +182,8 @@ func imageTag(image string) string {
 	return tag
 }
 
-// arguments are those of tritonserver: the configurations are complete, so that nothing is to be guessed, and one that fails to load is to
-// be seen at once.
+// arguments are those of tritonserver. The configurations are complete, so Triton must not complete them. A model that fails to
+// load ends the server, so that the failure shows at once.
 func arguments(models []Model, o Options) []string {
 	args := []string{"--model-control-mode=" + o.ControlMode}
 	if o.ControlMode == ControlExplicit {
@@ -198,8 +198,8 @@ func arguments(models []Model, o Options) []string {
 	return args
 }
 
-// cores is how many a model's instances work on: their threads, or what the server used and one to spare where that is more, since it has threads
-// of its own; no more than the machine that was measured had. On GPUs threads hardly compute, and what was used tells alone.
+// cores is the number of cores for a model: the threads of its instances, or the cores that the server used and one more, where
+// that is larger. It is at most the number of the measured machine. On GPUs threads hardly compute, so only the use counts.
 func cores(m Model) int {
 	used := 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
 	if m.GPUs() > 0 {
@@ -215,8 +215,8 @@ func cores(m Model) int {
 	return min(m.Host.UsableCores(), wanted)
 }
 
-// memory is what a server with all models is given, in MiB: the peaks that were measured with something to spare, and what Triton itself
-// takes; 0 where a peak is unknown.
+// memory is the memory of a server with all models, in MiB: the measured peaks with a margin, and Triton's own memory. It is 0
+// where a peak is unknown.
 func memory(models []Model) int64 {
 	bytes := 0.0
 	for _, m := range models {
@@ -229,9 +229,9 @@ func memory(models []Model) int64 {
 	return int64(steps) * memoryStep
 }
 
-// queueTime is the mean time in the queue of all models' requests at the loads that they were tuned for: each model counts by its requests per
-// second, as in the autoscaler's metric, which is one mean of a server. Where a model's requests hardly wait its time is a part of p99: a queue that
-// is as long as the noise is no reason for another server.
+// queueTime is the mean queue time of all models' requests at their tuned loads. Each model counts by its requests per second,
+// as in the autoscaler's metric, which is one mean for a server. Where requests hardly wait, a share of p99 takes the place of
+// the queue time: a queue within the noise needs no further server.
 func queueTime(models []Model) time.Duration {
 	waited, requests := 0.0, 0.0 // s, and their number, in a second
 	for _, m := range models {
@@ -242,7 +242,7 @@ func queueTime(models []Model) time.Duration {
 	return seconds(waited / requests).Round(time.Microsecond)
 }
 
-// loadTime is how long a server may take to load its models, one after the other.
+// loadTime bounds the time in which a server loads its models, one after the other.
 func loadTime(models []Model) time.Duration {
 	least, measured := leastLoad, time.Duration(0)
 	for _, m := range models {

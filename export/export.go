@@ -1,8 +1,9 @@
-// Package export writes deployment files: what `tuner analyze` found, as a Triton repository with the equivalent docker run line, as Kubernetes
-// manifests, as a Helm chart, as a KServe InferenceService, for Docker Compose, and for an Azure ML online endpoint. It stands behind the
-// report: it reads result.json and the deployable repository beside it, derives one Deployment from them and from the user's inputs, and each
-// target is one more way to write that down, so that image, resources and arguments agree everywhere. It measures nothing, contacts
-// nothing, and decides nothing that the result has not decided.
+// Package export writes deployment files for what `tuner analyze` found: a Triton repository with a docker run line, Kubernetes
+// manifests, a Helm chart, a KServe InferenceService, a Docker Compose project, or an Azure ML online endpoint.
+//
+// It stands behind the report. It reads result.json and the deployable repository beside it, and derives one Deployment from
+// them and the user's options. Each target writes that down, so image, resources and arguments agree everywhere. It measures
+// nothing, contacts nothing, and decides nothing that the result has not decided.
 package export
 
 import (
@@ -17,7 +18,7 @@ import (
 	"tuner/modelrepo"
 )
 
-// InputError says that what the user handed in cannot be exported; the program ends with exit code 2.
+// InputError says that the user's input cannot be exported. The program ends with exit code 2.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
@@ -25,7 +26,7 @@ func (e *InputError) Unwrap() error { return e.Err }
 
 func inputErrorf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
 
-// InfeasibleError says that a campaign found nothing that could be deployed; the program ends with exit code 5.
+// InfeasibleError says that a campaign found nothing to deploy. The program ends with exit code 5.
 type InfeasibleError struct{ Err error }
 
 func (e *InfeasibleError) Error() string { return e.Err.Error() }
@@ -44,8 +45,8 @@ type Export struct {
 	Next       []string // commands that apply it, to be run in the folder
 }
 
-// Write exports the analyzed campaigns of o to a target, into a folder that must not exist: it appears whole, or not at all. The error is
-// an *InputError for what the user can mend, an *InfeasibleError where nothing satisfies the constraints.
+// Write exports the analyzed campaigns of o to a target. The folder must not exist, and appears whole or not at all. The error
+// is an *InputError for what the user can fix, an *InfeasibleError where nothing satisfies the constraints.
 func Write(name, dir string, o Options) (Export, error) {
 	t, ok := targetOf(name)
 	if !ok {

@@ -193,8 +193,8 @@ type execCommand struct {
 
 func probeOf(h probeHandler, period, failures int) *probe { return &probe{h, period, 2, failures} }
 
-// resources are requested and limited alike: pods whose class of service is Guaranteed get cores of their own from a kubelet with the static
-// CPU manager, and memory of one NUMA node with the topology manager.
+// resources are the same for requests and limits, so the pod's class of service is Guaranteed. A kubelet with the static CPU
+// manager gives such pods cores of their own, and with the topology manager memory of one NUMA node.
 type resources struct {
 	Requests map[string]string `yaml:"requests"`
 	Limits   map[string]string `yaml:"limits"`
@@ -240,8 +240,8 @@ type rollout struct {
 	MaxUnavailable int `yaml:"maxUnavailable"`
 }
 
-// rollout keeps every server until its successor is ready. Where one node at a time has the models, a successor on another one would wait for them for
-// as long as the server is there: it goes first.
+// rollout keeps every server until its successor is ready. Where only one node at a time can mount the models, a successor on
+// another node would wait for the old server, so the old one ends first.
 func (d Deployment) rollout() rollout {
 	if d.Storage.Own && d.accessMode() == readWriteOnce {
 		return rollout{MaxUnavailable: 1}
@@ -321,8 +321,8 @@ func (d Deployment) progressDeadline() int {
 	return placeSeconds + int(math.Ceil(d.LoadTime.Seconds()))
 }
 
-// allReady asks whether every model of the export is ready. That the server is ready does not say so: with an empty repository it is at once,
-// and stays so when models come later. Found not to be ready for as long as the start may take, it is started again and looks again.
+// allReady asks whether every model of the export is ready. A server with an empty repository is ready at once, and does not
+// look for models that come later. A pod that is not ready within the time to start is started again, and looks again.
 func (d Deployment) allReady(port int) probeHandler {
 	if len(d.Models) == 1 {
 		return probeHandler{HTTPGet: &httpGet{readyPath(d.Models[0]), port}}
@@ -330,7 +330,7 @@ func (d Deployment) allReady(port int) probeHandler {
 	return probeHandler{Exec: &execCommand{d.askReady(port)}} // a kubelet asks for one address alone
 }
 
-// askReady is the command, within the container, that succeeds when every model of the export is ready. Triton's image has curl.
+// askReady is a command in the container that succeeds when every model of the export is ready. Triton's image has curl.
 func (d Deployment) askReady(port int) []string {
 	command := []string{"curl", "--fail", "--fail-early", "--silent"}
 	for _, m := range d.Models {
@@ -380,7 +380,7 @@ const (
 	readWriteMany = "ReadWriteMany"
 )
 
-// accessMode is shared where servers may run on several nodes.
+// accessMode allows several nodes where there may be several servers.
 func (d Deployment) accessMode() string {
 	if d.MaxReplicas > 1 {
 		return readWriteMany
@@ -400,7 +400,7 @@ func (d Deployment) claim() object {
 	})
 }
 
-// loader is a pod that does nothing with the claim mounted; it has the server's image, which nodes need anyhow.
+// loader is a pod that sleeps with the claim mounted. It has the server's image, which nodes need anyway.
 func (d Deployment) loader() object {
 	small := map[string]string{"cpu": "100m", "memory": "128Mi"}
 	o := d.object("v1", "Pod", d.Name+"-loader", podSpec{

@@ -10,7 +10,7 @@ import (
 	"tuner/search/verdict"
 )
 
-// notes says what the files cannot.
+// notes list the facts that the files cannot express.
 func notes(d Deployment, o Options) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -39,8 +39,7 @@ func notes(d Deployment, o Options) []string {
 	return list
 }
 
-// answerNotes say how sure the results are of a configuration that is not proven: the state in the report's words, and the probability that it
-// keeps the limits.
+// answerNotes give the state and the probability of a configuration that is not proven.
 func answerNotes(m Model) []string {
 	known := []verdict.State{verdict.Unfinished, verdict.Close, verdict.NoGain} // in no other one does a text of the file get into the README
 	if !slices.Contains(known, m.State) {
@@ -53,7 +52,8 @@ func answerNotes(m Model) []string {
 	return []string{text + "."}
 }
 
-// mostCores is what the largest of the machines has that several models were measured on; 0 for a single model, and where one is not known.
+// mostCores is the number of cores of the largest machine that several models were measured on. It is 0 for a single model,
+// and where a machine is not known.
 func mostCores(models []Model) int {
 	if len(models) == 1 || slices.ContainsFunc(models, func(m Model) bool { return !m.knowsMachine() }) {
 		return 0

@@ -49,15 +49,16 @@ func Targets() []string {
 	return names
 }
 
-// TargetsHelp says in a line for each target what it writes.
+// TargetsHelp says what each target writes: "triton (the repository …), kubernetes (manifests) … or azureml (…)".
 func TargetsHelp() string { return helpOf(targets()) }
 
 func helpOf(list []target) string {
-	var b strings.Builder
+	var texts []string
 	for _, t := range list {
-		fmt.Fprintf(&b, "  %-12s%s\n", t.name, t.about)
+		texts = append(texts, fmt.Sprintf("%s (%s)", t.name, t.about))
 	}
-	return b.String()
+	last := len(texts) - 1
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
 // targetOf finds a target by its name.

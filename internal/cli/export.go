@@ -25,9 +25,8 @@ func newExport(con console) *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "export TARGET --input OUT -o DIR",
 		Short: "Write deployment files from an analyzed result",
-		Long: `Writes what 'tuner analyze' chose for a target:
+		Long: `Writes what 'tuner analyze' chose for a target: ` + export.TargetsHelp() + `.
 
-` + export.TargetsHelp() + `
 Each export holds the model repository, a README.md with the commands to run, and export.json.
 
 Cores, memory, concurrency and the autoscaler's target follow from what was measured. --input may be repeated: one server then serves all
