@@ -11,7 +11,8 @@ import (
 // azureSchemas is where Azure publishes the schemas that editors check the files by.
 const azureSchemas = "https://azuremlschemas.azureedge.net/latest/"
 
-// Azure's limits on a scoring request's time, and the factor of p99 that it is given: a request may wait in a queue that a burst has filled.
+// Azure's limits on a scoring request's time, and the factor of p99 that it is given: a request may
+// wait in a queue that a burst has filled.
 const (
 	azureLeastTimeout = 5 * time.Second // the default
 	azureMostTimeout  = 180 * time.Second
@@ -40,8 +41,9 @@ func azuremlTarget() target {
 	}
 }
 
-// azureml writes a model, an endpoint and a deployment for the Azure ML CLI (version 2), without code of the user's. Azure brings
-// Triton itself where a deployment has no code_configuration and no environment.
+// azureml writes a model, an endpoint and a deployment for the Azure ML CLI (version 2), without
+// code of the user's. Azure brings Triton itself where a deployment has no code_configuration and
+// no environment.
 func (d Deployment) azureml() written {
 	var w written
 	tags := map[string]string{"written_by": "tuner"}
@@ -91,7 +93,8 @@ type azureDeployment struct {
 	Tags            map[string]string `yaml:"tags"`
 }
 
-// azureRequests: by default Azure lets a single request at a time through to a server, with which Triton has nothing to batch.
+// azureRequests: by default Azure lets a single request at a time through to a server, with which
+// Triton has nothing to batch.
 type azureRequests struct {
 	TimeoutMS     int64 `yaml:"request_timeout_ms"`
 	MaxConcurrent int   `yaml:"max_concurrent_requests_per_instance"`

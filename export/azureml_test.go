@@ -9,8 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// azureFields are the fields of Azure's published schemas (the CLI's YAML references of model, managed online endpoint and managed online
-// deployment), with those that are required. A no-code deployment of Triton must not have code_configuration and environment: they are left out.
+// azureFields are the fields of Azure's published schemas (the CLI's YAML references of model,
+// managed online endpoint and managed online deployment), with those that are required. A no-code
+// deployment of Triton must not have code_configuration and environment: they are left out.
 var azureFields = map[string]struct{ required, optional []string }{
 	"model.yml": {
 		[]string{"name", "path", "type"},

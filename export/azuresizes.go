@@ -18,8 +18,9 @@ type azureSize struct {
 	memory int64 // GiB
 }
 
-// azureSizes are machines that Azure offers for managed online endpoints (its list of the sizes that they take) and has not announced to retire
-// (its list of retired size series), smaller ones first. Of those without GPUs these two families are the newest in the list.
+// azureSizes are machines that Azure offers for managed online endpoints (its list of the sizes
+// that they take) and has not announced to retire (its list of retired size series), smaller ones
+// first. Of those without GPUs these two families are the newest in the list.
 var azureSizes = []azureSize{
 	{"Standard_D2as_v4", "", 0, 2, 8},
 	{"Standard_E2s_v3", "", 0, 2, 16},
@@ -51,7 +52,8 @@ var azureSizes = []azureSize{
 	{"Standard_NC80adis_H100_v5", "H100", 2, 80, 640},
 }
 
-// azureReserve is what a machine's own system and Azure's containers beside Triton are left of its memory, in MiB: an estimate.
+// azureReserve is what a machine's own system and Azure's containers beside Triton are left of its
+// memory, in MiB: an estimate.
 const azureReserve = 1024
 
 // instanceType is the user's, or the smallest size with the server's cores, memory and GPUs.
@@ -79,7 +81,8 @@ func gpusText(n int, gpu string) string {
 	return fmt.Sprintf(" and %d × %s", n, gpu)
 }
 
-// azureGPU is the one kind of GPU that all models which compute on GPUs were measured on; "" for a server without.
+// azureGPU is the one kind of GPU that all models which compute on GPUs were measured on; "" for a
+// server without.
 func azureGPU(d Deployment) (string, error) {
 	if d.GPUs == 0 {
 		return "", nil
@@ -110,8 +113,9 @@ func kindOfGPU(name string) string {
 	return ""
 }
 
-// retirements are the dates on which Azure takes sizes out of service, after its list of retired size series and the guides that it leads to:
-// series that endpoints take, or that models were once measured on.
+// retirements are the dates on which Azure takes sizes out of service, after its list of retired
+// size series and the guides that it leads to: series that endpoints take, or that models were once
+// measured on.
 var retirements = []struct {
 	sizes *regexp.Regexp
 	date  string

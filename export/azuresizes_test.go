@@ -32,7 +32,8 @@ func TestInstanceType(t *testing.T) {
 	peak := func(bytes string) Model { return parsed(t, `"value": 290000000`, `"value": `+bytes) }
 	another := func(m Model) Model { m.Name = "another"; return m }
 
-	// 2 cores; the peak × 1.3 and 256 MiB for Triton, and 1 GiB that Azure keeps: of 4 GB 6.1 GiB, of 5 GB 7.3, of 6 GB 8.5, of 13 GB 17.
+	// 2 cores; the peak × 1.3 and 256 MiB for Triton, and 1 GiB that Azure keeps: of 4 GB 6.1 GiB,
+	// of 5 GB 7.3, of 6 GB 8.5, of 13 GB 17.
 	check(nil, "Standard_D2as_v4", parsed(t))
 	check(nil, "Standard_D2as_v4", peak("5000000000"))
 	check(nil, "Standard_E2s_v3", peak("6000000000"))

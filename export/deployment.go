@@ -47,7 +47,8 @@ type Options struct {
 	ShareFiles   bool     // the models' files may be hard links to those of the inputs: for an export that stays beside them
 }
 
-// environment are the variables of a server. They keep the ONNX Runtime of an image from reporting to its maker.
+// environment are the variables of a server. They keep the ONNX Runtime of an image from reporting
+// to its maker.
 func environment() map[string]string { return map[string]string{telemetry.Variable: telemetry.Off} }
 
 // Deployment is what every target writes down.
@@ -127,7 +128,8 @@ func newDeployment(t target, models []Model, o Options) (Deployment, error) {
 	return d, nil
 }
 
-// The forms of the options. They reach shells, YAML and paths, so they may hold nothing with a meaning there.
+// The forms of the options. They reach shells, YAML and paths, so they may hold nothing with a
+// meaning there.
 var (
 	imagePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
 	resourcePattern   = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
@@ -182,8 +184,8 @@ func imageTag(image string) string {
 	return tag
 }
 
-// arguments are those of tritonserver. The configurations are complete, so Triton must not complete them. A model that fails to
-// load ends the server, so that the failure shows at once.
+// arguments are those of tritonserver. The configurations are complete, so Triton must not complete
+// them. A model that fails to load ends the server, so that the failure shows at once.
 func arguments(models []Model, o Options) []string {
 	args := []string{"--model-control-mode=" + o.ControlMode}
 	if o.ControlMode == ControlExplicit {
@@ -198,8 +200,9 @@ func arguments(models []Model, o Options) []string {
 	return args
 }
 
-// cores is the number of cores for a model: the threads of its instances, or the cores that the server used and one more, where
-// that is larger. It is at most the number of the measured machine. On GPUs threads hardly compute, so only the use counts.
+// cores is the number of cores for a model: the threads of its instances, or the cores that the
+// server used and one more, where that is larger. It is at most the number of the measured machine.
+// On GPUs threads hardly compute, so only the use counts.
 func cores(m Model) int {
 	used := 1 + int(math.Ceil(min(m.Values[measure.CPU].Value, mostCount)))
 	if m.GPUs() > 0 {
@@ -215,8 +218,8 @@ func cores(m Model) int {
 	return min(m.Host.UsableCores(), wanted)
 }
 
-// memory is the memory of a server with all models, in MiB: the measured peaks with a margin, and Triton's own memory. It is 0
-// where a peak is unknown.
+// memory is the memory of a server with all models, in MiB: the measured peaks with a margin, and
+// Triton's own memory. It is 0 where a peak is unknown.
 func memory(models []Model) int64 {
 	bytes := 0.0
 	for _, m := range models {
@@ -229,9 +232,10 @@ func memory(models []Model) int64 {
 	return int64(steps) * memoryStep
 }
 
-// queueTime is the mean queue time of all models' requests at their tuned loads. Each model counts by its requests per second,
-// as in the autoscaler's metric, which is one mean for a server. Where requests hardly wait, a share of p99 takes the place of
-// the queue time: a queue within the noise needs no further server.
+// queueTime is the mean queue time of all models' requests at their tuned loads. Each model counts
+// by its requests per second, as in the autoscaler's metric, which is one mean for a server. Where
+// requests hardly wait, a share of p99 takes the place of the queue time: a queue within the noise
+// needs no further server.
 func queueTime(models []Model) time.Duration {
 	waited, requests := 0.0, 0.0 // s, and their number, in a second
 	for _, m := range models {

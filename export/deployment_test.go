@@ -16,7 +16,8 @@ import (
 // tritonName is what result.json calls the other server of measuredOn.
 const tritonName = "triton 2.51.0 at gpu7:8001"
 
-// measuredOn makes the result one of another server than the bundled engine: field is server or finals, mode as in the profile.
+// measuredOn makes the result one of another server than the bundled engine: field is server or
+// finals, mode as in the profile.
 func measuredOn(field, mode string) []string {
 	return []string{`"machine_fingerprint"`, fmt.Sprintf(`%q: {"mode": %q}, "machine_fingerprint"`, field, mode),
 		`"load": {`, fmt.Sprintf(`"server": %q, "load": {`, tritonName)}
@@ -37,7 +38,8 @@ func configured(t *testing.T, config string) Model {
 	return m
 }
 
-// Of a server that ran already nothing is known but the figures: this machine bounds nothing, and the memory is that of another whole machine.
+// Of a server that ran already nothing is known but the figures: this machine bounds nothing, and
+// the memory is that of another whole machine.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	const both = `"server": {"mode": "remote"}, "finals": {"mode": "bundled"}, "machine_fingerprint"`
@@ -73,7 +75,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// The machine's own finals do not make the memory that a remote server told during the search the engine's.
+// The machine's own finals do not make the memory that a remote server told during the search the
+// engine's.
 func TestRemoteMemoryIsNotCounted(t *testing.T) {
 	t.Parallel()
 	d := result.Result{Origin: &result.Origin{Server: &journal.ServerInfo{Mode: modeRemote}, Finals: &journal.ServerInfo{Mode: modeBundled}}}
@@ -106,7 +109,8 @@ func TestPeak(t *testing.T) {
 			t.Errorf("%+v: %g bytes, %v; want 5e8", points, m.Memory, err)
 		}
 	}
-	// The configuration's own figure goes before those of its points, and is the report's. 400 MB × 1.3 are 496 MiB, and 256 MiB, in steps of 64.
+	// The configuration's own figure goes before those of its points, and is the report's. 400 MB ×
+	// 1.3 are 496 MiB, and 256 MiB, in steps of 64.
 	m := parsed(t, "\n      \"memory\": {\n        \"value\": 290000000", "\n      \"memory\": {\n        \"value\": 400000000")
 	d := Deployment{Models: []Model{m}}
 	if got := memory(d.Models); got != 768 || !strings.Contains((view{d}).Rows()[0], "400 MB") {
@@ -114,7 +118,8 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// Cores are the instances' threads, or what the server used and one more, and no more than the machine had.
+// Cores are the instances' threads, or what the server used and one more, and no more than the
+// machine had.
 func TestCores(t *testing.T) {
 	t.Parallel()
 	const (
@@ -147,7 +152,8 @@ func TestCores(t *testing.T) {
 	check("GPUs", intra4+`instance_group { count: 2 kind: KIND_GPU }`, 32, 2, 1.9, 3)
 }
 
-// A server has the GPUs up to the last one that is listed, and without a list those of the machine that was measured.
+// A server has the GPUs up to the last one that is listed, and without a list those of the machine
+// that was measured.
 func TestGPUs(t *testing.T) {
 	t.Parallel()
 	check := func(groups string, machine, want, least int) {
@@ -166,7 +172,8 @@ func TestGPUs(t *testing.T) {
 	check(`instance_group { count: 1 kind: KIND_CPU }`, 4, 0, 0)
 }
 
-// The target is the mean of all requests, as the metric is: a model counts by its requests per second, not by its inferences.
+// The target is the mean of all requests, as the metric is: a model counts by its requests per
+// second, not by its inferences.
 func TestQueueTime(t *testing.T) {
 	t.Parallel()
 	model := func(batch int, throughput, queue, p99 float64) Model {

@@ -1,9 +1,11 @@
-// Package export writes deployment files for what `tuner analyze` found: a Triton repository with a docker run line, Kubernetes
-// manifests, a Helm chart, a KServe InferenceService, a Docker Compose project, or an Azure ML online endpoint.
+// Package export writes deployment files for what `tuner analyze` found: a Triton repository with a
+// docker run line, Kubernetes manifests, a Helm chart, a KServe InferenceService, a Docker Compose
+// project, or an Azure ML online endpoint.
 //
-// It stands behind the report. It reads result.json and the deployable repository beside it, and derives one Deployment from
-// them and the user's options. Each target writes that down, so image, resources and arguments agree everywhere. It measures
-// nothing, contacts nothing, and decides nothing that the result has not decided.
+// It stands behind the report. It reads result.json and the deployable repository beside it, and
+// derives one Deployment from them and the user's options. Each target writes that down, so image,
+// resources and arguments agree everywhere. It measures nothing, contacts nothing, and decides
+// nothing that the result has not decided.
 package export
 
 import (
@@ -45,8 +47,9 @@ type Export struct {
 	Next       []string // commands that apply it, to be run in the folder
 }
 
-// Write exports the analyzed campaigns of o to a target. The folder must not exist, and appears whole or not at all. The error
-// is an *InputError for what the user can fix, an *InfeasibleError where nothing satisfies the constraints.
+// Write exports the analyzed campaigns of o to a target. The folder must not exist, and appears
+// whole or not at all. The error is an *InputError for what the user can fix, an *InfeasibleError
+// where nothing satisfies the constraints.
 func Write(name, dir string, o Options) (Export, error) {
 	t, ok := targetOf(name)
 	if !ok {
@@ -98,7 +101,8 @@ func (d Deployment) repository() string {
 	return cmp.Or(d.target.repository, repositoryFolder)
 }
 
-// copyModels copies the models' deployable folders, with hard links where share says so, and returns their size.
+// copyModels copies the models' deployable folders, with hard links where share says so, and
+// returns their size.
 func copyModels(repository string, models []Model, share bool) (int64, error) {
 	if err := os.MkdirAll(repository, 0o755); err != nil {
 		return 0, fmt.Errorf("cannot make folder %q: %w", repository, durable.Cause(err))

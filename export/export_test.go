@@ -28,7 +28,8 @@ func defaults(inputs ...string) Options {
 		Replicas: DefaultReplicas, MaxReplicas: DefaultMaxReplicas, ControlMode: ControlNone}
 }
 
-// analyzed makes a folder as `tuner analyze` leaves it, from package report's golden result with texts replaced.
+// analyzed makes a folder as `tuner analyze` leaves it, from package report's golden result with
+// texts replaced.
 func analyzed(t *testing.T, replace ...string) string {
 	t.Helper()
 	text, err := os.ReadFile("../report/testdata/found.json")
@@ -146,8 +147,8 @@ func checkGolden(t *testing.T, name string, got map[string]string) {
 	}
 }
 
-// TestGoldens exports every target. The configuration, which is the same in all, is in the first alone, and the chart's templates and schema are
-// not there: they are files of this package.
+// TestGoldens exports every target. The configuration, which is the same in all, is in the first
+// alone, and the chart's templates and schema are not there: they are files of this package.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -205,7 +206,8 @@ func TestSeveralModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := e.Deployment
-	// Each model: 2 instances of 1 thread, concurrency 16, a peak of 290 MB: 2 · 290e6 · 1.3 B = 719 MiB, and 256 MiB, in steps of 64.
+	// Each model: 2 instances of 1 thread, concurrency 16, a peak of 290 MB: 2 · 290e6 · 1.3 B =
+	// 719 MiB, and 256 MiB, in steps of 64.
 	if d.Name != "triton" || d.CPUs != 4 || d.Concurrency != 32 || d.Memory != 1024 {
 		t.Errorf("name %q, %d cores, concurrency %d, %d MiB; want triton, 4, 32, 1024", d.Name, d.CPUs, d.Concurrency, d.Memory)
 	}
@@ -327,7 +329,8 @@ func TestBadResults(t *testing.T) {
 	}
 }
 
-// FuzzResult: whatever stands in result.json, it is an error or a model from which every target can be written.
+// FuzzResult: whatever stands in result.json, it is an error or a model from which every target can
+// be written.
 func FuzzResult(f *testing.F) {
 	for _, name := range []string{"found.json", "variants.json", "infeasible.json"} {
 		text, err := os.ReadFile(filepath.Join("../report/testdata", name))
@@ -364,7 +367,8 @@ func FuzzResult(f *testing.F) {
 	})
 }
 
-// FuzzManifest: whatever stands in export.json, it is an error or a manifest that is written and read as it is.
+// FuzzManifest: whatever stands in export.json, it is an error or a manifest that is written and
+// read as it is.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":1,"repository":"model_repository","models":[{"name":"m","load":{"concurrency":1,"batch_size":1},"throughput":{"value":1}}]}`))
 	f.Add([]byte(`{"format":1,"repository":"../x","models":[{"name":"../m"}]}`))

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// chartTemplates are the templates of the chart and the schema of its values. They are the same for every export: what differs
-// is a value, which Helm prints as YAML itself.
+// chartTemplates are the templates of the chart and the schema of its values. They are the same for
+// every export: what differs is a value, which Helm prints as YAML itself.
 //
 //go:embed all:chart
 var chartTemplates embed.FS
@@ -32,8 +32,9 @@ func helmTarget() target {
 	}
 }
 
-// helm writes a chart of the same objects as the target kubernetes. The claim and its loader are beside the chart, so the models
-// are there before the first server starts, and stay when the release is removed.
+// helm writes a chart of the same objects as the target kubernetes. The claim and its loader are
+// beside the chart, so the models are there before the first server starts, and stay when the
+// release is removed.
 func (d Deployment) helm() written {
 	var w written
 	if d.Storage.Own {

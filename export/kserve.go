@@ -28,8 +28,9 @@ func kserveTarget() target {
 	}
 }
 
-// kserve writes an InferenceService on KServe's own runtime for Triton, in its Standard mode (plain Deployments). It leaves out
-// KServe's batcher: Triton batches already, and two batchers wait twice.
+// kserve writes an InferenceService on KServe's own runtime for Triton, in its Standard mode (plain
+// Deployments). It leaves out KServe's batcher: Triton batches already, and two batchers wait
+// twice.
 func (d Deployment) kserve() written {
 	var w written
 	if d.Storage.Own {

@@ -41,8 +41,8 @@ func kubernetesTarget() target {
 	}
 }
 
-// kubernetes writes manifests: claim and loader of the repository, Deployment, Service, disruption budget, and the autoscaler with the rule
-// of its metric.
+// kubernetes writes manifests: claim and loader of the repository, Deployment, Service, disruption
+// budget, and the autoscaler with the rule of its metric.
 func (d Deployment) kubernetes() written {
 	var w written
 	manifest := func(name, comment string, spec object) { w.add(filepath.Join(manifestsDir, name), comment, spec) }
@@ -193,8 +193,9 @@ type execCommand struct {
 
 func probeOf(h probeHandler, period, failures int) *probe { return &probe{h, period, 2, failures} }
 
-// resources are the same for requests and limits, so the pod's class of service is Guaranteed. A kubelet with the static CPU
-// manager gives such pods cores of their own, and with the topology manager memory of one NUMA node.
+// resources are the same for requests and limits, so the pod's class of service is Guaranteed. A
+// kubelet with the static CPU manager gives such pods cores of their own, and with the topology
+// manager memory of one NUMA node.
 type resources struct {
 	Requests map[string]string `yaml:"requests"`
 	Limits   map[string]string `yaml:"limits"`
@@ -240,8 +241,8 @@ type rollout struct {
 	MaxUnavailable int `yaml:"maxUnavailable"`
 }
 
-// rollout keeps every server until its successor is ready. Where only one node at a time can mount the models, a successor on
-// another node would wait for the old server, so the old one ends first.
+// rollout keeps every server until its successor is ready. Where only one node at a time can mount
+// the models, a successor on another node would wait for the old server, so the old one ends first.
 func (d Deployment) rollout() rollout {
 	if d.Storage.Own && d.accessMode() == readWriteOnce {
 		return rollout{MaxUnavailable: 1}
@@ -313,16 +314,19 @@ func (d Deployment) startupFailures() int { return periods(d.LoadTime, startupPe
 // periods is how many periods of so many seconds a time has, the last one begun.
 func periods(t time.Duration, period int) int { return int(math.Ceil(t.Seconds() / float64(period))) }
 
-// placeSeconds is what Kubernetes allows by default for a rollout's next server: to be placed, to pull the image, and to start.
+// placeSeconds is what Kubernetes allows by default for a rollout's next server: to be placed, to
+// pull the image, and to start.
 const placeSeconds = 600
 
-// progressDeadline is that with the time to load the models, in seconds: before, a rollout has not failed.
+// progressDeadline is that with the time to load the models, in seconds: before, a rollout has not
+// failed.
 func (d Deployment) progressDeadline() int {
 	return placeSeconds + int(math.Ceil(d.LoadTime.Seconds()))
 }
 
-// allReady asks whether every model of the export is ready. A server with an empty repository is ready at once, and does not
-// look for models that come later. A pod that is not ready within the time to start is started again, and looks again.
+// allReady asks whether every model of the export is ready. A server with an empty repository is
+// ready at once, and does not look for models that come later. A pod that is not ready within the
+// time to start is started again, and looks again.
 func (d Deployment) allReady(port int) probeHandler {
 	if len(d.Models) == 1 {
 		return probeHandler{HTTPGet: &httpGet{readyPath(d.Models[0]), port}}
@@ -330,7 +334,8 @@ func (d Deployment) allReady(port int) probeHandler {
 	return probeHandler{Exec: &execCommand{d.askReady(port)}} // a kubelet asks for one address alone
 }
 
-// askReady is a command in the container that succeeds when every model of the export is ready. Triton's image has curl.
+// askReady is a command in the container that succeeds when every model of the export is ready.
+// Triton's image has curl.
 func (d Deployment) askReady(port int) []string {
 	command := []string{"curl", "--fail", "--fail-early", "--silent"}
 	for _, m := range d.Models {
@@ -400,7 +405,8 @@ func (d Deployment) claim() object {
 	})
 }
 
-// loader is a pod that sleeps with the claim mounted. It has the server's image, which nodes need anyway.
+// loader is a pod that sleeps with the claim mounted. It has the server's image, which nodes need
+// anyway.
 func (d Deployment) loader() object {
 	small := map[string]string{"cpu": "100m", "memory": "128Mi"}
 	o := d.object("v1", "Pod", d.Name+"-loader", podSpec{

@@ -9,7 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A server is ready when all models of the export are, whatever the repository holds: in every target that looks, at the start and later.
+// A server is ready when all models of the export are, whatever the repository holds: in every
+// target that looks, at the start and later.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	first, second := analyzed(t), analyzed(t, "minilm", "resnet")
@@ -56,7 +57,8 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// Servers may take three times as long to load their models as they were measured to, and a rollout waits for that.
+// Servers may take three times as long to load their models as they were measured to, and a rollout
+// waits for that.
 func TestLoadTime(t *testing.T) {
 	t.Parallel()
 	slow := func(seconds string) string { return analyzed(t, `"launch_time": 0.6`, `"launch_time": `+seconds) }
@@ -87,7 +89,8 @@ func TestLoadTime(t *testing.T) {
 	}
 }
 
-// A server that has the only claim with the models ends before its successor starts; all others stay until it is ready.
+// A server that has the only claim with the models ends before its successor starts; all others
+// stay until it is ready.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	in := analyzed(t)
@@ -113,7 +116,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// The chart's schema takes the values that are written, knows each of them, and refuses a slip of the pen.
+// The chart's schema takes the values that are written, knows each of them, and refuses a slip of
+// the pen.
 func TestChartSchema(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile("chart/values.schema.json")

@@ -13,13 +13,16 @@ import (
 	"tuner/measure"
 )
 
-// ManifestName is the file in every export that says what was exported, for programs (docs/reference/export.md).
+// ManifestName is the file in every export that says what was exported, for programs
+// (docs/reference/export.md).
 const ManifestName = "export.json"
 
-// ManifestFormat is the version of export.json; it grows when a field changes its meaning or goes away.
+// ManifestFormat is the version of export.json; it grows when a field changes its meaning or goes
+// away.
 const ManifestFormat = 1
 
-// Manifest is export.json: what was deployed, and what was reported of it. Times are seconds, sizes bytes.
+// Manifest is export.json: what was deployed, and what was reported of it. Times are seconds, sizes
+// bytes.
 type Manifest struct {
 	Format      int             `json:"format"`
 	Target      string          `json:"target"`

@@ -5,8 +5,8 @@ import "strings"
 // longestName leaves room for what the targets append, within the 63 characters of a label.
 const longestName = 40
 
-// dnsLabel makes a DNS-1035 label of any text: what is not a letter or digit becomes a dash, and the first is a letter. Services of
-// Kubernetes, KServe's names and Azure's endpoints need one.
+// dnsLabel makes a DNS-1035 label of any text: what is not a letter or digit becomes a dash, and
+// the first is a letter. Services of Kubernetes, KServe's names and Azure's endpoints need one.
 func dnsLabel(text string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(text) {

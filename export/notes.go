@@ -52,8 +52,8 @@ func answerNotes(m Model) []string {
 	return []string{text + "."}
 }
 
-// mostCores is the number of cores of the largest machine that several models were measured on. It is 0 for a single model,
-// and where a machine is not known.
+// mostCores is the number of cores of the largest machine that several models were measured on. It
+// is 0 for a single model, and where a machine is not known.
 func mostCores(models []Model) int {
 	if len(models) == 1 || slices.ContainsFunc(models, func(m Model) bool { return !m.knowsMachine() }) {
 		return 0
@@ -98,7 +98,8 @@ func (m Model) threadOption() string {
 	return "intra_op_thread_count"
 }
 
-// stockNotes say what a stock Triton makes otherwise of a model's configuration than the bundled engine does (docs/design/providers.md).
+// stockNotes say what a stock Triton makes otherwise of a model's configuration than the bundled
+// engine does (docs/design/providers.md).
 func stockNotes(m Model) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -125,7 +126,8 @@ func stockNotes(m Model) []string {
 	return list
 }
 
-// accelerators are those that the configuration's instances ask for: those of GPUs count where it computes on some.
+// accelerators are those that the configuration's instances ask for: those of GPUs count where it
+// computes on some.
 func (m Model) accelerators() []modelconfig.Accelerator {
 	if m.GPUs() == 0 {
 		return m.Options.CPUAccelerators

@@ -86,7 +86,8 @@ func TestInstanceTypeElsewhere(t *testing.T) {
 	}
 }
 
-// What is not proven is said to be what the report calls it, with the probability in the report's words.
+// What is not proven is said to be what the report calls it, with the probability in the report's
+// words.
 func TestAnswerNotes(t *testing.T) {
 	t.Parallel()
 	kept := 0.634

@@ -12,8 +12,8 @@ import (
 	"tuner/measure"
 )
 
-// commonReadme is what the READMEs of all targets have in common. Every value in it was checked to have no meaning for a
-// shell or in Markdown.
+// commonReadme is what the READMEs of all targets have in common. Every value in it was checked to
+// have no meaning for a shell or in Markdown.
 //
 //go:embed readme/common.md
 var commonReadme string
@@ -82,7 +82,8 @@ func (v view) LoadMinutes() int    { return int(math.Ceil(v.LoadTime.Minutes()))
 func (v view) Schemes() string     { return strings.Join(v.target.schemes, "://, ") + "://" }
 func (v view) OnObjectStore() bool { return v.Storage.Claim == "" }
 
-// Machines are those that the models were measured on, or the servers on machines that are not known; nothing where neither is.
+// Machines are those that the models were measured on, or the servers on machines that are not
+// known; nothing where neither is.
 func (v view) Machines() string {
 	var names []string
 	add := func(text string) {

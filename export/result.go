@@ -72,7 +72,8 @@ func readModel(input string) (Model, error) {
 	return m, checkFolder(m)
 }
 
-// checkFolder compares the deployable folder's configuration with the result's: the folder may come from an earlier analysis.
+// checkFolder compares the deployable folder's configuration with the result's: the folder may come
+// from an earlier analysis.
 func checkFolder(m Model) error {
 	path := filepath.Join(m.folder(), "config.pbtxt")
 	text, err := os.ReadFile(path)
@@ -165,9 +166,10 @@ func serverOf(d result.Result, confirmed bool) journal.ServerInfo {
 	return bundled
 }
 
-// addFigures adds what was measured of the configuration: the figures at its best load, their server and machine, and the
-// longest launch at any load. Memory is the one figure of the configuration. Older results have none: there it is the
-// most of any load. The memory of a server that ran already is unknown, since the figure is that of its whole machine.
+// addFigures adds what was measured of the configuration: the figures at its best load, their
+// server and machine, and the longest launch at any load. Memory is the one figure of the
+// configuration. Older results have none: there it is the most of any load. The memory of a server
+// that ran already is unknown, since the figure is that of its whole machine.
 func (m *Model) addFigures(d result.Result, best result.Configuration) error {
 	for _, p := range best.Points {
 		server := serverOf(d, p.Confirmed)
@@ -205,8 +207,8 @@ func (m *Model) addFigures(d result.Result, best result.Configuration) error {
 	return nil
 }
 
-// ownThreads is the accelerator of the configuration that has threads of its own only (OpenVINO): ONNX Runtime's number does not
-// reach it. It is nil if there is none.
+// ownThreads is the accelerator of the configuration that has threads of its own only (OpenVINO):
+// ONNX Runtime's number does not reach it. It is nil if there is none.
 func (m Model) ownThreads() *modelconfig.Accelerator {
 	i := slices.IndexFunc(m.Options.CPUAccelerators, func(a modelconfig.Accelerator) bool { return provider.Of(a.Name).Threads.Only })
 	if i < 0 {
@@ -215,8 +217,8 @@ func (m Model) ownThreads() *modelconfig.Accelerator {
 	return &m.Options.CPUAccelerators[i]
 }
 
-// sessionThreads is how many threads an instance has; 0: one for each core. Operators side by side have threads of their own, and the thread that
-// runs the session belongs to both kinds.
+// sessionThreads is how many threads an instance has; 0: one for each core. Operators side by side
+// have threads of their own, and the thread that runs the session belongs to both kinds.
 func (m Model) sessionThreads() int {
 	o := m.Options
 	if a := m.ownThreads(); a != nil {
@@ -235,7 +237,8 @@ func (m Model) sessionThreads() int {
 // knowsMachine reports whether the machine is known that the model was measured on.
 func (m Model) knowsMachine() bool { return m.Host.CPU.Logical > 0 }
 
-// The most that a figure may be, so that what is derived from it is still a number: of a load, of instances and threads, and of a value.
+// The most that a figure may be, so that what is derived from it is still a number: of a load, of
+// instances and threads, and of a value.
 const (
 	mostLoad  = 1e6
 	mostCount = 1e4
@@ -270,7 +273,8 @@ func checkFigures(path string, m Model) error {
 	return nil
 }
 
-// cosine is the least mean cosine of a variant's outputs in a place; nil where nothing was compared.
+// cosine is the least mean cosine of a variant's outputs in a place; nil where nothing was
+// compared.
 func cosine(variants []result.Variant, precision string, place search.Place) *float64 {
 	for _, v := range variants {
 		if v.Precision != precision {
@@ -291,8 +295,9 @@ func cosine(variants []result.Variant, precision string, place search.Place) *fl
 	return nil
 }
 
-// GPUs is how many GPUs a server has that serves as was measured: of those that the configuration lists up to the last one, since a server numbers
-// its GPUs from 0; without a list all of the machine's. 0 for CPUs alone.
+// GPUs is how many GPUs a server has that serves as was measured: of those that the configuration
+// lists up to the last one, since a server numbers its GPUs from 0; without a list all of the
+// machine's. 0 for CPUs alone.
 func (m Model) GPUs() int { return m.gpusWith(max(1, len(m.Host.GPUs))) }
 
 // leastGPUs is how many GPUs a server must have: instances that list none are content with one.

@@ -31,7 +31,8 @@ var (
 	claimPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-// tritonSchemes are the claims that a pod mounts, and the object stores that tritonserver reads itself.
+// tritonSchemes are the claims that a pod mounts, and the object stores that tritonserver reads
+// itself.
 func tritonSchemes() []string { return []string{"pvc", "s3", "gs", "as"} }
 
 func checkStorage(t target, uri string) error {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// target is a place that an export is for: image, resources and arguments are the Deployment's, and the target writes them
-// down. Each has a file of its own, with its row, its types and its README template (docs/how-to/add-an-export-target.md).
+// target is a place that an export is for: image, resources and arguments are the Deployment's, and
+// the target writes them down. Each has a file of its own, with its row, its types and its README
+// template (docs/how-to/add-an-export-target.md).
 type target struct {
 	name  string
 	about string // what it writes, in the help
@@ -18,12 +19,13 @@ type target struct {
 
 	// repository is the folder of the Triton repository in the export; "" is repositoryFolder.
 	repository string
-	// schemes are those of --storage, for a cluster that takes the repository from elsewhere. nil: no cluster, the target
-	// serves the folder beside its files.
+	// schemes are those of --storage, for a cluster that takes the repository from elsewhere. nil:
+	// no cluster, the target serves the folder beside its files.
 	schemes []string
 	// isOneServer says that --replicas and --max-replicas have no effect.
 	isOneServer bool
-	// instanceType finds the size of a machine, for a cloud that has sizes; it gets the user's choice, "" without one.
+	// instanceType finds the size of a machine, for a cloud that has sizes; it gets the user's
+	// choice, "" without one.
 	instanceType func(d Deployment, chosen string) (string, error)
 	// notes say what the files cannot; nil: nothing.
 	notes func(Deployment, Options) []string
@@ -49,7 +51,8 @@ func Targets() []string {
 	return names
 }
 
-// TargetsHelp says what each target writes: "triton (the repository …), kubernetes (manifests) … or azureml (…)".
+// TargetsHelp says what each target writes: "triton (the repository …), kubernetes (manifests) … or
+// azureml (…)".
 func TargetsHelp() string { return helpOf(targets()) }
 
 func helpOf(list []target) string {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// podman is a target that only this test has: everything about it stands here, as in a file of its own.
+// podman is a target that only this test has: everything about it stands here, as in a file of its
+// own.
 func podman() target {
 	return target{
 		name: "podman", about: "a script that runs Podman", isOneServer: true,
@@ -25,8 +26,9 @@ func podman() target {
 	}
 }
 
-// A new target is a function in a file of its own and a row in targets: files, README, export.json, commands, notes and help
-// follow from the row. docs/how-to/add-an-export-target.md describes these steps.
+// A new target is a function in a file of its own and a row in targets: files, README, export.json,
+// commands, notes and help follow from the row. docs/how-to/add-an-export-target.md describes these
+// steps.
 func TestAddATarget(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "deploy")

@@ -22,8 +22,9 @@ import (
 	"tuner/spec"
 )
 
-// largeJournal writes the journal of a grid campaign of 10,000 candidates with a trial of two windows each. The measurements repeat after a while,
-// since to encode each one's histograms takes longer than what is measured here.
+// largeJournal writes the journal of a grid campaign of 10,000 candidates with a trial of two
+// windows each. The measurements repeat after a while, since to encode each one's histograms takes
+// longer than what is measured here.
 func largeJournal(b *testing.B, candidates int) (dir string) {
 	b.Helper()
 	dir = b.TempDir()
@@ -72,8 +73,9 @@ func largeJournal(b *testing.B, candidates int) (dir string) {
 	return dir
 }
 
-// BenchmarkAnalyze is `tuner analyze` of a campaign of 10,000 candidates, by what is written beside report.md and result.json. cpu-s is the CPU time of
-// all cores, heap-MB what the heap has from the system in the end.
+// BenchmarkAnalyze is `tuner analyze` of a campaign of 10,000 candidates, by what is written beside
+// report.md and result.json. cpu-s is the CPU time of all cores, heap-MB what the heap has from the
+// system in the end.
 func BenchmarkAnalyze(b *testing.B) {
 	const candidates = 10_000
 	dir := largeJournal(b, candidates)

@@ -10,7 +10,8 @@ import (
 	"tuner/internal/durable"
 )
 
-// WriteFile puts a file in place with what fill writes, whole or not at all. It makes the folder where needed.
+// WriteFile puts a file in place with what fill writes, whole or not at all. It makes the folder
+// where needed.
 func WriteFile(path string, fill func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

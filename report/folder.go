@@ -15,13 +15,15 @@ import (
 	"tuner/report/result"
 )
 
-// InputError says that the user's files stand in the way: the program ends with exit code 2. Nothing of them was changed.
+// InputError says that the user's files stand in the way: the program ends with exit code 2.
+// Nothing of them was changed.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// checkName refuses a model's name that leads out of the repository: a journal may come from anywhere.
+// checkName refuses a model's name that leads out of the repository: a journal may come from
+// anywhere.
 func checkName(model string) error {
 	if model == "" || strings.HasPrefix(model, ".") || strings.ContainsAny(model, `/\`) {
 		return &InputError{fmt.Errorf("cannot write results: the journal's model name %q is not that of a folder", model)}
@@ -44,8 +46,8 @@ func (list Formats) tops(r analyze.Result) (files, folders []string) {
 	return files, folders
 }
 
-// checkOutput accepts a folder that is absent, has a journal or a result, or holds nothing but results. These may be half
-// written.
+// checkOutput accepts a folder that is absent, has a journal or a result, or holds nothing but
+// results. These may be half written.
 func (list Formats) checkOutput(dir string, r analyze.Result) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,8 +73,8 @@ func (list Formats) checkOutput(dir string, r analyze.Result) error {
 		"choose another output folder", dir, foreign)}
 }
 
-// checkShared refuses a folder with a file by a name of tuner's own, unless tuner's results are in it. Model Analyzer's own
-// folders are replaced.
+// checkShared refuses a folder with a file by a name of tuner's own, unless tuner's results are in
+// it. Model Analyzer's own folders are replaced.
 func (list Formats) checkShared(dir string, r analyze.Result) error {
 	if _, err := os.Stat(filepath.Join(dir, result.FileName)); err == nil {
 		return nil

@@ -25,7 +25,8 @@ import (
 	"tuner/spec"
 )
 
-// sealed is the text of a journal, whatever it says, with checksums that fit: an attacker computes them too.
+// sealed is the text of a journal, whatever it says, with checksums that fit: an attacker computes
+// them too.
 func sealed(text []byte) []byte {
 	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	var record struct {
@@ -40,8 +41,8 @@ func sealed(text []byte) []byte {
 	return journal.Reseal(append(append(bytes.Clone(line), '\n'), rest...))
 }
 
-// FuzzAnalysis is the analysis of somebody else's journal, with all that is written of it: whatever stands there, it ends, and without a crash. What
-// it reads once it reads the same again.
+// FuzzAnalysis is the analysis of somebody else's journal, with all that is written of it: whatever
+// stands there, it ends, and without a crash. What it reads once it reads the same again.
 func FuzzAnalysis(f *testing.F) {
 	dir := f.TempDir()
 	analyzetest.New(f, analyzetest.Profile).Given(search.Candidate{}, 4, 1, 0).Given(analyzetest.Candidate(2, 1, 16), 8, 2, 0).

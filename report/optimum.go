@@ -29,7 +29,8 @@ const (
 	RepositoryDir = "repository"
 )
 
-// writeOptimum writes the optimum in the forms that are asked for, or removes that of an earlier run where there is none.
+// writeOptimum writes the optimum in the forms that are asked for, or removes that of an earlier
+// run where there is none.
 func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error) {
 	if _, ok := r.Winner(); !ok {
 		return nil, removeStale(dir, r.Header.Model)
@@ -55,7 +56,8 @@ func writeOptimum(dir string, r analyze.Result, names []string) ([]string, error
 	return append(written, filepath.Join(repository, r.Header.Model)), nil
 }
 
-// writeLocation writes where the optimal config.pbtxt is, and nothing else, so that a script finds it from any folder.
+// writeLocation writes where the optimal config.pbtxt is, and nothing else, so that a script finds
+// it from any folder.
 func writeLocation(w io.Writer, path string) error {
 	absolute, err := filepath.Abs(path)
 	if err == nil {
@@ -67,8 +69,8 @@ func writeLocation(w io.Writer, path string) error {
 	return nil
 }
 
-// WriteConfig writes the winner's config.pbtxt. Comments on top say why it is the best. It is an error where no configuration
-// satisfies the constraints.
+// WriteConfig writes the winner's config.pbtxt. Comments on top say why it is the best. It is an
+// error where no configuration satisfies the constraints.
 func WriteConfig(w io.Writer, r analyze.Result) error {
 	best, ok := r.Winner()
 	if !ok {
@@ -93,8 +95,9 @@ func WriteConfig(w io.Writer, r analyze.Result) error {
 	return nil
 }
 
-// WriteRepository writes the deployable repository dir/<model>/ with the winner's configuration and the model file that was
-// measured. It refuses a model file that changed since, and a folder that it did not write itself.
+// WriteRepository writes the deployable repository dir/<model>/ with the winner's configuration and
+// the model file that was measured. It refuses a model file that changed since, and a folder that
+// it did not write itself.
 func WriteRepository(dir string, r analyze.Result) error {
 	best, ok := r.Winner()
 	if !ok {
@@ -111,7 +114,8 @@ func WriteRepository(dir string, r analyze.Result) error {
 	return modelrepo.Write(dir, source, config)
 }
 
-// measuredModel finds the files of a precision's model, and verifies that they are what was measured.
+// measuredModel finds the files of a precision's model, and verifies that they are what was
+// measured.
 func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error) {
 	i := slices.IndexFunc(r.Header.Models, func(m journal.ModelFile) bool { return m.Precision == precision })
 	if i < 0 {
@@ -140,15 +144,17 @@ func measuredModel(r analyze.Result, precision string) (modelrepo.Source, error)
 	return source, nil
 }
 
-// wasMade reports whether a precision's file is tuner's own, in a cache that may have been emptied since.
+// wasMade reports whether a precision's file is tuner's own, in a cache that may have been emptied
+// since.
 func wasMade(r analyze.Result, precision string) bool {
 	return precision != spec.PrecisionOriginal && slices.ContainsFunc(r.Header.Variants, func(v journal.Variant) bool {
 		return v.Precision == precision && !v.Own
 	})
 }
 
-// modelFolder returns the Triton model folder that a model file lies in, <folder>/<version>/model.onnx or one level deeper,
-// where the other files that a configuration names are; "" when it lies in none.
+// modelFolder returns the Triton model folder that a model file lies in,
+// <folder>/<version>/model.onnx or one level deeper, where the other files that a configuration
+// names are; "" when it lies in none.
 func modelFolder(path string) string {
 	version := filepath.Dir(path)
 	for range 2 {
@@ -161,8 +167,8 @@ func modelFolder(path string) string {
 	return ""
 }
 
-// deployable adds warm-up requests for the smallest and the largest batch to a configuration. Where the size of an input is not
-// known it adds none, and unwarmed names the input.
+// deployable adds warm-up requests for the smallest and the largest batch to a configuration. Where
+// the size of an input is not known it adds none, and unwarmed names the input.
 func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config, unwarmed string, err error) {
 	var inputs []modelconfig.Tensor
 	batches := c.Deployed.GetMaxBatchSize() > 0
@@ -183,8 +189,9 @@ func deployable(r analyze.Result, c analyze.Config) (config *modelconfig.Config,
 	return config, "", nil
 }
 
-// requestDims gives the free dimensions of an input their measured sizes. Without batching the first dimension may be the
-// model's batch dimension. The measured shape leaves it out: its size is 1.
+// requestDims gives the free dimensions of an input their measured sizes. Without batching the
+// first dimension may be the model's batch dimension. The measured shape leaves it out: its size is
+// 1.
 func requestDims(dims, measured []int64) ([]int64, bool) {
 	if len(measured)+1 == len(dims) && dims[0] == -1 {
 		measured = append([]int64{1}, measured...)
@@ -229,8 +236,8 @@ func reasons(r analyze.Result, best analyze.Config, unwarmed string) []string {
 		h.Created.UTC().Format("2006-01-02 15:04 MST")))
 }
 
-// removeStale removes the optimum of an earlier run, where there is none any more. A file that tuner did not write stays, and is
-// an error: readers would take it for the optimum.
+// removeStale removes the optimum of an earlier run, where there is none any more. A file that
+// tuner did not write stays, and is an error: readers would take it for the optimum.
 func removeStale(dir, model string) error {
 	if err := os.Remove(filepath.Join(dir, locationName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the outdated optimum: %w", err)

@@ -56,7 +56,8 @@ func TestWriteAll(t *testing.T) {
 	checkDeployed(t, dir)
 }
 
-// checkDeployed reads the optimum back: the winner's settings, and the same configuration in both places.
+// checkDeployed reads the optimum back: the winner's settings, and the same configuration in both
+// places.
 func checkDeployed(t *testing.T, dir string) {
 	t.Helper()
 	var configs []*modelconfig.Config
@@ -174,7 +175,8 @@ func TestHalfWrittenFolderIsTakenUp(t *testing.T) {
 	}
 }
 
-// A variant that tuner made may be gone from its cache: the remedy is another one than for the user's own file.
+// A variant that tuner made may be gone from its cache: the remedy is another one than for the
+// user's own file.
 func TestRepositoryOfAVariantThatIsGone(t *testing.T) {
 	t.Parallel()
 	err := report.WriteRepository(t.TempDir(), reporttest.Ranked(t, reporttest.WithVariants(t), analyze.Options{}))

@@ -1,12 +1,14 @@
-// Package report writes an analyzed campaign into an output folder. It is the last step of the data flow.
+// Package report writes an analyzed campaign into an output folder. It is the last step of the data
+// flow.
 //
-// A form of results is a Format: text, Markdown, JSON, CSV, JUnit, charts, a page. Each has a package of its own below this
-// one, and takes its words from package report/figures. Package report/formats has the list of them. This package declares
-// what a Format is, decides which folders it may write into, and writes the files. It also writes the optimum: the best
+// A form of results is a Format: text, Markdown, JSON, CSV, JUnit, charts, a page. Each has a
+// package of its own below this one, and takes its words from package report/figures. Package
+// report/formats has the list of them. This package declares what a Format is, decides which
+// folders it may write into, and writes the files. It also writes the optimum: the best
 // config.pbtxt and the deployable model repository.
 //
-// Everything is a function of the Result alone, without clock or locale: the same journal gives the same bytes. It measures
-// nothing and changes no ranking.
+// Everything is a function of the Result alone, without clock or locale: the same journal gives the
+// same bytes. It measures nothing and changes no ranking.
 package report
 
 import (
@@ -26,12 +28,13 @@ import (
 type Format interface {
 	// Name is the word for the format in analyze.yaml. No two formats share one.
 	Name() string
-	// Files lists the files of a result. The top-level names of their paths do not depend on the result: they tell tuner's
-	// own folders from others. A format for the terminal alone has none.
+	// Files lists the files of a result. The top-level names of their paths do not depend on the
+	// result: they tell tuner's own folders from others. A format for the terminal alone has none.
 	Files(r analyze.Result, o Output) []File
 }
 
-// File is one file of the output folder. Write may be called on any goroutine, at the same time as those of other files.
+// File is one file of the output folder. Write may be called on any goroutine, at the same time as
+// those of other files.
 type File struct {
 	Path  string // relative to the output folder
 	Write func(io.Writer) error
@@ -50,15 +53,16 @@ func (o Output) Has(name string) bool { return slices.Contains(o.Names, name) }
 type Row struct {
 	Format
 	Always bool // written whatever analyze.yaml asks for
-	// Stdout is the word of `tuner analyze --output` that prints the format's first file; "" where nothing does. About says
-	// in the help what it prints.
+	// Stdout is the word of `tuner analyze --output` that prints the format's first file; "" where
+	// nothing does. About says in the help what it prints.
 	Stdout, About string
 }
 
 // Formats is a list of formats, in the order in which their files are written.
 type Formats []Row
 
-// Words lists what `formats` in analyze.yaml may hold: formats that are not always written, and the forms of the optimum.
+// Words lists what `formats` in analyze.yaml may hold: formats that are not always written, and the
+// forms of the optimum.
 func (list Formats) Words() []string {
 	var words []string
 	for _, row := range list {
@@ -80,7 +84,8 @@ func (list Formats) StdoutWords() []string {
 	return words
 }
 
-// StdoutHelp says what each word prints: "text (the table), csv (every measurement) or json (the result)".
+// StdoutHelp says what each word prints: "text (the table), csv (every measurement) or json (the
+// result)".
 func (list Formats) StdoutHelp() string {
 	var words []string
 	for _, row := range list {
@@ -112,12 +117,12 @@ func (list Formats) files(r analyze.Result, o Output) []File {
 	return files
 }
 
-// WriteAll writes the result into an output folder in the formats that names lists, and returns the paths of what it wrote,
-// in order. Each file is written whole or not at all.
+// WriteAll writes the result into an output folder in the formats that names lists, and returns the
+// paths of what it wrote, in order. Each file is written whole or not at all.
 //
-// When no configuration satisfies the constraints there is no optimal configuration and no repository. Those of an earlier
-// run are then removed. A folder with content that is not tuner's is refused. On an error the paths of what was written
-// nevertheless are returned with it.
+// When no configuration satisfies the constraints there is no optimal configuration and no
+// repository. Those of an earlier run are then removed. A folder with content that is not tuner's
+// is refused. On an error the paths of what was written nevertheless are returned with it.
 func (list Formats) WriteAll(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := errors.Join(checkName(r.Header.Model), list.checkOutput(dir, r)); err != nil {
 		return nil, err
@@ -125,8 +130,9 @@ func (list Formats) WriteAll(dir string, r analyze.Result, names []string) ([]st
 	return list.writeAll(dir, r, names)
 }
 
-// WriteShared is WriteAll for a folder that may hold other files too, as Model Analyzer's export path does. Its results and
-// plots are replaced. Another file by a name of tuner's own is refused unless tuner wrote its results there before.
+// WriteShared is WriteAll for a folder that may hold other files too, as Model Analyzer's export
+// path does. Its results and plots are replaced. Another file by a name of tuner's own is refused
+// unless tuner wrote its results there before.
 func (list Formats) WriteShared(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := errors.Join(checkName(r.Header.Model), list.checkShared(dir, r)); err != nil {
 		return nil, err
@@ -155,7 +161,8 @@ func (list Formats) writeReports(dir string, r analyze.Result, names []string) (
 	return writeFiles(dir, list.files(r, Output{dir, names}))
 }
 
-// WriteOptimum is the part of WriteAll that is deployed: the optimal configuration and the repository.
+// WriteOptimum is the part of WriteAll that is deployed: the optimal configuration and the
+// repository.
 func (list Formats) WriteOptimum(dir string, r analyze.Result, names []string) ([]string, error) {
 	if err := errors.Join(checkName(r.Header.Model), list.checkOutput(dir, r)); err != nil {
 		return nil, err
@@ -163,8 +170,8 @@ func (list Formats) WriteOptimum(dir string, r analyze.Result, names []string) (
 	return writeOptimum(dir, r, names)
 }
 
-// writeFiles writes files below a folder, on all cores. The error is that of the first file that cannot be written. The
-// others are written all the same.
+// writeFiles writes files below a folder, on all cores. The error is that of the first file that
+// cannot be written. The others are written all the same.
 func writeFiles(dir string, list []File) ([]string, error) {
 	paths := make([]string, len(list)) // "" where it was not written
 	err := parallel.Try(len(list), func(i int) error {

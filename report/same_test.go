@@ -36,8 +36,8 @@ import (
 // named is the answer as an output names it. What an output does not tell is "".
 type named struct{ config, load, probability string }
 
-// campaigns are the recorded ones, and synthetic ones of several shapes, each under limits of all sorts: far, near, and
-// kept by nothing.
+// campaigns are the recorded ones, and synthetic ones of several shapes, each under limits of all
+// sorts: far, near, and kept by nothing.
 func campaigns(t *testing.T, check func(name string, r analyze.Result)) {
 	t.Helper()
 	look := func(name string, c analyze.Campaign, o analyze.Options) {
@@ -80,7 +80,8 @@ func campaigns(t *testing.T, check func(name string, r analyze.Result)) {
 	}
 }
 
-// exhausted is a campaign that measured its whole space at every load several times: instances on one thread each, with these batches.
+// exhausted is a campaign that measured its whole space at every load several times: instances on
+// one thread each, with these batches.
 func exhausted(t *testing.T, instances int, batches ...int) *analyzetest.Builder {
 	list := strings.ReplaceAll(fmt.Sprint(batches), " ", ", ")
 	profile := strings.NewReplacer("intra_op_threads: [1, 2]", "intra_op_threads: [1]", "instance_count: [1, 2]", fmt.Sprintf("instance_count: [%d]", instances),
@@ -127,8 +128,8 @@ func TestEveryOutputGivesTheSameAnswer(t *testing.T) {
 
 func markdownOf(w io.Writer, r analyze.Result) error { return markdown.Write(w, r, false) }
 
-// checkClaims holds what is claimed against what is known: the first lines say state and answer; what misses a limit is not
-// recommended; a better stage comes last.
+// checkClaims holds what is claimed against what is known: the first lines say state and answer;
+// what misses a limit is not recommended; a better stage comes last.
 func checkClaims(t *testing.T, name string, r analyze.Result) {
 	t.Helper()
 	a := figures.AnswerOf(r)
@@ -309,7 +310,8 @@ func inPage(t *testing.T, r analyze.Result) named {
 	return said
 }
 
-// inConfig reads the comments of the optimal configuration, of which there is none where nothing is likely to keep the limits.
+// inConfig reads the comments of the optimal configuration, of which there is none where nothing is
+// likely to keep the limits.
 func inConfig(t *testing.T, r analyze.Result, otherwise named) named {
 	t.Helper()
 	if _, ok := r.Winner(); !ok {

@@ -56,7 +56,8 @@ func TestSeveralRuntimesAreNamed(t *testing.T) {
 	}
 }
 
-// inRuntimes names places as a campaign with two builds does: cpu in the one, openvino in the other.
+// inRuntimes names places as a campaign with two builds does: cpu in the one, openvino in the
+// other.
 func inRuntimes[V any](byPlace map[string]V) {
 	for provider, runtime := range map[string]string{"cpu": "cpu@1.31.1", "openvino": "openvino@1.24.1"} {
 		if v, ok := byPlace[provider]; ok {

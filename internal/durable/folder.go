@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 )
 
-// InFolder calls work with a temporary folder in dir, for it to rename what it made there into dir. The new names in dir are
-// then durable. Of the temporary folder nothing is left. Errors of work are returned as they are.
+// InFolder calls work with a temporary folder in dir, for it to rename what it made there into dir.
+// The new names in dir are then durable. Of the temporary folder nothing is left. Errors of work
+// are returned as they are.
 func InFolder(dir string, work func(temp string) error) error {
 	temp, err := os.MkdirTemp(dir, ".tuner-*")
 	if err != nil {
@@ -26,8 +27,9 @@ func InFolder(dir string, work func(temp string) error) error {
 	return nil
 }
 
-// WriteFolder puts a folder in place with what fill puts into it, whole or not at all. The folder must not exist; those above
-// it are made. fill makes its own files durable. Its errors are returned as they are.
+// WriteFolder puts a folder in place with what fill puts into it, whole or not at all. The folder
+// must not exist; those above it are made. fill makes its own files durable. Its errors are
+// returned as they are.
 func WriteFolder(dir string, fill func(temp string) error) error {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if err := os.MkdirAll(parent, 0o755); err != nil {

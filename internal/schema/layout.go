@@ -10,7 +10,8 @@ import (
 // width is the most columns of a line, where its parts allow.
 const width = 120
 
-// lay prints JSON on one line where it fits behind a number of columns, else each member on a line of its own.
+// lay prints JSON on one line where it fits behind a number of columns, else each member on a line
+// of its own.
 func lay(raw json.RawMessage, indent string, used int) (string, error) {
 	open, parts, err := split(raw)
 	if err != nil {

@@ -1,9 +1,11 @@
-// Package schema generates a JSON Schema (draft 2020-12) from Go types. A file format is then described once, by the types
-// that write and read it: names and required fields come from json tags, descriptions from doc comments, enumerations from
-// constants, and bounds from jsonschema tags. Only tests use it: they compare a committed schema with the generated one.
+// Package schema generates a JSON Schema (draft 2020-12) from Go types. A file format is then
+// described once, by the types that write and read it: names and required fields come from json
+// tags, descriptions from doc comments, enumerations from constants, and bounds from jsonschema
+// tags. Only tests use it: they compare a committed schema with the generated one.
 //
-// A jsonschema tag is a list of KEYWORD=VALUE with commas between: minimum=0, pattern=^a$, enum=one,enum=two. The word enum
-// by itself takes the constants of the field's type. items.KEYWORD=VALUE applies to the elements of a list.
+// A jsonschema tag is a list of KEYWORD=VALUE with commas between: minimum=0, pattern=^a$,
+// enum=one,enum=two. The word enum by itself takes the constants of the field's type.
+// items.KEYWORD=VALUE applies to the elements of a list.
 package schema
 
 import (
@@ -28,7 +30,8 @@ type Options struct {
 	Keywords map[reflect.Type]string
 }
 
-// Generate returns the schema of a type as JSON text. The error names a type that it cannot describe.
+// Generate returns the schema of a type as JSON text. The error names a type that it cannot
+// describe.
 func Generate(root reflect.Type, o Options) ([]byte, error) {
 	g := generator{Options: o, defs: map[string]reflect.Type{}, sources: map[string]source{}}
 	top := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", o.Title}, {"description", o.Description}}

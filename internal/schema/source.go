@@ -18,7 +18,8 @@ type source struct {
 	constants map[string][]any  // values of constants with that type, in their order
 }
 
-// source reads the files of the package that declares a type; it is empty for packages of other modules.
+// source reads the files of the package that declares a type; it is empty for packages of other
+// modules.
 func (g *generator) source(t reflect.Type) source {
 	path := t.PkgPath()
 	if known, ok := g.sources[path]; ok {

@@ -24,7 +24,8 @@ type part struct {
 	of    func(analyze.Point) float64 // s
 }
 
-// latencyParts lists them in the order in which a request meets them. Last is what the server does not account for.
+// latencyParts lists them in the order in which a request meets them. Last is what the server does
+// not account for.
 func latencyParts() []part {
 	metric := func(m measure.Metric) func(analyze.Point) float64 {
 		return func(p analyze.Point) float64 { return p.Values[m].Value }
@@ -56,7 +57,8 @@ type bar struct {
 // bars is a panel's plotter: a bar for each load, at 0, 1, 2 …
 type bars []bar
 
-// barsOf are the loads that were measured on the server of the best one. Loads without the server's statistics are left out.
+// barsOf are the loads that were measured on the server of the best one. Loads without the server's
+// statistics are left out.
 func barsOf(r analyze.Result, c analyze.Config) bars {
 	var list bars
 	for _, p := range figures.OnServerOf(r, figures.First(r).Best, c.Points) {
@@ -86,8 +88,9 @@ func (b bar) height() float64 {
 // breakdownHeight is 650 of CSS' pixels, in points.
 const breakdownHeight = chartHeight
 
-// WriteBreakdown draws where the mean latency goes at each load as PNG. The best configuration (or the nearest) and the
-// default stand side by side on one scale. The numbers on the bars are throughputs.
+// WriteBreakdown draws where the mean latency goes at each load as PNG. The best configuration (or
+// the nearest) and the default stand side by side on one scale. The numbers on the bars are
+// throughputs.
 func WriteBreakdown(w io.Writer, r analyze.Result) error {
 	var shown []analyze.Config
 	if len(r.Configs) > 0 {

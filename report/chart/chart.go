@@ -1,6 +1,7 @@
-// Package chart draws the charts of an analyzed campaign as PNG pictures: throughput against latency and load, Pareto sets,
-// where the latency goes, the stages of tuning, and what plots in analyze.yaml asks for. It draws on gonum's plot in the
-// style of package plotstyle, and computes no figures.
+// Package chart draws the charts of an analyzed campaign as PNG pictures: throughput against
+// latency and load, Pareto sets, where the latency goes, the stages of tuning, and what plots in
+// analyze.yaml asks for. It draws on gonum's plot in the style of package plotstyle, and computes
+// no figures.
 package chart
 
 import (
@@ -86,7 +87,8 @@ func setAxis(to *plot.Axis, a axis) {
 	}
 }
 
-// Plot implements plot.Plotter. It draws a dashed line, with its label in the free band at the top of every chart.
+// Plot implements plot.Plotter. It draws a dashed line, with its label in the free band at the top
+// of every chart.
 func (l limit) Plot(canvas draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&canvas)
 	if !l.vertical {

@@ -101,7 +101,8 @@ func TestTicks(t *testing.T) {
 	check("decades", "5 10 20 50 100", labels(logAxis("", [2]float64{5, 120}, plotstyle.DecadeTicks)))
 }
 
-// TestPictures writes the charts where one can look at them: TUNER_PICTURES=dir go test ./report/chart -run Pictures.
+// TestPictures writes the charts where one can look at them: TUNER_PICTURES=dir go test
+// ./report/chart -run Pictures.
 func TestPictures(t *testing.T) {
 	dir := os.Getenv("TUNER_PICTURES")
 	if dir == "" {
@@ -136,8 +137,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// What charts and the table of stages put side by side is of one server: a curve of that which its configuration is ranked by, stages and
-// breakdown of the best one's.
+// What charts and the table of stages put side by side is of one server: a curve of that which its
+// configuration is ranked by, stages and breakdown of the best one's.
 func TestChartsAreOfOneServer(t *testing.T) {
 	t.Parallel()
 	type shown struct{ Curve, Stage, Bars int } // points of the default

@@ -66,8 +66,9 @@ func (c curve) Plot(canvas draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// hider returns a function that reports for each dot in turn whether to leave it out. In a curve of many dots it leaves out
-// those within a point of one that was drawn: nobody would see them, and thousands of dots take seconds.
+// hider returns a function that reports for each dot in turn whether to leave it out. In a curve of
+// many dots it leaves out those within a point of one that was drawn: nobody would see them, and
+// thousands of dots take seconds.
 func (c curve) hider() func(d dot, at vg.Point) bool {
 	type place struct {
 		x, y   int

@@ -28,8 +28,9 @@ var (
 	basePoint  = look{color: plotstyle.Ink, radius: 4.6, sides: 4, turn: defaultLook.turn}
 )
 
-// WritePareto draws every measured point in throughput, latency and memory as PNG, with a panel for each two of them. It marks
-// the Pareto set of all three, the front of the two in the panel, and the best.
+// WritePareto draws every measured point in throughput, latency and memory as PNG, with a panel for
+// each two of them. It marks the Pareto set of all three, the front of the two in the panel, and
+// the best.
 func WritePareto(w io.Writer, r analyze.Result) error {
 	metrics := analyze.FrontMetrics(r.Goal)
 	latency := verdict.Label(metrics[0][1])
@@ -149,7 +150,8 @@ func frontOf(r analyze.Result, metrics []measure.Metric) analyze.Front {
 	return analyze.Front{}
 }
 
-// stairs is the line of a two-way front, whose first metric is y. Between two points the best known value is the worse one.
+// stairs is the line of a two-way front, whose first metric is y. Between two points the best known
+// value is the worse one.
 func stairs(f analyze.Front, x, y figures.Quantity) curve {
 	line := curve{look: frontLook}
 	for i, p := range f.Points {

@@ -18,8 +18,9 @@ import (
 	"tuner/spec"
 )
 
-// WriteLatency draws throughput against p99 latency as PNG. Each configuration is a curve in the order of its loads: the best
-// ones are coloured, the default is dashed, and the limits are dashed lines.
+// WriteLatency draws throughput against p99 latency as PNG. Each configuration is a curve in the
+// order of its loads: the best ones are coloured, the default is dashed, and the limits are dashed
+// lines.
 func WriteLatency(w io.Writer, r analyze.Result) error {
 	return overLatency(measure.Throughput)(w, r)
 }
@@ -72,7 +73,8 @@ func newChart(r analyze.Result, title string, y figures.Quantity, x func(analyze
 	return c
 }
 
-// dots are the points of a configuration that were measured on one server: that of the point by which it is ranked.
+// dots are the points of a configuration that were measured on one server: that of the point by
+// which it is ranked.
 func dots(r analyze.Result, config analyze.Config, x func(analyze.Point) (float64, bool), y figures.Quantity) []dot {
 	best := figures.First(r)
 	var list []dot
@@ -133,7 +135,8 @@ func limitsOf(r analyze.Result, m measure.Metric, factor float64, vertical bool)
 	return list
 }
 
-// legendLabel describes a configuration. A long text will be cut, so the name in the table stands before it.
+// legendLabel describes a configuration. A long text will be cut, so the name in the table stands
+// before it.
 func legendLabel(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
 		return "default: " + figures.SetupText(c.Setup)
@@ -202,7 +205,8 @@ func (c picture) highest() float64 {
 	return most
 }
 
-// logAxis leaves some room on both sides of an extent, and more around a narrow one, so that there are ticks to read.
+// logAxis leaves some room on both sides of an extent, and more around a narrow one, so that there
+// are ticks to read.
 func logAxis(title string, extent [2]float64, ticks func(least, most float64) []plot.Tick) axis {
 	room := max(1.18, math.Sqrt(narrowest*extent[0]/extent[1]))
 	a := axis{title: title, log: true, min: extent[0] / room, max: extent[1] * room}

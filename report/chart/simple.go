@@ -15,7 +15,8 @@ import (
 	"tuner/spec"
 )
 
-// WritePlot draws a metric over another one, or over the load, as PNG, with a curve for each configuration.
+// WritePlot draws a metric over another one, or over the load, as PNG, with a curve for each
+// configuration.
 func WritePlot(p spec.Plot) func(io.Writer, analyze.Result) error {
 	return func(w io.Writer, r analyze.Result) error {
 		x := loadAxis(r)

@@ -1,5 +1,5 @@
-// Package csv writes the tables of measurements as CSV, with Model Analyzer's names and columns. It joins those of several
-// models.
+// Package csv writes the tables of measurements as CSV, with Model Analyzer's names and columns. It
+// joins those of several models.
 package csv
 
 import (
@@ -42,9 +42,10 @@ func (Format) Files(r analyze.Result, _ report.Output) []report.File {
 	}
 }
 
-// WriteInference writes metrics-model-inference.csv, with Model Analyzer's columns or those that Result.CSV names. Each load of
-// a configuration has a row. The best configuration comes first, with its best load first. Loads that satisfy the constraints
-// come before those that do not. Figures have three decimals.
+// WriteInference writes metrics-model-inference.csv, with Model Analyzer's columns or those that
+// Result.CSV names. Each load of a configuration has a row. The best configuration comes first,
+// with its best load first. Loads that satisfy the constraints come before those that do not.
+// Figures have three decimals.
 func WriteInference(w io.Writer, r analyze.Result) error {
 	fields := r.CSV.Inference.Columns
 	if fields == nil {
@@ -74,8 +75,8 @@ func WriteGPU(w io.Writer, r analyze.Result) error {
 	return write(w, lines)
 }
 
-// WriteServer writes metrics-server-only.csv. It has Model Analyzer's header and no rows, since a server without a model is not
-// measured.
+// WriteServer writes metrics-server-only.csv. It has Model Analyzer's header and no rows, since a
+// server without a model is not measured.
 func WriteServer(w io.Writer, r analyze.Result) error {
 	fields := r.CSV.Server.Columns
 	if fields == nil {
@@ -167,7 +168,8 @@ type measuredPoint struct {
 	satisfies string
 }
 
-// bestFirst are the points of a configuration by ascending load, after the one that it is ranked by.
+// bestFirst are the points of a configuration by ascending load, after the one that it is ranked
+// by.
 func bestFirst(c analyze.Config) []analyze.Point {
 	points := slices.Clone(c.Points)
 	if c.Best == nil {
@@ -266,8 +268,8 @@ func known(number string) string {
 	return number
 }
 
-// textCell is a cell with a foreign text. A spreadsheet computes a cell that begins with one of these characters. An
-// apostrophe before it makes it text.
+// textCell is a cell with a foreign text. A spreadsheet computes a cell that begins with one of
+// these characters. An apostrophe before it makes it text.
 func textCell(cell string) string {
 	if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
 		return "'" + cell

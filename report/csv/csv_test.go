@@ -60,7 +60,8 @@ minilm,GPU-1,1,64,minilm_config_default,2:CPU,No,3000.000,100.000,70.000
 	}
 }
 
-// Which execution provider another program's default had on a GPU is not known, but that it was on one.
+// Which execution provider another program's default had on a GPU is not known, but that it was on
+// one.
 func TestInstanceGroupOfARecording(t *testing.T) {
 	t.Parallel()
 	want := "Model,Batch,Concurrency,Model Config Path,Instance Group,Max Batch Size,Satisfies Constraints,Throughput (infer/sec),p99 Latency (ms)\n" +

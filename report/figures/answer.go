@@ -1,8 +1,9 @@
-// Package figures has what all reports say: the answer and its lines, the ranking and the other tables, the explanation, and
-// the notes below them. Every format takes its words and figures from here, so they agree.
+// Package figures has what all reports say: the answer and its lines, the ranking and the other
+// tables, the explanation, and the notes below them. Every format takes its words and figures from
+// here, so they agree.
 //
-// It stands behind package analyze and before the formats, each of which has a package of its own beside this one. It knows
-// no markup, writes no files and ranks nothing.
+// It stands behind package analyze and before the formats, each of which has a package of its own
+// beside this one. It knows no markup, writes no files and ranks nothing.
 package figures
 
 import (
@@ -20,7 +21,8 @@ import (
 	"tuner/spec"
 )
 
-// Answer is the head of every report. It says what is recommended, how sure that is, what it rests on, and what to do next.
+// Answer is the head of every report. It says what is recommended, how sure that is, what it rests
+// on, and what to do next.
 type Answer struct {
 	State    verdict.State
 	Headline string         // the state in a sentence
@@ -92,8 +94,9 @@ func (a Answer) Summary() string {
 	return a.Headline + " " + a.Lines[0].String()
 }
 
-// VerdictOf is the verdict of a report. It is the result's own where configurations are ranked by their best load and all are
-// reported. Otherwise it is made from the first configuration, and isPart says that it claims nothing about the others.
+// VerdictOf is the verdict of a report. It is the result's own where configurations are ranked by
+// their best load and all are reported. Otherwise it is made from the first configuration, and
+// isPart says that it claims nothing about the others.
 func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
 	if len(r.Configs) == 0 || r.Configs[0].Best == nil {
 		return verdict.Verdict{}, true
@@ -124,7 +127,8 @@ func VerdictOf(r analyze.Result) (v verdict.Verdict, isPart bool) {
 	return v, true
 }
 
-// ChoiceOf is the verdict's choice of a configuration at the load that it is ranked by; false where there is none.
+// ChoiceOf is the verdict's choice of a configuration at the load that it is ranked by; false where
+// there is none.
 func ChoiceOf(r analyze.Result, c analyze.Config) (verdict.Choice, bool) {
 	if c.Best == nil {
 		return verdict.Choice{}, false
@@ -156,7 +160,8 @@ func nameOf(r analyze.Result, c search.Candidate) string {
 	return c.Describe()
 }
 
-// meansText compares the means of the best and the default, where means rank configurations; else "".
+// meansText compares the means of the best and the default, where means rank configurations; else
+// "".
 func meansText(r analyze.Result) string {
 	best, base := First(r), r.Default()
 	if r.Rank != spec.RankTop3Mean || math.IsInf(best.Score.Value, 0) {
@@ -169,7 +174,8 @@ func meansText(r analyze.Result) string {
 	return fmt.Sprintf("%s against the default's %s, each %s.", mean(best), mean(base), inBestLoads(best.MeanOf))
 }
 
-// unsealedText warns that the journal has no checksums, so nothing proves its figures; "" where it has them.
+// unsealedText warns that the journal has no checksums, so nothing proves its figures; "" where it
+// has them.
 func unsealedText(r analyze.Result) string {
 	if r.Recorded != "" || r.Header.HasChecksums() {
 		return ""
@@ -177,7 +183,8 @@ func unsealedText(r analyze.Result) string {
 	return "nobody has changed the journal, which is of an earlier version and has no checksums"
 }
 
-// assumedText lists the assumptions of the figures: the requests, the accuracy of another precision, the machine, the journal.
+// assumedText lists the assumptions of the figures: the requests, the accuracy of another
+// precision, the machine, the journal.
 func assumedText(r analyze.Result) string {
 	var parts []string
 	requests := RequestsText(r)
@@ -195,7 +202,8 @@ func assumedText(r analyze.Result) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// leastWithheld is the least share of the CPU time of others that reports mention. An idle machine uses about as much itself.
+// leastWithheld is the least share of the CPU time of others that reports mention. An idle machine
+// uses about as much itself.
 const leastWithheld = 0.01
 
 // withheldText says how much CPU time others used during the campaign; "" where that is not known.
@@ -234,7 +242,8 @@ func againText(r analyze.Result, c analyze.Config) string {
 	return "not measured again on a fresh process"
 }
 
-// HeadWidth is the number of columns that the answer's sentences take on a terminal and in report.md.
+// HeadWidth is the number of columns that the answer's sentences take on a terminal and in
+// report.md.
 const HeadWidth = 80
 
 // Texts are the lines as text: "Recommended: config_3 …".
@@ -246,7 +255,8 @@ func (a Answer) Texts() []string {
 	return list
 }
 
-// RequestsText lists the shapes of inputs in the measured requests with their sources; "" where nothing is known:
+// RequestsText lists the shapes of inputs in the measured requests with their sources; "" where
+// nothing is known:
 //
 //	ids [32], mask [32] (examples: give yours, since the figures depend on them), sr [1] (as the model has it)
 func RequestsText(r analyze.Result) string {

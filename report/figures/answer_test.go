@@ -7,7 +7,8 @@ import (
 	"tuner/analyze"
 )
 
-// A journal of before there were checksums gives the same result, with one sentence more; figures of another program are not warned of.
+// A journal of before there were checksums gives the same result, with one sentence more; figures
+// of another program are not warned of.
 func TestJournalWithoutChecksums(t *testing.T) {
 	t.Parallel()
 	const said = "no checksums"

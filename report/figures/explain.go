@@ -14,7 +14,8 @@ import (
 	"tuner/search/verdict"
 )
 
-// Section is a part of the explanation: sentences, a table, and notes below it. Each may be missing.
+// Section is a part of the explanation: sentences, a table, and notes below it. Each may be
+// missing.
 type Section struct {
 	Title string
 	Lines []string
@@ -31,7 +32,8 @@ func Unexplained(r analyze.Result) string {
 	return "nothing was measured"
 }
 
-// Explanation says why the best configuration is the best, in sections. There are none where nothing is explained.
+// Explanation says why the best configuration is the best, in sections. There are none where
+// nothing is explained.
 func Explanation(r analyze.Result) []Section {
 	if len(r.Explanation.Subjects) == 0 {
 		return nil
@@ -173,7 +175,8 @@ func effectText(e search.Effect) string {
 	return verdict.ChangeText(e.Change)
 }
 
-// missText names a missed limit: "p99 ≤ 50 ms by 22 %". Beyond twice the limit it gives the value: "p99 ≤ 50 ms: 310 ms".
+// missText names a missed limit: "p99 ≤ 50 ms by 22 %". Beyond twice the limit it gives the value:
+// "p99 ≤ 50 ms: 310 ms".
 func missText(m search.Miss) string {
 	switch {
 	case m.Missing:

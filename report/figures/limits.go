@@ -13,7 +13,8 @@ import (
 	"tuner/search/verdict"
 )
 
-// limitations names the bottleneck of the best configuration, of the other finalists and of the default.
+// limitations names the bottleneck of the best configuration, of the other finalists and of the
+// default.
 func limitations(r analyze.Result) Section {
 	s := Section{Title: "What limits it"}
 	for i, subject := range r.Explanation.Subjects {
@@ -94,7 +95,8 @@ func busyText(b analyze.Breakdown, c analyze.Config) string {
 	return text
 }
 
-// batchesText names the batch sizes that ran most often; "" where there are fewer than two, or the server does not report them.
+// batchesText names the batch sizes that ran most often; "" where there are fewer than two, or the
+// server does not report them.
 func batchesText(batches []analyze.BatchShare) string {
 	const most = 3
 	if len(batches) < 2 {
@@ -125,8 +127,8 @@ func adviceText(r analyze.Result, s analyze.Subject, c analyze.Config) string {
 	return ""
 }
 
-// cheaperText names what makes the work of busy instances cheaper. It names larger batches only where the service curve
-// shows a gain.
+// cheaperText names what makes the work of busy instances cheaper. It names larger batches only
+// where the service curve shows a gain.
 func cheaperText(curve *analyze.ServiceCurve, c analyze.Config) string {
 	if gain, ok := batchingGain(curve, c); ok && gain >= worthBatching {
 		return "Only cheaper work (a lower precision, another execution provider, larger batches) or"
@@ -134,11 +136,13 @@ func cheaperText(curve *analyze.ServiceCurve, c analyze.Config) string {
 	return "Only cheaper work (a lower precision, another execution provider) or"
 }
 
-// worthBatching is the least relative gain of a larger batch that is mentioned: about the noise of a window.
+// worthBatching is the least relative gain of a larger batch that is mentioned: about the noise of
+// a window.
 const worthBatching = 0.05
 
-// batchingGain compares the time of an inference in the largest batch that a configuration allows with that in the largest
-// batch of the service curve: 0.2 is 20 % cheaper. It is false where the curve has no larger batch.
+// batchingGain compares the time of an inference in the largest batch that a configuration allows
+// with that in the largest batch of the service curve: 0.2 is 20 % cheaper. It is false where the
+// curve has no larger batch.
 func batchingGain(curve *analyze.ServiceCurve, c analyze.Config) (float64, bool) {
 	if curve == nil || len(curve.Sizes) == 0 || c.Setup.MaxBatchSize == 0 {
 		return 0, false

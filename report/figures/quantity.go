@@ -33,7 +33,8 @@ func QuantityOf(m measure.Metric) Quantity {
 	return Quantity{m, fmt.Sprintf("%s (%s)", name, info.Unit), 1}
 }
 
-// Of is the metric at a point in the unit of the axis. It is false where the value is not known or not positive.
+// Of is the metric at a point in the unit of the axis. It is false where the value is not known or
+// not positive.
 func (q Quantity) Of(p analyze.Point) (float64, bool) {
 	e, ok := p.Values[q.Metric]
 	return e.Value * q.Factor, ok && e.Value > 0

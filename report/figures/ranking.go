@@ -28,8 +28,8 @@ type column struct {
 	right  bool // right-aligned
 }
 
-// columns lists the columns of the ranking, with those of the goal's own metrics. They are narrow, so a row with all of them
-// fits a terminal.
+// columns lists the columns of the ranking, with those of the goal's own metrics. They are narrow,
+// so a row with all of them fits a terminal.
 func columns(r analyze.Result) []column {
 	list := []column{
 		{header: "#", cell: func(c analyze.Config) string { return rankCell(r, c) }, right: true},
@@ -55,7 +55,8 @@ func columns(r analyze.Result) []column {
 	return append(list, column{header: "Gain", cell: func(c analyze.Config) string { return GainCell(r, c) }, right: true}, column{header: "OK", cell: func(c analyze.Config) string { return satisfiesCell(r, c) }})
 }
 
-// mostLoads is the largest number of loads in a mean that ranks configurations; 3 where there is no mean.
+// mostLoads is the largest number of loads in a mean that ranks configurations; 3 where there is no
+// mean.
 func mostLoads(r analyze.Result) int {
 	most := 0
 	for _, c := range r.Configs {
@@ -119,7 +120,8 @@ func rows(r analyze.Result) []analyze.Config {
 	return shown
 }
 
-// Ranking is the table of configurations as text: the columns that vary, and what all rows have in common.
+// Ranking is the table of configurations as text: the columns that vary, and what all rows have in
+// common.
 type Ranking struct {
 	Heads  []terminal.Column
 	Cells  [][]string
@@ -209,7 +211,8 @@ func threadsCell(s analyze.Setup) string {
 	return fmt.Sprintf("%d × %d", s.Instances, s.IntraOpThreads)
 }
 
-// BatchCell is the largest batch: Unknown where the setup is not known, "none" for a model that does not batch.
+// BatchCell is the largest batch: Unknown where the setup is not known, "none" for a model that
+// does not batch.
 func BatchCell(c analyze.Config) string {
 	if c.Setup.Instances == 0 {
 		return Unknown
@@ -312,7 +315,8 @@ func plusMinus(e measure.Estimate) string {
 	return text
 }
 
-// GainCell prints a gain as the ratio of the objective's values, with half of its interval: "1.59 × ±0.13".
+// GainCell prints a gain as the ratio of the objective's values, with half of its interval: "1.59 ×
+// ±0.13".
 func GainCell(r analyze.Result, c analyze.Config) string {
 	switch {
 	case c.Gain == nil:
@@ -341,7 +345,8 @@ const (
 	unknownMark   = "?" // too few requests tell a limit
 )
 
-// satisfiesCell is the probability that the constraints hold. A configuration without a trial is unknown, not failed.
+// satisfiesCell is the probability that the constraints hold. A configuration without a trial is
+// unknown, not failed.
 func satisfiesCell(r analyze.Result, c analyze.Config) string {
 	switch {
 	case c.Best == nil && (len(c.Points) > 0 || !hasFailed(r, c)): // not measured where configurations are compared, or not at all

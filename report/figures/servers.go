@@ -24,7 +24,8 @@ func ServerNotes(r analyze.Result) []string {
 	return nil
 }
 
-// ServedBy names the source of a configuration's best figures: the ONNX Runtime build of the bundled engine, or the server.
+// ServedBy names the source of a configuration's best figures: the ONNX Runtime build of the
+// bundled engine, or the server.
 func ServedBy(r analyze.Result, c analyze.Config) string {
 	if r.Header.Server == nil && (r.Header.Finals == nil || !c.Best.Confirmed) {
 		return "ONNX Runtime " + c.Setup.Runtime
@@ -32,8 +33,8 @@ func ServedBy(r analyze.Result, c analyze.Config) string {
 	return r.Server(*c.Best)
 }
 
-// OnServerOf keeps the points that were measured on the same server as another point. Figures of two servers do not compare.
-// It keeps all where the other point is nil.
+// OnServerOf keeps the points that were measured on the same server as another point. Figures of
+// two servers do not compare. It keeps all where the other point is nil.
 func OnServerOf(r analyze.Result, other *analyze.Point, points []analyze.Point) []analyze.Point {
 	if other == nil || r.Header.Finals == nil {
 		return points
@@ -41,7 +42,8 @@ func OnServerOf(r analyze.Result, other *analyze.Point, points []analyze.Point) 
 	return slices.DeleteFunc(slices.Clone(points), func(p analyze.Point) bool { return !r.AreComparable(*other, p) })
 }
 
-// Runtimes lists the ONNX Runtime builds that served or compared variants. There are none where another server did both.
+// Runtimes lists the ONNX Runtime builds that served or compared variants. There are none where
+// another server did both.
 func Runtimes(h journal.Header) []journal.RuntimeInfo {
 	switch {
 	case len(h.Runtimes) > 0:

@@ -10,7 +10,8 @@ import (
 // StepHeads are the columns of the table of steps.
 var StepHeads = []string{"step", "name", "state", "what was done, or why not"}
 
-// StepRows list all steps of `tuner run`, also those that the run did not reach. There are none without a run.
+// StepRows list all steps of `tuner run`, also those that the run did not reach. There are none
+// without a run.
 func StepRows(list steps.List) [][]string {
 	if len(list) == 0 {
 		return nil

@@ -51,7 +51,8 @@ func figuresOf(report accuracy.Report) (output string, f accuracy.Figures, ok bo
 	return output, f, ok
 }
 
-// limitedText is the figure that the limit bounds, of the worst output: "top5 agreement 0.97 (output "logits")".
+// limitedText is the figure that the limit bounds, of the worst output: "top5 agreement 0.97
+// (output "logits")".
 func limitedText(l accuracy.Limit, report accuracy.Report) string {
 	text := strings.ReplaceAll(l.Metric, "_", " ")
 	value, _ := l.Check(report)
@@ -67,8 +68,8 @@ func limitedText(l accuracy.Limit, report accuracy.Report) string {
 	return text
 }
 
-// accuracyText prints a comparison: "cosine 0.9931 (least 0.983), nearest neighbour 89 %". The limited figure comes first,
-// unless the rest has it.
+// accuracyText prints a comparison: "cosine 0.9931 (least 0.983), nearest neighbour 89 %". The
+// limited figure comes first, unless the rest has it.
 func accuracyText(r analyze.Result, report accuracy.Report) string {
 	_, f, ok := figuresOf(report)
 	if !ok {
@@ -97,7 +98,8 @@ func accuracyText(r analyze.Result, report accuracy.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// figureText prints a figure of accuracy; "–" where there is none. A figure just below 1 does not read as 1.
+// figureText prints a figure of accuracy; "–" where there is none. A figure just below 1 does not
+// read as 1.
 func figureText(v float64) string {
 	text := fmt.Sprintf("%.4g", v)
 	switch {
@@ -116,7 +118,8 @@ func shareText(v float64) string {
 	return fmt.Sprintf("%.0f %%", 100*v)
 }
 
-// VariantNotes are the terminal's lines on accuracy: the figures of accepted variants, and the rejected ones.
+// VariantNotes are the terminal's lines on accuracy: the figures of accepted variants, and the
+// rejected ones.
 func VariantNotes(r analyze.Result) []string {
 	var lines []string
 	for _, v := range r.Header.Variants {
@@ -194,8 +197,8 @@ func variantRow(r analyze.Result, v journal.Variant, place string) []string {
 		figureText(f.MaxAbs), shareText(f.Top1), shareText(f.Neighbour), limited, verdict}
 }
 
-// comparisonOf finds the comparison of a configuration's outputs with the original's, and names the variant with its place.
-// It is false for the original on cpu.
+// comparisonOf finds the comparison of a configuration's outputs with the original's, and names the
+// variant with its place. It is false for the original on cpu.
 func comparisonOf(r analyze.Result, c analyze.Config) (report accuracy.Report, variant string, ok bool) {
 	place := search.Place{Provider: c.Setup.Provider}
 	if len(r.Header.Runtimes) > 1 {
@@ -209,7 +212,8 @@ func comparisonOf(r analyze.Result, c analyze.Config) (report accuracy.Report, v
 	return accuracy.Report{}, "", false
 }
 
-// AccuracyReason describes the accuracy of a configuration in a sentence; "" for the original on cpu.
+// AccuracyReason describes the accuracy of a configuration in a sentence; "" for the original on
+// cpu.
 func AccuracyReason(r analyze.Result, c analyze.Config) string {
 	report, variant, ok := comparisonOf(r, c)
 	if !ok {
@@ -218,8 +222,8 @@ func AccuracyReason(r analyze.Result, c analyze.Config) string {
 	return fmt.Sprintf("Accuracy of %s: %s; limit %s; compared on %s.", variant, accuracyText(r, report), AccuracyLimit(r), AccuracyData(r))
 }
 
-// shortAccuracy describes the accuracy in a few words: "int8 on cpu has cosine 0.9931 on 64 rows of random data (limit cosine
-// ≥ 0.99)"; "" for the original on cpu.
+// shortAccuracy describes the accuracy in a few words: "int8 on cpu has cosine 0.9931 on 64 rows of
+// random data (limit cosine ≥ 0.99)"; "" for the original on cpu.
 func shortAccuracy(r analyze.Result, c analyze.Config) string {
 	report, variant, ok := comparisonOf(r, c)
 	if !ok {

@@ -9,7 +9,8 @@ import (
 	"tuner/precision/accuracy"
 )
 
-// The figure that the limit bounds is the worst output's by that metric, which need not be the one with the least cosine.
+// The figure that the limit bounds is the worst output's by that metric, which need not be the one
+// with the least cosine.
 func TestLimitedFigureIsNamed(t *testing.T) {
 	t.Parallel()
 	ObjectiveValues := func(cosine, top5 float64) accuracy.Figures {

@@ -17,8 +17,8 @@ import (
 // Within prints the constraints as the end of a phrase: " within p99 ≤ 50 ms".
 func Within(goal search.Goal) string { return verdict.Words{Goal: goal}.Within() }
 
-// MissedText names the limits that configurations miss where they are ranked: "p99 ≤ 50 ms, error rate ≤ 1 %". Those of the
-// goal come first.
+// MissedText names the limits that configurations miss where they are ranked: "p99 ≤ 50 ms, error
+// rate ≤ 1 %". Those of the goal come first.
 func MissedText(r analyze.Result) string {
 	list := make([]string, len(r.Goal.Constraints)) // missed or not
 	for i, c := range r.Goal.Constraints {
@@ -87,7 +87,8 @@ func ObjectiveValues(goal search.Goal, c analyze.Config) string {
 	return strings.Join(parts, ", ")
 }
 
-// ShortName is a configuration's name without the model's, which all have in common: "config_3", "default".
+// ShortName is a configuration's name without the model's, which all have in common: "config_3",
+// "default".
 func ShortName(r analyze.Result, c analyze.Config) string {
 	if c.Candidate.IsDefault() {
 		return "default"
@@ -163,7 +164,8 @@ func AccountParts(a analyze.Account) []AccountPart {
 
 func Capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// First is the best configuration, or the nearest to the constraints. It is empty where none was tried.
+// First is the best configuration, or the nearest to the constraints. It is empty where none was
+// tried.
 func First(r analyze.Result) analyze.Config {
 	if len(r.Configs) == 0 {
 		return analyze.Config{}

@@ -99,7 +99,8 @@ func TestMachineText(t *testing.T) {
 	check(`{"cpu":7}`, "unknown processor")
 }
 
-// What a report of some configurations rests on is the whole campaign: no failure becomes a measurement.
+// What a report of some configurations rests on is the whole campaign: no failure becomes a
+// measurement.
 func TestEffortOfSomeConfigurations(t *testing.T) {
 	t.Parallel()
 	all := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{})

@@ -1,5 +1,6 @@
-// Package formats has the list of report formats. Whoever writes reports, or reads which formats a file asks for, asks this
-// list. A new format is a package beside this one and a row here (docs/how-to/add-a-report-format.md).
+// Package formats has the list of report formats. Whoever writes reports, or reads which formats a
+// file asks for, asks this list. A new format is a package beside this one and a row here
+// (docs/how-to/add-a-report-format.md).
 package formats
 
 import (

@@ -18,8 +18,8 @@ import (
 	"tuner/spec"
 )
 
-// A new format is a package and a row in the list: analyze.yaml, --output, its help and the output folder then know it.
-// docs/how-to/add-a-report-format.md describes these steps.
+// A new format is a package and a row in the list: analyze.yaml, --output, its help and the output
+// folder then know it. docs/how-to/add-a-report-format.md describes these steps.
 func TestAddAFormat(t *testing.T) {
 	t.Parallel()
 	list := append(formats.All(), report.Row{Format: tally.Format{}, Stdout: "tally", About: "how many satisfy"})

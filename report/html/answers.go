@@ -41,7 +41,8 @@ type answerData struct {
 	Best    string `json:"best,omitempty"`
 	Summary string `json:"summary,omitempty"`
 	Roles   []int  `json:"roles"` // their numbers, the answer first
-	// Standing has a digit for each choice: 2 keeps all limits with the asked confidence, 1 likely, 0 not.
+	// Standing has a digit for each choice: 2 keeps all limits with the asked confidence, 1 likely,
+	// 0 not.
 	Standing int `json:"standing"`
 }
 
@@ -270,8 +271,8 @@ func shownMetrics(goal search.Goal) []measure.Metric {
 	return append(list, measure.Memory)
 }
 
-// objectiveOf is what the objective comes to at a choice: its metric, or of several the factor over the
-// default.
+// objectiveOf is what the objective comes to at a choice: its metric, or of several the factor over
+// the default.
 func objectiveOf(r analyze.Result, c verdict.Choice) measure.Estimate {
 	terms := r.Goal.Objective.Terms
 	if len(terms) == 1 {
@@ -281,8 +282,8 @@ func objectiveOf(r analyze.Result, c verdict.Choice) measure.Estimate {
 	return measure.Estimate{Value: objectiveAt(r, c.Score.Mean), Lo: objectiveAt(r, lo), Hi: objectiveAt(r, hi)}
 }
 
-// objectiveAt turns a score into the objective: its metric in its base unit, or of several the factor over
-// the default.
+// objectiveAt turns a score into the objective: its metric in its base unit, or of several the
+// factor over the default.
 func objectiveAt(r analyze.Result, score float64) float64 {
 	terms := r.Goal.Objective.Terms
 	if len(terms) == 1 {

@@ -13,7 +13,8 @@ func pageFor(r analyze.Result) Page {
 	return Page{Result: r, Titles: make([]string, len(r.Configs))}
 }
 
-// Every place of the page's data names the choices of its decision, with their loads and probabilities.
+// Every place of the page's data names the choices of its decision, with their loads and
+// probabilities.
 func TestPlacesNameTheDecisions(t *testing.T) {
 	t.Parallel()
 	for name, r := range campaigns(t) {
@@ -49,7 +50,8 @@ func indexOf(v verdict.Verdict, c *verdict.Choice) int {
 	return -1
 }
 
-// checkLightest checks that nothing as sure needs less memory, and that there is a lightest choice beside each recommended one.
+// checkLightest checks that nothing as sure needs less memory, and that there is a lightest choice
+// beside each recommended one.
 func checkLightest(t *testing.T, v verdict.Verdict) {
 	t.Helper()
 	got := lightest(v)
@@ -76,7 +78,8 @@ func TestOtherOrdersHaveNoAnswer(t *testing.T) {
 	}
 }
 
-// Where nothing can be decided anew, and where there is too much to decide upon, the report's own answer is all.
+// Where nothing can be decided anew, and where there is too much to decide upon, the report's own
+// answer is all.
 func TestOwnAnswerAlone(t *testing.T) {
 	t.Parallel()
 	r := campaigns(t)["minilm"]

@@ -14,11 +14,13 @@ import (
 	"tuner/spec"
 )
 
-// DataFormat is the version of the embedded data. It grows when a field changes its meaning or goes away.
+// DataFormat is the version of the embedded data. It grows when a field changes its meaning or goes
+// away.
 const DataFormat = 2
 
-// document is the data that the page carries, described in docs/reference/report.md. Values are in base units. What many
-// configurations have in common (loads, lines, reasons, flags) is in tables, of which they have the numbers, counted from 0.
+// document is the data that the page carries, described in docs/reference/report.md. Values are in
+// base units. What many configurations have in common (loads, lines, reasons, flags) is in tables,
+// of which they have the numbers, counted from 0.
 type document struct {
 	Format         int                 `json:"format"`
 	Model          string              `json:"model"`
@@ -118,7 +120,8 @@ func (f figure) MarshalJSON() ([]byte, error) { return f.appendTo(nil), nil }
 
 func (f figure) appendTo(text []byte) []byte { return appendNumber(text, float64(f), 5) }
 
-// exact is a number with as many digits as it takes to read the same one back, null where there is none.
+// exact is a number with as many digits as it takes to read the same one back, null where there is
+// none.
 type exact float64
 
 // MarshalJSON implements json.Marshaler.
@@ -314,7 +317,8 @@ func (b *builder) addPoints(j *configuration, c analyze.Config) {
 	}
 }
 
-// tie is the first rank of the group that a configuration is in, 0 in none. The first of the others, or else it itself, is the first of them all.
+// tie is the first rank of the group that a configuration is in, 0 in none. The first of the
+// others, or else it itself, is the first of them all.
 func (b *builder) tie(c analyze.Config) int {
 	if len(c.TiedWith) == 0 {
 		return 0
@@ -346,7 +350,8 @@ const (
 	stateMisses    = 2 // it is not likely to keep the limits
 )
 
-// point is a row: load, state, values, intervals, counts, the chance that the limits hold, and where there are any flags.
+// point is a row: load, state, values, intervals, counts, the chance that the limits hold, and
+// where there are any flags.
 func (b *builder) point(p analyze.Point, choice int) []any {
 	state, chance := 0, chanceText(p)
 	if p.Confirmed {
@@ -407,7 +412,8 @@ func (b *builder) figures(s analyze.Sample) (values, intervals numerals) {
 var shares = [...]float64{0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.965, 0.98, 0.99,
 	0.9925, 0.995, 0.9965, 0.998, 0.999, 0.9995, 0.9999, 0.99995, 0.99999}
 
-// latencies are the distributions of the configurations that are explained, as far as their requests tell the tail.
+// latencies are the distributions of the configurations that are explained, as far as their
+// requests tell the tail.
 func (b *builder) latencies() []latencies {
 	list := []latencies{}
 	for _, s := range b.page.Result.Explanation.Subjects {
@@ -445,7 +451,8 @@ func (b *builder) effects() []knobEffect {
 	return list
 }
 
-// services are the service curves of the configurations that are explained, each engine process once.
+// services are the service curves of the configurations that are explained, each engine process
+// once.
 func (b *builder) services() []service {
 	list := []service{}
 	var drawn []*analyze.ServiceCurve
@@ -469,8 +476,8 @@ func (b *builder) services() []service {
 	return list
 }
 
-// trials are rows: seconds since the campaign's start, configuration, load, phase, and the objective by the trial's own windows;
-// null of one that failed.
+// trials are rows: seconds since the campaign's start, configuration, load, phase, and the
+// objective by the trial's own windows; null of one that failed.
 func (b *builder) trials() [][]any {
 	list := [][]any{}
 	for _, s := range b.page.Result.Course {

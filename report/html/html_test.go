@@ -45,7 +45,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// Of a large group each has the names of the first hundred others alone; it is one group all the same.
+// Of a large group each has the names of the first hundred others alone; it is one group all the
+// same.
 func TestLargeGroupIsOneTie(t *testing.T) {
 	t.Parallel()
 	const size, known = 150, 100
@@ -76,7 +77,8 @@ func TestAssetsStayInTheirElements(t *testing.T) {
 	webpagetest.CheckAssets(t, assets, append(scripts[:], "page.html", "page.css")...)
 }
 
-// The parts of the script, and those that all pages have, share one scope, in which a name is declared once: else the browser runs none of it.
+// The parts of the script, and those that all pages have, share one scope, in which a name is
+// declared once: else the browser runs none of it.
 func TestScriptsDeclareNamesOnce(t *testing.T) {
 	t.Parallel()
 	var page strings.Builder
@@ -95,7 +97,8 @@ func TestScriptsDeclareNamesOnce(t *testing.T) {
 	}
 }
 
-// All of a group have its first rank, also those of a large one, whose members name the first of the others alone.
+// All of a group have its first rank, also those of a large one, whose members name the first of
+// the others alone.
 func TestTies(t *testing.T) {
 	t.Parallel()
 	r := analyze.Result{Configs: []analyze.Config{
@@ -120,7 +123,8 @@ func many(t testing.TB, n int) Page {
 	return p
 }
 
-// Ten thousand configurations at four loads each are some megabytes: 200 bytes for a point, and 300 for what a configuration is.
+// Ten thousand configurations at four loads each are some megabytes: 200 bytes for a point, and 300
+// for what a configuration is.
 func TestManyConfigurationsAreCompact(t *testing.T) {
 	t.Parallel()
 	const n, most = 1000, 1_250_000

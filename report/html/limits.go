@@ -34,20 +34,21 @@ type row struct {
 	places []place
 }
 
-// answers are the decision as a function of two limits at most. The places are where it turns, so that
-// it is the same from one place up to the next one: the page needs no more than these.
+// answers are the decision as a function of two limits at most. The places are where it turns, so
+// that it is the same from one place up to the next one: the page needs no more than these.
 type answers struct {
 	axes []axis // that may be moved: the first one's values are those of places, the second one's of rows
 	rows []row
 }
 
 const (
-	// mostRows is how many values of the second limit a page holds: a slider with more is hard to set.
+	// mostRows is how many values of the second limit a page holds: a slider with more is hard to
+	// set.
 	mostRows = 12
 	// mostPlaces is the same for the first limit, and bounds the page's weight.
 	mostPlaces = 40
-	// mostChoices is how many measured choices are decided upon under other values of the second limit: a
-	// decision compares all pairs, and a page makes some hundred decisions.
+	// mostChoices is how many measured choices are decided upon under other values of the second
+	// limit: a decision compares all pairs, and a page makes some hundred decisions.
 	mostChoices = 400
 	// mostAlone is the same for the first limit alone.
 	mostAlone = 2000
@@ -74,8 +75,8 @@ func answersOf(r analyze.Result) answers {
 	return a
 }
 
-// axesOf picks the limits: the first of the goal's that is not on memory, else the latency's; and the
-// memory's. One whose metric is not known of any choice cannot be moved.
+// axesOf picks the limits: the first of the goal's that is not on memory, else the latency's; and
+// the memory's. One whose metric is not known of any choice cannot be moved.
 func axesOf(r analyze.Result) []axis {
 	isKnown := func(m measure.Metric) bool {
 		return slices.ContainsFunc(r.Verdict.Choices, func(c verdict.Choice) bool { return c.Values[m].Value > 0 })
@@ -95,14 +96,16 @@ func axesOf(r analyze.Result) []axis {
 	return slices.DeleteFunc([]axis{first, second}, func(x axis) bool { return !isKnown(x.metric) || isTaken(r.Goal, x) })
 }
 
-// isTaken reports whether the goal bounds an axis's metric in a way that the axis does not stand for.
+// isTaken reports whether the goal bounds an axis's metric in a way that the axis does not stand
+// for.
 func isTaken(goal search.Goal, x axis) bool {
 	return slices.ContainsFunc(goal.Constraints, func(c search.Constraint) bool {
 		return c.Metric == x.metric && (c.Min != nil != x.isLeast || c.Max != nil == x.isLeast)
 	})
 }
 
-// constraintsAt are the goal's constraints with other values of the axes' limits, in the axes' order.
+// constraintsAt are the goal's constraints with other values of the axes' limits, in the axes'
+// order.
 func (a answers) constraintsAt(goal search.Goal, limits ...*float64) []search.Constraint {
 	list := slices.Clone(goal.Constraints)
 	for i, limit := range limits {
@@ -129,8 +132,8 @@ func (a answers) constraintsAt(goal search.Goal, limits ...*float64) []search.Co
 }
 
 // seconds lists the values of the second limit, the tightest first and none last: those at which a
-// configuration surely fits, where that changes the answer; and the report's own. Without a second axis
-// there is one, which is nil.
+// configuration surely fits, where that changes the answer; and the report's own. Without a second
+// axis there is one, which is nil.
 func (a answers) seconds(r analyze.Result) []*float64 {
 	if len(a.axes) < 2 {
 		return []*float64{nil}
@@ -160,7 +163,8 @@ func (a answers) seconds(r analyze.Result) []*float64 {
 	return withOwn(thinned(kept, mostRows), own, false)
 }
 
-// steps tells the curve along the first limit under one of the second, so that equal ones can be told.
+// steps tells the curve along the first limit under one of the second, so that equal ones can be
+// told.
 func (a answers) steps(r analyze.Result, second *float64) string {
 	v := r.Decide(a.constraintsAt(r.Goal, finite(r, a.axes[0]), second))
 	var text []byte
@@ -174,8 +178,8 @@ func (a answers) steps(r analyze.Result, second *float64) string {
 	return string(text)
 }
 
-// finite is a limit of an axis that bounds something: the report's own, else any choice's figure. Only
-// with one a decision tells which percentiles are known well enough.
+// finite is a limit of an axis that bounds something: the report's own, else any choice's figure.
+// Only with one a decision tells which percentiles are known well enough.
 func finite(r analyze.Result, x axis) *float64 {
 	if x.own != nil {
 		return x.own
@@ -241,8 +245,8 @@ func threeDigits(v float64) float64 {
 	return near
 }
 
-// thinned joins neighbours, those first that differ by the smallest factor, until at most so many are
-// left. The larger one of two stays.
+// thinned joins neighbours, those first that differ by the smallest factor, until at most so many
+// are left. The larger one of two stays.
 func thinned(list []float64, most int) []float64 {
 	list = slices.Clone(list)
 	for len(list) > most {

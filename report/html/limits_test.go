@@ -75,8 +75,8 @@ func limitText(v *float64) string {
 	return fmt.Sprint(*v)
 }
 
-// The page holds what Result.Decide says at each of its places; and up to the next place, for limits with
-// three digits, the same is recommended, and the same is at its edge.
+// The page holds what Result.Decide says at each of its places; and up to the next place, for
+// limits with three digits, the same is recommended, and the same is at its edge.
 func TestAnswersAreTheDecisions(t *testing.T) {
 	t.Parallel()
 	for name, r := range campaigns(t) {

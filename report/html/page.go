@@ -1,6 +1,7 @@
-// Package html writes report.html: an analyzed campaign as one page that needs nothing but itself. Words come from package
-// figures, numbers from the Result. The program decides for every limit at which the answer turns, so the page's own script
-// looks answers up and draws. It measures nothing, and no script ranks.
+// Package html writes report.html: an analyzed campaign as one page that needs nothing but itself.
+// Words come from package figures, numbers from the Result. The program decides for every limit at
+// which the answer turns, so the page's own script looks answers up and draws. It measures nothing,
+// and no script ranks.
 package html
 
 import (
@@ -108,7 +109,8 @@ const (
 	noneAtTheEdge   = "Nothing that was measured is better and likely to keep the limits."
 )
 
-// cards are the columns of the report's own answer: what is recommended and what is at the edge; or what is nearest.
+// cards are the columns of the report's own answer: what is recommended and what is at the edge; or
+// what is nearest.
 func (d decided) cards() []Card {
 	own := d.own()
 	if own == nil || len(own.Roles) == 0 {

@@ -204,7 +204,8 @@ func checkDistribution(t *testing.T, quantiles [][2]float64, want measure.Histog
 	}
 }
 
-// The page's own answer is the result's verdict, in its words and figures; and its Pareto sets are those of the result.
+// The page's own answer is the result's verdict, in its words and figures; and its Pareto sets are
+// those of the result.
 func TestHTMLAnswer(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t), analyze.Options{At: spec.At{Load: measure.Load{Concurrency: 8}}})

@@ -9,16 +9,17 @@ import (
 	"tuner/search/verdict"
 )
 
-// turn is a limit at which a choice becomes likely to keep all limits, or keeps them as surely as asked.
+// turn is a limit at which a choice becomes likely to keep all limits, or keeps them as surely as
+// asked.
 type turn struct {
 	limit  float64
 	choice int
 	isSafe bool
 }
 
-// turns lists the limits of an axis at which the decision may become another one, ascending, each with
-// three digits: what is recommended, what is at the edge, or the default's load. v is a decision under
-// some finite limit of the axis.
+// turns lists the limits of an axis at which the decision may become another one, ascending, each
+// with three digits: what is recommended, what is at the edge, or the default's load. v is a
+// decision under some finite limit of the axis.
 func turns(v verdict.Verdict, x axis) []float64 {
 	var all []turn
 	for i, c := range v.Choices {
@@ -61,8 +62,8 @@ type standings struct {
 	safe, likely []bool
 }
 
-// leader is the best score of some choices and how many have it: of equals the simplest is chosen, which
-// may be another one once there is one more of them.
+// leader is the best score of some choices and how many have it: of equals the simplest is chosen,
+// which may be another one once there is one more of them.
 type leader struct {
 	score float64
 	count int

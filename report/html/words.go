@@ -121,7 +121,8 @@ func doubtOf(v verdict.Verdict) string {
 	return ", with a probability of " + v.Edge.HoldsText()
 }
 
-// say puts a decision under other limits into words. The page shows the choices with their figures beside them.
+// say puts a decision under other limits into words. The page shows the choices with their figures
+// beside them.
 func say(goal search.Goal, v verdict.Verdict) Verdict {
 	answer := v.Answer()
 	switch {
@@ -149,7 +150,8 @@ func limitsText(goal search.Goal) string {
 	return strings.Join(list, ", ")
 }
 
-// gained says what an answer gains over the default. value is the objective at the answer, for an unknown gain.
+// gained says what an answer gains over the default. value is the objective at the answer, for an
+// unknown gain.
 func gained(v *Verdict, goal search.Goal, isDefault bool, gain *measure.Estimate, value string) {
 	switch {
 	case isDefault:
@@ -162,8 +164,8 @@ func gained(v *Verdict, goal search.Goal, isDefault bool, gain *measure.Estimate
 	}
 }
 
-// quiet is the share of the CPU time that others may take before the page doubts the figures. Throughput falls in
-// proportion, and two configurations that differ by less count as equal.
+// quiet is the share of the CPU time that others may take before the page doubts the figures.
+// Throughput falls in proportion, and two configurations that differ by less count as equal.
 const quiet = 0.01
 
 // trust lists the reasons to trust the answer, or to doubt it. It is empty where there is none.
@@ -199,7 +201,8 @@ func trust(r analyze.Result) []Chip {
 	return append(list, accuracyChips(r, best)...)
 }
 
-// accuracyChips name the data on which an answer in another precision was compared with the original.
+// accuracyChips name the data on which an answer in another precision was compared with the
+// original.
 func accuracyChips(r analyze.Result, best analyze.Config) []Chip {
 	if figures.AccuracyReason(r, best) == "" {
 		return nil
@@ -225,7 +228,8 @@ func metricLabels(r analyze.Result) map[measure.Metric]string {
 	return labels
 }
 
-// pageNotes are the notes on the figures. The page shows ties, hidden rows and failures in other places.
+// pageNotes are the notes on the figures. The page shows ties, hidden rows and failures in other
+// places.
 func pageNotes(r analyze.Result) []string {
 	lines := append(figures.AssignedNotes(r), figures.FlagNotes(r)...)
 	lines = append(lines, figures.WithheldNotes(r)...)

@@ -1,5 +1,6 @@
-// Package json writes result.json: everything that is known of an analyzed campaign, for programs. The types of the file are
-// those of package report/result. This package fills them from package analyze, rounds, and encodes on all cores.
+// Package json writes result.json: everything that is known of an analyzed campaign, for programs.
+// The types of the file are those of package report/result. This package fills them from package
+// analyze, rounds, and encodes on all cores.
 package json
 
 import (
@@ -73,13 +74,15 @@ func Write(w io.Writer, r analyze.Result) error {
 	return nil
 }
 
-// style is how result.json is written: as encoding/json writes it, indented, each line after the first behind a prefix.
+// style is how result.json is written: as encoding/json writes it, indented, each line after the
+// first behind a prefix.
 func style(prefix string) json.Options {
 	return json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.WithIndentPrefix(prefix), jsontext.WithIndent("  "))
 }
 
-// encodeConfigs are the elements of the list of configurations as they stand in the file, in shares: nearly all of a large result is in there, so
-// that it is encoded on all cores, and not in memory twice.
+// encodeConfigs are the elements of the list of configurations as they stand in the file, in
+// shares: nearly all of a large result is in there, so that it is encoded on all cores, and not in
+// memory twice.
 func encodeConfigs(r analyze.Result) (shares [][]byte, err error) {
 	const size = 100 // of a share
 	list := slices.Collect(slices.Chunk(r.Configs, size))

@@ -1,5 +1,5 @@
-// Package junit writes junit.xml: the constraints as test cases, for CI systems. It judges as package search/verdict did, and
-// adds no judgement of its own.
+// Package junit writes junit.xml: the constraints as test cases, for CI systems. It judges as
+// package search/verdict did, and adds no judgement of its own.
 package junit
 
 import (
@@ -74,9 +74,10 @@ type (
 	}
 )
 
-// Write writes junit.xml. Each constraint is a test case at the best configuration, or at the nearest where none satisfies
-// them all. The last case is the limit on failed requests that every goal has. It is skipped where an import does not tell
-// how many failed. Without a measurement there is one case, which fails.
+// Write writes junit.xml. Each constraint is a test case at the best configuration, or at the
+// nearest where none satisfies them all. The last case is the limit on failed requests that every
+// goal has. It is skipped where an import does not tell how many failed. Without a measurement
+// there is one case, which fails.
 func Write(w io.Writer, r analyze.Result) error {
 	h := r.Header
 	judged := suite{
@@ -159,8 +160,8 @@ func caseOf(r analyze.Result, c analyze.Config, constraint search.Constraint) te
 	return judged
 }
 
-// judge fails what the figure keeps, but not with the confidence that is asked for. What too few requests tell is skipped: neither its
-// success nor its failure is known.
+// judge fails what the figure keeps, but not with the confidence that is asked for. What too few
+// requests tell is skipped: neither its success nor its failure is known.
 func (j *testCase) judge(l verdict.Limit, confidence float64) {
 	j.Out += fmt.Sprintf(", kept with probability %s", verdict.Percent(l.Probability))
 	text := verdict.ConstraintText(l.Constraint)

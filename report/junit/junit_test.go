@@ -65,7 +65,8 @@ func TestJUnit(t *testing.T) {
 	check("unmeasured", failed, 1, 1, "unmeasured: Nothing was measured")
 }
 
-// What is kept with less than the asked probability fails, and what too few requests tell is skipped with what is missing.
+// What is kept with less than the asked probability fails, and what too few requests tell is
+// skipped with what is missing.
 func TestJUnitJudgesByProbability(t *testing.T) {
 	t.Parallel()
 	limit := 0.05

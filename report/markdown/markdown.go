@@ -1,5 +1,5 @@
-// Package markdown writes report.md: the summary for a pull request or a wiki, with the same table as the terminal's. Text
-// from the user's files stays text, whatever it looks like.
+// Package markdown writes report.md: the summary for a pull request or a wiki, with the same table
+// as the terminal's. Text from the user's files stays text, whatever it looks like.
 package markdown
 
 import (
@@ -97,7 +97,8 @@ func left(titles ...string) []terminal.Column {
 	return heads
 }
 
-// escape keeps text from being read as markup: as HTML, a link, emphasis, code, a heading, or the end of its line or cell.
+// escape keeps text from being read as markup: as HTML, a link, emphasis, code, a heading, or the
+// end of its line or cell.
 func escape(text string) string {
 	return strings.NewReplacer(
 		`\`, `\\`, "&", "&amp;", "<", "&lt;", "|", `\|`, "*", `\*`, "_", `\_`, "#", `\#`, "`", "\\`", "~~", `\~~`,

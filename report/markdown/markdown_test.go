@@ -93,7 +93,8 @@ func TestGainsSayOfWhat(t *testing.T) {
 	}
 }
 
-// The loads of a table are in one order, also those of several client batches that a recording may have.
+// The loads of a table are in one order, also those of several client batches that a recording may
+// have.
 func TestLoadsOfStagesAreInOrder(t *testing.T) {
 	t.Parallel()
 	var c analyze.Config

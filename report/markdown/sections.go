@@ -36,7 +36,8 @@ func answer(r analyze.Result) string {
 	return b.String()
 }
 
-// writeExplanation writes the section on the reasons. Combinations that were left out have a section of their own.
+// writeExplanation writes the section on the reasons. Combinations that were left out have a
+// section of their own.
 func writeExplanation(b *strings.Builder, r analyze.Result) {
 	sections := figures.Explanation(r)
 	if len(sections) == 0 {
@@ -103,7 +104,8 @@ func writeFronts(b *strings.Builder, r analyze.Result, charts bool) {
 	}
 }
 
-// writeStages writes the section on the stages: their configurations, best loads, and gains at each load.
+// writeStages writes the section on the stages: their configurations, best loads, and gains at each
+// load.
 func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 	list := figures.Stages(r)
 	if r.Default().Best == nil || len(list) == 1 {
@@ -134,7 +136,8 @@ func writeStages(b *strings.Builder, r analyze.Result, charts bool) {
 	}
 }
 
-// writeStageLoads writes the throughput of each stage at each load of the curves, and its gain over the default there.
+// writeStageLoads writes the throughput of each stage at each load of the curves, and its gain over
+// the default there.
 func writeStageLoads(b *strings.Builder, list []figures.Stage) {
 	list = slices.DeleteFunc(slices.Clone(list), func(s figures.Stage) bool { return s.Same != "" })
 	var loads []measure.Load
@@ -176,7 +179,8 @@ func writeStageLoads(b *strings.Builder, list []figures.Stage) {
 	b.WriteString(table(left(headers...), cells))
 }
 
-// writeVariants writes the section on accuracy: each variant's figures, what stayed in fp32, and what was rejected.
+// writeVariants writes the section on accuracy: each variant's figures, what stayed in fp32, and
+// what was rejected.
 func writeVariants(b *strings.Builder, r analyze.Result) {
 	if len(r.Header.Variants) == 0 {
 		return

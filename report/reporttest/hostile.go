@@ -12,8 +12,8 @@ import (
 	"tuner/spec"
 )
 
-// What a YAML file, a model or an engine's log may say to do harm: HTML, links, code, an end of the line or of the comment, what steers a
-// terminal, and what a spreadsheet computes.
+// What a YAML file, a model or an engine's log may say to do harm: HTML, links, code, an end of the
+// line or of the comment, what steers a terminal, and what a spreadsheet computes.
 const (
 	hostileHTML    = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 	hostileLink    = "[click](javascript:alert(1))"

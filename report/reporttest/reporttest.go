@@ -1,4 +1,5 @@
-// Package reporttest has the campaigns that the tests of reports write, and compares what they write with golden files.
+// Package reporttest has the campaigns that the tests of reports write, and compares what they
+// write with golden files.
 package reporttest
 
 import (
@@ -53,8 +54,8 @@ func Complete(t *testing.T) *analyzetest.Builder {
 		End("the space is exhausted", false)
 }
 
-// WithVariants is a campaign with int8, which serves on cpu with two operators in fp32 and is rejected on OpenVINO, and with
-// fp16, which could not be made.
+// WithVariants is a campaign with int8, which serves on cpu with two operators in fp32 and is
+// rejected on OpenVINO, and with fp16, which could not be made.
 func WithVariants(t *testing.T) *analyzetest.Builder {
 	profile := strings.Replace(analyzetest.Profile, "intra_op_threads: [1, 2]",
 		"intra_op_threads: [1, 2]\n  precision: [fp32, int8, fp16]\n  execution_provider: [cpu, openvino]", 1) +
@@ -105,7 +106,8 @@ func Tight() *search.Goal {
 	}
 }
 
-// Golden compares a text with a file in the testdata of the test's package. With -update it writes the file.
+// Golden compares a text with a file in the testdata of the test's package. With -update it writes
+// the file.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -151,7 +153,8 @@ func KeysOf(value any) map[string]bool {
 	return keys
 }
 
-// Predicted is the typical campaign as if a strategy that predicts had made it, with an effect of every kind.
+// Predicted is the typical campaign as if a strategy that predicts had made it, with an effect of
+// every kind.
 func Predicted(t *testing.T) analyze.Result {
 	t.Helper()
 	r := Ranked(t, Typical(t), analyze.Options{})
@@ -236,7 +239,8 @@ func Imported(t testing.TB) analyze.Result {
 	return r
 }
 
-// OfTwoServers is a campaign whose finals ran on another server; the default was confirmed there at one load, or not at all.
+// OfTwoServers is a campaign whose finals ran on another server; the default was confirmed there at
+// one load, or not at all.
 func OfTwoServers(t *testing.T, isDefaultConfirmed bool) analyze.Result {
 	t.Helper()
 	best := analyzetest.Candidate(2, 1, 16)

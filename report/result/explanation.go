@@ -6,7 +6,8 @@ import (
 	"tuner/search"
 )
 
-// Explanation says why the best configuration is the best. Changes are relative: -0.12 is 12 % worse.
+// Explanation says why the best configuration is the best. Changes are relative: -0.12 is 12 %
+// worse.
 type Explanation struct {
 	Subjects []Subject        `json:"subjects" jsonschema:"minItems=1"` // the best, then the configurations that it is compared with
 	Knobs    []Knob           `json:"knobs"`

@@ -1,8 +1,9 @@
 // Package result has the types of result.json, the machine-readable result of `tuner analyze`.
 //
-// Package report/json writes the file from an analyzed campaign. Package export reads it, and so may other programs:
-// docs/reference/result.schema.json is the JSON Schema that a test of this package generates from these types. The package
-// holds data. It ranks nothing, rounds nothing and opens no file.
+// Package report/json writes the file from an analyzed campaign. Package export reads it, and so
+// may other programs: docs/reference/result.schema.json is the JSON Schema that a test of this
+// package generates from these types. The package holds data. It ranks nothing, rounds nothing and
+// opens no file.
 //
 // Times are seconds, sizes are bytes, and rates are per second, unless a comment says otherwise.
 package result
@@ -24,7 +25,8 @@ import (
 	"tuner/steps"
 )
 
-// Format is the version of result.json. It grows when a field changes its meaning or goes away. New fields may appear.
+// Format is the version of result.json. It grows when a field changes its meaning or goes away. New
+// fields may appear.
 const Format = 1
 
 // FileName is the file's name in the output folder.
@@ -40,7 +42,8 @@ const (
 	Unmeasured Status = "unmeasured" // every trial failed
 )
 
-// Recorded is the state of an answer about figures of another program. They have no intervals, so nothing is proven.
+// Recorded is the state of an answer about figures of another program. They have no intervals, so
+// nothing is proven.
 const Recorded verdict.State = "recorded"
 
 // Result is the whole file.
@@ -79,7 +82,8 @@ type Result struct {
 	Recorded string         `json:"recorded,omitempty"`                         // file of another program: what only a campaign knows is then missing
 }
 
-// Parse reads a result.json. path is its name in errors. A file of another format version is refused.
+// Parse reads a result.json. path is its name in errors. A file of another format version is
+// refused.
 func Parse(path string, text []byte) (Result, error) {
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -145,7 +149,8 @@ type BestAtLoad struct {
 	Gain     *Estimate    `json:"gain,omitempty"` // over the default at this load
 }
 
-// Front is a Pareto set: no point within the limits is better in one of the metrics without being worse in another.
+// Front is a Pareto set: no point within the limits is better in one of the metrics without being
+// worse in another.
 type Front struct {
 	Metrics []measure.Metric `json:"metrics" jsonschema:"minItems=2,maxItems=3"`
 	Points  []FrontPoint     `json:"points" jsonschema:"minItems=1"`
@@ -201,8 +206,8 @@ type Point struct {
 	Searched *Sample `json:"searched,omitempty"` // figures of the search, where the point was confirmed
 }
 
-// Sample is the figures of a configuration under a load. Windows, launches, requests and errors are absent where another
-// program measured.
+// Sample is the figures of a configuration under a load. Windows, launches, requests and errors are
+// absent where another program measured.
 type Sample struct {
 	Satisfies bool                        `json:"satisfies"`
 	Misses    []string                    `json:"misses,omitempty"` // constraints that are missed, in words
@@ -341,7 +346,8 @@ type Judge struct {
 	Runtime  string `json:"runtime"`
 }
 
-// Rejection says why a variant was not measured. Without a provider it was measured on none, without a runtime in none.
+// Rejection says why a variant was not measured. Without a provider it was measured on none,
+// without a runtime in none.
 type Rejection struct {
 	Provider string `json:"execution_provider,omitempty"`
 	Runtime  string `json:"runtime,omitempty"`

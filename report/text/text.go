@@ -1,5 +1,5 @@
-// Package text writes results for a terminal: the answer, the table, and the explanation. Whatever names and reasons hold,
-// nothing in them can steer a terminal.
+// Package text writes results for a terminal: the answer, the table, and the explanation. Whatever
+// names and reasons hold, nothing in them can steer a terminal.
 package text
 
 import (
@@ -26,10 +26,12 @@ func (Format) Name() string { return Name }
 // Files implements report.Format.
 func (Format) Files(analyze.Result, report.Output) []report.File { return nil }
 
-// WriteTable writes the answer, the ranking in at most terminal.Width columns, and notes on the figures.
+// WriteTable writes the answer, the ranking in at most terminal.Width columns, and notes on the
+// figures.
 func WriteTable(w io.Writer, r analyze.Result) error { return writeTable(w, r, false) }
 
-// WriteColoredTable is WriteTable with the best in green, and figures that miss a constraint in red.
+// WriteColoredTable is WriteTable with the best in green, and figures that miss a constraint in
+// red.
 func WriteColoredTable(w io.Writer, r analyze.Result) error { return writeTable(w, r, true) }
 
 func writeTable(w io.Writer, r analyze.Result, colored bool) error {
@@ -60,8 +62,8 @@ func writeTable(w io.Writer, r analyze.Result, colored bool) error {
 	return nil
 }
 
-// coloredRows colours the best row of a table, and in the others the figures that miss a constraint. A table with folded rows
-// stays as it is.
+// coloredRows colours the best row of a table, and in the others the figures that miss a
+// constraint. A table with folded rows stays as it is.
 func coloredRows(table string, g figures.Ranking) string {
 	const head = 2 // the lines of titles and of the rule below
 	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")

@@ -66,7 +66,8 @@ func TestHostileTextCannotSteerATerminal(t *testing.T) {
 	}
 }
 
-// Colours change nothing but the colours: the best row is green, and figures beyond a limit are red.
+// Colours change nothing but the colours: the best row is green, and figures beyond a limit are
+// red.
 func TestColors(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Ranked(t, reporttest.Typical(t).Measure(analyzetest.Candidate(1, 1, 8), 64), analyze.Options{})
@@ -125,7 +126,8 @@ func TestNothingWasTried(t *testing.T) {
 	}
 }
 
-// The answer says what was found, how sure that is, what it assumes, and what became of the outputs.
+// The answer says what was found, how sure that is, what it assumes, and what became of the
+// outputs.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	check := func(name string, r analyze.Result, want ...string) {

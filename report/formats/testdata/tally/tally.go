@@ -1,4 +1,5 @@
-// Package tally is a report format that only a test has: how many configurations satisfy the constraints.
+// Package tally is a report format that only a test has: how many configurations satisfy the
+// constraints.
 package tally
 
 import (
