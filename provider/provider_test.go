@@ -1,7 +1,9 @@
 package provider_test
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,13 +57,27 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff([]string{"cpu", "openvino", "cuda", "tensorrt"}, provider.OfTriton()); diff != "" {
 		t.Errorf("in a stock Triton (-want +got):\n%s", diff)
 	}
-	for name, want := range map[string]bool{"cuda": true, "tensorrt": true, "cpu": false, "openvino": false, "abacus": false, "": false} {
+	for name, want := range map[string]bool{"cuda": true, "tensorrt": true, "cpu": false, "openvino": false, "nobody": false, "": false} {
 		if provider.OnGPU(name) != want {
 			t.Errorf("%q is on a GPU: %t", name, !want)
 		}
 	}
-	if p := provider.Of("abacus"); p.ORTName() != "abacusExecutionProvider" || p.GenericName() != "abacus" || p.Triton != provider.Missing {
+	if p := provider.Of("nobody"); p.ORTName() != "nobodyExecutionProvider" || p.GenericName() != "nobody" || p.Triton != provider.Missing {
 		t.Errorf("an unknown provider: %+v", p)
+	}
+}
+
+// TestDocumented: the reference of profile.yaml names each provider.
+func TestDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/reference/profile.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range provider.Names() {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/reference/profile.md does not name %s", name)
+		}
 	}
 }
 

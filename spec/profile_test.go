@@ -16,6 +16,7 @@ import (
 
 	"tuner/measure"
 	"tuner/precision/accuracy"
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -385,7 +386,7 @@ func TestSpaceMistakes(t *testing.T) {
 	check(`{optimization: {execution_accelerators: {cpu_execution_accelerator: [{name: openvino}]}}, openvino.num_streams: 1}`,
 		"optimization.execution_accelerators.cpu_execution_accelerator: is set by openvino.num_streams, too")
 	check(`optimization: {execution_accelerators: {cpu_execution_accelerator: [{name: openvno}]}}`,
-		`optimization.execution_accelerators.cpu_execution_accelerator: cannot be [{name:"openvno"}]: "openvno" is not an execution provider; allowed: cpu, openvino, cuda, tensorrt, xnnpack, dnnl, coreml`)
+		`optimization.execution_accelerators.cpu_execution_accelerator: cannot be [{name:"openvno"}]: "openvno" is not an execution provider; allowed: `+strings.Join(provider.Names(), ", "))
 	check(`optimization: {execution_accelerators: {gpu_execution_accelerator: [{name: tensorrt, parameters: {precision_mode: [FP32, FP16]}}]}}`,
 		`optimization.execution_accelerators.gpu_execution_accelerator: cannot be [{name:"tensorrt",parameters:[{key:"precision_mode",value:"FP16"}]}]: option precision_mode of tensorrt: computes with fewer bits than the model says, and would not be compared with the original`)
 	check(`optimization: {execution_accelerators: {cpu_execution_accelerator: [{name: xnnpack}]}}`,

@@ -1,11 +1,13 @@
 package spec
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tuner/provider"
 	"tuner/search"
 )
 
@@ -55,9 +57,14 @@ func TestAutoProviders(t *testing.T) {
 			t.Errorf("%s: Space changed the profile: %v", text, k.Values)
 		}
 	}
-	check("space: {execution_provider: auto}", "cpu", "openvino", "cuda", "tensorrt")
-	check("space: {execution_provider: [openvino, auto]}", "openvino", "cpu", "cuda", "tensorrt")
-	check("deploy_target: tuner\nspace: {execution_provider: auto}", "cpu", "openvino", "cuda", "tensorrt", "xnnpack", "dnnl", "coreml")
+	values := func(names []string) []search.Value {
+		return mapped(names, func(name string) search.Value { return search.Value(name) })
+	}
+	stock := values(provider.OfTriton())
+	check("space: {execution_provider: auto}", stock...)
+	others := slices.DeleteFunc(slices.Clone(stock), func(v search.Value) bool { return v == "openvino" })
+	check("space: {execution_provider: [openvino, auto]}", append([]search.Value{"openvino"}, others...)...)
+	check("deploy_target: tuner\nspace: {execution_provider: auto}", values(provider.Names())...)
 }
 
 func TestLoadAxis(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,22 +24,22 @@ import (
 	"tuner/onnx"
 	"tuner/ortsweep/snippet"
 	"tuner/provider"
-	"tuner/report"
+	"tuner/report/formats"
 	"tuner/search"
 	"tuner/spec"
 )
 
-// rows are two providers that do not exist. abacus has threads of its own, and no stock Triton has
+// rows are two providers that do not exist. sundial has threads of its own, and no stock Triton has
 // it. slate computes on GPUs, and a stock Triton passes its options on.
 const rows = `
 	{
-		Name: "abacus", Title: "Abacus", Class: "Abacus", Generic: "ABACUS",
+		Name: "sundial", Title: "Sundial", Class: "Sundial", Generic: "SUNDIAL",
 		Options: []Option{
-			{Name: "rods", Form: whole(1, MaxThreads)},
+			{Name: "hours", Form: whole(1, MaxThreads)},
 			{Name: "rounding", Form: word("up", "down"), Lowers: is("down")},
 			{Name: "notes", Form: text(), Opens: outside},
 		},
-		Threads: Threads{Option: "rods", Only: true},
+		Threads: Threads{Option: "hours", Only: true},
 	},
 	{
 		Name: "slate", Title: "Slate", Class: "Slate",
@@ -55,9 +56,9 @@ const rows = `
 const again = "TUNER_TEST_PROVIDER_ADDED"
 
 func TestAddAProvider(t *testing.T) {
-	if _, known := provider.Find("abacus"); !known {
+	if _, known := provider.Find("sundial"); !known {
 		if os.Getenv(again) != "" {
-			t.Fatal("the build has no row for abacus")
+			t.Fatal("the build has no row for sundial")
 		}
 		runWithRows(t)
 		return
@@ -113,7 +114,7 @@ func parse(target, space string) (spec.Profile, error) {
 
 // testProfile reads profiles and enumerates their space.
 func testProfile(t *testing.T) {
-	p, err := parse(spec.TargetTuner, "  execution_provider: [cpu, abacus]\n  abacus.rods: [2, 3]\n  intra_op_threads: [1, 2]\n")
+	p, err := parse(spec.TargetTuner, "  execution_provider: [cpu, sundial]\n  sundial.hours: [2, 3]\n  intra_op_threads: [1, 2]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,13 +125,13 @@ func testProfile(t *testing.T) {
 	want := []string{
 		"execution_provider=cpu intra_op_threads=1",
 		"execution_provider=cpu intra_op_threads=2",
-		"execution_provider=abacus abacus.rods=2 intra_op_threads=0", // not 3: there are 2 cores
+		"execution_provider=sundial sundial.hours=2 intra_op_threads=0", // not 3: there are 2 cores
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}
 	for space, want := range map[string]string{
-		"  execution_provider: [abacus]\n":                        "abacus is not an execution provider of a stock Triton",
+		"  execution_provider: [sundial]\n":                       "sundial is not an execution provider of a stock Triton",
 		"  execution_provider: [slate]\n  slate.chalk: [green]\n": `cannot set option "chalk" of execution provider slate to "green": expected one of white, red`,
 		"  execution_provider: [slate]\n  slate.chalks: [red]\n":  `its options are chalk; did you mean "chalk"?`,
 	} {
@@ -138,7 +139,7 @@ func testProfile(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", space, err, want)
 		}
 	}
-	if _, err := parse(spec.TargetTuner, "  execution_provider: [abacus]\n  abacus.rounding: [down]\n"); err == nil || !strings.Contains(err.Error(), "fewer bits") {
+	if _, err := parse(spec.TargetTuner, "  execution_provider: [sundial]\n  sundial.rounding: [down]\n"); err == nil || !strings.Contains(err.Error(), "fewer bits") {
 		t.Errorf("an option that lowers the precision: %v", err)
 	}
 	auto, err := parse(spec.TargetTriton, "  execution_provider: auto\n")
@@ -146,8 +147,8 @@ func testProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := auto.Space(search.Facts{}).Knobs[0].Values
-	if diff := cmp.Diff([]search.Value{"cpu", "openvino", "cuda", "tensorrt", "slate"}, values); diff != "" {
-		t.Errorf("auto for a stock Triton (-want +got):\n%s", diff)
+	if !slices.Contains(values, "slate") || slices.Contains(values, "sundial") {
+		t.Errorf("auto for a stock Triton is %v", values)
 	}
 }
 
@@ -180,8 +181,8 @@ func testConfiguration(t *testing.T) {
 		candidate search.Candidate
 		want      []string // in config.pbtxt, without white space
 	}{
-		{on(search.KnobExecutionProvider, "abacus", "abacus.rods", "2"),
-			[]string{"kind:KIND_CPU", `cpu_execution_accelerator{name:"abacus"parameters{key:"rods"value:"2"}}`}},
+		{on(search.KnobExecutionProvider, "sundial", "sundial.hours", "2"),
+			[]string{"kind:KIND_CPU", `cpu_execution_accelerator{name:"sundial"parameters{key:"hours"value:"2"}}`}},
 		{on(search.KnobExecutionProvider, "slate", "slate.chalk", "red"),
 			[]string{"kind:KIND_GPU", `gpu_execution_accelerator{name:"slate"parameters{key:"chalk"value:"red"}}`}},
 	} {
@@ -203,7 +204,7 @@ func testConfiguration(t *testing.T) {
 			t.Errorf("%s: the engine refuses it: %v", test.candidate, err)
 		}
 	}
-	config := configOf(t, on(search.KnobExecutionProvider, "abacus"))
+	config := configOf(t, on(search.KnobExecutionProvider, "sundial"))
 	config.Optimization.ExecutionAccelerators.CpuExecutionAccelerator[0].Parameters = map[string]string{"notes": "/etc/passwd"}
 	if err := modelconfig.RefuseUnsupported(config); err == nil {
 		t.Error("the engine lets a configuration name any file")
@@ -217,10 +218,10 @@ func testPrograms(t *testing.T) {
 		at                   modelconfig.Place
 		python, cpp, program string
 	}{
-		{on(search.KnobExecutionProvider, "abacus", "abacus.notes", "cache"), modelconfig.Place{Cores: 3, Bound: true},
-			`("AbacusExecutionProvider", {"notes": "cache", "rods": "3"})`,
-			`options.AppendExecutionProvider("ABACUS", abacus);`,
-			`check(options.AppendExecutionProvider("ABACUS", map[string]string{`},
+		{on(search.KnobExecutionProvider, "sundial", "sundial.notes", "cache"), modelconfig.Place{Cores: 3, Bound: true},
+			`("SundialExecutionProvider", {"hours": "3", "notes": "cache"})`,
+			`options.AppendExecutionProvider("SUNDIAL", sundial);`,
+			`check(options.AppendExecutionProvider("SUNDIAL", map[string]string{`},
 		{on(search.KnobExecutionProvider, "slate"), modelconfig.Place{OnGPU: true},
 			`providers = ["SlateExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]`,
 			`options.AppendExecutionProvider_Slate_V2(*slate);`,
@@ -248,30 +249,30 @@ func testPrograms(t *testing.T) {
 	}
 }
 
-// testReportAndExport analyzes a campaign whose best configuration is on abacus, writes its reports,
+// testReportAndExport analyzes a campaign whose best configuration is on sundial, writes its reports,
 // and exports it.
 func testReportAndExport(t *testing.T) {
 	profile := strings.NewReplacer("output: out", "output: out\ndeploy_target: tuner",
-		"intra_op_threads: [1, 2]", "execution_provider: [cpu, abacus]\n  abacus.rods: [1, 2]").Replace(analyzetest.Profile)
-	best := on(search.KnobExecutionProvider, "abacus", "abacus.rods", "2", search.KnobInstanceCount, "1", search.KnobMaxBatchSize, "16")
+		"intra_op_threads: [1, 2]", "execution_provider: [cpu, sundial]\n  sundial.hours: [1, 2]").Replace(analyzetest.Profile)
+	best := on(search.KnobExecutionProvider, "sundial", "sundial.hours", "2", search.KnobInstanceCount, "1", search.KnobMaxBatchSize, "16")
 	campaign := analyzetest.New(t, profile).
 		Measure(search.Candidate{}, 4, 8).
 		Measure(best, 8, 16).Confirm(best, 16).Confirm(search.Candidate{}, 8).Confirm(search.Candidate{}, 8).Confirm(best, 16).
 		End("the space is exhausted", false).Campaign()
-	campaign.Facts.Assigned = map[string]string{"abacus": "all 2 nodes"}
+	campaign.Facts.Assigned = map[string]string{"sundial": "all 2 nodes"}
 	result, err := analyze.Analyze(campaign, analyze.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "analyzed")
-	if _, err := report.WriteReports(dir, result, nil); err != nil {
+	if _, err := formats.All().WriteReports(dir, result, nil); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "report.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"abacus took all 2 nodes.", "abacus.rods 2"} {
+	for _, want := range []string{"sundial took all 2 nodes.", "sundial.hours 2"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("%q is missing in the report\n%s", want, page)
 		}
@@ -288,7 +289,7 @@ func testReportAndExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(exported.Deployment.Notes, "\n")
-	if want := `names the execution accelerator "abacus": ` + "`tuner serve` has it, a stock Triton does not load the model"; !strings.Contains(notes, want) {
+	if want := `names the execution accelerator "sundial": ` + "`tuner serve` has it, a stock Triton does not load the model"; !strings.Contains(notes, want) {
 		t.Errorf("%q is missing in the notes\n%s", want, notes)
 	}
 	if got := exported.Deployment.Models[0].Threads; got != 2 {
