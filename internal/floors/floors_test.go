@@ -20,22 +20,27 @@ var allowed = map[string][]string{
 	"report":           {"analyze", "steps", "modelrepo", "modelconfig", "search", "search/verdict", "measure", "journal", "spec", "stats", "onnx", "precision/accuracy", "internal/plotstyle", "internal/terminal", "internal/parallel", "internal/plural"}, // onnx: files and shapes of what is deployed
 	"report/result":    {"analyze", "journal", "measure", "precision/accuracy", "search", "search/verdict", "steps"},                                                                                                                                         // data: what result.json is made of
 	"export":           {"internal/telemetry", "report/result", "journal", "modelrepo", "modelconfig", "measure", "search", "search/verdict", "hostinfo"},                                                                                                    // journal: servers, as result.json has them; search: places
-	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload"},
+	"export/verify":    {"export", "runner", "modelrepo", "modelconfig", "measure", "engine/api", "onnx", "payload", "analyze", "profile", "precision", "spec"},
 	"report/figures":   {"report/result", "analyze", "steps", "search", "search/verdict", "measure", "journal", "spec", "precision/accuracy", "internal/terminal", "internal/plural"}, // words and tables: it knows no format
 	"report/html":      {"report", "report/figures", "analyze", "spec", "measure", "search", "search/verdict", "internal/webpage", "internal/parallel", "internal/plural"},            // search/verdict: the answer under other limits
 	"ortsweep":         {"profile", "profile/campaign", "spec", "search", "runner", "modelrepo", "modelconfig", "journal", "measure", "stats", "onnx", "internal/plotstyle", "internal/terminal", "internal/plural"},
 	"ortsweep/race":    {"search", "stats"},
+	"ortsweep/flags":   {"ortsweep/olive", "spec", "search", "onnx", "pytorch"},
 	"ortsweep/olive":   {"onnx", "modelconfig"},
 	"ortsweep/snippet": {"internal/telemetry", "onnx", "modelconfig"},
-	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo"},
+	"gate":             {"spec", "profile", "runner", "modelrepo", "modelconfig", "measure", "stats", "hostinfo", "meter"},
+	"gate/flags":       {"gate/output", "spec", "onnx"},
 	"gate/decide":      {"stats"}, // pure: pairs in, a verdict out
 	"gate/output":      {"gate", "gate/decide", "spec", "measure", "internal/plotstyle", "internal/terminal", "internal/webpage", "internal/plural"},
 	"profile":          {"profile/campaign", "spec", "search", "search/verdict", "runner", "modelrepo", "modelconfig", "journal", "measure", "engine/api", "onnx", "hostinfo", "precision", "dataset", "payload"},
+	"profile/dryrun":   {"profile", "profile/campaign", "spec", "search"},
+	"profile/progress": {"profile", "search", "measure", "internal/terminal"},
+	"profile/starter":  {"profile", "spec", "modelconfig", "onnx", "hostinfo"},
 	"profile/campaign": {"spec", "search", "journal", "modelconfig", "internal/parallel"},                                                         // what a journal means; it runs nothing
 	"runner":           {"internal/children", "engine/api", "load", "wire", "meter", "hostinfo", "ortlib", "modelrepo", "modelconfig", "measure"}, // modelconfig: what a remote server serves, to be given back
 	"steps":            {"internal/checksum"},
 	"analyze":          {"profile/campaign", "spec", "search", "search/posterior", "search/verdict", "journal", "steps", "measure", "modelconfig", "stats", "precision/accuracy", "internal/parallel"},
-	"analyze/imported": {"analyze", "spec", "measure", "modelconfig"}, // spec: Model Analyzer's tags
+	"analyze/imported": {"analyze", "spec", "measure", "modelconfig", "search"}, // spec: Model Analyzer's tags
 	"spec":             {"internal/problems", "search", "modelconfig", "measure", "precision/accuracy"},
 	"spec/modelanalyzer": {
 		"spec", "search", "modelconfig", // it writes files of tuner's own, and has package spec read them
@@ -59,6 +64,8 @@ var allowed = map[string][]string{
 	"engine/budget":       {},
 	"engine":              {"engine/api", "modelconfig", "modelrepo", "hostinfo"},
 	"engine/api":          {"modelconfig/configpb", "modelconfig"},
+	"engine/flags":        {"engine", "engine/api"},
+	"engine/serve":        {"engine", "engine/api", "engine/flags", "engine/onnxruntime", "modelconfig", "ort", "ortlib", "hostinfo"},
 	"engine/onnxruntime":  {"engine", "ort", "modelconfig", "onnx/extent"}, // onnx/extent: what a file unfolds into, before ONNX Runtime gets it
 	"onnx/extent":         {"onnx"},
 	"ort":                 {"internal/telemetry"},
@@ -67,6 +74,8 @@ var allowed = map[string][]string{
 	"wire":                {"engine/api"},
 	"meter":               {"engine/api", "hostinfo", "measure"},
 	"perf":                {"load", "measure", "meter", "stats", "wire"},
+	"perf/paflags":        {"perf", "load", "wire", "meter", "measure", "payload", "onnx", "hostinfo", "internal/problems"},
+	"perf/session":        {"perf", "perf/output", "perf/paflags", "engine/api", "wire", "meter", "payload", "modelconfig", "onnx", "hostinfo"},
 	"perf/output":         {"perf", "load", "measure", "payload", "engine/api", "internal/plotstyle"},
 	"payload":             {"engine/api", "dataset", "onnx", "modelconfig"},
 	"journal":             {"measure", "precision/accuracy", "internal/parallel"},
@@ -76,6 +85,8 @@ var allowed = map[string][]string{
 	"internal/alloctest":  {},
 	"internal/checksum":   {},
 	"internal/children":   {},
+	"internal/doctor":     {"provider/probe", "hostinfo", "ortlib", "internal/terminal"},
+	"internal/exit":       {},
 	"internal/durable":    {},
 	"internal/floors":     {},
 	"internal/inside":     {},
@@ -87,6 +98,7 @@ var allowed = map[string][]string{
 	"internal/telemetry":  {},
 	"internal/terminal":   {},
 	"internal/webpage":    {},
+	"internal/words":      {},
 	"internal/orttest":    {"ort", "onnx"},
 	"provider":            {}, // a table: it asks nobody
 	"provider/probe": {
@@ -205,9 +217,9 @@ func entryOf(folder string) (string, bool) {
 	return best, found
 }
 
-// ground lists the packages that every other may import: internal/durable only writes and locks files, provider is a table of
-// facts. Walls keep both out of some folders.
-var ground = []string{"internal/durable", "provider"}
+// ground lists the packages that every other may import: internal/durable only writes and locks files, internal/exit makes
+// errors, internal/words writes numbers for people, provider is a table of facts. Walls keep some of them out of some folders.
+var ground = []string{"internal/durable", "internal/exit", "internal/words", "provider"}
 
 // mayImport reports whether a package of a table entry may import target.
 func mayImport(entry, target string) bool {

@@ -1,0 +1,92 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"tuner/internal/exit"
+	"tuner/search"
+	"tuner/search/verdict"
+	"tuner/spec"
+)
+
+// RankFile replays the campaign that an analyze file names, and ranks what it measured.
+func RankFile(a spec.Analyze) (Result, error) {
+	campaign, err := Replay(a.Input)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Result{}, exit.Usagef("no campaign in %q: run 'tuner profile' first, or name its output folder%s", a.Input, importHint(a.Input))
+	}
+	if err != nil {
+		return Result{}, exit.With(exit.Usage, err)
+	}
+	goal, err := a.Goal(campaign.Profile.Goal)
+	if err != nil {
+		return Result{}, exit.With(exit.Usage, err)
+	}
+	result, err := Analyze(campaign, OptionsOf(a, goal))
+	if err != nil {
+		return Result{}, UsageOf(err)
+	}
+	return result.OnlyAsked(a, fmt.Sprintf("the campaign in %q", a.Input))
+}
+
+// importHint names the checkpoint of Model Analyzer beside a campaign that is not there.
+func importHint(input string) string {
+	dir := filepath.Dir(input)
+	if files, err := filepath.Glob(filepath.Join(dir, "*.ckpt")); err != nil || len(files) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; Model Analyzer's own measurements are read with --import %s", dir)
+}
+
+// OptionsOf are the options of an analyze file.
+func OptionsOf(a spec.Analyze, goal search.Goal) Options {
+	return Options{Goal: &goal, Top: a.Top, Confidence: a.Confidence, Rank: a.Rank, At: a.ComparedAt(), CSV: a.CSV, Plots: a.Plots}
+}
+
+// UsageOf makes the user's mistake of a load that was not measured, and of an objective that the measurements do not tell.
+func UsageOf(err error) error {
+	load, objective := new(LoadError), new(ObjectiveError)
+	if errors.As(err, &load) || errors.As(err, &objective) {
+		return exit.With(exit.Usage, err)
+	}
+	return err
+}
+
+// OnlyAsked leaves the configurations that an analyze file names, all where it names none. source is what was measured, for
+// the message about a name that it does not have.
+func (r Result) OnlyAsked(a spec.Analyze, source string) (Result, error) {
+	if a.Configs == nil {
+		return r, nil
+	}
+	only, unknown := r.Only(a.Configs)
+	if len(unknown) > 0 {
+		return Result{}, exit.Usagef("%s: report_model_configs: %s has no configuration %s", a.Path, source, strings.Join(unknown, ", "))
+	}
+	return only, nil
+}
+
+// Unmet is the error of exit code 5: which constraint the nearest configuration misses, and by how much. It is nil where a
+// configuration satisfies all constraints.
+func (r Result) Unmet() error {
+	if _, ok := r.Winner(); ok {
+		return nil
+	}
+	nearest, ok := r.Nearest()
+	if !ok {
+		return exit.With(exit.Infeasible, errors.New("nothing satisfies the constraints: no configuration could be measured"))
+	}
+	misses := make([]string, len(nearest.Best.Misses))
+	for i, m := range nearest.Best.Misses {
+		misses[i] = m.String()
+	}
+	what := "nothing"
+	if r.Verdict.State == verdict.Unfinished {
+		what = "nothing that was measured"
+	}
+	return exit.With(exit.Infeasible, fmt.Errorf("%s satisfies the constraints; nearest is %s at %s: %s",
+		what, nearest.Candidate.Describe(), nearest.Best.Load, strings.Join(misses, ", and ")))
+}

@@ -1,0 +1,89 @@
+// Package exit has the program's exit codes, and errors that carry one.
+//
+// Any package may say with such an error that the user can mend something (Usagef), that nothing satisfies the
+// constraints, or that a signal ended the work. The command line asks CodeOf for the program's exit code. The package
+// ends no process and prints nothing.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// The exit codes of every verb. Help repeats them.
+const (
+	OK           = 0
+	Failure      = 1
+	Usage        = 2 // wrong usage, or an invalid file
+	GateFailed   = 3
+	Inconclusive = 4 // a gate without a verdict
+	Infeasible   = 5 // nothing satisfies the constraints
+	Interrupted  = 130
+)
+
+// Help explains the exit codes.
+const Help = `Exit codes:
+  0 ok · 1 failure · 2 usage or invalid file · 3 gate failed · 4 gate inconclusive
+  5 nothing satisfies the constraints · 130 interrupted (with a usable partial result)`
+
+// Error is an error that decides the exit code.
+type Error struct {
+	Code int
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// With gives err an exit code. nil stays nil.
+func With(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{code, err}
+}
+
+// Usagef makes an error about something that the user can mend.
+func Usagef(format string, args ...any) error {
+	return &Error{Usage, fmt.Errorf(format, args...)}
+}
+
+// CodeOf returns the exit code of an error.
+func CodeOf(err error) int {
+	if err == nil {
+		return OK
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return Failure
+}
+
+// Leading joins errors, and keeps the exit code of the first. errors.Join by itself would have the code of whichever
+// error carries one.
+func Leading(err, others error) error {
+	return With(CodeOf(err), errors.Join(err, others))
+}
+
+// OrInterrupted gives an error the exit code of an interruption when ctx has ended.
+func OrInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return With(Interrupted, fmt.Errorf("interrupted: %w", err))
+	}
+	return err
+}
+
+// OfFiles gives the exit code of wrong usage to errors of files and folders that cannot be written: the user can name
+// others, or make room.
+func OfFiles(err error) error {
+	for _, cause := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOTDIR} {
+		if errors.Is(err, cause) {
+			return With(Usage, err)
+		}
+	}
+	return err
+}

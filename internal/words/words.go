@@ -1,0 +1,57 @@
+// Package words writes numbers, times and long texts for people. Its functions depend on their arguments alone.
+package words
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Count writes a number with its noun in the right form: "1 trial", "2 trials", "3 batches", "4 losses".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	for _, end := range []string{"ch", "ss", "sh", "x"} {
+		if strings.HasSuffix(noun, end) {
+			return fmt.Sprintf("%d %ses", n, noun)
+		}
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Clock writes a duration in whole seconds, such as 3m5s.
+func Clock(d time.Duration) string { return d.Round(time.Second).String() }
+
+// Shorten cuts a text to a number of characters. The last one of a text that was cut is "…".
+func Shorten(text string, most int) string {
+	characters := []rune(text)
+	if len(characters) <= most {
+		return text
+	}
+	if most < 1 {
+		return ""
+	}
+	return string(characters[:most-1]) + "…"
+}
+
+// Brief is the first line of a reason and, behind "…", its last words: at its end a log says what happened.
+func Brief(reason string) string {
+	first, rest, more := strings.Cut(strings.TrimSpace(reason), "\n")
+	if !more {
+		return first
+	}
+	return first + " … " + Last(rest)
+}
+
+// Last is the last line of a program's output. Of Go's report of a crash it is the line that names the signal or the
+// fatal error.
+func Last(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "SIG") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,35 @@
+package words_test
+
+import (
+	"testing"
+	"time"
+
+	"tuner/internal/words"
+)
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	const crash = "fatal error: all goroutines are asleep\n\ngoroutine 1 [running]:\nmain.main()\n\t/main.go:3\n"
+	for got, want := range map[string]string{
+		words.Count(1, "trial"):                  "1 trial",
+		words.Count(0, "trial"):                  "0 trials",
+		words.Count(2, "batch"):                  "2 batches",
+		words.Count(3, "loss"):                   "3 losses",
+		words.Count(2, "engine process"):         "2 engine processes",
+		words.Clock(185400 * time.Millisecond):   "3m5s",
+		words.Clock(499 * time.Millisecond):      "0s",
+		words.Shorten("größer", 6):               "größer",
+		words.Shorten("größer", 4):               "grö…",
+		words.Shorten("größer", 0):               "",
+		words.Brief("one line\n"):                "one line",
+		words.Brief("it failed\na log\nits end"): "it failed … its end",
+		words.Last("a\nb\n"):                     "b",
+		words.Last(""):                           "",
+		words.Last(crash):                        "fatal error: all goroutines are asleep",
+		words.Last("SIGSEGV: segmentation\n\nx"): "SIGSEGV: segmentation",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
