@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"tuner/internal/exit"
 )
 
 // checkOutputFormat accepts the values of --output that most verbs have.
@@ -17,7 +19,7 @@ func checkOutputWord(format string, allowed []string) error {
 		return nil
 	}
 	last := len(allowed) - 1
-	return usageErrorf("--output %q: allowed are %s and %s", format, strings.Join(allowed[:last], ", "), allowed[last])
+	return exit.Usagef("--output %q: allowed are %s and %s", format, strings.Join(allowed[:last], ", "), allowed[last])
 }
 
 // writeJSON prints a value for programs.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/internal/exit"
 	"tuner/internal/terminal"
 )
 
@@ -18,7 +19,7 @@ func run(ctx context.Context, con console, args []string) int {
 	if err != nil {
 		fmt.Fprintf(con.err, "tuner: %s\n", terminal.Plain(terminal.Bounded(err.Error())))
 	}
-	return exitCode(err)
+	return exit.CodeOf(err)
 }
 
 // helpWidth is how many columns a line of help has at most.
@@ -29,7 +30,7 @@ func newRoot(con console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tuner",
 		Short:         "Find the best way to serve an ONNX model, prove it, and write a deployable Triton repository",
-		Long:          "tuner finds the best way to serve an ONNX model on this machine, proves it with honest statistics,\nand writes a Triton model repository that is ready to deploy.\n\n" + exitCodesHelp,
+		Long:          "tuner finds the best way to serve an ONNX model on this machine, proves it with honest statistics,\nand writes a Triton model repository that is ready to deploy.\n\n" + exit.Help,
 		Version:       toolVersion(),
 		Args:          unknownVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -41,15 +42,17 @@ func newRoot(con console) *cobra.Command {
 	root.SetErr(con.err)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageErrorf("%v\nSee '%s --help'", err, cmd.CommandPath())
+		return exit.Usagef("%v\nSee '%s --help'", err, cmd.CommandPath())
 	})
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddGroup(groups()...)
+	root.SetHelpCommandGroupID(advanced)
 	root.AddCommand(verbs(con)...)
 	return root
 }
 
-// unknownVerb refuses what is no verb, and names the verb that was probably meant.
+// unknownVerb refuses an unknown verb, and names the verb that was probably meant.
 func unknownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -58,11 +61,11 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		hint = fmt.Sprintf("; did you mean %q?", similar[0])
 	}
-	return usageErrorf("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.Name(), hint, cmd.CommandPath())
+	return exit.Usagef("unknown command %q for %q%s\nSee '%s --help'", args[0], cmd.Name(), hint, cmd.CommandPath())
 }
 
-// verb gives a command what every verb shares: a description that fits a terminal, and the exit codes in its help.
+// verb folds the description of a command to the width of a terminal, and adds the exit codes to it.
 func verb(cmd *cobra.Command) *cobra.Command {
-	cmd.Long = terminal.Fill(cmd.Long, helpWidth) + "\n\n" + exitCodesHelp
+	cmd.Long = terminal.Fill(cmd.Long, helpWidth) + "\n\n" + exit.Help
 	return cmd
 }

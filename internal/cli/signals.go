@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"tuner/internal/exit"
 	"tuner/ort"
 )
 
@@ -27,12 +28,12 @@ type console struct {
 	out, err io.Writer
 }
 
-// echo is how soon after the first signal another of the same kind is taken for the same: a wrapper such as timeout(1) sends
-// it to its child and then to the child's whole group.
+// echo is how long after the first signal another one of the same kind is its echo: a wrapper such as timeout(1) sends a
+// signal to its child, and then again to the child's whole group.
 const echo = 200 * time.Millisecond
 
-// endings are the signals that end the verb of a command line. A terminal that is closed (SIGHUP) ends it as Ctrl-C does, unless
-// that is ignored as under nohup; a server goes on, and reads its certificates again.
+// endings are the signals that end the verb of a command line. A closed terminal (SIGHUP) ends it as Ctrl-C does, unless that
+// signal is ignored, as under nohup. A server goes on, and reads its certificates again.
 func endings(args []string, isIgnored bool) []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if len(args) > 0 && args[0] == "serve" || isIgnored {
@@ -41,23 +42,23 @@ func endings(args []string, isIgnored bool) []os.Signal {
 	return append(all, syscall.SIGHUP)
 }
 
-// withSignals returns a context that ends on the first of some signals, so that the verb can finish cleanly; the second
-// signal ends the process at once (child engines notice the closed pipe and end too).
+// withSignals returns a context that ends on the first signal, so that the verb can finish cleanly. The second signal ends the
+// process at once: child engines notice the closed pipe and end too.
 func withSignals(parent context.Context, endings []os.Signal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endings...)
-	go obey(signals, cancel, func() { os.Exit(exitInterrupted) })
+	go obey(signals, cancel, func() { os.Exit(exit.Interrupted) })
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
-// obey calls finish on the first signal, and exit on the second that is no echo of it.
-func obey(signals <-chan os.Signal, finish, exit func()) {
+// obey calls finish on the first signal, and end on the second one that is no echo of it.
+func obey(signals <-chan os.Signal, finish, end func()) {
 	first, at := <-signals, time.Now()
 	finish()
 	for second := range signals {
 		if second != first || time.Since(at) >= echo {
-			exit()
+			end()
 			return
 		}
 	}
