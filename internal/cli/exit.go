@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/hostinfo"
 	"tuner/internal/exit"
 	"tuner/profile"
 	"tuner/report"
@@ -26,6 +27,7 @@ func usageErrorf(format string, args ...any) error { return exit.Usagef(format, 
 func withExit(code int, err error) error           { return exit.With(code, err) }
 func exitCode(err error) int                       { return exit.CodeOf(err) }
 func leading(err, others error) error              { return exit.Leading(err, others) }
+func isLocal(host string) bool                     { return hostinfo.IsLocal(host) }
 
 // inputError gives exit code 2 to what the user can mend: bad input, and folders that cannot be written.
 func inputError(err error) error {

@@ -7,12 +7,14 @@ import (
 
 	"golang.org/x/term"
 
+	"tuner/internal/words"
 	"tuner/perf"
 	"tuner/perf/output"
+	"tuner/perf/paflags"
 )
 
-// perfView shows a run of perf as it goes on: levels on stdout where text is wanted, warnings and a live line on stderr. It is
-// a perf.Observer.
+// perfView shows a run of perf: levels on stdout where text is wanted, warnings and a live line on stderr. It is a
+// perf.Observer.
 type perfView struct {
 	console  console
 	settings perf.Settings
@@ -22,20 +24,20 @@ type perfView struct {
 	failed   error    // of the first writing
 }
 
-func newPerfView(con console, s perf.Settings, o perfOptions) *perfView {
-	v := &perfView{console: con, settings: s, verbose: o.verbose, text: o.output == "text"}
+func newPerfView(con console, s perf.Settings, r paflags.Reports) *perfView {
+	v := &perfView{console: con, settings: s, verbose: r.Verbose, text: r.Output == "text"}
 	if f, ok := con.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		v.terminal = f
 	}
 	return v
 }
 
-// begin prints what will be measured.
+// begin prints the settings of the run.
 func (v *perfView) begin() {
 	v.print(func(w io.Writer) error { return output.Banner(w, v.settings) })
 }
 
-// print writes to stdout, unless it holds data for programs alone.
+// print writes to stdout, unless that is for programs.
 func (v *perfView) print(write func(io.Writer) error) {
 	if !v.text || v.failed != nil {
 		return
@@ -43,7 +45,7 @@ func (v *perfView) print(write func(io.Writer) error) {
 	v.failed = write(v.console.out)
 }
 
-// Live rewrites the live line. Where there is no terminal it prints a line per window when more is wanted.
+// Live rewrites the live line. Without a terminal it prints a line per window if --verbose asks for it.
 func (v *perfView) Live(p perf.Progress) {
 	switch {
 	case v.terminal != nil:
@@ -51,7 +53,7 @@ func (v *perfView) Live(p perf.Progress) {
 		if err != nil {
 			columns = 80
 		}
-		fmt.Fprint(v.terminal, clearLine+shorten(output.Live(p), columns-1))
+		fmt.Fprint(v.terminal, clearLine+words.Shorten(output.Live(p), columns-1))
 	case v.verbose > 0 && p.Window > 0:
 		fmt.Fprintln(v.console.err, output.Live(p))
 	}
@@ -60,7 +62,7 @@ func (v *perfView) Live(p perf.Progress) {
 // clearLine moves to the first column and empties the line.
 const clearLine = "\r\x1b[K"
 
-// Measured prints a level, and what deserves attention.
+// Measured prints a level and its warnings.
 func (v *perfView) Measured(l perf.Level) {
 	v.clear()
 	v.print(func(w io.Writer) error { return output.Text(w, l, v.settings, v.verbose) })

@@ -1,4 +1,4 @@
-package cli
+package paflags
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"tuner/internal/problems"
 	"tuner/load"
 	"tuner/perf"
 )
 
-// checkLoad finds the mode and the levels.
-func (o perfOptions) checkLoad(p *problems, plan *perfPlan) {
-	s := &plan.settings
+// checkLoad reads the mode and the levels.
+func (o *Options) checkLoad(p *problems.List, plan *Plan) {
+	s := &plan.Settings
 	concurrency := o.concurrency
 	if o.given("concurrent-requests") || o.given("dynamic-concurrency") {
 		concurrency = o.oldLevels()
@@ -26,7 +27,7 @@ func (o perfOptions) checkLoad(p *problems, plan *perfPlan) {
 		}
 	}
 	if len(modes) > 1 {
-		p.addf("%s: one of them makes the load", strings.Join(modes, ", "))
+		p.Addf("%s: one of them makes the load", strings.Join(modes, ", "))
 		return
 	}
 	var err error
@@ -35,42 +36,42 @@ func (o perfOptions) checkLoad(p *problems, plan *perfPlan) {
 		s.Mode, s.Distribution = perf.ModeRate, perf.Distribution(o.distribution)
 		s.Levels, err = parseLevels("request-rate-range", o.rate, false)
 		if s.Distribution != perf.Constant && s.Distribution != perf.Poisson {
-			p.addf("--request-distribution %q: allowed are constant and poisson", o.distribution)
+			p.Addf("--request-distribution %q: allowed are constant and poisson", o.distribution)
 		}
 	case o.intervals != "":
 		s.Mode = perf.ModeIntervals
-		plan.intervals, err = readIntervals(o.intervals)
+		plan.Intervals, err = readIntervals(o.intervals)
 	default:
 		s.Mode = perf.ModeConcurrency
 		s.Levels, err = parseLevels("concurrency-range", concurrency, true)
 	}
-	p.add(err)
+	p.Add(err)
 	if o.given("request-distribution") && s.Mode != perf.ModeRate {
-		p.addf("--request-distribution is for --request-rate-range")
+		p.Addf("--request-distribution is for --request-rate-range")
 	}
 	o.checkSearch(p, s)
 }
 
-// oldLevels is --concurrency-range as perf_analyzer's first version had it.
-func (o perfOptions) oldLevels() string {
+// oldLevels is the range of -t, -c and -d, the options of perf_analyzer's first version.
+func (o *Options) oldLevels() string {
 	if !o.oldRange {
 		return strconv.Itoa(o.oldConcurrency)
 	}
 	return fmt.Sprintf("%d:%d", max(1, o.oldConcurrency), o.oldMost)
 }
 
-func (o perfOptions) checkSearch(p *problems, s *perf.Settings) {
+func (o *Options) checkSearch(p *problems.List, s *perf.Settings) {
 	l := s.Levels
 	switch {
 	case o.binarySearch && (l.Open || l.End <= l.Start):
-		p.addf("--binary-search needs a range with its start and a higher end")
+		p.Addf("--binary-search needs a range with its start and a higher end")
 	case o.binarySearch && o.threshold <= 0:
-		p.addf("--binary-search needs the latency limit that it searches for: -l MS")
+		p.Addf("--binary-search needs the latency limit that it searches for: -l MS")
 	case l.Open && o.threshold <= 0:
-		p.addf("a range that ends at 0 goes up to the latency limit: -l MS is missing")
+		p.Addf("a range that ends at 0 goes up to the latency limit: -l MS is missing")
 	}
 	if o.threshold < 0 {
-		p.addf("-l %g: the latency limit must be above 0 ms", o.threshold)
+		p.Addf("-l %g: the latency limit must be above 0 ms", o.threshold)
 	}
 	switch {
 	case o.binarySearch:

@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"cmp"
@@ -11,15 +11,17 @@ import (
 	"time"
 
 	"tuner/engine/api"
+	"tuner/internal/exit"
 	"tuner/meter"
 	"tuner/modelconfig"
 	"tuner/onnx"
 	"tuner/payload"
 	"tuner/perf"
+	"tuner/perf/paflags"
 	"tuner/wire"
 )
 
-// server is the server to be measured, as far as questions go.
+// server is the server that is measured. It answers questions; requests go over connections of package wire.
 type server struct {
 	api.Control
 	wire       wire.Options
@@ -28,27 +30,27 @@ type server struct {
 	statistics bool          // it has them
 }
 
-// openServer asks whether there is a server.
-func openServer(ctx context.Context, plan perfPlan, timeout time.Duration) (*server, error) {
-	c, err := control(plan.wire)
+// openServer connects to the server, and finds out what it can tell.
+func openServer(ctx context.Context, plan paflags.Plan) (*server, error) {
+	c, err := control(plan.Wire)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Control: c, wire: plan.wire, format: plan.format, timeout: timeout}
+	s := &server{Control: c, wire: plan.Wire, format: plan.Format, timeout: plan.Timeout}
 	about, err := ask(ctx, s, c.ServerMetadata)
 	if err != nil {
-		_ = c.Close()                        // that it could not be asked tells more
-		if plan.wire.Protocol != wire.HTTP { // whose client tells it
-			err = cmp.Or(wire.Refusal(ctx, plan.wire), err)
+		_ = c.Close()                        // the first error tells more
+		if plan.Wire.Protocol != wire.HTTP { // HTTP's client tells a refusal itself
+			err = cmp.Or(wire.Refusal(ctx, plan.Wire), err)
 		}
 		return nil, fmt.Errorf("the server at %s cannot be measured: %w; is it running there, and does it speak %s?",
-			plan.wire.Address, err, map[string]string{"http": "HTTP", "grpc": "gRPC"}[plan.settings.Protocol])
+			plan.Wire.Address, err, map[string]string{"http": "HTTP", "grpc": "gRPC"}[plan.Settings.Protocol])
 	}
 	s.statistics = slices.Contains(about.Extensions, api.ExtensionStatistics)
 	return s, nil
 }
 
-// ask puts a question that must not wait for ever.
+// ask asks the server, and waits for its answer no longer than the timeout.
 func ask[T any](ctx context.Context, s *server, question func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("it gave no answer within %v", s.timeout))
 	defer cancel()
@@ -59,20 +61,20 @@ func ask[T any](ctx context.Context, s *server, question func(context.Context) (
 	return answer, err
 }
 
-// describe asks about a model. An error of the server's is the user's to mend.
+// describe asks about a model. That the server does not have it is an error of usage.
 func (s *server) describe(ctx context.Context, name, version string) (payload.Model, error) {
 	m := payload.Model{Name: name, Version: version}
 	var err error
 	m.Metadata, err = ask(ctx, s, func(ctx context.Context) (api.ModelMetadata, error) { return s.ModelMetadata(ctx, name) })
 	var answered *api.StatusError
 	if errors.As(err, &answered) {
-		return m, usageErrorf("the server at %s has no model %q to measure: %v%s", s.wire.Address, name, err, s.known(ctx))
+		return m, exit.Usagef("the server at %s has no model %q to measure: %v%s", s.wire.Address, name, err, s.known(ctx))
 	}
 	if err != nil {
 		return m, fmt.Errorf("cannot ask the server at %s about model %q: %w", s.wire.Address, name, err)
 	}
 	if version != "" && !slices.Contains(m.Metadata.Versions, version) {
-		return m, usageErrorf("model %q has no version %q; it has %s", name, version, strings.Join(m.Metadata.Versions, ", "))
+		return m, exit.Usagef("model %q has no version %q; it has %s", name, version, strings.Join(m.Metadata.Versions, ", "))
 	}
 	m.Config, err = ask(ctx, s, func(ctx context.Context) (*modelconfig.Config, error) { return s.ModelConfig(ctx, name) })
 	if err != nil && !errors.As(err, &answered) { // a server without that extension has no configurations
@@ -81,7 +83,7 @@ func (s *server) describe(ctx context.Context, name, version string) (payload.Mo
 	return m, nil
 }
 
-// known lists the server's models, where it tells them.
+// known lists the server's models; "" where it does not tell them.
 func (s *server) known(ctx context.Context) string {
 	index, err := ask(ctx, s, s.Index)
 	if err != nil || len(index) == 0 {
@@ -95,42 +97,42 @@ func (s *server) known(ctx context.Context) string {
 	return "; it knows " + strings.Join(slices.Compact(names), ", ")
 }
 
-// checkServing refuses models that need what is not there.
+// checkServing refuses models that requests without state cannot measure.
 func checkServing(m payload.Model, streaming bool) error {
 	switch {
 	case m.Config.GetSequenceBatching() != nil:
-		return usageErrorf("model %q keeps state between requests (sequence_batching): such models are not measured", m.Name)
+		return exit.Usagef("model %q keeps state between requests (sequence_batching): such models are not measured", m.Name)
 	case m.Config.GetModelTransactionPolicy().GetDecoupled() && !streaming:
-		return usageErrorf("model %q answers requests any number of times (decoupled): that takes -i grpc --streaming", m.Name)
+		return exit.Usagef("model %q answers requests any number of times (decoupled): that takes -i grpc --streaming", m.Name)
 	}
 	return nil
 }
 
-// readGraph reads the model's file where the user names it.
+// readGraph reads the model's file; nil where the user names none.
 func readGraph(path string) (*onnx.Model, error) {
 	if path == "" {
 		return nil, nil
 	}
 	graph, err := onnx.Read(path)
 	if err != nil {
-		return nil, withExit(exitUsage, fmt.Errorf("--model-file: %w", err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("--model-file: %w", err))
 	}
 	return graph, nil
 }
 
-// prepare makes the requests for a model.
+// prepare makes the requests for a model, ready to be sent.
 func (s *server) prepare(m payload.Model, source payload.Source) (payload.Set, perf.Target, error) {
 	target := perf.Target{Target: wire.Target{Options: s.wire, AnswerSize: m.AnswerSize(source.Batch)}}
 	set, err := payload.Make(m, source)
 	if err != nil {
-		return set, target, withExit(exitUsage, err)
+		return set, target, exit.With(exit.Usage, err)
 	}
 	for _, r := range set.Requests {
 		prepared, err := wire.Prepare(s.wire, r.Infer, s.format, r.Expected)
 		var bad *wire.InputError
 		switch {
 		case errors.As(err, &bad):
-			return set, target, usageErrorf("%s: %v", r.Origin, err)
+			return set, target, exit.Usagef("%s: %v", r.Origin, err)
 		case err != nil:
 			return set, target, err
 		}
@@ -139,7 +141,7 @@ func (s *server) prepare(m payload.Model, source payload.Source) (payload.Set, p
 	return set, target, nil
 }
 
-// composing lists the models that an ensemble calls, and those below, each once.
+// composing lists the models that an ensemble calls, directly or through other ensembles, each once.
 func (s *server) composing(ctx context.Context, c *modelconfig.Config) ([]meter.Model, error) {
 	var models []meter.Model
 	for _, step := range c.GetEnsembleScheduling().GetStep() {
@@ -165,7 +167,7 @@ func (s *server) composing(ctx context.Context, c *modelconfig.Config) ([]meter.
 	return slices.Compact(models), nil
 }
 
-// together lists the models whose statistics are added up: those that the user names, or an ensemble's.
+// together lists the models whose statistics are added up: those that the user names, else those of an ensemble.
 func (s *server) together(ctx context.Context, m payload.Model, named []meter.Model) ([]meter.Model, error) {
 	if len(named) == 0 {
 		return s.composing(ctx, m.Config)
@@ -176,4 +178,21 @@ func (s *server) together(ctx context.Context, m payload.Model, named []meter.Mo
 		}
 	}
 	return named, nil
+}
+
+// control opens the connection for questions about the server.
+func control(w wire.Options) (api.Control, error) {
+	if w.Protocol == wire.HTTP {
+		return api.OpenHTTP(w.Address, accessOf(w)), nil
+	}
+	return api.OpenGRPC(w.Address, accessOf(w))
+}
+
+// accessOf is what a server asks for, as package api takes it.
+func accessOf(w wire.Options) api.Access {
+	access := api.Access{TLS: w.TLS, Headers: map[string][]string{}}
+	for _, h := range w.Headers {
+		access.Headers[h.Name] = append(access.Headers[h.Name], h.Value)
+	}
+	return access
 }

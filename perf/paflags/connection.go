@@ -1,4 +1,4 @@
-package cli
+package paflags
 
 import (
 	"cmp"
@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
-	"tuner/engine/api"
+	"tuner/hostinfo"
+	"tuner/internal/problems"
 	"tuner/wire"
 )
 
-// checkConnection finds how the server is reached.
-func (o perfOptions) checkConnection(p *problems, plan *perfPlan) {
-	protocol, w := strings.ToLower(o.protocol), &plan.wire
+// checkConnection reads how the server is reached.
+func (o *Options) checkConnection(p *problems.List, plan *Plan) {
+	protocol, w := strings.ToLower(o.protocol), &plan.Wire
 	port := "8000"
 	switch {
 	case protocol == "grpc":
@@ -25,39 +25,39 @@ func (o perfOptions) checkConnection(p *problems, plan *perfPlan) {
 			w.Protocol = wire.GRPCStream
 		}
 	case protocol != "http":
-		p.addf("-i %q: allowed are http and grpc", o.protocol)
+		p.Addf("-i %q: allowed are http and grpc", o.protocol)
 	case o.streaming:
-		p.addf("--streaming goes over gRPC: -i grpc is missing")
+		p.Addf("--streaming goes over gRPC: -i grpc is missing")
 	}
 	address, secure, err := parseURL(o.url, port)
-	p.add(err)
+	p.Add(err)
 	w.Address = address
-	plan.settings.URL, plan.settings.Protocol = cmp.Or(o.url, address), protocol
+	plan.Settings.URL, plan.Settings.Protocol = cmp.Or(o.url, address), protocol
 	w.Headers, err = parseHeaders(o.headers)
-	p.add(err)
+	p.Add(err)
 	w.Parameters, err = parseParameters(o.parameters)
-	p.add(err)
+	p.Add(err)
 	switch o.compression {
 	case "none":
 	case "gzip", "deflate":
 		w.Compression = o.compression
 		if protocol != "grpc" {
-			p.addf("--grpc-compression-algorithm is for gRPC: -i grpc is missing")
+			p.Addf("--grpc-compression-algorithm is for gRPC: -i grpc is missing")
 		}
 	default:
-		p.addf("--grpc-compression-algorithm %q: allowed are none, gzip and deflate", o.compression)
+		p.Addf("--grpc-compression-algorithm %q: allowed are none, gzip and deflate", o.compression)
 	}
 	w.DialTimeout = o.timeout
 	w.Share, err = parseConnectionShare(os.Getenv(shareVariable))
-	p.add(err)
+	p.Add(err)
 	if address != "" {
 		w.TLS, err = o.tlsConfig(protocol, address, secure)
-		p.add(err)
+		p.Add(err)
 	}
 	o.checkGauge(plan)
 }
 
-// shareVariable is how perf_analyzer's users say how many requests in flight share a connection over gRPC.
+// shareVariable is the environment variable of perf_analyzer for the requests in flight that share a connection over gRPC.
 const shareVariable = "TRITON_CLIENT_GRPC_CHANNEL_MAX_SHARE_COUNT"
 
 // parseConnectionShare reads the variable; 0: it is not set.
@@ -72,37 +72,21 @@ func parseConnectionShare(text string) (int, error) {
 	return n, nil
 }
 
-// checkGauge tells what can be read besides the server's statistics.
-func (o perfOptions) checkGauge(plan *perfPlan) {
-	host, _, _ := net.SplitHostPort(plan.wire.Address)
-	plan.gauge.Remote = !isLocal(host)
-	plan.gauge.GPUs = !plan.gauge.Remote
+// checkGauge settles which figures are read besides the server's statistics.
+func (o *Options) checkGauge(plan *Plan) {
+	host, _, _ := net.SplitHostPort(plan.Wire.Address)
+	plan.Gauge.Remote = !hostinfo.IsLocal(host)
+	plan.Gauge.GPUs = !plan.Gauge.Remote
 	if !o.metrics {
 		return
 	}
-	plan.gauge.Metrics = "http://" + net.JoinHostPort(host, "8002") + "/metrics"
+	plan.Gauge.Metrics = "http://" + net.JoinHostPort(host, "8002") + "/metrics"
 	if o.metricsURL != "" {
-		plan.gauge.Metrics = o.metricsURL
+		plan.Gauge.Metrics = o.metricsURL
 		if !strings.Contains(o.metricsURL, "://") {
-			plan.gauge.Metrics = "http://" + o.metricsURL
+			plan.Gauge.Metrics = "http://" + o.metricsURL
 		}
 	}
-}
-
-// isLocal reports whether a host is this machine.
-func isLocal(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	if ip == nil {
-		return false
-	}
-	own, _ := net.InterfaceAddrs() // without them only loopback is known
-	return ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		return ok && n.IP.Equal(ip)
-	})
 }
 
 // parseURL reads [SCHEME://]HOST[:PORT].
@@ -174,8 +158,8 @@ func parseParameters(list []string) ([]wire.Parameter, error) {
 	return parameters, nil
 }
 
-// tlsConfig is how the connections are secured; nil: not at all.
-func (o perfOptions) tlsConfig(protocol, address string, secure bool) (*tls.Config, error) {
+// tlsConfig makes the TLS configuration of connections; nil: they are not encrypted.
+func (o *Options) tlsConfig(protocol, address string, secure bool) (*tls.Config, error) {
 	t := o.tls
 	if protocol == "grpc" {
 		if !t.useGRPC && !secure {
@@ -201,21 +185,4 @@ func (o perfOptions) tlsConfig(protocol, address string, secure bool) (*tls.Conf
 		SkipPeer: t.verifyPeer == 0, SkipHost: t.verifyHost == 0, CA: t.ca,
 		Certificate: t.certificate, CertificateType: strings.ToUpper(t.certificateType), Key: t.key, KeyType: strings.ToUpper(t.kt),
 	}.Config(address)
-}
-
-// control opens the connection for questions about the server.
-func control(w wire.Options) (api.Control, error) {
-	if w.Protocol == wire.HTTP {
-		return api.OpenHTTP(w.Address, accessOf(w)), nil
-	}
-	return api.OpenGRPC(w.Address, accessOf(w))
-}
-
-// accessOf is what a server asks for, as package api takes it.
-func accessOf(w wire.Options) api.Access {
-	access := api.Access{TLS: w.TLS, Headers: map[string][]string{}}
-	for _, h := range w.Headers {
-		access.Headers[h.Name] = append(access.Headers[h.Name], h.Value)
-	}
-	return access
 }

@@ -1,43 +1,42 @@
-package cli
+package paflags
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 
-	"tuner/measure"
+	"tuner/internal/problems"
 	"tuner/onnx/inputs"
-	"tuner/payload"
 )
 
-// checkData finds where the inputs come from.
-func (o perfOptions) checkData(p *problems, plan *perfPlan) {
-	s := &plan.source
-	s.Data, s.StringLength, s.StringData, s.Batch, s.Seed = o.data, o.stringLength, o.stringData, o.batch, plan.settings.Seed
+// checkData reads where the inputs come from.
+func (o *Options) checkData(p *problems.List, plan *Plan) {
+	s := &plan.Source
+	s.Data, s.StringLength, s.StringData, s.Batch, s.Seed = o.data, o.stringLength, o.stringData, o.batch, plan.Settings.Seed
 	if o.batch < 1 || o.stringLength < 0 {
-		p.addf("-b must be 1 or more, and --string-length not below 0")
+		p.Addf("-b must be 1 or more, and --string-length not below 0")
 	}
 	var err error
-	s.Shapes, err = parseShapes(o.shapes)
-	p.add(err)
+	s.Shapes, err = inputs.ParseShapes(o.shapes)
+	p.Add(err)
 	s.Ranges, err = parseRanges(o.ranges)
-	p.add(err)
+	p.Add(err)
 	for _, format := range []struct {
 		flag, value string
 		json        *bool
-	}{{"input", o.inputFormat, &plan.format.JSONInputs}, {"output", o.outputFormat, &plan.format.JSONOutputs}} {
+	}{{"input", o.inputFormat, &plan.Format.JSONInputs}, {"output", o.outputFormat, &plan.Format.JSONOutputs}} {
 		switch {
 		case format.value != "binary" && format.value != "json":
-			p.addf("--%s-tensor-format %q: allowed are binary and json", format.flag, format.value)
+			p.Addf("--%s-tensor-format %q: allowed are binary and json", format.flag, format.value)
 		case format.value == "json" && strings.EqualFold(o.protocol, "grpc"):
-			p.addf("--%s-tensor-format json is for HTTP", format.flag)
+			p.Addf("--%s-tensor-format json is for HTTP", format.flag)
 		}
 		*format.json = format.value == "json"
 	}
 	for _, text := range o.with {
 		other, err := parseWith(text)
-		p.add(err)
-		plan.with = append(plan.with, other)
+		p.Add(err)
+		plan.With = append(plan.With, other)
 	}
 }
 
@@ -60,25 +59,18 @@ func parseRanges(list []string) (map[string]inputs.Range, error) {
 	return ranges, nil
 }
 
-// withLoad is the load on another model.
-type withLoad struct {
-	model, version string
-	load           measure.Load
-	source         payload.Source
-}
-
-// parseWith reads MODEL[:VERSION],KEY=VALUE,…; a part without a key goes on with the value before it, as sizes of a shape do.
-func parseWith(text string) (withLoad, error) {
-	bad := func(format string, args ...any) (withLoad, error) {
-		return withLoad{}, fmt.Errorf("--with %q: %s", text, fmt.Sprintf(format, args...))
+// parseWith reads MODEL[:VERSION],KEY=VALUE,…. A part without a key belongs to the value before it, as sizes of a shape do.
+func parseWith(text string) (With, error) {
+	bad := func(format string, args ...any) (With, error) {
+		return With{}, fmt.Errorf("--with %q: %s", text, fmt.Sprintf(format, args...))
 	}
 	parts := strings.Split(text, ",")
-	var w withLoad
-	w.model, w.version, _ = strings.Cut(parts[0], ":")
-	if w.model == "" || strings.Contains(parts[0], "=") {
+	var w With
+	w.Model, w.Version, _ = strings.Cut(parts[0], ":")
+	if w.Model == "" || strings.Contains(parts[0], "=") {
 		return bad("it begins with the name of a model")
 	}
-	w.load.BatchSize = 1
+	w.Load.BatchSize = 1
 	var settings []string
 	for _, part := range parts[1:] {
 		if strings.Contains(part, "=") || len(settings) == 0 {
@@ -93,13 +85,13 @@ func parseWith(text string) (withLoad, error) {
 		var err error
 		switch key {
 		case "concurrency":
-			w.load.Concurrency, err = strconv.Atoi(value)
+			w.Load.Concurrency, err = strconv.Atoi(value)
 		case "rate":
-			w.load.RequestRate, err = strconv.ParseFloat(value, 64)
+			w.Load.RequestRate, err = strconv.ParseFloat(value, 64)
 		case "batch":
-			w.load.BatchSize, err = strconv.Atoi(value)
+			w.Load.BatchSize, err = strconv.Atoi(value)
 		case "input-data":
-			w.source.Data = append(w.source.Data, value)
+			w.Source.Data = append(w.Source.Data, value)
 		case "shape":
 			shapes = append(shapes, value)
 		default:
@@ -109,13 +101,13 @@ func parseWith(text string) (withLoad, error) {
 			return bad("%s=%q is no number", key, value)
 		}
 	}
-	if l := w.load; l.BatchSize < 1 || (l.Concurrency > 0) == (l.RequestRate > 0) {
+	if l := w.Load; l.BatchSize < 1 || (l.Concurrency > 0) == (l.RequestRate > 0) {
 		return bad("there must be one of concurrency=N and rate=R, above 0, and a batch of 1 or more")
 	}
 	var err error
-	if w.source.Shapes, err = parseShapes(shapes); err != nil {
+	if w.Source.Shapes, err = inputs.ParseShapes(shapes); err != nil {
 		return bad("%v", err)
 	}
-	w.source.Batch = w.load.BatchSize
+	w.Source.Batch = w.Load.BatchSize
 	return w, nil
 }

@@ -1,8 +1,6 @@
-package cli
+package paflags
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,14 +62,14 @@ func TestParseLevels(t *testing.T) {
 func TestParseWith(t *testing.T) {
 	t.Parallel()
 	got, err := parseWith("bert:2,concurrency=3,batch=4,shape=ids:1,32,input-data=a.json,input-data=b.json,shape=mask:32")
-	if err != nil || got.model != "bert" || got.version != "2" || got.load != (measure.Load{Concurrency: 3, BatchSize: 4}) {
+	if err != nil || got.Model != "bert" || got.Version != "2" || got.Load != (measure.Load{Concurrency: 3, BatchSize: 4}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if d := cmp.Diff(map[string][]int64{"ids": {1, 32}, "mask": {32}}, got.source.Shapes); d != "" {
+	if d := cmp.Diff(map[string][]int64{"ids": {1, 32}, "mask": {32}}, got.Source.Shapes); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"a.json", "b.json"}, got.source.Data); d != "" || got.source.Batch != 4 {
-		t.Error(d, got.source.Batch)
+	if d := cmp.Diff([]string{"a.json", "b.json"}, got.Source.Data); d != "" || got.Source.Batch != 4 {
+		t.Error(d, got.Source.Batch)
 	}
 	for _, text := range []string{"", "concurrency=1", "m", "m,rate=0", "m,rate=x", "m,concurrency=1,rate=1", "m,concurrency=1,batch=0", "m,rate=1,shape=x"} {
 		if got, err := parseWith(text); err == nil {
@@ -97,36 +95,6 @@ func TestParseCPUs(t *testing.T) {
 	for _, text := range []string{"", "a", "2-1", "1-", "-1", "0,,1"} {
 		if got, err := parseCPUs(text); err == nil {
 			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
-// Of what went wrong, the exit code tells the most important.
-func TestPerfVerdict(t *testing.T) {
-	t.Parallel()
-	good := perf.Level{Measurement: measure.Measurement{Windows: []measure.Window{{Requests: 9}}}, Verdict: perf.VerdictPrecise}
-	erring, unstable, short := good, good, good
-	erring.Measurement = measure.Measurement{Windows: []measure.Window{{Requests: 9, Errors: 1}}}
-	unstable.Verdict, short.Verdict = perf.VerdictUnstable, perf.VerdictBudget
-	limited := perf.Settings{LatencyLimit: 1}
-	broken := errors.New("the server died")
-	for name, c := range map[string]struct {
-		report perf.Report
-		err    error
-		code   int
-		text   string
-	}{
-		"good":          {perf.Report{Levels: []perf.Level{good, short}, Best: -1}, nil, exitOK, ""},
-		"errors":        {perf.Report{Levels: []perf.Level{good, erring}, Best: -1, Settings: limited}, nil, exitFailure, "1 requests failed"},
-		"unstable":      {perf.Report{Levels: []perf.Level{unstable, good}, Best: -1, Settings: limited}, nil, exitFailure, "not stable: 1 of 2"},
-		"none in limit": {perf.Report{Levels: []perf.Level{good}, Best: -1, Settings: limited}, nil, exitInfeasible, "no level is within"},
-		"in the limit":  {perf.Report{Levels: []perf.Level{good}, Best: 0, Settings: limited}, nil, exitOK, ""},
-		"broken":        {perf.Report{Levels: []perf.Level{erring}, Best: -1, Settings: limited}, broken, exitFailure, "the server died"},
-		"interrupted":   {perf.Report{Levels: []perf.Level{erring}, Best: -1, Interrupted: true}, broken, exitInterrupted, "interrupted"},
-	} {
-		err := perfVerdict(c.report, c.err)
-		if exitCode(err) != c.code || err != nil && !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: %v (%d), want %d and %q", name, err, exitCode(err), c.code, c.text)
 		}
 	}
 }

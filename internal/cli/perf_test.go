@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tuner/measure"
+	"tuner/perf"
+)
+
+// The exit code tells the most important of several failures.
+func TestPerfVerdict(t *testing.T) {
+	t.Parallel()
+	good := perf.Level{Measurement: measure.Measurement{Windows: []measure.Window{{Requests: 9}}}, Verdict: perf.VerdictPrecise}
+	erring, unstable, short := good, good, good
+	erring.Measurement = measure.Measurement{Windows: []measure.Window{{Requests: 9, Errors: 1}}}
+	unstable.Verdict, short.Verdict = perf.VerdictUnstable, perf.VerdictBudget
+	limited := perf.Settings{LatencyLimit: 1}
+	broken := errors.New("the server died")
+	for name, c := range map[string]struct {
+		report perf.Report
+		err    error
+		code   int
+		text   string
+	}{
+		"good":          {perf.Report{Levels: []perf.Level{good, short}, Best: -1}, nil, exitOK, ""},
+		"errors":        {perf.Report{Levels: []perf.Level{good, erring}, Best: -1, Settings: limited}, nil, exitFailure, "1 requests failed"},
+		"unstable":      {perf.Report{Levels: []perf.Level{unstable, good}, Best: -1, Settings: limited}, nil, exitFailure, "not stable: 1 of 2"},
+		"none in limit": {perf.Report{Levels: []perf.Level{good}, Best: -1, Settings: limited}, nil, exitInfeasible, "no level is within"},
+		"in the limit":  {perf.Report{Levels: []perf.Level{good}, Best: 0, Settings: limited}, nil, exitOK, ""},
+		"broken":        {perf.Report{Levels: []perf.Level{erring}, Best: -1, Settings: limited}, broken, exitFailure, "the server died"},
+		"interrupted":   {perf.Report{Levels: []perf.Level{erring}, Best: -1, Interrupted: true}, broken, exitInterrupted, "interrupted"},
+	} {
+		err := perfVerdict(c.report, c.err)
+		if exitCode(err) != c.code || err != nil && !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v (%d), want %d and %q", name, err, exitCode(err), c.code, c.text)
+		}
+	}
+}
