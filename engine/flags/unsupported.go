@@ -1,6 +1,4 @@
-//go:build !noengine
-
-package cli
+package flags
 
 import (
 	"slices"
@@ -9,16 +7,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// unsupported is an option of tritonserver that this engine has not.
+// unsupported is an option of tritonserver that this engine does not have.
 type unsupported struct {
 	name string
-	// lack is what the server would not do that a client or an operator counts on; "": the option only concerns resources or
-	// parts that do not exist here, and is ignored with a warning.
+	// lack says what a client or an operator would miss. It is "" where the option only concerns resources or parts that do
+	// not exist here: it is then ignored with a warning.
 	lack string
-	idle []string // values, in lower case, that ask for nothing that is lacking
+	idle []string // values, in lower case, that ask for nothing that is missing
 }
 
-// unsupportedFlags lists them. What changes what is served is refused: a warning is read when it is too late.
+// unsupportedFlags lists these options. One that changes what is served is refused: a warning would be read too late.
 func unsupportedFlags() []unsupported {
 	off := []string{"false", "off", "0"}
 	list := []unsupported{
@@ -49,7 +47,7 @@ func unsupportedFlags() []unsupported {
 	return list
 }
 
-// unsupportedValues are the values that were given to unsupported options, all of them: most may be given several times.
+// unsupportedValues are the values of unsupported options. Most of these may be repeated.
 type unsupportedValues map[string]*[]string
 
 func (u unsupportedValues) flags(flags *pflag.FlagSet) {
@@ -59,7 +57,7 @@ func (u unsupportedValues) flags(flags *pflag.FlagSet) {
 	}
 }
 
-// refused says which of them would change what is served.
+// refused lists the values that would change what is served.
 func (u unsupportedValues) refused() (problems []string) {
 	for _, f := range unsupportedFlags() {
 		for _, value := range *u[f.name] {
@@ -71,7 +69,7 @@ func (u unsupportedValues) refused() (problems []string) {
 	return problems
 }
 
-// ignored are those that concern nothing here.
+// ignored lists the options without a meaning here.
 func (u unsupportedValues) ignored() (names []string) {
 	for _, f := range unsupportedFlags() {
 		if f.lack == "" && len(*u[f.name]) > 0 {

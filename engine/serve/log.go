@@ -1,6 +1,4 @@
-//go:build !noengine
-
-package cli
+package serve
 
 import (
 	"context"
@@ -10,9 +8,11 @@ import (
 	"sync"
 
 	"tuner/internal/durable"
+	"tuner/internal/exit"
 )
 
-// logFile is where the log goes: to a file, which can be opened anew, or to the console. Who rotates logs renames the file and sends SIGHUP.
+// logFile writes the log to a file, which can be opened anew, or to the console. To rotate the log, a program renames the
+// file and sends SIGHUP.
 type logFile struct {
 	path    string // empty: to the console
 	console io.Writer
@@ -26,14 +26,14 @@ func newLogFile(path string, console io.Writer) (*logFile, error) {
 	return l, l.open()
 }
 
-// open opens the file of that name, from now on. If it cannot, the file from before stays.
+// open opens the file of that name. If that fails, the log goes on in the file from before.
 func (l *logFile) open() error {
 	if l.path == "" {
 		return nil
 	}
 	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
-		return usageErrorf("cannot open --log-file=%q: %v", l.path, durable.Cause(err))
+		return exit.Usagef("cannot open --log-file=%q: %v", l.path, durable.Cause(err))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,16 +61,13 @@ func (l *logFile) openAgain(log *slog.Logger) {
 	}
 }
 
-// logger makes the log that the options ask for.
-func (o *serveOptions) logger(to io.Writer) *slog.Logger {
+// newLogger makes a log that prints the levels which are on.
+func newLogger(to io.Writer, on map[slog.Level]bool) *slog.Logger {
 	text := slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug})
-	return slog.New(switches{text, map[slog.Level]bool{
-		slog.LevelError: o.logErrs, slog.LevelWarn: o.logWarning, slog.LevelInfo: o.logInfo, slog.LevelDebug: o.logVerbose > 0,
-	}})
+	return slog.New(switches{text, on})
 }
 
-// switches is a handler that prints the levels which are on. As in tritonserver each has a switch of its own: warnings may be
-// off while the chattier info is on.
+// switches is a handler that prints the levels which are on.
 type switches struct {
 	slog.Handler
 	on map[slog.Level]bool

@@ -1,6 +1,4 @@
-//go:build !noengine
-
-package cli
+package flags
 
 import (
 	"io"
@@ -45,18 +43,18 @@ func tritonOptions() map[string]string {
 	return options
 }
 
-func parseServe(t *testing.T, args ...string) (*serveOptions, *pflag.FlagSet, error) {
+func parse(t *testing.T, args ...string) (*Options, *pflag.FlagSet, error) {
 	t.Helper()
-	o := &serveOptions{}
+	o := &Options{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	o.flags(flags)
+	o.Add(flags)
 	return o, flags, flags.Parse(args)
 }
 
 func TestServeTakesTritonsOptions(t *testing.T) {
 	t.Parallel()
-	_, flags, err := parseServe(t)
+	_, flags, err := parse(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,20 +70,20 @@ func TestServeReadsValues(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"true": true, "on": true, "1": true, "True": true, "false": false, "off": false, "0": false} {
 		for _, args := range [][]string{{"--strict-readiness=" + text}, {"--strict-readiness", text}} {
-			if o, _, err := parseServe(t, args...); err != nil || o.strictReadiness != want {
+			if o, _, err := parse(t, args...); err != nil || o.strictReadiness != want {
 				t.Errorf("%v: got %v, %v", args, o.strictReadiness, err)
 			}
 		}
 	}
 	for text, want := range map[string]int{"0": 0, "1": 1, "3": 3, "true": 1, "false": 0} {
-		if o, _, err := parseServe(t, "--log-verbose", text); err != nil || o.logVerbose != want {
+		if o, _, err := parse(t, "--log-verbose", text); err != nil || o.logVerbose != want {
 			t.Errorf("--log-verbose %s: got %d, %v", text, o.logVerbose, err)
 		}
 	}
-	if o, _, err := parseServe(t, "--disable-auto-complete-config", "--id=x"); err != nil || !o.disableAutoComplete || o.id != "x" {
+	if o, _, err := parse(t, "--disable-auto-complete-config", "--id=x"); err != nil || !o.disableAutoComplete || o.id != "x" {
 		t.Errorf("an option without a value: got %+v, %v", o, err)
 	}
-	if o, _, err := parseServe(t, "--model-control-mode", "EXPLICIT"); err != nil || !o.explicit() {
+	if o, _, err := parse(t, "--model-control-mode", "EXPLICIT"); err != nil || !o.explicit() {
 		t.Errorf("modes in capitals: got %v, %v", o.controlMode, err)
 	}
 }
@@ -110,16 +108,16 @@ func TestUnsupportedOptions(t *testing.T) {
 		"--response-cache-byte-size=0":  "",
 		"--backend-directory=/backends": "",
 	} {
-		o, _, err := parseServe(t, "--model-repository=.", text)
+		o, _, err := parse(t, "--model-repository=.", text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = o.validate()
+		err = o.Validate()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
-	o, _, err := parseServe(t, "--http-thread-count=4", "--rate-limit=off", "--log-format=ISO8601")
+	o, _, err := parse(t, "--http-thread-count=4", "--rate-limit=off", "--log-format=ISO8601")
 	if diff := cmp.Diff([]string{"--http-thread-count", "--log-format"}, o.unsupported.ignored()); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -157,7 +155,7 @@ func TestMetricsConfig(t *testing.T) {
 			}
 			args = append(args, part)
 		}
-		o, _, err := parseServe(t, args...)
+		o, _, err := parse(t, args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,65 +175,17 @@ func TestMetricsConfig(t *testing.T) {
 	}
 }
 
-// Each level has a switch of its own, also in loggers that are made of the first one.
-func TestServeLogSwitches(t *testing.T) {
+func TestSlowdownReadsValues(t *testing.T) {
 	t.Parallel()
-	for options, want := range map[string][]string{
-		"":                                  {"INFO", "WARN", "ERROR"},
-		"--log-info=false":                  {"WARN", "ERROR"},
-		"--log-warning=false":               {"INFO", "ERROR"},
-		"--log-error=false":                 {"INFO", "WARN"},
-		"--log-verbose=1 --log-error=0":     {"DEBUG", "INFO", "WARN"},
-		"--log-verbose=1 --log-info=0":      {"DEBUG", "WARN", "ERROR"},
-		"--log-info=0 --log-warning=0":      {"ERROR"},
-		"--log-warning=false --log-error=0": {"INFO"},
-	} {
-		o, _, err := parseServe(t, strings.Fields(options)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out strings.Builder
-		root := o.logger(&out)
-		for _, log := range []*slog.Logger{root, root.With("key", "value"), root.WithGroup("group")} {
-			out.Reset()
-			log.Debug("text")
-			log.Info("text")
-			log.Warn("text")
-			log.Error("text")
-			var got []string
-			for line := range strings.Lines(out.String()) {
-				_, rest, _ := strings.Cut(line, "level=")
-				level, _, _ := strings.Cut(rest, " ")
-				got = append(got, level)
-			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("%q: levels (-want +got):\n%s", options, d)
-			}
+	for text, want := range map[string]Slowdown{"1.05": {1.05, 1}, "5@2%": {5, 0.02}, "5@0.02": {5, 0.02}, "1": {1, 1}} {
+		var s Slowdown
+		if err := s.Set(text); err != nil || s != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, s, err, want)
 		}
 	}
-}
-
-// Clients may fill three eighths of the memory, but never more than a bound of their own.
-func TestServeMemoryBounds(t *testing.T) {
-	t.Parallel()
-	const gibibyte = 1 << 30
-	for usable, want := range map[int64]int64{
-		0:             6 * gibibyte, // unknown
-		64 * gibibyte: 6 * gibibyte,
-		16 * gibibyte: 6 * gibibyte,
-		8 * gibibyte:  3 * gibibyte,
-		gibibyte / 2:  3 * gibibyte / 16,
-	} {
-		o, _, err := parseServe(t)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := o.frontends(slog.New(slog.DiscardHandler), usable)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.MaxMemory != want {
-			t.Errorf("%d bytes: clients may fill %d, want %d", usable, got.MaxMemory, want)
+	for _, text := range []string{"", "0.5", "x", "5@", "5@0", "5@200%", "NaN", "1e9"} {
+		if err := new(Slowdown).Set(text); err == nil {
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }

@@ -1,6 +1,4 @@
-//go:build !noengine
-
-package cli
+package flags
 
 import (
 	"fmt"
@@ -13,10 +11,10 @@ import (
 	"tuner/engine"
 	"tuner/engine/api"
 	"tuner/engine/metrics"
+	"tuner/internal/exit"
 )
 
-// Values of options that have parts.
-
+// categoryNames lists the APIs that can be restricted.
 func categoryNames() string {
 	var names []string
 	for _, c := range api.Categories() {
@@ -25,22 +23,22 @@ func categoryNames() string {
 	return "APIs: " + strings.Join(names, ", ")
 }
 
-// parseRestrictions reads values of the form API[,API...]:KEY=VALUE; prefix goes in front of each key.
+// parseRestrictions reads values such as API[,API...]:KEY=VALUE. prefix goes in front of each key.
 func parseRestrictions(option string, values []string, prefix string) (api.Restrictions, error) {
 	out := api.Restrictions{}
 	for _, value := range values {
 		apis, header, _ := strings.Cut(value, ":")
 		key, secret, _ := strings.Cut(header, "=")
 		if apis == "" || key == "" || secret == "" {
-			return nil, usageErrorf("--%s option format is '<api>[,<api>...]:<key>=<value>'. Got %s", option, value)
+			return nil, exit.Usagef("--%s option format is '<api>[,<api>...]:<key>=<value>'. Got %s", option, value)
 		}
 		for name := range strings.SplitSeq(apis, ",") {
 			category := api.Category(name)
 			if !slices.Contains(api.Categories(), category) {
-				return nil, usageErrorf("--%s: unknown restricted api %q; %s", option, name, categoryNames())
+				return nil, exit.Usagef("--%s: unknown restricted api %q; %s", option, name, categoryNames())
 			}
 			if _, twice := out[category]; twice {
-				return nil, usageErrorf("--%s: restricted api %q can not be specified in multiple config groups", option, name)
+				return nil, exit.Usagef("--%s: restricted api %q can not be specified in multiple config groups", option, name)
 			}
 			out[category] = api.Restriction{Header: prefix + key, Value: secret}
 		}
@@ -49,7 +47,7 @@ func parseRestrictions(option string, values []string, prefix string) (api.Restr
 }
 
 // defaultMaxBatch reads the batch size of auto-completion from --backend-config; 0: not given.
-func (o *serveOptions) defaultMaxBatch(log *slog.Logger) (int, error) {
+func (o *Options) defaultMaxBatch(log *slog.Logger) (int, error) {
 	size := 0
 	for _, entry := range o.backendConfig {
 		setting := entry
@@ -62,23 +60,23 @@ func (o *serveOptions) defaultMaxBatch(log *slog.Logger) (int, error) {
 		}
 		key, value, _ := strings.Cut(setting, "=")
 		if key == "" || value == "" {
-			return 0, usageErrorf("--backend-config=%q: expected [BACKEND,]KEY=VALUE", entry)
+			return 0, exit.Usagef("--backend-config=%q: expected [BACKEND,]KEY=VALUE", entry)
 		}
 		switch key {
 		case "default-max-batch-size":
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 0 {
-				return 0, usageErrorf("--backend-config=%q: default-max-batch-size must be a number, 0 or more", entry)
+				return 0, exit.Usagef("--backend-config=%q: default-max-batch-size must be a number, 0 or more", entry)
 			}
 			if size = n; n == 0 {
 				size = -1 // no batching
 			}
 		case "enable-global-threadpool":
 			if value != "0" {
-				return 0, usageErrorf("--backend-config=%q: a thread pool that all models share is not supported: give each model intra_op_thread_count in its config.pbtxt", entry)
+				return 0, exit.Usagef("--backend-config=%q: a thread pool that all models share is not supported: give each model intra_op_thread_count in its config.pbtxt", entry)
 			}
 		case "intra_op_thread_count", "inter_op_thread_count":
-			return 0, usageErrorf("--backend-config=%q sizes the thread pool that all models share, which is not supported: put %s in the config.pbtxt of each model", entry, key)
+			return 0, exit.Usagef("--backend-config=%q sizes the thread pool that all models share, which is not supported: put %s in the config.pbtxt of each model", entry, key)
 		default:
 			log.Warn("option ignored: unknown setting", "option", "--backend-config="+entry)
 		}
@@ -86,8 +84,8 @@ func (o *serveOptions) defaultMaxBatch(log *slog.Logger) (int, error) {
 	return size, nil
 }
 
-// figures reads what the metrics show.
-func (o *serveOptions) figures(log *slog.Logger) (metrics.Options, error) {
+// figures reads which metrics are shown.
+func (o *Options) figures(log *slog.Logger) (metrics.Options, error) {
 	out := metrics.Options{
 		CPU: o.cpuMetrics, GPU: o.gpuMetrics, Interval: time.Duration(o.metricsInterval * float64(time.Millisecond)),
 	}
@@ -95,7 +93,7 @@ func (o *serveOptions) figures(log *slog.Logger) (metrics.Options, error) {
 	for _, entry := range o.metricsConfig {
 		key, value, _ := strings.Cut(entry, "=")
 		if key == "" || value == "" || strings.Contains(key, ",") {
-			return out, usageErrorf("--metrics-config option format is <setting>=<value>. Got %s", entry)
+			return out, exit.Usagef("--metrics-config option format is <setting>=<value>. Got %s", entry)
 		}
 		var err error
 		switch key {
@@ -109,7 +107,7 @@ func (o *serveOptions) figures(log *slog.Logger) (metrics.Options, error) {
 			log.Warn("option ignored: unknown setting", "option", "--metrics-config="+entry)
 		}
 		if err != nil {
-			return out, usageErrorf("--metrics-config=%s: %v", entry, err)
+			return out, exit.Usagef("--metrics-config=%s: %v", entry, err)
 		}
 	}
 	if wanted && o.metrics.Enabled {
@@ -145,7 +143,7 @@ func parseShare(text string) (float64, error) {
 	return x, nil
 }
 
-// observer is whom the engine tells of its requests; nil: nobody.
+// observer gives the engine the observer of a model's requests; nil: nobody observes them.
 func observer(s *metrics.Summaries) func(string, int64) engine.Observer {
 	if s == nil {
 		return nil

@@ -1,28 +1,12 @@
-//go:build !noengine
-
-package cli
+package serve
 
 import (
 	"testing"
 	"time"
 
 	"tuner/engine"
+	"tuner/engine/flags"
 )
-
-func TestSlowdownReadsValues(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]slowdown{"1.05": {1.05, 1}, "5@2%": {5, 0.02}, "5@0.02": {5, 0.02}, "1": {1, 1}} {
-		var s slowdown
-		if err := s.Set(text); err != nil || s != want {
-			t.Errorf("%q: %+v, %v, want %+v", text, s, err, want)
-		}
-	}
-	for _, text := range []string{"", "0.5", "x", "5@", "5@0", "5@200%", "NaN", "1e9"} {
-		if err := new(slowdown).Set(text); err == nil {
-			t.Errorf("%q was accepted", text)
-		}
-	}
-}
 
 // instantly is a session whose executions say that they took a time.
 type instantly struct {
@@ -39,7 +23,7 @@ func (s instantly) Execute(*engine.Batch) (engine.Result, error) {
 func TestSlowdownSlowsAShare(t *testing.T) {
 	t.Parallel()
 	const took = 100 * time.Microsecond
-	s := &slowSession{Session: instantly{took: took}, by: slowdown{3, 0.2}}
+	s := &slowSession{Session: instantly{took: took}, by: flags.Slowdown{Factor: 3, Share: 0.2}}
 	var slow []int
 	for i := range 10 {
 		begin := time.Now()
@@ -57,8 +41,7 @@ func TestSlowdownSlowsAShare(t *testing.T) {
 	if len(slow) != 2 || slow[1]-slow[0] != 5 {
 		t.Errorf("slow were %v", slow)
 	}
-	var none slowdown
-	if _, isSlow := none.of(nil).(slowBackend); isSlow {
+	if _, isSlow := slowed(nil, flags.Slowdown{}).(slowBackend); isSlow {
 		t.Error("without the option executions are slowed")
 	}
 }

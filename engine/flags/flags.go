@@ -1,0 +1,261 @@
+// Package flags has the options of `tuner serve`: those of tritonserver, by its names and with its meaning, and a few of
+// our own.
+//
+// It stands between the command line and packages engine and engine/frontends: flags in, their options out. It accepts
+// what concerns only parts that do not exist here, and warns of it. It refuses what would change what is served. It
+// opens nothing and serves nothing.
+package flags
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"tuner/engine"
+	"tuner/engine/frontends"
+	"tuner/engine/hostpolicy"
+	"tuner/engine/metrics"
+	"tuner/engine/rest"
+	"tuner/internal/exit"
+)
+
+// protocolVersion is the Triton release whose protocol the server speaks.
+const protocolVersion = "2.51.0"
+
+// loopback is the default address. tritonserver's default is 0.0.0.0. But there is no authentication, and whoever starts
+// a server to look at a model does not mean to open it to the network.
+const loopback = "127.0.0.1"
+
+// longestDelay bounds --drain-delay. Load balancers look more often.
+const longestDelay = 24 * time.Hour
+
+// Options are the values of the flags.
+type Options struct {
+	LogFile    string // "": messages go to standard error
+	ORTLibrary string
+	DrainDelay time.Duration
+	TLS        Certificates // of gRPC
+	Slowdown   Slowdown
+	AnnounceFD int // where the server tells its addresses; 0: nowhere
+	ParentFD   int // whose end of file ends the server; 0: none
+
+	repositories        []string
+	id                  string
+	controlMode         string
+	loadModels          []string
+	exitOnError         bool
+	strictReadiness     bool
+	exitTimeout         int // seconds
+	disableAutoComplete bool
+	strictModelConfig   bool
+	backendConfig       []string
+	hostPolicies        []string
+	loadThreads         int
+
+	http, grpc, metrics frontends.Listen
+	httpMaxInput        int64
+	httpRestricted      []string
+	rpc                 rpcOptions
+
+	cpuMetrics, gpuMetrics bool
+	metricsInterval        float64 // milliseconds
+	metricsConfig          []string
+
+	logVerbose                   int
+	logInfo, logWarning, logErrs bool
+
+	unsupported unsupportedValues
+	given       func(flag string) bool // on the command line
+}
+
+// Add defines all flags.
+func (o *Options) Add(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	o.given = flags.Changed
+	o.serverFlags(flags)
+	o.frontendFlags(flags)
+	o.rpc.flags(flags)
+	o.TLS.flags(flags)
+	boolFlag(flags, &o.cpuMetrics, "allow-cpu-metrics", true, "show processors and memory in the metrics")
+	boolFlag(flags, &o.gpuMetrics, "allow-gpu-metrics", true, "show GPUs in the metrics")
+	flags.Float64Var(&o.metricsInterval, "metrics-interval-ms", 2000, "milliseconds between readings of processors, memory and GPUs")
+	flags.StringArrayVar(&o.metricsConfig, "metrics-config", nil, "SETTING=VALUE; known: counter_latencies, summary_latencies, summary_quantiles")
+
+	flags.Var(verbosity{&o.logVerbose}, "log-verbose", "0: off; 1 and more: debug messages")
+	boolFlag(flags, &o.logInfo, "log-info", true, "print messages of level info")
+	boolFlag(flags, &o.logWarning, "log-warning", true, "print warnings")
+	boolFlag(flags, &o.logErrs, "log-error", true, "print errors")
+	flags.StringVar(&o.LogFile, "log-file", "", "write messages to this file, not to standard error; SIGHUP opens it anew")
+
+	flags.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library to use (default $TUNER_ORT_LIBRARY, then the installed builds: cpu before others)")
+	flags.IntVar(&o.AnnounceFD, "announce-fd", 0, "file descriptor that gets a line of JSON when the models are loaded (used by profile)")
+	flags.IntVar(&o.ParentFD, "parent-fd", 0, "file descriptor whose end of file ends the server (used by profile)")
+	flags.Var(&o.Slowdown, "test-slowdown", "FACTOR[@SHARE] of the time of executions, for tests of tuner gate")
+	_ = flags.MarkHidden("test-slowdown") // fails only for a name that is not defined
+	o.unsupported = unsupportedValues{}
+	o.unsupported.flags(flags)
+}
+
+// serverFlags defines the flags of models.
+func (o *Options) serverFlags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&o.repositories, "model-repository", nil, "model repository folder; may be repeated")
+	flags.StringArrayVar(&o.repositories, "model-store", nil, "the same as --model-repository")
+	flags.StringVar(&o.id, "id", "triton", "name of the server")
+	flags.StringVar(&o.controlMode, "model-control-mode", "none", "none: all models are loaded at start; explicit: by request")
+	flags.StringArrayVar(&o.loadModels, "load-model", nil, "with --model-control-mode=explicit: model to load at start, or *; may be repeated")
+	boolFlag(flags, &o.exitOnError, "exit-on-error", true, "end if a model fails to load at start")
+	boolFlag(flags, &o.strictReadiness, "strict-readiness", true, "be ready only when every model is ready")
+	flags.IntVar(&o.exitTimeout, "exit-timeout-secs", 30, "seconds to wait for requests when asked to end")
+	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "when asked to end, be not ready but accept connections for this time, so that load balancers notice; then --exit-timeout-secs begins")
+	boolFlag(flags, &o.disableAutoComplete, "disable-auto-complete-config", false, "do not complete model configurations from the models")
+	flags.Lookup("disable-auto-complete-config").NoOptDefVal = "true"
+	boolFlag(flags, &o.strictModelConfig, "strict-model-config", false, "the same as --disable-auto-complete-config")
+	flags.StringArrayVar(&o.backendConfig, "backend-config", nil, "[BACKEND,]KEY=VALUE; known: default-max-batch-size")
+	flags.StringArrayVar(&o.hostPolicies, "host-policy", nil, "POLICY,SETTING=VALUE: where instances with that host_policy work; settings: cpu-cores=0-3,8-11 and numa-node=0")
+	flags.IntVar(&o.loadThreads, "model-load-thread-count", 4, "models loaded at the same time")
+}
+
+// frontendFlags defines the flags of the listeners.
+func (o *Options) frontendFlags(flags *pflag.FlagSet) {
+	listen := func(l *frontends.Listen, name string, port int) {
+		l.Flag = name + "-port"
+		boolFlag(flags, &l.Enabled, "allow-"+name, true, "serve "+name)
+		flags.StringVar(&l.Address, name+"-address", loopback, "address of "+name+"; 0.0.0.0: all of this machine's, which is tritonserver's default")
+		flags.IntVar(&l.Port, name+"-port", port, "port of "+name+"; 0: any free one")
+	}
+	listen(&o.http, "http", 8000)
+	listen(&o.grpc, "grpc", 8001)
+	listen(&o.metrics, "metrics", 8002)
+	flags.Int64Var(&o.httpMaxInput, "http-max-input-size", rest.DefaultMaxInput, "most bytes of JSON in an HTTP request")
+	flags.StringArrayVar(&o.httpRestricted, "http-restricted-api", nil, "API[,API...]:HEADER=VALUE: these APIs need that HTTP header; "+categoryNames())
+}
+
+// listens are the listeners. Metrics are served at the address of HTTP unless they have one of their own.
+func (o *Options) listens() (http, grpc, metrics frontends.Listen) {
+	metrics = o.metrics
+	if !o.given("metrics-address") {
+		metrics.Address = o.http.Address
+	}
+	return o.http, o.grpc, metrics
+}
+
+// Validate finds all mistakes in the options.
+func (o *Options) Validate() error {
+	problems := o.unsupported.refused()
+	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if len(o.repositories) == 0 {
+		complain("--model-repository must be specified")
+	}
+	if !slices.Contains([]string{"none", "explicit"}, strings.ToLower(o.controlMode)) {
+		complain("--model-control-mode=%q is not supported: use none or explicit", o.controlMode)
+	}
+	if len(o.loadModels) > 0 && !o.explicit() {
+		complain("--load-model needs --model-control-mode=explicit")
+	}
+	if len(o.loadModels) > 1 && slices.Contains(o.loadModels, "*") {
+		complain("--load-model=* is every model: no other --load-model may stand beside it")
+	}
+	if o.exitTimeout < 0 || o.exitTimeout > math.MaxInt32 {
+		complain("--exit-timeout-secs=%d must be between 0 and %d", o.exitTimeout, math.MaxInt32)
+	}
+	if o.DrainDelay < 0 || o.DrainDelay > longestDelay {
+		complain("--drain-delay=%v must be between 0 and %v", o.DrainDelay, longestDelay)
+	}
+	if o.loadThreads < 1 {
+		complain("--model-load-thread-count=%d must be at least 1", o.loadThreads)
+	}
+	if o.httpMaxInput < 1 || o.httpMaxInput > 1<<31-1 {
+		complain("--http-max-input-size=%d must be between 1 and %d", o.httpMaxInput, 1<<31-1)
+	}
+	if !(o.metricsInterval >= 0 && o.metricsInterval < 1e9) {
+		complain("--metrics-interval-ms=%v must be between 0 and 1e9", o.metricsInterval)
+	}
+	problems = append(problems, o.portProblems()...)
+	if len(problems) > 0 {
+		return exit.Usagef("%s", strings.Join(problems, "\n"))
+	}
+	return nil
+}
+
+// portProblems finds ports that cannot be opened, or that two listeners would share.
+func (o *Options) portProblems() (problems []string) {
+	http, grpc, metrics := o.listens()
+	listens := []frontends.Listen{http, grpc, metrics}
+	for i, l := range listens {
+		if l.Port < 0 || l.Port > 65535 {
+			problems = append(problems, fmt.Sprintf("--%s=%d is not a port: use 0 to 65535", l.Flag, l.Port))
+		}
+		for _, other := range listens[:i] {
+			if l.Enabled && other.Enabled && l.Port != 0 && l.Port == other.Port && l.Address == other.Address {
+				problems = append(problems, fmt.Sprintf("--%s and --%s are the same port %d on %s", other.Flag, l.Flag, l.Port, l.Address))
+			}
+		}
+	}
+	return problems
+}
+
+func (o *Options) explicit() bool { return strings.EqualFold(o.controlMode, "explicit") }
+
+// ExitTime is how long the server waits for requests when it is asked to end.
+func (o *Options) ExitTime() time.Duration { return time.Duration(o.exitTimeout) * time.Second }
+
+// LogLevels are the levels of messages that are printed. As in tritonserver each has a switch of its own: warnings may be
+// off while the more frequent info is on.
+func (o *Options) LogLevels() map[slog.Level]bool {
+	return map[slog.Level]bool{
+		slog.LevelError: o.logErrs, slog.LevelWarn: o.logWarning, slog.LevelInfo: o.logInfo, slog.LevelDebug: o.logVerbose > 0,
+	}
+}
+
+// WarnOfIgnored warns of options that mean nothing to this engine.
+func (o *Options) WarnOfIgnored(log *slog.Logger) {
+	for _, name := range o.unsupported.ignored() {
+		log.Warn("option ignored: it means nothing to this engine", "option", name)
+	}
+}
+
+// Engine makes the options of the engine, without its backend.
+func (o *Options) Engine(log *slog.Logger, summaries *metrics.Summaries) (engine.Options, error) {
+	batch, err := o.defaultMaxBatch(log)
+	if err != nil {
+		return engine.Options{}, err
+	}
+	policies, err := hostpolicy.Parse(o.hostPolicies)
+	if err != nil {
+		return engine.Options{}, exit.With(exit.Usage, err)
+	}
+	return engine.Options{
+		ID: o.id, Version: protocolVersion, Repositories: o.repositories,
+		Explicit: o.explicit(), LoadModels: o.loadModels,
+		StrictReadiness: o.strictReadiness, ExitOnError: o.exitOnError, LoadThreads: o.loadThreads,
+		DisableAutoComplete: o.disableAutoComplete || o.strictModelConfig, DefaultMaxBatchSize: batch,
+		HostPolicies: policies, Observe: observer(summaries), Log: log,
+	}, nil
+}
+
+// Frontends makes the options of the front ends, without certificates. Clients may make the server hold maxMemory bytes.
+func (o *Options) Frontends(log *slog.Logger, maxMemory int64) (frontends.Options, error) {
+	figures, err := o.figures(log)
+	if err != nil {
+		return frontends.Options{}, err
+	}
+	rpc, err := o.rpc.options()
+	if err != nil {
+		return frontends.Options{}, err
+	}
+	restricted, err := parseRestrictions("http-restricted-api", o.httpRestricted, "")
+	if err != nil {
+		return frontends.Options{}, err
+	}
+	http, grpc, metrics := o.listens()
+	return frontends.Options{
+		HTTP: http, GRPC: grpc, Metrics: metrics, Figures: figures, RPC: rpc, DrainDelay: o.DrainDelay, Log: log,
+		MaxMemory: maxMemory,
+		REST:      rest.Options{MaxInput: int(o.httpMaxInput), Restricted: restricted, Log: log},
+	}, nil
+}

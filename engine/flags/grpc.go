@@ -1,0 +1,72 @@
+package flags
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"tuner/engine/grpcapi"
+	"tuner/internal/exit"
+)
+
+// Certificates are the flags of gRPC over TLS.
+type Certificates struct {
+	IsOn     bool // else clear text
+	IsMutual bool // only clients with a certificate that Root signs are admitted; implies IsOn
+	Cert     string
+	Key      string
+	Root     string // files
+}
+
+func (c *Certificates) flags(flags *pflag.FlagSet) {
+	boolFlag(flags, &c.IsOn, "grpc-use-ssl", false, "encrypt gRPC with TLS")
+	boolFlag(flags, &c.IsMutual, "grpc-use-ssl-mutual", false, "encrypt gRPC with TLS, and admit only clients with a certificate of --grpc-root-cert")
+	flags.StringVar(&c.Cert, "grpc-server-cert", "", "file with the server's certificate, PEM")
+	flags.StringVar(&c.Key, "grpc-server-key", "", "file with the server's key, PEM")
+	flags.StringVar(&c.Root, "grpc-root-cert", "", "file with the certificates that sign those of clients, PEM")
+}
+
+// rpcOptions are the other options of the gRPC front end.
+type rpcOptions struct {
+	restricted  []string
+	compression string
+	keepalive   keepaliveOptions
+}
+
+// keepaliveOptions say how connections are watched and ended, in milliseconds.
+type keepaliveOptions struct {
+	time, timeout, pingInterval uint32
+	permitWithoutCalls          bool
+	age, grace                  uint32 // 0: no limit
+}
+
+func (o *rpcOptions) flags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&o.restricted, "grpc-restricted-protocol", nil, "API[,API...]:KEY=VALUE: these APIs need the metadata triton-grpc-protocol-KEY")
+	flags.StringVar(&o.compression, "grpc-infer-response-compression-level", "none", "compression of answers to inferences: none, low, medium or high")
+	k := &o.keepalive
+	flags.Uint32Var(&k.time, "grpc-keepalive-time", 7200000, "milliseconds without a sign of life after which a client is pinged")
+	flags.Uint32Var(&k.timeout, "grpc-keepalive-timeout", 20000, "milliseconds to wait for the answer to a ping")
+	boolFlag(flags, &k.permitWithoutCalls, "grpc-keepalive-permit-without-calls", false, "clients may ping while they have no call")
+	flags.Uint32Var(&k.pingInterval, "grpc-http2-min-recv-ping-interval-without-data", 300000, "least milliseconds between the pings of a client")
+	flags.Uint32Var(&k.age, "grpc-max-connection-age", 0, "most milliseconds of a connection (default: no limit)")
+	flags.Uint32Var(&k.grace, "grpc-max-connection-age-grace", 0, "most milliseconds that the calls of such a connection have to end (default: no limit)")
+}
+
+// options translates the options for the front end.
+func (o *rpcOptions) options() (grpcapi.Options, error) {
+	levels := map[string]grpcapi.Compression{
+		"none": grpcapi.CompressionNone, "low": grpcapi.CompressionLow, "medium": grpcapi.CompressionMedium, "high": grpcapi.CompressionHigh,
+	}
+	level, known := levels[o.compression]
+	if !known {
+		return grpcapi.Options{}, exit.Usagef("--grpc-infer-response-compression-level=%q: use none, low, medium or high", o.compression)
+	}
+	restricted, err := parseRestrictions("grpc-restricted-protocol", o.restricted, "triton-grpc-protocol-")
+	k := o.keepalive
+	return grpcapi.Options{Restricted: restricted, Compression: level, Keepalive: grpcapi.Keepalive{
+		Time: milliseconds(k.time), Timeout: milliseconds(k.timeout), PermitWithoutCalls: k.permitWithoutCalls,
+		MinPingInterval: milliseconds(k.pingInterval), MaxAge: milliseconds(k.age), MaxAgeGrace: milliseconds(k.grace),
+	}}, err
+}
+
+func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -1,0 +1,109 @@
+package flags
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// tritonBool is a flag's value that takes booleans as tritonserver does.
+type tritonBool struct{ value *bool }
+
+// String implements pflag.Value.
+func (b tritonBool) String() string {
+	if b.value == nil {
+		return "false"
+	}
+	return strconv.FormatBool(*b.value)
+}
+
+// Type implements pflag.Value.
+func (b tritonBool) Type() string { return "bool" }
+
+// Set reads true, on, 1, false, off, 0.
+func (b tritonBool) Set(text string) error {
+	switch strings.ToLower(text) {
+	case "true", "on", "1":
+		*b.value = true
+	case "false", "off", "0":
+		*b.value = false
+	default:
+		return fmt.Errorf("%q is not a boolean: use true, on, 1, false, off or 0", text)
+	}
+	return nil
+}
+
+func boolFlag(flags *pflag.FlagSet, value *bool, name string, byDefault bool, usage string) {
+	*value = byDefault
+	flags.Var(tritonBool{value}, name, usage)
+}
+
+// verbosity is a flag's value that is a number, or a boolean that stands for 0 or 1.
+type verbosity struct{ level *int }
+
+// String implements pflag.Value.
+func (v verbosity) String() string {
+	if v.level == nil {
+		return "0"
+	}
+	return strconv.Itoa(*v.level)
+}
+
+// Type implements pflag.Value.
+func (v verbosity) Type() string { return "int" }
+
+// Set reads a number, true or false.
+func (v verbosity) Set(text string) error {
+	switch strings.ToLower(text) {
+	case "true":
+		*v.level = 1
+	case "false":
+		*v.level = 0
+	default:
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%q is no level: use 0 or more, true or false", text)
+		}
+		*v.level = n
+	}
+	return nil
+}
+
+// Slowdown is the value of the hidden flag --test-slowdown: FACTOR, or FACTOR@SHARE of the executions, such as 1.05 or
+// 5@2%. It gives a gate a regression of a known size to find.
+type Slowdown struct {
+	Factor float64 // of an execution's time; 0 and 1: none
+	Share  float64 // of the executions
+}
+
+// String implements pflag.Value.
+func (s *Slowdown) String() string {
+	if s.Factor == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%g@%g%%", s.Factor, 100*s.Share)
+}
+
+// Type implements pflag.Value.
+func (s *Slowdown) Type() string { return "slowdown" }
+
+// Set implements pflag.Value.
+func (s *Slowdown) Set(text string) error {
+	factor, part, hasPart := strings.Cut(text, "@")
+	f, err := strconv.ParseFloat(factor, 64)
+	share := 1.0
+	if err == nil && hasPart {
+		number, isPercent := strings.CutSuffix(part, "%")
+		share, err = strconv.ParseFloat(number, 64)
+		if isPercent {
+			share /= 100
+		}
+	}
+	if err != nil || !(f >= 1 && f <= 1000) || !(share > 0 && share <= 1) {
+		return fmt.Errorf("%q is no slowdown: write FACTOR from 1, or FACTOR@SHARE such as 5@2%%", text)
+	}
+	s.Factor, s.Share = f, share
+	return nil
+}

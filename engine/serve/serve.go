@@ -1,0 +1,220 @@
+// Package serve runs the engine as a program: it opens the log, the certificates, ONNX Runtime and the ports by the
+// options of package flags, loads the models, and drains when it is asked to end.
+//
+// It stands above packages engine, engine/frontends and ort, and below the command line. It is the only package of the
+// engine that reacts to signals (SIGHUP), and to the end of a parent process.
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tuner/engine"
+	"tuner/engine/api"
+	"tuner/engine/flags"
+	"tuner/engine/frontends"
+	"tuner/engine/onnxruntime"
+	"tuner/hostinfo"
+	"tuner/internal/exit"
+	"tuner/ort"
+	"tuner/ortlib"
+	"tuner/provider"
+)
+
+// errExitTimeout ends a server that could not end in time.
+//
+//lint:ignore ST1005 tritonserver's wording
+var errExitTimeout = errors.New("Exit timeout expired. Exiting immediately.")
+
+// Run serves until ctx ends or something fails. messages is for people.
+func Run(ctx context.Context, messages io.Writer, o *flags.Options) error {
+	if o.ParentFD > 0 {
+		go endWithParent(os.NewFile(uintptr(o.ParentFD), "parent"))
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	usable := hostinfo.UsableMemory()
+	relaxCollector(usable)
+	logs, err := newLogFile(o.LogFile, messages)
+	if err != nil {
+		return err
+	}
+	log := newLogger(logs, o.LogLevels())
+	o.WarnOfIgnored(log)
+	listeners, err := o.Frontends(log, clientMemory(usable))
+	if err != nil {
+		return err
+	}
+	certificates, err := readCertificates(o.TLS)
+	if err != nil {
+		return err
+	}
+	listeners.GRPC.TLS = certificates.config()
+	defer onHangup(func() {
+		logs.openAgain(log)
+		log.Info("SIGHUP: the log file is open, and certificates are read again, if there are any")
+		certificates.readAgain(log)
+	})()
+	models, err := o.Engine(log, listeners.Figures.Summaries)
+	if err != nil {
+		return err
+	}
+	build, err := ortlib.Resolve(o.ORTLibrary)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	runtime, err := ort.Open(build.Library)
+	if err != nil {
+		return err
+	}
+	models.Backend, models.GPUs = slowed(onnxruntime.New(runtime), o.Slowdown), usableGPUs(runtime)
+	server, err := engine.New(models)
+	if err != nil {
+		return errors.Join(err, runtime.Close())
+	}
+	if err := listen(ctx, messages, o, server, listeners, runtime); err != nil {
+		return err // at once: a request that still runs may not end in time
+	}
+	if server.IsLoading() {
+		return nil // a load that was given up still uses ONNX Runtime: both end with the process
+	}
+	return runtime.Close()
+}
+
+// onHangup calls act at each SIGHUP, until stop is called. The signal does nothing else, so that a server outlives the
+// terminal from which it was started.
+func onHangup(act func()) (stop func()) {
+	signals, ended := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		defer close(ended)
+		for range signals {
+			act()
+		}
+	}()
+	return func() {
+		signal.Stop(signals) // nothing is sent any more
+		close(signals)
+		<-ended
+	}
+}
+
+// usableGPUs counts the GPUs that this build of ONNX Runtime can use.
+func usableGPUs(runtime *ort.Runtime) int {
+	if !slices.Contains(runtime.Providers(), provider.CUDA) {
+		return 0
+	}
+	gpus, _ := hostinfo.ReadGPUs()
+	return len(gpus)
+}
+
+// listen opens the ports, loads the models, and serves until ctx ends or something fails. Then it drains, within the drain
+// delay and the exit timeout. While models load, probes are answered: the server is live, but not ready.
+func listen(ctx context.Context, messages io.Writer, o *flags.Options, server *engine.Server, listeners frontends.Options, runtime *ort.Runtime) error {
+	f, err := frontends.Open(server, listeners)
+	if err != nil {
+		server.Close()
+		return exit.With(exit.Usage, err) // a port in use, or a bad address
+	}
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.Serve(running, o.ExitTime()) })
+	group.Go(func() error {
+		if err := server.LoadAll(running); err != nil {
+			return err
+		}
+		if err := printModels(messages, server); err != nil {
+			return err
+		}
+		f.Started()
+		at := f.Addresses()
+		return announce(o.AnnounceFD, api.Announcement{
+			PID: os.Getpid(), HTTP: at.HTTP, GRPC: at.GRPC, Metrics: at.Metrics,
+			ORTVersion: runtime.Version(), ORTLibrary: runtime.Library(),
+		})
+	})
+	ended := make(chan error, 1)
+	go func() {
+		err := group.Wait()
+		server.Close()
+		ended <- err
+	}()
+	select {
+	case err = <-ended:
+	case <-after(running, o.DrainDelay+max(o.ExitTime(), time.Second)):
+		return errExitTimeout
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errExitTimeout
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // asked to end while models were being loaded
+	}
+	return err
+}
+
+// after returns a channel that is closed some time after ctx has ended.
+func after(ctx context.Context, d time.Duration) <-chan struct{} {
+	out := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { close(out) }) })
+	return out
+}
+
+// announce writes the server's addresses to a file descriptor, and closes it. With 0 nobody listens.
+func announce(fd int, a api.Announcement) error {
+	if fd == 0 {
+		return nil
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("cannot announce the server: %w", err)
+	}
+	out := os.NewFile(uintptr(fd), "announce")
+	if out == nil {
+		return exit.Usagef("--announce-fd=%d is not a file descriptor", fd)
+	}
+	_, err = out.Write(append(text, '\n'))
+	if err := errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("cannot announce the server: %w", err)
+	}
+	return nil
+}
+
+// endWithParent ends the process when the parent's end of the pipe is closed, which happens even if the parent was killed.
+// It waits in a read that nothing else can end, so it has no owner.
+func endWithParent(pipe *os.File) {
+	_, _ = io.Copy(io.Discard, pipe) // an error means the same as the end
+	os.Exit(exit.Failure)
+}
+
+// printModels prints the table of models and their states.
+func printModels(out io.Writer, server *engine.Server) error {
+	entries, err := server.Index(false)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.Debug)
+	fmt.Fprintln(w, " Model\t Version\t Status")
+	for _, e := range entries {
+		status := e.State
+		if e.Reason != "" {
+			status += ": " + e.Reason
+		}
+		fmt.Fprintf(w, " %s\t %s\t %s\n", e.Name, e.Version, status)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("cannot print the table of models: %w", err)
+	}
+	return nil
+}
