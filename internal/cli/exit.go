@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -23,11 +24,12 @@ const (
 	exitInterrupted  = exit.Interrupted
 )
 
-func usageErrorf(format string, args ...any) error { return exit.Usagef(format, args...) }
-func withExit(code int, err error) error           { return exit.With(code, err) }
-func exitCode(err error) int                       { return exit.CodeOf(err) }
-func leading(err, others error) error              { return exit.Leading(err, others) }
-func isLocal(host string) bool                     { return hostinfo.IsLocal(host) }
+func usageErrorf(format string, args ...any) error       { return exit.Usagef(format, args...) }
+func withExit(code int, err error) error                 { return exit.With(code, err) }
+func exitCode(err error) int                             { return exit.CodeOf(err) }
+func leading(err, others error) error                    { return exit.Leading(err, others) }
+func interruptedOr(ctx context.Context, err error) error { return exit.OrInterrupted(ctx, err) }
+func isLocal(host string) bool                           { return hostinfo.IsLocal(host) }
 
 // inputError gives exit code 2 to what the user can mend: bad input, and folders that cannot be written.
 func inputError(err error) error {

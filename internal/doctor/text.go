@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"cmp"
@@ -12,18 +12,18 @@ import (
 	"tuner/provider/probe"
 )
 
-// Marks of a line: it is well, it is missing but needn't be there, it is broken.
+// Marks of a line: it is well; it is absent, and need not be there; it is broken.
 const (
 	markGood = "✓"
 	markNone = "–"
 	markBad  = "✗"
 )
 
-// printDiagnosis writes the report for people: sections of marked lines, each lack followed by its remedy.
-func printDiagnosis(out io.Writer, d diagnosis) error {
+// Write writes the diagnosis for people: sections of marked lines, each lack followed by its remedy.
+func Write(out io.Writer, d Diagnosis) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(mark, name, format string, args ...any) {
-		fmt.Fprintf(table, "  %s %s\t%s\n", mark, name, fmt.Sprintf(format, args...)) // errors show at Flush
+		fmt.Fprintf(table, "  %s %s\t%s\n", mark, name, fmt.Sprintf(format, args...)) // Flush returns the errors
 	}
 	fmt.Fprintf(table, "Machine %s\n", d.Fingerprint)
 	printHost(line, d.Host)
@@ -66,7 +66,7 @@ func printHost(line printLine, h hostinfo.Host) {
 	}
 }
 
-// gpuText tells the facts of a GPU; what its driver does not tell is left out, but for name and memory.
+// gpuText tells the facts of a GPU. Facts that its driver does not tell are left out, other than name and memory.
 func gpuText(gpu hostinfo.GPU) string {
 	text := cmp.Or(gpu.Name, "unknown model") + ", "
 	if gpu.Memory > 0 {
@@ -82,7 +82,7 @@ func gpuText(gpu hostinfo.GPU) string {
 	return text
 }
 
-// coresText says what can be used, and what limits it.
+// coresText tells how many cores can be used, and what limits them.
 func coresText(c hostinfo.CPU) string {
 	text := fmt.Sprintf("%.4g usable of %d", c.Usable(), c.Logical)
 	if c.Physical > 0 {
@@ -92,7 +92,7 @@ func coresText(c hostinfo.CPU) string {
 		text += fmt.Sprintf(", affinity mask of %d", n)
 	}
 	if c.Quota > 0 {
-		return text + fmt.Sprintf(", cgroup quota of %.4g: ONNX Runtime doesn't see it, so set intra_op_threads", c.Quota)
+		return text + fmt.Sprintf(", cgroup quota of %.4g: ONNX Runtime does not see it, so set intra_op_threads", c.Quota)
 	}
 	return text + ", no quota"
 }
@@ -124,24 +124,24 @@ func printNUMA(line printLine, nodes []hostinfo.NUMANode) {
 	}
 }
 
-// noisy is the share of the CPU time from which on the work of others disturbs measurements noticeably.
+// noisy is the share of the CPU time from which on other processes disturb measurements noticeably.
 const noisy = 0.10
 
-func printNoise(line printLine, n *noise) {
+func printNoise(line printLine, n *Noise) {
 	if n == nil {
-		line(markNone, "noise", "this system doesn't tell")
+		line(markNone, "noise", "this system does not tell it")
 		return
 	}
-	text := fmt.Sprintf("others use %.0f %% of the CPU time, the hypervisor takes %.1f %%", 100*n.Busy, 100*n.Steal)
+	text := fmt.Sprintf("other processes use %.0f %% of the CPU time, the hypervisor takes %.1f %%", 100*n.Busy, 100*n.Steal)
 	if n.Busy+n.Steal < noisy {
 		line(markGood, "noise", "%s", text)
 		return
 	}
 	line(markBad, "noise", "%s", text)
-	line(" ", "", "→ end other work before measuring; measurements that it disturbs are marked")
+	line(" ", "", "→ end other processes before you measure; disturbed measurements are marked")
 }
 
-func printRuntimes(line printLine, d diagnosis) {
+func printRuntimes(line printLine, d Diagnosis) {
 	if len(d.Runtimes) == 0 {
 		line(markBad, "none", "no ONNX Runtime is installed")
 		line(" ", "", "→ tuner runtime install cpu")
@@ -159,7 +159,7 @@ func printRuntimes(line printLine, d diagnosis) {
 	}
 }
 
-func printRuntime(line printLine, r runtimeFact, selected bool) {
+func printRuntime(line printLine, r Runtime, selected bool) {
 	name := r.Name
 	if selected {
 		name += " (selected)"
@@ -177,16 +177,16 @@ func printRuntime(line printLine, r runtimeFact, selected bool) {
 		line("  "+markBad, p.Name, "%s", indent(p.Error))
 		remedy := probe.Remedy(p.Name)
 		if p.Refused != "" {
-			remedy = fmt.Sprintf("the build is sound, it runs a tiny model: %q is at fault; copy or export it again", p.Refused)
+			remedy = fmt.Sprintf("the build runs a tiny model, so %q is at fault: copy or export it again", p.Refused)
 		}
 		line(" ", "", "→ %s", remedy)
 	}
 }
 
-// messageWidth is what the names leave of the terminal to messages.
+// messageWidth is the width of messages: the terminal's, less the names.
 const messageWidth = terminal.Width - 36
 
-// indent keeps the lines of a longer message in the column, and folds those that a terminal has no room for.
+// indent keeps the lines of a long message in their column, and folds lines that are too wide.
 func indent(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(terminal.Fold(text, messageWidth)), "\n", "\n\t")
 }

@@ -1,13 +1,13 @@
-package cli
+package doctor
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,10 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "write golden files")
 
-// machine is a server with a GPU, a quota, two NUMA nodes, and some things amiss.
-func machine() diagnosis {
+// machine is a server with two GPUs, a quota, two NUMA nodes, and several faults.
+func machine() Diagnosis {
 	const gib = 1 << 30
-	return diagnosis{
+	return Diagnosis{
 		Fingerprint: "0123456789abcdef",
 		Host: hostinfo.Host{
 			OS: "linux", Arch: "amd64", Platform: "debian 12.5", Kernel: "6.1.0",
@@ -34,14 +34,14 @@ func machine() diagnosis {
 			GPUNote:  "cannot read GPU 2: GPU is lost",
 			Problems: []string{"cannot read something: permission denied"},
 		},
-		Noise:    &noise{Busy: 0.25, Steal: 0.013},
+		Noise:    &Noise{Busy: 0.25, Steal: 0.013},
 		Pip:      "python3 has no working pip; install it:\n  No module named pip",
 		Selected: "cpu@1.31.1",
-		Runtimes: []runtimeFact{
+		Runtimes: []Runtime{
 			{Name: "cpu@1.31.1", Library: "/cache/cpu/libonnxruntime.so.1.31.1", Version: "1.31.1",
-				Providers: []providerFact{{Name: "cpu", Works: true, Milliseconds: 12.4}}},
+				Providers: []Provider{{Name: "cpu", Works: true, Milliseconds: 12.4}}},
 			{Name: "cuda@1.31.1", Library: "/cache/cuda/libonnxruntime.so.1.31.1", Version: "1.31.1",
-				Providers: []providerFact{{Name: "cuda", Error: "failed: signal: aborted (core dumped)"}, {Name: "cpu", Works: true, Milliseconds: 9}}},
+				Providers: []Provider{{Name: "cuda", Error: "failed: signal: aborted (core dumped)"}, {Name: "cpu", Works: true, Milliseconds: 9}}},
 			{Name: "external", Library: "/lib/x.so", Error: "cannot open ONNX Runtime \"/lib/x.so\": invalid ELF header"},
 		},
 		Installable: []string{"openvino@1.24.1"},
@@ -49,8 +49,8 @@ func machine() diagnosis {
 }
 
 // quietMachine is a small machine on which all is well, and nothing is installed.
-func quietMachine() diagnosis {
-	return diagnosis{
+func quietMachine() Diagnosis {
+	return Diagnosis{
 		Fingerprint: "fedcba9876543210",
 		Host: hostinfo.Host{OS: "darwin", Arch: "arm64", Platform: "darwin 15", Kernel: "25.0",
 			CPU: hostinfo.CPU{Model: "Example Arm", Logical: 8}, Memory: hostinfo.Memory{Total: 16 << 30, Available: 8 << 30},
@@ -59,16 +59,16 @@ func quietMachine() diagnosis {
 	}
 }
 
-func TestPrintDiagnosis(t *testing.T) {
+func TestWrite(t *testing.T) {
 	t.Parallel()
-	for name, d := range map[string]diagnosis{"server": machine(), "quiet": quietMachine()} {
+	for name, d := range map[string]Diagnosis{"server": machine(), "quiet": quietMachine()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got bytes.Buffer
-			if err := printDiagnosis(&got, d); err != nil {
+			if err := Write(&got, d); err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", "doctor_"+name+".txt")
+			golden := filepath.Join("testdata", name+".txt")
 			if *update {
 				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
 					t.Fatal(err)
@@ -85,29 +85,27 @@ func TestPrintDiagnosis(t *testing.T) {
 	}
 }
 
-// A model that fails where a tiny one runs is at fault itself; a provider that runs neither is not the model's affair. The child is
-// a script that answers by provider and model, its fifth and seventh argument.
+// A model that fails where a tiny one runs is itself at fault. It is not where the provider runs neither.
 func TestModelAtFault(t *testing.T) {
 	t.Parallel()
-	script := `#!/bin/sh
-case "$5 $7" in
-" ") echo '{"version": "1.2", "providers": ["cpu", "openvino"]}' ;;
-"cpu bad.onnx") echo '{"error": "it is damaged"}' ;;
-"cpu ") echo '{"milliseconds": 1}' ;;
-openvino*) echo '{"error": "it is not there"}' ;;
-esac
-`
-	p := probe.Prober{Program: filepath.Join(t.TempDir(), "tuner"), Name: "tuner", Timeout: time.Minute}
-	if err := os.WriteFile(p.Program, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	fact := tryRuntime(t.Context(), p, ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
-	want := []providerFact{{Name: "cpu", Error: "it is damaged", Refused: "bad.onnx"}, {Name: "openvino", Error: "it is not there"}}
+	probe := Prober(func(_ context.Context, _ ortlib.Build, provider, model string) probe.Answer {
+		switch {
+		case provider == "":
+			return probe.Answer{Version: "1.2", Providers: []string{"cpu", "openvino"}}
+		case provider == "openvino":
+			return probe.Answer{Error: "it is not there"}
+		case model != "":
+			return probe.Answer{Error: "it is damaged"}
+		}
+		return probe.Answer{Milliseconds: 1}
+	})
+	fact := probe.try(t.Context(), ortlib.Build{Flavour: "cpu", Version: "1.2"}, "bad.onnx")
+	want := []Provider{{Name: "cpu", Error: "it is damaged", Refused: "bad.onnx"}, {Name: "openvino", Error: "it is not there"}}
 	if diff := cmp.Diff(want, fact.Providers); diff != "" {
 		t.Errorf("providers (-want +got):\n%s", diff)
 	}
 	var text bytes.Buffer
-	if err := printDiagnosis(&text, diagnosis{Runtimes: []runtimeFact{fact}}); err != nil {
+	if err := Write(&text, Diagnosis{Runtimes: []Runtime{fact}}); err != nil {
 		t.Fatal(err)
 	}
 	for remedy, wanted := range map[string]bool{`"bad.onnx" is at fault`: true, probe.Remedy("cpu"): false, probe.Remedy("openvino"): true} {

@@ -1,0 +1,118 @@
+// Package doctor finds out what this machine offers for serving models, and names the remedy for each lack.
+//
+// It stands above packages hostinfo, ortlib and provider/probe. It installs nothing and changes nothing.
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"tuner/hostinfo"
+	"tuner/ortlib"
+	"tuner/ortlib/wheel"
+	"tuner/provider/probe"
+)
+
+// Diagnosis is the state of the machine. Its JSON form is for programs.
+type Diagnosis struct {
+	Fingerprint string        `json:"fingerprint"`
+	Host        hostinfo.Host `json:"host"`
+	Noise       *Noise        `json:"noise,omitempty"` // absent where the system does not tell it
+	Pip         string        `json:"pip,omitempty"`   // the fault of python3 and pip; "": none
+	Selected    string        `json:"selected"`        // the build that is used when none is named; "": none
+	Runtimes    []Runtime     `json:"runtimes"`
+	Installable []string      `json:"installable"` // builds that are not installed
+}
+
+// Noise is the work of other processes while the diagnosis waited, as shares of the machine's CPU time.
+type Noise struct {
+	Busy  float64 `json:"busy"`
+	Steal float64 `json:"steal"`
+}
+
+// Runtime is an ONNX Runtime build with its execution providers.
+type Runtime struct {
+	Name      string     `json:"name"`
+	Library   string     `json:"library"`
+	Version   string     `json:"version"` // as the library itself says
+	Error     string     `json:"error,omitempty"`
+	Providers []Provider `json:"providers"`
+}
+
+// Provider says whether an execution provider created a session and ran a model.
+type Provider struct {
+	Name         string  `json:"name"`
+	Works        bool    `json:"works"`
+	Milliseconds float64 `json:"milliseconds,omitempty"`
+	Error        string  `json:"error,omitempty"`
+	Refused      string  `json:"refused,omitempty"` // the model that failed where a tiny one runs: the model is at fault
+}
+
+// A Prober tries a build with an execution provider and a model, in a process of its own, since either may crash. An empty
+// provider only opens the library; an empty model is a tiny one. The call blocks until there is an answer or ctx ends. It is
+// probe.Prober's Try.
+type Prober func(ctx context.Context, build ortlib.Build, provider, model string) probe.Answer
+
+// Diagnose examines the machine. Providers are tried with a model; "": a tiny one.
+func Diagnose(ctx context.Context, probe Prober, model string) (Diagnosis, error) {
+	host := hostinfo.Read(ctx)
+	d := Diagnosis{Fingerprint: host.Fingerprint(), Host: host, Noise: measureNoise(ctx), Runtimes: []Runtime{}, Installable: []string{}}
+	if err := wheel.Check(ctx); err != nil {
+		d.Pip = err.Error()
+	}
+	builds, err := ortlib.Known()
+	if err != nil {
+		return Diagnosis{}, err
+	}
+	for _, known := range builds {
+		if known.Selected {
+			d.Selected = known.Name
+		}
+		switch {
+		case known.Error != "":
+			d.Runtimes = append(d.Runtimes, Runtime{Name: known.Name, Library: known.Library, Error: known.Error, Providers: []Provider{}})
+		case known.Installed:
+			d.Runtimes = append(d.Runtimes, probe.try(ctx, known.Build, model))
+		default:
+			d.Installable = append(d.Installable, known.Name)
+		}
+	}
+	return d, ctx.Err()
+}
+
+// noiseTime is long enough for CPU times, which have steps of 10 ms, to show some percent.
+const noiseTime = time.Second
+
+// measureNoise measures the work of other processes on the processors that this process may use: it does nothing for a
+// moment, and reads the CPU times before and after.
+func measureNoise(ctx context.Context) *Noise {
+	allowed := hostinfo.ReadAllowance()
+	before := allowed.Snapshot()
+	select {
+	case <-time.After(noiseTime):
+	case <-ctx.Done():
+		return nil
+	}
+	usage := allowed.Snapshot().Since(before)
+	total := float64(usage.Total())
+	if total <= 0 { // the system does not tell
+		return nil
+	}
+	return &Noise{Busy: float64(usage.Busy) / total, Steal: float64(usage.Steal) / total}
+}
+
+// try opens a build, and tries each of its providers on a model.
+func (probe Prober) try(ctx context.Context, build ortlib.Build, model string) Runtime {
+	r := Runtime{Name: build.Name(), Library: build.Library, Providers: []Provider{}}
+	opened := probe(ctx, build, "", "")
+	r.Version, r.Error = opened.Version, opened.Error
+	for _, name := range opened.Providers {
+		answer := probe(ctx, build, name, model)
+		tried := Provider{Name: name, Works: answer.Error == "", Milliseconds: answer.Milliseconds, Error: answer.Reason()}
+		if !tried.Works && model != "" && probe(ctx, build, name, "").Error == "" {
+			tried.Refused = model
+		}
+		r.Providers = append(r.Providers, tried)
+	}
+	return r
+}
