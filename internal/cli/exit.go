@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"tuner/hostinfo"
 	"tuner/internal/exit"
+	"tuner/internal/words"
 	"tuner/profile"
 	"tuner/report"
 )
@@ -29,6 +31,8 @@ func withExit(code int, err error) error                 { return exit.With(code
 func exitCode(err error) int                             { return exit.CodeOf(err) }
 func leading(err, others error) error                    { return exit.Leading(err, others) }
 func interruptedOr(ctx context.Context, err error) error { return exit.OrInterrupted(ctx, err) }
+func clockText(d time.Duration) string                   { return words.Clock(d) }
+func briefly(reason string) string                       { return words.Brief(reason) }
 func isLocal(host string) bool                           { return hostinfo.IsLocal(host) }
 
 // inputError gives exit code 2 to what the user can mend: bad input, and folders that cannot be written.
@@ -57,4 +61,12 @@ func fileByFlag(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("unexpected argument %q: the file is given as -f %s", args[0], args[0])
 	}
 	return nil
+}
+
+// countText prints a number with its noun.
+func countText(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

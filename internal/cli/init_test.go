@@ -13,6 +13,7 @@ import (
 	"tuner/onnx"
 	"tuner/onnx/build"
 	"tuner/profile"
+	"tuner/profile/starter"
 	"tuner/spec"
 )
 
@@ -222,7 +223,7 @@ func TestInitSaysWhichShapesAreExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shapes, err := exampleShapes(subject, map[string][]int64{"x": {3, 640, 480}})
+	shapes, err := starter.ExampleShapes(subject, map[string][]int64{"x": {3, 640, 480}})
 	if err != nil || len(shapes) != 1 || shapes[0].Example || !cmp.Equal(shapes[0].Dims, []int64{3, 640, 480}) {
 		t.Errorf("given: %+v, %v", shapes, err)
 	}

@@ -21,6 +21,8 @@ import (
 	"tuner/ortlib"
 	"tuner/profile"
 	"tuner/profile/campaign"
+	"tuner/profile/dryrun"
+	"tuner/profile/progress"
 	"tuner/provider/probe"
 	"tuner/runner"
 	"tuner/search"
@@ -101,6 +103,22 @@ func runCampaign(ctx context.Context, con console, o profileOptions, p spec.Prof
 		return err
 	}
 	return summarize(con, o, c.setup, outcome)
+}
+
+// runDryRun prints what a campaign would do. It refuses what the comparison of variants would refuse; the rest has been checked
+// (checkCampaign).
+func runDryRun(con console, o profileOptions, s profile.Setup, servers []string) error {
+	if _, _, err := variantData(s.Profile, s.Subject); err != nil {
+		return inputError(err)
+	}
+	forecast, err := dryrun.New(s, servers)
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		return writeJSON(con.out, forecast)
+	}
+	return forecast.Write(con.out)
 }
 
 // prepared is a campaign that was checked as far as that can be done before its variants are made. Its servers are to be restored in the end.
@@ -378,7 +396,7 @@ func observe(con console, o profileOptions, settings search.Settings, past time.
 	if o.quiet {
 		return quiet{}, func() {}
 	}
-	p := newProgress(con.err, settings.Goal, settings.Budget, past)
+	p := progress.New(con.err, settings.Goal, settings.Budget, past)
 	return p, p.Close
 }
 
@@ -388,7 +406,7 @@ func announce(con console, o profileOptions, setup profile.Setup, log campaign.L
 		return
 	}
 	fmt.Fprintf(con.err, "%s: %s on %s, results in %s\n", setup.Profile.Search.Strategy, setup.Subject.Name, serverText(setup), setup.Profile.Output)
-	for _, line := range earlierLines(setup.Profile, earlierCampaigns(log.Earlier)) {
+	for _, line := range dryrun.EarlierLines(setup.Profile, log.Earlier) {
 		fmt.Fprintln(con.err, line)
 	}
 	if !log.Header().HasChecksums() {

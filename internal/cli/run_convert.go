@@ -27,8 +27,10 @@ import (
 	"tuner/precision/accuracy"
 	"tuner/profile"
 	"tuner/profile/campaign"
+	"tuner/profile/starter"
 	"tuner/provider"
 	"tuner/pytorch"
+	"tuner/report/formats"
 	"tuner/spec"
 	"tuner/steps"
 )
@@ -60,14 +62,14 @@ func newConversion(ctx context.Context, con console, o runOptions, model string)
 	if isPyTorch(model) && !info.IsDir() {
 		return c.ofPyTorch()
 	}
-	starter, subject, err := openStarter(ctx, "run", model, ".", nil)
+	named, subject, err := starter.Open("run", model, ".", nil, machineOf(ctx))
 	if err == nil && inputs.Batches(subject.Model) { // else the batch dimension may become symbolic, and is not given then
-		_, err = givenSizes(subject.Model, o.given)
+		_, err = starter.GivenSizes(subject.Model, o.given)
 	}
 	if err != nil {
 		return modelConversion{}, err
 	}
-	c.place(starter.Name)
+	c.place(named.Name)
 	if info.IsDir() {
 		c.skipped = model + " is a Triton model folder, which is served as it is"
 		return c, nil
@@ -110,7 +112,7 @@ func (c modelConversion) ofONNX(subject profile.Subject) (modelConversion, error
 		return c, nil
 	}
 	c.source, c.target, c.shapes = subject.Model, targetPath(c.dir, c.model, spec.PrecisionOriginal), map[string][]int64{}
-	shapes, err := exampleShapes(subject, nil)
+	shapes, err := starter.ExampleShapes(subject, nil)
 	for _, s := range shapes {
 		c.shapes[s.Input] = s.Dims
 	}
@@ -269,19 +271,19 @@ func differenceText(r accuracy.Report) string {
 // writeRunFiles writes the profile.yaml and analyze.yaml that say what the flags ask for of a model, unless they are there, and
 // returns the profile's path.
 func writeRunFiles(ctx context.Context, con console, o runOptions, name, model, dir string) (string, error) {
-	starter, subject, err := openStarter(ctx, "run", model, dir, o.given)
+	first, subject, err := starter.Open("run", model, dir, o.given, machineOf(ctx))
 	if err != nil {
 		return "", err
 	}
-	if len(starter.Shapes) > 0 && len(o.given) == 0 {
-		fmt.Fprintf(con.err, "sizes of symbolic dimensions are examples, on which the figures depend: %s; --shape says what your requests have\n", shapesText(starter.Shapes))
+	if len(first.Shapes) > 0 && len(o.given) == 0 {
+		fmt.Fprintf(con.err, "sizes of symbolic dimensions are examples, on which the figures depend: %s; --shape says what your requests have\n", shapesText(first.Shapes))
 	}
-	starter.Name, starter.Config, starter.Output, starter.Wish = name, "", ".", &o.wish
-	files, err := initFiles(dir, starter, subject)
+	first.Name, first.Config, first.Output, first.Wish = name, "", ".", &o.wish
+	files, err := starter.Files(dir, first, subject, formats.All().Words())
 	if err != nil {
 		return "", err
 	}
-	path := files[0].path
+	path := files[0].Path
 	missing, err := missingFiles(files)
 	if err != nil || len(missing) == 0 {
 		return path, err
@@ -289,7 +291,7 @@ func writeRunFiles(ctx context.Context, con console, o runOptions, name, model, 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", usageErrorf("cannot make folder %q: %v; -o names another", dir, durable.Cause(err))
 	}
-	return path, inputError(replaceFiles(dir, missing))
+	return path, inputError(starter.Replace(dir, missing))
 }
 
 // shapesText lists shapes: "ids [32], mask [32]".
@@ -303,27 +305,27 @@ func shapesText(shapes []spec.StarterShape) string {
 
 // missingFiles leaves out the files that are there: the user may have edited them. A profile that asks for something else is
 // an error, unless only budget or until differ: then it is written again.
-func missingFiles(files []newFile) ([]newFile, error) {
-	var missing []newFile
+func missingFiles(files []starter.File) ([]starter.File, error) {
+	var missing []starter.File
 	for _, f := range files {
-		there, err := os.ReadFile(f.path)
+		there, err := os.ReadFile(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, f)
 			continue
 		case err != nil:
-			return nil, usageErrorf("cannot read %q: %v", f.path, durable.Cause(err))
-		case filepath.Base(f.path) != spec.ProfileName:
+			return nil, usageErrorf("cannot read %q: %v", f.Path, durable.Cause(err))
+		case filepath.Base(f.Path) != spec.ProfileName:
 			continue
 		}
-		isSame, isOtherEnd, err := compareProfiles(f.path, there, f.text)
+		isSame, isOtherEnd, err := compareProfiles(f.Path, there, f.Text)
 		switch {
 		case err != nil:
 			return nil, withExit(exitUsage, err)
 		case isOtherEnd:
 			missing = append(missing, f)
 		case !isSame:
-			return nil, usageErrorf("%s is there, and asks for something else than this command: 'tuner run -f %s' goes on with it, and -o names another folder", f.path, f.path)
+			return nil, usageErrorf("%s is there, and asks for something else than this command: 'tuner run -f %s' goes on with it, and -o names another folder", f.Path, f.Path)
 		}
 	}
 	return missing, nil

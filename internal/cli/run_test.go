@@ -23,6 +23,7 @@ import (
 	"tuner/ortlib"
 	"tuner/precision/accuracy"
 	"tuner/profile"
+	"tuner/profile/starter"
 	"tuner/search"
 	"tuner/spec"
 	"tuner/steps"
@@ -176,14 +177,14 @@ func TestGivenShapes(t *testing.T) {
 	writeModel(t, model, g.Model())
 	check := func(want, wrong string, given map[string][]int64) {
 		t.Helper()
-		starter, _, err := openStarter(t.Context(), "run", model, ".", given)
+		first, _, err := starter.Open("run", model, ".", given, machineOf(t.Context()))
 		if wrong != "" {
 			if exitCode(err) != exitUsage || !strings.Contains(err.Error(), wrong) {
 				t.Errorf("%v: error %v, want %q", given, err, wrong)
 			}
 			return
 		}
-		if got := shapesText(starter.Shapes); got != want || err != nil {
+		if got := shapesText(first.Shapes); got != want || err != nil {
 			t.Errorf("%v: %q, %v; want %q", given, got, err, want)
 		}
 	}

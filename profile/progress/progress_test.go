@@ -1,7 +1,6 @@
-package cli
+package progress
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tuner/measure"
-	"tuner/meter"
 	"tuner/profile"
 	"tuner/search"
 	"tuner/search/verdict"
@@ -53,25 +51,6 @@ func TestLineHasTheGoalsMetrics(t *testing.T) {
 	}
 	if got, want := figuresText(goal, m), "1000.0 infer/s, p99 400 µs, cost 0.100 per million, energy 12.0 mJ"; got != want {
 		t.Errorf("the figures are %q, want %q", got, want)
-	}
-}
-
-// A goal on what the machine does not tell is refused, with the field and the reason.
-func TestMetricsThatCannotBeMeasured(t *testing.T) {
-	t.Parallel()
-	limit := 1.0
-	goal := search.Goal{Objective: search.Objective{Terms: []search.Term{{Metric: measure.Throughput, Weight: 2}, {Metric: measure.GPUPower, Weight: 1}}},
-		Constraints: []search.Constraint{{Metric: measure.Energy, Max: &limit}, {Metric: measure.Memory, Max: &limit}}}
-	none := meter.Sources{GPUNote: "no NVIDIA driver", CPUEnergy: errors.New("no counters")}
-	err := checkMetrics("p.yaml", goal, none, "on this machine")
-	want := "p.yaml: weights.gpu_power: gpu_power cannot be measured on this machine: no NVIDIA driver\n" +
-		"p.yaml: constraints.energy: energy cannot be measured on this machine: no NVIDIA driver; no counters"
-	if err == nil || err.Error() != want || exitCode(err) != exitUsage {
-		t.Errorf("error %v (exit %d), want %q", err, exitCode(err), want)
-	}
-	goal.Objective.Terms = goal.Objective.Terms[:1]
-	if err := checkMetrics("p.yaml", goal, meter.Sources{GPUNote: "no NVIDIA driver"}, "on this machine"); err != nil {
-		t.Errorf("with the CPU's counters: %v", err)
 	}
 }
 

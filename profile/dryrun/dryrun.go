@@ -1,0 +1,158 @@
+// Package dryrun tells what a campaign would do: what is converted first, the candidates, what was folded and why, and a
+// time estimate. It measures nothing, and changes nothing.
+package dryrun
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tuner/internal/exit"
+	"tuner/internal/words"
+	"tuner/profile"
+	"tuner/search"
+	"tuner/search/plan"
+	"tuner/spec"
+)
+
+// Forecast is what a campaign would do, as `tuner profile --dry-run --output json` prints it.
+type Forecast struct {
+	Conversions []string           `json:"conversions"` // precisions that would be made first
+	Check       string             `json:"accuracy_check,omitempty"`
+	Servers     []string           `json:"servers,omitempty"` // other than the bundled engine: what would be done to them
+	Earlier     []Earlier          `json:"earlier"`           // campaigns from which the search learns
+	Count       int                `json:"candidate_count"`
+	IsCounted   bool               `json:"counted"`    // else there are too many pools to count: the numbers are upper bounds
+	Candidates  []search.Candidate `json:"candidates"` // the first mostCandidates
+	Folds       []search.Fold      `json:"folds"`      // none unless they were counted
+	Pools       int                `json:"pools"`      // engine processes
+	Loads       []float64          `json:"loads"`
+	Rate        bool               `json:"request_rate,omitempty"` // loads are requests/s, else requests in flight
+	Estimate    float64            `json:"estimate_seconds"`
+	Budget      float64            `json:"budget_seconds,omitempty"`
+	Until       float64            `json:"until,omitempty"` // the gain at which the campaign may end earlier, as a share
+
+	reused []string // Earlier, for people
+}
+
+// mostCandidates is how many candidates a forecast lists.
+const mostCandidates = 10_000
+
+// New makes the forecast of a campaign. servers say what would be done to servers other than the bundled engine.
+func New(s profile.Setup, servers []string) (Forecast, error) {
+	p, facts := s.Profile, s.Facts
+	earlier, err := profile.Reuse(s)
+	if err != nil {
+		return Forecast{}, exit.With(exit.Usage, err)
+	}
+	settings := p.Settings(facts)
+	planned, err := plan.New(p.Search.Strategy, settings)
+	if err != nil {
+		return Forecast{}, exit.Usagef("%s: %v", p.Path, err)
+	}
+	candidates := planned.Candidates()
+	count, isCounted := candidates.Len()
+	pools, _ := candidates.PoolCount()
+	return Forecast{
+		Conversions: append([]string{}, profile.Conversions(p, facts)...), Check: checkText(p, facts), Servers: servers,
+		Earlier: earlierOf(earlier), reused: EarlierLines(p, earlier),
+		Count: count, IsCounted: isCounted, Candidates: firstCandidates(candidates, mostCandidates), Folds: candidates.Folds(),
+		Pools: pools, Loads: settings.Space.Load.Levels, Rate: settings.Space.Load.Rate,
+		Estimate: planned.Remaining().Seconds(), Budget: settings.Budget.Time.Seconds(), Until: settings.Until,
+	}, nil
+}
+
+func firstCandidates(candidates *search.Candidates, most int) []search.Candidate {
+	var list []search.Candidate
+	next := candidates.Walk()
+	for len(list) < most {
+		c, ok := next()
+		if !ok {
+			break
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// checkText names the limit of variants, and the data of the comparison; "" when nothing is compared.
+func checkText(p spec.Profile, facts search.Facts) string {
+	if !profile.Compares(p, facts) {
+		return ""
+	}
+	return p.Accuracy.Limit.String() + " on " + cmp.Or(p.Accuracy.Data, "synthetic inputs")
+}
+
+// maxListed is how many candidates are printed for people: the counts below them must stay on the screen.
+const maxListed = 60
+
+// Write prints the forecast for people.
+func (f Forecast) Write(out io.Writer) error {
+	var b strings.Builder
+	for _, line := range slices.Concat(f.Servers, f.reused) {
+		fmt.Fprintln(&b, line)
+	}
+	for _, name := range f.Conversions {
+		fmt.Fprintf(&b, "first: %s is made of the model (once: it is kept for the next time)\n", name)
+	}
+	if f.Check != "" {
+		fmt.Fprintf(&b, "first: accuracy is checked: %s; what misses it is not measured\n", f.Check)
+	}
+	f.writeCandidates(&b)
+	unit := ""
+	if f.Rate {
+		unit = " requests/s"
+	}
+	fmt.Fprintf(&b, "loads: %s%s\n", levelsText(f.Loads), unit)
+	fmt.Fprintf(&b, "time: about %s", secondsText(f.Estimate))
+	if f.Budget > 0 {
+		fmt.Fprintf(&b, " (budget %s)", secondsText(f.Budget))
+	}
+	if f.Until > 0 {
+		fmt.Fprintf(&b, ", or until nothing else is better by more than %.3g %%", 100*f.Until)
+	}
+	fmt.Fprintln(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// writeCandidates lists the candidates, and what was folded.
+func (f Forecast) writeCandidates(b *strings.Builder) {
+	most := ""
+	if !f.IsCounted {
+		most = "at most "
+	}
+	fmt.Fprintf(b, "%s%s and the default, in %s%s\n", most, words.Count(f.Count, "candidate"), most, words.Count(f.Pools, "engine process"))
+	listed := f.Candidates[:min(maxListed, len(f.Candidates))]
+	for _, c := range listed {
+		fmt.Fprintf(b, "  %s\n", c.Describe())
+	}
+	switch more := f.Count - len(listed); {
+	case f.Count > len(f.Candidates):
+		fmt.Fprintf(b, "  … and %s%d more\n", most, more)
+	case more > 0:
+		fmt.Fprintf(b, "  … and %d more (all of them: --output json)\n", more)
+	}
+	switch {
+	case !f.IsCounted:
+		fmt.Fprintln(b, "folded: not counted, of so many engine processes")
+	case len(f.Folds) > 0:
+		fmt.Fprintln(b, "folded:")
+	}
+	for _, fold := range f.Folds {
+		fmt.Fprintf(b, "  %d × %s\n", fold.Count, fold.Reason)
+	}
+}
+
+func secondsText(s float64) string { return words.Clock(time.Duration(s * float64(time.Second))) }
+
+func levelsText(levels []float64) string {
+	parts := make([]string, len(levels))
+	for i, l := range levels {
+		parts[i] = fmt.Sprintf("%g", l)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,164 @@
+// Package progress shows a campaign while it runs: a line per trial and, on a terminal, a bar below the lines with the
+// best configuration so far. It observes package profile, and decides nothing.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"tuner/internal/terminal"
+	"tuner/internal/words"
+	"tuner/measure"
+	"tuner/profile"
+	"tuner/search"
+)
+
+// Progress is a profile.Observer that prints.
+type Progress struct {
+	out     io.Writer // lines
+	goal    search.Goal
+	bar     *campaignBar            // nil when stderr is no terminal
+	columns func() int              // of the terminal; 0 without one, or when it is unknown
+	failed  map[measure.Failure]int // the first trial that failed so
+}
+
+// New shows a campaign whose earlier runs took past. Close must be called.
+func New(err io.Writer, goal search.Goal, budget search.Budget, past time.Duration) *Progress {
+	p := &Progress{out: err, goal: goal, columns: func() int { return 0 }, failed: map[measure.Failure]int{}}
+	if f, ok := err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.bar = newCampaignBar(f, goal, budget, past)
+		p.out = p.bar.bars
+		p.columns = func() int { // it may be made larger or smaller meanwhile
+			columns, _, _ := term.GetSize(int(f.Fd()))
+			return columns
+		}
+	}
+	return p
+}
+
+// Close takes the bar off the terminal.
+func (p *Progress) Close() {
+	if p.bar != nil {
+		p.bar.close()
+	}
+}
+
+// Begun implements profile.Observer: the bar names the configurations that are being measured.
+func (p *Progress) Begun(action search.Action) {
+	if p.bar != nil {
+		p.bar.begin(action)
+	}
+}
+
+// BlockRefused implements profile.Observer: it prints why configurations are not measured in turns.
+func (p *Progress) BlockRefused(reason string) {
+	start := ""
+	if p.bar != nil {
+		start = lineStart
+	}
+	fmt.Fprintf(p.out, "%smeasured one after the other, and not in turns: %s\n", start, words.Brief(reason))
+}
+
+// TrialEnded implements profile.Observer: it prints a line of number, time, configuration, load and figures, and says
+// whether the trial satisfies the constraints.
+func (p *Progress) TrialEnded(event search.Event, status profile.Status) {
+	start := ""
+	if p.bar != nil {
+		start = lineStart
+	}
+	head := fmt.Sprintf("%4d  %6s  ", status.Trials, words.Clock(status.Elapsed))
+	outcome := outcomeText(event, p.goal)
+	if f := event.Measurement.Failure; f != nil {
+		if first, known := p.failed[*f]; known {
+			outcome = fmt.Sprintf("failed (%s) as trial %d", f.Stage, first)
+		} else {
+			p.failed[*f] = status.Trials
+		}
+	}
+	fmt.Fprintln(p.out, start+trialLine(head, trialText(event.Trial), outcome, p.columns()))
+	if p.bar != nil {
+		p.bar.end(status)
+	}
+}
+
+// narrowestText is the least width, in columns, to which the text beside a line's head is folded.
+const narrowestText = 30
+
+// trialLine joins the parts of a trial's line. A line that is wider than the terminal (columns; 0: no terminal) is folded
+// below its head: first the trial, then its outcome.
+func trialLine(head, trial, outcome string, columns int) string {
+	line := head + trial + "  →  " + outcome
+	if columns <= 0 || utf8.RuneCountInString(line) <= columns {
+		return line
+	}
+	indent := utf8.RuneCountInString(head)
+	width := max(narrowestText, columns-indent)
+	text := terminal.Fill(trial, width) + "\n" + terminal.Fill("→ "+outcome, width)
+	return head + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", indent))
+}
+
+// trialText names the configuration and the load of a trial; of a service trial the engine process and its batches.
+func trialText(t search.Trial) string {
+	if t.Phase != search.PhaseService || len(t.Sizes) == 0 {
+		text := fmt.Sprintf("%s · %s", t.Candidate.Describe(), t.Load)
+		if t.Block > 0 {
+			text += " · in turns"
+		}
+		return text
+	}
+	sizes := fmt.Sprint(t.Sizes[0])
+	if last := t.Sizes[len(t.Sizes)-1]; last != t.Sizes[0] {
+		sizes += fmt.Sprintf("…%d", last)
+	}
+	return fmt.Sprintf("service curve of %s · concurrency %d × batch %s", t.Candidate.PoolKey(), t.Load.Concurrency, sizes)
+}
+
+// outcomeText tells the result of a trial in a few words.
+func outcomeText(e search.Event, goal search.Goal) string {
+	m := e.Measurement
+	switch {
+	case m.Failure != nil:
+		return fmt.Sprintf("failed (%s): %s", m.Failure.Stage, words.Brief(m.Failure.Reason))
+	case e.Trial.Phase == search.PhaseService:
+		return curveText(m.Windows)
+	}
+	parts := []string{figuresText(goal, m)}
+	if len(goal.Constraints) > 0 && !goal.Satisfies(m) {
+		parts = append(parts, "misses the constraints")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// curveText prints the compute time of the smallest and of the largest batch.
+func curveText(windows []measure.Window) string {
+	text := func(w measure.Window) string {
+		e, ok := measure.Measurement{Windows: []measure.Window{w}}.Estimate(measure.ComputeInfer)
+		if !ok {
+			return "unknown"
+		}
+		return measure.ComputeInfer.Format(e.Value)
+	}
+	if len(windows) < 2 {
+		return text(windows[0])
+	}
+	return text(windows[0]) + " … " + text(windows[len(windows)-1])
+}
+
+// figuresText prints throughput and p99, and the goal's other metrics.
+func figuresText(goal search.Goal, m measure.Measurement) string {
+	throughput, _ := m.Estimate(measure.Throughput)
+	p99, _ := m.Estimate(measure.LatencyP99)
+	text := fmt.Sprintf("%s, p99 %s", measure.Throughput.Format(throughput.Value), measure.LatencyP99.Format(p99.Value))
+	for _, metric := range goal.Metrics() {
+		if e, ok := goal.Estimate(m, metric); ok && metric != measure.Throughput && metric != measure.LatencyP99 {
+			text += fmt.Sprintf(", %s %s", metric, metric.Format(e.Value))
+		}
+	}
+	return text
+}

@@ -1,0 +1,110 @@
+package starter
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tuner/internal/exit"
+	"tuner/onnx"
+	"tuner/onnx/inputs"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// ExampleShapes gives a size to every symbolic dimension but the batch. It is the size that is given for it, also by another
+// input with the same symbol, else the size that the user's configuration fixes, else an example.
+func ExampleShapes(subject profile.Subject, given map[string][]int64) ([]spec.StarterShape, error) {
+	configured := map[string][]int64{}
+	for _, in := range subject.Config.GetInput() {
+		configured[in.GetName()] = in.GetDims()
+	}
+	sizes, err := GivenSizes(subject.Model, given)
+	if err != nil {
+		return nil, err
+	}
+	examples, batches := exampleSizes(subject.Model), inputs.Batches(subject.Model)
+	var shapes []spec.StarterShape
+	for _, in := range subject.Model.Inputs() {
+		if dims := requestShape(in, batches); slices.ContainsFunc(dims, func(d onnx.Dim) bool { return !d.IsFixed() }) {
+			shape := exampleShape(in, dims, configured[in.Name], sizes, examples)
+			if own, ok := given[in.Name]; ok {
+				shape.Dims, shape.Example = own, false
+			}
+			shapes = append(shapes, shape)
+		}
+	}
+	return shapes, nil
+}
+
+// exampleSizes are examples by symbol, the same in all inputs. A symbol that an image has gets an image's size.
+func exampleSizes(m *onnx.Model) map[string]int64 {
+	sizes, ofImages := map[string]int64{}, map[string]bool{}
+	for _, in := range m.Inputs() {
+		isImage := inputs.IsImage(in)
+		for i, size := range inputs.Example(in) {
+			symbol := in.Shape[i].Symbol
+			if symbol != "" && (sizes[symbol] == 0 || isImage && !ofImages[symbol]) {
+				sizes[symbol], ofImages[symbol] = size, isImage
+			}
+		}
+	}
+	return sizes
+}
+
+// requestShape is an input's shape without the batch dimension of a model that batches.
+func requestShape(in onnx.Value, batches bool) []onnx.Dim {
+	if batches {
+		return in.Shape[1:]
+	}
+	return in.Shape
+}
+
+// GivenSizes collects the sizes that given shapes have for symbols, and refuses shapes that do not fit the model.
+func GivenSizes(m *onnx.Model, given map[string][]int64) (map[string]int64, error) {
+	sizes, batches := map[string]int64{}, inputs.Batches(m)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		i := slices.IndexFunc(m.Inputs(), func(v onnx.Value) bool { return v.Name == name })
+		if i < 0 {
+			return nil, exit.Usagef("--shape %s: the model has no such input; it has %v", name, m.Inputs())
+		}
+		dims := requestShape(m.Inputs()[i], batches)
+		fits := len(dims) == len(given[name])
+		for k := 0; fits && k < len(dims); k++ {
+			fits = !dims[k].IsFixed() || dims[k].Size == given[name][k]
+			if dims[k].Symbol != "" {
+				sizes[dims[k].Symbol] = given[name][k]
+			}
+		}
+		if !fits {
+			return nil, exit.Usagef("--shape %s: %v does not fit %s, of which the batch dimension is left out", name, given[name], m.Inputs()[i])
+		}
+	}
+	return sizes, nil
+}
+
+// exampleShape settles the dimensions of one input. configured are those of the configuration. Either of the two may have a
+// batch dimension that the other leaves out, so they are matched from the last dimension on. given and examples are sizes of
+// symbols.
+func exampleShape(in onnx.Value, dims []onnx.Dim, configured []int64, given, examples map[string]int64) spec.StarterShape {
+	shape := spec.StarterShape{Input: in.Name, Note: strings.TrimPrefix(in.String(), in.Name+" ")}
+	own := inputs.Example(in)[len(in.Shape)-len(dims):]
+	for i, d := range dims {
+		size := d.Size
+		fromEnd := len(configured) - len(dims) + i
+		switch {
+		case d.IsFixed():
+		case given[d.Symbol] > 0:
+			size = given[d.Symbol]
+		case fromEnd >= 0 && configured[fromEnd] > 0:
+			size = configured[fromEnd]
+		default:
+			size, shape.Example = cmp.Or(examples[d.Symbol], own[i]), true
+			shape.Note += fmt.Sprintf("; %s = %d is an example", d, size)
+		}
+		shape.Dims = append(shape.Dims, size)
+	}
+	return shape
+}

@@ -1,0 +1,179 @@
+// Package starter decides what the first files for a model say: profile.yaml, analyze.yaml and config.pbtxt, as `tuner
+// init` and `tuner run` write them.
+//
+// It reads a model, chooses sizes for its symbolic dimensions, and writes the texts of package spec. It replaces no file
+// of the user unless it is told to.
+package starter
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tuner/hostinfo"
+	"tuner/internal/durable"
+	"tuner/internal/exit"
+	"tuner/modelconfig"
+	"tuner/onnx/inputs"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// configName is Triton's name of a model's configuration.
+const configName = "config.pbtxt"
+
+// File is a file that is about to be written.
+type File struct {
+	Path string
+	Text []byte
+	Note string // for people: what the file is for
+}
+
+// Machine is what the facts of a model depend on.
+type Machine struct {
+	Host hostinfo.Host
+	GPUs int // that a default configuration is made for
+}
+
+// Open reads a model for a verb, and collects what files in dir say about it. given are the shapes of inputs that the user
+// names, without the batch dimension.
+func Open(verb, model, dir string, given map[string][]int64, here func() Machine) (spec.Starter, profile.Subject, error) {
+	fail := func(err error) (spec.Starter, profile.Subject, error) { return spec.Starter{}, profile.Subject{}, err }
+	info, err := os.Stat(model)
+	if err != nil {
+		return fail(exit.Usagef("cannot read the model %q: %v", model, durable.Cause(err)))
+	}
+	absolute, err := filepath.Abs(model)
+	if err != nil {
+		return fail(fmt.Errorf("cannot resolve %q: %w", model, err))
+	}
+	machine := here()
+	source := spec.Profile{
+		Path: verb, Name: spec.NewStarter(absolute).Name, // model may be ".", which has no name of its own
+		Model: spec.ModelSource{Path: model, Precisions: map[string]string{spec.PrecisionOriginal: model}},
+	}
+	subject, err := profile.OpenSubject(source, machine.GPUs)
+	if err != nil {
+		return fail(exit.With(exit.Usage, err))
+	}
+	starter, err := newStarter(model, dir, info.IsDir(), subject)
+	if err == nil {
+		starter.Shapes, err = ExampleShapes(subject, given)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	starter.Cores = max(1, int(machine.Host.CPU.Usable()))
+	return starter, subject, nil
+}
+
+// newStarter collects what the files say about the model.
+func newStarter(model, dir string, isFolder bool, subject profile.Subject) (spec.Starter, error) {
+	path, err := pathFrom(dir, model)
+	if err != nil {
+		return spec.Starter{}, err
+	}
+	s := spec.NewStarter(path)
+	s.Name, s.Output = subject.Name, filepath.Join("out", subject.Name)
+	if !isFolder {
+		s.Config = configName
+	}
+	s.Batching = inputs.Batches(subject.Model) && subject.Config.GetMaxBatchSize() > 0
+	return s, nil
+}
+
+// pathFrom writes a path as it is seen from dir. An absolute path stays absolute.
+func pathFrom(dir, path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot resolve %q: %w", dir, err)
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot resolve %q: %w", path, err)
+	}
+	return filepath.Rel(from, to)
+}
+
+// Files makes the files, and reads them back, so that only valid files are written. formats are the report formats that an
+// analyze.yaml may name.
+func Files(dir string, s spec.Starter, subject profile.Subject, formats []string) ([]File, error) {
+	profileText, err := s.Profile()
+	if err != nil {
+		return nil, err
+	}
+	analyzeText, err := s.Analyze()
+	if err != nil {
+		return nil, err
+	}
+	files := []File{
+		{filepath.Join(dir, spec.ProfileName), profileText, "what to search"},
+		{filepath.Join(dir, spec.AnalyzeName), analyzeText, "what to make of the results"},
+	}
+	_, profileErr := spec.ParseProfile(files[0].Path, profileText)
+	_, analyzeErr := spec.ParseAnalyze(files[1].Path, analyzeText, formats)
+	if err := errors.Join(profileErr, analyzeErr); err != nil {
+		return nil, exit.Usagef("cannot write a valid profile for this model: %w", err)
+	}
+	if s.Config == "" {
+		return files, nil
+	}
+	config, err := modelconfig.Format(subject.Config)
+	if err != nil {
+		return nil, err
+	}
+	header := fmt.Sprintf("# The default configuration of %s: what Triton's auto-completion makes of the model.\n"+
+		"# tuner profile measures it first, and compares every other configuration with it.\n", s.Name)
+	return append(files, File{filepath.Join(dir, s.Config), slices.Concat([]byte(header), config), "the default configuration"}), nil
+}
+
+// WriteNew writes the files, all or none. It writes none when one exists, unless force is set.
+func WriteNew(dir string, files []File, force bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make folder %q: %w", dir, durable.Cause(err))
+	}
+	var existing []string
+	for _, f := range files {
+		if _, err := os.Lstat(f.Path); !errors.Is(err, fs.ErrNotExist) && !force {
+			existing = append(existing, f.Path)
+		}
+	}
+	if len(existing) > 0 {
+		return exit.Usagef("cannot write %s: already there; use --force to replace, or -o for another folder", strings.Join(existing, ", "))
+	}
+	return Replace(dir, files)
+}
+
+// Replace writes files, which all lie in dir. It writes all of them under temporary names before it renames the first, so
+// that a full disk leaves nothing behind.
+func Replace(dir string, files []File) error {
+	var staged []string
+	defer func() {
+		for _, temp := range staged {
+			_ = os.Remove(temp) // gone after the renaming
+		}
+	}()
+	for _, f := range files {
+		temp, err := durable.Stage(f.Path, durable.Bytes(f.Text))
+		if err != nil {
+			return fmt.Errorf("cannot write %q: %w", f.Path, durable.Cause(err))
+		}
+		staged = append(staged, temp)
+	}
+	for i, f := range files {
+		if err := os.Rename(staged[i], f.Path); err != nil {
+			return fmt.Errorf("cannot write %q: %w", f.Path, durable.Cause(err))
+		}
+	}
+	if err := durable.SyncDir(dir); err != nil {
+		return fmt.Errorf("cannot flush folder %q: %w", dir, durable.Cause(err))
+	}
+	return nil
+}
