@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"tuner/gate"
+	"tuner/gate/flags"
 	"tuner/hostinfo"
 	"tuner/internal/checksum"
 	"tuner/onnx"
@@ -19,7 +20,7 @@ import (
 
 // compareOutputs compares what the candidate yields, on the execution provider of its configuration, with what the baseline's model yields on
 // cpu; nil where no limit asks for it.
-func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setup, builds gateBuilds) (*gate.Accuracy, error) {
+func compareOutputs(ctx context.Context, con console, o *flags.Options, s gate.Setup, builds gateBuilds) (*gate.Accuracy, error) {
 	limit := s.Spec.Accuracy.Limit
 	if limit == nil {
 		return nil, nil
@@ -52,7 +53,7 @@ func compareOutputs(ctx context.Context, con console, o gateOptions, s gate.Setu
 	}
 	maker, err := precision.NewMaker(s.Baseline.Model, opener, precision.Options{Data: data, Limit: limit, Cache: cache, Tool: tool + engines,
 		Progress: func(text string) {
-			if !o.quiet {
+			if !o.Quiet {
 				fmt.Fprintln(con.err, text)
 			}
 		}})

@@ -10,6 +10,7 @@ import (
 
 	"tuner/gate"
 	"tuner/gate/decide"
+	"tuner/gate/flags"
 	"tuner/modelrepo"
 	"tuner/profile"
 	"tuner/spec"
@@ -32,7 +33,7 @@ func TestVerdictIsToldWhateverCannotBeWritten(t *testing.T) {
 		s := gate.Setup{Spec: g, Candidate: gate.Subject{Subject: profile.Subject{Name: "new", Files: []profile.File{{Source: source}}}}}
 		o := gate.Outcome{Verdict: verdict, Reasons: []string{"memory is 2 GB"}, Pairs: []gate.Pair{{}}}
 		var out, log bytes.Buffer
-		err = reportGate(console{out: &out, err: &log}, gateOptions{quiet: true}, gate.NewResult(s, o, nil, time.Now(), ""))
+		err = reportGate(console{out: &out, err: &log}, &flags.Options{Quiet: true}, gate.NewResult(s, o, nil, time.Now(), ""))
 		if exitCode(err) != code || !strings.Contains(err.Error(), "cannot write the history") {
 			t.Errorf("%s: exit code %d, want %d: %v", verdict, exitCode(err), code, err)
 		}

@@ -12,18 +12,19 @@ import (
 
 	"tuner/gate"
 	"tuner/gate/decide"
+	"tuner/gate/flags"
 	"tuner/measure"
 	"tuner/ortlib"
 	"tuner/runner"
 )
 
 // judgeGate finds out everything that can be found out before a measurement, and then measures.
-func judgeGate(ctx context.Context, con console, o gateOptions, s gate.Setup) (gate.Result, error) {
+func judgeGate(ctx context.Context, con console, o *flags.Options, s gate.Setup) (gate.Result, error) {
 	now := time.Now()
 	finish := func(outcome gate.Outcome, reference map[measure.Metric]gate.Reference) gate.Result {
 		return gate.NewResult(s, outcome, reference, now, revision())
 	}
-	reference, notes, refused, err := savedReference(o, s)
+	reference, notes, refused, err := gate.SavedReference(s, o.AllowOtherMachine)
 	if err != nil {
 		return gate.Result{}, err
 	}
@@ -55,38 +56,11 @@ func judgeGate(ctx context.Context, con console, o gateOptions, s gate.Setup) (g
 // revision is what the CI system says is being gated.
 func revision() string { return cmp.Or(os.Getenv("GITHUB_SHA"), os.Getenv("CI_COMMIT_SHA")) }
 
-// savedReference reads a saved baseline, where there is one. refused says why it must not be compared with.
-func savedReference(o gateOptions, s gate.Setup) (reference map[measure.Metric]gate.Reference, notes []string, refused string, err error) {
-	path := s.Spec.Baseline.Saved
-	if path == "" {
-		return nil, nil, "", nil
-	}
-	saved, err := gate.ReadSaved(path)
-	if err != nil {
-		return nil, nil, "", err
-	}
-	if saved.Fingerprint == s.Fingerprint {
-		reference, notes, err = saved.References(path, s)
-		return reference, notes, "", err
-	}
-	differences := gate.Differences(saved.Machine, s.Machine)
-	if len(differences) == 0 {
-		differences = []string{fmt.Sprintf("fingerprint: %s then, %s now", saved.Fingerprint, s.Fingerprint)}
-	}
-	text := fmt.Sprintf("the baseline %q was saved on another machine (%s)", path, strings.Join(differences, "; "))
-	if !o.allowOtherMachine {
-		return nil, nil, text + ", whose figures do not compare; save one here with --save-baseline, or measure the baseline's model, " +
-			"or take the risk with --allow-other-machine", nil
-	}
-	reference, notes, err = saved.References(path, s)
-	return reference, append(notes, "Mind that "+text+"."), "", err
-}
-
 // gateBuilds are the ONNX Runtime builds of the sides.
 type gateBuilds struct{ baseline, candidate ortlib.Build }
 
 // openGateBuilds finds and opens the ONNX Runtime of each side, and notes it in the setup.
-func openGateBuilds(ctx context.Context, o gateOptions, s *gate.Setup) (gateBuilds, error) {
+func openGateBuilds(ctx context.Context, o *flags.Options, s *gate.Setup) (gateBuilds, error) {
 	find := func(field, selector string, subject *gate.Subject) (ortlib.Build, error) {
 		build, err := gateBuild(o, selector)
 		if err != nil {
@@ -110,9 +84,9 @@ func openGateBuilds(ctx context.Context, o gateOptions, s *gate.Setup) (gateBuil
 }
 
 // gateBuild finds the ONNX Runtime that a side names, or the usual one.
-func gateBuild(o gateOptions, selector string) (ortlib.Build, error) {
+func gateBuild(o *flags.Options, selector string) (ortlib.Build, error) {
 	if selector == "" {
-		return ortlib.Resolve(o.ortLibrary)
+		return ortlib.Resolve(o.ORTLibrary)
 	}
 	builds, err := ortlib.ResolveAll([]string{selector})
 	if err != nil {
@@ -122,7 +96,7 @@ func gateBuild(o gateOptions, selector string) (ortlib.Build, error) {
 }
 
 // measureGate wires the engines and measures. On stderr it says how it goes.
-func measureGate(ctx context.Context, con console, o gateOptions, s gate.Setup, reference map[measure.Metric]gate.Reference) (gate.Outcome, error) {
+func measureGate(ctx context.Context, con console, o *flags.Options, s gate.Setup, reference map[measure.Metric]gate.Reference) (gate.Outcome, error) {
 	g := gate.Gate{Reference: reference, Criteria: gate.Criteria(s.Spec), Budget: s.Spec.Budget, Now: time.Now}
 	var err error
 	if g.Candidate, err = newGateSide(con, s, s.Candidate); err != nil {
@@ -135,7 +109,7 @@ func measureGate(ctx context.Context, con console, o gateOptions, s gate.Setup, 
 		}
 		g.Baseline = &baseline
 	}
-	if !o.quiet {
+	if !o.Quiet {
 		g.Observer = gateProgress{con.err, append(s.Spec.AllMetrics(), measure.Throughput)[0]}
 		fmt.Fprintf(con.err, "gating %s at %s (budget %v), results in %s\n", s.Spec.Name, s.Load, s.Spec.Budget, s.Spec.Output)
 	}

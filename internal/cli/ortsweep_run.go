@@ -11,6 +11,7 @@ import (
 	"tuner/hostinfo"
 	"tuner/ortlib"
 	"tuner/ortsweep"
+	"tuner/ortsweep/flags"
 	"tuner/ortsweep/race"
 	"tuner/provider"
 	"tuner/runner"
@@ -19,8 +20,8 @@ import (
 
 // installedFlavours names one installed build of each flavour, the newest, cpu's first: what a sweep without a space compares.
 // One for GPUs needs a GPU. A build that flag or environment names stands alone.
-func installedFlavours(o sweepOptions, gpus int) []string {
-	if o.ortLibrary != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
+func installedFlavours(o *flags.Options, gpus int) []string {
+	if o.ORTLibrary != "" || os.Getenv("TUNER_ORT_LIBRARY") != "" {
 		return nil
 	}
 	store, err := ortlib.UserStore()
@@ -59,8 +60,8 @@ func sweepEngines(con console, setup ortsweep.Setup, requests runner.Requests, h
 const mostCounted = 2000
 
 // observeSweep returns the observer that the flags ask for.
-func observeSweep(con console, o sweepOptions, s ortsweep.Setup) ortsweep.Observer {
-	if o.quiet {
+func observeSweep(con console, o *flags.Options, s ortsweep.Setup) ortsweep.Observer {
+	if o.Quiet {
 		return &sweepProgress{out: io.Discard}
 	}
 	list, whole := s.Candidates(mostCounted)
@@ -110,12 +111,12 @@ func describeSweep(c search.Candidate) string {
 }
 
 // reportSweep writes the files, prints the answer, and makes the exit code. That nothing beats the default is an answer.
-func reportSweep(con console, o sweepOptions, r ortsweep.Result) error {
+func reportSweep(con console, o *flags.Options, r ortsweep.Result) error {
 	written, err := ortsweep.WriteAll(r.Setup.Sweep.Output, r)
 	if err != nil {
 		return inputError(err)
 	}
-	if o.output == "json" {
+	if o.Output == "json" {
 		err = ortsweep.WriteJSON(con.out, r)
 	} else {
 		err = ortsweep.WriteTable(con.out, r)
@@ -123,7 +124,7 @@ func reportSweep(con console, o sweepOptions, r ortsweep.Result) error {
 	if err != nil {
 		return err
 	}
-	if !o.quiet {
+	if !o.Quiet {
 		listFiles(con.err, r.Setup.Sweep.Output, written)
 	}
 	switch {

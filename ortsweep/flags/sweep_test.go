@@ -1,4 +1,4 @@
-package cli
+package flags
 
 import (
 	"path/filepath"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What runs again from the results' folder names its library files from there, too; names of builds stay.
+// The file in the results' folder names library files by absolute paths. Names of builds stay.
 func TestLibrariesOfAMovableSweep(t *testing.T) {
 	t.Parallel()
 	space, err := sweepSpace([]string{"runtime=cpu,lib/own.so", "intra_op_threads=1,2"}, nil)

@@ -1,0 +1,245 @@
+// Package flags has the options of `tuner gate`, and makes of them the specification that a gate.yaml would be.
+//
+// Flags that say what is compared become the text of a gate.yaml, so that package spec judges them like any other file.
+// The package reads that file, and measures nothing.
+package flags
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"tuner/gate/output"
+	"tuner/internal/durable"
+	"tuner/internal/exit"
+	"tuner/onnx/inputs"
+	"tuner/spec"
+)
+
+// Options are the values of the flags.
+type Options struct {
+	SaveBaseline      string // file; "": the candidate's figures are not kept
+	AllowOtherMachine bool
+	Annotations       string // of a CI system; "": none
+	Quiet             bool
+	Output            string // on stdout: "text", "markdown" or "json"
+	ORTLibrary        string
+
+	file, baseline, candidate string
+	metrics, limits, shapes   []string
+	concurrency, rate         int
+	budget                    time.Duration
+	inconclusive              string
+	folder                    string
+
+	given func(flag string) bool
+}
+
+// Add defines all flags.
+func (o *Options) Add(f *pflag.FlagSet) {
+	o.given = f.Changed
+	f.StringVarP(&o.file, "file", "f", "", "file that says what to compare (docs/reference/gate.md)")
+	f.StringVar(&o.baseline, "baseline", "", "ONNX file or Triton model folder, or a saved baseline (.json)")
+	f.StringVar(&o.candidate, "candidate", "", "ONNX file or Triton model folder")
+	f.StringArrayVar(&o.metrics, "metric", nil, "METRIC[=MARGIN] that must not be worse, such as throughput=2%; may be repeated")
+	f.StringArrayVar(&o.limits, "limit", nil, "METRIC<=BOUND or METRIC>=BOUND, such as latency_p99<=30ms; may be repeated")
+	f.IntVar(&o.concurrency, "concurrency", 0, "requests in flight (default 2 × largest batch × instances)")
+	f.IntVar(&o.rate, "request-rate", 0, "requests per second, in place of a concurrency")
+	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension; may be repeated")
+	f.DurationVar(&o.budget, "budget", 0, "time to measure in (default 15m)")
+	f.StringVar(&o.inconclusive, "inconclusive", "", "count an inconclusive verdict as pass or fail (default exit code 4)")
+	f.StringVar(&o.SaveBaseline, "save-baseline", "", "file to keep the candidate's figures in, unless it fails")
+	f.BoolVar(&o.AllowOtherMachine, "allow-other-machine", false, "compare with a baseline that was saved on another machine")
+	f.StringVarP(&o.folder, "output-folder", "o", "", "folder of the results (default out/NAME-gate)")
+	f.StringVar(&o.Annotations, "annotations", "", "print lines on stderr for a CI system: github or gitlab")
+	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
+	f.StringVar(&o.Output, "output", "text", "on stdout: text (the table), markdown or json")
+	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one, for sides that name none")
+}
+
+// Read checks the flags, and reads the file or makes the specification that the flags stand for.
+func (o *Options) Read() (spec.Gate, error) {
+	if err := o.check(); err != nil {
+		return spec.Gate{}, err
+	}
+	path, text := spec.FromFlags, []byte(nil)
+	var err error
+	if o.file != "" {
+		for _, flag := range []string{"baseline", "candidate", "metric", "limit", "concurrency", "request-rate", "shape"} {
+			if o.given(flag) {
+				return spec.Gate{}, exit.Usagef("--%s contradicts -f: the file says it", flag)
+			}
+		}
+		path = filepath.Clean(o.file)
+		if text, err = os.ReadFile(o.file); err != nil {
+			return spec.Gate{}, exit.Usagef("cannot read %q: %v", o.file, durable.Cause(err))
+		}
+	} else if text, err = o.text(); err != nil {
+		return spec.Gate{}, err
+	}
+	g, err := spec.ParseGate(path, text)
+	if err != nil {
+		if o.file == "" {
+			err = spec.NamingFlags(err, fieldFlags())
+		}
+		return spec.Gate{}, exit.With(exit.Usage, err)
+	}
+	if o.given("budget") {
+		g.Budget = o.budget
+	}
+	if o.inconclusive != "" {
+		g.Inconclusive = o.inconclusive
+	}
+	if o.folder != "" {
+		if g.History == filepath.Join(g.Output, filepath.Base(g.History)) {
+			g.History = filepath.Join(o.folder, filepath.Base(g.History))
+		}
+		g.Output = o.folder
+	}
+	return g, nil
+}
+
+// check finds mistakes in flags that are words.
+func (o *Options) check() error {
+	for _, f := range []struct {
+		flag, value string
+		allowed     []string
+	}{
+		{"output", o.Output, []string{"text", "markdown", "json"}},
+		{"annotations", o.Annotations, []string{"", output.GitHub, output.GitLab}},
+		{"inconclusive", o.inconclusive, []string{"", spec.GatePass, spec.GateFail}},
+	} {
+		if !slices.Contains(f.allowed, f.value) {
+			return exit.Usagef("--%s %q: allowed are %s", f.flag, f.value, strings.TrimPrefix(strings.Join(f.allowed, ", "), ", "))
+		}
+	}
+	if o.given("budget") && o.budget < time.Second {
+		return exit.Usagef("--budget %v: it must be 1s or longer", o.budget)
+	}
+	return nil
+}
+
+// fieldFlags lists the flags that stand for fields of a gate.yaml.
+func fieldFlags() []spec.FieldFlag {
+	return []spec.FieldFlag{
+		{Field: "output", Flag: "--output-folder"},
+		{Field: "baseline", Flag: "--baseline"},
+		{Field: "candidate", Flag: "--candidate"},
+		{Field: "metrics", Flag: "--metric "},
+		{Field: "limits.", Flag: "--limit "},
+		{Field: "load.concurrency", Flag: "--concurrency"},
+		{Field: "load.request_rate", Flag: "--request-rate"},
+		{Field: "load.inputs.shape.", Flag: "--shape "},
+	}
+}
+
+// limitText is the form of --limit.
+var limitText = regexp.MustCompile(`^\s*([A-Za-z0-9_.]+)\s*(<=|>=)\s*(.+?)\s*$`)
+
+// text is the gate.yaml that the flags stand for.
+func (o *Options) text() ([]byte, error) {
+	if o.candidate == "" {
+		return nil, exit.Usagef("no candidate given: use --candidate MODEL, or -f gate.yaml")
+	}
+	file := map[string]any{"candidate": o.candidate}
+	if o.baseline != "" {
+		file["baseline"] = o.baseline
+	}
+	var metrics []any
+	for _, text := range o.metrics {
+		name, margin, hasMargin := strings.Cut(text, "=")
+		if !hasMargin {
+			metrics = append(metrics, name)
+			continue
+		}
+		metrics = append(metrics, map[string]string{"name": name, "margin": margin})
+	}
+	if len(metrics) > 0 {
+		file["metrics"] = metrics
+	}
+	limits, err := o.limitFields()
+	if err != nil {
+		return nil, err
+	}
+	if len(limits) > 0 {
+		file["limits"] = limits
+	}
+	load, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	if len(load) > 0 {
+		file["load"] = load
+	}
+	return marshal(file)
+}
+
+// limitFields is the section of limits: by metric, its min and max.
+func (o *Options) limitFields() (map[string]map[string]string, error) {
+	limits := map[string]map[string]string{}
+	for _, text := range o.limits {
+		m := limitText.FindStringSubmatch(text)
+		if m == nil {
+			return nil, exit.Usagef("--limit %q: write METRIC<=BOUND or METRIC>=BOUND, such as latency_p99<=30ms", text)
+		}
+		if limits[m[1]] == nil {
+			limits[m[1]] = map[string]string{}
+		}
+		side := map[string]string{"<=": "max", ">=": "min"}[m[2]]
+		if other, given := limits[m[1]][side]; given {
+			return nil, exit.Usagef("--limit %q contradicts --limit '%s%s%s': keep one of the two", text, m[1], m[2], other)
+		}
+		limits[m[1]][side] = m[3]
+	}
+	return limits, nil
+}
+
+// load is the section of the load.
+func (o *Options) load() (map[string]any, error) {
+	load := map[string]any{}
+	if o.given("concurrency") {
+		load["concurrency"] = o.concurrency
+	}
+	if o.given("request-rate") {
+		load["request_rate"] = o.rate
+	}
+	shapes, err := inputs.ParseShapes(o.shapes)
+	if err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
+	if len(shapes) > 0 {
+		load["inputs"] = map[string]any{"shape": shapes}
+	}
+	return load, nil
+}
+
+// marshal writes a gate.yaml. Numbers among the texts stand without quotes, as a user would write them.
+func marshal(file map[string]any) ([]byte, error) {
+	var node yaml.Node
+	if err := node.Encode(file); err != nil {
+		return nil, fmt.Errorf("cannot write the gate's file: %w", err)
+	}
+	unquote(&node)
+	text, err := yaml.Marshal(&node)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the gate's file: %w", err)
+	}
+	return text, nil
+}
+
+// unquote takes the quotes off all values, so that "200" is a number.
+func unquote(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Style == yaml.DoubleQuotedStyle {
+		n.Style, n.Tag = 0, ""
+	}
+	for _, c := range n.Content {
+		unquote(c)
+	}
+}

@@ -1,0 +1,43 @@
+package gate
+
+import (
+	"fmt"
+	"strings"
+
+	"tuner/measure"
+)
+
+// SavedReference reads the saved baseline of a gate, where it has one. notes tell people what the figures stand on. refused
+// says why the baseline must not be compared with: it is of another machine, and that is not allowed.
+func SavedReference(s Setup, allowOtherMachine bool) (reference map[measure.Metric]Reference, notes []string, refused string, err error) {
+	path := s.Spec.Baseline.Saved
+	if path == "" {
+		return nil, nil, "", nil
+	}
+	saved, err := ReadSaved(path)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	text := saved.otherMachine(path, s)
+	if text != "" && !allowOtherMachine {
+		return nil, nil, text + ", whose figures do not compare; save one here with --save-baseline, or measure the baseline's model, " +
+			"or take the risk with --allow-other-machine", nil
+	}
+	reference, notes, err = saved.References(path, s)
+	if text != "" {
+		notes = append(notes, "Mind that "+text+".")
+	}
+	return reference, notes, "", err
+}
+
+// otherMachine says how the machine of a saved baseline differs from this one; "" where it is this one.
+func (s Saved) otherMachine(path string, setup Setup) string {
+	if s.Fingerprint == setup.Fingerprint {
+		return ""
+	}
+	differences := Differences(s.Machine, setup.Machine)
+	if len(differences) == 0 {
+		differences = []string{fmt.Sprintf("fingerprint: %s then, %s now", s.Fingerprint, setup.Fingerprint)}
+	}
+	return fmt.Sprintf("the baseline %q was saved on another machine (%s)", path, strings.Join(differences, "; "))
+}

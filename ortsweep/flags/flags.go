@@ -1,0 +1,186 @@
+// Package flags has the options of `tuner ortsweep`, OLive's forms among them, and makes of them the specification that an
+// ortsweep.yaml would be.
+//
+// Flags become the text of an ortsweep.yaml, so that package spec judges them like any other file, and so that the
+// results' folder holds the file that was run. The package reads files, and measures nothing.
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"tuner/internal/durable"
+	"tuner/internal/exit"
+	"tuner/ortsweep/olive"
+	"tuner/pytorch"
+	"tuner/spec"
+)
+
+// Options are the values of the flags.
+type Options struct {
+	Quiet      bool
+	Output     string // on stdout: "text" or "json"
+	ORTLibrary string
+
+	file, model, folder string
+	measure             string
+	batch, sessions     int
+	budget              time.Duration
+	shapes, knobs       []string
+	data                string
+	oliveFile           string
+	tensors             olive.Tensors
+
+	given func(flag string) bool // on the command line, or by its variable
+}
+
+// Add defines all flags.
+func (o *Options) Add(f *pflag.FlagSet) {
+	o.given = f.Changed
+	f.StringVarP(&o.file, "file", "f", "", "file that says what to sweep (docs/reference/ortsweep.md)")
+	f.StringVarP(&o.model, "model", "m", "", "ONNX file, in place of a file")
+	f.StringVarP(&o.folder, "output-folder", "o", "", "folder of the results (default out/NAME-ortsweep)")
+	f.StringVar(&o.measure, "measure", "", "latency (of one execution, one session) or throughput (of all sessions) (default latency)")
+	f.IntVar(&o.batch, "batch", 0, "rows in one execution (default 1)")
+	f.IntVar(&o.sessions, "sessions", 0, "with --measure throughput: sessions side by side (default 1)")
+	f.DurationVar(&o.budget, "budget", 0, "time for the race, without conversions (default 3m)")
+	f.StringArrayVar(&o.shapes, "shape", nil, "NAME:SIZES of an input without the batch dimension, such as image:3,224,224; may be repeated")
+	f.StringArrayVar(&o.knobs, "knob", nil, "KNOB=VALUE,VALUE to search in place of the usual space; may be repeated")
+	f.StringVar(&o.data, "data", "", "inputs to compare lower precisions on: npz, npy, folder, perf_analyzer's JSON (default: random inputs)")
+	f.StringVar(&o.oliveFile, "olive", "", "OLive's optimization config (JSON), in place of a model")
+	f.StringVar(&o.tensors.InNames, "in-names", "", "OLive: names of the inputs, such as input_ids,attention_mask")
+	f.StringVar(&o.tensors.InShapes, "in-shapes", "", "OLive: shapes of the inputs, -1 for the batch, such as [[-1,256],[-1,256]]")
+	f.StringVar(&o.tensors.InTypes, "in-types", "", "OLive: types of the inputs, such as int64,int64")
+	f.StringVar(&o.tensors.OutNames, "out-names", "", "OLive: names of the outputs")
+	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
+	f.StringVar(&o.Output, "output", "text", "on stdout: text (the table) or json (the result)")
+	f.StringVar(&o.ORTLibrary, "ort-library", "", "ONNX Runtime library, or flavour[@version] of an installed one (default $TUNER_ORT_LIBRARY, else all installed flavours; with --knob the cpu one)")
+}
+
+// Read reads the file, or makes a specification of the flags, of OLive's configuration or of OLive's variables. Settings of
+// OLive that do not apply are told in messages.
+func (o *Options) Read(messages io.Writer) (spec.Sweep, error) {
+	if o.given("budget") && o.budget < time.Second {
+		return spec.Sweep{}, exit.Usagef("--budget %v: it must be 1s or longer", o.budget)
+	}
+	if o.file != "" {
+		return o.readFile()
+	}
+	settings, err := o.readOlive()
+	if err != nil {
+		return spec.Sweep{}, exit.With(exit.Usage, err)
+	}
+	for _, note := range settings.Notes {
+		fmt.Fprintf(messages, "OLive's %s\n", note)
+	}
+	if err := o.checkModel(settings.Model); err != nil {
+		return spec.Sweep{}, err
+	}
+	f, err := newSweepFile(o, settings)
+	if err != nil {
+		return spec.Sweep{}, err
+	}
+	text, err := f.text()
+	if err != nil {
+		return spec.Sweep{}, err
+	}
+	s, err := spec.ParseSweep(spec.FromFlags, text)
+	if err != nil {
+		return spec.Sweep{}, exit.With(exit.Usage, spec.NamingFlags(err, fieldFlags()))
+	}
+	s.Text, err = f.movable(s.Output)
+	return s, err
+}
+
+// fieldFlags lists the flags that stand for fields of an ortsweep.yaml.
+func fieldFlags() []spec.FieldFlag {
+	return []spec.FieldFlag{
+		{Field: "output", Flag: "--output-folder"},
+		{Field: "measure", Flag: "--measure"},
+		{Field: "batch", Flag: "--batch"},
+		{Field: "sessions", Flag: "--sessions"},
+		{Field: "search.budget", Flag: "--budget"},
+		{Field: "accuracy.data", Flag: "--data"},
+		{Field: "load.inputs.shape.", Flag: "--shape "},
+		{Field: "space.", Flag: "--knob "},
+		{Field: "space", Flag: "--knob"},
+	}
+}
+
+// checkModel tells early, and in terms of flags, what is wrong with the model's path.
+func (o *Options) checkModel(model string) error {
+	if model == "" {
+		return exit.Usagef("no model given: use -m model.onnx, or -f ortsweep.yaml")
+	}
+	if pytorch.IsFile(model) {
+		return exit.Usagef("cannot sweep %q: it is a PyTorch model; 'tuner convert %s' makes an ONNX file of it", model, model)
+	}
+	if _, err := os.Stat(model); err != nil {
+		hint := ""
+		if o.oliveFile != "" {
+			hint = "; the paths in " + o.oliveFile + " are relative to its folder"
+		}
+		return exit.Usagef("cannot open the model %q: %v%s", model, durable.Cause(err), hint)
+	}
+	return nil
+}
+
+// readFile reads an ortsweep.yaml. Of the flags that say what is swept only budget and output folder may stand beside it.
+func (o *Options) readFile() (spec.Sweep, error) {
+	for _, flag := range []string{"batch", "data", "in-names", "in-shapes", "in-types", "knob", "measure", "model", "olive", "out-names", "sessions", "shape"} {
+		if o.given(flag) {
+			return spec.Sweep{}, exit.Usagef("--%s contradicts -f: the file says it", flag)
+		}
+	}
+	text, err := os.ReadFile(o.file)
+	if err != nil {
+		return spec.Sweep{}, exit.Usagef("cannot read %q: %v", o.file, durable.Cause(err))
+	}
+	s, err := spec.ParseSweep(filepath.Clean(o.file), text)
+	if err != nil {
+		return spec.Sweep{}, exit.With(exit.Usage, err)
+	}
+	if o.given("budget") {
+		s.Search.Budget.Time = o.budget
+	}
+	if o.folder != "" {
+		s.Output = o.folder
+	}
+	return s, nil
+}
+
+// readOlive collects the settings of OLive's forms: its configuration, else its flags, else its variables where no model is
+// given.
+func (o *Options) readOlive() (olive.Settings, error) {
+	if o.oliveFile != "" {
+		if o.model != "" || !o.tensors.IsZero() {
+			return olive.Settings{}, errors.New("--olive contradicts -m and --in-names: the configuration says them")
+		}
+		text, err := os.ReadFile(o.oliveFile)
+		if err != nil {
+			return olive.Settings{}, fmt.Errorf("cannot read %q: %v", o.oliveFile, durable.Cause(err))
+		}
+		return olive.ParseConfig(o.oliveFile, text)
+	}
+	if o.model == "" && o.tensors.IsZero() {
+		settings, _, err := olive.Variables(os.LookupEnv)
+		return settings, err
+	}
+	in, out, err := o.tensors.Parse()
+	return olive.Settings{Model: o.model, Inputs: in, Outputs: out}, err
+}
+
+// ShapeError adds to an error on the shapes of inputs where they are given.
+func (o *Options) ShapeError(path string, err error) error {
+	field, hint := "load.inputs", "load: {inputs: {shape: {NAME: [SIZES]}}}, without the batch dimension"
+	if o.file == "" {
+		field, hint = "--shape", "--shape NAME:SIZES without the batch dimension, or --in-names with --in-shapes"
+	}
+	return fmt.Errorf("%s: %s: %w\n    hint: %s", path, field, err, hint)
+}
