@@ -13,12 +13,13 @@ import (
 )
 
 // GoalOf finds the analyze file that counts for a model: the one of the campaign whose folder has the model's name, or the
-// only one unless that names configurations, which belong to one model. Without a file the goal is the highest throughput.
-func GoalOf(asked []spec.Analyze, model string) (spec.Analyze, bool) {
+// only one unless that names configurations, which belong to one model. Without a file the goal is the highest throughput, and
+// results have the default formats among those that there are.
+func GoalOf(asked []spec.Analyze, model string, formats []string) (spec.Analyze, bool) {
 	i := slices.IndexFunc(asked, func(a spec.Analyze) bool { return filepath.Base(a.Input) == model })
 	switch {
 	case len(asked) == 0:
-		a, err := spec.ParseAnalyze("--import", []byte("input: .\n"))
+		a, err := spec.ParseAnalyze("--import", []byte("input: .\n"), formats)
 		return a, err == nil
 	case i >= 0:
 		return asked[i], true

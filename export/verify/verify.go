@@ -1,6 +1,7 @@
-// Package verify serves an exported model repository with the bundled engine and compares it with what was reported: it is ready, the
-// models are those of the export and answer, with the reported throughput and, through its caller, with the reported accuracy. It stands
-// behind package export, whose export.json it reads; it changes nothing in the export.
+// Package verify serves an exported model repository with the bundled engine, and compares it with its report: the server is
+// ready, the models are those of the export, they answer, and throughput and accuracy are as reported.
+//
+// It stands behind package export, whose export.json it reads. It changes nothing in the export.
 package verify
 
 import (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,11 +14,10 @@ import (
 	"golang.org/x/term"
 
 	"tuner/analyze"
+	"tuner/internal/exit"
 	"tuner/internal/terminal"
 	"tuner/report/formats"
 	"tuner/report/text"
-	"tuner/search"
-	"tuner/search/verdict"
 	"tuner/spec"
 	"tuner/spec/modelanalyzer"
 )
@@ -41,12 +39,12 @@ func newAnalyze(con console) *cobra.Command {
 		Use:     "analyze -f analyze.yaml",
 		Aliases: []string{"report"},
 		Short:   "Rank what was measured under constraints and write the results",
-		Long: `Reads a campaign's journal, ranks the configurations under the constraints, prints the table, and writes CSV, charts, a page for
-the browser (report.html), the optimal config.pbtxt and a deployable model repository into the output folder. It measures nothing:
-constraints, objective and the load to compare at may be changed and the analysis repeated at will, also while the campaign is running.
+		Long: `Reads a campaign's journal, ranks the configurations under the constraints, and prints the table. Into the output folder it writes CSV,
+charts, a page for the browser (report.html), the optimal config.pbtxt and a model repository that is ready to deploy. It measures nothing.
+You may change constraints, objective and the load of the comparison, and repeat the analysis, also while the campaign runs.
 
-The file may be one of Triton Model Analyzer, as it is, also one of its report (docs/reference/model_analyzer.md). --import ranks what other programs
-measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.
+The file may be one of Triton Model Analyzer, as it is, also one of its report (docs/reference/model_analyzer.md). --import ranks measurements of
+other programs: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.
 
 'formats' in the file chooses among: ` + strings.Join(formats.All().Words(), ", ") + `. report.md and result.json are always written.`,
 		Example: "  tuner analyze -f analyze.yaml\n  tuner analyze --input out/minilm --explain\n  tuner analyze --input out/minilm --at concurrency=8\n" +
@@ -54,25 +52,25 @@ measured: a checkpoint of Model Analyzer, or perf_analyzer's CSV or output.
 		Args: usageArgs(fileByFlag),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("top") && o.overrides.Top < 1 {
-				return usageErrorf("--top %d: must be a whole number from 1", o.overrides.Top)
+				return exit.Usagef("--top %d: must be a whole number from 1", o.overrides.Top)
 			}
 			if cmd.Flags().Changed("confidence") && !spec.IsConfidence(o.overrides.Confidence) {
-				return usageErrorf("--confidence %g: must be a probability between 0.5 and 1, such as 0.9", o.overrides.Confidence)
+				return exit.Usagef("--confidence %g: must be a probability between 0.5 and 1, such as 0.9", o.overrides.Confidence)
 			}
 			return runAnalyze(cmd.Context(), con, o)
 		},
 	})
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "what to make of the results (docs/reference/analyze.md), or Model Analyzer's file")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file that says how to rank and what to write (docs/reference/analyze.md), or Model Analyzer's file")
 	cmd.Flags().StringVar(&o.input, "input", "", "the campaign's output folder, in place of a file")
-	cmd.Flags().StringVar(&o.imported, "import", "", "another program's measurements: checkpoint or folder of them, CSV, output; with -f the goal is that file's")
+	cmd.Flags().StringVar(&o.imported, "import", "", "another program's measurements: checkpoint or folder of checkpoints, CSV, output; with -f the goal is that of the file")
 	o.foreign.add(cmd.Flags())
 	cmd.Flags().StringVar(&o.output, "output", "text", "on stdout: "+formats.All().StdoutHelp())
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "print why the best is the best: what limits it, which knob matters, what was not tried (json and markdown have it anyhow)")
-	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "what serving is for: online (latency first, at the lowest load) or offline (throughput, whatever the latency); in place of the profile's goal")
-	cmd.Flags().StringVar(&o.overrides.At, "at", "", "compare all at one load, such as concurrency=8, request_rate=200 or lowest; or best (each at its best), or each (every load by itself too)")
-	cmd.Flags().StringVar(&o.overrides.Rank, "rank", "", "by the score of the best load (score), or by the mean of the three highest throughputs (top3-mean)")
+	cmd.Flags().BoolVar(&o.explain, "explain", false, "explain the best configuration: what limits it, which knob matters, what was not tried (always in json and markdown)")
+	cmd.Flags().StringVar(&o.overrides.Mode, "mode", "", "goal in place of the profile's: online (latency first, at the lowest load) or offline (throughput, whatever the latency)")
+	cmd.Flags().StringVar(&o.overrides.At, "at", "", "load of the comparison: concurrency=8, request_rate=200 or lowest; best (each at its best load), or each (every load by itself too)")
+	cmd.Flags().StringVar(&o.overrides.Rank, "rank", "", "rank by the score of the best load (score), or by the mean of the three highest throughputs (top3-mean)")
 	cmd.Flags().Float64Var(&o.overrides.Confidence, "confidence", 0, "the probability with which limits must hold, such as 0.9, in place of the profile's (default 0.95)")
-	cmd.Flags().IntVar(&o.overrides.Top, "top", 0, "how many configurations tables and charts bring out, beside the default (default 3)")
+	cmd.Flags().IntVar(&o.overrides.Top, "top", 0, "number of configurations that tables and charts highlight, beside the default (default 3)")
 	return cmd
 }
 
@@ -90,7 +88,7 @@ func runAnalyze(ctx context.Context, con console, o analyzeOptions) error {
 	var infeasible error
 	for _, a := range list {
 		err := analyzeOne(con, o, a)
-		if err != nil && exitCode(err) != exitInfeasible {
+		if err != nil && exit.CodeOf(err) != exit.Infeasible {
 			return err
 		}
 		infeasible = errors.Join(infeasible, err)
@@ -107,22 +105,13 @@ func runAnalyze(ctx context.Context, con console, o analyzeOptions) error {
 func analyzeOne(con console, o analyzeOptions, a spec.Analyze) error {
 	a, err := a.With(o.overrides)
 	if err != nil {
-		return withExit(exitUsage, err)
+		return exit.With(exit.Usage, err)
 	}
-	result, err := rankCampaign(a)
+	result, err := analyze.RankFile(a)
 	if err != nil {
 		return err
 	}
 	return deliver(con, o, a, result)
-}
-
-// importHint names the checkpoint of Model Analyzer beside a campaign that is not there.
-func importHint(input string) string {
-	dir := filepath.Dir(input)
-	if files, err := filepath.Glob(filepath.Join(dir, "*.ckpt")); err != nil || len(files) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; what Model Analyzer itself measured is read with --import %s", dir)
 }
 
 // deliver prints a result and writes its files.
@@ -140,58 +129,17 @@ func deliver(con console, o analyzeOptions, a spec.Analyze, result analyze.Resul
 	}
 	listFiles(con.err, a.Output, written)
 	noteOldChart(con.err, a.Output, result)
-	return infeasible(result)
+	return result.Unmet()
 }
 
-// rankCampaign replays the campaign that an analyze file names, and ranks what it measured.
-func rankCampaign(a spec.Analyze) (analyze.Result, error) {
-	campaign, err := analyze.Replay(a.Input)
-	if errors.Is(err, fs.ErrNotExist) {
-		return analyze.Result{}, usageErrorf("no campaign in %q: run 'tuner profile' first, or name its output folder%s", a.Input, importHint(a.Input))
-	}
-	if err != nil {
-		return analyze.Result{}, withExit(exitUsage, err)
-	}
-	goal, err := a.Goal(campaign.Profile.Goal)
-	if err != nil {
-		return analyze.Result{}, withExit(exitUsage, err)
-	}
-	result, err := analyze.Analyze(campaign, rankOptions(a, goal))
-	if err != nil {
-		return analyze.Result{}, rankError(err)
-	}
-	if a.Configs == nil {
-		return result, nil
-	}
-	result, unknown := result.Only(a.Configs)
-	if len(unknown) > 0 {
-		return analyze.Result{}, usageErrorf("%s: report_model_configs: the campaign in %q has no configuration %s", a.Path, a.Input, strings.Join(unknown, ", "))
-	}
-	return result, nil
-}
-
-// rankOptions say how an analyze file wants results to be ranked.
-func rankOptions(a spec.Analyze, goal search.Goal) analyze.Options {
-	return analyze.Options{Goal: &goal, Top: a.Top, Confidence: a.Confidence, Rank: a.Rank, At: a.ComparedAt(), CSV: a.CSV, Plots: a.Plots}
-}
-
-// rankError makes a load that was not measured, and an objective that cannot be told of what was, the user's mistake.
-func rankError(err error) error {
-	load, objective := new(analyze.LoadError), new(analyze.ObjectiveError)
-	if errors.As(err, &load) || errors.As(err, &objective) {
-		return withExit(exitUsage, err)
-	}
-	return err
-}
-
-// readAnalyses reads the analyze file, whichever it is, or stands in for one when only --input is given. joint is the folder of the results
-// of all models together, "" for a single one.
+// readAnalyses reads the analyze file, tuner's or Model Analyzer's, or makes one where only --input is given. joint is the folder
+// of the results of all models together; "" for a single model.
 func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []spec.Analyze, joint string, err error) {
 	switch {
 	case o.file == "" && o.input == "":
-		return nil, "", usageErrorf("nothing to analyze: use -f analyze.yaml, or --input with a campaign's output folder")
+		return nil, "", exit.Usagef("nothing to analyze: use -f analyze.yaml, or --input with a campaign's output folder")
 	case o.file != "" && o.input != "":
-		return nil, "", usageErrorf("-f and --input contradict each other: the file names its own input")
+		return nil, "", exit.Usagef("-f and --input contradict each other: the file names its own input")
 	case o.file == "":
 		if err := o.foreign.refuse(); err != nil {
 			return nil, "", err
@@ -216,7 +164,7 @@ func readAnalyses(ctx context.Context, con console, o analyzeOptions) (list []sp
 	}
 	f, err := modelanalyzer.ParseAnalyze(filepath.Clean(o.file), text, machine, o.foreign.options())
 	warnAll(con, f.Warnings)
-	return f.Analyses, f.Joint, withExit(exitUsage, err)
+	return f.Analyses, f.Joint, exit.With(exit.Usage, err)
 }
 
 // readAnalyze reads an analyze file of tuner's own; every mistake is a usage error.
@@ -231,19 +179,19 @@ func readAnalyze(path string) (spec.Analyze, error) {
 func readAnalyzeText(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usageErrorf("cannot read %s: %v", path, err)
+		return nil, exit.Usagef("cannot read %s: %v", path, err)
 	}
 	return text, nil
 }
 
-// analysisOfInput stands in for an analyze file where only the campaign's output folder is named.
+// analysisOfInput is the analyze file where only the campaign's output folder is named.
 func analysisOfInput(dir string) (spec.Analyze, error) {
 	return parseAnalyze("--input", []byte(fmt.Sprintf("input: %q\n", dir)))
 }
 
 func parseAnalyze(path string, text []byte) (spec.Analyze, error) {
 	a, err := spec.ParseAnalyze(filepath.Clean(path), text, formats.All().Words())
-	return a, withExit(exitUsage, err)
+	return a, exit.With(exit.Usage, err)
 }
 
 // printResult puts the result on stdout in the form that --output asks for.
@@ -275,13 +223,13 @@ func printTable(out io.Writer, o analyzeOptions, names []string, r analyze.Resul
 	return text.WriteExplanation(out, r)
 }
 
-// isTerminal reports whether what is written is seen at once.
+// isTerminal reports whether an output is a terminal.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// listFiles says where the results are.
+// listFiles lists the files of a result.
 func listFiles(out io.Writer, dir string, written []string) {
 	fmt.Fprintf(out, "\nwritten to %s:\n", dir)
 	for _, path := range written {
@@ -290,25 +238,4 @@ func listFiles(out io.Writer, dir string, written []string) {
 		}
 		fmt.Fprintf(out, "  %s\n", path)
 	}
-}
-
-// infeasible is the error of exit code 5: which constraint the nearest configuration misses, and by how much.
-func infeasible(r analyze.Result) error {
-	if _, ok := r.Winner(); ok {
-		return nil
-	}
-	nearest, ok := r.Nearest()
-	if !ok {
-		return withExit(exitInfeasible, errors.New("nothing satisfies the constraints: no configuration could be measured"))
-	}
-	misses := make([]string, len(nearest.Best.Misses))
-	for i, m := range nearest.Best.Misses {
-		misses[i] = m.String()
-	}
-	what := "nothing"
-	if r.Verdict.State == verdict.Unfinished {
-		what = "nothing that was measured"
-	}
-	return withExit(exitInfeasible, fmt.Errorf("%s satisfies the constraints; nearest is %s at %s: %s",
-		what, nearest.Candidate.Describe(), nearest.Best.Load, strings.Join(misses, ", and ")))
 }

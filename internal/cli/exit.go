@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tuner/analyze"
 	"tuner/hostinfo"
 	"tuner/internal/exit"
 	"tuner/internal/words"
 	"tuner/profile"
 	"tuner/report"
+	"tuner/spec"
 )
 
 // The names below stand for those of packages exit, words, inputs and hostinfo while files move out of this package.
@@ -34,6 +36,9 @@ func interruptedOr(ctx context.Context, err error) error { return exit.OrInterru
 func clockText(d time.Duration) string                   { return words.Clock(d) }
 func briefly(reason string) string                       { return words.Brief(reason) }
 func isLocal(host string) bool                           { return hostinfo.IsLocal(host) }
+
+func rankCampaign(a spec.Analyze) (analyze.Result, error) { return analyze.RankFile(a) }
+func infeasible(r analyze.Result) error                   { return r.Unmet() }
 
 // inputError gives exit code 2 to what the user can mend: bad input, and folders that cannot be written.
 func inputError(err error) error {

@@ -1,0 +1,122 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+
+	"tuner/analyze"
+	"tuner/export"
+	"tuner/internal/exit"
+	"tuner/internal/words"
+	"tuner/modelconfig"
+	"tuner/onnx"
+	"tuner/precision"
+	"tuner/profile"
+	"tuner/spec"
+)
+
+// Judge compares exported models with the originals of their campaigns. Its Check is an Accuracy.
+type Judge struct {
+	Input string // the campaign's folder, in place of the manifest's
+	// Open returns what runs models on the build that serves a model here, and the name of the build.
+	Open func(m export.ManifestModel) (opener precision.Opener, build string, err error)
+}
+
+// sameFigure is how much a cosine may differ from the reported one on the same data: other builds round otherwise.
+const sameFigure = 1e-3
+
+// Check compares a model's outputs with those of the original.
+func (j Judge) Check(ctx context.Context, m export.ManifestModel, file string) (Status, string, error) {
+	exported, err := onnx.Read(file)
+	if err != nil {
+		return Failed, err.Error(), nil
+	}
+	digest, err := exported.Digest()
+	switch {
+	case err != nil:
+		return "", "", err
+	case digest != m.SHA256:
+		return Failed, fmt.Sprintf("the model is not the one that was measured: its digest is %s, and was %s", digest, m.SHA256), nil
+	case m.Cosine == nil && m.Precision == spec.PrecisionOriginal:
+		return Passed, "the model is the one that was measured, in its original precision", nil
+	case m.Cosine == nil:
+		return Skipped, "the campaign compared no outputs with the original's", nil
+	}
+	if j.Input != "" {
+		m.Input = j.Input
+	}
+	campaign, err := analyze.Replay(m.Input)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Skipped, fmt.Sprintf("no campaign in %q to compare with: name its folder with --input", m.Input), nil
+	}
+	if err != nil {
+		return "", "", exit.With(exit.Usage, err)
+	}
+	return j.compare(ctx, m, campaign, exported)
+}
+
+// compare runs the original and the exported model on the campaign's data.
+func (j Judge) compare(ctx context.Context, m export.ManifestModel, c analyze.Campaign, exported *onnx.Model) (Status, string, error) {
+	source := c.Header.Models[0]
+	original, err := onnx.Read(source.Path)
+	if err != nil {
+		return Skipped, fmt.Sprintf("the original is gone: %v", err), nil
+	}
+	if digest, err := original.Digest(); err != nil || digest != source.SHA256 {
+		return Skipped, fmt.Sprintf("the original %q changed since the campaign", source.Path), err
+	}
+	base, err := modelconfig.Parse("base_config of the journal", []byte(c.Header.BaseConfig))
+	if err != nil {
+		return "", "", err
+	}
+	data, calibration, err := profile.Data(c.Profile, profile.Subject{Name: m.Name, Model: original, Config: base})
+	if err != nil {
+		return "", "", err
+	}
+	cache, err := os.MkdirTemp("", "tuner-verify-*") // the campaign's findings in the user's cache are not asked
+	if err != nil {
+		return "", "", fmt.Errorf("cannot make a folder for the comparison: %w", err)
+	}
+	defer os.RemoveAll(cache)
+	opener, build, err := j.Open(m)
+	if err != nil {
+		return "", "", err
+	}
+	maker, err := precision.NewMaker(original, opener, precision.Options{
+		Data: data, Calibration: calibration, Limit: c.Profile.Accuracy.Limit, MaxKept: c.Profile.Accuracy.MaxKept, Cache: cache, Tool: build, KeepIO: true,
+	})
+	if err != nil {
+		return "", "", err
+	}
+	v, err := maker.Check(ctx, m.Precision, exported, []string{m.Provider})
+	if err != nil {
+		return "", "", err
+	}
+	if reason := v.Rejected[m.Provider]; reason != "" {
+		return Failed, reason, nil
+	}
+	return sameAccuracy(v, m.Provider, *m.Cosine)
+}
+
+// sameAccuracy compares the lowest mean cosine of the outputs with the reported one.
+func sameAccuracy(v precision.Variant, provider string, reported float64) (Status, string, error) {
+	report, ok := v.Accuracy[provider]
+	if !ok {
+		return Skipped, "the model on this provider is what all others are compared with", nil
+	}
+	now := math.Inf(1)
+	for _, output := range report.Outputs {
+		if !math.IsNaN(output.CosineMean) {
+			now = min(now, output.CosineMean)
+		}
+	}
+	text := fmt.Sprintf("cosine %.6g with the original on %s; reported %.6g", now, words.Count(report.Rows, "row"), reported)
+	if math.Abs(now-reported) > sameFigure {
+		return Failed, text, nil
+	}
+	return Passed, text, nil
+}
