@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"tuner/internal/plotstyle"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ortsweep/race"
 )
@@ -91,7 +91,7 @@ func (r Result) axisTitle() string {
 	if r.unit() == measure.Seconds {
 		return fmt.Sprintf("Compute time of one execution (ms), batch %d; shorter is better", r.Setup.Sweep.Batch)
 	}
-	return fmt.Sprintf("Rows per second, batch %d, %s; longer is better", r.Setup.Sweep.Batch, plural.Count(r.Setup.Sweep.Sessions, "session"))
+	return fmt.Sprintf("Rows per second, batch %d, %s; longer is better", r.Setup.Sweep.Batch, words.Count(r.Setup.Sweep.Sessions, "session"))
 }
 
 // drawBars draws labels on the left, bars on the right. Below one candidate there is only the axis.

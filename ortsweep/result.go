@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"tuner/internal/plural"
+	"tuner/internal/words"
 	"tuner/journal"
 	"tuner/measure"
 	"tuner/ortsweep/race"
@@ -93,7 +93,7 @@ func (r Result) warnings() []string {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(r.Outcome.Flagged)) {
 		if text := flagText(flag); text != "" {
-			list = append(list, fmt.Sprintf("%d of %s: %s.", r.Outcome.Flagged[flag], plural.Count(r.Outcome.Windows, "window"), text))
+			list = append(list, fmt.Sprintf("%d of %s: %s.", r.Outcome.Flagged[flag], words.Count(r.Outcome.Windows, "window"), text))
 		}
 	}
 	for _, v := range r.Setup.Variants {

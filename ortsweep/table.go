@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"tuner/internal/plural"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
 	"tuner/measure"
 	"tuner/ortsweep/race"
 	"tuner/search"
@@ -27,7 +27,7 @@ const mostRows = 30
 func WriteTable(w io.Writer, r Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.headline())
-	fmt.Fprintf(&b, "%s: %s; %s in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), plural.Count(r.Outcome.Windows, "window"),
+	fmt.Fprintf(&b, "%s: %s; %s in %s; ONNX Runtime %s.\n\n", r.Setup.Subject.Name, r.measured(), words.Count(r.Outcome.Windows, "window"),
 		r.Outcome.Elapsed.Round(time.Second), strings.Join(r.runtimes(), ", "))
 	columns := []terminal.Column{{Title: "value", Right: true}, {Title: "gain (95 % interval)", Right: true}, {Title: "windows", Right: true},
 		{Title: "verdict"}, {Title: "settings"}}
@@ -77,7 +77,7 @@ func (r Result) remedy() string {
 func (r Result) measured() string {
 	s := r.Setup.Sweep
 	if s.Measure == spec.SweepThroughput {
-		return fmt.Sprintf("rows per second of %s at batch %d", plural.Count(s.Sessions, "session"), s.Batch)
+		return fmt.Sprintf("rows per second of %s at batch %d", words.Count(s.Sessions, "session"), s.Batch)
 	}
 	return fmt.Sprintf("mean compute time of one execution at batch %d", s.Batch)
 }

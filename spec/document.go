@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tuner/internal/words"
 	"tuner/modelconfig"
 )
 
@@ -129,7 +130,7 @@ func (v value) fail(e Error) {
 // show prints the value on one line, shortened; a mapping or list as its first entries.
 func (v value) show() string {
 	if v.node.Kind == yaml.ScalarNode {
-		return shorten(v.node.Value)
+		return words.Shorten(v.node.Value, longestValue)
 	}
 	flow := *v.node
 	flow.Style, flow.HeadComment, flow.LineComment, flow.FootComment = yaml.FlowStyle, "", "", ""
@@ -137,17 +138,11 @@ func (v value) show() string {
 	if err != nil {
 		return ""
 	}
-	return shorten(strings.Join(strings.Fields(string(text)), " "))
+	return words.Shorten(strings.Join(strings.Fields(string(text)), " "), longestValue)
 }
 
-func shorten(text string) string {
-	const longest = 60
-	runes := []rune(text)
-	if len(runes) <= longest {
-		return text
-	}
-	return string(runes[:longest]) + "…"
-}
+// longestValue is how many characters of a value a mistake quotes.
+const longestValue = 60
 
 // field is one allowed key of a mapping and what reads its value.
 type field struct {

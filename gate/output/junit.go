@@ -8,6 +8,7 @@ import (
 
 	"tuner/gate"
 	"tuner/gate/decide"
+	"tuner/internal/words"
 )
 
 // The elements of JUnit's XML, as far as CI systems read them. There is no official schema; these are the fields that Jenkins, GitLab and the
@@ -117,7 +118,7 @@ func (r Report) cases() []junitCase {
 		list = append(list, c)
 	}
 	if !told || len(list) == 0 {
-		c, reasons := newCase("measurement"), shorten(strings.Join(r.Outcome.Reasons, "; "))
+		c, reasons := newCase("measurement"), words.Shorten(strings.Join(r.Outcome.Reasons, "; "), longestReason)
 		switch r.Outcome.Verdict {
 		case decide.Fail:
 			c.Failure = &junitOutcome{reasons, "measurement"}

@@ -8,6 +8,7 @@ import (
 
 	"tuner/gate"
 	"tuner/gate/decide"
+	"tuner/internal/words"
 	"tuner/measure"
 )
 
@@ -92,7 +93,7 @@ func WriteAnnotations(w io.Writer, system string, r Report) error {
 	}
 	var b strings.Builder
 	for _, text := range lines {
-		text = shorten(text)
+		text = words.Shorten(text, longestReason)
 		if system == GitHub {
 			fmt.Fprintf(&b, "::%s title=%s::%s\n", level, escapeProperty("tuner gate: "+r.Setup.Spec.Name), escapeCommand(text))
 			continue

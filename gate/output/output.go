@@ -12,12 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"tuner/gate"
 	"tuner/gate/decide"
 	"tuner/internal/durable"
-	"tuner/internal/plural"
+	"tuner/internal/words"
 )
 
 // The files of a gate.
@@ -97,9 +96,9 @@ func (r Report) effort() string {
 	if r.Setup.Baseline == nil {
 		unit = "launch"
 	}
-	text := fmt.Sprintf("%s at %s in %s", plural.Count(n, unit), r.Setup.Load, clock(r.Outcome.Elapsed))
+	text := fmt.Sprintf("%s at %s in %s", words.Count(n, unit), r.Setup.Load, words.Clock(r.Outcome.Elapsed))
 	if r.Outcome.Looks > 0 {
-		text += ", decided in " + plural.Count(r.Outcome.Looks, "look")
+		text += ", decided in " + words.Count(r.Outcome.Looks, "look")
 		if r.Outcome.Verdict == decide.Inconclusive {
 			text = strings.Replace(text, "decided in", "undecided after", 1)
 		}
@@ -114,9 +113,9 @@ func (r Report) needed() string {
 	case r.Outcome.Verdict != decide.Inconclusive || len(r.Outcome.Pairs) == 0 || r.Outcome.Timeless:
 		return ""
 	case n.Window > 0:
-		return fmt.Sprintf("A decision would probably need windows of %v (window in gate.yaml), and %s in all (--budget).", n.Window, clock(n.Time))
+		return fmt.Sprintf("A decision would probably need windows of %v (window in gate.yaml), and %s in all (--budget).", n.Window, words.Clock(n.Time))
 	case n.Time > 0:
-		return fmt.Sprintf("A decision would probably need %s in all (--budget).", clock(n.Time))
+		return fmt.Sprintf("A decision would probably need %s in all (--budget).", words.Clock(n.Time))
 	case r.Outcome.Looks > 0:
 		return "No reasonable time would decide it: the change is too near to what is tolerated."
 	}
@@ -125,16 +124,6 @@ func (r Report) needed() string {
 
 // longestReason bounds a reason: an engine's last words may be a page.
 const longestReason = 600
-
-func shorten(text string) string {
-	letters := []rune(text)
-	if len(letters) <= longestReason {
-		return text
-	}
-	return string(letters[:longestReason]) + "…"
-}
-
-func clock(d time.Duration) string { return d.Round(time.Second).String() }
 
 // cells are a row of the table: metric, baseline, candidate, change, interval, what is allowed, verdict.
 func cells(row gate.Row) []string {

@@ -8,6 +8,7 @@ import (
 
 	"tuner/gate"
 	"tuner/internal/terminal"
+	"tuner/internal/words"
 	"tuner/measure"
 )
 
@@ -27,7 +28,7 @@ func (r Report) rows() [][]string {
 func (r Report) notes() []string {
 	var list []string
 	for _, reason := range r.Outcome.Reasons {
-		list = append(list, shorten(reason)+".")
+		list = append(list, words.Shorten(reason, longestReason)+".")
 	}
 	if needed := r.needed(); needed != "" {
 		list = append(list, needed)

@@ -25,14 +25,20 @@ func Clock(d time.Duration) string { return d.Round(time.Second).String() }
 
 // Shorten cuts a text to a number of characters. The last one of a text that was cut is "…".
 func Shorten(text string, most int) string {
-	characters := []rune(text)
-	if len(characters) <= most {
-		return text
-	}
 	if most < 1 {
 		return ""
 	}
-	return string(characters[:most-1]) + "…"
+	n, cut := 0, 0 // n characters were seen; cut is where the last one that stays ends
+	for i := range text {
+		switch n {
+		case most - 1:
+			cut = i
+		case most:
+			return text[:cut] + "…"
+		}
+		n++
+	}
+	return text
 }
 
 // Brief is the first line of a reason and, behind "…", its last words: at its end a log says what happened.
